@@ -1,0 +1,164 @@
+package drover
+
+import "time"
+
+// Desired statuses of an allocation: control writes them.
+const (
+	AllocDesiredRun   = "run"
+	AllocDesiredStop  = "stop"
+	AllocDesiredEvict = "evict"
+)
+
+// Client statuses of an allocation: the node writes them (and control, for lost and unknown).
+const (
+	AllocClientPending  = "pending"
+	AllocClientRunning  = "running"
+	AllocClientComplete = "complete"
+	AllocClientFailed   = "failed"
+	AllocClientLost     = "lost"
+	AllocClientUnknown  = "unknown"
+)
+
+// Allocation is a group placed on a node.
+type Allocation struct {
+	ID                    string
+	Namespace             string
+	EvalID                string
+	Name                  string // job.group[index]
+	NodeID                string
+	NodeName              string
+	JobID                 string
+	Job                   *Job // the version placed; shared, never changed
+	TaskGroup             string
+	Resources             *Resources            // legacy, derived
+	TaskResources         map[string]*Resources // legacy, derived
+	AllocatedResources    *AllocatedResources
+	Metrics               *AllocationMetric
+	DesiredStatus         string
+	DesiredDescription    string
+	DesiredTransition     DesiredTransition
+	ClientStatus          string
+	ClientDescription     string
+	TaskStates            map[string]*TaskState
+	DeploymentID          string
+	DeploymentStatus      *AllocDeploymentStatus
+	FollowupEvalID        string
+	PreviousAllocation    string
+	NextAllocation        string
+	RescheduleTracker     *RescheduleTracker
+	NetworkStatus         *AllocNetworkStatus
+	PreemptedAllocations  []string
+	PreemptedByAllocation string
+	CreateIndex           uint64
+	ModifyIndex           uint64
+	AllocModifyIndex      uint64 // moves only when control changes it, so a node's own updates do not echo
+	CreateTime            int64  // unix ns
+	ModifyTime            int64  // unix ns
+
+	// Claim is set once the allocation, a warm runner, was handed out. Ours, not Nomad's.
+	Claim *Claim `json:",omitempty"`
+}
+
+// Claim records that a warm runner was handed out. It is never taken back: a claimed runner only ends.
+type Claim struct {
+	RunnerID    string // the id that the claimer uses
+	ClaimedAt   int64  // unix ns
+	IdleTimeout time.Duration
+	Labels      map[string]string
+	Env         map[string]string
+}
+
+// Version returns the version of the job placed.
+func (a *Allocation) Version() uint64 {
+	if a.Job == nil {
+		return 0
+	}
+	return a.Job.Version
+}
+
+// ClientTerminal reports whether the node is done with it.
+func (a *Allocation) ClientTerminal() bool {
+	switch a.ClientStatus {
+	case AllocClientComplete, AllocClientFailed, AllocClientLost:
+		return true
+	}
+	return false
+}
+
+// ServerTerminal reports whether control wants it gone.
+func (a *Allocation) ServerTerminal() bool {
+	return a.DesiredStatus == AllocDesiredStop || a.DesiredStatus == AllocDesiredEvict
+}
+
+// Terminal reports whether it ended or should.
+func (a *Allocation) Terminal() bool { return a.ServerTerminal() || a.ClientTerminal() }
+
+// HoldsResources reports whether it still counts against its node. Only the node's word frees them: a stopped
+// allocation holds its resources until the node says that it ended.
+func (a *Allocation) HoldsResources() bool { return !a.ClientTerminal() }
+
+// AllocationMetric explains a placement, or why there was none.
+type AllocationMetric struct {
+	NodesEvaluated     int
+	NodesFiltered      int
+	NodesInPool        int
+	NodePool           string
+	NodesAvailable     map[string]int
+	ClassFiltered      map[string]int
+	ConstraintFiltered map[string]int
+	NodesExhausted     int
+	ClassExhausted     map[string]int
+	DimensionExhausted map[string]int
+	QuotaExhausted     []string
+	ResourcesExhausted map[string]*Resources
+	Scores             map[string]float64
+	ScoreMetaData      []*NodeScoreMeta
+	AllocationTime     time.Duration
+	CoalescedFailures  int
+}
+
+// NodeScoreMeta is one candidate's score.
+type NodeScoreMeta struct {
+	NodeID    string
+	Scores    map[string]float64
+	NormScore float64
+}
+
+// DesiredTransition is set by people and by drains.
+type DesiredTransition struct {
+	Migrate                 *bool
+	Reschedule              *bool
+	ForceReschedule         *bool
+	NoShutdownDelay         *bool
+	MigrateDisablePlacement *bool
+}
+
+// AllocDeploymentStatus is an allocation's health within a deployment.
+type AllocDeploymentStatus struct {
+	Healthy     *bool
+	Timestamp   time.Time
+	Canary      bool
+	ModifyIndex uint64
+}
+
+// AllocNetworkStatus is the address in the allocation's own network.
+type AllocNetworkStatus struct {
+	InterfaceName string
+	Address       string
+	AddressIPv6   string
+	DNS           *DNSConfig
+}
+
+// RescheduleTracker is the chain of replacements.
+type RescheduleTracker struct {
+	Events         []*RescheduleEvent
+	LastReschedule string
+}
+
+// RescheduleEvent is one replacement.
+type RescheduleEvent struct {
+	RescheduleTime int64
+	PrevAllocID    string
+	PrevNodeID     string
+	Delay          time.Duration
+}

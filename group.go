@@ -1,0 +1,109 @@
+package drover
+
+import "time"
+
+// TaskGroup is the unit of placement: its tasks share a node, an allocation folder and a network.
+type TaskGroup struct {
+	Name             string
+	Count            *int // default 1; for a pool group the scheduler takes Pool.Size instead
+	Constraints      []*Constraint
+	Affinities       []*Affinity
+	Spreads          []*Spread
+	Tasks            []*Task
+	Volumes          map[string]*VolumeRequest
+	RestartPolicy    *RestartPolicy
+	ReschedulePolicy *ReschedulePolicy
+	Disconnect       *DisconnectStrategy
+	EphemeralDisk    *EphemeralDisk
+	Update           *UpdateStrategy
+	Migrate          *MigrateStrategy
+	Networks         []*NetworkResource
+	Meta             map[string]string
+	Services         []*Service
+	ShutdownDelay    *time.Duration
+	MaxRunDuration   *time.Duration
+	Scaling          *ScalingPolicy
+
+	StopAfterClientDisconnect *time.Duration
+	MaxClientDisconnect       *time.Duration
+	PreventRescheduleOnLost   bool
+
+	// Pool makes the group a warm pool: the scheduler keeps Pool.Size unclaimed live allocations. Ours, not Nomad's.
+	Pool *WarmPool `json:",omitempty"`
+}
+
+// WarmPool asks the scheduler for allocations that wait to be claimed. A claimed allocation does not count.
+type WarmPool struct {
+	Size       int // unclaimed allocations to keep
+	MaxRunners int // bound of warm and claimed together; 0 = none
+}
+
+// Task returns the named task or nil.
+func (g *TaskGroup) Task(name string) *Task {
+	for _, t := range g.Tasks {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// EphemeralDisk is the allocation folder's size and fate.
+type EphemeralDisk struct {
+	Sticky  bool
+	Migrate bool
+	SizeMB  int // default 300
+}
+
+// VolumeRequest asks for a volume of the node.
+type VolumeRequest struct {
+	Name           string
+	Type           string
+	Source         string
+	ReadOnly       bool
+	Sticky         bool
+	AccessMode     string
+	AttachmentMode string
+	PerAlloc       bool
+}
+
+// VolumeMount mounts a group's volume into a task.
+type VolumeMount struct {
+	Volume          string
+	Destination     string
+	ReadOnly        bool
+	PropagationMode string
+	SELinuxLabel    string
+}
+
+// ScalingPolicy bounds and annotates a group's count.
+type ScalingPolicy struct {
+	ID          string
+	Namespace   string
+	Type        string
+	Target      map[string]string
+	Policy      map[string]any
+	Min         *int64
+	Max         *int64
+	Enabled     *bool
+	CreateIndex uint64
+	ModifyIndex uint64
+}
+
+// Service is accepted and stored; provider "nomad" services are registered in a later step.
+type Service struct {
+	Name        string
+	Provider    string
+	PortLabel   string
+	AddressMode string
+	Address     string
+	TaskName    string
+	OnUpdate    string
+	Tags        []string
+	CanaryTags  []string
+	Meta        map[string]string
+	CanaryMeta  map[string]string
+	Checks      []map[string]any
+	Weights     map[string]any
+	Connect     map[string]any
+}

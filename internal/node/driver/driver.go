@@ -1,0 +1,145 @@
+// Package driver is the seam between the node agent and what runs tasks. Implementations: rawexec, sandbox, docker,
+// fake; drivertest is the suite that all of them pass.
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"drover"
+)
+
+// ErrGone is returned by Attach when the task ended in a way that left no exit behind, and by a Handle's methods
+// once the task was destroyed.
+var ErrGone = errors.New("task is gone")
+
+// ErrNotSupported is returned by optional methods that this driver, or this task, does not have.
+var ErrNotSupported = errors.New("not supported by this driver")
+
+// StartError is returned by Start. A recoverable one is retried under the task's restart policy.
+type StartError struct {
+	Recoverable bool
+	Err         error
+}
+
+// Error returns the reason.
+func (e *StartError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// Driver starts tasks of one kind.
+type Driver interface {
+	Name() string // as in a job's task: "raw_exec", "sandbox", "docker", "mock_driver"
+	Fingerprint(ctx context.Context) drover.DriverInfo
+	// Validate checks Task.Config: unknown keys, wrong types; all problems at once. No I/O.
+	Validate(task *drover.Task) error
+	// Start starts the task. ctx bounds the starting, not the task. Errors: *StartError.
+	Start(ctx context.Context, spec Spec) (Handle, error)
+	// Attach finds a task again after an agent restart. Errors: ErrGone.
+	Attach(ctx context.Context, state State) (Handle, error)
+}
+
+// Spec is a task to start, with everything interpolated.
+type Spec struct {
+	AllocID  string
+	TaskName string
+	ID       string // unique per start: "<alloc>/<task>/<8 hex>"
+	Job      string // for labels
+	Group    string
+	Config   map[string]any // Task.Config, interpolated
+	Env      map[string]string
+	User     string
+	Dirs     Dirs
+	// Resources limits the task.
+	CPUMHz      int64
+	Cores       []uint16
+	MemoryMB    int64
+	MemoryMaxMB int64
+	DiskMB      int64
+	Networks    []*drover.NetworkResource
+	Ports       []drover.PortMapping
+	Mounts      []Mount
+	// Stdout and Stderr are files of the log collector, opened for append by the supervisor through LogSink.
+	Log LogConfig
+	// Pool: this is a warm runner. The driver prepares everything and starts only the supervisor (plus Config's
+	// command, if there is one); commands arrive as executions.
+	Pool bool
+}
+
+// Dirs are the allocation's folders on the host (reference/nomad.md section 1.10).
+type Dirs struct {
+	Alloc   string // <data>/alloc/<id>
+	Shared  string // <Alloc>/alloc, NOMAD_ALLOC_DIR
+	Task    string // <Alloc>/<task>
+	Local   string // <Task>/local, NOMAD_TASK_DIR
+	Secrets string // <Task>/secrets, NOMAD_SECRETS_DIR
+	State   string // <data>/supervisor/<id>/<task>: sockets and the supervisor's files; never visible to the task
+}
+
+// Mount binds a host path into the task.
+type Mount struct {
+	Source   string
+	Target   string
+	ReadOnly bool
+}
+
+// LogConfig tells the supervisor where a task's output goes: it writes rotated files
+// <Dir>/<Task>.<stdout|stderr>.<N> itself, so nothing is lost while the agent restarts and no pipe stands between.
+type LogConfig struct {
+	Dir         string
+	MaxFiles    int
+	MaxFileSize int64 // bytes
+	Disabled    bool
+}
+
+// State is what the agent stores before it reports a task as running, to Attach after a restart.
+type State struct {
+	Driver    string
+	ID        string
+	AllocID   string
+	TaskName  string
+	StartedAt time.Time
+	Data      json.RawMessage // the driver's own
+}
+
+// Exit is how a task ended.
+type Exit struct {
+	Code      int
+	Signal    int
+	OOMKilled bool
+	Err       error // the driver could not learn the exit; Code is then not 0
+	Receipt   *drover.Receipt
+}
+
+// Handle is a started task.
+type Handle interface {
+	State() State
+	// Wait returns when the task ended. It may be called by several goroutines. ctx ends only the waiting.
+	Wait(ctx context.Context) (Exit, error)
+	Signal(ctx context.Context, name string) error
+	// Stop asks with the signal ("" = the driver's default), and kills the whole tree after the timeout.
+	Stop(ctx context.Context, signal string, timeout time.Duration) error
+	// Destroy kills what is left and frees everything; idempotent. Afterwards no process, mount, cgroup, file of
+	// the task outside the allocation folder remains.
+	Destroy(ctx context.Context) error
+	// Network is the address in the task's own network; nil if it has none.
+	Network() *drover.AllocNetworkStatus
+}
+
+// Execer runs commands in a task. Handles of supervised tasks have it.
+type Execer interface {
+	StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error)
+	AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error)
+	Executions(ctx context.Context) ([]drover.Execution, error)
+}
+
+// Filer gives access to the files that the task sees. Handles of supervised tasks have it.
+type Filer interface{ Files() drover.Files }
+
+// Meter samples usage. Errors: ErrNotSupported, ErrGone.
+type Meter interface {
+	Usage(ctx context.Context) (*drover.TaskResourceUsage, error)
+}

@@ -1,0 +1,260 @@
+package drover
+
+import "time"
+
+// Job types.
+const (
+	JobTypeService  = "service"
+	JobTypeBatch    = "batch"
+	JobTypeSystem   = "system"
+	JobTypeSysBatch = "sysbatch"
+	JobTypeCore     = "_core" // internal: garbage collection evaluations
+)
+
+// Job statuses, derived from its allocations and evaluations by the FSM.
+const (
+	JobStatusPending = "pending"
+	JobStatusRunning = "running"
+	JobStatusDead    = "dead"
+)
+
+// Names and defaults (reference/nomad.md sections 1.2 and 4).
+const (
+	DefaultNamespace   = "default"
+	DefaultRegion      = "global"
+	DefaultDatacenter  = "dc1"
+	DefaultNodePool    = "default"
+	AllNodePool        = "all"
+	DefaultPriority    = 50
+	MaxPriority        = 100
+	MaxGroupCount      = 50_000 // allocations a job may have
+	TrackedJobVersions = 6
+)
+
+// Job is what a user registers. Its identity is (Namespace, ID).
+type Job struct {
+	Region           string
+	Namespace        string
+	ID               string
+	Name             string
+	Type             string
+	Priority         int
+	AllAtOnce        bool
+	Datacenters      []string // globs; default ["*"]
+	NodePool         string
+	Constraints      []*Constraint
+	Affinities       []*Affinity
+	Spreads          []*Spread
+	TaskGroups       []*TaskGroup
+	Update           *UpdateStrategy
+	Multiregion      *Multiregion
+	Periodic         *PeriodicConfig
+	ParameterizedJob *ParameterizedJobConfig
+	Reschedule       *ReschedulePolicy
+	Migrate          *MigrateStrategy
+	Meta             map[string]string
+	UI               *JobUIConfig
+
+	// Set by the server.
+
+	Stop                     bool
+	ParentID                 string
+	Dispatched               bool
+	DispatchIdempotencyToken string
+	Payload                  []byte
+	ConsulNamespace          string
+	VaultNamespace           string
+	NomadTokenID             string
+	Status                   string
+	StatusDescription        string
+	Stable                   bool
+	Version                  uint64
+	SubmitTime               int64 // unix ns
+	CreateIndex              uint64
+	ModifyIndex              uint64
+	JobModifyIndex           uint64 // moves only when the specification changes
+	VersionTag               *JobVersionTag
+}
+
+// JobVersionTag names a version so that it is kept.
+type JobVersionTag struct {
+	Name        string
+	Description string
+	TaggedTime  int64
+}
+
+// JobUIConfig is shown by web pages.
+type JobUIConfig struct {
+	Description string
+	Links       []*JobUILink
+}
+
+// JobUILink is a link on a job's page.
+type JobUILink struct{ Label, URL string }
+
+// Multiregion is accepted for its fields' sake; more than one region is refused by Validate.
+type Multiregion struct {
+	Strategy *MultiregionStrategy
+	Regions  []*MultiregionRegion
+}
+
+// MultiregionStrategy is part of Multiregion.
+type MultiregionStrategy struct {
+	MaxParallel int
+	OnFailure   string
+}
+
+// MultiregionRegion is part of Multiregion.
+type MultiregionRegion struct {
+	Name        string
+	Count       int
+	Datacenters []string
+	NodePool    string
+	Meta        map[string]string
+}
+
+// PeriodicConfig launches children by cron.
+type PeriodicConfig struct {
+	Enabled         *bool // default true
+	Spec            string
+	Specs           []string
+	SpecType        string // "cron" or "test"
+	ProhibitOverlap bool
+	TimeZone        string // default "UTC"
+}
+
+// ParameterizedJobConfig makes a job a template for dispatched children.
+type ParameterizedJobConfig struct {
+	Payload      string // "optional" (default), "required", "forbidden"
+	MetaRequired []string
+	MetaOptional []string
+}
+
+// Constraint limits which nodes may be used. Operands: =, !=, <, <=, >, >=, regexp, version, semver,
+// set_contains(_all), set_contains_any, is_set, is_not_set, distinct_hosts, distinct_property.
+type Constraint struct {
+	LTarget string
+	RTarget string
+	Operand string
+}
+
+// Affinity prefers nodes; a negative weight avoids them.
+type Affinity struct {
+	LTarget string
+	RTarget string
+	Operand string
+	Weight  int8 // -100..100, default 50
+}
+
+// Spread distributes allocations over the values of an attribute.
+type Spread struct {
+	Attribute    string
+	Weight       int8 // 1..100, default 50
+	SpreadTarget []*SpreadTarget
+}
+
+// SpreadTarget is the share of one value.
+type SpreadTarget struct {
+	Value   string
+	Percent uint8
+}
+
+// UpdateStrategy says how a changed service job is rolled out.
+type UpdateStrategy struct {
+	Stagger          time.Duration  // default 30s
+	MaxParallel      *int           // default 1; 0 means all at once and no deployment
+	HealthCheck      string         // "checks" (default), "task_states", "manual"
+	MinHealthyTime   *time.Duration // default 10s
+	HealthyDeadline  time.Duration  // default 5m
+	ProgressDeadline *time.Duration // default 10m; 0 means never
+	Canary           int
+	AutoRevert       bool
+	AutoPromote      bool
+}
+
+// MigrateStrategy says how a draining node's allocations are moved.
+type MigrateStrategy struct {
+	MaxParallel     *int // default 1
+	HealthCheck     string
+	MinHealthyTime  *time.Duration
+	HealthyDeadline time.Duration
+}
+
+// RestartPolicy modes.
+const (
+	RestartModeFail  = "fail"
+	RestartModeDelay = "delay"
+)
+
+// RestartPolicy restarts tasks on the same node.
+type RestartPolicy struct {
+	Interval        *time.Duration // service 30m, batch 24h
+	Attempts        *int           // service 2, batch 3
+	Delay           *time.Duration // 15s
+	Mode            string         // fail
+	RenderTemplates bool
+}
+
+// ReschedulePolicy replaces failed allocations.
+type ReschedulePolicy struct {
+	Attempts      *int           // batch 1, service unlimited
+	Interval      *time.Duration // batch 24h
+	Delay         *time.Duration // batch 5s, service 30s
+	DelayFunction string         // "constant", "exponential", "fibonacci"
+	MaxDelay      *time.Duration // service 1h
+	Unlimited     *bool
+}
+
+// DisconnectStrategy says what becomes of allocations whose node is away.
+type DisconnectStrategy struct {
+	LostAfter         time.Duration
+	StopOnClientAfter time.Duration
+	Replace           *bool
+	Reconcile         string
+}
+
+// JobSummary counts a job's allocations by group and state.
+type JobSummary struct {
+	JobID       string
+	Namespace   string
+	Summary     map[string]TaskGroupSummary
+	Children    *JobChildrenSummary
+	CreateIndex uint64
+	ModifyIndex uint64
+}
+
+// JobChildrenSummary counts the children of a periodic or parameterized job.
+type JobChildrenSummary struct{ Pending, Running, Dead int64 }
+
+// TaskGroupSummary counts a group's allocations.
+type TaskGroupSummary struct {
+	Queued, Complete, Failed, Running, Starting, Lost, Unknown int
+}
+
+// NamespacedID identifies a job.
+type NamespacedID struct {
+	Namespace string
+	ID        string
+}
+
+// Key returns the job's identity.
+func (j *Job) Key() NamespacedID { return NamespacedID{j.Namespace, j.ID} }
+
+// Group returns the named group or nil.
+func (j *Job) Group(name string) *TaskGroup {
+	for _, g := range j.TaskGroups {
+		if g.Name == name {
+			return g
+		}
+	}
+	return nil
+}
+
+// Stopped reports whether nothing of the job should run.
+func (j *Job) Stopped() bool { return j == nil || j.Stop }
+
+// Periodical reports whether the job only launches children by cron.
+func (j *Job) Periodical() bool { return j.Periodic != nil }
+
+// Parameterized reports whether the job is a template that runs nothing itself.
+func (j *Job) Parameterized() bool { return j.ParameterizedJob != nil && !j.Dispatched }

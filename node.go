@@ -1,0 +1,254 @@
+package drover
+
+import "time"
+
+// Node statuses.
+const (
+	NodeStatusInit         = "initializing"
+	NodeStatusReady        = "ready"
+	NodeStatusDown         = "down"
+	NodeStatusDisconnected = "disconnected"
+)
+
+// Node eligibility.
+const (
+	NodeEligible   = "eligible"
+	NodeIneligible = "ineligible"
+)
+
+// Node is a machine that runs allocations.
+type Node struct {
+	ID                    string
+	SecretID              string `json:"-"` // proves the node to the servers; never leaves them
+	Datacenter            string
+	Name                  string
+	HTTPAddr              string
+	TLSEnabled            bool
+	Attributes            map[string]string
+	NodeResources         *NodeResources
+	ReservedResources     *NodeReservedResources
+	Resources             *Resources // legacy
+	Reserved              *Resources // legacy
+	Links                 map[string]string
+	Meta                  map[string]string
+	NodeClass             string
+	ComputedClass         string
+	NodePool              string
+	CgroupParent          string
+	Drain                 bool
+	DrainStrategy         *DrainStrategy
+	SchedulingEligibility string
+	Status                string
+	StatusDescription     string
+	StatusUpdatedAt       int64 // unix s
+	Events                []*NodeEvent
+	Drivers               map[string]*DriverInfo
+	HostVolumes           map[string]*HostVolumeInfo
+	HostNetworks          map[string]*HostNetworkInfo
+	LastDrain             *DrainMetadata
+	NodeMaxAllocs         int
+	CreateIndex           uint64
+	ModifyIndex           uint64
+}
+
+// Ready reports whether allocations may be placed.
+func (n *Node) Ready() bool {
+	return n != nil && n.Status == NodeStatusReady && n.SchedulingEligibility == NodeEligible && !n.Drain
+}
+
+// Total returns what allocations may use: the node's resources less the reserved ones.
+func (n *Node) Total() Capacity {
+	var c Capacity
+	if r := n.NodeResources; r != nil {
+		c = Capacity{r.Cpu.CpuShares, r.Memory.MemoryMB, r.Disk.DiskMB}
+	}
+	if r := n.ReservedResources; r != nil {
+		c = c.Sub(Capacity{int64(r.Cpu.CpuShares), int64(r.Memory.MemoryMB), int64(r.Disk.DiskMB)})
+	}
+	return c
+}
+
+// NodeResources is the machine's size.
+type NodeResources struct {
+	Cpu            NodeCpuResources
+	Memory         NodeMemoryResources
+	Disk           NodeDiskResources
+	Networks       []*NetworkResource
+	NodeNetworks   []*NodeNetworkResource `json:",omitempty"`
+	Devices        []*NodeDeviceResource
+	MinDynamicPort int
+	MaxDynamicPort int
+}
+
+// NodeNetworkResource is a host network.
+type NodeNetworkResource struct {
+	Mode       string
+	Device     string
+	MacAddress string
+	Speed      int
+	Addresses  []NodeNetworkAddress
+}
+
+// NodeNetworkAddress is an address of a host network.
+type NodeNetworkAddress struct {
+	Family        string
+	Alias         string
+	Address       string
+	ReservedPorts string
+	Gateway       string
+}
+
+// NodeDeviceResource is a group of equal devices.
+type NodeDeviceResource struct {
+	Vendor     string
+	Type       string
+	Name       string
+	Instances  []*NodeDevice
+	Attributes map[string]any
+}
+
+// NodeDevice is one device.
+type NodeDevice struct {
+	ID                string
+	Healthy           bool
+	HealthDescription string
+}
+
+// NodeCpuResources is in MHz.
+type NodeCpuResources struct {
+	CpuShares          int64
+	TotalCpuCores      uint16
+	ReservableCpuCores []uint16
+}
+
+// NodeMemoryResources is in MB.
+type NodeMemoryResources struct{ MemoryMB int64 }
+
+// NodeDiskResources is in MB.
+type NodeDiskResources struct{ DiskMB int64 }
+
+// NodeReservedResources is kept from allocations.
+type NodeReservedResources struct {
+	Cpu      NodeReservedCpuResources
+	Memory   NodeReservedMemoryResources
+	Disk     NodeReservedDiskResources
+	Networks NodeReservedNetworkResources
+}
+
+// NodeReservedCpuResources is in MHz.
+type NodeReservedCpuResources struct{ CpuShares uint64 }
+
+// NodeReservedMemoryResources is in MB.
+type NodeReservedMemoryResources struct{ MemoryMB uint64 }
+
+// NodeReservedDiskResources is in MB.
+type NodeReservedDiskResources struct{ DiskMB uint64 }
+
+// NodeReservedNetworkResources lists ports and ranges: "22,80,8500-8600".
+type NodeReservedNetworkResources struct{ ReservedHostPorts string }
+
+// DriverInfo is a driver's fingerprint on a node.
+type DriverInfo struct {
+	Attributes        map[string]string
+	Detected          bool
+	Healthy           bool
+	HealthDescription string
+	UpdateTime        time.Time
+}
+
+// HostVolumeInfo is a folder that the node offers.
+type HostVolumeInfo struct {
+	Path     string
+	ReadOnly bool
+	ID       string
+}
+
+// HostNetworkInfo is a named host network.
+type HostNetworkInfo struct {
+	Name          string
+	CIDR          string
+	Interface     string
+	ReservedPorts string
+}
+
+// NodeEvent is a line of a node's history.
+type NodeEvent struct {
+	Message     string
+	Subsystem   string
+	Details     map[string]string
+	Timestamp   time.Time
+	CreateIndex uint64
+}
+
+// DrainSpec asks for a drain. Deadline < 0: now, by force; 0: no deadline.
+type DrainSpec struct {
+	Deadline         time.Duration
+	IgnoreSystemJobs bool
+}
+
+// DrainStrategy is a drain under way.
+type DrainStrategy struct {
+	DrainSpec
+	ForceDeadline time.Time
+	StartedAt     time.Time
+}
+
+// DrainMetadata tells of the last drain.
+type DrainMetadata struct {
+	StartedAt  time.Time
+	UpdatedAt  time.Time
+	Status     string
+	AccessorID string
+	Meta       map[string]string
+}
+
+// NodePool groups nodes; a job names one.
+type NodePool struct {
+	Name                   string
+	Description            string
+	Meta                   map[string]string
+	SchedulerConfiguration *NodePoolSchedulerConfiguration
+	CreateIndex            uint64
+	ModifyIndex            uint64
+}
+
+// NodePoolSchedulerConfiguration overrides the cluster's.
+type NodePoolSchedulerConfiguration struct {
+	SchedulerAlgorithm            string
+	MemoryOversubscriptionEnabled *bool
+}
+
+// Namespace separates jobs.
+type Namespace struct {
+	Name        string
+	Description string
+	Quota       string
+	Meta        map[string]string
+	CreateIndex uint64
+	ModifyIndex uint64
+}
+
+// Scheduler algorithms.
+const (
+	SchedulerBinpack = "binpack"
+	SchedulerSpread  = "spread"
+)
+
+// SchedulerConfiguration is cluster wide.
+type SchedulerConfiguration struct {
+	SchedulerAlgorithm            string
+	PreemptionConfig              PreemptionConfig
+	MemoryOversubscriptionEnabled bool
+	RejectJobRegistration         bool
+	PauseEvalBroker               bool
+	CreateIndex                   uint64
+	ModifyIndex                   uint64
+}
+
+// PreemptionConfig switches preemption on by job type.
+type PreemptionConfig struct {
+	SystemSchedulerEnabled   bool
+	SysBatchSchedulerEnabled bool
+	BatchSchedulerEnabled    bool
+	ServiceSchedulerEnabled  bool
+}

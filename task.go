@@ -1,0 +1,200 @@
+package drover
+
+import "time"
+
+// Task is one process tree of an allocation, started by a driver.
+type Task struct {
+	Name            string
+	Driver          string
+	User            string
+	Lifecycle       *TaskLifecycle
+	Config          map[string]any // the driver's own
+	Constraints     []*Constraint
+	Affinities      []*Affinity
+	Env             map[string]string
+	Services        []*Service
+	Resources       *Resources
+	RestartPolicy   *RestartPolicy
+	Meta            map[string]string
+	KillTimeout     *time.Duration // default 5s
+	LogConfig       *LogConfig
+	Artifacts       []*TaskArtifact
+	Templates       []*Template
+	DispatchPayload *DispatchPayloadConfig
+	VolumeMounts    []*VolumeMount
+	Leader          bool
+	ShutdownDelay   time.Duration
+	KillSignal      string
+	Kind            string
+	ScalingPolicies []*ScalingPolicy
+	Identity        *WorkloadIdentity
+	Identities      []*WorkloadIdentity
+	Actions         []*Action
+}
+
+// Lifecycle hooks.
+const (
+	HookPrestart  = "prestart"
+	HookPoststart = "poststart"
+	HookPoststop  = "poststop"
+)
+
+// TaskLifecycle makes a task run before, after, or beside the main tasks.
+type TaskLifecycle struct {
+	Hook    string
+	Sidecar bool
+}
+
+// LogConfig bounds a task's captured output.
+type LogConfig struct {
+	MaxFiles      int // default 10
+	MaxFileSizeMB int // default 10
+	Disabled      bool
+}
+
+// DispatchPayloadConfig names the file that gets a dispatched job's payload.
+type DispatchPayloadConfig struct{ File string }
+
+// TaskArtifact is fetched into the task's folder before it starts.
+type TaskArtifact struct {
+	GetterSource   string
+	GetterOptions  map[string]string
+	GetterHeaders  map[string]string
+	GetterMode     string // any (default), file, dir
+	GetterInsecure bool
+	RelativeDest   string // default "local/"
+	Chown          bool
+}
+
+// Template is a file rendered into the task's folder.
+type Template struct {
+	SourcePath    string
+	DestPath      string
+	EmbeddedTmpl  string
+	ChangeMode    string // restart (default), signal, noop, script
+	ChangeScript  *ChangeScript
+	ChangeSignal  string
+	Once          bool
+	Splay         *time.Duration
+	Perms         string // default 0644
+	Uid           *int
+	Gid           *int
+	LeftDelim     string
+	RightDelim    string
+	Envvars       bool
+	VaultGrace    *time.Duration
+	Wait          *WaitConfig
+	ErrMissingKey bool
+}
+
+// WaitConfig delays rendering.
+type WaitConfig struct{ Min, Max *time.Duration }
+
+// ChangeScript runs when a template changed.
+type ChangeScript struct {
+	Command          string
+	Args             []string
+	Timeout          time.Duration
+	FailOnError      bool
+	RunOnFirstRender bool
+}
+
+// WorkloadIdentity is accepted and stored.
+type WorkloadIdentity struct {
+	Name         string
+	Audience     []string
+	ChangeMode   string
+	ChangeSignal string
+	Env          bool
+	File         bool
+	Filepath     string
+	ServiceName  string
+	TTL          time.Duration
+}
+
+// Action is a named command of a task.
+type Action struct {
+	Name    string
+	Command string
+	Args    []string
+}
+
+// Task states: pending → running → dead. The finer states of DESIGN 2.8 live in node/taskmachine.
+const (
+	TaskStatePending = "pending"
+	TaskStateRunning = "running"
+	TaskStateDead    = "dead"
+)
+
+// MaxTaskEvents is the length of a task's event ring; the oldest go first.
+const MaxTaskEvents = 10
+
+// TaskState is what the node reports of a task.
+type TaskState struct {
+	State       string
+	Failed      bool
+	Restarts    uint64
+	LastRestart time.Time
+	StartedAt   time.Time
+	FinishedAt  time.Time
+	Events      []*TaskEvent
+}
+
+// Task event types.
+const (
+	TaskReceived           = "Received"
+	TaskSetup              = "Task Setup"
+	TaskSetupFailure       = "Setup Failure"
+	TaskFailedValidation   = "Failed Validation"
+	TaskDriverMessage      = "Driver"
+	TaskDriverFailure      = "Driver Failure"
+	TaskDownloading        = "Downloading Artifacts"
+	TaskDownloadFailed     = "Failed Artifact Download"
+	TaskStarted            = "Started"
+	TaskTerminated         = "Terminated"
+	TaskKilling            = "Killing"
+	TaskKilled             = "Killed"
+	TaskRestarting         = "Restarting"
+	TaskNotRestarting      = "Not Restarting"
+	TaskSignaling          = "Signaling"
+	TaskRestartSignal      = "Restart Signaled"
+	TaskLeaderDead         = "Leader Task Dead"
+	TaskMainDead           = "Main Tasks Dead"
+	TaskSiblingFailed      = "Sibling Task Failed"
+	TaskDiskExceeded       = "Disk Resources Exceeded"
+	TaskHookFailed         = "Task hook failed"
+	TaskRestoreFailed      = "Failed Restoring Task"
+	TaskReconnected        = "Reconnected"
+	TaskMaxRunDurationOver = "Max Run Duration Exceeded"
+)
+
+// TaskEvent is a line of a task's history. The fields other than Type, Time, DisplayMessage and Details repeat
+// Details for older clients.
+type TaskEvent struct {
+	Type           string
+	Time           int64 // unix ns
+	DisplayMessage string
+	Details        map[string]string
+	Message        string
+
+	FailsTask        bool
+	RestartReason    string
+	SetupError       string
+	DriverError      string
+	DriverMessage    string
+	ExitCode         int
+	Signal           int
+	KillReason       string
+	KillTimeout      time.Duration
+	KillError        string
+	StartDelay       int64
+	DownloadError    string
+	ValidationError  string
+	DiskLimit        int64
+	DiskSize         int64
+	FailedSibling    string
+	VaultError       string
+	TaskSignalReason string
+	TaskSignal       string
+	GenericSource    string
+}

@@ -1,0 +1,94 @@
+package drover
+
+// The stats shapes of /v1/client/allocation/:id/stats and /v1/client/stats (reference/nomad.md section 2.6).
+
+// MemoryStats is in bytes.
+type MemoryStats struct {
+	RSS            uint64
+	Cache          uint64
+	Swap           uint64
+	MappedFile     uint64
+	Usage          uint64
+	MaxUsage       uint64
+	KernelUsage    uint64
+	KernelMaxUsage uint64
+	Measured       []string
+}
+
+// CpuStats is in percent of a core and MHz (ticks).
+type CpuStats struct {
+	SystemMode       float64
+	UserMode         float64
+	TotalTicks       float64
+	ThrottledPeriods uint64
+	ThrottledTime    uint64
+	Percent          float64
+	Measured         []string
+}
+
+// ResourceUsage is a sample.
+type ResourceUsage struct {
+	MemoryStats *MemoryStats
+	CpuStats    *CpuStats
+	DeviceStats []any
+}
+
+// TaskResourceUsage is a task's sample; Timestamp is when it was taken (unix ns), also for a cached one.
+type TaskResourceUsage struct {
+	ResourceUsage *ResourceUsage
+	Timestamp     int64
+	Pids          map[string]*ResourceUsage
+}
+
+// AllocResourceUsage sums the running tasks.
+type AllocResourceUsage struct {
+	ResourceUsage *ResourceUsage
+	Tasks         map[string]*TaskResourceUsage
+	Timestamp     int64
+}
+
+// HostStats is a node's sample.
+type HostStats struct {
+	Memory           *HostMemoryStats
+	CPU              []*HostCPUStats
+	DiskStats        []*HostDiskStats
+	AllocDirStats    *HostDiskStats
+	DeviceStats      []any
+	Uptime           uint64
+	Timestamp        int64
+	CPUTicksConsumed float64
+}
+
+// HostMemoryStats is in bytes.
+type HostMemoryStats struct{ Total, Available, Used, Free uint64 }
+
+// HostCPUStats is in percent.
+type HostCPUStats struct {
+	CPU          string
+	User         float64
+	System       float64
+	Idle         float64
+	TotalPercent float64
+	TotalTicks   float64
+}
+
+// HostDiskStats is in bytes.
+type HostDiskStats struct {
+	Device            string
+	Mountpoint        string
+	Size              uint64
+	Used              uint64
+	Available         uint64
+	UsedPercent       float64
+	InodesUsedPercent float64
+}
+
+// AllocFileInfo is a file of an allocation's folder on the node.
+type AllocFileInfo struct {
+	Name        string
+	IsDir       bool
+	Size        int64
+	FileMode    string
+	ModTime     string // RFC 3339
+	ContentType string `json:",omitempty"`
+}
