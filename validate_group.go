@@ -1,0 +1,299 @@
+package drover
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+func (g *TaskGroup) validate(v *validation, j *Job, at string) {
+	v.check(g.Name != "", at+".Name", "must be set")
+	v.check(!strings.ContainsAny(g.Name, "/\x00"), at+".Name", "must not contain '/' or NUL")
+	v.check(*g.Count >= 0, at+".Count", "must not be negative, got %d", *g.Count)
+	if j.Type == JobTypeSystem {
+		v.check(*g.Count <= 1, at+".Count", "a system job runs once on each node: must be 0 or 1, got %d", *g.Count)
+	}
+	if p := g.Pool; p != nil {
+		v.check(p.Size >= 0 && p.Size <= MaxGroupCount, at+".Pool.Size", "must be from 0 to %d, got %d", MaxGroupCount, p.Size)
+		v.check(p.MaxRunners >= 0, at+".Pool.MaxRunners", "must not be negative, got %d", p.MaxRunners)
+		v.check(p.MaxRunners == 0 || p.MaxRunners >= p.Size, at+".Pool.MaxRunners", "must be at least Size (%d) or 0, got %d", p.Size, p.MaxRunners)
+		v.check(j.Type == JobTypeService || j.Type == JobTypeBatch, at+".Pool", "only service and batch jobs have pools")
+	}
+	validateConstraints(v, at, g.Constraints)
+	validateAffinities(v, at, g.Affinities)
+	validateSpreads(v, at, g.Spreads)
+	g.RestartPolicy.validate(v, at+".RestartPolicy")
+	g.validateReschedule(v, j, at+".ReschedulePolicy")
+	g.validateUpdate(v, at+".Update")
+	v.check(g.EphemeralDisk.SizeMB >= 10, at+".EphemeralDisk.SizeMB", "must be at least 10, got %d", g.EphemeralDisk.SizeMB)
+	v.check(g.ShutdownDelay == nil || *g.ShutdownDelay >= 0, at+".ShutdownDelay", "must not be negative")
+	v.check(g.MaxRunDuration == nil || *g.MaxRunDuration > 0, at+".MaxRunDuration", "must be positive")
+	if g.MaxRunDuration != nil {
+		v.check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, at+".MaxRunDuration", "only batch and sysbatch jobs can have one")
+	}
+	validateNetworks(v, at, g.Networks)
+	v.check(len(g.Tasks) > 0, at+".Tasks", "must have at least one task")
+	g.validateTasks(v, at)
+}
+
+func (g *TaskGroup) validateTasks(v *validation, at string) {
+	seen := map[string]bool{}
+	leaders, mains := 0, 0
+	for i, t := range g.Tasks {
+		if t == nil {
+			v.addf(fmt.Sprintf("%s.Tasks[%d]", at, i), "must not be null")
+			continue
+		}
+		v.check(!seen[t.Name], at, "task %q is defined twice", t.Name)
+		seen[t.Name] = true
+		if t.Leader {
+			leaders++
+		}
+		if t.Lifecycle == nil {
+			mains++
+		}
+		t.validate(v, g, fmt.Sprintf("%s.task[%s]", at, nameOr(t.Name, i)))
+	}
+	v.check(leaders <= 1, at, "only one task can be the leader, %d are", leaders)
+	v.check(mains > 0 || len(g.Tasks) == 0, at, "needs a task without lifecycle")
+}
+
+func (p *RestartPolicy) validate(v *validation, at string) {
+	v.check(p.Mode == RestartModeFail || p.Mode == RestartModeDelay, at+".Mode", "must be fail or delay, got %q", p.Mode)
+	v.check(*p.Attempts >= 0, at+".Attempts", "must not be negative, got %d", *p.Attempts)
+	v.check(*p.Delay >= 0, at+".Delay", "must not be negative")
+	v.check(*p.Attempts == 0 || *p.Interval >= 5*time.Second, at+".Interval", "must be at least 5s, got %v", *p.Interval)
+	if *p.Attempts > 0 && time.Duration(*p.Attempts)*(*p.Delay) > *p.Interval {
+		v.addf(at, "%d attempts with a delay of %v don't fit into the interval of %v", *p.Attempts, *p.Delay, *p.Interval)
+	}
+}
+
+func (g *TaskGroup) validateReschedule(v *validation, j *Job, at string) {
+	p := g.ReschedulePolicy
+	if p == nil {
+		return
+	}
+	if j.Type == JobTypeSystem || j.Type == JobTypeSysBatch {
+		v.addf(at, "system and sysbatch jobs are never rescheduled: remove it")
+		return
+	}
+	v.check(*p.Attempts >= 0, at+".Attempts", "must not be negative")
+	if *p.Attempts == 0 && !*p.Unlimited {
+		return
+	}
+	v.check(*p.Delay >= 5*time.Second, at+".Delay", "must be at least 5s, got %v", *p.Delay)
+	switch p.DelayFunction {
+	case "constant":
+	case "exponential", "fibonacci":
+		v.check(*p.MaxDelay == 0 || *p.MaxDelay >= *p.Delay, at+".MaxDelay", "must be at least Delay (%v), got %v", *p.Delay, *p.MaxDelay)
+	default:
+		v.addf(at+".DelayFunction", "must be constant, exponential or fibonacci, got %q", p.DelayFunction)
+	}
+	if !*p.Unlimited {
+		v.check(*p.Interval >= 15*time.Second, at+".Interval", "must be at least 15s, got %v", *p.Interval)
+	}
+}
+
+func (g *TaskGroup) validateUpdate(v *validation, at string) {
+	u := g.Update
+	if u == nil {
+		return
+	}
+	v.check(*u.MaxParallel >= 0, at+".MaxParallel", "must not be negative, got %d", *u.MaxParallel)
+	v.check(u.Canary >= 0, at+".Canary", "must not be negative, got %d", u.Canary)
+	v.check(!u.AutoPromote || u.Canary > 0, at+".AutoPromote", "needs Canary > 0")
+	switch u.HealthCheck {
+	case "checks", "task_states", "manual":
+	default:
+		v.addf(at+".HealthCheck", "must be checks, task_states or manual, got %q", u.HealthCheck)
+	}
+	if *u.MaxParallel == 0 {
+		return
+	}
+	v.check(*u.MinHealthyTime >= 0, at+".MinHealthyTime", "must not be negative")
+	v.check(*u.MinHealthyTime < u.HealthyDeadline, at+".MinHealthyTime", "must be less than HealthyDeadline (%v), got %v", u.HealthyDeadline, *u.MinHealthyTime)
+	v.check(*u.ProgressDeadline == 0 || u.HealthyDeadline < *u.ProgressDeadline, at+".ProgressDeadline", "must be 0 or more than HealthyDeadline (%v), got %v", u.HealthyDeadline, *u.ProgressDeadline)
+}
+
+func validateNetworks(v *validation, at string, networks []*NetworkResource) {
+	v.check(len(networks) <= 1, at+".Networks", "only one network a group, got %d", len(networks))
+	labels, statics := map[string]bool{}, map[int]string{}
+	for i, n := range networks {
+		if n == nil {
+			v.addf(fmt.Sprintf("%s.Networks[%d]", at, i), "must not be null")
+			continue
+		}
+		v.check(n.Mode == "host" || n.Mode == "bridge" || n.Mode == "none" || strings.HasPrefix(n.Mode, "cni/"), at+".Networks.Mode", "must be host, bridge, none or cni/NAME, got %q", n.Mode)
+		for _, p := range append(append([]Port{}, n.ReservedPorts...), n.DynamicPorts...) {
+			where := fmt.Sprintf("%s.port[%s]", at, p.Label)
+			v.check(p.Label != "", at+".Networks", "a port has no label")
+			v.check(!labels[p.Label], where, "is defined twice")
+			labels[p.Label] = true
+			v.check(p.Value >= 0 && p.Value <= 65535, where+".Value", "must be from 1 to 65535, got %d", p.Value)
+			v.check(p.To >= -1 && p.To <= 65535, where+".To", "must be from -1 to 65535, got %d", p.To)
+		}
+		for _, p := range n.ReservedPorts {
+			where := fmt.Sprintf("%s.port[%s]", at, p.Label)
+			v.check(p.Value > 0, where+".Value", "a static port must be from 1 to 65535, got %d", p.Value)
+			if other, taken := statics[p.Value]; taken && !p.IgnoreCollision {
+				v.addf(where, "static port %d is used by %q already", p.Value, other)
+			}
+			statics[p.Value] = p.Label
+		}
+	}
+}
+
+func (t *Task) validate(v *validation, g *TaskGroup, at string) {
+	v.check(t.Name != "", at+".Name", "must be set")
+	v.check(!strings.ContainsAny(t.Name, "/\\\x00") && t.Name != "." && t.Name != ".." && t.Name != "alloc", at+".Name",
+		"must be usable as a folder and not be \"alloc\", got %q", t.Name)
+	v.check(t.Driver != "", at+".Driver", "must be set")
+	v.check(*t.KillTimeout >= 0, at+".KillTimeout", "must not be negative")
+	v.check(t.ShutdownDelay >= 0, at+".ShutdownDelay", "must not be negative")
+	validateConstraints(v, at, t.Constraints)
+	validateAffinities(v, at, t.Affinities)
+	t.RestartPolicy.validate(v, at+".RestartPolicy")
+	t.Resources.validate(v, at+".Resources")
+	v.check(t.LogConfig.MaxFiles >= 1, at+".LogConfig.MaxFiles", "must be at least 1, got %d", t.LogConfig.MaxFiles)
+	v.check(t.LogConfig.MaxFileSizeMB >= 1, at+".LogConfig.MaxFileSizeMB", "must be at least 1, got %d", t.LogConfig.MaxFileSizeMB)
+	if logs := t.LogConfig.MaxFiles * t.LogConfig.MaxFileSizeMB; !t.LogConfig.Disabled && logs > g.EphemeralDisk.SizeMB {
+		v.addf(at+".LogConfig", "may take %d MB, more than the ephemeral disk's %d MB", logs, g.EphemeralDisk.SizeMB)
+	}
+	if l := t.Lifecycle; l != nil {
+		switch l.Hook {
+		case HookPrestart, HookPoststart, HookPoststop:
+		default:
+			v.addf(at+".Lifecycle.Hook", "must be prestart, poststart or poststop, got %q", l.Hook)
+		}
+		v.check(!t.Leader, at+".Leader", "a task with lifecycle can't be the leader")
+	}
+	for key := range t.Env {
+		v.check(key != "" && !strings.ContainsAny(key, "=\x00"), at+".Env", "%q is no name for a variable", key)
+	}
+	t.validateFiles(v, g, at)
+}
+
+func (t *Task) validateFiles(v *validation, g *TaskGroup, at string) {
+	if d := t.DispatchPayload; d != nil {
+		v.check(d.File != "" && staysInside(d.File), at+".DispatchPayload.File", "must be a path inside the task's folder, got %q", d.File)
+	}
+	for i, a := range t.Artifacts {
+		where := fmt.Sprintf("%s.Artifacts[%d]", at, i)
+		if a == nil {
+			v.addf(where, "must not be null")
+			continue
+		}
+		v.check(a.GetterSource != "", where+".GetterSource", "must be set")
+		v.check(staysInside(a.RelativeDest), where+".RelativeDest", "must not leave the task's folder, got %q", a.RelativeDest)
+		v.check(a.GetterMode == "any" || a.GetterMode == "file" || a.GetterMode == "dir", where+".GetterMode", "must be any, file or dir, got %q", a.GetterMode)
+	}
+	for i, m := range t.Templates {
+		where := fmt.Sprintf("%s.Templates[%d]", at, i)
+		if m == nil {
+			v.addf(where, "must not be null")
+			continue
+		}
+		v.check((m.SourcePath == "") != (m.EmbeddedTmpl == ""), where, "needs either SourcePath or EmbeddedTmpl")
+		v.check(m.DestPath != "", where+".DestPath", "must be set")
+		v.check(staysInside(m.DestPath), where+".DestPath", "must not leave the task's folder, got %q", m.DestPath)
+		switch m.ChangeMode {
+		case "restart", "noop", "script":
+		case "signal":
+			v.check(m.ChangeSignal != "", where+".ChangeSignal", "must be set for change_mode signal")
+		default:
+			v.addf(where+".ChangeMode", "must be restart, signal, noop or script, got %q", m.ChangeMode)
+		}
+	}
+	for i, m := range t.VolumeMounts {
+		where := fmt.Sprintf("%s.VolumeMounts[%d]", at, i)
+		if m == nil {
+			v.addf(where, "must not be null")
+			continue
+		}
+		_, known := g.Volumes[m.Volume]
+		v.check(known, where+".Volume", "%q is not a volume of the group", m.Volume)
+		v.check(m.Destination != "", where+".Destination", "must be set")
+	}
+}
+
+func (r *Resources) validate(v *validation, at string) {
+	v.check(r.Cores >= 0, at+".Cores", "must not be negative, got %d", r.Cores)
+	v.check(r.Cores > 0 || r.CPU >= 1, at+".CPU", "must be at least 1, got %d", r.CPU)
+	v.check(r.CPU <= 1<<31-1 && r.MemoryMB <= 1<<31-1, at, "is too large")
+	v.check(r.MemoryMB >= 10, at+".MemoryMB", "must be at least 10, got %d", r.MemoryMB)
+	v.check(r.MemoryMaxMB == 0 || r.MemoryMaxMB == -1 || r.MemoryMaxMB >= r.MemoryMB, at+".MemoryMaxMB", "must be -1, 0 or at least MemoryMB (%d), got %d", r.MemoryMB, r.MemoryMaxMB)
+	for _, d := range r.Devices {
+		v.check(d != nil && d.Name != "", at+".Devices", "a device has no name")
+	}
+}
+
+// staysInside reports whether a relative path with interpolation cannot climb out of its folder. Absolute paths are
+// taken as relative to the folder, as Nomad does.
+func staysInside(p string) bool {
+	rel := strings.TrimPrefix(strings.ReplaceAll(p, "${", ""), "/")
+	return !strings.ContainsRune(p, 0) && (rel == "" || filepath.IsLocal(rel))
+}
+
+// Operands that constraints know.
+var constraintOperands = map[string]bool{
+	"=": true, "==": true, "is": true, "!=": true, "not": true, "<": true, "<=": true, ">": true, ">=": true,
+	"version": true, "semver": true, "regexp": true, "set_contains": true, "set_contains_all": true,
+	"set_contains_any": true, "is_set": true, "is_not_set": true, "distinct_hosts": true, "distinct_property": true,
+}
+
+func validateConstraints(v *validation, at string, list []*Constraint) {
+	for i, c := range list {
+		where := fmt.Sprintf("%s.Constraints[%d]", at, i)
+		if c == nil {
+			v.addf(where, "must not be null")
+			continue
+		}
+		v.check(constraintOperands[c.Operand], where+".Operand", "unknown operand %q", c.Operand)
+		switch c.Operand {
+		case "regexp":
+			if _, err := regexp.Compile(c.RTarget); err != nil {
+				v.addf(where+".RTarget", "is no regular expression: %v", err)
+			}
+		case "distinct_hosts":
+		case "is_set", "is_not_set":
+			v.check(c.RTarget == "", where+".RTarget", "must be empty for %s", c.Operand)
+			v.check(c.LTarget != "", where+".LTarget", "must be set")
+		default:
+			v.check(c.LTarget != "", where+".LTarget", "must be set")
+			v.check(c.RTarget != "" || c.Operand == "distinct_property" || c.Operand == "=" || c.Operand == "!=", where+".RTarget", "must be set")
+		}
+	}
+}
+
+func validateAffinities(v *validation, at string, list []*Affinity) {
+	for i, a := range list {
+		where := fmt.Sprintf("%s.Affinities[%d]", at, i)
+		if a == nil {
+			v.addf(where, "must not be null")
+			continue
+		}
+		v.check(constraintOperands[a.Operand] && !strings.HasPrefix(a.Operand, "distinct_"), where+".Operand", "unknown operand %q", a.Operand)
+		v.check(a.Weight >= -100 && a.Weight <= 100 && a.Weight != 0, where+".Weight", "must be from -100 to 100 and not 0, got %d", a.Weight)
+	}
+}
+
+func validateSpreads(v *validation, at string, list []*Spread) {
+	for i, s := range list {
+		where := fmt.Sprintf("%s.Spreads[%d]", at, i)
+		if s == nil {
+			v.addf(where, "must not be null")
+			continue
+		}
+		v.check(s.Attribute != "", where+".Attribute", "must be set")
+		v.check(s.Weight >= 1 && s.Weight <= 100, where+".Weight", "must be from 1 to 100, got %d", s.Weight)
+		sum := 0
+		for _, t := range s.SpreadTarget {
+			if t != nil {
+				sum += int(t.Percent)
+			}
+		}
+		v.check(sum <= 100, where+".SpreadTarget", "the percents add up to %d, more than 100", sum)
+	}
+}
