@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"drover"
+)
+
+// DecodeJSON reads the whole body as one JSON value into v. Unknown fields are ignored, as clients newer than we are
+// send them; a wrong type is Invalid and names the field; a body over its limit is TooLarge; an empty one is Invalid.
+func DecodeJSON(r *http.Request, v any) error {
+	err := decodeJSON(r.Body, v)
+	if errors.Is(err, io.EOF) {
+		return drover.Errorf(drover.Invalid, "the request has no body; JSON is expected")
+	}
+	return err
+}
+
+// DecodeOptionalJSON is DecodeJSON, but leaves v alone when there is no body.
+func DecodeOptionalJSON(r *http.Request, v any) error {
+	err := decodeJSON(r.Body, v)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func decodeJSON(body io.Reader, v any) error {
+	if body == nil {
+		return io.EOF
+	}
+	d := json.NewDecoder(body)
+	if err := d.Decode(v); err != nil {
+		if errors.Is(err, io.EOF) { // not ErrUnexpectedEOF: nothing was there
+			return io.EOF
+		}
+		return bodyError(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		if err != nil && tooLarge(err) {
+			return bodyError(err)
+		}
+		return drover.Errorf(drover.Invalid, "the body has something behind its JSON value (at byte %d)", d.InputOffset())
+	}
+	return nil
+}
+
+func tooLarge(err error) bool { _, ok := errors.AsType[*http.MaxBytesError](err); return ok }
+
+// bodyError says what is wrong with a body in words that help who wrote it.
+func bodyError(err error) error {
+	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return drover.Errorf(drover.TooLarge, "the body is larger than %d bytes", e.Limit)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		field := e.Field
+		if field == "" {
+			return drover.Errorf(drover.Invalid, "the body is a JSON %s, but %s is expected", e.Value, kind(e.Type.String()))
+		}
+		return drover.Errorf(drover.Invalid, "%s: got a JSON %s, but %s is expected", field, e.Value, kind(e.Type.String()))
+	}
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return drover.Errorf(drover.Invalid, "malformed JSON at byte %d: %w", e.Offset, err)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return drover.Errorf(drover.Invalid, "malformed JSON: it ends too early")
+	}
+	return drover.Errorf(drover.Invalid, "reading the body: %w", err)
+}
+
+// kind names a Go type in JSON's words.
+func kind(goType string) string {
+	t := strings.TrimLeft(goType, "*")
+	switch {
+	case t == "string":
+		return "a string"
+	case t == "bool":
+		return "true or false"
+	case t == "time.Duration":
+		return "a number of nanoseconds"
+	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
+		return "a whole number that fits " + t
+	case strings.HasPrefix(t, "float"):
+		return "a number"
+	case strings.HasPrefix(t, "[]byte"), t == "[]uint8":
+		return "a base64 string"
+	case strings.HasPrefix(t, "[]"):
+		return "a list"
+	case strings.HasPrefix(t, "map["):
+		return "an object"
+	}
+	return "an object"
+}
+
+// WriteJSON answers with status and v. "pretty" in the query indents it, as in Nomad.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
+	buf, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	if Pretty(r) {
+		var out bytes.Buffer
+		if json.Indent(&out, buf, "", "    ") == nil {
+			out.WriteByte('\n')
+			buf = out.Bytes()
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(buf) // fails only when the client is gone
+	return nil
+}
+
+// Pretty reports whether the query asks for indented JSON: "pretty" with any value but "0" and "false".
+func Pretty(r *http.Request) bool {
+	q := r.URL.Query()
+	if !q.Has("pretty") {
+		return false
+	}
+	v := q.Get("pretty")
+	return v != "0" && v != "false"
+}
