@@ -1,0 +1,140 @@
+package agent
+
+import (
+	"errors"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/id"
+	"drover/internal/node/driver"
+	"drover/internal/node/localstate"
+)
+
+// Config is what a node is told about itself. The zero value of every field but DataDir is usable.
+type Config struct {
+	// DataDir holds alloc/, supervisor/ and client/ (identity, local state). Required, absolute.
+	DataDir string
+	// InMemory keeps identity and local state out of the disk (dev mode): a restarted agent remembers nothing.
+	InMemory bool
+	// StopOnExit stops and destroys everything when Run ends. Else tasks outlive the agent, and are found again.
+	StopOnExit bool
+	// ExitTimeout bounds the stopping of StopOnExit. Default 15s.
+	ExitTimeout time.Duration
+
+	// NodeID overrides the persisted identity; "" makes one at the first start.
+	NodeID string
+	// Name is the node's name. Default: the host's.
+	Name       string
+	Region     string // default "global"
+	Datacenter string // default "dc1"
+	NodePool   string // default "default"
+	NodeClass  string
+	Meta       map[string]string
+	HTTPAddr   string // where this node's HTTP API can be reached, as shown by the API
+	Version    string // shown as nomad.version and drover.version
+
+	// CPUMHz and MemoryMB override what the fingerprint found, in total; 0 = found.
+	CPUMHz   int64
+	MemoryMB int64
+	DiskMB   int64
+	// Reserved is kept from allocations.
+	Reserved      drover.Capacity
+	ReservedPorts string // "22,80,8500-8600"
+	MaxAllocs     int    // shown as NodeMaxAllocs; 0 = no bound
+	HostVolumes   map[string]*drover.HostVolumeInfo
+
+	// MaxKillTimeout bounds a task's kill_timeout. Default 30s.
+	MaxKillTimeout time.Duration
+	// ParallelStarts bounds the driver starts under way. Default 4 a core, at least 8.
+	ParallelStarts int
+
+	GC GCConfig
+
+	// PublishAllocMetrics samples every running task each CollectionInterval for Deps.Metrics. Off: nothing is
+	// sampled unless somebody asks.
+	PublishAllocMetrics bool
+	CollectionInterval  time.Duration // default 1s
+
+	// ArtifactTimeout bounds one artifact's download. Default 30m.
+	ArtifactTimeout time.Duration
+	// ArtifactMaxBytes bounds one artifact, packed and unpacked. Default 10 GiB.
+	ArtifactMaxBytes int64
+}
+
+// GCConfig says which folders of ended allocations go, the longest ended first.
+type GCConfig struct {
+	MaxAllocs    int           // folders of ended allocations kept. Default 50
+	MaxAge       time.Duration // an ended allocation's folder goes after this. Default 24h; < 0 = never
+	MinAge       time.Duration // and is kept at least this long, unless the disk is full or a person asked. Default 0
+	DiskPercent  float64       // folders go while the disk is fuller than this. Default 80
+	InodePercent float64       // same for inodes. Default 70
+	Interval     time.Duration // default 1m
+}
+
+// Deps is what an agent needs of the process around it.
+type Deps struct {
+	Controller drover.Controller
+	Drivers    []driver.Driver
+	Clock      clock.Clock
+	IDs        id.Source
+	Log        *slog.Logger
+	// State remembers tasks over an agent restart. Default: bbolt in DataDir, or memory with Config.InMemory. The
+	// caller who gives one closes it.
+	State localstate.Store
+	// Host samples the machine. nil: NodeStats answers NotImplemented.
+	Host HostMeter
+	// Samples receives what PublishAllocMetrics collects; it must not block. nil drops them.
+	Samples func(alloc *drover.Allocation, task string, usage *drover.TaskResourceUsage)
+	// Terminated is told of every task's exit, for counters; it must not block. nil drops it.
+	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
+}
+
+// HostMeter samples a machine; node/stats has one.
+type HostMeter interface {
+	Host(allocDir string) (*drover.HostStats, error)
+}
+
+// Validate reports everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var errs []error
+	if c.DataDir == "" {
+		errs = append(errs, drover.Errorf(drover.Invalid, "data_dir: is required"))
+	}
+	if c.NodeID != "" && !id.Valid(c.NodeID) {
+		errs = append(errs, drover.Errorf(drover.Invalid, "node id %q: is not a UUID", c.NodeID))
+	}
+	for name, n := range map[string]int64{"cpu_total_compute": c.CPUMHz, "memory_total_mb": c.MemoryMB, "disk_total_mb": c.DiskMB} {
+		if n < 0 {
+			errs = append(errs, drover.Errorf(drover.Invalid, "client.%s: must not be negative", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	fill(&c.Region, drover.DefaultRegion)
+	fill(&c.Datacenter, drover.DefaultDatacenter)
+	fill(&c.NodePool, drover.DefaultNodePool)
+	fill(&c.ExitTimeout, 15*time.Second)
+	fill(&c.MaxKillTimeout, 30*time.Second)
+	fill(&c.ParallelStarts, max(8, 4*runtime.NumCPU()))
+	fill(&c.CollectionInterval, time.Second)
+	fill(&c.ArtifactTimeout, 30*time.Minute)
+	fill(&c.ArtifactMaxBytes, 10<<30)
+	fill(&c.GC.MaxAllocs, 50)
+	fill(&c.GC.MaxAge, 24*time.Hour)
+	fill(&c.GC.DiskPercent, 80)
+	fill(&c.GC.InodePercent, 70)
+	fill(&c.GC.Interval, time.Minute)
+	return c
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,72 @@
+// Package localstate remembers, over a restart of the agent, which allocations a node has and how to find their tasks
+// again. Changes of many tasks share one fsync.
+package localstate
+
+import (
+	"context"
+	"encoding/json"
+
+	"drover"
+)
+
+// Store keeps records by allocation and task. Its methods may be called by several goroutines.
+type Store interface {
+	// Load returns everything, in no order.
+	Load() ([]Record, error)
+	// Commit makes the changes and returns once they are durable; calls at the same time share one write. After an
+	// error the changes are still pending: they are part of the next write.
+	Commit(ctx context.Context, changes ...Change) error
+	// Queue makes the changes soon, without waiting. Order is kept, also with Commit.
+	Queue(changes ...Change)
+	// Close writes what is pending.
+	Close() error
+}
+
+// Record is an allocation as it was stored.
+type Record struct {
+	Alloc Alloc
+	Tasks map[string]Task
+}
+
+// Alloc is what is kept of an allocation.
+type Alloc struct {
+	Alloc             *drover.Allocation
+	ClientStatus      string // the last derived here, not control's
+	ClientDescription string
+	DeploymentStatus  *drover.AllocDeploymentStatus
+	EndedAt           int64 // unix ns; 0 = has not
+	TimedOut          bool  // max_run_duration was over
+}
+
+// Task is what is kept of a task.
+type Task struct {
+	State   *drover.TaskState
+	Starts  string          // the id of the start under way, recorded before the driver is asked
+	Handle  json.RawMessage // driver.State of the start, recorded before the task is reported as running
+	Done    map[string]bool // prestart hooks that need not run again
+	Killed  bool            // it was being stopped
+	Stopped bool            // it has ended for good
+}
+
+// Change is one put or delete. Make it with PutAlloc, PutTask or Drop.
+type Change struct {
+	key   string
+	value any // nil deletes
+}
+
+// PutAlloc records an allocation.
+func PutAlloc(a Alloc) Change { return Change{key: "alloc/" + a.Alloc.ID, value: a} }
+
+// PutTask records a task.
+func PutTask(allocID, task string, t Task) Change {
+	return Change{key: "task/" + allocID + "/" + task, value: t}
+}
+
+// Drop forgets an allocation and the tasks named.
+func Drop(allocID string, tasks ...string) []Change {
+	changes := []Change{{key: "alloc/" + allocID}}
+	for _, t := range tasks {
+		changes = append(changes, Change{key: "task/" + allocID + "/" + t})
+	}
+	return changes
+}
