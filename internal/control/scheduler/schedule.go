@@ -1,0 +1,68 @@
+package scheduler
+
+import (
+	"iter"
+	"time"
+
+	"drover"
+)
+
+// Snapshot is what the scheduler reads; *store.Snapshot satisfies it. Values read are never changed.
+type Snapshot interface {
+	Index() uint64
+	Job(namespace, id string) *drover.Job
+	Node(id string) *drover.Node
+	Nodes(prefix string) iter.Seq[*drover.Node]
+	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
+	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
+	Evaluation(id string) *drover.Evaluation
+	EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation]
+	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
+	NodePool(name string) *drover.NodePool
+	SchedulerConfig() *drover.SchedulerConfiguration
+	Used(nodeID string) drover.Capacity
+}
+
+// NodeUsage is an optional power of a Snapshot: all nodes, in an order that repeats, with what allocations hold on
+// each. It saves a look-up a node.
+type NodeUsage interface {
+	NodesUsed() iter.Seq2[*drover.Node, drover.Capacity]
+}
+
+// Input is one question.
+type Input struct {
+	Eval     *drover.Evaluation
+	Snapshot Snapshot
+	Now      time.Time
+	// Seed drives all that is left to chance: ids and the order among equals. Take a new random one for each call;
+	// evaluation, attempt and snapshot index are mixed in, so that a repeated seed does not repeat ids.
+	Seed uint64
+	// Attempt counts from 0 how often this evaluation was planned before, after refused plans.
+	Attempt int
+}
+
+// Output is the answer.
+type Output struct {
+	// Plan is never nil; Plan.Empty() tells that there is nothing to commit.
+	Plan *drover.Plan
+	// Eval is the changed copy of the input's evaluation: status complete, or blocked when the input was a blocked
+	// evaluation that still cannot be satisfied (block it again under the same id).
+	Eval *drover.Evaluation
+	// NewEvals are to be created: at most one blocked one, and follow-ups with WaitUntil.
+	NewEvals    []*drover.Evaluation
+	Explanation Explanation
+}
+
+// Explanation says what happened to each group of the job, in the job's order.
+type Explanation struct {
+	Groups []GroupExplanation
+}
+
+// GroupExplanation is a group's part of it.
+type GroupExplanation struct {
+	Group    string
+	Placed   int                      // new allocations in the plan
+	Failed   int                      // placements that found no node
+	Metric   *drover.AllocationMetric // of the failed placements, or of the first placed; nil if none was tried
+	Sentence string                   // for people
+}
