@@ -1,0 +1,86 @@
+// Package environment translates environments to and from the jobs that keep their warm runners. It does no I/O.
+package environment
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"drover"
+)
+
+// The names that an environment's job is made of.
+const (
+	JobPrefix = "environment-" // + Environment.ID
+	GroupName = "runner"
+	TaskName  = "runner"
+	Namespace = drover.DefaultNamespace
+
+	metaKey = "drover.environment" // the fields that a job has no place for, as JSON
+)
+
+// Defaults of fields that are zero. They are small, so that many warm runners fit a machine; MemoryMaxMB is what a
+// program may really use.
+const (
+	DefaultCPU         = 20  // MHz
+	DefaultMemoryMB    = 32  // reserved
+	DefaultMemoryMaxMB = 512 // limit
+	DefaultDiskMB      = 64
+	DefaultPidsLimit   = 256
+	DefaultDriver      = "sandbox"
+	HostImage          = "host" // the node's own /usr
+)
+
+// JobID returns the id of the job that keeps the environment's runners.
+func JobID(environmentID string) string { return JobPrefix + environmentID }
+
+// IDOf returns the environment's id of a job id; false if it is not an environment's job.
+func IDOf(jobID string) (string, bool) {
+	id, ok := strings.CutPrefix(jobID, JobPrefix)
+	return id, ok && id != ""
+}
+
+// Canonicalize returns a copy with the defaults filled in and everything that may be written in several ways written
+// in one, so that two equal environments are equal values.
+func Canonicalize(env drover.Environment) drover.Environment {
+	setDefault(&env.Driver, DefaultDriver)
+	setDefault(&env.CPU, DefaultCPU)
+	setDefault(&env.DiskMB, DefaultDiskMB)
+	setDefault(&env.PidsLimit, DefaultPidsLimit)
+	switch {
+	case env.MemoryMB == 0 && env.MemoryMaxMB == 0:
+		env.MemoryMB, env.MemoryMaxMB = DefaultMemoryMB, DefaultMemoryMaxMB
+	case env.MemoryMB == 0:
+		env.MemoryMB = min(DefaultMemoryMB, env.MemoryMaxMB)
+	case env.MemoryMaxMB == 0:
+		env.MemoryMaxMB = env.MemoryMB
+	}
+	if len(env.ExposedPorts) == 0 {
+		env.ExposedPorts = nil
+	} else {
+		env.ExposedPorts = slices.Compact(slices.Sorted(slices.Values(env.ExposedPorts)))
+	}
+	env.Env, env.Meta = copyOrNil(env.Env), copyOrNil(env.Meta)
+	if len(env.Constraints) == 0 {
+		env.Constraints = nil
+	}
+	return env
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func copyOrNil(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	return maps.Clone(m)
+}
+
+// MaxIdleTimeout bounds idle timeouts, so that sums of times cannot overflow.
+const MaxIdleTimeout = 10 * 365 * 24 * time.Hour

@@ -1,0 +1,143 @@
+package environment
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"drover"
+)
+
+// Options are the deployment's, not the environment's.
+type Options struct {
+	// NetworkMode of environments that have network access: "bridge" (default) or "host".
+	NetworkMode string
+	Datacenters []string // default: all
+}
+
+// ToJob returns the job that keeps the environment's runners. The environment must be valid. Pool size and bound
+// stand in the group's Pool alone, so that changing them replaces no runner.
+func ToJob(env drover.Environment, opts Options) (*drover.Job, error) {
+	env = Canonicalize(env)
+	meta, err := packMeta(env)
+	if err != nil {
+		return nil, err
+	}
+	datacenters := opts.Datacenters
+	if len(datacenters) == 0 {
+		datacenters = []string{"*"}
+	}
+	job := &drover.Job{
+		Region:      drover.DefaultRegion,
+		Namespace:   Namespace,
+		ID:          JobID(env.ID),
+		Name:        JobID(env.ID),
+		Type:        drover.JobTypeService,
+		Priority:    drover.DefaultPriority,
+		Datacenters: datacenters,
+		Constraints: env.Constraints,
+		Meta:        map[string]string{metaKey: meta},
+		TaskGroups:  []*drover.TaskGroup{group(env, opts)},
+	}
+	return job, nil
+}
+
+func group(env drover.Environment, opts Options) *drover.TaskGroup {
+	return &drover.TaskGroup{
+		Name:          GroupName,
+		Count:         new(env.PoolSize),
+		Pool:          &drover.WarmPool{Size: env.PoolSize, MaxRunners: env.MaxRunners},
+		Tasks:         []*drover.Task{task(env, opts)},
+		Networks:      networks(env, opts),
+		EphemeralDisk: &drover.EphemeralDisk{SizeMB: env.DiskMB},
+		RestartPolicy: &drover.RestartPolicy{
+			Attempts: new(0), Interval: new(time.Hour), Delay: new(time.Second), Mode: "fail",
+		},
+	}
+}
+
+func task(env drover.Environment, opts Options) *drover.Task {
+	return &drover.Task{
+		Name:        TaskName,
+		Driver:      env.Driver,
+		Config:      driverConfig(env, opts),
+		KillTimeout: new(time.Duration(0)),
+		KillSignal:  "SIGKILL",
+		Resources:   &drover.Resources{CPU: env.CPU, MemoryMB: env.MemoryMB, MemoryMaxMB: env.MemoryMaxMB},
+		LogConfig:   &drover.LogConfig{MaxFiles: 1, MaxFileSizeMB: 1},
+	}
+}
+
+// driverConfig holds only what the driver must know before it starts a runner; the rest is bound to executions.
+func driverConfig(env drover.Environment, opts Options) map[string]any {
+	config := map[string]any{}
+	switch env.Driver {
+	case "sandbox":
+		config["image"] = env.Image
+		config["pids_limit"] = env.PidsLimit
+		config["disk_mb"] = env.DiskMB
+		config["network_mode"] = networkMode(env, opts)
+	case "docker":
+		config["image"] = env.Image
+		config["pids_limit"] = env.PidsLimit
+		config["network_mode"] = networkMode(env, opts)
+		if env.Runtime != "" {
+			config["runtime"] = env.Runtime
+		}
+	}
+	return config
+}
+
+func networkMode(env drover.Environment, opts Options) string {
+	switch {
+	case !env.Network:
+		return "none"
+	case opts.NetworkMode != "":
+		return opts.NetworkMode
+	}
+	return "bridge"
+}
+
+func networks(env drover.Environment, opts Options) []*drover.NetworkResource {
+	if !env.Network {
+		return nil
+	}
+	n := &drover.NetworkResource{Mode: networkMode(env, opts)}
+	for _, p := range env.ExposedPorts {
+		n.DynamicPorts = append(n.DynamicPorts, drover.Port{Label: strconv.Itoa(int(p)), To: int(p)})
+	}
+	return []*drover.NetworkResource{n}
+}
+
+// packMeta renders the environment without what stands in the group's pool and in the job's constraints.
+func packMeta(env drover.Environment) (string, error) {
+	env.PoolSize, env.MaxRunners, env.Constraints = 0, 0, nil
+	packed, err := json.Marshal(env) // maps in sorted order: equal environments give equal jobs
+	if err != nil {
+		return "", drover.Errorf(drover.Internal, "packing environment %s: %w", env.ID, err)
+	}
+	return string(packed), nil
+}
+
+// FromJob is ToJob's inverse. What can be changed in the job by other means (scaling it, say) is read from there.
+// Errors: NotFound if it is not an environment's job.
+func FromJob(job *drover.Job) (drover.Environment, error) {
+	var env drover.Environment
+	id, ok := IDOf(job.ID)
+	packed, has := job.Meta[metaKey]
+	if !ok || !has || job.Namespace != Namespace || len(job.TaskGroups) != 1 || job.TaskGroups[0].Pool == nil {
+		return env, drover.Errorf(drover.NotFound, "job %q is not an environment", job.ID)
+	}
+	if err := json.Unmarshal([]byte(packed), &env); err != nil {
+		return env, drover.Errorf(drover.NotFound, "job %q is not an environment: reading its meta: %w", job.ID, err)
+	}
+	g := job.TaskGroups[0]
+	env.ID = id
+	env.PoolSize, env.MaxRunners = g.Pool.Size, g.Pool.MaxRunners
+	env.Constraints = job.Constraints
+	if len(g.Tasks) == 1 && g.Tasks[0].Resources != nil {
+		r := g.Tasks[0].Resources
+		env.CPU, env.MemoryMB, env.MemoryMaxMB = r.CPU, r.MemoryMB, r.MemoryMaxMB
+	}
+	return env, nil
+}

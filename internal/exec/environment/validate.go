@@ -1,0 +1,126 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"drover"
+)
+
+// Bounds of an environment's fields.
+const (
+	MaxPoolSize  = drover.MaxGroupCount
+	maxEnvVars   = 1_000
+	maxEnvBytes  = 128 << 10
+	maxPorts     = 64
+	maxIDLength  = 64
+	maxMetaBytes = 64 << 10
+)
+
+var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Validate reports everything that is wrong with the environment, each with its field. Errors: Invalid.
+func Validate(env drover.Environment) error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if !idForm.MatchString(env.ID) || len(env.ID) > maxIDLength {
+		fault("id %q: want 1 to %d letters, digits, '.', '_' or '-', the first a letter or digit", env.ID, maxIDLength)
+	}
+	if err := validateImage(env); err != nil {
+		fault("image: %w", err)
+	}
+	drivers := []string{"", "sandbox", "docker", "raw_exec", "mock_driver"}
+	if !slices.Contains(drivers, env.Driver) {
+		fault("driver %q: want sandbox, docker or raw_exec", env.Driver)
+	}
+	if env.Runtime != "" && env.Driver != "docker" {
+		fault("runtime: only the docker driver has runtimes")
+	}
+	for _, n := range []struct {
+		field      string
+		value, max int
+	}{
+		{"poolSize", env.PoolSize, MaxPoolSize},
+		{"maxRunners", env.MaxRunners, MaxPoolSize},
+		{"cpu", env.CPU, math.MaxInt32},
+		{"memoryMB", env.MemoryMB, math.MaxInt32},
+		{"memoryMaxMB", env.MemoryMaxMB, math.MaxInt32},
+		{"diskMB", env.DiskMB, math.MaxInt32},
+		{"pidsLimit", env.PidsLimit, 4 << 20},
+	} {
+		if n.value < 0 || n.value > n.max {
+			fault("%s %d: want 0 to %d", n.field, n.value, n.max)
+		}
+	}
+	if env.MaxRunners > 0 && env.PoolSize > env.MaxRunners {
+		fault("poolSize %d is over maxRunners %d", env.PoolSize, env.MaxRunners)
+	}
+	if env.MemoryMaxMB > 0 && env.MemoryMB > env.MemoryMaxMB {
+		fault("memoryMB %d is over memoryMaxMB %d", env.MemoryMB, env.MemoryMaxMB)
+	}
+	faults = append(faults, validatePorts(env)...)
+	if env.WorkDir != "" && (!path.IsAbs(env.WorkDir) || strings.ContainsRune(env.WorkDir, 0)) {
+		fault("workDir %q: want an absolute path", env.WorkDir)
+	}
+	if strings.ContainsAny(env.User, "\x00\n/ ") {
+		fault("user %q: want a name or uid[:gid]", env.User)
+	}
+	if env.IdleTimeout < 0 || env.IdleTimeout > MaxIdleTimeout {
+		fault("idleTimeout %d: want 0 to %d ns", env.IdleTimeout, MaxIdleTimeout)
+	}
+	if err := ValidateEnv(env.Env); err != nil {
+		fault("%w", err)
+	}
+	if size(env.Meta) > maxMetaBytes {
+		fault("meta: %d bytes, want at most %d", size(env.Meta), maxMetaBytes)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "%w", join(faults))
+}
+
+func validatePorts(env drover.Environment) (faults []error) {
+	if len(env.ExposedPorts) > maxPorts {
+		faults = append(faults, fmt.Errorf("exposedPorts: %d of them, want at most %d", len(env.ExposedPorts), maxPorts))
+	}
+	if slices.Contains(env.ExposedPorts, 0) {
+		faults = append(faults, errors.New("exposedPorts: port 0"))
+	}
+	return faults
+}
+
+// ValidateEnv checks environment variables. Errors: Invalid.
+func ValidateEnv(env map[string]string) error {
+	if len(env) > maxEnvVars || size(env) > maxEnvBytes {
+		return drover.Errorf(drover.Invalid, "env: want at most %d variables of %d bytes together", maxEnvVars, maxEnvBytes)
+	}
+	for name, value := range env {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(value, 0) {
+			return drover.Errorf(drover.Invalid, "env: variable %q: empty name, '=' in the name, or a NUL byte", name)
+		}
+	}
+	return nil
+}
+
+func size(m map[string]string) (n int) {
+	for k, v := range m {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+// join puts all faults on one line.
+func join(faults []error) error {
+	texts := make([]string, len(faults))
+	for i, f := range faults {
+		texts[i] = f.Error()
+	}
+	return errors.New(strings.Join(texts, "; "))
+}
