@@ -1,0 +1,10 @@
+// Package cgroup gives each task a control group with limits, on cgroup v2, on v1, and on hybrids whose v2 tree has no
+// controllers. It talks to the kernel's files only: no systemd, no delegation from inside a guest.
+//
+// Layout, under the parent ("drover"):
+//
+//	v1  <controller>/drover/<name>/          the payload, with its limits; executions make children in it
+//	    <controller>/drover/supervisors/     all supervisors, so that a payload out of memory does not kill one
+//	v2  drover/<name>/init/                  the task's supervisor
+//	    drover/<name>/task/                  the payload, with its limits; executions make children in it
+package cgroup

@@ -1,0 +1,175 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Group is a task's group. Its methods may be called at once; all state is the kernel's.
+type Group struct {
+	name    string
+	version Version
+	byCtl   map[string]string // controller → payload directory; v2: "" → it
+	dirs    []string          // the payload's directories, distinct
+	initDir []string          // where the supervisor goes
+	tops    []string          // what Remove removes
+}
+
+func (m *Manager) group(name string, cpuset bool) *Group {
+	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}}
+	if m.info.Version == V2 {
+		top := filepath.Join(m.info.mounts[""], m.parent, name)
+		task := filepath.Join(top, "task")
+		g.byCtl[""], g.dirs, g.tops = task, []string{task}, []string{top}
+		for _, c := range m.info.Controllers {
+			g.byCtl[c] = task
+		}
+		g.initDir = []string{filepath.Join(top, "init")}
+		return g
+	}
+	controllers := m.payloadControllers()
+	if cpuset && m.info.Has("cpuset") {
+		controllers = append(controllers, "cpuset")
+	}
+	for _, c := range controllers {
+		g.byCtl[c] = filepath.Join(m.info.mounts[c], m.parent, name)
+	}
+	for _, t := range m.trees(controllers...) {
+		g.dirs = append(g.dirs, filepath.Join(t, m.parent, name))
+		g.initDir = append(g.initDir, filepath.Join(t, m.parent, supervisors))
+	}
+	if m.info.tracking != "" {
+		g.initDir = append(g.initDir, filepath.Join(m.info.tracking, m.parent, supervisors))
+	}
+	g.tops = g.dirs
+	return g
+}
+
+// Name returns the name given to Create.
+func (g *Group) Name() string { return g.name }
+
+// Version tells which kind of tree the directories are of.
+func (g *Group) Version() Version { return g.version }
+
+// Dirs returns the payload's directories: one on v2, one for each tree on v1.
+func (g *Group) Dirs() []string { return g.dirs }
+
+// Dir returns the directory in which a controller's files are, "" if the group has none.
+func (g *Group) Dir(controller string) string { return g.byCtl[controller] }
+
+func (g *Group) create(limits Limits, owner int) error {
+	if g.version == V2 {
+		top := g.tops[0]
+		if err := mkdir(top); err != nil {
+			return err
+		}
+		controllers, err := os.ReadFile(filepath.Join(top, "cgroup.controllers"))
+		if err != nil {
+			return err
+		}
+		if err := enableControllers(top, strings.Fields(string(controllers))); err != nil {
+			return err
+		}
+		if err := mkdir(g.initDir[0]); err != nil {
+			return err
+		}
+	}
+	for _, d := range g.dirs {
+		if err := mkdir(d); err != nil {
+			return err
+		}
+		if err := inheritCpuset(d); err != nil {
+			return err
+		}
+	}
+	if err := g.Update(limits); err != nil {
+		return err
+	}
+	return g.chown(owner)
+}
+
+// chown gives the owner the right to make children and to place its own processes, and nothing else. On v2 that needs
+// the files of the common ancestor too.
+func (g *Group) chown(owner int) error {
+	if owner <= 0 {
+		return nil
+	}
+	dirs := g.dirs
+	if g.version == V2 {
+		dirs = append([]string{g.tops[0], g.initDir[0]}, dirs...)
+	}
+	for _, d := range dirs {
+		files := []string{"cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"}
+		if d == g.dirs[0] || g.version == V1 {
+			files = append(files, ".")
+		}
+		for _, f := range files {
+			if err := os.Lchown(filepath.Join(d, f), owner, owner); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// OpenDirs opens the payload's directories, so that the fds can be handed to a supervisor that cannot see the tree.
+// The caller closes them.
+func (g *Group) OpenDirs() ([]*os.File, error) {
+	files := make([]*os.File, 0, len(g.dirs))
+	for _, d := range g.dirs {
+		f, err := os.Open(d)
+		if err != nil {
+			for _, f := range files {
+				_ = f.Close()
+			}
+			return nil, fmt.Errorf("opening cgroup %s: %w", g.name, err)
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// AddInit moves a supervisor beside the payload.
+func (g *Group) AddInit(pid int) error { return place(g.initDir, pid) }
+
+// Add moves a process into the payload's group.
+func (g *Group) Add(pid int) error { return place(g.dirs, pid) }
+
+func place(dirs []string, pid int) error {
+	for _, d := range dirs {
+		if err := write(d, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return fmt.Errorf("placing process %d: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+func mkdir(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// inheritCpuset fills a v1 cpuset group's empty masks from its parent: without them it takes no process.
+func inheritCpuset(dir string) error {
+	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
+		have, err := os.ReadFile(filepath.Join(dir, f))
+		if err != nil || strings.TrimSpace(string(have)) != "" || !strings.Contains(dir, "cpuset") {
+			continue // not a v1 cpuset, or set
+		}
+		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), f))
+		if err != nil {
+			return err
+		}
+		if err := write(dir, f, strings.TrimSpace(string(above))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

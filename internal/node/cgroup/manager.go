@@ -1,0 +1,195 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"drover"
+)
+
+// Config of a Manager.
+type Config struct {
+	Root   string // default /sys/fs/cgroup
+	Parent string // default "drover"; a path below Root
+}
+
+// Manager makes and finds groups. It keeps no state: everything is in the kernel's tree.
+type Manager struct {
+	info   Info
+	parent string
+}
+
+// New probes the machine and makes the parent groups. Errors: Unavailable when groups cannot be made; the caller then
+// goes on without.
+func New(cfg Config) (*Manager, error) {
+	if cfg.Root == "" {
+		cfg.Root = "/sys/fs/cgroup"
+	}
+	if cfg.Parent == "" {
+		cfg.Parent = "drover"
+	}
+	m := &Manager{info: Probe(cfg.Root), parent: cfg.Parent}
+	if m.info.Version == None || !m.info.Writable {
+		return nil, drover.Errorf(drover.Unavailable, "no cgroups: %s", m.info.Reason)
+	}
+	if err := m.prepare(); err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "preparing the parent cgroup: %w", err)
+	}
+	return m, nil
+}
+
+// Info returns what was found.
+func (m *Manager) Info() Info { return m.info }
+
+const supervisors = "supervisors"
+
+func (m *Manager) prepare() error {
+	if m.info.Version == V2 {
+		return m.prepareV2()
+	}
+	for _, dir := range m.trees(append(m.payloadControllers(), "cpuset")...) {
+		parent := filepath.Join(dir, m.parent)
+		for _, d := range []string{parent, filepath.Join(parent, supervisors)} {
+			if err := os.MkdirAll(d, 0o755); err != nil {
+				return err
+			}
+			if err := inheritCpuset(d); err != nil {
+				return err
+			}
+		}
+	}
+	if m.info.tracking != "" { // so that a service manager does not count supervisors as the agent's
+		return os.MkdirAll(filepath.Join(m.info.tracking, m.parent, supervisors), 0o755)
+	}
+	return nil
+}
+
+// prepareV2 hands the controllers down from the root to the parent group.
+func (m *Manager) prepareV2() error {
+	dir := m.info.mounts[""]
+	parts := strings.Split(m.parent, "/")
+	for _, p := range parts {
+		if err := enableControllers(dir, m.info.Controllers); err != nil {
+			return err
+		}
+		dir = filepath.Join(dir, p)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return enableControllers(dir, m.info.Controllers)
+}
+
+// enableControllers writes each controller apart: one that cannot be had must not cost us the others.
+func enableControllers(dir string, controllers []string) error {
+	have, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+	if err != nil {
+		return fmt.Errorf("reading the subtree controllers: %w", err)
+	}
+	enabled := strings.Fields(string(have))
+	var errs []error
+	for _, c := range controllers {
+		if slices.Contains(enabled, c) {
+			continue
+		}
+		errs = append(errs, write(dir, "cgroup.subtree_control", "+"+c))
+	}
+	return errors.Join(errs...)
+}
+
+// payloadControllers are those in which every task gets a group; cpuset only when cores were asked for.
+func (m *Manager) payloadControllers() []string {
+	return slices.DeleteFunc(slices.Clone(m.info.Controllers), func(c string) bool { return c == "cpuset" || c == "freezer" })
+}
+
+// trees returns the distinct mounts of the controllers, "cpu,cpuacct" once.
+func (m *Manager) trees(controllers ...string) []string {
+	var dirs []string
+	for _, c := range controllers {
+		if d := m.info.mounts[c]; d != "" && !slices.Contains(dirs, d) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// Create makes the group of a task. owner is the uid which may make child groups and move its own processes into
+// them (the supervisor's); it cannot raise the limits set here. A group of that name that is there is taken over.
+func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	g := m.group(name, len(limits.Cores) > 0)
+	if err := g.create(limits, owner); err != nil {
+		_ = g.removeDirs()
+		return nil, fmt.Errorf("creating cgroup %s: %w", name, err)
+	}
+	return g, nil
+}
+
+// Open finds a group again. Errors: NotFound.
+func (m *Manager) Open(name string) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	g := m.group(name, true)
+	if len(g.dirs) == 0 {
+		return nil, drover.Errorf(drover.NotFound, "no cgroup %s", name)
+	}
+	if _, err := os.Stat(g.dirs[0]); err != nil {
+		return nil, drover.Errorf(drover.NotFound, "no cgroup %s", name)
+	}
+	return g, nil
+}
+
+// List names the groups that are there, in no order: also those that a crash left behind.
+func (m *Manager) List() ([]string, error) {
+	seen := map[string]bool{}
+	roots := m.trees(m.info.Controllers...)
+	if m.info.Version == V2 {
+		roots = []string{m.info.mounts[""]}
+	}
+	for _, root := range roots {
+		entries, err := os.ReadDir(filepath.Join(root, m.parent))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("listing cgroups: %w", err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && e.Name() != supervisors {
+				seen[e.Name()] = true
+			}
+		}
+	}
+	names := make([]string, 0, len(seen))
+	for n := range seen {
+		names = append(names, n)
+	}
+	return names, nil
+}
+
+func checkName(name string) error {
+	if name == "" || name == supervisors || strings.ContainsAny(name, "/\x00\n") || strings.HasPrefix(name, ".") {
+		return drover.Errorf(drover.Invalid, "cgroup name %q is not usable", name)
+	}
+	return nil
+}
+
+func write(dir, file, value string) error {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.WriteString(value); err != nil {
+		return fmt.Errorf("writing %q: %w", value, err)
+	}
+	return nil
+}
+
+func writeInt(dir, file string, v int64) error { return write(dir, file, strconv.FormatInt(v, 10)) }

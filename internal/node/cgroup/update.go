@@ -1,0 +1,123 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Update sets the limits. A limit whose controller is missing is left out: Manager.Info tells.
+func (g *Group) Update(l Limits) error {
+	if g.version == V2 {
+		return g.updateV2(l)
+	}
+	return g.updateV1(l)
+}
+
+func (g *Group) updateV2(l Limits) error {
+	dir := g.dirs[0]
+	set := func(controller, file, value string) error {
+		if g.byCtl[controller] == "" {
+			return nil
+		}
+		return write(dir, file, value)
+	}
+	var errs []error
+	if l.MemoryMax > 0 {
+		errs = append(errs, set("memory", "memory.max", itoa(l.MemoryMax)), optional(set("memory", "memory.swap.max", "0")))
+	}
+	if l.MemoryLow > 0 {
+		errs = append(errs, set("memory", "memory.low", itoa(l.MemoryLow)))
+	}
+	if l.Pids > 0 {
+		errs = append(errs, set("pids", "pids.max", itoa(l.Pids)))
+	}
+	if l.CPUShares > 0 {
+		errs = append(errs, set("cpu", "cpu.weight", itoa(cpuWeight(l.CPUShares))))
+	}
+	if l.CPUQuota > 0 {
+		errs = append(errs, set("cpu", "cpu.max", fmt.Sprintf("%d %d", cpuQuota(l.CPUQuota), cpuPeriod)))
+	}
+	if len(l.Cores) > 0 {
+		errs = append(errs, set("cpuset", "cpuset.cpus", coreList(l.Cores)))
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Group) updateV1(l Limits) error {
+	set := func(controller, file string, value string) error {
+		if dir := g.byCtl[controller]; dir != "" {
+			return write(dir, file, value)
+		}
+		return nil
+	}
+	var errs []error
+	if l.MemoryMax > 0 {
+		errs = append(errs, g.setMemoryV1(l.MemoryMax))
+	}
+	if l.MemoryLow > 0 {
+		errs = append(errs, set("memory", "memory.soft_limit_in_bytes", itoa(l.MemoryLow)))
+	}
+	if l.Pids > 0 {
+		errs = append(errs, set("pids", "pids.max", itoa(l.Pids)))
+	}
+	if l.CPUShares > 0 {
+		errs = append(errs, set("cpu", "cpu.shares", itoa(clampShares(l.CPUShares))))
+	}
+	if l.CPUQuota > 0 {
+		errs = append(errs, set("cpu", "cpu.cfs_quota_us", itoa(cpuQuota(l.CPUQuota))))
+	}
+	if len(l.Cores) > 0 {
+		errs = append(errs, set("cpuset", "cpuset.cpus", coreList(l.Cores)))
+	}
+	return errors.Join(errs...)
+}
+
+// setMemoryV1 writes memory and memory+swap in the order that the kernel wants: memsw is never below memory.
+func (g *Group) setMemoryV1(limit int64) error {
+	dir := g.byCtl["memory"]
+	if dir == "" {
+		return nil
+	}
+	value := itoa(limit)
+	memsw := func() error { return optional(write(dir, "memory.memsw.limit_in_bytes", value)) }
+	memory := func() error { return write(dir, "memory.limit_in_bytes", value) }
+	if now, err := readInt(dir, "memory.limit_in_bytes"); err == nil && now < limit {
+		return errors.Join(memsw(), memory())
+	}
+	return errors.Join(memory(), memsw())
+}
+
+// optional forgives a file that this kernel does not have (swap accounting off).
+func optional(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func itoa(v int64) string { return strconv.FormatInt(v, 10) }
+
+func coreList(cores []uint16) string {
+	parts := make([]string, len(cores))
+	for i, c := range cores {
+		parts[i] = strconv.Itoa(int(c))
+	}
+	return strings.Join(parts, ",")
+}
+
+func readInt(dir, file string) (int64, error) {
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, err
+	}
+	text := strings.TrimSpace(string(data))
+	if text == "max" {
+		return -1, nil
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
