@@ -1,0 +1,207 @@
+package evalbroker
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// Shell is a Broker and a Blocked behind one mutex, with workers waiting on it. It is disabled until Enable.
+type Shell struct {
+	clock clock.Clock
+	room  Room
+
+	mu      sync.Mutex // guards everything below
+	enabled bool
+	broker  *Broker
+	blocked *Blocked
+	waiting []*waiter
+
+	retime chan struct{} // the earliest deadline or the freed capacity changed; wakes Run
+	cancel chan struct{} // there may be evaluations to cancel
+}
+
+// waiter is a worker without work.
+type waiter struct {
+	types []string
+	wake  chan struct{} // capacity 1
+}
+
+// NewShell returns a disabled shell. room tells what is free on a node; it is called by Run only.
+func NewShell(cfg Config, c clock.Clock, room Room) *Shell {
+	return &Shell{
+		clock: c, room: room, broker: New(cfg), blocked: NewBlocked(),
+		retime: make(chan struct{}, 1), cancel: make(chan struct{}, 1),
+	}
+}
+
+// Enable starts taking evaluations in, after leadership was won. floor is the index of the state from which they
+// are restored: blocked evaluations that are older are looked at again.
+func (s *Shell) Enable(floor uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enabled = true
+	s.blocked.SetFloor(floor)
+}
+
+// Disable forgets everything: leadership was lost.
+func (s *Shell) Disable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enabled = false
+	s.broker.Flush()
+	s.blocked.Flush()
+}
+
+// Enqueue takes pending evaluations in.
+func (s *Shell) Enqueue(evals ...*drover.Evaluation) {
+	s.enter(func(now time.Time) { s.broker.Enqueue(now, evals...) })
+}
+
+// Block takes a blocked evaluation in; see Blocked.Block.
+func (s *Shell) Block(e *drover.Evaluation, ask drover.Capacity) {
+	s.enter(func(time.Time) { s.blocked.Block(e, ask) })
+	notify(s.retime)
+}
+
+// Ended forgets an evaluation that ended in the state.
+func (s *Shell) Ended(evalID string) {
+	s.enter(func(time.Time) {
+		s.broker.Remove(evalID)
+		s.blocked.Remove(evalID)
+	})
+}
+
+// Untrack forgets the blocked evaluations of a job of which everything was placed.
+func (s *Shell) Untrack(job drover.NamespacedID) {
+	s.enter(func(time.Time) { s.blocked.Untrack(job) })
+}
+
+// Freed records free capacity; see Blocked.Freed. It does not block.
+func (s *Shell) Freed(nodeID, class string, index uint64) {
+	s.mu.Lock()
+	if s.enabled {
+		s.blocked.Freed(nodeID, class, index)
+	}
+	s.mu.Unlock()
+	notify(s.retime)
+}
+
+// WakeAll has every blocked evaluation looked at again.
+func (s *Shell) WakeAll() {
+	s.enter(func(time.Time) { s.blocked.WakeAll() })
+	notify(s.retime)
+}
+
+// Ack says that an evaluation was dealt with; see Broker.Ack.
+func (s *Shell) Ack(evalID, token string) error {
+	return s.finish(func(now time.Time) error { return s.broker.Ack(now, evalID, token) }, evalID)
+}
+
+// Nack refuses an evaluation; see Broker.Nack.
+func (s *Shell) Nack(evalID, token string) error {
+	return s.finish(func(now time.Time) error { return s.broker.Nack(now, evalID, token) }, evalID)
+}
+
+func (s *Shell) finish(f func(now time.Time) error, evalID string) error {
+	var err error
+	rewake := false
+	s.enter(func(now time.Time) {
+		err = f(now)
+		rewake = s.blocked.Finished(evalID)
+	})
+	if rewake {
+		notify(s.retime)
+	}
+	return err
+}
+
+// Outstanding returns the token of an evaluation that is with a worker.
+func (s *Shell) Outstanding(evalID string) (token string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broker.Outstanding(evalID)
+}
+
+// TakeNeedless returns, once, the evaluations that are to be cancelled; Needless signals that there may be some.
+func (s *Shell) TakeNeedless() []*drover.Evaluation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append(s.broker.Superseded(), s.blocked.Duplicates()...)
+}
+
+// Needless is signalled when TakeNeedless may have something.
+func (s *Shell) Needless() <-chan struct{} { return s.cancel }
+
+// Stats counts.
+func (s *Shell) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.broker.Stats()
+	stats.Blocked, stats.Escaped = s.blocked.Len()
+	return stats
+}
+
+// enter runs f under the mutex, then wakes who has to know.
+func (s *Shell) enter(f func(now time.Time)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.enabled {
+		return
+	}
+	before, had := s.broker.Next()
+	f(s.clock.Now())
+	s.settle(before, had)
+}
+
+// settle tells waiting workers about ready evaluations, and Run about an earlier deadline. Called with the mutex.
+func (s *Shell) settle(before time.Time, had bool) {
+	if after, has := s.broker.Next(); has && (!had || after.Before(before)) {
+		notify(s.retime)
+	}
+	if len(s.broker.superseded) > 0 || len(s.blocked.duplicates) > 0 {
+		notify(s.cancel)
+	}
+	s.wakeWaiters()
+}
+
+// Run delivers what becomes due and wakes blocked evaluations, until ctx ends.
+func (s *Shell) Run(ctx context.Context) error {
+	timer := s.clock.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.retime:
+		case <-timer.C():
+		}
+		s.enter(func(now time.Time) {
+			s.broker.Expire(now)
+			if woken := s.blocked.Wake(s.room); len(woken) > 0 {
+				s.broker.Enqueue(now, woken...)
+			}
+		})
+		timer.Reset(s.untilNext())
+	}
+}
+
+func (s *Shell) untilNext() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next, ok := s.broker.Next()
+	if !ok {
+		return time.Hour
+	}
+	return max(0, next.Sub(s.clock.Now()))
+}
+
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
