@@ -41,7 +41,7 @@ type Alloc struct {
 // Task is what is kept of a task.
 type Task struct {
 	State   *drover.TaskState
-	Starts  string          // the id of the start under way, recorded before the driver is asked
+	Intent  string          // the id of a start, recorded before the driver is asked
 	Handle  json.RawMessage // driver.State of the start, recorded before the task is reported as running
 	Done    map[string]bool // prestart hooks that need not run again
 	Killed  bool            // it was being stopped

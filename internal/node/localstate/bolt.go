@@ -1,0 +1,174 @@
+package localstate
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+var bucketName = []byte("state")
+
+// Bolt keeps records in a bbolt file. A writer runs only while there is something to write.
+type Bolt struct {
+	db  *bbolt.DB
+	log *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	pending map[string][]byte
+	waiters []chan error
+	writing bool
+	closed  bool
+	idle    *sync.Cond // writing became false
+}
+
+// OpenBolt opens or makes the file. It fails when another process has it open.
+func OpenBolt(path string, log *slog.Logger) (*Bolt, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("making the local state's folder: %w", err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
+	if err != nil {
+		return nil, fmt.Errorf("opening the local state %s (does another agent run?): %w", path, err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists(bucketName)
+		return err
+	})
+	if err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
+	}
+	b := &Bolt{db: db, log: log, pending: map[string][]byte{}}
+	b.idle = sync.NewCond(&b.mu)
+	return b, nil
+}
+
+// Load returns everything.
+func (b *Bolt) Load() ([]Record, error) {
+	entries := map[string][]byte{}
+	err := b.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketName).ForEach(func(k, v []byte) error {
+			entries[string(k)] = append([]byte(nil), v...)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the local state: %w", err)
+	}
+	return assemble(entries)
+}
+
+// Commit makes the changes and waits until they are durable.
+func (b *Bolt) Commit(ctx context.Context, changes ...Change) error {
+	done := make(chan error, 1)
+	if err := b.add(changes, done); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Queue makes the changes soon.
+func (b *Bolt) Queue(changes ...Change) {
+	if err := b.add(changes, nil); err != nil {
+		b.log.Error("local state: a change was refused", "error", err)
+	}
+}
+
+func (b *Bolt) add(changes []Change, done chan error) error {
+	encoded := make([][]byte, len(changes))
+	for i, c := range changes {
+		data, err := c.encode()
+		if err != nil {
+			return err
+		}
+		encoded[i] = data
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return fmt.Errorf("local state: %w", os.ErrClosed)
+	}
+	for i, c := range changes {
+		b.pending[c.key] = encoded[i]
+	}
+	if done != nil {
+		b.waiters = append(b.waiters, done)
+	}
+	if !b.writing {
+		b.writing = true
+		go b.write() // ends when nothing is pending
+	}
+	return nil
+}
+
+// write makes transactions until nothing is pending. What comes while one is being synced shares the next.
+func (b *Bolt) write() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		batch, waiters := b.pending, b.waiters
+		b.pending, b.waiters = map[string][]byte{}, nil
+		b.mu.Unlock()
+		err := b.db.Update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
+		for _, w := range waiters {
+			w <- err
+		}
+		b.mu.Lock()
+		if err != nil {
+			b.log.Error("local state: writing failed; it is tried again with the next change", "error", err)
+			maps.Copy(batch, b.pending) // newer values win
+			b.pending = batch
+		}
+		if len(b.waiters) == 0 && (len(b.pending) == 0 || err != nil) {
+			b.writing = false
+			b.idle.Broadcast()
+			return
+		}
+	}
+}
+
+func apply(bucket *bbolt.Bucket, batch map[string][]byte) error {
+	for k, v := range batch {
+		var err error
+		if v == nil {
+			err = bucket.Delete([]byte(k))
+		} else {
+			err = bucket.Put([]byte(k), v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close writes what is pending and closes the file.
+func (b *Bolt) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	for b.writing {
+		b.idle.Wait()
+	}
+	batch := b.pending
+	b.mu.Unlock()
+	var err error
+	if len(batch) > 0 { // what an earlier failure left
+		err = b.db.Update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
+	}
+	if closeErr := b.db.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package localstate
+
+import (
+	"context"
+	"maps"
+	"sync"
+)
+
+// Memory keeps records as long as the process lives. It encodes them like Bolt, so that nothing is shared.
+type Memory struct {
+	mu      sync.Mutex // guards entries
+	entries map[string][]byte
+}
+
+// NewMemory returns an empty store.
+func NewMemory() *Memory { return &Memory{entries: map[string][]byte{}} }
+
+// Load returns everything.
+func (m *Memory) Load() ([]Record, error) {
+	m.mu.Lock()
+	entries := maps.Clone(m.entries)
+	m.mu.Unlock()
+	return assemble(entries)
+}
+
+// Commit makes the changes.
+func (m *Memory) Commit(_ context.Context, changes ...Change) error {
+	for _, c := range changes {
+		data, err := c.encode()
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		if data == nil {
+			delete(m.entries, c.key)
+		} else {
+			m.entries[c.key] = data
+		}
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// Queue makes the changes.
+func (m *Memory) Queue(changes ...Change) { _ = m.Commit(context.Background(), changes...) }
+
+// Close does nothing: the store can be given to another agent.
+func (m *Memory) Close() error { return nil }
+
+// None remembers nothing: dev mode, where tasks end with the agent.
+type None struct{}
+
+// Load returns nothing.
+func (None) Load() ([]Record, error) { return nil, nil }
+
+// Commit does nothing.
+func (None) Commit(context.Context, ...Change) error { return nil }
+
+// Queue does nothing.
+func (None) Queue(...Change) {}
+
+// Close does nothing.
+func (None) Close() error { return nil }
