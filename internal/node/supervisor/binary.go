@@ -1,0 +1,58 @@
+package supervisor
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"drover"
+)
+
+// The folder holds a README, and drover-init once `make init` ran.
+//
+//go:embed all:initbin
+var initbin embed.FS
+
+// Binary writes the embedded drover-init to <dir>/bin/drover-init-<hash>, once, and returns its path. Several agents
+// on one folder are fine, and an older file stays for the supervisors that run it.
+func Binary(dir string) (string, error) {
+	data, err := initbin.ReadFile("initbin/drover-init")
+	if err != nil {
+		return "", drover.Errorf(drover.Unavailable, "this drover was built without its supervisor: run `make init`, then build again")
+	}
+	sum := sha256.Sum256(data)
+	path := filepath.Join(dir, "bin", "drover-init-"+hex.EncodeToString(sum[:8]))
+	if st, err := os.Stat(path); err == nil && st.Size() == int64(len(data)) {
+		return path, nil
+	}
+	if err := install(path, data); err != nil {
+		return "", fmt.Errorf("installing the supervisor: %w", err)
+	}
+	return path, nil
+}
+
+// install writes a file that nobody ever sees half written.
+func install(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".drover-init-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Chmod(0o755)
+	}
+	if cerr := tmp.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,68 @@
+package supervisor
+
+import (
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"drover/internal/clock"
+)
+
+// FirstExtraFD is the number that LaunchConfig.ExtraFiles[0] has in drover-init.
+const FirstExtraFD = 6
+
+// LaunchConfig says how to start a drover-init.
+type LaunchConfig struct {
+	Binary   string // from Binary
+	ID       string // of this start of the task; marks its processes in their environment (raw processes)
+	StateDir string // host folder for the socket and drover-init's own log, made with mode 0700; the guest never sees it
+	// LogDir is where the main task's output goes, opened by the agent; nil: it is thrown away.
+	LogDir *os.File
+	Log    LogFiles
+	// Base of executions.
+	User    User              // default user of executions and files
+	WorkDir string            // default working directory, as the guest sees it
+	Env     map[string]string // default environment
+	Grace   time.Duration     // how long executions without Detach live after the agent was lost; default 30 s
+	// Sandbox is given to the in-namespace setup stage before anything else happens; empty: no such stage.
+	Sandbox     []byte
+	SysProcAttr *syscall.SysProcAttr // Setsid is always set; namespaces, maps and cgroup are the driver's
+	Dir         string               // working directory of drover-init itself; default "/"
+	ExtraFiles  []*os.File           // appear as FirstExtraFD and up
+	// Forked, if set, is called with drover-init's pid while it waits for its configuration: join cgroups, write maps.
+	Forked func(pid int) error
+}
+
+// LogFiles names the main task's rotated logs: <Task>.stdout.<N>, <Task>.stderr.<N>.
+type LogFiles struct {
+	Task        string
+	MaxFiles    int
+	MaxFileSize int64 // bytes
+}
+
+// User is a user as numbers in the guest.
+type User struct {
+	UID, GID uint32
+	Groups   []uint32
+}
+
+// TaskSpec is the main task.
+type TaskSpec struct {
+	Argv    []string
+	Env     map[string]string // all of it; the supervisor's default environment is not merged
+	WorkDir string
+	User    string // "" = the default user, else name or uid[:gid] in the guest
+	// Rlimits by number (syscall.RLIMIT_*); soft and hard are set alike.
+	Rlimits map[int]uint64
+}
+
+// Options are a Client's dependencies.
+type Options struct {
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Groups Groups // nil: executions run without groups of their own
+}
+
+// SocketPath is where the supervisor with this StateDir listens.
+func SocketPath(stateDir string) string { return stateDir + "/s" }
