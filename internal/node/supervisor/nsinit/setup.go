@@ -1,0 +1,184 @@
+package nsinit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// stage is where the new root is put together: a directory that every machine has. Only this mount namespace sees it.
+const stage = "/tmp"
+
+// setup builds the root and enters it.
+func setup(c *Config, fds []int) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making mounts private: %w", err)
+	}
+	scratch, empty, err := buildRoot(c, fds)
+	if err != nil {
+		return err
+	}
+	if err := enterRoot(); err != nil {
+		return err
+	}
+	if err := attach(c, fds, scratch); err != nil {
+		return err
+	}
+	if err := kernelKnobs(c); err != nil {
+		return err
+	}
+	if err := cover(c, empty); err != nil {
+		return err
+	}
+	if c.ReadOnly {
+		return remountReadOnly("/")
+	}
+	return nil
+}
+
+// buildRoot mounts the size-limited file system, the layers and /proc, and returns detached mounts of the scratch
+// directories and of an empty one.
+func buildRoot(c *Config, fds []int) (scratch []int, empty int, err error) {
+	options := "mode=0755"
+	if c.SizeMB > 0 {
+		options += fmt.Sprintf(",size=%dm", c.SizeMB)
+	}
+	if c.Inodes > 0 {
+		options += fmt.Sprintf(",nr_inodes=%d", c.Inodes)
+	}
+	if err := unix.Mount("drover", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return nil, -1, fmt.Errorf("mounting the writable layer: %w", err)
+	}
+	if err := unix.Chdir(stage); err != nil {
+		return nil, -1, err
+	}
+	for _, d := range []string{"root", "up", "work", "empty"} {
+		if err := unix.Mkdir(d, 0o755); err != nil {
+			return nil, -1, fmt.Errorf("making %s: %w", d, err)
+		}
+	}
+	if err := mountOverlay(c, fds); err != nil {
+		return nil, -1, err
+	}
+	if scratch, err = makeScratch(c.Scratch); err != nil {
+		return nil, -1, err
+	}
+	if empty, err = cloneMount("empty", true); err != nil {
+		return nil, -1, err
+	}
+	// A new /proc may be mounted only while the old one can be seen.
+	if err := unix.Mount("proc", "root/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return nil, -1, fmt.Errorf("mounting /proc: %w", err)
+	}
+	return scratch, empty, nil
+}
+
+func mountOverlay(c *Config, fds []int) error {
+	options := "userxattr,upperdir=up,workdir=work,lowerdir="
+	for i, l := range c.Lowers {
+		name := fmt.Sprintf("l%d", i)
+		if err := unix.Mkdir(name, 0o755); err != nil {
+			return err
+		}
+		if err := moveMount(fds[l], name); err != nil {
+			return fmt.Errorf("attaching layer %d: %w", i, err)
+		}
+		if i > 0 {
+			options += ":"
+		}
+		options += name
+	}
+	if err := unix.Mount("overlay", "root", "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
+		return fmt.Errorf("mounting the overlay of %d layers: %w", len(c.Lowers), err)
+	}
+	return nil
+}
+
+func makeScratch(dirs []Scratch) ([]int, error) {
+	fds := make([]int, len(dirs))
+	for i, s := range dirs {
+		name := fmt.Sprintf("s%d", i)
+		if err := unix.Mkdir(name, 0o700); err != nil {
+			return nil, err
+		}
+		if err := unix.Chmod(name, s.Mode); err != nil {
+			return nil, err
+		}
+		if err := unix.Chown(name, int(s.UID), int(s.UID)); err != nil {
+			return nil, fmt.Errorf("giving %s to %d: %w", s.Target, s.UID, err)
+		}
+		fd, err := cloneMount(name, false)
+		if err != nil {
+			return nil, err
+		}
+		fds[i] = fd
+	}
+	return fds, nil
+}
+
+// enterRoot makes stage/root the root and lets go of everything outside.
+func enterRoot() error {
+	if err := unix.Chdir("root"); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(".", "."); err != nil { // the old root is now stacked on the new one
+		return fmt.Errorf("changing the root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("detaching the old root: %w", err)
+	}
+	return unix.Chdir("/")
+}
+
+// attach puts the agent's mounts and the scratch directories in place. Targets are looked up in the new root.
+func attach(c *Config, fds, scratch []int) error {
+	for _, b := range c.Binds {
+		if err := place(fds[b.FD], b.Target, b.File); err != nil {
+			return err
+		}
+	}
+	if c.DevPTS {
+		const options = "newinstance,ptmxmode=0666,mode=0620,gid=5"
+		if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, options); err != nil {
+			return fmt.Errorf("mounting /dev/pts: %w", err)
+		}
+	}
+	for i, s := range c.Scratch {
+		if err := place(scratch[i], s.Target, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place attaches a detached mount, making the target if it is missing. It does not cover what is not of its kind.
+func place(fd int, target string, file bool) error {
+	target = path.Clean("/" + target)
+	err := moveMount(fd, target)
+	if errors.Is(err, unix.ENOENT) {
+		if err = makeTarget(target, file); err == nil {
+			err = moveMount(fd, target)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("mounting %s: %w", target, err)
+	}
+	return nil
+}
+
+func makeTarget(target string, file bool) error {
+	if !file {
+		return os.MkdirAll(target, 0o755)
+	}
+	if err := os.MkdirAll(path.Dir(target), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(target, os.O_CREATE|os.O_RDONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
