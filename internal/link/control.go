@@ -1,0 +1,159 @@
+package link
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"connectrpc.com/connect"
+
+	"drover"
+)
+
+const (
+	nodeHeader   = "Drover-Node"
+	secretHeader = "Drover-Node-Secret"
+	tokenHeader  = "Drover-Join-Token"
+)
+
+// Authenticator says whether a node is who it says it is. Errors: Unauthorized.
+type Authenticator interface {
+	// Authenticate checks a registered node's secret.
+	Authenticate(nodeID, secret string) error
+	// Admit checks the token with which an unknown node joins.
+	Admit(token string) error
+}
+
+// Handler serves the controller to nodes that dial. Tunnels are put into nodes.
+func Handler(c drover.Controller, auth Authenticator, nodes *Nodes) http.Handler {
+	mux := http.NewServeMux()
+	opts := connect.WithCodec(newMsgpack())
+	unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*drover.Registration, error) {
+		if r.Node == nil {
+			return nil, drover.Errorf(drover.Invalid, "node: must be set")
+		}
+		if err := auth.Admit(h.Get(tokenHeader)); err != nil {
+			return nil, err
+		}
+		reply, err := c.Register(ctx, r.Node)
+		return &reply, err
+	})
+	checked := func(h http.Header, r *nodeRequest) error {
+		if h.Get(nodeHeader) != r.NodeID {
+			return drover.Errorf(drover.Unauthorized, "node %s speaks for %s", h.Get(nodeHeader), r.NodeID)
+		}
+		return auth.Authenticate(r.NodeID, h.Get(secretHeader))
+	}
+	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*drover.Registration, error) {
+		if err := checked(h, r); err != nil {
+			return nil, err
+		}
+		reply, err := c.Heartbeat(ctx, r.NodeID)
+		return &reply, err
+	})
+	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*drover.Assignment, error) {
+		if err := checked(h, r); err != nil {
+			return nil, err
+		}
+		reply, err := c.Pull(ctx, r.NodeID, r.Since, r.MaxWait)
+		return &reply, err
+	})
+	unary(mux, procPush, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*empty, error) {
+		if err := checked(h, r); err != nil {
+			return nil, err
+		}
+		return &empty{}, c.Push(ctx, r.NodeID, r.Updates)
+	})
+	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
+		h := s.RequestHeader()
+		nodeID := h.Get(nodeHeader)
+		if err := auth.Authenticate(nodeID, h.Get(secretHeader)); err != nil {
+			return toWire(err)
+		}
+		if err := s.Send(&chunk{}); err != nil { // says: accepted
+			return err
+		}
+		return toWire(nodes.serve(ctx, nodeID, s))
+	}, opts))
+	return mux
+}
+
+// unary mounts one procedure with the error translation.
+func unary[Req, Res any](mux *http.ServeMux, procedure string, opts connect.Option, f func(context.Context, http.Header, *Req) (*Res, error)) {
+	mux.Handle(procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) {
+		res, err := f(ctx, r.Header(), r.Msg)
+		if err != nil {
+			return nil, toWire(err)
+		}
+		return connect.NewResponse(res), nil
+	}, opts))
+}
+
+// Control is drover.Controller as a node in another process sees it.
+type Control struct {
+	register  *connect.Client[registerRequest, drover.Registration]
+	heartbeat *connect.Client[nodeRequest, drover.Registration]
+	pull      *connect.Client[nodeRequest, drover.Assignment]
+	push      *connect.Client[nodeRequest, empty]
+	tunnel    *connect.Client[chunk, chunk]
+	identity  Identity
+}
+
+// Identity is how the node proves itself.
+type Identity struct {
+	NodeID    string
+	Secret    string
+	JoinToken string
+}
+
+// NewControl returns a client for control at base, e.g. "http://10.0.0.1:4647". The http client must speak HTTP/2
+// (NewHTTPClient makes one).
+func NewControl(hc *http.Client, base string, identity Identity) *Control {
+	opts := connect.WithCodec(newMsgpack())
+	return &Control{
+		register:  connect.NewClient[registerRequest, drover.Registration](hc, base+procRegister, opts),
+		heartbeat: connect.NewClient[nodeRequest, drover.Registration](hc, base+procHeartbeat, opts),
+		pull:      connect.NewClient[nodeRequest, drover.Assignment](hc, base+procPull, opts),
+		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
+		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
+		identity:  identity,
+	}
+}
+
+// Register announces the node.
+func (c *Control) Register(ctx context.Context, node *drover.Node) (drover.Registration, error) {
+	return call(ctx, c.register, c.identity, &registerRequest{Node: node})
+}
+
+// Heartbeat says the node is alive.
+func (c *Control) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+	return call(ctx, c.heartbeat, c.identity, &nodeRequest{NodeID: nodeID})
+}
+
+// Pull waits for changes of what control wants.
+func (c *Control) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+	return call(ctx, c.pull, c.identity, &nodeRequest{NodeID: nodeID, Since: since, MaxWait: maxWait})
+}
+
+// Push reports what the node observes.
+func (c *Control) Push(ctx context.Context, nodeID string, updates []drover.AllocUpdate) error {
+	_, err := call(ctx, c.push, c.identity, &nodeRequest{NodeID: nodeID, Updates: updates})
+	return err
+}
+
+func (i Identity) set(h http.Header) {
+	h.Set(nodeHeader, i.NodeID)
+	h.Set(secretHeader, i.Secret)
+	h.Set(tokenHeader, i.JoinToken)
+}
+
+func call[Req, Res any](ctx context.Context, client *connect.Client[Req, Res], identity Identity, msg *Req) (Res, error) {
+	req := connect.NewRequest(msg)
+	identity.set(req.Header())
+	res, err := client.CallUnary(ctx, req)
+	if err != nil {
+		var zero Res
+		return zero, fromWire(err)
+	}
+	return *res.Msg, nil
+}

@@ -1,0 +1,59 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"connectrpc.com/connect"
+
+	"drover"
+)
+
+const codeHeader = "Drover-Code"
+
+var connectCodes = map[drover.Code]connect.Code{
+	drover.Internal: connect.CodeInternal, drover.Invalid: connect.CodeInvalidArgument, drover.NotFound: connect.CodeNotFound,
+	drover.Gone: connect.CodeNotFound, drover.Conflict: connect.CodeAborted, drover.NotLeader: connect.CodeFailedPrecondition,
+	drover.Unauthorized: connect.CodeUnauthenticated, drover.Forbidden: connect.CodePermissionDenied,
+	drover.Unavailable: connect.CodeUnavailable, drover.Exhausted: connect.CodeResourceExhausted,
+	drover.RateLimited: connect.CodeResourceExhausted, drover.Canceled: connect.CodeCanceled,
+	drover.TooLarge: connect.CodeOutOfRange, drover.NotImplemented: connect.CodeUnimplemented,
+}
+
+// toWire keeps the drover code beside connect's.
+func toWire(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := drover.CodeOf(err)
+	wire := connect.NewError(connectCodes[code], errors.New(err.Error()))
+	wire.Meta().Set(codeHeader, code.String())
+	return wire
+}
+
+// fromWire turns connect's errors back. What the other side did not say (a broken connection) is Unavailable.
+func fromWire(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	var ce *connect.Error
+	if !errors.As(err, &ce) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		return drover.Errorf(drover.Unavailable, "link: %w", err)
+	}
+	if name := ce.Meta().Get(codeHeader); name != "" {
+		return drover.Errorf(drover.ParseCode(name), "%s", ce.Message())
+	}
+	switch ce.Code() {
+	case connect.CodeCanceled:
+		return context.Canceled
+	case connect.CodeDeadlineExceeded:
+		return context.DeadlineExceeded
+	case connect.CodeUnauthenticated:
+		return drover.Errorf(drover.Unauthorized, "link: %s", ce.Message())
+	}
+	return drover.Errorf(drover.Unavailable, "link: %s", ce.Message())
+}

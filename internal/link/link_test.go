@@ -1,0 +1,306 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is control and node in one test: it records what control hears and answers what a node would.
+type world struct {
+	registered *drover.Node
+	pushed     []drover.AllocUpdate
+	drover.Workloads
+}
+
+func (w *world) Register(_ context.Context, n *drover.Node) (drover.Registration, error) {
+	w.registered = n
+	return drover.Registration{TTL: time.Second, Index: 7}, nil
+}
+
+func (w *world) Heartbeat(_ context.Context, id string) (drover.Registration, error) {
+	if id != "n1" {
+		return drover.Registration{}, drover.Errorf(drover.NotFound, "node not found")
+	}
+	return drover.Registration{TTL: time.Second}, nil
+}
+
+func (w *world) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (drover.Assignment, error) {
+	if since > 0 {
+		<-ctx.Done()
+		return drover.Assignment{}, ctx.Err()
+	}
+	job := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{Tasks: []*drover.Task{{Config: map[string]any{"n": 3, "list": []any{"a"}}}}}}}
+	return drover.Assignment{Index: 9, Allocs: []*drover.Allocation{{ID: "a", Job: job}}}, nil
+}
+
+func (w *world) Push(_ context.Context, _ string, u []drover.AllocUpdate) error {
+	w.pushed = append(w.pushed, u...)
+	return nil
+}
+
+func (w *world) Authenticate(nodeID, secret string) error {
+	if secret != "s-"+nodeID {
+		return drover.Errorf(drover.Unauthorized, "wrong secret")
+	}
+	return nil
+}
+
+func (w *world) Admit(token string) error {
+	if token != "join" {
+		return drover.Errorf(drover.Unauthorized, "wrong join token")
+	}
+	return nil
+}
+
+func (w *world) StartExecution(_ context.Context, _, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+	if len(spec.Argv) == 0 {
+		return nil, drover.Errorf(drover.Invalid, "argv: must be set")
+	}
+	return &echo{in: make(chan []byte), eof: make(chan struct{}), quit: make(chan string, 1)}, nil
+}
+
+func (w *world) Files(string, string) drover.Files { return &memFiles{} }
+
+func (w *world) ReadFolder(context.Context, string, string, int64, int64) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader(strings.Repeat("x", 200_000))), nil
+}
+
+func (w *world) Logs(_ context.Context, r drover.LogRequest) (drover.LogReader, error) {
+	if r.Task == "none" {
+		return nil, drover.Errorf(drover.NotFound, "unknown task")
+	}
+	return &twoChunks{}, nil
+}
+
+type twoChunks struct{ n int64 }
+
+func (l *twoChunks) Next(context.Context) (drover.LogChunk, error) {
+	if l.n++; l.n > 2 {
+		return drover.LogChunk{}, io.EOF
+	}
+	return drover.LogChunk{File: "f", Offset: l.n, Data: []byte("line")}, nil
+}
+func (l *twoChunks) Close() error { return nil }
+
+// echo sends stdin back and ends with a receipt at its end or with a signal.
+type echo struct {
+	in   chan []byte
+	eof  chan struct{}
+	quit chan string
+	off  int64
+	over bool
+}
+
+func (e *echo) Next(ctx context.Context) (drover.Frame, error) {
+	if e.over {
+		return drover.Frame{}, io.EOF
+	}
+	select {
+	case p := <-e.in:
+		f := drover.Frame{Stream: drover.Stdout, Offset: e.off, Data: p}
+		e.off += int64(len(p))
+		return f, nil
+	case <-e.eof:
+		e.over = true
+		return drover.Frame{Receipt: &drover.Receipt{Cause: drover.CauseExited, StdoutBytes: e.off}}, nil
+	case s := <-e.quit:
+		e.over = true
+		return drover.Frame{Receipt: &drover.Receipt{Cause: drover.CauseSignalled, ExitCode: 130, Error: s}}, nil
+	case <-ctx.Done():
+		return drover.Frame{}, ctx.Err()
+	}
+}
+
+func (e *echo) Write(ctx context.Context, p []byte) error {
+	if string(p) == "block" {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	select {
+	case e.in <- bytes.Clone(p):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+func (e *echo) CloseStdin(context.Context) error                { close(e.eof); return nil }
+func (e *echo) Resize(context.Context, drover.WindowSize) error { return nil }
+func (e *echo) Signal(_ context.Context, s string) error        { e.quit <- s; return nil }
+func (e *echo) Close() error                                    { return nil }
+
+type memFiles struct{ drover.Files }
+
+func (*memFiles) List(context.Context, drover.FileRequest) ([]drover.FileInfo, error) {
+	return []drover.FileInfo{{Path: "a\nb\xff", Size: 3}}, nil
+}
+
+func (*memFiles) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+	if r.Path == "missing" {
+		return drover.FileInfo{}, nil, drover.Errorf(drover.NotFound, "no such file")
+	}
+	return drover.FileInfo{Size: 5}, io.NopCloser(strings.NewReader("hello")), nil
+}
+
+func (*memFiles) Write(_ context.Context, c drover.FileChange, r io.Reader) error {
+	data, err := io.ReadAll(r)
+	if err == nil && len(data) != 150_000 {
+		err = drover.Errorf(drover.Invalid, "%s: got %d bytes", c.Path, len(data))
+	}
+	return err
+}
+
+// serve starts control on loopback and returns a client for it and the tunnels' end.
+func serve(t *testing.T, w *world) (*Control, *Nodes) {
+	t.Helper()
+	nodes := NewNodes()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	srv := &http.Server{Handler: Handler(w, w, nodes), Protocols: &protocols}
+	go func() { _ = srv.Serve(l) }() // ends with Close
+	t.Cleanup(func() { _ = srv.Close() })
+	hc := NewHTTPClient(nil)
+	t.Cleanup(hc.CloseIdleConnections)
+	return NewControl(hc, "http://"+l.Addr().String(), Identity{NodeID: "n1", Secret: "s-n1", JoinToken: "join"}), nodes
+}
+
+func TestControllerOverTheWire(t *testing.T) {
+	w := &world{}
+	c, _ := serve(t, w)
+	ctx := t.Context()
+	reg, err := c.Register(ctx, &drover.Node{ID: "n1", SecretID: "s-n1"})
+	require.NoError(t, err)
+	require.Equal(t, uint64(7), reg.Index)
+	require.Equal(t, "s-n1", w.registered.SecretID)
+	a, err := c.Pull(ctx, "n1", 0, time.Second)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, a.Allocs[0].Job.TaskGroups[0].Tasks[0].Config["n"])
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	_, err = c.Pull(short, "n1", 9, time.Minute)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, c.Push(ctx, "n1", []drover.AllocUpdate{{ID: "a", TaskStates: map[string]*drover.TaskState{"t": {StartedAt: time.Unix(5, 6)}}}}))
+	require.True(t, w.pushed[0].TaskStates["t"].StartedAt.Equal(time.Unix(5, 6)))
+	_, err = c.Heartbeat(ctx, "n2")
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+	c.identity.JoinToken = "wrong"
+	_, err = c.Register(ctx, &drover.Node{ID: "n1"})
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+}
+
+func TestWorkloadsThroughTheTunnel(t *testing.T) {
+	w := &world{}
+	c, nodes := serve(t, w)
+	_, err := nodes.Workloads("n1")
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- c.ServeWorkloads(ctx, w, func() { close(ready) }) }() // ends with cancel
+	<-ready
+	var remote drover.Workloads
+	require.Eventually(t, func() bool { remote, err = nodes.Workloads("n1"); return err == nil }, 5*time.Second, time.Millisecond)
+
+	t.Run("session", func(t *testing.T) { trySession(t, remote) })
+	t.Run("detach", func(t *testing.T) {
+		s, err := remote.StartExecution(t.Context(), "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+	})
+	t.Run("files", func(t *testing.T) { tryFiles(t, remote) })
+	t.Run("logs", func(t *testing.T) { tryLogs(t, remote) })
+
+	cancel()
+	require.Error(t, <-ended)
+	require.Eventually(t, func() bool { _, err = nodes.Workloads("n1"); return err != nil }, 5*time.Second, time.Millisecond)
+}
+
+func trySession(t *testing.T, remote drover.Workloads) {
+	ctx := t.Context()
+	_, err := remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{})
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	s, err := remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+	require.NoError(t, err)
+	written := make(chan error, 1)
+	go func() { written <- s.Write(ctx, []byte("hi\x00\xff")) }()
+	f, err := s.Next(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []byte("hi\x00\xff"), f.Data)
+	require.NoError(t, <-written)
+	require.NoError(t, s.CloseStdin(ctx))
+	f, err = s.Next(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 4, f.Receipt.StdoutBytes)
+	_, err = s.Next(ctx)
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, s.Close())
+
+	s, err = remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+	require.NoError(t, err)
+	blocked := make(chan error, 1)
+	go func() { blocked <- s.Write(ctx, []byte("block")) }()
+	require.NoError(t, s.Signal(ctx, "INT"), "a blocked write must not hold up a signal")
+	f, err = s.Next(ctx)
+	require.NoError(t, err)
+	require.Equal(t, drover.CauseSignalled, f.Receipt.Cause)
+	require.NoError(t, s.Close())
+	require.Error(t, <-blocked)
+}
+
+func tryFiles(t *testing.T, remote drover.Workloads) {
+	ctx := t.Context()
+	files := remote.Files("a", "")
+	list, err := files.List(ctx, drover.FileRequest{})
+	require.NoError(t, err)
+	require.Equal(t, "a\nb\xff", list[0].Path)
+	info, r, err := files.Read(ctx, drover.FileRequest{Path: "x"})
+	require.NoError(t, err)
+	data, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Equal(t, "hello", string(data))
+	require.EqualValues(t, 5, info.Size)
+	_, _, err = files.Read(ctx, drover.FileRequest{Path: "missing"})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	require.NoError(t, files.Write(ctx, drover.FileChange{Path: "big"}, strings.NewReader(strings.Repeat("y", 150_000))))
+	require.Equal(t, drover.Invalid, drover.CodeOf(files.Write(ctx, drover.FileChange{Path: "big"}, strings.NewReader("short"))))
+	body, err := remote.ReadFolder(ctx, "a", "x", 0, 0)
+	require.NoError(t, err)
+	data, err = io.ReadAll(body)
+	require.NoError(t, err)
+	require.NoError(t, body.Close())
+	require.Len(t, data, 200_000)
+}
+
+func tryLogs(t *testing.T, remote drover.Workloads) {
+	ctx := t.Context()
+	_, err := remote.Logs(ctx, drover.LogRequest{Task: "none"})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	logs, err := remote.Logs(ctx, drover.LogRequest{Task: "t"})
+	require.NoError(t, err)
+	n := 0
+	for {
+		_, err := logs.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 2, n)
+	require.NoError(t, logs.Close())
+}

@@ -1,0 +1,110 @@
+package link
+
+import (
+	"time"
+
+	"drover"
+)
+
+// Procedures of the controller, called by nodes.
+const (
+	controlPath   = "/drover.v1.Control/"
+	procRegister  = controlPath + "Register"
+	procHeartbeat = controlPath + "Heartbeat"
+	procPull      = controlPath + "Pull"
+	procPush      = controlPath + "Push"
+	procTunnel    = controlPath + "Tunnel"
+)
+
+// Procedures of the workloads, called by control through the tunnel.
+const (
+	nodePath        = "/drover.v1.Node/"
+	procSession     = nodePath + "Session"
+	procExecutions  = nodePath + "Executions"
+	procListFolder  = nodePath + "ListFolder"
+	procStatFolder  = nodePath + "StatFolder"
+	procReadFolder  = nodePath + "ReadFolder"
+	procLogs        = nodePath + "Logs"
+	procRestart     = nodePath + "Restart"
+	procSignal      = nodePath + "Signal"
+	procAllocStats  = nodePath + "AllocStats"
+	procNodeStats   = nodePath + "NodeStats"
+	procCollect     = nodePath + "CollectGarbage"
+	procFileList    = nodePath + "FileList"
+	procFileRead    = nodePath + "FileRead"
+	procFileApply   = nodePath + "FileApply"
+	procFileWrite   = nodePath + "FileWrite"
+	procFileArchive = nodePath + "FileArchive"
+	procFileExtract = nodePath + "FileExtract"
+)
+
+type empty struct{}
+
+type registerRequest struct{ Node *drover.Node }
+
+type nodeRequest struct {
+	NodeID  string
+	Since   uint64
+	MaxWait time.Duration
+	Updates []drover.AllocUpdate
+}
+
+// chunk is a piece of a byte stream; the first of a FileRead also has the file's info.
+type chunk struct {
+	Info *drover.FileInfo
+	Data []byte
+}
+
+// target names a task, and what is asked of it.
+type target struct {
+	AllocID string
+	Task    string
+	All     bool
+	Signal  string
+	Path    string
+	Offset  int64
+	Limit   int64
+	File    drover.FileRequest
+	Changes []drover.FileChange
+	Log     drover.LogRequest
+}
+
+// sessionOp is what the caller of a session sends. The first has Open set.
+type sessionOp struct {
+	Open       *sessionOpen
+	Stdin      []byte
+	CloseStdin bool
+	Resize     *drover.WindowSize
+	Signal     string
+	Seq        uint64 // answered by a sessionEvent with the same Ack
+}
+
+type sessionOpen struct {
+	AllocID string
+	Task    string
+	Spec    *drover.ExecutionSpec // start
+	Attach  string                // or attach
+	From    drover.Offsets
+}
+
+// sessionEvent is what the node answers: opened, a frame, or the outcome of an op.
+type sessionEvent struct {
+	Opened bool
+	Frame  *drover.Frame
+	Ack    uint64
+	Code   string
+	Error  string
+}
+
+type fileList struct{ Files []drover.FileInfo }
+
+type folderList struct{ Files []drover.AllocFileInfo }
+
+type executionList struct{ Executions []drover.Execution }
+
+// writeHead opens a FileWrite or FileExtract; the data follows in chunks.
+type writePart struct {
+	Target *target
+	Change *drover.FileChange
+	Data   []byte
+}

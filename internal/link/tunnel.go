@@ -1,0 +1,165 @@
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+	"golang.org/x/net/http2"
+
+	"drover"
+)
+
+// NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.
+func NewHTTPClient(tlsConfig *tls.Config) *http.Client {
+	t := &http2.Transport{ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, TLSClientConfig: tlsConfig}
+	if tlsConfig == nil {
+		t.AllowHTTP = true
+		t.DialTLSContext = func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, network, addr)
+		}
+	}
+	return &http.Client{Transport: t}
+}
+
+// ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; the caller dials
+// again. ready is called once control accepted the tunnel.
+func (c *Control) ServeWorkloads(ctx context.Context, w drover.Workloads, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := c.tunnel.CallBidiStream(ctx)
+	c.identity.set(s.RequestHeader())
+	if err := s.Send(nil); err != nil {
+		return fromWire(err)
+	}
+	if _, err := s.Receive(); err != nil {
+		return fromWire(err)
+	}
+	conn := newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); cancel() })
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // http2 alone does not notice while the request body is open
+	if ready != nil {
+		ready()
+	}
+	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxConcurrentStreams: 100_000}
+	server.ServeConn(conn, &http2.ServeConnOpts{Context: ctx, Handler: workloadsHandler(w)})
+	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
+}
+
+// Nodes knows the workloads of the nodes whose tunnels end here.
+type Nodes struct {
+	mu    sync.Mutex
+	conns map[string]*remoteNode // guarded by mu
+}
+
+// NewNodes returns an empty set.
+func NewNodes() *Nodes { return &Nodes{conns: map[string]*remoteNode{}} }
+
+type remoteNode struct {
+	*workloadsClient
+	conn net.Conn
+}
+
+// Workloads returns the node's workloads. Errors: Unavailable when it has no tunnel here.
+func (n *Nodes) Workloads(nodeID string) (drover.Workloads, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	r, ok := n.conns[nodeID]
+	if !ok {
+		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected to this server", nodeID)
+	}
+	return r.workloadsClient, nil
+}
+
+// serve makes a tunnel usable until it breaks. A newer tunnel of the same node replaces an older one.
+func (n *Nodes) serve(ctx context.Context, nodeID string, s *connect.BidiStream[chunk, chunk]) error {
+	gone := make(chan struct{})
+	conn := newStreamConn(s.Receive, s.Send, sync.OnceFunc(func() { close(gone) }))
+	t := &http2.Transport{AllowHTTP: true, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, StrictMaxConcurrentStreams: true}
+	cc, err := t.NewClientConn(conn)
+	if err != nil {
+		return drover.Errorf(drover.Unavailable, "link: opening the tunnel: %w", err)
+	}
+	node := &remoteNode{newWorkloadsClient(&http.Client{Transport: cc}), conn}
+	n.mu.Lock()
+	old := n.conns[nodeID]
+	n.conns[nodeID] = node
+	n.mu.Unlock()
+	if old != nil {
+		_ = old.conn.Close()
+	}
+	select {
+	case <-ctx.Done():
+	case <-gone:
+	}
+	_ = conn.Close()
+	n.mu.Lock()
+	if n.conns[nodeID] == node {
+		delete(n.conns, nodeID)
+	}
+	n.mu.Unlock()
+	return nil
+}
+
+// streamConn is a net.Conn over a stream of chunks. Deadlines are not needed by http2 beyond its pings.
+type streamConn struct {
+	receive func() (*chunk, error)
+	send    func(*chunk) error
+	onClose func()
+	rest    []byte     // owned by the reader
+	sendMu  sync.Mutex // one Send at a time
+	once    sync.Once
+}
+
+func newStreamConn(receive func() (*chunk, error), send func(*chunk) error, onClose func()) *streamConn {
+	return &streamConn{receive: receive, send: send, onClose: onClose}
+}
+
+// Read returns the next bytes.
+func (c *streamConn) Read(p []byte) (int, error) {
+	for len(c.rest) == 0 {
+		m, err := c.receive()
+		if err != nil {
+			_ = c.Close()
+			return 0, io.EOF
+		}
+		c.rest = m.Data
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// Write sends p as one chunk.
+func (c *streamConn) Write(p []byte) (int, error) {
+	c.sendMu.Lock()
+	defer c.sendMu.Unlock()
+	if err := c.send(&chunk{Data: p}); err != nil {
+		_ = c.Close()
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close ends the connection.
+func (c *streamConn) Close() error {
+	c.once.Do(c.onClose)
+	return nil
+}
+
+type tunnelAddr struct{}
+
+func (tunnelAddr) Network() string { return "tunnel" }
+func (tunnelAddr) String() string  { return "tunnel" }
+
+func (*streamConn) LocalAddr() net.Addr              { return tunnelAddr{} }
+func (*streamConn) RemoteAddr() net.Addr             { return tunnelAddr{} }
+func (*streamConn) SetDeadline(time.Time) error      { return nil }
+func (*streamConn) SetReadDeadline(time.Time) error  { return nil }
+func (*streamConn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,262 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"drover"
+)
+
+// workloadsClient is drover.Workloads of a node in another process.
+type workloadsClient struct {
+	http *http.Client
+	opts connect.Option
+}
+
+const nodeBase = "http://node"
+
+func newWorkloadsClient(hc *http.Client) *workloadsClient {
+	return &workloadsClient{hc, connect.WithCodec(newMsgpack())}
+}
+
+func nodeCall[Res any](ctx context.Context, c *workloadsClient, procedure string, t target) (Res, error) {
+	return call(ctx, connect.NewClient[target, Res](c.http, nodeBase+procedure, c.opts), Identity{}, &t)
+}
+
+// Executions lists an allocation's executions.
+func (c *workloadsClient) Executions(ctx context.Context, allocID string) ([]drover.Execution, error) {
+	r, err := nodeCall[executionList](ctx, c, procExecutions, target{AllocID: allocID})
+	return r.Executions, err
+}
+
+// ListFolder lists a folder of the allocation.
+func (c *workloadsClient) ListFolder(ctx context.Context, allocID, path string) ([]drover.AllocFileInfo, error) {
+	r, err := nodeCall[folderList](ctx, c, procListFolder, target{AllocID: allocID, Path: path})
+	return r.Files, err
+}
+
+// StatFolder describes a file of the allocation.
+func (c *workloadsClient) StatFolder(ctx context.Context, allocID, path string) (drover.AllocFileInfo, error) {
+	return nodeCall[drover.AllocFileInfo](ctx, c, procStatFolder, target{AllocID: allocID, Path: path})
+}
+
+// ReadFolder reads a file of the allocation.
+func (c *workloadsClient) ReadFolder(ctx context.Context, allocID, path string, offset, limit int64) (io.ReadCloser, error) {
+	_, r, err := c.download(ctx, procReadFolder, target{AllocID: allocID, Path: path, Offset: offset, Limit: limit})
+	return r, err
+}
+
+// RestartTask restarts tasks.
+func (c *workloadsClient) RestartTask(ctx context.Context, allocID, task string, all bool) error {
+	_, err := nodeCall[empty](ctx, c, procRestart, target{AllocID: allocID, Task: task, All: all})
+	return err
+}
+
+// SignalTask signals a task.
+func (c *workloadsClient) SignalTask(ctx context.Context, allocID, task, signal string) error {
+	_, err := nodeCall[empty](ctx, c, procSignal, target{AllocID: allocID, Task: task, Signal: signal})
+	return err
+}
+
+// AllocStats samples an allocation.
+func (c *workloadsClient) AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
+	r, err := nodeCall[drover.AllocResourceUsage](ctx, c, procAllocStats, target{AllocID: allocID, Task: task})
+	return &r, err
+}
+
+// NodeStats samples the machine.
+func (c *workloadsClient) NodeStats(ctx context.Context) (*drover.HostStats, error) {
+	r, err := nodeCall[drover.HostStats](ctx, c, procNodeStats, target{})
+	return &r, err
+}
+
+// CollectGarbage removes folders of ended allocations.
+func (c *workloadsClient) CollectGarbage(ctx context.Context, allocID string) error {
+	_, err := nodeCall[empty](ctx, c, procCollect, target{AllocID: allocID})
+	return err
+}
+
+// Logs streams logs.
+func (c *workloadsClient) Logs(ctx context.Context, r drover.LogRequest) (drover.LogReader, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	client := connect.NewClient[target, drover.LogChunk](c.http, nodeBase+procLogs, c.opts)
+	s, err := client.CallServerStream(ctx, connect.NewRequest(&target{Log: r}))
+	if err != nil {
+		cancel()
+		return nil, fromWire(err)
+	}
+	l := &logReader{stream: s, cancel: cancel}
+	if err := l.accepted(); err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+type logReader struct {
+	stream *connect.ServerStreamForClient[drover.LogChunk]
+	cancel context.CancelFunc
+}
+
+// accepted waits for the first, empty chunk, or the refusal.
+func (l *logReader) accepted() error {
+	if l.stream.Receive() {
+		return nil
+	}
+	if err := l.stream.Err(); err != nil {
+		return fromWire(err)
+	}
+	return drover.Errorf(drover.Unavailable, "link: the node ended the logs at once")
+}
+
+// Next returns the next chunk.
+func (l *logReader) Next(ctx context.Context) (drover.LogChunk, error) {
+	defer context.AfterFunc(ctx, l.cancel)()
+	if !l.stream.Receive() {
+		if err := ctx.Err(); err != nil {
+			return drover.LogChunk{}, err
+		}
+		if err := l.stream.Err(); err != nil {
+			return drover.LogChunk{}, fromWire(err)
+		}
+		return drover.LogChunk{}, io.EOF
+	}
+	return *l.stream.Msg(), nil
+}
+
+// Close ends the stream.
+func (l *logReader) Close() error {
+	l.cancel()
+	return l.stream.Close()
+}
+
+func (c *workloadsClient) download(ctx context.Context, procedure string, t target) (drover.FileInfo, io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	client := connect.NewClient[target, chunk](c.http, nodeBase+procedure, c.opts)
+	s, err := client.CallServerStream(ctx, connect.NewRequest(&t))
+	if err != nil {
+		cancel()
+		return drover.FileInfo{}, nil, fromWire(err)
+	}
+	if !s.Receive() {
+		err := s.Err()
+		cancel()
+		_ = s.Close()
+		return drover.FileInfo{}, nil, fromWire(err)
+	}
+	var info drover.FileInfo
+	if s.Msg().Info != nil {
+		info = *s.Msg().Info
+	}
+	return info, &bodyReader{stream: s, cancel: cancel}, nil
+}
+
+type bodyReader struct {
+	stream *connect.ServerStreamForClient[chunk]
+	cancel context.CancelFunc
+	rest   []byte
+}
+
+// Read returns the next bytes; a stream that broke is an error, never an early end.
+func (b *bodyReader) Read(p []byte) (int, error) {
+	for len(b.rest) == 0 {
+		if !b.stream.Receive() {
+			if err := b.stream.Err(); err != nil {
+				return 0, fromWire(err)
+			}
+			return 0, io.EOF
+		}
+		b.rest = b.stream.Msg().Data
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+// Close ends the stream.
+func (b *bodyReader) Close() error {
+	b.cancel()
+	return b.stream.Close()
+}
+
+// Files gives access to a task's files.
+func (c *workloadsClient) Files(allocID, task string) drover.Files {
+	return &filesClient{c, target{AllocID: allocID, Task: task}}
+}
+
+type filesClient struct {
+	c *workloadsClient
+	t target
+}
+
+// List lists a directory.
+func (f *filesClient) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+	t := f.t
+	t.File = r
+	l, err := nodeCall[fileList](ctx, f.c, procFileList, t)
+	return l.Files, err
+}
+
+// Read opens a file.
+func (f *filesClient) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+	t := f.t
+	t.File = r
+	return f.c.download(ctx, procFileRead, t)
+}
+
+// Apply makes changes.
+func (f *filesClient) Apply(ctx context.Context, changes []drover.FileChange) error {
+	t := f.t
+	t.Changes = changes
+	_, err := nodeCall[empty](ctx, f.c, procFileApply, t)
+	return err
+}
+
+// Write replaces a file.
+func (f *filesClient) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+	return f.upload(ctx, procFileWrite, writePart{Target: &f.t, Change: &change}, r)
+}
+
+// Archive streams a directory as tar.
+func (f *filesClient) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+	t := f.t
+	t.File = r
+	_, body, err := f.c.download(ctx, procFileArchive, t)
+	return body, err
+}
+
+// Extract unpacks a tar.
+func (f *filesClient) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+	t := f.t
+	t.File = r
+	return f.upload(ctx, procFileExtract, writePart{Target: &t}, tar)
+}
+
+func (f *filesClient) upload(ctx context.Context, procedure string, head writePart, r io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := connect.NewClient[writePart, empty](f.c.http, nodeBase+procedure, f.c.opts).CallClientStream(ctx)
+	err := s.Send(&head)
+	buf := make([]byte, chunkSize)
+	for err == nil {
+		n, readErr := r.Read(buf)
+		if n > 0 {
+			err = s.Send(&writePart{Data: buf[:n]})
+		}
+		if errors.Is(readErr, io.EOF) {
+			break
+		}
+		if readErr != nil {
+			return readErr // the cancelled stream tells the node that the upload is incomplete
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // io.EOF: the node ended early, its error comes with the response
+		return fromWire(err)
+	}
+	_, err = s.CloseAndReceive()
+	return fromWire(err)
+}

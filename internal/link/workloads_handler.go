@@ -1,0 +1,168 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"connectrpc.com/connect"
+
+	"drover"
+)
+
+const chunkSize = 64 << 10
+
+// workloadsHandler serves a node's workloads to control.
+func workloadsHandler(w drover.Workloads) http.Handler {
+	mux := http.NewServeMux()
+	opts := connect.WithCodec(newMsgpack())
+	on := func(procedure string, f func(ctx context.Context, t *target) error) {
+		unary(mux, procedure, opts, func(ctx context.Context, _ http.Header, t *target) (*empty, error) { return &empty{}, f(ctx, t) })
+	}
+	unary(mux, procExecutions, opts, func(ctx context.Context, _ http.Header, t *target) (*executionList, error) {
+		list, err := w.Executions(ctx, t.AllocID)
+		return &executionList{list}, err
+	})
+	unary(mux, procListFolder, opts, func(ctx context.Context, _ http.Header, t *target) (*folderList, error) {
+		list, err := w.ListFolder(ctx, t.AllocID, t.Path)
+		return &folderList{list}, err
+	})
+	unary(mux, procStatFolder, opts, func(ctx context.Context, _ http.Header, t *target) (*drover.AllocFileInfo, error) {
+		info, err := w.StatFolder(ctx, t.AllocID, t.Path)
+		return &info, err
+	})
+	unary(mux, procAllocStats, opts, func(ctx context.Context, _ http.Header, t *target) (*drover.AllocResourceUsage, error) {
+		return w.AllocStats(ctx, t.AllocID, t.Task)
+	})
+	unary(mux, procNodeStats, opts, func(ctx context.Context, _ http.Header, _ *target) (*drover.HostStats, error) {
+		return w.NodeStats(ctx)
+	})
+	unary(mux, procFileList, opts, func(ctx context.Context, _ http.Header, t *target) (*fileList, error) {
+		list, err := w.Files(t.AllocID, t.Task).List(ctx, t.File)
+		return &fileList{list}, err
+	})
+	on(procRestart, func(ctx context.Context, t *target) error { return w.RestartTask(ctx, t.AllocID, t.Task, t.All) })
+	on(procSignal, func(ctx context.Context, t *target) error { return w.SignalTask(ctx, t.AllocID, t.Task, t.Signal) })
+	on(procCollect, func(ctx context.Context, t *target) error { return w.CollectGarbage(ctx, t.AllocID) })
+	on(procFileApply, func(ctx context.Context, t *target) error {
+		return w.Files(t.AllocID, t.Task).Apply(ctx, t.Changes)
+	})
+	mux.Handle(procReadFolder, download(procReadFolder, opts, func(ctx context.Context, t *target) (*drover.FileInfo, io.ReadCloser, error) {
+		r, err := w.ReadFolder(ctx, t.AllocID, t.Path, t.Offset, t.Limit)
+		return nil, r, err
+	}))
+	mux.Handle(procFileRead, download(procFileRead, opts, func(ctx context.Context, t *target) (*drover.FileInfo, io.ReadCloser, error) {
+		info, r, err := w.Files(t.AllocID, t.Task).Read(ctx, t.File)
+		return &info, r, err
+	}))
+	mux.Handle(procFileArchive, download(procFileArchive, opts, func(ctx context.Context, t *target) (*drover.FileInfo, io.ReadCloser, error) {
+		r, err := w.Files(t.AllocID, t.Task).Archive(ctx, t.File)
+		return nil, r, err
+	}))
+	mux.Handle(procFileWrite, upload(procFileWrite, opts, func(ctx context.Context, p *writePart, r io.Reader) error {
+		if p.Change == nil {
+			return drover.Errorf(drover.Invalid, "change: must be set")
+		}
+		return w.Files(p.Target.AllocID, p.Target.Task).Write(ctx, *p.Change, r)
+	}))
+	mux.Handle(procFileExtract, upload(procFileExtract, opts, func(ctx context.Context, p *writePart, r io.Reader) error {
+		return w.Files(p.Target.AllocID, p.Target.Task).Extract(ctx, p.Target.File, r)
+	}))
+	mux.Handle(procLogs, connect.NewServerStreamHandler(procLogs, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[drover.LogChunk]) error {
+		return toWire(serveLogs(ctx, w, r.Msg.Log, s))
+	}, opts))
+	mux.Handle(procSession, connect.NewBidiStreamHandler(procSession, func(ctx context.Context, s *connect.BidiStream[sessionOp, sessionEvent]) error {
+		return toWire(serveSession(ctx, w, s))
+	}, opts))
+	return mux
+}
+
+func serveLogs(ctx context.Context, w drover.AllocFolder, r drover.LogRequest, s *connect.ServerStream[drover.LogChunk]) error {
+	logs, err := w.Logs(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	if err := s.Send(&drover.LogChunk{}); err != nil { // says: accepted
+		return err
+	}
+	for {
+		c, err := logs.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Send(&c); err != nil {
+			return err
+		}
+	}
+}
+
+func download(procedure string, opts connect.Option, open func(context.Context, *target) (*drover.FileInfo, io.ReadCloser, error)) http.Handler {
+	return connect.NewServerStreamHandler(procedure, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[chunk]) error {
+		info, body, err := open(ctx, r.Msg)
+		if err != nil {
+			return toWire(err)
+		}
+		defer body.Close()
+		if err := s.Send(&chunk{Info: info}); err != nil {
+			return err
+		}
+		buf := make([]byte, chunkSize)
+		for {
+			n, err := body.Read(buf)
+			if n > 0 {
+				if err := s.Send(&chunk{Data: buf[:n]}); err != nil {
+					return err
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return toWire(err)
+			}
+		}
+	}, opts)
+}
+
+func upload(procedure string, opts connect.Option, accept func(context.Context, *writePart, io.Reader) error) http.Handler {
+	return connect.NewClientStreamHandler(procedure, func(ctx context.Context, s *connect.ClientStream[writePart]) (*connect.Response[empty], error) {
+		if !s.Receive() {
+			return nil, toWire(drover.Errorf(drover.Invalid, "link: no head: %v", s.Err()))
+		}
+		head := *s.Msg()
+		if head.Target == nil {
+			return nil, toWire(drover.Errorf(drover.Invalid, "target: must be set"))
+		}
+		if err := accept(ctx, &head, &partReader{stream: s}); err != nil {
+			return nil, toWire(err)
+		}
+		return connect.NewResponse(&empty{}), nil
+	}, opts)
+}
+
+// partReader reads the data parts of an upload.
+type partReader struct {
+	stream *connect.ClientStream[writePart]
+	rest   []byte
+}
+
+// Read returns the next bytes; a stream that broke is an error, never an early end.
+func (r *partReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if !r.stream.Receive() {
+			if err := r.stream.Err(); err != nil {
+				return 0, err
+			}
+			return 0, io.EOF
+		}
+		r.rest = r.stream.Msg().Data
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
