@@ -1,14 +1,19 @@
 // Package nsinit is the first half of a sandbox's life: the agent starts
 //
-//	drover-init sandbox <control fd> [--] <arguments of the supervisor>
+//	drover-init sandbox <control fd>
 //
 // in fresh namespaces, and Main builds the root file system, closes every door, and executes the same program again
-// with the arguments that follow, as PID 1. cmd/drover-init calls it as
+// without arguments, as PID 1: from there on it is an ordinary supervisor. What the two callers do:
 //
-//	if len(os.Args) > 1 && os.Args[1] == nsinit.Command { os.Exit(nsinit.Main(os.Args[2:])) }
+//   - cmd/drover-init, before it reads anything:
+//     if len(os.Args) > 2 && os.Args[1] == nsinit.Command { os.Exit(nsinit.Main(os.Args[2:])) }
+//   - supervisor.Launch, when LaunchConfig.Sandbox is not empty (it is the control descriptor's number in decimal):
+//     Args = {"drover-init", nsinit.Command, string(cfg.Sandbox)}. LaunchConfig.Forked then does the talking over the
+//     control socket, and returns when the second execution happened or failed; only after that the second execution
+//     reads its configuration from descriptor 4.
 //
 // All other inherited descriptors keep their numbers across the second execution, so the supervisor finds its listener,
-// configuration, log and cgroup directories where the agent put them; the control descriptor and those of mounts are
+// configuration and log directory where the agent put them; the control descriptor and those of mounts are
 // closed. The second execution, and not a call, because capabilities and seccomp filters belong to threads, a Go
 // program has many, and the memory that the set-up dirtied is given back.
 //
