@@ -1,0 +1,40 @@
+package command
+
+import (
+	"maps"
+	"slices"
+
+	"drover"
+)
+
+// Accept translates the accepted part of a plan. The plan is not changed; allocations are copied without their Job.
+func Accept(plan *drover.Plan, accepted *drover.PlanResult) PlanCommit {
+	c := PlanCommit{
+		EvalID: plan.EvalID, Job: plan.Job, Deployment: accepted.Deployment, DeploymentUpdates: plan.DeploymentUpdates,
+	}
+	for _, node := range slices.Sorted(maps.Keys(accepted.NodeAllocation)) {
+		for _, a := range accepted.NodeAllocation[node] {
+			placed := *a
+			placed.Job = nil
+			c.Placed = append(c.Placed, &placed)
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(accepted.NodeUpdate)) {
+		for _, a := range accepted.NodeUpdate[node] {
+			s := StoppedAlloc{
+				ID: a.ID, Description: a.DesiredDescription, DesiredStatus: a.DesiredStatus, FollowupEvalID: a.FollowupEvalID,
+				RescheduleTracker: a.RescheduleTracker,
+			}
+			if a.ClientStatus == drover.AllocClientLost || a.ClientStatus == drover.AllocClientUnknown {
+				s.ClientStatus = a.ClientStatus
+			}
+			c.Stopped = append(c.Stopped, s)
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(accepted.NodePreemptions)) {
+		for _, a := range accepted.NodePreemptions[node] {
+			c.Preempted = append(c.Preempted, PreemptedAlloc{ID: a.ID, By: a.PreemptedByAllocation})
+		}
+	}
+	return c
+}

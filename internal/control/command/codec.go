@@ -1,0 +1,161 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+
+	"github.com/hashicorp/go-msgpack/v2/codec"
+
+	"drover"
+)
+
+// Version is the first byte of every encoded command.
+const Version = 1
+
+// MaxSize bounds an encoded command in bytes. A larger one is refused before it reaches the log.
+const MaxSize = 64 << 20
+
+// kinds is how Decode finds the struct of a type byte; it is never changed.
+var kinds = [kindEnd]func() Command{
+	KindBarrier:                func() Command { return new(Barrier) },
+	KindBatch:                  func() Command { return new(Batch) },
+	KindRegisterJob:            func() Command { return new(RegisterJob) },
+	KindDeregisterJob:          func() Command { return new(DeregisterJob) },
+	KindUpdateEvals:            func() Command { return new(UpdateEvals) },
+	KindDeleteEvals:            func() Command { return new(DeleteEvals) },
+	KindApplyPlans:             func() Command { return new(ApplyPlans) },
+	KindUpdateAllocs:           func() Command { return new(UpdateAllocs) },
+	KindTransitionAllocs:       func() Command { return new(TransitionAllocs) },
+	KindStopAllocs:             func() Command { return new(StopAllocs) },
+	KindClaimRunners:           func() Command { return new(ClaimRunners) },
+	KindRegisterNode:           func() Command { return new(RegisterNode) },
+	KindUpdateNodeStatuses:     func() Command { return new(UpdateNodeStatuses) },
+	KindSetEligibility:         func() Command { return new(SetEligibility) },
+	KindSetDrain:               func() Command { return new(SetDrain) },
+	KindDeregisterNodes:        func() Command { return new(DeregisterNodes) },
+	KindSetSchedulerConfig:     func() Command { return new(SetSchedulerConfig) },
+	KindUpsertNamespaces:       func() Command { return new(UpsertNamespaces) },
+	KindDeleteNamespaces:       func() Command { return new(DeleteNamespaces) },
+	KindUpsertNodePools:        func() Command { return new(UpsertNodePools) },
+	KindDeleteNodePools:        func() Command { return new(DeleteNodePools) },
+	KindUpsertDeployment:       func() Command { return new(UpsertDeployment) },
+	KindUpdateDeploymentStatus: func() Command { return new(UpdateDeploymentStatus) },
+	KindSetAllocHealth:         func() Command { return new(SetAllocHealth) },
+	KindPromoteDeployment:      func() Command { return new(PromoteDeployment) },
+	KindSetJobStability:        func() Command { return new(SetJobStability) },
+	KindTagJobVersion:          func() Command { return new(TagJobVersion) },
+	KindReap:                   func() Command { return new(Reap) },
+}
+
+// handle is the msgpack dialect of log and snapshot; it is never changed.
+var handle = newHandle()
+
+func newHandle() *codec.MsgpackHandle {
+	h := &codec.MsgpackHandle{WriteExt: true}
+	h.RawToString = true
+	h.Canonical = true // maps in key order: the same value gives the same bytes
+	h.MapType = reflect.TypeFor[map[string]any]()
+	h.SliceType = reflect.TypeFor[[]any]()
+	h.SignedInteger = true
+	h.TypeInfos = codec.NewTypeInfos([]string{"codec"}) // not the json tags: they hide secrets from the API
+	return h
+}
+
+// Encode returns the command's bytes: version, kind, then its fields in msgpack. The same command gives the same
+// bytes. Errors: TooLarge, Invalid for values that msgpack does not know.
+func Encode(c Command) ([]byte, error) {
+	if b, ok := c.(*Batch); ok {
+		return encodeBatch(b)
+	}
+	out, err := Marshal([]byte{Version, byte(c.Kind())}, c)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "encoding command %s: %w", c.Kind(), err)
+	}
+	if len(out) > MaxSize {
+		return nil, drover.Errorf(drover.TooLarge, "command %s has %d bytes, the limit is %d", c.Kind(), len(out), MaxSize)
+	}
+	return out, nil
+}
+
+// Decode is the inverse of Encode. Errors: Invalid for anything that Encode does not make.
+func Decode(data []byte) (c Command, err error) {
+	if len(data) < 2 {
+		return nil, drover.Errorf(drover.Invalid, "a command of %d bytes", len(data))
+	}
+	if data[0] != Version {
+		return nil, drover.Errorf(drover.Invalid, "command version %d, this program reads %d", data[0], Version)
+	}
+	kind := Kind(data[1])
+	if kind == 0 || kind >= kindEnd {
+		return nil, drover.Errorf(drover.Invalid, "unknown command kind %d", data[1])
+	}
+	if kind == KindBatch {
+		return decodeBatch(data[2:])
+	}
+	c = kinds[kind]()
+	if err := Unmarshal(data[2:], c); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "decoding command %s: %w", kind, err)
+	}
+	return c, nil
+}
+
+// Marshal appends v in the log's dialect of msgpack to dst. The snapshot uses it too.
+func Marshal(dst []byte, v any) (out []byte, err error) {
+	buf := bytes.NewBuffer(dst)
+	if err := codec.NewEncoder(buf, handle).Encode(v); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+// Unmarshal decodes into v what Marshal made; data must hold exactly one value.
+func Unmarshal(data []byte, v any) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // the codec panics on some malformed input
+			err = fmt.Errorf("malformed: %v", r)
+		}
+	}()
+	d := codec.NewDecoderBytes(data, handle)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if n := d.NumBytesRead(); n != len(data) {
+		return fmt.Errorf("%d bytes behind the end", len(data)-n)
+	}
+	return nil
+}
+
+func encodeBatch(b *Batch) ([]byte, error) {
+	entries := make([][]byte, len(b.Commands))
+	for i, c := range b.Commands {
+		if _, nested := c.(*Batch); nested {
+			return nil, drover.Errorf(drover.Invalid, "a batch in a batch")
+		}
+		entry, err := Encode(c)
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = entry
+	}
+	return Marshal([]byte{Version, byte(KindBatch)}, entries)
+}
+
+func decodeBatch(data []byte) (Command, error) {
+	var entries [][]byte
+	if err := Unmarshal(data, &entries); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "decoding batch: %w", err)
+	}
+	b := &Batch{Commands: make([]Command, len(entries))}
+	for i, entry := range entries {
+		if len(entry) > 1 && Kind(entry[1]) == KindBatch {
+			return nil, drover.Errorf(drover.Invalid, "a batch in a batch")
+		}
+		c, err := Decode(entry)
+		if err != nil {
+			return nil, err
+		}
+		b.Commands[i] = c
+	}
+	return b, nil
+}

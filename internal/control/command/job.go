@@ -1,0 +1,54 @@
+package command
+
+import "drover"
+
+// RegisterJob stores a job. The version and JobModifyIndex move only if the specification changed.
+// Result: the *drover.Job stored. Errors: Conflict if EnforceIndex fails, Invalid if the namespace is unknown.
+type RegisterJob struct {
+	Job            *drover.Job // canonical
+	EnforceIndex   bool
+	JobModifyIndex uint64               // with EnforceIndex: the JobModifyIndex the caller saw; 0 = the job must not exist
+	Eval           *drover.Evaluation   // optional; JobModifyIndex is filled in by the FSM
+	Evals          []*drover.Evaluation // further ones
+	Time           int64
+}
+
+// DeregisterJob stops a job, or with Purge forgets it. Result: nil. Errors: NotFound.
+type DeregisterJob struct {
+	Namespace       string
+	ID              string
+	Purge           bool
+	NoShutdownDelay bool // sets the transition on the job's allocations
+	Eval            *drover.Evaluation
+	Time            int64
+}
+
+// SetJobStability marks a version as known to work. Result: nil. Errors: NotFound.
+type SetJobStability struct {
+	Namespace string
+	ID        string
+	Version   uint64
+	Stable    bool
+}
+
+// TagJobVersion names a version, so that it is kept; a nil Tag removes the one called Name.
+// Result: nil. Errors: NotFound, Conflict if another version has the name.
+type TagJobVersion struct {
+	Namespace string
+	ID        string
+	Version   uint64
+	Name      string
+	Tag       *drover.JobVersionTag
+}
+
+// Kind implements Command.
+func (*RegisterJob) Kind() Kind { return KindRegisterJob }
+
+// Kind implements Command.
+func (*DeregisterJob) Kind() Kind { return KindDeregisterJob }
+
+// Kind implements Command.
+func (*SetJobStability) Kind() Kind { return KindSetJobStability }
+
+// Kind implements Command.
+func (*TagJobVersion) Kind() Kind { return KindTagJobVersion }
