@@ -1,0 +1,19 @@
+package pool
+
+import "drover"
+
+// Lease is a claimed runner in use. While a lease is held the runner's idle timer stands still.
+type Lease interface {
+	// Runner is the runner as it was when the lease was taken.
+	Runner() drover.Runner
+	// Environment is the runner's, as it is now.
+	Environment() drover.Environment
+	// Workloads is the node that the runner is on.
+	Workloads() drover.Workloads
+	// Gone is closed when the runner ended or was released.
+	Gone() <-chan struct{}
+	// GoneReason says why; nil while it lives. Its code is drover.Gone.
+	GoneReason() error
+	// Done gives the lease back; calling it again does nothing.
+	Done()
+}

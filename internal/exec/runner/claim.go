@@ -1,0 +1,234 @@
+package runner
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"drover"
+	"drover/internal/exec/environment"
+)
+
+// Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait. Errors: Invalid; NotFound:
+// unknown environment; Exhausted: none came; Unavailable.
+func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error) {
+	if err := validateClaim(r); err != nil {
+		return drover.Runner{}, err
+	}
+	if err := s.awaitSync(ctx); err != nil {
+		return drover.Runner{}, err
+	}
+	s.mu.Lock()
+	e := s.envLocked(r.Environment)
+	if e == nil {
+		s.mu.Unlock()
+		return drover.Runner{}, noEnvironment(r.Environment)
+	}
+	var got *runner
+	if id, ok := e.warm.Pop(); ok {
+		got = s.handOutLocked(e, s.runners[id], r)
+		s.mu.Unlock()
+	} else {
+		var err error
+		if got, err = s.wait(ctx, e, r); err != nil { // unlocks
+			return drover.Runner{}, err
+		}
+	}
+	return s.enter(got)
+}
+
+func validateClaim(r drover.ClaimRequest) error {
+	if r.Environment == "" {
+		return drover.Errorf(drover.Invalid, "environment: missing")
+	}
+	if r.IdleTimeout > environment.MaxIdleTimeout {
+		return drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", r.IdleTimeout, environment.MaxIdleTimeout)
+	}
+	if r.Wait < 0 {
+		return drover.Errorf(drover.Invalid, "wait %d: want 0 or more ns", r.Wait)
+	}
+	if len(r.Labels) > 100 {
+		return drover.Errorf(drover.Invalid, "labels: %d of them, want at most 100", len(r.Labels))
+	}
+	return environment.ValidateEnv(r.Env)
+}
+
+// handOutLocked makes the warm runner the claimer's. From here on it is never warm again.
+func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) *runner {
+	idle := req.IdleTimeout
+	switch {
+	case idle == 0:
+		idle = e.IdleTimeout
+	case idle < 0:
+		idle = 0
+	}
+	s.addClaimedLocked(e, r, &drover.Claim{
+		RunnerID: RunnerID(e.ID, r.alloc.ID), ClaimedAt: s.deps.Clock.Now().UnixNano(), IdleTimeout: idle,
+		Labels: maps.Clone(req.Labels), Env: maps.Clone(req.Env),
+	})
+	return r
+}
+
+// enter writes the claim to the journal and leaves it to be recorded. The runner is answered only if it stands there.
+func (s *Service) enter(r *runner) (drover.Runner, error) {
+	claim := AllocClaim{AllocID: r.alloc.ID, Claim: *r.claim}
+	err := s.journal.claim(claim)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.dropLocked(r, drover.Errorf(drover.Gone, "its claim could not be written"))
+		return drover.Runner{}, drover.Errorf(drover.Unavailable, "writing the claim down: %w", err)
+	}
+	s.claims = append(s.claims, claim)
+	signal(s.toWrite)
+	if r.reason != nil {
+		return drover.Runner{}, r.reason
+	}
+	return r.public(), nil
+}
+
+// wait queues for a runner that becomes warm. It is called with mu held and returns without.
+func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (*runner, error) {
+	if req.Wait == 0 {
+		s.mu.Unlock()
+		return nil, drover.Errorf(drover.Exhausted, "no runners available for environment %q", e.ID)
+	}
+	if e.waiters.Len() >= s.cfg.MaxWaiting {
+		s.mu.Unlock()
+		return nil, drover.Errorf(drover.Exhausted, "no runners available for environment %q, and %d claims wait already", e.ID, s.cfg.MaxWaiting)
+	}
+	timer := s.deps.Clock.NewTimer(min(req.Wait, s.cfg.MaxWait))
+	defer timer.Stop()
+	w := &waiter{served: make(chan *runner, 1)}
+	place := e.waiters.Join(w)
+	s.mu.Unlock()
+
+	var late error
+	select {
+	case r, ok := <-w.served:
+		if !ok {
+			return nil, noEnvironment(e.ID)
+		}
+		return s.accept(ctx, e, r, req)
+	case <-timer.C():
+		late = drover.Errorf(drover.Exhausted, "no runner of environment %q became ready within %s", e.ID, req.Wait)
+	case <-ctx.Done():
+		late = drover.Errorf(drover.Canceled, "waiting for a runner: %w", context.Cause(ctx))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.waiters.Leave(place)
+	select {
+	case r, ok := <-w.served: // served at the same moment: somebody else may have it
+		if ok && s.runners[r.alloc.ID] == r && r.claim == nil {
+			s.addWarmLocked(e, r)
+		}
+	default:
+	}
+	return nil, late
+}
+
+// accept takes the runner that a waiter was served, unless it ended in between: then it waits on.
+func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.ClaimRequest) (*runner, error) {
+	s.mu.Lock()
+	if s.runners[r.alloc.ID] == r && r.claim == nil {
+		defer s.mu.Unlock()
+		return s.handOutLocked(e, r, req), nil
+	}
+	if s.envs[e.ID] != e {
+		s.mu.Unlock()
+		return nil, noEnvironment(e.ID)
+	}
+	return s.wait(ctx, e, req)
+}
+
+// Release ends a claimed runner: it can't be used from now on, and its processes are killed. Errors: NotFound, Gone.
+func (s *Service) Release(ctx context.Context, runnerID string) error {
+	return s.release(ctx, runnerID, ErrStopped)
+}
+
+// ReleaseAfterOOM is Release, but says to those who still use it that its memory was not enough.
+func (s *Service) ReleaseAfterOOM(ctx context.Context, runnerID string) error {
+	return s.release(ctx, runnerID, ErrOOM)
+}
+
+func (s *Service) release(ctx context.Context, runnerID string, why error) error {
+	if err := s.awaitSync(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	r, err := s.claimedLocked(runnerID)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	s.writeRelease(r) // before it is dropped: then the journal may forget its claim
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.reason == nil {
+		s.dropLocked(r, drover.Errorf(drover.Gone, "%w", why))
+	}
+	return nil
+}
+
+// writeRelease writes the release to the journal. If that fails, it is released all the same, only not by the next
+// process if this one is killed right now.
+func (s *Service) writeRelease(r *runner) {
+	if err := s.journal.release(r.alloc.ID); err != nil {
+		s.deps.Log.Warn("writing a release down", "runner", r.id(), "error", err)
+	}
+}
+
+// dropLocked ends a runner here and has its allocation stopped.
+func (s *Service) dropLocked(r *runner, reason error) {
+	s.endLocked(r, reason)
+	s.releases = append(s.releases, release{r.alloc.ID, reason.Error()})
+	signal(s.toWrite)
+}
+
+// claimedLocked finds a claimed runner. Errors: Gone, NotFound.
+func (s *Service) claimedLocked(runnerID string) (*runner, error) {
+	envID, allocID, ok := allocOf(runnerID)
+	if ok {
+		if r := s.runners[allocID]; r != nil && r.claim != nil && r.env == envID {
+			return r, nil
+		}
+		if reason := s.tombs.reasons[allocID]; reason != nil {
+			return nil, reason
+		}
+		if a := s.deps.Snapshot().Allocation(allocID); a != nil && a.Claim != nil && a.Claim.RunnerID == runnerID {
+			return nil, drover.Errorf(drover.Gone, "runner %q ended", runnerID)
+		}
+	}
+	return nil, drover.Errorf(drover.NotFound, "runner %q not found", runnerID)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Extend sets the runner's idle timeout from now on; d <= 0 means none.
+func (s *Service) Extend(ctx context.Context, runnerID string, d time.Duration) (drover.Runner, error) {
+	if d > environment.MaxIdleTimeout {
+		return drover.Runner{}, drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", d, environment.MaxIdleTimeout)
+	}
+	if err := s.awaitSync(ctx); err != nil {
+		return drover.Runner{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.claimedLocked(runnerID)
+	if err != nil {
+		return drover.Runner{}, err
+	}
+	claim := *r.claim
+	claim.IdleTimeout = max(d, 0)
+	r.claim = &claim
+	s.claims = append(s.claims, AllocClaim{AllocID: r.alloc.ID, Claim: claim})
+	signal(s.toWrite)
+	s.rearmLocked(r)
+	return r.public(), nil
+}

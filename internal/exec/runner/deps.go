@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/environment"
+)
+
+// Snapshot is what is read of the state; control's store has it.
+type Snapshot interface {
+	Index() uint64
+	Job(namespace, id string) *drover.Job
+	Jobs(namespace, prefix string) iter.Seq[*drover.Job]
+	Allocation(id string) *drover.Allocation
+	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
+	EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation]
+}
+
+// Subscription yields what changes.
+type Subscription interface {
+	// Next blocks for the next events. Errors: drover.Gone when some were missed.
+	Next(ctx context.Context) (drover.Events, error)
+	Close()
+}
+
+// Intake are the use cases of control that are needed here.
+type Intake interface {
+	// RegisterJob registers the job and returns when it is durable and visible.
+	RegisterJob(ctx context.Context, job *drover.Job) error
+	// DeregisterJob stops and purges the job.
+	DeregisterJob(ctx context.Context, namespace, id string) error
+	// ClaimRunners records claims in one entry. The result has one error an item, nil where it was recorded (or had
+	// been before, for the same RunnerID); Conflict where it never can be.
+	ClaimRunners(ctx context.Context, claims []AllocClaim) ([]error, error)
+	// ReleaseRunners stops the allocations; unknown and ended ones are ignored.
+	ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error
+}
+
+// AllocClaim is a claim to be recorded.
+type AllocClaim struct {
+	AllocID string       `json:"alloc"`
+	Claim   drover.Claim `json:"claim"`
+}
+
+// Config of a Service.
+type Config struct {
+	// JournalPath is the file of claims not yet recorded; "" keeps none (dev mode without a data_dir).
+	JournalPath string
+	// MaxWaiting bounds the claims that wait for a runner, for each environment; default 1,000.
+	MaxWaiting int
+	// MaxWait bounds how long a claim waits; default 5 minutes.
+	MaxWait time.Duration
+	// Environments are options of the jobs made for environments.
+	Environments environment.Options
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxWaiting == 0 {
+		c.MaxWaiting = 1_000
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = 5 * time.Minute
+	}
+	return c
+}
+
+// Deps of a Service.
+type Deps struct {
+	Snapshot func() Snapshot
+	// Subscribe yields everything from the entry with this index on. Errors: drover.Gone if that is no longer kept.
+	Subscribe func(index uint64) (Subscription, error)
+	Intake    Intake
+	// Workloads reaches a node. Errors: Unavailable while it is away.
+	Workloads func(nodeID string) (drover.Workloads, error)
+	// CheckImage, if set, says early what is wrong with an image (a file that is missing). Errors: Invalid.
+	CheckImage func(ctx context.Context, env drover.Environment) error
+	Clock      clock.Clock
+	Log        *slog.Logger
+}

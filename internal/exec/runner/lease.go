@@ -1,0 +1,92 @@
+package runner
+
+import (
+	"context"
+	"sync"
+
+	"drover"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/pool"
+)
+
+// Acquire takes a claimed runner into use: its idle timer stands still until the lease is given back. Errors: NotFound,
+// Gone, Unavailable.
+func (s *Service) Acquire(ctx context.Context, runnerID string) (pool.Lease, error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.claimedLocked(runnerID)
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.deps.Workloads(r.alloc.NodeID)
+	if err != nil {
+		return nil, err
+	}
+	var spec drover.Environment
+	if e := s.envs[r.env]; e != nil {
+		spec = e.Environment
+	}
+	l := &lease{s: s, r: r, runner: r.public(), env: spec, workloads: w}
+	r.busy++
+	s.rearmLocked(r)
+	return l, nil
+}
+
+type lease struct {
+	s         *Service
+	r         *runner
+	runner    drover.Runner
+	env       drover.Environment
+	workloads drover.Workloads
+	once      sync.Once
+}
+
+func (l *lease) Runner() drover.Runner           { return l.runner }
+func (l *lease) Environment() drover.Environment { return l.env }
+func (l *lease) Workloads() drover.Workloads     { return l.workloads }
+func (l *lease) Gone() <-chan struct{}           { return l.r.gone }
+
+// GoneReason serves pool.Lease.
+func (l *lease) GoneReason() error {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	return l.r.reason
+}
+
+// Done serves pool.Lease.
+func (l *lease) Done() {
+	l.once.Do(func() {
+		l.s.mu.Lock()
+		defer l.s.mu.Unlock()
+		l.r.busy--
+		if l.r.reason == nil {
+			l.s.rearmLocked(l.r)
+		}
+	})
+}
+
+// Files returns the files of a claimed runner; done must be called when the work on them ended. Errors: as Acquire.
+func (s *Service) Files(ctx context.Context, runnerID string) (files drover.Files, done func(), err error) {
+	l, err := s.Acquire(ctx, runnerID)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.Workloads().Files(l.Runner().AllocID, environment.TaskName), l.Done, nil
+}
+
+// Runner returns a claimed runner. Errors: NotFound, Gone.
+func (s *Service) Runner(ctx context.Context, runnerID string) (drover.Runner, error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return drover.Runner{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.claimedLocked(runnerID)
+	if err != nil {
+		return drover.Runner{}, err
+	}
+	return r.public(), nil
+}

@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"errors"
+	"time"
+
+	"drover"
+)
+
+// The reasons why a runner is gone that callers tell apart; the errors that carry them have the code drover.Gone.
+var (
+	// ErrOOM: the runner's memory was not enough, and the kernel killed it.
+	ErrOOM = errors.New("the allocation was OOM Killed")
+	// ErrStopped: it was stopped by request.
+	ErrStopped = errors.New("the allocation stopped as expected")
+	// ErrIdle: nobody used it for its idle timeout.
+	ErrIdle = errors.New("runner inactivity timeout exceeded")
+)
+
+func endReason(alloc *drover.Allocation) error {
+	switch {
+	case oomKilled(alloc):
+		return drover.Errorf(drover.Gone, "%w", ErrOOM)
+	case alloc.ServerTerminal():
+		return drover.Errorf(drover.Gone, "%w", ErrStopped)
+	case alloc.ClientStatus == drover.AllocClientLost:
+		return drover.Errorf(drover.Gone, "the node of the runner was lost")
+	}
+	return drover.Errorf(drover.Gone, "the allocation ended: %s", alloc.ClientStatus)
+}
+
+func oomKilled(alloc *drover.Allocation) bool {
+	for _, state := range alloc.TaskStates {
+		for _, e := range state.Events {
+			if e.Details["oom_killed"] == "true" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tombs remember the runners that ended, the last ones only.
+type tombs struct {
+	reasons map[string]error
+	ring    []string
+	next    int
+}
+
+func newTombs(capacity int) tombs {
+	return tombs{reasons: map[string]error{}, ring: make([]string, capacity)}
+}
+
+func (t *tombs) has(allocID string) bool { return t.reasons[allocID] != nil }
+
+func (t *tombs) add(allocID string, reason error) {
+	if t.has(allocID) {
+		return
+	}
+	delete(t.reasons, t.ring[t.next])
+	t.ring[t.next] = allocID
+	t.next = (t.next + 1) % len(t.ring)
+	t.reasons[allocID] = reason
+}
+
+func unixNano(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns).UTC()
+}

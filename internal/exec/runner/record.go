@@ -1,0 +1,194 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/environment"
+)
+
+// maxBatch bounds the claims in one entry.
+const maxBatch = 1_000
+
+// replay takes up what an earlier process handed out and did not record.
+func (s *Service) replay() error {
+	lines, err := s.journal.read()
+	if err != nil {
+		return err
+	}
+	snap := s.deps.Snapshot()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settled := []string{}
+	for _, line := range lines {
+		switch {
+		case line.Claim != nil:
+			alloc := snap.Allocation(line.Claim.AllocID)
+			if alloc == nil || alloc.Terminal() || alloc.Claim != nil {
+				settled = append(settled, line.Claim.AllocID)
+				continue
+			}
+			s.replayClaimLocked(snap, alloc, *line.Claim)
+		case line.Release != "":
+			alloc := snap.Allocation(line.Release)
+			if alloc == nil || alloc.Terminal() {
+				settled = append(settled, line.Release)
+				continue
+			}
+			settled = slices.DeleteFunc(settled, func(id string) bool { return id == line.Release })
+			s.replayReleaseLocked(line.Release)
+		}
+	}
+	return s.journal.ended(settled)
+}
+
+func (s *Service) replayClaimLocked(snap Snapshot, alloc *drover.Allocation, c AllocClaim) {
+	s.claims = append(s.claims, c)
+	signal(s.toWrite)
+	id, ok := environment.IDOf(alloc.JobID)
+	if !ok {
+		return
+	}
+	s.readEnvLocked(snap, alloc.JobID)
+	e := s.envs[id]
+	if e == nil {
+		return
+	}
+	if r := s.runners[alloc.ID]; r != nil && r.claim == nil {
+		e.warm.Remove(alloc.ID)
+		s.addClaimedLocked(e, r, &c.Claim)
+	} else if r == nil {
+		s.addClaimedLocked(e, &runner{alloc: alloc, env: id}, &c.Claim)
+	}
+}
+
+func (s *Service) replayReleaseLocked(allocID string) {
+	gone := drover.Errorf(drover.Gone, "%w", ErrStopped)
+	if r := s.runners[allocID]; r != nil {
+		s.dropLocked(r, gone)
+		return
+	}
+	s.tombs.add(allocID, gone)
+	s.releases = append(s.releases, release{allocID, gone.Error()})
+	signal(s.toWrite)
+}
+
+// record proposes claims and releases until ctx ends. What comes while an entry is on its way goes with the next.
+func (s *Service) record(ctx context.Context) {
+	wait := 20 * time.Millisecond
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.toWrite:
+		}
+		for {
+			claims, releases, dropped := s.takeBatch()
+			s.compacted(s.journal.claimsRecorded(dropped))
+			if len(claims)+len(releases) == 0 {
+				break
+			}
+			if s.recordBatch(ctx, claims, releases) {
+				wait = 20 * time.Millisecond
+				continue
+			}
+			if !clock.Sleep(ctx, s.deps.Clock, wait) {
+				return
+			}
+			wait = min(2*wait, 2*time.Second)
+		}
+	}
+}
+
+// takeBatch takes what is to be recorded next. A claim that was released before it was recorded needs no record.
+func (s *Service) takeBatch() (claims []AllocClaim, releases []release, dropped []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := min(len(s.claims), maxBatch)
+	for _, c := range s.claims[:n] {
+		if s.tombs.has(c.AllocID) {
+			dropped = append(dropped, c.AllocID)
+		} else {
+			claims = append(claims, c)
+		}
+	}
+	s.claims = slices.Delete(s.claims, 0, n)
+	n = min(len(s.releases), maxBatch)
+	releases = slices.Clone(s.releases[:n])
+	s.releases = slices.Delete(s.releases, 0, n)
+	return claims, releases, dropped
+}
+
+// recordBatch reports false if it must be tried again; then everything is in the queues again.
+func (s *Service) recordBatch(ctx context.Context, claims []AllocClaim, releases []release) bool {
+	if len(claims) > 0 {
+		results, err := s.deps.Intake.ClaimRunners(ctx, claims)
+		if err != nil {
+			s.putBack(claims, releases, err)
+			return false
+		}
+		s.settleClaims(claims, results)
+	}
+	for _, reason := range reasonsOf(releases) {
+		ids := allocsWith(releases, reason)
+		if err := s.deps.Intake.ReleaseRunners(ctx, ids, reason); err != nil {
+			s.putBack(nil, releases, err)
+			return false
+		}
+		s.compacted(s.journal.ended(ids))
+	}
+	return true
+}
+
+// settleClaims ends the runners whose claim can never be recorded.
+func (s *Service) settleClaims(claims []AllocClaim, results []error) {
+	ids := make([]string, 0, len(claims))
+	s.mu.Lock()
+	for i, c := range claims {
+		ids = append(ids, c.AllocID)
+		if i >= len(results) || results[i] == nil {
+			continue
+		}
+		if r := s.runners[c.AllocID]; r != nil {
+			s.dropLocked(r, drover.Errorf(drover.Gone, "the runner ended while it was handed out: %w", results[i]))
+		}
+	}
+	s.mu.Unlock()
+	s.compacted(s.journal.claimsRecorded(ids))
+}
+
+func (s *Service) compacted(err error) {
+	if err != nil {
+		s.deps.Log.Warn("compacting the claims journal", "error", err)
+	}
+}
+
+func (s *Service) putBack(claims []AllocClaim, releases []release, err error) {
+	s.deps.Log.Warn("recording claims and releases, trying again", "claims", len(claims), "releases", len(releases), "error", err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.claims = append(claims, s.claims...)
+	s.releases = append(releases, s.releases...)
+	signal(s.toWrite)
+}
+
+func reasonsOf(releases []release) (reasons []string) {
+	for _, r := range releases {
+		if !slices.Contains(reasons, r.reason) {
+			reasons = append(reasons, r.reason)
+		}
+	}
+	return reasons
+}
+
+func allocsWith(releases []release, reason string) (ids []string) {
+	for _, r := range releases {
+		if r.reason == reason {
+			ids = append(ids, r.allocID)
+		}
+	}
+	return ids
+}

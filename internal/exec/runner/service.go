@@ -1,0 +1,147 @@
+package runner
+
+import (
+	"context"
+	"sync"
+
+	"drover"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/pool"
+)
+
+// Service hands out warm runners. Its methods wait until Run has read the state.
+type Service struct {
+	cfg     Config
+	deps    Deps
+	journal *journal
+	synced  chan struct{} // closed when the state was read for the first time
+	timerUp chan struct{} // holds an element when the earliest deadline changed
+	toWrite chan struct{} // holds an element when there is something to record
+
+	mu        sync.Mutex // guards what follows
+	envs      map[string]*env
+	runners   map[string]*runner // by allocation
+	tombs     tombs
+	deadlines pool.Deadlines // of idle runners, by allocation
+	claims    []AllocClaim   // to be recorded
+	releases  []release      // to be recorded, after the claims
+}
+
+// env is an environment with its pool.
+type env struct {
+	drover.Environment
+	version uint64 // ModifyIndex of the job it was read from
+	warm    pool.Stack
+	claimed int
+	waiters pool.Queue[*waiter]
+}
+
+// runner is a warm or claimed one.
+type runner struct {
+	alloc  *drover.Allocation
+	env    string
+	claim  *drover.Claim // nil while warm
+	busy   int           // leases held
+	gone   chan struct{} // closed when it ended; nil while warm
+	reason error         // why it ended
+}
+
+type waiter struct{ served chan *runner } // capacity 1
+
+type release struct{ allocID, reason string }
+
+// New returns a Service; it opens the journal and starts nothing. Errors: the journal cannot be read or written.
+func New(cfg Config, deps Deps) (*Service, error) {
+	j, err := openJournal(cfg.JournalPath)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		cfg: cfg.withDefaults(), deps: deps, journal: j,
+		synced: make(chan struct{}), timerUp: make(chan struct{}, 1), toWrite: make(chan struct{}, 1),
+		envs: map[string]*env{}, runners: map[string]*runner{}, tombs: newTombs(10_000),
+	}, nil
+}
+
+// Run follows the state, records claims and ends idle runners, until ctx ends. The state must be up to date when it is
+// called: what the journal says is compared with it.
+func (s *Service) Run(ctx context.Context) error {
+	if err := s.replay(); err != nil {
+		return err
+	}
+	var loops sync.WaitGroup
+	loops.Go(func() { s.record(ctx) })  // ends with ctx
+	loops.Go(func() { s.endIdle(ctx) }) // ends with ctx
+	s.follow(ctx)
+	loops.Wait()
+	return s.journal.close()
+}
+
+func (s *Service) awaitSync(ctx context.Context) error {
+	select {
+	case <-s.synced:
+		return nil
+	default:
+	}
+	select {
+	case <-s.synced:
+		return nil
+	case <-ctx.Done():
+		return drover.Errorf(drover.Unavailable, "the execution service is starting")
+	}
+}
+
+// id is what claimers call the runner.
+func (r *runner) id() string {
+	if r.claim != nil {
+		return r.claim.RunnerID
+	}
+	return RunnerID(r.env, r.alloc.ID)
+}
+
+// RunnerID makes a runner's id.
+func RunnerID(environmentID, allocID string) string { return environmentID + "-" + allocID }
+
+const uuidLength = 36
+
+// allocOf returns the allocation in a runner's id.
+func allocOf(runnerID string) (environmentID, allocID string, ok bool) {
+	cut := len(runnerID) - uuidLength
+	if cut < 2 || runnerID[cut-1] != '-' {
+		return "", "", false
+	}
+	return runnerID[:cut-1], runnerID[cut:], true
+}
+
+func (r *runner) public() drover.Runner {
+	out := drover.Runner{ID: r.id(), AllocID: r.alloc.ID, Environment: r.env, NodeID: r.alloc.NodeID, State: drover.RunnerWarm}
+	if r.alloc.AllocatedResources != nil {
+		out.Ports = r.alloc.AllocatedResources.Shared.Ports
+	}
+	if r.claim == nil {
+		return out
+	}
+	out.State = drover.RunnerClaimed
+	if r.busy > 0 {
+		out.State = drover.RunnerBusy
+	}
+	if r.reason != nil {
+		out.State = drover.RunnerDestroyed
+	}
+	out.ClaimedAt = unixNano(r.claim.ClaimedAt)
+	out.IdleTimeout, out.Labels, out.Env = r.claim.IdleTimeout, r.claim.Labels, r.claim.Env
+	return out
+}
+
+// envLocked returns the environment, reading it from the state if the event of its creation did not arrive yet.
+func (s *Service) envLocked(id string) *env {
+	if e, ok := s.envs[id]; ok {
+		return e
+	}
+	s.readEnvLocked(s.deps.Snapshot(), environment.JobID(id))
+	return s.envs[id]
+}
+
+func noEnvironment(id string) error {
+	return drover.Errorf(drover.NotFound, "environment %q not found", id)
+}

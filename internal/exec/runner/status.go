@@ -1,0 +1,137 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"drover"
+	"drover/internal/exec/environment"
+)
+
+// Counts is how many runners an environment has here; it costs no look into the state.
+type Counts struct {
+	Environment drover.Environment
+	Warm        int
+	Claimed     int
+}
+
+// Counts returns all environments' counts, sorted by id.
+func (s *Service) Counts(ctx context.Context) ([]Counts, error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := make([]Counts, 0, len(s.envs))
+	for _, id := range slices.Sorted(maps.Keys(s.envs)) {
+		e := s.envs[id]
+		counts = append(counts, Counts{e.Environment, e.warm.Len(), e.claimed})
+	}
+	return counts, nil
+}
+
+// PoolStatus tells how an environment's pool stands, and why runners do not come. Errors: NotFound.
+func (s *Service) PoolStatus(ctx context.Context, environmentID string) (drover.PoolStatus, error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return drover.PoolStatus{}, err
+	}
+	snap := s.deps.Snapshot()
+	s.mu.Lock()
+	e := s.envLocked(environmentID)
+	if e == nil {
+		s.mu.Unlock()
+		return drover.PoolStatus{}, noEnvironment(environmentID)
+	}
+	st := drover.PoolStatus{
+		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),
+	}
+	s.mu.Unlock()
+	for a := range snap.AllocationsByJob(environment.Namespace, environment.JobID(environmentID)) {
+		if !a.Terminal() && a.Claim == nil && a.ClientStatus == drover.AllocClientPending {
+			st.Starting++
+		}
+	}
+	st.Queued = max(0, st.Size-st.Warm-st.Starting)
+	if st.Warm < st.Size {
+		st.LastError = lastError(snap, environmentID)
+	}
+	return st, nil
+}
+
+// lastError is why the newest failed runner failed, unless a newer one came up; else why none can be placed.
+func lastError(snap Snapshot, environmentID string) string {
+	jobID := environment.JobID(environmentID)
+	var failed *drover.Allocation
+	var up uint64
+	for a := range snap.AllocationsByJob(environment.Namespace, jobID) {
+		switch {
+		case a.ClientStatus == drover.AllocClientRunning:
+			up = max(up, a.CreateIndex)
+		case a.ClientStatus == drover.AllocClientFailed && (failed == nil || a.CreateIndex > failed.CreateIndex):
+			failed = a
+		}
+	}
+	if failed != nil && failed.CreateIndex > up {
+		return failure(failed)
+	}
+	return unplaced(snap, jobID)
+}
+
+func failure(a *drover.Allocation) string {
+	for _, state := range a.TaskStates {
+		for _, e := range slices.Backward(state.Events) {
+			switch e.Type {
+			case drover.TaskDriverFailure, drover.TaskSetupFailure, drover.TaskFailedValidation,
+				drover.TaskDownloadFailed, drover.TaskHookFailed, drover.TaskTerminated:
+				return cmp.Or(e.DisplayMessage, e.DriverError, e.SetupError, e.ValidationError, e.Message, e.Type)
+			}
+		}
+	}
+	return cmp.Or(a.ClientDescription, "the runner failed")
+}
+
+func unplaced(snap Snapshot, jobID string) string {
+	var newest *drover.Evaluation
+	for e := range snap.EvaluationsByJob(environment.Namespace, jobID) {
+		if len(e.FailedTGAllocs) > 0 && (newest == nil || e.ModifyIndex > newest.ModifyIndex) {
+			newest = e
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	m := newest.FailedTGAllocs[environment.GroupName]
+	if m == nil {
+		return "no node can take a runner"
+	}
+	switch {
+	case m.NodesEvaluated == 0:
+		return "no node can take a runner: there is no ready node"
+	case m.NodesExhausted > 0:
+		return fmt.Sprintf("no node can take a runner: %d of %d are full (%v)", m.NodesExhausted, m.NodesEvaluated, m.DimensionExhausted)
+	}
+	return fmt.Sprintf("no node can take a runner: %d of %d are unsuitable (%v)", m.NodesFiltered, m.NodesEvaluated, m.ConstraintFiltered)
+}
+
+// Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.
+func (s *Service) Runners(ctx context.Context, environmentID string) ([]drover.Runner, error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if environmentID != "" && s.envLocked(environmentID) == nil {
+		return nil, noEnvironment(environmentID)
+	}
+	runners := []drover.Runner{}
+	for _, r := range s.runners {
+		if environmentID == "" || r.env == environmentID {
+			runners = append(runners, r.public())
+		}
+	}
+	slices.SortFunc(runners, func(a, b drover.Runner) int { return cmp.Compare(a.ID, b.ID) })
+	return runners, nil
+}
