@@ -1,0 +1,176 @@
+package store
+
+import (
+	"iter"
+	"strings"
+
+	"drover"
+)
+
+// get returns the value of the unique key, or nil.
+func get[T any](r *reader, table, key string) *T {
+	raw, err := r.txn.First(table, indexID, key)
+	if err != nil {
+		panic(err) // a table that the schema does not have
+	}
+	if raw == nil {
+		return nil
+	}
+	return raw.(*T)
+}
+
+// scan yields the values whose key in the index begins with prefix, in the order of their keys. Inside a Txn the
+// table must not be written before the scan ends.
+func scan[T any](r *reader, table, index, prefix string) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		it, err := r.txn.Get(table, index+"_prefix", prefix)
+		if err != nil {
+			panic(err)
+		}
+		for raw := it.Next(); raw != nil; raw = it.Next() {
+			if !yield(raw.(*T)) {
+				return
+			}
+		}
+	}
+}
+
+func filter[T any](seq iter.Seq[*T], keep func(*T) bool) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for v := range seq {
+			if keep(v) && !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// byNamespace scans a table whose keys are plain ids; namespace "*" means all.
+func byNamespace[T any](r *reader, table, namespace, prefix string, of func(*T) string) iter.Seq[*T] {
+	all := scan[T](r, table, indexID, prefix)
+	if namespace == "*" {
+		return all
+	}
+	return filter(all, func(v *T) bool { return of(v) == namespace })
+}
+
+// Job returns the job or nil.
+func (r *reader) Job(namespace, id string) *drover.Job {
+	return get[drover.Job](r, TableJobs, jobPrefix(namespace, id))
+}
+
+// Jobs yields the namespace's jobs ("*" = of all) whose ids begin with prefix, ordered by namespace and id.
+func (r *reader) Jobs(namespace, prefix string) iter.Seq[*drover.Job] {
+	if namespace == "*" {
+		return filter(scan[drover.Job](r, TableJobs, indexID, ""),
+			func(j *drover.Job) bool { return strings.HasPrefix(j.ID, prefix) })
+	}
+	return scan[drover.Job](r, TableJobs, indexID, namespace+"\x00"+prefix)
+}
+
+// JobVersions returns the versions kept, the newest first.
+func (r *reader) JobVersions(namespace, id string) []*drover.Job {
+	var out []*drover.Job
+	for j := range scan[drover.Job](r, TableJobVersions, indexID, jobPrefix(namespace, id)) {
+		out = append(out, j)
+	}
+	return out
+}
+
+// JobVersion returns one version or nil.
+func (r *reader) JobVersion(namespace, id string, version uint64) *drover.Job {
+	return get[drover.Job](r, TableJobVersions, versionKey(&drover.Job{Namespace: namespace, ID: id, Version: version}))
+}
+
+// Node returns the node or nil.
+func (r *reader) Node(id string) *drover.Node { return get[drover.Node](r, TableNodes, term(id)) }
+
+// Nodes yields the nodes whose ids begin with prefix, ordered by id.
+func (r *reader) Nodes(prefix string) iter.Seq[*drover.Node] {
+	return scan[drover.Node](r, TableNodes, indexID, prefix)
+}
+
+// Allocation returns the allocation or nil.
+func (r *reader) Allocation(id string) *drover.Allocation {
+	return get[drover.Allocation](r, TableAllocs, term(id))
+}
+
+// Allocations yields the namespace's allocations ("*" = of all) whose ids begin with prefix, ordered by id.
+func (r *reader) Allocations(namespace, prefix string) iter.Seq[*drover.Allocation] {
+	return byNamespace(r, TableAllocs, namespace, prefix, func(a *drover.Allocation) string { return a.Namespace })
+}
+
+// AllocationsByJob yields the job's allocations, also those of a purged predecessor of the same id.
+func (r *reader) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation] {
+	return scan[drover.Allocation](r, TableAllocs, indexJob, jobPrefix(namespace, id))
+}
+
+// AllocationsByNode yields the node's allocations, ended ones too.
+func (r *reader) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation] {
+	return scan[drover.Allocation](r, TableAllocs, indexNode, term(nodeID))
+}
+
+// AllocationsByEval yields the allocations that the evaluation placed; none if the evaluation is unknown.
+func (r *reader) AllocationsByEval(evalID string) iter.Seq[*drover.Allocation] {
+	e := r.Evaluation(evalID)
+	if e == nil {
+		return func(func(*drover.Allocation) bool) {}
+	}
+	return filter(r.AllocationsByJob(e.Namespace, e.JobID),
+		func(a *drover.Allocation) bool { return a.EvalID == evalID })
+}
+
+// Evaluation returns the evaluation or nil.
+func (r *reader) Evaluation(id string) *drover.Evaluation {
+	return get[drover.Evaluation](r, TableEvals, term(id))
+}
+
+// Evaluations yields the namespace's evaluations ("*" = of all) whose ids begin with prefix, ordered by id.
+func (r *reader) Evaluations(namespace, prefix string) iter.Seq[*drover.Evaluation] {
+	return byNamespace(r, TableEvals, namespace, prefix, func(e *drover.Evaluation) string { return e.Namespace })
+}
+
+// EvaluationsByJob yields the job's evaluations.
+func (r *reader) EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation] {
+	return scan[drover.Evaluation](r, TableEvals, indexJob, jobPrefix(namespace, id))
+}
+
+// Deployment returns the deployment or nil.
+func (r *reader) Deployment(id string) *drover.Deployment {
+	return get[drover.Deployment](r, TableDeployments, term(id))
+}
+
+// Deployments yields the namespace's deployments ("*" = of all) whose ids begin with prefix, ordered by id.
+func (r *reader) Deployments(namespace, prefix string) iter.Seq[*drover.Deployment] {
+	return byNamespace(r, TableDeployments, namespace, prefix, func(d *drover.Deployment) string { return d.Namespace })
+}
+
+// DeploymentsByJob yields the job's deployments.
+func (r *reader) DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment] {
+	return scan[drover.Deployment](r, TableDeployments, indexJob, jobPrefix(namespace, id))
+}
+
+// Namespace returns the namespace or nil.
+func (r *reader) Namespace(name string) *drover.Namespace {
+	return get[drover.Namespace](r, TableNamespaces, term(name))
+}
+
+// Namespaces yields all namespaces by name.
+func (r *reader) Namespaces() iter.Seq[*drover.Namespace] {
+	return scan[drover.Namespace](r, TableNamespaces, indexID, "")
+}
+
+// NodePool returns the node pool or nil.
+func (r *reader) NodePool(name string) *drover.NodePool {
+	return get[drover.NodePool](r, TableNodePools, term(name))
+}
+
+// NodePools yields all node pools by name.
+func (r *reader) NodePools() iter.Seq[*drover.NodePool] {
+	return scan[drover.NodePool](r, TableNodePools, indexID, "")
+}
+
+// SchedulerConfig returns the scheduler's configuration, never nil.
+func (r *reader) SchedulerConfig() *drover.SchedulerConfiguration {
+	return get[drover.SchedulerConfiguration](r, TableSchedulerConfig, "config")
+}

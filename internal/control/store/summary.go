@@ -1,0 +1,189 @@
+package store
+
+import (
+	"maps"
+
+	"drover"
+)
+
+// jobRow is what is kept incrementally of a job, whether it is still registered or only its allocations are left.
+type jobRow struct {
+	Summary   drover.JobSummary
+	Live      int // allocations that are not terminal
+	Allocs    int
+	OpenEvals int // evaluations that are not terminal
+	Evals     int
+}
+
+// JobCounts is what the job's status derives from.
+type JobCounts struct {
+	Live      int // allocations that neither ended nor should
+	Allocs    int
+	OpenEvals int
+	Evals     int
+}
+
+// JobSummary returns the job's summary, or nil if the job is unknown. The result is shared: do not change it.
+func (r *reader) JobSummary(namespace, id string) *drover.JobSummary {
+	row := get[jobRow](r, TableJobSummaries, jobPrefix(namespace, id))
+	if row == nil || row.Summary.CreateIndex == 0 || r.Job(namespace, id) == nil {
+		return nil
+	}
+	return &row.Summary
+}
+
+// JobCounts returns how many allocations and evaluations the job has, inside the transaction.
+func (t *Txn) JobCounts(namespace, id string) JobCounts {
+	r := t.jobs[drover.NamespacedID{Namespace: namespace, ID: id}]
+	if r == nil {
+		r = get[jobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id))
+	}
+	if r == nil {
+		return JobCounts{}
+	}
+	return JobCounts{r.Live, r.Allocs, r.OpenEvals, r.Evals}
+}
+
+// TouchedJobs returns the jobs whose counts this transaction changed, in no order.
+func (t *Txn) TouchedJobs() []drover.NamespacedID {
+	out := make([]drover.NamespacedID, 0, len(t.jobs))
+	for k := range t.jobs {
+		out = append(out, k)
+	}
+	return out
+}
+
+// PutChildren sets the summary's counts of child jobs.
+func (t *Txn) PutChildren(namespace, id string, c drover.JobChildrenSummary) {
+	r := t.jobRow(namespace, id)
+	r.Summary.Children = &c
+	r.Summary.ModifyIndex = t.index
+	t.touch(TableJobSummaries, JobKey(namespace, id))
+}
+
+// jobRow returns the transaction's own copy of the job's row.
+func (t *Txn) jobRow(namespace, id string) *jobRow {
+	key := drover.NamespacedID{Namespace: namespace, ID: id}
+	if r := t.jobs[key]; r != nil {
+		return r
+	}
+	r := &jobRow{Summary: drover.JobSummary{JobID: id, Namespace: namespace}}
+	if old := get[jobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id)); old != nil {
+		*r = *old
+	}
+	r.Summary.Summary = maps.Clone(r.Summary.Summary)
+	if r.Summary.Summary == nil {
+		r.Summary.Summary = map[string]drover.TaskGroupSummary{}
+	}
+	t.jobs[key] = r
+	return r
+}
+
+// dropIfUnused removes the row when nothing of the job is left.
+func (t *Txn) dropIfUnused(r *jobRow) {
+	key := drover.NamespacedID{Namespace: r.Summary.Namespace, ID: r.Summary.JobID}
+	if r.Allocs > 0 || r.Evals > 0 || t.Job(key.Namespace, key.ID) != nil {
+		return
+	}
+	delete(t.jobs, key)
+	if old := get[jobRow](&t.reader, TableJobSummaries, jobPrefix(key.Namespace, key.ID)); old != nil {
+		t.remove(TableJobSummaries, old)
+	}
+}
+
+// cover makes the summary have every group of the job.
+func (r *jobRow) cover(j *drover.Job, index uint64) {
+	if r.Summary.CreateIndex == 0 {
+		r.Summary.CreateIndex, r.Summary.ModifyIndex = index, index
+	}
+	if r.Summary.Children == nil && (j.Periodical() || j.Parameterized()) {
+		r.Summary.Children = &drover.JobChildrenSummary{}
+	}
+	for _, g := range j.TaskGroups {
+		if _, ok := r.Summary.Summary[g.Name]; !ok {
+			r.Summary.Summary[g.Name] = drover.TaskGroupSummary{}
+			r.Summary.ModifyIndex = index
+		}
+	}
+}
+
+func (r *jobRow) countEval(old, e *drover.Evaluation) {
+	if old != nil {
+		r.Evals--
+		r.OpenEvals -= one(!old.Terminal())
+	}
+	if e == nil {
+		return
+	}
+	r.Evals++
+	r.OpenEvals += one(!e.Terminal())
+	for group, n := range e.QueuedAllocations {
+		if s, ok := r.Summary.Summary[group]; ok && s.Queued != n {
+			s.Queued = n
+			r.Summary.Summary[group] = s
+			r.Summary.ModifyIndex = e.ModifyIndex
+		}
+	}
+}
+
+func (r *jobRow) countAlloc(old, a *drover.Allocation, index uint64) {
+	s := r.Summary.Summary[a.TaskGroup]
+	before := s
+	if old != nil {
+		r.Allocs--
+		r.Live -= one(!old.Terminal())
+		decrement(field(&s, old.ClientStatus))
+	} else if s.Queued > 0 {
+		s.Queued--
+	}
+	r.Allocs++
+	r.Live += one(!a.Terminal())
+	*field(&s, a.ClientStatus)++
+	if s != before {
+		r.Summary.Summary[a.TaskGroup] = s
+		r.Summary.ModifyIndex = index
+	}
+}
+
+// forgetAlloc takes a deleted allocation out of the counts; the summary keeps those that ended.
+func (r *jobRow) forgetAlloc(a *drover.Allocation, index uint64) {
+	r.Allocs--
+	r.Live -= one(!a.Terminal())
+	if !a.ClientTerminal() {
+		s := r.Summary.Summary[a.TaskGroup]
+		decrement(field(&s, a.ClientStatus))
+		r.Summary.Summary[a.TaskGroup] = s
+		r.Summary.ModifyIndex = index
+	}
+}
+
+// field returns the counter of a client status.
+func field(s *drover.TaskGroupSummary, status string) *int {
+	switch status {
+	case drover.AllocClientRunning:
+		return &s.Running
+	case drover.AllocClientComplete:
+		return &s.Complete
+	case drover.AllocClientFailed:
+		return &s.Failed
+	case drover.AllocClientLost:
+		return &s.Lost
+	case drover.AllocClientUnknown:
+		return &s.Unknown
+	}
+	return &s.Starting
+}
+
+// decrement stays at 0: the counts of a purged job start anew while its allocations still end.
+func decrement(n *int) {
+	if *n > 0 {
+		*n--
+	}
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"drover"
+)
+
+// Txn is the open write transaction of one entry. Its reads see its own writes. Not for several goroutines.
+type Txn struct {
+	reader
+	store     *Store
+	restoring bool
+	jobs      map[drover.NamespacedID]*jobRow // changed counts, own copies
+	usage     map[string]*usageRow            // changed usage, own copies
+	touched   map[watchKey]struct{}
+}
+
+// Commit makes the writes visible at the entry's index and wakes the watches.
+func (t *Txn) Commit() *Snapshot {
+	t.flush()
+	t.txn.Commit()
+	next := &Snapshot{reader{db: t.db, txn: t.db.Txn(false), index: t.index, tables: t.tables}}
+	t.store.current.Store(next)
+	t.store.writing.Unlock()
+	if t.restoring {
+		t.store.watches.wakeAll()
+	} else {
+		t.store.watches.wake(t.touched)
+	}
+	return next
+}
+
+// Abort drops the writes.
+func (t *Txn) Abort() {
+	t.txn.Abort()
+	t.store.writing.Unlock()
+}
+
+func (t *Txn) flush() {
+	for _, r := range t.jobs {
+		t.insert(TableJobSummaries, r)
+	}
+	for _, u := range t.usage {
+		t.insert(tableUsage, u)
+	}
+	clear(t.jobs)
+	clear(t.usage)
+}
+
+func (t *Txn) insert(table string, v any) {
+	if err := t.txn.Insert(table, v); err != nil {
+		panic(err) // a table that the schema does not have
+	}
+}
+
+func (t *Txn) remove(table string, v any) {
+	if err := t.txn.Delete(table, v); err != nil {
+		panic(err)
+	}
+}
+
+func (t *Txn) touch(table, key string) {
+	t.tables[table] = t.index
+	t.touched[watchKey{table, ""}] = struct{}{}
+	t.touched[watchKey{table, key}] = struct{}{}
+}
