@@ -1,0 +1,4 @@
+// Package image turns an image reference into read-only directories that a sandbox can lie on: "host" (the machine's
+// own programs under a generated minimal /etc), a registry reference, an OCI layout, or an archive of docker or OCI.
+// Layers are unpacked once and shared by all images that have them; what nothing uses any more is collected.
+package image

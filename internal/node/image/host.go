@@ -1,0 +1,224 @@
+package image
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Host is the reference of the machine's own programs.
+const Host = "host"
+
+// HostUser is the unprivileged user of the host image.
+const HostUser = "user"
+
+// hostTrees are the machine's directories which the host image shows: links are copied, directories are bound.
+var hostTrees = []string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"}
+
+// hostEtc are the files of /etc that programs need and that tell nothing about the machine's people. Trees are copied
+// with their links; names may be patterns.
+var hostEtc = []string{
+	"alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ssl/certs", "ssl/openssl.cnf", "ca-certificates.conf",
+	"pki/tls", "pki/ca-trust", "localtime", "timezone", "protocols", "services", "rpc", "ethertypes", "mime.types",
+	"os-release", "debian_version", "redhat-release", "lsb-release", "terminfo", "inputrc", "bash.bashrc", "profile",
+	"profile.d", "locale.alias", "locale.conf", "gai.conf", "host.conf", "magic", "fonts", "perl", "python3*", "java*",
+	"maven", "nanorc", "vim", "shells", "login.defs", "skel",
+}
+
+// maxHostEtc bounds what is copied of one of hostEtc, in bytes.
+const maxHostEtc = 16 << 20
+
+var hostDirs = []struct {
+	name string
+	mode os.FileMode
+}{
+	{"alloc", 0o755}, {"dev", 0o755}, {"etc", 0o755}, {"home", 0o755}, {"home/" + HostUser, 0o755}, {"local", 0o755},
+	{"mnt", 0o755}, {"opt", 0o755}, {"proc", 0o555}, {"root", 0o755}, {"run", 0o755}, {"secrets", 0o755}, {"srv", 0o755},
+	{"sys", 0o555}, {"tmp", 0o1777}, {"var", 0o755}, {"var/cache", 0o755}, {"var/lib", 0o755}, {"var/log", 0o755},
+	{"var/tmp", 0o1777},
+}
+
+var hostFiles = map[string]string{
+	"etc/passwd": "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/:/usr/sbin/nologin\n" +
+		HostUser + ":x:1000:1000:user:/home/" + HostUser + ":/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+	"etc/group":         "root:x:0:\ndaemon:x:1:\ntty:x:5:\nstaff:x:50:\nusers:x:100:\n" + HostUser + ":x:1000:\nnogroup:x:65534:\n",
+	"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+	"etc/hosts":         "127.0.0.1 localhost\n::1 localhost\n",
+	"etc/resolv.conf":   "",
+	"etc/hostname":      "runner\n",
+	"etc/mtab":          "",
+}
+
+// prepareHost generates the files of the host image below dir, once for each content, and returns the image.
+func prepareHost(dir string) (*Rootfs, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp(dir, ".host-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // after the rename there is nothing
+	b := &hostBuilder{root: tmp, sum: sha256.New()}
+	binds, err := b.build()
+	if err != nil {
+		return nil, fmt.Errorf("generating the host image: %w", err)
+	}
+	digest := hex.EncodeToString(b.sum.Sum(nil))
+	final := filepath.Join(dir, "host-"+digest[:16])
+	if err := os.Rename(tmp, final); err != nil && !errors.Is(err, fs.ErrExist) && !isNotEmpty(err) {
+		return nil, err
+	}
+	return &Rootfs{
+		Ref: Host, Digest: "sha256:" + digest, Lowers: []string{final}, Binds: binds,
+		Config: Config{
+			Env:     []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"},
+			WorkDir: "/home/" + HostUser,
+		},
+	}, nil
+}
+
+type hostBuilder struct {
+	root string
+	sum  hash.Hash
+}
+
+func (b *hostBuilder) note(format string, args ...any) { fmt.Fprintf(b.sum, format+"\n", args...) }
+
+func (b *hostBuilder) build() ([]Bind, error) {
+	if err := os.Chmod(b.root, 0o755); err != nil { //nolint:gosec // a root directory
+		return nil, err
+	}
+	for _, d := range hostDirs {
+		if err := b.mkdir(d.name, d.mode); err != nil {
+			return nil, err
+		}
+	}
+	binds, err := b.trees()
+	if err != nil {
+		return nil, err
+	}
+	for _, pattern := range hostEtc {
+		matches, err := filepath.Glob("/etc/" + pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range matches {
+			if err := b.copyTree("/etc", "etc", strings.TrimPrefix(m, "/etc/")); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(hostFiles)) { // in order, for the hash
+		if err := b.file(name, []byte(hostFiles[name]), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return binds, nil
+}
+
+// mkdir makes a directory with exactly this mode, and the home with its owner (if we may).
+func (b *hostBuilder) mkdir(name string, mode os.FileMode) error {
+	full := filepath.Join(b.root, name)
+	if err := os.Mkdir(full, 0o700); err != nil {
+		return err
+	}
+	if name == "home/"+HostUser && os.Geteuid() == 0 {
+		if err := os.Chown(full, 1000, 1000); err != nil {
+			return err
+		}
+	}
+	m := mode.Perm()
+	if mode&0o1000 != 0 {
+		m |= os.ModeSticky
+	}
+	b.note("dir %s %o", name, mode)
+	return os.Chmod(full, m)
+}
+
+func (b *hostBuilder) trees() ([]Bind, error) {
+	var binds []Bind
+	for _, name := range hostTrees {
+		info, err := os.Lstat("/" + name)
+		if err != nil {
+			continue // not on this machine
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink("/" + name)
+			if err != nil {
+				return nil, err
+			}
+			if err := b.link(name, target); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := b.mkdir(name, 0o755); err != nil {
+			return nil, err
+		}
+		binds = append(binds, Bind{"/" + name, "/" + name})
+	}
+	return binds, nil
+}
+
+func (b *hostBuilder) link(name, target string) error {
+	b.note("link %s %s", name, target)
+	return os.Symlink(target, filepath.Join(b.root, name))
+}
+
+func (b *hostBuilder) file(name string, data []byte, mode os.FileMode) error {
+	b.note("file %s %o %x", name, mode, sha256.Sum256(data))
+	return os.WriteFile(filepath.Join(b.root, name), data, mode)
+}
+
+// copyTree copies a file or tree of the machine: regular files that everybody may read, links and directories.
+func (b *hostBuilder) copyTree(from, to, name string) error {
+	var copied int64
+	top := filepath.Join(from, name)
+	if parent := filepath.Dir(filepath.Join(b.root, to, name)); parent != "" {
+		if err := os.MkdirAll(parent, 0o755); err != nil {
+			return err
+		}
+	}
+	return filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if path == top || errors.Is(err, fs.ErrPermission) {
+				return nil // not on this machine, or not for everybody
+			}
+			return err
+		}
+		target := filepath.Join(to, strings.TrimPrefix(path, from+"/"))
+		info, err := d.Info()
+		if err != nil {
+			return nil //nolint:nilerr // it went away
+		}
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(b.root, target), 0o755)
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return b.link(target, to)
+		case info.Mode().IsRegular() && info.Mode()&0o004 != 0:
+			if copied += info.Size(); copied > maxHostEtc {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			return b.file(target, data, 0o644)
+		}
+		return nil
+	})
+}
