@@ -44,7 +44,9 @@ func (c *Client) WaitTask(ctx context.Context) (driver.Exit, error) { return dri
 func (c *Client) SignalTask(ctx context.Context, name string) error { return nil }
 
 // StopTask signals the main task ("" = SIGTERM), and kills its whole tree after the timeout.
-func (c *Client) StopTask(ctx context.Context, signal string, timeout time.Duration) error { return nil }
+func (c *Client) StopTask(ctx context.Context, signal string, timeout time.Duration) error {
+	return nil
+}
 
 // Shutdown kills everything that the supervisor runs, and ends it. It returns when it has ended; idempotent.
 func (c *Client) Shutdown(ctx context.Context) error { return nil }
