@@ -24,17 +24,13 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 		s.mu.Unlock()
 		return drover.Runner{}, noEnvironment(r.Environment)
 	}
-	var got *runner
 	if id, ok := e.warm.Pop(); ok {
-		got = s.handOutLocked(e, s.runners[id], r)
+		got := s.runners[id]
+		claim := s.handOutLocked(e, got, r)
 		s.mu.Unlock()
-	} else {
-		var err error
-		if got, err = s.wait(ctx, e, r); err != nil { // unlocks
-			return drover.Runner{}, err
-		}
+		return s.enter(got, claim)
 	}
-	return s.enter(got)
+	return s.wait(ctx, e, r) // unlocks
 }
 
 func validateClaim(r drover.ClaimRequest) error {
@@ -54,7 +50,7 @@ func validateClaim(r drover.ClaimRequest) error {
 }
 
 // handOutLocked makes the warm runner the claimer's. From here on it is never warm again.
-func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) *runner {
+func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) AllocClaim {
 	idle := req.IdleTimeout
 	switch {
 	case idle == 0:
@@ -62,16 +58,16 @@ func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) *run
 	case idle < 0:
 		idle = 0
 	}
-	s.addClaimedLocked(e, r, &drover.Claim{
+	claim := drover.Claim{
 		RunnerID: RunnerID(e.ID, r.alloc.ID), ClaimedAt: s.deps.Clock.Now().UnixNano(), IdleTimeout: idle,
 		Labels: maps.Clone(req.Labels), Env: maps.Clone(req.Env),
-	})
-	return r
+	}
+	s.addClaimedLocked(e, r, &claim)
+	return AllocClaim{AllocID: r.alloc.ID, Claim: claim}
 }
 
 // enter writes the claim to the journal and leaves it to be recorded. The runner is answered only if it stands there.
-func (s *Service) enter(r *runner) (drover.Runner, error) {
-	claim := AllocClaim{AllocID: r.alloc.ID, Claim: *r.claim}
+func (s *Service) enter(r *runner, claim AllocClaim) (drover.Runner, error) {
 	err := s.journal.claim(claim)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,14 +84,14 @@ func (s *Service) enter(r *runner) (drover.Runner, error) {
 }
 
 // wait queues for a runner that becomes warm. It is called with mu held and returns without.
-func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (*runner, error) {
+func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (drover.Runner, error) {
 	if req.Wait == 0 {
 		s.mu.Unlock()
-		return nil, drover.Errorf(drover.Exhausted, "no runners available for environment %q", e.ID)
+		return drover.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q", e.ID)
 	}
 	if e.waiters.Len() >= s.cfg.MaxWaiting {
 		s.mu.Unlock()
-		return nil, drover.Errorf(drover.Exhausted, "no runners available for environment %q, and %d claims wait already", e.ID, s.cfg.MaxWaiting)
+		return drover.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q, and %d claims wait already", e.ID, s.cfg.MaxWaiting)
 	}
 	timer := s.deps.Clock.NewTimer(min(req.Wait, s.cfg.MaxWait))
 	defer timer.Stop()
@@ -107,7 +103,7 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (*r
 	select {
 	case r, ok := <-w.served:
 		if !ok {
-			return nil, noEnvironment(e.ID)
+			return drover.Runner{}, noEnvironment(e.ID)
 		}
 		return s.accept(ctx, e, r, req)
 	case <-timer.C():
@@ -125,19 +121,20 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (*r
 		}
 	default:
 	}
-	return nil, late
+	return drover.Runner{}, late
 }
 
 // accept takes the runner that a waiter was served, unless it ended in between: then it waits on.
-func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.ClaimRequest) (*runner, error) {
+func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.ClaimRequest) (drover.Runner, error) {
 	s.mu.Lock()
 	if s.runners[r.alloc.ID] == r && r.claim == nil {
-		defer s.mu.Unlock()
-		return s.handOutLocked(e, r, req), nil
+		claim := s.handOutLocked(e, r, req)
+		s.mu.Unlock()
+		return s.enter(r, claim)
 	}
 	if s.envs[e.ID] != e {
 		s.mu.Unlock()
-		return nil, noEnvironment(e.ID)
+		return drover.Runner{}, noEnvironment(e.ID)
 	}
 	return s.wait(ctx, e, req)
 }
@@ -196,7 +193,7 @@ func (s *Service) claimedLocked(runnerID string) (*runner, error) {
 		if reason := s.tombs.reasons[allocID]; reason != nil {
 			return nil, reason
 		}
-		if a := s.deps.Snapshot().Allocation(allocID); a != nil && a.Claim != nil && a.Claim.RunnerID == runnerID {
+		if a := s.deps.Snapshot().Allocation(allocID); a != nil && a.JobID == environment.JobID(envID) && a.Terminal() {
 			return nil, drover.Errorf(drover.Gone, "runner %q ended", runnerID)
 		}
 	}
