@@ -1,0 +1,148 @@
+// Package allocdir lays out an allocation's folder on the node, and reads it without ever leaving it.
+//
+//	<data>/alloc/<id>/alloc/{logs,tmp,data}             shared by the tasks
+//	<data>/alloc/<id>/<task>/{local,secrets,private,tmp}
+//	<data>/supervisor/<id>/<task>                       sockets; never inside the allocation's folder
+package allocdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"drover"
+	"drover/internal/id"
+	"drover/internal/node/driver"
+)
+
+// Root makes the folders of a node's allocations below a data folder.
+type Root struct{ data string }
+
+// NewRoot returns the folders below dataDir.
+func NewRoot(dataDir string) Root { return Root{dataDir} }
+
+// Path returns the folder that holds all allocations.
+func (r Root) Path() string { return filepath.Join(r.data, "alloc") }
+
+// Prepare makes <data>/alloc and <data>/supervisor.
+func (r Root) Prepare() error {
+	if err := os.MkdirAll(r.Path(), 0o711); err != nil {
+		return fmt.Errorf("making the allocations' folder: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(r.data, "supervisor"), 0o700); err != nil {
+		return fmt.Errorf("making the supervisors' folder: %w", err)
+	}
+	return nil
+}
+
+// Dir is one allocation's folder.
+type Dir struct {
+	root    Root
+	allocID string
+}
+
+// Dir returns an allocation's folder; it makes nothing. The id must be a UUID, as it becomes part of a path.
+func (r Root) Dir(allocID string) (Dir, error) {
+	if !id.Valid(allocID) {
+		return Dir{}, drover.Errorf(drover.Invalid, "allocation id %q: is not a UUID", allocID)
+	}
+	return Dir{r, allocID}, nil
+}
+
+// Path returns the allocation's folder.
+func (d Dir) Path() string { return filepath.Join(d.root.Path(), d.allocID) }
+
+// Logs returns the folder of the captured output.
+func (d Dir) Logs() string { return filepath.Join(d.Path(), "alloc", "logs") }
+
+// Exists reports whether the folder is there.
+func (d Dir) Exists() bool {
+	info, err := os.Lstat(d.Path())
+	return err == nil && info.IsDir()
+}
+
+// Build makes the shared folders; it may be called again.
+func (d Dir) Build() error {
+	for _, p := range []struct {
+		path string
+		mode os.FileMode
+	}{
+		{d.Path(), 0o755}, {filepath.Join(d.Path(), "alloc"), 0o777}, {d.Logs(), 0o777},
+		{filepath.Join(d.Path(), "alloc", "tmp"), 0o777}, {filepath.Join(d.Path(), "alloc", "data"), 0o777},
+	} {
+		if err := makeDir(p.path, p.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BuildTask makes a task's folders; it may be called again.
+func (d Dir) BuildTask(task string) error {
+	if task == "alloc" || task != filepath.Base(task) || strings.HasPrefix(task, ".") {
+		return drover.Errorf(drover.Invalid, "task name %q: cannot be a folder's name", task)
+	}
+	dirs := d.Task(task)
+	for _, p := range []struct {
+		path string
+		mode os.FileMode
+	}{
+		{dirs.Task, 0o777}, {dirs.Local, 0o777}, {dirs.Secrets, 0o777}, {filepath.Join(dirs.Task, "private"), 0o700},
+		{filepath.Join(dirs.Task, "tmp"), 0o777 | os.ModeSticky}, {dirs.State, 0o700},
+	} {
+		if err := makeDir(p.path, p.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Task returns a task's folders.
+func (d Dir) Task(task string) driver.Dirs {
+	t := filepath.Join(d.Path(), task)
+	return driver.Dirs{
+		Alloc: d.Path(), Shared: filepath.Join(d.Path(), "alloc"), Task: t, Local: filepath.Join(t, "local"),
+		Secrets: filepath.Join(t, "secrets"), State: filepath.Join(d.root.data, "supervisor", d.allocID, task),
+	}
+}
+
+// Remove deletes the folder and the supervisors' one.
+func (d Dir) Remove() error {
+	err := os.RemoveAll(filepath.Join(d.root.data, "supervisor", d.allocID))
+	return errors.Join(err, os.RemoveAll(d.Path()))
+}
+
+// RemoveState deletes what the supervisors left, once no task is alive.
+func (d Dir) RemoveState() error {
+	return os.RemoveAll(filepath.Join(d.root.data, "supervisor", d.allocID))
+}
+
+func makeDir(path string, mode os.FileMode) error {
+	err := os.MkdirAll(path, mode.Perm())
+	if err == nil {
+		err = chmodIfNeeded(path, mode)
+	}
+	if err != nil {
+		return fmt.Errorf("making the allocation's folders: %w", err)
+	}
+	return nil
+}
+
+// chmodIfNeeded undoes the umask. A link in the place of a folder is refused: a task of an earlier start may have put
+// it there.
+func chmodIfNeeded(path string, mode os.FileMode) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s: %w", path, fs.ErrExist)
+	}
+	if info.Mode()&(os.ModePerm|os.ModeSticky) == mode {
+		return nil
+	}
+	return os.Chmod(path, mode)
+}

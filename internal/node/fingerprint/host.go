@@ -1,0 +1,179 @@
+// Package fingerprint finds out what a machine has: cpu, memory, disk, kernel, system, addresses. Attributes carry
+// Nomad's names, which jobs' constraints use.
+package fingerprint
+
+import (
+	"bufio"
+	"bytes"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Host is what was found.
+type Host struct {
+	Attributes map[string]string
+	Hostname   string
+	Cores      int
+	CPUMHz     int64 // of all cores together
+	MemoryMB   int64
+	DiskMB     int64 // free in the data folder's file system
+	IP         string
+	Interface  string
+}
+
+// Probe looks at the machine. dataDir is where allocations will be. What cannot be found out is left zero.
+func Probe(dataDir string) Host {
+	h := Host{Attributes: map[string]string{}, Cores: runtime.NumCPU()}
+	h.cpu()
+	h.memory()
+	h.disk(dataDir)
+	h.system()
+	h.network()
+	return h
+}
+
+func (h *Host) set(key, value string) {
+	if value != "" {
+		h.Attributes[key] = value
+	}
+}
+
+// defaultMHz is assumed where the machine does not say (most arm64).
+const defaultMHz = 2000
+
+func (h *Host) cpu() {
+	mhz := 0.0
+	data, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(data)) {
+		key, value, _ := strings.Cut(line, ":")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		switch key {
+		case "cpu MHz":
+			if f, err := strconv.ParseFloat(value, 64); err == nil {
+				mhz = max(mhz, f)
+			}
+		case "model name":
+			h.set("cpu.modelname", value)
+		}
+	}
+	if data, err := os.ReadFile("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"); err == nil {
+		if khz, err := strconv.ParseFloat(strings.TrimSpace(string(data)), 64); err == nil {
+			mhz = max(mhz, khz/1000)
+		}
+	}
+	if mhz < 1 {
+		mhz = defaultMHz
+	}
+	h.CPUMHz = int64(mhz) * int64(h.Cores)
+	total := strconv.FormatInt(h.CPUMHz, 10)
+	h.set("cpu.arch", runtime.GOARCH)
+	h.set("cpu.numcores", strconv.Itoa(h.Cores))
+	h.set("cpu.reservablecores", strconv.Itoa(h.Cores))
+	h.set("cpu.frequency", strconv.FormatInt(int64(mhz), 10))
+	h.set("cpu.totalcompute", total)
+	h.set("cpu.usablecompute", total)
+}
+
+func (h *Host) memory() {
+	data, _ := os.ReadFile("/proc/meminfo")
+	kb := meminfo(data)["MemTotal"]
+	h.MemoryMB = kb / 1024
+	h.set("memory.totalbytes", strconv.FormatInt(kb*1024, 10))
+}
+
+func meminfo(data []byte) map[string]int64 {
+	out := map[string]int64{}
+	s := bufio.NewScanner(bytes.NewReader(data))
+	for s.Scan() {
+		key, rest, _ := strings.Cut(s.Text(), ":")
+		if f := strings.Fields(rest); len(f) > 0 {
+			out[key], _ = strconv.ParseInt(f[0], 10, 64)
+		}
+	}
+	return out
+}
+
+func (h *Host) disk(dir string) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return
+	}
+	free, total := int64(st.Bavail)*st.Bsize, int64(st.Blocks)*st.Bsize
+	h.DiskMB = free >> 20
+	h.set("unique.storage.bytesfree", strconv.FormatInt(free, 10))
+	h.set("unique.storage.bytestotal", strconv.FormatInt(total, 10))
+	h.set("unique.storage.volume", dir)
+}
+
+func (h *Host) system() {
+	h.Hostname, _ = os.Hostname()
+	h.set("unique.hostname", h.Hostname)
+	h.set("kernel.name", runtime.GOOS)
+	h.set("arch", runtime.GOARCH)
+	h.set("os.name", runtime.GOOS)
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		h.set("kernel.version", unix.ByteSliceToString(u.Release[:]))
+		h.set("kernel.arch", unix.ByteSliceToString(u.Machine[:]))
+	}
+	release := osRelease()
+	h.set("os.name", release["ID"])
+	h.set("os.version", release["VERSION_ID"])
+	switch {
+	case exists("/sys/fs/cgroup/cgroup.controllers"):
+		h.set("unique.cgroup.version", "v2")
+		h.set("os.cgroups.version", "2")
+	case exists("/sys/fs/cgroup/memory"):
+		h.set("unique.cgroup.version", "v1")
+		h.set("os.cgroups.version", "1")
+	}
+}
+
+func osRelease() map[string]string {
+	data, _ := os.ReadFile("/etc/os-release")
+	out := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			out[k] = strings.Trim(v, `"'`)
+		}
+	}
+	return out
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// network finds the first address that is not loopback; a machine without one gets 127.0.0.1.
+func (h *Host) network() {
+	h.IP, h.Interface = "127.0.0.1", "lo"
+	interfaces, _ := net.Interfaces()
+	for _, i := range interfaces {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		if ip := firstIPv4(i); ip != "" {
+			h.IP, h.Interface = ip, i.Name
+			break
+		}
+	}
+	h.set("unique.network.ip-address", h.IP)
+}
+
+func firstIPv4(i net.Interface) string {
+	addresses, _ := i.Addrs()
+	for _, a := range addresses {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip := n.IP.To4(); ip != nil && ip.IsGlobalUnicast() {
+				return ip.String()
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+// Package taskenv builds a task's environment variables and interpolates ${…} in what a job says
+// (reference/nomad.md section 1.11).
+package taskenv
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+// Env is the environment of one task on one node. It is not changed after Build, except by With.
+type Env struct {
+	vars map[string]string
+	node map[string]string // what is not a variable: node.…, attr.…, meta.…
+}
+
+// Input is what an environment is made from.
+type Input struct {
+	Node  *drover.Node
+	Alloc *drover.Allocation
+	Group *drover.TaskGroup
+	Task  *drover.Task
+	Dirs  driver.Dirs
+}
+
+// Build makes the environment: Nomad's variables, the meta, then the task's own env, which wins.
+func Build(in Input) *Env {
+	e := &Env{vars: map[string]string{}, node: nodeValues(in.Node)}
+	e.identity(in)
+	e.limits(in)
+	e.ports(in)
+	e.meta(in)
+	own := make(map[string]string, len(in.Task.Env))
+	for _, k := range slices.Sorted(maps.Keys(in.Task.Env)) {
+		own[cleanKey(e.Replace(k))] = e.Replace(in.Task.Env[k])
+	}
+	maps.Copy(e.vars, own)
+	return e
+}
+
+// With returns a copy with more variables, which win.
+func (e *Env) With(vars map[string]string) *Env {
+	out := &Env{vars: maps.Clone(e.vars), node: e.node}
+	maps.Copy(out.vars, vars)
+	return out
+}
+
+// Vars returns the variables; the caller must not change them.
+func (e *Env) Vars() map[string]string { return e.vars }
+
+func (e *Env) identity(in Input) {
+	a := in.Alloc
+	index := ""
+	if i := strings.LastIndexByte(a.Name, '['); i >= 0 {
+		index = strings.TrimSuffix(a.Name[i+1:], "]")
+	}
+	set := e.vars
+	set["NOMAD_ALLOC_DIR"], set["NOMAD_TASK_DIR"], set["NOMAD_SECRETS_DIR"] = in.Dirs.Shared, in.Dirs.Local, in.Dirs.Secrets
+	set["NOMAD_ALLOC_ID"], set["NOMAD_SHORT_ALLOC_ID"] = a.ID, a.ID[:min(8, len(a.ID))]
+	set["NOMAD_ALLOC_NAME"], set["NOMAD_ALLOC_INDEX"] = a.Name, index
+	set["NOMAD_TASK_NAME"], set["NOMAD_GROUP_NAME"] = in.Task.Name, a.TaskGroup
+	set["NOMAD_JOB_ID"], set["NOMAD_NAMESPACE"] = a.JobID, a.Namespace
+	if a.Job != nil {
+		set["NOMAD_JOB_NAME"], set["NOMAD_REGION"] = a.Job.Name, a.Job.Region
+		if a.Job.ParentID != "" {
+			set["NOMAD_JOB_PARENT_ID"] = a.Job.ParentID
+		}
+	}
+	if in.Node != nil {
+		set["NOMAD_DC"] = in.Node.Datacenter
+	}
+}
+
+func (e *Env) limits(in Input) {
+	share := allocated(in)
+	e.vars["NOMAD_CPU_LIMIT"] = strconv.FormatInt(share.Cpu.CpuShares, 10)
+	e.vars["NOMAD_MEMORY_LIMIT"] = strconv.FormatInt(share.Memory.MemoryMB, 10)
+	if share.Memory.MemoryMaxMB > 0 {
+		e.vars["NOMAD_MEMORY_MAX_LIMIT"] = strconv.FormatInt(share.Memory.MemoryMaxMB, 10)
+	}
+	if cores := share.Cpu.ReservedCores; len(cores) > 0 {
+		list := make([]string, len(cores))
+		for i, c := range cores {
+			list[i] = strconv.Itoa(int(c))
+		}
+		e.vars["NOMAD_CPU_CORES"] = strings.Join(list, ",")
+	}
+}
+
+// allocated is the task's share: as placed, else as asked.
+func allocated(in Input) drover.AllocatedTaskResources {
+	if r := in.Alloc.AllocatedResources; r != nil && r.Tasks[in.Task.Name] != nil {
+		return *r.Tasks[in.Task.Name]
+	}
+	var out drover.AllocatedTaskResources
+	if r := in.Task.Resources; r != nil {
+		out.Cpu.CpuShares = int64(r.CPU)
+		out.Memory.MemoryMB, out.Memory.MemoryMaxMB = int64(r.MemoryMB), int64(r.MemoryMaxMB)
+	}
+	return out
+}
+
+func (e *Env) ports(in Input) {
+	r := in.Alloc.AllocatedResources
+	if r == nil {
+		return
+	}
+	for _, p := range r.Shared.Ports {
+		label, host := cleanLabel(p.Label), strconv.Itoa(p.Value)
+		inner := host
+		if p.To > 0 {
+			inner = strconv.Itoa(p.To)
+		}
+		e.vars["NOMAD_IP_"+label], e.vars["NOMAD_HOST_IP_"+label] = p.HostIP, p.HostIP
+		e.vars["NOMAD_PORT_"+label], e.vars["NOMAD_ALLOC_PORT_"+label] = inner, inner
+		e.vars["NOMAD_HOST_PORT_"+label] = host
+		e.vars["NOMAD_ADDR_"+label] = p.HostIP + ":" + host
+		e.vars["NOMAD_HOST_ADDR_"+label] = p.HostIP + ":" + host
+	}
+	for name, t := range r.Tasks {
+		for _, n := range t.Networks {
+			for _, p := range slices.Concat(n.ReservedPorts, n.DynamicPorts) {
+				label, port := cleanLabel(name+"_"+p.Label), strconv.Itoa(p.Value)
+				e.vars["NOMAD_ADDR_"+label], e.vars["NOMAD_IP_"+label], e.vars["NOMAD_PORT_"+label] = n.IP+":"+port, n.IP, port
+			}
+		}
+	}
+}
+
+// meta sets NOMAD_META_<key> and …_<KEY>; task over group over job.
+func (e *Env) meta(in Input) {
+	merged := map[string]string{}
+	if in.Alloc.Job != nil {
+		maps.Copy(merged, in.Alloc.Job.Meta)
+	}
+	maps.Copy(merged, in.Group.Meta)
+	maps.Copy(merged, in.Task.Meta)
+	for k, v := range merged {
+		v = e.Replace(v)
+		e.vars["NOMAD_META_"+cleanLabel(k)] = v
+		e.vars["NOMAD_META_"+cleanLabel(strings.ToUpper(k))] = v
+	}
+}
+
+func nodeValues(n *drover.Node) map[string]string {
+	out := map[string]string{}
+	if n == nil {
+		return out
+	}
+	out["node.unique.id"], out["node.unique.name"] = n.ID, n.Name
+	out["node.datacenter"], out["node.class"], out["node.pool"] = n.Datacenter, n.NodeClass, n.NodePool
+	out["node.region"] = n.Attributes["node.region"]
+	for k, v := range n.Attributes {
+		out["attr."+k] = v
+	}
+	for k, v := range n.Meta {
+		out["meta."+k] = v
+	}
+	return out
+}
+
+var notWord = regexp.MustCompile(`[^A-Za-z0-9_]`)
+
+func cleanLabel(s string) string { return notWord.ReplaceAllString(s, "_") }
+
+// cleanKey cleans only keys with a prefix of ours; others may be what a program wants.
+func cleanKey(k string) string {
+	for _, prefix := range []string{"NOMAD_ADDR_", "NOMAD_IP_", "NOMAD_PORT_", "NOMAD_HOST_PORT_", "NOMAD_META_"} {
+		if strings.HasPrefix(k, prefix) {
+			return cleanLabel(k)
+		}
+	}
+	return k
+}
