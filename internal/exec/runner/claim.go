@@ -159,7 +159,8 @@ func (s *Service) release(ctx context.Context, runnerID string, why error) error
 	if err != nil {
 		return err
 	}
-	s.writeRelease(r) // before it is dropped: then the journal may forget its claim
+	_, allocID, _ := allocOf(runnerID)
+	s.writeRelease(allocID) // before it is dropped: then the journal may forget its claim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.reason == nil {
@@ -170,9 +171,9 @@ func (s *Service) release(ctx context.Context, runnerID string, why error) error
 
 // writeRelease writes the release to the journal. If that fails, it is released all the same, only not by the next
 // process if this one is killed right now.
-func (s *Service) writeRelease(r *runner) {
-	if err := s.journal.release(r.alloc.ID); err != nil {
-		s.deps.Log.Warn("writing a release down", "runner", r.id(), "error", err)
+func (s *Service) writeRelease(allocID string) {
+	if err := s.journal.release(allocID); err != nil {
+		s.deps.Log.Warn("writing a release down", "allocation", allocID, "error", err)
 	}
 }
 

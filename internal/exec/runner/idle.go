@@ -32,7 +32,7 @@ func (s *Service) endIdle(ctx context.Context) {
 		s.mu.Lock()
 		for _, id := range s.deadlines.Due(now) {
 			r := s.runners[id]
-			s.writeRelease(r)
+			s.writeRelease(id)
 			s.dropLocked(r, drover.Errorf(drover.Gone, "%w", ErrIdle))
 		}
 		next, ok := s.deadlines.Next()
