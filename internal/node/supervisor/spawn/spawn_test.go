@@ -1,0 +1,108 @@
+package spawn
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func run(t testing.TB, s Spec) (string, syscall.WaitStatus) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	null, err := os.Open("/dev/null")
+	require.NoError(t, err)
+	defer null.Close()
+	s.Files = []int{int(null.Fd()), int(w.Fd()), int(w.Fd())}
+	pid, err := Start(s)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	out, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	var ws syscall.WaitStatus
+	_, err = syscall.Wait4(pid, &ws, 0, nil)
+	require.NoError(t, err)
+	return string(out), ws
+}
+
+func TestStartRunsInDirWithEnvAndLimits(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, ws := run(t, Spec{
+		Path: "/bin/sh", Argv: []string{"sh", "-c", `pwd; echo "$A"; ulimit -n; ulimit -Hn; exit 7`}, Env: []string{"A=b c"}, Dir: dir,
+		Rlimits: []Rlimit{{Resource: syscall.RLIMIT_NOFILE, Cur: 64, Max: 128}},
+	})
+	require.Equal(t, dir+"\nb c\n64\n128\n", out)
+	require.Equal(t, 7, ws.ExitStatus())
+}
+
+func TestFailureNamesItsStep(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		spec  Spec
+		step  Step
+		errno syscall.Errno
+	}{
+		"program": {Spec{Path: "/no/such", Argv: []string{"x"}}, StepExec, syscall.ENOENT},
+		"dir":     {Spec{Path: "/bin/true", Argv: []string{"x"}, Dir: "/no/such"}, StepDir, syscall.ENOENT},
+		"mode":    {Spec{Path: "/etc/passwd", Argv: []string{"x"}}, StepExec, syscall.EACCES},
+		"group":   {Spec{Path: "/bin/true", Argv: []string{"x"}, Join: []int{9999}}, StepJoin, syscall.EBADF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Start(c.spec)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.step, e.Step)
+			require.Equal(t, c.errno, e.Errno)
+		})
+	}
+}
+
+func TestUser(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 { // nothing to change to
+		_, err := Start(Spec{Path: "/bin/true", Argv: []string{"true"}, User: &User{UID: 0}})
+		require.Error(t, err)
+		return
+	}
+	out, _ := run(t, Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "id -u; id -g; id -G"}, Env: []string{"PATH=/bin:/usr/bin"}, Dir: "/", User: &User{UID: 1234, GID: 77, Groups: []uint32{77, 88}}})
+	require.Equal(t, "1234\n77\n77 88\n", out)
+}
+
+func TestManyAtOnceWithSignals(t *testing.T) {
+	t.Parallel()
+	ch := make(chan os.Signal, 1)
+	signal.Notify(ch, syscall.SIGCHLD)
+	defer signal.Stop(ch)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() { // ends after its starts
+			for range 20 {
+				out, ws := run(t, Spec{Path: "/bin/echo", Argv: []string{"echo", "hi"}})
+				if out != "hi\n" || ws != 0 {
+					t.Errorf("got %q, %v", out, ws)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func BenchmarkTrue(b *testing.B) {
+	null, err := os.Open("/dev/null")
+	require.NoError(b, err)
+	fd := int(null.Fd())
+	for b.Loop() {
+		pid, err := Start(Spec{Path: "/bin/true", Argv: []string{"true"}, Files: []int{fd, fd, fd}})
+		require.NoError(b, err)
+		_, err = syscall.Wait4(pid, nil, 0, nil)
+		require.NoError(b, err)
+	}
+}
