@@ -22,13 +22,19 @@ func (e *encoder) strs(s []string) {
 	}
 }
 
+func (e *encoder) source(s Source) {
+	e.num(uint64(s.FD + 1))
+	e.str(s.Path)
+	e.flag(s.ReadOnly)
+}
+
 // Encode returns the configuration as it travels.
 func (c *Config) Encode() []byte {
 	var e encoder
 	e.str(c.Hostname)
 	e.num(uint64(len(c.Lowers)))
 	for _, l := range c.Lowers {
-		e.num(uint64(l))
+		e.source(l)
 	}
 	e.num(uint64(c.SizeMB))
 	e.num(uint64(c.Inodes))
@@ -41,7 +47,7 @@ func (c *Config) Encode() []byte {
 	}
 	e.num(uint64(len(c.Binds)))
 	for _, b := range c.Binds {
-		e.num(uint64(b.FD))
+		e.source(b.Source)
 		e.str(b.Target)
 		e.flag(b.File)
 	}
@@ -108,19 +114,23 @@ func (d *decoder) strs() []string {
 	return s
 }
 
+func (d *decoder) source() Source {
+	return Source{FD: int(d.num()) - 1, Path: d.str(), ReadOnly: d.flag()}
+}
+
 // Decode is the inverse of Encode.
 func Decode(b []byte) (*Config, error) {
 	d := &decoder{b: b}
 	c := &Config{Hostname: d.str()}
 	for range d.count() {
-		c.Lowers = append(c.Lowers, int(d.num()))
+		c.Lowers = append(c.Lowers, d.source())
 	}
 	c.SizeMB, c.Inodes, c.ReadOnly = int64(d.num()), int64(d.num()), d.flag()
 	for range d.count() {
 		c.Scratch = append(c.Scratch, Scratch{Target: d.str(), Mode: uint32(d.num()), UID: uint32(d.num())})
 	}
 	for range d.count() {
-		c.Binds = append(c.Binds, Bind{FD: int(d.num()), Target: d.str(), File: d.flag()})
+		c.Binds = append(c.Binds, Bind{Source: d.source(), Target: d.str(), File: d.flag()})
 	}
 	c.DevPTS, c.Loopback = d.flag(), d.flag()
 	c.MaskFiles, c.MaskDirs, c.ReadOnlyPaths = d.strs(), d.strs(), d.strs()

@@ -1,18 +1,18 @@
 package nsinit
 
-// Config is what a sandbox looks like from inside. Descriptors are positions in the list that travels with it.
+// Config is what a sandbox looks like from inside. It travels with a list of descriptors.
 type Config struct {
 	Hostname string
-	// Lowers are detached mounts, the topmost first: the read-only layers of the root. At least one, and the topmost
-	// has a directory /proc.
-	Lowers []int
+	// Lowers are the read-only layers of the root, the topmost first. At least one, and the topmost has a directory
+	// /proc.
+	Lowers []Source
 	// SizeMB bounds all that the guest writes outside Binds; 0 = no bound. Inodes likewise.
 	SizeMB   int64
 	Inodes   int64
 	ReadOnly bool // the root; Scratch stays writable
 	// Scratch are directories on the size-limited file system.
 	Scratch []Scratch
-	// Binds are detached mounts, attached in order.
+	// Binds are attached in order.
 	Binds []Bind
 	// DevPTS mounts a private /dev/pts.
 	DevPTS   bool
@@ -36,11 +36,19 @@ type Scratch struct {
 	UID    uint32 // in the sandbox; also the group
 }
 
-// Bind attaches a detached mount (its flags were set by the agent).
+// Source is a tree: a detached mount (its flags were set by the agent), or, for an agent that may not make one, a path
+// of the host.
+type Source struct {
+	FD       int    // position in the list of descriptors; < 0: Path
+	Path     string //
+	ReadOnly bool   // of Path
+}
+
+// Bind attaches a tree or a file.
 type Bind struct {
-	FD     int
+	Source
 	Target string
-	File   bool // the target is a file
+	File   bool
 }
 
 // Rlimit is one resource limit.

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// firstOwn is the first descriptor that is not the supervisor's (listener 3, configuration 4, logs 5).
+const firstOwn = 6
+
 // Main sets the sandbox up and executes the supervisor with the arguments after the control descriptor. It returns
 // only when that failed; the reason went over the control socket.
 func Main(args []string) int {
@@ -23,7 +26,9 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "drover-init sandbox: started by the agent only")
 		return 2
 	}
-	unix.CloseOnExec(control)
+	if err := unix.CloseRange(firstOwn, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		unix.CloseOnExec(control)
+	}
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
 		rest = rest[1:]
@@ -43,8 +48,8 @@ func run(control int, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.check(len(fds)); err != nil {
-		return err
+	if c.Lowers == nil {
+		return errors.New("the sandbox has no root")
 	}
 	if err := setup(c, fds); err != nil {
 		return err
@@ -53,21 +58,4 @@ func run(control int, args []string) error {
 		return err
 	}
 	return execute(self, append([]string{"drover-init"}, args...))
-}
-
-func (c *Config) check(fds int) error {
-	if len(c.Lowers) == 0 {
-		return errors.New("the sandbox has no root")
-	}
-	for _, l := range c.Lowers {
-		if l < 0 || l >= fds {
-			return errors.New("a layer's descriptor is missing")
-		}
-	}
-	for _, b := range c.Binds {
-		if b.FD < 0 || b.FD >= fds {
-			return fmt.Errorf("the descriptor of %s is missing", b.Target)
-		}
-	}
-	return nil
 }

@@ -17,6 +17,10 @@ func setup(c *Config, fds []int) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
+	binds, err := resolve(c, fds)
+	if err != nil {
+		return err
+	}
 	scratch, empty, err := buildRoot(c, fds)
 	if err != nil {
 		return err
@@ -24,7 +28,7 @@ func setup(c *Config, fds []int) error {
 	if err := enterRoot(); err != nil {
 		return err
 	}
-	if err := attach(c, fds, scratch); err != nil {
+	if err := attach(c, binds, scratch); err != nil {
 		return err
 	}
 	if err := kernelKnobs(c); err != nil {
@@ -37,6 +41,30 @@ func setup(c *Config, fds []int) error {
 		return remountReadOnly("/")
 	}
 	return nil
+}
+
+// resolve turns the binds into detached mounts, while the host's paths can be seen.
+func resolve(c *Config, fds []int) ([]int, error) {
+	binds := make([]int, len(c.Binds))
+	for i, b := range c.Binds {
+		fd, err := b.open(fds)
+		if err != nil {
+			return nil, fmt.Errorf("opening the source of %s: %w", b.Target, err)
+		}
+		binds[i] = fd
+	}
+	return binds, nil
+}
+
+// open returns the detached mount.
+func (s Source) open(fds []int) (int, error) {
+	if s.FD >= len(fds) {
+		return -1, errors.New("its descriptor is missing")
+	}
+	if s.FD >= 0 {
+		return fds[s.FD], nil
+	}
+	return cloneMount(s.Path, s.ReadOnly)
 }
 
 // buildRoot mounts the size-limited file system, the layers and /proc, and returns detached mounts of the scratch
@@ -83,7 +111,11 @@ func mountOverlay(c *Config, fds []int) error {
 		if err := unix.Mkdir(name, 0o755); err != nil {
 			return err
 		}
-		if err := moveMount(fds[l], name); err != nil {
+		fd, err := l.open(fds)
+		if err != nil {
+			return fmt.Errorf("opening layer %d: %w", i, err)
+		}
+		if err := moveMount(fd, name); err != nil {
 			return fmt.Errorf("attaching layer %d: %w", i, err)
 		}
 		if i > 0 {
@@ -134,9 +166,9 @@ func enterRoot() error {
 }
 
 // attach puts the agent's mounts and the scratch directories in place. Targets are looked up in the new root.
-func attach(c *Config, fds, scratch []int) error {
-	for _, b := range c.Binds {
-		if err := place(fds[b.FD], b.Target, b.File); err != nil {
+func attach(c *Config, binds, scratch []int) error {
+	for i, b := range c.Binds {
+		if err := place(binds[i], b.Target, b.File); err != nil {
 			return err
 		}
 	}

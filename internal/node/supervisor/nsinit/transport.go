@@ -21,7 +21,7 @@ func Send(control *os.File, c *Config, fds []int) error {
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
-	n, err := unix.SendmsgN(int(control.Fd()), message, oob, nil, unix.MSG_NOSIGNAL)
+	n, err := sendmsg(control, message, oob)
 	if err != nil {
 		return fmt.Errorf("sending the sandbox configuration: %w", err)
 	}
@@ -29,6 +29,19 @@ func Send(control *os.File, c *Config, fds []int) error {
 		_, err = control.Write(message[n:])
 	}
 	return err
+}
+
+// sendmsg leaves the descriptor in its mode; File.Fd would make it blocking, and deadlines would end.
+func sendmsg(control *os.File, message, oob []byte) (n int, err error) {
+	raw, err := control.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	writeErr := raw.Write(func(fd uintptr) bool {
+		n, err = unix.SendmsgN(int(fd), message, oob, nil, unix.MSG_NOSIGNAL)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	return n, errors.Join(err, writeErr)
 }
 
 // Result reads Main's verdict: nil once the supervisor was executed.
