@@ -146,3 +146,14 @@ func chmodIfNeeded(path string, mode os.FileMode) error {
 	}
 	return os.Chmod(path, mode)
 }
+
+// TaskBuilt reports whether a task's folders are there.
+func (d Dir) TaskBuilt(task string) bool {
+	dirs := d.Task(task)
+	for _, p := range []string{dirs.Local, dirs.Secrets, dirs.State} {
+		if info, err := os.Lstat(p); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,236 @@
+package hook
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"drover"
+	"drover/internal/node/taskmachine"
+)
+
+// artifacts fetches a task's files from file:// and http(s) addresses.
+type artifacts struct{ settings Settings }
+
+func (artifacts) Name() string { return "artifacts" }
+func (artifacts) Once() bool   { return true }
+
+func (h artifacts) Prestart(ctx context.Context, r *Request) error {
+	if len(r.Task.Artifacts) == 0 {
+		return nil
+	}
+	r.Emit(taskmachine.NewEvent(drover.TaskDownloading, "Client is downloading artifacts"))
+	for _, a := range r.Task.Artifacts {
+		if err := h.fetch(ctx, r, a); err != nil {
+			code := drover.CodeOf(err)
+			return &Failure{
+				Type: drover.TaskDownloadFailed, Err: fmt.Errorf("failed to download artifact %q: %w", a.GetterSource, err),
+				Recoverable: code != drover.Invalid && code != drover.NotImplemented && code != drover.TooLarge,
+			}
+		}
+	}
+	return nil
+}
+
+// fetch gets one artifact: into a temporary file, checked, then unpacked or put in its place.
+func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact) error {
+	source, options, err := parseSource(r, a)
+	if err != nil {
+		return err
+	}
+	dest := a.RelativeDest
+	if dest == "" {
+		dest = "local/"
+	}
+	root, rel, err := r.place(dest)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	temp, err := h.download(ctx, r, a, root, source, options["checksum"])
+	if err != nil {
+		return err
+	}
+	defer func() { _ = temp.Close() }()
+	kind := archiveKind(source.Path, options["archive"])
+	switch {
+	case a.GetterMode == "file":
+		return copyTo(root, temp, rel, options)
+	case kind != "":
+		return unpack(root, temp, rel, kind, h.settings.ArtifactMax)
+	case a.GetterMode == "dir":
+		return drover.Errorf(drover.Invalid, "mode dir needs an archive")
+	}
+	name := options["filename"]
+	if name == "" {
+		name = path.Base(source.Path)
+	}
+	if name == "/" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
+		return drover.Errorf(drover.Invalid, "the source has no file name")
+	}
+	return copyTo(root, temp, filepath.Join(rel, name), options)
+}
+
+// parseSource interpolates the address and collects the options, those of the query too.
+func parseSource(r *Request, a *drover.TaskArtifact) (*url.URL, map[string]string, error) {
+	raw := r.Env.Replace(a.GetterSource)
+	if forced, rest, ok := strings.Cut(raw, "::"); ok {
+		if forced != "http" && forced != "https" && forced != "file" {
+			return nil, nil, drover.Errorf(drover.NotImplemented, "getter %q is not there, only http, https and file", forced)
+		}
+		raw = rest
+	}
+	if filepath.IsAbs(raw) {
+		raw = "file://" + raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, nil, drover.Errorf(drover.Invalid, "source: %w", err)
+	}
+	switch u.Scheme {
+	case "http", "https", "file":
+	case "":
+		return nil, nil, drover.Errorf(drover.Invalid, "source %q: needs http://, https:// or file://", raw)
+	default:
+		return nil, nil, drover.Errorf(drover.NotImplemented, "source scheme %q is not there, only http, https and file", u.Scheme)
+	}
+	options := map[string]string{}
+	query := u.Query()
+	for _, k := range []string{"checksum", "archive", "filename"} {
+		if v := query.Get(k); v != "" {
+			options[k] = v
+			query.Del(k)
+		}
+	}
+	u.RawQuery = query.Encode()
+	for k, v := range a.GetterOptions {
+		options[k] = r.Env.Replace(v)
+	}
+	return u, options, nil
+}
+
+// download returns an unlinked temporary file in the allocation's folder, at its start, its checksum compared.
+func (h artifacts) download(ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, u *url.URL, checksum string) (*os.File, error) {
+	sum, want, err := parseChecksum(checksum)
+	if err != nil {
+		return nil, err
+	}
+	body, err := h.open(ctx, r, a, u)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	temp, err := os.CreateTemp(root.Name(), ".artifact-")
+	if err != nil {
+		return nil, fmt.Errorf("making a temporary file: %w", err)
+	}
+	_ = os.Remove(temp.Name())
+	n, err := io.Copy(io.MultiWriter(temp, sum), io.LimitReader(body, h.settings.ArtifactMax+1))
+	switch {
+	case err != nil:
+	case n > h.settings.ArtifactMax:
+		err = drover.Errorf(drover.TooLarge, "it has more than %d bytes", h.settings.ArtifactMax)
+	case want != "" && hex.EncodeToString(sum.Sum(nil)) != want:
+		err = drover.Errorf(drover.Invalid, "checksum is %x, not %s", sum.Sum(nil), want)
+	default:
+		_, err = temp.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = temp.Close()
+		return nil, err
+	}
+	return temp, nil
+}
+
+func (h artifacts) open(ctx context.Context, r *Request, a *drover.TaskArtifact, u *url.URL) (io.ReadCloser, error) {
+	if u.Scheme == "file" {
+		f, err := os.Open(u.Path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, drover.Errorf(drover.Invalid, "%s: no such file", u.Path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			_ = f.Close()
+			return nil, drover.Errorf(drover.Invalid, "%s: is not a regular file", u.Path)
+		}
+		return f, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "source: %w", err)
+	}
+	for k, v := range a.GetterHeaders {
+		req.Header.Set(k, r.Env.Replace(v))
+	}
+	res, err := h.settings.HTTP.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		_ = res.Body.Close()
+		return nil, fmt.Errorf("the server answered %s", res.Status)
+	}
+	return res.Body, nil
+}
+
+func parseChecksum(s string) (hash.Hash, string, error) {
+	if s == "" {
+		return sha256.New(), "", nil
+	}
+	kind, value, ok := strings.Cut(s, ":")
+	if !ok {
+		kind, value = map[int]string{32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}[len(s)], s
+	}
+	value = strings.ToLower(value)
+	switch kind {
+	case "md5":
+		return md5.New(), value, nil
+	case "sha1":
+		return sha1.New(), value, nil
+	case "sha256":
+		return sha256.New(), value, nil
+	case "sha512":
+		return sha512.New(), value, nil
+	}
+	return nil, "", drover.Errorf(drover.Invalid, "checksum %q: must be md5, sha1, sha256 or sha512 with a colon and hex", s)
+}
+
+// copyTo puts the file in its place.
+func copyTo(root *os.Root, from io.Reader, rel string, options map[string]string) error {
+	if err := makeParents(root, rel); err != nil {
+		return err
+	}
+	perm := os.FileMode(0o644)
+	if options["mode"] != "" {
+		parsed, err := parsePerms(options["mode"])
+		if err != nil {
+			return err
+		}
+		perm = parsed
+	}
+	_ = root.Remove(rel)
+	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, from)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+// Package hook holds what is done around a task's start, one small file a hook. Prestart hooks run in order before
+// every start; what must happen only once a task is remembered by name.
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"drover"
+	"drover/internal/node/allocdir"
+	"drover/internal/node/driver"
+	"drover/internal/node/taskenv"
+)
+
+// Request is what a hook works on; it may add to Env and Mounts.
+type Request struct {
+	Node   *drover.Node
+	Alloc  *drover.Allocation
+	Group  *drover.TaskGroup
+	Task   *drover.Task
+	Dir    allocdir.Dir
+	Dirs   driver.Dirs
+	Driver driver.Driver
+	Env    *taskenv.Env
+	Mounts []driver.Mount
+	Emit   func(*drover.TaskEvent)
+}
+
+// Prestart is a hook before a task's start.
+type Prestart interface {
+	Name() string
+	// Once: when it succeeded it is not run again at a restart of the task.
+	Once() bool
+	// Prestart may return a *Failure to say more about an error; else the start is tried again under the policy.
+	Prestart(ctx context.Context, r *Request) error
+}
+
+// Failure is a prestart error with its task event.
+type Failure struct {
+	Type        string // task event; "" = Setup Failure
+	Recoverable bool
+	Err         error
+}
+
+// Error returns the reason.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns the reason.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Settings are the node's own limits for hooks.
+type Settings struct {
+	HTTP        *http.Client // for artifacts
+	ArtifactMax int64        // bytes
+}
+
+// Standard returns the prestart hooks in order.
+func Standard(s Settings) []Prestart {
+	return []Prestart{validate{}, taskDir{}, dispatchPayload{}, volumes{}, artifacts{s}, templates{}}
+}
+
+// Run runs the hooks that are not done, and returns what is done now. done is not changed.
+func Run(ctx context.Context, hooks []Prestart, r *Request, done map[string]bool) (map[string]bool, error) {
+	now := map[string]bool{}
+	for _, h := range hooks {
+		if h.Once() && done[h.Name()] {
+			now[h.Name()] = true
+			continue
+		}
+		if err := h.Prestart(ctx, r); err != nil {
+			var f *Failure
+			if errors.As(err, &f) || ctx.Err() != nil {
+				return now, err
+			}
+			return now, fmt.Errorf("prestart hook %q failed: %w", h.Name(), err)
+		}
+		if h.Once() {
+			now[h.Name()] = true
+		}
+	}
+	return now, nil
+}
+
+// place is where a job's path leads: a root that cannot be left, and the path in it. Relative paths start at the
+// task's folder; nothing outside the allocation's folder can be named.
+func (r *Request) place(path string) (root *os.Root, rel string, err error) {
+	path = r.Env.Replace(path)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.Dirs.Task, path)
+	}
+	for inside, host := range map[string]string{"/alloc": r.Dirs.Shared, "/local": r.Dirs.Local, "/secrets": r.Dirs.Secrets} {
+		if path == inside || strings.HasPrefix(path, inside+"/") { // as the task sees it
+			path = filepath.Join(host, strings.TrimPrefix(path, inside))
+			break
+		}
+	}
+	rel, err = filepath.Rel(r.Dirs.Alloc, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, "", &Failure{Err: drover.Errorf(drover.Invalid, "path %q: escapes the allocation's folder", path)}
+	}
+	root, err = os.OpenRoot(r.Dirs.Alloc)
+	return root, rel, err
+}
+
+// writeFile makes parents and replaces the file in one step.
+func writeFile(root *os.Root, rel string, data []byte, perm os.FileMode) error {
+	if err := makeParents(root, rel); err != nil {
+		return err
+	}
+	temp := rel + ".drover-tmp"
+	_ = root.Remove(temp)
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if chmodErr := f.Chmod(perm); err == nil {
+		err = chmodErr
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = root.Rename(temp, rel)
+	}
+	if err != nil {
+		_ = root.Remove(temp)
+	}
+	return err
+}
+
+func makeParents(root *os.Root, rel string) error {
+	if parent := filepath.Dir(rel); parent != "." {
+		return root.MkdirAll(parent, 0o777)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package hook
+
+import (
+	"context"
+	"strings"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+// volumes turns the task's volume mounts into mounts of the node's host volumes.
+type volumes struct{}
+
+func (volumes) Name() string { return "volumes" }
+func (volumes) Once() bool   { return false }
+
+func (volumes) Prestart(_ context.Context, r *Request) error {
+	for _, m := range r.Task.VolumeMounts {
+		mount, err := hostMount(r, m)
+		if err != nil {
+			return &Failure{Err: err}
+		}
+		r.Mounts = append(r.Mounts, mount)
+	}
+	return nil
+}
+
+func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
+	request := r.Group.Volumes[m.Volume]
+	if request == nil {
+		return driver.Mount{}, drover.Errorf(drover.Invalid, "volume_mount %q: the group has no such volume", m.Volume)
+	}
+	if request.Type != "" && request.Type != "host" {
+		return driver.Mount{}, drover.Errorf(drover.NotImplemented, "volume %q: type %q is not there yet, only host", m.Volume, request.Type)
+	}
+	source := r.Env.Replace(request.Source)
+	if request.PerAlloc {
+		if i := strings.LastIndexByte(r.Alloc.Name, '['); i >= 0 {
+			source += r.Alloc.Name[i:]
+		}
+	}
+	volume := r.Node.HostVolumes[source]
+	if volume == nil {
+		return driver.Mount{}, drover.Errorf(drover.NotFound, "volume %q: this node has no host volume %q", m.Volume, source)
+	}
+	return driver.Mount{
+		Source: volume.Path, Target: r.Env.Replace(m.Destination),
+		ReadOnly: m.ReadOnly || request.ReadOnly || volume.ReadOnly,
+	}, nil
+}
