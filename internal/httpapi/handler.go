@@ -10,6 +10,7 @@ import (
 
 	"drover"
 	"drover/internal/clock"
+	"drover/internal/lifecycle"
 )
 
 // Config is what all faces share.
@@ -172,6 +173,9 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 		panic(http.ErrAbortHandler)
 	}
 	w.reset()
+	if drover.CodeOf(err) == drover.Canceled && errors.Is(context.Cause(r.Context()), lifecycle.ErrShutdown) {
+		err = drover.Errorf(drover.Unavailable, "shutting down")
+	}
 	if status := Status(err); status >= 500 && status != http.StatusNotImplemented {
 		e.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
 	}

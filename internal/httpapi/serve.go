@@ -1,36 +1,48 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
+
+	"drover/internal/clock"
+	"drover/internal/lifecycle"
 )
 
-// Serve answers on ln until ctx ends, then closes: requests get grace to finish, streams see their contexts end at
-// once. It returns nil after a stop that was asked for.
-func Serve(ctx context.Context, ln net.Listener, h http.Handler, log *slog.Logger, grace time.Duration) error {
+// Server answers on a listener.
+type Server struct {
+	Handler http.Handler
+	Logger  *slog.Logger
+	Clock   clock.Clock
+	Grace   time.Duration // for requests under way when it is stopped; default 5 s
+}
+
+// Serve answers on ln until ctx ends, then closes it: requests get the grace to finish, blocking queries and streams
+// see their contexts end at once. It returns nil after a stop that was asked for.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	srv := &http.Server{
-		Handler:           h,
+		Handler:           s.Handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(ln) }() // ends with srv.Shutdown or Close below
+	go func() { served <- srv.Serve(ln) }() // ends with Shutdown or Close below
 	select {
 	case err := <-served:
 		return err
 	case <-ctx.Done():
 	}
-	cancel(context.Cause(ctx)) // blocking queries and streams end now, not after the grace
-	stop, done := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	cancel(lifecycle.ErrShutdown)
+	stop, done := s.Clock.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.Grace, 5*time.Second))
 	defer done()
 	if err := srv.Shutdown(stop); err != nil {
 		_ = srv.Close() // cuts what did not end in time

@@ -1,0 +1,59 @@
+package nomad
+
+import (
+	"net/http"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+// absentRoutes are Nomad's endpoints that are not here: 501 with a sentence, never an empty 200. Everything else
+// under /v1 is 404.
+func (f *Face) absentRoutes() []httpapi.Route {
+	routes := []httpapi.Route{{Pattern: "/v1/", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		return drover.Errorf(drover.NotFound, "no such path: %s", r.URL.Path)
+	}}}
+	for _, a := range []struct {
+		sentence string
+		paths    []string
+	}{
+		{"access control lists are not implemented yet; one token for all is (configuration)", []string{"/v1/acl/"}},
+		{"quotas are not implemented", []string{"/v1/quotas", "/v1/quota", "/v1/quota/", "/v1/quota-usages", "/v1/quota-usage/"}},
+		{"sentinel policies are not implemented", []string{"/v1/sentinel/"}},
+		{"recommendations are not implemented", []string{"/v1/recommendations", "/v1/recommendations/", "/v1/recommendation", "/v1/recommendation/"}},
+		{"variables are not implemented yet", []string{"/v1/vars", "/v1/var/"}},
+		{"service registrations are not implemented yet", []string{"/v1/services", "/v1/service/"}},
+		{"volumes are not implemented yet", []string{"/v1/volumes", "/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
+		{"gossip keys are not used", []string{"/v1/agent/keyring/"}},
+		{"servers are joined by configuration", []string{"/v1/agent/join", "/v1/agent/force-leave"}},
+		{"reloading the configuration is not implemented yet", []string{"/v1/agent/reload"}},
+		{"changing the scheduler workers of a running server is not implemented", []string{"/v1/agent/schedulers", "/v1/agent/schedulers/config"}},
+		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
+		{"changing the raft voters through this API is not implemented yet", []string{"/v1/operator/raft/peer", "/v1/operator/raft/transfer-leadership"}},
+		{"autopilot is not implemented yet", []string{"/v1/operator/autopilot/"}},
+		{"snapshots through this API are not implemented yet", []string{"/v1/operator/snapshot"}},
+		{"there is no keyring", []string{"/v1/operator/keyring/"}},
+		{"there is no licence to show: Drover is free software", []string{"/v1/operator/license"}},
+		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
+		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},
+		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},
+		{"allocation snapshots are not implemented", []string{"/v1/client/allocation/{id}/snapshot"}},
+	} {
+		for _, p := range a.paths {
+			routes = append(routes, httpapi.Route{Pattern: p, Handle: absent(a.sentence)})
+		}
+	}
+	return append(routes, httpapi.Route{Pattern: "DELETE /v1/evaluations", Handle: absent("deleting evaluations is not implemented yet")})
+}
+
+func absent(sentence string) httpapi.Handle {
+	return func(http.ResponseWriter, *http.Request) error {
+		return drover.Errorf(drover.NotImplemented, "%s", sentence)
+	}
+}
+
+func absentJob(sentence string) jobHandle {
+	return func(http.ResponseWriter, *http.Request, string) error {
+		return drover.Errorf(drover.NotImplemented, "%s", sentence)
+	}
+}

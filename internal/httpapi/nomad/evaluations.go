@@ -1,0 +1,103 @@
+package nomad
+
+import (
+	"iter"
+	"net/http"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+func evaluationLister(items func(query, Snapshot) iter.Seq[*drover.Evaluation]) lister[*drover.Evaluation, *drover.Evaluation] {
+	return lister[*drover.Evaluation, *drover.Evaluation]{
+		on:      []source{{table: tableEvals}},
+		items:   items,
+		id:      func(e *drover.Evaluation) string { return e.ID },
+		created: func(e *drover.Evaluation) uint64 { return e.CreateIndex },
+		view:    func(e *drover.Evaluation, _ Snapshot) *drover.Evaluation { return e },
+	}
+}
+
+func allEvaluations(q query, s Snapshot) iter.Seq[*drover.Evaluation] {
+	return s.Evaluations(q.namespace, q.prefix)
+}
+
+func (f *Face) listEvaluations(w http.ResponseWriter, r *http.Request) error {
+	job, status := r.URL.Query().Get("job"), r.URL.Query().Get("status")
+	l := evaluationLister(allEvaluations)
+	l.keep = func(e *drover.Evaluation) bool {
+		return (job == "" || e.JobID == job) && (status == "" || e.Status == status)
+	}
+	return l.serve(f, w, r)
+}
+
+func (f *Face) countEvaluations(w http.ResponseWriter, r *http.Request) error {
+	q, err := f.parseQuery(r)
+	if err != nil {
+		return err
+	}
+	match, err := compile[*drover.Evaluation](q.filter)
+	if err != nil {
+		return err
+	}
+	snap, index, err := f.await(r.Context(), q, []source{{table: tableEvals}}, func(s Snapshot) uint64 { return s.TableIndex(tableEvals) })
+	if err != nil {
+		return err
+	}
+	var answer struct{ Count int }
+	for e := range allEvaluations(q, snap) {
+		ok, err := match(e)
+		if err != nil {
+			return err
+		}
+		if ok {
+			answer.Count++
+		}
+	}
+	f.setIndex(w, index)
+	return httpapi.WriteJSON(w, r, http.StatusOK, answer)
+}
+
+func (f *Face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
+	related, err := httpapi.BoolParam(r, "related", false)
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	return single(f, w, r, source{tableEvals, id}, "eval", func(_ query, s Snapshot) (*drover.Evaluation, uint64) {
+		e := s.Evaluation(id)
+		if e == nil {
+			return nil, 0
+		}
+		if !related {
+			return e, e.ModifyIndex
+		}
+		withRelated := *e
+		withRelated.RelatedEvals = relatives(s, e)
+		return &withRelated, e.ModifyIndex
+	})
+}
+
+// relatives are the evaluations before and after e: previous, next and blocked ones, and theirs.
+func relatives(s Snapshot, e *drover.Evaluation) []*drover.EvaluationStub {
+	seen := map[string]bool{e.ID: true}
+	stubs := []*drover.EvaluationStub{}
+	for todo := []*drover.Evaluation{e}; len(todo) > 0; todo = todo[1:] {
+		for _, id := range []string{todo[0].PreviousEval, todo[0].NextEval, todo[0].BlockedEval} {
+			if id == "" || seen[id] {
+				continue
+			}
+			seen[id] = true
+			if next := s.Evaluation(id); next != nil {
+				stubs = append(stubs, next.Stub())
+				todo = append(todo, next)
+			}
+		}
+	}
+	return stubs
+}
+
+func (f *Face) evaluationAllocations(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	return stubLister(func(_ query, s Snapshot) iter.Seq[*drover.Allocation] { return s.AllocationsByEval(id) }, true).serve(f, w, r)
+}

@@ -1,0 +1,66 @@
+package nomad
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/httpapi"
+	"drover/internal/id"
+)
+
+// Config is what the face needs.
+type Config struct {
+	State  State
+	Intake Intake
+	Nodes  Nodes
+	Events Events
+	Agent  Agent
+	// NodeMeta is optional; without it dynamic node metadata is not implemented.
+	NodeMeta NodeMeta
+	// ParseHCL is jobspec's; nil = not implemented. variables is the text of a variables file.
+	ParseHCL func(hcl, variables string, canonicalize bool) (*drover.Job, error)
+	// DiffJobs is intake's job diff (Nomad's JobDiff shape); nil = versions are answered without diffs.
+	DiffJobs func(old, new *drover.Job) any
+	Clock    clock.Clock
+	ID       id.Source // of executions
+	Logger   *slog.Logger
+	Region   string // default "global"
+	// Authorize is the same as httpapi.Config's; exec asks it for tokens that come in the websocket's handshake.
+	Authorize func(token string) error
+	// DisableExec refuses exec in tasks, as Nomad's disable_remote_exec.
+	DisableExec bool
+	// Pprof serves /v1/agent/pprof and /debug/pprof.
+	Pprof bool
+	// Heartbeat is how often an event stream without events says {}; default 10 s.
+	Heartbeat time.Duration
+}
+
+// Face serves the dialect.
+type Face struct{ Config }
+
+// New returns the face.
+func New(cfg Config) *Face {
+	if cfg.Region == "" {
+		cfg.Region = drover.DefaultRegion
+	}
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = 10 * time.Second
+	}
+	return &Face{cfg}
+}
+
+// WriteError writes Nomad's error body: the text alone.
+func (f *Face) WriteError(w http.ResponseWriter, _ *http.Request, err error) {
+	status := httpapi.Status(err)
+	if code := drover.CodeOf(err); code == drover.Unauthorized {
+		status = http.StatusForbidden // Nomad has no 401
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(httpapi.Message(err))) // fails only when the client is gone
+}

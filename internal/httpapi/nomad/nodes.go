@@ -1,0 +1,260 @@
+package nomad
+
+import (
+	"errors"
+	"iter"
+	"net/http"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+func (f *Face) listNodes(w http.ResponseWriter, r *http.Request) error {
+	resources, err := httpapi.BoolParam(r, "resources", false)
+	if err != nil {
+		return err
+	}
+	osName, err := httpapi.BoolParam(r, "os", false)
+	if err != nil {
+		return err
+	}
+	return f.nodeLister(resources, osName).serve(f, w, r)
+}
+
+func (f *Face) nodeLister(resources, osName bool) lister[*drover.Node, *drover.NodeListStub] {
+	return lister[*drover.Node, *drover.NodeListStub]{
+		on:    []source{{table: tableNodes}},
+		items: func(q query, s Snapshot) iter.Seq[*drover.Node] { return s.Nodes(q.prefix) },
+		id:    func(n *drover.Node) string { return n.ID },
+		view: func(n *drover.Node, _ Snapshot) *drover.NodeListStub {
+			stub := n.Stub()
+			if resources {
+				stub.NodeResources, stub.ReservedResources = n.NodeResources, n.ReservedResources
+			}
+			if osName {
+				stub.Attributes = map[string]string{"os.name": n.Attributes["os.name"]}
+			}
+			return stub
+		},
+	}
+}
+
+func (f *Face) readNode(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	return single(f, w, r, source{tableNodes, id}, "node", func(_ query, s Snapshot) (*drover.Node, uint64) {
+		if n := s.Node(id); n != nil {
+			return n, n.ModifyIndex
+		}
+		return nil, 0
+	})
+}
+
+func (f *Face) nodeAllocations(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	return lister[*drover.Allocation, *drover.Allocation]{
+		on:      []source{{table: tableAllocs}},
+		items:   func(_ query, s Snapshot) iter.Seq[*drover.Allocation] { return s.AllocationsByNode(id) },
+		id:      func(a *drover.Allocation) string { return a.ID },
+		created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
+		view:    func(a *drover.Allocation, _ Snapshot) *drover.Allocation { return a },
+	}.serve(f, w, r)
+}
+
+// nodeResult answers writes to a node.
+type nodeResult struct {
+	NodeModifyIndex uint64
+	EvalIDs         []string
+	EvalCreateIndex uint64
+	Index           uint64
+}
+
+func (f *Face) nodeWritten(w http.ResponseWriter, r *http.Request, o Outcome) error {
+	return f.written(w, r, o, nodeResult{o.NodeModifyIndex, o.EvalIDs, o.EvalCreateIndex, o.Index})
+}
+
+func (f *Face) drainNode(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		NodeID       string
+		DrainSpec    *drover.DrainSpec
+		MarkEligible bool
+		Meta         map[string]string
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if b.NodeID != "" && b.NodeID != id {
+		return drover.Errorf(drover.Invalid, "Node ID does not match")
+	}
+	if b.DrainSpec != nil && b.MarkEligible {
+		return drover.Errorf(drover.Invalid, "MarkEligible only applies when a drain is cancelled")
+	}
+	o, err := f.Intake.DrainNode(r.Context(), DrainRequest{id, b.DrainSpec, b.MarkEligible, b.Meta})
+	if err != nil {
+		return err
+	}
+	return f.nodeWritten(w, r, o)
+}
+
+func (f *Face) setEligibility(w http.ResponseWriter, r *http.Request) error {
+	var b struct{ NodeID, Eligibility string }
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	if b.NodeID != "" && b.NodeID != id {
+		return drover.Errorf(drover.Invalid, "Node ID does not match")
+	}
+	if b.Eligibility != drover.NodeEligible && b.Eligibility != drover.NodeIneligible {
+		return drover.Errorf(drover.Invalid, "invalid scheduling eligibility %q: it is %q or %q", b.Eligibility, drover.NodeEligible, drover.NodeIneligible)
+	}
+	o, err := f.Intake.SetEligibility(r.Context(), id, b.Eligibility)
+	if err != nil {
+		return err
+	}
+	return f.nodeWritten(w, r, o)
+}
+
+func (f *Face) evaluateNode(w http.ResponseWriter, r *http.Request) error {
+	o, err := f.Intake.EvaluateNode(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return f.nodeWritten(w, r, o)
+}
+
+func (f *Face) purgeNode(w http.ResponseWriter, r *http.Request) error {
+	o, err := f.Intake.PurgeNode(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return f.nodeWritten(w, r, o)
+}
+
+// askedNode is the node that a /v1/client request means: node_id, else the one in this process.
+func (f *Face) askedNode(id string) (string, drover.Workloads, error) {
+	if id == "" {
+		id = f.Agent.LocalNode()
+	}
+	if id == "" {
+		return "", nil, drover.Errorf(drover.Invalid, "this agent has no node: name one with node_id")
+	}
+	if f.State.Snapshot().Node(id) == nil {
+		return "", nil, drover.Errorf(drover.NotFound, "node %q not found", id)
+	}
+	n, err := f.Nodes.Workloads(id)
+	return id, n, err
+}
+
+func (f *Face) nodeStats(w http.ResponseWriter, r *http.Request) error {
+	_, node, err := f.askedNode(r.URL.Query().Get("node_id"))
+	if err != nil {
+		return err
+	}
+	stats, err := node.NodeStats(r.Context())
+	if err != nil {
+		return err
+	}
+	return f.reply(w, r, stats)
+}
+
+func (f *Face) nodeGC(w http.ResponseWriter, r *http.Request) error {
+	_, node, err := f.askedNode(r.URL.Query().Get("node_id"))
+	if err != nil {
+		return err
+	}
+	if err := node.CollectGarbage(r.Context(), ""); err != nil {
+		return err
+	}
+	return f.reply(w, r, struct{}{})
+}
+
+func (f *Face) readNodeMeta(w http.ResponseWriter, r *http.Request) error {
+	return f.answerMeta(w, r, r.URL.Query().Get("node_id"), nil)
+}
+
+func (f *Face) writeNodeMeta(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		NodeID string
+		Meta   map[string]*string
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if len(b.Meta) == 0 {
+		return drover.Errorf(drover.Invalid, "missing required Meta object")
+	}
+	return f.answerMeta(w, r, b.NodeID, b.Meta)
+}
+
+func (f *Face) answerMeta(w http.ResponseWriter, r *http.Request, id string, change map[string]*string) error {
+	if f.NodeMeta == nil {
+		return drover.Errorf(drover.NotImplemented, "dynamic node metadata is not implemented yet")
+	}
+	id, _, err := f.askedNode(id)
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		if err := f.NodeMeta.SetMeta(r.Context(), id, change); err != nil {
+			return err
+		}
+	}
+	static, dynamic, err := f.NodeMeta.Meta(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	merged := map[string]string{}
+	for k, v := range static {
+		merged[k] = v
+	}
+	for k, v := range dynamic {
+		if v == nil {
+			delete(merged, k)
+		} else {
+			merged[k] = *v
+		}
+	}
+	return f.reply(w, r, struct {
+		Meta    map[string]string
+		Dynamic map[string]*string
+		Static  map[string]string
+	}{merged, dynamic, static})
+}
+
+// nodeAction routes /v1/node/{id}/{action}, and /v1/node/pool/{name}, which has the same form.
+func (f *Face) nodeAction(w http.ResponseWriter, r *http.Request) error {
+	if r.PathValue("id") == "pool" {
+		return f.nodePool(w, r)
+	}
+	writes := map[string]httpapi.Handle{
+		"drain": f.drainNode, "eligibility": f.setEligibility, "evaluate": f.evaluateNode, "purge": f.purgeNode,
+	}
+	action := r.PathValue("action")
+	handle, write := writes[action]
+	if action == "allocations" {
+		handle = f.nodeAllocations
+	}
+	switch {
+	case handle == nil:
+		return drover.Errorf(drover.NotFound, "no such node action: %q", action)
+	case write == (r.Method == http.MethodGet), r.Method == http.MethodDelete:
+		return errMethod()
+	}
+	return handle(w, r)
+}
+
+func (f *Face) nodePool(w http.ResponseWriter, r *http.Request) error {
+	r.SetPathValue("name", r.PathValue("action"))
+	switch r.Method {
+	case http.MethodGet:
+		return f.readNodePool(w, r)
+	case http.MethodDelete:
+		return f.deleteNodePool(w, r)
+	}
+	return f.upsertNodePool(w, r)
+}
+
+func errMethod() error {
+	return &httpapi.StatusError{Status: http.StatusMethodNotAllowed, Err: errors.New("Invalid method")}
+}

@@ -1,0 +1,123 @@
+package nomad
+
+import (
+	"iter"
+	"net/http"
+	"strings"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+// searchLimit is how many matches a context gives.
+const searchLimit = 20
+
+// searchable is a context of /v1/search.
+type searchable struct {
+	name, table string
+	ids         func(s Snapshot, namespace, prefix string) iter.Seq[string]
+}
+
+func searchables() []searchable {
+	return []searchable{
+		{"allocs", tableAllocs, func(s Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Allocations(ns, p), func(a *drover.Allocation) string { return a.ID })
+		}},
+		{"deployment", tableDeployments, func(s Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Deployments(ns, p), func(d *drover.Deployment) string { return d.ID })
+		}},
+		{"evals", tableEvals, func(s Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Evaluations(ns, p), func(e *drover.Evaluation) string { return e.ID })
+		}},
+		{"jobs", tableJobs, func(s Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Jobs(ns, p), func(j *drover.Job) string { return j.ID })
+		}},
+		{"nodes", tableNodes, func(s Snapshot, _, p string) iter.Seq[string] {
+			return names(s.Nodes(p), func(n *drover.Node) string { return n.ID })
+		}},
+		{"node_pools", tablePools, func(s Snapshot, _, p string) iter.Seq[string] {
+			return prefixed(p, names(s.NodePools(), func(n *drover.NodePool) string { return n.Name }))
+		}},
+		{"namespaces", tableNamespaces, func(s Snapshot, _, p string) iter.Seq[string] {
+			return prefixed(p, names(s.Namespaces(), func(n *drover.Namespace) string { return n.Name }))
+		}},
+		{"scaling_policy", tableJobs, func(s Snapshot, ns, p string) iter.Seq[string] {
+			return prefixed(p, names(scalingPolicies(query{namespace: ns}, s), func(p *drover.ScalingPolicy) string { return p.ID }))
+		}},
+	}
+}
+
+// emptyContexts are known to Nomad's clients; here there is never anything in them.
+func emptyContexts() []string {
+	return []string{"plugins", "volumes", "host_volumes", "vars", "quotas", "recommendations"}
+}
+
+func names[T any](items iter.Seq[T], name func(T) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for it := range items {
+			if !yield(name(it)) {
+				return
+			}
+		}
+	}
+}
+
+func prefixed(prefix string, items iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s := range items {
+			if strings.HasPrefix(s, prefix) && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+type searchAnswer[T any] struct {
+	Matches     map[string][]T
+	Truncations map[string]bool
+	Index       uint64
+	LastContact int64
+	KnownLeader bool
+}
+
+func (f *Face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
+	var b struct{ Prefix, Context, Namespace string }
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	namespace := searchNamespace(r, b.Namespace)
+	snap := f.State.Snapshot()
+	answer := searchAnswer[string]{Matches: map[string][]string{}, Truncations: map[string]bool{}, KnownLeader: true}
+	known := b.Context == "" || b.Context == "all"
+	for _, c := range searchables() {
+		if b.Context != "" && b.Context != "all" && b.Context != c.name {
+			continue
+		}
+		known = true
+		answer.Matches[c.name], answer.Truncations[c.name] = []string{}, false
+		for id := range c.ids(snap, namespace, b.Prefix) {
+			if len(answer.Matches[c.name]) == searchLimit {
+				answer.Truncations[c.name] = true
+				break
+			}
+			answer.Matches[c.name] = append(answer.Matches[c.name], id)
+		}
+		answer.Index = max(answer.Index, snap.TableIndex(c.table))
+	}
+	for _, name := range emptyContexts() {
+		known = known || name == b.Context
+	}
+	if !known {
+		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
+	}
+	f.setIndex(w, answer.Index)
+	return httpapi.WriteJSON(w, r, http.StatusOK, answer)
+}
+
+// searchNamespace is the query's, else the body's, which Nomad's client fills too.
+func searchNamespace(r *http.Request, body string) string {
+	if !r.URL.Query().Has("namespace") && body != "" {
+		return body
+	}
+	return namespaceOf(r)
+}
