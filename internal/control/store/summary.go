@@ -53,6 +53,14 @@ func (t *Txn) TouchedJobs() []drover.NamespacedID {
 	return out
 }
 
+// Children returns the summary's counts of child jobs, inside the transaction.
+func (t *Txn) Children(namespace, id string) drover.JobChildrenSummary {
+	if c := t.jobRow(namespace, id).Summary.Children; c != nil {
+		return *c
+	}
+	return drover.JobChildrenSummary{}
+}
+
 // PutChildren sets the summary's counts of child jobs.
 func (t *Txn) PutChildren(namespace, id string, c drover.JobChildrenSummary) {
 	r := t.jobRow(namespace, id)

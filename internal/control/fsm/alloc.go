@@ -1,0 +1,133 @@
+package fsm
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+func (e *entry) updateAllocs(c *command.UpdateAllocs) {
+	for _, n := range c.Nodes {
+		for i := range n.Updates {
+			e.observe(n.NodeID, &n.Updates[i], c.Time)
+		}
+	}
+	e.putEvals(c.Evals)
+}
+
+// observe merges what the node says. Only a node's own word ends an allocation, and an ended one does not come back;
+// one that was given up as lost may still turn out to have completed or failed.
+func (e *entry) observe(nodeID string, u *drover.AllocUpdate, now int64) {
+	old := e.txn.Allocation(u.ID)
+	if old == nil || old.NodeID != nodeID {
+		return
+	}
+	a := *old
+	if acceptStatus(old.ClientStatus, u.ClientStatus) {
+		a.ClientStatus, a.ClientDescription = u.ClientStatus, u.ClientDescription
+	}
+	if u.TaskStates != nil {
+		a.TaskStates = u.TaskStates
+	}
+	if u.NetworkStatus != nil {
+		a.NetworkStatus = u.NetworkStatus
+	}
+	a.ModifyIndex, a.ModifyTime = e.index, now
+	if u.Time != 0 {
+		a.ModifyTime = u.Time
+	}
+	if u.DeploymentStatus != nil && u.DeploymentStatus.Healthy != nil {
+		e.setHealth(&a, *u.DeploymentStatus.Healthy, u.DeploymentStatus.Timestamp)
+	}
+	e.putAlloc(old, &a)
+	e.countInDeployment(old, &a)
+}
+
+func acceptStatus(old, next string) bool {
+	switch old {
+	case drover.AllocClientComplete, drover.AllocClientFailed:
+		return next == old // the description may still change
+	case drover.AllocClientLost:
+		return next == drover.AllocClientComplete || next == drover.AllocClientFailed
+	}
+	return next != ""
+}
+
+// setHealth sets the health on a copy of the deployment status; canary marks stay.
+func (e *entry) setHealth(a *drover.Allocation, healthy bool, at time.Time) {
+	var s drover.AllocDeploymentStatus
+	if a.DeploymentStatus != nil {
+		s = *a.DeploymentStatus
+	}
+	s.Healthy, s.Timestamp, s.ModifyIndex = &healthy, at, e.index
+	a.DeploymentStatus = &s
+}
+
+func (e *entry) transitionAllocs(c *command.TransitionAllocs) {
+	for _, id := range slices.Sorted(maps.Keys(c.Transitions)) {
+		if a := e.txn.Allocation(id); a != nil {
+			e.transition(a, c.Transitions[id], c.Time)
+		}
+	}
+	e.putEvals(c.Evals)
+}
+
+func (e *entry) transition(old *drover.Allocation, t drover.DesiredTransition, now int64) {
+	a := *old
+	d := &a.DesiredTransition
+	for _, f := range []struct{ to, from **bool }{
+		{&d.Migrate, &t.Migrate}, {&d.Reschedule, &t.Reschedule}, {&d.ForceReschedule, &t.ForceReschedule},
+		{&d.NoShutdownDelay, &t.NoShutdownDelay}, {&d.MigrateDisablePlacement, &t.MigrateDisablePlacement},
+	} {
+		if *f.from != nil {
+			*f.to = *f.from
+		}
+	}
+	a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
+	e.putAlloc(old, &a)
+}
+
+func (e *entry) stopAllocs(c *command.StopAllocs) {
+	for _, id := range c.IDs {
+		old := e.txn.Allocation(id)
+		if old == nil || old.ServerTerminal() {
+			continue
+		}
+		a := *old
+		a.DesiredStatus, a.DesiredDescription = drover.AllocDesiredStop, c.Description
+		a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, c.Time
+		e.putAlloc(old, &a)
+	}
+	e.putEvals(c.Evals)
+}
+
+// claimRunners leaves AllocModifyIndex: the node does nothing about a claim and is not woken by it.
+func (e *entry) claimRunners(c *command.ClaimRunners) []command.ClaimResult {
+	results := make([]command.ClaimResult, len(c.Claims))
+	for i, claim := range c.Claims {
+		results[i] = command.ClaimResult{AllocID: claim.AllocID, Err: e.claim(claim, c.Time)}
+	}
+	e.putEvals(c.Evals)
+	return results
+}
+
+func (e *entry) claim(c command.RunnerClaim, now int64) error {
+	old := e.txn.Allocation(c.AllocID)
+	switch {
+	case old == nil:
+		return drover.Errorf(drover.NotFound, "runner %s: alloc not found", c.AllocID)
+	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID:
+		return nil
+	case old.Claim != nil:
+		return drover.Errorf(drover.Conflict, "runner %s was already claimed as %s", c.AllocID, old.Claim.RunnerID)
+	case old.Terminal():
+		return drover.Errorf(drover.Conflict, "runner %s has ended", c.AllocID)
+	}
+	a := *old
+	a.Claim, a.ModifyIndex, a.ModifyTime = &c.Claim, e.index, now
+	e.putAlloc(old, &a)
+	return nil
+}

@@ -1,0 +1,128 @@
+package fsm
+
+import (
+	"drover"
+	"drover/internal/control/command"
+)
+
+func (e *entry) setSchedulerConfig(c *command.SetSchedulerConfig) bool {
+	old := e.txn.SchedulerConfig()
+	if c.Config == nil || c.CAS && old.ModifyIndex != c.Config.ModifyIndex {
+		return false
+	}
+	next := *c.Config
+	next.CreateIndex, next.ModifyIndex = old.CreateIndex, e.index
+	if next.CreateIndex == 0 {
+		next.CreateIndex = e.index
+	}
+	e.txn.PutSchedulerConfig(&next)
+	return true
+}
+
+func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) {
+	for _, ns := range c.Namespaces {
+		next := *ns
+		next.CreateIndex, next.ModifyIndex = e.index, e.index
+		if old := e.txn.Namespace(ns.Name); old != nil {
+			next.CreateIndex = old.CreateIndex
+		}
+		e.txn.PutNamespace(&next)
+	}
+}
+
+func (e *entry) deleteNamespaces(c *command.DeleteNamespaces) error {
+	var doomed []*drover.Namespace
+	for _, name := range c.Names {
+		ns := e.txn.Namespace(name)
+		switch {
+		case ns == nil:
+			return drover.Errorf(drover.NotFound, "namespace not found: %q", name)
+		case name == drover.DefaultNamespace:
+			return drover.Errorf(drover.Invalid, "default namespace can not be deleted")
+		}
+		for j := range e.txn.Jobs(name, "") {
+			if j.Status != drover.JobStatusDead {
+				return drover.Errorf(drover.Conflict, "namespace %q contains at least one non-terminal job %q. "+
+					"All jobs must be terminal in namespace before it can be deleted", name, j.ID)
+			}
+		}
+		doomed = append(doomed, ns)
+	}
+	for _, ns := range doomed {
+		e.txn.DeleteNamespace(ns)
+	}
+	return nil
+}
+
+func builtinPool(name string) bool {
+	return name == drover.DefaultNodePool || name == drover.AllNodePool
+}
+
+func (e *entry) upsertNodePools(c *command.UpsertNodePools) error {
+	for _, p := range c.Pools {
+		if builtinPool(p.Name) {
+			return drover.Errorf(drover.Invalid, "modifying node pool %q is not allowed", p.Name)
+		}
+	}
+	for _, p := range c.Pools {
+		next := *p
+		next.CreateIndex, next.ModifyIndex = e.index, e.index
+		if old := e.txn.NodePool(p.Name); old != nil {
+			next.CreateIndex = old.CreateIndex
+		}
+		e.putPool(&next)
+	}
+	return nil
+}
+
+func (e *entry) deleteNodePools(c *command.DeleteNodePools) error {
+	var doomed []*drover.NodePool
+	for _, name := range c.Names {
+		p := e.txn.NodePool(name)
+		switch {
+		case p == nil:
+			return drover.Errorf(drover.NotFound, "node pool %s not found", name)
+		case builtinPool(name):
+			return drover.Errorf(drover.Invalid, "deleting node pool %q is not allowed", name)
+		}
+		for n := range e.txn.Nodes("") {
+			if n.NodePool == name {
+				return drover.Errorf(drover.Conflict, "node pool %q has nodes", name)
+			}
+		}
+		for j := range e.txn.Jobs("*", "") {
+			if j.NodePool == name && j.Status != drover.JobStatusDead {
+				return drover.Errorf(drover.Conflict, "node pool %q has non-terminal jobs", name)
+			}
+		}
+		doomed = append(doomed, p)
+	}
+	for _, p := range doomed {
+		e.deletePool(p)
+	}
+	return nil
+}
+
+func (e *entry) reap(c *command.Reap) {
+	e.deleteEvals(c.Evals)
+	for _, id := range c.Allocs {
+		if a := e.txn.Allocation(id); a != nil {
+			if a.HoldsResources() {
+				e.freed.add(change[string, struct{}]{key: a.NodeID})
+			}
+			e.txn.DeleteAllocation(a)
+		}
+	}
+	for _, key := range c.Jobs {
+		if j := e.txn.Job(key.Namespace, key.ID); j != nil {
+			e.countChild(j, j, nil)
+			e.deleteJob(j)
+		}
+	}
+	for _, id := range c.Deployments {
+		if d := e.txn.Deployment(id); d != nil {
+			e.txn.DeleteDeployment(d)
+		}
+	}
+	e.deregisterNodes(&command.DeregisterNodes{IDs: c.Nodes})
+}

@@ -1,0 +1,244 @@
+package fsm
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+func (e *entry) upsertDeployment(c *command.UpsertDeployment) {
+	if c.Deployment != nil {
+		e.storeDeployment(c.Deployment, c.Time)
+	}
+	e.putEvals(c.Evals)
+}
+
+func (e *entry) storeDeployment(spec *drover.Deployment, now int64) {
+	d := *spec
+	d.CreateIndex, d.CreateTime = e.index, now
+	if old := e.txn.Deployment(d.ID); old != nil {
+		d.CreateIndex, d.CreateTime = old.CreateIndex, old.CreateTime
+	}
+	d.ModifyIndex, d.ModifyTime = e.index, now
+	e.putDeployment(&d)
+}
+
+// changeDeployment sets the status. A successful deployment makes its job's version stable.
+func (e *entry) changeDeployment(old *drover.Deployment, u *drover.DeploymentStatusUpdate, now int64) {
+	d := *old
+	d.Status, d.StatusDescription, d.ModifyIndex, d.ModifyTime = u.Status, u.StatusDescription, e.index, now
+	e.putDeployment(&d)
+	if d.Status == drover.DeploymentSuccessful {
+		// The version may have been forgotten meanwhile; then there is nothing to mark.
+		_ = e.setJobStability(&command.SetJobStability{
+			Namespace: d.Namespace, ID: d.JobID, Version: d.JobVersion, Stable: true,
+		})
+	}
+}
+
+// activeDeployment returns the deployment, which must not be over.
+func (e *entry) activeDeployment(id string) (*drover.Deployment, error) {
+	d := e.txn.Deployment(id)
+	switch {
+	case d == nil:
+		return nil, drover.Errorf(drover.NotFound, "deployment not found")
+	case !d.Active():
+		return nil, drover.Errorf(drover.Conflict, "can't change terminal deployment %s: it is %s", id, d.Status)
+	}
+	return d, nil
+}
+
+func (e *entry) updateDeploymentStatus(c *command.UpdateDeploymentStatus) error {
+	if c.Update == nil {
+		return drover.Errorf(drover.Invalid, "no deployment status")
+	}
+	d, err := e.activeDeployment(c.Update.DeploymentID)
+	if err != nil {
+		return err
+	}
+	e.changeDeployment(d, c.Update, c.Time)
+	e.revertTo(c.Job, c.Time)
+	e.putEvals(c.Evals)
+	return nil
+}
+
+func (e *entry) revertTo(j *drover.Job, now int64) {
+	if j == nil {
+		return
+	}
+	if old := e.txn.Job(j.Namespace, j.ID); old != nil {
+		spec := *j
+		spec.SubmitTime = 0
+		e.storeJob(old, &spec, now)
+	}
+}
+
+func (e *entry) setAllocHealth(c *command.SetAllocHealth) error {
+	d, err := e.activeDeployment(c.DeploymentID)
+	if err != nil {
+		return err
+	}
+	at := time.Unix(0, c.Time).UTC()
+	for _, ids := range []struct {
+		list    []string
+		healthy bool
+	}{{c.Healthy, true}, {c.Unhealthy, false}} {
+		for _, id := range ids.list {
+			old := e.txn.Allocation(id)
+			if old == nil || old.DeploymentID != d.ID {
+				continue
+			}
+			a := *old
+			e.setHealth(&a, ids.healthy, at)
+			a.ModifyIndex, a.ModifyTime = e.index, c.Time
+			e.putAlloc(old, &a)
+			e.countInDeployment(old, &a)
+		}
+	}
+	if c.Update != nil {
+		e.changeDeployment(e.txn.Deployment(d.ID), c.Update, c.Time)
+	}
+	e.revertTo(c.Job, c.Time)
+	e.putEvals(c.Evals)
+	return nil
+}
+
+// countInDeployment keeps the deployment's counters: placed, healthy, unhealthy, canaries, and the deadline.
+func (e *entry) countInDeployment(old, a *drover.Allocation) {
+	if a.DeploymentID == "" {
+		return
+	}
+	was := health(old)
+	joined := old == nil || old.DeploymentID != a.DeploymentID
+	if joined {
+		was = 0
+	}
+	is := health(a)
+	if !joined && was == is {
+		return
+	}
+	before := e.txn.Deployment(a.DeploymentID)
+	if before == nil || before.TaskGroups[a.TaskGroup] == nil {
+		return
+	}
+	d := *before
+	d.TaskGroups = maps.Clone(before.TaskGroups)
+	s := *before.TaskGroups[a.TaskGroup]
+	d.TaskGroups[a.TaskGroup] = &s
+	if joined {
+		s.PlacedAllocs++
+		if a.DeploymentStatus != nil && a.DeploymentStatus.Canary && !slices.Contains(s.PlacedCanaries, a.ID) {
+			s.PlacedCanaries = append(slices.Clone(s.PlacedCanaries), a.ID)
+		}
+	}
+	s.HealthyAllocs += delta(was, is, 1)
+	s.UnhealthyAllocs += delta(was, is, -1)
+	pushDeadline(&s, a, joined, is)
+	d.ModifyIndex, d.ModifyTime = e.index, a.ModifyTime
+	e.putDeployment(&d)
+}
+
+// pushDeadline moves the deadline by which there must be progress: from the first placement, then from each that
+// became healthy.
+func pushDeadline(s *drover.DeploymentState, a *drover.Allocation, joined bool, health int) {
+	if s.ProgressDeadline == 0 {
+		return
+	}
+	var by time.Time
+	switch {
+	case health == 1 && a.DeploymentStatus != nil:
+		by = a.DeploymentStatus.Timestamp.Add(s.ProgressDeadline)
+	case joined && s.RequireProgressBy.IsZero():
+		by = time.Unix(0, a.ModifyTime).UTC().Add(s.ProgressDeadline)
+	}
+	if by.After(s.RequireProgressBy) {
+		s.RequireProgressBy = by
+	}
+}
+
+// health is 1 for healthy, -1 for unhealthy, 0 for not yet known.
+func health(a *drover.Allocation) int {
+	switch {
+	case a == nil || a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil:
+		return 0
+	case *a.DeploymentStatus.Healthy:
+		return 1
+	}
+	return -1
+}
+
+func delta(was, is, of int) int {
+	n := 0
+	if was == of {
+		n--
+	}
+	if is == of {
+		n++
+	}
+	return n
+}
+
+func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
+	old, err := e.activeDeployment(c.DeploymentID)
+	if err != nil {
+		return err
+	}
+	groups := c.Groups
+	if groups == nil {
+		groups = slices.Sorted(maps.Keys(old.TaskGroups))
+	}
+	d := *old
+	d.TaskGroups = maps.Clone(old.TaskGroups)
+	var canaries []string
+	for _, g := range groups {
+		s := old.TaskGroups[g]
+		if s == nil {
+			return drover.Errorf(drover.Invalid, "deployment has no group %q", g)
+		}
+		if s.DesiredCanaries == 0 || s.Promoted {
+			continue
+		}
+		if n := e.healthyCanaries(s); n < s.DesiredCanaries {
+			return drover.Errorf(drover.Conflict, "task group %q has %d/%d healthy canaries", g, n, s.DesiredCanaries)
+		}
+		next := *s
+		next.Promoted = true
+		d.TaskGroups[g] = &next
+		canaries = append(canaries, s.PlacedCanaries...)
+	}
+	d.ModifyIndex, d.ModifyTime = e.index, c.Time
+	if d.StatusDescription == "Deployment is running but requires manual promotion" {
+		d.StatusDescription = "Deployment is running"
+	}
+	e.putDeployment(&d)
+	for _, id := range canaries {
+		e.unmarkCanary(id, c.Time)
+	}
+	e.putEvals(c.Evals)
+	return nil
+}
+
+func (e *entry) healthyCanaries(s *drover.DeploymentState) int {
+	n := 0
+	for _, id := range s.PlacedCanaries {
+		if a := e.txn.Allocation(id); a != nil && !a.Terminal() && health(a) == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *entry) unmarkCanary(id string, now int64) {
+	old := e.txn.Allocation(id)
+	if old == nil || old.DeploymentStatus == nil || !old.DeploymentStatus.Canary {
+		return
+	}
+	a, s := *old, *old.DeploymentStatus
+	s.Canary, s.ModifyIndex = false, e.index
+	a.DeploymentStatus = &s
+	a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
+	e.putAlloc(old, &a)
+}

@@ -1,0 +1,134 @@
+package fsm
+
+import (
+	"drover"
+	"drover/internal/control/command"
+)
+
+// eventType is Nomad's name of what a command does; all rows that it changes are told under it.
+func eventType(k command.Kind) string {
+	switch k {
+	case command.KindRegisterJob:
+		return "JobRegistered"
+	case command.KindDeregisterJob:
+		return "JobDeregistered"
+	case command.KindUpdateEvals:
+		return "EvaluationUpdated"
+	case command.KindApplyPlans:
+		return "PlanResult"
+	case command.KindUpdateAllocs, command.KindClaimRunners:
+		return "AllocationUpdated"
+	case command.KindTransitionAllocs, command.KindStopAllocs:
+		return "AllocationUpdateDesiredStatus"
+	case command.KindRegisterNode:
+		return "NodeRegistration"
+	case command.KindUpdateNodeStatuses:
+		return "NodeStreamEvent"
+	case command.KindSetEligibility:
+		return "NodeEligibility"
+	case command.KindSetDrain:
+		return "NodeDrain"
+	case command.KindDeregisterNodes:
+		return "NodeDeregistration"
+	case command.KindUpsertNodePools:
+		return "NodePoolUpserted"
+	case command.KindDeleteNodePools:
+		return "NodePoolDeleted"
+	case command.KindUpsertDeployment, command.KindUpdateDeploymentStatus:
+		return "DeploymentStatusUpdate"
+	case command.KindSetAllocHealth:
+		return "DeploymentAllocHealth"
+	case command.KindPromoteDeployment:
+		return "DeploymentPromotion"
+	case command.KindReap:
+		return "JobBatchDeregistered"
+	}
+	return k.String()
+}
+
+// events describes what the entry changed. Garbage collected evaluations, allocations and deployments are not told.
+func (e *entry) events() []drover.Event {
+	out := make([]drover.Event, 0,
+		len(e.jobs.list)+len(e.deployments.list)+len(e.evals.list)+len(e.allocs.list)+len(e.nodes.list)+len(e.pools.list))
+	for _, c := range e.jobs.list {
+		out = e.jobEvents(out, c)
+	}
+	for _, c := range e.deployments.list {
+		d := c.now
+		out = append(out, e.event(drover.TopicDeployment, eventType(c.kind), d.ID, d.Namespace,
+			[]string{d.JobID}, "Deployment", d))
+	}
+	for _, c := range e.evals.list {
+		v := c.now
+		out = append(out, e.event(drover.TopicEvaluation, eventType(c.kind), v.ID, v.Namespace,
+			[]string{v.JobID, v.DeploymentID}, "Evaluation", v))
+	}
+	for _, c := range e.allocs.list {
+		out = e.allocEvents(out, c)
+	}
+	for _, c := range e.nodes.list {
+		n, kind := c.now, eventType(c.kind)
+		if n == nil {
+			n, kind = c.gone, eventType(command.KindDeregisterNodes)
+		}
+		out = append(out, e.event(drover.TopicNode, kind, n.ID, "", []string{n.NodePool}, "Node", n))
+	}
+	for _, c := range e.pools.list {
+		p, kind := c.now, "NodePoolUpserted"
+		if p == nil {
+			p, kind = c.gone, "NodePoolDeleted"
+		}
+		out = append(out, e.event(drover.TopicNodePool, kind, p.Name, "", nil, "NodePool", p))
+	}
+	return out
+}
+
+func (e *entry) event(topic, kind, key, namespace string, filter []string, name string, payload any) drover.Event {
+	return drover.Event{
+		Topic: topic, Type: kind, Key: key, Namespace: namespace, FilterKeys: filter, Index: e.index,
+		Payload: map[string]any{name: payload},
+	}
+}
+
+func (e *entry) jobEvents(out []drover.Event, c change[drover.NamespacedID, *drover.Job]) []drover.Event {
+	j, kind := c.now, eventType(c.kind)
+	if j == nil {
+		j = c.gone
+		if c.kind != command.KindReap {
+			kind = "JobDeregistered"
+		}
+	}
+	ev := e.event(drover.TopicJob, kind, j.ID, j.Namespace, nil, "Job", j)
+	ev.Payload["Deleted"] = c.now == nil
+	out = append(out, ev)
+	if hasPool(j) {
+		ev.Topic, ev.Type = drover.TopicEnvironment, "EnvironmentUpdated"
+		if c.now == nil || j.Stop {
+			ev.Type = "EnvironmentDeleted"
+		}
+		out = append(out, ev)
+	}
+	return out
+}
+
+func hasPool(j *drover.Job) bool {
+	for _, g := range j.TaskGroups {
+		if g.Pool != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *entry) allocEvents(out []drover.Event, c change[string, *drover.Allocation]) []drover.Event {
+	a := *c.now
+	a.Job = nil
+	out = append(out, e.event(drover.TopicAllocation, eventType(c.kind), a.ID, a.Namespace,
+		[]string{a.JobID, a.DeploymentID}, "Allocation", &a))
+	if g := c.now.Job; g != nil {
+		if group := g.Group(a.TaskGroup); group != nil && group.Pool != nil {
+			out = append(out, e.runnerEvent(&a, c.kind))
+		}
+	}
+	return out
+}

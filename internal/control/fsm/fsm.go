@@ -1,0 +1,163 @@
+package fsm
+
+import (
+	"fmt"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+)
+
+// Observer is told what an entry changed, after its commit, in the order of the log, by the applying goroutine. It
+// must not block, and must not change what it is given. It is also told while the log is replayed at start.
+type Observer interface {
+	// Events is called for every entry that changed something visible.
+	Events(drover.Events)
+	// EvaluationsChanged gives the evaluations that the entry stored, in their new form.
+	EvaluationsChanged(index uint64, evals []*drover.Evaluation)
+	// CapacityFreed is called once for each node on which allocations gave resources back.
+	CapacityFreed(index uint64, nodeID, computedClass string)
+	// NodeChanged gives a node that was stored; nil if it was forgotten.
+	NodeChanged(index uint64, nodeID string, node *drover.Node)
+	// JobChanged gives a job that was stored, also when only its status changed; nil if it was forgotten.
+	JobChanged(index uint64, job drover.NamespacedID, now *drover.Job)
+}
+
+// FSM applies the log to a store. One goroutine at a time calls Apply or Restore; the rest may be called beside it.
+type FSM struct {
+	store    *store.Store
+	observer Observer
+}
+
+// New returns an FSM over the store. A nil observer observes nothing.
+func New(s *store.Store, o Observer) *FSM {
+	if o == nil {
+		o = Observers(nil)
+	}
+	return &FSM{store: s, observer: o}
+}
+
+// Store returns the state it applies to.
+func (f *FSM) Store() *store.Store { return f.store }
+
+// ErrUndecodable is wrapped by Apply's error when an entry is not a command of this program's. The state no longer
+// follows the log then.
+var ErrUndecodable = drover.Errorf(drover.Internal, "the log entry is not a command")
+
+// Apply applies the encoded command at the raft index. The result and the errors are the command's. An entry that
+// fails still advances the store's index.
+func (f *FSM) Apply(index uint64, data []byte) (result any, err error) {
+	c, err := command.Decode(data)
+	if err != nil {
+		f.advance(index)
+		return nil, fmt.Errorf("%w: entry %d: %w", ErrUndecodable, index, err)
+	}
+	return f.applyCommand(index, c)
+}
+
+func (f *FSM) applyCommand(index uint64, c command.Command) (any, error) {
+	if _, ok := c.(*command.Barrier); ok {
+		f.advance(index)
+		return nil, nil
+	}
+	e := &entry{index: index, txn: f.store.Begin(index)}
+	var result any
+	var err error
+	if b, ok := c.(*command.Batch); ok {
+		result = e.batch(b)
+	} else {
+		e.kind = c.Kind()
+		result, err = e.apply(c)
+	}
+	e.deriveStatuses()
+	e.tell(f.observer, e.txn.Commit())
+	return result, err
+}
+
+func (f *FSM) advance(index uint64) { f.store.Begin(index).Commit() }
+
+func (e *entry) batch(b *command.Batch) []command.Result {
+	results := make([]command.Result, len(b.Commands))
+	for i, c := range b.Commands {
+		e.kind = c.Kind()
+		results[i].Value, results[i].Err = e.apply(c)
+	}
+	return results
+}
+
+func (e *entry) apply(c command.Command) (any, error) {
+	switch c := c.(type) {
+	case *command.Barrier:
+		return nil, nil
+	case *command.RegisterJob:
+		return e.registerJob(c)
+	case *command.DeregisterJob:
+		return nil, e.deregisterJob(c)
+	case *command.SetJobStability:
+		return nil, e.setJobStability(c)
+	case *command.TagJobVersion:
+		return nil, e.tagJobVersion(c)
+	case *command.UpdateEvals:
+		e.putEvals(c.Evals)
+		return nil, nil
+	case *command.DeleteEvals:
+		e.deleteEvals(c.IDs)
+		return nil, nil
+	case *command.ApplyPlans:
+		e.applyPlans(c)
+		return nil, nil
+	case *command.UpdateAllocs:
+		e.updateAllocs(c)
+		return nil, nil
+	case *command.TransitionAllocs:
+		e.transitionAllocs(c)
+		return nil, nil
+	case *command.StopAllocs:
+		e.stopAllocs(c)
+		return nil, nil
+	case *command.ClaimRunners:
+		return e.claimRunners(c), nil
+	case *command.Reap:
+		e.reap(c)
+		return nil, nil
+	}
+	return e.applyRarer(c)
+}
+
+func (e *entry) applyRarer(c command.Command) (any, error) {
+	switch c := c.(type) {
+	case *command.RegisterNode:
+		return nil, e.registerNode(c)
+	case *command.UpdateNodeStatuses:
+		e.updateNodeStatuses(c)
+		return nil, nil
+	case *command.SetEligibility:
+		return nil, e.setEligibility(c)
+	case *command.SetDrain:
+		return nil, e.setDrain(c)
+	case *command.DeregisterNodes:
+		e.deregisterNodes(c)
+		return nil, nil
+	case *command.SetSchedulerConfig:
+		return e.setSchedulerConfig(c), nil
+	case *command.UpsertNamespaces:
+		e.upsertNamespaces(c)
+		return nil, nil
+	case *command.DeleteNamespaces:
+		return nil, e.deleteNamespaces(c)
+	case *command.UpsertNodePools:
+		return nil, e.upsertNodePools(c)
+	case *command.DeleteNodePools:
+		return nil, e.deleteNodePools(c)
+	case *command.UpsertDeployment:
+		e.upsertDeployment(c)
+		return nil, nil
+	case *command.UpdateDeploymentStatus:
+		return nil, e.updateDeploymentStatus(c)
+	case *command.SetAllocHealth:
+		return nil, e.setAllocHealth(c)
+	case *command.PromoteDeployment:
+		return nil, e.promoteDeployment(c)
+	}
+	return nil, drover.Errorf(drover.Internal, "command %s has no apply function", c.Kind())
+}

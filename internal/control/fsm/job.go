@@ -1,0 +1,183 @@
+package fsm
+
+import (
+	"reflect"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
+	if c.Job == nil {
+		return nil, drover.Errorf(drover.Invalid, "registering: no job")
+	}
+	if e.txn.Namespace(c.Job.Namespace) == nil {
+		return nil, drover.Errorf(drover.Invalid, "job %q is in nonexistent namespace %q", c.Job.ID, c.Job.Namespace)
+	}
+	old := e.txn.Job(c.Job.Namespace, c.Job.ID)
+	if c.EnforceIndex {
+		if err := checkJobIndex(old, c.JobModifyIndex); err != nil {
+			return nil, err
+		}
+	}
+	j := e.storeJob(old, c.Job, c.Time)
+	if c.Eval != nil {
+		ev := *c.Eval
+		ev.JobModifyIndex = j.JobModifyIndex
+		e.putEval(ev)
+	}
+	e.putEvals(c.Evals)
+	return j, nil
+}
+
+func checkJobIndex(old *drover.Job, want uint64) error {
+	const prefix = "Enforcing job modify index"
+	switch {
+	case want == 0 && old != nil:
+		return drover.Errorf(drover.Conflict, "%s 0: job already exists", prefix)
+	case want != 0 && old == nil:
+		return drover.Errorf(drover.Conflict, "%s %d: job does not exist", prefix, want)
+	case old != nil && old.JobModifyIndex != want:
+		return drover.Errorf(drover.Conflict, "%s %d: job exists with conflicting job modify index: %d", prefix, want, old.JobModifyIndex)
+	}
+	return nil
+}
+
+// storeJob stores spec as the job's next version, or as the same version if nothing changed in it.
+func (e *entry) storeJob(old, spec *drover.Job, now int64) *drover.Job {
+	j := *spec
+	j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = e.index, e.index, e.index
+	j.Version, j.Stable, j.VersionTag = 0, false, nil
+	if j.SubmitTime == 0 {
+		j.SubmitTime = now
+	}
+	j.Status, j.StatusDescription = drover.JobStatusPending, ""
+	if old != nil {
+		j.CreateIndex, j.Status, j.StatusDescription = old.CreateIndex, old.Status, old.StatusDescription
+		if sameSpec(old, &j) {
+			j.Version, j.JobModifyIndex, j.SubmitTime = old.Version, old.JobModifyIndex, old.SubmitTime
+			j.Stable, j.VersionTag = old.Stable, old.VersionTag
+		} else {
+			j.Version = old.Version + 1
+		}
+	}
+	e.putJob(&j)
+	e.countChild(&j, old, &j)
+	e.pruneVersions(&j)
+	return &j
+}
+
+// sameSpec compares what a user decides about a job.
+func sameSpec(a, b *drover.Job) bool {
+	x, y := *a, *b
+	for _, j := range []*drover.Job{&x, &y} {
+		j.Status, j.StatusDescription, j.Stable, j.Version, j.SubmitTime = "", "", false, 0, 0
+		j.CreateIndex, j.ModifyIndex, j.JobModifyIndex, j.VersionTag = 0, 0, 0, nil
+		j.NomadTokenID = ""
+	}
+	return reflect.DeepEqual(&x, &y)
+}
+
+// pruneVersions keeps TrackedJobVersions versions, and beside them tagged ones and the newest stable one.
+func (e *entry) pruneVersions(j *drover.Job) {
+	versions := e.txn.JobVersions(j.Namespace, j.ID)
+	kept, stableSeen := 0, false
+	for _, v := range versions {
+		newestStable := v.Stable && !stableSeen
+		stableSeen = stableSeen || v.Stable
+		switch {
+		case v.VersionTag != nil:
+		case kept < drover.TrackedJobVersions:
+			kept++
+		case newestStable:
+		default:
+			e.txn.DeleteJobVersion(v)
+		}
+	}
+}
+
+func (e *entry) deregisterJob(c *command.DeregisterJob) error {
+	old := e.txn.Job(c.Namespace, c.ID)
+	if old == nil {
+		return drover.Errorf(drover.NotFound, "job not found")
+	}
+	if c.NoShutdownDelay {
+		e.skipShutdownDelay(c)
+	}
+	jobIndex := e.index
+	switch {
+	case c.Purge:
+		e.countChild(old, old, nil)
+		e.deleteJob(old)
+	case old.Stop:
+		jobIndex = old.JobModifyIndex
+	default:
+		j := *old
+		j.Stop, j.Version, j.Stable, j.VersionTag = true, old.Version+1, false, nil
+		j.ModifyIndex, j.JobModifyIndex, j.SubmitTime = e.index, e.index, c.Time
+		e.putJob(&j)
+		e.pruneVersions(&j)
+	}
+	if c.Eval != nil {
+		ev := *c.Eval
+		ev.JobModifyIndex = jobIndex
+		e.putEval(ev)
+	}
+	return nil
+}
+
+func (e *entry) skipShutdownDelay(c *command.DeregisterJob) {
+	var live []*drover.Allocation
+	for a := range e.txn.AllocationsByJob(c.Namespace, c.ID) {
+		if !a.ClientTerminal() {
+			live = append(live, a)
+		}
+	}
+	for _, a := range live {
+		e.transition(a, drover.DesiredTransition{NoShutdownDelay: new(true)}, c.Time)
+	}
+}
+
+func (e *entry) setJobStability(c *command.SetJobStability) error {
+	v := e.txn.JobVersion(c.Namespace, c.ID, c.Version)
+	if v == nil {
+		return drover.Errorf(drover.NotFound, "job %q at version %d not found", c.ID, c.Version)
+	}
+	if v.Stable != c.Stable {
+		next := *v
+		next.Stable, next.ModifyIndex = c.Stable, e.index
+		e.putVersion(&next)
+	}
+	return nil
+}
+
+func (e *entry) tagJobVersion(c *command.TagJobVersion) error {
+	var target *drover.Job
+	for _, v := range e.txn.JobVersions(c.Namespace, c.ID) {
+		named := v.VersionTag != nil && v.VersionTag.Name == c.Name
+		switch {
+		case c.Tag == nil && named:
+			target = v
+		case c.Tag != nil && v.Version == c.Version:
+			target = v
+		case c.Tag != nil && named:
+			return drover.Errorf(drover.Conflict, "tag %q already exists on a different version of job %q", c.Name, c.ID)
+		}
+	}
+	if target == nil {
+		return drover.Errorf(drover.NotFound, "job %q has no such version", c.ID)
+	}
+	next := *target
+	next.VersionTag, next.ModifyIndex = c.Tag, e.index
+	e.putVersion(&next)
+	return nil
+}
+
+// putVersion stores a changed version, which may be the current one.
+func (e *entry) putVersion(v *drover.Job) {
+	if now := e.txn.Job(v.Namespace, v.ID); now != nil && now.Version == v.Version {
+		e.putJob(v)
+		return
+	}
+	e.txn.PutJobVersion(v)
+}

@@ -1,0 +1,164 @@
+package fsm
+
+import (
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// maxNodeEvents is the length of a node's history; the oldest go first.
+const maxNodeEvents = 10
+
+func (e *entry) registerNode(c *command.RegisterNode) error {
+	if c.Node == nil || c.Node.ID == "" {
+		return drover.Errorf(drover.Invalid, "registering: no node")
+	}
+	n := *c.Node
+	old := e.txn.Node(n.ID)
+	if old != nil && old.SecretID != "" && old.SecretID != n.SecretID {
+		return drover.Errorf(drover.Forbidden, "node %s: the secret is not the one it registered with", n.ID)
+	}
+	message := "Node registered"
+	n.CreateIndex, n.ModifyIndex = e.index, e.index
+	if n.NodePool == "" {
+		n.NodePool = drover.DefaultNodePool
+	}
+	if old != nil {
+		n.CreateIndex, n.Events, n.LastDrain = old.CreateIndex, old.Events, old.LastDrain
+		n.Drain, n.DrainStrategy, n.SchedulingEligibility = old.Drain, old.DrainStrategy, old.SchedulingEligibility
+		message = ""
+		if old.Status == drover.NodeStatusDown && n.Status != drover.NodeStatusDown {
+			message = "Node re-registered"
+		}
+	}
+	if n.SchedulingEligibility == "" {
+		n.SchedulingEligibility = drover.NodeEligible
+	}
+	if old == nil || old.Status != n.Status {
+		n.StatusUpdatedAt = c.Time / int64(time.Second)
+	} else {
+		n.StatusUpdatedAt = old.StatusUpdatedAt
+	}
+	if message != "" {
+		e.addNodeEvent(&n, &drover.NodeEvent{Message: message, Subsystem: "Cluster", Timestamp: time.Unix(0, c.Time).UTC()})
+	}
+	e.ensurePool(n.NodePool)
+	e.putNode(&n)
+	e.putEvals(c.Evals)
+	return nil
+}
+
+// ensurePool makes the pool that a node names.
+func (e *entry) ensurePool(name string) {
+	if e.txn.NodePool(name) == nil {
+		e.putPool(&drover.NodePool{Name: name, CreateIndex: e.index, ModifyIndex: e.index})
+	}
+}
+
+func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
+	for _, s := range c.Nodes {
+		old := e.txn.Node(s.NodeID)
+		if old == nil {
+			continue
+		}
+		n := *old
+		if s.Status != "" {
+			n.Status, n.StatusDescription = s.Status, s.Description
+			n.StatusUpdatedAt = c.Time / int64(time.Second)
+		}
+		e.addNodeEvent(&n, s.Event)
+		n.ModifyIndex = e.index
+		e.putNode(&n)
+	}
+	e.putEvals(c.Evals)
+}
+
+func (e *entry) setEligibility(c *command.SetEligibility) error {
+	old := e.txn.Node(c.NodeID)
+	switch {
+	case old == nil:
+		return drover.Errorf(drover.NotFound, "node not found")
+	case c.Eligibility != drover.NodeEligible && c.Eligibility != drover.NodeIneligible:
+		return drover.Errorf(drover.Invalid, "invalid scheduling eligibility %q", c.Eligibility)
+	case old.DrainStrategy != nil && c.Eligibility == drover.NodeEligible:
+		return drover.Errorf(drover.Conflict, "can not set node's scheduling eligibility to eligible while it is draining")
+	}
+	if old.SchedulingEligibility != c.Eligibility {
+		n := *old
+		n.SchedulingEligibility, n.ModifyIndex = c.Eligibility, e.index
+		e.addNodeEvent(&n, c.Event)
+		e.putNode(&n)
+	}
+	e.putEvals(c.Evals)
+	return nil
+}
+
+func (e *entry) setDrain(c *command.SetDrain) error {
+	old := e.txn.Node(c.NodeID)
+	if old == nil {
+		return drover.Errorf(drover.NotFound, "node not found")
+	}
+	n := *old
+	now := time.Unix(0, c.Time).UTC()
+	if c.Strategy != nil {
+		startDrain(&n, c, now)
+	} else {
+		endDrain(&n, c, now)
+	}
+	n.ModifyIndex = e.index
+	e.addNodeEvent(&n, c.Event)
+	e.putNode(&n)
+	e.putEvals(c.Evals)
+	return nil
+}
+
+func startDrain(n *drover.Node, c *command.SetDrain, now time.Time) {
+	started := now
+	if n.DrainStrategy != nil && n.LastDrain != nil {
+		started = n.LastDrain.StartedAt // the drain under way gets new terms
+	}
+	n.Drain, n.DrainStrategy, n.SchedulingEligibility = true, c.Strategy, drover.NodeIneligible
+	n.LastDrain = &drover.DrainMetadata{StartedAt: started, UpdatedAt: now, Status: "draining", Meta: c.Meta}
+}
+
+func endDrain(n *drover.Node, c *command.SetDrain, now time.Time) {
+	if n.DrainStrategy != nil {
+		last := drover.DrainMetadata{StartedAt: now}
+		if n.LastDrain != nil {
+			last = *n.LastDrain
+		}
+		last.UpdatedAt, last.Status = now, "canceled"
+		if c.Completed {
+			last.Status = "complete"
+		}
+		if c.Meta != nil {
+			last.Meta = c.Meta
+		}
+		n.LastDrain = &last
+	}
+	n.Drain, n.DrainStrategy = false, nil
+	if c.MarkEligible {
+		n.SchedulingEligibility = drover.NodeEligible
+	}
+}
+
+func (e *entry) deregisterNodes(c *command.DeregisterNodes) {
+	for _, id := range c.IDs {
+		if n := e.txn.Node(id); n != nil {
+			e.deleteNode(n)
+		}
+	}
+	e.putEvals(c.Evals)
+}
+
+func (e *entry) addNodeEvent(n *drover.Node, ev *drover.NodeEvent) {
+	if ev == nil {
+		return
+	}
+	at := *ev
+	at.CreateIndex = e.index
+	events := append(slices.Clone(n.Events), &at)
+	n.Events = events[max(0, len(events)-maxNodeEvents):]
+}

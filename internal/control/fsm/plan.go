@@ -1,0 +1,156 @@
+package fsm
+
+import (
+	"reflect"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+func (e *entry) applyPlans(c *command.ApplyPlans) {
+	for i := range c.Plans {
+		e.applyPlan(&c.Plans[i], c.Time)
+	}
+	e.putEvals(c.Evals)
+}
+
+func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
+	if p.Deployment != nil {
+		e.storeDeployment(p.Deployment, now)
+	}
+	for _, u := range p.DeploymentUpdates {
+		if d := e.txn.Deployment(u.DeploymentID); d != nil && d.Active() {
+			e.changeDeployment(d, u, now)
+		}
+	}
+	for i := range p.Stopped {
+		e.stopByPlan(&p.Stopped[i], now)
+	}
+	for _, x := range p.Preempted {
+		e.preempt(x, now)
+	}
+	job := e.planJob(p.Job)
+	shared := map[string]*drover.Allocation{}
+	for _, a := range p.Placed {
+		share(shared, a)
+		e.place(a, job, now)
+	}
+	e.putEvals(p.FollowUps)
+}
+
+// planJob returns the store's own copy of the plan's job, so that all allocations of a version share one.
+func (e *entry) planJob(j *drover.Job) *drover.Job {
+	if j == nil {
+		return nil
+	}
+	if v := e.txn.JobVersion(j.Namespace, j.ID, j.Version); v != nil && v.CreateIndex == j.CreateIndex {
+		return v
+	}
+	return j
+}
+
+// share makes allocations of one plan and group point to the same resources and metrics, if they are equal.
+func share(seen map[string]*drover.Allocation, a *drover.Allocation) {
+	first := seen[a.TaskGroup]
+	if first == nil {
+		seen[a.TaskGroup] = a
+		return
+	}
+	if reflect.DeepEqual(first.AllocatedResources, a.AllocatedResources) {
+		a.AllocatedResources = first.AllocatedResources
+	}
+	if reflect.DeepEqual(first.Metrics, a.Metrics) {
+		a.Metrics = first.Metrics
+	}
+}
+
+func (e *entry) place(placed *drover.Allocation, job *drover.Job, now int64) {
+	a := *placed
+	a.Job = job
+	a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
+	if a.DesiredStatus == "" {
+		a.DesiredStatus = drover.AllocDesiredRun
+	}
+	old := e.txn.Allocation(a.ID)
+	if old != nil {
+		if old.ServerTerminal() {
+			return // stopped since the plan was made: it does not come back
+		}
+		keepObserved(&a, old)
+	} else {
+		a.CreateIndex = e.index
+		if a.CreateTime == 0 {
+			a.CreateTime = now
+		}
+		if a.ClientStatus == "" {
+			a.ClientStatus = drover.AllocClientPending
+		}
+		e.linkPrevious(&a)
+	}
+	e.putAlloc(old, &a)
+	e.countInDeployment(old, &a)
+}
+
+// keepObserved keeps what the node and the claimers said of an allocation that is updated in place.
+func keepObserved(a, old *drover.Allocation) {
+	unknown := a.ClientStatus == drover.AllocClientUnknown && !old.ClientTerminal()
+	a.CreateIndex, a.CreateTime = old.CreateIndex, old.CreateTime
+	a.ClientStatus, a.ClientDescription, a.TaskStates = old.ClientStatus, old.ClientDescription, old.TaskStates
+	a.NetworkStatus, a.Claim, a.NextAllocation = old.NetworkStatus, old.Claim, old.NextAllocation
+	a.DesiredTransition = old.DesiredTransition
+	if unknown {
+		a.ClientStatus = drover.AllocClientUnknown
+	}
+	if a.DeploymentID == old.DeploymentID {
+		a.DeploymentStatus = old.DeploymentStatus
+	}
+	if a.Job == nil {
+		a.Job = old.Job
+	}
+}
+
+func (e *entry) linkPrevious(a *drover.Allocation) {
+	prev := e.txn.Allocation(a.PreviousAllocation)
+	if a.PreviousAllocation == "" || prev == nil || prev.NextAllocation == a.ID {
+		return
+	}
+	next := *prev
+	next.NextAllocation, next.ModifyIndex = a.ID, e.index
+	e.putAlloc(prev, &next)
+}
+
+func (e *entry) stopByPlan(s *command.StoppedAlloc, now int64) {
+	old := e.txn.Allocation(s.ID)
+	if old == nil {
+		return
+	}
+	a := *old
+	a.DesiredStatus, a.DesiredDescription = drover.AllocDesiredStop, s.Description
+	if s.DesiredStatus == drover.AllocDesiredRun && !old.ServerTerminal() {
+		a.DesiredStatus = drover.AllocDesiredRun
+	}
+	if s.ClientStatus != "" && !old.ClientTerminal() {
+		a.ClientStatus = s.ClientStatus
+	}
+	if s.FollowupEvalID != "" {
+		a.FollowupEvalID = s.FollowupEvalID
+	}
+	if s.RescheduleTracker != nil {
+		a.RescheduleTracker = s.RescheduleTracker
+	}
+	a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
+	e.putAlloc(old, &a)
+}
+
+func (e *entry) preempt(p command.PreemptedAlloc, now int64) {
+	old := e.txn.Allocation(p.ID)
+	if old == nil || old.ServerTerminal() {
+		return
+	}
+	a := *old
+	a.DesiredStatus = drover.AllocDesiredEvict
+	a.DesiredDescription = "Preempted by alloc ID " + p.By
+	a.PreemptedByAllocation = p.By
+	a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
+	e.putAlloc(old, &a)
+}
