@@ -65,4 +65,6 @@ type GroupExplanation struct {
 	Failed   int                      // placements that found no node
 	Metric   *drover.AllocationMetric // of the failed placements, or of the first placed; nil if none was tried
 	Sentence string                   // for people
+
+	note string // added to the sentence
 }

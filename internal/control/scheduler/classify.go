@@ -1,0 +1,112 @@
+package scheduler
+
+import (
+	"time"
+
+	"drover"
+)
+
+// sorted is a group's allocations by what has to happen to them. Those that ended for good and those that are being
+// stopped are in none of the lists.
+type sorted struct {
+	live       []*drover.Allocation // run or will run, where they are
+	done       []*drover.Allocation // batch: ended well, not run again
+	held       []*drover.Allocation // failed, not replaced (now): keep their name and their place in the count
+	later      []laterFailure       // failed, replaced at a time; also in held
+	reschedule []*drover.Allocation // failed, to replace now
+	lost       []*drover.Allocation // on a node that is gone
+	migrate    []*drover.Allocation // to move
+	canaries   []*drover.Allocation // wait for promotion
+	abandoned  []*drover.Allocation // canaries of a deployment that ended
+	ranVersion bool                 // some allocation is of the job's current version
+}
+
+type laterFailure struct {
+	alloc *drover.Allocation
+	at    time.Time
+}
+
+// classify sorts a group's allocations, and marks those lost that were being stopped on a node that is gone.
+func (r *run) classify(g *drover.TaskGroup, allocs []*drover.Allocation) *sorted {
+	s := &sorted{}
+	for _, a := range allocs {
+		if a.Job != nil && a.Job.Version == r.job.Version && a.Job.CreateIndex == r.job.CreateIndex {
+			s.ranVersion = true
+		}
+		switch {
+		case a.ServerTerminal():
+			if !a.ClientTerminal() && r.lost(a.NodeID) {
+				r.stop(a, whyLost, drover.AllocClientLost, "")
+			}
+		case a.ClientTerminal():
+			r.classifyEnded(s, g, a)
+		case r.lost(a.NodeID):
+			s.lost = append(s.lost, a)
+		case r.deployments.abandonedCanary(a):
+			s.abandoned = append(s.abandoned, a)
+		case isTrue(a.DesiredTransition.Migrate):
+			s.migrate = append(s.migrate, a)
+		case r.deployments.waitingCanary(a):
+			s.canaries = append(s.canaries, a)
+		default:
+			s.live = append(s.live, a)
+		}
+	}
+	return s
+}
+
+// classifyEnded sorts an allocation that ended by itself.
+func (r *run) classifyEnded(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
+	batch := r.job.Type == drover.JobTypeBatch
+	if batch && r.older(a) {
+		return // a changed batch job runs again as a whole
+	}
+	switch a.ClientStatus {
+	case drover.AllocClientComplete:
+		if batch && isTrue(a.DesiredTransition.Migrate) {
+			return
+		}
+		if batch && allocIndex(a.Name) < desiredCount(g) {
+			s.done = append(s.done, a)
+		}
+	case drover.AllocClientLost:
+		s.lost = append(s.lost, a)
+	case drover.AllocClientFailed:
+		if a.NextAllocation == "" {
+			r.classifyFailed(s, g, a)
+		}
+	}
+}
+
+// older reports whether the allocation runs an earlier version or incarnation of the job.
+func (r *run) older(a *drover.Allocation) bool {
+	return a.Job != nil && (a.Job.CreateIndex != r.job.CreateIndex || a.Job.Version < r.job.Version)
+}
+
+func (r *run) classifyFailed(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
+	if isTrue(a.DesiredTransition.Migrate) {
+		s.migrate = append(s.migrate, a)
+		return
+	}
+	x := reschedulingOf(a, g.ReschedulePolicy, r.now)
+	switch {
+	case !x.ever && !isTrue(a.DesiredTransition.Reschedule):
+		s.held = append(s.held, a)
+	case !x.at.After(r.now.Add(rescheduleNowWindow)) || a.FollowupEvalID == r.in.Eval.ID && a.FollowupEvalID != "":
+		s.reschedule = append(s.reschedule, a)
+	case r.waits(a):
+		s.held = append(s.held, a)
+	default:
+		s.held = append(s.held, a)
+		s.later = append(s.later, laterFailure{a, x.at})
+	}
+}
+
+// waits reports whether the failed allocation's follow-up is still to come.
+func (r *run) waits(a *drover.Allocation) bool {
+	if a.FollowupEvalID == "" {
+		return false
+	}
+	e := r.snapshot.Evaluation(a.FollowupEvalID)
+	return e != nil && !e.Terminal()
+}

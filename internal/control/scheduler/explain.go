@@ -1,0 +1,142 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"drover"
+)
+
+// A group's first placements carry the scores of the best nodes; those of later ones, only their own.
+const (
+	explainedPlacements = 8
+	explainedNodes      = 5
+)
+
+func (b *board) filtered(c *candidate, reason string) {
+	m := b.metric
+	m.NodesFiltered++
+	m.ConstraintFiltered = count(m.ConstraintFiltered, reason)
+	if c.node.NodeClass != "" {
+		m.ClassFiltered = count(m.ClassFiltered, c.node.NodeClass)
+	}
+}
+
+func (b *board) exhaust(e *entry, dimension string) {
+	if e.exhausted {
+		return
+	}
+	e.exhausted = true
+	m := b.metric
+	m.NodesExhausted++
+	m.DimensionExhausted = count(m.DimensionExhausted, dimension)
+	if class := b.stage.nodes[e.cand].node.NodeClass; class != "" {
+		m.ClassExhausted = count(m.ClassExhausted, class)
+	}
+}
+
+func count(m map[string]int, key string) map[string]int {
+	if m == nil {
+		m = map[string]int{}
+	}
+	m[key]++
+	return m
+}
+
+// metricNow copies the metric as it stands. What is filtered does not change after fill.
+func (b *board) metricNow() *drover.AllocationMetric {
+	m := new(*b.metric)
+	m.DimensionExhausted, m.ClassExhausted = maps.Clone(m.DimensionExhausted), maps.Clone(m.ClassExhausted)
+	return m
+}
+
+// explainChoice returns the metric of an allocation that goes to the entry's node.
+func (b *board) explainChoice(i int32) *drover.AllocationMetric {
+	m := b.metricNow()
+	if b.placed >= explainedPlacements {
+		m.ScoreMetaData = []*drover.NodeScoreMeta{b.meta(i)}
+		return m
+	}
+	seen := b.leaders()
+	if !slices.Contains(seen, i) {
+		seen = append(seen, i)
+	}
+	slices.SortFunc(seen, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(b.final(y), b.final(x)), cmp.Compare(b.entries[x].order, b.entries[y].order))
+	})
+	for _, e := range seen[:min(len(seen), explainedNodes)] {
+		m.ScoreMetaData = append(m.ScoreMetaData, b.meta(e))
+	}
+	return m
+}
+
+// leaders returns entries among which are the best ones: the top of each bucket's heaps, and the next below them if
+// there are few buckets.
+func (b *board) leaders() []int32 {
+	depth := 1
+	if len(b.buckets) < explainedNodes {
+		depth = 1<<explainedNodes - 1
+	}
+	var out []int32
+	for _, k := range b.buckets {
+		if k.full {
+			continue
+		}
+		for _, h := range k.heaps {
+			out = append(out, h[:min(len(h), depth)]...)
+		}
+	}
+	return out
+}
+
+func (b *board) meta(i int32) *drover.NodeScoreMeta {
+	e := &b.entries[i]
+	s := b.score(e)
+	m := &drover.NodeScoreMeta{
+		NodeID: b.stage.nodes[e.cand].node.ID, NormScore: b.final(i), Scores: map[string]float64{"binpack": s.fit},
+	}
+	for name, v := range map[string]float64{
+		"job-anti-affinity": s.anti, "node-reschedule-penalty": s.penalty, "node-affinity": s.affinity,
+		"allocation-spread": b.buckets[e.bucket].boost,
+	} {
+		if v != 0 {
+			m.Scores[name] = v
+		}
+	}
+	return m
+}
+
+// sentence says for people what became of a group.
+func sentence(x GroupExplanation) string {
+	if x.note != "" {
+		return outcome(x) + "; " + x.note
+	}
+	return outcome(x)
+}
+
+func outcome(x GroupExplanation) string {
+	if x.Failed == 0 {
+		return fmt.Sprintf("group %q: %d placed", x.Group, x.Placed)
+	}
+	m := x.Metric
+	head := fmt.Sprintf("group %q: %d placed, %d not", x.Group, x.Placed, x.Failed)
+	if m.NodesEvaluated == 0 {
+		return head + fmt.Sprintf(": no ready node in node pool %q matches the datacenters (nodes in the pool: %d)", m.NodePool, m.NodesInPool)
+	}
+	var why []string
+	for _, k := range sortedKeys(m.ConstraintFiltered) {
+		why = append(why, fmt.Sprintf("%d filtered by %s", m.ConstraintFiltered[k], k))
+	}
+	for _, k := range sortedKeys(m.DimensionExhausted) {
+		why = append(why, fmt.Sprintf("%d have too little %s left", m.DimensionExhausted[k], k))
+	}
+	if rest := m.NodesEvaluated - m.NodesFiltered - m.NodesExhausted; rest > 0 {
+		why = append(why, fmt.Sprintf("%d are taken under distinct_hosts or distinct_property", rest))
+	}
+	return head + fmt.Sprintf(": of %d nodes ", m.NodesEvaluated) + strings.Join(why, ", ")
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

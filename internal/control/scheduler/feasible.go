@@ -1,0 +1,123 @@
+package scheduler
+
+import (
+	"drover"
+)
+
+// feasibility decides which nodes can run a group, whatever else runs there. What a computed class decides is decided
+// once a class.
+type feasibility struct {
+	matcher *matcher
+	job     *drover.Job
+	group   *drover.TaskGroup
+	shared  []*drover.Constraint // decided by class
+	unique  []*drover.Constraint // decided by node
+	drivers []string
+	volumes []*drover.VolumeRequest
+	byClass []verdict
+
+	// escaped says that a node can be refused for something its class does not show.
+	escaped bool
+}
+
+type verdict struct {
+	known  bool
+	reason string // "" = feasible
+}
+
+func newFeasibility(m *matcher, job *drover.Job, g *drover.TaskGroup, classes int) *feasibility {
+	f := &feasibility{matcher: m, job: job, group: g, byClass: make([]verdict, classes)}
+	f.sort(job.Constraints)
+	f.sort(g.Constraints)
+	seen := map[string]bool{}
+	for _, t := range g.Tasks {
+		f.sort(t.Constraints)
+		if t.Driver != "" && !seen[t.Driver] {
+			seen[t.Driver] = true
+			f.drivers = append(f.drivers, t.Driver)
+		}
+	}
+	for _, name := range sortedKeys(g.Volumes) {
+		if v := g.Volumes[name]; v.Type == "" || v.Type == "host" {
+			f.volumes = append(f.volumes, v)
+		}
+	}
+	f.escaped = len(f.unique) > 0
+	return f
+}
+
+func (f *feasibility) sort(cs []*drover.Constraint) {
+	for _, c := range cs {
+		switch {
+		case c.Operand == distinctHosts || c.Operand == distinctProperty:
+		case isUnique(c.LTarget) || isUnique(c.RTarget):
+			f.unique = append(f.unique, c)
+		default:
+			f.shared = append(f.shared, c)
+		}
+	}
+}
+
+// check returns why the node cannot run the group, "" if it can. byClass tells that its whole class cannot.
+func (f *feasibility) check(c *candidate) (reason string, byClass bool) {
+	if c.class >= 0 {
+		v := &f.byClass[c.class]
+		if !v.known {
+			*v = verdict{known: true, reason: f.constraints(c.node, f.shared)}
+		}
+		if v.reason != "" {
+			return v.reason, true
+		}
+	} else if reason := f.constraints(c.node, f.shared); reason != "" {
+		return reason, false
+	}
+	for _, d := range f.drivers {
+		if !hasDriver(c.node, d) {
+			return "missing drivers", false
+		}
+	}
+	if !f.hasVolumes(c.node) {
+		return "missing compatible host volumes", false
+	}
+	return f.constraints(c.node, f.unique), false
+}
+
+func (f *feasibility) constraints(n *drover.Node, cs []*drover.Constraint) string {
+	for _, c := range cs {
+		if !f.matcher.node(n, c.LTarget, c.Operand, c.RTarget) {
+			return constraintText(c)
+		}
+	}
+	return ""
+}
+
+// hasDriver reports whether the driver is there and well. "mock_driver" is the fake driver's other name.
+func hasDriver(n *drover.Node, name string) bool {
+	if d, ok := n.Drivers[name]; ok {
+		return d.Detected && d.Healthy
+	}
+	if d, ok := n.Drivers["fake"]; ok && name == "mock_driver" {
+		return d.Detected && d.Healthy
+	}
+	v := n.Attributes["driver."+name]
+	return v == "1" || v == "true"
+}
+
+func (f *feasibility) hasVolumes(n *drover.Node) bool {
+	for _, v := range f.volumes {
+		have, ok := n.HostVolumes[v.Source]
+		if !ok || have.ReadOnly && !v.ReadOnly {
+			return false
+		}
+	}
+	return true
+}
+
+// eligibility adds to classes what is known: a class that one group can use is eligible.
+func (f *feasibility) eligibility(names []string, classes map[string]bool) {
+	for i, v := range f.byClass {
+		if v.known {
+			classes[names[i]] = classes[names[i]] || v.reason == ""
+		}
+	}
+}

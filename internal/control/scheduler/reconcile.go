@@ -1,0 +1,311 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+
+	"drover"
+)
+
+// changes is what a group needs.
+type changes struct {
+	group       *drover.TaskGroup
+	place       []placement
+	destructive []*drover.Allocation // to replace by the new version
+	surge       []*drover.Allocation // pool: what to stop where the last placements find no room
+	avoid       []string             // nodes where the group failed lately
+	note        string               // for the explanation
+	held        int                  // wanted, but put off to a time
+}
+
+// placement is an allocation to make.
+type placement struct {
+	name       string
+	previous   *drover.Allocation // that it replaces, or nil
+	reschedule bool               // previous failed: keep away from where it failed
+	canary     bool
+}
+
+// scheduleGroups handles service and batch jobs.
+func (r *run) scheduleGroups() {
+	r.deployments.load(r)
+	byGroup := map[string][]*drover.Allocation{}
+	for a := range r.snapshot.AllocationsByJob(r.job.Namespace, r.job.ID) {
+		if r.job.Group(a.TaskGroup) == nil {
+			r.dropRemoved(a)
+			continue
+		}
+		byGroup[a.TaskGroup] = append(byGroup[a.TaskGroup], a)
+	}
+	var all []*changes
+	for _, g := range r.job.TaskGroups {
+		if g.Pool != nil {
+			all = append(all, r.reconcilePool(g, byGroup[g.Name]))
+		} else {
+			all = append(all, r.reconcile(g, byGroup[g.Name]))
+		}
+	}
+	for _, c := range all {
+		r.perform(c)
+	}
+}
+
+// dropRemoved ends an allocation whose group is no longer in the job. A claimed runner is its claimer's: it goes on.
+func (r *run) dropRemoved(a *drover.Allocation) {
+	if a.ClientTerminal() || a.Claim != nil && !r.lost(a.NodeID) {
+		return
+	}
+	if !a.ServerTerminal() || r.lost(a.NodeID) {
+		r.end(a, whyNotNeeded)
+		r.updates(a.TaskGroup).Stop++
+	}
+}
+
+// reconcile compares what a group has with what it should have.
+func (r *run) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation) *changes {
+	c := &changes{group: g}
+	s := r.classify(g, allocs)
+	u := r.updates(g.Name)
+	for _, a := range s.abandoned {
+		r.end(a, whyNotNeeded)
+		u.Stop++
+	}
+	keep := r.stopExtra(s, desiredCount(g), u)
+	destructive := r.updateInPlace(g, keep, u)
+	r.beginDeployment(g, s, destructive, u)
+	missing := max(desiredCount(g)-len(keep)-len(s.done), 0)
+	r.replace(c, s, keep, missing, u)
+	r.placeCanaries(c, s, keep, destructive, u)
+	c.destructive = destructive[:r.updateLimit(g, s, keep, len(c.place), len(destructive))]
+	r.scheduleLater(s, keep, c.destructive, u)
+	u.DestructiveUpdate += uint64(len(c.destructive))
+	u.Ignore += uint64(len(keep)+len(s.done)+len(s.canaries)-len(c.destructive)) - u.InPlaceUpdate
+	r.kept = append(append(r.kept, keep...), s.canaries...)
+	if len(c.place)+len(destructive)+len(s.later)+len(s.migrate) > 0 {
+		r.deployments.busy = true
+	}
+	return c
+}
+
+// stopExtra stops what is more than count and returns what stays: failed and unhealthy ones go first, then those of
+// older versions, those not running yet, and the highest indexes.
+func (r *run) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drover.Allocation {
+	keep := append(slices.Clone(s.live), s.held...)
+	extra := min(len(keep), len(keep)+len(s.done)-count)
+	if extra <= 0 {
+		return keep
+	}
+	failed, newer := map[string]bool{}, map[string]bool{}
+	for _, a := range s.held {
+		failed[a.ID] = true
+	}
+	for _, a := range keep {
+		if !r.older(a) {
+			newer[a.Name] = true // a promoted canary has the name of an old one
+		}
+	}
+	slices.SortFunc(keep, func(x, y *drover.Allocation) int {
+		return cmp.Or(
+			first(failed[x.ID], failed[y.ID]),
+			first(unhealthy(x), unhealthy(y)),
+			first(r.older(x) && newer[x.Name], r.older(y) && newer[y.Name]),
+			first(r.older(x), r.older(y)),
+			first(x.ClientStatus != drover.AllocClientRunning, y.ClientStatus != drover.AllocClientRunning),
+			cmp.Compare(allocIndex(y.Name), allocIndex(x.Name)),
+			cmp.Compare(x.ID, y.ID),
+		)
+	})
+	for _, a := range keep[:extra] {
+		r.end(a, whyNotNeeded)
+		u.Stop++
+	}
+	return keep[extra:]
+}
+
+// first orders true before false.
+func first(x, y bool) int {
+	switch {
+	case x == y:
+		return 0
+	case x:
+		return -1
+	}
+	return 1
+}
+
+func unhealthy(a *drover.Allocation) bool {
+	return a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil && !*a.DeploymentStatus.Healthy
+}
+
+// updateInPlace gives the new version to what can take it while running and returns what cannot, by index.
+func (r *run) updateInPlace(g *drover.TaskGroup, keep []*drover.Allocation, u *drover.DesiredUpdates) []*drover.Allocation {
+	var destructive []*drover.Allocation
+	for _, a := range keep {
+		switch r.updateOf(a, g) {
+		case updateInPlace:
+			u.InPlaceUpdate++
+			r.changeInPlace(a)
+		case updateDestructive:
+			destructive = append(destructive, a)
+		}
+	}
+	slices.SortFunc(destructive, byIndex)
+	return destructive
+}
+
+func byIndex(x, y *drover.Allocation) int {
+	return cmp.Or(cmp.Compare(allocIndex(x.Name), allocIndex(y.Name)), cmp.Compare(x.ID, y.ID))
+}
+
+// edit returns the plan's changed copy of a staying allocation, making it at the first call.
+func (r *run) edit(a *drover.Allocation) *drover.Allocation {
+	for _, n := range r.plan.NodeAllocation[a.NodeID] {
+		if n.ID == a.ID {
+			return n
+		}
+	}
+	n := new(*a)
+	n.ModifyTime = r.now.UnixNano()
+	r.plan.NodeAllocation[a.NodeID] = append(r.plan.NodeAllocation[a.NodeID], n)
+	return n
+}
+
+// changeInPlace gives an allocation the job's version.
+func (r *run) changeInPlace(a *drover.Allocation) {
+	n := r.edit(a)
+	n.Job, n.EvalID = r.job, r.in.Eval.ID
+}
+
+// scheduleLater makes the follow-ups for failures whose time has not come, one for each window.
+func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *drover.DesiredUpdates) {
+	slices.SortFunc(s.later, func(x, y laterFailure) int {
+		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.alloc.ID, y.alloc.ID))
+	})
+	window, followUp := laterFailure{}, ""
+	for _, l := range s.later {
+		if !slices.Contains(keep, l.alloc) || slices.Contains(replaced, l.alloc) {
+			continue
+		}
+		if followUp == "" || l.at.Sub(window.at) > followUpWindow {
+			e := next(r.in.Eval, r.ids.New(), drover.TriggerRetryFailedAlloc, r.now)
+			e.WaitUntil, e.StatusDescription = l.at, "created for delayed rescheduling"
+			r.followUps = append(r.followUps, e)
+			window, followUp = l, e.ID
+		}
+		r.edit(l.alloc).FollowupEvalID = followUp
+		u.RescheduleLater++
+	}
+}
+
+// replace fills what is missing: first in place of failed, lost and migrating allocations, then with new ones. What
+// of these is not replaced is stopped as well.
+func (r *run) replace(c *changes, s *sorted, keep []*drover.Allocation, missing int, u *drover.DesiredUpdates) {
+	count := desiredCount(c.group)
+	free := newNames(keep, s.done)
+	add := func(previous *drover.Allocation, failed bool) bool {
+		if missing == 0 {
+			return false
+		}
+		missing--
+		wanted := -1
+		if previous != nil {
+			wanted = allocIndex(previous.Name)
+		}
+		name := allocName(r.job, c.group, free.take(wanted, count))
+		c.place = append(c.place, placement{name: name, previous: previous, reschedule: failed})
+		return true
+	}
+	for _, a := range s.reschedule {
+		if add(a, true) {
+			u.RescheduleNow++
+		} else {
+			r.end(a, whyNotNeeded)
+			u.Stop++
+		}
+	}
+	for _, a := range s.lost {
+		r.stop(a, whyLost, drover.AllocClientLost, "")
+		add(a, false)
+	}
+	for _, a := range s.migrate {
+		if add(a, false) {
+			r.end(a, whyMigrating)
+			u.Migrate++
+		} else {
+			r.end(a, whyNotNeeded)
+			u.Stop++
+		}
+	}
+	for missing > 0 && !r.deployments.halted() && add(nil, false) {
+		u.Place++
+	}
+}
+
+// beginDeployment starts a deployment when a version comes to run, and hands in-place updates to it.
+func (r *run) beginDeployment(g *drover.TaskGroup, s *sorted, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
+	if !r.rolls(g) {
+		return
+	}
+	if !s.ranVersion || len(destructive) > 0 || u.InPlaceUpdate > 0 {
+		canaries := 0
+		if len(destructive) > 0 {
+			canaries = min(g.Update.Canary, desiredCount(g))
+		}
+		r.deployments.begin(r, g, canaries)
+	}
+	if r.deployments.state(g.Name) == nil || u.InPlaceUpdate == 0 {
+		return
+	}
+	for _, node := range sortedKeys(r.plan.NodeAllocation) {
+		for _, a := range r.plan.NodeAllocation[node] {
+			if a.TaskGroup == g.Name && a.Job == r.job && a.DeploymentID != r.deployments.id() {
+				a.DeploymentID, a.DeploymentStatus = r.deployments.id(), nil
+			}
+		}
+	}
+}
+
+// placeCanaries brings up what has to prove the new version, beside the old ones and under their names.
+func (r *run) placeCanaries(c *changes, s *sorted, keep, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
+	state := r.deployments.state(c.group.Name)
+	if state == nil || state.Promoted || r.deployments.halted() {
+		return
+	}
+	used := newNames(s.canaries)
+	for n := len(s.canaries); n < state.DesiredCanaries; n++ {
+		index := -1
+		for _, a := range destructive {
+			if i := allocIndex(a.Name); !used.used[i] {
+				index = i
+				break
+			}
+		}
+		index = used.take(index, max(index+1, desiredCount(c.group)))
+		c.place = append(c.place, placement{name: allocName(r.job, c.group, index), canary: true})
+		u.Canary++
+	}
+}
+
+// updateLimit returns how many destructive updates may begin now.
+func (r *run) updateLimit(g *drover.TaskGroup, s *sorted, keep []*drover.Allocation, placed, wanted int) int {
+	if !r.rolls(g) {
+		return wanted
+	}
+	state := r.deployments.state(g.Name)
+	if r.deployments.halted() || state != nil && state.DesiredCanaries > 0 && !state.Promoted {
+		return 0
+	}
+	limit := value(g.Update.MaxParallel) - placed
+	for _, a := range keep {
+		if state == nil || a.DeploymentID != r.deployments.id() {
+			continue
+		}
+		if unhealthy(a) {
+			return 0
+		}
+		if a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil {
+			limit--
+		}
+	}
+	return min(max(limit, 0), wanted)
+}
