@@ -49,7 +49,7 @@ func (f *Face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{tableAllocs, id}, "alloc", func(_ query, s Snapshot) (*drover.Allocation, uint64) {
+	return single(f, w, r, source{table: tableAllocs, key: id}, "alloc", func(_ query, s Snapshot) (*drover.Allocation, uint64) {
 		if a := s.Allocation(id); a != nil {
 			return a, a.ModifyIndex
 		}

@@ -26,7 +26,7 @@ func (f *Face) listDeployments(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readDeployment(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{tableDeployments, id}, "deployment", func(_ query, s Snapshot) (*drover.Deployment, uint64) {
+	return single(f, w, r, source{table: tableDeployments, key: id}, "deployment", func(_ query, s Snapshot) (*drover.Deployment, uint64) {
 		if d := s.Deployment(id); d != nil {
 			return d, d.ModifyIndex
 		}

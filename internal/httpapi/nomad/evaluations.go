@@ -64,7 +64,7 @@ func (f *Face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := r.PathValue("id")
-	return single(f, w, r, source{tableEvals, id}, "eval", func(_ query, s Snapshot) (*drover.Evaluation, uint64) {
+	return single(f, w, r, source{table: tableEvals, key: id}, "eval", func(_ query, s Snapshot) (*drover.Evaluation, uint64) {
 		e := s.Evaluation(id)
 		if e == nil {
 			return nil, 0

@@ -108,7 +108,7 @@ func (f *Face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) readJob(w http.ResponseWriter, r *http.Request, id string) error {
-	return single(f, w, r, source{table: tableJobs}, "job", func(q query, s Snapshot) (*drover.Job, uint64) {
+	return single(f, w, r, source{table: tableJobs, key: jobKey(namespaceOf(r), id)}, "job", func(q query, s Snapshot) (*drover.Job, uint64) {
 		if j := s.Job(q.namespace, id); j != nil {
 			return j, j.ModifyIndex
 		}
@@ -117,7 +117,7 @@ func (f *Face) readJob(w http.ResponseWriter, r *http.Request, id string) error 
 }
 
 func (f *Face) jobSummary(w http.ResponseWriter, r *http.Request, id string) error {
-	return single(f, w, r, source{table: tableSummaries}, "job", func(q query, s Snapshot) (*drover.JobSummary, uint64) {
+	return single(f, w, r, source{table: tableSummaries, key: jobKey(namespaceOf(r), id)}, "job", func(q query, s Snapshot) (*drover.JobSummary, uint64) {
 		if j := s.JobSummary(q.namespace, id); j != nil {
 			return j, j.ModifyIndex
 		}

@@ -26,19 +26,24 @@ func (f *Face) jobAllocations(w http.ResponseWriter, r *http.Request, id string)
 			}
 		}
 	}, true)
+	l.on = []source{{table: tableAllocs, key: jobKey(namespaceOf(r), id), watch: watchJobAllocs}}
 	return l.serve(f, w, r)
 }
 
 func (f *Face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string) error {
-	return evaluationLister(func(q query, s Snapshot) iter.Seq[*drover.Evaluation] {
+	l := evaluationLister(func(q query, s Snapshot) iter.Seq[*drover.Evaluation] {
 		return s.EvaluationsByJob(q.namespace, id)
-	}).serve(f, w, r)
+	})
+	l.on = []source{{table: tableEvals, key: jobKey(namespaceOf(r), id), watch: watchJobEvals}}
+	return l.serve(f, w, r)
 }
 
 func (f *Face) jobDeployments(w http.ResponseWriter, r *http.Request, id string) error {
-	return deploymentLister(func(q query, s Snapshot) iter.Seq[*drover.Deployment] {
+	l := deploymentLister(func(q query, s Snapshot) iter.Seq[*drover.Deployment] {
 		return s.DeploymentsByJob(q.namespace, id)
-	}).serve(f, w, r)
+	})
+	l.on[0].key = jobKey(namespaceOf(r), id)
+	return l.serve(f, w, r)
 }
 
 // jobDeployment answers with the newest deployment, null if there is none.
@@ -48,7 +53,7 @@ func (f *Face) jobDeployment(w http.ResponseWriter, r *http.Request, id string) 
 		return err
 	}
 	var newest *drover.Deployment
-	_, index, err := f.await(r.Context(), q, []source{{table: tableDeployments}}, func(s Snapshot) uint64 {
+	_, index, err := f.await(r.Context(), q, []source{{table: tableDeployments, key: jobKey(q.namespace, id)}}, func(s Snapshot) uint64 {
 		newest = newestDeployment(s, q.namespace, id)
 		if newest == nil {
 			return s.TableIndex(tableDeployments)
@@ -80,7 +85,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 		Versions []*drover.Job
 		Diffs    []any
 	}
-	return single(f, w, r, source{table: tableJobs}, "job versions", func(q query, s Snapshot) (*versions, uint64) {
+	return single(f, w, r, source{table: tableJobs, key: jobKey(namespaceOf(r), id)}, "job versions", func(q query, s Snapshot) (*versions, uint64) {
 		list := s.JobVersions(q.namespace, id)
 		if len(list) == 0 {
 			return nil, 0

@@ -41,7 +41,7 @@ func (f *Face) nodeLister(resources, osName bool) lister[*drover.Node, *drover.N
 
 func (f *Face) readNode(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{tableNodes, id}, "node", func(_ query, s Snapshot) (*drover.Node, uint64) {
+	return single(f, w, r, source{table: tableNodes, key: id}, "node", func(_ query, s Snapshot) (*drover.Node, uint64) {
 		if n := s.Node(id); n != nil {
 			return n, n.ModifyIndex
 		}

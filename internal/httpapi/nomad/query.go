@@ -1,6 +1,7 @@
 package nomad
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -69,8 +70,14 @@ func namespaceOf(r *http.Request) string {
 	return v[0]
 }
 
-// source is something that a blocking query waits for.
-type source struct{ table, key string }
+// source is something that a blocking query waits for. Its index is the table's.
+type source struct {
+	table string
+	key   string // a row; "" = the whole table
+	watch string // what to watch instead of the table
+}
+
+func (s source) on(state State) <-chan struct{} { return state.Watch(cmp.Or(s.watch, s.table), s.key) }
 
 // await blocks while the index that indexOf computes is not above what the client knows, at most q.wait. It returns
 // the snapshot to answer from, and its index.
@@ -80,7 +87,7 @@ func (f *Face) await(ctx context.Context, q query, on []source, indexOf func(Sna
 		var watches [3]<-chan struct{} // taken before the snapshot, so that no change falls between
 		if q.minIndex > 0 {
 			for i, s := range on {
-				watches[i] = f.State.Watch(s.table, s.key)
+				watches[i] = s.on(f.State)
 			}
 		}
 		snap := f.State.Snapshot()
@@ -130,6 +137,9 @@ func single[T any](f *Face, w http.ResponseWriter, r *http.Request, on source, w
 	q, err := f.parseQuery(r)
 	if err != nil {
 		return err
+	}
+	if v, _ := find(q, f.State.Snapshot()); v == nil {
+		on.key = "" // watches on rows that never come would be kept for ever
 	}
 	var found *T
 	_, index, err := f.await(r.Context(), q, []source{on}, func(s Snapshot) uint64 {

@@ -45,7 +45,7 @@ type Snapshot interface {
 // The tables whose indexes are watched and shown.
 const (
 	tableJobs        = "jobs"
-	tableSummaries   = "job_summary"
+	tableSummaries   = "job_summaries"
 	tableNodes       = "nodes"
 	tableAllocs      = "allocs"
 	tableEvals       = "evals"
@@ -54,3 +54,12 @@ const (
 	tablePools       = "node_pools"
 	tableScheduler   = "scheduler_config"
 )
+
+// What can be watched besides tables: the allocations and the evaluations of one job.
+const (
+	watchJobAllocs = "allocs_by_job"
+	watchJobEvals  = "evals_by_job"
+)
+
+// jobKey is the key of a job in Watch.
+func jobKey(namespace, id string) string { return namespace + "\x00" + id }
