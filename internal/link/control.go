@@ -153,6 +153,9 @@ func call[Req, Res any](ctx context.Context, client *connect.Client[Req, Res], i
 	res, err := client.CallUnary(ctx, req)
 	if err != nil {
 		var zero Res
+		if ctx.Err() != nil {
+			return zero, ctx.Err()
+		}
 		return zero, fromWire(err)
 	}
 	return *res.Msg, nil

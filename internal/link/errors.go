@@ -26,6 +26,12 @@ func toWire(err error) error {
 	if err == nil {
 		return nil
 	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return connect.NewError(connect.CodeDeadlineExceeded, err)
+	case errors.Is(err, context.Canceled):
+		return connect.NewError(connect.CodeCanceled, err)
+	}
 	code := drover.CodeOf(err)
 	wire := connect.NewError(connectCodes[code], errors.New(err.Error()))
 	wire.Meta().Set(codeHeader, code.String())

@@ -114,6 +114,7 @@ type streamConn struct {
 	onClose func()
 	rest    []byte     // owned by the reader
 	sendMu  sync.Mutex // one Send at a time
+	closed  bool       // guarded by sendMu
 	once    sync.Once
 }
 
@@ -139,17 +140,25 @@ func (c *streamConn) Read(p []byte) (int, error) {
 // Write sends p as one chunk.
 func (c *streamConn) Write(p []byte) (int, error) {
 	c.sendMu.Lock()
-	defer c.sendMu.Unlock()
-	if err := c.send(&chunk{Data: p}); err != nil {
+	if c.closed {
+		c.sendMu.Unlock()
+		return 0, net.ErrClosed
+	}
+	err := c.send(&chunk{Data: p})
+	c.sendMu.Unlock()
+	if err != nil {
 		_ = c.Close()
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// Close ends the connection.
+// Close ends the connection. Once it has returned nothing is sent any more, so that a handler may return.
 func (c *streamConn) Close() error {
 	c.once.Do(c.onClose)
+	c.sendMu.Lock()
+	c.closed = true
+	c.sendMu.Unlock()
 	return nil
 }
 
