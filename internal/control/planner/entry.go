@@ -1,0 +1,88 @@
+package planner
+
+import (
+	"context"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// add takes a checked submission into the entry.
+func (e *entry) add(s *submission) {
+	e.submissions = append(e.submissions, s)
+	r := &s.result
+	if len(r.NodeAllocation)+len(r.NodeUpdate)+len(r.NodePreemptions) > 0 || r.Deployment != nil ||
+		(r.RefreshIndex == 0 && len(s.plan.DeploymentUpdates) > 0) {
+		c := command.Accept(s.plan, r)
+		if r.RefreshIndex != 0 && s.plan.AllAtOnce {
+			c.DeploymentUpdates = nil
+		}
+		e.command.Plans = append(e.command.Plans, c)
+		e.allocs += len(c.Placed) + len(c.Stopped) + len(c.Preempted)
+	}
+	if r.RefreshIndex == 0 {
+		e.command.Evals = append(e.command.Evals, s.evals...)
+	}
+	for nodeID := range r.NodeAllocation {
+		e.placed = append(e.placed, placement{s.plan.Job, nodeID})
+	}
+}
+
+func (e *entry) empty() bool { return len(e.command.Plans) == 0 && len(e.command.Evals) == 0 }
+
+// overlay is what accepted plans that may not be in the state yet leave on nodes: by node, by allocation.
+type overlay map[string]map[string]*drover.Allocation
+
+func (o overlay) add(e *entry) {
+	if e == nil {
+		return
+	}
+	for _, s := range e.submissions {
+		o.addResult(&s.result)
+	}
+}
+
+func (o overlay) addResult(r *drover.PlanResult) {
+	for nodeID, list := range r.NodeAllocation {
+		m := o[nodeID]
+		if m == nil {
+			m = make(map[string]*drover.Allocation, len(list))
+			o[nodeID] = m
+		}
+		for _, a := range list {
+			m[a.ID] = a
+		}
+	}
+}
+
+// recheck looks for placements on nodes that went down between the check and the commit: whoever marked the node down
+// did not see these allocations, so an evaluation is made for them here.
+func (p *Planner) recheck(ctx context.Context, e *entry) {
+	state := p.deps.State()
+	seen := map[string]bool{} // node is gone
+	jobs := map[drover.NamespacedID]bool{}
+	var evals []*drover.Evaluation
+	for _, at := range e.placed {
+		gone, known := seen[at.nodeID]
+		if !known {
+			n := state.Node(at.nodeID)
+			gone = n == nil || n.Status == drover.NodeStatusDown
+			seen[at.nodeID] = gone
+		}
+		if !gone || at.job == nil || jobs[at.job.Key()] {
+			continue
+		}
+		jobs[at.job.Key()] = true
+		now := p.deps.Clock.Now().UnixNano()
+		evals = append(evals, &drover.Evaluation{
+			ID: p.deps.IDs.New(), Namespace: at.job.Namespace, JobID: at.job.ID, Type: at.job.Type, Priority: at.job.Priority,
+			TriggeredBy: drover.TriggerNodeUpdate, NodeID: at.nodeID, Status: drover.EvalPending, CreateTime: now, ModifyTime: now,
+		})
+	}
+	if len(evals) == 0 {
+		return
+	}
+	if _, _, err := p.deps.Log.Propose(ctx, &command.UpdateEvals{Evals: evals}); err != nil {
+		p.deps.Logger.Error("cannot store evaluations for placements on lost nodes", "error", err)
+	}
+}

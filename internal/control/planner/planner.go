@@ -1,0 +1,100 @@
+// Package planner makes plans true. The scheduler proposes on a snapshot; Check, a pure function, re-checks a plan
+// against the newest state, and Planner commits what was accepted: many plans share one raft entry. While an entry is
+// on its way, the next one is gathered, and checked against the state plus what is on its way. So a lone plan waits
+// for nothing, and under load the entries grow by themselves.
+package planner
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"sync"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/id"
+)
+
+// Snapshot is what Check reads; *store.Snapshot satisfies it.
+type Snapshot interface {
+	Index() uint64
+	Node(id string) *drover.Node
+	Allocation(id string) *drover.Allocation
+	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
+	Used(nodeID string) drover.Capacity
+}
+
+// Log commits commands; *raftlog.Log satisfies it.
+type Log interface {
+	Propose(ctx context.Context, c command.Command) (index uint64, result any, err error)
+}
+
+// Config bounds the entries. The zero value of a field means its default.
+type Config struct {
+	MaxPlans  int // plans in one entry; default 512
+	MaxAllocs int // allocations in one entry, unless one plan alone has more; default 5,000
+}
+
+// Deps is what a Planner needs.
+type Deps struct {
+	Log   Log
+	State func() Snapshot // the newest state
+	// Token returns the token of an evaluation that is with a worker (evalbroker.Shell.Outstanding). A plan whose
+	// token is another was made by a worker that took too long, and is refused.
+	Token  func(evalID string) (token string, ok bool)
+	Clock  clock.Clock
+	IDs    id.Source
+	Logger *slog.Logger
+}
+
+// Planner checks and commits plans, one entry at a time.
+type Planner struct {
+	cfg  Config
+	deps Deps
+	wake chan struct{} // the queue is no longer empty
+
+	mu      sync.Mutex // guards queue and stopped
+	queue   submissions
+	stopped error
+
+	// Owned by the run loop.
+	flying *entry // proposed
+	next   *entry // checked, to be proposed as soon as flying is there
+	over   overlay
+}
+
+// New returns a planner; Run makes it work.
+func New(cfg Config, deps Deps) *Planner {
+	if cfg.MaxPlans <= 0 {
+		cfg.MaxPlans = 512
+	}
+	if cfg.MaxAllocs <= 0 {
+		cfg.MaxAllocs = 5000
+	}
+	return &Planner{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), over: overlay{}}
+}
+
+// Submit has a plan checked and committed, and evals with it if all of it was accepted. A result with a RefreshIndex
+// means that parts were refused (the others are committed, evals are not): plan again on a state at least that new.
+// Errors: Conflict when the plan's token is no longer valid; NotLeader, Unavailable and Canceled when it is not known
+// whether the plan was committed.
+func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
+	s := &submission{plan: plan, evals: evals, answer: make(chan answer, 1)}
+	if err := p.enqueue(s); err != nil {
+		return drover.PlanResult{}, err
+	}
+	select {
+	case a := <-s.answer:
+		return a.result, a.err
+	case <-ctx.Done():
+		return drover.PlanResult{}, drover.Errorf(drover.Canceled, "waiting for plan of evaluation %s: %w", plan.EvalID, ctx.Err())
+	}
+}
+
+// Waiting returns how many plans are in the queue.
+func (p *Planner) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queue.Len()
+}

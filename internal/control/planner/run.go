@@ -1,0 +1,133 @@
+package planner
+
+import (
+	"context"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// entry is a raft entry in the making.
+type entry struct {
+	submissions []*submission
+	command     *command.ApplyPlans
+	allocs      int
+	placed      []placement
+	index       uint64
+	err         error
+	done        chan struct{} // closed when index and err are set
+}
+
+// placement remembers where a job was placed, to look after the commit whether the node is still there.
+type placement struct {
+	job    *drover.Job
+	nodeID string
+}
+
+// Run checks and commits until ctx ends. Plans that are submitted while it does not run are refused.
+func (p *Planner) Run(ctx context.Context) error {
+	p.setStopped(nil)
+	for ctx.Err() == nil {
+		var landed chan struct{}
+		if p.flying != nil {
+			landed = p.flying.done
+		}
+		select {
+		case <-ctx.Done():
+		case <-landed:
+			p.land()
+		case <-p.wake:
+		}
+		p.gather()
+		for p.takeOff(ctx) {
+			p.gather()
+		}
+	}
+	p.stop()
+	return ctx.Err()
+}
+
+// stop waits for what is on its way, whose context has ended, and refuses the rest.
+func (p *Planner) stop() {
+	gone := drover.Errorf(drover.Unavailable, "the planner is not running: no leadership")
+	if p.flying != nil {
+		<-p.flying.done
+		p.land()
+	}
+	if p.next != nil {
+		p.answer(p.next, 0, gone)
+		p.next = nil
+	}
+	p.over = overlay{}
+	p.setStopped(gone)
+}
+
+// gather moves plans from the queue into the next entry, checked.
+func (p *Planner) gather() {
+	var v *view
+	for p.next == nil || (len(p.next.submissions) < p.cfg.MaxPlans && p.next.allocs < p.cfg.MaxAllocs) {
+		s := p.dequeue()
+		if s == nil {
+			return
+		}
+		if token, ok := p.deps.Token(s.plan.EvalID); s.plan.EvalToken != "" && (!ok || token != s.plan.EvalToken) {
+			s.answer <- answer{err: drover.Errorf(drover.Conflict, "evaluation %s: the token is no longer valid", s.plan.EvalID)}
+			continue
+		}
+		if v == nil {
+			v = &view{Snapshot: p.deps.State(), over: p.over}
+		}
+		s.result = check(v, s.plan)
+		p.over.addResult(&s.result)
+		if p.next == nil {
+			p.next = &entry{command: &command.ApplyPlans{}, done: make(chan struct{})}
+		}
+		p.next.add(s)
+	}
+}
+
+// takeOff proposes the next entry if none is on its way; it reports whether there is room for a new one.
+func (p *Planner) takeOff(ctx context.Context) bool {
+	if p.flying != nil || p.next == nil {
+		return false
+	}
+	e := p.next
+	p.next = nil
+	if e.empty() {
+		p.answer(e, p.deps.State().Index(), nil)
+		return true
+	}
+	p.flying = e
+	e.command.Time = p.deps.Clock.Now().UnixNano()
+	go func() { // ends when the proposal is answered, at the latest when ctx ends
+		defer close(e.done)
+		e.index, _, e.err = p.deps.Log.Propose(ctx, e.command)
+		if e.err == nil {
+			p.recheck(ctx, e)
+		}
+	}()
+	return true
+}
+
+// land answers those who wait for the entry on its way, which is there.
+func (p *Planner) land() {
+	e := p.flying
+	p.flying = nil
+	p.over = overlay{}
+	p.over.add(p.next)
+	p.answer(e, e.index, e.err)
+}
+
+func (p *Planner) answer(e *entry, index uint64, err error) {
+	for _, s := range e.submissions {
+		if err != nil {
+			s.answer <- answer{err: err}
+			continue
+		}
+		s.result.AllocIndex = index
+		if s.result.RefreshIndex > 0 {
+			s.result.RefreshIndex = max(s.result.RefreshIndex, index)
+		}
+		s.answer <- answer{result: s.result}
+	}
+}
