@@ -7,6 +7,7 @@ import (
 
 	"drover"
 	"drover/internal/exec/environment"
+	"drover/internal/exec/pool"
 )
 
 // Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait. Errors: Invalid; NotFound:
@@ -141,12 +142,12 @@ func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.Clai
 
 // Release ends a claimed runner: it can't be used from now on, and its processes are killed. Errors: NotFound, Gone.
 func (s *Service) Release(ctx context.Context, runnerID string) error {
-	return s.release(ctx, runnerID, ErrStopped)
+	return s.release(ctx, runnerID, pool.ErrStopped)
 }
 
 // ReleaseAfterOOM is Release, but says to those who still use it that its memory was not enough.
 func (s *Service) ReleaseAfterOOM(ctx context.Context, runnerID string) error {
-	return s.release(ctx, runnerID, ErrOOM)
+	return s.release(ctx, runnerID, pool.ErrOOM)
 }
 
 func (s *Service) release(ctx context.Context, runnerID string, why error) error {

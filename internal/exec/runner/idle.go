@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"drover"
+	"drover/internal/exec/pool"
 )
 
 // rearmLocked starts the idle timer anew, or stops it while the runner is in use.
@@ -33,7 +34,7 @@ func (s *Service) endIdle(ctx context.Context) {
 		for _, id := range s.deadlines.Due(now) {
 			r := s.runners[id]
 			s.writeRelease(id)
-			s.dropLocked(r, drover.Errorf(drover.Gone, "%w", ErrIdle))
+			s.dropLocked(r, drover.Errorf(drover.Gone, "%w", pool.ErrIdle))
 		}
 		next, ok := s.deadlines.Next()
 		s.mu.Unlock()

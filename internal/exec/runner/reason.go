@@ -1,28 +1,18 @@
 package runner
 
 import (
-	"errors"
 	"time"
 
 	"drover"
-)
-
-// The reasons why a runner is gone that callers tell apart; the errors that carry them have the code drover.Gone.
-var (
-	// ErrOOM: the runner's memory was not enough, and the kernel killed it.
-	ErrOOM = errors.New("the allocation was OOM Killed")
-	// ErrStopped: it was stopped by request.
-	ErrStopped = errors.New("the allocation stopped as expected")
-	// ErrIdle: nobody used it for its idle timeout.
-	ErrIdle = errors.New("runner inactivity timeout exceeded")
+	"drover/internal/exec/pool"
 )
 
 func endReason(alloc *drover.Allocation) error {
 	switch {
 	case oomKilled(alloc):
-		return drover.Errorf(drover.Gone, "%w", ErrOOM)
+		return drover.Errorf(drover.Gone, "%w", pool.ErrOOM)
 	case alloc.ServerTerminal():
-		return drover.Errorf(drover.Gone, "%w", ErrStopped)
+		return drover.Errorf(drover.Gone, "%w", pool.ErrStopped)
 	case alloc.ClientStatus == drover.AllocClientLost:
 		return drover.Errorf(drover.Gone, "the node of the runner was lost")
 	}

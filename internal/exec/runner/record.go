@@ -8,6 +8,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/exec/environment"
+	"drover/internal/exec/pool"
 )
 
 // maxBatch bounds the claims in one entry.
@@ -66,7 +67,7 @@ func (s *Service) replayClaimLocked(snap Snapshot, alloc *drover.Allocation, c A
 }
 
 func (s *Service) replayReleaseLocked(allocID string) {
-	gone := drover.Errorf(drover.Gone, "%w", ErrStopped)
+	gone := drover.Errorf(drover.Gone, "%w", pool.ErrStopped)
 	if r := s.runners[allocID]; r != nil {
 		s.dropLocked(r, gone)
 		return

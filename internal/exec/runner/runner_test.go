@@ -1,4 +1,4 @@
-package runner
+package runner_test
 
 import (
 	"context"
@@ -13,14 +13,17 @@ import (
 	"pgregory.net/rapid"
 
 	"drover"
+	"drover/internal/exec/exectest"
+	"drover/internal/exec/pool"
+	"drover/internal/exec/runner"
 )
 
 func TestClaimedRunnersAreReplacedAndNeverHandedOutTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, journalIn(t.TempDir()))
-		put(t, s, "python", 5)
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, journalIn(t.TempDir()))
+		exectest.Put(t, s, "python", 5)
 		synctest.Wait()
 		var mu sync.Mutex
 		seen := map[string]bool{}
@@ -46,9 +49,9 @@ func TestClaimedRunnersAreReplacedAndNeverHandedOutTwice(t *testing.T) {
 func TestClaimBindsWhatDiffersLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{})
-		put(t, s, "python", 1)
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 1)
 		synctest.Wait()
 		r, err := s.Claim(t.Context(), drover.ClaimRequest{
 			Environment: "python", Env: map[string]string{"A": "b"}, Labels: map[string]string{"user": "7"}, IdleTimeout: time.Hour,
@@ -57,7 +60,7 @@ func TestClaimBindsWhatDiffersLate(t *testing.T) {
 		require.Equal(t, "python-"+r.AllocID, r.ID)
 		require.Equal(t, drover.RunnerClaimed, r.State)
 		synctest.Wait()
-		recorded := c.snapshot().Allocation(r.AllocID).Claim
+		recorded := c.Snapshot().Allocation(r.AllocID).Claim
 		require.NotNil(t, recorded)
 		require.Equal(t, r.ID, recorded.RunnerID)
 		require.Equal(t, map[string]string{"A": "b"}, recorded.Env)
@@ -69,11 +72,11 @@ func TestClaimBindsWhatDiffersLate(t *testing.T) {
 func TestAnEmptyPool(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{MaxWaiting: 1})
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{MaxWaiting: 1})
 		_, err := s.Claim(t.Context(), claimReq("nothing"))
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
-		put(t, s, "python", 0)
+		exectest.Put(t, s, "python", 0)
 		_, err = s.Claim(t.Context(), claimReq("python"))
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 
@@ -90,9 +93,7 @@ func TestAnEmptyPool(t *testing.T) {
 		synctest.Wait()
 		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err), "the line is full")
-		c.mu.Lock()
-		c.addLocked(jobOf("python"), drover.AllocClientRunning)
-		c.mu.Unlock()
+		c.Add("python")
 		require.NoError(t, <-waits)
 
 		go func() { // ends when the environment is deleted
@@ -109,9 +110,9 @@ func TestAnEmptyPool(t *testing.T) {
 func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{})
-		put(t, s, "python", 2)
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 2)
 		synctest.Wait()
 		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: 10 * time.Second})
 		require.NoError(t, err)
@@ -131,9 +132,9 @@ func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		_, err = s.Runner(t.Context(), r.ID)
-		require.ErrorIs(t, err, ErrIdle)
+		require.ErrorIs(t, err, pool.ErrIdle)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
-		require.True(t, c.snapshot().Allocation(r.AllocID).ServerTerminal())
+		require.True(t, c.Snapshot().Allocation(r.AllocID).ServerTerminal())
 		_, err = s.Runner(t.Context(), forever.ID)
 		require.NoError(t, err)
 		stop()
@@ -143,9 +144,9 @@ func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 func TestReleaseEndsLeasesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{})
-		put(t, s, "python", 1)
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 1)
 		synctest.Wait()
 		r, err := s.Claim(t.Context(), claimReq("python"))
 		require.NoError(t, err)
@@ -153,12 +154,12 @@ func TestReleaseEndsLeasesAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Release(t.Context(), r.ID))
 		<-lease.Gone()
-		require.ErrorIs(t, lease.GoneReason(), ErrStopped)
+		require.ErrorIs(t, lease.GoneReason(), pool.ErrStopped)
 		require.Equal(t, drover.Gone, drover.CodeOf(s.Release(t.Context(), r.ID)))
 		_, err = s.Acquire(t.Context(), r.ID)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
 		lease.Done()
-		for _, unknown := range []string{"", "x", "python-" + c.ids.New(), "-" + r.AllocID} {
+		for _, unknown := range []string{"", "x", "python-" + c.NewID(), "-" + r.AllocID} {
 			_, err = s.Acquire(t.Context(), unknown)
 			require.Equal(t, drover.NotFound, drover.CodeOf(err), unknown)
 		}
@@ -169,14 +170,14 @@ func TestReleaseEndsLeasesAtOnce(t *testing.T) {
 func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{})
-		put(t, s, "python", 2)
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 2)
 		synctest.Wait()
 		r, err := s.Claim(t.Context(), claimReq("python"))
 		require.NoError(t, err)
 		synctest.Wait()
-		c.update(r.AllocID, func(a *drover.Allocation) {
+		c.Update(r.AllocID, func(a *drover.Allocation) {
 			a.ClientStatus = drover.AllocClientFailed
 			a.TaskStates = map[string]*drover.TaskState{"runner": {Events: []*drover.TaskEvent{
 				{Type: drover.TaskTerminated, Details: map[string]string{"oom_killed": "true"}},
@@ -184,12 +185,12 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 		})
 		synctest.Wait()
 		_, err = s.Acquire(t.Context(), r.ID)
-		require.ErrorIs(t, err, ErrOOM)
+		require.ErrorIs(t, err, pool.ErrOOM)
 
 		warm, err := s.Runners(t.Context(), "python")
 		require.NoError(t, err)
 		require.Len(t, warm, 2)
-		c.update(warm[0].AllocID, func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientLost })
+		c.Update(warm[0].AllocID, func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientLost })
 		synctest.Wait()
 		status, err := s.PoolStatus(t.Context(), "python")
 		require.NoError(t, err)
@@ -201,24 +202,18 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 func TestAClaimThatControlRefusesIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{})
-		put(t, s, "python", 1)
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 1)
 		synctest.Wait()
-		c.mu.Lock()
-		c.failing = drover.Errorf(drover.Unavailable, "no leader")
-		c.mu.Unlock()
+		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
 		r, err := s.Claim(t.Context(), claimReq("python"))
 		require.NoError(t, err)
 		synctest.Wait()
 		_, err = s.Runner(t.Context(), r.ID)
 		require.NoError(t, err, "it is the claimer's while control is away")
-		c.mu.Lock()
-		c.failing = nil
-		other := *c.allocs[r.AllocID]
-		other.Claim = &drover.Claim{RunnerID: "somebody else's"}
-		c.allocs[other.ID] = &other
-		c.mu.Unlock()
+		c.Update(r.AllocID, func(a *drover.Allocation) { a.Claim = &drover.Claim{RunnerID: "somebody else's"} })
+		c.Fail(nil)
 		time.Sleep(5 * time.Second) // synctest's time: the retry
 		synctest.Wait()
 		_, err = s.Runner(t.Context(), r.ID)
@@ -230,22 +225,22 @@ func TestAClaimThatControlRefusesIsGone(t *testing.T) {
 func TestPutEnvironmentUnchangedChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newControl()
-		s, stop := start(t, c, Config{})
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
 		env := drover.Environment{ID: "python", Image: "host", PoolSize: 3}
 		created, err := s.PutEnvironment(t.Context(), env)
 		require.NoError(t, err)
 		require.True(t, created)
 		synctest.Wait()
-		index := c.snapshot().Index()
+		index := c.Snapshot().Index()
 		created, err = s.PutEnvironment(t.Context(), env)
 		require.NoError(t, err)
 		require.False(t, created)
-		require.Equal(t, index, c.snapshot().Index())
+		require.Equal(t, index, c.Snapshot().Index())
 		env.CPU = 77
 		_, err = s.PutEnvironment(t.Context(), env)
 		require.NoError(t, err)
-		require.Greater(t, c.snapshot().Index(), index)
+		require.Greater(t, c.Snapshot().Index(), index)
 		envs, err := s.Environments(t.Context())
 		require.NoError(t, err)
 		require.Len(t, envs, 1)
@@ -265,11 +260,11 @@ func TestNeverTwiceAcrossCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(root, "")
 		require.NoError(t, err)
-		c := newControl()
+		c := exectest.NewControl()
 		seen, released := map[string]bool{}, map[string]bool{}
 		held := []string{}
 		for round := range rapid.IntRange(1, 4).Draw(t, "rounds") {
-			s, err := New(journalIn(dir), c.deps())
+			s, err := runner.New(journalIn(dir), c.Deps())
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(context.Background())
 			done := make(chan struct{})
@@ -310,13 +305,11 @@ func TestNeverTwiceAcrossCrashes(t *testing.T) {
 						released[id] = true
 					}
 				case 3: // control goes away, or comes back
-					c.mu.Lock()
-					if c.failing == nil {
-						c.failing = drover.Errorf(drover.Unavailable, "no leader")
+					if c.Failing() {
+						c.Fail(nil)
 					} else {
-						c.failing = nil
+						c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
 					}
-					c.mu.Unlock()
 				}
 			}
 			cancel()
@@ -332,46 +325,15 @@ func TestNeverTwiceAcrossCrashes(t *testing.T) {
 	})
 }
 
-func TestTheJournalIsCompacted(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	j, err := openJournal(filepath.Join(dir, "j"))
-	require.NoError(t, err)
-	big := map[string]string{"x": string(make([]byte, 1000))}
-	for i := range 400 {
-		c := AllocClaim{AllocID: string(rune('a' + i)), Claim: drover.Claim{RunnerID: "r", Env: big}}
-		require.NoError(t, j.claim(c))
-	}
-	keep := AllocClaim{AllocID: "keep"}
-	require.NoError(t, j.claim(keep))
-	require.NoError(t, j.release("stopped"))
-	var ids []string
-	for i := range 400 {
-		ids = append(ids, string(rune('a'+i)))
-	}
-	require.NoError(t, j.claimsRecorded(ids))
-	require.NoError(t, j.release("after"))
-	require.NoError(t, j.close())
-	again, err := openJournal(filepath.Join(dir, "j"))
-	require.NoError(t, err)
-	lines, err := again.read()
-	require.NoError(t, err)
-	require.Len(t, lines, 3)
-	require.Less(t, again.size, int64(1000))
-	require.NoError(t, again.close())
-}
-
 func BenchmarkClaim(b *testing.B) {
-	c := newControl()
-	c.refill = false
-	s, _ := start(b, c, journalIn(b.TempDir()))
-	put(b, s, "python", 0)
-	c.mu.Lock()
+	c := exectest.NewControl()
+	c.NoRefill = true
+	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
+	exectest.Put(b, s, "python", 0)
 	for range b.N {
-		c.addLocked(jobOf("python"), drover.AllocClientRunning)
+		c.Add("python")
 	}
-	c.mu.Unlock()
-	awaitWarm(b, c, s, b.N)
+	exectest.AwaitWarm(b, s, b.N)
 	b.ResetTimer()
 	for range b.N {
 		if _, err := s.Claim(b.Context(), claimReq("python")); err != nil {

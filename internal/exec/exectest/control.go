@@ -1,51 +1,49 @@
-package runner
+package exectest
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"log/slog"
 	"maps"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/exec/environment"
+	"drover/internal/exec/runner"
 	"drover/internal/id"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// control is a state, a scheduler and a node in a few lines: every pool is filled at once.
-type control struct {
-	mu      sync.Mutex
-	index   uint64
-	jobs    map[string]*drover.Job
-	allocs  map[string]*drover.Allocation
-	events  []drover.Events
-	changed chan struct{}
-	ids     *id.Seeded
-	refill  bool
-	failing error // of ClaimRunners
-	claims  int   // entries
-	claimed map[string]string
+// Control is a state, a scheduler and a node in a few lines: every pool is filled at once.
+type Control struct {
+	mu       sync.Mutex
+	index    uint64
+	jobs     map[string]*drover.Job
+	allocs   map[string]*drover.Allocation
+	events   []drover.Events
+	changed  chan struct{}
+	ids      *id.Seeded
+	Node     *Node
+	NoRefill bool  // pools are not filled
+	failing  error // of ClaimRunners
+	claims   int   // entries
 }
 
-func newControl() *control {
-	return &control{
+// NewControl returns an empty state.
+func NewControl() *Control {
+	return &Control{
 		jobs: map[string]*drover.Job{}, allocs: map[string]*drover.Allocation{}, changed: make(chan struct{}),
-		ids: id.NewSeeded(1), refill: true, claimed: map[string]string{},
+		ids: id.NewSeeded(1), Node: NewNode(),
 	}
 }
 
-func (c *control) emitLocked(topic string, keys ...string) {
+func (c *Control) emitLocked(topic string, keys ...string) {
 	c.index++
 	e := drover.Events{Index: c.index}
 	for _, k := range keys {
@@ -56,15 +54,18 @@ func (c *control) emitLocked(topic string, keys ...string) {
 	c.changed = make(chan struct{})
 }
 
-func (c *control) setLocked(a *drover.Allocation) {
+func (c *Control) setLocked(a *drover.Allocation) {
 	c.allocs[a.ID] = a
+	if a.Terminal() {
+		c.Node.Break(a.ID)
+	}
 	c.emitLocked(drover.TopicAllocation, a.ID)
 	c.fillLocked(a.JobID)
 }
 
-func (c *control) fillLocked(jobID string) {
+func (c *Control) fillLocked(jobID string) {
 	job := c.jobs[jobID]
-	if job == nil || !c.refill {
+	if job == nil || c.NoRefill {
 		return
 	}
 	warm := 0
@@ -78,7 +79,7 @@ func (c *control) fillLocked(jobID string) {
 	}
 }
 
-func (c *control) addLocked(jobID, status string) *drover.Allocation {
+func (c *Control) addLocked(jobID, status string) *drover.Allocation {
 	a := &drover.Allocation{
 		ID: c.ids.New(), JobID: jobID, Namespace: "default", NodeID: "node", ClientStatus: status,
 		DesiredStatus: drover.AllocDesiredRun, CreateIndex: c.index,
@@ -88,8 +89,8 @@ func (c *control) addLocked(jobID, status string) *drover.Allocation {
 	return a
 }
 
-// update changes an allocation as a node would.
-func (c *control) update(allocID string, change func(*drover.Allocation)) {
+// Update changes an allocation as a node would.
+func (c *Control) Update(allocID string, change func(*drover.Allocation)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := *c.allocs[allocID]
@@ -97,7 +98,8 @@ func (c *control) update(allocID string, change func(*drover.Allocation)) {
 	c.setLocked(&a)
 }
 
-func (c *control) RegisterJob(_ context.Context, job *drover.Job) error {
+// RegisterJob serves runner.Intake.
+func (c *Control) RegisterJob(_ context.Context, job *drover.Job) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := *job
@@ -108,7 +110,8 @@ func (c *control) RegisterJob(_ context.Context, job *drover.Job) error {
 	return nil
 }
 
-func (c *control) DeregisterJob(_ context.Context, _, jobID string) error {
+// DeregisterJob serves runner.Intake.
+func (c *Control) DeregisterJob(_ context.Context, _, jobID string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.jobs, jobID)
@@ -123,7 +126,8 @@ func (c *control) DeregisterJob(_ context.Context, _, jobID string) error {
 	return nil
 }
 
-func (c *control) ClaimRunners(_ context.Context, claims []AllocClaim) ([]error, error) {
+// ClaimRunners serves runner.Intake.
+func (c *Control) ClaimRunners(_ context.Context, claims []runner.AllocClaim) ([]error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failing != nil {
@@ -147,7 +151,8 @@ func (c *control) ClaimRunners(_ context.Context, claims []AllocClaim) ([]error,
 	return results, nil
 }
 
-func (c *control) ReleaseRunners(_ context.Context, allocIDs []string, _ string) error {
+// ReleaseRunners serves runner.Intake.
+func (c *Control) ReleaseRunners(_ context.Context, allocIDs []string, _ string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, allocID := range allocIDs {
@@ -167,7 +172,8 @@ type view struct {
 	allocs map[string]*drover.Allocation
 }
 
-func (c *control) snapshot() Snapshot {
+// Snapshot is the state now.
+func (c *Control) Snapshot() runner.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return view{c.index, maps.Clone(c.jobs), maps.Clone(c.allocs)}
@@ -202,11 +208,13 @@ func (v view) EvaluationsByJob(string, string) iter.Seq[*drover.Evaluation] {
 }
 
 type subscription struct {
-	c    *control
+	c    *Control
 	next uint64
 }
 
-func (c *control) subscribe(from uint64) (Subscription, error) { return &subscription{c, from}, nil }
+func (c *Control) subscribe(from uint64) (runner.Subscription, error) {
+	return &subscription{c, from}, nil
+}
 
 func (s *subscription) Close() {}
 
@@ -229,22 +237,23 @@ func (s *subscription) Next(ctx context.Context) (drover.Events, error) {
 	}
 }
 
-func (c *control) deps() Deps {
-	return Deps{
-		Snapshot: c.snapshot, Subscribe: c.subscribe, Intake: c, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+// Deps are a runner.Service's.
+func (c *Control) Deps() runner.Deps {
+	return runner.Deps{
+		Snapshot: c.Snapshot, Subscribe: c.subscribe, Intake: c, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 		Workloads: func(nodeID string) (drover.Workloads, error) {
 			if nodeID != "node" {
 				return nil, drover.Errorf(drover.Unavailable, "node %s is away", nodeID)
 			}
-			return nil, nil
+			return c.Node, nil
 		},
 	}
 }
 
-// start runs a service until the test ends or stop is called; stop is like kill -9 in that nothing is flushed.
-func start(t testing.TB, c *control, cfg Config) (s *Service, stop func()) {
+// Start runs a service until the test ends or stop is called; stop is like kill -9 in that nothing is flushed.
+func Start(t testing.TB, c *Control, cfg runner.Config) (s *runner.Service, stop func()) {
 	t.Helper()
-	s, err := New(cfg, c.deps())
+	s, err := runner.New(cfg, c.Deps())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -254,18 +263,16 @@ func start(t testing.TB, c *control, cfg Config) (s *Service, stop func()) {
 	return s, stop
 }
 
-func journalIn(dir string) Config { return Config{JournalPath: filepath.Join(dir, "claims.journal")} }
-
-func put(t testing.TB, s *Service, name string, size int) {
+// Put puts an environment on the host image.
+func Put(t testing.TB, s *runner.Service, name string, size int) {
 	t.Helper()
 	_, err := s.PutEnvironment(context.Background(), drover.Environment{ID: name, Image: "host", PoolSize: size})
 	require.NoError(t, err)
 }
 
-// awaitWarm waits, by claiming's own means, until the service knows n warm runners.
-func awaitWarm(t testing.TB, c *control, s *Service, n int) {
+// AwaitWarm waits until the service knows n warm runners.
+func AwaitWarm(t testing.TB, s *runner.Service, n int) {
 	t.Helper()
-	sub, _ := c.subscribe(1)
 	for {
 		counts, err := s.Counts(context.Background())
 		require.NoError(t, err)
@@ -277,16 +284,34 @@ func awaitWarm(t testing.TB, c *control, s *Service, n int) {
 			return
 		}
 		require.LessOrEqual(t, total, n)
-		_ = sub
+		runtime.Gosched()
 	}
 }
 
-func claimReq(name string) drover.ClaimRequest { return drover.ClaimRequest{Environment: name} }
+// Fail makes ClaimRunners fail, or work again (nil).
+func (c *Control) Fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing = err
+}
 
-func jobOf(name string) string { return environment.JobID(name) }
+// Failing reports whether it does.
+func (c *Control) Failing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failing != nil
+}
 
-func unique(t testing.TB, seen map[string]bool, r drover.Runner) {
-	t.Helper()
-	require.False(t, seen[r.AllocID], fmt.Sprintf("runner %s was handed out twice", r.ID))
-	seen[r.AllocID] = true
+// Add adds a running allocation of the environment.
+func (c *Control) Add(environmentID string) *drover.Allocation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.addLocked(environment.JobID(environmentID), drover.AllocClientRunning)
+}
+
+// NewID makes an id that nothing has.
+func (c *Control) NewID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ids.New()
 }

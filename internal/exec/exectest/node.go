@@ -1,0 +1,207 @@
+// Package exectest has stand-ins for control and nodes, in memory, for tests of the execution service and its faces.
+package exectest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"drover"
+)
+
+// Node is a drover.Workloads whose commands are a few words (see session.go). What it does not have panics, as a nil
+// interface does.
+type Node struct {
+	drover.AllocFolder
+	drover.AllocControl
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	files    map[string]map[string]file // by allocation and path
+	started  int
+}
+
+// NewNode returns a node without files.
+func NewNode() *Node {
+	return &Node{sessions: map[string]*session{}, files: map[string]map[string]file{}}
+}
+
+// Started is how many executions were started.
+func (n *Node) Started() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.started
+}
+
+// StartExecution serves drover.Workloads.
+func (n *Node) StartExecution(_ context.Context, allocID, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := newSession(spec)
+	n.sessions[allocID+"/"+spec.ID] = s
+	n.started++
+	return s, nil
+}
+
+// AttachExecution serves drover.Workloads; this node cannot.
+func (n *Node) AttachExecution(context.Context, string, string, string, drover.Offsets) (drover.Session, error) {
+	return nil, drover.Errorf(drover.NotFound, "this node does not re-attach")
+}
+
+// Executions serves drover.Workloads.
+func (n *Node) Executions(_ context.Context, allocID string) ([]drover.Execution, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []drover.Execution
+	for key, s := range n.sessions {
+		if strings.HasPrefix(key, allocID+"/") {
+			list = append(list, drover.Execution{ID: s.spec.ID, Spec: s.spec})
+		}
+	}
+	return list, nil
+}
+
+// Break ends all sessions of the allocation as a lost node does.
+func (n *Node) Break(allocID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for key, s := range n.sessions {
+		if strings.HasPrefix(key, allocID+"/") {
+			s.cancel(errBroken)
+		}
+	}
+}
+
+// Files serves drover.Workloads.
+func (n *Node) Files(allocID, _ string) drover.Files { return &files{n, allocID} }
+
+type file struct {
+	data []byte
+	dir  bool
+	mode uint32
+}
+
+type files struct {
+	n     *Node
+	alloc string
+}
+
+// all returns the allocation's files; n.mu is held.
+func (f *files) all() map[string]file {
+	if f.n.files[f.alloc] == nil {
+		f.n.files[f.alloc] = map[string]file{".": {dir: true, mode: 0o755}, "forbidden": {dir: true}}
+	}
+	return f.n.files[f.alloc]
+}
+
+func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	all, dir := f.all(), path.Clean(r.Path)
+	if d, ok := all[dir]; !ok || !d.dir {
+		return nil, drover.Errorf(drover.NotFound, "%s: no such directory", r.Path)
+	}
+	if dir == "forbidden" && !r.Privileged {
+		return nil, drover.Errorf(drover.Forbidden, "%s: permission denied", r.Path)
+	}
+	var infos []drover.FileInfo
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		rel := name
+		if dir != "." {
+			var ok bool
+			if rel, ok = strings.CutPrefix(name, dir+"/"); !ok {
+				continue
+			}
+		}
+		if name == "." || name == "forbidden" || !r.Recursive && strings.Contains(rel, "/") {
+			continue
+		}
+		infos = append(infos, info(rel, all[name]))
+	}
+	return infos, nil
+}
+
+func info(name string, f file) drover.FileInfo {
+	i := drover.FileInfo{
+		Path: name, Type: "-", Size: int64(len(f.data)), Mode: f.mode, Owner: "root", Group: "root",
+		ModTime: time.Unix(1_700_000_000, 0).UTC(),
+	}
+	if f.dir {
+		i.Type = "d"
+	}
+	return i
+}
+
+func (f *files) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	got, ok := f.all()[path.Clean(r.Path)]
+	if !ok || got.dir {
+		return drover.FileInfo{}, nil, drover.Errorf(drover.NotFound, "%s: no such file", r.Path)
+	}
+	data := got.data[min(r.Offset, int64(len(got.data))):]
+	if r.Length > 0 {
+		data = data[:min(r.Length, int64(len(data)))]
+	}
+	return info(path.Base(r.Path), got), io.NopCloser(bytes.NewReader(data)), nil
+}
+
+func (f *files) Apply(_ context.Context, changes []drover.FileChange) error {
+	f.n.mu.Lock()
+	defer f.n.mu.Unlock()
+	all := f.all()
+	for _, c := range changes {
+		name := path.Clean(c.Path)
+		switch {
+		case strings.HasPrefix(name, "readonly/"):
+			return drover.Errorf(drover.Forbidden, "%s: read-only file system", c.Path)
+		case c.Delete:
+			f.remove(all, name)
+		case c.Mkdir:
+			all[name] = file{dir: true, mode: cmpOr(c.Mode, 0o1777)}
+		default:
+			all[name] = file{data: bytes.Clone(c.Data), mode: cmpOr(c.Mode, 0o744)}
+		}
+	}
+	return nil
+}
+
+func (f *files) remove(all map[string]file, name string) {
+	for have := range all {
+		top, _, _ := strings.Cut(have, "/")
+		glob := name == "*" && have != "." && !strings.HasPrefix(top, ".")
+		if glob || have == name || strings.HasPrefix(have, name+"/") {
+			delete(all, have)
+		}
+	}
+}
+
+func (f *files) Write(ctx context.Context, c drover.FileChange, r io.Reader) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	c.Data = data
+	return f.Apply(ctx, []drover.FileChange{c})
+}
+
+func (f *files) Archive(_ context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("tar of " + r.Path)), nil
+}
+
+func (f *files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+	return f.Write(ctx, drover.FileChange{Path: path.Join(r.Path, "extracted")}, tar)
+}
+
+func cmpOr(a, b uint32) uint32 {
+	if a != 0 {
+		return a
+	}
+	return b
+}

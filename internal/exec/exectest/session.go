@@ -1,0 +1,278 @@
+package exectest
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"drover"
+)
+
+// Commands are separated by ';' or newlines, of a shell's "-c" or of argv joined by blanks:
+//
+//	echo X…  err X…  cat  upper (cat in capitals, line by line)  env NAME  spew N (bytes)  hex BYTES  sleep DURATION
+//	exit N  oom  whoami  tick N (lines with a millisecond between)
+type session struct {
+	spec   drover.ExecutionSpec
+	ctx    context.Context // ends with the execution
+	cancel context.CancelCauseFunc
+	frames chan drover.Frame
+
+	inR *io.PipeReader
+	inW *io.PipeWriter
+
+	mu      sync.Mutex
+	offsets [3]int64
+	Sizes   []drover.WindowSize
+	over    bool
+}
+
+var (
+	errKilled = errors.New("killed")
+	errBroken = errors.New("the node is gone")
+	errOOM    = errors.New("oom")
+	errWall   = errors.New("wall limit")
+)
+
+type exitError int
+
+func (e exitError) Error() string { return strconv.Itoa(int(e)) }
+
+type signalError string
+
+func (e signalError) Error() string { return string(e) }
+
+func newSession(spec drover.ExecutionSpec) *session {
+	s := &session{spec: spec, frames: make(chan drover.Frame)}
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.inR, s.inW = io.Pipe()
+	context.AfterFunc(s.ctx, func() { _ = s.inR.CloseWithError(io.EOF) })
+	if spec.Limits.Wall > 0 {
+		time.AfterFunc(spec.Limits.Wall, func() { s.cancel(errWall) })
+	}
+	go s.run() // ends with ctx or the commands
+	return s
+}
+
+func (s *session) run() {
+	defer close(s.frames)
+	receipt := &drover.Receipt{ExecutionID: s.spec.ID, Cause: drover.CauseExited}
+	if s.spec.Argv[0] == "missing" || s.spec.User == "nobody-here" {
+		receipt.Cause, receipt.ExitCode, receipt.Error = drover.CauseStartFailed, 127, "no such command or user"
+		s.deliver(drover.Frame{Receipt: receipt})
+		return
+	}
+	select {
+	case s.frames <- drover.Frame{Started: true, Pid: 42}:
+	case <-s.ctx.Done():
+	}
+	err := s.script()
+	if cause := context.Cause(s.ctx); cause != nil {
+		err = cause
+	}
+	s.mu.Lock()
+	s.over = true
+	receipt.StdoutBytes, receipt.StderrBytes = s.offsets[drover.Stdout], s.offsets[drover.Stderr]
+	s.mu.Unlock()
+	var code exitError
+	var sig signalError
+	switch {
+	case errors.Is(err, errBroken):
+		return
+	case errors.As(err, &code):
+		receipt.ExitCode = int(code)
+	case errors.As(err, &sig):
+		receipt.ExitCode, receipt.Cause = 130, drover.CauseSignalled
+	case errors.Is(err, errWall):
+		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, drover.CauseTimeout
+	case errors.Is(err, errOOM):
+		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, drover.CauseOOM
+	case errors.Is(err, errKilled):
+		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, drover.CauseKilled
+	}
+	s.deliver(drover.Frame{Receipt: receipt})
+	s.cancel(errKilled)
+}
+
+// deliver waits for a reader, but not for ever: a test that leaves has read enough.
+func (s *session) deliver(f drover.Frame) {
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case s.frames <- f:
+	case <-timer.C:
+	}
+}
+
+func (s *session) script() error {
+	text := strings.Join(s.spec.Argv, " ")
+	if path.Base(s.spec.Argv[0]) == "sh" && len(s.spec.Argv) == 3 {
+		text = s.spec.Argv[2]
+	}
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '\n' }) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if err := s.command(word, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) command(word, rest string) error {
+	switch word {
+	case "echo":
+		return s.out(drover.Stdout, []byte(rest+"\n"))
+	case "err":
+		return s.out(drover.Stderr, []byte(rest+"\n"))
+	case "env":
+		if rest != "" {
+			return s.out(drover.Stdout, []byte(s.spec.Env[rest]+"\n"))
+		}
+		for _, k := range slices.Sorted(maps.Keys(s.spec.Env)) {
+			if err := s.out(drover.Stdout, []byte(k+"="+s.spec.Env[k]+"\n")); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "whoami":
+		who := s.spec.User
+		if s.spec.Privileged {
+			who = "root"
+		}
+		return s.out(drover.Stdout, []byte(who+"\n"))
+	case "cat", "upper":
+		return s.cat(word == "upper")
+	case "spew":
+		n, _ := strconv.Atoi(rest)
+		return s.spew(n)
+	case "hex":
+		data, _ := hex.DecodeString(rest)
+		return s.out(drover.Stdout, data)
+	case "sleep":
+		d, _ := time.ParseDuration(rest)
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return nil
+		case <-s.ctx.Done():
+			return context.Cause(s.ctx)
+		}
+	case "oom":
+		return errOOM
+	case "exit":
+		n, _ := strconv.Atoi(rest)
+		return exitError(n)
+	}
+	return exitError(127)
+}
+
+func (s *session) cat(upper bool) error {
+	buf := make([]byte, 4096)
+	for {
+		n, err := s.inR.Read(buf)
+		data := buf[:n]
+		if upper {
+			data = []byte(strings.ToUpper(string(data)))
+		}
+		if n > 0 {
+			if err := s.out(drover.Stdout, data); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return context.Cause(s.ctx)
+		}
+	}
+}
+
+func (s *session) spew(n int) error {
+	block := make([]byte, 16<<10)
+	for i := range block {
+		block[i] = byte('a' + i%26)
+	}
+	for n > 0 {
+		if err := s.out(drover.Stdout, block[:min(n, len(block))]); err != nil {
+			return err
+		}
+		n -= len(block)
+	}
+	return nil
+}
+
+func (s *session) out(stream drover.Stream, data []byte) error {
+	if s.spec.TTY && stream == drover.Stdout {
+		data = []byte(strings.ReplaceAll(string(data), "\n", "\r\n"))
+	}
+	s.mu.Lock()
+	offset := s.offsets[stream]
+	s.offsets[stream] += int64(len(data))
+	s.mu.Unlock()
+	select {
+	case s.frames <- drover.Frame{Stream: stream, Offset: offset, Data: slices.Clone(data)}:
+		return nil
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+}
+
+func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+	select {
+	case f, ok := <-s.frames:
+		if !ok {
+			return drover.Frame{}, drover.Errorf(drover.Gone, "the runner ended")
+		}
+		return f, nil
+	case <-ctx.Done():
+		return drover.Frame{}, ctx.Err()
+	}
+}
+
+func (s *session) Write(_ context.Context, p []byte) error {
+	if s.spec.TTY && len(p) > 0 && p[len(p)-1] == 3 { // ctrl-c
+		s.cancel(signalError("INT"))
+		return nil
+	}
+	if s.spec.TTY && len(p) > 0 && p[len(p)-1] == 4 { // ctrl-d
+		_, _ = s.inW.Write(p[:len(p)-1])
+		return s.inW.Close()
+	}
+	_, err := s.inW.Write(p)
+	return err
+}
+
+func (s *session) CloseStdin(context.Context) error { return s.inW.Close() }
+
+func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Sizes = append(s.Sizes, size)
+	return nil
+}
+
+func (s *session) Signal(_ context.Context, name string) error {
+	switch strings.TrimPrefix(name, "SIG") {
+	case "KILL":
+		s.cancel(errKilled)
+	case "INT", "TERM":
+		s.cancel(signalError(name))
+	default:
+		return drover.Errorf(drover.Invalid, "unknown signal %q", name)
+	}
+	return nil
+}
+
+func (s *session) Close() error {
+	if s.spec.Detach == 0 {
+		s.cancel(errKilled)
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package execution_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/execution"
+	"drover/internal/exec/exectest"
+	"drover/internal/exec/runner"
+	"drover/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type bundle struct {
+	*execution.Service
+	control *exectest.Control
+	runners *runner.Service
+	runner  drover.Runner
+}
+
+// bubble runs the test in synctest's time, with one claimed runner.
+func bubble(t *testing.T, cfg execution.Config, test func(t *testing.T, b *bundle)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		runners, stopRunners := exectest.Start(t, c, runner.Config{})
+		_, err := runners.PutEnvironment(t.Context(), drover.Environment{
+			ID: "e", Image: "host", PoolSize: 2, User: "user", Env: map[string]string{"A": "environment", "B": "environment"},
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		r, err := runners.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute})
+		require.NoError(t, err)
+		s := execution.New(cfg, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
+		test(t, &bundle{s, c, runners, r})
+		cancel()
+		run.Wait()
+		stopRunners()
+		synctest.Wait()
+	})
+}
+
+func sh(command string) drover.ExecutionSpec {
+	return drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", command}}
+}
+
+// collect reads to the end.
+func collect(t *testing.T, s drover.Session) (stdout, stderr string, r drover.Receipt) {
+	t.Helper()
+	var out [3]strings.Builder
+	for {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if f.Receipt != nil {
+			_, err = s.Next(t.Context())
+			require.ErrorIs(t, err, io.EOF)
+			return out[drover.Stdout].String(), out[drover.Stderr].String(), *f.Receipt
+		}
+		out[f.Stream].Write(f.Data)
+	}
+}
+
+func TestRunsAndKeepsStreamsApart(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("echo one;err two;echo three;exit 7"))
+		require.NoError(t, err)
+		r := x.Attach(drover.Offsets{})
+		out, errs, receipt := collect(t, r)
+		require.NoError(t, r.Close())
+		require.Equal(t, "one\nthree\n", out)
+		require.Equal(t, "two\n", errs)
+		require.Equal(t, 7, receipt.ExitCode)
+		require.Equal(t, drover.CauseExited, receipt.Cause)
+		require.Equal(t, x.ID(), receipt.ExecutionID)
+
+		late := x.Attach(drover.Offsets{Stdout: 4, Stderr: 1})
+		out, errs, _ = collect(t, late)
+		require.Equal(t, "three\n", out)
+		require.Equal(t, "wo\n", errs)
+		require.NoError(t, late.Close())
+		require.Len(t, b.Executions(t.Context(), b.runner.ID), 1)
+	})
+}
+
+func TestBindsEnvironmentClaimAndSpec(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("env;whoami")
+		spec.Env = map[string]string{"C": "spec", "D": "two words; $HOME"}
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(drover.Offsets{})
+		out, _, _ := collect(t, r)
+		require.NoError(t, r.Close())
+		require.Equal(t, "A=environment\nB=claim\nC=spec\nD=two words; $HOME\nuser\n", out)
+	})
+}
+
+func TestSeveralReadersAndTheSlowest(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		const size = 5 << 20
+		x, err := b.Start(t.Context(), b.runner.ID, sh("spew 5242880"))
+		require.NoError(t, err)
+		var readers sync.WaitGroup
+		for i := range 3 {
+			r := x.Attach(drover.Offsets{})
+			readers.Go(func() { // ends at the receipt
+				total := 0
+				for {
+					f, err := r.Next(t.Context())
+					require.NoError(t, err)
+					if f.Receipt != nil {
+						break
+					}
+					require.False(t, f.Skipped)
+					total += len(f.Data)
+					if i == 2 {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				require.Equal(t, size, total)
+				require.NoError(t, r.Close())
+			})
+		}
+		readers.Wait()
+		late := x.Attach(drover.Offsets{})
+		_, err = late.Next(t.Context()) // started
+		require.NoError(t, err)
+		f, err := late.Next(t.Context())
+		require.NoError(t, err)
+		require.True(t, f.Skipped, "the window is 1 MiB")
+		require.GreaterOrEqual(t, f.Offset, int64(size-(1<<20)-(64<<10)))
+		require.NoError(t, late.Close())
+	})
+}
+
+func TestDetachedAndReattached(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo before;sleep 5s;spew 3000000;echo after")
+		spec.Detach = 10 * time.Second
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(drover.Offsets{})
+		for range 2 {
+			_, err = r.Next(t.Context())
+			require.NoError(t, err)
+		}
+		require.NoError(t, r.Close())
+		time.Sleep(9 * time.Second)
+		again := x.Attach(drover.Offsets{Stdout: 7})
+		out, _, receipt := collect(t, again)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.True(t, strings.HasSuffix(out, "after\n"))
+		require.NoError(t, again.Close())
+
+		x, err = b.Start(t.Context(), b.runner.ID, drover.ExecutionSpec{Argv: []string{"sleep", "1h"}, Detach: 10 * time.Second})
+		require.NoError(t, err)
+		r = x.Attach(drover.Offsets{})
+		require.NoError(t, r.Close())
+		time.Sleep(11 * time.Second)
+		require.Equal(t, drover.CauseKilled, x.Info().Receipt.Cause)
+	})
+}
+
+func TestADesertedExecutionIsKilled(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("spew 900000000"))
+		require.NoError(t, err)
+		r := x.Attach(drover.Offsets{})
+		_, err = r.Next(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		synctest.Wait()
+		require.Equal(t, drover.CauseKilled, x.Info().Receipt.Cause)
+
+		never, err := b.Start(t.Context(), b.runner.ID, sh("sleep 10h"))
+		require.NoError(t, err)
+		time.Sleep(29 * time.Second)
+		require.True(t, never.Info().Running, "its reader may still come")
+		time.Sleep(2 * time.Second)
+		require.Equal(t, drover.CauseKilled, never.Info().Receipt.Cause)
+	})
+}
+
+func TestStdinSignalsAndLimits(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("cat")
+		spec.Stdin = true
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(drover.Offsets{})
+		require.NoError(t, r.Write(t.Context(), []byte("hello")))
+		require.NoError(t, r.CloseStdin(t.Context()))
+		out, _, _ := collect(t, r)
+		require.Equal(t, "hello", out)
+		require.Equal(t, drover.Conflict, drover.CodeOf(r.Write(t.Context(), []byte("late"))))
+		require.NoError(t, r.Close())
+
+		spec = sh("sleep 1h")
+		spec.Limits.Wall = time.Second
+		x, err = b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, drover.CauseTimeout, receipt.Cause)
+		require.NotZero(t, receipt.ExitCode)
+
+		x, err = b.Start(t.Context(), b.runner.ID, sh("sleep 1h"))
+		require.NoError(t, err)
+		require.Equal(t, drover.Invalid, drover.CodeOf(x.Signal(t.Context(), "NOPE")))
+		require.NoError(t, x.Signal(t.Context(), "INT"))
+		receipt, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, drover.CauseSignalled, receipt.Cause)
+
+		x, err = b.Start(t.Context(), b.runner.ID, drover.ExecutionSpec{Argv: []string{"missing"}})
+		require.NoError(t, err)
+		receipt, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, drover.CauseStartFailed, receipt.Cause)
+		require.Equal(t, 127, receipt.ExitCode)
+	})
+}
+
+func TestNoExecutionOutlivesItsRunner(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo x;sleep 1h")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute)
+		require.True(t, x.Info().Running, "the idle timer stands still")
+		require.NoError(t, b.runners.Release(t.Context(), b.runner.ID))
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, drover.CauseRunnerGone, receipt.Cause)
+		require.NotZero(t, receipt.ExitCode)
+		require.Equal(t, int64(2), receipt.StdoutBytes)
+		require.ErrorContains(t, x.GoneReason(), "the allocation stopped as expected")
+		_, err = b.Start(t.Context(), b.runner.ID, spec)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
+
+		other, err := b.runners.Claim(t.Context(), drover.ClaimRequest{Environment: "e"})
+		require.NoError(t, err)
+		x, err = b.Start(t.Context(), other.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.control.Node.Break(other.AllocID)
+		receipt, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, drover.CauseRunnerGone, receipt.Cause)
+	})
+}
+
+func TestAPreparedExecutionIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		prepared, err := b.Prepare(t.Context(), b.runner.ID, sh("echo x"))
+		require.NoError(t, err)
+		_, err = b.Take(t.Context(), "other", prepared)
+		require.Error(t, err)
+		p, err := b.Take(t.Context(), b.runner.ID, prepared)
+		require.NoError(t, err)
+		require.Equal(t, prepared, p.Spec.ID)
+		_, err = b.Take(t.Context(), b.runner.ID, prepared)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+
+		old, err := b.Prepare(t.Context(), b.runner.ID, sh("echo x"))
+		require.NoError(t, err)
+		_, err = b.runners.Extend(t.Context(), b.runner.ID, 0)
+		require.NoError(t, err)
+		time.Sleep(11 * time.Minute)
+		_, err = b.Take(t.Context(), b.runner.ID, old)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		_, err = b.Prepare(t.Context(), b.runner.ID, drover.ExecutionSpec{})
+		require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	})
+}
+
+func TestReceiptsAreKeptForAWhile(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{RetainCount: 2}, func(t *testing.T, b *bundle) {
+		var ids []string
+		for range 3 {
+			x, err := b.Start(t.Context(), b.runner.ID, sh("echo x"))
+			require.NoError(t, err)
+			_, err = x.Wait(t.Context())
+			require.NoError(t, err)
+			synctest.Wait()
+			ids = append(ids, x.ID())
+		}
+		_, err := b.Execution(t.Context(), ids[0])
+		require.Equal(t, drover.NotFound, drover.CodeOf(err), "only two are kept")
+		_, err = b.Execution(t.Context(), ids[2])
+		require.NoError(t, err)
+		time.Sleep(15 * time.Minute)
+		_, err = b.Execution(t.Context(), ids[2])
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	})
+}
+
+func TestValidateRefuses(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]drover.ExecutionSpec{
+		"no command": {}, "empty command": {Argv: []string{""}}, "NUL": {Argv: []string{"a\x00"}},
+		"negative wall": {Argv: []string{"a"}, Limits: drover.Limits{Wall: -1}}, "stderr without tty": {Argv: []string{"a"}, TTYStderr: true},
+		"huge": {Argv: []string{strings.Repeat("x", 2<<20)}}, "env": {Argv: []string{"a"}, Env: map[string]string{"": "x"}},
+	} {
+		require.Equal(t, drover.Invalid, drover.CodeOf(execution.Validate(spec)), name)
+	}
+	require.NoError(t, execution.Validate(sh("it's \n fine")))
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("sleep 1h")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = x.Wait(ctx)
+		require.True(t, errors.Is(err, context.DeadlineExceeded))
+		require.True(t, x.Info().Running)
+		require.NoError(t, x.Signal(t.Context(), "KILL"))
+		_, err = x.Wait(t.Context())
+		require.NoError(t, err)
+	})
+}

@@ -1,0 +1,110 @@
+package execution
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"drover"
+)
+
+// Reader is one attachment to an execution. It is a drover.Session.
+type Reader struct {
+	*Execution
+	from    drover.Offsets // of the next bytes; guarded by Execution.mu
+	started bool
+	ended   bool
+	once    sync.Once
+}
+
+var _ drover.Session = (*Reader)(nil)
+
+// Attach reads from the offsets on, now and as the program writes. Close it.
+func (x *Execution) Attach(from drover.Offsets) *Reader {
+	r := &Reader{Execution: x, from: drover.Offsets{Stdout: max(from.Stdout, 0), Stderr: max(from.Stderr, 0)}}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.readers[r] = struct{}{}
+	x.attachedLocked()
+	return r
+}
+
+// Next serves drover.Session. The receipt is the last frame, then comes io.EOF; a runner that went away is told in
+// the receipt too (CauseRunnerGone).
+func (r *Reader) Next(ctx context.Context) (drover.Frame, error) {
+	for {
+		r.mu.Lock()
+		f, ok, err := r.nextLocked()
+		if ok || err != nil {
+			r.mu.Unlock()
+			return f, err
+		}
+		changed := r.changedLocked()
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return drover.Frame{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (r *Reader) nextLocked() (f drover.Frame, ok bool, err error) {
+	if r.pid != 0 && !r.started {
+		r.started = true
+		return drover.Frame{Started: true, Pid: r.pid}, true, nil
+	}
+	if f, ok = r.dataLocked(); ok {
+		return f, true, nil
+	}
+	if r.receipt == nil {
+		return f, false, nil
+	}
+	if r.ended {
+		return f, false, io.EOF
+	}
+	r.ended = true
+	return drover.Frame{Receipt: r.receipt}, true, nil
+}
+
+// dataLocked returns the bytes that arrived first of those not yet read.
+func (r *Reader) dataLocked() (f drover.Frame, ok bool) {
+	out, outSkipped := r.positionLocked(drover.Stdout, &r.from.Stdout)
+	err, errSkipped := r.positionLocked(drover.Stderr, &r.from.Stderr)
+	outSeq, outData := out.at(r.from.Stdout)
+	errSeq, errData := err.at(r.from.Stderr)
+	switch {
+	case outData != nil && (errData == nil || outSeq < errSeq):
+		f = drover.Frame{Stream: drover.Stdout, Offset: r.from.Stdout, Data: outData, Skipped: outSkipped}
+		r.from.Stdout += int64(len(outData))
+	case errData != nil:
+		f = drover.Frame{Stream: drover.Stderr, Offset: r.from.Stderr, Data: errData, Skipped: errSkipped}
+		r.from.Stderr += int64(len(errData))
+	default:
+		return f, false
+	}
+	if r.blocked {
+		r.wakeLocked()
+	}
+	return f, true
+}
+
+func (r *Reader) positionLocked(s drover.Stream, at *int64) (l *streamLog, skipped bool) {
+	l = r.journal.of(s)
+	if *at < l.start {
+		*at, skipped = l.start, true
+	}
+	return l, skipped
+}
+
+// Close detaches. When it was the last, the execution's Detach decides what becomes of it.
+func (r *Reader) Close() error {
+	r.once.Do(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.readers, r)
+		r.wakeLocked()
+		r.detachedLocked()
+	})
+	return nil
+}

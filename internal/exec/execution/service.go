@@ -1,0 +1,194 @@
+package execution
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/pool"
+	"drover/internal/id"
+)
+
+const taskName = environment.TaskName
+
+// Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
+type Runners interface {
+	Acquire(ctx context.Context, runnerID string) (pool.Lease, error)
+}
+
+// Config of a Service. Zero fields have the defaults said.
+type Config struct {
+	Window       int64         // bytes kept of each stream for readers; default 1 MiB
+	Retain       time.Duration // how long ended executions are kept; default 15 minutes
+	RetainCount  int           // how many of them, for each environment; default 1,000
+	RetainBytes  int64         // how much of their output together; default 64 MiB
+	AttachGrace  time.Duration // in which somebody must attach to one that may not run detached; default 30 s
+	PreparedTime time.Duration // how long a prepared one waits to be started; default 10 minutes
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Window, 1<<20)
+	setDefault(&c.Retain, 15*time.Minute)
+	setDefault(&c.RetainCount, 1_000)
+	setDefault(&c.RetainBytes, 64<<20)
+	setDefault(&c.AttachGrace, 30*time.Second)
+	setDefault(&c.PreparedTime, 10*time.Minute)
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Deps of a Service.
+type Deps struct {
+	Runners Runners
+	Clock   clock.Clock
+	IDs     id.Source // used by several goroutines
+	Log     *slog.Logger
+}
+
+// Service starts executions and keeps them.
+type Service struct {
+	cfg   Config
+	deps  Deps
+	pumps sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	byID     map[string]*Execution
+	prepared map[string]Prepared
+	ended    []*Execution // oldest first
+	perEnv   map[string]int
+	bytes    int64 // kept of ended
+}
+
+// New returns a Service; it starts nothing.
+func New(cfg Config, deps Deps) *Service {
+	return &Service{
+		cfg: cfg.withDefaults(), deps: deps,
+		byID: map[string]*Execution{}, prepared: map[string]Prepared{}, perEnv: map[string]int{},
+	}
+}
+
+// Run waits until ctx ends, then lets go of all executions; those that may run detached go on in their runners.
+func (s *Service) Run(ctx context.Context) error {
+	<-ctx.Done()
+	s.mu.Lock()
+	s.closed = true
+	for _, x := range s.byID {
+		x.stop()
+	}
+	s.mu.Unlock()
+	s.pumps.Wait()
+	return nil
+}
+
+// Start starts the command in the runner. What the environment and the claim bind (variables, user, directory) is
+// filled in where the spec says nothing. A command that cannot be started is no error: its receipt says so. Errors:
+// Invalid, NotFound, Gone, Unavailable.
+func (s *Service) Start(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (*Execution, error) {
+	if err := Validate(spec); err != nil {
+		return nil, err
+	}
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.start(ctx, lease, spec)
+	if err != nil {
+		lease.Done()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec) (*Execution, error) {
+	r := lease.Runner()
+	spec, err := bind(spec, lease.Environment(), r)
+	if err != nil {
+		return nil, err
+	}
+	if spec.ID == "" {
+		spec.ID = s.deps.IDs.New()
+	}
+	session, err := lease.Workloads().StartExecution(ctx, r.AllocID, taskName, spec)
+	if err != nil {
+		select {
+		case <-lease.Gone():
+			return nil, lease.GoneReason()
+		default:
+			return nil, err
+		}
+	}
+	return s.adopt(ctx, lease, spec, session)
+}
+
+// adopt makes an Execution of a session and starts its pump.
+func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec, session drover.Session) (*Execution, error) {
+	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	x := &Execution{
+		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock,
+		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		stop()
+		_ = session.Close()
+		return nil, drover.Errorf(drover.Unavailable, "shutting down")
+	}
+	s.byID[x.id] = x
+	if spec.Detach >= 0 {
+		x.mu.Lock()
+		x.killSoonLocked(max(spec.Detach, x.grace))
+		x.mu.Unlock()
+	}
+	s.pumps.Go(func() { // ends with the execution, its runner, or Run
+		defer stop()
+		s.pumps.Go(func() { // ends with the execution or its runner
+			select {
+			case <-lease.Gone():
+				stop()
+			case <-x.done:
+			}
+		})
+		x.pump(pumpCtx)
+		s.retire(x)
+	})
+	return x, nil
+}
+
+// Execution returns a running or lately ended one. Errors: NotFound.
+func (s *Service) Execution(_ context.Context, executionID string) (*Execution, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked()
+	if x := s.byID[executionID]; x != nil {
+		return x, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
+}
+
+// Executions lists those of a runner, running ones and lately ended ones, in no order.
+func (s *Service) Executions(_ context.Context, runnerID string) []drover.Execution {
+	s.mu.Lock()
+	all := maps.Clone(s.byID)
+	s.mu.Unlock()
+	list := []drover.Execution{}
+	for _, x := range all {
+		if x.runner.ID == runnerID {
+			list = append(list, x.Info())
+		}
+	}
+	return list
+}

@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"drover"
+	"drover/internal/exec/environment"
+)
+
+// Bounds of a spec.
+const (
+	maxArgs     = 10_000
+	maxArgBytes = 1 << 20
+)
+
+// Validate checks what can be checked without the runner. Errors: Invalid, naming the field.
+func Validate(spec drover.ExecutionSpec) error {
+	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
+		return drover.Errorf(drover.Invalid, "argv: missing: there is no command to run")
+	}
+	size := 0
+	for _, a := range spec.Argv {
+		size += len(a) + 1
+		if strings.ContainsRune(a, 0) {
+			return drover.Errorf(drover.Invalid, "argv: %q has a NUL byte", a)
+		}
+	}
+	if len(spec.Argv) > maxArgs || size > maxArgBytes {
+		return drover.Errorf(drover.Invalid, "argv: want at most %d arguments of %d bytes together", maxArgs, maxArgBytes)
+	}
+	if strings.ContainsRune(spec.WorkDir, 0) || strings.ContainsAny(spec.User, "\x00\n/") {
+		return drover.Errorf(drover.Invalid, "workDir or user has a character that it cannot have")
+	}
+	if spec.TTYStderr && !spec.TTY {
+		return drover.Errorf(drover.Invalid, "ttyStderr: only with tty")
+	}
+	if spec.Detach > environment.MaxIdleTimeout {
+		return drover.Errorf(drover.Invalid, "detach %d: want at most %d ns", spec.Detach, environment.MaxIdleTimeout)
+	}
+	if err := environment.ValidateEnv(spec.Env); err != nil {
+		return err
+	}
+	return validateLimits(spec.Limits)
+}
+
+func validateLimits(l drover.Limits) error {
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{{"wall", l.Wall}, {"cpu", l.CPU}} {
+		if d.value < 0 || d.value > environment.MaxIdleTimeout {
+			return drover.Errorf(drover.Invalid, "limits.%s %d: want 0 to %d ns", d.field, d.value, environment.MaxIdleTimeout)
+		}
+	}
+	for _, n := range []struct {
+		field string
+		value int64
+	}{
+		{"cpuMHz", int64(l.CPUMHz)}, {"memoryMB", int64(l.MemoryMB)}, {"pids", int64(l.Pids)}, {"outputBytes", l.OutputBytes},
+		{"openFiles", int64(l.OpenFiles)}, {"fileSizeMB", int64(l.FileSizeMB)},
+	} {
+		if n.value < 0 || n.value > 1<<50 {
+			return drover.Errorf(drover.Invalid, "limits.%s %d: want 0 to 2^50", n.field, n.value)
+		}
+	}
+	return nil
+}
+
+// bind fills in what the environment and the claim say. A limit over the environment's is refused: it would not hold.
+func bind(spec drover.ExecutionSpec, env drover.Environment, r drover.Runner) (drover.ExecutionSpec, error) {
+	vars := map[string]string{}
+	maps.Copy(vars, env.Env)
+	maps.Copy(vars, r.Env)
+	maps.Copy(vars, spec.Env)
+	spec.Env = vars
+	if spec.WorkDir == "" {
+		spec.WorkDir = env.WorkDir
+	}
+	if spec.User == "" && !spec.Privileged {
+		spec.User = env.User
+	}
+	if env.MemoryMaxMB > 0 && spec.Limits.MemoryMB > env.MemoryMaxMB {
+		return spec, drover.Errorf(drover.Invalid, "limits.memoryMB %d: the environment has %d", spec.Limits.MemoryMB, env.MemoryMaxMB)
+	}
+	if env.PidsLimit > 0 && spec.Limits.Pids > env.PidsLimit {
+		return spec, drover.Errorf(drover.Invalid, "limits.pids %d: the environment has %d", spec.Limits.Pids, env.PidsLimit)
+	}
+	return spec, nil
+}

@@ -1,0 +1,26 @@
+package runner_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/exec/runner"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func journalIn(dir string) runner.Config {
+	return runner.Config{JournalPath: filepath.Join(dir, "claims.journal")}
+}
+
+func claimReq(name string) drover.ClaimRequest { return drover.ClaimRequest{Environment: name} }
+
+func unique(t testing.TB, seen map[string]bool, r drover.Runner) {
+	t.Helper()
+	require.False(t, seen[r.AllocID], "runner %s was handed out twice", r.ID)
+	seen[r.AllocID] = true
+}
