@@ -133,8 +133,8 @@ func outcome(x GroupExplanation) string {
 	for _, k := range sortedKeys(m.DimensionExhausted) {
 		why = append(why, fmt.Sprintf("%d have too little %s left", m.DimensionExhausted[k], k))
 	}
-	if rest := m.NodesEvaluated - m.NodesFiltered - m.NodesExhausted; rest > 0 {
-		why = append(why, fmt.Sprintf("%d are taken under distinct_hosts or distinct_property", rest))
+	if x.taken > 0 {
+		why = append(why, fmt.Sprintf("%d are taken under distinct_hosts or distinct_property", x.taken))
 	}
 	return head + fmt.Sprintf(": of %d nodes ", m.NodesEvaluated) + strings.Join(why, ", ")
 }

@@ -34,6 +34,7 @@ func (r *run) conclude(b *board, x *GroupExplanation) {
 	if x.Failed == 0 {
 		return
 	}
+	x.taken = b.taken()
 	x.Metric = b.metric
 	x.Metric.CoalescedFailures = x.Failed - 1
 	r.failed[x.Group] = x.Metric
@@ -62,7 +63,7 @@ func (r *run) placeOne(b *board, p placement, full bool, x *GroupExplanation) bo
 // now, and the new one is left to the blocked evaluation, which wakes when the node says that the old one ended.
 func (r *run) replaceOne(b *board, a *drover.Allocation, x *GroupExplanation) {
 	b.vacate(a, -1)
-	if r.allocate(b, placement{name: a.Name, previous: a}, x) {
+	if r.allocate(b, placement{name: a.Name, previous: a, fresh: true}, x) {
 		r.end(a, whyUpdating)
 		return
 	}
@@ -113,6 +114,8 @@ func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *dro
 	}
 	if p.previous != nil {
 		a.PreviousAllocation = p.previous.ID
+	}
+	if p.previous != nil && !p.fresh {
 		a.RescheduleTracker = trackerOf(p.previous, g.ReschedulePolicy, p.reschedule, r.now)
 	}
 	if r.deployments.state(g.Name) != nil {
@@ -122,4 +125,17 @@ func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *dro
 		}
 	}
 	r.plan.NodeAllocation[n.ID] = append(r.plan.NodeAllocation[n.ID], a)
+}
+
+// taken counts the nodes that only distinct_hosts or distinct_property refuse.
+func (b *board) taken() int {
+	n := 0
+	for i := range b.entries {
+		e := &b.entries[i]
+		c := &b.stage.nodes[e.cand]
+		if !e.exhausted && (b.buckets[e.bucket].full || b.oneOfJob && c.jobAllocs > 0 || b.oneOfGroup && e.collisions > 0) {
+			n++
+		}
+	}
+	return n
 }

@@ -39,6 +39,7 @@ func (r *run) reconcilePool(g *drover.TaskGroup, allocs []*drover.Allocation) *c
 	running := countRunning(w.current)
 	w.old = r.stopWarm(w.old, running+len(w.old)-want, u)
 	w.current = r.stopWarm(w.current, len(w.current)-want, u)
+	r.updateInPlace(g, w.current, u)
 	place := r.refill(g, w, c, want, u)
 	if len(w.old) > 0 {
 		r.wake(r.now.Add(poolRolloutLook), drover.TriggerScaling, "continues the roll-out of a warm pool")
@@ -72,7 +73,7 @@ func (r *run) sortPool(g *drover.TaskGroup, allocs []*drover.Allocation, u *drov
 			w.claimed = append(w.claimed, a)
 			w.newest = max(w.newest, a.CreateTime)
 		default:
-			r.sortWarm(w, g, a, u)
+			r.sortWarm(w, g, a)
 		}
 	}
 	w.failures = slices.DeleteFunc(w.failures, func(a *drover.Allocation) bool { return a.CreateTime <= w.newest })
@@ -84,15 +85,10 @@ func (r *run) sortPool(g *drover.TaskGroup, allocs []*drover.Allocation, u *drov
 	return w
 }
 
-func (r *run) sortWarm(w *warm, g *drover.TaskGroup, a *drover.Allocation, u *drover.DesiredUpdates) {
-	kind := r.updateOf(a, g)
-	if kind == updateDestructive {
+func (r *run) sortWarm(w *warm, g *drover.TaskGroup, a *drover.Allocation) {
+	if r.updateOf(a, g) == updateDestructive {
 		w.old = append(w.old, a)
 		return
-	}
-	if kind == updateInPlace {
-		r.changeInPlace(a)
-		u.InPlaceUpdate++
 	}
 	w.current = append(w.current, a)
 	if a.ClientStatus == drover.AllocClientRunning {
@@ -104,7 +100,7 @@ func (r *run) sortWarm(w *warm, g *drover.TaskGroup, a *drover.Allocation, u *dr
 func (r *run) sortEnded(w *warm, g *drover.TaskGroup, a *drover.Allocation) {
 	switch {
 	case a.ClientStatus == drover.AllocClientFailed && a.Claim == nil:
-		if r.updateOf(a, g) != updateNone {
+		if r.updateOf(a, g) == updateDestructive {
 			return
 		}
 		if failedAt(a).Sub(time.Unix(0, a.CreateTime)) < poolEarlyFailure {

@@ -24,6 +24,7 @@ type placement struct {
 	previous   *drover.Allocation // that it replaces, or nil
 	reschedule bool               // previous failed: keep away from where it failed
 	canary     bool
+	fresh      bool // another version: the chain of reschedules begins anew
 }
 
 // scheduleGroups handles service and batch jobs.

@@ -43,7 +43,8 @@ type Input struct {
 
 // Output is the answer.
 type Output struct {
-	// Plan is never nil; Plan.Empty() tells that there is nothing to commit.
+	// Plan is never nil; Plan.Empty() tells that there is nothing to commit. Plan.Annotations counts each group's
+	// changes, for a dry run.
 	Plan *drover.Plan
 	// Eval is the changed copy of the input's evaluation: status complete, or blocked when the input was a blocked
 	// evaluation that still cannot be satisfied (block it again under the same id).
@@ -66,5 +67,6 @@ type GroupExplanation struct {
 	Metric   *drover.AllocationMetric // of the failed placements, or of the first placed; nil if none was tried
 	Sentence string                   // for people
 
-	note string // added to the sentence
+	note  string // added to the sentence
+	taken int    // nodes refused by distinct_hosts or distinct_property
 }

@@ -169,7 +169,7 @@ func (r *run) updateSystem(b *board, i int32, a *drover.Allocation, limit int, x
 			return 1
 		}
 		u.DestructiveUpdate++
-		if r.allocateOn(b, i, placement{name: a.Name, previous: a}, x) || b.fitsInstead(a) {
+		if r.allocateOn(b, i, placement{name: a.Name, previous: a, fresh: true}, x) || b.fitsInstead(a) {
 			r.end(a, whyUpdating)
 		}
 		return 1
