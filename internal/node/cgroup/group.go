@@ -18,6 +18,10 @@ type Group struct {
 	dirs    []string          // the payload's directories, distinct
 	initDir []string          // where the supervisor goes
 	tops    []string          // what Remove removes
+
+	// Of a child: the kernel counts memory kills in the parent when the child has no memory group.
+	parent  *Group
+	oomBase uint64
 }
 
 func (m *Manager) group(name string, cpuset bool) *Group {
@@ -68,11 +72,7 @@ func (g *Group) create(limits Limits, owner int) error {
 		if err := mkdir(top); err != nil {
 			return err
 		}
-		controllers, err := os.ReadFile(filepath.Join(top, "cgroup.controllers"))
-		if err != nil {
-			return err
-		}
-		if err := enableControllers(top, strings.Fields(string(controllers))); err != nil {
+		if err := handDown(top); err != nil {
 			return err
 		}
 		if err := mkdir(g.initDir[0]); err != nil {
@@ -87,27 +87,31 @@ func (g *Group) create(limits Limits, owner int) error {
 			return err
 		}
 	}
+	if g.version == V2 { // for the limits of executions
+		if err := handDown(g.dirs[0]); err != nil {
+			return err
+		}
+	}
 	if err := g.Update(limits); err != nil {
 		return err
 	}
 	return g.chown(owner)
 }
 
-// chown gives the owner the right to make children and to place its own processes, and nothing else. On v2 that needs
-// the files of the common ancestor too.
+// chown gives the owner the right to clone its processes into the group (v2), and nothing else. That needs the common
+// ancestor's file too. On v1 the opener's rights count: the agent opens the file for the supervisor.
 func (g *Group) chown(owner int) error {
-	if owner <= 0 {
+	if owner <= 0 || g.version == V1 {
 		return nil
 	}
 	dirs := g.dirs
 	if g.version == V2 {
-		dirs = append([]string{g.tops[0], g.initDir[0]}, dirs...)
+		if g.parent == nil {
+			dirs = append([]string{g.tops[0], g.initDir[0]}, dirs...)
+		}
 	}
 	for _, d := range dirs {
-		files := []string{"cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"}
-		if d == g.dirs[0] || g.version == V1 {
-			files = append(files, ".")
-		}
+		files := []string{"cgroup.procs", "cgroup.threads"}
 		for _, f := range files {
 			if err := os.Lchown(filepath.Join(d, f), owner, owner); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
@@ -149,6 +153,15 @@ func place(dirs []string, pid int) error {
 	return nil
 }
 
+// handDown gives all controllers that a v2 group has to its children.
+func handDown(dir string) error {
+	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	return enableControllers(dir, strings.Fields(string(controllers)))
+}
+
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -173,3 +186,6 @@ func inheritCpuset(dir string) error {
 	}
 	return nil
 }
+
+// InitDir is the supervisor's directory on v2.
+func (g *Group) InitDir() string { return g.initDir[0] }

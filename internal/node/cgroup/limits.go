@@ -1,5 +1,7 @@
 package cgroup
 
+import "time"
+
 // Limits of a group. Zero means: no limit of that kind.
 type Limits struct {
 	MemoryMax int64 // bytes, hard; swap is not given on top
@@ -12,11 +14,11 @@ type Limits struct {
 
 // Usage is what a group used. What the kernel does not tell is zero.
 type Usage struct {
-	CPUTotal      int64 // ns
-	CPUUser       int64 // ns
-	CPUSystem     int64 // ns
+	CPUTotal      time.Duration
+	CPUUser       time.Duration
+	CPUSystem     time.Duration
 	Throttled     uint64
-	ThrottledTime int64 // ns
+	ThrottledTime time.Duration
 	Memory        int64 // bytes, page cache that can be dropped not counted
 	MemoryRaw     int64 // bytes, as the kernel counts
 	MemoryPeak    int64

@@ -119,8 +119,8 @@ func (m *Manager) trees(controllers ...string) []string {
 	return dirs
 }
 
-// Create makes the group of a task. owner is the uid which may make child groups and move its own processes into
-// them (the supervisor's); it cannot raise the limits set here. A group of that name that is there is taken over.
+// Create makes the group of a task. owner is the uid which may clone its own processes into it on v2 (the
+// supervisor's); it cannot change limits. A group of that name that is there is taken over.
 func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err

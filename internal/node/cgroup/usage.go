@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Usage reads what the group used: a few small files, no process list. Errors: fs.ErrNotExist once it was removed.
@@ -22,8 +23,8 @@ func (g *Group) usageV2() Usage {
 	dir := g.dirs[0]
 	cpu, mem := readKeys(dir, "cpu.stat"), readKeys(dir, "memory.stat")
 	u := Usage{
-		CPUTotal: cpu["usage_usec"] * 1000, CPUUser: cpu["user_usec"] * 1000, CPUSystem: cpu["system_usec"] * 1000,
-		Throttled: uint64(cpu["nr_throttled"]), ThrottledTime: cpu["throttled_usec"] * 1000,
+		CPUTotal: micro(cpu["usage_usec"]), CPUUser: micro(cpu["user_usec"]), CPUSystem: micro(cpu["system_usec"]),
+		Throttled: uint64(cpu["nr_throttled"]), ThrottledTime: micro(cpu["throttled_usec"]),
 		RSS: mem["anon"], Cache: mem["file"], MappedFile: mem["file_mapped"],
 		MemoryRaw: intOr0(dir, "memory.current"), MemoryPeak: intOr0(dir, "memory.peak"),
 		Swap: intOr0(dir, "memory.swap.current"), Pids: intOr0(dir, "pids.current"),
@@ -36,9 +37,9 @@ func (g *Group) usageV1() Usage {
 	cpu, acct := readKeys(g.byCtl["cpu"], "cpu.stat"), g.byCtl["cpuacct"]
 	mem, memDir := readKeys(g.byCtl["memory"], "memory.stat"), g.byCtl["memory"]
 	u := Usage{
-		CPUTotal: intOr0(acct, "cpuacct.usage"), CPUUser: intOr0(acct, "cpuacct.usage_user"),
-		CPUSystem: intOr0(acct, "cpuacct.usage_sys"),
-		Throttled: uint64(cpu["nr_throttled"]), ThrottledTime: cpu["throttled_time"],
+		CPUTotal: time.Duration(intOr0(acct, "cpuacct.usage")), CPUUser: time.Duration(intOr0(acct, "cpuacct.usage_user")),
+		CPUSystem: time.Duration(intOr0(acct, "cpuacct.usage_sys")),
+		Throttled: uint64(cpu["nr_throttled"]), ThrottledTime: time.Duration(cpu["throttled_time"]),
 		RSS: mem["total_rss"], Cache: mem["total_cache"], MappedFile: mem["total_mapped_file"], Swap: mem["total_swap"],
 		MemoryRaw: intOr0(memDir, "memory.usage_in_bytes"), MemoryPeak: intOr0(memDir, "memory.max_usage_in_bytes"),
 		Pids: intOr0(g.byCtl["pids"], "pids.current"),
@@ -47,7 +48,8 @@ func (g *Group) usageV1() Usage {
 	return u
 }
 
-// OOMKills counts the processes of the group and its children that the kernel killed for want of memory.
+// OOMKills counts the processes of the group and its children that the kernel killed for want of
+// memory. For a child without a memory group of its own: those of the whole payload since it was made.
 func (g *Group) OOMKills() uint64 {
 	if g.version == V2 {
 		return uint64(readKeys(g.dirs[0], "memory.events")["oom_kill"])
@@ -55,7 +57,10 @@ func (g *Group) OOMKills() uint64 {
 	var total uint64 // v1 counts each group apart
 	dir := g.byCtl["memory"]
 	if dir == "" {
-		return 0
+		if g.parent == nil {
+			return 0
+		}
+		return g.parent.OOMKills() - g.oomBase
 	}
 	walk(dir, func(d string) { total += uint64(readKeys(d, "memory.oom_control")["oom_kill"]) })
 	return total
@@ -103,3 +108,5 @@ func intOr0(dir, file string) int64 {
 	}
 	return v
 }
+
+func micro(v int64) time.Duration { return time.Duration(v) * time.Microsecond }

@@ -51,6 +51,11 @@ func (c *Config) Encode() []byte {
 		e.str(b.Target)
 		e.flag(b.File)
 	}
+	e.num(uint64(len(c.Links)))
+	for _, l := range c.Links {
+		e.str(l[0])
+		e.str(l[1])
+	}
 	e.flag(c.DevPTS)
 	e.flag(c.Loopback)
 	e.strs(c.MaskFiles)
@@ -131,6 +136,9 @@ func Decode(b []byte) (*Config, error) {
 	}
 	for range d.count() {
 		c.Binds = append(c.Binds, Bind{Source: d.source(), Target: d.str(), File: d.flag()})
+	}
+	for range d.count() {
+		c.Links = append(c.Links, [2]string{d.str(), d.str()})
 	}
 	c.DevPTS, c.Loopback = d.flag(), d.flag()
 	c.MaskFiles, c.MaskDirs, c.ReadOnlyPaths = d.strs(), d.strs(), d.strs()

@@ -14,6 +14,8 @@ type Config struct {
 	Scratch []Scratch
 	// Binds are attached in order.
 	Binds []Bind
+	// Links are symbolic links to make in /dev: name, target. Those that are there stay.
+	Links [][2]string
 	// DevPTS mounts a private /dev/pts.
 	DevPTS   bool
 	Loopback bool // bring lo up

@@ -17,11 +17,11 @@ func setup(c *Config, fds []int) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	binds, err := resolve(c, fds)
+	layers, binds, err := resolve(c, fds)
 	if err != nil {
 		return err
 	}
-	scratch, empty, err := buildRoot(c, fds)
+	scratch, empty, err := buildRoot(c, layers)
 	if err != nil {
 		return err
 	}
@@ -43,17 +43,20 @@ func setup(c *Config, fds []int) error {
 	return nil
 }
 
-// resolve turns the binds into detached mounts, while the host's paths can be seen.
-func resolve(c *Config, fds []int) ([]int, error) {
-	binds := make([]int, len(c.Binds))
-	for i, b := range c.Binds {
-		fd, err := b.open(fds)
-		if err != nil {
-			return nil, fmt.Errorf("opening the source of %s: %w", b.Target, err)
+// resolve turns layers and binds into detached mounts, while the host's paths can be seen.
+func resolve(c *Config, fds []int) (layers, binds []int, err error) {
+	layers, binds = make([]int, len(c.Lowers)), make([]int, len(c.Binds))
+	for i, l := range c.Lowers {
+		if layers[i], err = l.open(fds); err != nil {
+			return nil, nil, fmt.Errorf("opening layer %d: %w", i, err)
 		}
-		binds[i] = fd
 	}
-	return binds, nil
+	for i, b := range c.Binds {
+		if binds[i], err = b.open(fds); err != nil {
+			return nil, nil, fmt.Errorf("opening the source of %s: %w", b.Target, err)
+		}
+	}
+	return layers, binds, nil
 }
 
 // open returns the detached mount.
@@ -69,7 +72,7 @@ func (s Source) open(fds []int) (int, error) {
 
 // buildRoot mounts the size-limited file system, the layers and /proc, and returns detached mounts of the scratch
 // directories and of an empty one.
-func buildRoot(c *Config, fds []int) (scratch []int, empty int, err error) {
+func buildRoot(c *Config, layers []int) (scratch []int, empty int, err error) {
 	options := "mode=0755"
 	if c.SizeMB > 0 {
 		options += fmt.Sprintf(",size=%dm", c.SizeMB)
@@ -88,7 +91,7 @@ func buildRoot(c *Config, fds []int) (scratch []int, empty int, err error) {
 			return nil, -1, fmt.Errorf("making %s: %w", d, err)
 		}
 	}
-	if err := mountOverlay(c, fds); err != nil {
+	if err := mountOverlay(layers); err != nil {
 		return nil, -1, err
 	}
 	if scratch, err = makeScratch(c.Scratch); err != nil {
@@ -104,18 +107,14 @@ func buildRoot(c *Config, fds []int) (scratch []int, empty int, err error) {
 	return scratch, empty, nil
 }
 
-func mountOverlay(c *Config, fds []int) error {
+func mountOverlay(layers []int) error {
 	options := "userxattr,upperdir=up,workdir=work,lowerdir="
-	for i, l := range c.Lowers {
+	for i, l := range layers {
 		name := fmt.Sprintf("l%d", i)
 		if err := unix.Mkdir(name, 0o755); err != nil {
 			return err
 		}
-		fd, err := l.open(fds)
-		if err != nil {
-			return fmt.Errorf("opening layer %d: %w", i, err)
-		}
-		if err := moveMount(fd, name); err != nil {
+		if err := moveMount(l, name); err != nil {
 			return fmt.Errorf("attaching layer %d: %w", i, err)
 		}
 		if i > 0 {
@@ -124,7 +123,7 @@ func mountOverlay(c *Config, fds []int) error {
 		options += name
 	}
 	if err := unix.Mount("overlay", "root", "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
-		return fmt.Errorf("mounting the overlay of %d layers: %w", len(c.Lowers), err)
+		return fmt.Errorf("mounting the overlay of %d layers: %w", len(layers), err)
 	}
 	return nil
 }
@@ -172,7 +171,15 @@ func attach(c *Config, binds, scratch []int) error {
 			return err
 		}
 	}
+	for _, l := range c.Links {
+		if err := unix.Symlink(l[1], "/dev/"+l[0]); err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("linking /dev/%s: %w", l[0], err)
+		}
+	}
 	if c.DevPTS {
+		if err := os.MkdirAll("/dev/pts", 0o755); err != nil {
+			return err
+		}
 		const options = "newinstance,ptmxmode=0666,mode=0620,gid=5"
 		if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, options); err != nil {
 			return fmt.Errorf("mounting /dev/pts: %w", err)

@@ -1,0 +1,103 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"drover"
+)
+
+// Child makes a group inside the payload's, for one execution. On v1 it is made only in the trees that its limits
+// need, and in one more to know its members by: each tree costs a join at every start.
+func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	c := g.child(name)
+	if g.version == V1 {
+		c.keep(g.needed(limits))
+	}
+	c.parent, c.oomBase = g, g.OOMKills()
+	for _, d := range c.dirs {
+		if err := mkdir(d); err != nil {
+			_ = c.removeDirs()
+			return nil, fmt.Errorf("creating cgroup %s/%s: %w", g.name, name, err)
+		}
+	}
+	err := errors.Join(c.Update(limits), c.chown(owner))
+	if err != nil {
+		_ = c.removeDirs()
+		return nil, fmt.Errorf("creating cgroup %s/%s: %w", g.name, name, err)
+	}
+	return c, nil
+}
+
+// FindChild finds a group of an execution again. Errors: NotFound.
+func (g *Group) FindChild(name string) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	c := g.child(name)
+	var there []string
+	for controller, dir := range c.byCtl {
+		if _, err := os.Stat(dir); err == nil {
+			there = append(there, controller)
+		}
+	}
+	if len(there) == 0 {
+		return nil, drover.Errorf(drover.NotFound, "no cgroup %s/%s", g.name, name)
+	}
+	c.keep(there)
+	c.parent, c.oomBase = g, g.OOMKills()
+	return c, nil
+}
+
+func (g *Group) child(name string) *Group {
+	c := &Group{name: g.name + "/" + name, version: g.version, byCtl: map[string]string{}}
+	for controller, dir := range g.byCtl {
+		c.byCtl[controller] = filepath.Join(dir, name)
+	}
+	for _, d := range g.dirs {
+		c.dirs = append(c.dirs, filepath.Join(d, name))
+	}
+	c.tops = c.dirs
+	return c
+}
+
+// keep forgets the trees of other controllers.
+func (g *Group) keep(controllers []string) {
+	if g.version == V2 {
+		return
+	}
+	g.dirs = nil
+	for c, dir := range g.byCtl {
+		if !slices.Contains(controllers, c) {
+			delete(g.byCtl, c)
+		} else if !slices.Contains(g.dirs, dir) {
+			g.dirs = append(g.dirs, dir)
+		}
+	}
+	slices.Sort(g.dirs)
+	g.tops = g.dirs
+}
+
+// needed are the controllers for the limits, and one at least.
+func (g *Group) needed(l Limits) []string {
+	var need []string
+	for _, c := range []string{"pids", "freezer", "cpuacct", "cpu", "memory"} {
+		if g.byCtl[c] != "" {
+			need = append(need, c)
+			break
+		}
+	}
+	if l.MemoryMax > 0 || l.MemoryLow > 0 {
+		need = append(need, "memory")
+	}
+	if l.CPUShares > 0 || l.CPUQuota > 0 {
+		need = append(need, "cpu")
+	}
+	return need
+}

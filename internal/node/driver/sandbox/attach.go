@@ -1,0 +1,38 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
+)
+
+// Attach finds a sandbox again after an agent restart. One whose supervisor is gone is cleared away. Errors: ErrGone.
+func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
+	var s stored
+	if err := json.Unmarshal(state.Data, &s); err != nil {
+		return nil, fmt.Errorf("reading the sandbox's state: %w", err)
+	}
+	b := &box{
+		slot: s.Slot, slotTaken: true, stateDir: s.StateDir, startedAt: state.StartedAt, pid: s.Pid, startTicks: s.StartTicks,
+		rootfs: &image.Rootfs{Ref: s.Image, Digest: s.Digest},
+	}
+	d.ids.hold(s.Slot)
+	if s.Group != "" && d.cfg.Cgroups != nil {
+		if group, err := d.cfg.Cgroups.Open(s.Group); err == nil {
+			b.group = group
+		}
+	}
+	client, err := supervisor.Connect(ctx, supervisor.SocketPath(s.StateDir), b.options(d))
+	if errors.Is(err, driver.ErrGone) {
+		return nil, errors.Join(driver.ErrGone, d.free(ctx, b))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the sandbox's supervisor: %w", err)
+	}
+	return &handle{d: d, box: b, warm: s.Warm, client: client, ident: state}, nil
+}

@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
+)
+
+// box is what one sandbox consists of on the host.
+type box struct {
+	spec      *driver.Spec // nil after Attach
+	config    taskConfig
+	rootfs    *image.Rootfs
+	slot      uint32
+	slotTaken bool
+	group     *cgroup.Group // nil = none
+	user      supervisor.User
+	env       map[string]string
+	stateDir  string
+	startedAt time.Time
+
+	pid        int    // drover-init as the host sees it
+	startTicks uint64 // so that a pid which was given to another process is noticed
+}
+
+// stored is State.Data.
+type stored struct {
+	Pid        int    `json:"pid"`
+	StartTicks uint64 `json:"startTicks"`
+	Slot       uint32 `json:"slot"`
+	Group      string `json:"cgroup,omitempty"`
+	StateDir   string `json:"stateDir"`
+	Image      string `json:"image"`
+	Digest     string `json:"digest,omitempty"`
+	Warm       bool   `json:"warm,omitempty"`
+	OOMKills   uint64 `json:"oomKills,omitempty"`
+}
+
+func (b *box) state(id, alloc, task string, warm bool) driver.State {
+	s := stored{Pid: b.pid, StartTicks: b.startTicks, Slot: b.slot, StateDir: b.stateDir, Warm: warm}
+	if b.group != nil {
+		s.Group = b.group.Name()
+	}
+	if b.rootfs != nil {
+		s.Image, s.Digest = b.rootfs.Ref, b.rootfs.Digest
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		data = nil // numbers and strings always marshal
+	}
+	return driver.State{Driver: Name, ID: id, AllocID: alloc, TaskName: task, StartedAt: b.startedAt, Data: data}
+}
+
+// options of the client.
+func (b *box) options(d *Driver) supervisor.Options {
+	o := supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log}
+	if g := b.groups(d); g != nil {
+		o.Groups = g
+	}
+	return o
+}
+
+func (b *box) groups(d *Driver) *groups {
+	if b.group == nil {
+		return nil
+	}
+	g := &groups{task: b.group, clock: d.cfg.Clock}
+	if b.group.Version() == cgroup.V2 && !d.rootless {
+		g.owner = base(b.slot)
+	}
+	return g
+}
+
+// workDir is where commands start unless they say otherwise.
+func (b *box) workDir() string {
+	switch {
+	case b.config.workDir != "":
+		return b.config.workDir
+	case b.rootfs.Config.WorkDir != "":
+		return b.rootfs.Config.WorkDir
+	}
+	return "/"
+}
+
+// processStart reads when a process was started, in the kernel's ticks; 0 if it is gone.
+func processStart(pid int) uint64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name, in parentheses, may contain anything; field 22 counts from the first.
+	_, rest, ok := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ")
+	f := strings.Fields(rest)
+	if !ok || len(f) < 20 {
+		return 0
+	}
+	ticks, err := strconv.ParseUint(f[19], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return ticks
+}

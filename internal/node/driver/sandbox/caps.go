@@ -1,0 +1,57 @@
+package sandbox
+
+import (
+	"slices"
+	"strings"
+
+	"drover"
+)
+
+// keptCaps is what the sandbox's root keeps over its own namespaces: Docker's default without mknod, net_raw and
+// audit_write.
+var keptCaps = []string{
+	"chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap", "net_bind_service", "sys_chroot",
+	"setfcap",
+}
+
+// capNumbers are the capabilities that can be spoken of: those that mean something inside a sandbox.
+var capNumbers = map[string]uint{
+	"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "fsetid": 4, "kill": 5, "setgid": 6, "setuid": 7,
+	"setpcap": 8, "linux_immutable": 9, "net_bind_service": 10, "net_broadcast": 11, "net_admin": 12, "net_raw": 13,
+	"ipc_lock": 14, "ipc_owner": 15, "sys_chroot": 18, "sys_ptrace": 19, "sys_nice": 23, "sys_resource": 24, "mknod": 27,
+	"lease": 28, "audit_write": 29, "setfcap": 31,
+}
+
+// caps returns the bounding set as a bit mask. Errors name the capability.
+func (d *Driver) caps(c taskConfig) (uint64, error) {
+	names := slices.Clone(keptCaps)
+	for _, add := range c.capAdd {
+		name := capName(add)
+		if _, known := capNumbers[name]; !known {
+			return 0, drover.Errorf(drover.Invalid, "cap_add: unknown capability %q", add)
+		}
+		if !slices.Contains(keptCaps, name) && !slices.ContainsFunc(d.cfg.AllowCaps, func(a string) bool { return capName(a) == name }) {
+			return 0, drover.Errorf(drover.Invalid, "cap_add: this node does not allow %q", add)
+		}
+		names = append(names, name)
+	}
+	var mask uint64
+	for _, n := range names {
+		mask |= 1 << capNumbers[n]
+	}
+	for _, drop := range c.capDrop {
+		if strings.EqualFold(drop, "all") {
+			// What the supervisor itself needs to start processes as other users stays.
+			mask = 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"]
+			continue
+		}
+		n, known := capNumbers[capName(drop)]
+		if !known {
+			return 0, drover.Errorf(drover.Invalid, "cap_drop: unknown capability %q", drop)
+		}
+		mask &^= 1 << n
+	}
+	return mask | 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"], nil
+}
+
+func capName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "cap_") }

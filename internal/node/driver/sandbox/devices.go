@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"drover/internal/node/supervisor/nsinit"
+)
+
+// deviceNodes of /dev.
+var deviceNodes = []struct {
+	name         string
+	major, minor uint32
+}{{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}}
+
+var deviceLinks = [][2]string{
+	{"ptmx", "pts/ptmx"}, {"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"},
+	{"stderr", "/proc/self/fd/2"}, {"core", "/proc/kcore"},
+}
+
+// devices is one folder with real device nodes that all sandboxes mount read-only as /dev: one mount instead of seven.
+type devices struct {
+	once sync.Once
+	dir  string // "" = it cannot be: each node is bound by itself
+	err  error
+}
+
+// prepare makes the folder.
+func (d *Driver) prepareDevices() (string, error) {
+	d.devices.once.Do(func() {
+		dir := filepath.Join(d.cfg.Dir, "dev")
+		if d.rootless {
+			return
+		}
+		if d.devices.err = makeDevices(dir); d.devices.err == nil && devicesWork(dir) {
+			d.devices.dir = dir
+		}
+	})
+	return d.devices.dir, d.devices.err
+}
+
+func makeDevices(dir string) error {
+	for _, sub := range []string{"pts", "shm", "mqueue"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return fmt.Errorf("making the devices' folder: %w", err)
+		}
+	}
+	for _, n := range deviceNodes {
+		path := filepath.Join(dir, n.name)
+		err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(n.major, n.minor)))
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("making device %s: %w", n.name, err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // null and its like
+			return err
+		}
+	}
+	for _, l := range deviceLinks {
+		if err := os.Symlink(l[1], filepath.Join(dir, l[0])); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// devicesWork is false on a file system mounted nodev.
+func devicesWork(dir string) bool {
+	f, err := os.OpenFile(filepath.Join(dir, "null"), os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	_ = f.Close()
+	return true
+}
+
+// addDevices gives the sandbox its /dev.
+func (d *Driver) addDevices(c *nsinit.Config, m *mounter) error {
+	dir, err := d.prepareDevices()
+	if err != nil {
+		return err
+	}
+	c.DevPTS = true
+	shm := nsinit.Scratch{Target: "/dev/shm", Mode: 0o1777}
+	if dir != "" {
+		src, err := m.source(tree{path: dir, readOnly: true, devices: true})
+		if err != nil {
+			return err
+		}
+		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: "/dev"})
+		c.Scratch = append(c.Scratch, shm)
+		return nil
+	}
+	c.Scratch = append(c.Scratch, shm)
+	c.Links = append(c.Links, deviceLinks...)
+	for _, n := range deviceNodes {
+		src, err := m.source(tree{path: "/dev/" + n.name, devices: true})
+		if err != nil {
+			return err
+		}
+		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: "/dev/" + n.name, File: true})
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package sandbox
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"drover/internal/clock"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+)
+
+// Name of the driver in jobs.
+const Name = "sandbox"
+
+// Config of the driver.
+type Config struct {
+	Dir     string          // the driver's own folder; made if missing
+	Binary  string          // drover-init, from supervisor.Binary
+	Images  *image.Store    //
+	Cgroups *cgroup.Manager // nil: this machine has none that we can use
+	Clock   clock.Clock
+	Log     *slog.Logger
+	CoreMHz int // for usage in MHz; 0: it is not told
+
+	// AllowHostMounts lets jobs mount any path of the machine; else only paths in their allocation.
+	AllowHostMounts bool
+	// AllowCaps are capabilities that jobs may add, by name ("net_raw"); nil means none.
+	AllowCaps []string
+}
+
+// Driver starts sandboxes. Its methods may be called at once.
+type Driver struct {
+	cfg      Config
+	rootless bool
+	seccomp  seccompPrograms
+	ids      idRanges
+	devices  devices
+	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
+	plainMounts atomic.Bool
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+// New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
+func New(cfg Config) *Driver {
+	return &Driver{cfg: cfg, rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}}}
+}
+
+// Name returns "sandbox".
+func (d *Driver) Name() string { return Name }

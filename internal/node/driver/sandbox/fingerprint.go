@@ -1,0 +1,90 @@
+package sandbox
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"drover"
+	"drover/internal/node/cgroup"
+)
+
+// Fingerprint says what this machine can do, and in driver.sandbox.weaker what it cannot.
+func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
+	info := drover.DriverInfo{UpdateTime: d.cfg.Clock.Now(), Attributes: map[string]string{}}
+	if missing := d.missing(); len(missing) > 0 {
+		info.HealthDescription = "not usable here: " + strings.Join(missing, "; ")
+		return info
+	}
+	info.Detected, info.Healthy, info.HealthDescription = true, true, "Healthy"
+	weaker := d.weaker()
+	set := func(key, value string) { info.Attributes["driver.sandbox"+key] = value }
+	set("", "1")
+	set(".cgroups", d.cgroupVersion())
+	set(".rootless", yes(d.rootless))
+	set(".network.none", "true")
+	set(".network.host", "true")
+	set(".network.bridge", "false")
+	if len(weaker) > 0 {
+		set(".weaker", strings.Join(weaker, "; "))
+		info.HealthDescription = "Healthy, but weaker than it could be: " + strings.Join(weaker, "; ")
+	}
+	return info
+}
+
+func (d *Driver) cgroupVersion() string {
+	if d.cfg.Cgroups == nil {
+		return cgroup.None.String()
+	}
+	return d.cfg.Cgroups.Info().Version.String()
+}
+
+// missing lists what the driver cannot do without.
+func (d *Driver) missing() []string {
+	var missing []string
+	if systems, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(systems), "\toverlay\n") {
+		missing = append(missing, "the kernel has no overlay file system (modprobe overlay)")
+	}
+	if n, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err != nil || strings.TrimSpace(string(n)) == "0" {
+		missing = append(missing, "user namespaces are off (sysctl user.max_user_namespaces)")
+	}
+	if v, err := os.ReadFile("/proc/sys/kernel/unprivileged_userns_clone"); err == nil && d.rootless && strings.TrimSpace(string(v)) == "0" {
+		missing = append(missing, "only root may make user namespaces (sysctl kernel.unprivileged_userns_clone)")
+	}
+	if _, err := os.Stat("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
+		missing = append(missing, "the kernel has no seccomp filters")
+	}
+	if _, err := os.Stat(d.cfg.Binary); err != nil {
+		missing = append(missing, "drover-init is missing: "+err.Error())
+	}
+	return missing
+}
+
+// weaker lists what protects less than it could.
+func (d *Driver) weaker() []string {
+	var weaker []string
+	if d.rootless {
+		weaker = append(weaker, "the agent is not root: sandboxes have one user only, files show foreign owners as nobody")
+	}
+	switch {
+	case d.cfg.Cgroups == nil:
+		weaker = append(weaker, "no cgroups: memory is limited for each process, not together; cpu is not limited; usage is not measured")
+	default:
+		for _, c := range []string{"memory", "pids", "cpu"} {
+			if !d.cfg.Cgroups.Info().Has(c) {
+				weaker = append(weaker, "no "+c+" cgroup controller")
+			}
+		}
+	}
+	if d.plainMounts.Load() {
+		weaker = append(weaker, "the kernel does not shift owners of mounts: images show nobody as owner and cannot be changed")
+	}
+	return weaker
+}
+
+func yes(v bool) string {
+	if v {
+		return "true"
+	}
+	return "false"
+}

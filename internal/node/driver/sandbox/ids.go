@@ -1,0 +1,66 @@
+package sandbox
+
+import (
+	"os"
+	"sync"
+	"syscall"
+
+	"drover"
+)
+
+// Each sandbox has its own 65,536 host ids, so that limits which the kernel counts by user (pipe buffers, inotify
+// watches, pending signals) are not shared with a hostile neighbour, and no file of one could ever be opened by another.
+const (
+	idSize  = 1 << 16
+	idFirst = 0x10000000 // above what people, systemd (0x80000…) and containers hand out
+	idLast  = 0x60000000
+	idSlots = (idLast - idFirst) / idSize
+)
+
+type idRanges struct {
+	mu   sync.Mutex
+	next uint32
+	used map[uint32]bool
+}
+
+// take returns a free slot; a freed one is used again as late as possible.
+func (r *idRanges) take() (uint32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for range idSlots {
+		slot := r.next
+		r.next = (r.next + 1) % idSlots
+		if !r.used[slot] {
+			r.used[slot] = true
+			return slot, nil
+		}
+	}
+	return 0, drover.Errorf(drover.Exhausted, "all %d user id ranges are in use", idSlots)
+}
+
+// hold marks a slot that an attached sandbox has.
+func (r *idRanges) hold(slot uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used[slot] = true
+}
+
+func (r *idRanges) release(slot uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.used, slot)
+}
+
+func base(slot uint32) int { return idFirst + int(slot)*idSize }
+
+// mappings returns the uid or gid map of a slot.
+func mappings(slot uint32) []syscall.SysProcIDMap {
+	return []syscall.SysProcIDMap{{ContainerID: 0, HostID: base(slot), Size: idSize}}
+}
+
+// selfMapping maps the sandbox's root to the agent's own id: all that a user may map without help.
+func selfMapping(id int) []syscall.SysProcIDMap {
+	return []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
+}
+
+func geteuid() int { return os.Geteuid() }

@@ -1,0 +1,149 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
+	"drover/internal/node/supervisor/nsinit"
+)
+
+// launch starts drover-init in fresh namespaces and lets nsinit build the sandbox.
+func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error) {
+	binary, err := os.Open(d.cfg.Binary)
+	if err != nil {
+		return nil, fmt.Errorf("opening the supervisor: %w", err)
+	}
+	defer binary.Close()
+	ours, theirs, err := controlSocket()
+	if err != nil {
+		return nil, err
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	logs, err := openLogs(b.spec.Log)
+	if err != nil {
+		return nil, err
+	}
+	if logs != nil {
+		defer logs.Close()
+	}
+	attr, done, err := d.sysProcAttr(b)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	cfg := supervisor.LaunchConfig{
+		// By descriptor: the agent's folder may be closed to the sandbox's ids.
+		Binary:   "/proc/self/fd/" + strconv.Itoa(supervisor.FirstExtraFD),
+		ID:       b.spec.ID,
+		StateDir: b.spec.Dirs.State, LogDir: logs,
+		Log:     supervisor.LogFiles{Task: b.spec.TaskName, MaxFiles: b.spec.Log.MaxFiles, MaxFileSize: b.spec.Log.MaxFileSize},
+		User:    b.user,
+		WorkDir: b.workDir(),
+		Env:     b.env,
+		Sandbox: []byte(strconv.Itoa(supervisor.FirstExtraFD + 1)), SysProcAttr: attr,
+		ExtraFiles: []*os.File{binary, theirs},
+		Forked: func(pid int) error {
+			_ = theirs.Close() // so that end of file comes when the sandbox closed its end
+			return d.furnish(ctx, b, pid, ours)
+		},
+	}
+	return supervisor.Launch(ctx, cfg, b.options(d))
+}
+
+// furnish does the agent's part while nsinit waits inside.
+func (d *Driver) furnish(ctx context.Context, b *box, pid int, control *os.File) error {
+	stop := context.AfterFunc(ctx, func() { _ = control.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	b.pid, b.startTicks = pid, processStart(pid)
+	if b.group != nil && b.group.Version() == cgroup.V1 {
+		if err := b.group.AddInit(pid); err != nil {
+			return err
+		}
+	}
+	m := &mounter{d: d}
+	defer m.close()
+	if !d.rootless {
+		userns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
+		if err != nil {
+			return fmt.Errorf("opening the user namespace: %w", err)
+		}
+		defer userns.Close()
+		m.userns = userns
+	}
+	config, err := d.layout(b.spec, b.config, b.rootfs, m)
+	if err != nil {
+		return err
+	}
+	if err := nsinit.Send(control, config, m.fds); err != nil {
+		return err
+	}
+	return nsinit.Result(control)
+}
+
+func controlSocket() (ours, theirs *os.File, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the control socket: %w", err)
+	}
+	if err := unix.SetNonblock(pair[0], true); err != nil { // for deadlines
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(pair[0]), "sandbox-control"), os.NewFile(uintptr(pair[1]), "sandbox-control"), nil
+}
+
+// sysProcAttr describes the namespaces. done releases what it holds.
+func (d *Driver) sysProcAttr(b *box) (attr *syscall.SysProcAttr, done func(), err error) {
+	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if b.config.network != "host" {
+		flags |= unix.CLONE_NEWNET
+	}
+	attr = &syscall.SysProcAttr{
+		Cloneflags: uintptr(flags), UidMappings: mappings(b.slot), GidMappings: mappings(b.slot),
+		GidMappingsEnableSetgroups: true, Credential: &syscall.Credential{},
+	}
+	if d.rootless {
+		attr.UidMappings, attr.GidMappings = selfMapping(os.Geteuid()), selfMapping(os.Getegid())
+		attr.GidMappingsEnableSetgroups, attr.Credential.NoSetGroups = false, true
+	}
+	if b.group == nil || b.group.Version() != cgroup.V2 {
+		if b.group != nil {
+			// v2 paths would be shown relative to a root that hides nothing: see package cgroup.
+			attr.Cloneflags |= unix.CLONE_NEWCGROUP
+		}
+		return attr, func() {}, nil
+	}
+	dir, err := os.Open(b.group.InitDir())
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the supervisor's cgroup: %w", err)
+	}
+	attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
+	return attr, func() { _ = dir.Close() }, nil
+}
+
+// openLogs opens the folder of the task's logs, nil when they are thrown away.
+func openLogs(l driver.LogConfig) (*os.File, error) {
+	if l.Disabled || l.Dir == "" {
+		return nil, nil //nolint:nilnil // no logs are a valid answer
+	}
+	f, err := os.Open(l.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log folder: %w", err)
+	}
+	return f, nil
+}
+
+func lookupUser(rootfs *image.Rootfs, name string) (supervisor.User, error) {
+	uid, gid, groups, err := rootfs.LookupUser(name)
+	return supervisor.User{UID: uid, GID: gid, Groups: groups}, err
+}

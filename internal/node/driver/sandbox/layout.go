@@ -1,0 +1,211 @@
+package sandbox
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor/nsinit"
+)
+
+// Where the allocation's folders are inside.
+const (
+	allocPath   = "/alloc"
+	localPath   = "/local"
+	secretsPath = "/secrets"
+)
+
+// What of /proc is covered. Most of it is closed to a user namespace anyway; /proc/sys must be read-only, because some
+// of it (user.max_user_namespaces) belongs to the namespace.
+var (
+	maskedFiles = []string{
+		"/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/sched_debug", "/proc/interrupts",
+		"/proc/sysrq-trigger", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags", "/proc/config.gz",
+	}
+	maskedDirs = []string{"/proc/acpi", "/proc/scsi", "/proc/asound"}
+	fixedPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
+)
+
+// layout describes the sandbox's inside. Mounts are collected in m.
+func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m *mounter) (*nsinit.Config, error) {
+	caps, err := d.caps(c)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := d.seccomp.program(d.cloneIntoGroups())
+	if err != nil {
+		return nil, err
+	}
+	diskMB := d.diskMB(spec, c)
+	config := &nsinit.Config{
+		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
+		Loopback: c.network == "none", MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
+		NoUserNamespaces: true, KeepCaps: caps, Seccomp: filter, Rlimits: d.rlimits(spec, c),
+		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}, {Target: "/var/tmp", Mode: 0o1777}},
+	}
+	for _, l := range rootfs.Lowers {
+		src, err := m.source(tree{path: l, readOnly: true})
+		if err != nil {
+			return nil, err
+		}
+		config.Lowers = append(config.Lowers, src)
+	}
+	for _, b := range rootfs.Binds {
+		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true})
+		if err != nil {
+			return nil, err
+		}
+		config.Binds = append(config.Binds, nsinit.Bind{Source: src, Target: b.Target})
+	}
+	if err := d.addDevices(config, m); err != nil {
+		return nil, err
+	}
+	d.addHome(config, rootfs)
+	if err := addAllocation(config, m, spec); err != nil {
+		return nil, err
+	}
+	return config, d.addMounts(config, m, spec, c)
+}
+
+// diskMB is the size of all that the guest may write. It lies in memory, so by default it may take half of that: a
+// program that fills the disk is then told so, instead of being killed for memory.
+func (d *Driver) diskMB(spec *driver.Spec, c taskConfig) int64 {
+	if c.diskMB > 0 {
+		return c.diskMB
+	}
+	size := spec.DiskMB
+	if size <= 0 {
+		size = defaultDiskMB
+	}
+	if memory := max(spec.MemoryMB, spec.MemoryMaxMB); memory > 0 {
+		size = min(size, max(memory/2, 16))
+	}
+	return size
+}
+
+// addHome gives the host image's user a home that is its own, also where owners cannot be shifted.
+func (d *Driver) addHome(c *nsinit.Config, rootfs *image.Rootfs) {
+	if rootfs.Ref != image.Host {
+		return
+	}
+	home := nsinit.Scratch{Target: "/home/" + image.HostUser, Mode: 0o755, UID: 1000}
+	if d.rootless {
+		home.UID = 0 // the only one that there is
+	}
+	c.Scratch = append(c.Scratch, home, nsinit.Scratch{Target: "/root", Mode: 0o700})
+}
+
+// addAllocation mounts the allocation's folders. A warm runner's lie on its own size-limited file system, so that all
+// that an unknown guest can write is bounded; what the agent put there before is shown read-only.
+func addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec) error {
+	for _, f := range []struct{ source, target string }{
+		{spec.Dirs.Shared, allocPath}, {spec.Dirs.Local, localPath}, {spec.Dirs.Secrets, secretsPath},
+	} {
+		if f.source == "" || (spec.Pool && (f.target == allocPath || emptyDir(f.source))) {
+			mode := uint32(0o777)
+			c.Scratch = append(c.Scratch, nsinit.Scratch{Target: f.target, Mode: mode})
+			continue
+		}
+		src, err := m.source(tree{path: f.source, readOnly: spec.Pool})
+		if err != nil {
+			return err
+		}
+		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: f.target})
+	}
+	return nil
+}
+
+func emptyDir(path string) bool {
+	entries, err := os.ReadDir(path)
+	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)
+}
+
+// addMounts adds volumes (the agent's) and mounts of the task's configuration.
+func (d *Driver) addMounts(c *nsinit.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
+	for _, v := range spec.Mounts {
+		if err := addMount(c, m, tree{path: v.Source, readOnly: v.ReadOnly}, v.Target); err != nil {
+			return err
+		}
+	}
+	for _, v := range task.mounts {
+		path := v.source
+		if !strings.HasPrefix(path, "/") {
+			if !filepath.IsLocal(path) {
+				return drover.Errorf(drover.Invalid, "mounts: source %q leads out of the task's folder", v.source)
+			}
+			path = filepath.Join(spec.Dirs.Task, path)
+			if err := noLinks(spec.Dirs.Task, v.source); err != nil {
+				return drover.Errorf(drover.Invalid, "mounts: source %q: %w", v.source, err)
+			}
+		}
+		if err := addMount(c, m, tree{path: path, readOnly: v.readOnly}, v.target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addMount(c *nsinit.Config, m *mounter, t tree, target string) error {
+	info, err := os.Lstat(t.path)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "mounting at %s: %w", target, err)
+	}
+	src, err := m.source(t)
+	if err != nil {
+		return err
+	}
+	c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: target, File: !info.IsDir()})
+	return nil
+}
+
+// noLinks refuses a path with a link in it: what lies in the task's folder may be a guest's.
+func noLinks(dir, rel string) error {
+	at, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fd, err := unix.Openat2(at, rel, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+func hostname(spec *driver.Spec, c taskConfig) string {
+	if c.hostname != "" {
+		return c.hostname
+	}
+	if len(spec.AllocID) >= 8 {
+		return spec.TaskName + "-" + spec.AllocID[:8]
+	}
+	return "runner"
+}
+
+// rlimits that hold for everything in the sandbox. Without cgroups they are all that there is.
+func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []nsinit.Rlimit {
+	var files unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
+	hard := min(files.Max, 1<<20)
+	limits := []nsinit.Rlimit{
+		{Resource: unix.RLIMIT_CORE}, {Resource: unix.RLIMIT_NOFILE, Soft: min(1024, hard), Hard: hard},
+		{Resource: unix.RLIMIT_MEMLOCK, Soft: 64 << 10, Hard: 64 << 10}, {Resource: unix.RLIMIT_MSGQUEUE, Soft: 819200, Hard: 819200},
+	}
+	if d.cfg.Cgroups == nil {
+		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_NPROC, Soft: uint64(c.pids), Hard: uint64(c.pids)})
+		if memory := max(spec.MemoryMB, spec.MemoryMaxMB); memory > 0 {
+			bytes := uint64(max(memory, 64)) << 20
+			limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_DATA, Soft: bytes, Hard: bytes})
+		}
+	}
+	return limits
+}

@@ -1,0 +1,97 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"drover/internal/node/supervisor/nsinit"
+)
+
+// mounter turns host paths into detached mounts for one sandbox, and keeps the descriptors until they were sent.
+type mounter struct {
+	d      *Driver
+	userns *os.File // the sandbox's; nil without root
+	fds    []int
+}
+
+// tree is something of the host that the sandbox sees.
+type tree struct {
+	path      string
+	readOnly  bool
+	devices   bool // device files work in it
+	recursive bool // with what is mounted below
+}
+
+// source returns the tree as the set-up takes it: a detached mount with its owners shifted into the sandbox's id
+// range, or just the path when we have no root and the sandbox must open it with the same rights as ours.
+func (m *mounter) source(t tree) (nsinit.Source, error) {
+	if m.d.rootless {
+		return nsinit.Source{FD: -1, Path: t.path, ReadOnly: t.readOnly}, nil
+	}
+	fd, err := m.detach(t)
+	if err != nil {
+		return nsinit.Source{}, fmt.Errorf("opening %s: %w", t.path, err)
+	}
+	m.fds = append(m.fds, fd)
+	return nsinit.Source{FD: len(m.fds) - 1}, nil
+}
+
+func (m *mounter) detach(t tree) (int, error) {
+	// The last step may not be a link: the path is the agent's or the operator's, its end may be in reach of a guest.
+	at, err := unix.Open(t.path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return -1, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return -1, errors.New("it is a symbolic link")
+	}
+	return m.clone(at, t)
+}
+
+func (m *mounter) clone(at int, t tree) (int, error) {
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
+	attrFlags := uint(unix.AT_EMPTY_PATH)
+	if t.recursive {
+		flags |= unix.AT_RECURSIVE
+		attrFlags |= unix.AT_RECURSIVE
+	}
+	fd, err := unix.OpenTree(at, "", flags)
+	if err != nil {
+		return -1, err
+	}
+	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID, Propagation: unix.MS_PRIVATE}
+	if t.readOnly {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if !t.devices {
+		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
+	}
+	if m.userns != nil && !m.d.plainMounts.Load() {
+		shifted := attr
+		shifted.Attr_set |= unix.MOUNT_ATTR_IDMAP
+		shifted.Userns_fd = uint64(m.userns.Fd())
+		if unix.MountSetattr(fd, "", attrFlags, &shifted) == nil {
+			return fd, nil
+		}
+	}
+	if err := unix.MountSetattr(fd, "", attrFlags, &attr); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func (m *mounter) close() {
+	for _, fd := range m.fds {
+		_ = unix.Close(fd)
+	}
+	m.fds = nil
+}

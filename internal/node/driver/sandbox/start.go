@@ -1,0 +1,189 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"drover"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
+)
+
+// Start starts a sandbox, and its command if there is one. Without a command it is a warm runner: only the supervisor
+// runs. Errors: *driver.StartError; nothing is left behind.
+func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, error) {
+	h, err := d.start(ctx, &spec)
+	if err == nil {
+		return h, nil
+	}
+	if e := (*driver.StartError)(nil); errors.As(err, &e) {
+		return nil, err
+	}
+	code := drover.CodeOf(err)
+	fatal := code == drover.Invalid || code == drover.NotFound || code == drover.Forbidden || code == drover.NotImplemented
+	return nil, &driver.StartError{Recoverable: !fatal, Err: err}
+}
+
+func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err error) {
+	config, err := d.parse(spec.Config)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{spec: spec, config: config, stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
+		}
+	}()
+	if b.rootfs, err = d.cfg.Images.Prepare(ctx, image.Request{Ref: config.image}); err != nil {
+		return nil, err
+	}
+	task, err := b.command(spec)
+	if err != nil {
+		return nil, err
+	}
+	if b.slot, err = d.ids.take(); err != nil {
+		return nil, err
+	}
+	b.slotTaken = true
+	b.env = environment(spec, b.rootfs)
+	if b.user, err = d.defaultUser(spec, b.rootfs); err != nil {
+		return nil, err
+	}
+	if d.cfg.Cgroups != nil {
+		if b.group, err = d.cfg.Cgroups.Create(groupName(spec), d.limits(spec, config), d.groupOwner(b)); err != nil {
+			return nil, err
+		}
+	}
+	client, err := d.launch(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	h := newHandle(d, b, client, spec, task == nil)
+	if task == nil {
+		return h, nil
+	}
+	if err := h.startTask(ctx, *task); err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// command is what the task runs; nil for a warm runner.
+func (b *box) command(spec *driver.Spec) (*supervisor.TaskSpec, error) {
+	c, inside := b.config, insidePaths(spec.Dirs)
+	argv := []string{}
+	if c.command != "" {
+		argv = append(argv, c.command)
+	}
+	argv = append(argv, c.args...)
+	if c.hasEntry {
+		argv = append(append([]string{}, c.entrypoint...), argv...)
+	} else if c.command == "" && !spec.Pool {
+		// As docker has it: arguments replace the image's Cmd, not its entry point.
+		if len(c.args) == 0 {
+			argv = append(argv, b.rootfs.Config.Cmd...)
+		}
+		argv = append(append([]string{}, b.rootfs.Config.Entrypoint...), argv...)
+	}
+	if len(argv) == 0 {
+		if spec.Pool {
+			return nil, nil //nolint:nilnil // a warm runner has none
+		}
+		return nil, drover.Errorf(drover.Invalid, "command: nothing to run: give a command, or an image that has one")
+	}
+	for i := range argv {
+		argv[i] = inside.Replace(argv[i])
+	}
+	user := spec.User
+	if user == "" {
+		user = b.rootfs.Config.User
+	}
+	if user == "" {
+		user = "0"
+	}
+	if _, err := lookupUser(b.rootfs, user); err != nil {
+		return nil, err
+	}
+	return &supervisor.TaskSpec{Argv: argv, Env: environment(spec, b.rootfs), WorkDir: b.workDir(), User: user}, nil
+}
+
+// defaultUser is whom unprivileged executions and file requests act as: the task's, the image's unless that is root,
+// and else one without rights.
+func (d *Driver) defaultUser(spec *driver.Spec, rootfs *image.Rootfs) (supervisor.User, error) {
+	if d.rootless {
+		return supervisor.User{}, nil // the only user that there is
+	}
+	if spec.User != "" {
+		return lookupUser(rootfs, spec.User)
+	}
+	if u := rootfs.Config.User; u != "" {
+		if user, err := lookupUser(rootfs, u); err == nil && user.UID != 0 {
+			return user, nil
+		}
+	}
+	return lookupUser(rootfs, "1000:1000")
+}
+
+func (d *Driver) limits(spec *driver.Spec, c taskConfig) cgroup.Limits {
+	l := cgroup.Limits{
+		MemoryMax: spec.MemoryMB << 20, Pids: c.pids, CPUShares: spec.CPUMHz, Cores: spec.Cores,
+	}
+	switch {
+	case spec.MemoryMaxMB < 0: // Nomad: no hard limit
+		l.MemoryMax, l.MemoryLow = 0, spec.MemoryMB<<20
+	case spec.MemoryMaxMB > spec.MemoryMB:
+		l.MemoryMax, l.MemoryLow = spec.MemoryMaxMB<<20, spec.MemoryMB<<20
+	}
+	if c.cpuHard && spec.CPUMHz > 0 && d.cfg.CoreMHz > 0 {
+		l.CPUQuota = float64(spec.CPUMHz) / float64(d.cfg.CoreMHz)
+	}
+	return l
+}
+
+// cloneIntoGroups: on v2 the supervisor starts executions right in their group, which needs clone3.
+func (d *Driver) cloneIntoGroups() bool {
+	return d.cfg.Cgroups != nil && d.cfg.Cgroups.Info().Version == cgroup.V2 && !d.rootless
+}
+
+func (d *Driver) groupOwner(b *box) int {
+	if d.rootless {
+		return 0
+	}
+	return base(b.slot)
+}
+
+func groupName(spec *driver.Spec) string {
+	return strings.NewReplacer("/", "_").Replace(spec.AllocID + "." + spec.TaskName)
+}
+
+// free gives back everything that the sandbox holds on the host. Idempotent.
+func (d *Driver) free(ctx context.Context, b *box) error {
+	var errs []error
+	if b.pid > 0 {
+		errs = append(errs, d.kill(ctx, b))
+	}
+	if b.group != nil {
+		if err := b.group.Remove(ctx, d.cfg.Clock); err != nil {
+			errs = append(errs, err)
+		} else {
+			b.group = nil
+		}
+	}
+	if b.stateDir != "" {
+		errs = append(errs, os.RemoveAll(b.stateDir))
+	}
+	if b.slotTaken {
+		d.ids.release(b.slot)
+		b.slotTaken = false
+	}
+	if b.rootfs != nil {
+		b.rootfs.Release()
+	}
+	return errors.Join(errs...)
+}
