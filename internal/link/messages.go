@@ -20,6 +20,7 @@ const (
 const (
 	nodePath        = "/drover.v1.Node/"
 	procSession     = nodePath + "Session"
+	procSessionOp   = nodePath + "SessionOp"
 	procExecutions  = nodePath + "Executions"
 	procListFolder  = nodePath + "ListFolder"
 	procStatFolder  = nodePath + "StatFolder"
@@ -69,31 +70,26 @@ type target struct {
 	Log     drover.LogRequest
 }
 
-// sessionOp is what the caller of a session sends. The first has Open set.
+// sessionOpen starts or attaches to an execution; its frames come back as a stream of sessionEvents, the first of
+// which only says that it was opened.
+type sessionOpen struct {
+	SessionID string // chosen by the caller, for sessionOp
+	AllocID   string
+	Task      string
+	Spec      *drover.ExecutionSpec // start
+	Attach    string                // or attach
+	From      drover.Offsets
+}
+
+type sessionEvent struct{ Frame *drover.Frame }
+
+// sessionOp is one call on an open session. It is a call of its own, so that no frame can stand in its way.
 type sessionOp struct {
-	Open       *sessionOpen
+	SessionID  string
 	Stdin      []byte
 	CloseStdin bool
 	Resize     *drover.WindowSize
 	Signal     string
-	Seq        uint64 // answered by a sessionEvent with the same Ack
-}
-
-type sessionOpen struct {
-	AllocID string
-	Task    string
-	Spec    *drover.ExecutionSpec // start
-	Attach  string                // or attach
-	From    drover.Offsets
-}
-
-// sessionEvent is what the node answers: opened, a frame, or the outcome of an op.
-type sessionEvent struct {
-	Opened bool
-	Frame  *drover.Frame
-	Ack    uint64
-	Code   string
-	Error  string
 }
 
 type fileList struct{ Files []drover.FileInfo }

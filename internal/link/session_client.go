@@ -3,11 +3,11 @@ package link
 import (
 	"context"
 	"io"
-	"sync"
 
 	"connectrpc.com/connect"
 
 	"drover"
+	"drover/internal/id"
 )
 
 // StartExecution starts a command.
@@ -16,15 +16,15 @@ func (c *workloadsClient) StartExecution(ctx context.Context, allocID, task stri
 }
 
 // AttachExecution attaches to a command.
-func (c *workloadsClient) AttachExecution(ctx context.Context, allocID, task, id string, from drover.Offsets) (drover.Session, error) {
-	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Attach: id, From: from})
+func (c *workloadsClient) AttachExecution(ctx context.Context, allocID, task, executionID string, from drover.Offsets) (drover.Session, error) {
+	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Attach: executionID, From: from})
 }
 
 // open bounds the opening by ctx; the session itself lives until Close.
 func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (drover.Session, error) {
+	o.SessionID = id.Random{}.New()
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	s := connect.NewClient[sessionOp, sessionEvent](c.http, nodeBase+procSession, c.opts).CallBidiStream(life)
 	fail := func(err error) (drover.Session, error) {
 		cancel()
 		if ctx.Err() != nil {
@@ -32,68 +32,51 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (drover.Sessi
 		}
 		return nil, fromWire(err)
 	}
-	if err := s.Send(&sessionOp{Open: &o}); err != nil {
-		if _, rerr := s.Receive(); rerr != nil {
-			err = rerr
-		}
+	stream, err := connect.NewClient[sessionOpen, sessionEvent](c.http, nodeBase+procSession, c.opts).CallServerStream(life, connect.NewRequest(&o))
+	if err != nil {
 		return fail(err)
 	}
-	if _, err := s.Receive(); err != nil {
+	if !stream.Receive() {
+		err := stream.Err()
+		_ = stream.Close()
 		return fail(err)
 	}
 	if !stop() {
+		_ = stream.Close()
 		return fail(ctx.Err())
 	}
-	session := &sessionClient{stream: s, life: life, cancel: cancel, frames: make(chan drover.Frame), acks: map[uint64]chan error{}, ended: make(chan struct{})}
-	go session.receive() // ends when the stream ends or Close cancels it
-	return session, nil
+	s := &sessionClient{id: o.SessionID, client: c, stream: stream, cancel: cancel, life: life, frames: make(chan drover.Frame), ended: make(chan struct{})}
+	go s.receive() // ends when the stream ends or Close cancels it
+	return s, nil
 }
 
 type sessionClient struct {
-	stream *connect.BidiStreamForClient[sessionOp, sessionEvent]
+	id     string
+	client *workloadsClient
+	stream *connect.ServerStreamForClient[sessionEvent]
 	life   context.Context // ends with Close
 	cancel context.CancelFunc
 	frames chan drover.Frame
 	ended  chan struct{} // closed when receive returned; err is set then
 	err    error
-
-	mu   sync.Mutex // guards the following, and Send
-	seq  uint64
-	acks map[uint64]chan error
 }
 
 func (s *sessionClient) receive() {
 	defer close(s.ended)
-	for {
-		ev, err := s.stream.Receive()
-		if err != nil {
-			s.err = fromWire(err)
-			return
-		}
-		if ev.Frame == nil {
-			s.acknowledge(ev)
+	defer s.stream.Close()
+	for s.stream.Receive() {
+		f := s.stream.Msg().Frame
+		if f == nil {
 			continue
 		}
 		select {
-		case s.frames <- *ev.Frame:
+		case s.frames <- *f:
 		case <-s.life.Done():
-			s.err = drover.Errorf(drover.Canceled, "link: session closed")
+			s.err = drover.Errorf(drover.Canceled, "link: the session was closed")
 			return
 		}
 	}
-}
-
-func (s *sessionClient) acknowledge(ev *sessionEvent) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if reply, ok := s.acks[ev.Ack]; ok {
-		delete(s.acks, ev.Ack)
-		var err error
-		if ev.Error != "" {
-			err = drover.Errorf(drover.ParseCode(ev.Code), "%s", ev.Error)
-		}
-		reply <- err
-	}
+	s.err = fromWire(s.stream.Err())
 }
 
 // Next returns the next frame.
@@ -111,7 +94,7 @@ func (s *sessionClient) Next(ctx context.Context) (drover.Frame, error) {
 	}
 }
 
-// Write sends stdin and waits until the node took it.
+// Write sends stdin and waits until the program's pipe took it.
 func (s *sessionClient) Write(ctx context.Context, p []byte) error {
 	return s.op(ctx, sessionOp{Stdin: p})
 }
@@ -132,32 +115,19 @@ func (s *sessionClient) Signal(ctx context.Context, name string) error {
 }
 
 func (s *sessionClient) op(ctx context.Context, op sessionOp) error {
-	reply := make(chan error, 1)
-	s.mu.Lock()
-	s.seq++
-	op.Seq = s.seq
-	s.acks[op.Seq] = reply
-	err := s.stream.Send(&op)
-	if err != nil {
-		delete(s.acks, op.Seq)
+	op.SessionID = s.id
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	_, err := call(ctx, connect.NewClient[sessionOp, empty](s.client.http, nodeBase+procSessionOp, s.client.opts), Identity{}, &op)
+	if err != nil && s.life.Err() != nil {
+		return drover.Errorf(drover.Gone, "link: the session was closed")
 	}
-	s.mu.Unlock()
-	if err != nil {
-		return drover.Errorf(drover.Gone, "link: the execution's session ended")
-	}
-	select {
-	case err := <-reply:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-s.ended:
-		return drover.Errorf(drover.Gone, "link: the execution's session ended")
-	}
+	return err
 }
 
 // Close detaches.
 func (s *sessionClient) Close() error {
-	_ = s.stream.CloseRequest() // http2 does not notice a cancelled context while the request body is open
 	s.cancel()
 	<-s.ended
 	return nil

@@ -11,75 +11,41 @@ import (
 	"drover"
 )
 
-// serveSession joins a session's stream to the real session: one goroutine sends frames, this one performs ops.
-func serveSession(ctx context.Context, w drover.Workloads, s *connect.BidiStream[sessionOp, sessionEvent]) error {
-	first, err := s.Receive()
+// sessions knows the node's open sessions by the callers' ids.
+type sessions struct {
+	workloads drover.Workloads
+	mu        sync.Mutex
+	open      map[string]drover.Session // guarded by mu
+}
+
+// serve opens a session and sends its frames; it is closed when the stream ends.
+func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.ServerStream[sessionEvent]) error {
+	session, err := openSession(ctx, s.workloads, o)
 	if err != nil {
 		return err
 	}
-	if first.Open == nil {
-		return drover.Errorf(drover.Invalid, "link: a session starts with open")
-	}
-	session, err := openSession(ctx, w, first.Open)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	events := &eventSender{stream: s}
-	var wg sync.WaitGroup
-	defer wg.Wait()
 	defer session.Close()
-	defer cancel()
-	if err := events.send(&sessionEvent{Opened: true}); err != nil {
+	s.mu.Lock()
+	s.open[o.SessionID] = session
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.open, o.SessionID)
+		s.mu.Unlock()
+	}()
+	if err := stream.Send(&sessionEvent{}); err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	wg.Go(func() { done <- sendFrames(ctx, session, events) }) // ends with the receipt, or with ctx
-	stdin := make(chan *sessionOp, 16)
-	wg.Go(func() { // ends with ctx; apart from the other ops, as a program that does not read must still get signals
-		for {
-			select {
-			case op := <-stdin:
-				_ = events.send(performOp(ctx, session, op))
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	ops := make(chan *sessionOp)
-	go func() { // ends when the stream does; not waited for, as only this handler's return closes it
-		defer close(ops)
-		for {
-			op, err := s.Receive()
-			if err != nil {
-				return
-			}
-			select {
-			case ops <- op:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
 	for {
-		select {
-		case err := <-done:
-			cancel()
+		f, err := session.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
-		case op, ok := <-ops:
-			if !ok {
-				return nil // the caller detached
-			}
-			if op.Resize == nil && op.Signal == "" {
-				select {
-				case stdin <- op:
-				case <-ctx.Done():
-				}
-				continue
-			}
-			if err := events.send(performOp(ctx, session, op)); err != nil {
-				return err
-			}
+		}
+		if err := stream.Send(&sessionEvent{Frame: &f}); err != nil {
+			return err
 		}
 	}
 }
@@ -91,48 +57,20 @@ func openSession(ctx context.Context, w drover.Workloads, o *sessionOpen) (drove
 	return w.AttachExecution(ctx, o.AllocID, o.Task, o.Attach, o.From)
 }
 
-func sendFrames(ctx context.Context, session drover.Session, events *eventSender) error {
-	for {
-		f, err := session.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := events.send(&sessionEvent{Frame: &f}); err != nil {
-			return err
-		}
-	}
-}
-
-func performOp(ctx context.Context, session drover.Session, op *sessionOp) *sessionEvent {
-	var err error
+// perform does one op on an open session. Errors: Gone when it is not open.
+func (s *sessions) perform(ctx context.Context, op *sessionOp) error {
+	s.mu.Lock()
+	session, ok := s.open[op.SessionID]
+	s.mu.Unlock()
 	switch {
+	case !ok:
+		return drover.Errorf(drover.Gone, "link: the execution's session ended")
 	case op.CloseStdin:
-		err = session.CloseStdin(ctx)
+		return session.CloseStdin(ctx)
 	case op.Resize != nil:
-		err = session.Resize(ctx, *op.Resize)
+		return session.Resize(ctx, *op.Resize)
 	case op.Signal != "":
-		err = session.Signal(ctx, op.Signal)
-	default:
-		err = session.Write(ctx, op.Stdin)
+		return session.Signal(ctx, op.Signal)
 	}
-	reply := &sessionEvent{Ack: op.Seq}
-	if err != nil {
-		reply.Code, reply.Error = drover.CodeOf(err).String(), err.Error()
-	}
-	return reply
-}
-
-// eventSender serializes the two senders of a session's stream.
-type eventSender struct {
-	mu     sync.Mutex
-	stream *connect.BidiStream[sessionOp, sessionEvent]
-}
-
-func (e *eventSender) send(ev *sessionEvent) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stream.Send(ev)
+	return session.Write(ctx, op.Stdin)
 }

@@ -72,9 +72,13 @@ func workloadsHandler(w drover.Workloads) http.Handler {
 	mux.Handle(procLogs, connect.NewServerStreamHandler(procLogs, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[drover.LogChunk]) error {
 		return toWire(serveLogs(ctx, w, r.Msg.Log, s))
 	}, opts))
-	mux.Handle(procSession, connect.NewBidiStreamHandler(procSession, func(ctx context.Context, s *connect.BidiStream[sessionOp, sessionEvent]) error {
-		return toWire(serveSession(ctx, w, s))
+	open := &sessions{workloads: w, open: map[string]drover.Session{}}
+	mux.Handle(procSession, connect.NewServerStreamHandler(procSession, func(ctx context.Context, r *connect.Request[sessionOpen], s *connect.ServerStream[sessionEvent]) error {
+		return toWire(open.serve(ctx, r.Msg, s))
 	}, opts))
+	unary(mux, procSessionOp, opts, func(ctx context.Context, _ http.Header, op *sessionOp) (*empty, error) {
+		return &empty{}, open.perform(ctx, op)
+	})
 	return mux
 }
 
