@@ -1,0 +1,16 @@
+// Command drover-init is the supervisor: the first process of every task. Only the agent starts it.
+package main
+
+import (
+	"os"
+
+	"drover/internal/node/supervisor/initd"
+	"drover/internal/node/supervisor/nsinit"
+)
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == nsinit.Command {
+		os.Exit(nsinit.Main(os.Args[2:]))
+	}
+	os.Exit(initd.Main())
+}

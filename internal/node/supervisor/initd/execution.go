@@ -1,0 +1,173 @@
+package initd
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// stream is stdout or stderr of an execution. Guarded by the execution's mu.
+type stream struct {
+	ring
+	total     int64 // written by the program
+	truncated bool  // by the output limit
+	acked     int64 // by every reader that there was
+}
+
+// execution is one command, from its start to when its exit was fetched.
+//
+//	starting → running → (exited: tree killed, pipes drained) → finished → forgotten
+type execution struct {
+	// Constant.
+	s       *Server
+	spec    drover.ExecutionSpec
+	child   *child
+	tree    tree
+	started time.Time
+	tty     *os.File // the terminal's master, nil without
+	pumps   sync.WaitGroup
+	fds     []int // control group files, closed at the end
+
+	mu                  sync.Mutex
+	cond                *sync.Cond
+	out                 [2]stream // stdout, stderr
+	sessions            map[*session]bool
+	hold                time.Time // without sessions: output is kept (and the program slowed) until then
+	wallTimer, cpuTimer clock.Timer
+	leaving             clock.Timer // ends it when nobody comes back
+	cause               drover.Cause
+	receipt             *drover.Receipt
+
+	stdinMu sync.Mutex
+	stdin   *os.File // nil when closed; guarded by stdinMu
+}
+
+func (x *execution) describe() drover.Execution {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	d := drover.Execution{ID: x.spec.ID, Spec: x.spec, Pid: x.child.pid, Running: x.receipt == nil}
+	if x.receipt != nil {
+		d.Receipt = new(*x.receipt)
+	}
+	return d
+}
+
+// wait follows the command to its end. It runs in its own goroutine.
+func (x *execution) wait(files [2]*os.File) {
+	<-x.child.done
+	x.mu.Lock()
+	for _, t := range []clock.Timer{x.wallTimer, x.cpuTimer} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	wall := x.s.clock.Now().Sub(x.started)
+	x.mu.Unlock()
+	if !x.spec.KeepTree {
+		x.tree.kill(x.s.reaper, x.s.clock)
+	}
+	// With its writers dead a pipe is at its end. Something unkillable, or a tree that is kept, may still hold it.
+	deadline := x.s.clock.Now().Add(drainPatience)
+	for _, f := range files {
+		if f != nil {
+			_ = f.SetReadDeadline(deadline)
+		}
+	}
+	x.pumps.Wait()
+	x.closeStdin()
+	if x.tty != nil {
+		_ = x.tty.Close()
+	}
+	closeAll(x.fds)
+	x.finish(wall)
+}
+
+// drainPatience is how long a pipe may be held open by others after the end.
+const drainPatience = 20 * time.Millisecond
+
+func (x *execution) finish(wall time.Duration) {
+	x.mu.Lock()
+	r := ended(x.child, x.cause, x.spec)
+	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
+	r.StdoutBytes, r.StderrBytes = x.out[0].total, x.out[1].total
+	r.Truncated = x.out[0].truncated || x.out[1].truncated
+	x.receipt = &r
+	x.cond.Broadcast()
+	unread := len(x.sessions) == 0
+	x.mu.Unlock()
+	x.s.noteFinished(x.spec.ID)
+	if unread {
+		x.leaveAfter(x.keepTime())
+	}
+}
+
+// ended says how a child ended. A killed one is never an exit with 0.
+func ended(c *child, cause drover.Cause, spec drover.ExecutionSpec) drover.Receipt {
+	r := drover.Receipt{
+		UserCPU: time.Duration(c.usage.Utime.Nano()), SystemCPU: time.Duration(c.usage.Stime.Nano()),
+		PeakMemory: c.usage.Maxrss << 10, Cause: drover.CauseExited, ExitCode: c.status.ExitStatus(),
+	}
+	if c.status.Signaled() {
+		r.Signal = int(c.status.Signal())
+		r.ExitCode, r.Cause = 128+r.Signal, drover.CauseSignalled
+		if spec.Limits.CPU > 0 && c.status.Signal() == syscall.SIGXCPU {
+			r.Cause = drover.CauseCPULimit
+		}
+	}
+	if cause != "" {
+		r.Cause = cause
+		if r.ExitCode == 0 {
+			r.ExitCode = 128 + int(syscall.SIGKILL)
+		}
+	}
+	return r
+}
+
+// markKilled sets the cause of the end, if there is none yet and it still runs.
+func (x *execution) markKilled(cause drover.Cause) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cause == "" && x.receipt == nil {
+		select {
+		case <-x.child.done: // it ended by itself
+		default:
+			x.cause = cause
+		}
+	}
+}
+
+// kill ends the whole tree. wait then finishes it.
+func (x *execution) kill(cause drover.Cause) {
+	x.markKilled(cause)
+	x.s.reaper.signal(x.child, syscall.SIGKILL)
+	x.tree.kill(x.s.reaper, x.s.clock)
+}
+
+// signal signals the process group; KILL ends the tree. Errors: Invalid, Gone.
+func (x *execution) signal(name string) error {
+	sig, err := parseSignal(name)
+	if err != nil {
+		return err
+	}
+	if sig == syscall.SIGKILL {
+		x.kill(drover.CauseKilled)
+		return nil
+	}
+	if !x.s.reaper.signal(x.child, sig) {
+		return drover.Errorf(drover.Gone, "execution %q has ended", x.spec.ID)
+	}
+	return nil
+}
+
+func (x *execution) closeStdin() {
+	x.stdinMu.Lock()
+	defer x.stdinMu.Unlock()
+	if x.stdin != nil && x.stdin != x.tty {
+		_ = x.stdin.Close()
+	}
+	x.stdin = nil
+}

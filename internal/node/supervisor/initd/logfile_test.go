@@ -1,0 +1,74 @@
+package initd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func openDir(t *testing.T) (string, int) {
+	t.Helper()
+	dir := t.TempDir()
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return dir, fd
+}
+
+func TestLogRotatesAtLines(t *testing.T) {
+	t.Parallel()
+	dir, fd := openDir(t)
+	l, err := openLog(fd, "web.stdout.", 3, 100)
+	require.NoError(t, err)
+	var all strings.Builder
+	for i := range 40 {
+		line := strings.Repeat(string(rune('a'+i%26)), 29) + "\n"
+		all.WriteString(line)
+		l.write([]byte(line[:7]))
+		l.write([]byte(line[7:]))
+	}
+	l.close()
+	var kept string
+	names, err := filepath.Glob(filepath.Join(dir, "web.stdout.*"))
+	require.NoError(t, err)
+	require.Len(t, names, 3)
+	for n := l.n - 2; n <= l.n; n++ {
+		b, err := os.ReadFile(filepath.Join(dir, l.name(n)))
+		require.NoError(t, err)
+		require.True(t, strings.HasSuffix(string(b), "\n"))
+		kept += string(b)
+	}
+	require.True(t, strings.HasSuffix(all.String(), kept))
+}
+
+func TestLogContinuesAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	dir, fd := openDir(t)
+	for range 3 {
+		l, err := openLog(fd, "t.stderr.", 100, 1000)
+		require.NoError(t, err)
+		l.write([]byte(strings.Repeat("x", 1700))) // a line without end
+		l.close()
+	}
+	total := 0
+	names, _ := filepath.Glob(filepath.Join(dir, "t.stderr.*"))
+	for _, n := range names {
+		b, _ := os.ReadFile(n)
+		total += len(b)
+	}
+	require.Equal(t, 5100, total)
+}
+
+func TestLogFollowsNoPlantedLink(t *testing.T) {
+	t.Parallel()
+	dir, fd := openDir(t)
+	target := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.Symlink(target, filepath.Join(dir, "t.stdout.0")))
+	_, err := openLog(fd, "t.stdout.", 2, 10)
+	require.Error(t, err)
+	require.NoFileExists(t, target)
+}

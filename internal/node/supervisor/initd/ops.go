@@ -1,0 +1,116 @@
+package initd
+
+import (
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/node/supervisor/proto"
+)
+
+// open starts what a channel asks for. It must not block: what takes time gets a goroutine.
+func (c *conn) open(channel uint32, op proto.Op, p []byte, fds []int) {
+	if op != proto.OpExec && op != proto.OpTaskStart {
+		closeAll(fds)
+	}
+	d := &proto.Decoder{B: append([]byte(nil), p...)} // p is only lent
+	switch op {
+	case proto.OpExec:
+		x, err := proto.DecodeExec(d.B)
+		if err != nil {
+			closeAll(fds)
+			c.fail(channel, err)
+			return
+		}
+		s := newSession(c, channel)
+		c.add(channel, s)
+		go s.start(x, fds) // ends with the session
+	case proto.OpAttach:
+		s := newSession(c, channel)
+		c.add(channel, s)
+		go s.attach(d.Str(), drover.Offsets{Stdout: d.Int(), Stderr: d.Int()}) // ends with the session
+	case proto.OpTaskStart:
+		t, err := proto.DecodeTask(d.B)
+		if err != nil {
+			closeAll(fds)
+			c.fail(channel, err)
+			return
+		}
+		go c.startTask(channel, t, fds) // ends when the program was executed
+	default:
+		c.openMore(channel, op, d)
+	}
+}
+
+func (c *conn) openMore(channel uint32, op proto.Op, d *proto.Decoder) {
+	switch op {
+	case proto.OpList:
+		c.reply(channel, c.s.list())
+	case proto.OpTaskWait:
+		w := &waiter{stop: make(chan struct{})}
+		c.add(channel, w)
+		go c.waitTask(channel, w) // ends with the task, or when the agent stops waiting
+	case proto.OpTaskSignal:
+		c.answer(channel, nil, c.s.signalTask(d.Str()))
+	case proto.OpTaskStop:
+		name, timeout := d.Str(), time.Duration(d.Int())
+		go func() { c.answer(channel, nil, c.s.stopTask(name, timeout)) }() // ends when the task is dead
+	case proto.OpShutdown:
+		go func() { // ends with the process
+			c.s.shutdown()
+			c.reply(channel, nil)
+			c.s.end()
+		}()
+	default:
+		c.openFiles(channel, op, d)
+	}
+}
+
+// waiter is a channel that only waits.
+type waiter struct {
+	once sync.Once
+	stop chan struct{}
+}
+
+func (w *waiter) frame(proto.Header, []byte) {}
+func (w *waiter) gone(bool)                  { w.once.Do(func() { close(w.stop) }) }
+
+func (c *conn) waitTask(channel uint32, w *waiter) {
+	defer c.remove(channel)
+	c.s.mu.Lock()
+	t := c.s.task
+	c.s.mu.Unlock()
+	if t == nil {
+		c.fail(channel, drover.Errorf(drover.Conflict, "no main task was started"))
+		return
+	}
+	select {
+	case <-t.done:
+		var e proto.Encoder
+		e.Receipt(t.receipt)
+		c.reply(channel, e.B)
+	case <-w.stop:
+	}
+}
+
+func (c *conn) startTask(channel uint32, t proto.Task, fds []int) {
+	pid, err := c.s.startTask(t, fds)
+	var e proto.Encoder
+	e.Int(int64(pid))
+	c.answer(channel, e.B, err)
+}
+
+func (s *Server) list() []byte {
+	s.mu.Lock()
+	all := make([]*execution, 0, len(s.execs))
+	for _, x := range s.execs {
+		all = append(all, x)
+	}
+	s.mu.Unlock()
+	var e proto.Encoder
+	e.Uint(uint64(len(all)))
+	for _, x := range all {
+		e.Execution(x.describe())
+	}
+	return e.B
+}

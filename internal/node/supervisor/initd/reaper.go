@@ -1,0 +1,128 @@
+package initd
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"drover/internal/node/supervisor/spawn"
+)
+
+// child is a process that we started.
+type child struct {
+	pid       int
+	killGroup bool          // what is left of its process group is killed before the pid can be used again
+	done      chan struct{} // closed when it was reaped; status and usage are set then
+	status    syscall.WaitStatus
+	usage     syscall.Rusage
+}
+
+// reaper collects all children, ours and the orphans that the kernel hands to us.
+type reaper struct {
+	mu      sync.Mutex // also held over a start, so that no child is reaped before it is known
+	known   map[int]*child
+	changed chan struct{} // closed and replaced whenever something was reaped
+}
+
+func newReaper() *reaper {
+	return &reaper{known: map[int]*child{}, changed: make(chan struct{})}
+}
+
+func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pid, err := spawn.Start(s)
+	if err != nil {
+		return nil, err
+	}
+	c := &child{pid: pid, killGroup: killGroup, done: make(chan struct{})}
+	r.known[pid] = c
+	return c, nil
+}
+
+// run reaps until sigchld is closed.
+func (r *reaper) run(sigchld <-chan os.Signal) {
+	for range sigchld {
+		for r.reapOne() {
+		}
+	}
+}
+
+func (r *reaper) reapOne() bool {
+	pid, err := peekExited()
+	if err != nil || pid == 0 {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.known[pid]
+	if c != nil && c.killGroup {
+		_ = syscall.Kill(-pid, syscall.SIGKILL) // the zombie still holds the number
+	}
+	var ws syscall.WaitStatus
+	var ru syscall.Rusage
+	if _, err := syscall.Wait4(pid, &ws, 0, &ru); err != nil {
+		return true // a failed start collected it
+	}
+	if c != nil {
+		delete(r.known, pid)
+		c.status, c.usage = ws, ru
+		close(c.done)
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+	return true
+}
+
+// next is closed when something is reaped after the call.
+func (r *reaper) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// leaders returns the pids of running children that we started.
+func (r *reaper) leaders() map[int]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := make(map[int]bool, len(r.known))
+	for pid := range r.known {
+		m[pid] = true
+	}
+	return m
+}
+
+// signal signals a child's process group, if the child is not reaped yet.
+func (r *reaper) signal(c *child, sig syscall.Signal) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[c.pid] != c {
+		return false
+	}
+	return syscall.Kill(-c.pid, sig) == nil
+}
+
+const (
+	pAll      = 0
+	wExited   = 4
+	wNoHang   = 1
+	wNoWait   = 0x01000000
+	siPidAt   = 16
+	siginfoSz = 128
+)
+
+// peekExited returns the pid of a zombie child without reaping it, 0 if there is none. Errors: ECHILD.
+func peekExited() (int, error) {
+	var info [siginfoSz]byte
+	for {
+		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&info[0])), wExited|wNoHang|wNoWait, 0, 0)
+		switch e {
+		case 0:
+			return int(*(*int32)(unsafe.Pointer(&info[siPidAt]))), nil
+		case syscall.EINTR:
+		default:
+			return 0, e
+		}
+	}
+}

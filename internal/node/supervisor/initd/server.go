@@ -1,0 +1,148 @@
+package initd
+
+import (
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/supervisor/proto"
+)
+
+// Server is one supervisor.
+type Server struct {
+	// Constant.
+	boot       proto.Boot
+	clock      clock.Clock
+	reaper     *reaper
+	logDir     int  // -1: the main task's output is thrown away
+	keepGroups bool // setgroups is not allowed in this user namespace
+	ended      chan struct{}
+	endOnce    sync.Once
+
+	mu       sync.Mutex
+	execs    map[string]*execution // guarded by mu
+	finished []string              // ids in execs, the oldest first; guarded by mu
+	task     *task                 // guarded by mu
+	stopping bool                  // guarded by mu
+}
+
+const (
+	defaultGrace = 30 * time.Second
+	keepFinished = 10 * time.Minute // how long an exit waits for a lost agent
+	maxFinished  = 64
+	listenBuffer = 16
+)
+
+// New returns a server that has not started anything. logDir is an open directory, or -1.
+func New(boot proto.Boot, c clock.Clock, logDir int) *Server {
+	if boot.Grace <= 0 {
+		boot.Grace = defaultGrace
+	}
+	deny, _ := os.ReadFile("/proc/self/setgroups")
+	return &Server{
+		boot: boot, clock: c, logDir: logDir, reaper: newReaper(), execs: map[string]*execution{},
+		keepGroups: strings.HasPrefix(string(deny), "deny"), ended: make(chan struct{}),
+	}
+}
+
+// Serve accepts agents on the listening descriptor until a shutdown was asked for and done.
+func (s *Server) Serve(listener int) error {
+	sigchld := make(chan os.Signal, 1)
+	signal.Notify(sigchld, syscall.SIGCHLD)
+	go s.reaper.run(sigchld) // ends with the process
+	l := os.NewFile(uintptr(listener), "listener")
+	if err := syscall.SetNonblock(listener, true); err != nil {
+		return err
+	}
+	accepted := make(chan error, 1)
+	go func() { accepted <- s.accept(l) }() // ends when l is closed
+	debug.FreeOSMemory()                    // what starting up needed
+	select {
+	case <-s.ended:
+		return nil
+	case err := <-accepted:
+		return err
+	}
+}
+
+func (s *Server) accept(l *os.File) error {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		var fd int
+		var aerr error
+		err := raw.Read(func(lfd uintptr) bool {
+			fd, _, aerr = syscall.Accept4(int(lfd), syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK)
+			return aerr != syscall.EAGAIN
+		})
+		if err != nil {
+			return err
+		}
+		if aerr != nil {
+			continue // the peer was gone already, or we are out of descriptors for a moment
+		}
+		c := newConn(s, fd)
+		go c.run() // ends when the agent is gone
+	}
+}
+
+// find returns an execution. Errors: NotFound.
+func (s *Server) find(id string) (*execution, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.execs[id]; x != nil {
+		return x, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "no execution %q", id)
+}
+
+// noteFinished bounds how many ended executions are kept for agents that may come back.
+func (s *Server) noteFinished(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finished = append(s.finished, id)
+	if len(s.finished) > maxFinished {
+		delete(s.execs, s.finished[0])
+		s.finished = s.finished[1:]
+	}
+}
+
+func (s *Server) forget(x *execution) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.execs[x.spec.ID] != x {
+		return
+	}
+	delete(s.execs, x.spec.ID)
+	for i, id := range s.finished {
+		if id == x.spec.ID {
+			s.finished = append(s.finished[:i], s.finished[i+1:]...)
+			break
+		}
+	}
+}
+
+// shutdown kills everything, lets the sessions hear of it, and makes Serve return.
+func (s *Server) shutdown() {
+	s.mu.Lock()
+	s.stopping = true
+	var list []*execution
+	for _, x := range s.execs {
+		list = append(list, x)
+	}
+	s.mu.Unlock()
+	for _, x := range list {
+		x.markKilled(drover.CauseRunnerGone)
+	}
+	killAll(s.reaper, s.clock)
+}
+
+func (s *Server) end() { s.endOnce.Do(func() { close(s.ended) }) }

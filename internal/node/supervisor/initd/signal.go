@@ -1,0 +1,28 @@
+package initd
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"drover"
+)
+
+const maxSignal = 64
+
+// parseSignal takes "SIGINT", "INT", "int" or a number. Errors: Invalid.
+func parseSignal(name string) (syscall.Signal, error) {
+	if n, err := strconv.Atoi(name); err == nil && n > 0 && n <= maxSignal {
+		return syscall.Signal(n), nil
+	}
+	full := strings.ToUpper(name)
+	if !strings.HasPrefix(full, "SIG") {
+		full = "SIG" + full
+	}
+	if sig := unix.SignalNum(full); sig != 0 {
+		return sig, nil
+	}
+	return 0, drover.Errorf(drover.Invalid, "unknown signal %q", name)
+}

@@ -1,0 +1,270 @@
+package initd
+
+import (
+	"errors"
+	"os"
+	"path"
+	"syscall"
+
+	"drover"
+	"drover/internal/node/supervisor/proto"
+	"drover/internal/node/supervisor/spawn"
+)
+
+// The exit codes of commands that could not be started, as shells have them.
+const (
+	exitCannotRun = 126
+	exitNotFound  = 127
+)
+
+// startExecution starts a command with its first session. A command that cannot be started is a receipt. fds are the
+// files of its control group.
+func (s *Server) startExecution(req proto.Exec, fds []int, first *session) (*execution, *drover.Receipt, error) {
+	spec := req.Spec
+	x := &execution{s: s, spec: spec, sessions: map[*session]bool{first: true}, fds: fds}
+	x.cond = newCond(&x.mu)
+	if err := s.claim(x); err != nil {
+		closeAll(fds)
+		return nil, nil, err
+	}
+	prog, err := s.program(spec)
+	if err == nil {
+		err = x.run(prog, req.Clone)
+	}
+	if err == nil {
+		return x, nil, nil
+	}
+	s.forget(x)
+	closeAll(fds)
+	if f := (*startFailure)(nil); errors.As(err, &f) {
+		r := drover.Receipt{ExecutionID: spec.ID, ExitCode: f.exit, Cause: drover.CauseStartFailed, Error: f.reason, StartedAt: s.clock.Now()}
+		return nil, &r, nil
+	}
+	return nil, nil, err
+}
+
+// claim takes the id. Errors: Invalid, Conflict, Gone.
+func (s *Server) claim(x *execution) error {
+	if x.spec.ID == "" || len(x.spec.Argv) == 0 || x.spec.Argv[0] == "" {
+		return drover.Errorf(drover.Invalid, "an execution needs an id and a command")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return errStopping
+	}
+	if s.execs[x.spec.ID] != nil {
+		return drover.Errorf(drover.Conflict, "execution id %q is in use", x.spec.ID)
+	}
+	x.child = &child{done: make(chan struct{})} // until it has one: it can be listed already
+	s.execs[x.spec.ID] = x
+	return nil
+}
+
+// startFailure is a command that cannot be started: a result, not an error of ours.
+type startFailure struct {
+	exit   int
+	reason string
+}
+
+func (f *startFailure) Error() string { return f.reason }
+
+// program resolves user, environment, directory and path. Errors: Invalid, Forbidden, *startFailure.
+func (s *Server) program(spec drover.ExecutionSpec) (spawn.Spec, error) {
+	user, home, err := s.resolveUser(spec.User, spec.Privileged)
+	if err != nil {
+		return spawn.Spec{}, err
+	}
+	base := map[string]string{"PATH": defaultPath, "HOME": home}
+	if spec.TTY {
+		base["TERM"] = "xterm"
+	}
+	env := environment(base, s.boot.Env, spec.Env)
+	dir := spec.WorkDir
+	if dir == "" {
+		dir = s.boot.WorkDir
+	} else if !path.IsAbs(dir) {
+		dir = path.Join(s.boot.WorkDir, dir)
+	}
+	file, errno := lookPath(spec.Argv[0], dir, envValue(env, "PATH"))
+	if errno != 0 {
+		return spawn.Spec{}, explainStart(&spawn.Error{Step: spawn.StepExec, Errno: errno}, spec.Argv[0], dir)
+	}
+	return spawn.Spec{
+		Path: file, Argv: spec.Argv, Env: env, Dir: dir, User: user, ResetOOM: true,
+	}, nil
+}
+
+// explainStart turns a failed start into a result that a person understands.
+func explainStart(err error, program, dir string) error {
+	var e *spawn.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch {
+	case e.Step == spawn.StepExec && e.Errno == syscall.ENOENT:
+		return &startFailure{exitNotFound, "command not found: " + program}
+	case e.Step == spawn.StepExec && e.Errno == syscall.EACCES:
+		return &startFailure{exitCannotRun, "permission denied: " + program}
+	case e.Step == spawn.StepExec && e.Errno == syscall.ENOEXEC:
+		return &startFailure{exitCannotRun, "not a program (no #! line?): " + program}
+	case e.Step == spawn.StepDir && e.Errno == syscall.ENOENT:
+		return &startFailure{exitCannotRun, "no such directory: " + dir}
+	case e.Step == spawn.StepDir && e.Errno == syscall.ENOTDIR:
+		return &startFailure{exitCannotRun, "not a directory: " + dir}
+	case e.Step == spawn.StepDir:
+		return &startFailure{exitCannotRun, "cannot enter directory " + dir + ": " + e.Errno.Error()}
+	default:
+		return &startFailure{exitCannotRun, e.Error()}
+	}
+}
+
+// run starts the program with its pipes or terminal, and everything that follows it. Errors: *startFailure.
+func (x *execution) run(prog spawn.Spec, clone bool) error {
+	io, err := openStdio(x.spec, prog.User)
+	if err != nil {
+		return &startFailure{exitCannotRun, err.Error()}
+	}
+	defer io.closeTheirs()
+	x.tree = tree{procs: -1, mark: markKey + "=" + x.spec.ID}
+	prog.Files, prog.TTY, prog.Rlimits = io.theirs, x.spec.TTY, x.rlimits()
+	prog.Join, prog.Cgroup, x.tree.procs = groupFiles(x.fds, clone)
+	if x.tree.procs < 0 {
+		prog.Env = append(prog.Env, x.tree.mark)
+	}
+	x.started = x.s.clock.Now()
+	c, err := x.s.reaper.start(prog, !x.spec.KeepTree)
+	if err != nil {
+		io.closeOurs()
+		return explainStart(err, x.spec.Argv[0], prog.Dir)
+	}
+	x.mu.Lock()
+	x.child, x.tty, x.stdin, x.tree.leader = c, io.tty, io.stdin, c.pid
+	x.watch()
+	x.mu.Unlock()
+	for i, f := range io.out {
+		if f == nil {
+			continue
+		}
+		x.pumps.Go(func() { // ends at the end of the stream; wait sees to it that it has one
+			pump(f, func(p []byte) { x.put(i, p) })
+			if f != io.tty {
+				_ = f.Close()
+			}
+		})
+	}
+	go x.wait(io.out) // ends with the program and its output
+	return nil
+}
+
+// groupFiles sorts a control group's files: those to join, the folder to be born in, the one to read members from.
+func groupFiles(fds []int, clone bool) (join []int, folder, procs int) {
+	switch {
+	case len(fds) == 0:
+		return nil, 0, -1
+	case clone && len(fds) > 1:
+		return nil, fds[0], fds[1]
+	default:
+		return fds, 0, fds[0]
+	}
+}
+
+// stdio are the two ends of a program's descriptors.
+type stdio struct {
+	theirs []int
+	stdin  *os.File    // nil: /dev/null
+	out    [2]*os.File // nil: none
+	tty    *os.File
+}
+
+func openStdio(spec drover.ExecutionSpec, user *spawn.User) (*stdio, error) {
+	s := &stdio{}
+	err := s.open(spec)
+	if err != nil {
+		s.closeTheirs()
+		s.closeOurs()
+		return nil, err
+	}
+	if user != nil { // so that the program may open /dev/stderr or its terminal again
+		for _, fd := range s.theirs {
+			var st syscall.Stat_t
+			if syscall.Fstat(fd, &st) == nil && (st.Mode&syscall.S_IFMT == syscall.S_IFIFO || spec.TTY && fd == s.theirs[0]) {
+				_ = syscall.Fchown(fd, int(user.UID), -1)
+			}
+		}
+	}
+	return s, nil
+}
+
+func (s *stdio) open(spec drover.ExecutionSpec) error {
+	if spec.TTY {
+		master, slave, err := openTTY(spec.Size)
+		if err != nil {
+			return err
+		}
+		s.tty, s.out[0], s.theirs = master, master, []int{slave, slave, slave}
+		if spec.Stdin {
+			s.stdin = master
+		}
+		if spec.TTYStderr {
+			return s.addOut(1)
+		}
+		return nil
+	}
+	if err := s.openStdin(spec.Stdin); err != nil {
+		return err
+	}
+	for i := range s.out {
+		if err := s.addOut(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stdio) openStdin(piped bool) error {
+	if !piped {
+		fd, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+		s.theirs = []int{fd}
+		return err
+	}
+	var p [2]int
+	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
+		return err
+	}
+	s.theirs = []int{p[0]}
+	_ = syscall.SetNonblock(p[1], true)
+	s.stdin = os.NewFile(uintptr(p[1]), "stdin")
+	return nil
+}
+
+// addOut makes the pipe of stdout (0) or stderr (1). Only our end does not block.
+func (s *stdio) addOut(i int) error {
+	var p [2]int
+	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
+		return err
+	}
+	s.theirs = append(s.theirs[:i+1], p[1])
+	_ = syscall.SetNonblock(p[0], true)
+	s.out[i] = os.NewFile(uintptr(p[0]), "output")
+	return nil
+}
+
+func (s *stdio) closeTheirs() {
+	last := -1
+	for _, fd := range s.theirs {
+		if fd >= 0 && fd != last {
+			_ = syscall.Close(fd)
+		}
+		last = fd
+	}
+	s.theirs = nil
+}
+
+func (s *stdio) closeOurs() {
+	for _, f := range []*os.File{s.stdin, s.out[0], s.out[1]} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
