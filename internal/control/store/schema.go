@@ -80,7 +80,7 @@ func schema() *memdb.DBSchema {
 	for _, t := range []*memdb.TableSchema{
 		table(TableJobs, func(j *drover.Job) string { return jobPrefix(j.Namespace, j.ID) }),
 		table(TableJobVersions, versionKey),
-		table(TableJobSummaries, func(r *jobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
+		table(TableJobSummaries, func(r *JobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
 		table(TableNodes, func(n *drover.Node) string { return term(n.ID) }),
 		table(TableAllocs, func(a *drover.Allocation) string { return term(a.ID) },
 			index(indexJob, func(a *drover.Allocation) string { return jobPrefix(a.Namespace, a.JobID) }),

@@ -63,7 +63,7 @@ func (s *Store) begin(index uint64, base *Snapshot) *Txn {
 	}
 	return &Txn{
 		reader: reader{db: base.db, txn: base.db.Txn(true), index: index, tables: tables},
-		store:  s, jobs: map[drover.NamespacedID]*jobRow{}, usage: map[string]*usageRow{}, touched: map[watchKey]struct{}{},
+		store:  s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{}, touched: map[watchKey]struct{}{},
 	}
 }
 

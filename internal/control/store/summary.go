@@ -6,8 +6,9 @@ import (
 	"drover"
 )
 
-// jobRow is what is kept incrementally of a job, whether it is still registered or only its allocations are left.
-type jobRow struct {
+// JobRow is what is kept incrementally of a job, whether it is still registered or only its allocations are left. It
+// is exported for the snapshot on disk: a summary remembers allocations that were forgotten.
+type JobRow struct {
 	Summary   drover.JobSummary
 	Live      int // allocations that are not terminal
 	Allocs    int
@@ -25,7 +26,7 @@ type JobCounts struct {
 
 // JobSummary returns the job's summary, or nil if the job is unknown. The result is shared: do not change it.
 func (r *reader) JobSummary(namespace, id string) *drover.JobSummary {
-	row := get[jobRow](r, TableJobSummaries, jobPrefix(namespace, id))
+	row := get[JobRow](r, TableJobSummaries, jobPrefix(namespace, id))
 	if row == nil || row.Summary.CreateIndex == 0 || r.Job(namespace, id) == nil {
 		return nil
 	}
@@ -36,7 +37,7 @@ func (r *reader) JobSummary(namespace, id string) *drover.JobSummary {
 func (t *Txn) JobCounts(namespace, id string) JobCounts {
 	r := t.jobs[drover.NamespacedID{Namespace: namespace, ID: id}]
 	if r == nil {
-		r = get[jobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id))
+		r = get[JobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id))
 	}
 	if r == nil {
 		return JobCounts{}
@@ -70,13 +71,13 @@ func (t *Txn) PutChildren(namespace, id string, c drover.JobChildrenSummary) {
 }
 
 // jobRow returns the transaction's own copy of the job's row.
-func (t *Txn) jobRow(namespace, id string) *jobRow {
+func (t *Txn) jobRow(namespace, id string) *JobRow {
 	key := drover.NamespacedID{Namespace: namespace, ID: id}
 	if r := t.jobs[key]; r != nil {
 		return r
 	}
-	r := &jobRow{Summary: drover.JobSummary{JobID: id, Namespace: namespace}}
-	if old := get[jobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id)); old != nil {
+	r := &JobRow{Summary: drover.JobSummary{JobID: id, Namespace: namespace}}
+	if old := get[JobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id)); old != nil {
 		*r = *old
 	}
 	r.Summary.Summary = maps.Clone(r.Summary.Summary)
@@ -88,19 +89,19 @@ func (t *Txn) jobRow(namespace, id string) *jobRow {
 }
 
 // dropIfUnused removes the row when nothing of the job is left.
-func (t *Txn) dropIfUnused(r *jobRow) {
+func (t *Txn) dropIfUnused(r *JobRow) {
 	key := drover.NamespacedID{Namespace: r.Summary.Namespace, ID: r.Summary.JobID}
 	if r.Allocs > 0 || r.Evals > 0 || t.Job(key.Namespace, key.ID) != nil {
 		return
 	}
 	delete(t.jobs, key)
-	if old := get[jobRow](&t.reader, TableJobSummaries, jobPrefix(key.Namespace, key.ID)); old != nil {
+	if old := get[JobRow](&t.reader, TableJobSummaries, jobPrefix(key.Namespace, key.ID)); old != nil {
 		t.remove(TableJobSummaries, old)
 	}
 }
 
 // cover makes the summary have every group of the job.
-func (r *jobRow) cover(j *drover.Job, index uint64) {
+func (r *JobRow) cover(j *drover.Job, index uint64) {
 	if r.Summary.CreateIndex == 0 {
 		r.Summary.CreateIndex, r.Summary.ModifyIndex = index, index
 	}
@@ -115,7 +116,7 @@ func (r *jobRow) cover(j *drover.Job, index uint64) {
 	}
 }
 
-func (r *jobRow) countEval(old, e *drover.Evaluation) {
+func (r *JobRow) countEval(old, e *drover.Evaluation) {
 	if old != nil {
 		r.Evals--
 		r.OpenEvals -= one(!old.Terminal())
@@ -134,7 +135,7 @@ func (r *jobRow) countEval(old, e *drover.Evaluation) {
 	}
 }
 
-func (r *jobRow) countAlloc(old, a *drover.Allocation, index uint64) {
+func (r *JobRow) countAlloc(old, a *drover.Allocation, index uint64) {
 	s := r.Summary.Summary[a.TaskGroup]
 	before := s
 	if old != nil {
@@ -154,7 +155,7 @@ func (r *jobRow) countAlloc(old, a *drover.Allocation, index uint64) {
 }
 
 // forgetAlloc takes a deleted allocation out of the counts; the summary keeps those that ended.
-func (r *jobRow) forgetAlloc(a *drover.Allocation, index uint64) {
+func (r *JobRow) forgetAlloc(a *drover.Allocation, index uint64) {
 	r.Allocs--
 	r.Live -= one(!a.Terminal())
 	if !a.ClientTerminal() {

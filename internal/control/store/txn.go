@@ -9,7 +9,7 @@ type Txn struct {
 	reader
 	store     *Store
 	restoring bool
-	jobs      map[drover.NamespacedID]*jobRow // changed counts, own copies
+	jobs      map[drover.NamespacedID]*JobRow // changed counts, own copies
 	usage     map[string]*usageRow            // changed usage, own copies
 	touched   map[watchKey]struct{}
 }

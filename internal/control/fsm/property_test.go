@@ -1,0 +1,238 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+)
+
+// draw makes a random command over a handful of ids, so that they meet often.
+type draw struct{ t *rapid.T }
+
+func (d draw) id(kind string, n int) string {
+	return fmt.Sprintf("%s%d", kind, rapid.IntRange(0, n-1).Draw(d.t, kind))
+}
+
+func (d draw) pick(what string, of ...string) string { return rapid.SampledFrom(of).Draw(d.t, what) }
+
+func (d draw) job() *drover.Job {
+	j := job(d.id("j", 4), d.pick("type", "service", "batch", "system"), rapid.IntRange(1, 2).Draw(d.t, "count"))
+	if rapid.Bool().Draw(d.t, "pool") {
+		j.TaskGroups[0].Pool = &drover.WarmPool{Size: 1}
+	}
+	if rapid.IntRange(0, 9).Draw(d.t, "child") == 0 {
+		j.ParentID = "j0"
+	}
+	return j
+}
+
+func (d draw) evals() []*drover.Evaluation {
+	var out []*drover.Evaluation
+	for range rapid.IntRange(0, 2).Draw(d.t, "evals") {
+		n := rapid.IntRange(0, 5).Draw(d.t, "e")
+		e := eval(fmt.Sprintf("e%d", n), fmt.Sprintf("j%d", n%4), d.pick("status", "pending", "blocked", "complete", "failed"))
+		e.QueuedAllocations = map[string]int{"g": rapid.IntRange(0, 3).Draw(d.t, "queued")}
+		out = append(out, e)
+	}
+	return out
+}
+
+func (d draw) plan(s *store.Snapshot) command.Command {
+	j := s.Job("default", d.id("j", 4))
+	if j == nil {
+		return &command.Barrier{}
+	}
+	p := &command.ApplyPlans{Time: d.time(), Evals: d.evals(), Plans: []command.PlanCommit{{EvalID: "e", Job: j}}}
+	c := &p.Plans[0]
+	for range rapid.IntRange(0, 3).Draw(d.t, "placed") {
+		a := placed(d.id("a", 12), j.ID)
+		if s.Allocation(a.ID) != nil && s.Allocation(a.ID).JobID != j.ID {
+			continue
+		}
+		a.PreviousAllocation = d.pick("previous", "", "a0", "a1")
+		if rapid.Bool().Draw(d.t, "deployed") {
+			a.DeploymentID = "d0"
+			a.DeploymentStatus = &drover.AllocDeploymentStatus{Canary: rapid.Bool().Draw(d.t, "canary")}
+		}
+		a.NodeID = d.id("n", 3)
+		if old := s.Allocation(a.ID); old != nil {
+			a.NodeID = old.NodeID
+		}
+		c.Placed = append(c.Placed, a)
+	}
+	for range rapid.IntRange(0, 2).Draw(d.t, "stopped") {
+		c.Stopped = append(c.Stopped, command.StoppedAlloc{ID: d.id("a", 12), ClientStatus: d.pick("client", "", "lost", "unknown")})
+	}
+	if rapid.Bool().Draw(d.t, "preempt") {
+		c.Preempted = []command.PreemptedAlloc{{ID: d.id("a", 12), By: "a0"}}
+	}
+	if rapid.Bool().Draw(d.t, "deploy") {
+		c.Deployment = &drover.Deployment{
+			ID: "d0", Namespace: "default", JobID: j.ID, JobVersion: j.Version, Status: drover.DeploymentRunning,
+			TaskGroups: map[string]*drover.DeploymentState{"g": {DesiredTotal: 1, ProgressDeadline: time.Second}},
+		}
+	}
+	return p
+}
+
+func (d draw) time() int64 { return rapid.Int64Range(1, 1e12).Draw(d.t, "time") }
+
+func (d draw) updates(s *store.Snapshot) command.Command {
+	c := &command.UpdateAllocs{Time: d.time(), Evals: d.evals()}
+	for range rapid.IntRange(1, 3).Draw(d.t, "updates") {
+		u := drover.AllocUpdate{ID: d.id("a", 12), ClientStatus: d.pick("to", "pending", "running", "complete", "failed", "")}
+		if rapid.Bool().Draw(d.t, "healthy") {
+			u.DeploymentStatus = &drover.AllocDeploymentStatus{Healthy: new(true), Timestamp: time.Unix(9, 0).UTC()}
+		}
+		nodeID := "n0"
+		if a := s.Allocation(u.ID); a != nil {
+			nodeID = a.NodeID
+		}
+		c.Nodes = append(c.Nodes, command.NodeUpdates{NodeID: nodeID, Updates: []drover.AllocUpdate{u}})
+	}
+	return c
+}
+
+func (d draw) command(s *store.Snapshot) command.Command {
+	switch rapid.IntRange(0, 15).Draw(d.t, "kind") {
+	case 0, 1:
+		return &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
+	case 2:
+		return &command.DeregisterJob{Namespace: "default", ID: d.id("j", 4), Purge: rapid.Bool().Draw(d.t, "purge"), Time: d.time()}
+	case 3, 4, 5:
+		return d.plan(s)
+	case 6, 7:
+		return d.updates(s)
+	case 8:
+		return node(d.id("n", 3))
+	case 9:
+		return &command.ClaimRunners{Time: d.time(), Claims: []command.RunnerClaim{{AllocID: d.id("a", 12), Claim: drover.Claim{RunnerID: d.id("r", 3)}}}}
+	case 10:
+		return &command.StopAllocs{IDs: []string{d.id("a", 12)}, Time: d.time(), Evals: d.evals()}
+	case 11:
+		return &command.Reap{
+			Allocs: []string{d.id("a", 12)}, Evals: []string{d.id("e", 6)}, Nodes: []string{d.id("n", 9)},
+			Jobs: []drover.NamespacedID{{Namespace: "default", ID: d.id("j", 20)}},
+		}
+	case 12:
+		return &command.TransitionAllocs{Time: d.time(), Transitions: map[string]drover.DesiredTransition{
+			d.id("a", 12): {Migrate: new(true)}, d.id("a", 12): {NoShutdownDelay: new(true)},
+		}}
+	case 13:
+		return &command.UpdateEvals{Evals: d.evals()}
+	case 14:
+		return &command.UpdateDeploymentStatus{Update: &drover.DeploymentStatusUpdate{DeploymentID: "d0", Status: d.pick("d", "successful", "failed")}}
+	}
+	return &command.SetDrain{NodeID: d.id("n", 3), Strategy: &drover.DrainStrategy{}, Time: d.time()}
+}
+
+// TestSameLogSameState: replaying gives the same hash, restoring gives the same hash, and going on after a restore
+// does, too; what is derived equals what a scan finds.
+func TestSameLogSameState(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		b := setup(t)
+		d := draw{rt}
+		var restored *FSM
+		for range rapid.IntRange(1, 60).Draw(rt, "entries") {
+			_, err := b.try(d.command(b.now()))
+			if restored != nil {
+				_, again := restored.Apply(b.index, b.log[len(b.log)-1])
+				require.Equal(t, fmt.Sprint(err), fmt.Sprint(again))
+			}
+			if restored == nil || rapid.IntRange(0, 9).Draw(rt, "restore") == 0 {
+				restored = restore(t, b.f)
+			}
+		}
+		require.Equal(t, b.f.Hash(), restored.Hash(), "after going on from a snapshot")
+		replayed := New(store.New(), nil)
+		for i, data := range b.log {
+			_, _ = replayed.Apply(uint64(i+1), data)
+		}
+		require.Equal(t, b.f.Hash(), replayed.Hash(), "after replaying the log")
+		checkDerived(t, b.now())
+		checkEvents(t, b.told.events)
+	})
+}
+
+func restore(t testing.TB, f *FSM) *FSM {
+	var image bytes.Buffer
+	require.NoError(t, f.Snapshot(&image))
+	g := New(store.New(), nil)
+	require.NoError(t, g.Restore(bytes.NewReader(image.Bytes())))
+	require.Equal(t, f.Hash(), g.Hash(), "after a restore")
+	require.Equal(t, f.Store().Index(), g.Store().Index())
+	return g
+}
+
+func checkDerived(t testing.TB, s *store.Snapshot) {
+	used := map[string]drover.Capacity{}
+	byJob := map[string]int{}
+	for a := range s.Allocations("*", "") {
+		if a.HoldsResources() {
+			used[a.NodeID] = used[a.NodeID].Add(a.AllocatedResources.Used())
+		}
+		byJob[a.JobID] += 1
+		require.Contains(t, slices.Collect(s.AllocationsByNode(a.NodeID)), a)
+	}
+	for _, n := range []string{"n0", "n1", "n2"} {
+		require.Equal(t, used[n], s.Used(n))
+	}
+	for _, id := range slices.Sorted(maps.Keys(byJob)) {
+		require.Len(t, slices.Collect(s.AllocationsByJob("default", id)), byJob[id])
+	}
+	for r := range s.JobRows() {
+		live, open := 0, 0
+		for a := range s.AllocationsByJob(r.Summary.Namespace, r.Summary.JobID) {
+			if !a.Terminal() {
+				live++
+			}
+		}
+		for e := range s.EvaluationsByJob(r.Summary.Namespace, r.Summary.JobID) {
+			if !e.Terminal() {
+				open++
+			}
+		}
+		require.Equal(t, []int{live, open, byJob[r.Summary.JobID]}, []int{r.Live, r.OpenEvals, r.Allocs})
+	}
+}
+
+func checkEvents(t testing.TB, events []drover.Events) {
+	last := uint64(0)
+	for _, e := range events {
+		require.Greater(t, e.Index, last)
+		last = e.Index
+	}
+}
+
+func TestRestoreRefusesDamage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	j := b.do(register(job("j", "batch", 1))).(*drover.Job)
+	b.do(plan(j, placed("a", "j"), placed("b", "j")))
+	require.Same(t, b.now().Allocation("a").AllocatedResources, b.now().Allocation("b").AllocatedResources)
+	var image bytes.Buffer
+	require.NoError(t, b.f.Snapshot(&image))
+	g := New(store.New(), nil)
+	require.NoError(t, g.Restore(bytes.NewReader(image.Bytes())))
+	require.Same(t, g.Store().Snapshot().Allocation("a").AllocatedResources, g.Store().Snapshot().Allocation("b").AllocatedResources)
+	require.Equal(t, g.Store().Snapshot().Job("default", "j"), g.Store().Snapshot().Allocation("a").Job)
+	before := g.Hash()
+	for n := range image.Len() {
+		require.Error(t, g.Restore(bytes.NewReader(image.Bytes()[:n])), "cut at %d", n)
+		damaged := bytes.Clone(image.Bytes())
+		damaged[n] ^= 0x10
+		require.Error(t, g.Restore(bytes.NewReader(damaged)), "flipped at %d", n)
+	}
+	require.Equal(t, before, g.Hash(), "a damaged snapshot changes nothing")
+}

@@ -1,0 +1,145 @@
+package fsm
+
+import (
+	"bufio"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// The snapshot is a stream of records behind magic and a version byte:
+//
+//	kind (1 byte) | length (uvarint) | payload (msgpack) | CRC-32C of kind and payload (4 bytes)
+//
+// The last record counts those before it. What is shared in memory (resources, metrics, purged jobs) comes once, in
+// front of the first allocation that points to it, and gets the next number of its kind.
+const (
+	snapshotMagic   = "DROVERSNAP"
+	snapshotVersion = 1
+	maxRecord       = command.MaxSize
+)
+
+type recordKind uint8
+
+// The kinds of records; append only.
+const (
+	_ recordKind = iota
+	recMeta
+	recNamespace
+	recNodePool
+	recSchedulerConfig
+	recJobVersion
+	recJob
+	recJobRow
+	recNode
+	recEval
+	recDeployment
+	recResources
+	recMetrics
+	recOldJob
+	recAlloc
+	recEnd
+)
+
+type metaRecord struct {
+	Index  uint64
+	Tables map[string]uint64
+}
+
+// jobRef names a job's version.
+type jobRef struct {
+	Namespace   string
+	ID          string
+	Version     uint64
+	CreateIndex uint64
+}
+
+func refOf(j *drover.Job) jobRef { return jobRef{j.Namespace, j.ID, j.Version, j.CreateIndex} }
+
+// allocRecord is an allocation without what it shares. The references are numbers + 1; 0 = none.
+type allocRecord struct {
+	Alloc     *drover.Allocation
+	Job       jobRef
+	Resources int
+	Metrics   int
+}
+
+type endRecord struct{ Records uint64 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+type recordWriter struct {
+	w       io.Writer
+	scratch []byte
+	count   uint64
+}
+
+func (w *recordWriter) write(kind recordKind, v any) error {
+	payload, err := command.Marshal(w.scratch[:0], v)
+	if err != nil {
+		return drover.Errorf(drover.Internal, "encoding snapshot record %d: %w", kind, err)
+	}
+	w.scratch = payload
+	var head [1 + binary.MaxVarintLen64]byte
+	head[0] = byte(kind)
+	n := 1 + binary.PutUvarint(head[1:], uint64(len(payload)))
+	if _, err := w.w.Write(head[:n]); err != nil {
+		return err
+	}
+	if _, err := w.w.Write(payload); err != nil {
+		return err
+	}
+	var sum [4]byte
+	binary.LittleEndian.PutUint32(sum[:], checksum(kind, payload))
+	w.count++
+	_, err = w.w.Write(sum[:])
+	return err
+}
+
+func checksum(kind recordKind, payload []byte) uint32 {
+	return crc32.Update(crc32.Checksum([]byte{byte(kind)}, castagnoli), castagnoli, payload)
+}
+
+type recordReader struct {
+	r       *bufio.Reader
+	scratch []byte
+	count   uint64
+}
+
+// next returns the next record; the payload is valid until the next call.
+func (r *recordReader) next() (recordKind, []byte, error) {
+	k, err := r.r.ReadByte()
+	if err != nil {
+		return 0, nil, r.torn(err)
+	}
+	n, err := binary.ReadUvarint(r.r)
+	if err != nil {
+		return 0, nil, r.torn(err)
+	}
+	if n > maxRecord {
+		return 0, nil, drover.Errorf(drover.Invalid, "corrupt snapshot: record %d claims %d bytes", r.count, n)
+	}
+	if uint64(cap(r.scratch)) < n+4 {
+		r.scratch = make([]byte, n+4)
+	}
+	buf := r.scratch[:n+4]
+	if _, err := io.ReadFull(r.r, buf); err != nil {
+		return 0, nil, r.torn(err)
+	}
+	payload := buf[:n]
+	if binary.LittleEndian.Uint32(buf[n:]) != checksum(recordKind(k), payload) {
+		return 0, nil, drover.Errorf(drover.Invalid, "corrupt snapshot: record %d has a wrong checksum", r.count)
+	}
+	r.count++
+	return recordKind(k), payload, nil
+}
+
+func (r *recordReader) torn(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return drover.Errorf(drover.Invalid, "torn snapshot: it ends within or behind record %d, without its end mark", r.count)
+	}
+	return err
+}

@@ -1,0 +1,174 @@
+package fsm
+
+import (
+	"bufio"
+	"io"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+)
+
+// Restore replaces the state by a snapshot's. A torn or corrupt one changes nothing.
+// Errors: Invalid with what is wrong and where, and those of r.
+func (f *FSM) Restore(r io.Reader) error {
+	x := &imageReader{
+		recordReader: recordReader{r: bufio.NewReaderSize(r, 1<<20)}, jobs: map[jobRef]*drover.Job{},
+	}
+	if err := x.header(); err != nil {
+		return err
+	}
+	meta, err := x.meta()
+	if err != nil {
+		return err
+	}
+	x.t = f.store.BeginRestore(meta.Index)
+	if err := x.all(); err != nil {
+		x.t.Abort()
+		return err
+	}
+	x.t.RestoreTables(meta.Tables)
+	x.t.Commit()
+	return nil
+}
+
+type imageReader struct {
+	recordReader
+	t         *store.Txn
+	jobs      map[jobRef]*drover.Job
+	resources []*drover.AllocatedResources
+	metrics   []*drover.AllocationMetric
+}
+
+func (x *imageReader) header() error {
+	head := make([]byte, len(snapshotMagic)+1)
+	if _, err := io.ReadFull(x.r, head); err != nil {
+		return x.torn(err)
+	}
+	if string(head[:len(snapshotMagic)]) != snapshotMagic {
+		return drover.Errorf(drover.Invalid, "this is not a snapshot of drover")
+	}
+	if v := head[len(snapshotMagic)]; v != snapshotVersion {
+		return drover.Errorf(drover.Invalid, "snapshot version %d, this program reads %d", v, snapshotVersion)
+	}
+	return nil
+}
+
+func (x *imageReader) meta() (m metaRecord, err error) {
+	kind, payload, err := x.next()
+	if err != nil {
+		return m, err
+	}
+	if kind != recMeta {
+		return m, drover.Errorf(drover.Invalid, "corrupt snapshot: it begins with record kind %d", kind)
+	}
+	return m, command.Unmarshal(payload, &m)
+}
+
+func (x *imageReader) all() error {
+	for {
+		n := x.count
+		kind, payload, err := x.next()
+		if err != nil {
+			return err
+		}
+		if kind == recEnd {
+			return x.end(n, payload)
+		}
+		if err := x.record(kind, payload); err != nil {
+			return drover.Errorf(drover.Invalid, "corrupt snapshot: record %d of kind %d: %w", n, kind, err)
+		}
+	}
+}
+
+func (x *imageReader) end(records uint64, payload []byte) error {
+	var end endRecord
+	if err := command.Unmarshal(payload, &end); err != nil {
+		return drover.Errorf(drover.Invalid, "corrupt snapshot: its end mark: %w", err)
+	}
+	if end.Records != records {
+		return drover.Errorf(drover.Invalid, "corrupt snapshot: %d records, its end mark says %d", records, end.Records)
+	}
+	return nil
+}
+
+func read[T any](payload []byte, then func(*T)) error {
+	v := new(T)
+	if err := command.Unmarshal(payload, v); err != nil {
+		return err
+	}
+	then(v)
+	return nil
+}
+
+func (x *imageReader) record(kind recordKind, payload []byte) error {
+	switch kind {
+	case recNamespace:
+		return read(payload, x.t.RestoreNamespace)
+	case recNodePool:
+		return read(payload, x.t.RestoreNodePool)
+	case recSchedulerConfig:
+		return read(payload, x.t.RestoreSchedulerConfig)
+	case recNode:
+		return read(payload, x.t.RestoreNode)
+	case recJobVersion:
+		return read(payload, func(j *drover.Job) {
+			x.jobs[refOf(j)] = j
+			x.t.RestoreJobVersion(j)
+		})
+	case recOldJob:
+		return read(payload, func(j *drover.Job) { x.jobs[refOf(j)] = j })
+	case recJob:
+		return x.job(payload)
+	case recJobRow:
+		return read(payload, x.t.RestoreJobRow)
+	case recEval:
+		return read(payload, x.t.RestoreEvaluation)
+	case recDeployment:
+		return read(payload, x.t.RestoreDeployment)
+	case recResources:
+		return read(payload, func(r *drover.AllocatedResources) { x.resources = append(x.resources, r) })
+	case recMetrics:
+		return read(payload, func(m *drover.AllocationMetric) { x.metrics = append(x.metrics, m) })
+	case recAlloc:
+		return x.alloc(payload)
+	}
+	return drover.Errorf(drover.Invalid, "unknown kind")
+}
+
+func (x *imageReader) job(payload []byte) error {
+	var ref jobRef
+	if err := command.Unmarshal(payload, &ref); err != nil {
+		return err
+	}
+	j := x.jobs[ref]
+	if j == nil {
+		return drover.Errorf(drover.Invalid, "job %q has no version %d", ref.ID, ref.Version)
+	}
+	x.t.RestoreJob(j)
+	return nil
+}
+
+func (x *imageReader) alloc(payload []byte) error {
+	var rec allocRecord
+	if err := command.Unmarshal(payload, &rec); err != nil {
+		return err
+	}
+	a := rec.Alloc
+	if a == nil || rec.Resources < 0 || rec.Resources > len(x.resources) || rec.Metrics < 0 || rec.Metrics > len(x.metrics) {
+		return drover.Errorf(drover.Invalid, "an allocation that points nowhere")
+	}
+	if rec.Job != (jobRef{}) {
+		if a.Job = x.jobs[rec.Job]; a.Job == nil {
+			return drover.Errorf(drover.Invalid, "allocation %s has no job", a.ID)
+		}
+	}
+	if rec.Resources > 0 {
+		a.AllocatedResources = x.resources[rec.Resources-1]
+	}
+	if rec.Metrics > 0 {
+		a.Metrics = x.metrics[rec.Metrics-1]
+	}
+	x.t.RestoreAllocation(a)
+	return nil
+}
