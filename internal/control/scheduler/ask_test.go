@@ -1,0 +1,139 @@
+package scheduler
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+// placedOn returns the plan's new allocations.
+func placed(out Output) []*drover.Allocation {
+	var all []*drover.Allocation
+	for _, node := range sortedKeys(out.Plan.NodeAllocation) {
+		all = append(all, out.Plan.NodeAllocation[node]...)
+	}
+	slices.SortFunc(all, byIndex)
+	return all
+}
+
+func TestPorts(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", func(n *drover.Node) {
+		n.NodeResources.MinDynamicPort, n.NodeResources.MaxDynamicPort = 20000, 20005
+		n.ReservedResources = &drover.NodeReservedResources{Networks: drover.NodeReservedNetworkResources{ReservedHostPorts: "80,20000-20001,x"}}
+		n.NodeResources.NodeNetworks = []*drover.NodeNetworkResource{{Addresses: []drover.NodeNetworkAddress{
+			{Alias: "default", Address: "10.0.0.1"}, {Alias: "public", Address: "1.2.3.4"},
+		}}}
+	})
+	j := newJob("web", drover.JobTypeService, 3)
+	j.TaskGroups[0].Networks = []*drover.NetworkResource{{DynamicPorts: []drover.Port{
+		{Label: "http", To: -1}, {Label: "admin", To: 9000, HostNetwork: "public"},
+	}}}
+	w.putJob(j)
+	out := w.eval("web")
+	all := placed(out)
+	require.Len(t, all, 2, "four free ports")
+	seen := map[int]bool{}
+	for _, a := range all {
+		ports := a.AllocatedResources.Shared.Ports
+		require.Len(t, ports, 2)
+		require.Equal(t, ports[0].Value, ports[0].To)
+		require.Equal(t, "10.0.0.1", ports[0].HostIP)
+		require.Equal(t, 9000, ports[1].To)
+		require.Equal(t, "1.2.3.4", ports[1].HostIP)
+		require.Equal(t, ports[0].Value, a.AllocatedResources.Shared.Networks[0].DynamicPorts[0].Value)
+		for _, p := range ports {
+			require.False(t, seen[p.Value])
+			require.True(t, p.Value >= 20002 && p.Value <= 20005, "%d", p.Value)
+			seen[p.Value] = true
+		}
+	}
+	require.Equal(t, 1, out.Eval.FailedTGAllocs["g"].DimensionExhausted["network: dynamic port selection failed"])
+	require.Zero(t, j.TaskGroups[0].Networks[0].DynamicPorts[0].Value, "the job is untouched")
+	require.Equal(t, 1, len(w.eval("web").Eval.FailedTGAllocs), "ports of stored allocations are seen")
+}
+
+func TestReservedPortTaken(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", func(n *drover.Node) {
+		n.ReservedResources = &drover.NodeReservedResources{Networks: drover.NodeReservedNetworkResources{ReservedHostPorts: "80"}}
+	})
+	j := newJob("web", drover.JobTypeService, 1)
+	j.TaskGroups[0].Networks = []*drover.NetworkResource{{ReservedPorts: []drover.Port{{Label: "http", Value: 80}}}}
+	w.putJob(j)
+	require.Contains(t, w.eval("web").Eval.FailedTGAllocs["g"].DimensionExhausted, "network: reserved port collision http=80")
+}
+
+func TestCoresAndDevices(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", func(n *drover.Node) {
+		n.NodeResources.Devices = []*drover.NodeDeviceResource{{Vendor: "nvidia", Type: "gpu", Name: "t4", Instances: []*drover.NodeDevice{
+			{ID: "g1", Healthy: true}, {ID: "g2", Healthy: false}, {ID: "g3", Healthy: true},
+		}}}
+	})
+	j := newJob("ml", drover.JobTypeBatch, 3)
+	r := j.TaskGroups[0].Tasks[0].Resources
+	r.CPU, r.Cores, r.Devices = 0, 1, []*drover.RequestedDevice{{Name: "nvidia/gpu", Count: 1}}
+	w.putJob(j)
+	out := w.eval("ml")
+	all := placed(out)
+	require.Len(t, all, 2)
+	for i, a := range all {
+		task := a.AllocatedResources.Tasks["t"]
+		require.Equal(t, []uint16{uint16(i)}, task.Cpu.ReservedCores)
+		require.EqualValues(t, 1000, task.Cpu.CpuShares)
+		require.Equal(t, []string{[]string{"g1", "g3"}[i]}, task.Devices[0].DeviceIDs)
+	}
+	require.Equal(t, 1, out.Eval.FailedTGAllocs["g"].DimensionExhausted["devices"])
+	require.EqualValues(t, 2000, w.Used("n1").CPU)
+}
+
+func TestNodeMaxAllocsAndOversubscription(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", func(n *drover.Node) { n.NodeMaxAllocs = 2 })
+	w.config.MemoryOversubscriptionEnabled = true
+	j := newJob("web", drover.JobTypeService, 3)
+	j.TaskGroups[0].Tasks[0].Resources.MemoryMaxMB = 1024
+	w.putJob(j)
+	out := w.eval("web")
+	require.Len(t, placed(out), 2)
+	require.EqualValues(t, 1024, placed(out)[0].AllocatedResources.Tasks["t"].Memory.MemoryMaxMB)
+	require.EqualValues(t, 512, w.Used("n1").MemoryMB)
+}
+
+func TestFeasibility(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("sick", func(n *drover.Node) { n.Drivers["fake"] = &drover.DriverInfo{Detected: true} })
+	w.addNode("none", func(n *drover.Node) { n.Drivers = nil })
+	w.addNode("attr", func(n *drover.Node) { n.Drivers, n.Attributes["driver.mock_driver"] = nil, "1" })
+	w.addNode("data", func(n *drover.Node) { n.HostVolumes = map[string]*drover.HostVolumeInfo{"data": {Path: "/d", ReadOnly: true}} })
+	w.addNode("other", func(n *drover.Node) { n.NodePool = "gpu" })
+	w.addNode("far", func(n *drover.Node) { n.Datacenter = "eu-1" })
+	j := newJob("web", drover.JobTypeService, 9)
+	j.Datacenters = []string{"dc*"}
+	j.TaskGroups[0].Tasks[0].Driver = "mock_driver"
+	j.TaskGroups[0].Volumes = map[string]*drover.VolumeRequest{"v": {Type: "host", Source: "data", ReadOnly: true}}
+	w.putJob(j)
+	out := w.eval("web")
+	for _, a := range placed(out) {
+		require.Equal(t, "data", a.NodeID)
+	}
+	m := out.Eval.FailedTGAllocs["g"]
+	require.Equal(t, map[string]int{"missing drivers": 2, "missing compatible host volumes": 1}, m.ConstraintFiltered)
+	require.Equal(t, map[string]int{"dc1": 4}, m.NodesAvailable)
+	require.Equal(t, 5, m.NodesInPool)
+	require.Equal(t, 4, m.NodesEvaluated)
+	require.Equal(t, 9-len(placed(out)), out.Eval.QueuedAllocations["g"])
+	j = newJob("all", drover.JobTypeSystem, 1)
+	j.NodePool = drover.AllNodePool
+	w.putJob(j)
+	require.Equal(t, []string{"far", "other"}, sortedKeys(w.eval("all").Plan.NodeAllocation))
+}

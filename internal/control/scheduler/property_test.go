@@ -1,0 +1,218 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"drover"
+)
+
+// life drives a world through random events and checks after each evaluation what must always hold.
+type life struct {
+	w    *world
+	jobs []string
+}
+
+func (l *life) check(t *rapid.T) {
+	for _, id := range l.w.order {
+		ok, dimension := l.w.Used(id).Fits(l.w.nodes[id].Total())
+		require.True(t, ok, "%s is over its %s", id, dimension)
+	}
+	for _, id := range l.jobs {
+		l.checkJob(t, l.w.jobs[id])
+	}
+}
+
+func (l *life) checkJob(t *rapid.T, j *drover.Job) {
+	g := j.TaskGroups[0]
+	names, hosts, claimed, canaries := map[string]int{}, map[string]int{}, 0, 0
+	live := l.w.live(j.ID)
+	for _, a := range live {
+		if a.Claim != nil {
+			claimed++
+		}
+		if a.DeploymentStatus != nil && a.DeploymentStatus.Canary {
+			canaries++
+		} else {
+			names[a.Name]++
+			require.Equal(t, 1, names[a.Name], "%s twice", a.Name)
+		}
+		hosts[a.NodeID]++
+	}
+	switch {
+	case j.Stop:
+		require.Empty(t, live)
+	case g.Pool != nil:
+		require.LessOrEqual(t, len(live)-claimed, g.Pool.Size+max(1, g.Pool.Size/4))
+		if g.Pool.MaxRunners > 0 {
+			require.LessOrEqual(t, len(live), max(g.Pool.MaxRunners, claimed))
+		}
+	default:
+		require.LessOrEqual(t, len(live)-canaries, *g.Count)
+	}
+	for _, c := range j.Constraints {
+		if c.Operand == distinctHosts {
+			for node, n := range hosts {
+				require.Equal(t, 1, n, "%s has %d of %s", node, n, j.ID)
+			}
+		}
+	}
+}
+
+// eval schedules twice, compares, commits once.
+func (l *life) eval(t *rapid.T, job string) {
+	e := &drover.Evaluation{ID: fmt.Sprintf("e%d", l.w.index), Namespace: "default", JobID: job, Status: drover.EvalPending}
+	in := Input{Eval: e, Snapshot: l.w, Now: l.w.now, Seed: 3}
+	one, two := Schedule(in), Schedule(in)
+	require.Empty(t, cmp.Diff(one, two, cmp.AllowUnexported(GroupExplanation{})))
+	for node, stopped := range one.Plan.NodeUpdate {
+		for _, s := range stopped {
+			for _, a := range one.Plan.NodeAllocation[node] {
+				require.NotEqual(t, s.ID, a.ID, "stopped and placed at once")
+			}
+		}
+	}
+	l.w.apply(one)
+	l.check(t)
+}
+
+func (l *life) pickLive(t *rapid.T) string {
+	var ids []string
+	for _, id := range l.w.created {
+		if !l.w.allocs[id].Terminal() {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		t.Skip("nothing runs")
+	}
+	return rapid.SampledFrom(ids).Draw(t, "alloc")
+}
+
+func drawJob(t *rapid.T, id string) *drover.Job {
+	j := newJob(id, drover.JobTypeService, rapid.IntRange(0, 8).Draw(t, "count"))
+	g := j.TaskGroups[0]
+	g.Tasks[0].Config["image"] = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "image")
+	g.Tasks[0].Resources.CPU = 100 * rapid.IntRange(1, 12).Draw(t, "cpu")
+	g.ReschedulePolicy = &drover.ReschedulePolicy{Delay: new(10 * time.Second), Unlimited: new(true)}
+	switch id {
+	case "pool":
+		g.Pool = &drover.WarmPool{Size: rapid.IntRange(0, 6).Draw(t, "size"), MaxRunners: rapid.IntRange(0, 8).Draw(t, "max")}
+	case "hosts":
+		j.Constraints = []*drover.Constraint{{Operand: distinctHosts}}
+	case "roll":
+		g.Update = &drover.UpdateStrategy{MaxParallel: new(rapid.IntRange(1, 3).Draw(t, "parallel")), Canary: rapid.IntRange(0, 2).Draw(t, "canary")}
+	}
+	j.Stop = rapid.IntRange(0, 9).Draw(t, "stop") == 0
+	return j
+}
+
+// TestInvariants: never over capacity, never a name or a distinct host twice, never more than wanted, always the same
+// answer to the same question.
+func TestInvariants(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := &life{w: newWorld(), jobs: []string{"plain", "hosts", "roll", "pool"}}
+		for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
+			l.w.addNode(fmt.Sprintf("n%d", i), nil)
+		}
+		for _, id := range l.jobs {
+			l.w.putJob(drawJob(t, id))
+		}
+		job := func(t *rapid.T) string { return rapid.SampledFrom(l.jobs).Draw(t, "job") }
+		t.Repeat(map[string]func(*rapid.T){
+			"eval":   func(t *rapid.T) { l.eval(t, job(t)) },
+			"settle": func(*rapid.T) { l.w.settle() },
+			"register": func(t *rapid.T) {
+				id := job(t)
+				l.w.putJob(drawJob(t, id))
+				l.eval(t, id)
+			},
+			"node": func(t *rapid.T) {
+				id := rapid.SampledFrom(l.w.order).Draw(t, "node")
+				status := rapid.SampledFrom([]string{drover.NodeStatusReady, drover.NodeStatusReady, drover.NodeStatusDown}).Draw(t, "status")
+				l.w.addNode(id, func(n *drover.Node) { n.Status = status })
+			},
+			"end": func(t *rapid.T) {
+				status := rapid.SampledFrom([]string{drover.AllocClientFailed, drover.AllocClientComplete}).Draw(t, "status")
+				l.w.change(l.pickLive(t), func(a *drover.Allocation) { report(a, status, l.w.now) })
+			},
+			"migrate": func(t *rapid.T) {
+				l.w.change(l.pickLive(t), func(a *drover.Allocation) { a.DesiredTransition.Migrate = new(true) })
+			},
+			"claim": func(t *rapid.T) {
+				id := l.pickLive(t)
+				if a := l.w.allocs[id]; a.JobID != "pool" || a.ClientStatus != drover.AllocClientRunning {
+					t.Skip("not a warm runner")
+				}
+				l.w.change(id, func(a *drover.Allocation) { a.Claim = &drover.Claim{RunnerID: id} })
+			},
+			"healthy": func(t *rapid.T) {
+				id := l.pickLive(t)
+				if a := l.w.allocs[id]; a.DeploymentID == "" || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
+					t.Skip("no deployment")
+				}
+				l.w.health(id, rapid.IntRange(0, 4).Draw(t, "healthy") > 0)
+			},
+			"promote": func(*rapid.T) { l.w.deploymentCommand("roll", "promote") },
+			"advance": func(t *rapid.T) {
+				l.w.now = l.w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)
+			},
+		})
+		l.converge(t)
+	})
+}
+
+// converge gives the jobs room, health and time, and asserts that everything wanted comes to run.
+func (l *life) converge(t *rapid.T) {
+	for i := range 8 {
+		l.w.addNode(fmt.Sprintf("big%d", i), func(n *drover.Node) { n.NodeResources.Cpu.CpuShares = 40_000 })
+	}
+	for range 30 {
+		for _, id := range l.jobs {
+			l.eval(t, id)
+		}
+		l.w.settle()
+		for _, id := range l.w.created {
+			a := l.w.allocs[id]
+			switch {
+			case a.Terminal():
+			case unhealthy(a):
+				l.w.change(id, func(a *drover.Allocation) { report(a, drover.AllocClientFailed, l.w.now) })
+			case a.DeploymentID != "" && (a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil):
+				l.w.health(id, true)
+			}
+		}
+		l.w.deploymentCommand("roll", "promote")
+		l.w.now = l.w.now.Add(10 * time.Minute)
+	}
+	for _, id := range l.jobs {
+		l.checkConverged(t, l.w.jobs[id])
+	}
+}
+
+func (l *life) checkConverged(t *rapid.T, j *drover.Job) {
+	g := j.TaskGroups[0]
+	live, claimed := l.w.live(j.ID), 0
+	for _, a := range live {
+		require.Equal(t, drover.AllocClientRunning, a.ClientStatus)
+		if a.Claim != nil {
+			claimed++
+		} else {
+			require.Equal(t, j.Version, a.Version(), "%s runs an old version", a.Name)
+		}
+	}
+	want := desiredCount(g)
+	if g.Pool != nil && g.Pool.MaxRunners > 0 {
+		want = max(0, min(want, g.Pool.MaxRunners-claimed))
+	}
+	if j.Stop {
+		want = 0
+	}
+	require.Equal(t, want, len(live)-claimed, j.ID)
+}
