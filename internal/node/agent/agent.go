@@ -2,25 +2,230 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
 
 	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/allocdir"
+	"drover/internal/node/allocrunner"
+	"drover/internal/node/driver"
+	"drover/internal/node/hook"
+	"drover/internal/node/localstate"
+	"drover/internal/node/taskrunner"
 )
 
-// Agent is a node. Make one with New and Run it.
+// Agent is a node. Make one with New and Run it; it implements drover.Workloads.
 type Agent struct {
-	cfg  Config
-	deps Deps
+	// Constant.
+	cfg       Config
+	control   drover.Controller
+	clock     clock.Clock
+	log       *slog.Logger
+	host      HostMeter
+	identity  identity
+	root      allocdir.Root
+	drivers   map[string]driver.Driver
+	runnerCfg allocrunner.Config
+	pusher    *pusher
+	contacted chan struct{} // closed with the first assignment
+	again     chan struct{} // ask for a registration
+	collect   chan struct{} // an allocation ended
+
+	node    atomic.Pointer[drover.Node]
+	state   localstate.Store
+	samples samples
+	alive   sync.WaitGroup // allocation runners
+
+	mu      sync.Mutex // guards what follows
+	allocs  map[string]*entry
+	refused map[string]bool // allocations that cannot be run, by id
+	life    context.Context // of the allocation runners; nil before Run
 }
 
-// New prepares an agent: it makes the folders and reads the identity. It starts nothing.
+// entry is an allocation in the agent's table.
+type entry struct {
+	runner   *allocrunner.Runner
+	unlisted bool // control knows that it has ended, or does not want it: it will not be listed again
+	removed  bool // its folder is gone
+}
+
+// New prepares an agent: it makes the folders, and reads or makes the identity. It starts nothing.
 func New(cfg Config, deps Deps) (*Agent, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Agent{cfg: cfg.withDefaults(), deps: deps}, nil
+	cfg = cfg.withDefaults()
+	a := &Agent{
+		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host,
+		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, contacted: make(chan struct{}),
+		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
+		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
+	}
+	for _, d := range deps.Drivers {
+		a.drivers[d.Name()] = d
+	}
+	if err := a.root.Prepare(); err != nil {
+		return nil, err
+	}
+	var err error
+	if a.identity, err = readIdentity(cfg, deps.IDs); err != nil {
+		return nil, err
+	}
+	if a.state, err = openState(cfg, deps); err != nil {
+		return nil, err
+	}
+	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
+	a.node.Store(a.describe(context.Background()))
+	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report}
+	return a, nil
 }
 
-// Run restores what ran, registers, and works until ctx ends. Tasks outlive it, unless Config.StopOnExit.
-func (a *Agent) Run(ctx context.Context) error {
-	return drover.Errorf(drover.NotImplemented, "the node agent does not run yet")
+func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
+	s := &taskrunner.Shared{
+		Node: a.node.Load, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
+		Slots: make(chan struct{}, a.cfg.ParallelStarts), MaxKillTimeout: a.cfg.MaxKillTimeout,
+		Hooks: hook.Standard(hook.Settings{HTTP: &http.Client{Timeout: a.cfg.ArtifactTimeout}, ArtifactMax: a.cfg.ArtifactMaxBytes}),
+		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
+			a.samples.drop(alloc.ID, task)
+			if deps.Terminated != nil {
+				deps.Terminated(alloc, task, exit)
+			}
+		},
+	}
+	if a.cfg.PublishAllocMetrics {
+		s.Publish = a.publisher(deps)
+	}
+	return s
 }
+
+func openState(cfg Config, deps Deps) (localstate.Store, error) {
+	switch {
+	case deps.State != nil:
+		return keepOpen{deps.State}, nil
+	case cfg.InMemory:
+		return localstate.None{}, nil
+	}
+	return localstate.OpenBolt(filepath.Join(cfg.DataDir, "client", "state.db"), deps.Log)
+}
+
+// keepOpen leaves the closing to the caller who gave the store.
+type keepOpen struct{ localstate.Store }
+
+// Close does nothing.
+func (keepOpen) Close() error { return nil }
+
+// NodeID returns the node's id.
+func (a *Agent) NodeID() string { return a.identity.ID }
+
+// Node returns the node as it was last registered; it must not be changed.
+func (a *Agent) Node() *drover.Node { return a.node.Load() }
+
+// Run restores what ran, registers, and works until ctx ends. Tasks outlive it, unless Config.StopOnExit. It can be
+// called once.
+func (a *Agent) Run(ctx context.Context) error {
+	defer func() {
+		if err := a.state.Close(); err != nil {
+			a.log.Error("closing the local state", "error", err)
+		}
+	}()
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	a.mu.Lock()
+	a.life = life
+	a.mu.Unlock()
+	if err := a.restore(); err != nil {
+		return fmt.Errorf("restoring the node's tasks: %w", err)
+	}
+	var loops, pushing sync.WaitGroup
+	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx
+	loops.Go(func() { a.pull(ctx) })
+	loops.Go(func() { a.collectLoop(ctx) })
+	pushing.Go(func() { a.pusher.run(life, a.contacted) }) // ends with life, behind the last word of the tasks
+	<-ctx.Done()
+	loops.Wait()
+	if a.cfg.StopOnExit {
+		a.stopAll(life)
+	}
+	end()
+	a.alive.Wait()
+	pushing.Wait()
+	return nil
+}
+
+// stopAll ends everything, for as long as the configuration allows, then by force.
+func (a *Agent) stopAll(ctx context.Context) {
+	ctx, cancel := a.clock.WithTimeout(ctx, a.cfg.ExitTimeout)
+	defer cancel()
+	runners := a.runners()
+	for _, r := range runners {
+		r.Remove(true)
+	}
+	for _, r := range runners {
+		select {
+		case <-r.Done():
+		case <-ctx.Done():
+			a.destroy(r)
+		}
+	}
+	a.pusher.flush()
+}
+
+func (a *Agent) destroy(r *allocrunner.Runner) {
+	for task, h := range r.Handles() {
+		ctx, cancel := a.clock.WithTimeout(context.Background(), a.cfg.ExitTimeout)
+		if err := h.Destroy(ctx); err != nil {
+			a.log.Error("a task could not be destroyed at exit", "task", task, "error", err)
+		}
+		cancel()
+	}
+}
+
+// start runs an allocation. a.mu is held.
+func (a *Agent) start(r *allocrunner.Runner, allocID string) *entry {
+	e := &entry{runner: r}
+	a.allocs[allocID] = e
+	life := a.life
+	a.alive.Go(func() { // ends with the allocation, or with life
+		r.Run(life)
+		a.nudge(a.collect)
+	})
+	return e
+}
+
+func (a *Agent) runners() []*allocrunner.Runner {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]*allocrunner.Runner, 0, len(a.allocs))
+	for _, e := range a.allocs {
+		out = append(out, e.runner)
+	}
+	return out
+}
+
+// runner finds an allocation. Errors: NotFound.
+func (a *Agent) runner(allocID string) (*allocrunner.Runner, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.allocs[allocID]
+	if e == nil {
+		return nil, drover.Errorf(drover.NotFound, "allocation %s is not on this node", allocID)
+	}
+	return e.runner, nil
+}
+
+func (a *Agent) report(u drover.AllocUpdate) { a.pusher.add(u) }
+
+// nudge wakes a loop.
+func (a *Agent) nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+var _ drover.Workloads = (*Agent)(nil)

@@ -121,7 +121,7 @@ func (b *Bolt) write() {
 		batch, waiters := b.pending, b.waiters
 		b.pending, b.waiters = map[string][]byte{}, nil
 		b.mu.Unlock()
-		err := b.db.Update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
+		err := b.put(batch)
 		for _, w := range waiters {
 			w <- err
 		}
@@ -137,6 +137,14 @@ func (b *Bolt) write() {
 			return
 		}
 	}
+}
+
+// put makes one transaction, none for nothing.
+func (b *Bolt) put(batch map[string][]byte) error {
+	if len(batch) == 0 {
+		return nil
+	}
+	return b.db.Update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
 }
 
 func apply(bucket *bbolt.Bucket, batch map[string][]byte) error {
@@ -163,10 +171,7 @@ func (b *Bolt) Close() error {
 	}
 	batch := b.pending
 	b.mu.Unlock()
-	var err error
-	if len(batch) > 0 { // what an earlier failure left
-		err = b.db.Update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
-	}
+	err := b.put(batch) // what an earlier failure left
 	if closeErr := b.db.Close(); err == nil {
 		err = closeErr
 	}

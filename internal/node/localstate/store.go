@@ -13,8 +13,8 @@ import (
 type Store interface {
 	// Load returns everything, in no order.
 	Load() ([]Record, error)
-	// Commit makes the changes and returns once they are durable; calls at the same time share one write. After an
-	// error the changes are still pending: they are part of the next write.
+	// Commit makes the changes and returns once they, and all that was queued before, are durable; calls at the same
+	// time share one write. After an error the changes are still pending: they are part of the next write.
 	Commit(ctx context.Context, changes ...Change) error
 	// Queue makes the changes soon, without waiting. Order is kept, also with Commit.
 	Queue(changes ...Change)
@@ -43,9 +43,18 @@ type Task struct {
 	State   *drover.TaskState
 	Intent  string          // the id of a start, recorded before the driver is asked
 	Handle  json.RawMessage // driver.State of the start, recorded before the task is reported as running
+	Exit    *Exit           // how the start ended, recorded before the driver frees it
 	Done    map[string]bool // prestart hooks that need not run again
 	Killed  bool            // it was being stopped
 	Stopped bool            // it has ended for good
+}
+
+// Exit is how a start ended.
+type Exit struct {
+	Code      int
+	Signal    int
+	OOMKilled bool
+	Err       string
 }
 
 // Change is one put or delete. Make it with PutAlloc, PutTask or Drop.

@@ -1,6 +1,10 @@
 package taskmachine
 
-import "time"
+import (
+	"time"
+
+	"drover"
+)
 
 // Event is something that happened to a task. Exactly the types of this file are events.
 type Event interface{ event() }
@@ -53,11 +57,14 @@ type Restart struct{ Reason string }
 // Revive: the whole allocation is restarted, and a dead task with it.
 type Revive struct{}
 
-// Due: the backoff is over. Jitter is for the next.
+// Due: the backoff is over.
 type Due struct{}
 
 // Restored: the agent restarted and found the task running.
 type Restored struct{}
+
+// RestoredExit: the agent restarted, and had stored how the task ended, but not what followed.
+type RestoredExit Exited
 
 // RestoreFailed: the agent restarted and did not find the task.
 type RestoreFailed struct{ Reason string }
@@ -65,6 +72,10 @@ type RestoreFailed struct{ Reason string }
 // StopFailed: the driver could not stop it.
 type StopFailed struct{ Reason string }
 
+// Noted: something worth a line in the task's history happened beside the machine.
+type Noted struct{ Event *drover.TaskEvent }
+
+func (Noted) event()         {}
 func (Go) event()            {}
 func (Prepared) event()      {}
 func (PrepareFailed) event() {}
@@ -77,6 +88,7 @@ func (Revive) event()        {}
 func (Due) event()           {}
 func (Restored) event()      {}
 func (RestoreFailed) event() {}
+func (RestoredExit) event()  {}
 func (StopFailed) event()    {}
 
 // Effect is something that has to be done now. Exactly the types below are effects.

@@ -82,9 +82,3 @@ func (s *Status) record(e *drover.TaskEvent, now time.Time) {
 	}
 	s.State = &state
 }
-
-// Note returns the status with one more event, for what happens beside the machine (hooks, signals).
-func (s Status) Note(e *drover.TaskEvent, now time.Time) Status {
-	s.record(e, now)
-	return s
-}

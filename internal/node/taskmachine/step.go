@@ -64,10 +64,16 @@ func (m *machine) step(ev Event) {
 		}
 	case Restored:
 		m.restored()
+	case RestoredExit:
+		if m.Phase == Pending {
+			m.restoredExit(Exited(ev))
+		}
 	case RestoreFailed:
 		m.restoreFailed(ev)
 	case StopFailed:
 		m.stopFailed(ev)
+	case Noted:
+		m.note(ev.Event)
 	}
 }
 
@@ -259,6 +265,15 @@ func (m *machine) restored() {
 	if m.Killed { // it was being stopped when the agent ended
 		m.stop(true)
 	}
+}
+
+func (m *machine) restoredExit(ev Exited) {
+	m.handle, m.Ran = true, true
+	m.to(Running)
+	if m.Killed {
+		m.to(Stopping)
+	}
+	m.exited(ev)
 }
 
 func (m *machine) restoreFailed(ev RestoreFailed) {

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"drover"
+	"drover/internal/node/localstate"
+)
+
+// collectLoop removes folders of ended allocations, when one ended and each interval.
+func (a *Agent) collectLoop(ctx context.Context) {
+	timer := a.clock.NewTimer(a.cfg.GC.Interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C():
+			timer.Reset(a.cfg.GC.Interval)
+		case <-a.collect:
+		case <-ctx.Done():
+			return
+		}
+		a.collectOnce()
+	}
+}
+
+// corpse is an ended allocation whose folder may go.
+type corpse struct {
+	id      string
+	entry   *entry
+	endedAt time.Time
+}
+
+// collectOnce removes what is too many, too old, or in the way of a full disk; the longest ended first.
+func (a *Agent) collectOnce() {
+	gc := a.cfg.GC
+	now := a.clock.Now()
+	corpses := a.corpses()
+	full := len(corpses) > 0 && a.diskFull()
+	for i, c := range corpses {
+		age := now.Sub(c.endedAt)
+		over := len(corpses)-i > gc.MaxAllocs && age >= gc.MinAge
+		old := gc.MaxAge > 0 && age >= max(gc.MaxAge, gc.MinAge)
+		if !over && !old && !full {
+			break
+		}
+		a.remove(c)
+		full = full && a.diskFull()
+	}
+	a.dropForgotten()
+}
+
+// corpses lists ended allocations with a folder, the longest ended first.
+func (a *Agent) corpses() []corpse {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []corpse
+	for id, e := range a.allocs {
+		if v := e.runner.View(); v.Ended() && !e.removed {
+			out = append(out, corpse{id, e, time.Unix(0, v.EndedAt)})
+		}
+	}
+	slices.SortFunc(out, func(x, y corpse) int { return cmp.Or(x.endedAt.Compare(y.endedAt), cmp.Compare(x.id, y.id)) })
+	return out
+}
+
+func (a *Agent) remove(c corpse) {
+	<-c.entry.runner.Done()
+	if err := c.entry.runner.Dir().Remove(); err != nil {
+		a.log.Error("an allocation's folder cannot be removed", "alloc", c.id, "error", err)
+		return
+	}
+	a.mu.Lock()
+	c.entry.removed = true
+	a.mu.Unlock()
+}
+
+// dropForgotten takes out of the table what has no folder and what control does not list. An allocation that control
+// still lists stays known, so that it cannot be started again.
+func (a *Agent) dropForgotten() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, e := range a.allocs {
+		if !e.removed || !e.unlisted {
+			continue
+		}
+		delete(a.allocs, id)
+		var tasks []string
+		for _, t := range e.runner.Group().Tasks {
+			tasks = append(tasks, t.Name)
+		}
+		a.state.Queue(localstate.Drop(id, tasks...)...)
+	}
+}
+
+func (a *Agent) diskFull() bool {
+	var st unix.Statfs_t
+	if unix.Statfs(a.root.Path(), &st) != nil || st.Blocks == 0 {
+		return false
+	}
+	used := 100 * (1 - float64(st.Bavail)/float64(st.Blocks))
+	inodes := 0.0
+	if st.Files > 0 {
+		inodes = 100 * (1 - float64(st.Ffree)/float64(st.Files))
+	}
+	return used >= a.cfg.GC.DiskPercent || inodes >= a.cfg.GC.InodePercent
+}
+
+// CollectGarbage removes the folders of ended allocations: one, or all with allocID "". Errors: NotFound, Conflict
+// (it has not ended).
+func (a *Agent) CollectGarbage(_ context.Context, allocID string) error {
+	if allocID != "" {
+		r, err := a.runner(allocID)
+		if err != nil {
+			return err
+		}
+		if !r.View().Ended() {
+			return drover.Errorf(drover.Conflict, "allocation %s has not ended", allocID)
+		}
+	}
+	for _, c := range a.corpses() {
+		if allocID == "" || c.id == allocID {
+			a.remove(c)
+		}
+	}
+	a.dropForgotten()
+	return nil
+}

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+// RestartTask restarts one task, all that run, or with all the whole allocation.
+func (a *Agent) RestartTask(ctx context.Context, allocID, task string, all bool) error {
+	r, err := a.runner(allocID)
+	if err != nil {
+		return err
+	}
+	return r.Restart(ctx, task, all)
+}
+
+// SignalTask sends a signal to one task, or all that run.
+func (a *Agent) SignalTask(ctx context.Context, allocID, task, signal string) error {
+	r, err := a.runner(allocID)
+	if err != nil {
+		return err
+	}
+	return r.Signal(ctx, task, signal)
+}
+
+// AllocStats samples the running tasks, or one. Errors: NotFound, Gone.
+func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
+	r, err := a.runner(allocID)
+	if err != nil {
+		return nil, err
+	}
+	handles := r.Handles()
+	if task != "" {
+		h, err := r.Handle(task)
+		if err != nil {
+			return nil, err
+		}
+		handles = map[string]driver.Handle{task: h}
+	}
+	out := &drover.AllocResourceUsage{Tasks: map[string]*drover.TaskResourceUsage{}}
+	for name, h := range handles {
+		usage, err := a.usage(ctx, allocID, name, h)
+		if errors.Is(err, driver.ErrGone) || errors.Is(err, driver.ErrNotSupported) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out.Tasks[name] = usage
+	}
+	sum(out)
+	return out, nil
+}
+
+// usage is the sample that is published, if there is one, else a new one.
+func (a *Agent) usage(ctx context.Context, allocID, task string, h driver.Handle) (*drover.TaskResourceUsage, error) {
+	if u := a.samples.get(allocID, task); u != nil {
+		return u, nil
+	}
+	m, ok := h.(driver.Meter)
+	if !ok {
+		return nil, driver.ErrNotSupported
+	}
+	return m.Usage(ctx)
+}
+
+// NodeStats samples the machine.
+func (a *Agent) NodeStats(context.Context) (*drover.HostStats, error) {
+	if a.host == nil {
+		return nil, drover.Errorf(drover.NotImplemented, "this node does not measure its machine")
+	}
+	return a.host.Host(a.root.Path())
+}

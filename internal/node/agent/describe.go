@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"drover"
+	"drover/internal/node/fingerprint"
+)
+
+// describe makes the node as it is registered.
+func (a *Agent) describe(ctx context.Context) *drover.Node {
+	host := fingerprint.Probe(a.cfg.DataDir)
+	cfg := a.cfg
+	n := &drover.Node{
+		ID: a.identity.ID, SecretID: a.identity.Secret, Datacenter: cfg.Datacenter, Name: cfg.Name, HTTPAddr: cfg.HTTPAddr,
+		Attributes: host.Attributes, Meta: maps.Clone(cfg.Meta), NodeClass: cfg.NodeClass, NodePool: cfg.NodePool,
+		Links: map[string]string{}, Drivers: map[string]*drover.DriverInfo{}, HostVolumes: cfg.HostVolumes,
+		HostNetworks: map[string]*drover.HostNetworkInfo{}, NodeMaxAllocs: cfg.MaxAllocs,
+		Status: drover.NodeStatusInit, SchedulingEligibility: drover.NodeEligible,
+	}
+	fill(&n.Name, host.Hostname)
+	if n.Meta == nil {
+		n.Meta = map[string]string{}
+	}
+	a.size(n, host)
+	version := cfg.Version
+	fill(&version, "2.0.0")
+	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, version
+	n.Attributes["node.region"] = cfg.Region
+	for name, d := range a.drivers {
+		info := d.Fingerprint(ctx)
+		n.Drivers[name] = &info
+		maps.Copy(n.Attributes, info.Attributes)
+		if info.Detected && info.Healthy {
+			n.Attributes["driver."+name] = "1"
+		}
+	}
+	n.ComputedClass = class(n)
+	return n
+}
+
+func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
+	cfg := a.cfg
+	cpu, memory, disk := cfg.CPUMHz, cfg.MemoryMB, cfg.DiskMB
+	fill(&cpu, host.CPUMHz)
+	fill(&memory, host.MemoryMB)
+	fill(&disk, host.DiskMB)
+	cores := make([]uint16, host.Cores)
+	for i := range cores {
+		cores[i] = uint16(i)
+	}
+	family, cidr := "ipv4", host.IP+"/32"
+	n.NodeResources = &drover.NodeResources{
+		Cpu:    drover.NodeCpuResources{CpuShares: cpu, TotalCpuCores: uint16(host.Cores), ReservableCpuCores: cores},
+		Memory: drover.NodeMemoryResources{MemoryMB: memory}, Disk: drover.NodeDiskResources{DiskMB: disk},
+		Networks: []*drover.NetworkResource{{Mode: "host", Device: host.Interface, CIDR: cidr, IP: host.IP}},
+		NodeNetworks: []*drover.NodeNetworkResource{{
+			Mode: "host", Device: host.Interface,
+			Addresses: []drover.NodeNetworkAddress{{Family: family, Alias: "default", Address: host.IP}},
+		}},
+		MinDynamicPort: drover.MinDynamicPort, MaxDynamicPort: drover.MaxDynamicPort,
+	}
+	n.ReservedResources = &drover.NodeReservedResources{
+		Cpu:      drover.NodeReservedCpuResources{CpuShares: uint64(cfg.Reserved.CPU)},
+		Memory:   drover.NodeReservedMemoryResources{MemoryMB: uint64(cfg.Reserved.MemoryMB)},
+		Disk:     drover.NodeReservedDiskResources{DiskMB: uint64(cfg.Reserved.DiskMB)},
+		Networks: drover.NodeReservedNetworkResources{ReservedHostPorts: cfg.ReservedPorts},
+	}
+	n.Resources = &drover.Resources{CPU: int(cpu), MemoryMB: int(memory), DiskMB: int(disk), Networks: n.NodeResources.Networks}
+	n.Reserved = &drover.Resources{CPU: int(cfg.Reserved.CPU), MemoryMB: int(cfg.Reserved.MemoryMB), DiskMB: int(cfg.Reserved.DiskMB)}
+}
+
+// class hashes what makes nodes equal for constraints: everything that is not unique.
+func class(n *drover.Node) string {
+	h := fnv.New64a()
+	add := func(prefix string, m map[string]string) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !strings.HasPrefix(k, "unique.") && !strings.Contains(k, ".unique.") {
+				_, _ = fmt.Fprintf(h, "%s%s=%q\n", prefix, k, m[k])
+			}
+		}
+	}
+	_, _ = fmt.Fprintf(h, "%q %q %q\n", n.Datacenter, n.NodeClass, n.NodePool)
+	add("attr.", n.Attributes)
+	add("meta.", n.Meta)
+	for _, name := range slices.Sorted(maps.Keys(n.Drivers)) {
+		_, _ = fmt.Fprintf(h, "driver.%s=%v\n", name, n.Drivers[name].Healthy)
+	}
+	return fmt.Sprintf("v1:%d", h.Sum64())
+}

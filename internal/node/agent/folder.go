@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"context"
+	"io"
+
+	"drover"
+	"drover/internal/node/allocdir"
+)
+
+func (a *Agent) dir(allocID string) (allocdir.Dir, error) {
+	r, err := a.runner(allocID)
+	if err != nil {
+		return allocdir.Dir{}, err
+	}
+	return r.Dir(), nil
+}
+
+// ListFolder lists a folder of the allocation's one.
+func (a *Agent) ListFolder(_ context.Context, allocID, path string) ([]drover.AllocFileInfo, error) {
+	d, err := a.dir(allocID)
+	if err != nil {
+		return nil, err
+	}
+	return d.List(path)
+}
+
+// StatFolder describes a file of the allocation's folder.
+func (a *Agent) StatFolder(_ context.Context, allocID, path string) (drover.AllocFileInfo, error) {
+	d, err := a.dir(allocID)
+	if err != nil {
+		return drover.AllocFileInfo{}, err
+	}
+	return d.Stat(path)
+}
+
+// ReadFolder reads a file of the allocation's folder; limit 0 = to its end.
+func (a *Agent) ReadFolder(_ context.Context, allocID, path string, offset, limit int64) (io.ReadCloser, error) {
+	d, err := a.dir(allocID)
+	if err != nil {
+		return nil, err
+	}
+	return d.Read(path, offset, limit)
+}
+
+// Logs streams a task's captured output. A follower is told io.EOF once the task has ended and all was read.
+func (a *Agent) Logs(_ context.Context, q drover.LogRequest) (drover.LogReader, error) {
+	r, err := a.runner(q.AllocID)
+	if err != nil {
+		return nil, err
+	}
+	if q.Path != "" {
+		return r.Dir().Follow(q, a.clock, nil)
+	}
+	if q.Task == "" {
+		q.Task = r.DefaultTask()
+	}
+	if r.Group().Task(q.Task) == nil {
+		return nil, drover.Errorf(drover.NotFound, "allocation %s has no task %q", q.AllocID, q.Task)
+	}
+	return r.Dir().Follow(q, a.clock, func() bool {
+		v := r.View()
+		s := v.Update.TaskStates[q.Task]
+		return v.Ended() || s != nil && s.State == drover.TaskStateDead
+	})
+}

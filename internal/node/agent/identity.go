@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"drover/internal/id"
+)
+
+// identity is what a node proves itself with.
+type identity struct{ ID, Secret string }
+
+// readIdentity reads <data>/client/{client-id,secret-id}, and makes what is missing.
+func readIdentity(cfg Config, ids id.Source) (identity, error) {
+	if cfg.InMemory {
+		i := identity{ID: cfg.NodeID, Secret: ids.New()}
+		fill(&i.ID, ids.New())
+		return i, nil
+	}
+	dir := filepath.Join(cfg.DataDir, "client")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return identity{}, fmt.Errorf("making the client's folder: %w", err)
+	}
+	var i identity
+	var err error
+	if i.ID, err = readOrMake(filepath.Join(dir, "client-id"), cfg.NodeID, ids); err != nil {
+		return i, err
+	}
+	i.Secret, err = readOrMake(filepath.Join(dir, "secret-id"), "", ids)
+	return i, err
+}
+
+// readOrMake returns the id in the file. wanted, if given, replaces it.
+func readOrMake(path, wanted string, ids id.Source) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading the node's identity: %w", err)
+	}
+	found := strings.TrimSpace(string(data))
+	if wanted == "" && id.Valid(found) {
+		return found, nil
+	}
+	if err == nil && wanted == "" {
+		return "", fmt.Errorf("the node's identity in %s is not a UUID; repair or remove the file", path)
+	}
+	if wanted == found && found != "" {
+		return found, nil
+	}
+	if wanted == "" {
+		wanted = ids.New()
+	}
+	return wanted, writeDurably(path, wanted)
+}
+
+func writeDurably(path, text string) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		_, err = f.WriteString(text)
+		if syncErr := f.Sync(); err == nil {
+			err = syncErr
+		}
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the node's identity: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"drover"
+	"drover/internal/node/allocrunner"
+)
+
+const pullWait = 5 * time.Minute
+
+// pull keeps asking what control wants, and does it.
+func (a *Agent) pull(ctx context.Context) {
+	since := uint64(0)
+	pause := backoff{clock: a.clock, max: 5 * time.Second}
+	for ctx.Err() == nil {
+		assignment, err := a.control.Pull(ctx, a.identity.ID, since, pullWait)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			switch drover.CodeOf(err) {
+			case drover.NotFound:
+				a.nudge(a.again)
+				since = 0
+			default:
+				a.log.Warn("asking control for work failed, trying again", "error", err)
+			}
+			pause.wait(ctx)
+			continue
+		}
+		pause.reset()
+		if assignment.Index < since {
+			continue // a server that lags behind must not stop anything
+		}
+		if assignment.Index != since || since == 0 {
+			a.take(assignment)
+		}
+		if since == 0 {
+			a.contact()
+		}
+		since = max(assignment.Index, 1)
+	}
+}
+
+// contact opens what waited for control's first word.
+func (a *Agent) contact() {
+	select {
+	case <-a.contacted:
+	default:
+		close(a.contacted)
+	}
+}
+
+// take makes the node do what control wants: start what is new, tell the rest, end what is not listed.
+func (a *Agent) take(assignment drover.Assignment) {
+	listed := make(map[string]bool, len(assignment.Allocs))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, alloc := range assignment.Allocs {
+		listed[alloc.ID] = true
+		if e := a.allocs[alloc.ID]; e != nil {
+			a.tell(e, alloc)
+		} else if !a.refused[alloc.ID] {
+			a.admit(alloc)
+		}
+	}
+	for id, e := range a.allocs {
+		if listed[id] || e.unlisted {
+			continue
+		}
+		e.unlisted = true
+		a.pusher.forget(id)
+		e.runner.Remove(false)
+	}
+	for id := range a.refused {
+		if !listed[id] {
+			delete(a.refused, id)
+		}
+	}
+	a.nudge(a.collect)
+}
+
+// tell gives a running allocation its newer version; one that has ended says so again, as control does not know it.
+func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
+	v := e.runner.View()
+	if v.Alloc.AllocModifyIndex != alloc.AllocModifyIndex {
+		e.runner.Update(alloc)
+	}
+	if v.Ended() && v.Update.ClientStatus != alloc.ClientStatus {
+		a.pusher.add(v.Update)
+	}
+}
+
+// admit starts an allocation that the node does not have.
+func (a *Agent) admit(alloc *drover.Allocation) {
+	a.pusher.know(alloc.ID, alloc.ClientStatus)
+	if alloc.ClientTerminal() {
+		return
+	}
+	if alloc.ServerTerminal() {
+		a.refuse(alloc, drover.AllocClientComplete, "It was stopped before it started")
+		return
+	}
+	if why := a.mustNotStart(alloc); why != "" {
+		a.refuse(alloc, drover.AllocClientFailed, why)
+		return
+	}
+	dir, err := a.root.Dir(alloc.ID)
+	if err != nil {
+		a.refuse(alloc, drover.AllocClientFailed, err.Error())
+		return
+	}
+	r, err := allocrunner.New(a.runnerCfg, alloc, dir)
+	if err != nil {
+		a.refuse(alloc, drover.AllocClientFailed, err.Error())
+		return
+	}
+	a.start(r, alloc.ID)
+}
+
+// mustNotStart: a warm runner that was used or ran once, and that this node does not remember, is lost.
+func (a *Agent) mustNotStart(alloc *drover.Allocation) string {
+	if alloc.Job == nil {
+		return ""
+	}
+	g := alloc.Job.Group(alloc.TaskGroup)
+	if g != nil && g.Pool != nil && (alloc.Claim != nil || alloc.ClientStatus == drover.AllocClientRunning) {
+		return "The node does not remember this runner; it is never started a second time"
+	}
+	return ""
+}
+
+func (a *Agent) refuse(alloc *drover.Allocation, status, why string) {
+	a.refused[alloc.ID] = true
+	a.log.Warn("an allocation is not started", "alloc", alloc.ID, "reason", why)
+	states := map[string]*drover.TaskState{}
+	now := a.clock.Now()
+	if alloc.Job != nil {
+		if g := alloc.Job.Group(alloc.TaskGroup); g != nil {
+			for _, t := range g.Tasks {
+				states[t.Name] = &drover.TaskState{State: drover.TaskStateDead, Failed: status == drover.AllocClientFailed, FinishedAt: now}
+			}
+		}
+	}
+	a.pusher.add(drover.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: now.UnixNano()})
+}

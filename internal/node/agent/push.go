@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+const (
+	pushInterval = time.Second // what is not urgent rides along at most this late
+	pushBatch    = 1000        // updates in one message
+	pushRetryMax = 10 * time.Second
+)
+
+// pusher reports observations: the newest of each allocation, urgent ones at once. Adding never blocks.
+type pusher struct {
+	control drover.Controller
+	nodeID  string
+	clock   clock.Clock
+	log     *slog.Logger
+	wake    chan struct{} // something became urgent, or the first came
+
+	mu      sync.Mutex // guards what follows
+	pending map[string]drover.AllocUpdate
+	urgent  bool
+	since   time.Time         // of the oldest pending
+	status  map[string]string // client status that control knows
+}
+
+func newPusher(control drover.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
+	return &pusher{
+		control: control, nodeID: nodeID, clock: c, log: log, wake: make(chan struct{}, 1),
+		pending: map[string]drover.AllocUpdate{}, status: map[string]string{},
+	}
+}
+
+// know says which client status control has of an allocation.
+func (p *pusher) know(id, status string) {
+	p.mu.Lock()
+	p.status[id] = status
+	p.mu.Unlock()
+}
+
+// forget drops an allocation that control does not ask about any more. Its last update is still sent.
+func (p *pusher) forget(id string) {
+	p.mu.Lock()
+	delete(p.status, id)
+	p.mu.Unlock()
+}
+
+// add replaces what is pending of the allocation. A changed client status is urgent.
+func (p *pusher) add(u drover.AllocUpdate) {
+	p.mu.Lock()
+	first := len(p.pending) == 0
+	if first {
+		p.since = p.clock.Now()
+	}
+	p.pending[u.ID] = u
+	urgent := !p.urgent && p.status[u.ID] != u.ClientStatus
+	p.urgent = p.urgent || urgent
+	p.mu.Unlock()
+	if first || urgent {
+		p.nudge()
+	}
+}
+
+func (p *pusher) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the pending ones if they are due, else says how long they may still wait (0 = there are none).
+func (p *pusher) take() (updates []drover.AllocUpdate, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.pending) == 0 {
+		return nil, 0
+	}
+	if wait := pushInterval - p.clock.Now().Sub(p.since); wait > 0 && !p.urgent {
+		return nil, wait
+	}
+	for _, u := range p.pending {
+		updates = append(updates, u)
+	}
+	clear(p.pending)
+	p.urgent = false
+	return updates, 0
+}
+
+// giveBack makes unsent updates pending again, unless there are newer ones.
+func (p *pusher) giveBack(updates []drover.AllocUpdate) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, u := range updates {
+		if _, newer := p.pending[u.ID]; !newer {
+			p.pending[u.ID] = u
+		}
+	}
+	p.urgent = true
+}
+
+func (p *pusher) acknowledged(updates []drover.AllocUpdate) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, u := range updates {
+		if _, known := p.status[u.ID]; known {
+			p.status[u.ID] = u.ClientStatus
+		}
+	}
+}
+
+// run sends until ctx ends. It begins once control was contacted.
+func (p *pusher) run(ctx context.Context, contacted <-chan struct{}) {
+	select {
+	case <-contacted:
+	case <-ctx.Done():
+		return
+	}
+	pause := backoff{clock: p.clock, max: pushRetryMax}
+	for ctx.Err() == nil {
+		updates, wait := p.take()
+		if len(updates) == 0 {
+			p.rest(ctx, wait)
+			continue
+		}
+		if p.send(ctx, updates) {
+			pause.reset()
+		} else {
+			pause.wait(ctx)
+		}
+	}
+}
+
+// rest waits until there is something to do. wait 0 = until something comes.
+func (p *pusher) rest(ctx context.Context, wait time.Duration) {
+	var due <-chan time.Time
+	if wait > 0 {
+		t := p.clock.NewTimer(wait)
+		defer t.Stop()
+		due = t.C()
+	}
+	select {
+	case <-p.wake:
+	case <-due:
+	case <-ctx.Done():
+	}
+}
+
+// send reports whether all went through.
+func (p *pusher) send(ctx context.Context, updates []drover.AllocUpdate) bool {
+	for len(updates) > 0 {
+		batch := updates[:min(pushBatch, len(updates))]
+		if err := p.control.Push(ctx, p.nodeID, batch); err != nil {
+			if ctx.Err() == nil {
+				p.log.Warn("reporting to control failed, trying again", "allocations", len(updates), "error", err)
+			}
+			p.giveBack(updates)
+			return false
+		}
+		p.acknowledged(batch)
+		updates = updates[len(batch):]
+	}
+	return true
+}
+
+// flush sends what is pending once, before the process ends.
+func (p *pusher) flush() {
+	p.mu.Lock()
+	updates := make([]drover.AllocUpdate, 0, len(p.pending))
+	for u := range maps.Values(p.pending) {
+		updates = append(updates, u)
+	}
+	p.mu.Unlock()
+	if len(updates) == 0 {
+		return
+	}
+	ctx, cancel := p.clock.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	p.send(ctx, updates)
+}

@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+const (
+	retryMin        = 100 * time.Millisecond
+	retryMax        = 15 * time.Second
+	defaultTTL      = 20 * time.Second
+	fingerprintWait = time.Minute
+)
+
+// stayRegistered registers the node, says that it is alive, and registers again when control forgot it or its
+// fingerprint changed.
+func (a *Agent) stayRegistered(ctx context.Context) {
+	heard := a.clock.Now()
+	looked := heard
+	registered := false
+	retry := retryMin
+	for {
+		var answer drover.Registration
+		var err error
+		if registered && a.clock.Now().Sub(looked) >= fingerprintWait {
+			looked = a.clock.Now()
+			registered = !a.lookAgain(ctx)
+		}
+		if registered {
+			answer, err = a.control.Heartbeat(ctx, a.identity.ID)
+		} else {
+			answer, err = a.control.Register(ctx, a.node.Load())
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		wait := retry
+		if err == nil {
+			registered, heard, retry = true, a.clock.Now(), retryMin
+			wait = answer.TTL / 2
+			if wait <= 0 {
+				wait = defaultTTL / 2
+			}
+		} else {
+			registered = registered && drover.CodeOf(err) != drover.NotFound
+			a.log.Warn("control did not hear the node, trying again", "error", err, "in", retry)
+			retry = min(2*retry, retryMax)
+			a.stopDisconnected(a.clock.Now().Sub(heard))
+		}
+		if a.await(ctx, wait) {
+			registered = false
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// await waits for d or until somebody asks for a registration; it reports the latter.
+func (a *Agent) await(ctx context.Context, d time.Duration) bool {
+	t := a.clock.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C():
+	case <-a.again:
+		return true
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// lookAgain asks the drivers how they are, and reports whether the node changed.
+func (a *Agent) lookAgain(ctx context.Context) bool {
+	old := a.node.Load()
+	n := *old
+	n.Attributes, n.Drivers = maps.Clone(old.Attributes), map[string]*drover.DriverInfo{}
+	changed := false
+	for name, d := range a.drivers {
+		info := d.Fingerprint(ctx)
+		was := old.Drivers[name]
+		if was != nil && was.Detected == info.Detected && was.Healthy == info.Healthy && was.HealthDescription == info.HealthDescription {
+			n.Drivers[name] = was
+			continue
+		}
+		changed = true
+		n.Drivers[name] = &info
+		maps.Copy(n.Attributes, info.Attributes)
+		delete(n.Attributes, "driver."+name)
+		if info.Detected && info.Healthy {
+			n.Attributes["driver."+name] = "1"
+		}
+	}
+	if changed {
+		n.ComputedClass = class(&n)
+		a.node.Store(&n)
+	}
+	return changed
+}
+
+// stopDisconnected ends the allocations that must not run this long without control (stop_on_client_after).
+func (a *Agent) stopDisconnected(away time.Duration) {
+	for _, r := range a.runners() {
+		g := r.Group()
+		limit := time.Duration(0)
+		if g.Disconnect != nil {
+			limit = g.Disconnect.StopOnClientAfter
+		}
+		if limit == 0 && g.StopAfterClientDisconnect != nil {
+			limit = *g.StopAfterClientDisconnect
+		}
+		if limit > 0 && away >= limit && !r.View().Ended() {
+			a.log.Warn("stopping an allocation: control is away for too long", "alloc", r.View().Alloc.ID, "away", away)
+			r.Remove(false)
+		}
+	}
+}
+
+// backoff waits longer each time; it reports false when ctx ended.
+type backoff struct {
+	clock clock.Clock
+	next  time.Duration
+	max   time.Duration
+}
+
+func (b *backoff) wait(ctx context.Context) bool {
+	b.next = min(max(2*b.next, retryMin), b.max)
+	return clock.Sleep(ctx, b.clock, b.next)
+}
+
+func (b *backoff) reset() { b.next = 0 }

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"slices"
+	"sync"
+
+	"drover"
+	"drover/internal/node/hook"
+)
+
+// samples keeps the latest published sample of each task, with the time at which it was taken.
+type samples struct {
+	mu     sync.Mutex // guards latest
+	latest map[string]*drover.TaskResourceUsage
+}
+
+func (s *samples) put(allocID, task string, u *drover.TaskResourceUsage) {
+	s.mu.Lock()
+	s.latest[allocID+"/"+task] = u
+	s.mu.Unlock()
+}
+
+func (s *samples) get(allocID, task string) *drover.TaskResourceUsage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest[allocID+"/"+task]
+}
+
+func (s *samples) drop(allocID, task string) {
+	s.mu.Lock()
+	delete(s.latest, allocID+"/"+task)
+	s.mu.Unlock()
+}
+
+// publisher makes the stats hook of a task.
+func (a *Agent) publisher(deps Deps) func(*drover.Allocation, string, hook.StatsSource) *hook.Stats {
+	return func(alloc *drover.Allocation, task string, source hook.StatsSource) *hook.Stats {
+		return &hook.Stats{
+			Source: source, Interval: a.cfg.CollectionInterval, Clock: a.clock, Log: a.log,
+			Update: func(u *drover.TaskResourceUsage) {
+				a.samples.put(alloc.ID, task, u)
+				if deps.Samples != nil {
+					deps.Samples(alloc, task, u)
+				}
+			},
+		}
+	}
+}
+
+// sum adds the tasks up; Timestamp is the newest.
+func sum(out *drover.AllocResourceUsage) {
+	memory, cpu := &drover.MemoryStats{}, &drover.CpuStats{}
+	for _, t := range out.Tasks {
+		out.Timestamp = max(out.Timestamp, t.Timestamp)
+		if t.ResourceUsage == nil {
+			continue
+		}
+		if m := t.ResourceUsage.MemoryStats; m != nil {
+			memory.RSS += m.RSS
+			memory.Cache += m.Cache
+			memory.Swap += m.Swap
+			memory.MappedFile += m.MappedFile
+			memory.Usage += m.Usage
+			memory.MaxUsage += m.MaxUsage
+			memory.KernelUsage += m.KernelUsage
+			memory.KernelMaxUsage += m.KernelMaxUsage
+			memory.Measured = union(memory.Measured, m.Measured)
+		}
+		if c := t.ResourceUsage.CpuStats; c != nil {
+			cpu.SystemMode += c.SystemMode
+			cpu.UserMode += c.UserMode
+			cpu.TotalTicks += c.TotalTicks
+			cpu.ThrottledPeriods += c.ThrottledPeriods
+			cpu.ThrottledTime += c.ThrottledTime
+			cpu.Percent += c.Percent
+			cpu.Measured = union(cpu.Measured, c.Measured)
+		}
+	}
+	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu}
+}
+
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
+}

@@ -1,0 +1,411 @@
+package allocrunner
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/allocdir"
+	"drover/internal/node/driver"
+	"drover/internal/node/localstate"
+	"drover/internal/node/taskmachine"
+	"drover/internal/node/taskrunner"
+)
+
+// Config is what all allocations of a node share.
+type Config struct {
+	Shared *taskrunner.Shared
+	// Contacted is closed once what control wants was received after this start of the agent. What could not be
+	// restored does not start before.
+	Contacted <-chan struct{}
+	// Report is called by the runner's goroutine whenever something observable changed; it must not block.
+	Report func(drover.AllocUpdate)
+}
+
+// Runner runs one allocation.
+type Runner struct {
+	// Constant.
+	cfg   Config
+	clock clock.Clock
+	log   *slog.Logger
+	id    string
+	group *drover.TaskGroup
+	dir   allocdir.Dir
+	inbox chan func()
+	done  chan struct{}
+	tasks map[string]*taskrunner.Runner
+
+	// Owned by Run.
+	alloc     *drover.Allocation
+	restored  bool
+	contacted bool
+	opened    stage
+	kill      *killing
+	reviving  bool // all tasks are being restarted: when they are dead they live again
+	timedOut  bool
+	noPost    bool // poststop tasks must not start
+	health    health
+	timers    []clock.Timer
+	reported  drover.AllocUpdate
+
+	mu     sync.Mutex // guards what follows
+	latest *drover.Allocation
+	remove bool // control does not list it any more
+	hasten bool // and no delay is to be waited for
+	wake   chan struct{}
+	view   View
+}
+
+// View is what others may know of an allocation. Its parts are not changed.
+type View struct {
+	Alloc   *drover.Allocation // control's
+	Update  drover.AllocUpdate // the last reported
+	EndedAt int64              // unix ns; 0 = it has not ended
+}
+
+// Ended reports whether the allocation has ended.
+func (v View) Ended() bool { return v.EndedAt != 0 }
+
+// New returns the runner of an allocation that was just assigned.
+func New(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, error) {
+	r, err := build(cfg, alloc, dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range r.group.Tasks {
+		r.tasks[t.Name] = taskrunner.New(r.taskConfig(t))
+	}
+	return r, nil
+}
+
+// Restore returns the runner of an allocation as it was stored. One that has ended only keeps its last word.
+func Restore(cfg Config, record localstate.Record, dir allocdir.Dir) (*Runner, error) {
+	r, err := build(cfg, record.Alloc.Alloc, dir)
+	if err != nil {
+		return nil, err
+	}
+	r.restored = true
+	r.timedOut = record.Alloc.TimedOut
+	r.health.status = record.Alloc.DeploymentStatus
+	for _, t := range r.group.Tasks {
+		r.tasks[t.Name] = taskrunner.Restore(r.taskConfig(t), record.Tasks[t.Name])
+	}
+	if record.Alloc.EndedAt != 0 {
+		r.reported = r.observe()
+		r.reported.ClientStatus, r.reported.ClientDescription = record.Alloc.ClientStatus, record.Alloc.ClientDescription
+		r.view.Update, r.view.EndedAt = r.reported, record.Alloc.EndedAt
+		close(r.done)
+	}
+	return r, nil
+}
+
+func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, error) {
+	if alloc.Job == nil {
+		return nil, drover.Errorf(drover.Invalid, "allocation %s: has no job", alloc.ID)
+	}
+	group := alloc.Job.Group(alloc.TaskGroup)
+	if group == nil || len(group.Tasks) == 0 {
+		return nil, drover.Errorf(drover.Invalid, "allocation %s: its job has no group %q with tasks", alloc.ID, alloc.TaskGroup)
+	}
+	return &Runner{
+		cfg: cfg, clock: cfg.Shared.Clock, log: cfg.Shared.Log.With("alloc", alloc.ID), id: alloc.ID, group: group, dir: dir,
+		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		tasks: map[string]*taskrunner.Runner{}, view: View{Alloc: alloc},
+	}, nil
+}
+
+func (r *Runner) taskConfig(t *drover.Task) taskrunner.Config {
+	return taskrunner.Config{
+		Shared: r.cfg.Shared, Alloc: r.alloc, Group: r.group, Task: t, Dir: r.dir,
+		Post: func(ev taskmachine.Event) { r.send(func() { r.apply(t.Name, ev) }) },
+	}
+}
+
+// Run runs the allocation until it has ended, or life ends: then its tasks are left alone.
+func (r *Runner) Run(life context.Context) {
+	if r.View().Ended() {
+		return
+	}
+	defer close(r.done)
+	taskCtx, cancel := context.WithCancel(life)
+	defer cancel()
+	for _, t := range r.tasks {
+		t.Start(taskCtx)
+	}
+	r.begin(life)
+	r.takeOrders()
+	for r.settle(); !r.ended(); r.settle() {
+		select {
+		case f := <-r.inbox:
+			f()
+		case <-r.wake:
+			r.takeOrders()
+		case <-life.Done():
+			cancel()
+			r.leave()
+			return
+		}
+	}
+	r.finish()
+	cancel()
+	r.leave()
+}
+
+// leave waits for what was begun; its messages are not heard any more.
+func (r *Runner) leave() {
+	for _, t := range r.timers {
+		t.Stop()
+	}
+	idle := make(chan struct{})
+	go func() { // ends when the tasks' work has ended, which their context's end brings about
+		defer close(idle)
+		for _, t := range r.tasks {
+			t.Wait()
+		}
+	}()
+	for {
+		select {
+		case <-r.inbox:
+		case <-idle:
+			return
+		}
+	}
+}
+
+// send hands f to Run; it reports false when Run has ended.
+func (r *Runner) send(f func()) bool {
+	select {
+	case r.inbox <- f:
+		return true
+	case <-r.done:
+		return false
+	}
+}
+
+// ask runs f in Run's goroutine and returns its error.
+func (r *Runner) ask(ctx context.Context, f func() error) error {
+	answer := make(chan error, 1)
+	select {
+	case r.inbox <- func() { answer <- f() }:
+	case <-r.done:
+		return drover.Errorf(drover.Gone, "allocation %s has ended", r.id)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-r.done:
+		return drover.Errorf(drover.Gone, "allocation %s has ended", r.id)
+	}
+}
+
+// after runs f in Run's goroutine after d.
+func (r *Runner) after(d time.Duration, f func()) clock.Timer {
+	t := r.clock.AfterFunc(max(d, 0), func() { r.send(f) })
+	r.timers = append(r.timers, t)
+	return t
+}
+
+// begin stores a new allocation and makes its folder, or finds the tasks of a restored one.
+func (r *Runner) begin(life context.Context) {
+	r.startClocks()
+	if r.restored {
+		r.recover(life)
+		return
+	}
+	if err := r.store(life); err != nil {
+		if life.Err() == nil { // else control will hand it out again
+			r.setupFailed(err)
+		}
+		return
+	}
+	if err := r.dir.Build(); err != nil {
+		r.setupFailed(err)
+	}
+}
+
+func (r *Runner) store(ctx context.Context) error {
+	changes := []localstate.Change{localstate.PutAlloc(r.record(0))}
+	for name, t := range r.tasks {
+		changes = append(changes, localstate.PutTask(r.id, name, t.Record()))
+	}
+	return r.cfg.Shared.State.Commit(ctx, changes...)
+}
+
+func (r *Runner) record(endedAt int64) localstate.Alloc {
+	return localstate.Alloc{
+		Alloc: r.alloc, ClientStatus: r.reported.ClientStatus, ClientDescription: r.reported.ClientDescription,
+		DeploymentStatus: r.health.status, EndedAt: endedAt, TimedOut: r.timedOut,
+	}
+}
+
+func (r *Runner) setupFailed(err error) {
+	r.noPost = true
+	for _, t := range r.group.Tasks {
+		r.apply(t.Name, taskmachine.Kill{Type: drover.TaskSetupFailure, Reason: "failed to setup alloc: " + err.Error(), Fails: true})
+	}
+}
+
+// recover finds the tasks that ran. What could not be found waits for control's word.
+func (r *Runner) recover(life context.Context) {
+	var later []func()
+	if !r.dir.Exists() {
+		if err := r.dir.Build(); err != nil {
+			r.setupFailed(err)
+			return
+		}
+	}
+	for _, t := range r.group.Tasks {
+		name := t.Name
+		switch ev := r.tasks[name].Recover(life).(type) {
+		case nil:
+		case taskmachine.Restored:
+			r.apply(name, ev)
+		default:
+			later = append(later, func() { r.apply(name, ev) })
+		}
+	}
+	for _, t := range r.group.Tasks {
+		r.opened = max(r.opened, r.reached(t))
+	}
+	go func() { // ends with the contact or the agent
+		select {
+		case <-r.cfg.Contacted:
+			r.send(func() {
+				r.contacted = true
+				for _, f := range later {
+					f()
+				}
+			})
+		case <-life.Done():
+		}
+	}()
+}
+
+// reached is the stage that must have been open for the task to have come as far as it did.
+func (r *Runner) reached(t *drover.Task) stage {
+	if s := r.tasks[t.Name].Status().State; s.StartedAt.IsZero() || stageOf(t) == stagePoststop {
+		return stagePrestart
+	}
+	return stageOf(t)
+}
+
+// apply gives an event to a task.
+func (r *Runner) apply(task string, ev taskmachine.Event) { r.tasks[task].Apply(ev) }
+
+func (r *Runner) state(name string) *drover.TaskState { return r.tasks[name].Status().State }
+
+func (r *Runner) ended() bool {
+	for _, t := range r.tasks {
+		if t.Status().Phase != taskmachine.Dead {
+			return false
+		}
+	}
+	return !r.reviving
+}
+
+// finish stores the end.
+func (r *Runner) finish() {
+	at := r.clock.Now().UnixNano()
+	if err := r.dir.RemoveState(); err != nil {
+		r.log.Warn("removing the supervisors' folder", "error", err)
+	}
+	r.cfg.Shared.State.Queue(localstate.PutAlloc(r.record(at)))
+	r.mu.Lock()
+	r.view.EndedAt = at
+	r.mu.Unlock()
+}
+
+// Update gives the runner what control wants now. It does not block.
+func (r *Runner) Update(alloc *drover.Allocation) {
+	r.mu.Lock()
+	if alloc.AllocModifyIndex >= r.latest.AllocModifyIndex {
+		r.latest, r.view.Alloc = alloc, alloc
+	}
+	r.mu.Unlock()
+	r.nudge()
+}
+
+// Remove says that control does not want the allocation any more; noDelay skips shutdown delays. It does not block.
+func (r *Runner) Remove(noDelay bool) {
+	r.mu.Lock()
+	r.remove, r.hasten = true, r.hasten || noDelay
+	r.mu.Unlock()
+	r.nudge()
+}
+
+func (r *Runner) nudge() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Done is closed when Run has ended.
+func (r *Runner) Done() <-chan struct{} { return r.done }
+
+// View returns what is known. Any goroutine may call it.
+func (r *Runner) View() View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view
+}
+
+// Group returns the allocation's group.
+func (r *Runner) Group() *drover.TaskGroup { return r.group }
+
+// Dir returns the allocation's folder.
+func (r *Runner) Dir() allocdir.Dir { return r.dir }
+
+// Handle returns a running task. task "" means the only, the leader, or the first main one. Errors: NotFound (no such
+// task), Gone (it has ended), Conflict (it does not run yet).
+func (r *Runner) Handle(task string) (driver.Handle, error) {
+	if task == "" {
+		task = r.DefaultTask()
+	}
+	t := r.tasks[task]
+	if t == nil {
+		return nil, drover.Errorf(drover.NotFound, "allocation %s has no task %q; it has %q", r.id, task, slices.Sorted(maps.Keys(r.tasks)))
+	}
+	if h := t.Handle(); h != nil {
+		return h, nil
+	}
+	if v := r.View(); v.Ended() {
+		return nil, drover.Errorf(drover.Gone, "allocation %s has ended", r.id)
+	}
+	return nil, drover.Errorf(drover.Conflict, "task %q of allocation %s is not running", task, r.id)
+}
+
+// Handles returns the running tasks.
+func (r *Runner) Handles() map[string]driver.Handle {
+	out := map[string]driver.Handle{}
+	for name, t := range r.tasks {
+		if h := t.Handle(); h != nil {
+			out[name] = h
+		}
+	}
+	return out
+}
+
+// DefaultTask is the one meant when none is named.
+func (r *Runner) DefaultTask() string {
+	name := ""
+	for _, t := range r.group.Tasks {
+		if t.Leader {
+			return t.Name
+		}
+		if name == "" && stageOf(t) == stageMain {
+			name = t.Name
+		}
+	}
+	if name == "" {
+		name = r.group.Tasks[0].Name
+	}
+	return name
+}

@@ -1,0 +1,110 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/driver"
+)
+
+// StatsSource yields samples of a task until ctx ends or it closes the channel.
+type StatsSource interface {
+	// Stream errors: driver.ErrNotSupported and driver.ErrGone end the collecting; others are tried again.
+	Stream(ctx context.Context, interval time.Duration) (<-chan *drover.TaskResourceUsage, error)
+}
+
+// Stats passes a task's samples on while somebody wants them. It exists only then: nothing is collected for nobody.
+type Stats struct {
+	Source   StatsSource
+	Interval time.Duration
+	Clock    clock.Clock
+	Log      *slog.Logger
+	// Update gets every sample; it must not block.
+	Update func(*drover.TaskResourceUsage)
+}
+
+const (
+	statsBackoff    = time.Second
+	statsBackoffMax = 5 * time.Second
+)
+
+// Run collects until ctx ends, at once also while it waits, or until the source can never yield anything.
+func (s *Stats) Run(ctx context.Context) {
+	for {
+		samples, ok := s.open(ctx)
+		if !ok {
+			return
+		}
+		if !s.drain(ctx, samples) || !clock.Sleep(ctx, s.Clock, s.Interval) {
+			return
+		}
+	}
+}
+
+// open asks the source until it answers; errors back off.
+func (s *Stats) open(ctx context.Context) (<-chan *drover.TaskResourceUsage, bool) {
+	for wait := statsBackoff; ; wait = min(2*wait, statsBackoffMax) {
+		samples, err := s.Source.Stream(ctx, s.Interval)
+		switch {
+		case err == nil:
+			return samples, true
+		case errors.Is(err, driver.ErrNotSupported), errors.Is(err, driver.ErrGone):
+			s.Log.Debug("no statistics of this task", "reason", err)
+			return nil, false
+		}
+		s.Log.Warn("reading a task's statistics failed, trying again", "error", err, "in", wait)
+		if !clock.Sleep(ctx, s.Clock, wait) {
+			return nil, false
+		}
+	}
+}
+
+// drain passes samples on; true when the source closed the channel.
+func (s *Stats) drain(ctx context.Context, samples <-chan *drover.TaskResourceUsage) bool {
+	for {
+		select {
+		case sample, ok := <-samples:
+			if !ok {
+				return true
+			}
+			s.Update(sample)
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// MeterSource makes a stream of a driver's Meter. A sample that the reader has not taken is replaced by the next.
+type MeterSource struct {
+	Meter driver.Meter
+	Clock clock.Clock
+}
+
+// Stream takes the first sample at once, so that its error is the caller's.
+func (m MeterSource) Stream(ctx context.Context, interval time.Duration) (<-chan *drover.TaskResourceUsage, error) {
+	first, err := m.Meter.Usage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan *drover.TaskResourceUsage, 1)
+	out <- first
+	go func() { // ends with ctx or the first error
+		defer close(out)
+		for clock.Sleep(ctx, m.Clock, interval) {
+			sample, err := m.Meter.Usage(ctx)
+			if err != nil {
+				return
+			}
+			select {
+			case <-out:
+			default:
+			}
+			out <- sample // the only sender: there is room
+		}
+	}()
+	return out, nil
+}

@@ -1,0 +1,261 @@
+package taskrunner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/driver"
+	"drover/internal/node/hook"
+	"drover/internal/node/localstate"
+	"drover/internal/node/taskenv"
+	"drover/internal/node/taskmachine"
+)
+
+func (r *Runner) perform(e taskmachine.Effect) {
+	switch e := e.(type) {
+	case taskmachine.Prepare:
+		ctx := r.startContext()
+		alloc := r.alloc
+		r.begin(func() { r.post(r.prepare(ctx, alloc)) })
+	case taskmachine.Launch:
+		ctx := r.startContext()
+		alloc := r.alloc
+		r.begin(func() { r.post(r.launch(ctx, alloc)) })
+	case taskmachine.Await:
+		h, alloc := r.Handle(), r.alloc
+		r.begin(func() { r.await(alloc, h) })
+	case taskmachine.Cancel:
+		if r.cancel != nil {
+			r.cancel()
+		}
+	case taskmachine.Stop:
+		h := r.Handle()
+		ctx, halt := context.WithCancel(r.life)
+		delayCtx, soon := context.WithCancel(ctx)
+		r.halt, r.soon = halt, soon
+		r.begin(func() { r.stop(ctx, delayCtx, h, e) })
+	case taskmachine.Wake:
+		r.wake = r.shared.Clock.AfterFunc(e.Delay, func() { r.post(taskmachine.Due{}) })
+	case taskmachine.Destroy:
+		r.released()
+	case taskmachine.Finish:
+		if r.cancel != nil {
+			r.cancel()
+		}
+	}
+}
+
+func (r *Runner) startContext() context.Context {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	ctx, cancel := context.WithCancel(r.life)
+	r.cancel = cancel
+	return ctx
+}
+
+// slot waits for a place among the starts under way.
+func (r *Runner) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case r.shared.Slots <- struct{}{}:
+		return func() { <-r.shared.Slots }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (r *Runner) request(alloc *drover.Allocation) *hook.Request {
+	dirs := r.dir.Task(r.task.Name)
+	node := r.shared.Node()
+	return &hook.Request{
+		Node: node, Alloc: alloc, Group: r.group, Task: r.task, Dir: r.dir, Dirs: dirs, Driver: r.shared.Drivers[r.task.Driver],
+		Env:  taskenv.Build(taskenv.Input{Node: node, Alloc: alloc, Group: r.group, Task: r.task, Dirs: dirs}),
+		Emit: func(e *drover.TaskEvent) { r.post(taskmachine.Noted{Event: e}) },
+	}
+}
+
+// prepare runs the prestart hooks.
+func (r *Runner) prepare(ctx context.Context, alloc *drover.Allocation) taskmachine.Event {
+	if r.shared.Drivers[r.task.Driver] == nil {
+		return taskmachine.PrepareFailed{Type: drover.TaskDriverFailure, Reason: fmt.Sprintf("driver %q is not on this node", r.task.Driver)}
+	}
+	if len(r.task.Artifacts) == 0 { // a download must not keep others from starting
+		release, err := r.slot(ctx)
+		if err != nil {
+			return taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: true}
+		}
+		defer release()
+	}
+	r.mu.Lock()
+	done := r.record.Done
+	r.mu.Unlock()
+	request := r.request(alloc)
+	done, err := hook.Run(ctx, r.shared.Hooks, request, done)
+	r.mu.Lock()
+	r.record.Done = done
+	r.prepared = request
+	r.mu.Unlock()
+	if err == nil {
+		return taskmachine.Prepared{}
+	}
+	failed := taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: true}
+	var f *hook.Failure
+	if errors.As(err, &f) {
+		failed.Type, failed.Recoverable = f.Type, f.Recoverable
+	}
+	return failed
+}
+
+// launch asks the driver. Before that the id of the start is stored, and before it is called started, how to find it.
+func (r *Runner) launch(ctx context.Context, alloc *drover.Allocation) taskmachine.Event {
+	intent, err := r.intend(ctx)
+	if err != nil {
+		return taskmachine.StartFailed{Reason: err.Error(), Recoverable: true}
+	}
+	h, err := r.ask(ctx, alloc, intent)
+	if err != nil {
+		r.forgetStart()
+		failed := taskmachine.StartFailed{Reason: err.Error(), Recoverable: ctx.Err() != nil}
+		var start *driver.StartError
+		if errors.As(err, &start) {
+			failed.Recoverable = start.Recoverable
+		}
+		return failed
+	}
+	data, err := json.Marshal(h.State())
+	if err == nil {
+		err = r.change(context.WithoutCancel(ctx), func(t *localstate.Task) { t.Handle = data })
+	}
+	if err != nil {
+		r.destroy(h)
+		r.forgetStart()
+		return taskmachine.StartFailed{Reason: err.Error(), Recoverable: true}
+	}
+	r.mu.Lock()
+	r.handle = h
+	r.mu.Unlock()
+	return taskmachine.Started{}
+}
+
+// intend returns the id of the start. The first start's was stored with the allocation.
+func (r *Runner) intend(ctx context.Context) (string, error) {
+	r.mu.Lock()
+	intent := r.record.Intent
+	r.mu.Unlock()
+	if intent != "" {
+		return intent, nil
+	}
+	intent = r.newIntent()
+	return intent, r.change(ctx, func(t *localstate.Task) { t.Intent = intent })
+}
+
+func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent string) (driver.Handle, error) {
+	release, err := r.slot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	r.mu.Lock()
+	request := r.prepared
+	r.mu.Unlock()
+	return request.Driver.Start(ctx, spec(alloc, request, intent))
+}
+
+// forgetStart forgets the start that failed or ended.
+func (r *Runner) forgetStart() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handle = nil
+	r.record.Intent, r.record.Handle, r.record.Exit = "", nil, nil
+}
+
+// await waits for the end. The exit is stored before the driver frees the task: it can be asked for only once.
+func (r *Runner) await(alloc *drover.Allocation, h driver.Handle) {
+	ctx := r.life
+	stats := r.publish(ctx, alloc, h)
+	exit, err := h.Wait(ctx)
+	stats()
+	if err != nil && ctx.Err() != nil {
+		return // the agent ends; the task goes on
+	}
+	if err != nil {
+		exit = driver.Exit{Code: -1, Err: err}
+	}
+	if r.shared.Terminated != nil {
+		r.shared.Terminated(alloc, r.task.Name, exit)
+	}
+	ev := taskmachine.Exited{Code: exit.Code, Signal: exit.Signal, OOMKilled: exit.OOMKilled}
+	if exit.Err != nil {
+		ev.Err = exit.Err.Error()
+	}
+	err = r.change(context.WithoutCancel(ctx), func(t *localstate.Task) {
+		t.Exit = &localstate.Exit{Code: ev.Code, Signal: ev.Signal, OOMKilled: ev.OOMKilled, Err: ev.Err}
+	})
+	if err != nil {
+		r.shared.Log.Error("a task's exit could not be stored", "alloc", alloc.ID, "task", r.task.Name, "error", err)
+	}
+	r.destroy(h)
+	r.post(ev)
+}
+
+// publish samples the task until the returned function is called.
+func (r *Runner) publish(ctx context.Context, alloc *drover.Allocation, h driver.Handle) (end func()) {
+	meter, ok := h.(driver.Meter)
+	if r.shared.Publish == nil || !ok {
+		return func() {}
+	}
+	stats := r.shared.Publish(alloc, r.task.Name, hook.MeterSource{Meter: meter, Clock: r.shared.Clock})
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		stats.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+const destroyTimeout = 30 * time.Second
+
+func (r *Runner) destroy(h driver.Handle) {
+	ctx, cancel := r.shared.Clock.WithTimeout(context.Background(), destroyTimeout)
+	defer cancel()
+	if err := h.Destroy(ctx); err != nil && !errors.Is(err, driver.ErrGone) {
+		r.shared.Log.Error("a task left something behind", "alloc", r.allocID, "task", r.task.Name, "error", err)
+	}
+}
+
+// released ends what belonged to the start that ended.
+func (r *Runner) released() {
+	if r.halt != nil {
+		r.halt()
+	}
+	r.forgetStart()
+}
+
+const (
+	stopRetry    = 5 * time.Second
+	stopRetryMax = 2 * time.Minute
+)
+
+// stop ends the task after its delay, trying again until it has ended (ctx ends then, or with the agent).
+func (r *Runner) stop(ctx, delay context.Context, h driver.Handle, e taskmachine.Stop) {
+	if e.Delay > 0 {
+		clock.Sleep(delay, r.shared.Clock, e.Delay)
+	}
+	for wait := stopRetry; ctx.Err() == nil; wait = min(4*wait, stopRetryMax) {
+		err := h.Stop(ctx, e.Signal, e.Timeout)
+		if err == nil || errors.Is(err, driver.ErrGone) || ctx.Err() != nil {
+			return
+		}
+		r.post(taskmachine.StopFailed{Reason: err.Error()})
+		clock.Sleep(ctx, r.shared.Clock, wait)
+	}
+}

@@ -1,0 +1,69 @@
+package taskrunner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"drover/internal/clock"
+	"drover/internal/node/driver"
+	"drover/internal/node/taskmachine"
+)
+
+// attachTries and attachWait bound how often an Attach is tried that fails without saying that the task is gone.
+const (
+	attachTries = 4
+	attachWait  = 250 * time.Millisecond
+)
+
+// Recover finds a stored task again, and returns the event to apply: nil for a dead or never started one. A task
+// whose exit was stored gets that exit. It blocks while the driver looks.
+func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
+	r.mu.Lock()
+	record := r.record
+	r.mu.Unlock()
+	if record.Stopped || len(record.Handle) == 0 && record.Intent == "" {
+		return nil
+	}
+	h, err := r.attach(ctx, record.Handle, record.Intent)
+	if x := record.Exit; x != nil {
+		if err == nil {
+			r.destroy(h)
+		}
+		return taskmachine.RestoredExit{Code: x.Code, Signal: x.Signal, OOMKilled: x.OOMKilled, Err: x.Err}
+	}
+	if err != nil && len(record.Handle) == 0 {
+		r.forgetStart() // it was never reported as running: it simply starts
+		return nil
+	}
+	if err != nil {
+		r.forgetStart()
+		return taskmachine.RestoreFailed{Reason: err.Error()}
+	}
+	r.mu.Lock()
+	r.handle = h
+	r.mu.Unlock()
+	return taskmachine.Restored{}
+}
+
+func (r *Runner) attach(ctx context.Context, data json.RawMessage, intent string) (driver.Handle, error) {
+	d := r.shared.Drivers[r.task.Driver]
+	if d == nil {
+		return nil, errors.New("its driver is not on this node any more")
+	}
+	state := driver.State{Driver: d.Name(), ID: intent, AllocID: r.allocID, TaskName: r.task.Name}
+	if len(data) > 0 {
+		if err := json.Unmarshal(data, &state); err != nil {
+			return nil, err
+		}
+	}
+	for i := 0; ; i++ {
+		h, err := d.Attach(ctx, state)
+		if err == nil || len(data) == 0 || errors.Is(err, driver.ErrGone) || i == attachTries || ctx.Err() != nil {
+			return h, err
+		}
+		r.shared.Log.Warn("a task could not be attached to, trying again", "alloc", r.allocID, "task", r.task.Name, "error", err)
+		clock.Sleep(ctx, r.shared.Clock, attachWait<<i)
+	}
+}

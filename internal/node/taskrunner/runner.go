@@ -1,0 +1,216 @@
+// Package taskrunner performs what node/taskmachine decides for one task: it runs hooks, asks the driver, waits, stops.
+// The events that result go back through Config.Post to the allocation's loop, which calls Apply: so all tasks of an
+// allocation are decided in one goroutine, and a running task costs one more, the one that waits for its end.
+package taskrunner
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/id"
+	"drover/internal/node/allocdir"
+	"drover/internal/node/driver"
+	"drover/internal/node/hook"
+	"drover/internal/node/localstate"
+	"drover/internal/node/taskmachine"
+)
+
+// Shared is what all tasks of a node have in common.
+type Shared struct {
+	Node           func() *drover.Node
+	Drivers        map[string]driver.Driver
+	Hooks          []hook.Prestart
+	Clock          clock.Clock
+	IDs            id.Source
+	Log            *slog.Logger
+	State          localstate.Store
+	Slots          chan struct{} // its capacity bounds the starts under way
+	MaxKillTimeout time.Duration
+	// Publish: sample the task while it runs. nil = do not.
+	Publish func(alloc *drover.Allocation, task string, source hook.StatsSource) *hook.Stats
+	// Terminated is told of every exit. nil = nobody.
+	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
+}
+
+// Config is one task.
+type Config struct {
+	Shared *Shared
+	Alloc  *drover.Allocation
+	Group  *drover.TaskGroup
+	Task   *drover.Task
+	Dir    allocdir.Dir
+	// Post hands an event to the loop that calls Apply. It may be called by any goroutine, and gives up when the
+	// loop has ended.
+	Post func(taskmachine.Event)
+}
+
+// Runner runs one task.
+type Runner struct {
+	// Constant.
+	shared  *Shared
+	allocID string
+	group   *drover.TaskGroup
+	task    *drover.Task
+	dir     allocdir.Dir
+	post    func(taskmachine.Event)
+
+	// Owned by the loop.
+	alloc  *drover.Allocation
+	view   taskmachine.View
+	status taskmachine.Status
+	life   context.Context    // ends with the agent
+	cancel context.CancelFunc // ends a prepare or launch
+	wake   clock.Timer        // of a backoff
+	halt   context.CancelFunc // ends a stop's trying: the task has ended
+	soon   context.CancelFunc // ends a stop's shutdown_delay
+
+	work sync.WaitGroup // what was started and will post
+
+	mu       sync.Mutex // guards what follows
+	handle   driver.Handle
+	prepared *hook.Request // what the hooks made of the specification
+	record   localstate.Task
+}
+
+// New returns the runner of a task that was just received.
+func New(cfg Config) *Runner {
+	r := build(cfg)
+	r.status = taskmachine.New(r.shared.Clock.Now())
+	r.record.Intent = r.newIntent()
+	r.record.State = r.status.State
+	return r
+}
+
+// Restore returns the runner of a task as it was stored. Its loop must call Recover.
+func Restore(cfg Config, record localstate.Task) *Runner {
+	r := build(cfg)
+	r.record = record
+	if record.State == nil {
+		r.status = taskmachine.New(r.shared.Clock.Now())
+		r.record.State = r.status.State
+		return r
+	}
+	r.status = taskmachine.Restore(record.State, record.Killed, len(record.Handle) > 0)
+	return r
+}
+
+func build(cfg Config) *Runner {
+	r := &Runner{shared: cfg.Shared, allocID: cfg.Alloc.ID, alloc: cfg.Alloc, group: cfg.Group, task: cfg.Task, dir: cfg.Dir, post: cfg.Post}
+	r.view = taskmachine.ViewOf(cfg.Alloc.Job, cfg.Group, cfg.Task, cfg.Shared.MaxKillTimeout)
+	return r
+}
+
+// Start gives the runner its life; Apply may be called from then on. When life ends, what runs is left alone.
+func (r *Runner) Start(life context.Context) { r.life = life }
+
+// Apply makes one step and begins what follows from it. It reports whether the status changed. Only the loop calls it.
+func (r *Runner) Apply(ev taskmachine.Event) bool {
+	before := r.status
+	var effects []taskmachine.Effect
+	r.status, effects = taskmachine.Step(r.view, r.status, ev, r.shared.Clock.Now(), r.jitter())
+	for _, e := range effects {
+		r.perform(e)
+	}
+	changed := before.State != r.status.State || before.Phase != r.status.Phase
+	if changed && r.worthKeeping(before.Phase) {
+		r.keep()
+	}
+	return changed
+}
+
+// worthKeeping: what is between is found again from what was kept before.
+func (r *Runner) worthKeeping(before taskmachine.Phase) bool {
+	switch r.status.Phase {
+	case taskmachine.Running, taskmachine.Stopping, taskmachine.Backoff, taskmachine.Dead:
+		return before != r.status.Phase
+	}
+	return false
+}
+
+// keep stores the task without waiting.
+func (r *Runner) keep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refresh()
+	r.shared.State.Queue(localstate.PutTask(r.allocID, r.task.Name, r.record))
+}
+
+// Record returns what is to be stored of the task. Only the loop calls it.
+func (r *Runner) Record() localstate.Task {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refresh()
+	return r.record
+}
+
+func (r *Runner) refresh() {
+	r.record.State, r.record.Killed = r.status.State, r.status.Killed
+	r.record.Stopped = r.status.Phase == taskmachine.Dead
+}
+
+// change changes the record and stores it durably. Changes are queued under the lock, so that a later one never loses
+// to an earlier; the empty commit waits for them. Any goroutine may call it.
+func (r *Runner) change(ctx context.Context, f func(*localstate.Task)) error {
+	r.mu.Lock()
+	f(&r.record)
+	r.shared.State.Queue(localstate.PutTask(r.allocID, r.task.Name, r.record))
+	r.mu.Unlock()
+	if err := r.shared.State.Commit(ctx); err != nil {
+		return fmt.Errorf("storing the task's state: %w", err)
+	}
+	return nil
+}
+
+// Status returns where the task stands. Only the loop calls it.
+func (r *Runner) Status() taskmachine.Status { return r.status }
+
+// Task returns the task's specification.
+func (r *Runner) Task() *drover.Task { return r.task }
+
+// Update gives the runner a newer version of its allocation. Only the loop calls it.
+func (r *Runner) Update(alloc *drover.Allocation) { r.alloc = alloc }
+
+// Handle returns the running task, nil if it does not run. Any goroutine may call it.
+func (r *Runner) Handle() driver.Handle {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.handle
+}
+
+// Wait returns once nothing that was begun is under way. Life must have ended, or the task be dead.
+func (r *Runner) Wait() {
+	if r.wake != nil {
+		r.wake.Stop()
+	}
+	r.work.Wait()
+}
+
+// begin runs f beside the loop.
+func (r *Runner) begin(f func()) { r.work.Go(f) } // ends with f, whose context life or a deadline ends
+
+// newIntent makes the id of a start.
+func (r *Runner) newIntent() string {
+	return r.allocID + "/" + r.task.Name + "/" + r.shared.IDs.New()[:8]
+}
+
+// jitter is a number in [0, 1) that differs between tasks and starts, and repeats with the ids.
+func (r *Runner) jitter() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(r.record.Intent))
+	return float64(h.Sum32()) / (1 << 32)
+}
+
+// Hurry ends a shutdown_delay that is being waited for. Only the loop calls it.
+func (r *Runner) Hurry() {
+	if r.soon != nil {
+		r.soon()
+	}
+}
