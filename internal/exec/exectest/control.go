@@ -274,7 +274,7 @@ func Put(t testing.TB, s *runner.Service, name string, size int) {
 func AwaitWarm(t testing.TB, s *runner.Service, n int) {
 	t.Helper()
 	for {
-		counts, err := s.Counts(context.Background())
+		counts, err := s.Pools(context.Background())
 		require.NoError(t, err)
 		total := 0
 		for _, count := range counts {

@@ -16,8 +16,8 @@ import (
 
 	"drover"
 	"drover/internal/clock"
-	"drover/internal/exec/execution"
 	"drover/internal/exec/exectest"
+	"drover/internal/exec/execution"
 	"drover/internal/exec/runner"
 	"drover/internal/id"
 )
@@ -95,7 +95,9 @@ func TestRunsAndKeepsStreamsApart(t *testing.T) {
 		require.Equal(t, "three\n", out)
 		require.Equal(t, "wo\n", errs)
 		require.NoError(t, late.Close())
-		require.Len(t, b.Executions(t.Context(), b.runner.ID), 1)
+		list, err := b.List(t.Context(), b.runner.ID)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
 	})
 }
 
@@ -283,7 +285,7 @@ func TestAPreparedExecutionIsTakenOnce(t *testing.T) {
 		require.Error(t, err)
 		p, err := b.Take(t.Context(), b.runner.ID, prepared)
 		require.NoError(t, err)
-		require.Equal(t, prepared, p.Spec.ID)
+		require.Equal(t, prepared, p.ID)
 		_, err = b.Take(t.Context(), b.runner.ID, prepared)
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
 

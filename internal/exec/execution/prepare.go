@@ -7,10 +7,10 @@ import (
 	"drover"
 )
 
-// Prepared is an execution that is described, and not started yet.
-type Prepared struct {
-	RunnerID string
-	Spec     drover.ExecutionSpec
+// prepared is an execution that is described, and not started yet.
+type prepared struct {
+	runnerID string
+	spec     drover.ExecutionSpec
 	at       time.Time
 }
 
@@ -36,24 +36,24 @@ func (s *Service) Prepare(ctx context.Context, runnerID string, spec drover.Exec
 			return "", drover.Errorf(drover.Exhausted, "%d prepared executions wait already", maxPrepared)
 		}
 	}
-	s.prepared[spec.ID] = Prepared{runnerID, spec, s.deps.Clock.Now()}
+	s.prepared[spec.ID] = prepared{runnerID, spec, s.deps.Clock.Now()}
 	return spec.ID, nil
 }
 
-// Take takes a prepared execution out, once. Errors: NotFound; Gone and NotFound of the runner.
-func (s *Service) Take(ctx context.Context, runnerID, executionID string) (Prepared, error) {
+// Take takes a prepared execution out, once; Open starts it. Errors: NotFound; Gone and NotFound of the runner.
+func (s *Service) Take(ctx context.Context, runnerID, executionID string) (drover.ExecutionSpec, error) {
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
 	if err != nil {
-		return Prepared{}, err
+		return drover.ExecutionSpec{}, err
 	}
 	lease.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireLocked()
 	p, ok := s.prepared[executionID]
-	if !ok || p.RunnerID != runnerID {
-		return Prepared{}, drover.Errorf(drover.NotFound, "execution id unknown")
+	if !ok || p.runnerID != runnerID {
+		return drover.ExecutionSpec{}, drover.Errorf(drover.NotFound, "execution id unknown")
 	}
 	delete(s.prepared, executionID)
-	return p, nil
+	return p.spec, nil
 }

@@ -102,6 +102,9 @@ func (r *Reader) Close() error {
 	r.once.Do(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		if _, attached := r.readers[r]; !attached {
+			return
+		}
 		delete(r.readers, r)
 		r.wakeLocked()
 		r.detachedLocked()

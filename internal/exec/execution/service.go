@@ -3,7 +3,6 @@ package execution
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -65,17 +64,18 @@ type Service struct {
 	mu       sync.Mutex // guards what follows
 	closed   bool
 	byID     map[string]*Execution
-	prepared map[string]Prepared
+	prepared map[string]prepared
 	ended    []*Execution // oldest first
 	perEnv   map[string]int
 	bytes    int64 // kept of ended
+	shells   map[string]string
 }
 
 // New returns a Service; it starts nothing.
 func New(cfg Config, deps Deps) *Service {
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		byID: map[string]*Execution{}, prepared: map[string]Prepared{}, perEnv: map[string]int{},
+		byID: map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}
 }
 
@@ -177,18 +177,4 @@ func (s *Service) Execution(_ context.Context, executionID string) (*Execution, 
 		return x, nil
 	}
 	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
-}
-
-// Executions lists those of a runner, running ones and lately ended ones, in no order.
-func (s *Service) Executions(_ context.Context, runnerID string) []drover.Execution {
-	s.mu.Lock()
-	all := maps.Clone(s.byID)
-	s.mu.Unlock()
-	list := []drover.Execution{}
-	for _, x := range all {
-		if x.runner.ID == runnerID {
-			list = append(list, x.Info())
-		}
-	}
-	return list
 }

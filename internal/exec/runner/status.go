@@ -11,26 +11,25 @@ import (
 	"drover/internal/exec/environment"
 )
 
-// Counts is how many runners an environment has here; it costs no look into the state.
-type Counts struct {
-	Environment drover.Environment
-	Warm        int
-	Claimed     int
-}
-
-// Counts returns all environments' counts, sorted by id.
-func (s *Service) Counts(ctx context.Context) ([]Counts, error) {
+// Pools returns how all environments' pools stand, sorted by id: sizes, warm and claimed runners and waiting claims
+// only, which cost no look into the state.
+func (s *Service) Pools(ctx context.Context) ([]drover.PoolStatus, error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counts := make([]Counts, 0, len(s.envs))
+	pools := make([]drover.PoolStatus, 0, len(s.envs))
 	for _, id := range slices.Sorted(maps.Keys(s.envs)) {
-		e := s.envs[id]
-		counts = append(counts, Counts{e.Environment, e.warm.Len(), e.claimed})
+		pools = append(pools, s.envs[id].status())
 	}
-	return counts, nil
+	return pools, nil
+}
+
+func (e *env) status() drover.PoolStatus {
+	return drover.PoolStatus{
+		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),
+	}
 }
 
 // PoolStatus tells how an environment's pool stands, and why runners do not come. Errors: NotFound.
@@ -45,9 +44,7 @@ func (s *Service) PoolStatus(ctx context.Context, environmentID string) (drover.
 		s.mu.Unlock()
 		return drover.PoolStatus{}, noEnvironment(environmentID)
 	}
-	st := drover.PoolStatus{
-		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),
-	}
+	st := e.status()
 	s.mu.Unlock()
 	for a := range snap.AllocationsByJob(environment.Namespace, environment.JobID(environmentID)) {
 		if !a.Terminal() && a.Claim == nil && a.ClientStatus == drover.AllocClientPending {
