@@ -1,0 +1,180 @@
+// Package archtest holds the house's rules as tests: who may import whom, where libraries live, and that every
+// package says what it is. A failure prints the reason.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type pkg struct {
+	ImportPath  string
+	Doc         string
+	Imports     []string
+	GoFiles     []string
+	TestGoFiles []string
+	Name        string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,GoFiles,TestGoFiles,Name", "drover/...")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	var list []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		require.NoError(t, err)
+		list = append(list, p)
+	}
+}
+
+func plane(path string) string {
+	for _, p := range []string{"control", "node", "exec", "fleet"} {
+		if strings.HasPrefix(path, "drover/internal/"+p+"/") {
+			return p
+		}
+	}
+	return ""
+}
+
+func TestPlanesNeverImportEachOther(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		for _, imp := range p.Imports {
+			mine, theirs := plane(p.ImportPath), plane(imp)
+			if mine != "" && theirs != "" && mine != theirs {
+				t.Errorf("%s imports %s: planes meet in root nouns and in interfaces which the consumer declares; internal/server joins them", p.ImportPath, imp)
+			}
+		}
+	}
+}
+
+// Foundation is what everybody may import.
+var foundation = []string{"drover", "drover/internal/clock", "drover/internal/id", "drover/internal/invariant", "drover/internal/lifecycle", "drover/internal/telemetry", "drover/internal/version"}
+
+// allowed lists, for a package prefix, the drover packages beyond the foundation that it may import, and why.
+var allowed = []struct {
+	prefix string
+	may    []string
+	reason string
+}{
+	{"drover/internal/control/scheduler", nil, "the scheduler is pure: it reads an interface, never the store"},
+	{"drover/internal/node/taskmachine", nil, "a task's life is a pure function"},
+	{"drover/internal/control/command", nil, "commands are data"},
+	{"drover/internal/control/evalbroker", nil, "the broker is a value; time is passed in"},
+	{"drover/internal/link", nil, "link carries root interfaces, it knows no plane"},
+	{"drover/client", nil, "users import client: it may need the root package only"},
+	{"drover/jobspec", nil, "jobspec makes root nouns"},
+	{"drover/internal/control/", []string{"drover/internal/control/"}, "control stands by itself"},
+	{"drover/internal/node/", []string{"drover/internal/node/"}, "the node stands by itself"},
+	{"drover/internal/exec/", []string{"drover/internal/exec/"}, "the execution service stands by itself"},
+	{"drover/internal/fleet/", []string{"drover/internal/fleet/"}, "the fleet stands by itself"},
+	{"drover/internal/httpapi", []string{"drover/internal/httpapi"}, "faces translate: they declare the interfaces that they need"},
+	{"drover/internal/cli", []string{"drover/client", "drover/jobspec", "drover/internal/cli", "drover/internal/config"}, "the command line uses the API as everybody does"},
+	{"drover/internal/config", nil, "configuration is data"},
+	{"drover/cmd/drover-init", []string{"drover/internal/node/supervisor/"}, "the supervisor is a tiny program of its own"},
+}
+
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		rule := -1
+		for i, a := range allowed {
+			if strings.HasPrefix(p.ImportPath, a.prefix) {
+				rule = i
+				break
+			}
+		}
+		if rule < 0 {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, "drover") && imp != "drover" && !permitted(imp, foundation, true) && !permitted(imp, allowed[rule].may, false) && imp != p.ImportPath {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imp, allowed[rule].reason)
+			}
+		}
+	}
+}
+
+func permitted(imp string, list []string, exact bool) bool {
+	for _, a := range list {
+		if imp == a || !exact && strings.HasPrefix(imp, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// pure packages have no I/O, no context, no goroutine shells.
+func TestDecidersArePure(t *testing.T) {
+	t.Parallel()
+	forbidden := []string{"os", "net", "net/http", "context", "sync", "io/fs", "os/exec", "math/rand"}
+	for _, p := range packages(t) {
+		switch p.ImportPath {
+		case "drover/internal/control/scheduler", "drover/internal/node/taskmachine", "drover/internal/exec/pool", "drover/internal/fleet/scaler":
+		default:
+			continue
+		}
+		for _, imp := range p.Imports {
+			require.NotContains(t, forbidden, imp, "%s: deciders are values; loops own goroutines, contexts and I/O", p.ImportPath)
+		}
+	}
+}
+
+// quarantine: a library's only homes.
+var quarantine = map[string][]string{
+	"github.com/hashicorp/raft":                            {"drover/internal/control/raftlog"},
+	"github.com/hashicorp/raft-boltdb/v2":                  {"drover/internal/control/raftlog"},
+	"github.com/hashicorp/go-memdb":                        {"drover/internal/control/store"},
+	"github.com/moby/moby/client":                          {"drover/internal/node/driver/docker", "drover/internal/fleet/provider/docker"},
+	"github.com/hashicorp/nomad/api":                       {"drover/internal/exec/nomadbackend"},
+	"go.etcd.io/bbolt":                                     {"drover/internal/control/raftlog", "drover/internal/node/localstate"},
+	"github.com/google/go-containerregistry/pkg/v1/remote": {"drover/internal/node/image"},
+	"github.com/prometheus/client_golang/prometheus":       {"drover/internal/telemetry"},
+}
+
+func TestLibrariesAreQuarantined(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		for _, imp := range p.Imports {
+			homes, known := quarantine[imp]
+			if known && !permitted(p.ImportPath, homes, false) {
+				t.Errorf("%s imports %s, which lives in %v only: one place to change when it is replaced", p.ImportPath, imp, homes)
+			}
+		}
+	}
+}
+
+func TestFakesStayInTests(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if strings.HasPrefix(p.ImportPath, "drover/internal/sim") || strings.HasPrefix(p.ImportPath, "drover/internal/server") || strings.HasSuffix(p.Name, "test") {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, "drover/") && (strings.HasSuffix(imp, "test") || strings.HasSuffix(imp, "/testkit")) {
+				t.Errorf("%s imports %s: helpers of tests do not belong into the product", p.ImportPath, imp)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if len(p.GoFiles) > 0 {
+			require.NotEmpty(t, p.Doc, "%s needs a package comment", p.ImportPath)
+		}
+	}
+}

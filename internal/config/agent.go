@@ -1,0 +1,260 @@
+// Package config is the agent's configuration: Default, then files (HCL or JSON), then DROVER_… variables, then flags,
+// put together by one Merge.
+package config
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Agent is the whole configuration. Keys are Nomad's where Nomad has the key. Booleans are pointers, so that a later
+// file can say false.
+type Agent struct {
+	Name       string `hcl:"name,optional"`       // default: the host's name
+	Region     string `hcl:"region,optional"`     // default "global"
+	Datacenter string `hcl:"datacenter,optional"` // default "dc1"
+	DataDir    string `hcl:"data_dir,optional"`   // default none: -dev keeps nothing
+	BindAddr   string `hcl:"bind_addr,optional"`  // default "127.0.0.1"
+	LogLevel   string `hcl:"log_level,optional"`  // trace, debug, info (default), warn, error
+	LogJSON    *bool  `hcl:"log_json,optional"`
+	LogFile    string `hcl:"log_file,optional"`
+	Debug      *bool  `hcl:"enable_debug,optional"` // serve /debug/pprof
+
+	Ports     *Ports     `hcl:"ports,block"`
+	Addresses *Addresses `hcl:"addresses,block"`
+	Advertise *Addresses `hcl:"advertise,block"`
+	Server    *Server    `hcl:"server,block"`
+	Client    *Client    `hcl:"client,block"`
+	Exec      *Exec      `hcl:"exec,block"`
+	Telemetry *Telemetry `hcl:"telemetry,block"`
+	Limits    *Limits    `hcl:"limits,block"`
+	TLS       *TLS       `hcl:"tls,block"`
+	ACL       *Switch    `hcl:"acl,block"`
+	UI        *Switch    `hcl:"ui,block"`
+	Plugins   []*Plugin  `hcl:"plugin,block"`
+
+	Dev bool // set by -dev: everything in one process, nothing kept
+}
+
+// Ports to listen on.
+type Ports struct {
+	HTTP int `hcl:"http,optional"` // default 4646
+	RPC  int `hcl:"rpc,optional"`  // default 4647: nodes and servers
+	Serf int `hcl:"serf,optional"` // accepted, unused: servers find each other by server_join
+}
+
+// Addresses for listeners, or to tell others.
+type Addresses struct {
+	HTTP string `hcl:"http,optional"`
+	RPC  string `hcl:"rpc,optional"`
+	Serf string `hcl:"serf,optional"`
+}
+
+// Switch is a block that we only look into for enabled.
+type Switch struct {
+	Enabled *bool `hcl:"enabled,optional"`
+}
+
+// Server is the control plane.
+type Server struct {
+	Enabled          *bool    `hcl:"enabled,optional"`
+	BootstrapExpect  int      `hcl:"bootstrap_expect,optional"`   // default 1
+	DataDir          string   `hcl:"data_dir,optional"`           // default <data_dir>/server
+	NumSchedulers    *int     `hcl:"num_schedulers,optional"`     // default: cores
+	EnabledScheduler []string `hcl:"enabled_schedulers,optional"` //
+	HeartbeatGrace   string   `hcl:"heartbeat_grace,optional"`    // default 10s
+	MinHeartbeatTTL  string   `hcl:"min_heartbeat_ttl,optional"`  // default 10s
+	JobGC            string   `hcl:"job_gc_threshold,optional"`   // default 4h
+	EvalGC           string   `hcl:"eval_gc_threshold,optional"`  // default 1h
+	NodeGC           string   `hcl:"node_gc_threshold,optional"`  // default 24h
+	DeploymentGC     string   `hcl:"deployment_gc_threshold,optional"`
+	JoinToken        string   `hcl:"join_token,optional"` // nodes must show it; default none
+
+	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
+	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
+}
+
+// SchedulerConfig is the scheduler's configuration until somebody changes it over the API.
+type SchedulerConfig struct {
+	Algorithm     string      `hcl:"scheduler_algorithm,optional"`
+	Oversubscribe *bool       `hcl:"memory_oversubscription_enabled,optional"`
+	RejectJobs    *bool       `hcl:"reject_job_registration,optional"`
+	PauseBroker   *bool       `hcl:"pause_eval_broker,optional"`
+	Preemption    *Preemption `hcl:"preemption_config,block"`
+}
+
+// Preemption by job type.
+type Preemption struct {
+	System   *bool `hcl:"system_scheduler_enabled,optional"`
+	SysBatch *bool `hcl:"sysbatch_scheduler_enabled,optional"`
+	Batch    *bool `hcl:"batch_scheduler_enabled,optional"`
+	Service  *bool `hcl:"service_scheduler_enabled,optional"`
+}
+
+// ServerJoin names servers.
+type ServerJoin struct {
+	RetryJoin     []string `hcl:"retry_join,optional"`
+	StartJoin     []string `hcl:"start_join,optional"`
+	RetryMax      int      `hcl:"retry_max,optional"`
+	RetryInterval string   `hcl:"retry_interval,optional"`
+}
+
+// Client is the node agent.
+type Client struct {
+	Enabled          *bool             `hcl:"enabled,optional"`
+	AllocDir         string            `hcl:"alloc_dir,optional"` // default <data_dir>/alloc
+	StateDir         string            `hcl:"state_dir,optional"` // default <data_dir>/client
+	Servers          []string          `hcl:"servers,optional"`   // host:port of servers' rpc; empty: the server in this process
+	NodeClass        string            `hcl:"node_class,optional"`
+	NodePool         string            `hcl:"node_pool,optional"` // default "default"
+	Meta             map[string]string // from meta { key = "value" }
+	Options          map[string]string // from options { key = "value" }
+	MetaBlock        *Free             `hcl:"meta,block"`
+	OptionsBlock     *Free             `hcl:"options,block"`
+	JoinToken        string            `hcl:"join_token,optional"`
+	NetworkInterface string            `hcl:"network_interface,optional"`
+	CPUTotal         int               `hcl:"cpu_total_compute,optional"` // MHz; default measured
+	MemoryTotalMB    int               `hcl:"memory_total_mb,optional"`
+	DiskTotalMB      int               `hcl:"disk_total_mb,optional"`
+	NodeMaxAllocs    int               `hcl:"node_max_allocs,optional"`
+	MaxKillTimeout   string            `hcl:"max_kill_timeout,optional"` // default 30s
+	MinDynamicPort   int               `hcl:"min_dynamic_port,optional"`
+	MaxDynamicPort   int               `hcl:"max_dynamic_port,optional"`
+	GCInterval       string            `hcl:"gc_interval,optional"`
+	GCDiskUsage      float64           `hcl:"gc_disk_usage_threshold,optional"`
+	GCMaxAllocs      int               `hcl:"gc_max_allocs,optional"`
+	NoRemoteExec     *bool             `hcl:"disable_remote_exec,optional"`
+	CgroupParent     string            `hcl:"cgroup_parent,optional"` // default "drover"
+
+	Reserved    *Reserved     `hcl:"reserved,block"`
+	HostVolumes []*HostVolume `hcl:"host_volume,block"`
+	ServerJoin  *ServerJoin   `hcl:"server_join,block"`
+}
+
+// Free is a block with keys of the user's choice.
+type Free struct {
+	Keys hcl.Attributes `hcl:",remain"`
+}
+
+// Reserved is kept from allocations.
+type Reserved struct {
+	CPU           int    `hcl:"cpu,optional"`    // MHz
+	MemoryMB      int    `hcl:"memory,optional"` // MB
+	DiskMB        int    `hcl:"disk,optional"`   // MB
+	ReservedPorts string `hcl:"reserved_ports,optional"`
+}
+
+// HostVolume is a folder that the node offers.
+type HostVolume struct {
+	Name     string `hcl:"name,label"`
+	Path     string `hcl:"path"`
+	ReadOnly *bool  `hcl:"read_only,optional"`
+}
+
+// Exec is the execution service.
+type Exec struct {
+	Enabled        *bool         `hcl:"enabled,optional"`                   // default: with the server
+	Token          string        `hcl:"token,optional"`                     // Poseidon-Token; default none
+	PublicURL      string        `hcl:"public_url,optional"`                // for websocketUrl behind a proxy
+	AlertThreshold float64       `hcl:"prewarming_pool_threshold,optional"` // 0..1, default 0: no alert
+	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
+	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 5s
+	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
+}
+
+// EnvSetting is an environment given in the configuration.
+type EnvSetting struct {
+	ID       string `hcl:"id,label"`
+	Image    string `hcl:"image"`
+	Driver   string `hcl:"driver,optional"`
+	PoolSize int    `hcl:"pool_size,optional"`
+	CPU      int    `hcl:"cpu,optional"`
+	MemoryMB int    `hcl:"memory,optional"`
+	Network  *bool  `hcl:"network,optional"`
+}
+
+// Telemetry is about metrics.
+type Telemetry struct {
+	CollectionInterval string `hcl:"collection_interval,optional"` // default 1s
+	AllocMetrics       *bool  `hcl:"publish_allocation_metrics,optional"`
+	NodeMetrics        *bool  `hcl:"publish_node_metrics,optional"`
+	Prometheus         *bool  `hcl:"prometheus_metrics,optional"`
+	DisableHostname    *bool  `hcl:"disable_hostname,optional"`
+}
+
+// Limits bound clients.
+type Limits struct {
+	HTTPMaxConns *int  `hcl:"http_max_conns_per_client,optional"`
+	RPCMaxConns  *int  `hcl:"rpc_max_conns_per_client,optional"`
+	MaxBodyBytes int64 `hcl:"max_body_bytes,optional"` // ours; default 10 MiB for jobs
+}
+
+// TLS configures listeners and calls.
+type TLS struct {
+	HTTP                 *bool  `hcl:"http,optional"`
+	RPC                  *bool  `hcl:"rpc,optional"`
+	CAFile               string `hcl:"ca_file,optional"`
+	CertFile             string `hcl:"cert_file,optional"`
+	KeyFile              string `hcl:"key_file,optional"`
+	VerifyHTTPSClient    *bool  `hcl:"verify_https_client,optional"`
+	VerifyServerHostname *bool  `hcl:"verify_server_hostname,optional"`
+}
+
+// Plugin configures a driver, as in Nomad: plugin "raw_exec" { config { enabled = true } }.
+type Plugin struct {
+	Name   string        `hcl:"name,label"`
+	Config *PluginConfig `hcl:"config,block"`
+}
+
+// PluginConfig holds the keys of all drivers; which ones a driver has is checked by Validate.
+type PluginConfig struct {
+	Enabled         *bool  `hcl:"enabled,optional"`
+	AllowHost       *bool  `hcl:"allow_host_network,optional"`
+	ImageDir        string `hcl:"image_dir,optional"`
+	Endpoint        string `hcl:"endpoint,optional"`
+	NoCgroups       *bool  `hcl:"no_cgroups,optional"`
+	AllowPrivileged *bool  `hcl:"allow_privileged,optional"`
+}
+
+// Default returns what holds when nobody says otherwise.
+func Default() *Agent {
+	return &Agent{
+		Region: "global", Datacenter: "dc1", BindAddr: "127.0.0.1", LogLevel: "info",
+		Ports:     &Ports{HTTP: 4646, RPC: 4647, Serf: 4648},
+		Server:    &Server{Enabled: new(false), BootstrapExpect: 1},
+		Client:    &Client{Enabled: new(false), NodePool: "default"},
+		Exec:      &Exec{QueueLength: 1000, ClaimWait: "5s"},
+		Telemetry: &Telemetry{CollectionInterval: "1s", Prometheus: new(true)},
+	}
+}
+
+// DevMode returns what -dev changes: both planes, raw_exec allowed, nothing kept.
+func DevMode() *Agent {
+	return &Agent{
+		Dev: true, Server: &Server{Enabled: new(true)}, Client: &Client{Enabled: new(true)},
+		Plugins: []*Plugin{{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}}},
+	}
+}
+
+// True reports a switch that is set and on.
+func True(b *bool) bool { return b != nil && *b }
+
+// Duration parses a duration of the configuration, which Validate has checked; empty is def.
+func Duration(s string, def time.Duration) time.Duration {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return def
+	}
+	return d
+}
+
+// Driver returns the named driver's plugin block, or an empty one.
+func (a *Agent) Driver(name string) PluginConfig {
+	for _, p := range a.Plugins {
+		if p.Name == name && p.Config != nil {
+			return *p.Config
+		}
+	}
+	return PluginConfig{}
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/hashicorp/hcl/v2/hclparse"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"drover"
+)
+
+// Load reads a file, or all *.hcl and *.json files of a folder in the order of their names, into one Agent to be
+// merged. Errors: Invalid, with file, line and the key that is unknown or wrong.
+func Load(path string) (*Agent, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "configuration: %w", err)
+	}
+	files := []string{path}
+	if info.IsDir() {
+		files = nil
+		for _, pattern := range []string{"*.hcl", "*.json"} {
+			found, err := filepath.Glob(filepath.Join(path, pattern))
+			if err != nil {
+				return nil, drover.Errorf(drover.Invalid, "configuration: %w", err)
+			}
+			files = append(files, found...)
+		}
+		slices.Sort(files)
+	}
+	out := &Agent{}
+	for _, f := range files {
+		a, err := loadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		out = Merge(out, a)
+	}
+	return out, nil
+}
+
+func loadFile(path string) (*Agent, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "configuration: %w", err)
+	}
+	return Parse(data, path)
+}
+
+// Parse reads one file's text; a name ending in .json is JSON, else HCL.
+func Parse(data []byte, name string) (*Agent, error) {
+	parser := hclparse.NewParser()
+	parse := parser.ParseHCL
+	if strings.HasSuffix(name, ".json") {
+		parse = parser.ParseJSON
+	}
+	file, diags := parse(data, name)
+	if diags.HasErrors() {
+		return nil, diagnosed(diags)
+	}
+	a := &Agent{}
+	if diags := gohcl.DecodeBody(file.Body, nil, a); diags.HasErrors() {
+		return nil, diagnosed(diags)
+	}
+	if a.Client != nil {
+		if err := a.Client.fillFree(); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// fillFree turns the blocks with free keys, meta and options, into maps.
+func (c *Client) fillFree() error {
+	for _, b := range []struct {
+		block *Free
+		into  *map[string]string
+	}{{c.MetaBlock, &c.Meta}, {c.OptionsBlock, &c.Options}} {
+		if b.block == nil {
+			continue
+		}
+		*b.into = map[string]string{}
+		for name, attr := range b.block.Keys {
+			v, diags := attr.Expr.Value(nil)
+			if diags.HasErrors() {
+				return diagnosed(diags)
+			}
+			text, err := convert.Convert(v, cty.String)
+			if err != nil || text.IsNull() {
+				return drover.Errorf(drover.Invalid, "configuration: %s: %s must be a text", attr.Range, name)
+			}
+			(*b.into)[name] = text.AsString()
+		}
+	}
+	c.MetaBlock, c.OptionsBlock = nil, nil
+	return nil
+}
+
+func diagnosed(diags hcl.Diagnostics) error {
+	var lines []string
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			lines = append(lines, d.Error())
+		}
+	}
+	return drover.Errorf(drover.Invalid, "configuration: %s", strings.Join(lines, "; "))
+}
+
+// Environment returns what DROVER_… variables say. Errors: Invalid, naming the variable.
+func Environment(lookup func(string) (string, bool)) (*Agent, error) {
+	a := &Agent{}
+	text := map[string]*string{
+		"DROVER_NAME": &a.Name, "DROVER_REGION": &a.Region, "DROVER_DATACENTER": &a.Datacenter,
+		"DROVER_DATA_DIR": &a.DataDir, "DROVER_BIND_ADDR": &a.BindAddr, "DROVER_LOG_LEVEL": &a.LogLevel,
+	}
+	for name, field := range text {
+		if v, ok := lookup(name); ok {
+			*field = v
+		}
+	}
+	if v, ok := lookup("DROVER_HTTP_PORT"); ok {
+		port, err := strconv.Atoi(v)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "DROVER_HTTP_PORT: %q is no port", v)
+		}
+		a.Ports = &Ports{HTTP: port}
+	}
+	if v, ok := lookup("DROVER_EXEC_TOKEN"); ok {
+		a.Exec = &Exec{Token: v}
+	}
+	if v, ok := lookup("DROVER_JOIN_TOKEN"); ok {
+		a.Server, a.Client = &Server{JoinToken: v}, &Client{JoinToken: v}
+	}
+	return a, nil
+}

@@ -1,0 +1,76 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"drover"
+)
+
+// Validate reports everything that is wrong with a merged configuration. Errors: Invalid, each with its key.
+func (a *Agent) Validate() error {
+	var errs []error
+	check := func(ok bool, key, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+		}
+	}
+	check(True(a.Server.Enabled) || True(a.Client.Enabled), "server.enabled", "neither server nor client is enabled: set one, or use -dev")
+	check(a.Dev || a.DataDir != "", "data_dir", "must be set (or use -dev, which keeps nothing)")
+	check(slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, a.LogLevel), "log_level", "must be trace, debug, info, warn or error, got %q", a.LogLevel)
+	for name, port := range map[string]int{"ports.http": a.Ports.HTTP, "ports.rpc": a.Ports.RPC, "ports.serf": a.Ports.Serf} {
+		check(port >= 0 && port <= 65535, name, "must be from 0 to 65535, got %d", port)
+	}
+	check(net.ParseIP(a.BindAddr) != nil, "bind_addr", "must be an IP address, got %q", a.BindAddr)
+	check(a.Server.BootstrapExpect >= 1, "server.bootstrap_expect", "must be at least 1, got %d", a.Server.BootstrapExpect)
+	if True(a.Client.Enabled) && !True(a.Server.Enabled) {
+		check(len(a.Client.ServerList()) > 0, "client.servers", "must name a server (host:port of its rpc port), as no server runs in this process")
+	}
+	check(a.Exec.AlertThreshold >= 0 && a.Exec.AlertThreshold < 1, "exec.prewarming_pool_threshold", "must be from 0 to below 1, got %v", a.Exec.AlertThreshold)
+	check(a.Exec.QueueLength >= 0, "exec.claim_queue_length", "must not be negative, got %d", a.Exec.QueueLength)
+	for key, text := range a.durations() {
+		if text != "" {
+			d, err := time.ParseDuration(text)
+			check(err == nil && d >= 0, key, "%q is no duration such as 10s or 1h", text)
+		}
+	}
+	for _, v := range a.Client.HostVolumes {
+		check(v.Path != "", "client.host_volume."+v.Name+".path", "must be set")
+	}
+	for _, p := range a.Plugins {
+		check(slices.Contains([]string{"raw_exec", "sandbox", "docker", "mock_driver"}, p.Name), "plugin."+p.Name, "is not a driver of ours: raw_exec, sandbox, docker, mock_driver")
+	}
+	if t := a.TLS; t != nil && (True(t.HTTP) || True(t.RPC)) {
+		check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")
+		check(!True(t.RPC) || t.CAFile != "", "tls.ca_file", "must be set for rpc: nodes and servers check each other")
+	}
+	check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled", "is not there yet: put a proxy with authentication in front, or use exec.token for the execution API")
+	if len(errs) == 0 {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "configuration: %w", errors.Join(errs...))
+}
+
+func (a *Agent) durations() map[string]string {
+	s, c := a.Server, a.Client
+	return map[string]string{
+		"server.heartbeat_grace": s.HeartbeatGrace, "server.min_heartbeat_ttl": s.MinHeartbeatTTL,
+		"server.job_gc_threshold": s.JobGC, "server.eval_gc_threshold": s.EvalGC, "server.node_gc_threshold": s.NodeGC,
+		"server.deployment_gc_threshold": s.DeploymentGC, "client.max_kill_timeout": c.MaxKillTimeout,
+		"client.gc_interval": c.GCInterval, "exec.claim_wait": a.Exec.ClaimWait,
+		"telemetry.collection_interval": a.Telemetry.CollectionInterval,
+	}
+}
+
+// ServerList returns the servers that a node dials, from client.servers and client.server_join.
+func (c *Client) ServerList() []string {
+	list := slices.Clone(c.Servers)
+	if c.ServerJoin != nil {
+		list = append(list, c.ServerJoin.RetryJoin...)
+		list = append(list, c.ServerJoin.StartJoin...)
+	}
+	return list
+}
