@@ -1,0 +1,160 @@
+package intake
+
+import (
+	"context"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// deployment returns an active deployment and its job. Errors: NotFound, Conflict if it is over.
+func (in *Intake) deployment(id string) (*drover.Deployment, *drover.Job, error) {
+	s := in.deps.Store.Snapshot()
+	d := s.Deployment(id)
+	switch {
+	case d == nil:
+		return nil, nil, drover.Errorf(drover.NotFound, "deployment not found")
+	case !d.Active():
+		return nil, nil, drover.Errorf(drover.Conflict, "can't change terminal deployment")
+	}
+	j := s.Job(d.Namespace, d.JobID)
+	if j == nil {
+		return nil, nil, drover.Errorf(drover.NotFound, "job not found")
+	}
+	return d, j, nil
+}
+
+func (in *Intake) deploymentEval(d *drover.Deployment, j *drover.Job) *drover.Evaluation {
+	e := in.maker().Job(j, drover.TriggerDeploymentWatcher)
+	e.DeploymentID = d.ID
+	return e
+}
+
+func (in *Intake) proposeDeployment(ctx context.Context, c command.Command, e *drover.Evaluation) (Outcome, error) {
+	o, err := in.proposeWith(ctx, c, e)
+	o.DeploymentModifyIndex = o.Index
+	return o, err
+}
+
+// PromoteDeployment promotes the canaries of the groups; of all groups if there are none given. Errors: NotFound,
+// Invalid (no such group), Conflict if it is over or canaries are not healthy.
+func (in *Intake) PromoteDeployment(ctx context.Context, id string, groups []string) (Outcome, error) {
+	d, j, err := in.deployment(id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(groups) == 0 {
+		groups = nil
+	}
+	e := in.deploymentEval(d, j)
+	c := &command.PromoteDeployment{DeploymentID: id, Groups: groups, Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano()}
+	return in.proposeDeployment(ctx, c, e)
+}
+
+// FailDeployment ends a deployment as failed; a group with auto_revert brings the newest stable version back.
+// Errors: NotFound, Conflict if it is over.
+func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error) {
+	d, j, err := in.deployment(id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	e := in.deploymentEval(d, j)
+	c := &command.UpdateDeploymentStatus{
+		Update: &drover.DeploymentStatusUpdate{
+			DeploymentID: id, Status: drover.DeploymentFailed, StatusDescription: "Deployment marked as failed",
+		},
+		Job: in.revertTarget(d, j), Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano(),
+	}
+	o, err := in.proposeDeployment(ctx, c, e)
+	if c.Job != nil && err == nil {
+		o.RevertedJobVersion = new(c.Job.Version)
+	}
+	return o, err
+}
+
+// revertTarget returns the version that a failed deployment goes back to, nil if none.
+func (in *Intake) revertTarget(d *drover.Deployment, j *drover.Job) *drover.Job {
+	revert := false
+	for _, g := range d.TaskGroups {
+		revert = revert || g.AutoRevert
+	}
+	if !revert {
+		return nil
+	}
+	for _, v := range in.deps.Store.Snapshot().JobVersions(j.Namespace, j.ID) {
+		if v.Stable && v.Version < d.JobVersion {
+			return v
+		}
+	}
+	return nil
+}
+
+// PauseDeployment pauses or resumes a deployment. Errors: NotFound, Conflict if it is over.
+func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (Outcome, error) {
+	d, j, err := in.deployment(id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c := &command.UpdateDeploymentStatus{
+		Update: &drover.DeploymentStatusUpdate{
+			DeploymentID: id, Status: drover.DeploymentPaused, StatusDescription: "Deployment is paused",
+		},
+		Time: in.now().UnixNano(),
+	}
+	var e *drover.Evaluation
+	if !pause {
+		c.Update.Status, c.Update.StatusDescription = drover.DeploymentRunning, "Deployment is running"
+		e = in.deploymentEval(d, j)
+		c.Evals = []*drover.Evaluation{e}
+	}
+	return in.proposeDeployment(ctx, c, e)
+}
+
+// UnblockDeployment resumes a deployment that waits for other regions. Errors: NotFound, Invalid if it is not blocked.
+func (in *Intake) UnblockDeployment(ctx context.Context, id string) (Outcome, error) {
+	d, j, err := in.deployment(id)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if d.Status != drover.DeploymentBlocked {
+		return Outcome{}, drover.Errorf(drover.Invalid, "can't unblock deployment: it is %s", d.Status)
+	}
+	e := in.deploymentEval(d, j)
+	c := &command.UpdateDeploymentStatus{
+		Update: &drover.DeploymentStatusUpdate{
+			DeploymentID: id, Status: drover.DeploymentRunning, StatusDescription: "Deployment is running",
+		},
+		Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano(),
+	}
+	return in.proposeDeployment(ctx, c, e)
+}
+
+// SetAllocHealth sets the health of a deployment's allocations by hand. Errors: NotFound (deployment, allocation),
+// Invalid (nothing to set, another deployment's), Conflict if it is over.
+func (in *Intake) SetAllocHealth(ctx context.Context, deploymentID string, healthy, unhealthy []string) (Outcome, error) {
+	d, j, err := in.deployment(deploymentID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if len(healthy)+len(unhealthy) == 0 {
+		return Outcome{}, drover.Errorf(drover.Invalid, "must specify at least one healthy/unhealthy allocation ID")
+	}
+	s := in.deps.Store.Snapshot()
+	for _, list := range [][]string{healthy, unhealthy} {
+		for _, id := range list {
+			a := s.Allocation(id)
+			if a == nil {
+				return Outcome{}, drover.Errorf(drover.NotFound, "alloc %q not found", id)
+			}
+			if a.DeploymentID != d.ID {
+				return Outcome{}, drover.Errorf(drover.Invalid, "alloc %q is not part of deployment %q", id, d.ID)
+			}
+		}
+	}
+	e := in.deploymentEval(d, j)
+	c := &command.SetAllocHealth{
+		DeploymentID: deploymentID, Healthy: healthy, Unhealthy: unhealthy, Evals: []*drover.Evaluation{e},
+		Time: in.now().UnixNano(),
+	}
+	return in.proposeDeployment(ctx, c, e)
+}

@@ -1,0 +1,113 @@
+package intake
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"drover"
+)
+
+// serverFields are no part of what a user specifies.
+var serverFields = map[string]bool{
+	"Status": true, "StatusDescription": true, "Stable": true, "Version": true, "SubmitTime": true, "CreateIndex": true,
+	"ModifyIndex": true, "JobModifyIndex": true, "VersionTag": true, "NomadTokenID": true, "ParentID": true,
+	"Dispatched": true, "DispatchIdempotencyToken": true, "Payload": true,
+}
+
+// Diff compares two versions of a job, either of which may be nil, in Nomad's shape.
+func Diff(old, now *drover.Job) *drover.JobDiff {
+	d := &drover.JobDiff{Type: kindOf(old == nil, now == nil)}
+	before, after := orEmpty(old), orEmpty(now)
+	d.ID = after.ID
+	if now == nil {
+		d.ID = before.ID
+	}
+	skip := maps.Clone(serverFields)
+	skip["TaskGroups"] = true
+	d.Fields, d.Objects = structDiff(reflect.ValueOf(*before), reflect.ValueOf(*after), skip)
+	for _, p := range pairs(before.TaskGroups, after.TaskGroups, func(g *drover.TaskGroup) string { return g.Name }) {
+		if g := groupDiff(p.name, p.old, p.now); g.Type != drover.DiffNone {
+			d.TaskGroups = append(d.TaskGroups, g)
+		}
+	}
+	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects)+len(d.TaskGroups) == 0 {
+		d.Type = drover.DiffNone
+	}
+	return d
+}
+
+func sameSpec(a, b *drover.Job) bool { return Diff(a, b).Type == drover.DiffNone }
+
+func groupDiff(name string, old, now *drover.TaskGroup) *drover.TaskGroupDiff {
+	d := &drover.TaskGroupDiff{Type: kindOf(old == nil, now == nil), Name: name}
+	before, after := orEmpty(old), orEmpty(now)
+	d.Fields, d.Objects = structDiff(reflect.ValueOf(*before), reflect.ValueOf(*after), map[string]bool{"Tasks": true})
+	for _, p := range pairs(before.Tasks, after.Tasks, func(t *drover.Task) string { return t.Name }) {
+		if t := taskDiff(p.name, p.old, p.now); t.Type != drover.DiffNone {
+			d.Tasks = append(d.Tasks, t)
+		}
+	}
+	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects)+len(d.Tasks) == 0 {
+		d.Type = drover.DiffNone
+	}
+	return d
+}
+
+func taskDiff(name string, old, now *drover.Task) *drover.TaskDiff {
+	d := &drover.TaskDiff{Type: kindOf(old == nil, now == nil), Name: name}
+	d.Fields, d.Objects = structDiff(reflect.ValueOf(*orEmpty(old)), reflect.ValueOf(*orEmpty(now)), nil)
+	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects) == 0 {
+		d.Type = drover.DiffNone
+	}
+	return d
+}
+
+func orEmpty[T any](v *T) *T {
+	if v == nil {
+		return new(T)
+	}
+	return v
+}
+
+// kindOf returns the kind of a difference; Edited may turn out to be None.
+func kindOf(noOld, noNow bool) string {
+	switch {
+	case noOld && noNow:
+		return drover.DiffNone
+	case noOld:
+		return drover.DiffAdded
+	case noNow:
+		return drover.DiffDeleted
+	}
+	return drover.DiffEdited
+}
+
+type pair[T any] struct {
+	name     string
+	old, now *T
+}
+
+// pairs matches two lists by name; the result is sorted by name.
+func pairs[T any](old, now []*T, name func(*T) string) []pair[T] {
+	m := map[string]*pair[T]{}
+	at := func(v *T) *pair[T] {
+		p := m[name(v)]
+		if p == nil {
+			p = &pair[T]{name: name(v)}
+			m[p.name] = p
+		}
+		return p
+	}
+	for _, v := range old {
+		at(v).old = v
+	}
+	for _, v := range now {
+		at(v).now = v
+	}
+	out := make([]pair[T], 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, *m[k])
+	}
+	return out
+}

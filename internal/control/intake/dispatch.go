@@ -1,0 +1,157 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"drover"
+)
+
+// MaxPayload bounds a dispatched job's payload, in bytes.
+const MaxPayload = 16 << 10
+
+// DispatchRequest starts a child of a parameterized job.
+type DispatchRequest struct {
+	Namespace, ID    string
+	Payload          []byte
+	Meta             map[string]string
+	IDPrefixTemplate string
+	Priority         int
+	IdempotencyToken string
+}
+
+// DispatchJob starts a child of a parameterized job; the same idempotency token starts one once. Errors: NotFound,
+// Invalid (not parameterized, stopped, payload or meta not as declared), TooLarge, Forbidden.
+func (in *Intake) DispatchJob(ctx context.Context, r DispatchRequest) (Outcome, error) {
+	parent, err := in.job(r.Namespace, r.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := checkDispatch(parent, r); err != nil {
+		return Outcome{}, err
+	}
+	if cfg := in.deps.Store.Snapshot().SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
+		return Outcome{}, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
+	}
+	if r.IdempotencyToken != "" {
+		in.dispatch.Lock()
+		defer in.dispatch.Unlock()
+		if o, ok := in.dispatched(parent, r.IdempotencyToken); ok {
+			return o, nil
+		}
+	}
+	child := in.dispatchedChild(parent, r)
+	o, err := in.register(ctx, child, RegisterRequest{EnforceIndex: true}, drover.TriggerJobRegister)
+	o.DispatchedJobID = child.ID
+	return o, err
+}
+
+// dispatched finds the child that was started with the token before.
+func (in *Intake) dispatched(parent *drover.Job, token string) (Outcome, bool) {
+	s := in.deps.Store.Snapshot()
+	for j := range s.Jobs(parent.Namespace, parent.ID+"/dispatch-") {
+		if j.DispatchIdempotencyToken != token {
+			continue
+		}
+		o := Outcome{Index: s.Index(), JobModifyIndex: j.JobModifyIndex, JobCreateIndex: j.CreateIndex, DispatchedJobID: j.ID}
+		for e := range s.EvaluationsByJob(j.Namespace, j.ID) {
+			if o.EvalID == "" || e.CreateIndex < o.EvalCreateIndex {
+				o.EvalID, o.EvalCreateIndex = e.ID, e.CreateIndex
+			}
+		}
+		return o, true
+	}
+	return Outcome{}, false
+}
+
+func (in *Intake) dispatchedChild(parent *drover.Job, r DispatchRequest) *drover.Job {
+	now := in.now()
+	prefix := ""
+	if r.IDPrefixTemplate != "" {
+		prefix = r.IDPrefixTemplate + "-"
+	}
+	child := drover.Copy(parent)
+	clearServerFields(child)
+	child.ID = fmt.Sprintf("%s/dispatch-%s%d-%s", parent.ID, prefix, now.Unix(), in.deps.IDs.New()[:8])
+	child.Name, child.ParentID, child.Dispatched = child.ID, parent.ID, true
+	child.DispatchIdempotencyToken = r.IdempotencyToken
+	child.Payload = r.Payload
+	if r.Priority > 0 {
+		child.Priority = r.Priority
+	}
+	if len(r.Meta) > 0 {
+		child.Meta = maps.Clone(child.Meta)
+		if child.Meta == nil {
+			child.Meta = map[string]string{}
+		}
+		maps.Copy(child.Meta, r.Meta)
+	}
+	return child
+}
+
+func checkDispatch(j *drover.Job, r DispatchRequest) error {
+	p := j.ParameterizedJob
+	switch {
+	case p == nil || j.Dispatched:
+		return drover.Errorf(drover.Invalid, "specified job %q is not a parameterized job", j.ID)
+	case j.Stop:
+		return drover.Errorf(drover.Invalid, "specified job %q is stopped", j.ID)
+	case len(r.Payload) > MaxPayload:
+		return drover.Errorf(drover.TooLarge, "payload exceeds maximum size; %d > %d", len(r.Payload), MaxPayload)
+	case p.Payload == "required" && len(r.Payload) == 0:
+		return drover.Errorf(drover.Invalid, "payload is not provided but required by parameterized job")
+	case p.Payload == "forbidden" && len(r.Payload) > 0:
+		return drover.Errorf(drover.Invalid, "payload provided but forbidden by parameterized job")
+	case r.Priority < 0 || r.Priority > drover.MaxPriority:
+		return drover.Errorf(drover.Invalid, "job priority must be between [1, %d]", drover.MaxPriority)
+	}
+	var unpermitted, missing []string
+	for _, k := range slices.Sorted(maps.Keys(r.Meta)) {
+		if !slices.Contains(p.MetaRequired, k) && !slices.Contains(p.MetaOptional, k) {
+			unpermitted = append(unpermitted, k)
+		}
+	}
+	for _, k := range p.MetaRequired {
+		if _, ok := r.Meta[k]; !ok {
+			missing = append(missing, k)
+		}
+	}
+	if len(unpermitted) > 0 {
+		return drover.Errorf(drover.Invalid, "dispatch request included unpermitted metadata keys: %s", strings.Join(unpermitted, ", "))
+	}
+	if len(missing) > 0 {
+		return drover.Errorf(drover.Invalid, "dispatch did not provide required meta keys: %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// ForcePeriodic launches a child of a periodic job now. Errors: NotFound, Invalid if it is not periodic or stopped.
+func (in *Intake) ForcePeriodic(ctx context.Context, namespace, id string) (Outcome, error) {
+	return in.LaunchPeriodic(ctx, namespace, id, in.now())
+}
+
+// LaunchPeriodic launches the child of a periodic job that is due at the time; a second call for the same second does
+// nothing. Errors: as ForcePeriodic.
+func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at time.Time) (Outcome, error) {
+	parent, err := in.job(namespace, id)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case !parent.Periodical():
+		return Outcome{}, drover.Errorf(drover.Invalid, "can't force launch non-periodic job")
+	case parent.Stop:
+		return Outcome{}, drover.Errorf(drover.Invalid, "specified job %q is stopped", id)
+	}
+	child := drover.Copy(parent)
+	clearServerFields(child)
+	child.ID = fmt.Sprintf("%s/periodic-%d", parent.ID, at.Unix())
+	child.Name, child.ParentID, child.Periodic = child.ID, parent.ID, nil
+	if old := in.deps.Store.Snapshot().Job(namespace, child.ID); old != nil {
+		return Outcome{Index: in.deps.Store.Index(), JobModifyIndex: old.JobModifyIndex, JobCreateIndex: old.CreateIndex}, nil
+	}
+	return in.register(ctx, child, RegisterRequest{EnforceIndex: true}, drover.TriggerPeriodicJob)
+}

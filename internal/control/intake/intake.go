@@ -1,0 +1,102 @@
+// Package intake holds the use cases that every face shares: it canonicalizes and validates what is asked, makes ids
+// and times, and proposes commands. A method returns when its write is durable and in the local state.
+//
+// All methods return NotLeader and Unavailable when the log does.
+package intake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+	"drover/internal/control/trigger"
+	"drover/internal/id"
+)
+
+// Log commits commands; *raftlog.Log satisfies it.
+type Log interface {
+	Propose(ctx context.Context, c command.Command) (index uint64, result any, err error)
+}
+
+// Deps is what an Intake needs.
+type Deps struct {
+	Log   Log
+	Store *store.Store
+	Clock clock.Clock
+	IDs   id.Source // used by several goroutines at once
+	// Collect removes everything that garbage collection may remove, whatever its age (leader.Leader.CollectGarbage).
+	Collect func(ctx context.Context) error
+}
+
+// Intake is safe for use by several goroutines.
+type Intake struct {
+	deps     Deps
+	dispatch sync.Mutex // serialises dispatches with idempotency tokens
+}
+
+// New returns an Intake.
+func New(deps Deps) *Intake { return &Intake{deps: deps} }
+
+// Outcome says what a write did. Each use case fills what applies to it.
+type Outcome struct {
+	Index                 uint64 // raft index of the write
+	EvalID                string
+	EvalIDs               []string // of several: nodes
+	EvalCreateIndex       uint64
+	JobModifyIndex        uint64
+	JobCreateIndex        uint64
+	NodeModifyIndex       uint64
+	DeploymentModifyIndex uint64
+	DispatchedJobID       string
+	RevertedJobVersion    *uint64
+	Warnings              string
+}
+
+func (in *Intake) now() time.Time { return in.deps.Clock.Now() }
+
+func (in *Intake) maker() trigger.Maker {
+	return trigger.Maker{IDs: in.deps.IDs, Now: in.now().UnixNano()}
+}
+
+// job returns the stored job. Errors: NotFound.
+func (in *Intake) job(namespace, id string) (*drover.Job, error) {
+	if j := in.deps.Store.Snapshot().Job(namespace, id); j != nil {
+		return j, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "job not found")
+}
+
+// node returns the stored node. Errors: NotFound.
+func (in *Intake) node(id string) (*drover.Node, error) {
+	if n := in.deps.Store.Snapshot().Node(id); n != nil {
+		return n, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "node not found")
+}
+
+// propose commits c and returns its index.
+func (in *Intake) propose(ctx context.Context, c command.Command) (Outcome, error) {
+	index, _, err := in.deps.Log.Propose(ctx, c)
+	return Outcome{Index: index}, err
+}
+
+// proposeWith commits c, which holds the evaluations.
+func (in *Intake) proposeWith(ctx context.Context, c command.Command, evals ...*drover.Evaluation) (Outcome, error) {
+	o, err := in.propose(ctx, c)
+	if err != nil {
+		return o, err
+	}
+	for _, e := range evals {
+		if e != nil {
+			o.EvalIDs = append(o.EvalIDs, e.ID)
+		}
+	}
+	if len(o.EvalIDs) > 0 {
+		o.EvalID, o.EvalCreateIndex = o.EvalIDs[0], o.Index
+	}
+	return o, nil
+}

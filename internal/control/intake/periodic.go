@@ -1,0 +1,52 @@
+package intake
+
+import (
+	"time"
+
+	"github.com/hashicorp/cronexpr"
+
+	"drover"
+)
+
+// NextLaunch returns when a periodic job is next due after the time; zero if never. Specifications that cannot be
+// parsed are never due; CheckPeriodic says so before they are stored.
+func NextLaunch(p *drover.PeriodicConfig, after time.Time) time.Time {
+	if p == nil || (p.Enabled != nil && !*p.Enabled) {
+		return time.Time{}
+	}
+	loc, err := time.LoadLocation(p.TimeZone)
+	if err != nil {
+		return time.Time{}
+	}
+	var next time.Time
+	for _, spec := range specs(p) {
+		expr, err := cronexpr.Parse(spec)
+		if err != nil {
+			continue
+		}
+		if at := expr.Next(after.In(loc)); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	return next
+}
+
+// CheckPeriodic reports the first specification that cannot be parsed. Errors: Invalid.
+func CheckPeriodic(p *drover.PeriodicConfig) error {
+	if p == nil || p.SpecType != "cron" {
+		return nil
+	}
+	for _, spec := range specs(p) {
+		if _, err := cronexpr.Parse(spec); err != nil {
+			return drover.Errorf(drover.Invalid, "job.Periodic.Spec: cannot parse %q: %w", spec, err)
+		}
+	}
+	return nil
+}
+
+func specs(p *drover.PeriodicConfig) []string {
+	if p.Spec != "" {
+		return append([]string{p.Spec}, p.Specs...)
+	}
+	return p.Specs
+}

@@ -1,0 +1,80 @@
+package intake
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"drover"
+	"drover/internal/control/scheduler"
+	"drover/internal/control/store"
+)
+
+// Preview is what registering a job would do.
+type Preview struct {
+	JobModifyIndex     uint64
+	CreatedEvals       []*drover.Evaluation
+	Diff               any // *drover.JobDiff, if it was asked for
+	Annotations        *drover.PlanAnnotations
+	FailedTGAllocs     map[string]*drover.AllocationMetric
+	NextPeriodicLaunch time.Time
+	Warnings           string
+}
+
+// overlay is the state as if the job had been registered.
+type overlay struct {
+	*store.Snapshot
+	job *drover.Job
+}
+
+// Job returns the job in question as registered, others as stored.
+func (o overlay) Job(namespace, id string) *drover.Job {
+	if o.job.Namespace == namespace && o.job.ID == id {
+		return o.job
+	}
+	return o.Snapshot.Job(namespace, id)
+}
+
+// PlanJob says what registering the job would do, and changes nothing. Errors: as RegisterJob.
+func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (Preview, error) {
+	if job == nil {
+		return Preview{}, drover.Errorf(drover.Invalid, "job required for plan")
+	}
+	j, err := in.admit(job, false)
+	if err != nil {
+		return Preview{}, err
+	}
+	s := in.deps.Store.Snapshot()
+	old := s.Job(j.Namespace, j.ID)
+	m := in.maker()
+	j.SubmitTime, j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = m.Now, s.Index(), s.Index(), s.Index()+1
+	p := Preview{}
+	if old != nil {
+		j.CreateIndex, j.Version, p.JobModifyIndex = old.CreateIndex, old.Version+1, old.JobModifyIndex
+		if sameSpec(old, j) {
+			j = old
+		}
+	}
+	if diff {
+		p.Diff = Diff(old, j)
+	}
+	if j.Periodical() {
+		p.NextPeriodicLaunch = NextLaunch(j.Periodic, in.now())
+		return p, nil
+	}
+	if j.Parameterized() {
+		return p, nil
+	}
+	eval := m.Job(j, drover.TriggerJobRegister)
+	eval.AnnotatePlan, eval.SnapshotIndex = true, s.Index()
+	out := scheduler.Schedule(scheduler.Input{
+		Eval: eval, Snapshot: overlay{s, j}, Now: in.now(), Seed: rand.Uint64(), //nolint:forbidigo // a dry run leaves no trace
+	})
+	p.Annotations = out.Plan.Annotations
+	if p.Annotations == nil {
+		p.Annotations = out.Eval.PlanAnnotations
+	}
+	p.FailedTGAllocs = out.Eval.FailedTGAllocs
+	p.CreatedEvals = out.NewEvals
+	return p, nil
+}

@@ -1,0 +1,188 @@
+package intake
+
+import (
+	"context"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// RegisterRequest registers or updates a job.
+type RegisterRequest struct {
+	Job            *drover.Job
+	EnforceIndex   bool
+	JobModifyIndex uint64 // with EnforceIndex: what it must be; 0 = the job must be new
+	PreserveCounts bool
+	EvalPriority   int
+}
+
+// RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
+// job is not changed. Errors: Invalid with all faults of the job, Conflict when the index is another, Forbidden while
+// registration is switched off.
+func (in *Intake) RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, error) {
+	if r.Job == nil {
+		return Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
+	}
+	j, err := in.admit(r.Job, r.PreserveCounts)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return in.register(ctx, j, r, drover.TriggerJobRegister)
+}
+
+// admit returns the canonical job as it would be stored. Errors: as RegisterJob.
+func (in *Intake) admit(given *drover.Job, preserveCounts bool) (*drover.Job, error) {
+	j := drover.Copy(given)
+	j.Canonicalize()
+	clearServerFields(j)
+	if err := j.Validate(); err != nil {
+		return nil, err
+	}
+	if err := CheckPeriodic(j.Periodic); err != nil {
+		return nil, err
+	}
+	s := in.deps.Store.Snapshot()
+	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
+		return nil, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
+	}
+	if s.Namespace(j.Namespace) == nil {
+		return nil, drover.Errorf(drover.Invalid, "job %q is in nonexistent namespace %q", j.ID, j.Namespace)
+	}
+	if s.NodePool(j.NodePool) == nil {
+		return nil, drover.Errorf(drover.Invalid, "job %q is in nonexistent node pool %q", j.ID, j.NodePool)
+	}
+	old := s.Job(j.Namespace, j.ID)
+	if err := checkUpdate(old, j); err != nil {
+		return nil, err
+	}
+	if preserveCounts && old != nil {
+		keepCounts(old, j)
+	}
+	return j, nil
+}
+
+// clearServerFields forgets what only the server sets.
+func clearServerFields(j *drover.Job) {
+	j.Status, j.StatusDescription, j.Stable, j.Version = "", "", false, 0
+	j.CreateIndex, j.ModifyIndex, j.JobModifyIndex, j.SubmitTime = 0, 0, 0, 0
+	j.VersionTag, j.NomadTokenID = nil, ""
+	j.Dispatched, j.DispatchIdempotencyToken, j.Payload, j.ParentID = false, "", nil, ""
+}
+
+func checkUpdate(old, j *drover.Job) error {
+	switch {
+	case old == nil:
+		return nil
+	case old.Type != j.Type:
+		return drover.Errorf(drover.Invalid, "cannot update job from type %q to %q", old.Type, j.Type)
+	case old.Periodical() && !j.Periodical():
+		return drover.Errorf(drover.Invalid, "cannot update periodic job to being non-periodic")
+	case !old.Periodical() && j.Periodical():
+		return drover.Errorf(drover.Invalid, "cannot update non-periodic job to being periodic")
+	case old.ParameterizedJob != nil && j.ParameterizedJob == nil:
+		return drover.Errorf(drover.Invalid, "cannot update parameterized job to being non-parameterized")
+	case old.ParameterizedJob == nil && j.ParameterizedJob != nil:
+		return drover.Errorf(drover.Invalid, "cannot update non-parameterized job to being parameterized")
+	case old.Dispatched:
+		return drover.Errorf(drover.Invalid, "job can't be submitted with 'Dispatched' set")
+	}
+	return nil
+}
+
+func keepCounts(old, j *drover.Job) {
+	for _, g := range j.TaskGroups {
+		o := old.Group(g.Name)
+		if o == nil || (o.Pool == nil) != (g.Pool == nil) {
+			continue
+		}
+		g.Count = o.Count
+		if g.Pool != nil {
+			g.Pool.Size = o.Pool.Size
+		}
+	}
+}
+
+// register commits an admitted job.
+func (in *Intake) register(ctx context.Context, j *drover.Job, r RegisterRequest, by string) (Outcome, error) {
+	now := in.now().UnixNano()
+	if j.SubmitTime == 0 {
+		j.SubmitTime = now
+	}
+	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now}
+	if !j.Periodical() && !j.Parameterized() {
+		c.Eval = in.maker().Job(j, by)
+		if r.EvalPriority > 0 {
+			c.Eval.Priority = r.EvalPriority
+		}
+	}
+	index, result, err := in.deps.Log.Propose(ctx, c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index}
+	if stored, ok := result.(*drover.Job); ok && stored != nil {
+		o.JobModifyIndex, o.JobCreateIndex = stored.JobModifyIndex, stored.CreateIndex
+	}
+	if c.Eval != nil {
+		o.EvalID, o.EvalCreateIndex = c.Eval.ID, index
+	}
+	return o, nil
+}
+
+// DeregisterRequest stops a job.
+type DeregisterRequest struct {
+	Namespace, ID   string
+	Purge           bool // forget it too
+	NoShutdownDelay bool
+	EvalPriority    int
+}
+
+// DeregisterJob stops a job and its allocations, and with Purge forgets it. Errors: NotFound.
+func (in *Intake) DeregisterJob(ctx context.Context, r DeregisterRequest) (Outcome, error) {
+	j, err := in.job(r.Namespace, r.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	m := in.maker()
+	c := &command.DeregisterJob{
+		Namespace: r.Namespace, ID: r.ID, Purge: r.Purge, NoShutdownDelay: r.NoShutdownDelay, Time: m.Now,
+	}
+	if !j.Periodical() && !j.Parameterized() {
+		c.Eval = m.Job(j, drover.TriggerJobDeregister)
+		if r.EvalPriority > 0 {
+			c.Eval.Priority = r.EvalPriority
+		}
+	}
+	o, err := in.proposeWith(ctx, c, c.Eval)
+	o.JobModifyIndex = o.Index
+	return o, err
+}
+
+// EvaluateJob has the job looked at again; with forceReschedule its failed allocations are replaced at once, whatever
+// their reschedule policy. Errors: NotFound, Invalid for periodic and parameterized jobs.
+func (in *Intake) EvaluateJob(ctx context.Context, namespace, id string, forceReschedule bool) (Outcome, error) {
+	j, err := in.job(namespace, id)
+	switch {
+	case err != nil:
+		return Outcome{}, err
+	case j.Periodical():
+		return Outcome{}, drover.Errorf(drover.Invalid, "can't evaluate periodic job")
+	case j.Parameterized():
+		return Outcome{}, drover.Errorf(drover.Invalid, "can't evaluate parameterized job")
+	}
+	m := in.maker()
+	eval := m.Job(j, drover.TriggerJobRegister)
+	c := &command.TransitionAllocs{
+		Transitions: map[string]drover.DesiredTransition{}, Evals: []*drover.Evaluation{eval}, Time: m.Now,
+	}
+	if forceReschedule {
+		for a := range in.deps.Store.Snapshot().AllocationsByJob(namespace, id) {
+			if a.ClientStatus == drover.AllocClientFailed && !a.ServerTerminal() && a.NextAllocation == "" {
+				c.Transitions[a.ID] = drover.DesiredTransition{ForceReschedule: new(true)}
+			}
+		}
+	}
+	o, err := in.proposeWith(ctx, c, eval)
+	o.JobModifyIndex = j.JobModifyIndex
+	return o, err
+}

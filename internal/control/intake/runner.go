@@ -1,0 +1,84 @@
+package intake
+
+import (
+	"context"
+	"slices"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// ClaimRunners records that warm runners were handed out, in one entry, with one evaluation for each pool, which
+// refills it. The results are in the order of the claims; a claim that was recorded before has no error. Errors of an
+// item: NotFound, Conflict (claimed by another, or ended).
+func (in *Intake) ClaimRunners(ctx context.Context, claims []command.RunnerClaim) ([]command.ClaimResult, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	m := in.maker()
+	c := &command.ClaimRunners{Claims: claims, Time: m.Now}
+	c.Evals = m.Each(in.jobsOf(func(yield func(string) bool) {
+		for _, claim := range claims {
+			if !yield(claim.AllocID) {
+				return
+			}
+		}
+	}), drover.TriggerRunnerClaim)
+	_, result, err := in.deps.Log.Propose(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	results, ok := result.([]command.ClaimResult)
+	if !ok {
+		return nil, drover.Errorf(drover.Internal, "recording claims: unexpected result %T", result)
+	}
+	return results, nil
+}
+
+// ReleaseRunners stops runners, in one entry. Unknown and ended ones are ignored.
+func (in *Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) (Outcome, error) {
+	m := in.maker()
+	s := in.deps.Store.Snapshot()
+	c := &command.StopAllocs{Description: reason, Time: m.Now}
+	unclaimed := []string{} // their pools have to be refilled; who releases a claimed one changes nothing for the pool
+	for _, id := range allocIDs {
+		a := s.Allocation(id)
+		if a == nil || a.Terminal() {
+			continue
+		}
+		c.IDs = append(c.IDs, id)
+		if a.Claim == nil || bounded(a) {
+			unclaimed = append(unclaimed, id)
+		}
+	}
+	if len(c.IDs) == 0 {
+		return Outcome{Index: s.Index()}, nil
+	}
+	c.Evals = m.Each(in.jobsOf(slices.Values(unclaimed)), drover.TriggerAllocStop)
+	return in.proposeWith(ctx, c, c.Evals...)
+}
+
+// bounded reports whether the runner's pool has a bound of warm and claimed runners together.
+func bounded(a *drover.Allocation) bool {
+	if a.Job == nil {
+		return false
+	}
+	g := a.Job.Group(a.TaskGroup)
+	return g != nil && g.Pool != nil && g.Pool.MaxRunners > 0
+}
+
+// jobsOf yields the jobs of the allocations, as stored.
+func (in *Intake) jobsOf(allocIDs func(yield func(string) bool)) func(yield func(*drover.Job) bool) {
+	s := in.deps.Store.Snapshot()
+	return func(yield func(*drover.Job) bool) {
+		for id := range allocIDs {
+			a := s.Allocation(id)
+			if a == nil {
+				continue
+			}
+			if j := s.Job(a.Namespace, a.JobID); j != nil && !yield(j) {
+				return
+			}
+		}
+	}
+}
