@@ -25,6 +25,7 @@ const (
 	TriggerRetryFailedAlloc  = "alloc-failure-retry"
 	TriggerPreemption        = "preemption"
 	TriggerScaling           = "job-scaling"
+	TriggerRollingUpdate     = "rolling-update"
 	TriggerMaxPlanAttempts   = "max-plan-attempts"
 	TriggerDeploymentWatcher = "deployment-watcher"
 	TriggerFailedFollowUp    = "failed-follow-up"

@@ -114,7 +114,9 @@ func TestFeasibility(t *testing.T) {
 	w.addNode("sick", func(n *drover.Node) { n.Drivers["fake"] = &drover.DriverInfo{Detected: true} })
 	w.addNode("none", func(n *drover.Node) { n.Drivers = nil })
 	w.addNode("attr", func(n *drover.Node) { n.Drivers, n.Attributes["driver.mock_driver"] = nil, "1" })
-	w.addNode("data", func(n *drover.Node) { n.HostVolumes = map[string]*drover.HostVolumeInfo{"data": {Path: "/d", ReadOnly: true}} })
+	w.addNode("data", func(n *drover.Node) {
+		n.HostVolumes = map[string]*drover.HostVolumeInfo{"data": {Path: "/d", ReadOnly: true}}
+	})
 	w.addNode("other", func(n *drover.Node) { n.NodePool = "gpu" })
 	w.addNode("far", func(n *drover.Node) { n.Datacenter = "eu-1" })
 	j := newJob("web", drover.JobTypeService, 9)

@@ -36,7 +36,7 @@ func (r *run) classify(g *drover.TaskGroup, allocs []*drover.Allocation) *sorted
 		switch {
 		case a.ServerTerminal():
 			if !a.ClientTerminal() && r.lost(a.NodeID) {
-				r.stop(a, whyLost, drover.AllocClientLost, "")
+				r.stop(a, whyLost, drover.AllocClientLost)
 			}
 		case a.ClientTerminal():
 			r.classifyEnded(s, g, a)
@@ -92,21 +92,10 @@ func (r *run) classifyFailed(s *sorted, g *drover.TaskGroup, a *drover.Allocatio
 	switch {
 	case !x.ever && !isTrue(a.DesiredTransition.Reschedule):
 		s.held = append(s.held, a)
-	case !x.at.After(r.now.Add(rescheduleNowWindow)) || a.FollowupEvalID == r.in.Eval.ID && a.FollowupEvalID != "":
+	case !x.at.After(r.now.Add(rescheduleNowWindow)):
 		s.reschedule = append(s.reschedule, a)
-	case r.waits(a):
-		s.held = append(s.held, a)
 	default:
 		s.held = append(s.held, a)
 		s.later = append(s.later, laterFailure{a, x.at})
 	}
-}
-
-// waits reports whether the failed allocation's follow-up is still to come.
-func (r *run) waits(a *drover.Allocation) bool {
-	if a.FollowupEvalID == "" {
-		return false
-	}
-	e := r.snapshot.Evaluation(a.FollowupEvalID)
-	return e != nil && !e.Terminal()
 }

@@ -59,28 +59,22 @@ func next(e *drover.Evaluation, id, trigger string, now time.Time) *drover.Evalu
 	}
 }
 
-// followUp asks for another look at a time, and returns its id. If the job has one pending for no later, that is
-// enough.
-func (r *run) followUp(at time.Time, trigger, why string) string {
+// wake asks for another look at a time. If the job has one pending for no later, or one in this plan, that is enough.
+func (r *run) wake(at time.Time, trigger, why string) {
+	for e := range r.snapshot.EvaluationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID) {
+		if e.ID != r.in.Eval.ID && e.Status == drover.EvalPending && e.WaitUntil.After(r.now) && !e.WaitUntil.After(at) &&
+			at.Sub(e.WaitUntil) <= followUpWindow {
+			return
+		}
+	}
 	for _, e := range r.followUps {
-		if e.TriggeredBy == trigger && !e.WaitUntil.After(at) {
-			return e.ID
+		if d := at.Sub(e.WaitUntil); d >= 0 && d <= followUpWindow {
+			return
 		}
 	}
 	e := next(r.in.Eval, r.ids.New(), trigger, r.now)
 	e.WaitUntil, e.StatusDescription = at, why
 	r.followUps = append(r.followUps, e)
-	return e.ID
-}
-
-// wake is followUp for looks that need no id: one that is stored already serves as well.
-func (r *run) wake(at time.Time, trigger, why string) {
-	for e := range r.snapshot.EvaluationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID) {
-		if e.ID != r.in.Eval.ID && e.Status == drover.EvalPending && e.WaitUntil.After(r.now) && !e.WaitUntil.After(at) {
-			return
-		}
-	}
-	r.followUp(at, trigger, why)
 }
 
 // eligibility says which classes may ever take what was not placed.
@@ -96,15 +90,12 @@ func (r *run) eligibility() (map[string]bool, bool) {
 }
 
 // stop marks an allocation to be stopped; client is the new client status, "" to leave it to the node.
-func (r *run) stop(a *drover.Allocation, why, client, followUp string) {
+func (r *run) stop(a *drover.Allocation, why, client string) {
 	s := new(*a)
 	s.DesiredStatus, s.DesiredDescription = drover.AllocDesiredStop, why
 	s.ModifyTime = r.now.UnixNano()
 	if client != "" {
 		s.ClientStatus, s.ClientDescription = client, why
-	}
-	if followUp != "" {
-		s.FollowupEvalID = followUp
 	}
 	r.plan.NodeUpdate[a.NodeID] = append(r.plan.NodeUpdate[a.NodeID], s)
 }
@@ -122,9 +113,9 @@ const (
 // end stops an allocation, or marks it lost if its node is.
 func (r *run) end(a *drover.Allocation, why string) {
 	if r.lost(a.NodeID) {
-		r.stop(a, whyLost, drover.AllocClientLost, "")
+		r.stop(a, whyLost, drover.AllocClientLost)
 	} else {
-		r.stop(a, why, "", "")
+		r.stop(a, why, "")
 	}
 }
 

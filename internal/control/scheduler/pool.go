@@ -42,7 +42,7 @@ func (r *run) reconcilePool(g *drover.TaskGroup, allocs []*drover.Allocation) *c
 	r.updateInPlace(g, w.current, u)
 	place := r.refill(g, w, c, want, u)
 	if len(w.old) > 0 {
-		r.wake(r.now.Add(poolRolloutLook), drover.TriggerScaling, "continues the roll-out of a warm pool")
+		r.wake(r.now.Add(poolRolloutLook), drover.TriggerRollingUpdate, "continues the roll-out of a warm pool")
 	}
 	place = r.holdBack(g, w, c, place)
 	free := newNames(w.claimed, w.current, w.old)
@@ -63,7 +63,7 @@ func (r *run) sortPool(g *drover.TaskGroup, allocs []*drover.Allocation, u *drov
 		case a.ClientTerminal():
 			r.sortEnded(w, g, a)
 		case r.lost(a.NodeID):
-			r.stop(a, whyLost, drover.AllocClientLost, "")
+			r.stop(a, whyLost, drover.AllocClientLost)
 			u.Stop++
 		case a.ServerTerminal():
 		case isTrue(a.DesiredTransition.Migrate):

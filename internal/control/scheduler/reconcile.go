@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"drover"
 )
@@ -144,8 +145,10 @@ func (r *run) updateInPlace(g *drover.TaskGroup, keep []*drover.Allocation, u *d
 	for _, a := range keep {
 		switch r.updateOf(a, g) {
 		case updateInPlace:
-			u.InPlaceUpdate++
-			r.changeInPlace(a)
+			if !a.ClientTerminal() { // a failed one gets the version when it is replaced
+				u.InPlaceUpdate++
+				r.changeInPlace(a)
+			}
 		case updateDestructive:
 			destructive = append(destructive, a)
 		}
@@ -158,43 +161,29 @@ func byIndex(x, y *drover.Allocation) int {
 	return cmp.Or(cmp.Compare(allocIndex(x.Name), allocIndex(y.Name)), cmp.Compare(x.ID, y.ID))
 }
 
-// edit returns the plan's changed copy of a staying allocation, making it at the first call.
-func (r *run) edit(a *drover.Allocation) *drover.Allocation {
-	for _, n := range r.plan.NodeAllocation[a.NodeID] {
-		if n.ID == a.ID {
-			return n
-		}
-	}
-	n := new(*a)
-	n.ModifyTime = r.now.UnixNano()
-	r.plan.NodeAllocation[a.NodeID] = append(r.plan.NodeAllocation[a.NodeID], n)
-	return n
-}
-
 // changeInPlace gives an allocation the job's version.
 func (r *run) changeInPlace(a *drover.Allocation) {
-	n := r.edit(a)
-	n.Job, n.EvalID = r.job, r.in.Eval.ID
+	n := new(*a)
+	n.Job, n.EvalID, n.ModifyTime = r.job, r.in.Eval.ID, r.now.UnixNano()
+	r.plan.NodeAllocation[a.NodeID] = append(r.plan.NodeAllocation[a.NodeID], n)
 }
 
-// scheduleLater makes the follow-ups for failures whose time has not come, one for each window.
+// scheduleLater makes the follow-ups for failures whose time has not come. The node is done with those allocations,
+// so nothing is written to them: that a follow-up is stored tells that they wait.
 func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *drover.DesiredUpdates) {
 	slices.SortFunc(s.later, func(x, y laterFailure) int {
-		return cmp.Or(x.at.Compare(y.at), cmp.Compare(x.alloc.ID, y.alloc.ID))
+		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.alloc.ID, y.alloc.ID))
 	})
-	window, followUp := laterFailure{}, ""
-	for _, l := range s.later {
+	var last time.Time
+	for _, l := range s.later { // the latest first: it takes those shortly before it along
 		if !slices.Contains(keep, l.alloc) || slices.Contains(replaced, l.alloc) {
 			continue
 		}
-		if followUp == "" || l.at.Sub(window.at) > followUpWindow {
-			e := next(r.in.Eval, r.ids.New(), drover.TriggerRetryFailedAlloc, r.now)
-			e.WaitUntil, e.StatusDescription = l.at, "created for delayed rescheduling"
-			r.followUps = append(r.followUps, e)
-			window, followUp = l, e.ID
-		}
-		r.edit(l.alloc).FollowupEvalID = followUp
 		u.RescheduleLater++
+		if last.IsZero() || last.Sub(l.at) > followUpWindow {
+			r.wake(l.at, drover.TriggerRetryFailedAlloc, "created for delayed rescheduling")
+			last = l.at
+		}
 	}
 }
 
@@ -225,7 +214,7 @@ func (r *run) replace(c *changes, s *sorted, keep []*drover.Allocation, missing 
 		}
 	}
 	for _, a := range s.lost {
-		r.stop(a, whyLost, drover.AllocClientLost, "")
+		r.stop(a, whyLost, drover.AllocClientLost)
 		add(a, false)
 	}
 	for _, a := range s.migrate {

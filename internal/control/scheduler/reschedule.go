@@ -8,7 +8,7 @@ import (
 
 const (
 	rescheduleNowWindow = time.Second     // due within this is due
-	followUpWindow      = 5 * time.Second // later ones within this share a follow-up
+	followUpWindow      = 2 * time.Second // later ones within this share a follow-up, that of the last
 	keptReschedules     = 5               // events kept when attempts are unlimited
 )
 

@@ -15,7 +15,6 @@ type Snapshot interface {
 	Nodes(prefix string) iter.Seq[*drover.Node]
 	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
 	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
-	Evaluation(id string) *drover.Evaluation
 	EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation]
 	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
 	NodePool(name string) *drover.NodePool

@@ -47,7 +47,7 @@ func (r *run) systemGroup(g *drover.TaskGroup, allocs []*drover.Allocation) {
 		limit -= r.systemOn(b, int32(i), states[node.ID], limit, &x)
 	}
 	if limit < 0 {
-		r.followUp(r.now.Add(max(stagger(g), time.Second)), drover.TriggerScaling, "continues a rolling update")
+		r.wake(r.now.Add(max(stagger(g), time.Second)), drover.TriggerRollingUpdate, "continues a rolling update")
 	}
 	r.conclude(b, &x)
 	r.groups = append(r.groups, x)
@@ -72,7 +72,7 @@ func (r *run) sortSystem(g *drover.TaskGroup, b *board, allocs []*drover.Allocat
 				s.previous = a
 			}
 		case r.lost(a.NodeID):
-			r.stop(a, whyLost, drover.AllocClientLost, "")
+			r.stop(a, whyLost, drover.AllocClientLost)
 			u.Stop++
 		case a.ServerTerminal():
 		case isTrue(a.DesiredTransition.Migrate):

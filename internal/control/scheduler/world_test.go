@@ -41,7 +41,6 @@ func newWorld() *world {
 func (w *world) Index() uint64                                   { return w.index }
 func (w *world) Job(_, id string) *drover.Job                    { return w.jobs[id] }
 func (w *world) Node(id string) *drover.Node                     { return w.nodes[id] }
-func (w *world) Evaluation(id string) *drover.Evaluation         { return w.evals[id] }
 func (w *world) NodePool(name string) *drover.NodePool           { return w.pools[name] }
 func (w *world) SchedulerConfig() *drover.SchedulerConfiguration { return w.config }
 func (w *world) Used(nodeID string) drover.Capacity              { return w.used[nodeID] }
