@@ -31,7 +31,11 @@ plugin "raw_exec" {
     enabled = true
   }
 }
-exec { environment "1" { image = "host" } }`)
+exec {
+  environment "1" {
+    image = "host"
+  }
+}`)
 	write("b.json", `{"ports": {"rpc": 6000}, "client": {"meta": {"zone": "z"}}, "plugin": [{"raw_exec": {"config": {"enabled": false}}}]}`)
 	file, err := Load(dir)
 	require.NoError(t, err)
