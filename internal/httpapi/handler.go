@@ -42,10 +42,20 @@ func (c Config) withDefaults() Config {
 // tables are fixed at compile time, and a test builds them all.
 func Handler(cfg Config, faces ...Face) http.Handler {
 	cfg = cfg.withDefaults()
-	mux := http.NewServeMux()
 	shared := &shared{Config: cfg, streams: make(chan struct{}, cfg.MaxStreams), gzips: newGzips()}
+	paths := map[string]*path{}
 	for _, face := range faces {
-		mountFace(mux, shared, face)
+		for _, route := range face.Routes() {
+			methods, pattern := splitPattern(route.Pattern)
+			if paths[pattern] == nil {
+				paths[pattern] = &path{byMethod: map[string]*endpoint{}, face: face, shared: shared}
+			}
+			paths[pattern].add(methods, &endpoint{shared: shared, face: face, route: route})
+		}
+	}
+	mux := http.NewServeMux()
+	for pattern, p := range paths {
+		mux.Handle(pattern, p)
 	}
 	return mux
 }
@@ -57,45 +67,52 @@ type shared struct {
 	gzips   *gzips
 }
 
-func mountFace(mux *http.ServeMux, s *shared, face Face) {
-	allowed := map[string][]string{} // by path: the methods that it answers
-	for _, route := range face.Routes() {
-		methods, path := splitPattern(route.Pattern)
-		ep := &endpoint{shared: s, face: face, route: route}
-		if len(methods) == 0 {
-			mux.Handle(path, ep)
-			allowed[path] = nil
-			continue
+// path answers one path by method. The mux sees paths only: with methods in its patterns a path that is known would
+// answer 404 instead of 405 beside a wider one, and overlapping patterns would conflict.
+type path struct {
+	byMethod map[string]*endpoint // "" = all others
+	methods  []string
+	face     Face
+	shared   *shared
+}
+
+func (p *path) add(methods []string, ep *endpoint) {
+	for _, m := range methods {
+		if p.byMethod[m] != nil {
+			panic("httpapi: two routes for " + ep.route.Pattern)
 		}
-		for _, m := range methods {
-			mux.Handle(m+" "+path, ep)
-		}
-		if known, ok := allowed[path]; !ok || known != nil {
-			allowed[path] = append(known, methods...)
-		}
-	}
-	for path, methods := range allowed {
-		if methods != nil {
-			mux.Handle(path, methodNotAllowed(s, face, path, methods))
-		}
+		p.byMethod[m] = ep
+		p.methods = append(p.methods, m)
 	}
 }
 
-// splitPattern takes "PUT,POST /v1/jobs" apart.
+// ServeHTTP picks the method's endpoint. HEAD is a GET whose body net/http drops.
+func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ep := p.byMethod[r.Method]
+	if ep == nil && r.Method == http.MethodHead {
+		ep = p.byMethod[http.MethodGet]
+	}
+	if ep == nil {
+		ep = p.byMethod[""]
+	}
+	if ep == nil {
+		ep = &endpoint{shared: p.shared, face: p.face, route: Route{Open: true, Handle: p.notAllowed}}
+	}
+	ep.ServeHTTP(w, r)
+}
+
+func (p *path) notAllowed(w http.ResponseWriter, _ *http.Request) error {
+	w.Header().Set("Allow", strings.Join(p.methods, ", "))
+	return &StatusError{http.StatusMethodNotAllowed, errors.New("Invalid method")} // Nomad's words, which its clients match
+}
+
+// splitPattern takes "PUT,POST /v1/jobs" apart; methods is {""} if there are none.
 func splitPattern(pattern string) (methods []string, path string) {
 	before, after, ok := strings.Cut(pattern, " ")
 	if !ok {
-		return nil, pattern
+		return []string{""}, pattern
 	}
 	return strings.Split(before, ","), after
-}
-
-func methodNotAllowed(s *shared, face Face, path string, methods []string) http.Handler {
-	allow := strings.Join(methods, ", ")
-	return &endpoint{shared: s, face: face, route: Route{Pattern: path, Open: true, Handle: func(w http.ResponseWriter, _ *http.Request) error {
-		w.Header().Set("Allow", allow)
-		return &StatusError{http.StatusMethodNotAllowed, errors.New("Invalid method")} // Nomad's words, which its clients match
-	}}}
 }
 
 // endpoint is one route with all that surrounds it.

@@ -8,8 +8,8 @@ type Handle func(w http.ResponseWriter, r *http.Request) error
 
 // Route is one entry of a face's table of contents.
 type Route struct {
-	// Pattern is a net/http.ServeMux pattern with a method: "GET /v1/jobs", "POST /api/v1/runners/{id}/execute".
-	// A pattern without a method answers all methods. Known paths with another method get 405 from WriteError.
+	// Pattern is a net/http.ServeMux path with methods before it: "GET /v1/jobs", "PUT,POST /v1/job/{rest...}".
+	// Without methods it answers all of them. A known path with another method gets 405 from WriteError.
 	Pattern string
 	Handle  Handle
 	// Raw is used instead of Handle by what needs the bare http.Handler (pprof, file servers).

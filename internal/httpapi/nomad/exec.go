@@ -20,6 +20,7 @@ const (
 	execPing     = 10 * time.Second // how often a peer is asked for a sign of life
 	execSilence  = time.Minute      // after this without one it is gone
 	execMaxFrame = 1 << 20          // bytes of one frame from the client
+	execLinger   = 30 * time.Second // for the client to read all and to close first
 	execQueue    = 16               // stdin frames read ahead, so that a close behind them is seen
 )
 
@@ -61,7 +62,7 @@ func (f *Face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *exec
 	if err != nil {
 		return err
 	}
-	c.serve(ctx, cancel, session)
+	c.serve(ctx, cancel, session, r.Context().Done())
 	return nil
 }
 
@@ -148,7 +149,7 @@ func (c *execConn) authorize(r *http.Request) error {
 }
 
 // serve joins connection and session until one of them ends. The execution does not outlive its client.
-func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, session drover.Session) {
+func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, session drover.Session, stop <-chan struct{}) {
 	var work, reader sync.WaitGroup
 	input, gone := make(chan execInput, execQueue), make(chan struct{})
 	reader.Go(func() { defer close(gone); c.read(ctx, cancel, input) }) // ends when the connection does
@@ -160,18 +161,19 @@ func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, se
 	_ = session.Close() // kills what still runs: nobody listens any more
 	cancel(errClientGone)
 	work.Wait()
-	c.linger(gone)
+	c.linger(stop, gone)
 	_ = c.Close() // nothing is left to be said
 	reader.Wait()
 }
 
-// linger lets the client close first: closing over unread input would reset the connection, and with it the exit
-// code that is still on its way.
-func (c *execConn) linger(gone <-chan struct{}) {
-	t := c.face.Clock.NewTimer(time.Second)
+// linger lets the client close first: closing over unread input would reset the connection, and with it what is
+// still on its way to a slow reader, the exit code last of all.
+func (c *execConn) linger(stop <-chan struct{}, gone <-chan struct{}) {
+	t := c.face.Clock.NewTimer(execLinger)
 	defer t.Stop()
 	select {
 	case <-gone:
+	case <-stop:
 	case <-t.C():
 	}
 }

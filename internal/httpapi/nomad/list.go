@@ -151,7 +151,7 @@ func compile[T any](expression string) (func(T) (bool, error), error) {
 	if len(expression) > 8<<10 {
 		return nil, drover.Errorf(drover.Invalid, "the filter expression is longer than 8192 bytes")
 	}
-	e, err := bexpr.CreateEvaluator(expression, bexpr.WithMaxExpressions(256))
+	e, err := bexpr.CreateEvaluator(expression, bexpr.WithMaxExpressions(100_000))
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "failed to read filter expression: %w", err)
 	}

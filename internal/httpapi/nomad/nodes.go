@@ -166,7 +166,9 @@ func (f *Face) nodeGC(w http.ResponseWriter, r *http.Request) error {
 	if err := node.CollectGarbage(r.Context(), ""); err != nil {
 		return err
 	}
-	return f.reply(w, r, struct{}{})
+	f.setIndex(w, f.State.Snapshot().Index())
+	w.WriteHeader(http.StatusOK) // Nomad's client refuses a body here
+	return nil
 }
 
 func (f *Face) readNodeMeta(w http.ResponseWriter, r *http.Request) error {

@@ -1,0 +1,150 @@
+package nomad_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"drover"
+	"drover/internal/control/store"
+	"drover/internal/httpapi/nomad"
+)
+
+// fakeIntake registers and stops jobs in the store; the rest it only remembers.
+type fakeIntake struct {
+	store *store.Store
+	mu    sync.Mutex
+	calls []string
+}
+
+func (i *fakeIntake) took(format string, args ...any) (nomad.Outcome, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.calls = append(i.calls, fmt.Sprintf(format, args...))
+	return nomad.Outcome{Index: 77, EvalID: evalID, EvalIDs: []string{evalID}, EvalCreateIndex: 77, JobModifyIndex: 77, NodeModifyIndex: 77, DeploymentModifyIndex: 77}, nil
+}
+
+func (i *fakeIntake) has(call string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Contains(i.calls, call)
+}
+
+func (i *fakeIntake) RegisterJob(_ context.Context, r nomad.RegisterRequest) (nomad.Outcome, error) {
+	job := drover.Copy(r.Job)
+	job.Canonicalize()
+	if err := job.Validate(); err != nil {
+		return nomad.Outcome{}, err
+	}
+	if old := i.store.Snapshot().Job(job.Namespace, job.ID); r.EnforceIndex && old != nil && old.JobModifyIndex != r.JobModifyIndex {
+		return nomad.Outcome{}, drover.Errorf(drover.Conflict, "Enforcing job modify index %d: job exists with conflicting job modify index: %d", r.JobModifyIndex, old.JobModifyIndex)
+	}
+	index := put(i.store, func(t *store.Txn) {
+		at := i.store.Index() + 1
+		job.CreateIndex, job.ModifyIndex, job.JobModifyIndex, job.Status = at, at, at, drover.JobStatusPending
+		t.PutJob(job)
+		t.PutEvaluation(&drover.Evaluation{ID: evalID[:35] + "2", Namespace: job.Namespace, JobID: job.ID, CreateIndex: at, ModifyIndex: at, Status: drover.EvalPending})
+	})
+	return nomad.Outcome{Index: index, EvalID: evalID[:35] + "2", EvalCreateIndex: index, JobModifyIndex: index}, nil
+}
+
+func (i *fakeIntake) DeregisterJob(_ context.Context, r nomad.DeregisterRequest) (nomad.Outcome, error) {
+	job := i.store.Snapshot().Job(r.Namespace, r.ID)
+	if job == nil {
+		return nomad.Outcome{}, drover.Errorf(drover.NotFound, "job not found")
+	}
+	index := put(i.store, func(t *store.Txn) {
+		if r.Purge {
+			t.DeleteJob(job)
+			return
+		}
+		stopped := *job
+		stopped.Stop, stopped.ModifyIndex = true, i.store.Index()+1
+		t.PutJob(&stopped)
+	})
+	return nomad.Outcome{Index: index, EvalID: evalID, EvalCreateIndex: index, JobModifyIndex: index}, nil
+}
+
+func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (nomad.Preview, error) {
+	_, err := i.took("plan %s %t", job.ID, diff)
+	p := nomad.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: map[string]*drover.DesiredUpdates{"g": {Place: 1}}}}
+	if diff {
+		p.Diff = map[string]any{"Type": "Added", "ID": job.ID}
+	}
+	return p, err
+}
+
+func (i *fakeIntake) EvaluateJob(_ context.Context, ns, id string, force bool) (nomad.Outcome, error) {
+	return i.took("evaluate %s/%s %t", ns, id, force)
+}
+func (i *fakeIntake) ScaleJob(_ context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
+	return i.took("scale %s/%s %s %d %s", r.Namespace, r.ID, r.Group, *r.Count, r.Message)
+}
+func (i *fakeIntake) RevertJob(_ context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
+	return i.took("revert %s/%s %d", r.Namespace, r.ID, r.Version)
+}
+func (i *fakeIntake) SetJobStable(_ context.Context, ns, id string, v uint64, stable bool) (nomad.Outcome, error) {
+	return i.took("stable %s/%s %d %t", ns, id, v, stable)
+}
+func (i *fakeIntake) DispatchJob(_ context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
+	o, err := i.took("dispatch %s/%s %s %v %s", r.Namespace, r.ID, r.Payload, r.Meta, r.IdempotencyToken)
+	o.DispatchedJobID = r.ID + "/dispatch-1-abc"
+	return o, err
+}
+func (i *fakeIntake) ForcePeriodic(_ context.Context, ns, id string) (nomad.Outcome, error) {
+	return i.took("force %s/%s", ns, id)
+}
+func (i *fakeIntake) StopAllocation(_ context.Context, id string, noDelay, reschedule bool) (nomad.Outcome, error) {
+	return i.took("stop %s %t %t", id, noDelay, reschedule)
+}
+func (i *fakeIntake) SetEligibility(_ context.Context, node, e string) (nomad.Outcome, error) {
+	return i.took("eligibility %s %s", node, e)
+}
+func (i *fakeIntake) DrainNode(_ context.Context, r nomad.DrainRequest) (nomad.Outcome, error) {
+	return i.took("drain %s %v %t", r.NodeID, r.Spec, r.MarkEligible)
+}
+func (i *fakeIntake) EvaluateNode(_ context.Context, node string) (nomad.Outcome, error) {
+	return i.took("evaluate node %s", node)
+}
+func (i *fakeIntake) PurgeNode(_ context.Context, node string) (nomad.Outcome, error) {
+	return i.took("purge node %s", node)
+}
+func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (nomad.Outcome, error) {
+	index := put(i.store, func(t *store.Txn) { t.PutNamespace(n) })
+	return nomad.Outcome{Index: index}, nil
+}
+func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (nomad.Outcome, error) {
+	return i.took("delete namespace %s", name)
+}
+func (i *fakeIntake) UpsertNodePool(_ context.Context, p *drover.NodePool) (nomad.Outcome, error) {
+	index := put(i.store, func(t *store.Txn) { t.PutNodePool(p) })
+	return nomad.Outcome{Index: index}, nil
+}
+func (i *fakeIntake) DeleteNodePool(_ context.Context, name string) (nomad.Outcome, error) {
+	return i.took("delete pool %s", name)
+}
+func (i *fakeIntake) SetSchedulerConfig(_ context.Context, c drover.SchedulerConfiguration, cas bool) (bool, nomad.Outcome, error) {
+	o, err := i.took("scheduler %s %t %d", c.SchedulerAlgorithm, cas, c.ModifyIndex)
+	return !cas, o, err
+}
+func (i *fakeIntake) PromoteDeployment(_ context.Context, id string, groups []string) (nomad.Outcome, error) {
+	return i.took("promote %s %v", id, groups)
+}
+func (i *fakeIntake) FailDeployment(_ context.Context, id string) (nomad.Outcome, error) {
+	return i.took("fail %s", id)
+}
+func (i *fakeIntake) PauseDeployment(_ context.Context, id string, pause bool) (nomad.Outcome, error) {
+	return i.took("pause %s %t", id, pause)
+}
+func (i *fakeIntake) UnblockDeployment(_ context.Context, id string) (nomad.Outcome, error) {
+	return i.took("unblock %s", id)
+}
+func (i *fakeIntake) SetAllocHealth(_ context.Context, id string, h, u []string) (nomad.Outcome, error) {
+	return i.took("health %s %v %v", id, h, u)
+}
+func (i *fakeIntake) CollectGarbage(context.Context) error { _, err := i.took("gc"); return err }
+func (i *fakeIntake) ReconcileSummaries(context.Context) error {
+	_, err := i.took("reconcile")
+	return err
+}

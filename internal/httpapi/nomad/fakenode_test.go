@@ -1,0 +1,205 @@
+package nomad_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"drover"
+)
+
+// fakeNode is a node with one allocation whose folder is a map.
+type fakeNode struct {
+	drover.Workloads // what is not here must not be called
+	mu               sync.Mutex
+	files            map[string]string
+	calls            []string
+	logs             chan any      // chunks, then an error
+	sessions         chan *session // those started
+	noExec           error
+}
+
+func newFakeNode() *fakeNode {
+	return &fakeNode{
+		files:    map[string]string{"alloc/logs/t.stdout.0": "hello\n", "t/local/x.html": "<script>alert(1)</script>"},
+		logs:     make(chan any, 16),
+		sessions: make(chan *session, 16),
+	}
+}
+
+func (n *fakeNode) took(format string, args ...any) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls = append(n.calls, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (n *fakeNode) file(path string) (string, error) {
+	if strings.Contains(path, "..") {
+		return "", drover.Errorf(drover.Invalid, "path %q leaves the allocation's folder", path)
+	}
+	body, ok := n.files[strings.TrimPrefix(path, "/")]
+	if !ok {
+		return "", drover.Errorf(drover.NotFound, "no file %q in the allocation's folder", path)
+	}
+	return body, nil
+}
+
+func (n *fakeNode) ListFolder(_ context.Context, alloc, path string) ([]drover.AllocFileInfo, error) {
+	return []drover.AllocFileInfo{{Name: "alloc", IsDir: true, FileMode: "drwxr-xr-x", ModTime: "2026-11-21T06:00:00Z"}}, nil
+}
+
+func (n *fakeNode) StatFolder(_ context.Context, alloc, path string) (drover.AllocFileInfo, error) {
+	body, err := n.file(path)
+	return drover.AllocFileInfo{Name: path, Size: int64(len(body)), FileMode: "-rw-r--r--", ModTime: "2026-11-21T06:00:00Z"}, err
+}
+
+func (n *fakeNode) ReadFolder(_ context.Context, alloc, path string, offset, limit int64) (io.ReadCloser, error) {
+	body, err := n.file(path)
+	if err != nil {
+		return nil, err
+	}
+	r := strings.NewReader(body)
+	_, _ = r.Seek(min(offset, int64(len(body))), io.SeekStart)
+	if limit > 0 {
+		return io.NopCloser(io.LimitReader(r, limit)), nil
+	}
+	return io.NopCloser(r), nil
+}
+
+func (n *fakeNode) Logs(_ context.Context, r drover.LogRequest) (drover.LogReader, error) {
+	_ = n.took("logs %s %s %s %d %t %s", r.Task, r.Type, r.Origin, r.Offset, r.Follow, r.Path)
+	return n, nil
+}
+
+func (n *fakeNode) Next(ctx context.Context) (drover.LogChunk, error) {
+	select {
+	case l := <-n.logs:
+		if err, ok := l.(error); ok {
+			return drover.LogChunk{}, err
+		}
+		return l.(drover.LogChunk), nil
+	case <-ctx.Done():
+		return drover.LogChunk{}, ctx.Err()
+	}
+}
+
+func (n *fakeNode) Close() error { return nil }
+
+func (n *fakeNode) RestartTask(_ context.Context, alloc, task string, all bool) error {
+	return n.took("restart %s %t", task, all)
+}
+func (n *fakeNode) SignalTask(_ context.Context, alloc, task, signal string) error {
+	return n.took("signal %s %s", task, signal)
+}
+func (n *fakeNode) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
+	return &drover.AllocResourceUsage{ResourceUsage: &drover.ResourceUsage{MemoryStats: &drover.MemoryStats{RSS: 42}, CpuStats: &drover.CpuStats{}}, Timestamp: 5}, nil
+}
+func (n *fakeNode) NodeStats(context.Context) (*drover.HostStats, error) {
+	return &drover.HostStats{Memory: &drover.HostMemoryStats{Total: 99}, Uptime: 3}, nil
+}
+func (n *fakeNode) CollectGarbage(_ context.Context, alloc string) error {
+	return n.took("collect %s", alloc)
+}
+
+func (n *fakeNode) StartExecution(_ context.Context, alloc, task string, spec drover.ExecutionSpec) (drover.Session, error) {
+	if n.noExec != nil {
+		return nil, n.noExec
+	}
+	s := &session{spec: spec, frames: make(chan drover.Frame), stdin: make(chan []byte), closed: make(chan struct{}), sizes: make(chan drover.WindowSize, 4)}
+	go s.run() // ends with the command or with Close
+	n.sessions <- s
+	return s, nil
+}
+
+// session runs one of a few commands.
+type session struct {
+	spec   drover.ExecutionSpec
+	frames chan drover.Frame
+	stdin  chan []byte // nil slice: closed
+	once   sync.Once
+	closed chan struct{}
+	sizes  chan drover.WindowSize
+}
+
+func (s *session) out(f drover.Frame) bool {
+	select {
+	case s.frames <- f:
+		return true
+	case <-s.closed:
+		return false
+	}
+}
+
+func (s *session) print(stream drover.Stream, text string) bool {
+	return s.out(drover.Frame{Stream: stream, Data: []byte(text)})
+}
+
+func (s *session) run() {
+	code, cause, reason := 0, drover.CauseExited, ""
+	s.out(drover.Frame{Started: true, Pid: 1})
+	switch s.spec.Argv[0] {
+	case "echo":
+		s.print(drover.Stdout, strings.Join(s.spec.Argv[1:], " ")+"\n")
+		s.print(drover.Stderr, "warning\n")
+		code = 3
+	case "cat":
+		for {
+			var p []byte
+			select {
+			case p = <-s.stdin:
+			case <-s.closed:
+				return
+			}
+			if p == nil {
+				s.out(drover.Frame{Receipt: &drover.Receipt{Cause: cause}})
+				return
+			}
+			s.print(drover.Stdout, string(p))
+		}
+	case "flood":
+		chunk := string(bytes.Repeat([]byte("0123456789abcdef"), 2<<10))
+		for range 160 { // 5 MiB
+			s.print(drover.Stdout, chunk)
+		}
+	case "sleep":
+		<-s.closed
+		return
+	case "missing":
+		code, cause, reason = 127, drover.CauseStartFailed, "no such file"
+	}
+	s.out(drover.Frame{Receipt: &drover.Receipt{ExitCode: code, Cause: cause, Error: reason}})
+}
+
+func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+	select {
+	case f := <-s.frames:
+		return f, nil
+	case <-ctx.Done():
+		return drover.Frame{}, ctx.Err()
+	}
+}
+func (s *session) Write(ctx context.Context, p []byte) error {
+	select {
+	case s.stdin <- bytes.Clone(p):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+func (s *session) CloseStdin(ctx context.Context) error {
+	select {
+	case s.stdin <- nil:
+	case <-ctx.Done():
+	}
+	return nil
+}
+func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+	s.sizes <- size
+	return nil
+}
+func (s *session) Signal(context.Context, string) error { return nil }
+func (s *session) Close() error                         { s.once.Do(func() { close(s.closed) }); return nil }
