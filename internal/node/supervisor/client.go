@@ -2,68 +2,208 @@ package supervisor
 
 import (
 	"context"
-	"time"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"drover"
 	"drover/internal/node/driver"
+	"drover/internal/node/supervisor/proto"
 )
 
 // Client is a connection to one drover-init. Its methods may be called by several goroutines.
-type Client struct{}
+type Client struct {
+	// Constant.
+	opts    Options
+	conn    *net.UnixConn
+	process process
+	done    chan struct{} // closed when the reader ended
 
-// Launch starts a drover-init and connects to it. It is in its own session and outlives the agent. Errors say what
-// the in-namespace setup or the start ran into.
-func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error) {
-	return nil, drover.Errorf(drover.NotImplemented, "supervisor is being written")
+	wmu sync.Mutex // serializes frames
+
+	mu     sync.Mutex
+	next   uint32           // channel; guarded by mu
+	calls  map[uint32]*call // nil when the connection ended; guarded by mu
+	groups map[string]Group // of executions that this client started or found; guarded by mu
+	stale  map[string]Group // of executions that nobody follows; guarded by mu
 }
 
 // Connect connects to a running drover-init. Errors: driver.ErrGone when none listens any more.
 func Connect(ctx context.Context, socket string, opts Options) (*Client, error) {
-	return nil, drover.Errorf(drover.NotImplemented, "supervisor is being written")
+	conn, err := dial(socket)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		opts: opts, conn: conn, process: readProcess(socket), done: make(chan struct{}),
+		calls: map[uint32]*call{}, groups: map[string]Group{}, stale: map[string]Group{},
+	}
+	r := &frameReader{r: conn}
+	if err := c.hello(ctx, r); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	go c.read(r) // ends when the connection does
+	return c, nil
 }
 
-// Pid is drover-init's process id as the host sees it; 0 when it was not launched by this agent and not told.
-func (c *Client) Pid() int { return 0 }
-
-// Done is closed when the connection ended: drover-init is gone, or Close was called.
-func (c *Client) Done() <-chan struct{} { return nil }
-
-// Close drops the connection. The supervisor and what it runs live on (executions without Detach for the grace).
-func (c *Client) Close() error { return nil }
-
-// StartTask starts the main task, in the group if one is given. Errors: drover.Invalid with the reason when the
-// program cannot be started.
-func (c *Client) StartTask(ctx context.Context, spec TaskSpec, group Group) (pid int, err error) {
-	return 0, nil
+// dial connects through the opened directory, because a socket's path may have 107 bytes only.
+func dial(socket string) (*net.UnixConn, error) {
+	dir, name, err := openParent(socket)
+	if err != nil {
+		return nil, fmt.Errorf("no supervisor at %s: %w", socket, driver.ErrGone)
+	}
+	defer dir.Close()
+	addr := &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)}
+	conn, err := net.DialUnix("unix", nil, addr)
+	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) {
+		return nil, fmt.Errorf("no supervisor listens at %s: %w", socket, driver.ErrGone)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the supervisor: %w", err)
+	}
+	return conn, nil
 }
 
-// WaitTask returns how the main task ended. Errors: driver.ErrGone when the supervisor ended.
-func (c *Client) WaitTask(ctx context.Context) (driver.Exit, error) { return driver.Exit{}, nil }
-
-// SignalTask signals the main task's process group by name ("SIGHUP", "HUP").
-func (c *Client) SignalTask(ctx context.Context, name string) error { return nil }
-
-// StopTask signals the main task ("" = SIGTERM), and kills its whole tree after the timeout.
-func (c *Client) StopTask(ctx context.Context, signal string, timeout time.Duration) error {
+func (c *Client) hello(ctx context.Context, r *frameReader) error {
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // ends the waiting below
+	defer stop()
+	h := proto.Hello{Min: proto.MinVersion, Max: proto.Version, Pid: os.Getpid()}
+	if err := c.write(proto.Frame(proto.KindHello, 0, 0, h.Encode())); err != nil {
+		return c.helloFailed(ctx, err)
+	}
+	header, p, err := r.next()
+	if err != nil {
+		return c.helloFailed(ctx, err)
+	}
+	theirs, err := proto.DecodeHello(p)
+	switch {
+	case header.Kind != proto.KindHello || err != nil:
+		return drover.Errorf(drover.Internal, "what listens there is no supervisor")
+	case theirs.Failure != "":
+		return drover.Errorf(drover.Unavailable, "supervisor: %s (it speaks up to %d, this agent %d to %d)", theirs.Failure, theirs.Max, proto.MinVersion, proto.Version)
+	}
 	return nil
 }
 
-// Shutdown kills everything that the supervisor runs, and ends it. It returns when it has ended; idempotent.
-func (c *Client) Shutdown(ctx context.Context) error { return nil }
-
-// StartExecution starts a command. A command that cannot be started is a session with a receipt (start_failed).
-// Errors: Invalid (the spec), Conflict (the id is in use), driver.ErrGone.
-func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error) {
-	return nil, nil
+func (c *Client) helloFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("greeting the supervisor: %w", context.Cause(ctx))
+	}
+	return fmt.Errorf("greeting the supervisor: %w (%w)", driver.ErrGone, err)
 }
 
-// AttachExecution opens another session on an execution, from the offsets on. Errors: NotFound, driver.ErrGone.
-func (c *Client) AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error) {
-	return nil, nil
+// Done is closed when the connection ended: drover-init is gone, or Close was called.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Close drops the connection. The supervisor and what it runs live on (executions without Detach for the grace).
+func (c *Client) Close() error {
+	err := c.conn.Close()
+	<-c.done
+	return err
 }
 
-// Executions lists what runs, and what ended and was not yet forgotten.
-func (c *Client) Executions(ctx context.Context) ([]drover.Execution, error) { return nil, nil }
+// read hands frames to their calls until the connection ends.
+func (c *Client) read(r *frameReader) {
+	defer close(c.done)
+	defer c.conn.Close() //nolint:errcheck // it is over
+	for {
+		h, p, err := r.next()
+		if err != nil {
+			c.fail()
+			return
+		}
+		c.mu.Lock()
+		k := c.calls[h.Channel]
+		c.mu.Unlock()
+		if k != nil {
+			k.deliver(h, p)
+		}
+	}
+}
 
-// Files gives access to the guest's files.
-func (c *Client) Files() drover.Files { return nil }
+var errLost = drover.Errorf(drover.Gone, "the connection to the supervisor ended: %w", driver.ErrGone) //nolint:gochecknoglobals // a constant error
+
+func (c *Client) fail() {
+	c.mu.Lock()
+	calls := c.calls
+	c.calls = nil
+	c.mu.Unlock()
+	for _, k := range calls {
+		k.end(errLost)
+	}
+}
+
+// open opens a channel. Errors: Gone.
+func (c *Client) open(op proto.Op, request []byte, files ...*os.File) (*call, error) {
+	c.mu.Lock()
+	if c.calls == nil {
+		c.mu.Unlock()
+		return nil, errLost
+	}
+	c.next++
+	k := &call{c: c, id: c.next, wake: make(chan struct{}, 1), credit: make(chan struct{}, 1)}
+	c.calls[k.id] = k
+	c.mu.Unlock()
+	frame := make([]byte, proto.HeaderSize, proto.HeaderSize+1+len(request))
+	proto.Header{Length: uint32(1 + len(request)), Kind: proto.KindOpen, Fds: uint8(len(files)), Channel: k.id}.Put(frame)
+	frame = append(append(frame, byte(op)), request...)
+	if err := c.writeWith(frame, files); err != nil {
+		k.forget()
+		return nil, errLost
+	}
+	return k, nil
+}
+
+func (c *Client) write(parts ...[]byte) error {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	if len(parts) == 1 {
+		_, err := c.conn.Write(parts[0])
+		return err
+	}
+	b := net.Buffers(parts)
+	_, err := b.WriteTo(c.conn)
+	return err
+}
+
+func (c *Client) writeWith(frame []byte, files []*os.File) error {
+	if len(files) == 0 {
+		return c.write(frame)
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	n, _, err := c.conn.WriteMsgUnix(frame, unix.UnixRights(fds...), nil)
+	if err == nil && n < len(frame) {
+		_, err = c.conn.Write(frame[n:])
+	}
+	return err
+}
+
+// ask opens a channel and waits for its one answer.
+func (c *Client) ask(ctx context.Context, op proto.Op, request []byte, files ...*os.File) ([]byte, error) {
+	k, err := c.open(op, request, files...)
+	if err != nil {
+		return nil, err
+	}
+	defer k.forget()
+	m, err := k.next(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			_ = c.write(proto.Frame(proto.KindClose, 0, k.id, nil))
+		}
+		return nil, err
+	}
+	if m.kind != proto.KindReply {
+		return nil, drover.Errorf(drover.Internal, "supervisor answered with frame kind %d", m.kind)
+	}
+	return m.payload, nil
+}

@@ -8,6 +8,7 @@ import (
 
 	"drover"
 	"drover/internal/clock"
+	"drover/internal/node/supervisor/proto"
 )
 
 // stream is stdout or stderr of an execution. Guarded by the execution's mu.
@@ -149,7 +150,7 @@ func (x *execution) kill(cause drover.Cause) {
 
 // signal signals the process group; KILL ends the tree. Errors: Invalid, Gone.
 func (x *execution) signal(name string) error {
-	sig, err := parseSignal(name)
+	sig, err := proto.ParseSignal(name)
 	if err != nil {
 		return err
 	}

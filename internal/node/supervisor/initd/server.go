@@ -56,10 +56,10 @@ func (s *Server) Serve(listener int) error {
 	sigchld := make(chan os.Signal, 1)
 	signal.Notify(sigchld, syscall.SIGCHLD)
 	go s.reaper.run(sigchld) // ends with the process
-	l := os.NewFile(uintptr(listener), "listener")
 	if err := syscall.SetNonblock(listener, true); err != nil {
 		return err
 	}
+	l := os.NewFile(uintptr(listener), "listener") // not blocking, so that the poller takes it
 	accepted := make(chan error, 1)
 	go func() { accepted <- s.accept(l) }() // ends when l is closed
 	debug.FreeOSMemory()                    // what starting up needed

@@ -159,7 +159,7 @@ func (s *Server) mainTask() (*task, error) {
 
 // signalTask signals the main task's process group; KILL its whole tree. Errors: Invalid, Conflict, Gone.
 func (s *Server) signalTask(name string) error {
-	sig, err := parseSignal(name)
+	sig, err := proto.ParseSignal(name)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (s *Server) stopTask(name string, timeout time.Duration) error {
 	if name == "" {
 		name = "SIGTERM"
 	}
-	sig, err := parseSignal(name)
+	sig, err := proto.ParseSignal(name)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package initd
+package proto
 
 import (
 	"strconv"
@@ -12,8 +12,8 @@ import (
 
 const maxSignal = 64
 
-// parseSignal takes "SIGINT", "INT", "int" or a number. Errors: Invalid.
-func parseSignal(name string) (syscall.Signal, error) {
+// ParseSignal takes "SIGINT", "INT", "int" or a number. Errors: Invalid.
+func ParseSignal(name string) (syscall.Signal, error) {
 	if n, err := strconv.Atoi(name); err == nil && n > 0 && n <= maxSignal {
 		return syscall.Signal(n), nil
 	}
@@ -25,4 +25,10 @@ func parseSignal(name string) (syscall.Signal, error) {
 		return sig, nil
 	}
 	return 0, drover.Errorf(drover.Invalid, "unknown signal %q", name)
+}
+
+// CheckSignal is ParseSignal for those who only want to know. Errors: Invalid.
+func CheckSignal(name string) error {
+	_, err := ParseSignal(name)
+	return err
 }

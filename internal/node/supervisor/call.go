@@ -1,0 +1,173 @@
+package supervisor
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"drover"
+	"drover/internal/node/supervisor/proto"
+)
+
+// frameReader reads frames; a payload belongs to the caller.
+type frameReader struct {
+	r          io.Reader
+	buf        [readSize]byte
+	start, end int
+}
+
+const readSize = 128 << 10
+
+func (f *frameReader) next() (proto.Header, []byte, error) {
+	for f.end-f.start < proto.HeaderSize {
+		if f.start > 0 {
+			f.end = copy(f.buf[:], f.buf[f.start:f.end])
+			f.start = 0
+		}
+		n, err := f.r.Read(f.buf[f.end:])
+		if n == 0 && err != nil {
+			return proto.Header{}, nil, err
+		}
+		f.end += n
+	}
+	h, err := proto.ParseHeader(f.buf[f.start:])
+	if err != nil {
+		return h, nil, err
+	}
+	f.start += proto.HeaderSize
+	p := make([]byte, h.Length)
+	n := copy(p, f.buf[f.start:f.end])
+	f.start += n
+	if n < len(p) {
+		_, err = io.ReadFull(f.r, p[n:])
+	}
+	return h, p, err
+}
+
+// message is a frame that was received.
+type message struct {
+	kind    proto.Kind
+	stream  drover.Stream
+	payload []byte
+}
+
+// call is one channel. Data in its queue is bounded by the window, because its reader gives the credit.
+type call struct {
+	c      *Client
+	id     uint32
+	wake   chan struct{} // something was queued, or it ended
+	credit chan struct{} // acked moved, or it ended
+
+	mu    sync.Mutex
+	queue []message // guarded by mu
+	ended error     // guarded by mu
+	acked int64     // of what we send; guarded by mu
+}
+
+func (k *call) deliver(h proto.Header, p []byte) {
+	k.mu.Lock()
+	if h.Kind == proto.KindAck {
+		if offset, err := proto.ParseAck(p); err == nil {
+			k.acked = max(k.acked, offset)
+		}
+	} else {
+		k.queue = append(k.queue, message{h.Kind, drover.Stream(h.Stream), p})
+	}
+	k.mu.Unlock()
+	if h.Kind == proto.KindAck {
+		poke(k.credit)
+	} else {
+		poke(k.wake)
+		poke(k.credit)
+	}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+func (k *call) end(err error) {
+	k.mu.Lock()
+	if k.ended == nil {
+		k.ended = err
+	}
+	k.mu.Unlock()
+	poke(k.wake)
+	poke(k.credit)
+}
+
+// next returns the next message. One goroutine at a time. Errors: the supervisor's, Gone, ctx's.
+func (k *call) next(ctx context.Context) (message, error) {
+	for {
+		if m, ok, err := k.poll(); ok || err != nil {
+			return m, err
+		}
+		select {
+		case <-k.wake:
+		case <-ctx.Done():
+			return message{}, context.Cause(ctx)
+		}
+	}
+}
+
+// poll is next without waiting.
+func (k *call) poll() (m message, ok bool, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.queue) == 0 {
+		return message{}, false, k.ended
+	}
+	m = k.queue[0]
+	k.queue[0] = message{}
+	k.queue = k.queue[1:]
+	if len(k.queue) > 0 || k.ended != nil {
+		poke(k.wake)
+	}
+	if m.kind == proto.KindError {
+		return message{}, false, proto.DecodeError(m.payload)
+	}
+	return m, true, nil
+}
+
+// send sends data of a stream from the offset on, as the window allows. over, if not nil, is closed when the other
+// side no longer wants it.
+func (k *call) send(ctx context.Context, stream drover.Stream, offset int64, p []byte, over <-chan struct{}) (int, error) {
+	sent := 0
+	for sent < len(p) {
+		k.mu.Lock()
+		space := int(k.acked + proto.Window - offset)
+		ended := k.ended
+		k.mu.Unlock()
+		if ended != nil {
+			return sent, ended
+		}
+		if space <= 0 {
+			select {
+			case <-k.credit:
+			case <-over:
+				return sent, nil
+			case <-ctx.Done():
+				return sent, context.Cause(ctx)
+			}
+			continue
+		}
+		n := min(space, proto.DataSize, len(p)-sent)
+		head := proto.DataHead(uint8(stream), k.id, offset, n)
+		if err := k.c.write(head[:], p[sent:sent+n]); err != nil {
+			return sent, errLost
+		}
+		sent += n
+		offset += int64(n)
+	}
+	return sent, nil
+}
+
+// forget takes the call out of the connection.
+func (k *call) forget() {
+	k.c.mu.Lock()
+	defer k.c.mu.Unlock()
+	delete(k.c.calls, k.id)
+}

@@ -1,0 +1,194 @@
+package supervisor
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"drover"
+	"drover/internal/id"
+	"drover/internal/node/supervisor/proto"
+)
+
+// StartExecution starts a command. A command that cannot be started is a session with a receipt (start_failed).
+// Errors: Invalid (the spec), Conflict (the id is in use), Gone (with driver.ErrGone).
+func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error) {
+	if spec.ID == "" {
+		spec.ID = id.Random{}.New()
+	}
+	c.sweep(ctx)
+	files, clone, err := c.openGroup(spec)
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.open(proto.OpExec, proto.Exec{Spec: spec, Clone: clone}.Encode(), files...)
+	if err != nil {
+		c.closeGroup(ctx, spec.ID, nil)
+		return nil, err
+	}
+	s, err := c.newSession(ctx, k, spec.ID, drover.Offsets{})
+	if err != nil {
+		if drover.CodeOf(err) != drover.Conflict { // else the group is that of the other one
+			c.closeGroup(ctx, spec.ID, nil)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// AttachExecution opens another session on an execution, from the offsets on. Errors: NotFound, Gone.
+func (c *Client) AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error) {
+	c.findGroup(id)
+	var e proto.Encoder
+	e.Str(id)
+	e.Int(from.Stdout)
+	e.Int(from.Stderr)
+	k, err := c.open(proto.OpAttach, e.B)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.newSession(ctx, k, id, from)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Executions lists what runs, and what ended and was not yet forgotten.
+func (c *Client) Executions(ctx context.Context) ([]drover.Execution, error) {
+	p, err := c.ask(ctx, proto.OpList, nil)
+	if err != nil {
+		return nil, err
+	}
+	d := proto.Decoder{B: p}
+	list := make([]drover.Execution, 0, d.Len())
+	for range cap(list) {
+		list = append(list, d.Execution())
+	}
+	return list, d.Err
+}
+
+// The bounds of waiting for a group's last processes.
+const groupPatience = 2 * time.Second
+
+// openGroup makes an execution's group.
+func (c *Client) openGroup(spec drover.ExecutionSpec) (files []*os.File, clone bool, err error) {
+	if c.opts.Groups == nil {
+		return nil, false, nil
+	}
+	c.mu.Lock()
+	_, used := c.groups[spec.ID]
+	c.mu.Unlock()
+	if used {
+		return nil, false, drover.Errorf(drover.Conflict, "execution id %q is in use", spec.ID)
+	}
+	g, err := c.opts.Groups.Execution(spec.ID, spec.Limits)
+	if err != nil || g == nil {
+		return nil, false, err
+	}
+	c.mu.Lock()
+	c.groups[spec.ID] = g
+	c.mu.Unlock()
+	files, clone = groupFiles(g)
+	return files, clone, nil
+}
+
+// groupFiles returns what is sent: the folder to clone into first, if there is one.
+func groupFiles(g Group) (files []*os.File, clone bool) {
+	if g == nil {
+		return nil, false
+	}
+	f := g.Files()
+	if f.Dir != nil && len(f.Procs) > 0 {
+		return append([]*os.File{f.Dir}, f.Procs...), true
+	}
+	return f.Procs, false
+}
+
+// findGroup looks for the group of an execution that an earlier agent started.
+func (c *Client) findGroup(id string) {
+	if c.opts.Groups == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.stale[id]; g != nil {
+		delete(c.stale, id)
+		c.groups[id] = g
+	}
+	if c.groups[id] == nil {
+		if g := c.opts.Groups.Find(id); g != nil {
+			c.groups[id] = g
+		}
+	}
+}
+
+// closeGroup completes the receipt with what the group knows, and removes the group.
+func (c *Client) closeGroup(ctx context.Context, id string, r *drover.Receipt) {
+	c.mu.Lock()
+	g := c.groups[id]
+	delete(c.groups, id)
+	c.mu.Unlock()
+	if g == nil {
+		return
+	}
+	if stats, err := g.Stats(); err == nil && r != nil {
+		r.UserCPU, r.SystemCPU = max(r.UserCPU, stats.UserCPU), max(r.SystemCPU, stats.SystemCPU)
+		if stats.PeakMemory > 0 {
+			r.PeakMemory = stats.PeakMemory
+		}
+		if stats.OOMKills > 0 && r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) {
+			r.Cause = drover.CauseOOM
+		}
+	}
+	c.removeGroup(ctx, id, g)
+}
+
+func (c *Client) removeGroup(ctx context.Context, id string, g Group) {
+	ctx, cancel := c.opts.Clock.WithTimeout(context.WithoutCancel(ctx), groupPatience)
+	defer cancel()
+	if err := g.Remove(ctx); err != nil {
+		c.opts.Log.Warn("removing the control group of an execution", "execution", id, "error", err)
+	}
+}
+
+// abandonGroup notes that nobody follows an execution any more; sweep removes its group after its end.
+func (c *Client) abandonGroup(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.groups[id]; g != nil {
+		delete(c.groups, id)
+		c.stale[id] = g
+	}
+}
+
+// sweep removes the groups of executions that ended unobserved.
+func (c *Client) sweep(ctx context.Context) {
+	c.mu.Lock()
+	n := len(c.stale)
+	c.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	list, err := c.Executions(ctx)
+	if err != nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, x := range list {
+		known[x.ID] = true // also an ended one: its receipt may still be fetched
+	}
+	c.mu.Lock()
+	ended := map[string]Group{}
+	for id, g := range c.stale {
+		if !known[id] {
+			ended[id] = g
+			delete(c.stale, id)
+		}
+	}
+	c.mu.Unlock()
+	for id, g := range ended {
+		c.removeGroup(ctx, id, g)
+	}
+}

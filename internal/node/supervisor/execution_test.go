@@ -1,0 +1,263 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+func TestStreamsApartAndExitCode(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	r := run(t, c, sh("echo out; echo err >&2; exit 3"))
+	require.Equal(t, "out\n", string(r.stdout))
+	require.Equal(t, "err\n", string(r.stderr))
+	require.True(t, r.started)
+	require.Equal(t, 3, r.receipt.ExitCode)
+	require.Equal(t, drover.CauseExited, r.receipt.Cause)
+	require.Equal(t, int64(4), r.receipt.StdoutBytes)
+	require.Positive(t, r.receipt.Wall)
+	require.Positive(t, r.receipt.PeakMemory)
+}
+
+func TestCommandsThatCannotStart(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	for name, x := range map[string]struct {
+		spec   drover.ExecutionSpec
+		exit   int
+		reason string
+	}{
+		"missing":        {drover.ExecutionSpec{Argv: []string{"no-such-command"}}, 127, "command not found: no-such-command"},
+		"missing path":   {drover.ExecutionSpec{Argv: []string{"/no/such"}}, 127, "command not found: /no/such"},
+		"not executable": {drover.ExecutionSpec{Argv: []string{"/etc/passwd"}}, 126, "permission denied: /etc/passwd"},
+		"no directory":   {drover.ExecutionSpec{Argv: []string{"true"}, WorkDir: "/no/such"}, 126, "no such directory: /no/such"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, c, x.spec)
+			require.Equal(t, drover.CauseStartFailed, r.receipt.Cause)
+			require.Equal(t, x.exit, r.receipt.ExitCode)
+			require.Equal(t, x.reason, r.receipt.Error)
+		})
+	}
+	_, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"true"}, User: "no-such-user"})
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	require.ErrorContains(t, err, `unknown user "no-such-user"`)
+	_, err = c.StartExecution(t.Context(), drover.ExecutionSpec{})
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+}
+
+func TestStdinIsStreamedAndEnds(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"cat"}, Stdin: true})
+	require.NoError(t, err)
+	want := bytes.Repeat([]byte("0123456789abcde\n"), 1<<17) // 2 MiB: more than every buffer
+	var wg sync.WaitGroup
+	wg.Go(func() { // ends when all is written
+		if err := s.Write(t.Context(), want); err != nil {
+			t.Error(err)
+		}
+		if err := s.CloseStdin(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	r := collect(t, s)
+	wg.Wait()
+	require.True(t, bytes.Equal(want, r.stdout))
+	require.Equal(t, 0, r.receipt.ExitCode)
+}
+
+func TestStdinOfOneThatDoesNotReadIsNoObstacle(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"sh", "-c", "exec <&-; echo hi"}, Stdin: true})
+	require.NoError(t, err)
+	_ = s.Write(t.Context(), make([]byte, 1<<20))
+	r := collect(t, s)
+	require.Equal(t, "hi\n", string(r.stdout))
+}
+
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	spec := drover.ExecutionSpec{Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo tty; test -t 2 || echo pipe >&2; read x; stty size; echo got $x; read y || echo eof"}, TTY: true, TTYStderr: true, Stdin: true, Size: drover.WindowSize{Rows: 10, Cols: 33}}
+	s, err := c.StartExecution(t.Context(), spec)
+	require.NoError(t, err)
+	var out string
+	for !strings.Contains(out, "tty") {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if f.Stream == drover.Stdout {
+			out += string(f.Data)
+		}
+	}
+	require.NoError(t, s.Resize(t.Context(), drover.WindowSize{Rows: 11, Cols: 44}))
+	require.NoError(t, s.Write(t.Context(), []byte("word\n")))
+	require.NoError(t, s.CloseStdin(t.Context()))
+	r := collect(t, s)
+	out += string(r.stdout)
+	require.Contains(t, out, "10 33\r\n")
+	require.Contains(t, out, "11 44\r\n")
+	require.Contains(t, out, "got word\r\n")
+	require.Contains(t, out, "eof\r\n")
+	require.Equal(t, 0, r.receipt.ExitCode)
+}
+
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	s, err := c.StartExecution(t.Context(), sh(`trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.01; done`))
+	require.NoError(t, err)
+	awaitOutput(t, s, "ready\n")
+	require.Equal(t, drover.Invalid, drover.CodeOf(s.Signal(t.Context(), "SIGNONSENSE")))
+	require.NoError(t, s.Signal(t.Context(), "INT"))
+	r := collect(t, s)
+	require.Equal(t, "caught\n", string(r.stdout))
+	require.Equal(t, 9, r.receipt.ExitCode)
+
+	s, err = c.StartExecution(t.Context(), sh("sleep 1000"))
+	require.NoError(t, err)
+	require.NoError(t, s.Signal(t.Context(), "KILL"))
+	r = collect(t, s)
+	require.Equal(t, drover.CauseKilled, r.receipt.Cause)
+	require.Equal(t, 137, r.receipt.ExitCode)
+}
+
+func awaitOutput(t *testing.T, s drover.Session, want string) {
+	t.Helper()
+	var got string
+	for !strings.HasSuffix(got, want) {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		got += string(f.Data)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	t.Run("wall", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("trap '' TERM INT QUIT; echo x; sleep 1000 & wait")
+		spec.Limits.Wall = 50 * time.Millisecond
+		r := run(t, c, spec)
+		require.Equal(t, drover.CauseTimeout, r.receipt.Cause)
+		require.Equal(t, 137, r.receipt.ExitCode)
+		require.Less(t, r.receipt.Wall, 2*time.Second)
+		require.Equal(t, "x\n", string(r.stdout))
+	})
+	t.Run("cpu", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("while :; do :; done")
+		spec.Limits.CPU = 100 * time.Millisecond
+		r := run(t, c, spec)
+		require.Equal(t, drover.CauseCPULimit, r.receipt.Cause)
+		require.NotZero(t, r.receipt.ExitCode)
+	})
+	t.Run("output", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("head -c 3000000 /dev/zero; echo done >&2; exit 4")
+		spec.Limits.OutputBytes = 1000
+		r := run(t, c, spec)
+		require.Len(t, r.stdout, 1000)
+		require.Equal(t, "done\n", string(r.stderr))
+		require.Equal(t, 4, r.receipt.ExitCode)
+		require.True(t, r.receipt.Truncated)
+		require.Equal(t, int64(3000000), r.receipt.StdoutBytes)
+	})
+	t.Run("files", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("ulimit -n; head -c 5000000 /dev/zero > big; echo $?")
+		spec.Limits.OpenFiles, spec.Limits.FileSizeMB = 50, 1
+		spec.WorkDir = t.TempDir()
+		r := run(t, c, spec)
+		require.True(t, strings.HasPrefix(string(r.stdout), "50\n"), string(r.stdout))
+		require.NotEqual(t, "50\n0\n", string(r.stdout))
+	})
+}
+
+func TestWhatTheCommandLeftBehindIsKilled(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	r := run(t, c, sh("setsid sleep 987.1 & sleep 987.2 & (setsid sh -c 'sleep 987.3; :' &) ; echo ok"))
+	require.Equal(t, "ok\n", string(r.stdout))
+	require.Less(t, r.receipt.Wall, 5*time.Second)
+	require.Empty(t, processesLike("sleep 987."))
+}
+
+func TestKeepTree(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	spec := sh("sleep 986.5 & echo $!")
+	spec.KeepTree = true
+	r := run(t, c, spec)
+	require.Len(t, processesLike("sleep 986.5"), 1)
+	var pid int
+	_, err := fmt.Sscan(string(r.stdout), &pid)
+	require.NoError(t, err)
+	require.NoError(t, c.Shutdown(t.Context()))
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
+}
+
+func TestLargeOutputIsByteEqual(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	r := run(t, c, sh("head -c 67108864 /dev/zero | tr '\\0' 'x'"))
+	require.Len(t, r.stdout, 64<<20)
+	require.Equal(t, 64<<20, bytes.Count(r.stdout, []byte("x")))
+}
+
+func TestSlowReaderSlowsTheProgram(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	s, err := c.StartExecution(t.Context(), sh("head -c 8000000 /dev/zero; echo written >&2"))
+	require.NoError(t, err)
+	f, err := s.Next(t.Context())
+	require.NoError(t, err)
+	require.True(t, f.Started)
+	ctx := t.Context()
+	list, err := c.Executions(ctx)
+	require.NoError(t, err)
+	require.True(t, list[0].Running)
+	r := collect(t, s)
+	require.Len(t, r.stdout, 8000000)
+	require.Equal(t, "written\n", string(r.stderr))
+}
+
+func TestFiftyAtOnce(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() { // ends with its execution
+			r := run(t, c, sh(fmt.Sprintf("echo %d; exit %d", i, i)))
+			if string(r.stdout) != fmt.Sprintf("%d\n", i) || r.receipt.ExitCode != i {
+				t.Errorf("%d: %q %v", i, r.stdout, r.receipt)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestDuplicateIDIsAConflict(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	spec := sh("sleep 1000")
+	spec.ID = "a"
+	s, err := c.StartExecution(t.Context(), spec)
+	require.NoError(t, err)
+	_, err = c.StartExecution(t.Context(), spec)
+	require.Equal(t, drover.Conflict, drover.CodeOf(err))
+	require.NoError(t, s.Close())
+	_, err = c.AttachExecution(t.Context(), "nonsense", drover.Offsets{})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+}

@@ -1,0 +1,171 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"drover"
+	"drover/internal/node/supervisor/nsinit"
+	"drover/internal/node/supervisor/proto"
+)
+
+const (
+	initLog      = "log" // drover-init's own output in StateDir
+	logTail      = 4096  // bytes of it that go into an error
+	listenQueue  = 16
+	processTitle = "drover-init"
+)
+
+// Launch starts a drover-init and connects to it. It is in its own session and outlives the agent. Errors say what
+// the in-namespace setup or the start ran into.
+func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error) {
+	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the supervisor's folder: %w", err)
+	}
+	p, config, err := start(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	go p.Wait() //nolint:errcheck // reaps it; ends with drover-init
+	c, err := configure(ctx, cfg, opts, p.Pid, config)
+	if err != nil {
+		_ = p.Kill()
+		return nil, fmt.Errorf("starting the supervisor: %w%s", err, tail(filepath.Join(cfg.StateDir, initLog)))
+	}
+	return c, nil
+}
+
+// configure lets a started drover-init go on, and connects.
+func configure(ctx context.Context, cfg LaunchConfig, opts Options, pid int, config *os.File) (*Client, error) {
+	defer config.Close()
+	proc := process{pid, startTime(pid)}
+	if err := proc.write(cfg.StateDir); err != nil {
+		return nil, err
+	}
+	if cfg.Forked != nil {
+		if err := cfg.Forked(pid); err != nil {
+			return nil, err
+		}
+	}
+	boot := proto.Boot{
+		ID: cfg.ID, LogTask: cfg.Log.Task, LogMaxFiles: cfg.Log.MaxFiles, LogMaxSize: cfg.Log.MaxFileSize,
+		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace,
+	}
+	if cfg.LogDir == nil {
+		boot.LogTask = ""
+	}
+	if _, err := config.Write(boot.Encode()); err != nil {
+		return nil, fmt.Errorf("configuring it: %w", err)
+	}
+	if err := config.Close(); err != nil {
+		return nil, err
+	}
+	return Connect(ctx, SocketPath(cfg.StateDir), opts)
+}
+
+// start starts the process. It waits for its configuration, which goes into the returned file.
+func start(cfg LaunchConfig) (*os.Process, *os.File, error) {
+	listener, err := listen(SocketPath(cfg.StateDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer null.Close()
+	log, err := os.OpenFile(filepath.Join(cfg.StateDir, initLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	p, err := os.StartProcess(cfg.Binary, arguments(cfg), attributes(cfg, null, log, listener, r))
+	if err != nil {
+		_ = w.Close()
+		return nil, nil, err
+	}
+	return p, w, nil
+}
+
+func arguments(cfg LaunchConfig) []string {
+	if len(cfg.Sandbox) > 0 {
+		return []string{processTitle, nsinit.Command, string(cfg.Sandbox)}
+	}
+	return []string{processTitle}
+}
+
+func attributes(cfg LaunchConfig, null, log, listener, config *os.File) *os.ProcAttr {
+	logDir := cfg.LogDir
+	if logDir == nil {
+		logDir = null
+	}
+	sys := cfg.SysProcAttr
+	if sys == nil {
+		sys = &syscall.SysProcAttr{}
+	}
+	sys.Setsid = true
+	dir := cfg.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	return &os.ProcAttr{
+		Dir: dir, Env: []string{"GOMAXPROCS=2", "GODEBUG=madvdontneed=1"}, Sys: sys,
+		Files: append([]*os.File{null, log, log, listener, config, logDir}, cfg.ExtraFiles...),
+	}
+}
+
+// listen makes the socket before the supervisor starts: connecting never has to be tried again.
+func listen(socket string) (*os.File, error) {
+	dir, name, err := openParent(socket)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)})
+	if err == nil {
+		err = unix.Listen(fd, listenQueue)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, drover.Errorf(drover.Internal, "listening at %s: %w", socket, err)
+	}
+	return os.NewFile(uintptr(fd), socket), nil
+}
+
+// tail returns the end of drover-init's log for an error message.
+func tail(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.Size() > logTail {
+		_, _ = f.Seek(-logTail, io.SeekEnd)
+	}
+	b, _ := io.ReadAll(f)
+	if text := strings.TrimSpace(string(b)); text != "" {
+		return " (" + text + ")"
+	}
+	return ""
+}

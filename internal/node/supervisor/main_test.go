@@ -1,0 +1,104 @@
+package supervisor
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/supervisor/initd"
+)
+
+// The test program is its own drover-init, so that the race detector watches both sides.
+func TestMain(m *testing.M) {
+	if os.Args[0] == processTitle {
+		os.Exit(initd.Main())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func options() Options { return Options{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)} }
+
+func self(t testing.TB) string {
+	t.Helper()
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	return exe
+}
+
+// launch starts a supervisor that the test shuts down.
+func launch(t testing.TB, change func(*LaunchConfig)) (*Client, string) {
+	t.Helper()
+	dir := t.TempDir()
+	cfg := LaunchConfig{
+		Binary: self(t), ID: "test", StateDir: filepath.Join(dir, "state"), WorkDir: dir,
+		User: User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := Launch(t.Context(), cfg, options())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(tail(filepath.Join(cfg.StateDir, initLog)))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if last, err := Connect(ctx, SocketPath(cfg.StateDir), options()); err == nil {
+			require.NoError(t, last.Shutdown(ctx))
+			_ = last.Close()
+		}
+		_ = c.Close()
+	})
+	return c, cfg.StateDir
+}
+
+func sh(script string) drover.ExecutionSpec {
+	return drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}}
+}
+
+// result is all that a session delivers.
+type result struct {
+	stdout, stderr []byte
+	started        bool
+	skipped        bool
+	receipt        *drover.Receipt
+}
+
+func collect(t testing.TB, s drover.Session) result {
+	t.Helper()
+	var r result
+	for {
+		f, err := s.Next(t.Context())
+		if err == io.EOF {
+			return r
+		}
+		require.NoError(t, err)
+		r.started = r.started || f.Started
+		r.skipped = r.skipped || f.Skipped
+		if f.Receipt != nil {
+			r.receipt = f.Receipt
+		}
+		if f.Stream == drover.Stdout {
+			r.stdout = append(r.stdout, f.Data...)
+		} else {
+			r.stderr = append(r.stderr, f.Data...)
+		}
+	}
+}
+
+func run(t testing.TB, c *Client, spec drover.ExecutionSpec) result {
+	t.Helper()
+	s, err := c.StartExecution(t.Context(), spec)
+	require.NoError(t, err)
+	return collect(t, s)
+}

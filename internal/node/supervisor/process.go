@@ -1,0 +1,111 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a drover-init as the host sees it. A pid alone may be somebody else's by now: the start time tells.
+type process struct {
+	pid   int
+	start string // in clock ticks since boot; "" = unknown
+}
+
+const pidFile = "pid"
+
+func startTime(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	const startField = 19 // after the name
+	if len(f) <= startField {
+		return ""
+	}
+	return f[startField]
+}
+
+func readProcess(socket string) process {
+	b, err := os.ReadFile(filepath.Join(filepath.Dir(socket), pidFile))
+	if err != nil {
+		return process{}
+	}
+	pid, start, _ := strings.Cut(strings.TrimSpace(string(b)), " ")
+	n, _ := strconv.Atoi(pid)
+	return process{n, start}
+}
+
+func (p process) write(dir string) error {
+	return os.WriteFile(filepath.Join(dir, pidFile), fmt.Appendf(nil, "%d %s\n", p.pid, p.start), 0o600)
+}
+
+func (p process) alive() bool { return p.pid > 0 && p.start != "" && startTime(p.pid) == p.start }
+
+// open returns a descriptor of the process, -1 if it has ended.
+func (p process) open() int {
+	if p.pid <= 0 {
+		return -1
+	}
+	fd, err := unix.PidfdOpen(p.pid, 0)
+	if err != nil {
+		return -1
+	}
+	if !p.alive() {
+		_ = unix.Close(fd)
+		return -1
+	}
+	return fd
+}
+
+func (p process) kill() error {
+	fd := p.open()
+	if fd < 0 {
+		return nil
+	}
+	defer unix.Close(fd) //nolint:errcheck // only read
+	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+}
+
+// wait returns when the process has ended.
+func (p process) wait(ctx context.Context) error {
+	fd := p.open()
+	if fd < 0 {
+		return nil
+	}
+	defer unix.Close(fd) //nolint:errcheck // only read
+	const slice = 50     // ms between looks at ctx
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, slice)
+		switch {
+		case n > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Pid is drover-init's process id as the host sees it; 0 when it is not known.
+func (c *Client) Pid() int { return c.process.pid }
+
+// Kill kills drover-init hard; what it ran as PID 1 of a namespace ends with it. Raw processes do not: Shutdown first.
+func (c *Client) Kill() error { return c.process.kill() }
+
+// openParent opens a path's folder, to use the path however long it is.
+func openParent(path string) (*os.File, string, error) {
+	fd, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	return os.NewFile(uintptr(fd), filepath.Dir(path)), filepath.Base(path), nil
+}

@@ -1,0 +1,170 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"sync"
+
+	"drover"
+	"drover/internal/node/supervisor/proto"
+)
+
+// session is a drover.Session on a channel.
+type session struct {
+	k     *call
+	id    string
+	over  chan struct{} // closed after the receipt, an error, or Close
+	close sync.Once
+
+	// Owned by the caller of Next.
+	first    *message // was read by the start
+	expected [2]int64 // offsets of the next bytes
+	told     [2]int64 // acknowledged
+	finished bool
+
+	wmu     sync.Mutex
+	written int64 // stdin; guarded by wmu
+	eof     bool  // guarded by wmu
+}
+
+// newSession waits for the first frame, so that a refused start or attach is an error at once.
+func (c *Client) newSession(ctx context.Context, k *call, id string, from drover.Offsets) (*session, error) {
+	s := &session{k: k, id: id, over: make(chan struct{}), expected: [2]int64{from.Stdout, from.Stderr}}
+	s.told = s.expected
+	m, err := k.next(ctx)
+	if err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	s.first = &m
+	return s, nil
+}
+
+// Next implements drover.Session.
+func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+	if s.finished {
+		return drover.Frame{}, io.EOF
+	}
+	for {
+		m, err := s.message(ctx)
+		if err != nil {
+			return drover.Frame{}, err
+		}
+		switch m.kind {
+		case proto.KindStarted:
+			d := proto.Decoder{B: m.payload}
+			return drover.Frame{Started: true, Pid: int(d.Int())}, d.Err
+		case proto.KindData:
+			return s.data(m)
+		case proto.KindExit:
+			return s.exit(ctx, m)
+		default: // from a newer supervisor
+		}
+	}
+}
+
+// message returns the next one; before it waits, what was consumed is acknowledged.
+func (s *session) message(ctx context.Context) (message, error) {
+	if s.first != nil {
+		m := *s.first
+		s.first = nil
+		return m, nil
+	}
+	s.ack(proto.Window / 4)
+	m, ok, err := s.k.poll()
+	if ok || err != nil {
+		return m, err
+	}
+	s.ack(1)
+	return s.k.next(ctx)
+}
+
+// ack acknowledges streams with so many consumed bytes.
+func (s *session) ack(least int64) {
+	for i := range s.expected {
+		if s.expected[i]-s.told[i] >= least {
+			s.told[i] = s.expected[i]
+			_ = s.k.c.write(proto.Ack(uint8(i)+uint8(drover.Stdout), s.k.id, s.told[i])) // next reports a lost connection
+		}
+	}
+}
+
+func (s *session) data(m message) (drover.Frame, error) {
+	offset, p, err := proto.ParseData(m.payload)
+	if err != nil || m.stream < drover.Stdout || m.stream > drover.Stderr {
+		return drover.Frame{}, drover.Errorf(drover.Internal, "supervisor sent a malformed frame")
+	}
+	i := m.stream - drover.Stdout
+	f := drover.Frame{Stream: m.stream, Offset: offset, Data: p, Skipped: offset > s.expected[i]}
+	s.expected[i] = offset + int64(len(p))
+	return f, nil
+}
+
+func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
+	d := proto.Decoder{B: m.payload}
+	r := d.Receipt()
+	if d.Err != nil {
+		return drover.Frame{}, d.Err
+	}
+	s.finished = true
+	s.k.c.closeGroup(ctx, s.id, &r)
+	_ = s.Close()
+	return drover.Frame{Receipt: &r}, nil
+}
+
+// Write implements drover.Session. After the program ended it is an error Gone.
+func (s *session) Write(ctx context.Context, p []byte) error {
+	s.wmu.Lock()
+	defer s.wmu.Unlock()
+	if s.eof {
+		return drover.Errorf(drover.Conflict, "stdin was closed before")
+	}
+	select {
+	case <-s.over:
+		return drover.Errorf(drover.Gone, "the session is over")
+	default:
+	}
+	n, err := s.k.send(ctx, drover.Stdin, s.written, p, s.over)
+	s.written += int64(n)
+	return err
+}
+
+// CloseStdin implements drover.Session.
+func (s *session) CloseStdin(context.Context) error {
+	s.wmu.Lock()
+	defer s.wmu.Unlock()
+	if s.eof {
+		return nil
+	}
+	s.eof = true
+	return s.k.c.write(proto.Frame(proto.KindEnd, uint8(drover.Stdin), s.k.id, nil))
+}
+
+// Resize implements drover.Session.
+func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+	p := binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, size.Rows), size.Cols)
+	return s.k.c.write(proto.Frame(proto.KindResize, 0, s.k.id, p))
+}
+
+// Signal implements drover.Session. Errors: Invalid for an unknown name.
+func (s *session) Signal(_ context.Context, name string) error {
+	if err := proto.CheckSignal(name); err != nil {
+		return err
+	}
+	var e proto.Encoder
+	e.Str(name)
+	return s.k.c.write(proto.Frame(proto.KindSignal, 0, s.k.id, e.B))
+}
+
+// Close implements drover.Session.
+func (s *session) Close() error {
+	s.close.Do(func() {
+		close(s.over)
+		s.k.forget()
+		_ = s.k.c.write(proto.Frame(proto.KindClose, 0, s.k.id, nil))
+		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
+		s.k.c.abandonGroup(s.id)
+	})
+	return nil
+}

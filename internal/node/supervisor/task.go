@@ -1,0 +1,71 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor/proto"
+)
+
+// StartTask starts the main task, in the group if one is given. It returns the process id in the guest. Errors:
+// Invalid with the reason when the program cannot be started, Conflict when there is one already.
+func (c *Client) StartTask(ctx context.Context, spec TaskSpec, group Group) (pid int, err error) {
+	files, clone := groupFiles(group)
+	req := proto.Task{Argv: spec.Argv, Env: spec.Env, WorkDir: spec.WorkDir, User: spec.User, Rlimits: spec.Rlimits, Clone: clone}
+	p, err := c.ask(ctx, proto.OpTaskStart, req.Encode(), files...)
+	if err != nil {
+		return 0, err
+	}
+	d := proto.Decoder{B: p}
+	return int(d.Int()), d.Err
+}
+
+// WaitTask returns how the main task ended. Errors: driver.ErrGone when the supervisor ended, Conflict when no task was
+// started.
+func (c *Client) WaitTask(ctx context.Context) (driver.Exit, error) {
+	p, err := c.ask(ctx, proto.OpTaskWait, nil)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	d := proto.Decoder{B: p}
+	r := d.Receipt()
+	code := r.ExitCode
+	if r.Signal != 0 {
+		code = 128 + r.Signal
+	}
+	return driver.Exit{Code: code, Signal: r.Signal, Receipt: &r}, d.Err
+}
+
+// SignalTask signals the main task's process group by name ("SIGHUP", "HUP"). Errors: Invalid, Gone, Conflict.
+func (c *Client) SignalTask(ctx context.Context, name string) error {
+	var e proto.Encoder
+	e.Str(name)
+	_, err := c.ask(ctx, proto.OpTaskSignal, e.B)
+	return err
+}
+
+// StopTask signals the main task ("" = SIGTERM), kills its whole tree after the timeout, and returns when it is over.
+func (c *Client) StopTask(ctx context.Context, signal string, timeout time.Duration) error {
+	var e proto.Encoder
+	e.Str(signal)
+	e.Int(int64(timeout))
+	_, err := c.ask(ctx, proto.OpTaskStop, e.B)
+	return err
+}
+
+// Shutdown kills everything that the supervisor runs, and ends it. It returns when it has ended; idempotent. When ctx
+// ends first, the supervisor is killed hard, if its process is known.
+func (c *Client) Shutdown(ctx context.Context) error {
+	_, err := c.ask(ctx, proto.OpShutdown, nil)
+	if err != nil && !errors.Is(err, driver.ErrGone) {
+		return errors.Join(err, c.process.kill())
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		return c.process.kill()
+	}
+	return c.process.wait(ctx)
+}
