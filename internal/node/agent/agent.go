@@ -32,6 +32,7 @@ type Agent struct {
 	drivers   map[string]driver.Driver
 	runnerCfg allocrunner.Config
 	pusher    *pusher
+	known     chan struct{} // closed with the first registration
 	contacted chan struct{} // closed with the first assignment
 	again     chan struct{} // ask for a registration
 	collect   chan struct{} // an allocation ended
@@ -62,7 +63,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	cfg = cfg.withDefaults()
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host,
-		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, contacted: make(chan struct{}),
+		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), contacted: make(chan struct{}),
 		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
 	}

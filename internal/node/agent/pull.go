@@ -12,6 +12,11 @@ const pullWait = 5 * time.Minute
 
 // pull keeps asking what control wants, and does it.
 func (a *Agent) pull(ctx context.Context) {
+	select {
+	case <-a.known:
+	case <-ctx.Done():
+		return
+	}
 	since := uint64(0)
 	pause := backoff{clock: a.clock, max: 5 * time.Second}
 	for ctx.Err() == nil {
@@ -38,18 +43,9 @@ func (a *Agent) pull(ctx context.Context) {
 			a.take(assignment)
 		}
 		if since == 0 {
-			a.contact()
+			once(a.contacted)
 		}
 		since = max(assignment.Index, 1)
-	}
-}
-
-// contact opens what waited for control's first word.
-func (a *Agent) contact() {
-	select {
-	case <-a.contacted:
-	default:
-		close(a.contacted)
 	}
 }
 

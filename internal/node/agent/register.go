@@ -40,6 +40,7 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 		}
 		wait := retry
 		if err == nil {
+			once(a.known)
 			registered, heard, retry = true, a.clock.Now(), retryMin
 			wait = answer.TTL / 2
 			if wait <= 0 {
@@ -57,6 +58,15 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+	}
+}
+
+// once closes the channel, if nobody has. Each channel has one goroutine that does.
+func once(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+		close(c)
 	}
 }
 

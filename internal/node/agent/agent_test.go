@@ -1,0 +1,347 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/id"
+	"drover/internal/node/allocrunner/allocrunnertest"
+	"drover/internal/node/driver"
+	"drover/internal/node/localstate"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type bundle struct {
+	t       *testing.T
+	control *control
+	world   *allocrunnertest.Driver
+	state   localstate.Store
+	cfg     Config
+	agent   *Agent
+	end     context.CancelFunc
+	ran     chan struct{}
+}
+
+func newBundle(t *testing.T) *bundle {
+	return &bundle{
+		t: t, control: newControl(), world: allocrunnertest.New(clock.Wall{}), state: localstate.NewMemory(),
+		cfg: Config{DataDir: t.TempDir(), NodeID: id.NewSeeded(1).New()},
+	}
+}
+
+func (b *bundle) start() *bundle {
+	a, err := New(b.cfg, Deps{
+		Controller: b.control, Drivers: []driver.Driver{b.world}, Clock: clock.Wall{}, IDs: id.Random{},
+		Log: slog.New(slog.DiscardHandler), State: b.state,
+	})
+	require.NoError(b.t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	b.agent, b.end, b.ran = a, cancel, make(chan struct{})
+	go func() { // ends with the test
+		defer close(b.ran)
+		if err := a.Run(ctx); err != nil {
+			b.t.Error(err)
+		}
+	}()
+	b.t.Cleanup(b.leave)
+	synctest.Wait()
+	return b
+}
+
+func (b *bundle) leave() {
+	b.end()
+	<-b.ran
+}
+
+func (b *bundle) alloc(n int, kind string) *drover.Allocation {
+	j := &drover.Job{ID: fmt.Sprintf("j%d", n), Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: fmt.Sprintf("t%d", n), Driver: "fake", Config: map[string]any{}}}}}}
+	j.Canonicalize()
+	return &drover.Allocation{
+		ID: id.NewSeeded(uint64(100 + n)).New(), Name: j.ID + ".g[0]", JobID: j.ID, Job: j, TaskGroup: "g", CreateTime: time.Now().UnixNano(),
+		DesiredStatus: "run", ClientStatus: "pending", AllocModifyIndex: 1,
+	}
+}
+
+func bubble(t *testing.T, f func(t *testing.T, b *bundle)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { f(t, newBundle(t)) })
+}
+
+func sleep(d time.Duration) {
+	time.Sleep(d) // simulated
+	synctest.Wait()
+}
+
+func TestRegistersAndBeats(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		n := b.control.node
+		require.Equal(t, b.agent.NodeID(), n.ID)
+		require.NotEmpty(t, n.SecretID)
+		require.Equal(t, "1", n.Attributes["driver.fake"])
+		require.Equal(t, "blue", n.Attributes["driver.fake.colour"])
+		require.NotEmpty(t, n.ComputedClass)
+		require.Positive(t, n.Total().CPU)
+		sleep(time.Minute)
+		registered, beats := b.control.counts()
+		require.InDelta(t, 12, beats, 1)
+		require.Equal(t, 1, registered)
+		b.control.mu.Lock()
+		b.control.node = nil // control forgot it
+		b.control.mu.Unlock()
+		sleep(10 * time.Second)
+		registered, _ = b.control.counts()
+		require.Equal(t, 2, registered)
+	})
+}
+
+func TestRunsWhatIsAssigned(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one := b.alloc(1, "batch")
+		b.control.assign(one)
+		synctest.Wait()
+		require.Equal(t, "running", b.control.alloc(one.ID).ClientStatus)
+		b.world.Running("t1").End(driver.Exit{})
+		synctest.Wait()
+		require.Equal(t, "complete", b.control.alloc(one.ID).ClientStatus)
+		sleep(time.Hour)
+		require.Equal(t, []string{"start t1", "end t1", "destroy t1"}, b.world.Journal())
+	})
+}
+
+func TestStopsWhatIsNotListed(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one, two := b.alloc(1, "service"), b.alloc(2, "service")
+		b.control.assign(one, two)
+		synctest.Wait()
+		b.control.drop(one.ID)
+		stopped := *two
+		stopped.DesiredStatus, stopped.AllocModifyIndex = "stop", 2
+		b.control.assign(&stopped)
+		synctest.Wait()
+		require.Nil(t, b.world.Running("t1"))
+		require.Nil(t, b.world.Running("t2"))
+		require.Equal(t, "complete", b.control.alloc(two.ID).ClientStatus)
+		require.NoError(t, b.agent.CollectGarbage(context.Background(), ""))
+		synctest.Wait()
+		_, err := b.agent.ListFolder(context.Background(), one.ID, "/")
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	})
+}
+
+func TestRefusesWhatCannotRun(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		stopped, broken, used, evil := b.alloc(1, "batch"), b.alloc(2, "batch"), b.alloc(3, "service"), b.alloc(4, "batch")
+		stopped.DesiredStatus = "stop"
+		broken.TaskGroup = "nope"
+		used.Job.TaskGroups[0].Pool = &drover.WarmPool{Size: 1}
+		used.Claim = &drover.Claim{RunnerID: "r"}
+		evil.ID = "../../etc"
+		b.control.assign(stopped, broken, used, evil)
+		sleep(5 * time.Second)
+		require.Equal(t, "complete", b.control.alloc(stopped.ID).ClientStatus)
+		for _, a := range []*drover.Allocation{broken, used, evil} {
+			require.Equal(t, "failed", b.control.alloc(a.ID).ClientStatus)
+			require.Equal(t, []string{"failed"}, b.control.statuses(a.ID))
+		}
+		require.Empty(t, b.world.Journal())
+	})
+}
+
+func TestPushPriorities(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one := b.alloc(1, "service")
+		b.control.assign(one)
+		sleep(5 * time.Second)
+		before := b.control.pushed()
+		at := time.Now()
+		require.NoError(t, b.agent.SignalTask(context.Background(), one.ID, "", "HUP")) // an event: not urgent
+		synctest.Wait()
+		require.Equal(t, before, b.control.pushed())
+		sleep(time.Second)
+		require.Equal(t, before+1, b.control.pushed())
+		require.Equal(t, time.Second, b.control.pushTime(before).Sub(at))
+		require.NoError(t, b.agent.SignalTask(context.Background(), one.ID, "", "HUP"))
+		b.world.Running("t1").End(driver.Exit{Code: 1}) // running → pending is urgent, and takes the event along
+		synctest.Wait()
+		require.Equal(t, before+2, b.control.pushed())
+		require.Equal(t, at.Add(time.Second), b.control.pushTime(before+1))
+	})
+}
+
+func TestUpdatesAreKeptWhileControlIsAway(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one, two := b.alloc(1, "batch"), b.alloc(2, "batch")
+		b.control.assign(one, two)
+		synctest.Wait()
+		b.control.goAway(drover.Errorf(drover.Unavailable, "away"))
+		b.world.Running("t1").End(driver.Exit{})
+		sleep(time.Minute)
+		b.world.Running("t2").End(driver.Exit{})
+		sleep(time.Minute)
+		require.Equal(t, "running", b.control.alloc(one.ID).ClientStatus)
+		b.control.goAway(nil)
+		sleep(15 * time.Second)
+		require.Equal(t, "complete", b.control.alloc(one.ID).ClientStatus)
+		require.Equal(t, "complete", b.control.alloc(two.ID).ClientStatus)
+	})
+}
+
+func TestASlowControlHoldsNobodyUp(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		b.control.slow = make(chan struct{})
+		var all []*drover.Allocation
+		for i := range 20 {
+			all = append(all, b.alloc(i, "batch"))
+		}
+		b.world.Instant = true
+		b.control.assign(all...)
+		sleep(time.Minute)
+		ends := strings.Count(strings.Join(b.world.Journal(), " "), "end ")
+		require.Equal(t, 20, ends)
+		close(b.control.slow)
+		sleep(2 * time.Second)
+		for _, a := range all {
+			require.Equal(t, "complete", b.control.alloc(a.ID).ClientStatus)
+		}
+		require.LessOrEqual(t, b.control.pushed(), 4) // coalesced
+	})
+}
+
+func TestAgentRestartReattaches(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one, two, three := b.alloc(1, "service"), b.alloc(2, "batch"), b.alloc(3, "batch")
+		b.control.assign(one, two, three)
+		synctest.Wait()
+		second := b.world.Running("t2")
+		b.world.Running("t3").End(driver.Exit{})
+		synctest.Wait()
+		b.leave()
+		second.End(driver.Exit{})
+		b.control.goAway(drover.Errorf(drover.Unavailable, "away"))
+		b.start()
+		sleep(time.Minute)
+		require.NotNil(t, b.world.Running("t1"))
+		b.control.goAway(nil)
+		sleep(20 * time.Second)
+		require.Equal(t, "complete", b.control.alloc(two.ID).ClientStatus)
+		require.Equal(t, "running", b.control.alloc(one.ID).ClientStatus)
+		require.Equal(t, 1, strings.Count(strings.Join(b.world.Journal(), " "), "start t1"))
+		require.Equal(t, 1, strings.Count(strings.Join(b.world.Journal(), " "), "start t2"))
+		require.Equal(t, 1, strings.Count(strings.Join(b.world.Journal(), " "), "start t3"))
+	})
+}
+
+func TestStopOnExit(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.StopOnExit, b.cfg.InMemory = true, true
+		b.start()
+		one := b.alloc(1, "service")
+		one.Job.TaskGroups[0].ShutdownDelay = new(time.Hour)
+		b.control.assign(one)
+		synctest.Wait()
+		b.leave()
+		require.Equal(t, []string{"start t1", "stop t1", "end t1", "destroy t1"}, b.world.Journal())
+		require.Equal(t, "complete", b.control.alloc(one.ID).ClientStatus)
+	})
+}
+
+func TestGarbageByCountAndAge(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.GC = GCConfig{MaxAllocs: 2, MaxAge: time.Hour, DiskPercent: 101, InodePercent: 101}
+		b.world.Instant = true
+		b.start()
+		var ids []string
+		for i := range 4 {
+			a := b.alloc(i, "batch")
+			ids = append(ids, a.ID)
+			b.control.assign(a)
+			sleep(time.Minute)
+		}
+		for i, kept := range []bool{false, false, true, true} {
+			_, err := b.agent.ListFolder(context.Background(), ids[i], "alloc/logs")
+			require.Equal(t, kept, err == nil, "%d: %v", i, err)
+		}
+		sleep(2 * time.Hour)
+		records, err := b.state.Load()
+		require.NoError(t, err)
+		require.Empty(t, records)
+	})
+}
+
+func TestStopOnClientAfter(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one, two := b.alloc(1, "service"), b.alloc(2, "service")
+		one.Job.TaskGroups[0].Disconnect = &drover.DisconnectStrategy{StopOnClientAfter: time.Minute}
+		b.control.assign(one, two)
+		synctest.Wait()
+		b.control.goAway(drover.Errorf(drover.Unavailable, "away"))
+		sleep(50 * time.Second)
+		require.NotNil(t, b.world.Running("t1"))
+		sleep(time.Minute)
+		require.Nil(t, b.world.Running("t1"))
+		require.NotNil(t, b.world.Running("t2"))
+	})
+}
+
+func TestStats(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.PublishAllocMetrics = true
+		b.start()
+		one := b.alloc(1, "service")
+		b.control.assign(one)
+		sleep(10*time.Second + 500*time.Millisecond)
+		u, err := b.agent.AllocStats(context.Background(), one.ID, "")
+		require.NoError(t, err)
+		require.Equal(t, uint64(10), u.ResourceUsage.MemoryStats.RSS)
+		require.Equal(t, time.Now().Add(-500*time.Millisecond).UnixNano(), u.Timestamp) // when it was taken
+		_, err = b.agent.NodeStats(context.Background())
+		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
+		_, err = b.agent.StartExecution(context.Background(), one.ID, "", drover.ExecutionSpec{})
+		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
+		_, err = b.agent.Files(one.ID, "nope").List(context.Background(), drover.FileRequest{})
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	})
+}
+
+func TestIdentityIsKept(t *testing.T) {
+	t.Parallel()
+	cfg := Config{DataDir: t.TempDir()}.withDefaults()
+	one, err := readIdentity(cfg, id.Random{})
+	require.NoError(t, err)
+	two, err := readIdentity(cfg, id.Random{})
+	require.NoError(t, err)
+	require.Equal(t, one, two)
+	cfg.NodeID = id.Random{}.New()
+	three, err := readIdentity(cfg, id.Random{})
+	require.NoError(t, err)
+	require.Equal(t, cfg.NodeID, three.ID)
+	require.Equal(t, one.Secret, three.Secret)
+}
+
+func TestConfigValidate(t *testing.T) {
+	t.Parallel()
+	err := Config{NodeID: "x", CPUMHz: -1}.Validate()
+	require.ErrorContains(t, err, "data_dir")
+	require.ErrorContains(t, err, "node id")
+	require.ErrorContains(t, err, "cpu_total_compute")
+}
