@@ -30,7 +30,7 @@ type Control struct {
 	changed  chan struct{}
 	ids      *id.Seeded
 	Node     *Node
-	NoRefill bool  // pools are not filled
+	noRefill bool
 	failing  error // of ClaimRunners
 	claims   int   // entries
 }
@@ -65,7 +65,7 @@ func (c *Control) setLocked(a *drover.Allocation) {
 
 func (c *Control) fillLocked(jobID string) {
 	job := c.jobs[jobID]
-	if job == nil || c.NoRefill {
+	if job == nil || c.noRefill {
 		return
 	}
 	warm := 0
@@ -314,4 +314,35 @@ func (c *Control) NewID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ids.New()
+}
+
+// AwaitIndex waits until the service knows all warm runners that there are.
+func AwaitIndex(t testing.TB, c *Control, s *runner.Service) {
+	t.Helper()
+	for {
+		c.mu.Lock()
+		warm := 0
+		for _, a := range c.allocs {
+			if !a.Terminal() && a.Claim == nil && c.jobs[a.JobID] != nil {
+				warm++
+			}
+		}
+		c.mu.Unlock()
+		pools, err := s.Pools(context.Background())
+		require.NoError(t, err)
+		for _, p := range pools {
+			warm -= p.Warm
+		}
+		if warm == 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// StopRefill leaves pools as they are from now on.
+func (c *Control) StopRefill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.noRefill = true
 }

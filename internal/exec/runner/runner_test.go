@@ -327,7 +327,7 @@ func TestNeverTwiceAcrossCrashes(t *testing.T) {
 
 func BenchmarkClaim(b *testing.B) {
 	c := exectest.NewControl()
-	c.NoRefill = true
+	c.StopRefill()
 	s, _ := exectest.Start(b, c, journalIn(b.TempDir()))
 	exectest.Put(b, s, "python", 0)
 	for range b.N {

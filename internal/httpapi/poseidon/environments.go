@@ -1,0 +1,179 @@
+package poseidon
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"drover"
+)
+
+// executionEnvironment has its keys in the contract's order.
+type executionEnvironment struct {
+	ExecutionEnvironmentRequest
+	ID int `json:"id"`
+}
+
+// ExecutionEnvironmentRequest has Poseidon's name: it stands in the texts of decoding errors.
+type ExecutionEnvironmentRequest struct {
+	PrewarmingPoolSize uint     `json:"prewarmingPoolSize"`
+	CPULimit           uint     `json:"cpuLimit"`
+	MemoryLimit        uint     `json:"memoryLimit"`
+	Image              string   `json:"image"`
+	NetworkAccess      bool     `json:"networkAccess"`
+	ExposedPorts       []uint16 `json:"exposedPorts"`
+}
+
+// asAskedKey holds, in an environment's meta, the fields that would not come back as they were put.
+const asAskedKey = "poseidon"
+
+type asAsked struct {
+	CPULimit     uint     `json:"cpuLimit"`
+	MemoryLimit  uint     `json:"memoryLimit"`
+	ExposedPorts []uint16 `json:"exposedPorts"`
+}
+
+// reservedMB is what the scheduler counts for a runner; its limit is memoryLimit. Poseidon has 50.
+const reservedMB = 32
+
+func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
+	var req ExecutionEnvironmentRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	id, err := environmentID(r)
+	if err != nil {
+		return err
+	}
+	env, err := f.toEnvironment(id, req)
+	if err != nil {
+		return err
+	}
+	created, err := f.Runners.PutEnvironment(r.Context(), env)
+	if err != nil {
+		return err
+	}
+	if created {
+		w.WriteHeader(http.StatusCreated)
+	} else {
+		w.WriteHeader(http.StatusNoContent)
+	}
+	return nil
+}
+
+func (f *Face) toEnvironment(id int, req ExecutionEnvironmentRequest) (env drover.Environment, err error) {
+	const limit = 1<<31 - 1
+	if req.CPULimit > limit || req.MemoryLimit > limit || req.PrewarmingPoolSize > limit {
+		return env, &reply{status: http.StatusBadRequest, message: "limit too high"}
+	}
+	asked, err := json.Marshal(asAsked{req.CPULimit, req.MemoryLimit, req.ExposedPorts})
+	if err != nil {
+		return env, err
+	}
+	env = drover.Environment{
+		ID: strconv.Itoa(id), Image: req.Image, Driver: f.Driver, PoolSize: int(req.PrewarmingPoolSize), CPU: int(req.CPULimit),
+		MemoryMaxMB: int(req.MemoryLimit), Network: req.NetworkAccess, ExposedPorts: req.ExposedPorts,
+		Meta: map[string]string{asAskedKey: string(asked)},
+	}
+	if env.MemoryMaxMB > 0 {
+		env.MemoryMB = min(reservedMB, env.MemoryMaxMB)
+	}
+	return env, nil
+}
+
+func fromEnvironment(env drover.Environment) (out executionEnvironment, ok bool) {
+	id, err := strconv.Atoi(env.ID)
+	if err != nil || id < 0 {
+		return out, false // made by other means, not nameable here
+	}
+	asked := asAsked{uint(env.CPU), uint(env.MemoryMaxMB), env.ExposedPorts}
+	if text, has := env.Meta[asAskedKey]; has {
+		_ = json.Unmarshal([]byte(text), &asked) // ours; if somebody changed it, what is in force is shown
+	}
+	return executionEnvironment{ExecutionEnvironmentRequest{
+		uint(env.PoolSize), asked.CPULimit, asked.MemoryLimit, env.Image, env.Network, asked.ExposedPorts,
+	}, id}, true
+}
+
+func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
+	if err := checkFetch(r); err != nil {
+		return err
+	}
+	envs, err := f.Runners.Environments(r.Context())
+	if err != nil {
+		return err
+	}
+	var list struct {
+		ExecutionEnvironments []executionEnvironment `json:"executionEnvironments"` // null when empty
+	}
+	for _, env := range envs {
+		if e, ok := fromEnvironment(env); ok {
+			list.ExecutionEnvironments = append(list.ExecutionEnvironments, e)
+		}
+	}
+	slices.SortFunc(list.ExecutionEnvironments, func(a, b executionEnvironment) int { return cmp.Compare(a.ID, b.ID) })
+	return writeJSON(w, http.StatusOK, list)
+}
+
+func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
+	id, err := environmentID(r)
+	if err != nil {
+		return err
+	}
+	if err := checkFetch(r); err != nil {
+		return err
+	}
+	env, err := f.Runners.Environment(r.Context(), strconv.Itoa(id))
+	if err != nil {
+		return noEnvironment(err)
+	}
+	out, _ := fromEnvironment(env) // its id is a number
+	return writeJSON(w, http.StatusOK, out)
+}
+
+func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
+	id, err := environmentID(r)
+	if err != nil {
+		return err
+	}
+	if err := f.Runners.DeleteEnvironment(r.Context(), strconv.Itoa(id)); err != nil {
+		return noEnvironment(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func noEnvironment(err error) error {
+	if drover.CodeOf(err) == drover.NotFound {
+		return &reply{status: http.StatusNotFound}
+	}
+	return err
+}
+
+// environmentID reads the path: anything but digits is an unknown route.
+func environmentID(r *http.Request) (int, error) {
+	text := r.PathValue("environment")
+	if text == "" || slices.ContainsFunc([]byte(text), func(c byte) bool { return c < '0' || c > '9' }) {
+		return 0, &reply{status: http.StatusNotFound}
+	}
+	id, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("could not update environment: %v", err)}
+	}
+	return id, nil
+}
+
+// checkFetch reads the fetch parameter. We always answer from the state, so it changes nothing.
+func checkFetch(r *http.Request) error {
+	text := r.URL.Query().Get("fetch")
+	if text == "" {
+		return nil
+	}
+	if _, err := strconv.ParseBool(text); err != nil {
+		return &reply{status: http.StatusBadRequest, message: fmt.Sprintf("could not parse fetch parameter: %v", err)}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package poseidon
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/httpapi"
+)
+
+// Runners is exec/runner.
+type Runners interface {
+	PutEnvironment(ctx context.Context, env drover.Environment) (created bool, err error)
+	Environment(ctx context.Context, id string) (drover.Environment, error)
+	Environments(ctx context.Context) ([]drover.Environment, error)
+	DeleteEnvironment(ctx context.Context, id string) error
+	Pools(ctx context.Context) ([]drover.PoolStatus, error)
+	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
+	Runner(ctx context.Context, runnerID string) (drover.Runner, error)
+	Release(ctx context.Context, runnerID string) error
+	ReleaseAfterOOM(ctx context.Context, runnerID string) error
+	Files(ctx context.Context, runnerID string) (files drover.Files, done func(), err error)
+}
+
+// Executions is exec/execution.
+type Executions interface {
+	Shell(ctx context.Context, runnerID, command string) (argv []string, err error)
+	Prepare(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (executionID string, err error)
+	Take(ctx context.Context, runnerID, executionID string) (drover.ExecutionSpec, error)
+	Open(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (drover.Session, error)
+}
+
+// Config of a Face.
+type Config struct {
+	// Driver of the environments made here; "" = the service's default.
+	Driver string
+	// Version is what /version answers; "" = 404, as a Poseidon without one.
+	Version string
+	// PublicURL, if set, is where clients reach us ("https://host[:port]"); else the request says.
+	PublicURL string
+	// MergeStderr sends stderr with stdout, through the terminal (Poseidon's interactivestderr=false).
+	MergeStderr bool
+	// PrewarmingThreshold in [0,1): /health alerts when an environment has a smaller share of its pool warm.
+	PrewarmingThreshold float64
+	// ClaimWait is how long a claim with an empty pool waits; default 0: Poseidon answers its overload at once.
+	ClaimWait time.Duration
+	// MaxFiles bounds the body of a PATCH of files; default 256 MiB.
+	MaxFiles int64
+	// PingEvery finds peers that vanished; default 15 s.
+	PingEvery time.Duration
+}
+
+// Deps of a Face.
+type Deps struct {
+	Runners    Runners
+	Executions Executions
+	Clock      clock.Clock
+	Log        *slog.Logger
+}
+
+// Face serves /api/v1.
+type Face struct {
+	Config
+	Deps
+}
+
+// New returns the face.
+func New(cfg Config, deps Deps) *Face {
+	if cfg.MaxFiles == 0 {
+		cfg.MaxFiles = 256 << 20
+	}
+	if cfg.PingEvery == 0 {
+		cfg.PingEvery = 15 * time.Second
+	}
+	return &Face{cfg, deps}
+}
+
+// Routes serves httpapi.Face.
+func (f *Face) Routes() []httpapi.Route {
+	const base, runner, env = "/api/v1", "/api/v1/runners/{runner}", "/api/v1/execution-environments"
+	return []httpapi.Route{
+		{Pattern: "GET " + base + "/health", Handle: f.health, Open: true},
+		{Pattern: "GET " + base + "/version", Handle: f.version, Open: true},
+		{Pattern: "GET " + base + "/statistics/execution-environments", Handle: f.statistics},
+
+		{Pattern: "GET " + env, Handle: f.listEnvironments},
+		{Pattern: "GET " + env + "/{environment}", Handle: f.getEnvironment},
+		{Pattern: "PUT " + env + "/{environment}", Handle: f.putEnvironment},
+		{Pattern: "DELETE " + env + "/{environment}", Handle: f.deleteEnvironment},
+
+		{Pattern: "POST " + base + "/runners", Handle: f.provide},
+		{Pattern: "DELETE " + runner, Handle: f.destroy},
+		{Pattern: "GET " + runner + "/files", Handle: f.listFiles},
+		{Pattern: "PATCH " + runner + "/files", Handle: f.updateFiles, MaxBody: f.MaxFiles},
+		{Pattern: "GET " + runner + "/files/raw", Handle: f.rawFile, Stream: true}, // not compressed: clients want its Content-Length,
+		{Pattern: "POST " + runner + "/execute", Handle: f.execute},
+		{Pattern: "GET " + runner + "/websocket", Handle: f.connect, Stream: true},
+		{Pattern: base + "/", Handle: unknown},
+	}
+}
+
+func unknown(http.ResponseWriter, *http.Request) error { return &reply{status: http.StatusNotFound} }
+
+// Token serves httpapi.TokenFace.
+func (f *Face) Token(r *http.Request) string {
+	if t := r.Header.Get("Poseidon-Token"); t != "" {
+		return t
+	}
+	return httpapi.Token(r)
+}

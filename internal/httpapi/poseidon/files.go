@@ -1,0 +1,232 @@
+package poseidon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+
+	"drover"
+)
+
+type updateRequest struct {
+	Delete []string     `json:"delete"`
+	Copy   []copiedFile `json:"copy"`
+}
+
+type copiedFile struct {
+	Path    string `json:"path"` // with a final slash: a directory
+	Content []byte `json:"content"`
+}
+
+// updateFiles deletes, then copies. All of it happens in the runner as root.
+func (f *Face) updateFiles(w http.ResponseWriter, r *http.Request) error {
+	files, done, err := f.Runners.Files(r.Context(), r.PathValue("runner"))
+	if err != nil {
+		return runnerError(err)
+	}
+	defer done()
+	var req updateRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	changes, err := changesOf(req)
+	if err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		if err := files.Apply(r.Context(), changes); err != nil {
+			return f.fileError(r, err)
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func changesOf(req updateRequest) ([]drover.FileChange, error) {
+	changes := make([]drover.FileChange, 0, len(req.Delete)+len(req.Copy))
+	for _, p := range req.Delete {
+		if p == "" || strings.ContainsRune(p, 0) {
+			return nil, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("delete: bad path %q", p)}
+		}
+		if p != "./*" { // a glob only in this form
+			p = path.Clean(p)
+		}
+		changes = append(changes, drover.FileChange{Path: p, Delete: true})
+	}
+	for _, c := range req.Copy {
+		if c.Path == "" || strings.ContainsRune(c.Path, 0) {
+			return nil, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("copy: bad path %q", c.Path)}
+		}
+		if strings.HasSuffix(c.Path, "/") {
+			changes = append(changes, drover.FileChange{Path: path.Clean(c.Path), Mkdir: true})
+		} else {
+			changes = append(changes, drover.FileChange{Path: path.Clean(c.Path), Write: true, Data: c.Content})
+		}
+	}
+	return changes, nil
+}
+
+// fileError tells a runner that went away from a file that cannot be changed.
+func (f *Face) fileError(r *http.Request, err error) error {
+	if _, gone := f.Runners.Runner(r.Context(), r.PathValue("runner")); gone != nil {
+		return runnerError(gone)
+	}
+	switch drover.CodeOf(err) {
+	case drover.Unavailable:
+		return err
+	}
+	return &reply{http.StatusInternalServerError, "file copy failed: " + err.Error(), codeUnknown}
+}
+
+// missing maps the errors of reading to the contract's 424.
+func (f *Face) missing(r *http.Request, err error) error {
+	switch drover.CodeOf(err) {
+	case drover.NotFound, drover.Forbidden, drover.Invalid:
+		return &reply{status: http.StatusFailedDependency, message: textNoFile}
+	}
+	if _, gone := f.Runners.Runner(r.Context(), r.PathValue("runner")); gone != nil {
+		return runnerError(gone)
+	}
+	return err
+}
+
+type fileHeader struct {
+	Name             string `json:"name"`
+	EntryType        string `json:"entryType"`
+	LinkTarget       string `json:"linkTarget,omitempty"`
+	Size             int64  `json:"size"`
+	ModificationTime int64  `json:"modificationTime"`
+	Permissions      string `json:"permissions"`
+	Owner            string `json:"owner"`
+	Group            string `json:"group"`
+}
+
+func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
+	files, done, err := f.Runners.Files(r.Context(), r.PathValue("runner"))
+	if err != nil {
+		return runnerError(err)
+	}
+	defer done()
+	q := r.URL.Query()
+	req := drover.FileRequest{Path: q.Get("path"), Recursive: true, Privileged: truthy(q, "privilegedExecution")}
+	if recursive, err := strconv.ParseBool(q.Get("recursive")); err == nil {
+		req.Recursive = recursive
+	}
+	if req.Path == "" {
+		req.Path = "./"
+	}
+	infos, err := files.List(r.Context(), req)
+	if err != nil {
+		return f.missing(r, err)
+	}
+	prefix := ""
+	if req.Recursive {
+		prefix = strings.TrimSuffix(req.Path, "/") + "/"
+	}
+	return writeListing(w, prefix, infos)
+}
+
+// writeListing writes what ls without -a shows, in the contract's spacing.
+func writeListing(w http.ResponseWriter, prefix string, infos []drover.FileInfo) error {
+	var out bytes.Buffer
+	out.WriteString(`{"files": [`)
+	first := true
+	for _, info := range infos {
+		if hidden(info.Path) {
+			continue
+		}
+		entry, err := json.Marshal(fileHeader{
+			Name: prefix + info.Path, EntryType: info.Type, LinkTarget: info.LinkTarget, Size: info.Size,
+			ModificationTime: info.ModTime.Unix(), Permissions: permissions(info.Mode), Owner: info.Owner, Group: info.Group,
+		})
+		if err != nil {
+			return err
+		}
+		if !first {
+			out.WriteByte(',')
+		}
+		first = false
+		out.Write(entry)
+	}
+	out.WriteString("]}")
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(out.Bytes()) // fails only when the client is gone
+	return nil
+}
+
+func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
+
+// permissions renders the nine letters of ls, with s, S, t and T.
+func permissions(mode uint32) string {
+	letters := []byte(fs.FileMode(mode & 0o777).String()[1:])
+	special := func(bit uint32, at int, with, without byte) {
+		if mode&bit == 0 {
+			return
+		}
+		if letters[at] == 'x' {
+			letters[at] = with
+		} else {
+			letters[at] = without
+		}
+	}
+	special(0o4000, 2, 's', 'S')
+	special(0o2000, 5, 's', 'S')
+	special(0o1000, 8, 't', 'T')
+	return string(letters)
+}
+
+// rawFile sends a file. Its length is that of the opened file; what has none (as in /proc) is sent chunked.
+func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
+	files, done, err := f.Runners.Files(r.Context(), r.PathValue("runner"))
+	if err != nil {
+		return runnerError(err)
+	}
+	defer done()
+	q := r.URL.Query()
+	name := q.Get("path")
+	if name == "" {
+		return &reply{status: http.StatusFailedDependency, message: textNoFile}
+	}
+	info, body, err := files.Read(r.Context(), drover.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")})
+	if err != nil {
+		return f.missing(r, err)
+	}
+	defer body.Close() //nolint:errcheck // only read
+	if info.Type == "d" {
+		return &reply{status: http.StatusFailedDependency, message: textNoFile}
+	}
+	w.Header().Set("Content-Disposition", disposition(name))
+	if info.Type == "-" && info.Size > 0 {
+		w.Header().Set("Content-Length", strconv.FormatInt(info.Size, 10))
+		_, err = io.CopyN(w, body, info.Size)
+		return err
+	}
+	_, err = io.Copy(w, body)
+	return err
+}
+
+// disposition quotes the name, and encodes one that is not plain ASCII (RFC 5987).
+func disposition(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return "attachment; filename*=UTF-8''" + url.PathEscape(name)
+	}
+	if plain := mime.FormatMediaType("attachment", map[string]string{"filename": name}); strings.Contains(plain, "*=") {
+		return plain
+	}
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name)
+	return `attachment; filename="` + quoted + `"`
+}
+
+func truthy(q url.Values, key string) bool {
+	v, err := strconv.ParseBool(q.Get(key))
+	return err == nil && v
+}

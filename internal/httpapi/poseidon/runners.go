@@ -1,0 +1,156 @@
+package poseidon
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"drover"
+)
+
+// RunnerRequest has Poseidon's name: it stands in the texts of decoding errors.
+type RunnerRequest struct {
+	ExecutionEnvironmentID int `json:"executionEnvironmentId"`
+	InactivityTimeout      int `json:"inactivityTimeout"` // seconds; 0 = never, negative = at once
+}
+
+type mappedPort struct {
+	ExposedPort uint   `json:"exposedPort"`
+	HostAddress string `json:"hostAddress"`
+}
+
+type runnerResponse struct {
+	RunnerID    string       `json:"runnerId"`
+	MappedPorts []mappedPort `json:"mappedPorts"` // null without network
+}
+
+func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
+	var req RunnerRequest
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	claimed, err := f.Runners.Claim(r.Context(), drover.ClaimRequest{
+		Environment: strconv.Itoa(req.ExecutionEnvironmentID), IdleTimeout: idleTimeout(req.InactivityTimeout), Wait: f.ClaimWait,
+	})
+	switch drover.CodeOf(err) {
+	case drover.NotFound:
+		return &reply{status: http.StatusNotFound, message: textNoEnvironment}
+	case drover.Gone: // it ended in the very moment: as if it had not been warm
+		return &reply{http.StatusInternalServerError, textOverload, codeOverload}
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, runnerResponse{claimed.ID, mapPorts(claimed.Ports)})
+}
+
+// maxSeconds keeps times within what the service takes; it is ten years.
+const maxSeconds = 10 * 365 * 24 * 3600
+
+func idleTimeout(seconds int) time.Duration {
+	switch {
+	case seconds == 0:
+		return -1 // none
+	case seconds < 0:
+		return time.Nanosecond
+	}
+	return time.Duration(min(seconds, maxSeconds)) * time.Second
+}
+
+func mapPorts(ports []drover.PortMapping) (mapped []mappedPort) {
+	for _, p := range ports {
+		exposed := p.To
+		if exposed <= 0 {
+			exposed, _ = strconv.Atoi(p.Label) // labels are the exposed ports
+		}
+		mapped = append(mapped, mappedPort{uint(exposed), net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value))})
+	}
+	return mapped
+}
+
+func (f *Face) destroy(w http.ResponseWriter, r *http.Request) error {
+	if err := f.Runners.Release(r.Context(), r.PathValue("runner")); err != nil {
+		return runnerError(err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// executionRequest is matched without regard to case, as Poseidon's is: it has no tags there.
+type executionRequest struct {
+	Command             string
+	PrivilegedExecution bool
+	TimeLimit           int // seconds; 0 = none, negative = at once
+	Environment         map[string]string
+}
+
+func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
+	var req executionRequest
+	runner := r.PathValue("runner")
+	if _, err := f.Runners.Runner(r.Context(), runner); err != nil {
+		return runnerError(err)
+	}
+	if err := decode(r, &req); err != nil {
+		return err
+	}
+	argv, err := f.Executions.Shell(r.Context(), runner, req.Command)
+	if err != nil {
+		return runnerError(err)
+	}
+	id, err := f.Executions.Prepare(r.Context(), runner, f.spec(argv, req))
+	if err != nil {
+		return runnerError(err)
+	}
+	return writeJSON(w, http.StatusOK, struct {
+		WebsocketURL string `json:"websocketUrl"`
+	}{f.websocketURL(r, runner, id)})
+}
+
+func (f *Face) spec(argv []string, req executionRequest) drover.ExecutionSpec {
+	vars := map[string]string{"TERM": "xterm"}
+	maps.Copy(vars, req.Environment)
+	vars["CODEOCEAN"] = "true"
+	spec := drover.ExecutionSpec{
+		Argv: argv, Env: vars, Privileged: req.PrivilegedExecution, TTY: true, TTYStderr: !f.MergeStderr, Stdin: true,
+	}
+	switch {
+	case req.TimeLimit < 0:
+		spec.Limits.Wall = time.Nanosecond
+	case req.TimeLimit > 0:
+		spec.Limits.Wall = time.Duration(min(req.TimeLimit, maxSeconds)) * time.Second
+	}
+	return spec
+}
+
+// websocketURL is where the client itself found us: Host, and the scheme that a proxy in front of us was asked with.
+func (f *Face) websocketURL(r *http.Request, runner, id string) string {
+	scheme, host := "ws", r.Host
+	if r.TLS != nil {
+		scheme = "wss"
+	}
+	forwarded, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	switch strings.ToLower(strings.TrimSpace(forwarded)) {
+	case "https", "wss":
+		scheme = "wss"
+	case "http", "ws":
+		scheme = "ws"
+	}
+	if public, err := url.Parse(f.PublicURL); f.PublicURL != "" && err == nil {
+		host = cmp.Or(public.Host, host)
+		scheme = map[string]string{"https": "wss", "http": "ws"}[public.Scheme]
+	}
+	u := url.URL{
+		Scheme: scheme, Host: host, Path: fmt.Sprintf("/api/v1/runners/%s/websocket", runner), RawQuery: "executionID=" + id,
+	}
+	return u.String()
+}
+
+// exitCode is the contract's uint8.
+func exitCode(code int) uint8 { return uint8(code & math.MaxUint8) }

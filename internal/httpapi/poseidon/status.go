@@ -1,0 +1,66 @@
+package poseidon
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type statistics struct {
+	ID                 int  `json:"id"`
+	PrewarmingPoolSize uint `json:"prewarmingPoolSize"`
+	IdleRunners        uint `json:"idleRunners"`
+	UsedRunners        uint `json:"usedRunners"`
+}
+
+func (f *Face) allStatistics(r *http.Request) (map[int]statistics, error) {
+	pools, err := f.Runners.Pools(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]statistics{}
+	for _, p := range pools {
+		if id, err := strconv.Atoi(p.Environment); err == nil {
+			all[id] = statistics{id, uint(p.Size), uint(p.Warm), uint(p.Claimed)}
+		}
+	}
+	return all, nil
+}
+
+func (f *Face) statistics(w http.ResponseWriter, r *http.Request) error {
+	all, err := f.allStatistics(r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, all)
+}
+
+// health alerts when a pool is nearly empty, so that CodeOcean can show it.
+func (f *Face) health(w http.ResponseWriter, r *http.Request) error {
+	all, err := f.allStatistics(r)
+	if err != nil {
+		return err
+	}
+	var depleting []int
+	for id, s := range all {
+		if s.PrewarmingPoolSize > 0 && float64(s.IdleRunners)/float64(s.PrewarmingPoolSize) < f.PrewarmingThreshold {
+			depleting = append(depleting, id)
+		}
+	}
+	if len(depleting) > 0 {
+		slices.Sort(depleting)
+		ids := strings.ReplaceAll(strings.Trim(fmt.Sprint(depleting), "[]"), " ", ",")
+		return &reply{http.StatusServiceUnavailable, "the prewarming pool is depleting: environments " + ids, codeDepleting}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (f *Face) version(w http.ResponseWriter, _ *http.Request) error {
+	if f.Version == "" {
+		return &reply{status: http.StatusNotFound}
+	}
+	return writeJSON(w, http.StatusOK, f.Version)
+}

@@ -1,0 +1,230 @@
+package poseidon
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"drover"
+)
+
+// maxStdinFrame bounds one message of stdin; Poseidon has no bound.
+const maxStdinFrame = 16 << 20
+
+// maxStdinQueue bounds the stdin that the program did not read yet; then the socket is not read on.
+const maxStdinQueue = 64
+
+// connect runs a prepared execution for the client of the websocket.
+func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
+	runner := r.PathValue("runner")
+	if _, err := f.Runners.Runner(r.Context(), runner); err != nil {
+		return runnerError(err)
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return &reply{status: http.StatusBadRequest, message: "websocket: the client is not using the websocket protocol"}
+	}
+	spec, err := f.Executions.Take(r.Context(), runner, r.URL.Query().Get("executionID"))
+	switch drover.CodeOf(err) {
+	case drover.Gone:
+		return runnerError(err)
+	case drover.NotFound:
+		return &reply{status: http.StatusNotFound, message: textNoExecution}
+	}
+	if err != nil {
+		return err
+	}
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return nil //nolint:nilerr // Accept has answered
+	}
+	defer conn.CloseNow() //nolint:errcheck // closed regularly before
+	conn.SetReadLimit(maxStdinFrame)
+	f.serve(r.Context(), conn, runner, spec)
+	return nil
+}
+
+// serve lasts as long as the execution or its client.
+func (f *Face) serve(ctx context.Context, conn *websocket.Conn, runner string, spec drover.ExecutionSpec) {
+	ctx, leave := context.WithCancelCause(ctx)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer leave(nil)
+	p := &peer{conn: conn}
+	if p.send(ctx, "start", nil) != nil {
+		return
+	}
+	session, err := f.Executions.Open(ctx, runner, spec)
+	if err != nil {
+		f.Log.Info("execution did not start", "runner", runner, "error", err)
+		p.fail(ctx, err)
+		p.finish()
+		return
+	}
+	defer session.Close() //nolint:errcheck // detaching cannot fail
+	stdin := make(chan []byte, maxStdinQueue)
+	helpers.Go(func() { leave(p.read(ctx, stdin)) })                // ends with the socket
+	helpers.Go(func() { write(ctx, session, stdin) })               // ends with ctx
+	helpers.Go(func() { leave(p.ping(ctx, f.Clock, f.PingEvery)) }) // ends with ctx or the peer
+	receipt, err := p.relay(ctx, session)
+	if err != nil {
+		return // the client is gone; closing the session kills the execution
+	}
+	p.conclude(ctx, receipt)
+	if receipt.Cause == drover.CauseOOM {
+		if err := f.Runners.ReleaseAfterOOM(ctx, runner); err != nil && drover.CodeOf(err) != drover.Gone {
+			f.Log.Warn("releasing a runner after an out-of-memory kill", "runner", runner, "error", err)
+		}
+	}
+	p.finish()
+}
+
+// peer is the client's end of the websocket.
+type peer struct {
+	conn    *websocket.Conn
+	message message
+	blocked atomic.Bool // stdin is full, so pongs are not read either
+}
+
+var errLeft = errors.New("the client left")
+
+// read takes stdin off the socket: text as the contract says, and binary messages too. It ends with the socket.
+func (p *peer) read(ctx context.Context, stdin chan<- []byte) error {
+	for {
+		_, data, err := p.conn.Read(ctx)
+		if err != nil {
+			return errLeft
+		}
+		select {
+		case stdin <- data:
+			continue
+		default:
+		}
+		p.blocked.Store(true)
+		select {
+		case stdin <- data:
+		case <-ctx.Done():
+			return nil
+		}
+		p.blocked.Store(false)
+	}
+}
+
+// write feeds stdin to the program, which may be slow.
+func write(ctx context.Context, session drover.Session, stdin <-chan []byte) {
+	for {
+		select {
+		case data := <-stdin:
+			if session.Write(ctx, data) != nil && ctx.Err() != nil {
+				return // what an ended program did not read is lost
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// relay sends the program's output until its receipt.
+func (p *peer) relay(ctx context.Context, session drover.Session) (*drover.Receipt, error) {
+	var tails [3][]byte
+	for {
+		frame, err := session.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case frame.Receipt != nil:
+			for _, s := range []drover.Stream{drover.Stdout, drover.Stderr} {
+				if len(tails[s]) > 0 { // the program ended within a character
+					if err := p.send(ctx, streamNames[s], tails[s]); err != nil {
+						return nil, err
+					}
+				}
+			}
+			return frame.Receipt, nil
+		case len(frame.Data) > 0:
+			whole, tail := splitUTF8(tails[frame.Stream], frame.Data)
+			tails[frame.Stream] = tail
+			if len(whole) > 0 {
+				if err := p.send(ctx, streamNames[frame.Stream], whole); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+}
+
+var streamNames = [...]string{drover.Stdout: "stdout", drover.Stderr: "stderr"}
+
+// Texts of the contract's error messages.
+const (
+	textExecutionError = "Error executing the request"
+	textOOM            = "the allocation was OOM Killed"
+	textStopped        = "the allocation stopped as expected"
+)
+
+// conclude sends the one last message.
+func (p *peer) conclude(ctx context.Context, r *drover.Receipt) {
+	switch r.Cause {
+	case drover.CauseTimeout:
+		_ = p.send(ctx, "timeout", nil)
+	case drover.CauseOOM:
+		_ = p.send(ctx, "error", []byte(textOOM))
+	case drover.CauseRunnerGone:
+		p.fail(ctx, errors.New(r.Error))
+	case drover.CauseStartFailed:
+		if p.send(ctx, "stderr", []byte(r.Error+"\n")) == nil {
+			_ = p.exit(ctx, r.ExitCode)
+		}
+	default:
+		_ = p.exit(ctx, r.ExitCode)
+	}
+}
+
+// fail sends an error in the contract's few words.
+func (p *peer) fail(ctx context.Context, err error) {
+	text := textExecutionError
+	for _, known := range []string{textOOM, textStopped} {
+		if strings.Contains(err.Error(), known) {
+			text = known
+		}
+	}
+	_ = p.send(ctx, "error", []byte(text)) // a client that left needs no error
+}
+
+// finish closes with 1000 at once: CodeOcean waits for it.
+func (p *peer) finish() { _ = p.conn.Close(websocket.StatusNormalClosure, "") }
+
+// pingTimeout is how long a peer may take to answer a ping.
+const pingTimeout = 10 * time.Second
+
+// pinger is what is needed of a clock.Clock.
+type pinger interface {
+	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+}
+
+// ping finds peers that vanished without a word.
+func (p *peer) ping(ctx context.Context, c pinger, every time.Duration) error {
+	for {
+		wait, cancel := c.WithTimeout(ctx, every)
+		<-wait.Done()
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if p.blocked.Load() {
+			continue
+		}
+		pong, cancel := c.WithTimeout(ctx, pingTimeout)
+		err := p.conn.Ping(pong)
+		cancel()
+		if err != nil && !p.blocked.Load() {
+			return errLeft
+		}
+	}
+}

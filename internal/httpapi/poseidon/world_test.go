@@ -1,0 +1,177 @@
+package poseidon_test
+
+import (
+	"context"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover/internal/clock"
+	"drover/internal/exec/exectest"
+	"drover/internal/exec/execution"
+	"drover/internal/exec/runner"
+	"drover/internal/httpapi"
+	"drover/internal/httpapi/poseidon"
+	"drover/internal/id"
+)
+
+var update = flag.Bool("update", false, "write the transcripts anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is the face over the real execution service over an in-memory control and node.
+type world struct {
+	t       *testing.T
+	control *exectest.Control
+	runners *runner.Service
+	server  *httptest.Server
+	client  *http.Client
+	names   map[string]string // real ids by their name in transcripts
+}
+
+func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
+	t.Helper()
+	c := exectest.NewControl()
+	runners, _ := exectest.Start(t, c, runner.Config{})
+	quiet := slog.New(slog.DiscardHandler)
+	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
+	face := poseidon.New(cfg, poseidon.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
+	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
+	w := &world{t: t, control: c, runners: runners, server: httptest.NewServer(h), names: map[string]string{}}
+	w.client = w.server.Client()
+	t.Cleanup(func() {
+		cancel()
+		run.Wait()
+		w.client.CloseIdleConnections()
+		w.server.Close()
+	})
+	return w
+}
+
+// do sends a request; header lines are "Name: value".
+func (w *world) do(method, path, body string, headers ...string) (*http.Response, string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, w.server.URL+path, strings.NewReader(body))
+	require.NoError(w.t, err)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		if name == "Host" {
+			req.Host = value
+		}
+		req.Header.Set(name, value)
+	}
+	res, err := w.client.Do(req)
+	require.NoError(w.t, err)
+	defer res.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(res.Body)
+	require.NoError(w.t, err)
+	return res, string(text)
+}
+
+// transcript plays the requests of a file ("> METHOD path", header lines "> Name: value", body lines) and compares
+// the answers ("< status content-type", body). Ids are named as they appear.
+func (w *world) transcript(name string) {
+	w.t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	text, err := os.ReadFile(file)
+	require.NoError(w.t, err)
+	var got strings.Builder
+	for block := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		w.play(block, &got)
+	}
+	if *update {
+		require.NoError(w.t, os.WriteFile(file, []byte(got.String()), 0o600))
+		return
+	}
+	require.Empty(w.t, cmp.Diff(string(text), got.String()))
+}
+
+func (w *world) play(block string, got *strings.Builder) {
+	var method, path, body string
+	var headers []string
+	for line := range strings.SplitSeq(block, "\n") {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			got.WriteString(line + "\n")
+		case strings.HasPrefix(line, "> ") && method == "":
+			method, path, _ = strings.Cut(line[2:], " ")
+			got.WriteString(line + "\n")
+		case strings.HasPrefix(line, "> ") && strings.Contains(line, ": ") && !strings.HasPrefix(line, "> {"):
+			headers = append(headers, line[2:])
+			got.WriteString(line + "\n")
+		case strings.HasPrefix(line, "> "):
+			body = line[2:]
+			got.WriteString(line + "\n")
+		}
+	}
+	if method != "" {
+		res, answer := w.do(method, w.real(path), body, headers...)
+		got.WriteString(strings.TrimSpace("< "+res.Status+" "+res.Header.Get("Content-Type")) + "\n")
+		if answer != "" {
+			got.WriteString("< " + w.named(answer) + "\n")
+		}
+	}
+	got.WriteString("\n")
+	_ = w.runners // events are followed beside
+	exectest.AwaitIndex(w.t, w.control, w.runners)
+}
+
+var uuid = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+func (w *world) named(text string) string {
+	text = strings.ReplaceAll(text, strings.TrimPrefix(w.server.URL, "http://"), "HOST")
+	return uuid.ReplaceAllStringFunc(text, func(real string) string {
+		for name, known := range w.names {
+			if known == real {
+				return name
+			}
+		}
+		name := "ID" + string(rune('A'+len(w.names)))
+		w.names[name] = real
+		return name
+	})
+}
+
+func (w *world) real(text string) string {
+	for name, real := range w.names {
+		text = strings.ReplaceAll(text, name, real)
+	}
+	return text
+}
+
+// claim makes environment 1 and claims a runner of it.
+func (w *world) claim() string {
+	w.t.Helper()
+	res, _ := w.do("PUT", "/api/v1/execution-environments/1", `{"image":"host","prewarmingPoolSize":2,"cpuLimit":20,"memoryLimit":100}`)
+	require.Equal(w.t, http.StatusCreated, res.StatusCode)
+	exectest.AwaitWarm(w.t, w.runners, 2)
+	_, body := w.do("POST", "/api/v1/runners", `{"executionEnvironmentId":1,"inactivityTimeout":60}`)
+	return between(w.t, body, `{"runnerId":"`, `"`)
+}
+
+func between(t *testing.T, text, before, after string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(text, before)
+	require.True(t, ok, text)
+	found, _, ok := strings.Cut(rest, after)
+	require.True(t, ok, text)
+	return found
+}
+
+const soon = 20 * time.Second
