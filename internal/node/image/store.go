@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/sys/unix"
 
 	"drover"
@@ -18,35 +21,174 @@ import (
 
 // Options of a Store.
 type Options struct {
-	Dir   string // where images live; made if missing
-	Clock clock.Clock
-	Log   *slog.Logger
+	Dir       string // where images live; made if missing, mode 0700: layers have setuid programs in them
+	Clock     clock.Clock
+	Log       *slog.Logger
+	Limits    Limits
+	Transport http.RoundTripper // to registries; nil = the default
 }
 
 // Store keeps images. Its methods may be called at once.
 type Store struct {
-	opts Options
+	opts    Options
+	flights singleflight.Group
+	// preparing is held for reading while layers come, for writing while they go.
+	preparing sync.RWMutex
 
 	mu   sync.Mutex
-	host *Rootfs // generated once
+	host *Rootfs        // generated once
+	uses map[string]int // sandboxes by digest
 }
 
 // NewStore returns a store on a directory. No I/O.
-func NewStore(opts Options) *Store { return &Store{opts: opts} }
+func NewStore(opts Options) *Store { return &Store{opts: opts, uses: map[string]int{}} }
 
 // Request is an image to make ready.
-type Request struct{ Ref string }
+type Request struct {
+	Ref      string // "host", a registry reference, a path to an OCI layout or an archive
+	Username string // "" = what ~/.docker/config.json says
+	Password string
+	// Pull asks the registry even if the image is there already.
+	Pull bool
+	// Progress, if set, is told as layers arrive; not after Prepare returned.
+	Progress func(Progress)
+}
+
+// Progress of a pull.
+type Progress struct {
+	Layers, LayersDone int
+	Bytes              int64 // unpacked up to now
+}
 
 // Prepare makes an image ready; many waiters for one image cost one pull. Errors: Invalid (the reference cannot be
-// one, the archive is bad), NotFound (no such image), Unavailable (the network), Unauthorized, TooLarge.
+// one, the archive is bad), NotFound (no such image), Forbidden (the registry refuses), Unavailable (the network),
+// TooLarge.
 func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
-	switch {
-	case r.Ref == "":
+	switch r.Ref {
+	case "":
 		return nil, drover.Errorf(drover.Invalid, `no image: give "host", a reference like docker.io/library/python:3, or a path`)
-	case r.Ref == Host:
+	case Host:
 		return s.prepareHost()
 	}
-	return nil, drover.Errorf(drover.NotImplemented, "image %q: only \"host\" can be used up to now", r.Ref)
+	s.preparing.RLock()
+	defer s.preparing.RUnlock()
+	rec, err := s.fetchOnce(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.rootfs(rec)
+	if err != nil {
+		return nil, err
+	}
+	return s.hold(f), nil
+}
+
+func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
+	if !r.Pull && !isPath(r.Ref) { // a path's content may have changed
+		if rec, err := s.load(r.Ref); rec != nil || err != nil {
+			return rec, err
+		}
+	}
+	// The first waiter's context must not take the pull away from the others.
+	results := s.flights.DoChan("image "+r.Username+"\x00"+r.Ref, func() (any, error) {
+		return s.fetch(context.WithoutCancel(ctx), r)
+	})
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("image %s is still being pulled: %w", r.Ref, ctx.Err())
+	case res := <-results:
+		if res.Err != nil {
+			return nil, res.Err
+		}
+		return res.Val.(*record), nil //nolint:forcetypeassert // fetch's type
+	}
+}
+
+// fetch unpacks the missing layers, one after the other, and writes the record.
+func (s *Store) fetch(ctx context.Context, r Request) (*record, error) {
+	s.preparing.RLock() // also when all waiters have gone away
+	defer s.preparing.RUnlock()
+	if err := os.MkdirAll(s.opts.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	img, done, err := s.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	rec, err := s.describe(img, r.Ref)
+	if err != nil {
+		return nil, remoteError(r.Ref, err)
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, remoteError(r.Ref, err)
+	}
+	progress := Progress{Layers: len(layers)}
+	if len(layers) != len(rec.Layers) {
+		return nil, drover.Errorf(drover.Invalid, "image %s: its manifest has %d layers, its configuration %d", r.Ref, len(layers), len(rec.Layers))
+	}
+	for i, l := range layers {
+		err := s.layer(ctx, l, rec.Layers[i], func(n int64) { progress.Bytes += n; r.report(progress) })
+		if err != nil {
+			return nil, s.layerError(r.Ref, err)
+		}
+		progress.LayersDone++
+		r.report(progress)
+	}
+	return rec, s.save(rec)
+}
+
+func (r *Request) report(p Progress) {
+	if r.Progress != nil {
+		r.Progress(p)
+	}
+}
+
+func (s *Store) layerError(ref string, err error) error {
+	if errors.Is(err, unix.ENOSPC) {
+		return drover.Errorf(drover.Unavailable, "image %s: the disk of %s is full: %w", ref, s.opts.Dir, err)
+	}
+	if isPath(ref) && drover.CodeOf(err) == drover.Internal {
+		return drover.Errorf(drover.Invalid, "image %s: %w", ref, err)
+	}
+	if drover.CodeOf(err) != drover.Internal {
+		return drover.Errorf(drover.CodeOf(err), "image %s: %w", ref, err)
+	}
+	return remoteError(ref, err)
+}
+
+func (s *Store) describe(img v1.Image, ref string) (*record, error) {
+	digest, err := img.Digest()
+	if err != nil {
+		return nil, err
+	}
+	file, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	rec := &record{Ref: ref, Digest: digest.String(), Config: Config{
+		Env: file.Config.Env, Entrypoint: file.Config.Entrypoint, Cmd: file.Config.Cmd,
+		WorkDir: file.Config.WorkingDir, User: file.Config.User,
+	}}
+	for _, d := range file.RootFS.DiffIDs {
+		rec.Layers = append(rec.Layers, d.Hex)
+	}
+	if len(rec.Layers) > maxLayers {
+		return nil, drover.Errorf(drover.TooLarge, "image %s has %d layers, at most %d can be used", ref, len(rec.Layers), maxLayers)
+	}
+	return rec, nil
+}
+
+func (s *Store) limits() Limits {
+	l := s.opts.Limits
+	if l.Bytes == 0 {
+		l.Bytes = 20 << 30
+	}
+	if l.Files == 0 {
+		l.Files = 2_000_000
+	}
+	return l
 }
 
 func (s *Store) prepareHost() (*Rootfs, error) {
@@ -83,7 +225,7 @@ func readInLowers(lowers []string, name string) ([]byte, error) {
 			return data, nil
 		}
 	}
-	return nil, fmt.Errorf("no %s in the image", name)
+	return nil, drover.Errorf(drover.NotFound, "no %s in the image", name)
 }
 
 func fields(line string) []string { return strings.Split(strings.TrimRight(line, "\n"), ":") }

@@ -1,0 +1,47 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// prepareBase makes the layer that lies over every image but host: what a sandbox mounts on must be there, whatever
+// the image did with the name.
+func prepareBase(dir string) (string, error) {
+	final := filepath.Join(dir, "base-1")
+	if _, err := os.Stat(final); err == nil {
+		return final, nil
+	}
+	tmp, err := os.MkdirTemp(dir, ".base-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // after the rename there is nothing
+	for _, d := range []struct {
+		name string
+		mode os.FileMode
+	}{
+		{".", 0o755}, {"alloc", 0o755}, {"dev", 0o755}, {"etc", 0o755}, {"local", 0o755}, {"proc", 0o555}, {"secrets", 0o755},
+		{"sys", 0o555}, {"tmp", 0o777 | os.ModeSticky},
+	} {
+		path := filepath.Join(tmp, d.name)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return "", err
+		}
+		if err := os.Chmod(path, d.mode); err != nil {
+			return "", err
+		}
+	}
+	for _, name := range []string{"hosts", "resolv.conf", "hostname"} {
+		if err := os.WriteFile(filepath.Join(tmp, "etc", name), []byte(hostFiles["etc/"+name]), 0o644); err != nil { //nolint:gosec // for everybody in the sandbox
+			return "", err
+		}
+	}
+	if err := os.Rename(tmp, final); err != nil && !errors.Is(err, fs.ErrExist) && !isNotEmpty(err) {
+		return "", fmt.Errorf("making the base layer: %w", err)
+	}
+	return final, nil
+}
