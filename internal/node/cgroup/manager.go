@@ -193,3 +193,24 @@ func write(dir, file, value string) error {
 }
 
 func writeInt(dir, file string, v int64) error { return write(dir, file, strconv.FormatInt(v, 10)) }
+
+// Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a
+// machine.
+func (m *Manager) Close() error {
+	roots := append(m.trees(m.info.Controllers...), m.info.tracking)
+	if m.info.Version == V2 {
+		roots = []string{m.info.mounts[""]}
+	}
+	var errs []error
+	for _, root := range roots {
+		if root == "" {
+			continue
+		}
+		for _, dir := range []string{filepath.Join(root, m.parent, supervisors), filepath.Join(root, m.parent)} {
+			if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -183,7 +183,7 @@ func (h *handle) Destroy(ctx context.Context) error {
 	h.destroyed = true
 	h.mu.Unlock()
 	if client != nil {
-		return ignoreGone(client.Close())
+		_ = client.Close() // the other end is dead already
 	}
 	return nil
 }
@@ -223,11 +223,4 @@ func (h *handle) Files() drover.Files {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.client.Files()
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, driver.ErrGone) {
-		return nil
-	}
-	return err
 }

@@ -68,6 +68,9 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		return nil, err
 	}
 	d.addHome(config, rootfs)
+	if err := d.addLogs(config, m, spec); err != nil {
+		return nil, err
+	}
 	if err := addAllocation(config, m, spec); err != nil {
 		return nil, err
 	}
@@ -100,6 +103,19 @@ func (d *Driver) addHome(c *nsinit.Config, rootfs *image.Rootfs) {
 		home.UID = 0 // the only one that there is
 	}
 	c.Scratch = append(c.Scratch, home, nsinit.Scratch{Target: "/root", Mode: 0o700})
+}
+
+// addLogs lets the supervisor, which is not the machine's root, write into the agent's log folder.
+func (d *Driver) addLogs(c *nsinit.Config, m *mounter, spec *driver.Spec) error {
+	if d.rootless || spec.Log.Disabled || spec.Log.Dir == "" {
+		return nil
+	}
+	src, err := m.source(tree{path: spec.Log.Dir})
+	if err != nil {
+		return err
+	}
+	c.Logs = &src
+	return nil
 }
 
 // addAllocation mounts the allocation's folders. A warm runner's lie on its own size-limited file system, so that all

@@ -56,6 +56,10 @@ func (c *Config) Encode() []byte {
 		e.str(l[0])
 		e.str(l[1])
 	}
+	e.flag(c.Logs != nil)
+	if c.Logs != nil {
+		e.source(*c.Logs)
+	}
 	e.flag(c.DevPTS)
 	e.flag(c.Loopback)
 	e.strs(c.MaskFiles)
@@ -139,6 +143,9 @@ func Decode(b []byte) (*Config, error) {
 	}
 	for range d.count() {
 		c.Links = append(c.Links, [2]string{d.str(), d.str()})
+	}
+	if d.flag() {
+		c.Logs = new(d.source())
 	}
 	c.DevPTS, c.Loopback = d.flag(), d.flag()
 	c.MaskFiles, c.MaskDirs, c.ReadOnlyPaths = d.strs(), d.strs(), d.strs()

@@ -16,6 +16,8 @@ type Config struct {
 	Binds []Bind
 	// Links are symbolic links to make in /dev: name, target. Those that are there stay.
 	Links [][2]string
+	// Logs, if not nil, is the task's log folder with owners as the supervisor can write them: it becomes descriptor 5.
+	Logs *Source
 	// DevPTS mounts a private /dev/pts.
 	DevPTS   bool
 	Loopback bool // bring lo up

@@ -15,7 +15,7 @@ func execute(fd int, argv []string) error {
 	if err != nil {
 		return err
 	}
-	envp, err := syscall.SlicePtrFromStrings([]string{"GOGC=50", "GOMAXPROCS=2"})
+	envp, err := syscall.SlicePtrFromStrings(syscall.Environ())
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,9 @@ func setup(c *Config, fds []int) error {
 	if err != nil {
 		return err
 	}
+	if err := openLogs(c, fds); err != nil {
+		return err
+	}
 	scratch, empty, err := buildRoot(c, layers)
 	if err != nil {
 		return err
@@ -57,6 +60,24 @@ func resolve(c *Config, fds []int) (layers, binds []int, err error) {
 		}
 	}
 	return layers, binds, nil
+}
+
+// logFD is where the supervisor expects its log folder.
+const logFD = 5
+
+func openLogs(c *Config, fds []int) error {
+	if c.Logs == nil {
+		return nil
+	}
+	tree, err := c.Logs.open(fds)
+	if err != nil {
+		return fmt.Errorf("opening the log folder: %w", err)
+	}
+	dir, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening the log folder: %w", err)
+	}
+	return unix.Dup3(dir, logFD, 0)
 }
 
 // open returns the detached mount.

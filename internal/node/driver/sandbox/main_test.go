@@ -1,0 +1,149 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/id"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bench is a driver on folders of its own.
+type bench struct {
+	*Driver
+	dir    string
+	parent string
+}
+
+// newBench returns a driver as an agent with root has it, and checks at the end that nothing was left.
+func newBench(t testing.TB, change ...func(*Config)) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	parent := "drover-test-" + id.Random{}.New()[:8]
+	groups, err := cgroup.New(cgroup.Config{Parent: parent})
+	require.NoError(t, err)
+	binary, err := supervisor.Binary(dir)
+	require.NoError(t, err)
+	cfg := Config{
+		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: clock.Wall{}, CoreMHz: 1000,
+		Log:    slog.New(slog.DiscardHandler),
+		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}),
+	}
+	for _, c := range change {
+		c(&cfg)
+	}
+	b := &bench{New(cfg), dir, parent}
+	t.Cleanup(func() {
+		left, err := groups.List()
+		require.NoError(t, err)
+		require.Empty(t, left, "cgroups left behind")
+		require.NoError(t, groups.Close())
+		states, err := filepath.Glob(filepath.Join(dir, "supervisor", "*", "*"))
+		require.NoError(t, err)
+		require.Empty(t, states, "files left behind")
+	})
+	return b
+}
+
+// spec of a task in an allocation of its own.
+func (b *bench) spec(t testing.TB, config map[string]any) driver.Spec {
+	t.Helper()
+	alloc := id.Random{}.New()
+	top := filepath.Join(b.dir, "alloc", alloc)
+	dirs := driver.Dirs{
+		Alloc: top, Shared: filepath.Join(top, "alloc"), Task: filepath.Join(top, "t"), Local: filepath.Join(top, "t/local"),
+		Secrets: filepath.Join(top, "t/secrets"), State: filepath.Join(b.dir, "supervisor", alloc, "t"),
+	}
+	for _, d := range []string{filepath.Join(dirs.Shared, "logs"), dirs.Local, dirs.Secrets} {
+		require.NoError(t, os.MkdirAll(d, 0o755))
+	}
+	require.NoError(t, os.Chmod(dirs.Local, 0o777))
+	return driver.Spec{
+		AllocID: alloc, TaskName: "t", ID: alloc + "/t/00000000", Config: config, Dirs: dirs, MemoryMB: 128, CPUMHz: 500,
+		Log: driver.LogConfig{Dir: filepath.Join(dirs.Shared, "logs"), MaxFiles: 2, MaxFileSize: 1 << 20},
+		Env: map[string]string{"NOMAD_TASK_DIR": dirs.Local, "GREETING": "hello from " + dirs.Local},
+	}
+}
+
+func (b *bench) warm(t testing.TB, config map[string]any) *handle {
+	t.Helper()
+	spec := b.spec(t, config)
+	spec.Pool = true
+	return b.run(t, spec)
+}
+
+func (b *bench) run(t testing.TB, spec driver.Spec) *handle {
+	t.Helper()
+	h, err := b.Start(t.Context(), spec)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.Destroy(context.Background())) })
+	return h.(*handle)
+}
+
+// result of a command.
+type result struct {
+	out, err string
+	receipt  drover.Receipt
+}
+
+func (h *handle) sh(t testing.TB, script string) result {
+	t.Helper()
+	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}})
+}
+
+func (h *handle) root(t testing.TB, script string) result {
+	t.Helper()
+	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}, Privileged: true})
+}
+
+func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	if spec.ID == "" {
+		spec.ID = id.Random{}.New()
+	}
+	s, err := h.StartExecution(ctx, spec)
+	require.NoError(t, err)
+	r, err := drain(ctx, s)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	return r
+}
+
+func drain(ctx context.Context, s drover.Session) (result, error) {
+	var r result
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		switch {
+		case f.Receipt != nil:
+			r.receipt = *f.Receipt
+		case f.Stream == drover.Stdout:
+			r.out += string(f.Data)
+		case f.Stream == drover.Stderr:
+			r.err += string(f.Data)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+func TestWarmRunner(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	r := h.sh(t, "id -u; pwd; hostname; echo $HOME $NOMAD_TASK_DIR $GREETING; echo oops >&2; exit 3")
+	require.Equal(t, "oops\n", r.err)
+	require.Equal(t, 3, r.receipt.ExitCode)
+	require.Equal(t, drover.CauseExited, r.receipt.Cause)
+	require.Equal(t, "1000\n/home/user\nt-"+h.ident.AllocID[:8]+"\n/home/user /local hello from /local\n", r.out)
+	require.Equal(t, "0\n", h.root(t, "id -u").out)
+}
+
+func TestTask(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo $NOMAD_TASK_DIR; echo x > /local/made; exit 7"}})
+	h := b.run(t, spec)
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 7, exit.Code)
+	require.NoError(t, exit.Err)
+	data, err := os.ReadFile(filepath.Join(spec.Dirs.Local, "made"))
+	require.NoError(t, err)
+	require.Equal(t, "x\n", string(data))
+	log, err := os.ReadFile(filepath.Join(spec.Log.Dir, "t.stdout.0"))
+	require.NoError(t, err)
+	require.Equal(t, "/local\n", string(log))
+	require.NoError(t, h.Destroy(t.Context()))
+	require.NoError(t, h.Destroy(t.Context()), "idempotent")
+}
