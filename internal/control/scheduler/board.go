@@ -150,7 +150,7 @@ func (b *board) countKept(kept []*drover.Allocation) {
 		if a.TaskGroup != b.group.Name {
 			continue
 		}
-		if n := b.snapshot.Node(a.NodeID); n != nil {
+		if n := b.keptNode(a); n != nil {
 			for _, p := range b.properties {
 				p.add(p.value(n))
 			}
@@ -159,6 +159,14 @@ func (b *board) countKept(kept []*drover.Allocation) {
 			b.entries[e].collisions++
 		}
 	}
+}
+
+// keptNode returns the node of a staying allocation, if its properties matter.
+func (b *board) keptNode(a *drover.Allocation) *drover.Node {
+	if len(b.properties) == 0 {
+		return nil
+	}
+	return b.snapshot.Node(a.NodeID)
 }
 
 // entryOf returns the entry of a node, -1 if it has none.

@@ -123,7 +123,7 @@ func (r *run) end(a *drover.Allocation, why string) {
 func (r *run) stopAll() {
 	r.deployments.load(r)
 	r.deployments.cancelActive("Cancelled because job is stopped")
-	for a := range r.snapshot.AllocationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID) {
+	for a := range r.allocations() {
 		if a.ClientTerminal() {
 			continue
 		}

@@ -51,6 +51,7 @@ func (r *run) placeOne(b *board, p placement, full bool, x *GroupExplanation) bo
 	}
 	if full || !r.allocate(b, p, x) {
 		x.Failed++
+		r.preempt(b, b.entries)
 		return false
 	}
 	if p.reschedule {

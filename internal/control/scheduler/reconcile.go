@@ -32,7 +32,7 @@ type placement struct {
 func (r *run) scheduleGroups() {
 	r.deployments.load(r)
 	byGroup := map[string][]*drover.Allocation{}
-	for a := range r.snapshot.AllocationsByJob(r.job.Namespace, r.job.ID) {
+	for a := range r.allocations() {
 		if r.job.Group(a.TaskGroup) == nil {
 			r.dropRemoved(a)
 			continue
@@ -174,9 +174,19 @@ func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *d
 	slices.SortFunc(s.later, func(x, y laterFailure) int {
 		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.alloc.ID, y.alloc.ID))
 	})
+	if len(s.later) == 0 {
+		return
+	}
+	stays := map[*drover.Allocation]bool{}
+	for _, a := range keep {
+		stays[a] = true
+	}
+	for _, a := range replaced {
+		stays[a] = false
+	}
 	var last time.Time
 	for _, l := range s.later { // the latest first: it takes those shortly before it along
-		if !slices.Contains(keep, l.alloc) || slices.Contains(replaced, l.alloc) {
+		if !stays[l.alloc] {
 			continue
 		}
 		u.RescheduleLater++

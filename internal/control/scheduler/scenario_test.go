@@ -33,6 +33,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //	promote NAME | fail NAME       the job's deployment
 //	advance DURATION
 //	live NAME                      list
+//	preemption system|all
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -97,6 +98,8 @@ func (w *world) command(t *testing.T, words []string) string {
 		w.now = w.now.Add(d)
 	case "live":
 		return w.list(name)
+	case "preemption":
+		w.config.PreemptionConfig = drover.PreemptionConfig{SystemSchedulerEnabled: true, ServiceSchedulerEnabled: name == "all"}
 	default:
 		t.Fatalf("unknown command %v", words)
 	}
@@ -191,6 +194,8 @@ func jobOf(t *testing.T, name string, args map[string]string) *drover.Job {
 			g.Networks = append(g.Networks, n)
 		case "stop":
 			j.Stop = true
+		case "priority":
+			j.Priority = number(t, v)
 		default:
 			t.Fatalf("unknown job key %s", k)
 		}
@@ -320,11 +325,14 @@ func (w *world) describe(out Output) string {
 			}
 		}
 	}
+	for node, allocs := range out.Plan.NodePreemptions {
+		for _, a := range allocs {
+			add("evict %s on %s", a.Name, node)
+		}
+	}
 	for node, allocs := range out.Plan.NodeAllocation {
 		for _, a := range allocs {
 			switch {
-			case a.EvalID != out.Eval.ID:
-				add("change %s on %s", a.Name, node)
 			case a.CreateIndex < w.index:
 				add("update %s on %s", a.Name, node)
 			case a.DeploymentStatus != nil && a.DeploymentStatus.Canary:
@@ -344,7 +352,9 @@ func (w *world) describe(out Output) string {
 		add("deployment %s: %s", u.Status, u.StatusDescription)
 	}
 	for _, e := range out.NewEvals {
-		if e.Status == drover.EvalBlocked {
+		if e.TriggeredBy == drover.TriggerPreemption {
+			add("look at %s", e.JobID)
+		} else if e.Status == drover.EvalBlocked {
 			add("blocked, escaped %t, classes %d", e.EscapedComputedClass, len(e.ClassEligibility))
 		} else {
 			add("look again in %s: %s", e.WaitUntil.Sub(w.now), e.TriggeredBy)

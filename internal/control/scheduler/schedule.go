@@ -28,6 +28,13 @@ type NodeUsage interface {
 	NodesUsed() iter.Seq2[*drover.Node, drover.Capacity]
 }
 
+// ActiveAllocations is an optional power of a Snapshot: a job's allocations without those that both sides are done
+// with (the node ended them, and control wanted that or they had been claimed). It keeps the evaluation of a warm pool
+// from walking over all runners that were ever used up.
+type ActiveAllocations interface {
+	ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
+}
+
 // Input is one question.
 type Input struct {
 	Eval     *drover.Evaluation

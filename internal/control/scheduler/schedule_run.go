@@ -3,6 +3,7 @@ package scheduler
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"time"
 
@@ -104,6 +105,14 @@ func mixSeed(in Input) uint64 {
 	h.Write(b[:])
 	h.Write([]byte(in.Eval.ID))
 	return h.Sum64()
+}
+
+// allocations yields the job's allocations, if possible without those that are of no more interest.
+func (r *run) allocations() iter.Seq[*drover.Allocation] {
+	if fast, ok := r.snapshot.(ActiveAllocations); ok {
+		return fast.ActiveAllocationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID)
+	}
+	return r.snapshot.AllocationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID)
 }
 
 // node looks a node up once.

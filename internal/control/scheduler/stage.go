@@ -15,6 +15,7 @@ type candidate struct {
 	order     uint32          // shuffled; breaks ties
 	jobAllocs int32           // live allocations of the job, after this plan
 	hold      *hold           // ports, cores and devices; nil until somebody asks
+	evict     *evictable      // what could become free; nil until somebody asks
 }
 
 // stage lists the candidates. It is built when the first group wants to place something.

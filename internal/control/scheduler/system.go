@@ -10,7 +10,7 @@ import (
 func (r *run) scheduleSystem() {
 	r.deployments.load(r)
 	byGroup := map[string][]*drover.Allocation{}
-	for a := range r.snapshot.AllocationsByJob(r.job.Namespace, r.job.ID) {
+	for a := range r.allocations() {
 		if r.job.Group(a.TaskGroup) == nil {
 			r.dropRemoved(a)
 			continue
@@ -183,6 +183,7 @@ func (r *run) allocateOn(b *board, i int32, p placement, x *GroupExplanation) bo
 	c := &b.stage.nodes[e.cand]
 	if e.pos < 0 {
 		x.Failed++
+		r.preempt(b, b.entries[i:i+1])
 		return false
 	}
 	granted, lacking := b.grant(c)

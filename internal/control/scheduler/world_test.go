@@ -159,7 +159,7 @@ func (w *world) evalAs(e *drover.Evaluation) Output {
 
 func (w *world) apply(out Output) {
 	w.index++
-	for _, m := range []map[string][]*drover.Allocation{out.Plan.NodeUpdate, out.Plan.NodeAllocation} {
+	for _, m := range []map[string][]*drover.Allocation{out.Plan.NodeUpdate, out.Plan.NodePreemptions, out.Plan.NodeAllocation} {
 		for _, node := range slices.Sorted(maps.Keys(m)) {
 			for _, a := range m[node] {
 				w.put(a)
