@@ -1,0 +1,158 @@
+package nomad_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/store"
+	"drover/internal/httpapi"
+	"drover/internal/httpapi/nomad"
+)
+
+// pages reads a list page by page.
+func pages[T any](t *testing.T, list func(*api.QueryOptions) ([]T, *api.QueryMeta, error), q api.QueryOptions, id func(T) string) (ids []string) {
+	t.Helper()
+	for {
+		items, meta, err := list(&q)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(items), int(q.PerPage))
+		for _, it := range items {
+			ids = append(ids, id(it))
+		}
+		if meta.NextToken == "" {
+			return ids
+		}
+		q.NextToken = meta.NextToken
+	}
+}
+
+func TestPagesCoverAListOnceInBothDirections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var want []string
+	for i := range 23 {
+		// Several share an index, as those of one plan do; the ids run against the indexes.
+		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", 1000-i)
+		want = append(want, id)
+		w.put(func(tx *store.Txn) {
+			tx.PutEvaluation(&drover.Evaluation{ID: id, Namespace: "default", JobID: "p", CreateIndex: uint64(20 + i/3), ModifyIndex: uint64(20 + i)})
+		})
+	}
+	slices.SortFunc(want, func(a, b string) int {
+		s := w.store.Snapshot()
+		if x, y := s.Evaluation(a).CreateIndex, s.Evaluation(b).CreateIndex; x != y {
+			return int(x) - int(y)
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	id := func(e *api.Evaluation) string { return e.ID }
+	// Evaluations().List would sort each page again.
+	list := func(q *api.QueryOptions) (evals []*api.Evaluation, meta *api.QueryMeta, err error) {
+		meta, err = w.client.Raw().Query("/v1/evaluations", &evals, q)
+		return evals, meta, err
+	}
+	q := api.QueryOptions{PerPage: 4, Filter: `JobID == "p"`}
+	require.Equal(t, want, pages(t, list, q, id))
+	q.Reverse = true
+	slices.Reverse(want)
+	require.Equal(t, want, pages(t, list, q, id))
+	q = api.QueryOptions{PerPage: 5, Prefix: "000003d"}
+	byPrefix := pages(t, list, q, id)
+	require.True(t, slices.IsSorted(byPrefix))
+	require.NotEmpty(t, byPrefix)
+}
+
+func TestNamespacesAreSeparate(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(func(tx *store.Txn) {
+		j := webJob("web")
+		j.Namespace, j.ModifyIndex = "team", 11
+		tx.PutJob(j)
+	})
+	count := func(ns string) int {
+		list, _, err := w.client.Jobs().List(&api.QueryOptions{Namespace: ns})
+		require.NoError(t, err)
+		return len(list)
+	}
+	require.Equal(t, []int{1, 1, 2, 0}, []int{count(""), count("team"), count("*"), count("none")})
+	j, _, err := w.client.Jobs().Info("web", &api.QueryOptions{Namespace: "team"})
+	require.NoError(t, err)
+	require.Equal(t, "team", *j.Namespace)
+}
+
+func TestBlockingQueryEndsAtItsWaitAndNotBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		st := store.New()
+		put(st, func(tx *store.Txn) { j := webJob("web"); j.ModifyIndex = 1; tx.PutJob(j) })
+		cfg := nomad.Config{State: storeState{st}, Agent: &fakeAgent{}, Clock: clock.Wall{}}
+		h := httpapi.Handler(httpapi.Config{Logger: quiet(), Clock: clock.Wall{}}, nomad.New(cfg))
+		ask := func(path string) (time.Duration, *httptest.ResponseRecorder) {
+			start := time.Now()
+			rec := httptest.NewRecorder()
+			h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			return time.Since(start), rec
+		}
+		for path, want := range map[string]time.Duration{
+			"/v1/jobs?index=0":                 0,
+			"/v1/jobs?index=1&wait=30s":        30 * time.Second,
+			"/v1/jobs?index=1&wait=2500":       2500 * time.Millisecond, // as Nomad's client sends it
+			"/v1/jobs?index=1":                 5 * time.Minute,
+			"/v1/job/web?index=1&wait=2h":      5 * time.Minute,
+			"/v1/job/web?index=99&wait=1s":     time.Second,
+			"/v1/job/unknown?index=1&wait=10s": 10 * time.Second,
+			"/v1/nodes?index=5&wait=1s":        time.Second,
+		} {
+			took, _ := ask(path)
+			require.Equal(t, want, took, path)
+		}
+		time.AfterFunc(time.Minute, func() {
+			put(st, func(tx *store.Txn) { j := webJob("other"); j.ModifyIndex = 2; tx.PutJob(j) })
+		})
+		took, rec := ask("/v1/jobs?index=1")
+		require.Equal(t, time.Minute, took)
+		require.Equal(t, "2", rec.Header().Get("X-Nomad-Index"))
+		time.AfterFunc(time.Minute, func() {
+			put(st, func(tx *store.Txn) { tx.DeleteJob(st.Snapshot().Job("default", "other")) })
+		})
+		took, rec = ask("/v1/job/other?index=2")
+		require.Equal(t, time.Minute, took)
+		require.Equal(t, http.StatusNotFound, rec.Code)
+	})
+}
+
+func TestAListOfTenThousandJobs(t *testing.T) {
+	t.Parallel()
+	st := store.New()
+	put(st, func(tx *store.Txn) {
+		for i := range 10_000 {
+			j := webJob(fmt.Sprintf("job-%05d", i))
+			j.CreateIndex, j.ModifyIndex = 1, 1
+			tx.PutJob(j)
+		}
+	})
+	h := httpapi.Handler(httpapi.Config{Logger: quiet(), Clock: clock.Wall{}},
+		nomad.New(nomad.Config{State: storeState{st}, Agent: &fakeAgent{}, Clock: clock.Wall{}}))
+	start := time.Now()
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/jobs", nil))
+	var stubs []drover.JobListStub
+	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &stubs))
+	require.Len(t, stubs, 10_000)
+	t.Logf("10,000 jobs listed and decoded in %v, %d bytes", time.Since(start), rec.Body.Len())
+}
