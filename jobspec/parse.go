@@ -1,0 +1,97 @@
+// Package jobspec reads job files: Nomad's HCL (version 2) into drover.Job. Variables, locals, functions and dynamic
+// blocks are evaluated; ${attr.…}, ${node.…}, ${meta.…}, ${env[…]} and ${NOMAD_…} are left for the node.
+package jobspec
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"drover"
+)
+
+// Options of Parse.
+type Options struct {
+	Name     string            // of the file, for messages; default "job.hcl"
+	Vars     map[string]string // values for variables, as text: "3", "[\"a\"]", "plain words"
+	VarFile  string            // the text of a file with name = value lines
+	VarNames []string          // of Vars given by flags must be declared: an unknown one is an error
+}
+
+// Parse reads a job file. The job is not canonicalized. Errors: Invalid, with file, line and what is wrong, all at once.
+func Parse(text []byte, o Options) (*drover.Job, error) {
+	if o.Name == "" {
+		o.Name = "job.hcl"
+	}
+	file, diags := hclsyntax.ParseConfig(text, o.Name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, diagnosed(diags)
+	}
+	d := &decoder{src: text, ctx: &hcl.EvalContext{Functions: functions(), Variables: map[string]cty.Value{}}}
+	job := d.file(file.Body.(*hclsyntax.Body), o)
+	if d.diags.HasErrors() {
+		return nil, diagnosed(d.diags)
+	}
+	return job, nil
+}
+
+func diagnosed(diags hcl.Diagnostics) error {
+	var lines []string
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			lines = append(lines, d.Error())
+		}
+	}
+	return drover.Errorf(drover.Invalid, "job file: %s", strings.Join(lines, "; "))
+}
+
+// decoder walks the syntax tree; what it finds wrong it collects.
+type decoder struct {
+	src   []byte
+	ctx   *hcl.EvalContext
+	diags hcl.Diagnostics
+}
+
+func (d *decoder) errorf(r hcl.Range, summary, detail string) {
+	d.diags = append(d.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &r})
+}
+
+// file evaluates variables and locals, then decodes the job.
+func (d *decoder) file(body *hclsyntax.Body, o Options) *drover.Job {
+	for _, a := range body.Attributes {
+		d.errorf(a.NameRange, "Unsupported argument", "An argument named \""+a.Name+"\" is not expected at the top of a job file.")
+	}
+	d.variables(body, o)
+	d.locals(body)
+	var job *drover.Job
+	for _, b := range body.Blocks {
+		switch b.Type {
+		case "variable", "variables", "locals":
+		case "job":
+			if job != nil {
+				d.errorf(b.TypeRange, "Second job", "A job file holds one job.")
+				continue
+			}
+			job = &drover.Job{}
+			d.labelled(b, func(label string) { job.ID = label })
+			d.job(b.Body, job)
+		default:
+			d.errorf(b.TypeRange, "Unsupported block type", "Blocks of type \""+b.Type+"\" are not expected at the top of a job file.")
+		}
+	}
+	if job == nil && !d.diags.HasErrors() {
+		d.errorf(body.SrcRange, "No job", "The file has no job block.")
+	}
+	return job
+}
+
+// labelled checks that the block has exactly one label and hands it on.
+func (d *decoder) labelled(b *hclsyntax.Block, set func(string)) {
+	if len(b.Labels) != 1 {
+		d.errorf(b.TypeRange, "Wrong labels", "A "+b.Type+" block has exactly one label: "+b.Type+" \"name\" { … }")
+		return
+	}
+	set(b.Labels[0])
+}

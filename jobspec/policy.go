@@ -1,0 +1,80 @@
+package jobspec
+
+import (
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"drover"
+)
+
+func (d *decoder) constraint(b *hclsyntax.Block, c *drover.Constraint) {
+	d.comparison(b, &c.LTarget, &c.Operand, &c.RTarget, nil)
+}
+
+func (d *decoder) affinity(b *hclsyntax.Block, a *drover.Affinity) {
+	d.comparison(b, &a.LTarget, &a.Operand, &a.RTarget, attrs{"weight": &a.Weight})
+}
+
+// comparison reads attribute, operator and value, and the short forms: version = ">= 1", distinct_hosts = true, ….
+func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, more attrs) {
+	short := map[string]*string{}
+	table := attrs{"attribute": left, "operator": operand, "value": right}
+	for _, name := range []string{"regexp", "version", "semver", "set_contains", "set_contains_any", "set_contains_all", "distinct_property"} {
+		short[name] = new(string)
+		table[name] = short[name]
+	}
+	var distinct *bool
+	table["distinct_hosts"] = &distinct
+	for name, target := range more {
+		table[name] = target
+	}
+	d.fill(b.Body, table, nil)
+	for name, text := range short {
+		if _, given := b.Body.Attributes[name]; !given {
+			continue
+		}
+		*operand = name
+		if name == "distinct_property" {
+			*left = *text
+		} else {
+			*right = *text
+		}
+	}
+	if distinct != nil {
+		*operand, *right = "distinct_hosts", strconv.FormatBool(*distinct)
+	}
+}
+
+func (d *decoder) spread(b *hclsyntax.Block, s *drover.Spread) {
+	d.fill(b.Body, attrs{"attribute": &s.Attribute, "weight": &s.Weight}, blocks{
+		"target": list(&s.SpreadTarget, func(b *hclsyntax.Block, t *drover.SpreadTarget) {
+			if len(b.Labels) == 1 {
+				t.Value = b.Labels[0]
+			}
+			d.fill(b.Body, attrs{"value": &t.Value, "percent": &t.Percent}, nil)
+		}),
+	})
+}
+
+func (d *decoder) restart(b *hclsyntax.Body, p *drover.RestartPolicy) {
+	d.fill(b, attrs{"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "mode": &p.Mode, "render_templates": &p.RenderTemplates}, nil)
+}
+
+func (d *decoder) reschedule(b *hclsyntax.Body, p *drover.ReschedulePolicy) {
+	d.fill(b, attrs{"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "delay_function": &p.DelayFunction, "max_delay": &p.MaxDelay, "unlimited": &p.Unlimited}, nil)
+}
+
+func (d *decoder) update(b *hclsyntax.Body, u *drover.UpdateStrategy) {
+	d.fill(b, attrs{"stagger": &u.Stagger, "max_parallel": &u.MaxParallel, "health_check": &u.HealthCheck,
+		"min_healthy_time": &u.MinHealthyTime, "healthy_deadline": &u.HealthyDeadline, "progress_deadline": &u.ProgressDeadline,
+		"canary": &u.Canary, "auto_revert": &u.AutoRevert, "auto_promote": &u.AutoPromote}, nil)
+}
+
+func (d *decoder) migrate(b *hclsyntax.Body, m *drover.MigrateStrategy) {
+	d.fill(b, attrs{"max_parallel": &m.MaxParallel, "health_check": &m.HealthCheck, "min_healthy_time": &m.MinHealthyTime, "healthy_deadline": &m.HealthyDeadline}, nil)
+}
+
+func (d *decoder) periodic(b *hclsyntax.Body, p *drover.PeriodicConfig) {
+	d.fill(b, attrs{"enabled": &p.Enabled, "cron": &p.Spec, "crons": &p.Specs, "prohibit_overlap": &p.ProhibitOverlap, "time_zone": &p.TimeZone}, nil)
+}

@@ -1,0 +1,185 @@
+package jobspec
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// value evaluates an expression; interpolations that are the node's matter stay as text.
+func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
+	switch e := expr.(type) {
+	case *hclsyntax.TemplateWrapExpr:
+		if d.runtime(e.Wrapped) {
+			return d.literal(e.Wrapped)
+		}
+		return d.value(e.Wrapped)
+	case *hclsyntax.TemplateExpr:
+		return d.template(e)
+	case *hclsyntax.TupleConsExpr:
+		vals := make([]cty.Value, len(e.Exprs))
+		for i, x := range e.Exprs {
+			vals[i] = d.value(x)
+		}
+		return cty.TupleVal(vals)
+	case *hclsyntax.ObjectConsExpr:
+		return d.object(e)
+	case *hclsyntax.ParenthesesExpr:
+		return d.value(e.Expression)
+	case *hclsyntax.ScopeTraversalExpr:
+		if d.runtime(e) {
+			return d.literal(e)
+		}
+	case *hclsyntax.FunctionCallExpr:
+		return d.call(e)
+	}
+	v, diags := expr.Value(d.ctx)
+	d.diags = append(d.diags, diags...)
+	return v
+}
+
+// call evaluates a function whose arguments may hold the node's interpolations.
+func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
+	f, known := d.ctx.Functions[e.Name]
+	if !known || e.ExpandFinal {
+		v, diags := e.Value(d.ctx)
+		d.diags = append(d.diags, diags...)
+		return v
+	}
+	args := make([]cty.Value, len(e.Args))
+	for i, a := range e.Args {
+		args[i] = d.value(a)
+	}
+	params := f.Params()
+	for i := range args {
+		kind := cty.DynamicPseudoType
+		if i < len(params) {
+			kind = params[i].Type
+		} else if v := f.VarParam(); v != nil {
+			kind = v.Type
+		}
+		if c, err := convert.Convert(args[i], kind); err == nil {
+			args[i] = c
+		}
+	}
+	v, err := f.Call(args)
+	if err != nil {
+		d.errorf(e.Range(), "Error in function call", e.Name+": "+err.Error())
+		return cty.DynamicVal
+	}
+	return v
+}
+
+// runtime reports whether the expression reads what only the node knows.
+func (d *decoder) runtime(expr hclsyntax.Expression) bool {
+	vars := expr.Variables()
+	if len(vars) == 0 {
+		return false
+	}
+	for _, t := range vars {
+		root := t.RootName()
+		known := false
+		for ctx := d.ctx; ctx != nil; ctx = ctx.Parent() {
+			if _, ok := ctx.Variables[root]; ok {
+				known = true
+			}
+		}
+		if known {
+			return false
+		}
+		switch root {
+		case "attr", "node", "meta", "env", "device":
+		default:
+			if !strings.HasPrefix(root, "NOMAD_") && !strings.HasPrefix(root, "DROVER_") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (d *decoder) literal(expr hclsyntax.Expression) cty.Value {
+	return cty.StringVal("${" + string(expr.Range().SliceBytes(d.src)) + "}")
+}
+
+func (d *decoder) template(e *hclsyntax.TemplateExpr) cty.Value {
+	var b strings.Builder
+	for _, part := range e.Parts {
+		v := d.value(part)
+		if !v.IsKnown() {
+			return cty.DynamicVal
+		}
+		text, err := convert.Convert(v, cty.String)
+		if err != nil || text.IsNull() {
+			d.errorf(part.Range(), "Wrong interpolation", "The value is no text.")
+			return cty.DynamicVal
+		}
+		b.WriteString(text.AsString())
+	}
+	return cty.StringVal(b.String())
+}
+
+func (d *decoder) object(e *hclsyntax.ObjectConsExpr) cty.Value {
+	vals := map[string]cty.Value{}
+	for _, item := range e.Items {
+		k := d.key(item.KeyExpr)
+		if k != "" {
+			vals[k] = d.value(item.ValueExpr)
+		}
+	}
+	return cty.ObjectVal(vals)
+}
+
+func (d *decoder) key(expr hclsyntax.Expression) string {
+	if k, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok {
+		if word := hcl.ExprAsKeyword(k.Wrapped); word != "" && !k.ForceNonLiteral {
+			return word
+		}
+		expr = k.Wrapped
+	}
+	text, err := convert.Convert(d.value(expr), cty.String)
+	if err != nil || text.IsNull() || !text.IsKnown() {
+		d.errorf(expr.Range(), "Wrong key", "A key is a text.")
+		return ""
+	}
+	return text.AsString()
+}
+
+// native turns a value into what JSON would hold; whole numbers become int.
+func native(v cty.Value) any {
+	if v.IsNull() || !v.IsKnown() {
+		return nil
+	}
+	t := v.Type()
+	switch {
+	case t == cty.String:
+		return v.AsString()
+	case t == cty.Bool:
+		return v.True()
+	case t == cty.Number:
+		f := v.AsBigFloat()
+		if i, acc := f.Int64(); acc == 0 && f.IsInt() {
+			return int(i)
+		}
+		x, _ := f.Float64()
+		return x
+	case t.IsListType() || t.IsTupleType() || t.IsSetType():
+		out := []any{}
+		for it := v.ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			out = append(out, native(e))
+		}
+		return out
+	case t.IsMapType() || t.IsObjectType():
+		out := map[string]any{}
+		for it := v.ElementIterator(); it.Next(); {
+			k, e := it.Element()
+			out[k.AsString()] = native(e)
+		}
+		return out
+	}
+	return nil
+}
