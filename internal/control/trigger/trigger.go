@@ -36,6 +36,11 @@ func (m Maker) Job(j *drover.Job, by string) *drover.Evaluation {
 // Node returns an evaluation for each job with an allocation on the node that is not stopped and ended, and for each
 // system job that could use the node.
 func (m Maker) Node(s Snapshot, nodeID, by string) []*drover.Evaluation {
+	return m.NodeAs(s, nodeID, s.Node(nodeID), by)
+}
+
+// NodeAs is Node for a node that is about to be stored as n; nil if it is about to be forgotten.
+func (m Maker) NodeAs(s Snapshot, nodeID string, n *drover.Node, by string) []*drover.Evaluation {
 	jobs := map[drover.NamespacedID]*drover.Job{}
 	for a := range s.AllocationsByNode(nodeID) {
 		if a.ClientTerminal() && a.ServerTerminal() {
@@ -49,7 +54,7 @@ func (m Maker) Node(s Snapshot, nodeID, by string) []*drover.Evaluation {
 			jobs[drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}] = j
 		}
 	}
-	if n := s.Node(nodeID); n != nil {
+	if n != nil {
 		for j := range s.Jobs("*", "") {
 			if system(j) && !j.Stopped() && !j.Periodical() && !j.Parameterized() && usable(j, n) {
 				jobs[j.Key()] = j

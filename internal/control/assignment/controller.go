@@ -1,0 +1,139 @@
+// Package assignment is control as nodes see it: a drover.Controller over the state and the log. It is level
+// triggered: a node says what it observes, and pulls what is wanted of it.
+package assignment
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/scheduler"
+	"drover/internal/control/store"
+	"drover/internal/control/trigger"
+	"drover/internal/id"
+)
+
+// Log commits commands; *raftlog.Log satisfies it.
+type Log interface {
+	Propose(ctx context.Context, c command.Command) (index uint64, result any, err error)
+}
+
+// Leader notes signs of life; *leader.Leader satisfies it.
+type Leader interface {
+	// Heartbeat returns within what time the next one is wanted.
+	Heartbeat(nodeID string) time.Duration
+	Leading() bool
+}
+
+// Deps is what a Controller needs.
+type Deps struct {
+	Log    Log
+	Store  *store.Store
+	Leader Leader
+	Clock  clock.Clock
+	IDs    id.Source // used by several goroutines at once
+	Logger *slog.Logger
+}
+
+// Controller implements drover.Controller.
+type Controller struct {
+	deps   Deps
+	pushes pushes
+}
+
+var _ drover.Controller = (*Controller)(nil)
+
+// New returns a Controller.
+func New(deps Deps) *Controller {
+	return &Controller{deps: deps, pushes: pushes{turn: make(chan struct{}, 1)}}
+}
+
+func (c *Controller) maker() trigger.Maker {
+	return trigger.Maker{IDs: c.deps.IDs, Now: c.deps.Clock.Now().UnixNano()}
+}
+
+// Register implements drover.Controller. A registration that changes nothing is not stored. Errors: Invalid,
+// Unauthorized when the secret is not the one that the node first registered with.
+func (c *Controller) Register(ctx context.Context, node *drover.Node) (drover.Registration, error) {
+	if node == nil || node.ID == "" || node.SecretID == "" {
+		return drover.Registration{}, drover.Errorf(drover.Invalid, "registering a node: it must have an ID and a SecretID")
+	}
+	s := c.deps.Store.Snapshot()
+	old := s.Node(node.ID)
+	if old != nil && old.SecretID != "" && old.SecretID != node.SecretID {
+		return drover.Registration{}, drover.Errorf(drover.Unauthorized, "node %s: the secret is not the one it registered with", node.ID)
+	}
+	n := c.admitted(node, old)
+	if old != nil && unchanged(old, n) {
+		return c.registration(n.ID, s.Index()), nil
+	}
+	m := c.maker()
+	cmd := &command.RegisterNode{Node: n, Time: m.Now, Evals: m.NodeAs(s, n.ID, n, drover.TriggerNodeUpdate)}
+	index, _, err := c.deps.Log.Propose(ctx, cmd)
+	if err != nil {
+		if drover.CodeOf(err) == drover.Forbidden { // it lost a race against another with the same id
+			return drover.Registration{}, drover.Errorf(drover.Unauthorized, "registering: %w", err)
+		}
+		return drover.Registration{}, err
+	}
+	return c.registration(n.ID, index), nil
+}
+
+// admitted returns the node as it is to be stored: ready, with what the server decides.
+func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
+	n := *node
+	n.Status, n.StatusDescription = drover.NodeStatusReady, ""
+	n.ComputedClass = scheduler.ComputedClass(&n)
+	if n.NodePool == "" {
+		n.NodePool = drover.DefaultNodePool
+	}
+	if n.SchedulingEligibility == "" {
+		n.SchedulingEligibility = drover.NodeEligible
+	}
+	if old != nil {
+		n.CreateIndex, n.ModifyIndex, n.Events, n.LastDrain = old.CreateIndex, old.ModifyIndex, old.Events, old.LastDrain
+		n.Drain, n.DrainStrategy, n.SchedulingEligibility = old.Drain, old.DrainStrategy, old.SchedulingEligibility
+		n.StatusUpdatedAt = old.StatusUpdatedAt
+	}
+	return &n
+}
+
+func unchanged(old, n *drover.Node) bool { return reflect.DeepEqual(old, n) }
+
+func (c *Controller) registration(nodeID string, index uint64) drover.Registration {
+	return drover.Registration{TTL: c.deps.Leader.Heartbeat(nodeID), Index: index}
+}
+
+// Heartbeat implements drover.Controller. A node that was given up is ready again. Errors: NotFound (register first),
+// NotLeader.
+func (c *Controller) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+	if !c.deps.Leader.Leading() {
+		return drover.Registration{}, drover.Errorf(drover.NotLeader, "this server does not lead")
+	}
+	s := c.deps.Store.Snapshot()
+	n := s.Node(nodeID)
+	if n == nil {
+		return drover.Registration{}, drover.Errorf(drover.NotFound, "node not found")
+	}
+	if n.Status == drover.NodeStatusReady {
+		return c.registration(nodeID, s.Index()), nil
+	}
+	m := c.maker()
+	back := *n
+	back.Status = drover.NodeStatusReady
+	index, _, err := c.deps.Log.Propose(ctx, &command.UpdateNodeStatuses{
+		Nodes: []command.NodeStatus{{
+			NodeID: nodeID, Status: drover.NodeStatusReady,
+			Event: &drover.NodeEvent{Message: "Node reregistered by heartbeat", Subsystem: "Cluster", Timestamp: time.Unix(0, m.Now).UTC()},
+		}},
+		Evals: m.NodeAs(s, nodeID, &back, drover.TriggerNodeUpdate), Time: m.Now,
+	})
+	if err != nil {
+		return drover.Registration{}, err
+	}
+	return c.registration(nodeID, index), nil
+}

@@ -1,0 +1,48 @@
+package assignment
+
+import (
+	"context"
+	"time"
+
+	"drover"
+	"drover/internal/control/store"
+)
+
+// Pull implements drover.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what
+// a node reports itself does not come back to it. Errors: NotFound (register first), Canceled.
+func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+	timer := c.deps.Clock.NewTimer(max(maxWait, 0))
+	defer timer.Stop()
+	for {
+		changed := c.deps.Store.Watch(store.WatchNodeAllocs, nodeID)
+		s := c.deps.Store.Snapshot()
+		if s.Node(nodeID) == nil {
+			return drover.Assignment{}, drover.Errorf(drover.NotFound, "node not found")
+		}
+		a := wanted(s, nodeID)
+		// A node that knows more than this state comes from another one, and has to hear what holds here.
+		if since == 0 || a.Index > since || since > s.Index() {
+			return a, nil
+		}
+		a.Index = since
+		select {
+		case <-changed:
+		case <-timer.C():
+			return a, nil
+		case <-ctx.Done():
+			return drover.Assignment{}, drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
+		}
+	}
+}
+
+// wanted lists what is wanted of the node: all that it has not reported as ended.
+func wanted(s *store.Snapshot, nodeID string) drover.Assignment {
+	a := drover.Assignment{Index: 1} // 0 would be answered at once the next time
+	for x := range s.AllocationsByNode(nodeID) {
+		a.Index = max(a.Index, x.AllocModifyIndex)
+		if !x.ClientTerminal() {
+			a.Allocs = append(a.Allocs, x)
+		}
+	}
+	return a
+}

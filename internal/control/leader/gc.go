@@ -1,0 +1,220 @@
+package leader
+
+import (
+	"context"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+)
+
+// GCConfig says how long things are kept after they ended. The zero value of a field means its default.
+type GCConfig struct {
+	Interval    time.Duration // how often to look; default 5 min
+	Evals       time.Duration // evaluations and allocations; default 1 h
+	Jobs        time.Duration // dead jobs with all that is theirs; default 4 h
+	Nodes       time.Duration // nodes that are down; default 24 h
+	Deployments time.Duration // default 1 h
+}
+
+func (c GCConfig) withDefaults() GCConfig {
+	for _, f := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.Interval, 5 * time.Minute}, {&c.Evals, time.Hour}, {&c.Jobs, 4 * time.Hour}, {&c.Nodes, 24 * time.Hour},
+		{&c.Deployments, time.Hour},
+	} {
+		if *f.field <= 0 {
+			*f.field = f.value
+		}
+	}
+	return c
+}
+
+// reapChunk bounds the ids in one entry.
+const reapChunk = 5000
+
+// CollectGarbage removes everything that ended, whatever its age. Errors: NotLeader.
+func (l *Leader) CollectGarbage(ctx context.Context) error {
+	log := l.currentLog()
+	if log == nil {
+		return drover.Errorf(drover.NotLeader, "this server does not lead")
+	}
+	return l.collect(ctx, log, GCConfig{})
+}
+
+func (l *Leader) collectPeriodically(ctx context.Context, log Log) {
+	timer := l.deps.Clock.NewTimer(l.cfg.GC.Interval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C():
+		}
+		if err := l.collect(ctx, log, l.cfg.GC); err != nil && ctx.Err() == nil {
+			l.deps.Logger.Warn("cannot collect garbage", "error", err)
+		}
+		timer.Reset(l.cfg.GC.Interval)
+	}
+}
+
+func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
+	for _, c := range chunks(garbage(l.deps.Store.Snapshot(), l.deps.Clock.Now(), ages)) {
+		if _, _, err := log.Propose(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// garbage says what may be forgotten at now: what ended longer ago than the ages, and what nothing refers to.
+func garbage(s *store.Snapshot, now time.Time, ages GCConfig) *command.Reap {
+	g := &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}}
+	for j := range s.Jobs("*", "") {
+		g.job(j)
+	}
+	for a := range s.Allocations("*", "") {
+		g.alloc(a)
+	}
+	for e := range s.Evaluations("*", "") {
+		g.eval(e)
+	}
+	for d := range s.Deployments("*", "") {
+		g.deployment(d)
+	}
+	for n := range s.Nodes("") {
+		g.node(n)
+	}
+	return g.reap
+}
+
+type collector struct {
+	s    *store.Snapshot
+	now  time.Time
+	ages GCConfig
+	reap *command.Reap
+	gone map[string]bool // allocations and evaluations that are reaped
+}
+
+// old reports whether unix ns is longer ago than age.
+func (g *collector) old(ns int64, age time.Duration) bool { return g.now.UnixNano()-ns >= int64(age) }
+
+// job reaps a dead job with all that is its own.
+func (g *collector) job(j *drover.Job) {
+	template := (j.Periodical() || j.Parameterized()) && !j.Stop
+	if j.Status != drover.JobStatusDead || template || !g.old(j.SubmitTime, g.ages.Jobs) {
+		return
+	}
+	var evals, allocs []string
+	for e := range g.s.EvaluationsByJob(j.Namespace, j.ID) {
+		if !e.Terminal() || !g.old(e.ModifyTime, g.ages.Jobs) {
+			return
+		}
+		evals = append(evals, e.ID)
+	}
+	for a := range g.s.AllocationsByJob(j.Namespace, j.ID) {
+		if !a.ClientTerminal() || !g.old(a.ModifyTime, g.ages.Jobs) {
+			return
+		}
+		allocs = append(allocs, a.ID)
+	}
+	g.reap.Jobs = append(g.reap.Jobs, j.Key())
+	for _, id := range evals {
+		g.take(&g.reap.Evals, id)
+	}
+	for _, id := range allocs {
+		g.take(&g.reap.Allocs, id)
+	}
+	for d := range g.s.DeploymentsByJob(j.Namespace, j.ID) {
+		g.take(&g.reap.Deployments, d.ID)
+	}
+}
+
+func (g *collector) take(list *[]string, id string) {
+	if !g.gone[id] {
+		g.gone[id] = true
+		*list = append(*list, id)
+	}
+}
+
+// alloc reaps an ended allocation that the scheduler no longer looks at.
+func (g *collector) alloc(a *drover.Allocation) {
+	if a.ClientTerminal() && g.old(a.ModifyTime, g.ages.Evals) && g.forgettable(a) {
+		g.take(&g.reap.Allocs, a.ID)
+	}
+}
+
+// forgettable reports whether forgetting the allocation changes nothing for the scheduler: a finished one of a batch
+// job counts as done, a failed one may be rescheduled yet.
+func (g *collector) forgettable(a *drover.Allocation) bool {
+	j := g.s.Job(a.Namespace, a.JobID)
+	if j == nil || j.Stop || (a.Job != nil && j.CreateIndex > a.Job.CreateIndex) {
+		return true
+	}
+	if group := j.Group(a.TaskGroup); group == nil || group.Pool != nil {
+		return true
+	}
+	if j.Type == drover.JobTypeBatch || j.Type == drover.JobTypeSysBatch {
+		return false
+	}
+	return a.ServerTerminal() || a.NextAllocation != ""
+}
+
+// eval reaps an evaluation of which no allocation is left.
+func (g *collector) eval(e *drover.Evaluation) {
+	if !e.Terminal() || !g.old(e.ModifyTime, g.ages.Evals) {
+		return
+	}
+	for a := range g.s.AllocationsByEval(e.ID) {
+		if !g.gone[a.ID] {
+			return
+		}
+	}
+	g.take(&g.reap.Evals, e.ID)
+}
+
+func (g *collector) deployment(d *drover.Deployment) {
+	if d.Active() || !g.old(d.ModifyTime, g.ages.Deployments) {
+		return
+	}
+	for a := range g.s.AllocationsByJob(d.Namespace, d.JobID) {
+		if a.DeploymentID == d.ID && !a.ClientTerminal() {
+			return
+		}
+	}
+	g.take(&g.reap.Deployments, d.ID)
+}
+
+func (g *collector) node(n *drover.Node) {
+	if n.Status != drover.NodeStatusDown || !g.old(n.StatusUpdatedAt*int64(time.Second), g.ages.Nodes) {
+		return
+	}
+	for a := range g.s.AllocationsByNode(n.ID) {
+		if !a.ClientTerminal() {
+			return
+		}
+	}
+	g.reap.Nodes = append(g.reap.Nodes, n.ID)
+}
+
+// chunks splits what is to be reaped into entries of a bounded size; none if there is nothing.
+func chunks(r *command.Reap) []*command.Reap {
+	var out []*command.Reap
+	split(r.Allocs, func(ids []string) { out = append(out, &command.Reap{Allocs: ids}) })
+	split(r.Evals, func(ids []string) { out = append(out, &command.Reap{Evals: ids}) })
+	split(r.Deployments, func(ids []string) { out = append(out, &command.Reap{Deployments: ids}) })
+	split(r.Jobs, func(ids []drover.NamespacedID) { out = append(out, &command.Reap{Jobs: ids}) })
+	split(r.Nodes, func(ids []string) { out = append(out, &command.Reap{Nodes: ids}) })
+	return out
+}
+
+func split[T any](list []T, f func([]T)) {
+	for len(list) > 0 {
+		n := min(len(list), reapChunk)
+		f(list[:n])
+		list = list[n:]
+	}
+}

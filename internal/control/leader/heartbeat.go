@@ -1,0 +1,161 @@
+package leader
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+)
+
+// heartbeats knows by when each node has to be heard of.
+type heartbeats struct {
+	cfg   Config
+	clock clock.Clock
+	wake  chan struct{} // the earliest deadline may be another
+
+	mu    sync.Mutex // guards the rest
+	nodes map[string]*nodeDeadline
+	queue nodeQueue
+}
+
+type nodeDeadline struct {
+	id    string
+	at    time.Time
+	index int
+}
+
+func newHeartbeats(cfg Config, c clock.Clock) *heartbeats {
+	return &heartbeats{cfg: cfg, clock: c, wake: make(chan struct{}, 1), nodes: map[string]*nodeDeadline{}}
+}
+
+// restore gives every node that is not down a whole TTL: this leader has not heard of any.
+func (h *heartbeats) restore(s *store.Snapshot) {
+	h.mu.Lock()
+	h.nodes, h.queue = map[string]*nodeDeadline{}, nil
+	h.mu.Unlock()
+	for n := range s.Nodes("") {
+		if n.Status != drover.NodeStatusDown {
+			h.beat(n.ID)
+		}
+	}
+}
+
+// beat notes a sign of life and returns within what time the next is wanted. With many nodes that is longer.
+func (h *heartbeats) beat(nodeID string) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.nodes[nodeID]
+	known := n != nil
+	if !known {
+		n = &nodeDeadline{id: nodeID}
+		h.nodes[nodeID] = n
+	}
+	ttl := max(h.cfg.HeartbeatTTL, time.Duration(float64(len(h.nodes))/h.cfg.HeartbeatRate*float64(time.Second)))
+	n.at = h.clock.Now().Add(ttl + h.cfg.HeartbeatGrace)
+	if known {
+		heap.Fix(&h.queue, n.index)
+	} else {
+		heap.Push(&h.queue, n)
+	}
+	if n.index == 0 {
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
+	return ttl
+}
+
+// overdue takes out and returns the nodes that were not heard of in time, and how long until the next may be.
+func (h *heartbeats) overdue() (ids []string, wait time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.clock.Now()
+	for len(h.queue) > 0 && !h.queue[0].at.After(now) {
+		n := heap.Pop(&h.queue).(*nodeDeadline)
+		delete(h.nodes, n.id)
+		ids = append(ids, n.id)
+	}
+	if len(h.queue) == 0 {
+		return ids, time.Hour
+	}
+	return ids, h.queue[0].at.Sub(now)
+}
+
+// Heartbeat notes a node's sign of life and returns within what time the next is wanted.
+func (l *Leader) Heartbeat(nodeID string) time.Duration { return l.heartbeats.beat(nodeID) }
+
+// watchHeartbeats marks nodes down that are not heard of.
+func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
+	timer := l.deps.Clock.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.heartbeats.wake:
+		case <-timer.C():
+		}
+		ids, wait := l.heartbeats.overdue()
+		if len(ids) > 0 {
+			l.markDown(ctx, log, ids)
+		}
+		timer.Reset(wait)
+	}
+}
+
+// markDown stores the nodes as down, with evaluations of what ran on them.
+func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
+	s := l.deps.Store.Snapshot()
+	m := l.maker()
+	c := &command.UpdateNodeStatuses{Time: m.Now}
+	for _, id := range ids {
+		n := s.Node(id)
+		if n == nil || n.Status == drover.NodeStatusDown {
+			continue
+		}
+		c.Nodes = append(c.Nodes, command.NodeStatus{
+			NodeID: id, Status: drover.NodeStatusDown, Description: "heartbeat missed",
+			Event: &drover.NodeEvent{Message: "Node heartbeat missed", Subsystem: "Cluster", Timestamp: time.Unix(0, m.Now).UTC()},
+		})
+		c.Evals = append(c.Evals, m.Node(s, id, drover.TriggerNodeUpdate)...)
+	}
+	if len(c.Nodes) == 0 {
+		return
+	}
+	l.deps.Logger.Warn("nodes missed their heartbeat", "nodes", ids)
+	if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
+		l.deps.Logger.Error("cannot mark nodes down", "nodes", ids, "error", err)
+		for _, id := range ids {
+			l.heartbeats.beat(id) // try again when they are overdue next
+		}
+	}
+}
+
+// nodeQueue is a heap by deadline.
+type nodeQueue []*nodeDeadline
+
+func (q nodeQueue) Len() int           { return len(q) }
+func (q nodeQueue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+func (q nodeQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+func (q *nodeQueue) Push(x any) {
+	n := x.(*nodeDeadline)
+	n.index = len(*q)
+	*q = append(*q, n)
+}
+func (q *nodeQueue) Pop() any {
+	old := *q
+	last := len(old) - 1
+	n := old[last]
+	old[last] = nil
+	*q = old[:last]
+	return n
+}

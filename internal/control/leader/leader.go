@@ -1,0 +1,204 @@
+// Package leader runs what only the leading server does: workers that ask the scheduler, the planner, heartbeats,
+// periodic jobs, deployments, drains and garbage collection. All of it is restored from the state when leadership is
+// won, and forgotten when it is lost. Nothing polls: loops wait for store watches, for the fsm's observer, or for the
+// earliest of their deadlines.
+package leader
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/evalbroker"
+	"drover/internal/control/planner"
+	"drover/internal/control/store"
+	"drover/internal/control/trigger"
+	"drover/internal/id"
+)
+
+// Log commits commands; *raftlog.Log satisfies it.
+type Log interface {
+	Propose(ctx context.Context, c command.Command) (index uint64, result any, err error)
+}
+
+// Config of a Leader. The zero value of a field means its default.
+type Config struct {
+	Workers    int // evaluations under way at once; default 16 for each CPU: most wait for the log
+	Schedulers int // of them computing at once; default the number of CPUs
+
+	HeartbeatTTL   time.Duration // least time between heartbeats that is asked of nodes; default 10 s
+	HeartbeatGrace time.Duration // how late a heartbeat may be; default 10 s
+	HeartbeatRate  float64       // heartbeats a second that the leader wants at most; default 50
+
+	GC     GCConfig
+	Broker evalbroker.Config
+	Plans  planner.Config
+}
+
+func (c Config) withDefaults() Config {
+	if c.Workers <= 0 {
+		c.Workers = 16 * runtime.NumCPU()
+	}
+	if c.Schedulers <= 0 {
+		c.Schedulers = runtime.NumCPU()
+	}
+	if c.HeartbeatTTL <= 0 {
+		c.HeartbeatTTL = 10 * time.Second
+	}
+	if c.HeartbeatGrace <= 0 {
+		c.HeartbeatGrace = 10 * time.Second
+	}
+	if c.HeartbeatRate <= 0 {
+		c.HeartbeatRate = 50
+	}
+	c.GC = c.GC.withDefaults()
+	return c
+}
+
+// Deps is what a Leader needs. The log comes with Run, because the log's state machine needs the Leader as observer.
+type Deps struct {
+	Store  *store.Store
+	Clock  clock.Clock
+	IDs    id.Source // used by several goroutines at once
+	Logger *slog.Logger
+	// Launch launches a periodic job's child that is due at the time (intake.Intake.LaunchPeriodic).
+	Launch func(ctx context.Context, namespace, jobID string, at time.Time) error
+}
+
+// Leader is an fsm.Observer all the time, and works while Run does.
+type Leader struct {
+	cfg  Config
+	deps Deps
+
+	broker     *evalbroker.Shell
+	heartbeats *heartbeats
+	periodic   *periodic
+	cpu        chan struct{} // a token for each scheduler that computes
+
+	mu  sync.Mutex // guards log
+	log Log        // nil while Run does not
+}
+
+// New returns a Leader that does nothing yet.
+func New(cfg Config, deps Deps) *Leader {
+	cfg = cfg.withDefaults()
+	l := &Leader{cfg: cfg, deps: deps, cpu: make(chan struct{}, cfg.Schedulers)}
+	l.broker = evalbroker.NewShell(cfg.Broker, deps.Clock, l.room)
+	l.heartbeats = newHeartbeats(cfg, deps.Clock)
+	l.periodic = newPeriodic()
+	return l
+}
+
+// Follow runs Run whenever this server leads, as leadership tells (raftlog.Log.Leadership), until ctx ends. led is
+// whether it leads already.
+func (l *Leader) Follow(ctx context.Context, log Log, led bool, leadership <-chan bool) error {
+	for {
+		if led {
+			led = l.lead(ctx, log, leadership)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case led = <-leadership:
+		}
+	}
+}
+
+// lead runs Run until leadership says otherwise or ctx ends; it reports whether this server leads.
+func (l *Leader) lead(ctx context.Context, log Log, leadership <-chan bool) bool {
+	termCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(termCtx, log) }() // ends with termCtx
+	for {
+		select {
+		case leads := <-leadership:
+			if leads {
+				continue // won, lost and won again: the log refuses what was proposed in between
+			}
+			cancel()
+			<-ended
+			return false
+		case err := <-ended:
+			if ctx.Err() == nil {
+				l.deps.Logger.Warn("leading ended", "error", err)
+			}
+			return false
+		case <-ctx.Done():
+			<-ended
+			return false
+		}
+	}
+}
+
+// Run leads until ctx ends: leadership was lost, or the server stops. It returns early only when the log refuses the
+// first entry.
+func (l *Leader) Run(ctx context.Context, log Log) error {
+	floor, _, err := log.Propose(ctx, &command.Barrier{})
+	if err != nil {
+		return err
+	}
+	l.setLog(log)
+	defer l.setLog(nil)
+	l.broker.Enable(floor)
+	defer l.broker.Disable()
+	plans := planner.New(l.cfg.Plans, planner.Deps{
+		Log: log, State: func() planner.Snapshot { return l.deps.Store.Snapshot() }, Token: l.broker.Outstanding,
+		Clock: l.deps.Clock, IDs: l.deps.IDs, Logger: l.deps.Logger,
+	})
+	l.restore()
+	var wg sync.WaitGroup
+	for _, loop := range []func(context.Context, Log){
+		func(ctx context.Context, _ Log) { _ = plans.Run(ctx) },
+		func(ctx context.Context, _ Log) { _ = l.broker.Run(ctx) },
+		l.cancelNeedless, l.reapFailed, l.watchHeartbeats, l.watchSchedulerConfig, l.runPeriodic, l.collectPeriodically,
+		l.watchDeployments, l.watchDrains,
+	} {
+		wg.Go(func() { loop(ctx, log) }) // ends with ctx
+	}
+	for range l.cfg.Workers {
+		w := &worker{Leader: l, plans: plans}
+		wg.Go(func() { w.run(ctx) }) // ends with ctx
+	}
+	l.deps.Logger.Info("leading", "index", floor)
+	wg.Wait()
+	return ctx.Err()
+}
+
+func (l *Leader) setLog(log Log) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.log = log
+}
+
+// Leading reports whether Run does.
+func (l *Leader) Leading() bool { return l.currentLog() != nil }
+
+func (l *Leader) currentLog() Log {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log
+}
+
+// Stats counts the broker's evaluations.
+func (l *Leader) Stats() evalbroker.Stats { return l.broker.Stats() }
+
+func (l *Leader) maker() trigger.Maker {
+	return trigger.Maker{IDs: l.deps.IDs, Now: l.deps.Clock.Now().UnixNano()}
+}
+
+// room tells what is free on a node.
+func (l *Leader) room(nodeID string) (drover.Capacity, bool) {
+	s := l.deps.Store.Snapshot()
+	n := s.Node(nodeID)
+	if !n.Ready() {
+		return drover.Capacity{}, false
+	}
+	return n.Total().Sub(s.Used(nodeID)), true
+}

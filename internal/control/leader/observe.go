@@ -1,0 +1,85 @@
+package leader
+
+import (
+	"drover"
+)
+
+// Events implements fsm.Observer.
+func (l *Leader) Events(drover.Events) {}
+
+// EvaluationsChanged implements fsm.Observer: the broker follows the state.
+func (l *Leader) EvaluationsChanged(_ uint64, evals []*drover.Evaluation) {
+	for _, e := range evals {
+		l.route(e)
+	}
+}
+
+func (l *Leader) route(e *drover.Evaluation) {
+	switch {
+	case e.Status == drover.EvalPending:
+		l.broker.Enqueue(e)
+	case e.Status == drover.EvalBlocked:
+		l.broker.Block(e, l.ask(e))
+	case e.Terminal():
+		l.broker.Ended(e.ID)
+		if e.Status == drover.EvalComplete && len(e.FailedTGAllocs) == 0 {
+			l.broker.Untrack(e.Job())
+		}
+	}
+}
+
+// ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at.
+func (l *Leader) ask(e *drover.Evaluation) drover.Capacity {
+	j := l.deps.Store.Snapshot().Job(e.Namespace, e.JobID)
+	if j == nil {
+		return drover.Capacity{}
+	}
+	var least drover.Capacity
+	first := true
+	for _, g := range j.TaskGroups {
+		if _, failed := e.FailedTGAllocs[g.Name]; !failed && len(e.FailedTGAllocs) > 0 {
+			continue
+		}
+		asked := g.Asked()
+		if first {
+			least, first = asked, false
+			continue
+		}
+		least.CPU = min(least.CPU, asked.CPU)
+		least.MemoryMB = min(least.MemoryMB, asked.MemoryMB)
+		least.DiskMB = min(least.DiskMB, asked.DiskMB)
+	}
+	return least
+}
+
+// CapacityFreed implements fsm.Observer.
+func (l *Leader) CapacityFreed(index uint64, nodeID, computedClass string) {
+	l.broker.Freed(nodeID, computedClass, index)
+}
+
+// NodeChanged implements fsm.Observer.
+func (l *Leader) NodeChanged(index uint64, nodeID string, node *drover.Node) {
+	if node.Ready() {
+		l.broker.Freed(nodeID, node.ComputedClass, index)
+	}
+}
+
+// JobChanged implements fsm.Observer.
+func (l *Leader) JobChanged(_ uint64, job drover.NamespacedID, now *drover.Job) {
+	l.periodic.jobChanged(job, now)
+}
+
+// restore gives the broker the evaluations of the state. Observed changes since Enable are in it already; evaluations
+// are told apart by their ids.
+func (l *Leader) restore() {
+	s := l.deps.Store.Snapshot()
+	for e := range s.Evaluations("*", "") {
+		if !e.Terminal() {
+			l.route(e)
+		}
+	}
+	for j := range s.Jobs("*", "") {
+		l.periodic.jobChanged(j.Key(), j)
+	}
+	l.heartbeats.restore(s)
+}

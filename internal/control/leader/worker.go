@@ -1,0 +1,170 @@
+package leader
+
+import (
+	"context"
+	"hash/fnv"
+	"maps"
+	"time"
+
+	"drover"
+	"drover/internal/control/planner"
+	"drover/internal/control/scheduler"
+	"drover/internal/control/store"
+)
+
+// How often a plan is made anew because parts of it were refused; progress starts the count again.
+const (
+	serviceAttempts = 5
+	batchAttempts   = 2
+	totalAttempts   = 50
+)
+
+// A job whose plans were refused too often is looked at again after this.
+const refusedDelay = time.Second
+
+var schedulerTypes = []string{drover.JobTypeService, drover.JobTypeBatch, drover.JobTypeSystem, drover.JobTypeSysBatch}
+
+// worker takes evaluations from the broker, one at a time, and has their plans committed.
+type worker struct {
+	*Leader
+	plans *planner.Planner
+}
+
+// run works until ctx ends.
+func (w *worker) run(ctx context.Context) {
+	for w.unpaused(ctx) {
+		e, token, err := w.broker.Dequeue(ctx, schedulerTypes...)
+		if err != nil {
+			return
+		}
+		if err := w.evaluate(ctx, e, token); err != nil {
+			if ctx.Err() == nil {
+				w.deps.Logger.Warn("evaluation refused", "eval", e.ID, "job", e.JobID, "error", err)
+			}
+			_ = w.broker.Nack(e.ID, token) // a stale token means that another worker has it
+			continue
+		}
+		_ = w.broker.Ack(e.ID, token)
+	}
+}
+
+// unpaused waits while the broker is paused by configuration; it reports whether ctx still runs.
+func (w *worker) unpaused(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		changed := w.deps.Store.Watch(store.TableSchedulerConfig, "")
+		if c := w.deps.Store.Snapshot().SchedulerConfig(); c == nil || !c.PauseEvalBroker {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return false
+}
+
+// evaluate asks the scheduler and has its plan committed, again and again while parts of it are refused. The
+// evaluation is stored as done by the entry that commits its last plan.
+func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token string) error {
+	least := e.ModifyIndex
+	limit := serviceAttempts
+	if e.Type == drover.JobTypeBatch || e.Type == drover.JobTypeSysBatch {
+		limit = batchAttempts
+	}
+	for attempt, total := 0, 0; attempt < limit && total < totalAttempts; total++ {
+		s, err := w.stateAt(ctx, least)
+		if err != nil {
+			return err
+		}
+		stored := s.Evaluation(e.ID)
+		if stored == nil || stored.Terminal() {
+			return nil // dealt with: by a worker that could not say so any more, or cancelled
+		}
+		out, err := w.schedule(ctx, stored, s, total)
+		if err != nil {
+			return err
+		}
+		if w.stillBlocked(stored, out) {
+			w.broker.Block(out.Eval, w.ask(out.Eval))
+			return nil
+		}
+		out.Plan.EvalToken = token
+		result, err := w.plans.Submit(ctx, out.Plan, append(out.NewEvals, out.Eval))
+		if err != nil {
+			return err
+		}
+		if result.RefreshIndex == 0 {
+			return nil
+		}
+		least = result.RefreshIndex
+		if scheduler.Progressed(&result) {
+			attempt = 0
+		} else {
+			attempt++
+		}
+	}
+	return w.giveUp(ctx, e, token)
+}
+
+// schedule computes when it is its turn.
+func (w *worker) schedule(ctx context.Context, e *drover.Evaluation, s *store.Snapshot, attempt int) (scheduler.Output, error) {
+	select {
+	case w.cpu <- struct{}{}:
+	case <-ctx.Done():
+		return scheduler.Output{}, ctx.Err()
+	}
+	defer func() { <-w.cpu }()
+	return scheduler.Schedule(scheduler.Input{
+		Eval: e, Snapshot: s, Now: w.deps.Clock.Now(), Seed: seedOf(w.deps.IDs.New()), Attempt: attempt,
+	}), nil
+}
+
+func seedOf(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return h.Sum64()
+}
+
+// stillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.
+func (w *worker) stillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
+	return before.Status == drover.EvalBlocked && out.Eval.Status == drover.EvalBlocked && out.Plan.Empty() &&
+		len(out.NewEvals) == 0 && maps.Equal(before.QueuedAllocations, out.Eval.QueuedAllocations)
+}
+
+// stateAt returns a state that has at least the entry at index.
+func (w *worker) stateAt(ctx context.Context, index uint64) (*store.Snapshot, error) {
+	for {
+		changed := w.deps.Store.WatchAny()
+		if s := w.deps.Store.Snapshot(); s.Index() >= index {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// giveUp marks an evaluation failed whose plans were refused too often, with another one that follows soon: waiting
+// for capacity would not do, as there may be some.
+func (w *worker) giveUp(ctx context.Context, e *drover.Evaluation, token string) error {
+	now := w.deps.Clock.Now()
+	follow := w.follow(e, drover.TriggerMaxPlanAttempts, now.Add(refusedDelay))
+	failed := *e
+	failed.Status, failed.StatusDescription = drover.EvalFailed, "maximum attempts reached: the state changed under each plan"
+	failed.ModifyTime, failed.NextEval = now.UnixNano(), follow.ID
+	_, err := w.plans.Submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority},
+		[]*drover.Evaluation{&failed, follow})
+	return err
+}
+
+// follow returns an evaluation of the same job for later.
+func (l *Leader) follow(e *drover.Evaluation, by string, at time.Time) *drover.Evaluation {
+	now := l.deps.Clock.Now().UnixNano()
+	return &drover.Evaluation{
+		ID: l.deps.IDs.New(), Namespace: e.Namespace, JobID: e.JobID, Type: e.Type, Priority: e.Priority, TriggeredBy: by,
+		JobModifyIndex: e.JobModifyIndex, Status: drover.EvalPending, WaitUntil: at, PreviousEval: e.ID,
+		CreateTime: now, ModifyTime: now,
+	}
+}
