@@ -10,7 +10,8 @@ import (
 	"drover"
 )
 
-// A group's first placements carry the scores of the best nodes; those of later ones, only their own.
+// A group's first placements carry the scores of the best nodes. Later ones carry the numbers and their own score only:
+// a metric travels through the log and stays in memory with each of a million allocations.
 const (
 	explainedPlacements = 8
 	explainedNodes      = 5
@@ -53,13 +54,21 @@ func (b *board) metricNow() *drover.AllocationMetric {
 	return m
 }
 
+func (b *board) briefMetric(i int32) *drover.AllocationMetric {
+	m := b.metric
+	return &drover.AllocationMetric{
+		NodesEvaluated: m.NodesEvaluated, NodesFiltered: m.NodesFiltered, NodesInPool: m.NodesInPool, NodePool: m.NodePool,
+		NodesExhausted: m.NodesExhausted,
+		ScoreMetaData:  []*drover.NodeScoreMeta{{NodeID: b.stage.nodes[b.entries[i].cand].node.ID, NormScore: b.final(i)}},
+	}
+}
+
 // explainChoice returns the metric of an allocation that goes to the entry's node.
 func (b *board) explainChoice(i int32) *drover.AllocationMetric {
-	m := b.metricNow()
 	if b.placed >= explainedPlacements {
-		m.ScoreMetaData = []*drover.NodeScoreMeta{b.meta(i)}
-		return m
+		return b.briefMetric(i)
 	}
+	m := b.metricNow()
 	seen := b.leaders()
 	if !slices.Contains(seen, i) {
 		seen = append(seen, i)

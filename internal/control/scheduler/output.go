@@ -59,22 +59,27 @@ func next(e *drover.Evaluation, id, trigger string, now time.Time) *drover.Evalu
 	}
 }
 
-// wake asks for another look at a time. If the job has one pending for no later, or one in this plan, that is enough.
-func (r *run) wake(at time.Time, trigger, why string) {
+// wake asks for another look at a time and returns that evaluation's id. If the job has one pending for about then,
+// or one in this plan, that is enough.
+func (r *run) wake(at time.Time, trigger, why string) string {
+	serves := func(e *drover.Evaluation) bool {
+		early := at.Sub(e.WaitUntil)
+		return early >= 0 && early <= followUpWindow
+	}
 	for e := range r.snapshot.EvaluationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID) {
-		if e.ID != r.in.Eval.ID && e.Status == drover.EvalPending && e.WaitUntil.After(r.now) && !e.WaitUntil.After(at) &&
-			at.Sub(e.WaitUntil) <= followUpWindow {
-			return
+		if e.ID != r.in.Eval.ID && e.Status == drover.EvalPending && e.WaitUntil.After(r.now) && serves(e) {
+			return e.ID
 		}
 	}
 	for _, e := range r.followUps {
-		if d := at.Sub(e.WaitUntil); d >= 0 && d <= followUpWindow {
-			return
+		if e.JobID == r.in.Eval.JobID && serves(e) {
+			return e.ID
 		}
 	}
 	e := next(r.in.Eval, r.ids.New(), trigger, r.now)
 	e.WaitUntil, e.StatusDescription = at, why
 	r.followUps = append(r.followUps, e)
+	return e.ID
 }
 
 // eligibility says which classes may ever take what was not placed.
@@ -97,6 +102,16 @@ func (r *run) stop(a *drover.Allocation, why, client string) {
 	if client != "" {
 		s.ClientStatus, s.ClientDescription = client, why
 	}
+	r.plan.NodeUpdate[a.NodeID] = append(r.plan.NodeUpdate[a.NodeID], s)
+}
+
+// await records which evaluation will replace an allocation that failed. It stays wanted: an update that does not stop.
+func (r *run) await(a *drover.Allocation, followUp string) {
+	if a.FollowupEvalID == followUp {
+		return
+	}
+	s := new(*a)
+	s.FollowupEvalID, s.ModifyTime = followUp, r.now.UnixNano()
 	r.plan.NodeUpdate[a.NodeID] = append(r.plan.NodeUpdate[a.NodeID], s)
 }
 

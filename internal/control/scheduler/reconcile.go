@@ -168,8 +168,7 @@ func (r *run) changeInPlace(a *drover.Allocation) {
 	r.plan.NodeAllocation[a.NodeID] = append(r.plan.NodeAllocation[a.NodeID], n)
 }
 
-// scheduleLater makes the follow-ups for failures whose time has not come. The node is done with those allocations,
-// so nothing is written to them: that a follow-up is stored tells that they wait.
+// scheduleLater makes the follow-ups for failures whose time has not come.
 func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *drover.DesiredUpdates) {
 	slices.SortFunc(s.later, func(x, y laterFailure) int {
 		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.alloc.ID, y.alloc.ID))
@@ -185,15 +184,17 @@ func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *d
 		stays[a] = false
 	}
 	var last time.Time
+	followUp := ""
 	for _, l := range s.later { // the latest first: it takes those shortly before it along
 		if !stays[l.alloc] {
 			continue
 		}
 		u.RescheduleLater++
 		if last.IsZero() || last.Sub(l.at) > followUpWindow {
-			r.wake(l.at, drover.TriggerRetryFailedAlloc, "created for delayed rescheduling")
+			followUp = r.wake(l.at, drover.TriggerRetryFailedAlloc, "created for delayed rescheduling")
 			last = l.at
 		}
+		r.await(l.alloc, followUp)
 	}
 }
 

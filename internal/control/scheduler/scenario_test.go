@@ -318,7 +318,9 @@ func (w *world) describe(out Output) string {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for node, allocs := range out.Plan.NodeUpdate {
 		for _, a := range allocs {
-			if a.ClientStatus == drover.AllocClientLost {
+			if a.DesiredStatus == drover.AllocDesiredRun {
+				add("%s on %s waits", a.Name, node)
+			} else if a.ClientStatus == drover.AllocClientLost {
 				add("lost %s on %s", a.Name, node)
 			} else {
 				add("stop %s on %s v%d: %s", a.Name, node, a.Version(), a.DesiredDescription)

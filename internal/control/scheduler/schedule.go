@@ -50,7 +50,8 @@ type Input struct {
 // Output is the answer.
 type Output struct {
 	// Plan is never nil; Plan.Empty() tells that there is nothing to commit. Plan.Annotations counts each group's
-	// changes, for a dry run.
+	// changes, for a dry run. In Plan.NodeUpdate, an allocation that is still to run is not stopped: only its
+	// FollowupEvalID is new.
 	Plan *drover.Plan
 	// Eval is the changed copy of the input's evaluation: status complete, or blocked when the input was a blocked
 	// evaluation that still cannot be satisfied (block it again under the same id).

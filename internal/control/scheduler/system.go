@@ -192,8 +192,7 @@ func (r *run) allocateOn(b *board, i int32, p placement, x *GroupExplanation) bo
 		x.Failed++
 		return false
 	}
-	metric := b.metricNow()
-	metric.ScoreMetaData = []*drover.NodeScoreMeta{b.meta(i)}
+	metric := b.briefMetric(i)
 	b.occupy(i, granted)
 	r.add(b.group, p, c.node, granted, metric)
 	if x.Placed == 0 {
