@@ -2,18 +2,49 @@
 package rawexec
 
 import (
+	"context"
 	"log/slog"
 
+	"drover"
 	"drover/internal/clock"
-	"drover/internal/node/supervisor"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
 )
+
+// Name is the driver's name in a job.
+const Name = "raw_exec"
 
 // Config configures the driver.
 type Config struct {
 	Enabled bool   // off unless enabled: a task has the agent's rights
-	DataDir string // where the supervisor's program is installed (supervisor.Binary)
+	Binary  string // drover-init, from supervisor.Binary
+	CoreMHz int64  // of one core, for usage in ticks
 	Clock   clock.Clock
 	Log     *slog.Logger
-	// Groups makes a task's control groups; nil: none.
-	Groups func(taskID string) supervisor.Groups
+	// Cgroups, if set, holds every task's processes: the kill and the usage are exact then. Limits are not set:
+	// raw_exec tasks share the machine. nil: trees are found by descent.
+	Cgroups *cgroup.Manager
+}
+
+// Driver starts raw processes.
+type Driver struct{ cfg Config }
+
+// New returns the driver.
+func New(cfg Config) *Driver { return &Driver{cfg: cfg} }
+
+var _ driver.Driver = (*Driver)(nil)
+
+// Name returns "raw_exec".
+func (d *Driver) Name() string { return Name }
+
+// Fingerprint says whether the driver is enabled.
+func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
+	info := drover.DriverInfo{Detected: d.cfg.Enabled, Healthy: d.cfg.Enabled, UpdateTime: d.cfg.Clock.Now()}
+	if d.cfg.Enabled {
+		info.Attributes = map[string]string{"driver.raw_exec": "1"}
+		info.HealthDescription = "Healthy"
+	} else {
+		info.HealthDescription = "disabled"
+	}
+	return info
 }

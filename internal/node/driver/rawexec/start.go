@@ -1,0 +1,157 @@
+package rawexec
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"drover"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor"
+)
+
+// stateData is what Attach needs.
+type stateData struct {
+	StateDir string
+	Group    string // of the task; "" = none
+	Warm     bool
+}
+
+// Start starts a supervisor and, unless the task is a warm runner without a command, the task's program. Errors:
+// *driver.StartError; nothing is left behind.
+func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, error) {
+	h, err := d.start(ctx, spec)
+	if err == nil {
+		return h, nil
+	}
+	code := drover.CodeOf(err)
+	fatal := code == drover.Invalid || code == drover.NotFound || code == drover.Forbidden
+	return nil, &driver.StartError{Recoverable: !fatal, Err: err}
+}
+
+func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err error) {
+	if !d.cfg.Enabled {
+		return nil, drover.Errorf(drover.Forbidden, "the driver raw_exec is not enabled on this node")
+	}
+	c, err := parse(spec.Config)
+	if err != nil {
+		return nil, err
+	}
+	if c.command == "" && !spec.Pool {
+		return nil, errNoCommand()
+	}
+	h := &handle{d: d, stateDir: spec.Dirs.State, warm: c.command == "", startedAt: d.cfg.Clock.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Destroy(context.WithoutCancel(ctx)))
+		}
+	}()
+	if d.cfg.Cgroups != nil {
+		h.groupName = strings.ReplaceAll(spec.AllocID+"."+spec.TaskName, "/", "_")
+		if h.group, err = d.cfg.Cgroups.Create(h.groupName, cgroup.Limits{}, 0); err != nil {
+			return nil, err
+		}
+	}
+	if h.client, err = d.launch(ctx, spec, h); err != nil {
+		return nil, err
+	}
+	h.ident = h.state(spec)
+	if h.warm {
+		return h, nil
+	}
+	group, err := h.groups().main()
+	if err != nil {
+		return nil, err
+	}
+	_, err = h.client.StartTask(ctx, supervisor.TaskSpec{
+		Argv: append([]string{c.command}, c.args...), Env: spec.Env, WorkDir: spec.Dirs.Task, User: spec.User,
+	}, group)
+	if err != nil {
+		return nil, drover.Errorf(drover.CodeOf(err), "starting %q: %w", c.command, err)
+	}
+	return h, nil
+}
+
+func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supervisor.Client, error) {
+	who, err := lookupUser(spec.User)
+	if err != nil {
+		return nil, err
+	}
+	cfg := supervisor.LaunchConfig{
+		Binary: d.cfg.Binary, ID: spec.ID, StateDir: spec.Dirs.State, WorkDir: spec.Dirs.Task, Env: spec.Env, User: who,
+	}
+	if !spec.Log.Disabled && spec.Log.Dir != "" {
+		dir, err := os.Open(spec.Log.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("opening the log folder: %w", err)
+		}
+		defer dir.Close()
+		cfg.LogDir = dir
+		cfg.Log = supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize}
+	}
+	if h.group != nil {
+		cfg.Forked = h.group.AddInit
+	}
+	return supervisor.Launch(ctx, cfg, h.options())
+}
+
+// lookupUser resolves the user that executions run as by default: the task's, or the agent's own.
+func lookupUser(name string) (supervisor.User, error) {
+	self := supervisor.User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+	if name == "" {
+		return self, nil
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		uid, gid, _ := strings.Cut(name, ":")
+		if u, err = user.LookupId(uid); err != nil {
+			u = &user.User{Uid: uid, Gid: uid}
+		}
+		if gid != "" {
+			u.Gid = gid
+		}
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err1 != nil || err2 != nil {
+		return self, drover.Errorf(drover.Invalid, "unknown user %q", name)
+	}
+	return supervisor.User{UID: uint32(uid), GID: uint32(gid), Groups: []uint32{uint32(gid)}}, nil
+}
+
+func (h *handle) state(spec driver.Spec) driver.State {
+	data, _ := json.Marshal(stateData{StateDir: h.stateDir, Group: h.groupName, Warm: h.warm}) // cannot fail: plain data
+	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: h.startedAt, Data: data}
+}
+
+const attachPatience = 10 * time.Second
+
+// Attach finds a task again after an agent restart. Errors: driver.ErrGone; what such a task left is removed.
+func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
+	var data stateData
+	if err := json.Unmarshal(state.Data, &data); err != nil || data.StateDir == "" {
+		return nil, fmt.Errorf("reading the state of %s: %w", state.ID, errors.Join(driver.ErrGone, err))
+	}
+	h := &handle{d: d, stateDir: data.StateDir, groupName: data.Group, warm: data.Warm, startedAt: state.StartedAt, ident: state}
+	if data.Group != "" && d.cfg.Cgroups != nil {
+		h.group, _ = d.cfg.Cgroups.Open(data.Group) // gone: then so is the task
+	}
+	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, attachPatience)
+	defer cancel()
+	client, err := supervisor.Connect(ctx, supervisor.SocketPath(data.StateDir), h.options())
+	if errors.Is(err, driver.ErrGone) {
+		return nil, errors.Join(err, h.Destroy(context.WithoutCancel(ctx)))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("attaching to %s: %w", state.ID, err)
+	}
+	h.client = client
+	return h, nil
+}
