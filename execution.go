@@ -145,22 +145,22 @@ type FileInfo struct {
 
 // FileRequest names a file in a runner. Relative paths start at the runner's working directory.
 type FileRequest struct {
-	Path       string
-	Recursive  bool
-	Privileged bool  // as the runner's root; else as its default user
-	Offset     int64 // for reads
-	Length     int64 // for reads; 0 = to the end
+	Path       string `json:"path"`
+	Recursive  bool   `json:"recursive,omitempty"`
+	Privileged bool   `json:"privileged,omitempty"` // as the runner's root; else as its default user
+	Offset     int64  `json:"offset,omitempty"`     // for reads
+	Length     int64  `json:"length,omitempty"`     // for reads; 0 = to the end
 }
 
 // FileChange is one step of an Apply: exactly one of Delete, Mkdir or Write.
 type FileChange struct {
-	Path   string
-	Delete bool // recursively; a final "*" or "./*" matches as in a shell, without dotfiles
-	Mkdir  bool
-	Write  bool
-	Data   []byte
-	Mode   uint32 // 0: 0744 for files, 01777 for directories (Poseidon's)
-	Owner  string // "" = root
+	Path   string `json:"path"`
+	Delete bool   `json:"delete,omitempty"` // recursively; a final "*" or "./*" matches as in a shell, without dotfiles
+	Mkdir  bool   `json:"mkdir,omitempty"`
+	Write  bool   `json:"write,omitempty"`
+	Data   []byte `json:"data,omitempty"`
+	Mode   uint32 `json:"mode,omitempty"`  // 0: 0744 for files, 01777 for directories (Poseidon's)
+	Owner  string `json:"owner,omitempty"` // "" = root
 }
 
 // Files is what can be done to the files of a task that runs under a supervisor. All of it happens inside the

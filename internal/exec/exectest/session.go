@@ -25,6 +25,8 @@ type session struct {
 	ctx    context.Context // ends with the execution
 	cancel context.CancelCauseFunc
 	frames chan drover.Frame
+	closed chan struct{}
+	once   sync.Once
 
 	inR *io.PipeReader
 	inW *io.PipeWriter
@@ -51,7 +53,7 @@ type signalError string
 func (e signalError) Error() string { return string(e) }
 
 func newSession(spec drover.ExecutionSpec) *session {
-	s := &session{spec: spec, frames: make(chan drover.Frame)}
+	s := &session{spec: spec, frames: make(chan drover.Frame), closed: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inR, s.inW = io.Pipe()
 	context.AfterFunc(s.ctx, func() { _ = s.inR.CloseWithError(io.EOF) })
@@ -102,13 +104,10 @@ func (s *session) run() {
 	s.cancel(errKilled)
 }
 
-// deliver waits for a reader, but not for ever: a test that leaves has read enough.
 func (s *session) deliver(f drover.Frame) {
-	timer := time.NewTimer(5 * time.Second)
-	defer timer.Stop()
 	select {
 	case s.frames <- f:
-	case <-timer.C:
+	case <-s.closed:
 	}
 }
 
@@ -271,6 +270,7 @@ func (s *session) Signal(_ context.Context, name string) error {
 }
 
 func (s *session) Close() error {
+	s.once.Do(func() { close(s.closed) })
 	if s.spec.Detach == 0 {
 		s.cancel(errKilled)
 	}

@@ -18,6 +18,8 @@ const taskName = environment.TaskName
 // Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
 type Runners interface {
 	Acquire(ctx context.Context, runnerID string) (pool.Lease, error)
+	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
+	Release(ctx context.Context, runnerID string) error
 }
 
 // Config of a Service. Zero fields have the defaults said.

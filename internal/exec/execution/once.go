@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"context"
+	"time"
+
+	"drover"
+)
+
+// Bounds of one-shot runs.
+const (
+	defaultRunOutput = 1 << 20
+	maxRunOutput     = 64 << 20
+	releaseTimeout   = 10 * time.Second
+)
+
+// RunOnce claims a runner, copies files into it, runs the command, collects its output and releases the runner. Errors:
+// those of claiming and starting; what the command does is in the result.
+func (s *Service) RunOnce(ctx context.Context, r drover.RunRequest) (drover.RunResult, error) {
+	if err := validateRun(&r); err != nil {
+		return drover.RunResult{}, err
+	}
+	begin := s.deps.Clock.Now()
+	claimed, err := s.deps.Runners.Claim(ctx, drover.ClaimRequest{Environment: r.Environment, Wait: r.Wait})
+	if err != nil {
+		return drover.RunResult{}, err
+	}
+	result := drover.RunResult{RunnerID: claimed.ID, Claimed: s.deps.Clock.Now().Sub(begin)}
+	defer func() {
+		ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		if err := s.deps.Runners.Release(ctx, claimed.ID); err != nil && drover.CodeOf(err) != drover.Gone {
+			s.deps.Log.Warn("releasing a runner after a run", "runner", claimed.ID, "error", err)
+		}
+	}()
+	if err := s.copyIn(ctx, claimed.ID, r.Files); err != nil {
+		return drover.RunResult{}, err
+	}
+	session, err := s.OpenRequest(ctx, claimed.ID, r.ExecutionRequest)
+	if err != nil {
+		return drover.RunResult{}, err
+	}
+	defer session.Close() //nolint:errcheck // detaching cannot fail
+	err = s.gather(ctx, session, r.MaxOutput, begin, &result)
+	return result, err
+}
+
+func validateRun(r *drover.RunRequest) error {
+	if r.MaxOutput < 0 || r.MaxOutput > maxRunOutput {
+		return drover.Errorf(drover.Invalid, "maxOutput %d: want 0 to %d", r.MaxOutput, maxRunOutput)
+	}
+	setDefault(&r.MaxOutput, defaultRunOutput)
+	if r.Limits.OutputBytes == 0 || r.Limits.OutputBytes > r.MaxOutput {
+		r.Limits.OutputBytes = r.MaxOutput
+	}
+	r.Detach = 0
+	return ValidateRequest(r.ExecutionRequest)
+}
+
+func (s *Service) copyIn(ctx context.Context, runnerID string, files []drover.FileChange) error {
+	if len(files) == 0 {
+		return nil
+	}
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return err
+	}
+	defer lease.Done()
+	return lease.Workloads().Files(lease.Runner().AllocID, taskName).Apply(ctx, files)
+}
+
+func (s *Service) gather(ctx context.Context, session drover.Session, most int64, begin time.Time, result *drover.RunResult) error {
+	var out [3][]byte
+	for {
+		f, err := session.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if f.Receipt != nil {
+			result.Receipt = *f.Receipt
+			result.Ended = s.deps.Clock.Now().Sub(begin)
+			result.SetOutput(out[drover.Stdout], out[drover.Stderr])
+			return nil
+		}
+		if len(f.Data) > 0 && result.FirstByte == 0 {
+			result.FirstByte = s.deps.Clock.Now().Sub(begin)
+		}
+		room := most - int64(len(out[f.Stream]))
+		out[f.Stream] = append(out[f.Stream], f.Data[:min(int64(len(f.Data)), room)]...)
+	}
+}

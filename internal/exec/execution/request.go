@@ -1,0 +1,82 @@
+package execution
+
+import (
+	"context"
+	"strings"
+
+	"drover"
+)
+
+// ValidateRequest is Validate for a request, which may have a command line instead of argv. Errors: Invalid.
+func ValidateRequest(r drover.ExecutionRequest) error {
+	switch {
+	case r.Command != "" && len(r.Argv) > 0:
+		return drover.Errorf(drover.Invalid, "command and argv: want one of them")
+	case strings.ContainsRune(r.Command, 0):
+		return drover.Errorf(drover.Invalid, "command: it has a NUL byte")
+	case r.Command != "":
+		r.Argv = []string{sh, "-c", r.Command}
+	}
+	return Validate(r.ExecutionSpec)
+}
+
+// CreateRequest starts what the request asks for, for those who attach later. Errors: as Start.
+func (s *Service) CreateRequest(ctx context.Context, runnerID string, r drover.ExecutionRequest) (drover.Execution, error) {
+	x, err := s.request(ctx, runnerID, r)
+	if err != nil {
+		return drover.Execution{}, err
+	}
+	return x.Info(), nil
+}
+
+// OpenRequest starts what the request asks for and attaches to it. Errors: as Start.
+func (s *Service) OpenRequest(ctx context.Context, runnerID string, r drover.ExecutionRequest) (drover.Session, error) {
+	x, err := s.request(ctx, runnerID, r)
+	if err != nil {
+		return nil, err
+	}
+	return x.Attach(drover.Offsets{}), nil
+}
+
+func (s *Service) request(ctx context.Context, runnerID string, r drover.ExecutionRequest) (*Execution, error) {
+	if err := ValidateRequest(r); err != nil {
+		return nil, err
+	}
+	if r.Command != "" {
+		argv, err := s.Shell(ctx, runnerID, r.Command)
+		if err != nil {
+			return nil, err
+		}
+		r.Argv = argv
+	}
+	r.ID = ""
+	if len(r.Input) > 0 {
+		r.Stdin = true
+	}
+	x, err := s.Start(ctx, runnerID, r.ExecutionSpec)
+	if err != nil || len(r.Input) == 0 {
+		return x, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.pumps.Go(func() { x.feed(r.Input) }) // ends with the execution
+	}
+	return x, nil
+}
+
+// feed writes all of stdin and closes it. A program that does not read it ends it by ending.
+func (x *Execution) feed(input []byte) {
+	ctx, cancel := context.WithCancel(x.base)
+	defer cancel()
+	go func() { // ends with the execution or with feed
+		select {
+		case <-x.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if x.Write(ctx, input) == nil {
+		_ = x.CloseStdin(ctx) // it may have ended
+	}
+}
