@@ -62,6 +62,8 @@ type call struct {
 	queue []message // guarded by mu
 	ended error     // guarded by mu
 	acked int64     // of what we send; guarded by mu
+	// refused: an error or the end came; what we send goes nowhere. Guarded by mu.
+	refused bool
 }
 
 func (k *call) deliver(h proto.Header, p []byte) {
@@ -72,6 +74,7 @@ func (k *call) deliver(h proto.Header, p []byte) {
 		}
 	} else {
 		k.queue = append(k.queue, message{h.Kind, drover.Stream(h.Stream), p})
+		k.refused = k.refused || h.Kind == proto.KindError || h.Kind == proto.KindEnd
 	}
 	k.mu.Unlock()
 	if h.Kind == proto.KindAck {
@@ -139,9 +142,9 @@ func (k *call) send(ctx context.Context, stream drover.Stream, offset int64, p [
 	for sent < len(p) {
 		k.mu.Lock()
 		space := int(k.acked + proto.Window - offset)
-		ended := k.ended
+		ended, stop := k.ended, k.refused
 		k.mu.Unlock()
-		if ended != nil {
+		if ended != nil || stop {
 			return sent, ended
 		}
 		if space <= 0 {
@@ -170,4 +173,11 @@ func (k *call) forget() {
 	k.c.mu.Lock()
 	defer k.c.mu.Unlock()
 	delete(k.c.calls, k.id)
+}
+
+// answered reports whether the supervisor wants no more.
+func (k *call) answered() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.refused
 }

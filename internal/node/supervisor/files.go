@@ -1,6 +1,227 @@
 package supervisor
 
-import "drover"
+import (
+	"bytes"
+	"context"
+	"io"
+	"sync"
+
+	"drover"
+	"drover/internal/node/supervisor/proto"
+)
 
 // Files gives access to the guest's files.
-func (c *Client) Files() drover.Files { return nil }
+func (c *Client) Files() drover.Files { return files{c} }
+
+type files struct{ c *Client }
+
+func request(r drover.FileRequest) []byte {
+	var e proto.Encoder
+	e.FileRequest(r)
+	return e.B
+}
+
+// List implements drover.Files.
+func (f files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+	k, err := f.c.open(proto.OpFileList, request(r))
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(newStream(ctx, k))
+	if err != nil {
+		return nil, err
+	}
+	d := proto.Decoder{B: b}
+	list := []drover.FileInfo{}
+	for len(d.B) > 0 {
+		list = append(list, d.FileInfo())
+	}
+	return list, d.Err
+}
+
+// Read implements drover.Files.
+func (f files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+	k, err := f.c.open(proto.OpFileRead, request(r))
+	if err != nil {
+		return drover.FileInfo{}, nil, err
+	}
+	s := newStream(ctx, k)
+	m, err := k.next(ctx)
+	if err != nil {
+		_ = s.Close()
+		return drover.FileInfo{}, nil, err
+	}
+	d := proto.Decoder{B: m.payload}
+	return d.FileInfo(), s, d.Err
+}
+
+// Archive implements drover.Files.
+func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+	k, err := f.c.open(proto.OpArchive, request(r))
+	if err != nil {
+		return nil, err
+	}
+	s := newStream(ctx, k)
+	if err := s.peek(); err != nil && err != io.EOF { // a missing directory is an error now, not later
+		_ = s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// applyBatch is how much data goes into one message; larger files are streamed.
+const applyBatch = 1 << 20
+
+// Apply implements drover.Files.
+func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
+	for len(changes) > 0 {
+		if len(changes[0].Data) > applyBatch {
+			c := changes[0]
+			data := c.Data
+			c.Data = nil
+			if err := f.Write(ctx, c, bytes.NewReader(data)); err != nil {
+				return err
+			}
+			changes = changes[1:]
+			continue
+		}
+		n := batch(changes)
+		var e proto.Encoder
+		e.Uint(uint64(n))
+		for _, c := range changes[:n] {
+			e.FileChange(c)
+		}
+		if err := f.finish(ctx, proto.OpFileApply, e.B, nil); err != nil {
+			return err
+		}
+		changes = changes[n:]
+	}
+	return nil
+}
+
+// batch says how many changes go into one message, at least one.
+func batch(changes []drover.FileChange) int {
+	size := 0
+	for i, c := range changes {
+		const overhead = 64
+		size += len(c.Data) + len(c.Path) + overhead
+		if i > 0 && size > applyBatch || len(c.Data) > applyBatch {
+			return i
+		}
+	}
+	return len(changes)
+}
+
+// Write implements drover.Files.
+func (f files) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+	var e proto.Encoder
+	e.FileChange(change)
+	return f.finish(ctx, proto.OpFileWrite, e.B, r)
+}
+
+// Extract implements drover.Files.
+func (f files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+	return f.finish(ctx, proto.OpExtract, request(r), tar)
+}
+
+// finish opens a channel, sends it data if there is any, and waits for its end.
+func (f files) finish(ctx context.Context, op proto.Op, req []byte, data io.Reader) error {
+	k, err := f.c.open(op, req)
+	if err != nil {
+		return err
+	}
+	s := newStream(ctx, k)
+	defer s.Close()
+	if data != nil {
+		if err := s.upload(ctx, data); err != nil {
+			return err
+		}
+	}
+	_, err = io.Copy(io.Discard, s)
+	return err
+}
+
+// stream is a file channel: what the supervisor sends, up to its end.
+type stream struct {
+	ctx      context.Context //nolint:containedctx // an io.Reader's lifetime
+	k        *call
+	rest     []byte
+	consumed int64
+	told     int64
+	err      error
+	close    sync.Once
+}
+
+func newStream(ctx context.Context, k *call) *stream { return &stream{ctx: ctx, k: k} }
+
+// Read returns data, then io.EOF at the end, or the supervisor's error.
+func (s *stream) Read(p []byte) (int, error) {
+	if err := s.peek(); err != nil {
+		return 0, err
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	s.consumed += int64(n)
+	if s.consumed-s.told >= proto.Window/4 {
+		s.told = s.consumed
+		_ = s.k.c.write(proto.Ack(uint8(drover.Stdout), s.k.id, s.told)) // next reports a lost connection
+	}
+	return n, nil
+}
+
+// peek waits for data.
+func (s *stream) peek() error {
+	for len(s.rest) == 0 && s.err == nil {
+		m, err := s.k.next(s.ctx)
+		switch {
+		case err != nil:
+			s.err = err
+		case m.kind == proto.KindEnd:
+			s.err = io.EOF
+			s.k.forget()
+		case m.kind == proto.KindData:
+			_, s.rest, s.err = proto.ParseData(m.payload)
+		}
+	}
+	if len(s.rest) > 0 {
+		return nil
+	}
+	return s.err
+}
+
+// Close ends the work; it is fine after the end.
+func (s *stream) Close() error {
+	s.close.Do(func() {
+		s.k.forget()
+		if s.err == nil {
+			_ = s.k.c.write(proto.Frame(proto.KindClose, 0, s.k.id, nil))
+		}
+		s.k.end(drover.Errorf(drover.Gone, "the file was closed"))
+	})
+	return nil
+}
+
+// upload sends data. When the supervisor gave up, its error is what Read returns.
+func (s *stream) upload(ctx context.Context, r io.Reader) error {
+	buf := make([]byte, proto.DataSize)
+	var offset int64
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			sent, serr := s.k.send(ctx, drover.Stdin, offset, buf[:n], nil)
+			offset += int64(sent)
+			if serr != nil {
+				return serr
+			}
+			if s.k.answered() {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return s.k.c.write(proto.Frame(proto.KindEnd, 0, s.k.id, nil))
+		}
+		if err != nil {
+			return drover.Errorf(drover.CodeOf(err), "reading what is to be written: %w", err)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package supervisor
+
+import (
+	"archive/tar"
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+func paths(list []drover.FileInfo) (p []string) {
+	for _, f := range list {
+		p = append(p, f.Type+f.Path)
+	}
+	slices.Sort(p)
+	return p
+}
+
+func TestFilesWithNastyNames(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	dir := filepath.Dir(state)
+	f := c.Files()
+	names := []string{"new\nline", `quo"te'`, "-rf", "\xff\xfe", "a b", "foo:", ".hidden"}
+	var changes []drover.FileChange
+	for _, n := range names {
+		changes = append(changes, drover.FileChange{Path: "d/" + n, Write: true, Data: []byte(n)})
+	}
+	require.NoError(t, f.Apply(t.Context(), changes))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "d/link")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "d/pipe"), 0o600))
+	list, err := f.List(t.Context(), drover.FileRequest{Path: "d"})
+	require.NoError(t, err)
+	want := []string{"llink", "ppipe"}
+	for _, n := range names {
+		want = append(want, "-"+n)
+	}
+	slices.Sort(want)
+	require.Equal(t, want, paths(list))
+	for _, i := range list {
+		if i.Path == "link" {
+			require.Equal(t, "/etc/passwd", i.LinkTarget)
+		}
+		if i.Path == "-rf" {
+			require.Equal(t, uint32(0o744), i.Mode)
+			require.Equal(t, int64(3), i.Size)
+		}
+	}
+	for _, n := range names {
+		info, r, err := f.Read(t.Context(), drover.FileRequest{Path: "d/" + n})
+		require.NoError(t, err)
+		b, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		require.Equal(t, n, string(b))
+		require.Equal(t, int64(len(n)), info.Size)
+	}
+	_, _, err = f.Read(t.Context(), drover.FileRequest{Path: "d/pipe"})
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+
+	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "d/*", Delete: true}, {Path: "d/sub/", Mkdir: true}, {Path: "nothing", Delete: true}}))
+	list, err = f.List(t.Context(), drover.FileRequest{Path: ".", Recursive: true})
+	require.NoError(t, err)
+	got := slices.DeleteFunc(paths(list), func(p string) bool { return strings.Contains(p, "state") })
+	require.Equal(t, []string{"-d/.hidden", "dd", "dd/sub"}, got)
+}
+
+func TestFileErrorsHaveCodes(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	f := c.Files()
+	_, err := f.List(t.Context(), drover.FileRequest{Path: "/no/such"})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	require.ErrorContains(t, err, `no such file or directory: "/no/such"`)
+	_, _, err = f.Read(t.Context(), drover.FileRequest{Path: filepath.Dir(state)})
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	require.Equal(t, drover.Invalid, drover.CodeOf(f.Apply(t.Context(), []drover.FileChange{{Path: "x"}})))
+	require.Equal(t, drover.Invalid, drover.CodeOf(f.Apply(t.Context(), []drover.FileChange{{Path: "x", Write: true, Owner: "nobody-here"}})))
+	require.Equal(t, drover.Invalid, drover.CodeOf(f.Write(t.Context(), drover.FileChange{Path: "y/"}, bytes.NewReader(make([]byte, 5<<20)))))
+	_, err = f.Archive(t.Context(), drover.FileRequest{Path: "/no/such"})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+}
+
+func TestUnprivilegedFileWorkHasTheUsersRights(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		return // there is nobody else to be
+	}
+	c, state := launch(t, func(cfg *LaunchConfig) { cfg.User = User{UID: 65534, GID: 65534} })
+	secret := filepath.Join(filepath.Dir(state), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("s"), 0o600))
+	require.NoError(t, os.Chmod(filepath.Dir(state), 0o755)) //nolint:gosec // on purpose
+	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(state)), 0o755))
+	_, _, err := c.Files().Read(t.Context(), drover.FileRequest{Path: secret})
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+	_, err = c.Files().List(t.Context(), drover.FileRequest{Path: state})
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+	_, r, err := c.Files().Read(t.Context(), drover.FileRequest{Path: secret, Privileged: true})
+	require.NoError(t, err)
+	b, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Equal(t, "s", string(b))
+	got := run(t, c, drover.ExecutionSpec{Argv: []string{"id", "-u"}})
+	require.Equal(t, "65534\n", string(got.stdout))
+	got = run(t, c, drover.ExecutionSpec{Argv: []string{"sh", "-c", "id -u; echo x >/dev/stderr"}})
+	require.Equal(t, "x\n", string(got.stderr))
+	got = run(t, c, drover.ExecutionSpec{Argv: []string{"id", "-u"}, Privileged: true})
+	require.Equal(t, "0\n", string(got.stdout))
+	got = run(t, c, drover.ExecutionSpec{Argv: []string{"sh", "-c", "id -u; id -g"}, User: "1234:55"})
+	require.Equal(t, "1234\n55\n", string(got.stdout))
+}
+
+func TestLargeFilesGoBothWays(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	f := c.Files()
+	data := make([]byte, 9<<20+3)
+	for i := range data {
+		data[i] = byte(i * 31)
+	}
+	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "a", Write: true, Data: data}, {Path: "b", Write: true, Data: data[:100]}}))
+	require.NoError(t, f.Write(t.Context(), drover.FileChange{Path: "c", Mode: 0o600}, bytes.NewReader(data)))
+	for _, name := range []string{"a", "c"} {
+		_, r, err := f.Read(t.Context(), drover.FileRequest{Path: name})
+		require.NoError(t, err)
+		b, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		require.True(t, bytes.Equal(data, b))
+	}
+	_, r, err := f.Read(t.Context(), drover.FileRequest{Path: "a", Offset: 1 << 20, Length: 10})
+	require.NoError(t, err)
+	b, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Equal(t, data[1<<20:1<<20+10], b)
+}
+
+func TestArchiveAndExtract(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	f := c.Files()
+	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{
+		{Path: "src/a", Write: true, Data: []byte("aa")}, {Path: "src/deep/b", Write: true, Data: []byte("bb")},
+	}))
+	ar, err := f.Archive(t.Context(), drover.FileRequest{Path: "src"})
+	require.NoError(t, err)
+	require.NoError(t, f.Extract(t.Context(), drover.FileRequest{Path: "dst"}, ar))
+	require.NoError(t, ar.Close())
+	list, err := f.List(t.Context(), drover.FileRequest{Path: "dst", Recursive: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"-a", "-deep/b", "ddeep"}, paths(list))
+
+	var evil bytes.Buffer
+	w := tar.NewWriter(&evil)
+	require.NoError(t, w.WriteHeader(&tar.Header{Name: "../../up", Typeflag: tar.TypeReg, Size: 1, Mode: 0o644}))
+	_, _ = w.Write([]byte("x"))
+	require.NoError(t, w.Close())
+	require.NoError(t, f.Extract(t.Context(), drover.FileRequest{Path: "dst"}, &evil))
+	_, r, err := f.Read(t.Context(), drover.FileRequest{Path: "dst/up"})
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Equal(t, drover.Invalid, drover.CodeOf(f.Extract(t.Context(), drover.FileRequest{Path: "dst"}, strings.NewReader("no tar"))))
+}

@@ -1,0 +1,186 @@
+package initd
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"drover"
+	"drover/internal/node/supervisor/proto"
+)
+
+// The modes that Poseidon gives, and that of folders which are made on the way.
+const (
+	defaultFileMode = 0o744
+	defaultDirMode  = 0o1777
+	parentMode      = 0o755
+	modeBits        = 0o7777
+)
+
+// applyFiles makes changes in order, as the guest's root.
+func (s *Server) applyFiles(_ *transfer, d *proto.Decoder) error {
+	n := d.Len()
+	for range n {
+		c := d.FileChange()
+		if d.Err != nil {
+			return d.Err
+		}
+		if err := s.apply(c, bytes.NewReader(c.Data)); err != nil {
+			return fileError(c.Path, err)
+		}
+	}
+	return d.Err
+}
+
+// writeFile replaces one file with what the agent sends.
+func (s *Server) writeFile(t *transfer, d *proto.Decoder) error {
+	c := d.FileChange()
+	c.Write = true
+	return fileError(c.Path, s.apply(c, t.in))
+}
+
+func (s *Server) apply(c drover.FileChange, data io.Reader) error {
+	if c.Path == "" {
+		return drover.Errorf(drover.Invalid, "a change needs a path")
+	}
+	p, err := s.absolute(c.Path)
+	if err != nil {
+		return err
+	}
+	o, err := s.owner(c.Owner)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Delete && !c.Mkdir && !c.Write:
+		return remove(c.Path, p)
+	case c.Mkdir && !c.Write && !c.Delete:
+		return s.mkdir(p, mode(c.Mode, defaultDirMode), o)
+	case c.Write && !c.Mkdir && !c.Delete:
+		if strings.HasSuffix(c.Path, "/") {
+			return drover.Errorf(drover.Invalid, "%q names a directory", c.Path)
+		}
+		return s.replace(p, mode(c.Mode, defaultFileMode), o, data)
+	default:
+		return drover.Errorf(drover.Invalid, "a change is exactly one of delete, mkdir and write: %q", c.Path)
+	}
+}
+
+func mode(m, otherwise uint32) uint32 {
+	if m == 0 {
+		return otherwise
+	}
+	return m & modeBits
+}
+
+// ids are a file's owner and group.
+type ids struct{ uid, gid int }
+
+func (s *Server) owner(who string) (ids, error) {
+	if os.Geteuid() != 0 {
+		return ids{-1, -1}, nil // we can only be ourselves
+	}
+	if who == "" {
+		return ids{0, 0}, nil
+	}
+	a, _, err := readAccounts().find(who)
+	return ids{int(a.uid), int(a.gid)}, err
+}
+
+// remove deletes recursively. What is not there is fine. A final "*" stands for all that is not hidden.
+func remove(asked, p string) error {
+	if path.Base(asked) != "*" {
+		if p == "/" {
+			return drover.Errorf(drover.Invalid, "the root directory cannot be deleted")
+		}
+		return os.RemoveAll(p)
+	}
+	dir := path.Dir(p)
+	f, err := os.Open(dir)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := f.Readdirnames(-1)
+	_ = f.Close()
+	if err != nil {
+		return err
+	}
+	for _, name := range entries {
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if err := os.RemoveAll(dir + "/" + name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) mkdir(p string, mode uint32, o ids) error {
+	if err := os.MkdirAll(path.Dir(p), parentMode); err != nil {
+		return err
+	}
+	if err := unix.Mkdir(p, parentMode); err != nil && err != unix.EEXIST {
+		return err
+	}
+	fd, err := unix.Open(p, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd) //nolint:errcheck // only read
+	if err := unix.Fchown(fd, o.uid, o.gid); err != nil {
+		return err
+	}
+	return unix.Fchmod(fd, mode)
+}
+
+var tempNumber atomic.Uint64 //nolint:gochecknoglobals // makes names that are not in use
+
+// replace writes a new file beside the old one and moves it into its place: nobody sees half a file.
+func (s *Server) replace(p string, mode uint32, o ids, data io.Reader) (err error) {
+	if st, err := os.Lstat(p); err == nil && st.IsDir() {
+		return syscall.EISDIR
+	}
+	if err := os.MkdirAll(path.Dir(p), parentMode); err != nil {
+		return err
+	}
+	temp := fmt.Sprintf("%s/.drover-%d-%d", path.Dir(p), os.Getpid(), tempNumber.Add(1))
+	fd, err := unix.Open(temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), temp)
+	defer func() {
+		_ = f.Close()
+		if err != nil {
+			_ = os.Remove(temp)
+		}
+	}()
+	if err := fill(f, data); err != nil {
+		return err
+	}
+	if err := f.Chown(o.uid, o.gid); err != nil {
+		return err
+	}
+	if err := unix.Fchmod(fd, mode); err != nil {
+		return err
+	}
+	return os.Rename(temp, p)
+}
+
+func fill(f *os.File, data io.Reader) error {
+	b := buffers.Get().(*frameBuffer)
+	defer buffers.Put(b)
+	_, err := io.CopyBuffer(struct{ io.Writer }{f}, struct{ io.Reader }{data}, b[:proto.DataSize])
+	return err
+}
