@@ -9,22 +9,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/node/localstate"
 )
 
+// collectPace is the least time between two looks at the ended allocations.
+const collectPace = time.Second
+
 // collectLoop removes folders of ended allocations, when one ended and each interval.
 func (a *Agent) collectLoop(ctx context.Context) {
-	timer := a.clock.NewTimer(a.cfg.GC.Interval)
-	defer timer.Stop()
 	for {
+		timer := a.clock.NewTimer(a.cfg.GC.Interval)
 		select {
 		case <-timer.C():
-			timer.Reset(a.cfg.GC.Interval)
 		case <-a.collect:
 		case <-ctx.Done():
+		}
+		timer.Stop()
+		a.collectOnce()
+		if !clock.Sleep(ctx, a.clock, collectPace) {
 			return
 		}
-		a.collectOnce()
 	}
 }
 

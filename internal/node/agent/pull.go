@@ -5,10 +5,14 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/node/allocrunner"
 )
 
-const pullWait = 5 * time.Minute
+const (
+	pullWait = 5 * time.Minute
+	pullPace = 5 * time.Millisecond // between two questions: under load the answers carry more each
+)
 
 // pull keeps asking what control wants, and does it.
 func (a *Agent) pull(ctx context.Context) {
@@ -20,6 +24,7 @@ func (a *Agent) pull(ctx context.Context) {
 	since := uint64(0)
 	pause := backoff{clock: a.clock, max: 5 * time.Second}
 	for ctx.Err() == nil {
+		asked := a.clock.Now()
 		assignment, err := a.control.Pull(ctx, a.identity.ID, since, pullWait)
 		if ctx.Err() != nil {
 			return
@@ -46,6 +51,9 @@ func (a *Agent) pull(ctx context.Context) {
 			once(a.contacted)
 		}
 		since = max(assignment.Index, 1)
+		if early := pullPace - a.clock.Now().Sub(asked); early > 0 {
+			clock.Sleep(ctx, a.clock, early)
+		}
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	pushInterval = time.Second // what is not urgent rides along at most this late
-	pushBatch    = 1000        // updates in one message
+	pushInterval = time.Second          // what is not urgent rides along at most this late
+	pushPace     = 5 * time.Millisecond // between two messages: under load they carry more each
+	pushBatch    = 1000                 // updates in one message
 	pushRetryMax = 10 * time.Second
 )
 
@@ -124,12 +125,17 @@ func (p *pusher) run(ctx context.Context, contacted <-chan struct{}) {
 		return
 	}
 	pause := backoff{clock: p.clock, max: pushRetryMax}
+	var last time.Time
 	for ctx.Err() == nil {
+		if early := pushPace - p.clock.Now().Sub(last); early > 0 {
+			clock.Sleep(ctx, p.clock, early)
+		}
 		updates, wait := p.take()
 		if len(updates) == 0 {
 			p.rest(ctx, wait)
 			continue
 		}
+		last = p.clock.Now()
 		if p.send(ctx, updates) {
 			pause.reset()
 		} else {

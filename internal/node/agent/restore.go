@@ -14,7 +14,7 @@ func (a *Agent) restore() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, record := range records {
-		id := record.Alloc.Alloc.ID
+		id := record.Alloc.ID
 		dir, err := a.root.Dir(id)
 		if err != nil {
 			a.log.Error("a stored allocation is not restored", "alloc", id, "error", err)

@@ -5,6 +5,7 @@ import (
 
 	"drover"
 	"drover/internal/clock"
+	"drover/internal/node/localstate"
 )
 
 // health watches whether an allocation of a rollout is well: all its tasks run for min_healthy_time without a restart.
@@ -126,4 +127,5 @@ func (r *Runner) judge(healthy bool) {
 		status.Canary = s.Canary
 	}
 	r.health.status = status
+	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(0)))
 }

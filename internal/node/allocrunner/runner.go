@@ -85,20 +85,20 @@ func New(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, error
 
 // Restore returns the runner of an allocation as it was stored. One that has ended only keeps its last word.
 func Restore(cfg Config, record localstate.Record, dir allocdir.Dir) (*Runner, error) {
-	r, err := build(cfg, record.Alloc.Alloc, dir)
+	r, err := build(cfg, record.Alloc, dir)
 	if err != nil {
 		return nil, err
 	}
 	r.restored = true
-	r.timedOut = record.Alloc.TimedOut
-	r.health.status = record.Alloc.DeploymentStatus
+	r.timedOut = record.Status.TimedOut
+	r.health.status = record.Status.DeploymentStatus
 	for _, t := range r.group.Tasks {
 		r.tasks[t.Name] = taskrunner.Restore(r.taskConfig(t), record.Tasks[t.Name])
 	}
-	if record.Alloc.EndedAt != 0 {
+	if record.Status.EndedAt != 0 {
 		r.reported = r.observe()
-		r.reported.ClientStatus, r.reported.ClientDescription = record.Alloc.ClientStatus, record.Alloc.ClientDescription
-		r.view.Update, r.view.EndedAt = r.reported, record.Alloc.EndedAt
+		r.reported.ClientStatus, r.reported.ClientDescription = record.Status.ClientStatus, record.Status.ClientDescription
+		r.view.Update, r.view.EndedAt = r.reported, record.Status.EndedAt
 		close(r.done)
 	}
 	return r, nil
@@ -231,16 +231,16 @@ func (r *Runner) begin(life context.Context) {
 }
 
 func (r *Runner) store(ctx context.Context) error {
-	changes := []localstate.Change{localstate.PutAlloc(r.record(0))}
+	changes := []localstate.Change{localstate.PutAlloc(r.alloc)}
 	for name, t := range r.tasks {
 		changes = append(changes, localstate.PutTask(r.id, name, t.Record()))
 	}
 	return r.cfg.Shared.State.Commit(ctx, changes...)
 }
 
-func (r *Runner) record(endedAt int64) localstate.Alloc {
-	return localstate.Alloc{
-		Alloc: r.alloc, ClientStatus: r.reported.ClientStatus, ClientDescription: r.reported.ClientDescription,
+func (r *Runner) standing(endedAt int64) localstate.Status {
+	return localstate.Status{
+		ClientStatus: r.reported.ClientStatus, ClientDescription: r.reported.ClientDescription,
 		DeploymentStatus: r.health.status, EndedAt: endedAt, TimedOut: r.timedOut,
 	}
 }
@@ -316,7 +316,7 @@ func (r *Runner) finish() {
 	if err := r.dir.RemoveState(); err != nil {
 		r.log.Warn("removing the supervisors' folder", "error", err)
 	}
-	r.cfg.Shared.State.Queue(localstate.PutAlloc(r.record(at)))
+	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(at)))
 	r.mu.Lock()
 	r.view.EndedAt = at
 	r.mu.Unlock()

@@ -30,7 +30,7 @@ func (r *Runner) takeOrders() {
 		for _, t := range r.tasks {
 			t.Update(alloc)
 		}
-		r.cfg.Shared.State.Queue(localstate.PutAlloc(r.record(0)))
+		r.cfg.Shared.State.Queue(localstate.PutAlloc(r.alloc))
 		r.rewatch()
 	}
 	noDelay = noDelay || alloc.DesiredTransition.NoShutdownDelay != nil && *alloc.DesiredTransition.NoShutdownDelay
@@ -144,6 +144,7 @@ func (r *Runner) startClocks() {
 
 func (r *Runner) timeOut() {
 	r.timedOut, r.noPost, r.reviving = true, true, false
+	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(0)))
 	for _, t := range r.group.Tasks {
 		if stageOf(t) == stagePoststop {
 			r.apply(t.Name, taskmachine.Kill{})

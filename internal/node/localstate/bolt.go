@@ -17,8 +17,9 @@ var bucketName = []byte("state")
 
 // Bolt keeps records in a bbolt file. A writer runs only while there is something to write.
 type Bolt struct {
-	db  *bbolt.DB
-	log *slog.Logger
+	db     *bbolt.DB
+	log    *slog.Logger
+	format format
 
 	mu      sync.Mutex // guards what follows
 	pending map[string][]byte
@@ -45,7 +46,7 @@ func OpenBolt(path string, log *slog.Logger) (*Bolt, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
 	}
-	b := &Bolt{db: db, log: log, pending: map[string][]byte{}}
+	b := &Bolt{db: db, log: log, format: newFormat(), pending: map[string][]byte{}}
 	b.idle = sync.NewCond(&b.mu)
 	return b, nil
 }
@@ -62,7 +63,7 @@ func (b *Bolt) Load() ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the local state: %w", err)
 	}
-	return assemble(entries)
+	return b.format.assemble(entries)
 }
 
 // Commit makes the changes and waits until they are durable.
@@ -89,7 +90,7 @@ func (b *Bolt) Queue(changes ...Change) {
 func (b *Bolt) add(changes []Change, done chan error) error {
 	encoded := make([][]byte, len(changes))
 	for i, c := range changes {
-		data, err := c.encode()
+		data, err := b.format.encode(c)
 		if err != nil {
 			return err
 		}

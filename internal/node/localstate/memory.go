@@ -8,25 +8,27 @@ import (
 
 // Memory keeps records as long as the process lives. It encodes them like Bolt, so that nothing is shared.
 type Memory struct {
+	format format
+
 	mu      sync.Mutex // guards entries
 	entries map[string][]byte
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{entries: map[string][]byte{}} }
+func NewMemory() *Memory { return &Memory{format: newFormat(), entries: map[string][]byte{}} }
 
 // Load returns everything.
 func (m *Memory) Load() ([]Record, error) {
 	m.mu.Lock()
 	entries := maps.Clone(m.entries)
 	m.mu.Unlock()
-	return assemble(entries)
+	return m.format.assemble(entries)
 }
 
 // Commit makes the changes.
 func (m *Memory) Commit(_ context.Context, changes ...Change) error {
 	for _, c := range changes {
-		data, err := c.encode()
+		data, err := m.format.encode(c)
 		if err != nil {
 			return err
 		}

@@ -24,13 +24,13 @@ type Store interface {
 
 // Record is an allocation as it was stored.
 type Record struct {
-	Alloc Alloc
-	Tasks map[string]Task
+	Alloc  *drover.Allocation
+	Status Status
+	Tasks  map[string]Task
 }
 
-// Alloc is what is kept of an allocation.
-type Alloc struct {
-	Alloc             *drover.Allocation
+// Status is what the node itself found out about an allocation.
+type Status struct {
 	ClientStatus      string // the last derived here, not control's
 	ClientDescription string
 	DeploymentStatus  *drover.AllocDeploymentStatus
@@ -57,14 +57,17 @@ type Exit struct {
 	Err       string
 }
 
-// Change is one put or delete. Make it with PutAlloc, PutTask or Drop.
+// Change is one put or delete. Make it with PutAlloc, PutStatus, PutTask or Drop.
 type Change struct {
 	key   string
 	value any // nil deletes
 }
 
-// PutAlloc records an allocation.
-func PutAlloc(a Alloc) Change { return Change{key: "alloc/" + a.Alloc.ID, value: a} }
+// PutAlloc records an allocation as control wants it.
+func PutAlloc(a *drover.Allocation) Change { return Change{key: "alloc/" + a.ID, value: a} }
+
+// PutStatus records how it stands.
+func PutStatus(allocID string, s Status) Change { return Change{key: "status/" + allocID, value: s} }
 
 // PutTask records a task.
 func PutTask(allocID, task string, t Task) Change {
@@ -73,7 +76,7 @@ func PutTask(allocID, task string, t Task) Change {
 
 // Drop forgets an allocation and the tasks named.
 func Drop(allocID string, tasks ...string) []Change {
-	changes := []Change{{key: "alloc/" + allocID}}
+	changes := []Change{{key: "alloc/" + allocID}, {key: "status/" + allocID}}
 	for _, t := range tasks {
 		changes = append(changes, Change{key: "task/" + allocID + "/" + t})
 	}

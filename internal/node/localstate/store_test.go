@@ -19,12 +19,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func sampleAlloc(id string) Alloc {
+func sampleAlloc(id string) *drover.Allocation {
 	job := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{
 		Name: "g", Count: new(2), MaxRunDuration: new(time.Minute),
 		Tasks: []*drover.Task{{Name: "t", Config: map[string]any{"args": []any{"a", int64(3)}, "n": int64(7), "on": true, "f": 1.5}}},
 	}}}
-	return Alloc{Alloc: &drover.Allocation{ID: id, Job: job, TaskGroup: "g"}, ClientStatus: "running"}
+	return &drover.Allocation{ID: id, Job: job, TaskGroup: "g"}
 }
 
 func sampleTask() Task {
@@ -43,7 +43,7 @@ func TestBoltKeepsRecordsOverReopening(t *testing.T) {
 	b, err := OpenBolt(path, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx := context.Background()
-	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a1")), PutTask("a1", "t", sampleTask())))
+	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask())))
 	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a2")), PutTask("a2", "t", sampleTask())))
 	b.Queue(Drop("a2", "t")...)
 	_, err = OpenBolt(path, slog.New(slog.DiscardHandler))
@@ -55,7 +55,7 @@ func TestBoltKeepsRecordsOverReopening(t *testing.T) {
 	require.NoError(t, err)
 	records, err := b.Load()
 	require.NoError(t, err)
-	want := []Record{{Alloc: sampleAlloc("a1"), Tasks: map[string]Task{"t": sampleTask()}}}
+	want := []Record{{Alloc: sampleAlloc("a1"), Status: Status{ClientStatus: "running"}, Tasks: map[string]Task{"t": sampleTask()}}}
 	require.Empty(t, cmp.Diff(want, records))
 	require.NoError(t, b.Close())
 }
@@ -85,11 +85,11 @@ func TestBoltSharesWrites(t *testing.T) {
 func TestMemoryHandsOverToTheNextAgent(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()
-	require.NoError(t, m.Commit(context.Background(), PutAlloc(sampleAlloc("a1")), PutTask("a1", "t", sampleTask())))
+	require.NoError(t, m.Commit(context.Background(), PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask())))
 	require.NoError(t, m.Close())
 	records, err := m.Load()
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff([]Record{{Alloc: sampleAlloc("a1"), Tasks: map[string]Task{"t": sampleTask()}}}, records))
+	require.Empty(t, cmp.Diff([]Record{{Alloc: sampleAlloc("a1"), Status: Status{ClientStatus: "running"}, Tasks: map[string]Task{"t": sampleTask()}}}, records))
 	m.Queue(Drop("a1", "t")...)
 	records, err = m.Load()
 	require.NoError(t, err)

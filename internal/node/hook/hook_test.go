@@ -1,0 +1,262 @@
+package hook
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/node/allocdir"
+	"drover/internal/node/driver"
+	"drover/internal/node/taskenv"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newRequest(t *testing.T) *Request {
+	root := allocdir.NewRoot(t.TempDir())
+	require.NoError(t, root.Prepare())
+	dir, err := root.Dir("01234567-89ab-cdef-0123-456789abcdef")
+	require.NoError(t, err)
+	require.NoError(t, dir.Build())
+	require.NoError(t, dir.BuildTask("web"))
+	task := &drover.Task{Name: "web", Env: map[string]string{"COLOUR": "blue"}}
+	r := &Request{
+		Node: &drover.Node{HostVolumes: map[string]*drover.HostVolumeInfo{"data": {Path: "/srv/data"}, "data[2]": {Path: "/srv/2", ReadOnly: true}}},
+		Dir:  dir, Dirs: dir.Task("web"), Task: task, Group: &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{task}},
+		Alloc: &drover.Allocation{ID: "a", Name: "j.g[2]", TaskGroup: "g", Job: &drover.Job{ID: "j"}}, Emit: func(*drover.TaskEvent) {},
+	}
+	r.Env = taskenv.Build(taskenv.Input{Node: r.Node, Alloc: r.Alloc, Group: r.Group, Task: task, Dirs: r.Dirs})
+	return r
+}
+
+func read(t *testing.T, parts ...string) string {
+	data, err := os.ReadFile(filepath.Join(parts...))
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	r := newRequest(t)
+	require.NoError(t, os.WriteFile(filepath.Join(r.Dirs.Local, "src.tpl"), []byte(`[[ env "COLOUR" ]]`), 0o600))
+	r.Task.Templates = []*drover.Template{
+		{EmbeddedTmpl: `c={{ env "COLOUR" | toUpper }} {{ envOrDefault "NOPE" "d" }} {{ range split "," "a,b" }}<{{.}}>{{ end }}`, DestPath: "local/deep/a.txt", Perms: "600"},
+		{SourcePath: "local/src.tpl", DestPath: "${NOMAD_SECRETS_DIR}/b", LeftDelim: "[[", RightDelim: "]]"},
+		{EmbeddedTmpl: "# c\nexport A=1\nB=\"two words\"\n\nC='x'\n", DestPath: "secrets/env", Envvars: true},
+		{EmbeddedTmpl: `{{ env "A" }}`, DestPath: "/alloc/data/c"},
+	}
+	require.NoError(t, templates{}.Prestart(context.Background(), r))
+	require.Equal(t, "c=BLUE d <a><b>", read(t, r.Dirs.Local, "deep/a.txt"))
+	info, err := os.Stat(filepath.Join(r.Dirs.Local, "deep/a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.Equal(t, "blue", read(t, r.Dirs.Secrets, "b"))
+	require.Equal(t, "1", read(t, r.Dirs.Shared, "data/c"))
+	require.Equal(t, "two words", r.Env.Vars()["B"])
+	require.Equal(t, "x", r.Env.Vars()["C"])
+}
+
+func TestTemplatesRefuse(t *testing.T) {
+	t.Parallel()
+	for name, tpl := range map[string]*drover.Template{
+		"syntax":        {EmbeddedTmpl: "{{ if }}", DestPath: "local/x"},
+		"consul":        {EmbeddedTmpl: `{{ key "a" }}`, DestPath: "local/x"},
+		"unknown":       {EmbeddedTmpl: `{{ executeTemplate "a" }}`, DestPath: "local/x"},
+		"escape":        {EmbeddedTmpl: "x", DestPath: "../../../x"},
+		"absolute":      {EmbeddedTmpl: "x", DestPath: "/etc/x"},
+		"link":          {EmbeddedTmpl: "x", DestPath: "local/out/x"},
+		"source":        {SourcePath: "/etc/passwd", DestPath: "local/x"},
+		"permissions":   {EmbeddedTmpl: "x", DestPath: "local/x", Perms: "rw"},
+		"environment":   {EmbeddedTmpl: "no equals", DestPath: "local/x", Envvars: true},
+		"must be there": {EmbeddedTmpl: `{{ mustEnv "NOPE" }}`, DestPath: "local/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRequest(t)
+			require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(r.Dirs.Local, "out")))
+			r.Task.Templates = []*drover.Template{tpl}
+			err := templates{}.Prestart(context.Background(), r)
+			var f *Failure
+			require.ErrorAs(t, err, &f)
+			require.False(t, f.Recoverable)
+		})
+	}
+}
+
+func tarball(t *testing.T, headers ...tar.Header) []byte {
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	w := tar.NewWriter(z)
+	for _, h := range headers {
+		data := []byte("data of " + h.Name)
+		if h.Typeflag == tar.TypeReg {
+			h.Size, h.Mode = int64(len(data)), 0o755
+		}
+		require.NoError(t, w.WriteHeader(&h))
+		if h.Typeflag == tar.TypeReg {
+			_, err := w.Write(data)
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, w.Close())
+	require.NoError(t, z.Close())
+	return buf.Bytes()
+}
+
+func zipped(t *testing.T, names ...string) []byte {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	for _, n := range names {
+		f, err := w.Create(n)
+		require.NoError(t, err)
+		_, err = f.Write([]byte("data of " + n))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return buf.Bytes()
+}
+
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	files := map[string][]byte{
+		"/a.txt": []byte("hello"),
+		"/x.tar.gz": tarball(t, tar.Header{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "d/f", Typeflag: tar.TypeReg},
+			tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "d/f"}, tar.Header{Name: "dev", Typeflag: tar.TypeChar}),
+		"/y.zip":       zipped(t, "q/r"),
+		"/evil.tar.gz": tarball(t, tar.Header{Name: "../../../evil", Typeflag: tar.TypeReg}),
+		"/link.tar.gz": tarball(t, tar.Header{Name: "out", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}, tar.Header{Name: "out/evil", Typeflag: tar.TypeReg}),
+		"/evil.zip":    zipped(t, "../evil"),
+		"/broken.zip":  []byte("nothing"),
+		"/big":         make([]byte, 2<<20),
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		data, ok := files[q.URL.Path]
+		if !ok || q.Header.Get("X-Colour") == "red" {
+			http.NotFound(w, q)
+			return
+		}
+		_, _ = w.Write(data)
+	}))
+	t.Cleanup(server.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	h := artifacts{Settings{HTTP: &http.Client{Transport: transport}, ArtifactMax: 1 << 20}}
+	local := filepath.Join(t.TempDir(), "local.txt")
+	require.NoError(t, os.WriteFile(local, []byte("from disk"), 0o600))
+	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("hello")))
+
+	for _, test := range []struct {
+		name     string
+		artifact drover.TaskArtifact
+		want     map[string]string // path in the task's folder → content
+		err      string
+		again    bool // recoverable
+	}{
+		{name: "plain", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt?checksum=" + sum}, want: map[string]string{"local/a.txt": "hello"}},
+		{name: "file mode", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterMode: "file", RelativeDest: "local/sub/name"}, want: map[string]string{"local/sub/name": "hello"}},
+		{name: "tar", artifact: drover.TaskArtifact{GetterSource: server.URL + "/x.tar.gz"}, want: map[string]string{"local/d/f": "data of d/f", "local/l": "data of d/f"}},
+		{name: "zip", artifact: drover.TaskArtifact{GetterSource: server.URL + "/y.zip", RelativeDest: "local/z"}, want: map[string]string{"local/z/q/r": "data of q/r"}},
+		{name: "packed stays packed", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"archive": "false", "checksum": sum}}, want: map[string]string{"local/a.txt": "hello"}},
+		{name: "from disk", artifact: drover.TaskArtifact{GetterSource: "file://" + local}, want: map[string]string{"local/local.txt": "from disk"}},
+		{name: "wrong sum", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"checksum": "md5:00"}}, err: "checksum"},
+		{name: "leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.tar.gz"}, err: "leads out"},
+		{name: "leads out by a link", artifact: drover.TaskArtifact{GetterSource: server.URL + "/link.tar.gz"}, err: "escapes", again: true},
+		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.zip"}, err: "leads out"},
+		{name: "broken", artifact: drover.TaskArtifact{GetterSource: server.URL + "/broken.zip"}, err: "unpacking"},
+		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server.URL + "/big"}, err: "more than"},
+		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server.URL + "/nope"}, err: "404", again: true},
+		{name: "headers", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}}, err: "404", again: true},
+		{name: "git", artifact: drover.TaskArtifact{GetterSource: "git::https://example.org/x"}, err: "getter"},
+		{name: "destination", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", RelativeDest: "../../../x"}, err: "escapes"},
+		{name: "no scheme", artifact: drover.TaskArtifact{GetterSource: "github.com/x"}, err: "needs http"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRequest(t)
+			r.Task.Artifacts = []*drover.TaskArtifact{&test.artifact}
+			err := h.Prestart(context.Background(), r)
+			if test.err != "" {
+				var f *Failure
+				require.ErrorAs(t, err, &f)
+				require.ErrorContains(t, err, test.err)
+				require.Equal(t, drover.TaskDownloadFailed, f.Type)
+				require.Equal(t, test.again, f.Recoverable, "%v", err)
+				return
+			}
+			require.NoError(t, err)
+			for path, want := range test.want {
+				require.Equal(t, want, read(t, r.Dirs.Task, path))
+			}
+			left, err := filepath.Glob(filepath.Join(r.Dirs.Alloc, ".artifact-*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+func TestDispatchPayload(t *testing.T) {
+	t.Parallel()
+	r := newRequest(t)
+	r.Task.DispatchPayload = &drover.DispatchPayloadConfig{File: "in/config.json"}
+	r.Alloc.Job.Payload = []byte("{}")
+	require.NoError(t, dispatchPayload{}.Prestart(context.Background(), r))
+	require.Equal(t, "{}", read(t, r.Dirs.Local, "in/config.json"))
+	r.Task.DispatchPayload.File = "../../../x"
+	require.ErrorContains(t, dispatchPayload{}.Prestart(context.Background(), r), "escapes")
+}
+
+func TestVolumes(t *testing.T) {
+	t.Parallel()
+	r := newRequest(t)
+	r.Group.Volumes = map[string]*drover.VolumeRequest{
+		"v": {Type: "host", Source: "data"}, "p": {Type: "host", Source: "data", PerAlloc: true}, "c": {Type: "csi", Source: "x"}, "n": {Source: "nope"},
+	}
+	r.Task.VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/d"}, {Volume: "p", Destination: "/p"}}
+	require.NoError(t, volumes{}.Prestart(context.Background(), r))
+	want := []driver.Mount{{Source: "/srv/data", Target: "/d"}, {Source: "/srv/2", Target: "/p", ReadOnly: true}}
+	require.Empty(t, cmp.Diff(want, r.Mounts))
+	for name, code := range map[string]drover.Code{"c": drover.NotImplemented, "n": drover.NotFound, "x": drover.Invalid} {
+		r.Task.VolumeMounts = []*drover.VolumeMount{{Volume: name}}
+		require.Equal(t, code, drover.CodeOf(volumes{}.Prestart(context.Background(), r)), name)
+	}
+}
+
+type counted struct {
+	name string
+	once bool
+	runs int
+	err  error
+}
+
+func (c *counted) Name() string { return c.name }
+func (c *counted) Once() bool   { return c.once }
+func (c *counted) Prestart(context.Context, *Request) error {
+	c.runs++
+	return c.err
+}
+
+func TestRunRemembersWhatIsDone(t *testing.T) {
+	t.Parallel()
+	once, always, fails := &counted{name: "once", once: true}, &counted{name: "always"}, &counted{name: "fails", once: true, err: errors.New("no")}
+	done, err := Run(context.Background(), []Prestart{once, always, fails}, nil, nil)
+	require.ErrorContains(t, err, `prestart hook "fails" failed: no`)
+	fails.err = nil
+	done, err = Run(context.Background(), []Prestart{once, always, fails}, nil, done)
+	require.NoError(t, err)
+	require.Equal(t, map[string]bool{"once": true, "fails": true}, done)
+	require.Equal(t, []int{1, 2, 2}, []int{once.runs, always.runs, fails.runs})
+}
