@@ -27,7 +27,9 @@ func TestHostMeasuresBetweenSamples(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		put := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)) }
+		put := func(name, text string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		}
 		h := NewHost(clock.Wall{}, 4000)
 		h.proc = dir
 		_, err := h.Host(dir)
