@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"drover"
+	"drover/internal/httpapi/runes"
 )
 
 // maxStdinFrame bounds one message of stdin; Poseidon has no bound.
@@ -148,7 +149,7 @@ func (p *peer) relay(ctx context.Context, session drover.Session) (*drover.Recei
 			}
 			return frame.Receipt, nil
 		case len(frame.Data) > 0:
-			whole, tail := splitUTF8(tails[frame.Stream], frame.Data)
+			whole, tail := runes.Split(tails[frame.Stream], frame.Data)
 			tails[frame.Stream] = tail
 			if len(whole) > 0 {
 				if err := p.send(ctx, streamNames[frame.Stream], whole); err != nil {

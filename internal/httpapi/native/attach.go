@@ -1,0 +1,315 @@
+package native
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/httpapi/runes"
+)
+
+// Bounds of what a client sends.
+const (
+	maxMessage    = 16 << 20
+	maxStdinQueue = 64
+	pingTimeout   = 10 * time.Second
+	firstMessage  = 10 * time.Second // of an execute
+)
+
+// event is a JSON message in either direction.
+type event struct {
+	Type      string          `json:"type"`
+	Execution string          `json:"execution,omitempty"`
+	Pid       int             `json:"pid,omitempty"`
+	Stream    string          `json:"stream,omitempty"`
+	Offset    int64           `json:"offset,omitempty"`
+	Data      string          `json:"data,omitempty"`
+	Signal    string          `json:"signal,omitempty"`
+	Rows      uint16          `json:"rows,omitempty"`
+	Cols      uint16          `json:"cols,omitempty"`
+	Receipt   *drover.Receipt `json:"receipt,omitempty"`
+	Code      string          `json:"code,omitempty"`
+	Message   string          `json:"message,omitempty"`
+}
+
+// attach connects a client to an execution.
+func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
+	text, err := textMode(r)
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	var from drover.Offsets
+	if from.Stdout, err = offsetOf(q.Get("stdout")); err != nil {
+		return err
+	}
+	if from.Stderr, err = offsetOf(q.Get("stderr")); err != nil {
+		return err
+	}
+	id := r.PathValue("execution")
+	if err := wantUpgrade(r); err != nil {
+		return err
+	}
+	session, err := f.Executions.Attach(r.Context(), id, from)
+	if err != nil {
+		return err
+	}
+	defer session.Close() //nolint:errcheck // detaching cannot fail
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return nil //nolint:nilerr // Accept has answered
+	}
+	defer conn.CloseNow() //nolint:errcheck // closed regularly before
+	f.serve(r.Context(), &peer{conn: conn, text: text, session: session, id: id})
+	return nil
+}
+
+// execute starts what the client's first message asks for and stays attached to it.
+func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
+	text, err := textMode(r)
+	if err != nil {
+		return err
+	}
+	runner := r.PathValue("runner")
+	if _, err := f.Runners.Runner(r.Context(), runner); err != nil {
+		return err
+	}
+	if err := wantUpgrade(r); err != nil {
+		return err
+	}
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		return nil //nolint:nilerr // Accept has answered
+	}
+	defer conn.CloseNow() //nolint:errcheck // closed regularly before
+	conn.SetReadLimit(maxMessage)
+	p := &peer{conn: conn, text: text}
+	if p.session, err = f.openFirst(r.Context(), conn, runner); err != nil {
+		p.fail(r.Context(), err)
+		_ = conn.Close(websocket.StatusNormalClosure, "")
+		return nil
+	}
+	defer p.session.Close() //nolint:errcheck // detaching cannot fail
+	p.id = idOf(p.session)
+	f.serve(r.Context(), p)
+	return nil
+}
+
+func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner string) (drover.Session, error) {
+	first, cancel := f.Clock.WithTimeout(ctx, firstMessage)
+	defer cancel()
+	_, data, err := conn.Read(first)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "reading the first message: %w", err)
+	}
+	var req drover.ExecutionRequest
+	if err := json.Unmarshal(data, &req); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)
+	}
+	return f.Executions.OpenRequest(ctx, runner, req)
+}
+
+// idOf is the execution's id, which sessions of the execution service know.
+func idOf(s drover.Session) string {
+	if named, ok := s.(interface{ ID() string }); ok {
+		return named.ID()
+	}
+	return ""
+}
+
+func textMode(r *http.Request) (bool, error) {
+	switch mode := r.URL.Query().Get("mode"); mode {
+	case "", "binary":
+		return false, nil
+	case "text":
+		return true, nil
+	default:
+		return false, drover.Errorf(drover.Invalid, "mode: want binary or text, got %q", mode)
+	}
+}
+
+func wantUpgrade(r *http.Request) error {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		return drover.Errorf(drover.Invalid, "this is a websocket: the request has no Upgrade header")
+	}
+	return nil
+}
+
+// peer is the client of one attachment.
+type peer struct {
+	conn    *websocket.Conn
+	text    bool
+	session drover.Session
+	id      string
+	blocked atomic.Bool // stdin is full, so pongs are not read either
+	tails   [3][]byte   // of text mode: beginnings of characters
+	frame   []byte
+}
+
+var errLeft = errors.New("the client left")
+
+// serve lasts as long as the execution or its client.
+func (f *Face) serve(ctx context.Context, p *peer) {
+	p.conn.SetReadLimit(maxMessage)
+	ctx, leave := context.WithCancelCause(ctx)
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	defer leave(nil)
+	stdin := make(chan func() error, maxStdinQueue)
+	helpers.Go(func() { leave(p.read(ctx, stdin)) })                // ends with the socket
+	helpers.Go(func() { act(ctx, stdin) })                          // ends with ctx
+	helpers.Go(func() { leave(p.ping(ctx, f.Clock, f.PingEvery)) }) // ends with ctx or the peer
+	if err := p.relay(ctx); err != nil {
+		if ctx.Err() == nil {
+			p.fail(ctx, err)
+		} else {
+			return
+		}
+	}
+	_ = p.conn.Close(websocket.StatusNormalClosure, "")
+}
+
+// relay sends everything up to the receipt.
+func (p *peer) relay(ctx context.Context) error {
+	for {
+		frame, err := p.session.Next(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case frame.Started:
+			err = p.send(ctx, event{Type: "started", Execution: p.id, Pid: frame.Pid})
+		case frame.Receipt != nil:
+			return p.finish(ctx, frame.Receipt)
+		default:
+			err = p.output(ctx, frame)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *peer) finish(ctx context.Context, receipt *drover.Receipt) error {
+	for _, s := range []drover.Stream{drover.Stdout, drover.Stderr} {
+		if len(p.tails[s]) > 0 {
+			if err := p.send(ctx, event{Type: streamNames[s], Data: string(p.tails[s])}); err != nil {
+				return err
+			}
+		}
+	}
+	return p.send(ctx, event{Type: "receipt", Receipt: receipt})
+}
+
+var streamNames = [...]string{drover.Stdout: "stdout", drover.Stderr: "stderr"}
+
+func (p *peer) output(ctx context.Context, frame drover.Frame) error {
+	if frame.Skipped {
+		if err := p.send(ctx, event{Type: "skipped", Stream: streamNames[frame.Stream], Offset: frame.Offset}); err != nil {
+			return err
+		}
+	}
+	if !p.text {
+		p.frame = append(append(p.frame[:0], byte(frame.Stream)), frame.Data...)
+		return p.conn.Write(ctx, websocket.MessageBinary, p.frame)
+	}
+	whole, tail := runes.Split(p.tails[frame.Stream], frame.Data)
+	p.tails[frame.Stream] = tail
+	if len(whole) == 0 {
+		return nil
+	}
+	return p.send(ctx, event{Type: streamNames[frame.Stream], Data: string(whole)})
+}
+
+func (p *peer) send(ctx context.Context, e event) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	return p.conn.Write(ctx, websocket.MessageText, text)
+}
+
+func (p *peer) fail(ctx context.Context, err error) {
+	_ = p.send(ctx, event{Type: "error", Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
+}
+
+// read turns the client's messages into actions, done one after the other beside the reading.
+func (p *peer) read(ctx context.Context, actions chan<- func() error) error {
+	for {
+		kind, data, err := p.conn.Read(ctx)
+		if err != nil {
+			return errLeft
+		}
+		action := p.action(ctx, kind, data)
+		select {
+		case actions <- action:
+			continue
+		default:
+		}
+		p.blocked.Store(true)
+		select {
+		case actions <- action:
+		case <-ctx.Done():
+			return nil
+		}
+		p.blocked.Store(false)
+	}
+}
+
+func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []byte) func() error {
+	if kind == websocket.MessageBinary {
+		return func() error { return p.session.Write(ctx, data) }
+	}
+	var e event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return func() error { return nil } // as an unknown type
+	}
+	switch e.Type {
+	case "stdin":
+		return func() error { return p.session.Write(ctx, []byte(e.Data)) }
+	case "close-stdin":
+		return func() error { return p.session.CloseStdin(ctx) }
+	case "resize":
+		return func() error { return p.session.Resize(ctx, drover.WindowSize{Rows: e.Rows, Cols: e.Cols}) }
+	case "signal":
+		return func() error { return p.session.Signal(ctx, e.Signal) }
+	}
+	return func() error { return nil }
+}
+
+// act does what the client asked for. What fails does so because the execution ended, which its receipt says.
+func act(ctx context.Context, actions <-chan func() error) {
+	for {
+		select {
+		case do := <-actions:
+			_ = do()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ping finds peers that vanished without a word.
+func (p *peer) ping(ctx context.Context, c clock.Clock, every time.Duration) error {
+	for clock.Sleep(ctx, c, every) {
+		if p.blocked.Load() {
+			continue
+		}
+		pong, cancel := c.WithTimeout(ctx, pingTimeout)
+		err := p.conn.Ping(pong)
+		cancel()
+		if err != nil && !p.blocked.Load() {
+			return errLeft
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+// SignalBody names a signal.
+type SignalBody struct {
+	Signal string `json:"signal"` // "INT", "SIGTERM"; "KILL" ends the whole tree
+}
+
+func (f *Face) listExecutions(w http.ResponseWriter, r *http.Request) error {
+	list, err := f.Executions.List(r.Context(), r.PathValue("runner"))
+	return answer(w, r, http.StatusOK, list, err)
+}
+
+func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
+	var req drover.ExecutionRequest
+	if err := httpapi.DecodeJSON(r, &req); err != nil {
+		return err
+	}
+	x, err := f.Executions.CreateRequest(r.Context(), r.PathValue("runner"), req)
+	return answer(w, r, http.StatusCreated, x, err)
+}
+
+func (f *Face) getExecution(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("execution")
+	wait, err := f.waitOf(r)
+	if err != nil {
+		return err
+	}
+	if wait == 0 {
+		x, err := f.Executions.Info(r.Context(), id)
+		return answer(w, r, http.StatusOK, x, err)
+	}
+	ctx, cancel := f.Clock.WithTimeout(r.Context(), wait)
+	defer cancel()
+	x, err := f.Executions.Wait(ctx, id)
+	if errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
+		err = nil // it still runs: as it is now
+	}
+	return answer(w, r, http.StatusOK, x, err)
+}
+
+func (f *Face) waitOf(r *http.Request) (time.Duration, error) {
+	text := r.URL.Query().Get("wait")
+	if text == "" {
+		return 0, nil
+	}
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < 0 {
+		return 0, drover.Errorf(drover.Invalid, `wait: want a duration as in "30s", got %q`, text)
+	}
+	return min(wait, f.MaxWait), nil
+}
+
+func (f *Face) killExecution(w http.ResponseWriter, r *http.Request) error {
+	return f.onExecution(w, r, func(s drover.Session) error { return s.Signal(r.Context(), "KILL") })
+}
+
+func (f *Face) onExecution(w http.ResponseWriter, r *http.Request, do func(drover.Session) error) error {
+	session, err := f.Executions.Control(r.Context(), r.PathValue("execution"))
+	if err != nil {
+		return err
+	}
+	return done(w, do(session))
+}
+
+func (f *Face) signal(w http.ResponseWriter, r *http.Request) error {
+	var body SignalBody
+	if err := httpapi.DecodeJSON(r, &body); err != nil {
+		return err
+	}
+	if body.Signal == "" {
+		return drover.Errorf(drover.Invalid, "signal: missing")
+	}
+	return f.onExecution(w, r, func(s drover.Session) error { return s.Signal(r.Context(), body.Signal) })
+}
+
+func (f *Face) resize(w http.ResponseWriter, r *http.Request) error {
+	var size drover.WindowSize
+	if err := httpapi.DecodeJSON(r, &size); err != nil {
+		return err
+	}
+	if size.Rows == 0 || size.Cols == 0 {
+		return drover.Errorf(drover.Invalid, "rows and cols: want 1 or more")
+	}
+	return f.onExecution(w, r, func(s drover.Session) error { return s.Resize(r.Context(), size) })
+}
+
+// stdin streams the body into the program.
+func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
+	end, err := flag(r, "close")
+	if err != nil {
+		return err
+	}
+	return f.onExecution(w, r, func(s drover.Session) error {
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := r.Body.Read(buf)
+			if n > 0 {
+				if err := s.Write(r.Context(), buf[:n]); err != nil {
+					return err
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return drover.Errorf(drover.Invalid, "reading the body: %w", err)
+			}
+		}
+		if end {
+			return s.CloseStdin(r.Context())
+		}
+		return nil
+	})
+}
+
+// output streams one of the program's streams to its end.
+func (f *Face) output(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	stream, from, err := outputParams(q.Get("stream"), q.Get("offset"))
+	if err != nil {
+		return err
+	}
+	session, err := f.Executions.Attach(r.Context(), r.PathValue("execution"), from)
+	if err != nil {
+		return err
+	}
+	defer session.Close() //nolint:errcheck // detaching cannot fail
+	w.Header().Set("Content-Type", "application/octet-stream")
+	control := http.NewResponseController(w)
+	for {
+		frame, err := session.Next(r.Context())
+		if errors.Is(err, io.EOF) || frame.Receipt != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if frame.Stream != stream || len(frame.Data) == 0 {
+			continue
+		}
+		if frame.Skipped && frame.Offset > from.Stdout+from.Stderr {
+			w.Header().Set("Drover-Offset", strconv.FormatInt(frame.Offset, 10)) // seen if nothing was sent yet
+		}
+		if _, err := w.Write(frame.Data); err != nil {
+			return err
+		}
+		if err := control.Flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// outputParams puts the other stream's offset behind everything.
+func outputParams(stream, offset string) (drover.Stream, drover.Offsets, error) {
+	const never = 1 << 62
+	at, err := offsetOf(offset)
+	if err != nil {
+		return 0, drover.Offsets{}, err
+	}
+	switch stream {
+	case "", "stdout":
+		return drover.Stdout, drover.Offsets{Stdout: at, Stderr: never}, nil
+	case "stderr":
+		return drover.Stderr, drover.Offsets{Stdout: never, Stderr: at}, nil
+	}
+	return 0, drover.Offsets{}, drover.Errorf(drover.Invalid, "stream: want stdout or stderr, got %q", stream)
+}
+
+func offsetOf(text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	at, err := strconv.ParseInt(text, 10, 62)
+	if err != nil || at < 0 {
+		return 0, drover.Errorf(drover.Invalid, "offset: want 0 or more bytes, got %q", text)
+	}
+	return at, nil
+}
+
+func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
+	var req drover.RunRequest
+	if err := httpapi.DecodeJSON(r, &req); err != nil {
+		return err
+	}
+	result, err := f.Executions.RunOnce(r.Context(), req)
+	return answer(w, r, http.StatusOK, result, err)
+}

@@ -1,0 +1,90 @@
+package native
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/httpapi"
+)
+
+// Runners is exec/runner.
+type Runners interface {
+	PutEnvironment(ctx context.Context, env drover.Environment) (created bool, err error)
+	Environment(ctx context.Context, id string) (drover.Environment, error)
+	Environments(ctx context.Context) ([]drover.Environment, error)
+	DeleteEnvironment(ctx context.Context, id string) error
+	PoolStatus(ctx context.Context, environmentID string) (drover.PoolStatus, error)
+	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
+	Runner(ctx context.Context, runnerID string) (drover.Runner, error)
+	Runners(ctx context.Context, environmentID string) ([]drover.Runner, error)
+	Extend(ctx context.Context, runnerID string, idleTimeout time.Duration) (drover.Runner, error)
+	Release(ctx context.Context, runnerID string) error
+	Files(ctx context.Context, runnerID string) (files drover.Files, done func(), err error)
+}
+
+// Executions is exec/execution.
+type Executions interface {
+	CreateRequest(ctx context.Context, runnerID string, r drover.ExecutionRequest) (drover.Execution, error)
+	OpenRequest(ctx context.Context, runnerID string, r drover.ExecutionRequest) (drover.Session, error)
+	Info(ctx context.Context, executionID string) (drover.Execution, error)
+	Wait(ctx context.Context, executionID string) (drover.Execution, error)
+	Attach(ctx context.Context, executionID string, from drover.Offsets) (drover.Session, error)
+	Control(ctx context.Context, executionID string) (drover.Session, error)
+	List(ctx context.Context, runnerID string) ([]drover.Execution, error)
+	RunOnce(ctx context.Context, r drover.RunRequest) (drover.RunResult, error)
+}
+
+// Config of a Face.
+type Config struct {
+	MaxFiles  int64         // bytes of a JSON body with files; default 256 MiB
+	MaxWait   time.Duration // of long polls; default 5 minutes
+	PingEvery time.Duration // finds peers that vanished; default 15 s
+}
+
+// Deps of a Face.
+type Deps struct {
+	Runners    Runners
+	Executions Executions
+	Clock      clock.Clock
+	Log        *slog.Logger
+}
+
+// Face serves the native API.
+type Face struct {
+	Config
+	Deps
+}
+
+// New returns the face.
+func New(cfg Config, deps Deps) *Face {
+	if cfg.MaxFiles == 0 {
+		cfg.MaxFiles = 256 << 20
+	}
+	if cfg.MaxWait == 0 {
+		cfg.MaxWait = 5 * time.Minute
+	}
+	if cfg.PingEvery == 0 {
+		cfg.PingEvery = 15 * time.Second
+	}
+	return &Face{cfg, deps}
+}
+
+// Problem is the body of errors.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// WriteError serves httpapi.Face.
+func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	p := Problem{drover.CodeOf(err).String(), httpapi.Message(err)}
+	status := httpapi.Status(err)
+	if status == http.StatusMethodNotAllowed {
+		p.Code = drover.Invalid.String()
+	}
+	_ = httpapi.WriteJSON(w, r, status, p) // strings only
+}
