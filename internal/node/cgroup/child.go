@@ -35,6 +35,21 @@ func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 	return c, nil
 }
 
+// JoinDirs are the directories that a member writes itself into, its own first: in the trees where the group has none
+// it belongs to the parent's.
+func (g *Group) JoinDirs() []string {
+	if g.parent == nil || g.version == V2 {
+		return g.dirs
+	}
+	join := slices.Clone(g.dirs)
+	for _, dir := range g.parent.dirs {
+		if !slices.ContainsFunc(g.dirs, func(own string) bool { return filepath.Dir(own) == dir }) {
+			join = append(join, dir)
+		}
+	}
+	return join
+}
+
 // FindChild finds a group of an execution again. Errors: NotFound.
 func (g *Group) FindChild(name string) (*Group, error) {
 	if err := checkName(name); err != nil {

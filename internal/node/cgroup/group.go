@@ -142,7 +142,7 @@ func (g *Group) OpenDirs() ([]*os.File, error) {
 func (g *Group) AddInit(pid int) error { return place(g.initDir, pid) }
 
 // Add moves a process into the payload's group.
-func (g *Group) Add(pid int) error { return place(g.dirs, pid) }
+func (g *Group) Add(pid int) error { return place(g.JoinDirs(), pid) }
 
 func place(dirs []string, pid int) error {
 	for _, d := range dirs {

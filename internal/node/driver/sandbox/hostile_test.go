@@ -1,0 +1,247 @@
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+// refused runs a script as the sandbox's root and expects it to print "refused", which it does when the bad thing
+// failed.
+func refused(t *testing.T, h *handle, what, script string) {
+	t.Helper()
+	r := h.root(t, script)
+	require.NotZero(t, r.receipt.ExitCode, "%s was allowed: %s%s", what, r.out, r.err)
+}
+
+// call is a Python script that makes a system call and fails unless it succeeded.
+func call(number int, args string) string {
+	return fmt.Sprintf("python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); r = l.syscall(%d, %s); "+
+		"exit(0 if r >= 0 else ctypes.get_errno())'", number, args)
+}
+
+func TestTheKernelIsClosed(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	for what, script := range map[string]string{
+		"mount tmpfs":          "mount -t tmpfs x /mnt",
+		"remount":              "mount -o remount,rw /usr",
+		"bind mount":           "mount --bind / /mnt",
+		"umount":               "umount -l /proc/sys",
+		"user namespace":       "unshare -U true",
+		"mount namespace":      "unshare -m true",
+		"clone3 namespace":     call(435, `(ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17), 88`),
+		"clone namespace":      call(56, `0x10000011, 0, 0, 0, 0`),
+		"setns":                "nsenter -t 1 -m true",
+		"mknod":                "mknod /tmp/sda b 8 0",
+		"raw disk":             "mknod /dev/sda b 8 0 || head -c1 /dev/sda",
+		"write /usr":           "touch /usr/x",
+		"write sysctl":         "echo 1 > /proc/sys/user/max_user_namespaces",
+		"write kernel sysctl":  "echo x > /proc/sys/kernel/core_pattern",
+		"sysrq":                "echo b > /proc/sysrq-trigger && grep b /proc/sysrq-trigger",
+		"kcore":                "head -c1 /proc/kcore | grep .",
+		"kernel log":           "dmesg",
+		"module":               call(175, `0, 0, b""`),
+		"bpf":                  call(321, `0, 0, 0`),
+		"perf":                 call(298, `0, 0, -1, -1, 0`),
+		"userfaultfd":          call(323, `0`),
+		"io_uring":             call(425, `1, (ctypes.c_uint64 * 15)()`),
+		"keyring":              call(250, `0, -3, 1`),
+		"AF_ALG":               "python3 -c 'import socket; socket.socket(38, 5)'",
+		"AF_VSOCK":             "python3 -c 'import socket; socket.socket(40, 1)'",
+		"AF_PACKET":            "python3 -c 'import socket; socket.socket(17, 3)'",
+		"raw socket":           "python3 -c 'import socket; socket.socket(2, 3, 1)'",
+		"open_by_handle":       call(304, `-100, (ctypes.c_uint64 * 3)(8, 1, 2), 0`),
+		"pivot_root":           call(155, `b"/", b"/"`),
+		"host name":            "hostname evil",
+		"clock":                "date -s 2001-01-01",
+		"reboot":               call(169, `0xfee1dead, 672274793, 0x89abcdef`),
+		"x32 calls":            call(0x40000000+39, "0"),
+		"set time zone":        call(164, "0, 0"),
+		"new system calls":     call(900, "0"),
+		"swap":                 call(167, `b"/tmp/x", 0`),
+		"ptrace init":          call(101, `16, 1, 0, 0`),
+		"init's memory":        "head -c1 /proc/1/mem",
+		"init's environment":   "cat /proc/1/environ | grep .",
+		"init's descriptors":   "ls -l /proc/1/fd/ | grep -- '->' || cat /proc/1/fd/3",
+		"init's root":          "ls /proc/1/root/",
+		"pidfd_getfd":          call(438, "3, 3, 0"),
+		"kill init":            "kill -9 1; kill -TERM 1; kill -SEGV 1; sleep 0.2; exit 1",
+		"debugfs":              "mount -t debugfs x /mnt || ls /sys/kernel/debug",
+		"cgroup file system":   "ls /sys/fs/cgroup/*",
+		"mount a cgroup":       "mount -t cgroup2 x /mnt",
+		"chroot out":           `python3 -c 'import os; os.mkdir("/tmp/c"); os.chroot("/tmp/c"); [os.chdir("..") for i in range(99)]; os.chroot("."); os.stat("/work")'`,
+		"other users' devices": "cat /dev/mem /dev/kmsg /dev/vda",
+	} {
+		refused(t, h, what, script)
+	}
+	require.Equal(t, "alive\n", h.sh(t, "echo alive").out)
+}
+
+func TestSeccompEndsWithOtherArchitectures(t *testing.T) {
+	t.Parallel()
+	// int 0x80 is the 32-bit entry: call 20 there is getpid, and must not be let through with the wrong number.
+	code, err := (&seccompPrograms{}).program(false)
+	require.NoError(t, err)
+	require.Less(t, len(code)/8, 4096, "the kernel takes no more")
+	h := newBench(t).warm(t, nil)
+	r := h.sh(t, `python3 -c '
+import mmap, ctypes
+m = mmap.mmap(-1, 4096, prot=7)
+m.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
+f = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))
+print(f())'`)
+	require.Equal(t, "-38\n", r.out, "%s", r.err)
+}
+
+func TestSetuidHasNoEffect(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	r := h.root(t, "cp /usr/bin/id /tmp/id && chown 0:0 /tmp/id && chmod 4755 /tmp/id && ls -l /tmp/id")
+	require.Contains(t, r.out, "-rwsr-xr-x")
+	require.Contains(t, h.sh(t, "/tmp/id").out, "uid=1000(user)")
+	require.NotContains(t, h.sh(t, "/tmp/id").out, "euid=0")
+	require.Contains(t, h.sh(t, "grep NoNewPrivs /proc/self/status").out, "1")
+	require.Contains(t, h.sh(t, "grep CapEff /proc/self/status").out, "0000000000000000")
+}
+
+func TestForkBombIsBounded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	bomb, neighbour := b.warm(t, map[string]any{"pids_limit": 64}), b.warm(t, nil)
+	r := bomb.do(t, drover.ExecutionSpec{
+		Argv:   []string{"/bin/sh", "-c", "f() { f | f & }; f; while :; do :; done"},
+		Limits: drover.Limits{Wall: time.Second},
+	})
+	require.Equal(t, drover.CauseTimeout, r.receipt.Cause)
+	require.NotZero(t, r.receipt.ExitCode)
+	require.Equal(t, "still here\n", neighbour.sh(t, "echo still here").out)
+	require.Eventually(t, func() bool {
+		return bomb.sh(t, "echo x").out == "x\n"
+	}, 20*time.Second, 50*time.Millisecond, "the bomb was not cleared away: %+v", bomb.sh(t, "ps ax"))
+}
+
+func TestMemoryBomb(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	bomb, neighbour := b.warm(t, nil), b.warm(t, nil)
+	eat := "python3 -c 'b = bytearray(1 << 30); print(len(b))'"
+	r := bomb.sh(t, "exec "+eat)
+	require.Equal(t, drover.CauseOOM, r.receipt.Cause, "%+v", r)
+	require.Equal(t, 137, r.receipt.ExitCode)
+	require.Equal(t, "still here\n", neighbour.sh(t, "echo still here").out)
+	require.Equal(t, "still here\n", bomb.sh(t, "echo still here").out)
+	r = bomb.do(t, drover.ExecutionSpec{
+		Argv: []string{"/bin/sh", "-c", "exec python3 -c 'b = bytearray(90 << 20)'"}, Limits: drover.Limits{MemoryMB: 32},
+	})
+	require.Equal(t, drover.CauseOOM, r.receipt.Cause, "its own limit, below the sandbox's: %+v", r)
+}
+
+func TestTaskOutOfMemory(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.run(t, b.spec(t, map[string]any{"command": "/usr/bin/python3", "args": []any{"-c", "b = bytearray(1 << 30)"}}))
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.True(t, exit.OOMKilled)
+	require.Equal(t, 9, exit.Signal)
+	require.NotZero(t, exit.Code)
+}
+
+func TestDiskFiller(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, map[string]any{"disk_mb": 20})
+	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/root", "/alloc", "/local", "/secrets", "/home/user", "/etc", "/opt"} {
+		r := h.root(t, "head -c 30000000 /dev/zero > "+dir+"/fill; e=$?; wc -c < "+dir+"/fill; rm "+dir+"/fill; exit $e")
+		require.NotZero(t, r.receipt.ExitCode, "%s took all", dir)
+		require.Contains(t, r.err, "No space left on device", dir)
+	}
+	r := h.root(t, "python3 -c 'for i in range(100000): open(\"/tmp/%d\" % i, \"w\")'")
+	require.NotZero(t, r.receipt.ExitCode, "files without end")
+}
+
+func TestEndlessOutput(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	r := h.do(t, drover.ExecutionSpec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 2 * time.Second}})
+	require.Len(t, r.out, 1<<20)
+	require.True(t, r.receipt.Truncated)
+	require.NotZero(t, r.receipt.ExitCode)
+}
+
+func TestOthersAreInvisible(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	one, two := b.warm(t, nil), b.warm(t, nil)
+	require.Empty(t, one.sh(t, "echo secret > /tmp/mine; echo secret > /dev/shm/mine; (sleep 300 >/dev/null 2>&1 &)").err)
+	require.Equal(t, "gone\n", two.root(t, "cat /tmp/mine /dev/shm/mine 2>/dev/null || echo gone").out)
+	r := two.root(t, "ls /proc | grep -c '^[0-9]'; ls / /work /mnt /home 2>/dev/null; ipcs -m | wc -l")
+	require.NotContains(t, r.out, "work")
+	require.Less(t, strings.Count(two.root(t, "ls /proc | grep '^[0-9]'").out, "\n"), 8, "other processes are visible")
+	require.NotContains(t, two.root(t, "cat /proc/self/mountinfo").out, b.dir+"/supervisor")
+	refused(t, two, "the supervisor's socket", "find / -xdev -type s 2>/dev/null | grep .")
+}
+
+// TestSymlinksDoNotLeadOut plants links where the agent reads and writes.
+func TestSymlinksDoNotLeadOut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	victim := filepath.Join(b.dir, "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("host secret"), 0o600))
+	spec := b.spec(t, map[string]any{"command": "/bin/sleep", "args": []any{"300"}})
+	h := b.run(t, spec)
+	h.root(t, "ln -s "+victim+" /local/l; rm -rf /alloc/logs/*; ln -s "+victim+" /alloc/logs/t.stdout.1; ln -s / /local/dir")
+	_, _, err := h.Files().Read(t.Context(), drover.FileRequest{Path: "/local/l", Privileged: true})
+	require.Equal(t, drover.NotFound, drover.CodeOf(err), "%v", err)
+	require.NoError(t, h.Files().Apply(t.Context(), []drover.FileChange{{Path: "/local/dir/tmp/new", Write: true, Data: []byte("x")}}))
+	require.NoFileExists(t, "/tmp/new")
+	require.Equal(t, "x", h.root(t, "cat /tmp/new").out)
+	// A mount from the task's folder must not be a link.
+	bad := b.spec(t, map[string]any{"command": "/bin/true", "mounts": []any{map[string]any{"source": "local/l", "target": "/m"}}})
+	require.NoError(t, os.Symlink(victim, filepath.Join(bad.Dirs.Local, "l")))
+	_, err = b.Start(t.Context(), bad)
+	require.ErrorContains(t, err, "local/l")
+	data, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "host secret", string(data))
+}
+
+func TestNothingSurvivesDestroy(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.warm(t, nil)
+	r := h.do(t, drover.ExecutionSpec{KeepTree: true, Argv: []string{"/bin/sh", "-c",
+		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' </dev/null >/dev/null 2>&1 & done; echo started"}})
+	require.Equal(t, "started\n", r.out)
+	require.Positive(t, hostProcesses(t, h.box.pid))
+	require.NoError(t, h.Destroy(context.Background()))
+	require.Zero(t, hostProcesses(t, h.box.pid))
+	_, err := h.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"true"}})
+	require.Error(t, err)
+}
+
+// hostProcesses counts processes in the pid namespace of the sandbox with this first process.
+func hostProcesses(t *testing.T, pid int) int {
+	t.Helper()
+	want, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	if err != nil {
+		return 0
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	require.NoError(t, err)
+	n := 0
+	for _, p := range all {
+		if got, err := os.Readlink(p); err == nil && got == want {
+			n++
+		}
+	}
+	return n
+}
