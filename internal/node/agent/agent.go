@@ -27,7 +27,7 @@ type Agent struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	host      HostMeter
-	identity  identity
+	identity  Identity
 	root      allocdir.Root
 	drivers   map[string]driver.Driver
 	runnerCfg allocrunner.Config
@@ -74,7 +74,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 		return nil, err
 	}
 	var err error
-	if a.identity, err = readIdentity(cfg, deps.IDs); err != nil {
+	if a.identity, err = ReadIdentity(cfg, deps.IDs); err != nil {
 		return nil, err
 	}
 	if a.state, err = openState(cfg, deps); err != nil {

@@ -17,7 +17,7 @@ import (
 type Config struct {
 	// DataDir holds alloc/, supervisor/ and client/ (identity, local state). Required, absolute.
 	DataDir string
-	// InMemory keeps identity and local state out of the disk (dev mode): a restarted agent remembers nothing.
+	// InMemory keeps the local state out of the disk (dev mode): a restarted agent remembers no task.
 	InMemory bool
 	// StopOnExit stops and destroys everything when Run ends. Else tasks outlive the agent, and are found again.
 	StopOnExit bool

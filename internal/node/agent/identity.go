@@ -11,21 +11,17 @@ import (
 	"drover/internal/id"
 )
 
-// identity is what a node proves itself with.
-type identity struct{ ID, Secret string }
+// Identity is what a node proves itself with.
+type Identity struct{ ID, Secret string }
 
-// readIdentity reads <data>/client/{client-id,secret-id}, and makes what is missing.
-func readIdentity(cfg Config, ids id.Source) (identity, error) {
-	if cfg.InMemory {
-		i := identity{ID: cfg.NodeID, Secret: ids.New()}
-		fill(&i.ID, ids.New())
-		return i, nil
-	}
+// ReadIdentity reads <data>/client/{client-id,secret-id}, and makes what is missing. New does it too; the link to
+// control needs it earlier.
+func ReadIdentity(cfg Config, ids id.Source) (Identity, error) {
 	dir := filepath.Join(cfg.DataDir, "client")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return identity{}, fmt.Errorf("making the client's folder: %w", err)
+		return Identity{}, fmt.Errorf("making the client's folder: %w", err)
 	}
-	var i identity
+	var i Identity
 	var err error
 	if i.ID, err = readOrMake(filepath.Join(dir, "client-id"), cfg.NodeID, ids); err != nil {
 		return i, err

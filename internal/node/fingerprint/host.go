@@ -46,8 +46,14 @@ func (h *Host) set(key, value string) {
 // defaultMHz is assumed where the machine does not say (most arm64).
 const defaultMHz = 2000
 
-func (h *Host) cpu() {
-	mhz := 0.0
+// CoreMHz returns a core's speed, 2000 where the machine does not say.
+func CoreMHz() int64 {
+	mhz, _ := core()
+	return mhz
+}
+
+func core() (mhz int64, model string) {
+	fastest := 0.0
 	data, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(data)) {
 		key, value, _ := strings.Cut(line, ":")
@@ -55,26 +61,32 @@ func (h *Host) cpu() {
 		switch key {
 		case "cpu MHz":
 			if f, err := strconv.ParseFloat(value, 64); err == nil {
-				mhz = max(mhz, f)
+				fastest = max(fastest, f)
 			}
 		case "model name":
-			h.set("cpu.modelname", value)
+			model = value
 		}
 	}
 	if data, err := os.ReadFile("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"); err == nil {
 		if khz, err := strconv.ParseFloat(strings.TrimSpace(string(data)), 64); err == nil {
-			mhz = max(mhz, khz/1000)
+			fastest = max(fastest, khz/1000)
 		}
 	}
-	if mhz < 1 {
-		mhz = defaultMHz
+	if fastest < 1 {
+		fastest = defaultMHz
 	}
-	h.CPUMHz = int64(mhz) * int64(h.Cores)
+	return int64(fastest), model
+}
+
+func (h *Host) cpu() {
+	mhz, model := core()
+	h.set("cpu.modelname", model)
+	h.CPUMHz = mhz * int64(h.Cores)
 	total := strconv.FormatInt(h.CPUMHz, 10)
 	h.set("cpu.arch", runtime.GOARCH)
 	h.set("cpu.numcores", strconv.Itoa(h.Cores))
 	h.set("cpu.reservablecores", strconv.Itoa(h.Cores))
-	h.set("cpu.frequency", strconv.FormatInt(int64(mhz), 10))
+	h.set("cpu.frequency", strconv.FormatInt(mhz, 10))
 	h.set("cpu.totalcompute", total)
 	h.set("cpu.usablecompute", total)
 }

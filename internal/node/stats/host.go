@@ -22,7 +22,7 @@ const minAge = time.Second
 // Host samples this machine. CPU figures are those since the sample before; the first has those since boot.
 type Host struct {
 	clock  clock.Clock
-	mhz    float64 // of all cores together
+	mhz    float64 // of one core
 	proc   string
 	mounts func() []mount
 
@@ -31,9 +31,10 @@ type Host struct {
 	kept *drover.HostStats
 }
 
-// NewHost returns a sampler. cpuMHz is the node's total, for the ticks.
-func NewHost(c clock.Clock, cpuMHz int64) *Host {
-	h := &Host{clock: c, mhz: float64(cpuMHz), proc: "/proc"}
+// New returns a sampler of this machine.
+func New(c clock.Clock) *Host {
+	h := &Host{clock: c, proc: "/proc"}
+	h.mhz = coreMHz(h.read("cpuinfo"))
 	h.mounts = func() []mount { return readMounts(h.read("mounts")) }
 	return h
 }
@@ -118,11 +119,27 @@ func (h *Host) cpu(times []cpuTimes) []*drover.HostCPUStats {
 			c.System = 100 * (t.system - before.system) / total
 			c.Idle = 100 * (t.idle - before.idle) / total
 			c.TotalPercent = max(0, 100-c.Idle)
-			c.TotalTicks = c.TotalPercent / 100 * h.mhz / float64(len(times))
+			c.TotalTicks = c.TotalPercent / 100 * h.mhz
 		}
 		out = append(out, c)
 	}
 	return out
+}
+
+// coreMHz is the fastest core's speed, 2000 where the machine does not say.
+func coreMHz(cpuinfo []byte) float64 {
+	fastest := 0.0
+	for line := range bytes.Lines(cpuinfo) {
+		key, value, _ := strings.Cut(string(line), ":")
+		if strings.TrimSpace(key) == "cpu MHz" {
+			f, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			fastest = max(fastest, f)
+		}
+	}
+	if fastest < 1 {
+		return 2000
+	}
+	return fastest
 }
 
 func memory(data []byte) *drover.HostMemoryStats {

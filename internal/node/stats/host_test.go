@@ -15,7 +15,7 @@ import (
 
 func TestHostOfThisMachine(t *testing.T) {
 	t.Parallel()
-	s, err := NewHost(clock.Wall{}, 4000).Host(t.TempDir())
+	s, err := New(clock.Wall{}).Host(t.TempDir())
 	require.NoError(t, err)
 	require.Positive(t, s.Memory.Total)
 	require.NotEmpty(t, s.CPU)
@@ -30,8 +30,8 @@ func TestHostMeasuresBetweenSamples(t *testing.T) {
 		put := func(name, text string) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
-		h := NewHost(clock.Wall{}, 4000)
-		h.proc = dir
+		h := New(clock.Wall{})
+		h.proc, h.mhz = dir, 2000
 		_, err := h.Host(dir)
 		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
 		put("stat", "cpu  1 1 1 1\ncpu0 100 0 100 800 0 0 0 0 7 7\ncpu1 0 0 0 0\nintr 1\n")
