@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,12 +22,16 @@ import (
 	"drover/internal/httpapi"
 	"drover/internal/httpapi/nomad"
 	"drover/internal/id"
+	"drover/internal/node/supervisor/initd"
 	"drover/internal/telemetry"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden transcripts")
 
 func TestMain(m *testing.M) {
+	if os.Args[0] == "drover-init" { // the test program is its own supervisor
+		os.Exit(initd.Main())
+	}
 	goleak.VerifyTestMain(m,
 		// Nomad's client keeps idle connections in a transport that it does not give away.
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),

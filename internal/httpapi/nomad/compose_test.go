@@ -1,0 +1,203 @@
+package nomad_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/assignment"
+	"drover/internal/control/fsm"
+	"drover/internal/control/intake"
+	"drover/internal/control/leader"
+	"drover/internal/control/raftlog"
+	"drover/internal/control/store"
+	"drover/internal/httpapi"
+	"drover/internal/httpapi/nomad"
+	"drover/internal/id"
+	"drover/internal/node/agent"
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/rawexec"
+	"drover/internal/telemetry"
+)
+
+// cluster is one server and one node in this process, made of the real pieces, behind the face.
+type cluster struct {
+	store  *store.Store
+	events *ring
+	agent  *agent.Agent
+	client *api.Client
+	url    string
+	dir    string
+}
+
+// realIntake makes the face's types of the intake's, which are the same but for their package.
+type realIntake struct{ *intake.Intake }
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	c := &cluster{store: store.New(), events: newRing(), dir: t.TempDir()}
+	wall, ids := clock.Wall{}, id.Random{}
+	var in *intake.Intake
+	lead := leader.New(leader.Config{}, leader.Deps{Store: c.store, Clock: wall, IDs: ids, Logger: log,
+		Launch: func(ctx context.Context, ns, job string, at time.Time) error {
+			_, err := in.LaunchPeriodic(ctx, ns, job, at)
+			return err
+		}})
+	machine := fsm.New(c.store, fsm.Observers{lead, fsm.OnEvents(c.events.publish)})
+	raft, err := raftlog.Open(raftlog.Config{}, raftlog.Deps{FSM: machine, Log: log, Clock: wall})
+	require.NoError(t, err)
+	require.NoError(t, raft.WaitLeader(t.Context()))
+	in = intake.New(intake.Deps{Log: raft, Store: c.store, Clock: wall, IDs: ids, Collect: lead.CollectGarbage})
+	control := assignment.New(assignment.Deps{Log: raft, Store: c.store, Leader: lead, Clock: wall, IDs: ids, Logger: log})
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	c.agent, err = agent.New(agent.Config{DataDir: filepath.Join(c.dir, "data"), InMemory: true, StopOnExit: true, Name: "n1"}, agent.Deps{
+		Controller: control, Clock: wall, IDs: ids, Log: log,
+		Drivers: []driver.Driver{rawexec.New(rawexec.Config{Enabled: true, Binary: exe, CoreMHz: 2000, Clock: wall, Log: log})},
+	})
+	require.NoError(t, err)
+	ring := telemetry.NewRing(log.Handler())
+	face := nomad.New(nomad.Config{
+		State: storeState{c.store}, Intake: realIntake{in}, Nodes: c, Events: c.events,
+		Agent: &fakeAgent{ring: ring, metrics: telemetry.NewMetrics(wall)}, Clock: wall, ID: ids, Logger: log,
+		DiffJobs: func(old, now *drover.Job) any { return intake.Diff(old, now) },
+	})
+	srv := httptest.NewServer(httpapi.Handler(httpapi.Config{Logger: log, Clock: wall}, face))
+	c.url = srv.URL
+	ctx, cancel := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = lead.Run(ctx, raft) }) // these end with cancel
+	node, stopNode := context.WithCancel(context.Background())
+	var nodePart sync.WaitGroup
+	nodePart.Go(func() { _ = c.agent.Run(node) }) // ends with stopNode
+	t.Cleanup(func() {
+		stopNode()
+		nodePart.Wait()
+		srv.Close()
+		cancel()
+		parts.Wait()
+		_ = raft.Close()
+	})
+	c.client, err = api.NewClient(&api.Config{Address: srv.URL})
+	require.NoError(t, err)
+	return c
+}
+
+// Workloads makes the cluster its own Nodes.
+func (c *cluster) Workloads(node string) (drover.Workloads, error) {
+	if node != c.agent.NodeID() {
+		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected", node)
+	}
+	return c.agent, nil
+}
+
+func (i realIntake) RegisterJob(ctx context.Context, r nomad.RegisterRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.RegisterJob(ctx, intake.RegisterRequest(r))
+	return nomad.Outcome(o), err
+}
+func (i realIntake) DeregisterJob(ctx context.Context, r nomad.DeregisterRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.DeregisterJob(ctx, intake.DeregisterRequest(r))
+	return nomad.Outcome(o), err
+}
+func (i realIntake) PlanJob(ctx context.Context, job *drover.Job, diff bool) (nomad.Preview, error) {
+	p, err := i.Intake.PlanJob(ctx, job, diff)
+	return nomad.Preview(p), err
+}
+func (i realIntake) EvaluateJob(ctx context.Context, ns, id string, force bool) (nomad.Outcome, error) {
+	o, err := i.Intake.EvaluateJob(ctx, ns, id, force)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) ScaleJob(ctx context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.ScaleJob(ctx, intake.ScaleRequest(r))
+	return nomad.Outcome(o), err
+}
+func (i realIntake) RevertJob(ctx context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.RevertJob(ctx, intake.RevertRequest(r))
+	return nomad.Outcome(o), err
+}
+func (i realIntake) SetJobStable(ctx context.Context, ns, id string, v uint64, stable bool) (nomad.Outcome, error) {
+	o, err := i.Intake.SetJobStable(ctx, ns, id, v, stable)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) DispatchJob(ctx context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.DispatchJob(ctx, intake.DispatchRequest(r))
+	return nomad.Outcome(o), err
+}
+func (i realIntake) ForcePeriodic(ctx context.Context, ns, id string) (nomad.Outcome, error) {
+	o, err := i.Intake.ForcePeriodic(ctx, ns, id)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) StopAllocation(ctx context.Context, id string, noDelay, reschedule bool) (nomad.Outcome, error) {
+	o, err := i.Intake.StopAllocation(ctx, id, noDelay, reschedule)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) SetEligibility(ctx context.Context, node, e string) (nomad.Outcome, error) {
+	o, err := i.Intake.SetEligibility(ctx, node, e)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) DrainNode(ctx context.Context, r nomad.DrainRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.DrainNode(ctx, intake.DrainRequest(r))
+	return nomad.Outcome(o), err
+}
+func (i realIntake) EvaluateNode(ctx context.Context, node string) (nomad.Outcome, error) {
+	o, err := i.Intake.EvaluateNode(ctx, node)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) PurgeNode(ctx context.Context, node string) (nomad.Outcome, error) {
+	o, err := i.Intake.PurgeNode(ctx, node)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (nomad.Outcome, error) {
+	o, err := i.Intake.UpsertNamespace(ctx, n)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) DeleteNamespace(ctx context.Context, name string) (nomad.Outcome, error) {
+	o, err := i.Intake.DeleteNamespace(ctx, name)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (nomad.Outcome, error) {
+	o, err := i.Intake.UpsertNodePool(ctx, p)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) DeleteNodePool(ctx context.Context, name string) (nomad.Outcome, error) {
+	o, err := i.Intake.DeleteNodePool(ctx, name)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) SetSchedulerConfig(ctx context.Context, c drover.SchedulerConfiguration, cas bool) (bool, nomad.Outcome, error) {
+	updated, o, err := i.Intake.SetSchedulerConfig(ctx, c, cas)
+	return updated, nomad.Outcome(o), err
+}
+func (i realIntake) PromoteDeployment(ctx context.Context, id string, groups []string) (nomad.Outcome, error) {
+	o, err := i.Intake.PromoteDeployment(ctx, id, groups)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) FailDeployment(ctx context.Context, id string) (nomad.Outcome, error) {
+	o, err := i.Intake.FailDeployment(ctx, id)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) PauseDeployment(ctx context.Context, id string, pause bool) (nomad.Outcome, error) {
+	o, err := i.Intake.PauseDeployment(ctx, id, pause)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) UnblockDeployment(ctx context.Context, id string) (nomad.Outcome, error) {
+	o, err := i.Intake.UnblockDeployment(ctx, id)
+	return nomad.Outcome(o), err
+}
+func (i realIntake) SetAllocHealth(ctx context.Context, id string, h, u []string) (nomad.Outcome, error) {
+	o, err := i.Intake.SetAllocHealth(ctx, id, h, u)
+	return nomad.Outcome(o), err
+}
