@@ -5,6 +5,7 @@ import (
 
 	"drover"
 	"drover/internal/control/command"
+	"drover/internal/control/store"
 )
 
 // deployment returns an active deployment and its job. Errors: NotFound, Conflict if it is over.
@@ -63,7 +64,7 @@ func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error
 		Update: &drover.DeploymentStatusUpdate{
 			DeploymentID: id, Status: drover.DeploymentFailed, StatusDescription: "Deployment marked as failed",
 		},
-		Job: in.revertTarget(d, j), Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano(),
+		Job: RevertTarget(in.deps.Store.Snapshot(), d), Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano(),
 	}
 	o, err := in.proposeDeployment(ctx, c, e)
 	if c.Job != nil && err == nil {
@@ -72,8 +73,9 @@ func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error
 	return o, err
 }
 
-// revertTarget returns the version that a failed deployment goes back to, nil if none.
-func (in *Intake) revertTarget(d *drover.Deployment, j *drover.Job) *drover.Job {
+// RevertTarget returns the version that a job goes back to when the deployment fails: the newest stable one before it,
+// if a group of the deployment has auto_revert; else nil.
+func RevertTarget(s *store.Snapshot, d *drover.Deployment) *drover.Job {
 	revert := false
 	for _, g := range d.TaskGroups {
 		revert = revert || g.AutoRevert
@@ -81,7 +83,7 @@ func (in *Intake) revertTarget(d *drover.Deployment, j *drover.Job) *drover.Job 
 	if !revert {
 		return nil
 	}
-	for _, v := range in.deps.Store.Snapshot().JobVersions(j.Namespace, j.ID) {
+	for _, v := range s.JobVersions(d.Namespace, d.JobID) {
 		if v.Stable && v.Version < d.JobVersion {
 			return v
 		}

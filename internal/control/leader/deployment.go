@@ -2,7 +2,155 @@ package leader
 
 import (
 	"context"
+	"fmt"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/intake"
+	"drover/internal/control/store"
 )
 
-func (l *Leader) watchDeployments(ctx context.Context, log Log) { <-ctx.Done() }
-func (l *Leader) watchDrains(ctx context.Context, log Log)      { <-ctx.Done() }
+// progress is what the watcher has reacted to of a deployment.
+type progress struct{ healthy, unhealthy, promoted int }
+
+// watchDeployments has the scheduler go on when allocations became healthy, promotes canaries that asked for it, and
+// fails what makes no progress.
+func (l *Leader) watchDeployments(ctx context.Context, log Log) {
+	seen := map[string]progress{}
+	timer := l.deps.Clock.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		changed := l.deps.Store.Watch(store.TableDeployments, "")
+		s, now, wait := l.deps.Store.Snapshot(), l.deps.Clock.Now(), time.Hour
+		for d := range s.Deployments("*", "") {
+			if d.Status != drover.DeploymentRunning {
+				delete(seen, d.ID)
+				continue
+			}
+			c := l.advance(s, d, seen, now)
+			if c != nil {
+				if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
+					l.deps.Logger.Warn("cannot advance deployment", "deployment", d.ID, "job", d.JobID, "error", err)
+				}
+				continue
+			}
+			wait = min(wait, untilDeadline(d, now))
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-timer.C():
+		}
+	}
+}
+
+// advance returns what is to be done about a running deployment now, nil if nothing.
+func (l *Leader) advance(s *store.Snapshot, d *drover.Deployment, seen map[string]progress, now time.Time) command.Command {
+	j := s.Job(d.Namespace, d.JobID)
+	if j == nil || j.Version != d.JobVersion || j.CreateIndex != d.JobCreateIndex {
+		return nil // the scheduler cancels it
+	}
+	m := l.maker()
+	eval := m.Job(j, drover.TriggerDeploymentWatcher)
+	eval.DeploymentID = d.ID
+	evals := []*drover.Evaluation{eval}
+	if why := failure(d, now); why != "" {
+		return l.fail(s, d, why, evals)
+	}
+	if promotable(s, d) {
+		return &command.PromoteDeployment{DeploymentID: d.ID, Evals: evals, Time: m.Now}
+	}
+	p := progressOf(d)
+	if before, known := seen[d.ID]; known && before == p {
+		return nil
+	}
+	seen[d.ID] = p
+	return &command.UpdateEvals{Evals: evals}
+}
+
+func progressOf(d *drover.Deployment) progress {
+	var p progress
+	for _, g := range d.TaskGroups {
+		p.healthy += g.HealthyAllocs
+		p.unhealthy += g.UnhealthyAllocs
+		if g.Promoted {
+			p.promoted++
+		}
+	}
+	return p
+}
+
+// failure says why the deployment is to fail now; "" if it is not.
+func failure(d *drover.Deployment, now time.Time) string {
+	for _, g := range d.TaskGroups {
+		switch {
+		case g.ProgressDeadline == 0 && g.UnhealthyAllocs > 0:
+			return "Failed due to unhealthy allocations"
+		case waiting(g) && !g.RequireProgressBy.IsZero() && !g.RequireProgressBy.After(now):
+			return "Failed due to progress deadline"
+		}
+	}
+	return ""
+}
+
+// waiting reports whether the group waits for allocations to become healthy; not for a person to promote canaries.
+func waiting(g *drover.DeploymentState) bool {
+	if g.DesiredCanaries > 0 && !g.Promoted {
+		return g.HealthyAllocs < g.DesiredCanaries
+	}
+	return g.HealthyAllocs < g.DesiredTotal
+}
+
+func untilDeadline(d *drover.Deployment, now time.Time) time.Duration {
+	wait := time.Hour
+	for _, g := range d.TaskGroups {
+		if waiting(g) && !g.RequireProgressBy.IsZero() {
+			wait = min(wait, g.RequireProgressBy.Sub(now))
+		}
+	}
+	return max(wait, 0)
+}
+
+// promotable reports whether all canaries are healthy and all groups that have some want to be promoted by that.
+func promotable(s *store.Snapshot, d *drover.Deployment) bool {
+	canaries := false
+	for _, g := range d.TaskGroups {
+		if g.DesiredCanaries == 0 || g.Promoted {
+			continue
+		}
+		canaries = true
+		healthy := 0
+		for _, id := range g.PlacedCanaries {
+			a := s.Allocation(id)
+			if a != nil && !a.Terminal() && a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil && *a.DeploymentStatus.Healthy {
+				healthy++
+			}
+		}
+		if !g.AutoPromote || healthy < g.DesiredCanaries {
+			return false
+		}
+	}
+	return canaries
+}
+
+// fail ends the deployment, and brings the last stable version back where that is wanted.
+func (l *Leader) fail(s *store.Snapshot, d *drover.Deployment, why string, evals []*drover.Evaluation) command.Command {
+	target := intake.RevertTarget(s, d)
+	if target != nil {
+		why = fmt.Sprintf("%s - rolling back to job version %d", why, target.Version)
+	} else {
+		for _, g := range d.TaskGroups {
+			if g.AutoRevert {
+				why += " - no stable job version to auto revert to"
+				break
+			}
+		}
+	}
+	return &command.UpdateDeploymentStatus{
+		Update: &drover.DeploymentStatusUpdate{DeploymentID: d.ID, Status: drover.DeploymentFailed, StatusDescription: why},
+		Job:    target, Evals: evals, Time: l.deps.Clock.Now().UnixNano(),
+	}
+}
