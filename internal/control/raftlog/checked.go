@@ -1,0 +1,101 @@
+package raftlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"drover/internal/clock"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checkedLog puts a checksum beside each entry, since bbolt has none, and notes whether the disk takes writes.
+type checkedLog struct {
+	raft.LogStore
+	health *health
+}
+
+// StoreLog implements raft.LogStore.
+func (c *checkedLog) StoreLog(l *raft.Log) error { return c.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs implements raft.LogStore.
+func (c *checkedLog) StoreLogs(logs []*raft.Log) error {
+	for _, l := range logs {
+		if l.Type == raft.LogCommand {
+			l.Extensions = binary.LittleEndian.AppendUint32(nil, crc32.Checksum(l.Data, castagnoli))
+		}
+	}
+	err := c.LogStore.StoreLogs(logs)
+	c.health.wrote(err)
+	return err
+}
+
+// verify reads the whole log and checks that nothing is missing or changed.
+func verify(s raft.LogStore) error {
+	first, err := s.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := s.LastIndex()
+	if err != nil || first == 0 {
+		return err
+	}
+	for i := first; i <= last; i++ {
+		var l raft.Log
+		if err := s.GetLog(i, &l); err != nil {
+			return fmt.Errorf("entry %d of %d to %d: %w", i, first, last, err)
+		}
+		if l.Index != i {
+			return fmt.Errorf("entry %d of %d to %d calls itself %d", i, first, last, l.Index)
+		}
+		if l.Type == raft.LogCommand && !intact(&l) {
+			return fmt.Errorf("entry %d of %d to %d has a wrong checksum", i, first, last)
+		}
+	}
+	return nil
+}
+
+func intact(l *raft.Log) bool {
+	return len(l.Extensions) == 4 && binary.LittleEndian.Uint32(l.Extensions) == crc32.Checksum(l.Data, castagnoli)
+}
+
+// patientStable retries until the disk takes the write: raft panics if its term cannot be stored, and the process has
+// tasks to look after while the disk is full.
+type patientStable struct {
+	raft.StableStore
+	health *health
+	clock  clock.Clock
+}
+
+const stableRetry = 250 * time.Millisecond
+
+// Set implements raft.StableStore.
+func (p *patientStable) Set(key, value []byte) error {
+	return p.retry(func() error { return p.StableStore.Set(key, value) })
+}
+
+// SetUint64 implements raft.StableStore.
+func (p *patientStable) SetUint64(key []byte, value uint64) error {
+	return p.retry(func() error { return p.StableStore.SetUint64(key, value) })
+}
+
+func (p *patientStable) retry(write func() error) error {
+	for {
+		err := write()
+		p.health.wrote(err)
+		if err == nil {
+			return nil
+		}
+		t := p.clock.NewTimer(stableRetry)
+		select {
+		case <-t.C():
+		case <-p.health.closing:
+			t.Stop()
+			return nil // raft is stopping and would panic
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package raftlog
+
+import (
+	"errors"
+	"time"
+)
+
+// Config says where the log is and who shares it.
+type Config struct {
+	ID      string // of this server, for ever; default "local"
+	DataDir string // the log is in DataDir/raft; "" = in memory only
+
+	Bind      string // TCP address to listen on; "" = alone
+	Advertise string // address the others reach it at; default Bind as it was bound
+	Join      bool   // wait to be added by AddVoter instead of beginning a cluster of one
+	Peers     []Peer // all first voters, this one too, to begin a cluster of several; default: this one
+
+	SnapshotInterval  time.Duration // how often to look; default 2m
+	SnapshotThreshold uint64        // entries since the last snapshot that make a new one worth it; default 16384
+	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096
+	Retain            int           // snapshots kept; default 2
+	MinFree           uint64        // bytes that must be free on the disk for a write to be taken; default 32 MiB
+}
+
+// Peer is a server of the cluster.
+type Peer struct {
+	ID      string
+	Address string
+	Voter   bool
+	Leader  bool
+}
+
+// Validate reports all problems and fills in the defaults.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.ID == "" {
+		c.ID = "local"
+	}
+	if c.Bind == "" && (c.Join || len(c.Peers) > 1) {
+		errs = append(errs, errors.New("sharing the log with other servers needs a bind address"))
+	}
+	if c.Join && len(c.Peers) > 0 {
+		errs = append(errs, errors.New("either join a cluster or begin one with peers"))
+	}
+	if c.SnapshotInterval == 0 {
+		c.SnapshotInterval = 2 * time.Minute
+	}
+	if c.SnapshotThreshold == 0 {
+		c.SnapshotThreshold = 16384
+	}
+	if c.TrailingLogs == 0 {
+		c.TrailingLogs = 4096
+	}
+	if c.Retain == 0 {
+		c.Retain = 2
+	}
+	if c.Retain < 0 {
+		errs = append(errs, errors.New("retain must be at least 1"))
+	}
+	if c.MinFree == 0 {
+		c.MinFree = 32 << 20
+	}
+	return errors.Join(errs...)
+}
+
+// alone reports whether no other server can be part of it: then elections need not wait for anybody.
+func (c *Config) alone() bool { return c.Bind == "" }

@@ -1,0 +1,76 @@
+package raftlog
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"drover"
+)
+
+// health knows why writes must be refused.
+type health struct {
+	dir     string // "" = in memory
+	minFree uint64
+
+	closing  chan struct{} // closed by shut
+	shutOnce sync.Once
+
+	mu     sync.Mutex
+	broken error // guarded by mu: for good
+	failed error // guarded by mu: of the last write to disk
+}
+
+func newHealth() *health { return &health{closing: make(chan struct{})} }
+
+// writable returns nil, or why nothing is taken now.
+func (h *health) writable() error {
+	h.mu.Lock()
+	broken, failed := h.broken, h.failed
+	h.mu.Unlock()
+	if broken != nil {
+		return drover.Errorf(drover.Unavailable, "writes are refused: %w", broken)
+	}
+	if err := h.space(); err != nil {
+		return err
+	}
+	if failed != nil {
+		return drover.Errorf(drover.Unavailable, "writes are refused: the raft log cannot be written: %w", failed)
+	}
+	return nil
+}
+
+// space returns an error if the disk is (nearly) full.
+func (h *health) space() error {
+	if h.dir == "" {
+		return nil
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(h.dir, &s); err != nil {
+		return drover.Errorf(drover.Unavailable, "writes are refused: reading the free space of %s: %w", h.dir, err)
+	}
+	if free := s.Bavail * uint64(s.Bsize); free < h.minFree {
+		return drover.Errorf(drover.Exhausted, "writes are refused: no space left under the raft log: %s has %d bytes free, %d are needed",
+			h.dir, free, h.minFree)
+	}
+	return nil
+}
+
+// wrote notes how a write to disk went.
+func (h *health) wrote(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed = err
+}
+
+// fail refuses writes from now on.
+func (h *health) fail(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken == nil {
+		h.broken = err
+	}
+}
+
+// shut ends what waits for the disk.
+func (h *health) shut() { h.shutOnce.Do(func() { close(h.closing) }) }

@@ -1,0 +1,248 @@
+package raftlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/fsm"
+)
+
+// Deps are what the log works with.
+type Deps struct {
+	FSM   *fsm.FSM
+	Log   *slog.Logger
+	Clock clock.Clock
+}
+
+// Log is the replicated log. Its methods may be called by several goroutines at once.
+type Log struct {
+	cfg     Config
+	log     *slog.Logger
+	raft    *raft.Raft
+	machine *machine
+	health  *health
+	address raft.ServerAddress
+	close   []func() error // in order, after raft stopped
+	once    sync.Once
+	closed  error
+}
+
+// Open opens the log, replays it into the FSM and starts raft's own goroutines, which Close ends. The log is
+// writable when WaitLeader returns.
+// Errors: Conflict if another process has it open; Invalid if the log or every snapshot is damaged, with what and
+// where.
+func Open(cfg Config, deps Deps) (*Log, error) { return open(cfg, deps, openStores) }
+
+// opener opens the stores; tests give ones that fail.
+type opener func(*Config, *health, clock.Clock, *logger) (*stores, error)
+
+func open(cfg Config, deps Deps, o opener) (*Log, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "raft: %w", err)
+	}
+	l := &Log{cfg: cfg, log: deps.Log, health: newHealth()}
+	l.machine = &machine{deps.FSM, l.health, deps.Log}
+	if err := l.open(deps, o); err != nil {
+		return nil, errors.Join(err, l.closeAll())
+	}
+	return l, nil
+}
+
+func (l *Log) open(deps Deps, o opener) error {
+	logger := newLogger(deps.Log)
+	s, err := o(&l.cfg, l.health, deps.Clock, logger)
+	if err != nil {
+		return err
+	}
+	l.close = append(l.close, s.close)
+	transport, err := openTransport(&l.cfg, logger)
+	if err != nil {
+		return err
+	}
+	l.close = append([]func() error{transport.close}, l.close...)
+	l.address = transport.LocalAddr()
+	rc := raftConfig(&l.cfg, logger)
+	if err := bootstrap(&l.cfg, rc, s, transport, l.address); err != nil {
+		return err
+	}
+	err = guarded(func() (err error) {
+		l.raft, err = raft.NewRaft(rc, l.machine, s.log, s.stable, s.snapshots, transport)
+		return err
+	})
+	if err != nil {
+		return l.startError(err, s, logger)
+	}
+	return nil
+}
+
+// startError explains why raft does not start. It panics when the log does not begin where the newest good snapshot
+// ends, and says why a snapshot is not good only in its log.
+func (l *Log) startError(err error, s *stores, logger *logger) error {
+	if errors.Is(err, errPanicked) {
+		first, _ := s.log.FirstIndex() // it was read before
+		err = fmt.Errorf("no good snapshot reaches up to entry %d, where the log begins: %w", first, err)
+	}
+	if why := logger.lastError(); why != "" {
+		err = fmt.Errorf("%w (%s)", err, why)
+	}
+	return drover.Errorf(drover.Invalid, "starting raft: %w", err)
+}
+
+// Run blocks until ctx ends and then closes the log.
+func (l *Log) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return l.Close()
+}
+
+// Close stops raft and closes the files. Proposals under way fail with Unavailable. It may be called twice.
+func (l *Log) Close() error {
+	l.once.Do(func() { l.closed = l.closeAll() })
+	return l.closed
+}
+
+func (l *Log) closeAll() error {
+	var errs []error
+	if l.raft != nil {
+		stopping := l.raft.Shutdown()
+		l.health.shut() // raft may be waiting for space on the disk
+		errs = append(errs, stopping.Error())
+	}
+	for _, f := range l.close {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// Propose appends the command and waits until it is applied here. Many callers at once share disk writes.
+// The error is the command's own, or: NotLeader (ask the server in the message); Exhausted if the disk is full;
+// Unavailable if leadership was lost meanwhile (the command may or may not be applied later); Canceled if ctx ended
+// first (the same); TooLarge.
+func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, result any, err error) {
+	data, err := command.Encode(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, nil, drover.Errorf(drover.Canceled, "proposing %s: %w", c.Kind(), err)
+	}
+	if err := l.health.writable(); err != nil {
+		return 0, nil, err
+	}
+	var f raft.ApplyFuture
+	err = wait(ctx, func() error {
+		f = l.raft.ApplyLog(raft.Log{Data: data}, enqueueTimeout)
+		return f.Error()
+	})
+	if err != nil {
+		return 0, nil, l.proposalError(c, err)
+	}
+	a := f.Response().(answer)
+	return f.Index(), a.value, a.err
+}
+
+// enqueueTimeout bounds how long raft may be too busy to take a proposal (its disk hangs).
+const enqueueTimeout = 10 * time.Second
+
+// wait calls f but does not wait longer than for ctx.
+func wait(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }() // ends when raft answers, at the latest when it is shut down
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *Log) proposalError(c command.Command, err error) error {
+	if sick := l.health.writable(); sick != nil {
+		return sick
+	}
+	switch {
+	case errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return l.notLeader()
+	case errors.Is(err, raft.ErrLeadershipLost):
+		return drover.Errorf(drover.Unavailable, "leadership was lost while proposing %s; it may still be applied: %w", c.Kind(), err)
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return drover.Errorf(drover.Unavailable, "proposing %s: the log is closed: %w", c.Kind(), err)
+	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
+		return drover.Errorf(drover.Canceled, "waiting for %s to be applied: %w", c.Kind(), err)
+	}
+	return drover.Errorf(drover.Unavailable, "proposing %s: %w", c.Kind(), err)
+}
+
+func (l *Log) notLeader() error {
+	if address, id := l.raft.LeaderWithID(); id != "" {
+		return drover.Errorf(drover.NotLeader, "server %s at %s is the leader", id, address)
+	}
+	return drover.Errorf(drover.NotLeader, "no cluster leader")
+}
+
+// Barrier waits until everything that was committed before is applied here. Errors: as of Propose.
+func (l *Log) Barrier(ctx context.Context) error {
+	if err := wait(ctx, func() error { return l.raft.Barrier(enqueueTimeout).Error() }); err != nil {
+		return l.proposalError(&command.Barrier{}, err)
+	}
+	return nil
+}
+
+// Snapshot writes a snapshot now, so that the log behind it can be dropped. Nothing new is no error.
+func (l *Log) Snapshot() error {
+	err := l.raft.Snapshot().Error()
+	if err == nil || errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return nil
+	}
+	return drover.Errorf(drover.Unavailable, "writing a snapshot: %w", err)
+}
+
+func raftConfig(cfg *Config, logger *logger) *raft.Config {
+	rc := raft.DefaultConfig()
+	rc.LocalID = raft.ServerID(cfg.ID)
+	rc.Logger = logger
+	rc.NoLegacyTelemetry = true
+	// Not BatchApplyCh: what is in the buffer when raft shuts down is never answered. Without it, callers that wait
+	// are still taken together.
+	rc.MaxAppendEntries = 512
+	rc.SnapshotInterval, rc.SnapshotThreshold = cfg.SnapshotInterval, cfg.SnapshotThreshold
+	rc.TrailingLogs = cfg.TrailingLogs
+	if cfg.alone() { // nobody else can win: an election is only a formality, which is not waited for
+		rc.HeartbeatTimeout, rc.ElectionTimeout = 10*time.Millisecond, 10*time.Millisecond
+		rc.LeaderLeaseTimeout, rc.CommitTimeout = 10*time.Millisecond, 5*time.Millisecond
+		rc.PreVoteDisabled = true
+	}
+	return rc
+}
+
+func bootstrap(cfg *Config, rc *raft.Config, s *stores, t raft.Transport, self raft.ServerAddress) error {
+	if cfg.Join {
+		return nil
+	}
+	known, err := raft.HasExistingState(s.log, s.stable, s.snapshots)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "reading the raft state: %w", err)
+	}
+	if known {
+		return nil
+	}
+	var c raft.Configuration
+	for _, p := range cfg.Peers {
+		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Address)})
+	}
+	if len(c.Servers) == 0 {
+		c.Servers = []raft.Server{{ID: rc.LocalID, Address: self}}
+	}
+	if err := raft.BootstrapCluster(rc, s.log, s.stable, s.snapshots, t, c); err != nil {
+		return fmt.Errorf("beginning the raft cluster: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package raftlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/fsm"
+	"drover/internal/control/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func deps() Deps {
+	return Deps{FSM: fsm.New(store.New(), nil), Log: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}
+}
+
+func start(t testing.TB, cfg Config) (*Log, *fsm.FSM) {
+	t.Helper()
+	d := deps()
+	l, err := Open(cfg, d)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, l.Close()) })
+	require.NoError(t, l.WaitLeader(t.Context()))
+	return l, d.FSM
+}
+
+func register(id string) *command.RegisterJob {
+	return &command.RegisterJob{Job: &drover.Job{
+		ID: id, Namespace: "default", Type: "batch", TaskGroups: []*drover.TaskGroup{{Name: "g"}},
+	}, Time: 1}
+}
+
+func TestProposeAnswersWhatTheCommandAnswers(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]Config{"memory": {}, "disk": {DataDir: t.TempDir()}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, f := start(t, cfg)
+			index, v, err := l.Propose(t.Context(), register("j"))
+			require.NoError(t, err)
+			require.Equal(t, "j", v.(*drover.Job).ID)
+			require.Equal(t, index, f.Store().Index())
+			_, _, err = l.Propose(t.Context(), &command.DeregisterJob{Namespace: "default", ID: "x"})
+			require.Equal(t, drover.NotFound, drover.CodeOf(err))
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, _, err = l.Propose(ended, register("k"))
+			require.Equal(t, drover.Canceled, drover.CodeOf(err))
+			require.True(t, l.IsLeader())
+			require.Equal(t, "Leader", l.Stats().State)
+			require.NoError(t, l.Close())
+			_, _, err = l.Propose(t.Context(), register("k"))
+			require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		})
+	}
+}
+
+func TestManyCallersAtOnce(t *testing.T) {
+	t.Parallel()
+	l, f := start(t, Config{DataDir: t.TempDir()})
+	var wg sync.WaitGroup
+	for c := range 32 {
+		wg.Go(func() { // ends after its proposals
+			for i := range 20 {
+				_, _, err := l.Propose(t.Context(), register(fmt.Sprintf("j%d-%d", c, i)))
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	for range f.Store().Snapshot().Jobs("*", "") {
+		n++
+	}
+	require.Equal(t, 640, n)
+}
+
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, f := start(t, Config{DataDir: dir, TrailingLogs: 5})
+	propose := func(l *Log, from, to int) {
+		for i := from; i < to; i++ {
+			_, _, err := l.Propose(t.Context(), register(fmt.Sprintf("j%d", i)))
+			require.NoError(t, err)
+		}
+	}
+	propose(l, 0, 20)
+	require.NoError(t, l.Snapshot())
+	require.NoError(t, l.Snapshot(), "nothing new is no error")
+	propose(l, 20, 30)
+	hash := f.Hash()
+	require.NoError(t, l.Close())
+	began := time.Now()
+	l, f = start(t, Config{DataDir: dir})
+	require.Less(t, time.Since(began), 300*time.Millisecond*raceFactor, "ready to write")
+	require.Equal(t, hash, f.Hash())
+	_, err := Open(Config{DataDir: dir}, deps())
+	require.Equal(t, drover.Conflict, drover.CodeOf(err), "a second process: %v", err)
+	propose(l, 30, 31)
+}
+
+// raceFactor is for slow machines that run many tests at once.
+const raceFactor = 10
+
+func TestDamagedLogIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, _ := start(t, Config{DataDir: dir})
+	const marker = "a-job-id-that-is-easily-found-in-the-file"
+	for range 50 {
+		_, _, err := l.Propose(t.Context(), register(marker))
+		require.NoError(t, err)
+	}
+	require.NoError(t, l.Close())
+	path := filepath.Join(dir, "raft", "raft.db")
+	good, err := os.ReadFile(path)
+	require.NoError(t, err)
+	refused := func(data []byte, why string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		l, err := Open(Config{DataDir: dir}, deps())
+		if err == nil {
+			_ = l.Close()
+		}
+		require.Equal(t, drover.Invalid, drover.CodeOf(err), "%s: %v", why, err)
+		t.Logf("%s: %v", why, err)
+	}
+	flipped := append([]byte{}, good...)
+	for i := range len(flipped) - len(marker) {
+		if string(flipped[i:i+len(marker)]) == marker {
+			flipped[i] = 'X'
+		}
+	}
+	refused(flipped, "flipped bytes")
+	refused(good[:16384], "cut file")
+	zeroed := append([]byte{}, good...)
+	clear(zeroed[4096*4 : len(zeroed)/2])
+	refused(zeroed, "zeroed pages")
+	refused(make([]byte, len(good)), "all zero")
+}
+
+func TestDamagedSnapshotIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, _ := start(t, Config{DataDir: dir, TrailingLogs: 1})
+	for i := range 20 {
+		_, _, err := l.Propose(t.Context(), register(fmt.Sprint(i)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, l.Snapshot())
+	require.NoError(t, l.Close())
+	found, err := filepath.Glob(filepath.Join(dir, "raft", "snapshots", "*", "state.bin"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.NoError(t, os.Truncate(found[0], 100))
+	_, err = Open(Config{DataDir: dir}, deps())
+	require.Equal(t, drover.Invalid, drover.CodeOf(err), "%v", err)
+	t.Log(err)
+	require.NoError(t, os.RemoveAll(filepath.Dir(found[0])))
+	_, err = Open(Config{DataDir: dir}, deps())
+	require.ErrorContains(t, err, "no good snapshot reaches up to entry")
+}
+
+// faulty is a store whose disk can be full.
+type faulty struct {
+	*raft.InmemStore
+	full atomic.Bool
+}
+
+var errNoSpace = errors.New("no space left on device")
+
+func (f *faulty) StoreLogs(l []*raft.Log) error {
+	if f.full.Load() {
+		return errNoSpace
+	}
+	return f.InmemStore.StoreLogs(l)
+}
+
+func (f *faulty) Set(k, v []byte) error {
+	if f.full.Load() {
+		return errNoSpace
+	}
+	return f.InmemStore.Set(k, v)
+}
+
+func (f *faulty) SetUint64(k []byte, v uint64) error {
+	if f.full.Load() {
+		return errNoSpace
+	}
+	return f.InmemStore.SetUint64(k, v)
+}
+
+func TestFullDiskRefusesAndRecovers(t *testing.T) {
+	t.Parallel()
+	disk := &faulty{InmemStore: raft.NewInmemStore()}
+	d := deps()
+	l, err := open(Config{}, d, func(_ *Config, h *health, c clock.Clock, _ *logger) (*stores, error) {
+		return &stores{
+			&checkedLog{disk, h}, &patientStable{disk, h, c}, raft.NewInmemSnapshotStore(), func() error { return nil },
+		}, nil
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	require.NoError(t, l.WaitLeader(t.Context()))
+	_, _, err = l.Propose(t.Context(), register("before"))
+	require.NoError(t, err)
+	disk.full.Store(true)
+	for range 3 {
+		_, _, err = l.Propose(t.Context(), register("refused"))
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.ErrorContains(t, err, "no space left on device")
+	}
+	require.NotEmpty(t, l.Stats().Sick)
+	disk.full.Store(false)
+	require.NoError(t, l.WaitLeader(t.Context()))
+	_, _, err = l.Propose(t.Context(), register("after"))
+	require.NoError(t, err)
+	s := d.FSM.Store().Snapshot()
+	require.NotNil(t, s.Job("default", "before"))
+	require.Nil(t, s.Job("default", "refused"))
+}
+
+func TestLittleSpaceRefuses(t *testing.T) {
+	t.Parallel()
+	l, _ := start(t, Config{DataDir: t.TempDir(), MinFree: 1 << 62})
+	_, _, err := l.Propose(t.Context(), register("j"))
+	require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+	require.ErrorContains(t, err, "no space left")
+	require.True(t, l.IsLeader(), "reads go on")
+}

@@ -1,0 +1,129 @@
+package raftlog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"go.etcd.io/bbolt"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// stores is where raft keeps things.
+type stores struct {
+	log       raft.LogStore
+	stable    raft.StableStore
+	snapshots raft.SnapshotStore
+	close     func() error
+}
+
+const logCacheEntries = 1024
+
+func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores, error) {
+	if cfg.DataDir == "" {
+		mem := raft.NewInmemStore()
+		return &stores{mem, mem, raft.NewInmemSnapshotStore(), func() error { return nil }}, nil
+	}
+	dir := filepath.Join(cfg.DataDir, "raft")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the raft directory: %w", err)
+	}
+	if err := removeTorn(filepath.Join(dir, "snapshots")); err != nil {
+		return nil, err
+	}
+	h.dir, h.minFree = dir, cfg.MinFree
+	path := filepath.Join(dir, "raft.db")
+	if err := verifyFile(path); err != nil {
+		return nil, err
+	}
+	bolt, err := openBolt(path, false)
+	if err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*stores, error) { return nil, errors.Join(err, bolt.Close()) }
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, cfg.Retain, logger)
+	if err != nil {
+		return fail(fmt.Errorf("opening the raft snapshots: %w", err))
+	}
+	cache, err := raft.NewLogCache(logCacheEntries, &checkedLog{bolt, h})
+	if err != nil {
+		return fail(err)
+	}
+	return &stores{cache, &patientStable{bolt, h, c}, snapshots, bolt.Close}, nil
+}
+
+// verifyFile reads the whole file before it is opened for writing: bbolt then reads it in a goroutine of its own,
+// where the fault that a damaged page causes would end the process.
+func verifyFile(path string) error {
+	if info, err := os.Stat(path); errors.Is(err, os.ErrNotExist) || err == nil && info.Size() == 0 {
+		return nil
+	}
+	bolt, err := openBolt(path, true)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(guarded(func() error { return verify(bolt) }), bolt.Close()); err != nil {
+		return drover.Errorf(drover.Invalid, "the raft log %s is damaged: %w", path, err)
+	}
+	return nil
+}
+
+func openBolt(path string, readOnly bool) (store *raftboltdb.BoltStore, err error) {
+	err = guarded(func() (err error) {
+		store, err = raftboltdb.New(raftboltdb.Options{
+			Path: path,
+			BoltOptions: &bbolt.Options{
+				ReadOnly: readOnly, Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
+			},
+			MsgpackUseNewTimeFormat: true,
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, bbolt.ErrTimeout):
+		return nil, drover.Errorf(drover.Conflict, "the raft log %s is in use by another process", path)
+	case errors.Is(err, errPanicked) || errors.Is(err, bbolt.ErrInvalid) || errors.Is(err, bbolt.ErrChecksum) ||
+		errors.Is(err, bbolt.ErrVersionMismatch):
+		return nil, drover.Errorf(drover.Invalid, "the raft log %s is damaged: %w", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("opening the raft log %s: %w", path, err)
+	}
+	return store, nil
+}
+
+var errPanicked = errors.New("unreadable")
+
+// guarded turns the panics and faults of libraries that read damaged files into errors.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errPanicked, r)
+		}
+	}()
+	return f()
+}
+
+// removeTorn removes what snapshots that never ended left behind.
+func removeTorn(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("listing the raft snapshots: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".tmp") {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+				return fmt.Errorf("removing a torn raft snapshot: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package raftlog
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// transport is how servers reach each other.
+type transport struct {
+	raft.Transport
+	close func() error
+}
+
+const (
+	transportTimeout = 10 * time.Second
+	transportPool    = 3
+	aloneAddress     = raft.ServerAddress("local")
+)
+
+func openTransport(cfg *Config, logger *logger) (*transport, error) {
+	if cfg.alone() {
+		_, t := raft.NewInmemTransport(aloneAddress)
+		return &transport{t, t.Close}, nil
+	}
+	var advertise net.Addr
+	if cfg.Advertise != "" {
+		a, err := net.ResolveTCPAddr("tcp", cfg.Advertise)
+		if err != nil {
+			return nil, fmt.Errorf("resolving the raft advertise address: %w", err)
+		}
+		advertise = a
+	}
+	listener, err := net.Listen("tcp", cfg.Bind)
+	if err != nil {
+		return nil, fmt.Errorf("listening for raft: %w", err)
+	}
+	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: &stream{Listener: listener, advertise: advertise, open: map[net.Conn]struct{}{}},
+		Logger: logger, MaxPool: transportPool, Timeout: transportTimeout,
+	})
+	return &transport{t, func() error {
+		t.CloseStreams()
+		return t.Close()
+	}}, nil
+}
