@@ -46,3 +46,14 @@ func BenchmarkSchedule(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSpreadByNode is the shape of Nomad's issue 9451: as many spread values as nodes.
+func BenchmarkSpreadByNode(b *testing.B) {
+	w := benchWorld(10_000, 50, 1200, false)
+	w.jobs["bench"].Spreads = []*drover.Spread{{Attribute: "${node.unique.id}", Weight: 100}}
+	e := &drover.Evaluation{ID: "e", Namespace: "default", JobID: "bench"}
+	for b.Loop() {
+		Schedule(Input{Eval: e, Snapshot: w, Now: w.now, Seed: 1})
+	}
+	b.ReportMetric(float64(b.N*1200)/b.Elapsed().Seconds(), "placements/s")
+}

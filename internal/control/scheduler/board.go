@@ -27,6 +27,8 @@ type board struct {
 	keys        map[string]int32
 	tops        []int32   // best entry of each bucket, -1 if none
 	scores      []float64 // its final score
+	queue       []int32   // the buckets as a heap, the one with the best entry first
+	place       []int32   // of each bucket in queue
 	metric      *drover.AllocationMetric
 	placed      int
 }
@@ -83,10 +85,10 @@ func (b *board) readPreferences() {
 	spreads := append(append([]*drover.Spread(nil), b.group.Spreads...), b.job.Spreads...)
 	weights := 0.0
 	for _, s := range spreads {
-		weights += float64(s.Weight)
+		weights += weightOf(s)
 	}
 	for _, s := range spreads {
-		b.properties = append(b.properties, newSpread(s, b.desired, max(weights, 1)))
+		b.properties = append(b.properties, newSpread(s, b.desired, weightOf(s)/weights))
 	}
 	b.hasSpreads = len(spreads) > 0
 	b.oneOfJob = b.readDistinct(b.job.Constraints)
@@ -140,6 +142,7 @@ func (b *board) bucketOf(n *drover.Node) int32 {
 		}
 		b.buckets = append(b.buckets, bucket{values: values})
 		b.tops, b.scores = append(b.tops, -1), append(b.scores, math.Inf(-1))
+		b.queue, b.place = append(b.queue, i), append(b.place, i)
 	}
 	return i
 }
@@ -204,6 +207,7 @@ func (b *board) rescore(i int32) {
 		b.up(b.buckets[e.bucket].heaps[e.parts], int(e.pos))
 	}
 	b.refresh(b.entries[i].bucket)
+	b.requeue(b.entries[i].bucket)
 }
 
 // refreshAll recomputes the boosts and best entries of all buckets.
@@ -211,6 +215,7 @@ func (b *board) refreshAll() {
 	for i := range b.buckets {
 		b.reboost(int32(i))
 	}
+	b.requeueAll()
 }
 
 func (b *board) reboost(i int32) {
@@ -223,7 +228,7 @@ func (b *board) reboost(i int32) {
 	b.refresh(i)
 }
 
-// refresh finds a bucket's best entry again.
+// refresh finds a bucket's best entry again; the bucket is then to be requeued.
 func (b *board) refresh(i int32) {
 	k := &b.buckets[i]
 	b.tops[i], b.scores[i] = -1, math.Inf(-1)
@@ -251,13 +256,10 @@ func (b *board) final(i int32) float64 {
 
 // best returns the best entry of all, -1 if there is none.
 func (b *board) best() int32 {
-	top, high := int32(-1), math.Inf(-1)
-	for i, s := range b.scores {
-		if s > high || s == high && top >= 0 && b.tops[i] >= 0 && b.entries[b.tops[i]].order < b.entries[top].order {
-			top, high = b.tops[i], s
-		}
+	if len(b.queue) == 0 {
+		return -1
 	}
-	return top
+	return b.tops[b.queue[0]]
 }
 
 // take finds a node for one more allocation and takes what that holds. It returns nil if there is none.
@@ -279,6 +281,7 @@ func (b *board) take() (*candidate, *drover.AllocatedResources, *drover.Allocati
 		b.exhaust(e, lacking)
 		b.remove(i)
 		b.refresh(e.bucket)
+		b.requeue(e.bucket)
 	}
 }
 
@@ -321,6 +324,7 @@ func (b *board) recount(bucket int32, change func(*property, int32) bool) {
 		b.refreshAll()
 	} else {
 		b.reboost(bucket)
+		b.requeue(bucket)
 	}
 }
 

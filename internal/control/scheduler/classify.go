@@ -41,7 +41,11 @@ func (r *run) classify(g *drover.TaskGroup, allocs []*drover.Allocation) *sorted
 		case a.ClientTerminal():
 			r.classifyEnded(s, g, a)
 		case r.lost(a.NodeID):
-			s.lost = append(s.lost, a)
+			if g.PreventRescheduleOnLost && r.node(a.NodeID) != nil {
+				s.live = append(s.live, a) // may still run there: the job's author wants it nowhere else
+			} else {
+				s.lost = append(s.lost, a)
+			}
 		case r.deployments.abandonedCanary(a):
 			s.abandoned = append(s.abandoned, a)
 		case isTrue(a.DesiredTransition.Migrate):
@@ -63,9 +67,6 @@ func (r *run) classifyEnded(s *sorted, g *drover.TaskGroup, a *drover.Allocation
 	}
 	switch a.ClientStatus {
 	case drover.AllocClientComplete:
-		if batch && isTrue(a.DesiredTransition.Migrate) {
-			return
-		}
 		if batch && allocIndex(a.Name) < desiredCount(g) {
 			s.done = append(s.done, a)
 		}
@@ -84,10 +85,6 @@ func (r *run) older(a *drover.Allocation) bool {
 }
 
 func (r *run) classifyFailed(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
-	if isTrue(a.DesiredTransition.Migrate) {
-		s.migrate = append(s.migrate, a)
-		return
-	}
 	x := reschedulingOf(a, g.ReschedulePolicy, r.now)
 	switch {
 	case !x.ever && !isTrue(a.DesiredTransition.Reschedule):

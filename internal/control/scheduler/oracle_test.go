@@ -196,12 +196,12 @@ func drawCase(t *rapid.T) (*world, *drover.Job) {
 			{Value: "z1", Percent: 60}, {Value: "z2", Percent: 40},
 		}})
 	}
-	for name, c := range map[string]*drover.Constraint{
-		"hosts":    {Operand: distinctHosts},
-		"property": {Operand: distinctProperty, LTarget: "${meta.rack}", RTarget: "3"},
-		"zone":     {LTarget: "${meta.zone}", Operand: "!=", RTarget: "z3"},
+	for _, c := range []*drover.Constraint{
+		{Operand: distinctHosts},
+		{Operand: distinctProperty, LTarget: "${meta.rack}", RTarget: "3"},
+		{LTarget: "${meta.zone}", Operand: "!=", RTarget: "z3"},
 	} {
-		if rapid.IntRange(0, 3).Draw(t, name) == 0 {
+		if rapid.IntRange(0, 3).Draw(t, c.Operand) == 0 {
 			j.Constraints = append(j.Constraints, c)
 		}
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"strconv"
 
 	"drover"
@@ -27,9 +28,12 @@ type property struct {
 
 const missingValue = -1
 
-// newSpread reads a spread; count is the group's.
-func newSpread(s *drover.Spread, count int, weights float64) *property {
-	p := &property{target: s.Attribute, values: map[string]int32{}, weight: float64(s.Weight) / weights, rest: -1}
+// weightOf is a spread's weight; none means the default.
+func weightOf(s *drover.Spread) float64 { return float64(cmp.Or(s.Weight, 50)) }
+
+// newSpread reads a spread; count is the group's, weight its share of all spreads' weights.
+func newSpread(s *drover.Spread, count int, weight float64) *property {
+	p := &property{target: s.Attribute, values: map[string]int32{}, weight: weight, rest: -1}
 	if len(s.SpreadTarget) == 0 {
 		p.histogram = map[int]int{}
 		return p

@@ -90,27 +90,36 @@ func (r *run) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation) *chang
 }
 
 // stopExtra stops what is more than count and returns what stays: failed and unhealthy ones go first, then those of
-// older versions, those not running yet, and the highest indexes.
+// older versions, those not running yet, and the highest indexes. Of two with one name, which a promoted canary
+// leaves, the older always goes.
 func (r *run) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drover.Allocation {
 	keep := append(slices.Clone(s.live), s.held...)
+	newest := map[string]*drover.Allocation{}
+	for _, a := range keep {
+		if other := newest[a.Name]; other == nil || newer(a, other) {
+			newest[a.Name] = a
+		}
+	}
+	keep = slices.DeleteFunc(keep, func(a *drover.Allocation) bool {
+		if newest[a.Name] == a {
+			return false
+		}
+		r.end(a, whyNotNeeded)
+		u.Stop++
+		return true
+	})
 	extra := min(len(keep), len(keep)+len(s.done)-count)
 	if extra <= 0 {
 		return keep
 	}
-	failed, newer := map[string]bool{}, map[string]bool{}
+	failed := map[*drover.Allocation]bool{}
 	for _, a := range s.held {
-		failed[a.ID] = true
-	}
-	for _, a := range keep {
-		if !r.older(a) {
-			newer[a.Name] = true // a promoted canary has the name of an old one
-		}
+		failed[a] = true
 	}
 	slices.SortFunc(keep, func(x, y *drover.Allocation) int {
 		return cmp.Or(
-			first(failed[x.ID], failed[y.ID]),
+			first(failed[x], failed[y]),
 			first(unhealthy(x), unhealthy(y)),
-			first(r.older(x) && newer[x.Name], r.older(y) && newer[y.Name]),
 			first(r.older(x), r.older(y)),
 			first(x.ClientStatus != drover.AllocClientRunning, y.ClientStatus != drover.AllocClientRunning),
 			cmp.Compare(allocIndex(y.Name), allocIndex(x.Name)),
@@ -122,6 +131,11 @@ func (r *run) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drove
 		u.Stop++
 	}
 	return keep[extra:]
+}
+
+// newer orders by version, then by creation.
+func newer(x, y *drover.Allocation) bool {
+	return cmp.Or(cmp.Compare(x.Version(), y.Version()), cmp.Compare(x.CreateIndex, y.CreateIndex), cmp.Compare(x.ID, y.ID)) > 0
 }
 
 // first orders true before false.

@@ -168,3 +168,41 @@ func TestPausedDeployment(t *testing.T) {
 	require.Len(t, all, 1)
 	require.Equal(t, "web.g[1]", all[0].Name)
 }
+
+func TestPreventRescheduleOnLost(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", nil)
+	j := newJob("db", drover.JobTypeService, 1)
+	j.TaskGroups[0].PreventRescheduleOnLost = true
+	w.putJob(j)
+	w.eval("db")
+	w.addNode("n1", func(n *drover.Node) { n.Status = drover.NodeStatusDown })
+	w.addNode("n2", nil)
+	require.True(t, w.eval("db").Plan.Empty())
+	delete(w.nodes, "n1")
+	w.order = []string{"n2"}
+	require.Len(t, placed(w.eval("db")), 1)
+}
+
+// A batch allocation that a drain wanted to move, but that ended well before, has done its work.
+func TestBatchEndsDuringDrain(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", nil)
+	w.putJob(newJob("sum", drover.JobTypeBatch, 1))
+	w.eval("sum")
+	w.change(w.created[0], func(a *drover.Allocation) {
+		a.DesiredTransition.Migrate = new(true)
+		report(a, drover.AllocClientComplete, w.now)
+	})
+	require.True(t, w.eval("sum").Plan.Empty())
+}
+
+func TestNoPoolNameIsTheDefaultPool(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("n1", func(n *drover.Node) { n.NodePool = "" })
+	w.putJob(newJob("web", drover.JobTypeService, 1))
+	require.Len(t, placed(w.eval("web")), 1)
+}

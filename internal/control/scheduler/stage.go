@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"math/rand/v2"
 
 	"drover"
@@ -33,7 +34,7 @@ func newStage(s Snapshot, job *drover.Job, rng *rand.Rand) *stage {
 	classes := map[string]int32{}
 	datacenters := map[string]bool{}
 	add := func(n *drover.Node, used func() drover.Capacity) {
-		if job.NodePool != drover.AllNodePool && n.NodePool != job.NodePool {
+		if !inPool(job, n) {
 			return
 		}
 		st.inPool++
@@ -70,6 +71,12 @@ func newStage(s Snapshot, job *drover.Job, rng *rand.Rand) *stage {
 		st.nodes[i].order = uint32(p)
 	}
 	return st
+}
+
+// inPool reports whether the job may use nodes of n's pool. No name means the default pool.
+func inPool(job *drover.Job, n *drover.Node) bool {
+	return job.NodePool == drover.AllNodePool ||
+		cmp.Or(job.NodePool, drover.DefaultNodePool) == cmp.Or(n.NodePool, drover.DefaultNodePool)
 }
 
 // find returns the candidate's index, or -1 if the node is none.

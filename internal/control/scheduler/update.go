@@ -43,8 +43,7 @@ func (r *run) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateKind {
 // mayStay reports whether the job's current constraints allow the node that the allocation is on.
 func (r *run) mayStay(a *drover.Allocation, g *drover.TaskGroup) bool {
 	n := r.node(a.NodeID)
-	if n == nil || !matchesAny(r.job.Datacenters, n.Datacenter) ||
-		r.job.NodePool != drover.AllNodePool && n.NodePool != r.job.NodePool {
+	if n == nil || !matchesAny(r.job.Datacenters, n.Datacenter) || !inPool(r.job, n) {
 		return false
 	}
 	reason, _ := newFeasibility(r.matcher, r.job, g, 0).check(&candidate{node: n, class: -1})
