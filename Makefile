@@ -1,13 +1,35 @@
 # Drover's shop. `make help` lists the targets.
-GO        ?= go
-INIT      := internal/node/supervisor/initbin/drover-init
-INIT_SRC  := $(shell find cmd/drover-init internal/node/supervisor -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod
-VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GO         ?= go
+INIT       := internal/node/supervisor/initbin/drover-init
+INIT_SRC   := $(shell find cmd/drover-init internal/node/supervisor internal/clock -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod
+SRC        := $(shell find . -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
+GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
+TESTFLAGS  ?= -race -shuffle=on -timeout 10m
 
-.PHONY: help build init run test check lint fmt race sim bench fuzz clean deps
+.PHONY: help build init run test short lint fmt sim bench fuzz clean deps
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+run: build ## build, start a dev agent, run a program in a warm runner, stay up
+	./bin/drover agent -dev -demo
+
+test: deps init ## all tests, as CI runs them
+	$(GO) vet ./...
+	$(GO) test $(TESTFLAGS) ./...
+
+short: init ## tests of one area: make short PKG=./internal/exec/...
+	$(GO) test $(TESTFLAGS) $(PKG)
+
+deps: ## install what the tests need (Debian, as root), else say what is missing
+	@./scripts/deps
+
+build: bin/drover ## build bin/drover, one file that needs no other
+
+bin/drover: $(INIT) $(SRC)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X drover/internal/version.Version=$(VERSION)' -o $@ ./cmd/drover
 
 init: $(INIT) ## build the supervisor that is embedded into drover
 
@@ -15,8 +37,23 @@ $(INIT): $(INIT_SRC)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/drover-init
 	@touch $@
 
-build: init ## build bin/drover, one file that needs no other
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X drover/internal/version.Version=$(VERSION)' -o bin/drover ./cmd/drover
+fmt: ## format
+	$(GO) run $(GOFUMPT) -w .
+
+lint: init ## gofumpt, vet, golangci-lint
+	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(GOLANGCI) run ./...
+
+sim: ## simulation over many seeds: make sim SEEDS=10000
+	$(GO) test -count=1 -run TestSimulation ./internal/sim -sim.seeds $${SEEDS:-1000}
+
+bench: build ## measure the figures of DESIGN section 6: one JSON object a line, then a table
+	./bin/drover bench
+
+fuzz: init ## fuzz the parsers, 20 s each
+	$(GO) test -fuzz FuzzParse -fuzztime 20s ./jobspec
+	$(GO) test -fuzz Fuzz -fuzztime 20s ./internal/control/command
 
 clean: ## remove what was built
 	rm -rf bin $(INIT)

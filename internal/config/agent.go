@@ -3,6 +3,8 @@
 package config
 
 import (
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -19,6 +21,7 @@ type Agent struct {
 	LogLevel   string `hcl:"log_level,optional"`  // trace, debug, info (default), warn, error
 	LogJSON    *bool  `hcl:"log_json,optional"`
 	LogFile    string `hcl:"log_file,optional"`
+	APIToken   string `hcl:"api_token,optional"`    // every face asks for it (X-Nomad-Token, Poseidon-Token, Bearer); default none
 	Debug      *bool  `hcl:"enable_debug,optional"` // serve /debug/pprof
 
 	Ports     *Ports     `hcl:"ports,block"`
@@ -155,7 +158,6 @@ type HostVolume struct {
 // Exec is the execution service.
 type Exec struct {
 	Enabled        *bool         `hcl:"enabled,optional"`                   // default: with the server
-	Token          string        `hcl:"token,optional"`                     // Poseidon-Token; default none
 	PublicURL      string        `hcl:"public_url,optional"`                // for websocketUrl behind a proxy
 	AlertThreshold float64       `hcl:"prewarming_pool_threshold,optional"` // 0..1, default 0: no alert
 	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
@@ -257,4 +259,23 @@ func (a *Agent) Driver(name string) PluginConfig {
 		}
 	}
 	return PluginConfig{}
+}
+
+// HTTPAddress is where the faces listen.
+func (a *Agent) HTTPAddress() string { return a.address(a.Addresses, "http", a.Ports.HTTP) }
+
+// RPCAddress is where nodes and servers are awaited.
+func (a *Agent) RPCAddress() string { return a.address(a.Addresses, "rpc", a.Ports.RPC) }
+
+func (a *Agent) address(own *Addresses, kind string, port int) string {
+	host := a.BindAddr
+	if own != nil {
+		if kind == "http" && own.HTTP != "" {
+			host = own.HTTP
+		}
+		if kind == "rpc" && own.RPC != "" {
+			host = own.RPC
+		}
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port))
 }

@@ -118,7 +118,7 @@ func Environment(lookup func(string) (string, bool)) (*Agent, error) {
 	a := &Agent{}
 	text := map[string]*string{
 		"DROVER_NAME": &a.Name, "DROVER_REGION": &a.Region, "DROVER_DATACENTER": &a.Datacenter,
-		"DROVER_DATA_DIR": &a.DataDir, "DROVER_BIND_ADDR": &a.BindAddr, "DROVER_LOG_LEVEL": &a.LogLevel,
+		"DROVER_DATA_DIR": &a.DataDir, "DROVER_BIND_ADDR": &a.BindAddr, "DROVER_LOG_LEVEL": &a.LogLevel, "DROVER_API_TOKEN": &a.APIToken,
 	}
 	for name, field := range text {
 		if v, ok := lookup(name); ok {
@@ -131,9 +131,6 @@ func Environment(lookup func(string) (string, bool)) (*Agent, error) {
 			return nil, drover.Errorf(drover.Invalid, "DROVER_HTTP_PORT: %q is no port", v)
 		}
 		a.Ports = &Ports{HTTP: port}
-	}
-	if v, ok := lookup("DROVER_EXEC_TOKEN"); ok {
-		a.Exec = &Exec{Token: v}
 	}
 	if v, ok := lookup("DROVER_JOIN_TOKEN"); ok {
 		a.Server, a.Client = &Server{JoinToken: v}, &Client{JoinToken: v}

@@ -47,7 +47,7 @@ func (a *Agent) Validate() error {
 		check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")
 		check(!True(t.RPC) || t.CAFile != "", "tls.ca_file", "must be set for rpc: nodes and servers check each other")
 	}
-	check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled", "is not there yet: put a proxy with authentication in front, or use exec.token for the execution API")
+	check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled", "is not there yet: put a proxy with authentication in front, or use api_token")
 	if len(errs) == 0 {
 		return nil
 	}

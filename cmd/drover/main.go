@@ -1,0 +1,21 @@
+// Command drover is Drover: control plane, node agent, execution service and command line in one binary.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"drover/internal/cli"
+	"drover/internal/server"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run}
+	code := app.Main(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

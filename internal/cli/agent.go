@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+	"drover/internal/config"
+)
+
+type agentFlags struct {
+	dev, demo bool
+	configs   []string
+	set       config.Agent
+	httpPort  int
+	client    bool
+	server    bool
+	servers   []string
+}
+
+func (a *App) agentCommand() *cobra.Command {
+	f := &agentFlags{}
+	c := &cobra.Command{
+		Use:   "agent (-dev | -config FILE|DIR)",
+		Short: "Run an agent: control plane, node, or both",
+		Long: `Runs an agent in the foreground until SIGINT or SIGTERM.
+
+-dev runs everything in one process and keeps nothing. With -config the agent keeps all it has in data_dir, and tasks
+outlive it: a restarted agent finds them again.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.load()
+			if err != nil {
+				return err
+			}
+			return a.RunAgent(cmd.Context(), cfg, a.Err, func(addr string) {
+				if f.demo {
+					go a.demo(cmd.Context(), addr) // ends by itself
+					return
+				}
+				fmt.Fprintf(a.Out, "==> Drover agent is serving on http://%s\n", addr)
+			})
+		},
+	}
+	flags := c.Flags()
+	flags.BoolVar(&f.dev, "dev", false, "everything in one process, nothing kept")
+	flags.BoolVar(&f.demo, "demo", false, "with -dev: make an environment and run a program in it")
+	flags.StringArrayVar(&f.configs, "config", nil, "a file or folder of configuration (HCL or JSON); can be repeated")
+	flags.StringVar(&f.set.DataDir, "data-dir", "", "where to keep everything")
+	flags.StringVar(&f.set.BindAddr, "bind", "", "address to listen on")
+	flags.StringVar(&f.set.LogLevel, "log-level", "", "trace, debug, info, warn, error")
+	flags.StringVar(&f.set.Name, "node", "", "the agent's name")
+	flags.StringVar(&f.set.Datacenter, "dc", "", "the node's datacenter")
+	flags.StringVar(&f.set.Region, "region", "", "the region")
+	flags.IntVar(&f.httpPort, "http-port", -1, "port of the HTTP API; 0 picks a free one")
+	flags.BoolVar(&f.server, "server", false, "run the control plane")
+	flags.BoolVar(&f.client, "client", false, "run the node")
+	flags.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
+	c.AddCommand(a.agentConfigCommand(f))
+	return c
+}
+
+// load puts the configuration together: defaults, -dev, files, environment, flags.
+func (f *agentFlags) load() (*config.Agent, error) {
+	cfg := config.Default()
+	if f.dev || f.demo {
+		cfg = config.Merge(cfg, config.DevMode())
+	}
+	for _, path := range f.configs {
+		file, err := config.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		cfg = config.Merge(cfg, file)
+	}
+	env, err := config.Environment(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	cfg = config.Merge(cfg, env)
+	over := f.set
+	if f.server {
+		over.Server = &config.Server{Enabled: new(true)}
+	}
+	if f.client || len(f.servers) > 0 {
+		over.Client = &config.Client{Enabled: new(true), Servers: f.servers}
+	}
+	cfg = config.Merge(cfg, &over)
+	if f.httpPort >= 0 {
+		cfg.Ports.HTTP = f.httpPort
+	}
+	if f.demo && !f.dev {
+		return nil, drover.Errorf(drover.Invalid, "-demo goes with -dev")
+	}
+	return cfg, cfg.Validate()
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"drover"
+	"drover/internal/config"
+	"drover/internal/control/assignment"
+	"drover/internal/control/eventstream"
+	"drover/internal/control/fsm"
+	"drover/internal/control/intake"
+	"drover/internal/control/leader"
+	"drover/internal/control/raftlog"
+	"drover/internal/control/store"
+	"drover/internal/lifecycle"
+)
+
+// control is the control plane of this process.
+type control struct {
+	store      *store.Store
+	log        *raftlog.Log
+	events     *eventstream.Buffer
+	leader     *leader.Leader
+	intake     *intake.Intake
+	assignment *assignment.Controller
+	joinToken  string
+}
+
+// openControl opens the log and replays it. The state machine is observed by the event stream and by the leader; the
+// leader launches periodic jobs through the intake, which needs the log: so the intake is handed over last.
+func (a *Agent) openControl(ctx context.Context) (*control, error) {
+	cfg, d := a.cfg.Server, a.deps
+	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{}), joinToken: cfg.JoinToken}
+	c.leader = leader.New(leaderConfig(cfg), leader.Deps{
+		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"),
+		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
+			_, err := c.intake.LaunchPeriodic(ctx, namespace, jobID, at)
+			return err
+		},
+	})
+	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader})
+	raftDir := cfg.DataDir
+	if raftDir == "" {
+		raftDir = filepath.Join(a.dataDir, "server")
+	}
+	if a.forgetful() {
+		raftDir = ""
+	}
+	var err error
+	c.log, err = raftlog.Open(raftlog.Config{DataDir: raftDir}, raftlog.Deps{FSM: machine, Log: d.Log.With("part", "raft"), Clock: d.Clock})
+	if err != nil {
+		return nil, fmt.Errorf("opening the log: %w", err)
+	}
+	c.intake = intake.New(intake.Deps{Log: c.log, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage})
+	c.assignment = assignment.New(assignment.Deps{Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment")})
+	if err := c.log.WaitLeader(ctx); err != nil {
+		c.close()
+		return nil, fmt.Errorf("waiting for a leader: %w", err)
+	}
+	if err := c.log.Barrier(ctx); err != nil { // everything acknowledged before a crash is in the state now
+		c.close()
+		return nil, fmt.Errorf("replaying the log: %w", err)
+	}
+	return c, nil
+}
+
+// forgetful reports whether nothing is to outlive the process.
+func (a *Agent) forgetful() bool { return a.cfg.Dev && a.cfg.DataDir == "" }
+
+func leaderConfig(cfg *config.Server) leader.Config {
+	return leader.Config{
+		Schedulers:     deref(cfg.NumSchedulers),
+		HeartbeatTTL:   config.Duration(cfg.MinHeartbeatTTL, 0),
+		HeartbeatGrace: config.Duration(cfg.HeartbeatGrace, 0),
+		GC: leader.GCConfig{
+			Evaluations: config.Duration(cfg.EvalGC, 0), Jobs: config.Duration(cfg.JobGC, 0),
+			Nodes: config.Duration(cfg.NodeGC, 0), Deployments: config.Duration(cfg.DeploymentGC, 0),
+		},
+	}
+}
+
+func deref(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// parts of the control plane that run; the log stops after all that uses it.
+func (c *control) logPart() lifecycle.Part { return lifecycle.Part{Name: "log", Run: c.log.Run} }
+
+func (c *control) parts() []lifecycle.Part {
+	return []lifecycle.Part{
+		{Name: "leader", Run: func(ctx context.Context) error {
+			return c.leader.Follow(ctx, c.log, c.log.IsLeader(), c.log.Leadership())
+		}},
+	}
+}
+
+func (c *control) close() { _ = c.log.Close() }
+
+// Authenticate implements link.Authenticator.
+func (c *control) Authenticate(nodeID, secret string) error {
+	n := c.store.Snapshot().Node(nodeID)
+	if n == nil {
+		return drover.Errorf(drover.NotFound, "node not found: register first")
+	}
+	if subtle.ConstantTimeCompare([]byte(n.SecretID), []byte(secret)) != 1 {
+		return drover.Errorf(drover.Unauthorized, "node %s: wrong secret", nodeID)
+	}
+	return nil
+}
+
+// Admit implements link.Authenticator.
+func (c *control) Admit(token string) error {
+	if c.joinToken != "" && subtle.ConstantTimeCompare([]byte(c.joinToken), []byte(token)) != 1 {
+		return drover.Errorf(drover.Unauthorized, "wrong join token: give the node the server's server.join_token as client.join_token")
+	}
+	return nil
+}

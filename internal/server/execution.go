@@ -1,0 +1,120 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/config"
+	"drover/internal/control/command"
+	"drover/internal/control/eventstream"
+	"drover/internal/control/intake"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/execution"
+	"drover/internal/exec/runner"
+	"drover/internal/lifecycle"
+)
+
+// executionService is the execution service of this process.
+type executionService struct {
+	runners    *runner.Service
+	executions *execution.Service
+	settings   []*config.EnvSetting
+	deps       Deps
+}
+
+func (a *Agent) openExecution() (*executionService, error) {
+	journal := filepath.Join(a.dataDir, "claims.journal")
+	if a.forgetful() {
+		journal = ""
+	}
+	c, d := a.control, a.deps
+	runners, err := runner.New(
+		runner.Config{JournalPath: journal, MaxWaiting: a.cfg.Exec.QueueLength, Environments: environment.Options{NetworkMode: "host"}},
+		runner.Deps{
+			Snapshot:  func() runner.Snapshot { return c.store.Snapshot() },
+			Subscribe: func(index uint64) (runner.Subscription, error) { return subscribePools(c.events, index) },
+			Intake:    poolIntake{c.intake}, Workloads: a.workloads, Clock: d.Clock, Log: d.Log.With("part", "runners"),
+		})
+	if err != nil {
+		return nil, err
+	}
+	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	return &executionService{runners, executions, a.cfg.Exec.Environments, d}, nil
+}
+
+func (x *executionService) parts() []lifecycle.Part {
+	return []lifecycle.Part{
+		{Name: "runners", Run: x.runners.Run},
+		{Name: "executions", Run: x.executions.Run},
+		{Name: "environments", Run: x.makeEnvironments},
+	}
+}
+
+// makeEnvironments puts those of the configuration, trying again while the log cannot be written.
+func (x *executionService) makeEnvironments(ctx context.Context) error {
+	for _, s := range x.settings {
+		env := drover.Environment{ID: s.ID, Image: s.Image, Driver: s.Driver, PoolSize: s.PoolSize, CPU: s.CPU, MemoryMB: s.MemoryMB, Network: config.True(s.Network)}
+		for {
+			_, err := x.runners.PutEnvironment(ctx, env)
+			if err == nil || ctx.Err() != nil {
+				break
+			}
+			if drover.CodeOf(err) == drover.Invalid {
+				return err
+			}
+			x.deps.Log.Warn("making a configured environment", "environment", s.ID, "error", err)
+			clock.Sleep(ctx, x.deps.Clock, msec(1000))
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// subscribePools follows all that concerns runners.
+func subscribePools(events *eventstream.Buffer, index uint64) (runner.Subscription, error) {
+	all := []string{"*"}
+	return events.Subscribe(eventstream.Request{
+		Topics:    map[string][]string{drover.TopicAllocation: all, drover.TopicJob: all},
+		Namespace: "*", Index: index,
+	})
+}
+
+// poolIntake is control's intake as the execution service sees it.
+type poolIntake struct{ in *intake.Intake }
+
+// RegisterJob registers an environment's job.
+func (p poolIntake) RegisterJob(ctx context.Context, job *drover.Job) error {
+	_, err := p.in.RegisterJob(ctx, intake.RegisterRequest{Job: job})
+	return err
+}
+
+// DeregisterJob stops and forgets an environment's job.
+func (p poolIntake) DeregisterJob(ctx context.Context, namespace, id string) error {
+	_, err := p.in.DeregisterJob(ctx, intake.DeregisterRequest{Namespace: namespace, ID: id, Purge: true})
+	return err
+}
+
+// ClaimRunners records claims.
+func (p poolIntake) ClaimRunners(ctx context.Context, claims []runner.AllocClaim) ([]error, error) {
+	list := make([]command.RunnerClaim, len(claims))
+	for i, c := range claims {
+		list[i] = command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim}
+	}
+	results, err := p.in.ClaimRunners(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(results))
+	for i, r := range results {
+		errs[i] = r.Err
+	}
+	return errs, nil
+}
+
+// ReleaseRunners stops runners.
+func (p poolIntake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error {
+	_, err := p.in.ReleaseRunners(ctx, allocIDs, reason)
+	return err
+}

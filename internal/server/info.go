@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+
+	"drover"
+	"drover/internal/httpapi/nomad"
+	"drover/internal/telemetry"
+	"drover/internal/version"
+)
+
+// agentInfo is what the process says of itself.
+type agentInfo struct{ *Agent }
+
+// Self implements nomad.Agent. The token is not shown.
+func (a agentInfo) Self() nomad.AgentSelf {
+	shown := *a.cfg
+	if shown.APIToken != "" {
+		shown.APIToken = "<redacted>"
+	}
+	text, err := json.Marshal(shown)
+	var cfg map[string]any
+	if err == nil {
+		err = json.Unmarshal(text, &cfg)
+	}
+	if err != nil {
+		cfg = map[string]any{"error": err.Error()}
+	}
+	cfg["Version"] = map[string]any{"Version": version.Nomad, "Drover": version.Version}
+	stats := map[string]map[string]string{"nomad": {"server": boolText(a.control != nil), "leader": boolText(a.control != nil && a.control.log.IsLeader())}}
+	if a.node != nil {
+		stats["client"] = map[string]string{"node_id": a.node.agent.NodeID()}
+	}
+	return nomad.AgentSelf{Config: cfg, Member: a.member(), Stats: stats}
+}
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+func (a agentInfo) member() nomad.Member {
+	name := a.cfg.Name
+	if name == "" {
+		name, _ = os.Hostname() // empty is shown as it is
+	}
+	return nomad.Member{
+		Name: name + "." + a.cfg.Region, Addr: a.cfg.BindAddr, Port: port(a.http.Addr()), Status: "alive",
+		Tags:        map[string]string{"region": a.cfg.Region, "dc": a.cfg.Datacenter, "role": "nomad", "build": version.Nomad, "id": "local"},
+		ProtocolMin: 1, ProtocolMax: 5, ProtocolCur: 2, DelegateMin: 2, DelegateMax: 5, DelegateCur: 4,
+	}
+}
+
+// Members implements nomad.Agent.
+func (a agentInfo) Members() []nomad.Member { return []nomad.Member{a.member()} }
+
+// LocalNode implements nomad.Agent.
+func (a agentInfo) LocalNode() string {
+	if a.node == nil {
+		return ""
+	}
+	return a.node.agent.NodeID()
+}
+
+// Leader implements nomad.Agent.
+func (a agentInfo) Leader() string {
+	if !a.control.log.IsLeader() {
+		return ""
+	}
+	return a.cfg.RPCAddress()
+}
+
+// Peers implements nomad.Agent.
+func (a agentInfo) Peers() []string { return []string{a.cfg.RPCAddress()} }
+
+// Raft implements nomad.Agent.
+func (a agentInfo) Raft() nomad.RaftConfiguration {
+	out := nomad.RaftConfiguration{Index: a.control.store.Snapshot().Index()}
+	peers, err := a.control.log.Peers()
+	if err != nil {
+		return out
+	}
+	for _, p := range peers {
+		out.Servers = append(out.Servers, nomad.RaftServer{ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3"})
+	}
+	return out
+}
+
+// Health implements nomad.Agent.
+func (a agentInfo) Health() (server, client *nomad.Health) {
+	if a.control != nil {
+		server = &nomad.Health{Ok: a.control.log.IsLeader(), Message: "ok"}
+		if !server.Ok {
+			server.Message = "no leader"
+		}
+	}
+	if a.node != nil {
+		client = &nomad.Health{Ok: true, Message: "ok"}
+	}
+	return server, client
+}
+
+// Metrics implements nomad.Agent.
+func (a agentInfo) Metrics() http.Handler { return a.metrics }
+
+// Logs implements nomad.Agent.
+func (a agentInfo) Logs(level string, asJSON bool) (nomad.LogTail, error) {
+	if a.deps.Ring == nil {
+		return nil, drover.Errorf(drover.NotImplemented, "this agent keeps no log to watch")
+	}
+	l, err := telemetry.ParseLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	return logTail{a.deps.Ring.Tail(l, asJSON)}, nil
+}
+
+type logTail struct{ t *telemetry.Tail }
+
+// Next implements nomad.LogTail.
+func (l logTail) Next(ctx context.Context) ([]byte, error) { return l.t.Next(ctx) }
+
+// Close implements nomad.LogTail.
+func (l logTail) Close() { l.t.Close() }

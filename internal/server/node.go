@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"path/filepath"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/config"
+	"drover/internal/lifecycle"
+	"drover/internal/link"
+	"drover/internal/node/agent"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/fake"
+	"drover/internal/node/driver/rawexec"
+	"drover/internal/node/driver/sandbox"
+	"drover/internal/node/fingerprint"
+	"drover/internal/node/image"
+	"drover/internal/node/stats"
+	"drover/internal/node/supervisor"
+	"drover/internal/version"
+)
+
+// node is the node agent of this process.
+type node struct {
+	agent  *agent.Agent
+	remote *link.Control // nil when control is in this process
+	deps   Deps
+}
+
+// openNode builds the agent. Control is called directly when it is in this process, else dialled.
+func (a *Agent) openNode(ctx context.Context) (*node, error) {
+	cfg, d := a.cfg.Client, a.deps
+	n := &node{deps: d}
+	drivers, err := a.drivers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	nodeCfg := agent.Config{
+		DataDir: a.dataDir, InMemory: a.forgetful(), StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
+		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
+		HTTPAddr: a.HTTPAddr(), Version: version.Nomad, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),
+		DiskMB: int64(cfg.DiskTotalMB), MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg),
+		MaxKillTimeout:      config.Duration(cfg.MaxKillTimeout, 0),
+		GC:                  agent.GCConfig{MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, Interval: config.Duration(cfg.GCInterval, 0)},
+		PublishAllocMetrics: config.True(a.cfg.Telemetry.AllocMetrics),
+		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
+	}
+	if r := cfg.Reserved; r != nil {
+		nodeCfg.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
+		nodeCfg.ReservedPorts = r.ReservedPorts
+	}
+	var controller drover.Controller
+	if a.control != nil {
+		controller = a.control.assignment
+	} else {
+		identity, err := agent.ReadIdentity(nodeCfg, d.IDs)
+		if err != nil {
+			return nil, err
+		}
+		n.remote = link.NewControl(link.NewHTTPClient(nil), "http://"+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret, JoinToken: cfg.JoinToken})
+		controller = n.remote
+	}
+	n.agent, err = agent.New(nodeCfg, agent.Deps{
+		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
+	})
+	return n, err
+}
+
+func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
+	out := map[string]*drover.HostVolumeInfo{}
+	for _, v := range cfg.HostVolumes {
+		out[v.Name] = &drover.HostVolumeInfo{Path: v.Path, ReadOnly: config.True(v.ReadOnly)}
+	}
+	return out
+}
+
+// drivers of this machine. The fake one is there for benchmarks and tests, when it is asked for.
+func (a *Agent) drivers(_ context.Context) ([]driver.Driver, error) {
+	d := a.deps
+	binary, err := supervisor.Binary(a.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	groups := a.cgroups()
+	coreMHz := fingerprint.CoreMHz()
+	images := image.NewStore(image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: d.Clock, Log: d.Log.With("part", "image")})
+	list := []driver.Driver{
+		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups}),
+	}
+	if p := a.cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
+		list = append(list, sandbox.New(sandbox.Config{
+			Dir: filepath.Join(a.dataDir, "sandbox"), Binary: binary, Images: images, Cgroups: groups, Clock: d.Clock,
+			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost),
+		}))
+	}
+	if config.True(a.cfg.Driver("mock_driver").Enabled) {
+		list = append(list, fake.New(fake.Config{Name: "mock_driver", Clock: d.Clock}), fake.New(fake.Config{Name: "fake", Clock: d.Clock}))
+	}
+	return list, nil
+}
+
+func (a *Agent) cgroups() *cgroup.Manager {
+	if config.True(a.cfg.Driver("raw_exec").NoCgroups) {
+		return nil
+	}
+	m, err := cgroup.New(cgroup.Config{Parent: a.cfg.Client.CgroupParent})
+	if err != nil {
+		a.deps.Log.Warn("no cgroups: limits are weaker, and processes are found by descent", "error", err)
+		return nil
+	}
+	return m
+}
+
+func (n *node) parts() []lifecycle.Part {
+	parts := []lifecycle.Part{{Name: "node", Run: n.agent.Run}}
+	if n.remote != nil {
+		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: n.keepTunnel})
+	}
+	return parts
+}
+
+// keepTunnel keeps the connection through which control reaches this node's workloads.
+func (n *node) keepTunnel(ctx context.Context) error {
+	const least, most = 100, 5000 // ms between attempts
+	wait := least
+	for ctx.Err() == nil {
+		err := n.remote.ServeWorkloads(ctx, n.agent, func() { wait = least })
+		if ctx.Err() != nil {
+			break
+		}
+		n.deps.Log.Info("the connection to control is down", "error", err, "again_ms", wait)
+		clock.Sleep(ctx, n.deps.Clock, msec(wait))
+		wait = min(most, 2*wait)
+	}
+	return nil
+}
+
+// workloads finds a node's workloads: in this process, or through the node's tunnel.
+func (a *Agent) workloads(nodeID string) (drover.Workloads, error) {
+	if a.node != nil && a.node.agent.NodeID() == nodeID {
+		return a.node.agent, nil
+	}
+	return a.remote.Workloads(nodeID)
+}

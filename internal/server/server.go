@@ -1,0 +1,191 @@
+// Package server is the composition root: it joins the planes into an agent, and says in which order they start and
+// stop. server.go is the table of contents.
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/config"
+	"drover/internal/id"
+	"drover/internal/lifecycle"
+	"drover/internal/link"
+	"drover/internal/telemetry"
+)
+
+// Deps is what an Agent needs of its process.
+type Deps struct {
+	Log   *slog.Logger
+	Ring  *telemetry.Ring // the handler that Log writes through, for /v1/agent/monitor; may be nil
+	Clock clock.Clock
+	IDs   id.Source
+}
+
+// Agent is a process's worth of Drover: control plane, node, or both, and the faces.
+type Agent struct {
+	cfg     *config.Agent
+	deps    Deps
+	dataDir string
+	lock    *os.File
+	metrics *telemetry.Metrics
+
+	control *control // nil without server
+	node    *node    // nil without client
+	exec    *executionService
+	remote  *link.Nodes
+
+	http net.Listener
+	rpc  net.Listener
+}
+
+// New builds an agent from a valid configuration: it takes the data folder, opens the log and the listeners, but
+// serves nothing yet. Errors: Conflict when another agent has the data folder; Invalid; Unavailable for a port in use.
+func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error) {
+	a = &Agent{cfg: cfg, deps: deps, metrics: telemetry.NewMetrics(deps.Clock), remote: link.NewNodes()}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	if err = a.takeDataDir(); err != nil {
+		return a, err
+	}
+	if a.http, err = listen(ctx, cfg.HTTPAddress(), "ports.http"); err != nil {
+		return a, err
+	}
+	if config.True(cfg.Server.Enabled) {
+		if a.control, err = a.openControl(ctx); err != nil {
+			return a, err
+		}
+		if !cfg.Dev {
+			if a.rpc, err = listen(ctx, cfg.RPCAddress(), "ports.rpc"); err != nil {
+				return a, err
+			}
+		}
+	}
+	if config.True(cfg.Client.Enabled) {
+		if a.node, err = a.openNode(ctx); err != nil {
+			return a, err
+		}
+	}
+	if a.control != nil {
+		if a.exec, err = a.openExecution(); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// HTTPAddr is where the faces are served.
+func (a *Agent) HTTPAddr() string { return a.http.Addr().String() }
+
+// RPCAddr is where nodes dial; "" if nothing listens for them.
+func (a *Agent) RPCAddr() string {
+	if a.rpc == nil {
+		return ""
+	}
+	return a.rpc.Addr().String()
+}
+
+// DataDir is where the agent keeps what it has; a temporary folder with -dev.
+func (a *Agent) DataDir() string { return a.dataDir }
+
+// Run serves until ctx ends or a part fails, then stops: the faces first, the log last.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.close()
+	var g lifecycle.Group
+	if a.control != nil {
+		g.Ring(a.control.logPart())
+		g.Ring(a.control.parts()...)
+		if a.rpc != nil {
+			g.Ring(a.rpcPart())
+		}
+	}
+	if a.node != nil {
+		g.Ring(a.node.parts()...)
+	}
+	if a.exec != nil {
+		g.Ring(a.exec.parts()...)
+	}
+	g.Ring(a.httpPart())
+	return g.Run(ctx)
+}
+
+// takeDataDir makes the data folder and locks it. With -dev it is a temporary one.
+func (a *Agent) takeDataDir() error {
+	a.dataDir = a.cfg.DataDir
+	if a.cfg.Dev && a.dataDir == "" {
+		dir, err := os.MkdirTemp("", "drover-dev-")
+		if err != nil {
+			return fmt.Errorf("making a temporary data folder: %w", err)
+		}
+		a.dataDir = dir
+	}
+	abs, err := filepath.Abs(a.dataDir)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
+	}
+	a.dataDir = abs
+	if err := os.MkdirAll(abs, 0o711); err != nil { // sandboxes' unprivileged ids must pass through
+		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
+	}
+	if err := os.Chmod(abs, 0o711); err != nil {
+		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
+	}
+	a.lock, err = os.OpenFile(filepath.Join(abs, "agent.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
+	}
+	if err := syscall.Flock(int(a.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return drover.Errorf(drover.Conflict, "data_dir: %s is in use by another agent: stop it, or give this one its own data_dir", abs)
+	}
+	return nil
+}
+
+func (a *Agent) close() {
+	for _, l := range []net.Listener{a.http, a.rpc} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if a.control != nil {
+		a.control.close()
+	}
+	if a.lock != nil {
+		_ = a.lock.Close()
+	}
+	if a.cfg.Dev && a.cfg.DataDir == "" && a.dataDir != "" {
+		if err := os.RemoveAll(a.dataDir); err != nil {
+			a.deps.Log.Warn("removing the temporary data folder", "error", err)
+		}
+	}
+}
+
+func listen(ctx context.Context, address, key string) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "%s: %w", key, err)
+	}
+	return l, nil
+}
+
+func port(addr net.Addr) uint16 {
+	_, text, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}
