@@ -56,12 +56,7 @@ func (g *Group) FindChild(name string) (*Group, error) {
 		return nil, err
 	}
 	c := g.child(name)
-	var there []string
-	for controller, dir := range c.byCtl {
-		if _, err := os.Stat(dir); err == nil {
-			there = append(there, controller)
-		}
-	}
+	there := c.existing()
 	if len(there) == 0 {
 		return nil, drover.Errorf(drover.NotFound, "no cgroup %s/%s", g.name, name)
 	}
@@ -80,6 +75,17 @@ func (g *Group) child(name string) *Group {
 	}
 	c.tops = c.dirs
 	return c
+}
+
+// existing lists the controllers whose directories are there.
+func (g *Group) existing() []string {
+	var there []string
+	for controller, dir := range g.byCtl {
+		if _, err := os.Stat(dir); err == nil {
+			there = append(there, controller)
+		}
+	}
+	return there
 }
 
 // keep forgets the trees of other controllers.

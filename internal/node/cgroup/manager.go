@@ -139,13 +139,11 @@ func (m *Manager) Open(name string) (*Group, error) {
 		return nil, err
 	}
 	g := m.group(name, true)
-	if len(g.dirs) == 0 {
-		return nil, drover.Errorf(drover.NotFound, "no cgroup %s", name)
+	if there := g.existing(); len(there) > 0 {
+		g.keep(there)
+		return g, nil
 	}
-	if _, err := os.Stat(g.dirs[0]); err != nil {
-		return nil, drover.Errorf(drover.NotFound, "no cgroup %s", name)
-	}
-	return g, nil
+	return nil, drover.Errorf(drover.NotFound, "no cgroup %s", name)
 }
 
 // List names the groups that are there, in no order: also those that a crash left behind.

@@ -133,7 +133,7 @@ func addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec) error {
 		if err != nil {
 			return err
 		}
-		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: f.target})
+		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: f.target, Late: true})
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func addMount(c *nsinit.Config, m *mounter, t tree, target string) error {
 	if err != nil {
 		return err
 	}
-	c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: target, File: !info.IsDir()})
+	c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: target, File: !info.IsDir(), Late: true})
 	return nil
 }
 

@@ -50,6 +50,7 @@ func (c *Config) Encode() []byte {
 		e.source(b.Source)
 		e.str(b.Target)
 		e.flag(b.File)
+		e.flag(b.Late)
 	}
 	e.num(uint64(len(c.Links)))
 	for _, l := range c.Links {
@@ -139,7 +140,7 @@ func Decode(b []byte) (*Config, error) {
 		c.Scratch = append(c.Scratch, Scratch{Target: d.str(), Mode: uint32(d.num()), UID: uint32(d.num())})
 	}
 	for range d.count() {
-		c.Binds = append(c.Binds, Bind{Source: d.source(), Target: d.str(), File: d.flag()})
+		c.Binds = append(c.Binds, Bind{Source: d.source(), Target: d.str(), File: d.flag(), Late: d.flag()})
 	}
 	for range d.count() {
 		c.Links = append(c.Links, [2]string{d.str(), d.str()})

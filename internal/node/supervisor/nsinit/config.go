@@ -53,6 +53,7 @@ type Bind struct {
 	Source
 	Target string
 	File   bool
+	Late   bool // after Scratch, so that it may lie in one
 }
 
 // Rlimit is one resource limit.

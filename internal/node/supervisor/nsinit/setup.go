@@ -187,10 +187,8 @@ func enterRoot() error {
 
 // attach puts the agent's mounts and the scratch directories in place. Targets are looked up in the new root.
 func attach(c *Config, binds, scratch []int) error {
-	for i, b := range c.Binds {
-		if err := place(binds[i], b.Target, b.File); err != nil {
-			return err
-		}
+	if err := attachBinds(c, binds, false); err != nil {
+		return err
 	}
 	for _, l := range c.Links {
 		if err := unix.Symlink(l[1], "/dev/"+l[0]); err != nil && !errors.Is(err, unix.EEXIST) {
@@ -208,6 +206,18 @@ func attach(c *Config, binds, scratch []int) error {
 	}
 	for i, s := range c.Scratch {
 		if err := place(scratch[i], s.Target, false); err != nil {
+			return err
+		}
+	}
+	return attachBinds(c, binds, true)
+}
+
+func attachBinds(c *Config, binds []int, late bool) error {
+	for i, b := range c.Binds {
+		if b.Late != late {
+			continue
+		}
+		if err := place(binds[i], b.Target, b.File); err != nil {
 			return err
 		}
 	}
