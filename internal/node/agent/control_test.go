@@ -20,12 +20,13 @@ type control struct {
 	away     error // returned by everything
 	slow     chan struct{}
 	changed  chan struct{}
+	heard    chan struct{} // closed by the next Push
 	now      func() time.Time
 	pushedAt []time.Time
 }
 
 func newControl() *control {
-	return &control{index: 1, allocs: map[string]*drover.Allocation{}, changed: make(chan struct{}), now: time.Now}
+	return &control{index: 1, allocs: map[string]*drover.Allocation{}, changed: make(chan struct{}), heard: make(chan struct{}), now: time.Now}
 }
 
 func (c *control) bump() {
@@ -111,6 +112,8 @@ func (c *control) Push(ctx context.Context, _ string, updates []drover.AllocUpda
 	}
 	c.pushes = append(c.pushes, updates)
 	c.pushedAt = append(c.pushedAt, c.now())
+	close(c.heard)
+	c.heard = make(chan struct{})
 	for _, u := range updates {
 		if old := c.allocs[u.ID]; old != nil {
 			a := *old
