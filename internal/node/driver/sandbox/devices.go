@@ -85,7 +85,10 @@ func (d *Driver) addDevices(c *nsinit.Config, m *mounter) error {
 	if err != nil {
 		return err
 	}
-	c.DevPTS = true
+	c.DevPTS = "newinstance,ptmxmode=0666,mode=0620"
+	if !d.rootless { // whose only group is 0
+		c.DevPTS += ",gid=5"
+	}
 	shm := nsinit.Scratch{Target: "/dev/shm", Mode: 0o1777}
 	if dir != "" {
 		src, err := m.source(tree{path: dir, readOnly: true, devices: true})

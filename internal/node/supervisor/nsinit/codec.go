@@ -61,7 +61,7 @@ func (c *Config) Encode() []byte {
 	if c.Logs != nil {
 		e.source(*c.Logs)
 	}
-	e.flag(c.DevPTS)
+	e.str(c.DevPTS)
 	e.flag(c.Loopback)
 	e.strs(c.MaskFiles)
 	e.strs(c.MaskDirs)
@@ -148,7 +148,7 @@ func Decode(b []byte) (*Config, error) {
 	if d.flag() {
 		c.Logs = new(d.source())
 	}
-	c.DevPTS, c.Loopback = d.flag(), d.flag()
+	c.DevPTS, c.Loopback = d.str(), d.flag()
 	c.MaskFiles, c.MaskDirs, c.ReadOnlyPaths = d.strs(), d.strs(), d.strs()
 	c.NoUserNamespaces, c.KeepCaps, c.Seccomp = d.flag(), d.num(), []byte(d.str())
 	for range d.count() {

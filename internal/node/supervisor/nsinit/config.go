@@ -18,8 +18,8 @@ type Config struct {
 	Links [][2]string
 	// Logs, if not nil, is the task's log folder with owners as the supervisor can write them: it becomes descriptor 5.
 	Logs *Source
-	// DevPTS mounts a private /dev/pts.
-	DevPTS   bool
+	// DevPTS are the options of a private /dev/pts; "" = none.
+	DevPTS   string
 	Loopback bool // bring lo up
 	// MaskFiles and MaskDirs are covered by something empty, ReadOnlyPaths by themselves read-only. Those that the
 	// kernel does not have are left out.

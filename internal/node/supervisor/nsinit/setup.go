@@ -195,12 +195,11 @@ func attach(c *Config, binds, scratch []int) error {
 			return fmt.Errorf("linking /dev/%s: %w", l[0], err)
 		}
 	}
-	if c.DevPTS {
+	if c.DevPTS != "" {
 		if err := os.MkdirAll("/dev/pts", 0o755); err != nil {
 			return err
 		}
-		const options = "newinstance,ptmxmode=0666,mode=0620,gid=5"
-		if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, options); err != nil {
+		if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, c.DevPTS); err != nil {
 			return fmt.Errorf("mounting /dev/pts: %w", err)
 		}
 	}

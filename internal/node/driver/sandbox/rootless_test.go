@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/supervisor"
+)
+
+const rootlessEnv = "DROVER_TEST_ROOTLESS"
+
+// TestRootless runs TestRootlessInside in this same program as an unprivileged user.
+func TestRootless(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(rootlessEnv) != "" {
+		return
+	}
+	dir, err := os.MkdirTemp("", "rootless-*")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chown(dir, 12345, 12345))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	data, err := os.ReadFile(self)
+	require.NoError(t, err)
+	program := filepath.Join(dir, "test") // go test's own is where only root can read
+	require.NoError(t, os.WriteFile(program, data, 0o755))
+	c := exec.Command(program, "-test.run=^TestRootlessInside$", "-test.v")
+	c.Dir, c.Env = dir, append(os.Environ(), rootlessEnv+"=1", "TMPDIR="+dir, "HOME="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestRootlessInside")
+}
+
+func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its process
+	if os.Getenv(rootlessEnv) == "" {
+		return
+	}
+	_, err := cgroup.New(cgroup.Config{})
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	b := newBench(t, func(c *Config) { c.Cgroups = nil })
+	info := b.Fingerprint(t.Context())
+	require.True(t, info.Healthy, info.HealthDescription)
+	require.Contains(t, info.Attributes["driver.sandbox.weaker"], "not root")
+	require.Equal(t, "true", info.Attributes["driver.sandbox.rootless"])
+	h := b.warm(t, map[string]any{"pids_limit": 60})
+	r := h.sh(t, "id -u; python3 -c 'print(6 * 7)'; echo x > /tmp/x; echo y > /dev/null; ls -d /work /home/user 2>&1; hostname")
+	require.Contains(t, r.out, "0\n42\n", "%+v", r)
+	require.NotContains(t, r.out, "\n/work\n")
+	for what, script := range map[string]string{
+		"mount": "mount -t tmpfs x /mnt", "user namespace": "unshare -U true", "write /usr": "touch /usr/x",
+		"kill init": "kill -9 1; sleep 0.1; exit 1", "write sysctl": "echo 1 > /proc/sys/user/max_user_namespaces",
+	} {
+		refused(t, h, what, script)
+	}
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo made > /local/made; exit 6"}})
+	task := b.run(t, spec)
+	exit, err := task.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 6, exit.Code)
+	made, err := os.ReadFile(filepath.Join(spec.Dirs.Local, "made"))
+	require.NoError(t, err)
+	require.Equal(t, "made\n", string(made))
+	log, err := os.ReadFile(filepath.Join(spec.Log.Dir, "t.stderr.0"))
+	require.NoError(t, err)
+	require.Empty(t, string(log))
+	pid := h.box.pid
+	require.NoError(t, h.Destroy(t.Context()))
+	require.Zero(t, hostProcesses(t, pid))
+	_, err = supervisor.Connect(t.Context(), supervisor.SocketPath(h.box.stateDir), supervisor.Options{})
+	require.Error(t, err)
+}
