@@ -23,6 +23,9 @@ type Observer interface {
 	JobChanged(index uint64, job drover.NamespacedID, now *drover.Job)
 }
 
+// RestoreObserver is an optional power of an Observer: it is told when the state jumped to a snapshot's index.
+type RestoreObserver interface{ Restored(index uint64) }
+
 // FSM applies the log to a store. One goroutine at a time calls Apply or Restore; the rest may be called beside it.
 type FSM struct {
 	store    *store.Store

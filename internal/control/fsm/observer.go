@@ -40,6 +40,15 @@ func (o Observers) JobChanged(index uint64, job drover.NamespacedID, now *drover
 	}
 }
 
+// Restored implements RestoreObserver.
+func (o Observers) Restored(index uint64) {
+	for _, x := range o {
+		if r, ok := x.(RestoreObserver); ok {
+			r.Restored(index)
+		}
+	}
+}
+
 // OnEvents is an Observer that only wants the events (an event ring's Publish).
 type OnEvents func(drover.Events)
 

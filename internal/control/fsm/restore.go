@@ -29,6 +29,9 @@ func (f *FSM) Restore(r io.Reader) error {
 	}
 	x.t.RestoreTables(meta.Tables)
 	x.t.Commit()
+	if o, ok := f.observer.(RestoreObserver); ok {
+		o.Restored(meta.Index)
+	}
 	return nil
 }
 

@@ -1,0 +1,109 @@
+package eventstream
+
+import (
+	"sync"
+
+	"drover"
+)
+
+// DefaultMaxBytes bounds a buffer whose Config says nothing.
+const DefaultMaxBytes = 64 << 20
+
+// Config of a Buffer.
+type Config struct {
+	MaxBytes int64 // about what the kept events may hold in memory; default DefaultMaxBytes
+}
+
+// Buffer keeps the latest entries' events. It observes an FSM. All methods may be called by several goroutines.
+type Buffer struct {
+	max int64
+
+	mu    sync.Mutex
+	items []item        // guarded by mu: by index
+	first uint64        // guarded by mu: the number of items[0], counted since the start
+	bytes int64         // guarded by mu
+	floor uint64        // guarded by mu: every event with a greater index is kept
+	more  chan struct{} // guarded by mu: closed by the next publication; nil if nobody waits
+}
+
+type item struct {
+	events drover.Events
+	bytes  int64
+}
+
+// New returns an empty buffer.
+func New(cfg Config) *Buffer {
+	if cfg.MaxBytes <= 0 {
+		cfg.MaxBytes = DefaultMaxBytes
+	}
+	return &Buffer{max: cfg.MaxBytes}
+}
+
+// Events publishes what one entry changed. It implements fsm.Observer and does not block. What is published must not
+// change any more. An index that is not greater than the last one's is ignored.
+func (b *Buffer) Events(e drover.Events) {
+	size := sizeOf(e)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.Index <= b.floor || len(b.items) > 0 && e.Index <= b.items[len(b.items)-1].events.Index {
+		return
+	}
+	b.items = append(b.items, item{e, size})
+	b.bytes += size
+	for b.bytes > b.max && len(b.items) > 1 {
+		b.floor = b.items[0].events.Index
+		b.bytes -= b.items[0].bytes
+		b.items[0] = item{}
+		b.items = b.items[1:]
+		b.first++
+	}
+	b.wake()
+}
+
+// Restored implements fsm.RestoreObserver: the state jumped to index, what happened up to there is not known here.
+func (b *Buffer) Restored(index uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.first += uint64(len(b.items)) + 1 // all subscribers missed something
+	b.items, b.bytes, b.floor = nil, 0, index
+	b.wake()
+}
+
+// wake wakes who waits; b.mu is held.
+func (b *Buffer) wake() {
+	if b.more != nil {
+		close(b.more)
+		b.more = nil
+	}
+}
+
+// Stats is what a buffer holds.
+type Stats struct {
+	Entries int
+	Bytes   int64
+	Oldest  uint64 // index of the oldest entry kept; 0 = none
+	Floor   uint64 // a subscription with an index up to this one is refused
+}
+
+// Stats returns what the buffer holds.
+func (b *Buffer) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := Stats{Entries: len(b.items), Bytes: b.bytes, Floor: b.floor}
+	if len(b.items) > 0 {
+		s.Oldest = b.items[0].events.Index
+	}
+	return s
+}
+
+// EvaluationsChanged implements fsm.Observer.
+func (*Buffer) EvaluationsChanged(uint64, []*drover.Evaluation) {}
+
+// CapacityFreed implements fsm.Observer.
+func (*Buffer) CapacityFreed(uint64, string, string) {}
+
+// NodeChanged implements fsm.Observer.
+func (*Buffer) NodeChanged(uint64, string, *drover.Node) {}
+
+// JobChanged implements fsm.Observer.
+func (*Buffer) JobChanged(uint64, drover.NamespacedID, *drover.Job) {}

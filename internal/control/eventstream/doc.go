@@ -1,0 +1,3 @@
+// Package eventstream keeps the latest events in memory, bounded in bytes, for any number of subscribers. A
+// subscriber that resumes after index N sees every event after N, or is told that it cannot.
+package eventstream
