@@ -131,21 +131,24 @@ func outcome(x GroupExplanation) string {
 		return fmt.Sprintf("group %q: %d placed", x.Group, x.Placed)
 	}
 	m := x.Metric
-	head := fmt.Sprintf("group %q: %d placed, %d not", x.Group, x.Placed, x.Failed)
+	head := fmt.Sprintf("group %q: %d of %d placed: ", x.Group, x.Placed, x.Placed+x.Failed)
 	if m.NodesEvaluated == 0 {
-		return head + fmt.Sprintf(": no ready node in node pool %q matches the datacenters (nodes in the pool: %d)", m.NodePool, m.NodesInPool)
+		return head + fmt.Sprintf("no ready node in node pool %q matches the datacenters (nodes in the pool: %d)", m.NodePool, m.NodesInPool)
 	}
 	var why []string
+	say := func(nodes int, what string) {
+		why = append(why, fmt.Sprintf("%d of %d nodes %s", nodes, m.NodesEvaluated, what))
+	}
 	for _, k := range sortedKeys(m.ConstraintFiltered) {
-		why = append(why, fmt.Sprintf("%d filtered by %s", m.ConstraintFiltered[k], k))
+		say(m.ConstraintFiltered[k], "do not pass: "+k)
 	}
 	for _, k := range sortedKeys(m.DimensionExhausted) {
-		why = append(why, fmt.Sprintf("%d have too little %s left", m.DimensionExhausted[k], k))
+		say(m.DimensionExhausted[k], "are exhausted: "+k)
 	}
 	if x.taken > 0 {
-		why = append(why, fmt.Sprintf("%d are taken under distinct_hosts or distinct_property", x.taken))
+		say(x.taken, "are taken under distinct_hosts or distinct_property")
 	}
-	return head + fmt.Sprintf(": of %d nodes ", m.NodesEvaluated) + strings.Join(why, ", ")
+	return head + strings.Join(why, ", ")
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -173,7 +173,7 @@ func (l *life) converge(t *rapid.T) {
 	for i := range 8 {
 		l.w.addNode(fmt.Sprintf("big%d", i), func(n *drover.Node) { n.NodeResources.Cpu.CpuShares = 40_000 })
 	}
-	for range 15 {
+	for range 10 {
 		for _, id := range l.jobs {
 			l.eval(t, id)
 		}
