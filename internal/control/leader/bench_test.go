@@ -1,0 +1,84 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/control/intake"
+	"drover/internal/control/leader"
+	"drover/internal/control/store"
+)
+
+// BenchmarkRegisterToPlan measures from the call of RegisterJob until its allocation is in the state.
+func BenchmarkRegisterToPlan(b *testing.B) {
+	c := newCluster(b, leader.Config{HeartbeatTTL: time.Hour})
+	_, err := c.nodes.Register(b.Context(), testNode("n1", 1<<40))
+	require.NoError(b, err)
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		j := testJob(fmt.Sprintf("j%d", i), drover.JobTypeBatch, 1)
+		changed := c.store.Watch(store.WatchJobAllocs, store.JobKey("default", j.ID))
+		start := time.Now()
+		c.register(j)
+		<-changed
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// BenchmarkBatch runs one job of 1,000 allocations on a node that finishes them at once.
+func BenchmarkBatch(b *testing.B) {
+	c := newCluster(b, leader.Config{HeartbeatTTL: time.Hour})
+	c.agent(testNode("n1", 1<<40), true)
+	const count = 1000
+	n := 0
+	for i := 0; b.Loop(); i++ {
+		id := fmt.Sprintf("j%d", i)
+		c.register(testJob(id, drover.JobTypeBatch, count))
+		c.until("dead", func(s *store.Snapshot) bool { return s.Job("default", id).Status == drover.JobStatusDead })
+		n += count
+		b.StopTimer()
+		_, err := c.intake.DeregisterJob(context.Background(), intake.DeregisterRequest{Namespace: "default", ID: id, Purge: true})
+		require.NoError(b, err)
+		require.NoError(b, c.intake.CollectGarbage(context.Background()))
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "allocs/s")
+}
+
+// BenchmarkSmallJobs registers many jobs of one allocation at once: plans a second through broker, scheduler, planner.
+func BenchmarkSmallJobs(b *testing.B) {
+	for _, nodes := range []int{1, 100} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			c := newCluster(b, leader.Config{HeartbeatTTL: time.Hour})
+			for i := range nodes {
+				_, err := c.nodes.Register(b.Context(), testNode(fmt.Sprintf("n%d", i), 1<<40))
+				require.NoError(b, err)
+			}
+			n := 0
+			for i := 0; b.Loop(); i++ {
+				const jobs = 1000
+				for k := range jobs {
+					c.register(testJob(fmt.Sprintf("j%d-%d", i, k), drover.JobTypeBatch, 1))
+				}
+				n += jobs
+				c.until("all placed", func(s *store.Snapshot) bool {
+					placed := 0
+					for i := range nodes {
+						placed += s.HoldingAllocs(fmt.Sprintf("n%d", i))
+					}
+					return placed == n
+				})
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "jobs/s")
+		})
+	}
+}
