@@ -3,7 +3,6 @@ package drover
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -31,7 +30,14 @@ func (v *validation) check(ok bool, path, format string, args ...any) {
 	}
 }
 
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
+// plainName is ^[a-zA-Z0-9._-]{1,128}$, by hand: this package is linked into every drover-init, where a regular
+// expression made at start costs half a millisecond and 120 kB.
+func plainName(s string) bool {
+	other := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}
+	return len(s) >= 1 && len(s) <= 128 && strings.IndexFunc(s, other) < 0
+}
 
 func (j *Job) validate(v *validation) {
 	v.check(j.ID != "", "job.ID", "must be set")
@@ -39,8 +45,8 @@ func (j *Job) validate(v *validation) {
 	v.check(len(j.ID) <= 256, "job.ID", "must have at most 256 bytes")
 	v.check(j.Name != "", "job.Name", "must be set")
 	v.check(!strings.ContainsRune(j.Name, 0), "job.Name", "must not contain a NUL")
-	v.check(namePattern.MatchString(j.Namespace), "job.Namespace", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.Namespace)
-	v.check(namePattern.MatchString(j.NodePool), "job.NodePool", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.NodePool)
+	v.check(plainName(j.Namespace), "job.Namespace", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.Namespace)
+	v.check(plainName(j.NodePool), "job.NodePool", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.NodePool)
 	v.check(j.Priority >= 1 && j.Priority <= MaxPriority, "job.Priority", "must be from 1 to %d, got %d", MaxPriority, j.Priority)
 	switch j.Type {
 	case JobTypeService, JobTypeBatch, JobTypeSystem, JobTypeSysBatch:
