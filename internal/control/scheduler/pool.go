@@ -96,19 +96,17 @@ func (r *run) sortWarm(w *warm, g *drover.TaskGroup, a *drover.Allocation) {
 	}
 }
 
-// sortEnded tells early failures of the current specification from runners that worked.
+// sortEnded tells early failures of the current specification from runners that worked. One that ends early by
+// itself, unclaimed, failed too, whatever its exit code was.
 func (r *run) sortEnded(w *warm, g *drover.TaskGroup, a *drover.Allocation) {
+	byItself := !a.ServerTerminal() && a.ClientStatus != drover.AllocClientLost
 	switch {
-	case a.ClientStatus == drover.AllocClientFailed && a.Claim == nil:
-		if r.updateOf(a, g) == updateDestructive {
-			return
-		}
-		if failedAt(a).Sub(time.Unix(0, a.CreateTime)) < poolEarlyFailure {
-			w.failures = append(w.failures, a)
-			return
-		}
+	case a.Claim != nil:
 		w.newest = max(w.newest, a.CreateTime)
-	case a.Claim != nil || a.ClientStatus == drover.AllocClientComplete && !a.ServerTerminal():
+	case !byItself || r.updateOf(a, g) == updateDestructive:
+	case failedAt(a).Sub(time.Unix(0, a.CreateTime)) < poolEarlyFailure:
+		w.failures = append(w.failures, a)
+	default:
 		w.newest = max(w.newest, a.CreateTime)
 	}
 }
