@@ -34,6 +34,7 @@ type Execution struct {
 	endedAt  time.Time
 	readers  map[*Reader]struct{}
 	waiters  int         // in Wait
+	visited  bool        // a reader has been there
 	reaper   clock.Timer // kills it when nobody attaches in time
 	wake     chan struct{}
 	awaited  bool // somebody waits for wake to be closed
@@ -57,18 +58,23 @@ func (x *Execution) Info() drover.Execution {
 	}
 }
 
-// Wait blocks until it ended. Waiting counts as being attached, but reads nothing: of more output than the window the
-// oldest is dropped. Errors: ctx's.
+// Wait blocks until it ended. Waiting keeps alive what nobody attached to yet, but reads nothing: of more output than
+// the window the oldest is dropped. Errors: ctx's.
 func (x *Execution) Wait(ctx context.Context) (drover.Receipt, error) {
 	x.mu.Lock()
 	x.waiters++
-	x.attachedLocked()
+	if !x.visited {
+		x.stopReaperLocked()
+	}
+	x.wakeLocked()
 	x.mu.Unlock()
 	defer func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.waiters--
-		x.detachedLocked()
+		if !x.visited && x.desertedLocked() && x.spec.Detach >= 0 {
+			x.killSoonLocked(max(x.spec.Detach, x.grace)) // the next poll may come
+		}
 	}()
 	select {
 	case <-x.done:
@@ -222,9 +228,7 @@ func (x *Execution) end(receipt drover.Receipt) {
 	x.lease.Done()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.reaper != nil {
-		x.reaper.Stop()
-	}
+	x.stopReaperLocked()
 	x.receipt, x.endedAt = &receipt, x.clock.Now()
 	close(x.done)
 	x.wakeLocked()
@@ -244,33 +248,37 @@ func (x *Execution) wakeLocked() {
 }
 
 func (x *Execution) attachedLocked() {
+	x.visited = true
+	x.stopReaperLocked()
+	x.wakeLocked()
+}
+
+func (x *Execution) stopReaperLocked() {
 	if x.reaper != nil {
 		x.reaper.Stop()
 		x.reaper = nil
 	}
-	x.wakeLocked()
 }
 
-// detachedLocked decides what becomes of an execution that nobody is attached to.
+// detachedLocked decides what becomes of an execution whose last reader left.
 func (x *Execution) detachedLocked() {
-	if x.receipt != nil || len(x.readers)+x.waiters > 0 {
-		return
-	}
-	switch {
-	case x.spec.Detach < 0:
-	case x.spec.Detach == 0:
-		x.killSoonLocked(0)
-	default:
+	if x.desertedLocked() && x.spec.Detach >= 0 {
 		x.killSoonLocked(x.spec.Detach)
 	}
 	x.wakeLocked()
 }
 
+// desertedLocked reports whether nobody cares for it: no reader, nor, as long as none has come, anyone who waits.
+func (x *Execution) desertedLocked() bool {
+	return x.receipt == nil && len(x.readers) == 0 && (x.visited || x.waiters == 0)
+}
+
 // killSoonLocked kills it after d, unless somebody attaches before.
 func (x *Execution) killSoonLocked(d time.Duration) {
+	x.stopReaperLocked()
 	x.reaper = x.clock.AfterFunc(d, func() { // ends at once or, with the node away, with the clock's timeout
 		x.mu.Lock()
-		deserted := x.receipt == nil && len(x.readers)+x.waiters == 0
+		deserted := x.desertedLocked()
 		x.dropping = x.dropping || deserted
 		x.wakeLocked() // what it still writes must not keep it from ending
 		x.mu.Unlock()

@@ -1,0 +1,136 @@
+// Package client speaks Drover's native API: environments, runners, executions and files. For jobs, use
+// github.com/hashicorp/nomad/api against the same address.
+//
+// Errors from the server are *drover.Error with the server's code.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"drover"
+)
+
+// Client talks to one server. It is safe for use by several goroutines.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+}
+
+// Option changes a Client.
+type Option func(*Client)
+
+// WithToken sends the token with every request.
+func WithToken(token string) Option { return func(c *Client) { c.token = token } }
+
+// WithHTTPClient uses another http.Client than http.DefaultClient.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// New returns a client of the server at the address, as in "http://127.0.0.1:4646". It does not connect yet.
+func New(address string, options ...Option) (*Client, error) {
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, drover.Errorf(drover.Invalid, "address %q: want http://host:port or https://host:port", address)
+	}
+	c := &Client{base: base, http: http.DefaultClient}
+	for _, o := range options {
+		o(c)
+	}
+	return c, nil
+}
+
+// url joins escaped path elements and the query.
+func (c *Client) url(path []string, query url.Values) string {
+	escaped := make([]string, len(path))
+	for i, p := range path {
+		escaped[i] = url.PathEscape(p)
+	}
+	u := *c.base
+	u.Path, u.RawPath = "", ""
+	out := strings.TrimSuffix(u.String(), "/") + strings.TrimSuffix(c.base.EscapedPath(), "/") + "/v1/" + strings.Join(escaped, "/")
+	if len(query) > 0 {
+		out += "?" + query.Encode()
+	}
+	return out
+}
+
+// request is one call.
+type request struct {
+	method  string
+	path    []string
+	query   url.Values
+	body    io.Reader
+	headers map[string]string
+}
+
+// do sends the request. The caller closes the response's body. Errors: the server's, Unavailable if it is not reached.
+func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.url(r.path, r.query), r.body)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "making the request: %w", err)
+	}
+	c.authorize(req.Header)
+	for name, value := range r.headers {
+		req.Header.Set(name, value)
+	}
+	res, err := c.http.Do(req)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
+	case err != nil:
+		return nil, drover.Errorf(drover.Unavailable, "reaching the server: %w", err)
+	case res.StatusCode >= http.StatusBadRequest:
+		defer res.Body.Close() //nolint:errcheck // only read
+		return nil, problem(res)
+	}
+	return res, nil
+}
+
+func (c *Client) authorize(h http.Header) {
+	if c.token != "" {
+		h.Set("X-Drover-Token", c.token)
+	}
+}
+
+// problem reads an error's body.
+func problem(res *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	var p struct{ Code, Message string }
+	if err != nil || json.Unmarshal(text, &p) != nil || p.Message == "" {
+		return drover.Errorf(drover.Internal, "the server answered %s: %s", res.Status, bytes.TrimSpace(text))
+	}
+	return drover.Errorf(drover.ParseCode(p.Code), "%s", p.Message)
+}
+
+// call sends in as JSON (nil: no body) and reads the answer into out (nil: none).
+func (c *Client) call(ctx context.Context, method string, path []string, query url.Values, in, out any) (status int, err error) {
+	r := request{method: method, path: path, query: query, headers: map[string]string{"Accept": "application/json"}}
+	if in != nil {
+		text, err := json.Marshal(in)
+		if err != nil {
+			return 0, drover.Errorf(drover.Invalid, "encoding the request: %w", err)
+		}
+		r.body = bytes.NewReader(text)
+		r.headers["Content-Type"] = "application/json"
+	}
+	res, err := c.do(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	if out == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+		return res.StatusCode, err
+	}
+	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+		return res.StatusCode, fmt.Errorf("reading the answer: %w", err)
+	}
+	return res.StatusCode, nil
+}

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"drover"
+)
+
+// StartExecution starts a command that others attach to later. Errors: Invalid, NotFound, Gone.
+func (c *Client) StartExecution(ctx context.Context, runner string, r drover.ExecutionRequest) (x drover.Execution, err error) {
+	_, err = c.call(ctx, http.MethodPost, []string{"runner", runner, "executions"}, nil, r, &x)
+	return x, err
+}
+
+// Executions lists a runner's executions. Errors: NotFound, Gone.
+func (c *Client) Executions(ctx context.Context, runner string) (list []drover.Execution, err error) {
+	_, err = c.call(ctx, http.MethodGet, []string{"runner", runner, "executions"}, nil, nil, &list)
+	return list, err
+}
+
+// Execution reads one as it is now. Errors: NotFound.
+func (c *Client) Execution(ctx context.Context, id string) (x drover.Execution, err error) {
+	_, err = c.call(ctx, http.MethodGet, []string{"execution", id}, nil, nil, &x)
+	return x, err
+}
+
+// longPoll is how long one request waits for the end of an execution.
+const longPoll = time.Minute
+
+// WaitExecution returns the execution when it ended. Errors: NotFound; Canceled when ctx ends.
+func (c *Client) WaitExecution(ctx context.Context, id string) (x drover.Execution, err error) {
+	query := url.Values{"wait": {longPoll.String()}}
+	for {
+		x = drover.Execution{}
+		if _, err = c.call(ctx, http.MethodGet, []string{"execution", id}, query, nil, &x); err != nil || !x.Running {
+			return x, err
+		}
+	}
+}
+
+// Kill ends an execution with all its processes. Errors: NotFound, Conflict when it ended.
+func (c *Client) Kill(ctx context.Context, id string) error {
+	_, err := c.call(ctx, http.MethodDelete, []string{"execution", id}, nil, nil, nil)
+	return err
+}
+
+// Signal sends a signal ("INT", "TERM", …). Errors: NotFound, Invalid, Conflict when it ended.
+func (c *Client) Signal(ctx context.Context, id, name string) error {
+	_, err := c.call(ctx, http.MethodPost, []string{"execution", id, "signal"}, nil, map[string]string{"signal": name}, nil)
+	return err
+}
+
+// Resize sets the terminal's size. Errors: NotFound, Conflict when it ended.
+func (c *Client) Resize(ctx context.Context, id string, size drover.WindowSize) error {
+	_, err := c.call(ctx, http.MethodPost, []string{"execution", id, "resize"}, nil, size, nil)
+	return err
+}
+
+// SendStdin sends what r yields as stdin, and ends stdin after it if told to. Errors: NotFound, Conflict when it ended.
+func (c *Client) SendStdin(ctx context.Context, id string, r io.Reader, end bool) error {
+	query := url.Values{}
+	if end {
+		query.Set("close", "true")
+	}
+	return c.send(ctx, request{method: http.MethodPost, path: []string{"execution", id, "stdin"}, query: query, body: r})
+}
+
+// Output reads one stream ("stdout" or "stderr") from the offset to its end. Close it. Errors: NotFound.
+func (c *Client) Output(ctx context.Context, id, stream string, offset int64) (io.ReadCloser, error) {
+	query := url.Values{"stream": {stream}, "offset": {formatInt(offset)}}
+	return c.open(ctx, request{method: http.MethodGet, path: []string{"execution", id, "output"}, query: query})
+}

@@ -1,0 +1,56 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"drover"
+)
+
+// Claim takes a warm runner, with the files in it. Errors: NotFound, Exhausted, Invalid.
+func (c *Client) Claim(ctx context.Context, r drover.ClaimRequest, files ...drover.FileChange) (runner drover.Runner, err error) {
+	body := struct {
+		drover.ClaimRequest
+		Files []drover.FileChange `json:"files,omitempty"`
+	}{r, files}
+	_, err = c.call(ctx, http.MethodPost, []string{"runners"}, nil, body, &runner)
+	return runner, err
+}
+
+// Runners lists warm and claimed runners, of one environment or (with "") of all.
+func (c *Client) Runners(ctx context.Context, environment string) (runners []drover.Runner, err error) {
+	query := url.Values{}
+	if environment != "" {
+		query.Set("environment", environment)
+	}
+	_, err = c.call(ctx, http.MethodGet, []string{"runners"}, query, nil, &runners)
+	return runners, err
+}
+
+// Runner reads a claimed runner. Errors: NotFound, Gone.
+func (c *Client) Runner(ctx context.Context, id string) (runner drover.Runner, err error) {
+	_, err = c.call(ctx, http.MethodGet, []string{"runner", id}, nil, nil, &runner)
+	return runner, err
+}
+
+// Extend sets a runner's idle timeout from now on; 0 or less means none. Errors: NotFound, Gone.
+func (c *Client) Extend(ctx context.Context, id string, idleTimeout time.Duration) (runner drover.Runner, err error) {
+	body := map[string]any{"idleTimeout": idleTimeout}
+	_, err = c.call(ctx, http.MethodPatch, []string{"runner", id}, nil, body, &runner)
+	return runner, err
+}
+
+// Release ends a runner. Errors: NotFound, Gone.
+func (c *Client) Release(ctx context.Context, id string) error {
+	_, err := c.call(ctx, http.MethodDelete, []string{"runner", id}, nil, nil, nil)
+	return err
+}
+
+// Run claims a runner, runs a command with files in it, and releases it. Errors: as of Claim; what the command does is
+// in the result.
+func (c *Client) Run(ctx context.Context, r drover.RunRequest) (result drover.RunResult, err error) {
+	_, err = c.call(ctx, http.MethodPost, []string{"run"}, nil, r, &result)
+	return result, err
+}

@@ -1,0 +1,191 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"drover"
+)
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Session is an attachment to an execution over a websocket. It is a drover.Session.
+type Session struct {
+	conn    *websocket.Conn
+	offsets [3]int64
+	skipped [3]bool
+	ended   bool
+
+	mu sync.Mutex // guards id
+	id string
+}
+
+var _ drover.Session = (*Session)(nil)
+
+// Attach attaches to an execution, from the offsets on. Errors: NotFound.
+func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*Session, error) {
+	query := url.Values{"stdout": {formatInt(from.Stdout)}, "stderr": {formatInt(from.Stderr)}}
+	conn, err := c.dial(ctx, []string{"execution", id, "attach"}, query)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{conn: conn, id: id}
+	s.offsets[drover.Stdout], s.offsets[drover.Stderr] = from.Stdout, from.Stderr
+	return s, nil
+}
+
+// Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next.
+func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionRequest) (*Session, error) {
+	first, err := json.Marshal(r)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "encoding the request: %w", err)
+	}
+	conn, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Write(ctx, websocket.MessageText, first); err != nil {
+		_ = conn.CloseNow()
+		return nil, drover.Errorf(drover.Unavailable, "sending the request: %w", err)
+	}
+	return &Session{conn: conn}, nil
+}
+
+func (c *Client) dial(ctx context.Context, path []string, query url.Values) (*websocket.Conn, error) {
+	headers := http.Header{}
+	c.authorize(headers)
+	address := "ws" + strings.TrimPrefix(c.url(path, query), "http") // https → wss
+	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: headers})
+	switch {
+	case err == nil:
+		conn.SetReadLimit(1 << 20)
+		return conn, nil
+	case res != nil && res.StatusCode >= http.StatusBadRequest:
+		return nil, problem(res)
+	}
+	return nil, drover.Errorf(drover.Unavailable, "connecting: %w", err)
+}
+
+// ID is the execution's id; after Execute it is known from the first frame on.
+func (s *Session) ID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// message is what the server sends as text.
+type message struct {
+	Type      string
+	Execution string
+	Pid       int
+	Stream    string
+	Offset    int64
+	Receipt   *drover.Receipt
+	Code      string
+	Message   string
+}
+
+// Next serves drover.Session. Errors: those of the server, Unavailable when the connection broke: attach again with
+// the offsets reached.
+func (s *Session) Next(ctx context.Context) (drover.Frame, error) {
+	for {
+		if s.ended {
+			return drover.Frame{}, io.EOF
+		}
+		kind, data, err := s.conn.Read(ctx)
+		if err != nil {
+			return drover.Frame{}, drover.Errorf(drover.Unavailable, "reading from the execution: %w", err)
+		}
+		if kind == websocket.MessageBinary {
+			if f, ok := s.data(data); ok {
+				return f, nil
+			}
+			continue
+		}
+		if f, ok, err := s.event(data); ok || err != nil {
+			return f, err
+		}
+	}
+}
+
+func (s *Session) data(message []byte) (f drover.Frame, ok bool) {
+	if len(message) < 2 || message[0] != byte(drover.Stdout) && message[0] != byte(drover.Stderr) {
+		return f, false
+	}
+	stream := drover.Stream(message[0])
+	f = drover.Frame{Stream: stream, Offset: s.offsets[stream], Data: message[1:], Skipped: s.skipped[stream]}
+	s.offsets[stream] += int64(len(f.Data))
+	s.skipped[stream] = false
+	return f, true
+}
+
+func (s *Session) event(text []byte) (f drover.Frame, ok bool, err error) {
+	var m message
+	if err := json.Unmarshal(text, &m); err != nil {
+		return f, false, drover.Errorf(drover.Internal, "reading a message: %w", err)
+	}
+	switch m.Type {
+	case "started":
+		s.mu.Lock()
+		s.id = m.Execution
+		s.mu.Unlock()
+		return drover.Frame{Started: true, Pid: m.Pid}, true, nil
+	case "skipped":
+		stream := drover.Stdout
+		if m.Stream == "stderr" {
+			stream = drover.Stderr
+		}
+		s.offsets[stream], s.skipped[stream] = m.Offset, true
+	case "receipt":
+		s.ended = true
+		return drover.Frame{Receipt: m.Receipt}, true, nil
+	case "error":
+		s.ended = true
+		return f, false, drover.Errorf(drover.ParseCode(m.Code), "%s", m.Message)
+	}
+	return f, false, nil // a newer server's
+}
+
+// Write serves drover.Session.
+func (s *Session) Write(ctx context.Context, p []byte) error {
+	return s.conn.Write(ctx, websocket.MessageBinary, p)
+}
+
+// CloseStdin serves drover.Session.
+func (s *Session) CloseStdin(ctx context.Context) error {
+	return s.tell(ctx, map[string]any{"type": "close-stdin"})
+}
+
+// Resize serves drover.Session.
+func (s *Session) Resize(ctx context.Context, size drover.WindowSize) error {
+	return s.tell(ctx, map[string]any{"type": "resize", "rows": size.Rows, "cols": size.Cols})
+}
+
+// Signal serves drover.Session.
+func (s *Session) Signal(ctx context.Context, name string) error {
+	return s.tell(ctx, map[string]any{"type": "signal", "signal": name})
+}
+
+func (s *Session) tell(ctx context.Context, m map[string]any) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return s.conn.Write(ctx, websocket.MessageText, text)
+}
+
+// Close serves drover.Session.
+func (s *Session) Close() error {
+	if s.ended {
+		return s.conn.Close(websocket.StatusNormalClosure, "")
+	}
+	return s.conn.CloseNow()
+}

@@ -1,0 +1,438 @@
+package native_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/client"
+	"drover/internal/clock"
+	"drover/internal/exec/exectest"
+	"drover/internal/exec/execution"
+	"drover/internal/exec/runner"
+	"drover/internal/httpapi"
+	"drover/internal/httpapi/native"
+	"drover/internal/id"
+)
+
+var update = flag.Bool("update", false, "write openapi.json anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is the face over the real execution service over an in-memory control and node, and a client of it.
+type world struct {
+	*client.Client
+	t       *testing.T
+	control *exectest.Control
+	runners *runner.Service
+	server  *httptest.Server
+}
+
+const token = "secret"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	c := exectest.NewControl()
+	runners, _ := exectest.Start(t, c, runner.Config{})
+	quiet := slog.New(slog.DiscardHandler)
+	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
+	face := native.New(native.Config{}, native.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
+	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
+	server := httptest.NewServer(h)
+	cl, err := client.New(server.URL, client.WithToken(token), client.WithHTTPClient(server.Client()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		cancel()
+		run.Wait()
+		server.Client().CloseIdleConnections()
+		server.Close()
+	})
+	return &world{cl, t, c, runners, server}
+}
+
+// claim makes environment "e" and claims a runner of it.
+func (w *world) claim() drover.Runner {
+	w.t.Helper()
+	_, _, err := w.PutEnvironment(w.t.Context(), drover.Environment{ID: "e", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b"}})
+	require.NoError(w.t, err)
+	r, err := w.Claim(w.t.Context(), drover.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
+	require.NoError(w.t, err)
+	return r
+}
+
+func code(err error) drover.Code { return drover.CodeOf(err) }
+
+func TestEnvironments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	put, created, err := w.PutEnvironment(t.Context(), drover.Environment{ID: "py-1", Image: "host", PoolSize: 3})
+	require.NoError(t, err)
+	require.True(t, created)
+	require.Equal(t, "sandbox", put.Driver)
+	_, created, err = w.PutEnvironment(t.Context(), put)
+	require.NoError(t, err)
+	require.False(t, created)
+	envs, err := w.Environments(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []drover.Environment{put}, envs)
+	exectest.AwaitWarm(t, w.runners, 3)
+	pool, err := w.Pool(t.Context(), "py-1")
+	require.NoError(t, err)
+	require.Equal(t, drover.PoolStatus{Environment: "py-1", Size: 3, Warm: 3}, pool)
+	_, _, err = w.PutEnvironment(t.Context(), drover.Environment{ID: "bad", Image: "NO", PoolSize: -1})
+	require.Equal(t, drover.Invalid, code(err))
+	require.ErrorContains(t, err, "poolSize")
+	_, err = w.Environment(t.Context(), "bad")
+	require.Equal(t, drover.NotFound, code(err))
+	require.NoError(t, w.DeleteEnvironment(t.Context(), "py-1"))
+	require.Equal(t, drover.NotFound, code(w.DeleteEnvironment(t.Context(), "py-1")))
+}
+
+func TestRunners(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.claim()
+	got, err := w.Runner(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.Equal(t, drover.RunnerClaimed, got.State)
+	got, err = w.Extend(t.Context(), r.ID, time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, got.IdleTimeout)
+	list, err := w.Runners(t.Context(), "e")
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	require.NoError(t, w.Release(t.Context(), r.ID))
+	require.Equal(t, drover.Gone, code(w.Release(t.Context(), r.ID)))
+	_, err = w.Claim(t.Context(), drover.ClaimRequest{Environment: "nothing"})
+	require.Equal(t, drover.NotFound, code(err))
+	_, err = w.Claim(t.Context(), drover.ClaimRequest{})
+	require.Equal(t, drover.Invalid, code(err))
+	filled, err := w.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Wait: time.Second}, drover.FileChange{Path: "a", Write: true, Data: []byte("x")})
+	require.NoError(t, err)
+	infos, err := w.ListFiles(t.Context(), filled.ID, drover.FileRequest{})
+	require.NoError(t, err)
+	require.Len(t, infos, 1)
+}
+
+func read(t *testing.T, r io.ReadCloser, err error) string {
+	t.Helper()
+	require.NoError(t, err)
+	text, err := io.ReadAll(r)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	return string(text)
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.claim().ID
+	ctx := t.Context()
+	require.NoError(t, w.WriteFile(ctx, r, drover.FileChange{Path: "a b/c", Mode: 0o600}, strings.NewReader("0123456789")))
+	require.NoError(t, w.WriteFile(ctx, r, drover.FileChange{Path: "\xff\n'"}, strings.NewReader("x")))
+	infos, err := w.ListFiles(ctx, r, drover.FileRequest{Recursive: true})
+	require.NoError(t, err)
+	require.Len(t, infos, 2)
+	require.Equal(t, "a b/c", infos[0].Path)
+	require.Equal(t, uint32(0o600), infos[0].Mode)
+	require.Equal(t, "\xff\n'", infos[1].Path, "names are bytes")
+
+	whole, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c"})
+	require.Equal(t, "0123456789", read(t, whole, err))
+	part, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c", Offset: 2, Length: 3})
+	require.Equal(t, "234", read(t, part, err))
+	end, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c", Offset: 8})
+	require.Equal(t, "89", read(t, end, err))
+	res, body := w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: bytes=-4")
+	require.Equal(t, "6789", body)
+	require.Equal(t, "bytes 6-9/10", res.Header.Get("Content-Range"))
+	res, _ = w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: bytes=10-")
+	require.Equal(t, http.StatusRequestedRangeNotSatisfiable, res.StatusCode)
+
+	require.NoError(t, w.ChangeFiles(ctx, r, drover.FileChange{Path: "d", Mkdir: true}, drover.FileChange{Path: "a b", Delete: true}))
+	_, err = w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c"})
+	require.Equal(t, drover.NotFound, code(err))
+	require.Equal(t, drover.Invalid, code(w.ChangeFiles(ctx, r, drover.FileChange{Path: "d"})))
+	_, err = w.ListFiles(ctx, r, drover.FileRequest{Path: "forbidden"})
+	require.Equal(t, drover.Forbidden, code(err))
+
+	tar, err := w.Archive(ctx, r, drover.FileRequest{Path: "d"})
+	require.Equal(t, "tar of d", read(t, tar, err))
+	require.NoError(t, w.Extract(ctx, r, drover.FileRequest{Path: "d"}, strings.NewReader("tar")))
+	unpacked, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "d/extracted"})
+	require.Equal(t, "tar", read(t, unpacked, err))
+}
+
+func collect(t *testing.T, s drover.Session) (stdout, stderr string, r *drover.Receipt) {
+	t.Helper()
+	var out [3]bytes.Buffer
+	for {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if f.Receipt != nil {
+			_, err = s.Next(t.Context())
+			require.ErrorIs(t, err, io.EOF)
+			require.NoError(t, s.Close())
+			return out[drover.Stdout].String(), out[drover.Stderr].String(), f.Receipt
+		}
+		if len(f.Data) > 0 {
+			require.Equal(t, int64(out[f.Stream].Len()), f.Offset)
+		}
+		out[f.Stream].Write(f.Data)
+	}
+}
+
+func TestExecuteOverOneSocket(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.claim().ID
+	s, err := w.Execute(t.Context(), r, drover.ExecutionRequest{Command: "hex 00ff0a;err oh;env A;exit 3"})
+	require.NoError(t, err)
+	out, errs, receipt := collect(t, s)
+	require.Equal(t, "\x00\xff\nb\n", out, "bytes are bytes")
+	require.Equal(t, "oh\n", errs)
+	require.Equal(t, 3, receipt.ExitCode)
+	require.Equal(t, receipt.ExecutionID, s.ID())
+
+	s, err = w.Execute(t.Context(), r, drover.ExecutionRequest{Command: "cat", ExecutionSpec: drover.ExecutionSpec{Stdin: true}})
+	require.NoError(t, err)
+	require.NoError(t, s.Write(t.Context(), []byte("in")))
+	require.NoError(t, s.CloseStdin(t.Context()))
+	out, _, _ = collect(t, s)
+	require.Equal(t, "in", out)
+
+	s, err = w.Execute(t.Context(), r, drover.ExecutionRequest{})
+	require.NoError(t, err)
+	_, err = s.Next(t.Context())
+	require.Equal(t, drover.Invalid, code(err))
+	require.NoError(t, s.Close())
+	_, err = w.Execute(t.Context(), "nothing", drover.ExecutionRequest{Command: "x"})
+	require.Equal(t, drover.NotFound, code(err))
+}
+
+func TestExecutionsByID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.claim().ID
+	ctx := t.Context()
+	x, err := w.StartExecution(ctx, r, drover.ExecutionRequest{Command: "upper;echo done", ExecutionSpec: drover.ExecutionSpec{Stdin: true, Detach: -1}})
+	require.NoError(t, err)
+	require.True(t, x.Running)
+	require.NoError(t, w.SendStdin(ctx, x.ID, strings.NewReader("hello "), false))
+	require.NoError(t, w.Resize(ctx, x.ID, drover.WindowSize{Rows: 5, Cols: 6}))
+	require.Equal(t, drover.Invalid, code(w.Signal(ctx, x.ID, "NOPE")))
+	first, err := w.Attach(ctx, x.ID, drover.Offsets{Stdout: 2})
+	require.NoError(t, err)
+	_, err = first.Next(ctx)
+	require.NoError(t, err)
+	f, err := first.Next(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "LLO ", string(f.Data))
+	require.Equal(t, int64(2), f.Offset)
+	require.NoError(t, first.Close())
+	require.NoError(t, w.SendStdin(ctx, x.ID, strings.NewReader("you"), true))
+	ended, err := w.WaitExecution(ctx, x.ID)
+	require.NoError(t, err)
+	require.Equal(t, 0, ended.Receipt.ExitCode)
+	out, err := w.Output(ctx, x.ID, "stdout", 6)
+	require.Equal(t, "YOUdone\n", read(t, out, err))
+	list, err := w.Executions(ctx, r)
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Equal(t, drover.Conflict, code(w.Kill(ctx, x.ID)))
+
+	x, err = w.StartExecution(ctx, r, drover.ExecutionRequest{Command: "sleep 1h"})
+	require.NoError(t, err)
+	got, err := w.Execution(ctx, x.ID)
+	require.NoError(t, err)
+	require.True(t, got.Running)
+	res, _ := w.raw("GET", "/v1/execution/"+x.ID+"?wait=5ms", "")
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.NoError(t, w.Kill(ctx, x.ID))
+	ended, err = w.WaitExecution(ctx, x.ID)
+	require.NoError(t, err)
+	require.Equal(t, drover.CauseKilled, ended.Receipt.Cause)
+	_, err = w.Execution(ctx, "unknown")
+	require.Equal(t, drover.NotFound, code(err))
+}
+
+func TestRunInOneRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.claim()
+	result, err := w.Run(t.Context(), drover.RunRequest{
+		Environment: "e", Wait: 10 * time.Second, Files: []drover.FileChange{{Path: "x", Write: true, Data: []byte("y")}},
+		ExecutionRequest: drover.ExecutionRequest{Command: "cat;err e;exit 4", Input: []byte("ahead")},
+	})
+	require.NoError(t, err)
+	require.Equal(t, "ahead", result.Stdout)
+	require.Equal(t, "e\n", result.Stderr)
+	require.Equal(t, 4, result.Receipt.ExitCode)
+	_, err = w.Runner(t.Context(), result.RunnerID)
+	require.Equal(t, drover.Gone, code(err))
+
+	result, err = w.Run(t.Context(), drover.RunRequest{Environment: "e", Wait: 10 * time.Second, ExecutionRequest: drover.ExecutionRequest{Command: "hex ff00"}})
+	require.NoError(t, err)
+	out, _, err := result.Output()
+	require.NoError(t, err)
+	require.Equal(t, []byte{0xff, 0}, out)
+	_, err = w.Run(t.Context(), drover.RunRequest{Environment: "e"})
+	require.Equal(t, drover.Invalid, code(err))
+}
+
+func TestTextModeNeverCutsCharacters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x, err := w.StartExecution(t.Context(), w.claim().ID, drover.ExecutionRequest{Command: "hex e282;hex ac;upper", ExecutionSpec: drover.ExecutionSpec{Stdin: true}})
+	require.NoError(t, err)
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(w.server.URL, "http")+"/v1/execution/"+x.ID+"/attach?mode=text",
+		&websocket.DialOptions{HTTPHeader: http.Header{"X-Drover-Token": {token}}})
+	require.NoError(t, err)
+	defer conn.CloseNow() //nolint:errcheck // a test
+	var all strings.Builder
+	for !strings.Contains(all.String(), "€") {
+		_, data, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		require.NotContains(t, string(data), "\ufffd")
+		all.Write(data)
+	}
+	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"stdin","data":"ü"}`)))
+	_, data, err := conn.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, `{"type":"stdout","data":"Ü"}`, string(data))
+	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"close-stdin"}`)))
+	_, data, err = conn.Read(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, string(data), `{"type":"receipt","receipt":{"executionId":"`)
+	_, _, err = conn.Read(t.Context())
+	require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
+}
+
+// raw sends a request with the token.
+func (w *world) raw(method, path, body string, headers ...string) (*http.Response, string) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, w.server.URL+path, strings.NewReader(body))
+	require.NoError(w.t, err)
+	req.Header.Set("X-Drover-Token", token)
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	res, err := w.server.Client().Do(req)
+	require.NoError(w.t, err)
+	defer res.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(res.Body)
+	require.NoError(w.t, err)
+	return res, string(text)
+}
+
+func TestBadRequestsSayWhy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := "/v1/runner/" + w.claim().ID
+	for _, tc := range []struct {
+		method, path, body string
+		status             int
+		want               string
+	}{
+		{"PUT", "/v1/environment/x", "{", 400, `"code":"invalid"`},
+		{"PUT", "/v1/environment/x", `{"id":"y","image":"host"}`, 400, "not that of the path"},
+		{"PUT", "/v1/environment/x", `{"image":7}`, 400, "image"},
+		{"PUT", "/v1/environment/a%2Fb", `{"image":"host"}`, 400, "id"},
+		{"POST", "/v1/runners", `{"environment":"e","wait":-5}`, 400, "wait"},
+		{"POST", "/v1/runners", `{"environment":"none"}`, 404, `"code":"not_found"`},
+		{"GET", "/v1/runner/none", "", 404, "not found"},
+		{"PATCH", "/v1/runner/none", `{}`, 404, "not found"},
+		{"GET", r + "/files?recursive=maybe", "", 400, "recursive"},
+		{"GET", r + "/file", "", 400, "path: missing"},
+		{"GET", r + "/file?path=x", "", 404, "no such file"},
+		{"PUT", r + "/file?path=x&mode=9", "x", 400, "mode"},
+		{"POST", r + "/files", `[{"path":"x"}]`, 400, "exactly one"},
+		{"POST", r + "/executions", `{}`, 400, "argv"},
+		{"POST", r + "/executions", `{"argv":["a"],"command":"b"}`, 400, "one of them"},
+		{"POST", r + "/executions", `{"argv":["a"],"limits":{"wall":-1}}`, 400, "limits.wall"},
+		{"POST", r + "/executions", `{"argv":["a"],"limits":{"memoryMB":100000}}`, 400, "limits.memoryMB"},
+		{"GET", "/v1/execution/none", "", 404, "not found"},
+		{"GET", "/v1/execution/none?wait=x", "", 400, "wait"},
+		{"GET", "/v1/execution/none/attach", "", 400, "websocket"},
+		{"GET", "/v1/execution/none/output?stream=x", "", 400, "stream"},
+		{"POST", "/v1/execution/none/signal", "{}", 400, "signal"},
+		{"POST", "/v1/run", `{"environment":"e","command":"x","maxOutput":-1}`, 400, "maxOutput"},
+		{"POST", "/v1/environments", "", 405, `"code":"invalid"`},
+	} {
+		res, body := w.raw(tc.method, tc.path, tc.body)
+		require.Equal(t, tc.status, res.StatusCode, "%s %s: %s", tc.method, tc.path, body)
+		require.Contains(t, body, tc.want, "%s %s", tc.method, tc.path)
+	}
+	stranger, err := client.New(w.server.URL, client.WithHTTPClient(w.server.Client()))
+	require.NoError(t, err)
+	_, err = stranger.Environments(t.Context())
+	require.Equal(t, drover.Unauthorized, code(err))
+	_, err = client.New("nowhere")
+	require.Equal(t, drover.Invalid, code(err))
+}
+
+func TestTheDocumentDescribesTheServer(t *testing.T) {
+	t.Parallel()
+	face := native.New(native.Config{}, native.Deps{})
+	want, err := json.MarshalIndent(face.Document(), "", "  ")
+	require.NoError(t, err)
+	want = append(want, '\n')
+	if *update {
+		require.NoError(t, os.WriteFile("openapi.json", want, 0o600))
+		return
+	}
+	have, err := os.ReadFile("openapi.json")
+	require.NoError(t, err)
+	require.JSONEq(t, string(want), string(have), "run go test -update")
+	w := newWorld(t)
+	_, served := w.raw("GET", "/v1/openapi.json", "")
+	require.JSONEq(t, string(want), served)
+	var doc struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	require.NoError(t, json.Unmarshal(want, &doc))
+	ids := map[string]bool{}
+	for _, methods := range doc.Paths {
+		for _, op := range methods {
+			require.False(t, ids[op.OperationID], op.OperationID)
+			ids[op.OperationID] = true
+		}
+	}
+	require.Len(t, ids, len(face.Routes()))
+}
+
+func TestAVanishedClientEndsWhatMayNotRunDetached(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.claim().ID
+	s, err := w.Execute(t.Context(), r, drover.ExecutionRequest{Command: "echo x;sleep 1h"})
+	require.NoError(t, err)
+	_, err = s.Next(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	x, err := w.WaitExecution(t.Context(), s.ID())
+	require.NoError(t, err)
+	require.Equal(t, drover.CauseKilled, x.Receipt.Cause)
+	_, err = s.Next(t.Context())
+	require.False(t, errors.Is(err, io.EOF))
+}
