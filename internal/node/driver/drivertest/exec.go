@@ -1,0 +1,306 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+func execChecks() []check {
+	shell := []Ability{Shell}
+	return []check{
+		{"exec in a warm runner", execPool, nil},
+		{"exec in a running task", execTask, nil},
+		{"exec stdin and its end", execStdin, nil},
+		{"exec of a command that does not exist", execUnknown, nil},
+		{"exec as an unknown user", execUnknownUser, nil},
+		{"exec is killed", execKill, nil},
+		{"exec wall limit", execWall, nil},
+		{"exec output limit", execOutputLimit, nil},
+		{"exec id is in use", execConflict, nil},
+		{"exec re-attach", execAttach, nil},
+		{"exec ends with its runner", execRunnerGone, nil},
+		{"many execs at once", execMany, nil},
+		{"exec not executable, no such folder", execCannotStart, shell},
+		{"exec signal", execSignal, shell},
+		{"exec large output", execLarge, shell},
+		{"exec kills what it left behind", execBackground, shell},
+		{"exec environment is not interpreted", execEnvironment, shell},
+		{"exec after an agent restart", execRestart, shell},
+		{"exec with a terminal", execTTY, []Ability{Shell, Terminal}},
+		{"exec users", execUsers, []Ability{Shell, Users}},
+	}
+}
+
+func execPool(s *suite) {
+	h := s.pool()
+	r := s.exec(h, sh("echo out; echo err >&2; exit 3"))
+	require.True(s.t, r.started)
+	require.Equal(s.t, "out\n", string(r.stdout))
+	require.Equal(s.t, "err\n", string(r.stderr))
+	require.Equal(s.t, 3, r.receipt.ExitCode)
+	require.Equal(s.t, drover.CauseExited, r.receipt.Cause)
+	require.False(s.t, r.receipt.Truncated)
+	ctx, cancel := context.WithCancel(s.t.Context())
+	cancel()
+	_, err := h.Wait(ctx)
+	require.ErrorIs(s.t, err, context.Canceled, "the runner lives on")
+}
+
+func execTask(s *suite) {
+	h := s.start(Program{Run: Long})
+	r := s.exec(h, sh("exit 0"))
+	require.Zero(s.t, r.receipt.ExitCode)
+	require.NotZero(s.t, s.exec(h, sh("exit 1")).receipt.ExitCode)
+	list, err := h.(driver.Execer).Executions(s.t.Context())
+	require.NoError(s.t, err)
+	for _, x := range list {
+		require.False(s.t, x.Running)
+	}
+}
+
+func execStdin(s *suite) {
+	h := s.pool()
+	spec := drover.ExecutionSpec{Argv: []string{"cat"}, Stdin: true}
+	session, err := h.(driver.Execer).StartExecution(s.t.Context(), spec)
+	require.NoError(s.t, err)
+	want := bytes.Repeat([]byte("\x00\xff binary \r\n"), 60_000)
+	var wg sync.WaitGroup
+	wg.Go(func() { // ends when all is written
+		if err := session.Write(s.t.Context(), want); err != nil {
+			s.t.Error(err)
+		}
+		if err := session.CloseStdin(s.t.Context()); err != nil {
+			s.t.Error(err)
+		}
+	})
+	r := collect(s.t, session, drover.Offsets{})
+	wg.Wait()
+	require.True(s.t, bytes.Equal(want, r.stdout))
+	require.Zero(s.t, r.receipt.ExitCode)
+}
+
+func execUnknown(s *suite) {
+	r := s.exec(s.pool(), drover.ExecutionSpec{Argv: []string{"no-such-command"}})
+	require.Equal(s.t, drover.CauseStartFailed, r.receipt.Cause)
+	require.Equal(s.t, 127, r.receipt.ExitCode)
+	require.Contains(s.t, r.receipt.Error, "no-such-command")
+	require.False(s.t, r.started)
+}
+
+func execUnknownUser(s *suite) {
+	_, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), drover.ExecutionSpec{Argv: []string{"true"}, User: "no-such-user"})
+	require.Equal(s.t, drover.Invalid, drover.CodeOf(err))
+	require.ErrorContains(s.t, err, "unknown user")
+}
+
+func execKill(s *suite) {
+	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), drover.ExecutionSpec{Argv: []string{"sleep", "600"}})
+	require.NoError(s.t, err)
+	require.Equal(s.t, drover.Invalid, drover.CodeOf(session.Signal(s.t.Context(), "NONSENSE")))
+	require.NoError(s.t, session.Signal(s.t.Context(), "KILL"))
+	r := collect(s.t, session, drover.Offsets{})
+	require.Equal(s.t, drover.CauseKilled, r.receipt.Cause)
+	require.Equal(s.t, 137, r.receipt.ExitCode)
+}
+
+func execWall(s *suite) {
+	spec := sh("echo before; sleep 600; echo after")
+	spec.Limits.Wall = 100 * time.Millisecond
+	r := s.exec(s.pool(), spec)
+	require.Equal(s.t, drover.CauseTimeout, r.receipt.Cause)
+	require.NotZero(s.t, r.receipt.ExitCode)
+	require.Equal(s.t, "before\n", string(r.stdout))
+}
+
+func execOutputLimit(s *suite) {
+	spec := sh("yes 2>/dev/null | head -n 100000; exit 6")
+	if _, fake := s.Missing[Shell]; fake {
+		spec = sh("yes 100000; exit 6")
+	}
+	spec.Limits.OutputBytes = 1001
+	r := s.exec(s.pool(), spec)
+	require.Len(s.t, r.stdout, 1001)
+	require.True(s.t, r.receipt.Truncated)
+	require.Equal(s.t, 6, r.receipt.ExitCode)
+	require.Equal(s.t, drover.CauseExited, r.receipt.Cause)
+}
+
+func execConflict(s *suite) {
+	x := s.pool().(driver.Execer)
+	spec := drover.ExecutionSpec{ID: "same", Argv: []string{"sleep", "600"}}
+	session, err := x.StartExecution(s.t.Context(), spec)
+	require.NoError(s.t, err)
+	_, err = x.StartExecution(s.t.Context(), spec)
+	require.Equal(s.t, drover.Conflict, drover.CodeOf(err))
+	_, err = x.AttachExecution(s.t.Context(), "other", drover.Offsets{})
+	require.Equal(s.t, drover.NotFound, drover.CodeOf(err))
+	require.NoError(s.t, session.Signal(s.t.Context(), "KILL"))
+	collect(s.t, session, drover.Offsets{})
+}
+
+func execAttach(s *suite) {
+	x := s.pool().(driver.Execer)
+	spec := sh("echo one; cat; echo two; exit 7")
+	spec.ID, spec.Stdin, spec.Detach = "a", true, -1
+	session, err := x.StartExecution(s.t.Context(), spec)
+	require.NoError(s.t, err)
+	until(s.t, session, "one\n")
+	require.NoError(s.t, session.Close())
+	session, err = x.AttachExecution(s.t.Context(), "a", drover.Offsets{Stdout: 2})
+	require.NoError(s.t, err)
+	require.NoError(s.t, session.Write(s.t.Context(), []byte("middle\n")))
+	require.NoError(s.t, session.CloseStdin(s.t.Context()))
+	r := collect(s.t, session, drover.Offsets{Stdout: 2})
+	require.Equal(s.t, "e\nmiddle\ntwo\n", string(r.stdout))
+	require.Equal(s.t, 7, r.receipt.ExitCode)
+	require.Equal(s.t, int64(len("one\nmiddle\ntwo\n")), r.receipt.StdoutBytes)
+}
+
+func execRunnerGone(s *suite) {
+	h := s.pool()
+	session, err := h.(driver.Execer).StartExecution(s.t.Context(), drover.ExecutionSpec{Argv: []string{"sleep", "600"}})
+	require.NoError(s.t, err)
+	require.NoError(s.t, h.Destroy(s.t.Context()))
+	for {
+		f, err := session.Next(s.t.Context())
+		if err != nil {
+			require.Equal(s.t, drover.Gone, drover.CodeOf(err))
+			return
+		}
+		if f.Receipt != nil {
+			require.Equal(s.t, drover.CauseRunnerGone, f.Receipt.Cause)
+			require.NotZero(s.t, f.Receipt.ExitCode)
+			return
+		}
+	}
+}
+
+func execMany(s *suite) {
+	h := s.pool()
+	many := s.Many
+	if many == 0 {
+		many = 50
+	}
+	var wg sync.WaitGroup
+	for i := range many {
+		wg.Go(func() { // ends with its execution
+			session, err := h.(driver.Execer).StartExecution(s.t.Context(), sh(fmt.Sprintf("echo %d; exit %d", i, i)))
+			if err != nil {
+				s.t.Error(err)
+				return
+			}
+			r := collect(s.t, session, drover.Offsets{})
+			if string(r.stdout) != fmt.Sprintf("%d\n", i) || r.receipt.ExitCode != i {
+				s.t.Errorf("%d: %q, %v", i, r.stdout, r.receipt)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func execCannotStart(s *suite) {
+	h := s.pool()
+	r := s.exec(h, drover.ExecutionSpec{Argv: []string{"/etc/passwd"}})
+	require.Equal(s.t, 126, r.receipt.ExitCode)
+	require.Equal(s.t, drover.CauseStartFailed, r.receipt.Cause)
+	r = s.exec(h, drover.ExecutionSpec{Argv: []string{"true"}, WorkDir: "/no/such/folder"})
+	require.Equal(s.t, drover.CauseStartFailed, r.receipt.Cause)
+	require.Contains(s.t, r.receipt.Error, "/no/such/folder")
+}
+
+func execSignal(s *suite) {
+	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), sh(`trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done`))
+	require.NoError(s.t, err)
+	until(s.t, session, "ready\n")
+	require.NoError(s.t, session.Signal(s.t.Context(), "SIGINT"))
+	r := collect(s.t, session, drover.Offsets{})
+	require.Equal(s.t, 9, r.receipt.ExitCode)
+	r = s.exec(s.pool(), sh("kill -SEGV $$"))
+	require.Equal(s.t, drover.CauseSignalled, r.receipt.Cause)
+	require.Equal(s.t, 11, r.receipt.Signal)
+	require.Equal(s.t, 139, r.receipt.ExitCode)
+}
+
+func execLarge(s *suite) {
+	const size = 64 << 20
+	r := s.exec(s.pool(), sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' 'z'; echo end >&2", size)))
+	require.Len(s.t, r.stdout, size)
+	require.Equal(s.t, size, bytes.Count(r.stdout, []byte("z")))
+	require.Equal(s.t, "end\n", string(r.stderr))
+	require.Equal(s.t, int64(size), r.receipt.StdoutBytes)
+}
+
+func execBackground(s *suite) {
+	h := s.pool()
+	r := s.exec(h, sh("sleep 600 & setsid sleep 600 & (setsid sh -c 'sleep 600; :' &); echo done"))
+	require.Equal(s.t, "done\n", string(r.stdout))
+	require.Zero(s.t, r.receipt.ExitCode)
+	require.Less(s.t, r.receipt.Wall, patience)
+	for _, l := range leftovers(s.alloc, s.root) {
+		require.NotContains(s.t, l, "sleep 600")
+	}
+}
+
+func execEnvironment(s *suite) {
+	spec := sh(`printf '%s|' "$A" "$B" "$C"`)
+	spec.Env = map[string]string{"A": "two words", "B": "$HOME `id` \"q\" 'q'", "C": "line\nline"}
+	require.Equal(s.t, "two words|$HOME `id` \"q\" 'q'|line\nline|", string(s.exec(s.pool(), spec).stdout))
+}
+
+func execRestart(s *suite) {
+	h := s.pool()
+	spec := sh("echo before; sleep 0.3; echo after; exit 8")
+	spec.ID = "r"
+	session, err := h.(driver.Execer).StartExecution(s.t.Context(), spec)
+	require.NoError(s.t, err)
+	until(s.t, session, "before\n")
+	after, err := s.New(s.t).Attach(s.t.Context(), h.State())
+	require.NoError(s.t, err)
+	s.handles = append(s.handles, after)
+	again, err := after.(driver.Execer).AttachExecution(s.t.Context(), "r", drover.Offsets{Stdout: 7})
+	require.NoError(s.t, err)
+	r := collect(s.t, again, drover.Offsets{Stdout: 7})
+	require.Equal(s.t, "after\n", string(r.stdout))
+	require.Equal(s.t, 8, r.receipt.ExitCode)
+	_ = session.Close()
+}
+
+func execTTY(s *suite) {
+	spec := drover.ExecutionSpec{
+		Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo terminal; read x; stty size; echo got $x; echo apart >&2"},
+		TTY:  true, TTYStderr: true, Stdin: true, Size: drover.WindowSize{Rows: 10, Cols: 33},
+	}
+	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), spec)
+	require.NoError(s.t, err)
+	out := until(s.t, session, "terminal\r\n")
+	require.NoError(s.t, session.Resize(s.t.Context(), drover.WindowSize{Rows: 11, Cols: 44}))
+	require.NoError(s.t, session.Write(s.t.Context(), []byte("word\n")))
+	r := collect(s.t, session, drover.Offsets{Stdout: int64(len(out))})
+	out += string(r.stdout)
+	require.Contains(s.t, out, "10 33\r\n")
+	require.Contains(s.t, out, "11 44\r\n")
+	require.Contains(s.t, out, "got word\r\n")
+	require.Equal(s.t, "apart\n", string(r.stderr))
+	require.Zero(s.t, r.receipt.ExitCode)
+}
+
+func execUsers(s *suite) {
+	h := s.pool()
+	spec := sh("id -u; id -g; echo x > /dev/stderr")
+	spec.User = "1234:77"
+	r := s.exec(h, spec)
+	require.Equal(s.t, "1234\n77\n", string(r.stdout))
+	require.Equal(s.t, "x\n", string(r.stderr))
+	spec = sh("id -u")
+	spec.Privileged = true
+	require.Equal(s.t, "0", strings.TrimSpace(string(s.exec(h, spec).stdout)))
+}

@@ -1,0 +1,39 @@
+package drivertest
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// leftovers lists processes, mounts, control groups and folders that carry the allocation's id or lie in its folder.
+func leftovers(alloc, root string) (found []string) {
+	names, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, n := range names {
+		b, err := os.ReadFile(n)
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(n), "cmdline"))
+		if err == nil && bytes.Contains(b, []byte("NOMAD_ALLOC_ID="+alloc)) || bytes.Contains(line, []byte(alloc)) {
+			found = append(found, "process "+filepath.Dir(n)+": "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+		}
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, root) || strings.Contains(line, alloc) {
+			found = append(found, "mount "+strings.TrimSpace(line))
+		}
+	}
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.Contains(d.Name(), alloc) {
+			found = append(found, "control group "+path)
+			return fs.SkipDir
+		}
+		return nil
+	})
+	states, _ := filepath.Glob(filepath.Join(root, "state", "*"))
+	for _, s := range states {
+		found = append(found, "folder "+s)
+	}
+	return found
+}

@@ -1,0 +1,50 @@
+package drivertest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Run runs the whole suite. Afterwards nothing of the driver is left on the machine.
+func Run(t *testing.T, h Harness) {
+	t.Helper()
+	var before []string
+	if h.Leftovers != nil {
+		before = h.Leftovers(t)
+	}
+	t.Run("suite", func(t *testing.T) { h.all(t) })
+	if h.Leftovers != nil {
+		require.Equal(t, before, h.Leftovers(t), "the driver left something behind")
+	}
+}
+
+type check struct {
+	name  string
+	run   func(*suite)
+	needs []Ability
+}
+
+func (h Harness) all(t *testing.T) {
+	checks := slices.Concat(taskChecks(), execChecks(), fileChecks())
+	for _, c := range checks {
+		if missing := h.without(c.needs); missing != "" {
+			t.Logf("%s is not tried: %s", c.name, missing)
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(h.suite(t))
+		})
+	}
+}
+
+func (h Harness) without(needs []Ability) string {
+	for _, a := range needs {
+		if why, missing := h.Missing[a]; missing {
+			return "no " + string(a) + ": " + why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"drover"
+)
+
+// options are mock_driver's.
+type options struct {
+	runFor                time.Duration
+	runForSet             bool
+	exitCode, exitSignal  int
+	exitErr               string
+	startError            string
+	startErrorRecoverable bool
+	startBlockFor         time.Duration
+	stdout, stderr        string
+	repeat                int
+	repeatEvery           time.Duration
+	killAfter             time.Duration
+	signalError           string
+	oom                   bool
+}
+
+// Validate checks Task.Config: all problems at once. Errors: Invalid.
+func (d *Driver) Validate(task *drover.Task) error {
+	_, err := parse(task.Config)
+	return err
+}
+
+func parse(config map[string]any) (o options, err error) {
+	var problems []error
+	for _, key := range slices.Sorted(maps.Keys(config)) {
+		if err := o.set(key, config[key]); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", key, err))
+		}
+	}
+	if len(problems) > 0 {
+		return o, drover.Errorf(drover.Invalid, "%w", errors.Join(problems...))
+	}
+	return o, nil
+}
+
+func (o *options) set(key string, v any) (err error) {
+	switch key {
+	case "run_for":
+		o.runFor, err = duration(v)
+		o.runForSet = true
+	case "exit_code":
+		o.exitCode, err = number(v)
+	case "exit_signal":
+		o.exitSignal, err = number(v)
+	case "exit_err_msg":
+		o.exitErr, err = text(v)
+	case "oom_killed":
+		o.oom, err = truth(v)
+	case "start_error":
+		o.startError, err = text(v)
+	case "start_error_recoverable":
+		o.startErrorRecoverable, err = truth(v)
+	case "start_block_for":
+		o.startBlockFor, err = duration(v)
+	case "stdout_string":
+		o.stdout, err = text(v)
+	case "stderr_string":
+		o.stderr, err = text(v)
+	case "stdout_repeat", "stderr_repeat":
+		o.repeat, err = number(v)
+	case "stdout_repeat_duration", "stderr_repeat_duration":
+		o.repeatEvery, err = duration(v)
+	case "kill_after":
+		o.killAfter, err = duration(v)
+	case "signal_error":
+		o.signalError, err = text(v)
+	case "plugin_exit_after", "driver_ip", "driver_advertise", "driver_port_map", "exec_command", "command", "args", "image":
+		// Accepted without an effect: there is no plugin, network or program.
+	default:
+		return errors.New("the fake driver has no such option")
+	}
+	return err
+}
+
+func text(v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	return "", fmt.Errorf("%T is not a string", v)
+}
+
+func truth(v any) (bool, error) {
+	switch b := v.(type) {
+	case bool:
+		return b, nil
+	case string:
+		return strconv.ParseBool(b)
+	}
+	return false, fmt.Errorf("%T is not a boolean", v)
+}
+
+func number(v any) (int, error) {
+	switch n := v.(type) {
+	case int:
+		return n, nil
+	case int64:
+		return int(n), nil
+	case uint64:
+		return int(n), nil
+	case float64:
+		return int(n), nil
+	case string:
+		return strconv.Atoi(n)
+	}
+	return 0, fmt.Errorf("%T is not a number", v)
+}
+
+// duration takes "10s", or a number of nanoseconds.
+func duration(v any) (time.Duration, error) {
+	switch d := v.(type) {
+	case time.Duration:
+		return d, nil
+	case string:
+		return time.ParseDuration(d)
+	}
+	n, err := number(v)
+	return time.Duration(n), err
+}

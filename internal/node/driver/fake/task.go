@@ -1,0 +1,230 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor/proto"
+)
+
+// task is a task, and the handle on it.
+type task struct {
+	d         *Driver
+	spec      driver.Spec
+	options   options
+	startedAt time.Time
+	done      chan struct{} // closed at the end; exit is set then
+	files     *files
+
+	mu        sync.Mutex
+	exit      driver.Exit           // guarded by mu until done
+	timers    []clock.Timer         // guarded by mu
+	execs     map[string]*execution // guarded by mu
+	repeated  int                   // guarded by mu
+	signals   []string              // guarded by mu
+	destroyed bool                  // guarded by mu
+}
+
+var (
+	_ driver.Handle = (*task)(nil)
+	_ driver.Execer = (*task)(nil)
+	_ driver.Filer  = (*task)(nil)
+	_ driver.Meter  = (*task)(nil)
+)
+
+func newTask(d *Driver, spec driver.Spec, o options) *task {
+	return &task{
+		d: d, spec: spec, options: o, startedAt: d.clock.Now(), done: make(chan struct{}),
+		execs: map[string]*execution{}, files: newFiles(d.clock),
+	}
+}
+
+// start sets the task's timers.
+func (t *task) start() {
+	t.output()
+	run := t.options.runFor
+	if t.spec.Pool && !t.options.runForSet {
+		run = forever
+	}
+	if run == forever {
+		return
+	}
+	if run <= 0 {
+		t.finish()
+		return
+	}
+	t.after(run, t.finish)
+}
+
+func (t *task) finish() {
+	exit := driver.Exit{Code: t.options.exitCode, Signal: t.options.exitSignal, OOMKilled: t.options.oom}
+	if exit.Signal != 0 && exit.Code == 0 {
+		exit.Code = 128 + exit.Signal
+	}
+	if t.options.exitErr != "" {
+		exit.Err = errors.New(t.options.exitErr)
+		exit.Code = max(exit.Code, 1)
+	}
+	t.end(exit)
+}
+
+func (t *task) after(d time.Duration, f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timers = append(t.timers, t.d.clock.AfterFunc(d, f))
+}
+
+// output appends to the task's log files, again and again if asked to.
+func (t *task) output() {
+	if t.over() {
+		return
+	}
+	t.write("stdout", t.options.stdout)
+	t.write("stderr", t.options.stderr)
+	t.mu.Lock()
+	t.repeated++
+	again := t.repeated <= t.options.repeat && t.options.repeatEvery > 0
+	t.mu.Unlock()
+	if again {
+		t.after(t.options.repeatEvery, t.output)
+	}
+}
+
+func (t *task) write(stream, s string) {
+	if s == "" || t.spec.Log.Dir == "" || t.spec.Log.Disabled {
+		return
+	}
+	f, err := os.OpenFile(filepath.Join(t.spec.Log.Dir, t.spec.TaskName+"."+stream+".0"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return // a test without the folder does not want logs
+	}
+	_, _ = f.WriteString(s)
+	_ = f.Close()
+}
+
+// end ends the task once, and with it its executions.
+func (t *task) end(exit driver.Exit) {
+	t.mu.Lock()
+	if t.over() {
+		t.mu.Unlock()
+		return
+	}
+	t.exit = exit
+	close(t.done)
+	for _, timer := range t.timers {
+		timer.Stop()
+	}
+	t.mu.Unlock()
+}
+
+func (t *task) over() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// State returns what Attach needs.
+func (t *task) State() driver.State {
+	return driver.State{Driver: t.d.name, ID: t.spec.ID, AllocID: t.spec.AllocID, TaskName: t.spec.TaskName, StartedAt: t.startedAt, Data: []byte(`{}`)}
+}
+
+// Wait returns when the task ended.
+func (t *task) Wait(ctx context.Context) (driver.Exit, error) {
+	select {
+	case <-t.done:
+		return t.exit, nil
+	case <-ctx.Done():
+		return driver.Exit{}, context.Cause(ctx)
+	}
+}
+
+// Signal notes the signal; KILL, TERM and INT end the task. Errors: Invalid, signal_error, ErrGone.
+func (t *task) Signal(_ context.Context, name string) error {
+	if t.options.signalError != "" {
+		return errors.New(t.options.signalError)
+	}
+	sig, err := proto.ParseSignal(name)
+	if err != nil {
+		return err
+	}
+	if t.over() {
+		return driver.ErrGone
+	}
+	t.mu.Lock()
+	t.signals = append(t.signals, name)
+	t.mu.Unlock()
+	switch sig {
+	case syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT:
+		t.end(driver.Exit{Code: 128 + int(sig), Signal: int(sig)})
+	default:
+	}
+	return nil
+}
+
+// Stop ends the task after kill_after, or hard after the timeout.
+func (t *task) Stop(ctx context.Context, signal string, timeout time.Duration) error {
+	sig := syscall.SIGTERM
+	if signal != "" {
+		var err error
+		if sig, err = proto.ParseSignal(signal); err != nil {
+			return err
+		}
+	}
+	if t.options.killAfter > timeout {
+		sig = syscall.SIGKILL
+	}
+	exit := driver.Exit{Code: 128 + int(sig), Signal: int(sig)}
+	if d := min(t.options.killAfter, timeout); d > 0 {
+		t.after(d, func() { t.end(exit) })
+	} else {
+		t.end(exit)
+	}
+	_, err := t.Wait(ctx)
+	return err
+}
+
+// Destroy ends the task and takes it out of the world. Idempotent.
+func (t *task) Destroy(context.Context) error {
+	t.end(driver.Exit{Code: 137, Signal: 9})
+	t.d.world.mu.Lock()
+	defer t.d.world.mu.Unlock()
+	if t.d.world.tasks[t.spec.ID] == t {
+		delete(t.d.world.tasks, t.spec.ID)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.destroyed = true
+	return nil
+}
+
+// Network returns nil: there is none.
+func (t *task) Network() *drover.AllocNetworkStatus { return nil }
+
+// Files are the task's, in memory.
+func (t *task) Files() drover.Files { return t.files }
+
+// Usage is always the same. Errors: ErrGone.
+func (t *task) Usage(context.Context) (*drover.TaskResourceUsage, error) {
+	if t.over() {
+		return nil, driver.ErrGone
+	}
+	return &drover.TaskResourceUsage{
+		Timestamp: t.d.clock.Now().UnixNano(),
+		ResourceUsage: &drover.ResourceUsage{
+			MemoryStats: &drover.MemoryStats{RSS: 1 << 20, Measured: []string{"RSS"}},
+			CpuStats:    &drover.CpuStats{Percent: 1, Measured: []string{"Percent"}}, DeviceStats: []any{},
+		},
+		Pids: map[string]*drover.ResourceUsage{},
+	}, nil
+}
