@@ -77,7 +77,7 @@ func leaderConfig(cfg *config.Server) leader.Config {
 		HeartbeatTTL:   config.Duration(cfg.MinHeartbeatTTL, 0),
 		HeartbeatGrace: config.Duration(cfg.HeartbeatGrace, 0),
 		GC: leader.GCConfig{
-			Evaluations: config.Duration(cfg.EvalGC, 0), Jobs: config.Duration(cfg.JobGC, 0),
+			Evals: config.Duration(cfg.EvalGC, 0), Jobs: config.Duration(cfg.JobGC, 0),
 			Nodes: config.Duration(cfg.NodeGC, 0), Deployments: config.Duration(cfg.DeploymentGC, 0),
 		},
 	}

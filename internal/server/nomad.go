@@ -24,7 +24,7 @@ func (e nomadEvents) Subscribe(topics map[string][]string, namespace string, ind
 	return e.Buffer.Subscribe(eventstream.Request{Topics: topics, Namespace: namespace, Index: index})
 }
 
-func diffJobs(old, job *drover.Job) any { return intake.DiffJobs(old, job) }
+func diffJobs(old, job *drover.Job) any { return intake.Diff(old, job) }
 
 // nomadIntake promotes the methods whose words are the same, and converts the others'.
 type nomadIntake struct{ *intake.Intake }
