@@ -1,0 +1,105 @@
+package intake
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+func TestPlanChangesNothing(t *testing.T) {
+	b := setup(t)
+	b.propose(&command.RegisterNode{Node: &drover.Node{
+		ID: "n", Status: drover.NodeStatusReady, SchedulingEligibility: drover.NodeEligible, Datacenter: "dc1", NodePool: "default",
+		Drivers: map[string]*drover.DriverInfo{"fake": {Detected: true, Healthy: true}},
+		NodeResources: &drover.NodeResources{
+			Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 1000},
+			Disk: drover.NodeDiskResources{DiskMB: 10000},
+		},
+	}})
+	index := b.store.Index()
+	j := job("j", drover.JobTypeBatch)
+	j.TaskGroups[0].Count = new(5)
+	p, err := b.PlanJob(t.Context(), j, true)
+	require.NoError(t, err)
+	require.Equal(t, index, b.store.Index())
+	require.EqualValues(t, 5, p.Annotations.DesiredTGUpdates["g"].Place)
+	require.Equal(t, 1, len(p.FailedTGAllocs), "room for three of 300 MB")
+	require.Equal(t, drover.DiffAdded, p.Diff.(*drover.JobDiff).Type)
+
+	b.register(j)
+	p, err = b.PlanJob(t.Context(), j, true)
+	require.NoError(t, err)
+	require.Equal(t, drover.DiffNone, p.Diff.(*drover.JobDiff).Type)
+	require.Equal(t, b.job("j").JobModifyIndex, p.JobModifyIndex)
+
+	_, err = b.PlanJob(t.Context(), &drover.Job{ID: "bad job"}, false)
+	code(t, drover.Invalid, err, "job.ID")
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	old, now := job("j", drover.JobTypeBatch), job("j", drover.JobTypeBatch)
+	for _, j := range []*drover.Job{old, now} {
+		j.TaskGroups[0].Tasks[0].Config = map[string]any{"command": "/bin/a", "args": []any{"1"}}
+		j.Canonicalize()
+	}
+	now.Priority = 70
+	now.Meta = map[string]string{"k": "v"}
+	now.Datacenters = []string{"*", "dc2"}
+	now.TaskGroups[0].Count = new(3)
+	now.TaskGroups[0].Tasks[0].Config["command"] = "/bin/b"
+	now.TaskGroups[0].Tasks[0].Resources.CPU = 200
+	now.Constraints = []*drover.Constraint{{LTarget: "${attr.os}", RTarget: "linux", Operand: "="}}
+	now.TaskGroups = append(now.TaskGroups, &drover.TaskGroup{Name: "new"})
+	now.Version, now.ModifyIndex = 9, 9
+	field := func(kind, name, a, b string) *drover.FieldDiff {
+		return &drover.FieldDiff{Type: kind, Name: name, Old: a, New: b}
+	}
+	want := &drover.JobDiff{
+		Type: drover.DiffEdited, ID: "j",
+		Fields: []*drover.FieldDiff{
+			field(drover.DiffEdited, "Priority", "50", "70"), field(drover.DiffAdded, "Meta[k]", "", "v"),
+		},
+		Objects: []*drover.ObjectDiff{
+			{Type: drover.DiffAdded, Name: "Datacenters", Fields: []*drover.FieldDiff{field(drover.DiffAdded, "Datacenters[0]", "", "dc2")}},
+			{Type: drover.DiffAdded, Name: "Constraint", Fields: []*drover.FieldDiff{
+				field(drover.DiffAdded, "LTarget", "", "${attr.os}"), field(drover.DiffAdded, "RTarget", "", "linux"),
+				field(drover.DiffAdded, "Operand", "", "="),
+			}},
+		},
+		TaskGroups: []*drover.TaskGroupDiff{
+			{
+				Type: drover.DiffEdited, Name: "g", Fields: []*drover.FieldDiff{field(drover.DiffEdited, "Count", "1", "3")},
+				Tasks: []*drover.TaskDiff{{
+					Type: drover.DiffEdited, Name: "t",
+					Objects: []*drover.ObjectDiff{
+						{Type: drover.DiffEdited, Name: "Config", Fields: []*drover.FieldDiff{field(drover.DiffEdited, "command", "/bin/a", "/bin/b")}},
+						{Type: drover.DiffEdited, Name: "Resources", Fields: []*drover.FieldDiff{field(drover.DiffEdited, "CPU", "100", "200")}},
+					},
+				}},
+			},
+		},
+	}
+	got := Diff(old, now)
+	require.Len(t, got.TaskGroups, 2)
+	require.Equal(t, drover.DiffAdded, got.TaskGroups[1].Type)
+	got.TaskGroups = got.TaskGroups[:1]
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatal(d)
+	}
+	require.Equal(t, drover.DiffDeleted, Diff(old, nil).Type)
+}
+
+func TestNextLaunch(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 28, 23, 30, 0, 0, time.UTC)
+	p := &drover.PeriodicConfig{Specs: []string{"0 12 * * *", "0 3 * * *"}, TimeZone: "Europe/Berlin", SpecType: "cron"}
+	require.Equal(t, time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC), NextLaunch(p, at).UTC(), "summer time began at two")
+	p.Enabled = new(false)
+	require.True(t, NextLaunch(p, at).IsZero())
+}
