@@ -3,7 +3,6 @@ package scheduler
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"drover"
 )
@@ -87,7 +86,7 @@ func (a *ask) resources(oversubscribed bool) *drover.AllocatedResources {
 
 // grant gives the exact things out of what is free on the node. It returns nil and what there was too little of, and
 // then has taken nothing.
-func (a *ask) grant(n *drover.Node, h *hold, dice func(int) int) (*drover.AllocatedResources, string) {
+func (a *ask) grant(d *deps, n *drover.Node, h *hold) (*drover.AllocatedResources, string) {
 	if n.NodeMaxAllocs > 0 && h.allocs >= n.NodeMaxAllocs {
 		return nil, "max allocations on the node"
 	}
@@ -96,7 +95,7 @@ func (a *ask) grant(n *drover.Node, h *hold, dice func(int) int) (*drover.Alloca
 	}
 	out := new(*a.plain)
 	out.Tasks = make(map[string]*drover.AllocatedTaskResources, len(a.plain.Tasks))
-	g := &granting{node: n, hold: h, dice: dice, ports: map[int]bool{}, cores: map[uint16]bool{}, devices: map[string]bool{}}
+	g := &granting{deps: d, node: n, hold: h, ports: map[int]bool{}, cores: map[uint16]bool{}, devices: map[string]bool{}}
 	for _, network := range a.group.Networks {
 		got, failed := g.network(network)
 		if failed != "" {
@@ -117,9 +116,9 @@ func (a *ask) grant(n *drover.Node, h *hold, dice func(int) int) (*drover.Alloca
 
 // granting is one attempt; what it took is not in hold yet.
 type granting struct {
+	*deps
 	node    *drover.Node
 	hold    *hold
-	dice    func(int) int
 	ports   map[int]bool
 	cores   map[uint16]bool
 	devices map[string]bool
@@ -168,43 +167,6 @@ func (g *granting) pick(count int) []uint16 {
 	return got
 }
 
-// device takes instances of the first device group that has enough healthy free ones.
-func (g *granting) device(want *drover.RequestedDevice) *drover.AllocatedDeviceResource {
-	if g.node.NodeResources == nil {
-		return nil
-	}
-	for _, d := range g.node.NodeResources.Devices {
-		if !isDevice(want.Name, d) {
-			continue
-		}
-		var ids []string
-		for _, i := range d.Instances {
-			if i.Healthy && !g.hold.devices[i.ID] && !g.devices[i.ID] && uint64(len(ids)) < max(want.Count, 1) {
-				ids = append(ids, i.ID)
-			}
-		}
-		if uint64(len(ids)) == max(want.Count, 1) {
-			for _, id := range ids {
-				g.devices[id] = true
-			}
-			return &drover.AllocatedDeviceResource{Vendor: d.Vendor, Type: d.Type, Name: d.Name, DeviceIDs: ids}
-		}
-	}
-	return nil
-}
-
-// isDevice matches "type", "vendor/type" or "vendor/type/name".
-func isDevice(name string, d *drover.NodeDeviceResource) bool {
-	switch parts := strings.SplitN(name, "/", 3); len(parts) {
-	case 1:
-		return parts[0] == d.Type
-	case 2:
-		return parts[0] == d.Vendor && parts[1] == d.Type
-	default:
-		return parts[0] == d.Vendor && parts[1] == d.Type && parts[2] == d.Name
-	}
-}
-
 // network answers a network request with port numbers.
 func (g *granting) network(want *drover.NetworkResource) (*drover.NetworkResource, string) {
 	got := new(*want)
@@ -238,7 +200,7 @@ func (g *granting) dynamic() int {
 		low, high = r.MinDynamicPort, r.MaxDynamicPort
 	}
 	span := high - low + 1
-	start := g.dice(span)
+	start := g.rng.IntN(span)
 	for i := range span {
 		p := low + (start+i)%span
 		if !g.hold.ports[p] && !g.ports[p] {

@@ -94,6 +94,39 @@ func TestCoresAndDevices(t *testing.T) {
 	require.EqualValues(t, 2000, w.Used("n1").CPU)
 }
 
+func TestDeviceConstraints(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("none", nil)
+	for node, memory := range map[string]int{"small": 8, "big": 16} {
+		w.addNode(node, func(n *drover.Node) {
+			n.NodeResources.Devices = []*drover.NodeDeviceResource{{
+				Vendor: "nvidia", Type: "gpu", Name: node, Attributes: map[string]any{"memory": memory},
+				Instances: []*drover.NodeDevice{{ID: node, Healthy: true}},
+			}}
+		})
+	}
+	for constraint, want := range map[[3]string]string{
+		{"${device.attr.memory}", ">", "9"}:        "big",
+		{"${device.model}", "=", "small"}:          "small",
+		{"${device.attr.nothing}", "is_set", ""}:   "",
+		{"${device.unknown}", "is_set", ""}:        "",
+		{"${device.vendor}", "regexp", "^amd|gpu"}: "",
+	} {
+		j := newJob("ml", drover.JobTypeBatch, 1)
+		j.TaskGroups[0].Tasks[0].Resources.Devices = []*drover.RequestedDevice{{Name: "gpu", Constraints: []*drover.Constraint{
+			{LTarget: constraint[0], Operand: constraint[1], RTarget: constraint[2]},
+		}}}
+		w.jobs["ml"] = j
+		out := Schedule(Input{Eval: &drover.Evaluation{ID: "e", Namespace: "default", JobID: "ml"}, Snapshot: w, Now: w.now})
+		if want == "" {
+			require.Equal(t, 3, out.Eval.FailedTGAllocs["g"].ConstraintFiltered["missing devices"])
+			continue
+		}
+		require.Equal(t, want, placed(out)[0].NodeID)
+	}
+}
+
 func TestNodeMaxAllocsAndOversubscription(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

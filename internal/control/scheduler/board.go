@@ -293,7 +293,7 @@ func (b *board) grant(c *candidate) (*drover.AllocatedResources, string) {
 	if c.hold == nil {
 		c.hold = newHold(c.node, b.snapshot)
 	}
-	return b.ask.grant(c.node, c.hold, b.rng.IntN)
+	return b.ask.grant(b.deps, c.node, c.hold)
 }
 
 // occupy books an allocation on the entry's node.

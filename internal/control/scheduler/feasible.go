@@ -14,6 +14,7 @@ type feasibility struct {
 	unique  []*drover.Constraint // decided by node
 	drivers []string
 	volumes []*drover.VolumeRequest
+	devices []*drover.RequestedDevice
 	byClass []verdict
 
 	// escaped says that a node can be refused for something its class does not show.
@@ -35,6 +36,11 @@ func newFeasibility(m *matcher, job *drover.Job, g *drover.TaskGroup, classes in
 		if t.Driver != "" && !seen[t.Driver] {
 			seen[t.Driver] = true
 			f.drivers = append(f.drivers, t.Driver)
+		}
+	}
+	for _, t := range g.Tasks {
+		if t.Resources != nil {
+			f.devices = append(f.devices, t.Resources.Devices...)
 		}
 	}
 	for _, name := range sortedKeys(g.Volumes) {
@@ -78,6 +84,9 @@ func (f *feasibility) check(c *candidate) (reason string, byClass bool) {
 	}
 	if !f.hasVolumes(c.node) {
 		return "missing compatible host volumes", false
+	}
+	if !f.hasDevices(c.node) {
+		return "missing devices", false
 	}
 	return f.constraints(c.node, f.unique), false
 }

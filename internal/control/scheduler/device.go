@@ -1,0 +1,104 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+
+	"drover"
+)
+
+// isDevice reports whether a device group is what is asked for: "type", "vendor/type" or "vendor/type/name", and its
+// attributes pass the constraints.
+func (m *matcher) isDevice(want *drover.RequestedDevice, d *drover.NodeDeviceResource) bool {
+	ok := false
+	switch parts := strings.SplitN(want.Name, "/", 3); len(parts) {
+	case 1:
+		ok = parts[0] == d.Type
+	case 2:
+		ok = parts[0] == d.Vendor && parts[1] == d.Type
+	default:
+		ok = parts[0] == d.Vendor && parts[1] == d.Type && parts[2] == d.Name
+	}
+	for _, c := range want.Constraints {
+		l, lok := resolveDevice(d, c.LTarget)
+		r, rok := resolveDevice(d, c.RTarget)
+		ok = ok && m.match(c.Operand, l, r, lok, rok)
+	}
+	return ok
+}
+
+// resolveDevice returns what ${device.…} says of a device group, or the text itself.
+func resolveDevice(d *drover.NodeDeviceResource, target string) (string, bool) {
+	name, isTarget := strings.CutPrefix(target, "${device.")
+	if !isTarget || !strings.HasSuffix(name, "}") {
+		return target, true
+	}
+	name = strings.TrimSuffix(name, "}")
+	if key, isAttribute := strings.CutPrefix(name, "attr."); isAttribute {
+		v, ok := d.Attributes[key]
+		return fmt.Sprint(v), ok
+	}
+	switch name {
+	case "vendor":
+		return d.Vendor, true
+	case "type":
+		return d.Type, true
+	case "model":
+		return d.Name, true
+	}
+	return "", false
+}
+
+// hasDevices reports whether the node has a group of enough healthy devices for each request, used or not.
+func (f *feasibility) hasDevices(n *drover.Node) bool {
+	for _, want := range f.devices {
+		found := false
+		for _, d := range devicesOf(n) {
+			found = found || f.matcher.isDevice(want, d) && healthy(d) >= max(want.Count, 1)
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+func devicesOf(n *drover.Node) []*drover.NodeDeviceResource {
+	if n.NodeResources == nil {
+		return nil
+	}
+	return n.NodeResources.Devices
+}
+
+func healthy(d *drover.NodeDeviceResource) uint64 {
+	var n uint64
+	for _, i := range d.Instances {
+		if i.Healthy {
+			n++
+		}
+	}
+	return n
+}
+
+// device takes instances of the first device group that has enough healthy free ones.
+func (g *granting) device(want *drover.RequestedDevice) *drover.AllocatedDeviceResource {
+	count := max(want.Count, 1)
+	for _, d := range devicesOf(g.node) {
+		if !g.matcher.isDevice(want, d) {
+			continue
+		}
+		var ids []string
+		for _, i := range d.Instances {
+			if i.Healthy && !g.hold.devices[i.ID] && !g.devices[i.ID] && uint64(len(ids)) < count {
+				ids = append(ids, i.ID)
+			}
+		}
+		if uint64(len(ids)) == count {
+			for _, id := range ids {
+				g.devices[id] = true
+			}
+			return &drover.AllocatedDeviceResource{Vendor: d.Vendor, Type: d.Type, Name: d.Name, DeviceIDs: ids}
+		}
+	}
+	return nil
+}
