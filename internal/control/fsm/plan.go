@@ -30,9 +30,13 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 		e.preempt(x, now)
 	}
 	job := e.planJob(p.Job)
-	shared := map[string]*drover.Allocation{}
+	shared, strings := map[string]*drover.Allocation{}, interner{}
 	for _, a := range p.Placed {
 		share(shared, a)
+		strings.alloc(a)
+		if n := e.txn.Node(a.NodeID); n != nil {
+			a.NodeID = n.ID
+		}
 		e.place(a, job, now)
 	}
 	e.putEvals(p.FollowUps)

@@ -14,6 +14,7 @@ import (
 func (f *FSM) Restore(r io.Reader) error {
 	x := &imageReader{
 		recordReader: recordReader{r: bufio.NewReaderSize(r, 1<<20)}, jobs: map[jobRef]*drover.Job{},
+		strings: interner{},
 	}
 	if err := x.header(); err != nil {
 		return err
@@ -41,6 +42,7 @@ type imageReader struct {
 	jobs      map[jobRef]*drover.Job
 	resources []*drover.AllocatedResources
 	metrics   []*drover.AllocationMetric
+	strings   interner
 }
 
 func (x *imageReader) header() error {
@@ -172,6 +174,7 @@ func (x *imageReader) alloc(payload []byte) error {
 	if rec.Metrics > 0 {
 		a.Metrics = x.metrics[rec.Metrics-1]
 	}
+	x.strings.alloc(a)
 	x.t.RestoreAllocation(a)
 	return nil
 }

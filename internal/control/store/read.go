@@ -105,6 +105,12 @@ func (r *reader) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocat
 	return scan[drover.Allocation](r, TableAllocs, indexJob, jobPrefix(namespace, id))
 }
 
+// ActiveAllocationsByJob yields the job's allocations without those that both sides are done with: the node ended
+// them, and control wanted that or they had been claimed.
+func (r *reader) ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation] {
+	return scan[drover.Allocation](r, TableAllocs, indexActive, jobPrefix(namespace, id))
+}
+
 // AllocationsByNode yields the node's allocations, ended ones too.
 func (r *reader) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation] {
 	return scan[drover.Allocation](r, TableAllocs, indexNode, term(nodeID))

@@ -36,6 +36,8 @@ const (
 	indexID   = "id"
 	indexJob  = "job"
 	indexNode = "node"
+	// indexActive is indexJob without the allocations that both sides are done with.
+	indexActive = "active"
 )
 
 // JobKey is the key of a job in Watch.
@@ -48,11 +50,13 @@ func versionKey(j *drover.Job) string {
 	return jobPrefix(j.Namespace, j.ID) + fmt.Sprintf("%016x", ^j.Version)
 }
 
-// indexer indexes values of *T by a string made of them; its arguments are such strings, or prefixes.
+// indexer indexes values of *T by a string made of them; its arguments are such strings, or prefixes. A value with
+// the key "" is not in the index.
 type indexer[T any] struct{ key func(*T) string }
 
 func (i indexer[T]) FromObject(raw any) (bool, []byte, error) {
-	return true, []byte(i.key(raw.(*T))), nil
+	key := i.key(raw.(*T))
+	return key != "", []byte(key), nil
 }
 
 func (i indexer[T]) FromArgs(args ...any) ([]byte, error)       { return []byte(args[0].(string)), nil }
@@ -69,11 +73,18 @@ func table[T any](name string, id func(*T) string, more ...*memdb.IndexSchema) *
 }
 
 func index[T any](name string, key func(*T) string) *memdb.IndexSchema {
-	return &memdb.IndexSchema{Name: name, Indexer: indexer[T]{key}}
+	return &memdb.IndexSchema{Name: name, AllowMissing: true, Indexer: indexer[T]{key}}
 }
 
 // Ids end in a zero byte inside the indexes, so that one is never the prefix of another.
 func term(id string) string { return id + "\x00" }
+
+func activeKey(a *drover.Allocation) string {
+	if a.ClientTerminal() && (a.ServerTerminal() || a.Claim != nil) {
+		return ""
+	}
+	return jobPrefix(a.Namespace, a.JobID)
+}
 
 func schema() *memdb.DBSchema {
 	s := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
@@ -84,6 +95,7 @@ func schema() *memdb.DBSchema {
 		table(TableNodes, func(n *drover.Node) string { return term(n.ID) }),
 		table(TableAllocs, func(a *drover.Allocation) string { return term(a.ID) },
 			index(indexJob, func(a *drover.Allocation) string { return jobPrefix(a.Namespace, a.JobID) }),
+			index(indexActive, activeKey),
 			index(indexNode, func(a *drover.Allocation) string { return term(a.NodeID) })),
 		table(TableEvals, func(e *drover.Evaluation) string { return term(e.ID) },
 			index(indexJob, func(e *drover.Evaluation) string { return jobPrefix(e.Namespace, e.JobID) })),

@@ -1,6 +1,10 @@
 package store
 
-import "drover"
+import (
+	"iter"
+
+	"drover"
+)
 
 // usageRow is what allocations hold on a node.
 type usageRow struct {
@@ -15,6 +19,28 @@ func (r *reader) Used(nodeID string) drover.Capacity {
 		return u.Used
 	}
 	return drover.Capacity{}
+}
+
+// NodesUsed yields all nodes by id with what allocations hold on each: one walk over both tables instead of a look-up
+// a node.
+func (r *reader) NodesUsed() iter.Seq2[*drover.Node, drover.Capacity] {
+	return func(yield func(*drover.Node, drover.Capacity) bool) {
+		next, stop := iter.Pull(scan[usageRow](r, tableUsage, indexID, ""))
+		defer stop()
+		u, ok := next()
+		for n := range r.Nodes("") {
+			for ok && u.NodeID < n.ID {
+				u, ok = next()
+			}
+			var used drover.Capacity
+			if ok && u.NodeID == n.ID {
+				used = u.Used
+			}
+			if !yield(n, used) {
+				return
+			}
+		}
+	}
 }
 
 // HoldingAllocs returns how many allocations hold resources of the node.
