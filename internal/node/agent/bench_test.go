@@ -11,6 +11,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/id"
+	"drover/internal/node/cgroup"
 	"drover/internal/node/allocrunner/allocrunnertest"
 	"drover/internal/node/driver"
 )
@@ -57,5 +58,39 @@ func BenchmarkBatch(b *testing.B) {
 		b.ReportMetric(float64(c.pushed()), "pushes")
 		cancel()
 		require.NoError(b, <-ran)
+	}
+}
+
+// BenchmarkTrue runs 1,000 times /bin/true with raw_exec.
+func BenchmarkTrue(b *testing.B) {
+	const n = 1000
+	for b.Loop() {
+		r := &real{t: b, data: b.TempDir(), control: newControl()}
+		r.groups, _ = cgroup.New(cgroup.Config{Parent: "drover-bench-agent"})
+		r.start()
+		var all []*drover.Allocation
+		for range n {
+			all = append(all, rawAlloc("batch", false, map[string]any{"command": "/bin/true"}))
+		}
+		start := time.Now()
+		r.control.assign(all...)
+		for _, a := range all {
+			r.await(a.ID, "complete")
+		}
+		b.ReportMetric(n/time.Since(start).Seconds(), "tasks/s")
+		r.end()
+	}
+}
+
+// BenchmarkStart measures assignment to running, as control hears it.
+func BenchmarkStart(b *testing.B) {
+	r := newReal(b)
+	for b.Loop() {
+		a := rawAlloc("batch", false, map[string]any{"command": "/bin/sleep", "args": []any{"0.01"}})
+		r.control.assign(a)
+		r.await(a.ID, "running")
+		b.StopTimer()
+		r.await(a.ID, "complete")
+		b.StartTimer()
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/id"
+	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/rawexec"
 	"drover/internal/node/supervisor"
@@ -24,6 +25,7 @@ import (
 type real struct {
 	t       testing.TB
 	data    string
+	groups  *cgroup.Manager
 	control *control
 	agent   *Agent
 	end     func()
@@ -44,7 +46,7 @@ func (r *real) start() {
 	}
 	r.agent, err = New(Config{DataDir: r.data, GC: GCConfig{MaxAllocs: 10_000, DiskPercent: 101, InodePercent: 101}}, Deps{
 		Controller: r.control, Clock: clock.Wall{}, IDs: id.Random{}, Log: log,
-		Drivers: []driver.Driver{rawexec.New(rawexec.Config{Enabled: true, Binary: binary, CoreMHz: 2000, Clock: clock.Wall{}, Log: log})},
+		Drivers: []driver.Driver{rawexec.New(rawexec.Config{Enabled: true, Binary: binary, CoreMHz: 2000, Cgroups: r.groups, Clock: clock.Wall{}, Log: log})},
 	})
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
