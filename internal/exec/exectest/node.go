@@ -25,6 +25,7 @@ type Node struct {
 	sessions map[string]*session
 	files    map[string]map[string]file // by allocation and path
 	started  int
+	away     bool
 }
 
 // NewNode returns a node without files.
@@ -49,15 +50,44 @@ func (n *Node) StartExecution(_ context.Context, allocID, _ string, spec drover.
 	return s, nil
 }
 
-// AttachExecution serves drover.Workloads; this node cannot.
-func (n *Node) AttachExecution(context.Context, string, string, string, drover.Offsets) (drover.Session, error) {
-	return nil, drover.Errorf(drover.NotFound, "this node does not re-attach")
+// AttachExecution serves drover.Workloads: this node replays nothing, it goes on where the last session was.
+func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string, _ drover.Offsets) (drover.Session, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.away {
+		return nil, drover.Errorf(drover.Unavailable, "the node is away")
+	}
+	s := n.sessions[allocID+"/"+executionID]
+	if s == nil {
+		return nil, drover.Errorf(drover.NotFound, "no such execution")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = make(chan struct{})
+	return s, nil
+}
+
+// CutLink breaks all sessions and keeps the node away until it is told otherwise; the executions go on.
+func (n *Node) CutLink(away bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.away = away
+	if away {
+		for _, s := range n.sessions {
+			s.mu.Lock()
+			close(s.cut)
+			s.mu.Unlock()
+		}
+	}
 }
 
 // Executions serves drover.Workloads.
 func (n *Node) Executions(_ context.Context, allocID string) ([]drover.Execution, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.away {
+		return nil, drover.Errorf(drover.Unavailable, "the node is away")
+	}
 	var list []drover.Execution
 	for key, s := range n.sessions {
 		if strings.HasPrefix(key, allocID+"/") {

@@ -32,6 +32,7 @@ type session struct {
 	inW *io.PipeWriter
 
 	mu      sync.Mutex
+	cut     chan struct{} // closed when the link broke
 	offsets [3]int64
 	Sizes   []drover.WindowSize
 	over    bool
@@ -53,7 +54,7 @@ type signalError string
 func (e signalError) Error() string { return string(e) }
 
 func newSession(spec drover.ExecutionSpec) *session {
-	s := &session{spec: spec, frames: make(chan drover.Frame), closed: make(chan struct{})}
+	s := &session{spec: spec, frames: make(chan drover.Frame), closed: make(chan struct{}), cut: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inR, s.inW = io.Pipe()
 	context.AfterFunc(s.ctx, func() { _ = s.inR.CloseWithError(io.EOF) })
@@ -224,7 +225,12 @@ func (s *session) out(stream drover.Stream, data []byte) error {
 }
 
 func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+	s.mu.Lock()
+	cut := s.cut
+	s.mu.Unlock()
 	select {
+	case <-cut:
+		return drover.Frame{}, drover.Errorf(drover.Unavailable, "the link broke")
 	case f, ok := <-s.frames:
 		if !ok {
 			return drover.Frame{}, drover.Errorf(drover.Gone, "the runner ended")
@@ -270,8 +276,15 @@ func (s *session) Signal(_ context.Context, name string) error {
 }
 
 func (s *session) Close() error {
-	s.once.Do(func() { close(s.closed) })
-	if s.spec.Detach == 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.cut:
+		return nil // the supervisor keeps it for a grace
+	default:
+	}
+	if s.over || s.spec.Detach == 0 {
+		s.once.Do(func() { close(s.closed) })
 		s.cancel(errKilled)
 	}
 	return nil

@@ -14,19 +14,19 @@ import (
 
 // Execution is a command that runs in a claimed runner, or ended there not long ago.
 type Execution struct {
-	id      string
-	runner  drover.Runner
-	spec    drover.ExecutionSpec
-	session drover.Session
-	lease   pool.Lease
-	clock   clock.Clock
-	window  int64
-	grace   time.Duration
-	base    context.Context    // of what is done for it beside requests; never ends by itself
-	stop    context.CancelFunc // ends the pump
-	done    chan struct{}      // closed when the receipt is there
+	id     string
+	runner drover.Runner
+	spec   drover.ExecutionSpec
+	lease  pool.Lease
+	clock  clock.Clock
+	window int64
+	grace  time.Duration
+	base   context.Context    // of what is done for it beside requests; never ends by itself
+	stop   context.CancelFunc // ends the pump
+	done   chan struct{}      // closed when the receipt is there
 
 	mu       sync.Mutex // guards what follows
+	session  drover.Session
 	journal  journal
 	pid      int
 	receipt  *drover.Receipt
@@ -93,31 +93,37 @@ func (x *Execution) GoneReason() error {
 
 // Write sends stdin. Errors: Conflict once it ended.
 func (x *Execution) Write(ctx context.Context, p []byte) error {
-	return x.act(func() error { return x.session.Write(ctx, p) })
+	return x.act(func(s drover.Session) error { return s.Write(ctx, p) })
 }
 
 // CloseStdin ends stdin. Errors: Conflict once it ended.
 func (x *Execution) CloseStdin(ctx context.Context) error {
-	return x.act(func() error { return x.session.CloseStdin(ctx) })
+	return x.act(func(s drover.Session) error { return s.CloseStdin(ctx) })
 }
 
 // Resize sets the terminal's size. Errors: Conflict once it ended.
 func (x *Execution) Resize(ctx context.Context, size drover.WindowSize) error {
-	return x.act(func() error { return x.session.Resize(ctx, size) })
+	return x.act(func(s drover.Session) error { return s.Resize(ctx, size) })
 }
 
 // Signal signals the process group; "KILL" ends the whole tree. Errors: Conflict once it ended, Invalid.
 func (x *Execution) Signal(ctx context.Context, name string) error {
-	return x.act(func() error { return x.session.Signal(ctx, name) })
+	return x.act(func(s drover.Session) error { return s.Signal(ctx, name) })
 }
 
-func (x *Execution) act(do func() error) error {
+func (x *Execution) act(do func(drover.Session) error) error {
 	select {
 	case <-x.done:
 		return drover.Errorf(drover.Conflict, "execution %s ended", x.id)
 	default:
-		return do()
+		return do(x.current())
 	}
+}
+
+func (x *Execution) current() drover.Session {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.session
 }
 
 // pump moves frames from the session into the journal until the execution ended or ctx does.
@@ -127,8 +133,10 @@ func (x *Execution) pump(ctx context.Context) {
 			x.end(x.lost(ctx, context.Cause(ctx)))
 			return
 		}
-		f, err := x.session.Next(ctx)
+		f, err := x.current().Next(ctx)
 		switch {
+		case err != nil && x.reattach(ctx, err):
+			continue
 		case err != nil:
 			if errors.Is(err, io.EOF) {
 				err = drover.Errorf(drover.Gone, "the session ended without a receipt")
@@ -224,7 +232,7 @@ func (x *Execution) lost(ctx context.Context, why error) drover.Receipt {
 }
 
 func (x *Execution) end(receipt drover.Receipt) {
-	_ = x.session.Close() // it has ended, or is not reached any more
+	_ = x.current().Close() // it has ended, or is not reached any more
 	x.lease.Done()
 	x.mu.Lock()
 	defer x.mu.Unlock()

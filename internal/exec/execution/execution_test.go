@@ -29,6 +29,7 @@ type bundle struct {
 	control *exectest.Control
 	runners *runner.Service
 	runner  drover.Runner
+	stop    func()
 }
 
 // bubble runs the test in synctest's time, with one claimed runner.
@@ -48,9 +49,9 @@ func bubble(t *testing.T, cfg execution.Config, test func(t *testing.T, b *bundl
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
-		test(t, &bundle{s, c, runners, r})
-		cancel()
-		run.Wait()
+		stop := sync.OnceFunc(func() { cancel(); run.Wait() })
+		test(t, &bundle{s, c, runners, r, stop})
+		stop()
 		stopRunners()
 		synctest.Wait()
 	})
@@ -350,5 +351,66 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		require.NoError(t, x.Signal(t.Context(), "KILL"))
 		_, err = x.Wait(t.Context())
 		require.NoError(t, err)
+	})
+}
+
+func TestABrokenLinkIsMended(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("echo one;sleep 10s;echo two"))
+		require.NoError(t, err)
+		r := x.Attach(drover.Offsets{})
+		for range 2 {
+			_, err = r.Next(t.Context())
+			require.NoError(t, err)
+		}
+		b.control.Node.CutLink(true)
+		time.Sleep(5 * time.Second)
+		require.True(t, x.Info().Running)
+		b.control.Node.CutLink(false)
+		out, _, receipt := collect(t, r)
+		require.Equal(t, "two\n", out)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.NoError(t, r.Close())
+
+		x, err = b.Start(t.Context(), b.runner.ID, sh("sleep 10h"))
+		require.NoError(t, err)
+		r = x.Attach(drover.Offsets{})
+		b.control.Node.CutLink(true)
+		_, _, receipt = collect(t, r)
+		require.Equal(t, drover.CauseRunnerGone, receipt.Cause)
+		require.NoError(t, r.Close())
+		b.control.Node.CutLink(false)
+		b.control.Node.Break(b.runner.AllocID)
+	})
+}
+
+func TestExecutionsSurviveAServerRestart(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo one;sleep 10m;echo two")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		next := execution.New(execution.Config{}, execution.Deps{Runners: b.runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
+		b.control.Node.CutLink(true) // the old server is gone
+		b.stop()
+		ctx, cancel := context.WithCancel(t.Context())
+		var run sync.WaitGroup
+		run.Go(func() { _ = next.Run(ctx) }) // ends with ctx
+		time.Sleep(3 * time.Second)
+		b.control.Node.CutLink(false)
+		found, err := next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		require.True(t, found.Info().Running, "the idle timer stands still for it")
+		r := found.Attach(drover.Offsets{})
+		out, _, receipt := collect(t, r)
+		require.Equal(t, "two\n", out)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.NoError(t, r.Close())
+		cancel()
+		run.Wait()
 	})
 }

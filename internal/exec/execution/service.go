@@ -20,6 +20,7 @@ type Runners interface {
 	Acquire(ctx context.Context, runnerID string) (pool.Lease, error)
 	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
 	Release(ctx context.Context, runnerID string) error
+	Runners(ctx context.Context, environmentID string) ([]drover.Runner, error)
 }
 
 // Config of a Service. Zero fields have the defaults said.
@@ -59,9 +60,10 @@ type Deps struct {
 
 // Service starts executions and keeps them.
 type Service struct {
-	cfg   Config
-	deps  Deps
-	pumps sync.WaitGroup
+	cfg       Config
+	deps      Deps
+	pumps     sync.WaitGroup
+	recovered chan struct{} // closed when executions from before were looked for
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
@@ -77,12 +79,15 @@ type Service struct {
 func New(cfg Config, deps Deps) *Service {
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		byID: map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+		recovered: make(chan struct{}),
+		byID:      map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}
 }
 
-// Run waits until ctx ends, then lets go of all executions; those that may run detached go on in their runners.
+// Run takes up executions from before this process, waits until ctx ends, then lets go of all of them; those that may
+// run detached go on in their runners.
 func (s *Service) Run(ctx context.Context) error {
+	s.recover(ctx)
 	<-ctx.Done()
 	s.mu.Lock()
 	s.closed = true
@@ -171,12 +176,25 @@ func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.Execu
 }
 
 // Execution returns a running or lately ended one. Errors: NotFound.
-func (s *Service) Execution(_ context.Context, executionID string) (*Execution, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expireLocked()
-	if x := s.byID[executionID]; x != nil {
+func (s *Service) Execution(ctx context.Context, executionID string) (*Execution, error) {
+	if x := s.find(executionID); x != nil {
+		return x, nil
+	}
+	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
+	defer cancel()
+	select {
+	case <-s.recovered:
+	case <-ctx.Done():
+	}
+	if x := s.find(executionID); x != nil {
 		return x, nil
 	}
 	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
+}
+
+func (s *Service) find(executionID string) *Execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked()
+	return s.byID[executionID]
 }

@@ -1,0 +1,134 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// How patiently executions are looked for that the connection to was lost.
+const (
+	firstRetry   = 20 * time.Millisecond
+	maxRetry     = time.Second
+	reattachFor  = 30 * time.Second
+	recoverFor   = 2 * time.Minute
+	awaitRecover = 5 * time.Second // a request for an execution that may still be found
+)
+
+// reattach connects again to an execution that outlives its session: the node's agent restarted, or the connection to
+// it broke. It reports false when there is nothing to go on with.
+func (x *Execution) reattach(ctx context.Context, cause error) bool {
+	if errors.Is(cause, io.EOF) || drover.CodeOf(cause) == drover.Gone {
+		return false
+	}
+	_ = x.current().Close() // it is broken
+	limit, cancel := x.clock.WithTimeout(ctx, reattachFor)
+	defer cancel()
+	for wait := firstRetry; clock.Sleep(limit, x.clock, wait); wait = min(2*wait, maxRetry) {
+		x.mu.Lock()
+		from := drover.Offsets{Stdout: x.journal.streams[0].end, Stderr: x.journal.streams[1].end}
+		x.mu.Unlock()
+		session, err := x.lease.Workloads().AttachExecution(limit, x.runner.AllocID, taskName, x.id, from)
+		switch {
+		case err == nil:
+			x.mu.Lock()
+			x.session = session
+			x.mu.Unlock()
+			return true
+		case drover.CodeOf(err) == drover.Gone || drover.CodeOf(err) == drover.NotFound:
+			return false
+		}
+	}
+	return false
+}
+
+// recover takes up the executions that run in claimed runners from before this process started. Nodes that are away
+// are asked again for a while.
+func (s *Service) recover(ctx context.Context) {
+	defer close(s.recovered)
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
+	defer cancel()
+	pending := s.claimedRunners(limit)
+	for wait := firstRetry; len(pending) > 0; wait = min(2*wait, maxRetry) {
+		var away []string
+		for _, id := range pending {
+			if err := s.recoverRunner(limit, id); err != nil {
+				away = append(away, id)
+			}
+		}
+		pending = away
+		if len(pending) > 0 && !clock.Sleep(limit, s.deps.Clock, wait) {
+			s.deps.Log.Warn("looking for running executions: nodes are away", "runners", len(pending))
+			return
+		}
+	}
+}
+
+func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
+	runners, err := s.deps.Runners.Runners(ctx, "")
+	if err != nil {
+		s.deps.Log.Warn("looking for running executions", "error", err)
+	}
+	for _, r := range runners {
+		if r.State == drover.RunnerClaimed || r.State == drover.RunnerBusy {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// recoverRunner takes up the executions of one runner. Errors: those after which it should be asked again.
+func (s *Service) recoverRunner(ctx context.Context, runnerID string) error {
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return again(err)
+	}
+	defer lease.Done()
+	list, err := lease.Workloads().Executions(ctx, lease.Runner().AllocID)
+	if err != nil {
+		return again(err)
+	}
+	for _, x := range list {
+		if err := s.recoverExecution(ctx, runnerID, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) recoverExecution(ctx context.Context, runnerID string, found drover.Execution) error {
+	s.mu.Lock()
+	known := s.byID[found.ID] != nil
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return again(err)
+	}
+	session, err := lease.Workloads().AttachExecution(ctx, lease.Runner().AllocID, taskName, found.ID, drover.Offsets{})
+	if err != nil {
+		lease.Done()
+		return again(err)
+	}
+	found.Spec.ID = found.ID
+	if _, err := s.adopt(ctx, lease, found.Spec, session); err != nil {
+		lease.Done()
+		return nil //nolint:nilerr // shutting down
+	}
+	return nil
+}
+
+// again keeps only the errors that may pass.
+func again(err error) error {
+	switch drover.CodeOf(err) {
+	case drover.Gone, drover.NotFound, drover.Invalid, drover.NotImplemented:
+		return nil
+	}
+	return err
+}
