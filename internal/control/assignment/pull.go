@@ -24,10 +24,11 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 		if since == 0 || a.Index > since || since > s.Index() {
 			return a, nil
 		}
-		a.Index = since
 		select {
 		case <-changed:
 		case <-timer.C():
+			a = wanted(c.deps.Store.Snapshot(), nodeID)
+			a.Index = max(a.Index, since)
 			return a, nil
 		case <-ctx.Done():
 			return drover.Assignment{}, drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())

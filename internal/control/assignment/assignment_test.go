@@ -1,0 +1,267 @@
+package assignment
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/command"
+	"drover/internal/control/fsm"
+	"drover/internal/control/store"
+	"drover/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type memoryLog struct {
+	mu      sync.Mutex
+	fsm     *fsm.FSM
+	index   uint64
+	updates []*command.UpdateAllocs
+	arrived chan struct{} // if not nil, UpdateAllocs sends on arrival
+	gate    chan struct{} // and waits for a value
+	err     error
+}
+
+func (l *memoryLog) Propose(_ context.Context, c command.Command) (uint64, any, error) {
+	u, isUpdate := c.(*command.UpdateAllocs)
+	if isUpdate && l.gate != nil {
+		l.arrived <- struct{}{}
+		<-l.gate
+	}
+	data, err := command.Encode(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return 0, nil, l.err
+	}
+	if isUpdate {
+		l.updates = append(l.updates, u)
+	}
+	l.index++
+	result, err := l.fsm.Apply(l.index, data)
+	return l.index, result, err
+}
+
+// fakeLeader is one.
+type fakeLeader struct{ leads bool }
+
+func (fakeLeader) Heartbeat(string) time.Duration { return time.Second }
+func (l fakeLeader) Leading() bool                { return l.leads }
+
+type bundle struct {
+	*Controller
+	store *store.Store
+	log   *memoryLog
+}
+
+func setup(t *testing.T) *bundle {
+	st := store.New()
+	log := &memoryLog{fsm: fsm.New(st, nil)}
+	b := &bundle{store: st, log: log, Controller: New(Deps{
+		Log: log, Store: st, Leader: fakeLeader{true}, Clock: clock.Wall{}, IDs: id.Random{}, Logger: slog.New(slog.DiscardHandler),
+	})}
+	for _, n := range []string{"n1", "n2"} {
+		_, err := b.Register(t.Context(), &drover.Node{ID: n, SecretID: "s"})
+		require.NoError(t, err)
+	}
+	return b
+}
+
+func (b *bundle) place(t *testing.T, kind, nodeID string, ids ...string) *drover.Job {
+	t.Helper()
+	j := &drover.Job{ID: kind, Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: "t", Driver: "fake"}}}}}
+	j.Canonicalize()
+	_, stored, err := b.log.Propose(t.Context(), &command.RegisterJob{Job: j})
+	require.NoError(t, err)
+	c := command.PlanCommit{Job: stored.(*drover.Job)}
+	for _, a := range ids {
+		c.Placed = append(c.Placed, &drover.Allocation{ID: a, Namespace: "default", JobID: kind, TaskGroup: "g", NodeID: nodeID})
+	}
+	_, _, err = b.log.Propose(t.Context(), &command.ApplyPlans{Plans: []command.PlanCommit{c}})
+	require.NoError(t, err)
+	return stored.(*drover.Job)
+}
+
+func update(allocID, status string) []drover.AllocUpdate {
+	return []drover.AllocUpdate{{ID: allocID, ClientStatus: status}}
+}
+
+func TestPull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		ctx := t.Context()
+		first, err := b.Pull(ctx, "n1", 0, time.Minute)
+		require.NoError(t, err)
+		require.NotZero(t, first.Index)
+		start := time.Now()
+		same, err := b.Pull(ctx, "n1", first.Index, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, first.Index, same.Index)
+		require.Equal(t, time.Minute, time.Since(start))
+
+		got := make(chan drover.Assignment, 1)
+		go func() { // ends when something is wanted of the node
+			a, _ := b.Pull(ctx, "n1", first.Index, time.Hour)
+			got <- a
+		}()
+		synctest.Wait()
+		b.place(t, drover.JobTypeBatch, "n2", "other")
+		synctest.Wait()
+		require.Empty(t, got, "another node's")
+		b.place(t, drover.JobTypeBatch, "n1", "a1", "a2")
+		a := <-got
+		require.Len(t, a.Allocs, 2)
+		require.NotNil(t, a.Allocs[0].Job)
+
+		go func() { // ends with the time
+			x, _ := b.Pull(ctx, "n1", a.Index, time.Hour)
+			got <- x
+		}()
+		synctest.Wait()
+		require.NoError(t, b.Push(ctx, "n1", update("a1", drover.AllocClientRunning)))
+		require.NoError(t, b.Push(ctx, "n1", update("a1", drover.AllocClientComplete)))
+		synctest.Wait()
+		require.Empty(t, got, "its own updates do not come back")
+		x := <-got
+		require.Equal(t, a.Index, x.Index)
+		require.Len(t, x.Allocs, 1, "what ended is no longer listed")
+
+		_, err = b.Pull(ctx, "n1", 1<<40, time.Hour)
+		require.NoError(t, err, "the node comes from another server: it hears at once what holds here")
+		_, err = b.Pull(ctx, "nobody", 0, time.Hour)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		canceled, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err = b.Pull(canceled, "n1", a.Index, time.Hour)
+		require.Equal(t, drover.Canceled, drover.CodeOf(err))
+	})
+}
+
+func TestPushesShareEntries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		ctx := t.Context()
+		b.place(t, drover.JobTypeBatch, "n1", "a1", "a2")
+		b.place(t, drover.JobTypeBatch, "n2", "a3")
+		b.log.arrived, b.log.gate = make(chan struct{}), make(chan struct{})
+		done := make(chan error, 3)
+		push := func(node, alloc string) {
+			go func() { done <- b.Push(ctx, node, update(alloc, drover.AllocClientRunning)) }() // ends when it is stored
+			synctest.Wait()
+		}
+		push("n1", "a1")
+		<-b.log.arrived
+		push("n1", "a2")
+		push("n2", "a3")
+		b.log.gate <- struct{}{}
+		require.NoError(t, <-done)
+		<-b.log.arrived
+		b.log.gate <- struct{}{}
+		require.NoError(t, <-done)
+		require.NoError(t, <-done)
+		require.Len(t, b.log.updates, 2, "one at once, the others together")
+		for _, a := range []string{"a1", "a2", "a3"} {
+			require.Equal(t, drover.AllocClientRunning, b.store.Snapshot().Allocation(a).ClientStatus)
+		}
+	})
+}
+
+func TestPushFails(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, drover.JobTypeBatch, "n1", "a1")
+	b.log.err = drover.Errorf(drover.Unavailable, "no space left")
+	require.Equal(t, drover.Unavailable, drover.CodeOf(b.Push(t.Context(), "n1", update("a1", drover.AllocClientRunning))))
+	require.Equal(t, drover.NotFound, drover.CodeOf(b.Push(t.Context(), "nobody", update("a1", drover.AllocClientRunning))))
+}
+
+func TestReaction(t *testing.T) {
+	t.Parallel()
+	job := func(kind string, pool *drover.WarmPool) *drover.Job {
+		return &drover.Job{Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: pool}}}
+	}
+	alloc := func(change func(*drover.Allocation)) *drover.Allocation {
+		a := &drover.Allocation{TaskGroup: "g", ClientStatus: drover.AllocClientRunning, DesiredStatus: drover.AllocDesiredRun}
+		if change != nil {
+			change(a)
+		}
+		return a
+	}
+	stopped := func(a *drover.Allocation) { a.DesiredStatus = drover.AllocDesiredStop }
+	claimed := func(a *drover.Allocation) { a.Claim = &drover.Claim{} }
+	const complete, failed, running = drover.AllocClientComplete, drover.AllocClientFailed, drover.AllocClientRunning
+	tests := map[string]struct {
+		alloc  *drover.Allocation
+		status string
+		job    *drover.Job
+		want   string
+	}{
+		"runs":                     {alloc(nil), running, job("service", nil), ""},
+		"service failed":           {alloc(nil), failed, job("service", nil), drover.TriggerAllocFailure},
+		"service complete":         {alloc(nil), complete, job("service", nil), drover.TriggerAllocFailure},
+		"batch complete":           {alloc(nil), complete, job("batch", nil), ""},
+		"batch failed":             {alloc(nil), failed, job("batch", nil), drover.TriggerAllocFailure},
+		"sysbatch complete":        {alloc(nil), complete, job("sysbatch", nil), ""},
+		"stopped, complete":        {alloc(stopped), complete, job("service", nil), ""},
+		"ended before":             {alloc(func(a *drover.Allocation) { a.ClientStatus = failed }), failed, job("service", nil), ""},
+		"reconnected":              {alloc(func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientUnknown }), running, job("service", nil), drover.TriggerReconnect},
+		"job gone, runs":           {alloc(nil), running, nil, drover.TriggerJobDeregister},
+		"job gone, stopping":       {alloc(stopped), running, nil, ""},
+		"job gone, ended":          {alloc(nil), complete, nil, ""},
+		"warm runner ended":        {alloc(nil), complete, job("service", &drover.WarmPool{}), drover.TriggerAllocFailure},
+		"claimed runner ended":     {alloc(claimed), complete, job("service", &drover.WarmPool{}), ""},
+		"claimed, under a bound":   {alloc(claimed), complete, job("service", &drover.WarmPool{MaxRunners: 2}), drover.TriggerAllocFailure},
+		"released, under a bound":  {alloc(func(a *drover.Allocation) { claimed(a); stopped(a) }), complete, job("service", &drover.WarmPool{MaxRunners: 2}), drover.TriggerAllocFailure},
+		"warm, scaled down, ended": {alloc(stopped), complete, job("service", &drover.WarmPool{}), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, reaction(tt.alloc, &drover.AllocUpdate{ClientStatus: tt.status}, tt.job))
+		})
+	}
+}
+
+func TestOneEvaluationForEachJob(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, drover.JobTypeService, "n1", "a1", "a2")
+	require.NoError(t, b.Push(t.Context(), "n1", append(update("a1", drover.AllocClientFailed), update("a2", drover.AllocClientFailed)...)))
+	require.Len(t, b.log.updates[0].Evals, 1)
+	require.Equal(t, drover.JobTypeService, b.log.updates[0].Evals[0].JobID)
+}
+
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ctx := t.Context()
+	r, err := b.Heartbeat(ctx, "n1")
+	require.NoError(t, err)
+	require.Equal(t, time.Second, r.TTL)
+	_, err = b.Heartbeat(ctx, "nobody")
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	_, _, err = b.log.Propose(ctx, &command.UpdateNodeStatuses{Nodes: []command.NodeStatus{{NodeID: "n1", Status: drover.NodeStatusDown}}})
+	require.NoError(t, err)
+	_, err = b.Heartbeat(ctx, "n1")
+	require.NoError(t, err)
+	require.Equal(t, drover.NodeStatusReady, b.store.Snapshot().Node("n1").Status)
+	b.deps.Leader = fakeLeader{}
+	_, err = b.Heartbeat(ctx, "n1")
+	require.Equal(t, drover.NotLeader, drover.CodeOf(err))
+	_, err = b.Register(ctx, &drover.Node{ID: "x"})
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+}
