@@ -90,7 +90,8 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	s := &taskrunner.Shared{
 		Node: a.node.Load, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), MaxKillTimeout: a.cfg.MaxKillTimeout,
-		Hooks: hook.Standard(hook.Settings{HTTP: &http.Client{Timeout: a.cfg.ArtifactTimeout}, ArtifactMax: a.cfg.ArtifactMaxBytes}),
+		Reclaim: reclaimer(a.clock, a.log),
+		Hooks:   hook.Standard(hook.Settings{HTTP: &http.Client{Timeout: a.cfg.ArtifactTimeout}, ArtifactMax: a.cfg.ArtifactMaxBytes}),
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {

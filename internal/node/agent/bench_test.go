@@ -11,8 +11,8 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/id"
-	"drover/internal/node/cgroup"
 	"drover/internal/node/allocrunner/allocrunnertest"
+	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 )
 

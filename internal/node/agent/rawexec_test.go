@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/rawexec"
+	"drover/internal/node/localstate"
 	"drover/internal/node/supervisor"
 )
 
@@ -192,4 +194,51 @@ func TestRealMissingCommand(t *testing.T) {
 	failed := r.await(a.ID, "failed")
 	events := failed.TaskStates["t"].Events
 	require.Equal(t, drover.TaskDriverFailure, events[len(events)-2].Type)
+}
+
+// TestRealInterruptedStart: the agent was killed between a driver's start and the storing of its handle.
+func TestRealInterruptedStart(t *testing.T) {
+	t.Parallel()
+	r := newReal(t)
+	lives := filepath.Join(t.TempDir(), "lives")
+	a := rawAlloc("service", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo $$ >> " + lives + "; exec sleep 600"}})
+	r.control.assign(a)
+	r.await(a.ID, "running")
+	r.end()
+	state, err := localstate.OpenBolt(filepath.Join(r.data, "client", "state.db"), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	records, err := state.Load()
+	require.NoError(t, err)
+	task := records[0].Tasks["t"]
+	task.Handle, task.State = nil, &drover.TaskState{State: "pending"}
+	require.NoError(t, state.Commit(context.Background(), localstate.PutTask(a.ID, "t", task)))
+	require.NoError(t, state.Close())
+
+	pushed := r.control.pushed()
+	r.start()
+	for r.control.pushed() == pushed || r.control.alloc(a.ID).TaskStates["t"].StartedAt.IsZero() {
+		r.awaitPush()
+	}
+	var pids []string
+	require.Eventually(t, func() bool {
+		data, _ := os.ReadFile(lives)
+		pids = strings.Fields(string(data))
+		return len(pids) == 2
+	}, 10*time.Second, 5*time.Millisecond)
+	_, err = os.Stat("/proc/" + pids[0] + "/fd/0")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.DirExists(t, "/proc/"+pids[1])
+	r.stop(a)
+	r.await(a.ID, "complete")
+}
+
+func (r *real) awaitPush() {
+	r.control.mu.Lock()
+	heard := r.control.heard
+	r.control.mu.Unlock()
+	select {
+	case <-heard:
+	case <-time.After(20 * time.Second):
+		require.FailNow(r.t, "nothing was reported")
+	}
 }

@@ -34,6 +34,7 @@ func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
 		return taskmachine.RestoredExit{Code: x.Code, Signal: x.Signal, OOMKilled: x.OOMKilled, Err: x.Err}
 	}
 	if err != nil && len(record.Handle) == 0 {
+		r.reclaim(ctx)
 		r.forgetStart() // it was never reported as running: it simply starts
 		return nil
 	}
@@ -45,6 +46,16 @@ func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
 	r.handle = h
 	r.mu.Unlock()
 	return taskmachine.Restored{}
+}
+
+// reclaim ends what an interrupted start may have left.
+func (r *Runner) reclaim(ctx context.Context) {
+	if r.shared.Reclaim == nil {
+		return
+	}
+	if err := r.shared.Reclaim(ctx, r.dir.Task(r.task.Name).State); err != nil {
+		r.shared.Log.Error("what an interrupted start left could not be ended", "alloc", r.allocID, "task", r.task.Name, "error", err)
+	}
 }
 
 func (r *Runner) attach(ctx context.Context, data json.RawMessage, intent string) (driver.Handle, error) {

@@ -32,6 +32,8 @@ type Shared struct {
 	State          localstate.Store
 	Slots          chan struct{} // its capacity bounds the starts under way
 	MaxKillTimeout time.Duration
+	// Reclaim ends what a start left in its state folder that was interrupted before it was stored. nil = nothing.
+	Reclaim func(ctx context.Context, stateDir string) error
 	// Publish: sample the task while it runs. nil = do not.
 	Publish func(alloc *drover.Allocation, task string, source hook.StatsSource) *hook.Stats
 	// Terminated is told of every exit. nil = nobody.
