@@ -59,7 +59,9 @@ func TestAdministration(t *testing.T) {
 	t.Run("restart, signal, stop", func(t *testing.T) {
 		alloc := c.await(t, "svc", "running")
 		require.NoError(t, c.client.Allocations().Restart(alloc, "t", nil))
-		c.until(t, alloc.ID, func(a *api.Allocation) bool { return a.TaskStates["t"].Restarts == 1 && a.TaskStates["t"].State == "running" })
+		c.until(t, alloc.ID, func(a *api.Allocation) bool {
+			return a.TaskStates["t"].Restarts == 1 && a.TaskStates["t"].State == "running"
+		})
 		require.ErrorContains(t, c.client.Allocations().Signal(alloc, nil, "t", "SIGNONSENSE"), "400")
 		require.NoError(t, c.client.Allocations().Signal(alloc, nil, "t", "SIGCONT"))
 		stopped, err := c.client.Allocations().Stop(alloc, nil)

@@ -79,7 +79,11 @@ func (i *fakeIntake) EvaluateJob(_ context.Context, ns, id string, force bool) (
 	return i.took("evaluate %s/%s %t", ns, id, force)
 }
 func (i *fakeIntake) ScaleJob(_ context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
-	return i.took("scale %s/%s %s %d %s", r.Namespace, r.ID, r.Group, *r.Count, r.Message)
+	count := -1
+	if r.Count != nil {
+		count = *r.Count
+	}
+	return i.took("scale %s/%s %s %d %s", r.Namespace, r.ID, r.Group, count, r.Message)
 }
 func (i *fakeIntake) RevertJob(_ context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
 	return i.took("revert %s/%s %d", r.Namespace, r.ID, r.Version)
