@@ -1,0 +1,46 @@
+package telemetry
+
+import "drover"
+
+// HostMetrics is a source of the machine's gauges, under Nomad's names. stats is asked at each reading; its error
+// leaves them out.
+func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, error)) func(Emit) {
+	return func(emit Emit) {
+		s, err := stats()
+		n := node()
+		if err != nil || s == nil || n == nil {
+			return
+		}
+		labels := []string{"node_id", n.ID, "datacenter", n.Datacenter, "node_class", orNone(n.NodeClass), "node_pool", n.NodePool}
+		if m := s.Memory; m != nil {
+			emit("nomad.client.host.memory.total", float64(m.Total), labels...)
+			emit("nomad.client.host.memory.available", float64(m.Available), labels...)
+			emit("nomad.client.host.memory.used", float64(m.Used), labels...)
+			emit("nomad.client.host.memory.free", float64(m.Free), labels...)
+		}
+		for _, c := range s.CPU {
+			with := append(labels[:len(labels):len(labels)], "cpu", c.CPU)
+			emit("nomad.client.host.cpu.total_percent", c.TotalPercent, with...)
+			emit("nomad.client.host.cpu.total_ticks", c.TotalTicks, with...)
+			emit("nomad.client.host.cpu.user", c.User, with...)
+			emit("nomad.client.host.cpu.idle", c.Idle, with...)
+			emit("nomad.client.host.cpu.system", c.System, with...)
+		}
+		for _, d := range s.DiskStats {
+			with := append(labels[:len(labels):len(labels)], "disk", d.Device)
+			emit("nomad.client.host.disk.size", float64(d.Size), with...)
+			emit("nomad.client.host.disk.used", float64(d.Used), with...)
+			emit("nomad.client.host.disk.available", float64(d.Available), with...)
+			emit("nomad.client.host.disk.used_percent", d.UsedPercent, with...)
+			emit("nomad.client.host.disk.inodes_percent", d.InodesUsedPercent, with...)
+		}
+		emit("nomad.client.uptime", float64(s.Uptime), labels...)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
