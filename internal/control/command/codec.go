@@ -68,7 +68,11 @@ func Encode(c Command) ([]byte, error) {
 	if b, ok := c.(*Batch); ok {
 		return encodeBatch(b)
 	}
-	out, err := Marshal([]byte{Version, byte(c.Kind())}, c)
+	var fields any = c
+	if p, ok := c.(*ApplyPlans); ok {
+		fields = packPlans(p)
+	}
+	out, err := Marshal([]byte{Version, byte(c.Kind())}, fields)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding command %s: %w", c.Kind(), err)
 	}
@@ -90,8 +94,11 @@ func Decode(data []byte) (c Command, err error) {
 	if kind == 0 || kind >= kindEnd {
 		return nil, drover.Errorf(drover.Invalid, "unknown command kind %d", data[1])
 	}
-	if kind == KindBatch {
+	switch kind {
+	case KindBatch:
 		return decodeBatch(data[2:])
+	case KindApplyPlans:
+		return decodePlans(data[2:])
 	}
 	c = kinds[kind]()
 	if err := Unmarshal(data[2:], c); err != nil {
@@ -139,6 +146,18 @@ func encodeBatch(b *Batch) ([]byte, error) {
 		entries[i] = entry
 	}
 	return Marshal([]byte{Version, byte(KindBatch)}, entries)
+}
+
+func decodePlans(data []byte) (Command, error) {
+	w := new(wirePlans)
+	if err := Unmarshal(data, w); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "decoding command %s: %w", KindApplyPlans, err)
+	}
+	c, err := w.unpack()
+	if err != nil {
+		return nil, err // not c: a nil *ApplyPlans is not a nil Command
+	}
+	return c, nil
 }
 
 func decodeBatch(data []byte) (Command, error) {

@@ -66,6 +66,28 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+func TestPlansShare(t *testing.T) {
+	t.Parallel()
+	shared, metrics := &drover.AllocatedResources{Shared: drover.AllocatedSharedResources{DiskMB: 7}}, &drover.AllocationMetric{}
+	in := &ApplyPlans{Plans: []PlanCommit{{Placed: []*drover.Allocation{
+		{ID: "a", AllocatedResources: shared, Metrics: metrics}, {ID: "b", AllocatedResources: shared}, {ID: "c"},
+	}}, {EvalID: "none placed"}}}
+	out := roundTrip(t, in).(*ApplyPlans)
+	p := out.Plans[0].Placed
+	require.Same(t, p[0].AllocatedResources, p[1].AllocatedResources)
+	require.Equal(t, shared, p[0].AllocatedResources)
+	require.NotNil(t, p[0].Metrics)
+	require.Nil(t, p[1].Metrics)
+	require.Nil(t, p[2].AllocatedResources)
+	require.Same(t, shared, in.Plans[0].Placed[0].AllocatedResources, "encoding changes nothing")
+	data, err := Marshal([]byte{Version, byte(KindApplyPlans)}, &wirePlans{Plans: []wirePlan{{
+		Commit: PlanCommit{Placed: []*drover.Allocation{{ID: "a"}}}, Refs: []wireRef{{R: 1}},
+	}}})
+	require.NoError(t, err)
+	_, err = Decode(data)
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+}
+
 func TestEveryKindHasAStructAndAName(t *testing.T) {
 	t.Parallel()
 	require.Len(t, kindNames, int(kindEnd))

@@ -60,10 +60,10 @@ func share(seen map[string]*drover.Allocation, a *drover.Allocation) {
 		seen[a.TaskGroup] = a
 		return
 	}
-	if reflect.DeepEqual(first.AllocatedResources, a.AllocatedResources) {
+	if first.AllocatedResources != a.AllocatedResources && reflect.DeepEqual(first.AllocatedResources, a.AllocatedResources) {
 		a.AllocatedResources = first.AllocatedResources
 	}
-	if reflect.DeepEqual(first.Metrics, a.Metrics) {
+	if first.Metrics != a.Metrics && reflect.DeepEqual(first.Metrics, a.Metrics) {
 		a.Metrics = first.Metrics
 	}
 }
