@@ -35,9 +35,9 @@ func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 	return c, nil
 }
 
-// JoinDirs are the directories that a member writes itself into, its own first: in the trees where the group has none
+// Dirs are the directories that a member writes itself into, the group's own first: in the v1 trees where it has none
 // it belongs to the parent's.
-func (g *Group) JoinDirs() []string {
+func (g *Group) Dirs() []string {
 	if g.parent == nil || g.version == V2 {
 		return g.dirs
 	}
@@ -48,6 +48,14 @@ func (g *Group) JoinDirs() []string {
 		}
 	}
 	return join
+}
+
+// SupervisedDirs are those of Dirs which a child of a supervisor that was placed by AddInit is not in by birth.
+func (g *Group) SupervisedDirs() []string {
+	if g.parent == nil {
+		return g.dirs
+	}
+	return slices.DeleteFunc(g.Dirs(), func(dir string) bool { return slices.Contains(g.parent.initDir, dir) })
 }
 
 // FindChild finds a group of an execution again. Errors: NotFound.

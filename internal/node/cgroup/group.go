@@ -45,10 +45,12 @@ func (m *Manager) group(name string, cpuset bool) *Group {
 	}
 	for _, t := range m.trees(controllers...) {
 		g.dirs = append(g.dirs, filepath.Join(t, m.parent, name))
-		g.initDir = append(g.initDir, filepath.Join(t, m.parent, supervisors))
+		if !m.separate(t) {
+			g.initDir = append(g.initDir, filepath.Join(t, m.parent, name))
+		}
 	}
-	if m.info.tracking != "" {
-		g.initDir = append(g.initDir, filepath.Join(m.info.tracking, m.parent, supervisors))
+	for _, t := range m.away {
+		g.initDir = append(g.initDir, filepath.Join(t, m.parent, supervisors))
 	}
 	g.tops = g.dirs
 	return g
@@ -59,9 +61,6 @@ func (g *Group) Name() string { return g.name }
 
 // Version tells which kind of tree the directories are of.
 func (g *Group) Version() Version { return g.version }
-
-// Dirs returns the payload's directories: one on v2, one for each tree on v1.
-func (g *Group) Dirs() []string { return g.dirs }
 
 // Dir returns the directory in which a controller's files are, "" if the group has none.
 func (g *Group) Dir(controller string) string { return g.byCtl[controller] }
@@ -138,11 +137,12 @@ func (g *Group) OpenDirs() ([]*os.File, error) {
 	return files, nil
 }
 
-// AddInit moves a supervisor beside the payload.
+// AddInit moves a supervisor beside the payload. On v1 it goes into the payload's group in the trees where nothing can
+// happen to it there (cpu), so that what it starts need not be moved.
 func (g *Group) AddInit(pid int) error { return place(g.initDir, pid) }
 
 // Add moves a process into the payload's group.
-func (g *Group) Add(pid int) error { return place(g.JoinDirs(), pid) }
+func (g *Group) Add(pid int) error { return place(g.Dirs(), pid) }
 
 func place(dirs []string, pid int) error {
 	for _, d := range dirs {

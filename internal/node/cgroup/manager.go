@@ -23,6 +23,7 @@ type Config struct {
 type Manager struct {
 	info   Info
 	parent string
+	away   []string // v1: the trees in which supervisors have to be moved out of the agent's own group
 }
 
 // New probes the machine and makes the parent groups. Errors: Unavailable when groups cannot be made; the caller then
@@ -65,7 +66,43 @@ func (m *Manager) prepare() error {
 		}
 	}
 	if m.info.tracking != "" { // so that a service manager does not count supervisors as the agent's
-		return os.MkdirAll(filepath.Join(m.info.tracking, m.parent, supervisors), 0o755)
+		if err := os.MkdirAll(filepath.Join(m.info.tracking, m.parent, supervisors), 0o755); err != nil {
+			return err
+		}
+	}
+	return m.findAway()
+}
+
+// separate reports whether a supervisor must stay out of the payload's group in a v1 tree: where the payload's limits
+// could kill it or keep it from forking.
+func (m *Manager) separate(tree string) bool {
+	return tree == m.info.mounts["memory"] || tree == m.info.mounts["pids"]
+}
+
+// findAway lists the trees in which the agent is in a group of its own, whose limits and whose end are not for
+// supervisors. A move costs up to a millisecond, so it is left out where there is nothing to leave.
+func (m *Manager) findAway() error {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return err
+	}
+	grouped := func(match func(controllers string) bool) bool {
+		for line := range strings.Lines(string(own)) {
+			if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 && match(f[1]) {
+				return f[2] != "/"
+			}
+		}
+		return false
+	}
+	for _, c := range []string{"memory", "pids"} {
+		dir := m.info.mounts[c]
+		in := grouped(func(list string) bool { return slices.Contains(strings.Split(list, ","), c) })
+		if dir != "" && in && !slices.Contains(m.away, dir) {
+			m.away = append(m.away, dir)
+		}
+	}
+	if m.info.tracking != "" && grouped(func(list string) bool { return list == "" || list == "name=systemd" }) {
+		m.away = append(m.away, m.info.tracking)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // prepareBase makes the layer that lies over every image but host: what a sandbox mounts on must be there, whatever
 // the image did with the name.
 func prepareBase(dir string) (string, error) {
-	final := filepath.Join(dir, "base-1")
+	final := filepath.Join(dir, "base-2")
 	if _, err := os.Stat(final); err == nil {
 		return final, nil
 	}
@@ -24,7 +24,7 @@ func prepareBase(dir string) (string, error) {
 		name string
 		mode os.FileMode
 	}{
-		{".", 0o755}, {"alloc", 0o755}, {"dev", 0o755}, {"etc", 0o755}, {"local", 0o755}, {"proc", 0o555}, {"secrets", 0o755},
+		{".", 0o755}, {"alloc", 0o777}, {"dev", 0o755}, {"etc", 0o755}, {"local", 0o777}, {"proc", 0o555}, {"secrets", 0o777},
 		{"sys", 0o555}, {"tmp", 0o777 | os.ModeSticky},
 	} {
 		path := filepath.Join(tmp, d.name)

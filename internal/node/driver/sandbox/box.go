@@ -84,6 +84,8 @@ func (b *box) workDir() string {
 	switch {
 	case b.config.workDir != "":
 		return b.config.workDir
+	case b.rootfs.Ref == image.Host && !b.spec.Pool:
+		return "/" // where local and alloc are, as in Nomad's exec driver
 	case b.rootfs.Config.WorkDir != "":
 		return b.rootfs.Config.WorkDir
 	}

@@ -22,15 +22,12 @@ const (
 	secretsPath = "/secrets"
 )
 
-// What of /proc is covered. Most of it is closed to a user namespace anyway; /proc/sys must be read-only, because some
-// of it (user.max_user_namespaces) belongs to the namespace.
+// What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root;
+// /proc/sys must be read-only, because some of it (user.max_user_namespaces) belongs to the namespace.
 var (
-	maskedFiles = []string{
-		"/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/sched_debug", "/proc/interrupts",
-		"/proc/sysrq-trigger", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags", "/proc/config.gz",
-	}
-	maskedDirs = []string{"/proc/acpi", "/proc/scsi", "/proc/asound"}
-	fixedPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys"}
+	maskedFiles = []string{"/proc/keys", "/proc/interrupts", "/proc/latency_stats", "/proc/sched_debug", "/proc/kallsyms"}
+	maskedDirs  = []string{"/proc/acpi", "/proc/scsi"}
+	fixedPaths  = []string{"/proc/sys"}
 )
 
 // layout describes the sandbox's inside. Mounts are collected in m.
@@ -48,14 +45,17 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
 		Loopback: c.network == "none", MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
 		NoUserNamespaces: true, KeepCaps: caps, Seccomp: filter, Rlimits: d.rlimits(spec, c),
-		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}, {Target: "/var/tmp", Mode: 0o1777}},
+		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {
-		src, err := m.source(tree{path: l, readOnly: true})
+		src, err := m.source(tree{path: l, readOnly: true, image: true})
 		if err != nil {
 			return nil, err
 		}
 		config.Lowers = append(config.Lowers, src)
+	}
+	if !d.writableRoot(c) {
+		config.Scratch = append(config.Scratch, nsinit.Scratch{Target: "/var/tmp", Mode: 0o1777})
 	}
 	for _, b := range rootfs.Binds {
 		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true})
@@ -67,11 +67,11 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	if err := d.addDevices(config, m); err != nil {
 		return nil, err
 	}
-	d.addHome(config, rootfs)
+	d.addHome(config, rootfs, c)
 	if err := d.addLogs(config, m, spec); err != nil {
 		return nil, err
 	}
-	if err := addAllocation(config, m, spec); err != nil {
+	if err := d.addAllocation(config, m, spec, c); err != nil {
 		return nil, err
 	}
 	return config, d.addMounts(config, m, spec, c)
@@ -93,9 +93,9 @@ func (d *Driver) diskMB(spec *driver.Spec, c taskConfig) int64 {
 	return size
 }
 
-// addHome gives the host image's user a home that is its own, also where owners cannot be shifted.
-func (d *Driver) addHome(c *nsinit.Config, rootfs *image.Rootfs) {
-	if rootfs.Ref != image.Host {
+// addHome gives the host image's user a home where it cannot have the image's.
+func (d *Driver) addHome(c *nsinit.Config, rootfs *image.Rootfs, task taskConfig) {
+	if rootfs.Ref != image.Host || d.writableRoot(task) {
 		return
 	}
 	home := nsinit.Scratch{Target: "/home/" + image.HostUser, Mode: 0o755, UID: 1000}
@@ -103,6 +103,12 @@ func (d *Driver) addHome(c *nsinit.Config, rootfs *image.Rootfs) {
 		home.UID = 0 // the only one that there is
 	}
 	c.Scratch = append(c.Scratch, home, nsinit.Scratch{Target: "/root", Mode: 0o700})
+}
+
+// writableRoot reports whether everything in the root can be changed by whom it belongs to: then a directory on it
+// does as well as a mount.
+func (d *Driver) writableRoot(c taskConfig) bool {
+	return !c.readOnly && !d.rootless && !d.plainMounts.Load()
 }
 
 // addLogs lets the supervisor, which is not the machine's root, write into the agent's log folder.
@@ -120,13 +126,14 @@ func (d *Driver) addLogs(c *nsinit.Config, m *mounter, spec *driver.Spec) error 
 
 // addAllocation mounts the allocation's folders. A warm runner's lie on its own size-limited file system, so that all
 // that an unknown guest can write is bounded; what the agent put there before is shown read-only.
-func addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec) error {
+func (d *Driver) addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
 	for _, f := range []struct{ source, target string }{
 		{spec.Dirs.Shared, allocPath}, {spec.Dirs.Local, localPath}, {spec.Dirs.Secrets, secretsPath},
 	} {
 		if f.source == "" || (spec.Pool && (f.target == allocPath || emptyDir(f.source))) {
-			mode := uint32(0o777)
-			c.Scratch = append(c.Scratch, nsinit.Scratch{Target: f.target, Mode: mode})
+			if !d.writableRoot(task) { // else the image has these directories
+				c.Scratch = append(c.Scratch, nsinit.Scratch{Target: f.target, Mode: 0o777})
+			}
 			continue
 		}
 		src, err := m.source(tree{path: f.source, readOnly: spec.Pool})

@@ -23,6 +23,7 @@ type tree struct {
 	readOnly  bool
 	devices   bool // device files work in it
 	recursive bool // with what is mounted below
+	image     bool // if its owners cannot be shifted, those of no image can
 }
 
 // source returns the tree as the set-up takes it: a detached mount with its owners shifted into the sandbox's id
@@ -80,6 +81,9 @@ func (m *mounter) clone(at int, t tree) (int, error) {
 		shifted.Userns_fd = uint64(m.userns.Fd())
 		if unix.MountSetattr(fd, "", attrFlags, &shifted) == nil {
 			return fd, nil
+		}
+		if t.image {
+			m.d.plainMounts.Store(true)
 		}
 	}
 	if err := unix.MountSetattr(fd, "", attrFlags, &attr); err != nil {

@@ -1,0 +1,27 @@
+package sandbox
+
+import (
+	"testing"
+
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/drivertest"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	drivertest.Run(t, drivertest.Harness{
+		New: func(*testing.T) driver.Driver { return New(b.cfg) },
+		Config: func(p drivertest.Program) map[string]any {
+			return map[string]any{"command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
+		},
+		Leftovers: func(t *testing.T) []string {
+			t.Helper()
+			names, err := b.cfg.Cgroups.List()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return names
+		},
+	})
+}
