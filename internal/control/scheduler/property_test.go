@@ -77,6 +77,12 @@ func (l *life) eval(t *rapid.T, job string) {
 			}
 		}
 	}
+	for _, evicted := range one.Plan.NodePreemptions {
+		for _, a := range evicted {
+			require.Nil(t, a.Claim)
+			require.Less(t, a.Job.Priority, l.w.jobs[job].Priority)
+		}
+	}
 	l.w.apply(one)
 	l.check(t)
 }
@@ -108,6 +114,7 @@ func drawJob(t *rapid.T, id string) *drover.Job {
 	case "roll":
 		g.Update = &drover.UpdateStrategy{MaxParallel: new(rapid.IntRange(1, 3).Draw(t, "parallel")), Canary: rapid.IntRange(0, 2).Draw(t, "canary")}
 	}
+	j.Priority = rapid.SampledFrom([]int{40, 50, 60}).Draw(t, "priority")
 	j.Stop = rapid.IntRange(0, 9).Draw(t, "stop") == 0
 	return j
 }
@@ -118,6 +125,7 @@ func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := &life{w: newWorld(), jobs: []string{"plain", "hosts", "roll", "pool"}}
+		l.w.config.PreemptionConfig.ServiceSchedulerEnabled = rapid.Bool().Draw(t, "preemption")
 		for i := range rapid.IntRange(1, 5).Draw(t, "nodes") {
 			l.w.addNode(fmt.Sprintf("n%d", i), nil)
 		}
@@ -164,7 +172,9 @@ func TestInvariants(t *testing.T) {
 				l.w.now = l.w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)
 			},
 		})
-		l.converge(t)
+		if rapid.IntRange(0, 3).Draw(t, "converge") == 0 {
+			l.converge(t)
+		}
 	})
 }
 
