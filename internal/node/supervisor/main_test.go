@@ -48,9 +48,8 @@ func launch(t testing.TB, change func(*LaunchConfig)) (*Client, string) {
 	c, err := Launch(t.Context(), cfg, options())
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(tail(filepath.Join(cfg.StateDir, initLog)))
-		}
+		text := tail(filepath.Join(cfg.StateDir, initLog))
+		require.Empty(t, text, "drover-init had something to say, perhaps about a race")
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if last, err := Connect(ctx, SocketPath(cfg.StateDir), options()); err == nil {

@@ -220,9 +220,9 @@ func execCannotStart(s *suite) {
 func execSignal(s *suite) {
 	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), sh(`trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done`))
 	require.NoError(s.t, err)
-	until(s.t, session, "ready\n")
+	ready := until(s.t, session, "ready\n")
 	require.NoError(s.t, session.Signal(s.t.Context(), "SIGINT"))
-	r := collect(s.t, session, drover.Offsets{})
+	r := collect(s.t, session, drover.Offsets{Stdout: int64(len(ready))})
 	require.Equal(s.t, 9, r.receipt.ExitCode)
 	r = s.exec(s.pool(), sh("kill -SEGV $$"))
 	require.Equal(s.t, drover.CauseSignalled, r.receipt.Cause)

@@ -122,10 +122,11 @@ func (s *suite) spec(p Program) driver.Spec {
 		require.NoError(s.t, os.MkdirAll(dir, 0o777))
 		require.NoError(s.t, os.Chmod(dir, 0o777)) //nolint:gosec // as the agent makes them
 	}
+	id := fmt.Sprintf("%s-%d", s.alloc, len(s.handles))
 	spec := driver.Spec{
-		AllocID: s.alloc, TaskName: "web", ID: fmt.Sprintf("%s/web/%d", s.alloc, len(s.handles)), Job: "job", Group: "group",
+		AllocID: id, TaskName: "web", ID: id + "/web/0", Job: "job", Group: "group",
 		Config: s.Config(p), Dirs: d, CPUMHz: 100, MemoryMB: 256, DiskMB: 100,
-		Env: map[string]string{"NOMAD_ALLOC_ID": s.alloc, "NOMAD_TASK_NAME": "web", "GREETING": "hello there", "PATH": "/usr/local/bin:/usr/bin:/bin"},
+		Env: map[string]string{"NOMAD_ALLOC_ID": id, "NOMAD_TASK_NAME": "web", "GREETING": "hello there", "PATH": "/usr/local/bin:/usr/bin:/bin"},
 		Log: driver.LogConfig{Dir: logs, MaxFiles: 3, MaxFileSize: 1 << 20},
 	}
 	if s.Prepare != nil {

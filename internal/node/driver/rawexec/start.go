@@ -54,7 +54,7 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 		}
 	}()
 	if d.cfg.Cgroups != nil {
-		h.groupName = strings.ReplaceAll(spec.AllocID+"."+spec.TaskName, "/", "_")
+		h.groupName = strings.ReplaceAll(spec.ID, "/", "_") // unique: an earlier start may still be dying
 		if h.group, err = d.cfg.Cgroups.Create(h.groupName, cgroup.Limits{}, 0); err != nil {
 			return nil, err
 		}

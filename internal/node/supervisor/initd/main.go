@@ -39,6 +39,7 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, "drover-init:", err)
 		return exitNoStart
 	}
+	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0) // at once: there is nothing to finish
 	return 0
 }
 
