@@ -100,9 +100,18 @@ func (r *reader) Allocations(namespace, prefix string) iter.Seq[*drover.Allocati
 	return byNamespace(r, TableAllocs, namespace, prefix, func(a *drover.Allocation) string { return a.Namespace })
 }
 
-// AllocationsByJob yields the job's allocations, also those of a purged predecessor of the same id.
+// AllocationsByJob yields the job's allocations, also those of a purged predecessor of the same id: first the active
+// ones, then those that both sides are done with, each ordered by id.
 func (r *reader) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation] {
-	return scan[drover.Allocation](r, TableAllocs, indexJob, jobPrefix(namespace, id))
+	return func(yield func(*drover.Allocation) bool) {
+		for _, index := range []string{indexActive, indexDone} {
+			for a := range scan[drover.Allocation](r, TableAllocs, index, jobPrefix(namespace, id)) {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // ActiveAllocationsByJob yields the job's allocations without those that both sides are done with: the node ended

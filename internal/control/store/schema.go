@@ -36,8 +36,9 @@ const (
 	indexID   = "id"
 	indexJob  = "job"
 	indexNode = "node"
-	// indexActive is indexJob without the allocations that both sides are done with.
+	// Each allocation is in one of these, by its job: indexDone has those that both sides are done with.
 	indexActive = "active"
+	indexDone   = "done"
 )
 
 // JobKey is the key of a job in Watch.
@@ -79,8 +80,13 @@ func index[T any](name string, key func(*T) string) *memdb.IndexSchema {
 // Ids end in a zero byte inside the indexes, so that one is never the prefix of another.
 func term(id string) string { return id + "\x00" }
 
-func activeKey(a *drover.Allocation) string {
-	if a.ClientTerminal() && (a.ServerTerminal() || a.Claim != nil) {
+// done reports whether the node ended it, and control wanted that or it had been claimed.
+func done(a *drover.Allocation) bool {
+	return a.ClientTerminal() && (a.ServerTerminal() || a.Claim != nil)
+}
+
+func jobKeyIf(in bool, a *drover.Allocation) string {
+	if !in {
 		return ""
 	}
 	return jobPrefix(a.Namespace, a.JobID)
@@ -94,8 +100,8 @@ func schema() *memdb.DBSchema {
 		table(TableJobSummaries, func(r *JobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
 		table(TableNodes, func(n *drover.Node) string { return term(n.ID) }),
 		table(TableAllocs, func(a *drover.Allocation) string { return term(a.ID) },
-			index(indexJob, func(a *drover.Allocation) string { return jobPrefix(a.Namespace, a.JobID) }),
-			index(indexActive, activeKey),
+			index(indexActive, func(a *drover.Allocation) string { return jobKeyIf(!done(a), a) }),
+			index(indexDone, func(a *drover.Allocation) string { return jobKeyIf(done(a), a) }),
 			index(indexNode, func(a *drover.Allocation) string { return term(a.NodeID) })),
 		table(TableEvals, func(e *drover.Evaluation) string { return term(e.ID) },
 			index(indexJob, func(e *drover.Evaluation) string { return jobPrefix(e.Namespace, e.JobID) })),
