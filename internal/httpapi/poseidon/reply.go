@@ -36,6 +36,11 @@ type reply struct {
 
 func (r *reply) Error() string { return r.message }
 
+// Unwrap tells httpapi the status, for its log.
+func (r *reply) Unwrap() error {
+	return &httpapi.StatusError{Status: r.status, Err: errors.New(r.message)}
+}
+
 // body has its keys in the contract's order.
 type body struct {
 	Message   string `json:"message"`
