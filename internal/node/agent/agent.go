@@ -82,7 +82,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	}
 	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
 	a.node.Store(a.describe(context.Background()))
-	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report}
+	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous}
 	return a, nil
 }
 
@@ -218,6 +218,11 @@ func (a *Agent) runner(allocID string) (*allocrunner.Runner, error) {
 		return nil, drover.Errorf(drover.NotFound, "allocation %s is not on this node", allocID)
 	}
 	return e.runner, nil
+}
+
+func (a *Agent) previous(allocID string) *allocrunner.Runner {
+	r, _ := a.runner(allocID) // not here: nothing to take over
+	return r
 }
 
 func (a *Agent) report(u drover.AllocUpdate) { a.pusher.add(u) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -346,4 +348,43 @@ func TestConfigValidate(t *testing.T) {
 	require.ErrorContains(t, err, "data_dir")
 	require.ErrorContains(t, err, "node id")
 	require.ErrorContains(t, err, "cpu_total_compute")
+}
+
+func TestStickyDiskIsTakenOver(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one := b.alloc(1, "service")
+		one.Job.TaskGroups[0].EphemeralDisk.Sticky = true
+		b.control.assign(one)
+		sleep(20 * time.Millisecond)
+		require.NoError(t, os.WriteFile(filepath.Join(b.world.Running("t1").Spec.Dirs.Local, "x"), []byte("kept"), 0o600))
+		two := *one
+		two.ID, two.PreviousAllocation, two.AllocModifyIndex = id.NewSeeded(500).New(), one.ID, 3
+		b.control.assign(&two)
+		sleep(time.Minute)
+		require.Equal(t, one.ID, b.world.Running("t1").Spec.AllocID) // the new one waits
+		stopped := *b.control.alloc(one.ID)
+		stopped.DesiredStatus, stopped.AllocModifyIndex = "stop", 4
+		b.control.assign(&stopped)
+		sleep(20 * time.Millisecond)
+		now := b.world.Running("t1").Spec
+		require.Equal(t, two.ID, now.AllocID)
+		data, err := os.ReadFile(filepath.Join(now.Dirs.Local, "x"))
+		require.NoError(t, err)
+		require.Equal(t, "kept", string(data))
+	})
+}
+
+func TestAnOlderStateIsNotBelievedAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		one := b.alloc(1, "service")
+		b.control.assign(one)
+		sleep(20 * time.Millisecond)
+		b.control.rewind()
+		sleep(5 * time.Second)
+		require.NotNil(t, b.world.Running("t1"))
+		sleep(time.Minute)
+		require.Nil(t, b.world.Running("t1"))
+	})
 }

@@ -13,6 +13,9 @@ import (
 	"drover/internal/node/localstate"
 )
 
+// forgetAfter is how long an answer of control may be under way that was made before it heard of an end.
+const forgetAfter = time.Minute
+
 // collectPace is the least time between two looks at the ended allocations.
 const collectPace = time.Second
 
@@ -84,16 +87,19 @@ func (a *Agent) remove(c corpse) {
 	a.mu.Unlock()
 }
 
-// dropForgotten takes out of the table what has no folder and what control does not list. An allocation that control
-// still lists stays known, so that it cannot be started again.
+// dropForgotten takes out of the table what has no folder and what control will not list again. An allocation that
+// control may still list stays known, so that it cannot be started again.
 func (a *Agent) dropForgotten() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := a.clock.Now()
 	for id, e := range a.allocs {
-		if !e.removed || !e.unlisted {
+		heard := a.pusher.heardEnd(id)
+		if !e.removed || !e.unlisted && (heard.IsZero() || now.Sub(heard) < forgetAfter) {
 			continue
 		}
 		delete(a.allocs, id)
+		a.pusher.forget(id)
 		var tasks []string
 		for _, t := range e.runner.Group().Tasks {
 			tasks = append(tasks, t.Name)

@@ -190,3 +190,13 @@ func (c *control) counts() (registered, beats int) {
 	defer c.mu.Unlock()
 	return c.register, c.beats
 }
+
+// rewind puts control back to an older state, without the allocations.
+func (c *control) rewind() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.allocs)
+	c.index = 1
+	close(c.changed)
+	c.changed = make(chan struct{})
+}

@@ -12,6 +12,8 @@ import (
 const (
 	pullWait = 5 * time.Minute
 	pullPace = 5 * time.Millisecond // between two questions: under load the answers carry more each
+	// maxBehind is how often an answer older than the last is not believed; then control was put back to an older state.
+	maxBehind = 8
 )
 
 // pull keeps asking what control wants, and does it.
@@ -21,7 +23,7 @@ func (a *Agent) pull(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	since := uint64(0)
+	since, behind := uint64(0), 0
 	pause := backoff{clock: a.clock, max: 5 * time.Second}
 	for ctx.Err() == nil {
 		asked := a.clock.Now()
@@ -40,10 +42,16 @@ func (a *Agent) pull(ctx context.Context) {
 			pause.wait(ctx)
 			continue
 		}
-		pause.reset()
-		if assignment.Index < since {
-			continue // a server that lags behind must not stop anything
+		if assignment.Index < since && behind < maxBehind {
+			behind++ // a server that lags behind must not stop anything
+			pause.wait(ctx)
+			continue
 		}
+		if behind > 0 && assignment.Index < since {
+			a.log.Warn("control's state is older than what this node has seen of it, and stays so: following it", "index", assignment.Index, "seen", since)
+		}
+		behind = 0
+		pause.reset()
 		if assignment.Index != since || since == 0 {
 			a.take(assignment)
 		}
@@ -89,6 +97,7 @@ func (a *Agent) take(assignment drover.Assignment) {
 // tell gives a running allocation its newer version; one that has ended says so again, as control does not know it.
 func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	v := e.runner.View()
+	a.pusher.learn(alloc.ID, alloc.ClientStatus)
 	if v.Alloc.AllocModifyIndex != alloc.AllocModifyIndex {
 		e.runner.Update(alloc)
 	}

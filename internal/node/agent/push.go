@@ -29,14 +29,15 @@ type pusher struct {
 	mu      sync.Mutex // guards what follows
 	pending map[string]drover.AllocUpdate
 	urgent  bool
-	since   time.Time         // of the oldest pending
-	status  map[string]string // client status that control knows
+	since   time.Time            // of the oldest pending
+	status  map[string]string    // client status that control knows
+	heard   map[string]time.Time // when control acknowledged an end
 }
 
 func newPusher(control drover.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
 	return &pusher{
 		control: control, nodeID: nodeID, clock: c, log: log, wake: make(chan struct{}, 1),
-		pending: map[string]drover.AllocUpdate{}, status: map[string]string{},
+		pending: map[string]drover.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
 	}
 }
 
@@ -47,11 +48,28 @@ func (p *pusher) know(id, status string) {
 	p.mu.Unlock()
 }
 
+// learn is know for an allocation that was restored: nothing was acknowledged to this agent yet.
+func (p *pusher) learn(id, status string) {
+	p.mu.Lock()
+	if _, known := p.status[id]; !known {
+		p.status[id] = status
+	}
+	p.mu.Unlock()
+}
+
 // forget drops an allocation that control does not ask about any more. Its last update is still sent.
 func (p *pusher) forget(id string) {
 	p.mu.Lock()
 	delete(p.status, id)
+	delete(p.heard, id)
 	p.mu.Unlock()
+}
+
+// heardEnd says when control acknowledged that the allocation has ended; the zero time if it has not.
+func (p *pusher) heardEnd(id string) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.heard[id]
 }
 
 // add replaces what is pending of the allocation. A changed client status is urgent.
@@ -110,9 +128,14 @@ func (p *pusher) giveBack(updates []drover.AllocUpdate) {
 func (p *pusher) acknowledged(updates []drover.AllocUpdate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := p.clock.Now()
 	for _, u := range updates {
-		if _, known := p.status[u.ID]; known {
-			p.status[u.ID] = u.ClientStatus
+		if _, known := p.status[u.ID]; !known {
+			continue
+		}
+		p.status[u.ID] = u.ClientStatus
+		if (&drover.Allocation{ClientStatus: u.ClientStatus}).ClientTerminal() {
+			p.heard[u.ID] = now
 		}
 	}
 }

@@ -115,6 +115,28 @@ func (d Dir) Remove() error {
 	return errors.Join(err, os.RemoveAll(d.Path()))
 }
 
+// TakeOver moves alloc/data and the tasks' local folders from another allocation of this node, whose tasks have ended.
+// It goes by the folders' names alone and never looks into them.
+func (d Dir) TakeOver(from Dir, tasks []string) error {
+	parts := []string{filepath.Join("alloc", "data")}
+	for _, t := range tasks {
+		parts = append(parts, filepath.Join(t, "local"))
+	}
+	var errs []error
+	for _, p := range parts {
+		source, target := filepath.Join(from.Path(), p), filepath.Join(d.Path(), p)
+		if info, err := os.Lstat(source); err != nil || !info.IsDir() {
+			continue
+		}
+		if err := os.Remove(target); err != nil { // it is new and empty
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.Rename(source, target))
+	}
+	return errors.Join(errs...)
+}
+
 // RemoveState deletes what the supervisors left, once no task is alive.
 func (d Dir) RemoveState() error {
 	return os.RemoveAll(filepath.Join(d.root.data, "supervisor", d.allocID))

@@ -23,6 +23,8 @@ type Config struct {
 	// Contacted is closed once what control wants was received after this start of the agent. What could not be
 	// restored does not start before.
 	Contacted <-chan struct{}
+	// Previous finds the allocation that this one replaces, if it was on this node. nil = nobody.
+	Previous func(allocID string) *Runner
 	// Report is called by the runner's goroutine whenever something observable changed; it must not block.
 	Report func(drover.AllocUpdate)
 }
@@ -227,7 +229,9 @@ func (r *Runner) begin(life context.Context) {
 	}
 	if err := r.dir.Build(); err != nil {
 		r.setupFailed(err)
+		return
 	}
+	r.inherit(life)
 }
 
 func (r *Runner) store(ctx context.Context) error {

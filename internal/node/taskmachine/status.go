@@ -32,7 +32,7 @@ func New(now time.Time) Status {
 // handle. A dead one stays dead.
 func Restore(state *drover.TaskState, killed, hadHandle bool) Status {
 	kept := *state
-	s := Status{Phase: Pending, State: &kept, Killed: killed && hadHandle, Ran: !state.StartedAt.IsZero(), handle: hadHandle}
+	s := Status{Phase: Pending, State: &kept, Killed: killed && hadHandle, Ran: hadHandle || !state.StartedAt.IsZero(), handle: hadHandle}
 	if state.State == drover.TaskStateDead {
 		s.Phase = Dead
 	}
