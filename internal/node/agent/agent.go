@@ -91,7 +91,7 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 		Node: a.node.Load, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), MaxKillTimeout: a.cfg.MaxKillTimeout,
 		Reclaim: reclaimer(a.clock, a.log),
-		Hooks:   hook.Standard(hook.Settings{HTTP: &http.Client{Timeout: a.cfg.ArtifactTimeout}, ArtifactMax: a.cfg.ArtifactMaxBytes}),
+		Hooks:   hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes}),
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {
@@ -103,6 +103,11 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 		s.Publish = a.publisher(deps)
 	}
 	return s
+}
+
+// artifactClient keeps no connections: downloads are rare.
+func artifactClient(cfg Config) *http.Client {
+	return &http.Client{Timeout: cfg.ArtifactTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 }
 
 func openState(cfg Config, deps Deps) (localstate.Store, error) {

@@ -23,7 +23,7 @@ func (a *Agent) SignalTask(ctx context.Context, allocID, task, signal string) er
 	if err != nil {
 		return err
 	}
-	return r.Signal(ctx, task, signal)
+	return coded(r.Signal(ctx, task, signal), allocID)
 }
 
 // AllocStats samples the running tasks, or one. Errors: NotFound, Gone.
@@ -47,7 +47,7 @@ func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.A
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, coded(err, allocID)
 		}
 		out.Tasks[name] = usage
 	}

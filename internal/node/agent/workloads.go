@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"drover"
@@ -14,7 +15,8 @@ func (a *Agent) StartExecution(ctx context.Context, allocID, task string, spec d
 	if err != nil {
 		return nil, err
 	}
-	return e.StartExecution(ctx, spec)
+	session, err := e.StartExecution(ctx, spec)
+	return session, coded(err, allocID)
 }
 
 // AttachExecution is a further reader of an execution.
@@ -23,7 +25,8 @@ func (a *Agent) AttachExecution(ctx context.Context, allocID, task, executionID 
 	if err != nil {
 		return nil, err
 	}
-	return e.AttachExecution(ctx, executionID, from)
+	session, err := e.AttachExecution(ctx, executionID, from)
+	return session, coded(err, allocID)
 }
 
 // Executions lists those of all running tasks.
@@ -39,8 +42,11 @@ func (a *Agent) Executions(ctx context.Context, allocID string) ([]drover.Execut
 			continue
 		}
 		list, err := e.Executions(ctx)
+		if errors.Is(err, driver.ErrGone) {
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, coded(err, allocID)
 		}
 		for _, x := range list {
 			x.AllocID, x.Task = allocID, task
@@ -48,6 +54,17 @@ func (a *Agent) Executions(ctx context.Context, allocID string) ([]drover.Execut
 		}
 	}
 	return out, nil
+}
+
+// coded gives the drivers' sentinels the codes that faces know.
+func coded(err error, allocID string) error {
+	switch {
+	case errors.Is(err, driver.ErrGone):
+		return drover.Errorf(drover.Gone, "allocation %s: %w", allocID, err)
+	case errors.Is(err, driver.ErrNotSupported):
+		return drover.Errorf(drover.NotImplemented, "allocation %s: %w", allocID, err)
+	}
+	return err
 }
 
 func (a *Agent) handle(allocID, task string) (driver.Handle, error) {
@@ -97,7 +114,8 @@ func (f files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInf
 	if err != nil {
 		return nil, err
 	}
-	return files.List(ctx, r)
+	list, err := files.List(ctx, r)
+	return list, coded(err, f.allocID)
 }
 
 // Read opens a file.
@@ -106,7 +124,8 @@ func (f files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo,
 	if err != nil {
 		return drover.FileInfo{}, nil, err
 	}
-	return files.Read(ctx, r)
+	info, body, err := files.Read(ctx, r)
+	return info, body, coded(err, f.allocID)
 }
 
 // Apply makes changes.
@@ -115,7 +134,7 @@ func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
 	if err != nil {
 		return err
 	}
-	return files.Apply(ctx, changes)
+	return coded(files.Apply(ctx, changes), f.allocID)
 }
 
 // Write replaces one file.
@@ -124,7 +143,7 @@ func (f files) Write(ctx context.Context, change drover.FileChange, r io.Reader)
 	if err != nil {
 		return err
 	}
-	return files.Write(ctx, change, r)
+	return coded(files.Write(ctx, change, r), f.allocID)
 }
 
 // Archive streams a folder as tar.
@@ -133,7 +152,8 @@ func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser
 	if err != nil {
 		return nil, err
 	}
-	return files.Archive(ctx, r)
+	body, err := files.Archive(ctx, r)
+	return body, coded(err, f.allocID)
 }
 
 // Extract unpacks a tar.
@@ -142,5 +162,5 @@ func (f files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader)
 	if err != nil {
 		return err
 	}
-	return files.Extract(ctx, r, tar)
+	return coded(files.Extract(ctx, r, tar), f.allocID)
 }
