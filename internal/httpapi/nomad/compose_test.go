@@ -16,6 +16,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/control/assignment"
+	"drover/internal/control/eventstream"
 	"drover/internal/control/fsm"
 	"drover/internal/control/intake"
 	"drover/internal/control/leader"
@@ -33,7 +34,7 @@ import (
 // cluster is one server and one node in this process, made of the real pieces, behind the face.
 type cluster struct {
 	store  *store.Store
-	events *ring
+	events *eventstream.Buffer
 	agent  *agent.Agent
 	client *api.Client
 	url    string
@@ -43,13 +44,19 @@ type cluster struct {
 // realIntake makes the face's types of the intake's, which are the same but for their package.
 type realIntake struct{ *intake.Intake }
 
+type realEvents struct{ *eventstream.Buffer }
+
+func (e realEvents) Subscribe(topics map[string][]string, namespace string, index uint64) (nomad.Subscription, error) {
+	return e.Buffer.Subscribe(eventstream.Request{Topics: topics, Namespace: namespace, Index: index})
+}
+
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	}
-	c := &cluster{store: store.New(), events: newRing(), dir: t.TempDir()}
+	c := &cluster{store: store.New(), events: eventstream.New(eventstream.Config{}), dir: t.TempDir()}
 	wall, ids := clock.Wall{}, id.Random{}
 	var in *intake.Intake
 	lead := leader.New(leader.Config{}, leader.Deps{Store: c.store, Clock: wall, IDs: ids, Logger: log,
@@ -57,7 +64,7 @@ func newCluster(t *testing.T) *cluster {
 			_, err := in.LaunchPeriodic(ctx, ns, job, at)
 			return err
 		}})
-	machine := fsm.New(c.store, fsm.Observers{lead, fsm.OnEvents(c.events.publish)})
+	machine := fsm.New(c.store, fsm.Observers{lead, c.events})
 	raft, err := raftlog.Open(raftlog.Config{}, raftlog.Deps{FSM: machine, Log: log, Clock: wall})
 	require.NoError(t, err)
 	require.NoError(t, raft.WaitLeader(t.Context()))
@@ -72,7 +79,7 @@ func newCluster(t *testing.T) *cluster {
 	require.NoError(t, err)
 	ring := telemetry.NewRing(log.Handler())
 	face := nomad.New(nomad.Config{
-		State: storeState{c.store}, Intake: realIntake{in}, Nodes: c, Events: c.events,
+		State: storeState{c.store}, Intake: realIntake{in}, Nodes: c, Events: realEvents{c.events},
 		Agent: &fakeAgent{ring: ring, metrics: telemetry.NewMetrics(wall)}, Clock: wall, ID: ids, Logger: log,
 		DiffJobs: func(old, now *drover.Job) any { return intake.Diff(old, now) },
 	})

@@ -36,6 +36,7 @@ func (f *Face) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	sub, err := f.Events.Subscribe(topics, q.namespace, q.minIndex)
 	if err != nil {
+		f.setIndex(w, f.State.Snapshot().Index()) // where to begin again, after reading the state
 		return err
 	}
 	defer sub.Close()
