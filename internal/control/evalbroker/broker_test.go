@@ -76,6 +76,18 @@ func TestNackTimeoutAndDeliveryLimit(t *testing.T) {
 	require.Equal(t, 0, len(b.evals)+len(b.jobs))
 }
 
+func TestPostponedDeliveriesDoNotCount(t *testing.T) {
+	t.Parallel()
+	b, now := New(Config{}), t0
+	b.Enqueue(now, eval("1", "j", 50, 1))
+	for range 10 {
+		token := take(t, b, now, "1")
+		require.NoError(t, b.Postpone(now, "1", token, time.Second))
+		take(t, b, now, "")
+		now = now.Add(time.Second)
+	}
+}
+
 func TestTouchKeeps(t *testing.T) {
 	t.Parallel()
 	b := New(Config{})

@@ -61,6 +61,25 @@ func (b *Broker) Nack(now time.Time, evalID, token string) error {
 	return nil
 }
 
+// Postpone gives the evaluation back through no fault of its own: it is delivered again after wait, and the delivery
+// does not count. Errors: as Ack.
+func (b *Broker) Postpone(now time.Time, evalID, token string, wait time.Duration) error {
+	b.expire(now)
+	it, err := b.held(evalID, token)
+	if err != nil {
+		return err
+	}
+	b.unlink(it)
+	it.deliveries--
+	it.token = ""
+	if it.again != nil {
+		it.eval, it.again = it.again, nil
+	}
+	it.deadline = now.Add(wait)
+	b.pushDeadline(it, nacked)
+	return nil
+}
+
 // Touch gives the worker the whole nack timeout again. Errors: as Ack.
 func (b *Broker) Touch(now time.Time, evalID, token string) error {
 	b.expire(now)

@@ -106,6 +106,11 @@ func (s *Shell) Nack(evalID, token string) error {
 	return s.finish(func(now time.Time) error { return s.broker.Nack(now, evalID, token) }, evalID)
 }
 
+// Postpone gives an evaluation back; see Broker.Postpone.
+func (s *Shell) Postpone(evalID, token string, wait time.Duration) error {
+	return s.finish(func(now time.Time) error { return s.broker.Postpone(now, evalID, token, wait) }, evalID)
+}
+
 func (s *Shell) finish(f func(now time.Time) error, evalID string) error {
 	var err error
 	rewake := false

@@ -31,6 +31,13 @@ type memoryLog struct {
 	fsm   *fsm.FSM
 	index uint64
 	count map[command.Kind]int
+	full  bool // as a full disk: nothing is taken
+}
+
+func (l *memoryLog) setFull(full bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = full
 }
 
 func (l *memoryLog) Propose(ctx context.Context, c command.Command) (uint64, any, error) {
@@ -43,6 +50,9 @@ func (l *memoryLog) Propose(ctx context.Context, c command.Command) (uint64, any
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.full {
+		return 0, nil, drover.Errorf(drover.Exhausted, "writes are refused: no space left")
+	}
 	l.index++
 	l.count[c.Kind()]++
 	result, err := l.fsm.Apply(l.index, data)

@@ -32,6 +32,8 @@ func (l *Leader) watchDeployments(ctx context.Context, log Log) {
 			if c != nil {
 				if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
 					l.deps.Logger.Warn("cannot advance deployment", "deployment", d.ID, "job", d.JobID, "error", err)
+					delete(seen, d.ID)
+					wait = min(wait, retryDelay)
 				}
 				continue
 			}

@@ -30,6 +30,7 @@ func (l *Leader) watchDrains(ctx context.Context, log Log) {
 			if c != nil {
 				if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
 					l.deps.Logger.Warn("cannot drain node", "node", n.ID, "error", err)
+					wait = min(wait, retryDelay)
 				}
 				s = l.deps.Store.Snapshot() // what is marked counts for the next node
 			}

@@ -126,10 +126,8 @@ func (l *Leader) lead(ctx context.Context, log Log, leadership <-chan bool) bool
 			<-ended
 			return false
 		case err := <-ended:
-			if ctx.Err() == nil {
-				l.deps.Logger.Warn("leading ended", "error", err)
-			}
-			return false
+			l.deps.Logger.Warn("cannot lead yet", "error", err)
+			return clock.Sleep(ctx, l.deps.Clock, retryDelay) // the log refuses (a full disk): try again
 		case <-ctx.Done():
 			<-ended
 			return false

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/control/command"
 	"drover/internal/control/evalbroker"
 	"drover/internal/control/store"
@@ -15,30 +16,42 @@ const failedDelay = time.Minute
 
 // cancelNeedless stores evaluations as cancelled that newer ones made needless.
 func (l *Leader) cancelNeedless(ctx context.Context, log Log) {
+	var left []*drover.Evaluation // the log refused them
 	for {
-		select {
-		case <-ctx.Done():
+		if len(left) == 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.broker.Needless():
+			}
+		} else if !clock.Sleep(ctx, l.deps.Clock, retryDelay) {
 			return
-		case <-l.broker.Needless():
 		}
-		s := l.deps.Store.Snapshot()
-		c := &command.UpdateEvals{}
-		for _, e := range l.broker.TakeNeedless() {
-			if stored := s.Evaluation(e.ID); stored == nil || stored.Terminal() {
+		left = append(left, l.broker.TakeNeedless()...)
+		c := &command.UpdateEvals{Evals: l.canceled(left)}
+		if len(c.Evals) > 0 {
+			if _, _, err := log.Propose(ctx, c); err != nil {
 				continue
 			}
-			canceled := *e
-			canceled.Status, canceled.StatusDescription = drover.EvalCanceled, "canceled after more recent eval was processed"
-			canceled.ModifyTime = l.deps.Clock.Now().UnixNano()
-			c.Evals = append(c.Evals, &canceled)
 		}
-		if len(c.Evals) == 0 {
+		left = nil
+	}
+}
+
+// canceled returns cancelled copies of those that have not ended.
+func (l *Leader) canceled(evals []*drover.Evaluation) []*drover.Evaluation {
+	s := l.deps.Store.Snapshot()
+	var out []*drover.Evaluation
+	for _, e := range evals {
+		if stored := s.Evaluation(e.ID); stored == nil || stored.Terminal() {
 			continue
 		}
-		if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
-			l.deps.Logger.Warn("cannot cancel evaluations", "count", len(c.Evals), "error", err) // the next leader does
-		}
+		c := *e
+		c.Status, c.StatusDescription = drover.EvalCanceled, "canceled after more recent eval was processed"
+		c.ModifyTime = l.deps.Clock.Now().UnixNano()
+		out = append(out, &c)
 	}
+	return out
 }
 
 // reapFailed marks evaluations failed that were delivered too often, and has their jobs looked at again later.
@@ -57,7 +70,7 @@ func (l *Leader) reapFailed(ctx context.Context, log Log) {
 			if ctx.Err() == nil {
 				l.deps.Logger.Warn("cannot mark evaluation failed", "eval", e.ID, "error", err)
 			}
-			_ = l.broker.Nack(e.ID, token) // a stale token means that it was delivered again
+			_ = l.broker.Postpone(e.ID, token, retryDelay) // a stale token means that it was delivered again
 			continue
 		}
 		_ = l.broker.Ack(e.ID, token)

@@ -100,6 +100,15 @@ func (p *periodic) take(now time.Time) (launch []dueJob, wait time.Duration) {
 	return launch, max(wait, 0)
 }
 
+// retry makes the job due again for the same launch.
+func (p *periodic) retry(d dueJob) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := p.due[d.job.Key()]; now != nil {
+		now.at = d.at
+	}
+}
+
 // runPeriodic launches periodic jobs when they are due.
 func (l *Leader) runPeriodic(ctx context.Context, _ Log) {
 	timer := l.deps.Clock.NewTimer(0)
@@ -115,20 +124,28 @@ func (l *Leader) runPeriodic(ctx context.Context, _ Log) {
 		l.periodic.update(l.deps.Store.Snapshot(), now)
 		launch, wait := l.periodic.take(now)
 		for _, d := range launch {
-			l.launch(ctx, d)
+			if !l.launch(ctx, d) {
+				l.periodic.retry(d)
+				wait = min(wait, retryDelay)
+			}
 		}
 		timer.Reset(wait)
 	}
 }
 
-func (l *Leader) launch(ctx context.Context, d dueJob) {
+// launch reports whether the launch is settled: done, skipped, or refused for good.
+func (l *Leader) launch(ctx context.Context, d dueJob) bool {
 	if d.job.Periodic.ProhibitOverlap && l.childRuns(d.job) {
 		l.deps.Logger.Debug("periodic launch skipped: the last one still runs", "job", d.job.ID)
-		return
+		return true
 	}
-	if err := l.deps.Launch(ctx, d.job.Namespace, d.job.ID, d.at); err != nil && ctx.Err() == nil {
-		l.deps.Logger.Error("cannot launch periodic job", "job", d.job.ID, "namespace", d.job.Namespace, "error", err)
+	err := l.deps.Launch(ctx, d.job.Namespace, d.job.ID, d.at)
+	if err == nil || ctx.Err() != nil {
+		return true
 	}
+	l.deps.Logger.Error("cannot launch periodic job", "job", d.job.ID, "namespace", d.job.Namespace, "error", err)
+	code := drover.CodeOf(err)
+	return code != drover.Unavailable && code != drover.Exhausted && code != drover.NotLeader
 }
 
 func (l *Leader) childRuns(j *drover.Job) bool {

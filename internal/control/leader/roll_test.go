@@ -146,7 +146,7 @@ func TestDrain(t *testing.T) {
 		s = c.store.Snapshot()
 		require.Equal(t, "complete", s.Node("n1").LastDrain.Status)
 		require.Equal(t, drover.NodeIneligible, s.Node("n1").SchedulingEligibility)
-		require.Equal(t, 1, on(s, "b", "n2"))
+		c.until("batch moved", func(s *store.Snapshot) bool { return on(s, "b", "n2") == 1 })
 	})
 }
 

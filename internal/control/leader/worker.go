@@ -22,6 +22,9 @@ const (
 // A job whose plans were refused too often is looked at again after this.
 const refusedDelay = time.Second
 
+// What the log refused (a full disk, an election) is tried again after this.
+const retryDelay = time.Second
+
 var schedulerTypes = []string{drover.JobTypeService, drover.JobTypeBatch, drover.JobTypeSystem, drover.JobTypeSysBatch}
 
 // worker takes evaluations from the broker, one at a time, and has their plans committed.
@@ -37,14 +40,24 @@ func (w *worker) run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if err := w.evaluate(ctx, e, token); err != nil {
-			if ctx.Err() == nil {
-				w.deps.Logger.Warn("evaluation refused", "eval", e.ID, "job", e.JobID, "error", err)
-			}
-			_ = w.broker.Nack(e.ID, token) // a stale token means that another worker has it
-			continue
-		}
+		w.conclude(ctx, e, token, w.evaluate(ctx, e, token))
+	}
+}
+
+// conclude tells the broker how it went. A stale token, which it refuses, means that another worker has the evaluation.
+func (w *worker) conclude(ctx context.Context, e *drover.Evaluation, token string, err error) {
+	if err == nil {
 		_ = w.broker.Ack(e.ID, token)
+		return
+	}
+	if ctx.Err() == nil {
+		w.deps.Logger.Warn("evaluation refused", "eval", e.ID, "job", e.JobID, "error", err)
+	}
+	switch drover.CodeOf(err) {
+	case drover.Unavailable, drover.Exhausted, drover.NotLeader: // the log's fault: a full disk, an election
+		_ = w.broker.Postpone(e.ID, token, retryDelay)
+	default:
+		_ = w.broker.Nack(e.ID, token)
 	}
 }
 
