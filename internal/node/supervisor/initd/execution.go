@@ -101,6 +101,7 @@ func (x *execution) finish(wall time.Duration) {
 	unread := len(x.sessions) == 0
 	x.mu.Unlock()
 	x.s.noteFinished(x.spec.ID)
+	x.s.trimLater()
 	if unread {
 		x.leaveAfter(x.keepTime())
 	}

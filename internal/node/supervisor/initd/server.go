@@ -30,6 +30,7 @@ type Server struct {
 	finished []string              // ids in execs, the oldest first; guarded by mu
 	task     *task                 // guarded by mu
 	stopping bool                  // guarded by mu
+	trimmer  clock.Timer           // guarded by mu
 }
 
 const (
