@@ -1,5 +1,154 @@
 package cli
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
 
-func (a *App) demo(ctx context.Context, addr string) {}
+	"drover"
+	"drover/client"
+	"drover/internal/clock"
+)
+
+const demoEnvironment = "playground"
+
+const demoPython = `import os, platform, sys
+name = sys.stdin.readline().strip()
+print(f"Hello {name}, this is Python {platform.python_version()} in a sandbox.")
+print("I am process", os.getpid(), "and user", os.getuid(), "on host", platform.node())
+print("and I can see", len([p for p in os.listdir("/proc") if p.isdigit()]), "processes.", file=sys.stderr)
+`
+
+const demoShell = `read name
+echo "Hello $name, this is a shell in a sandbox."
+echo "I am process $$ and user $(id -u) on host $(uname -n)"
+echo "and I can see $(ls -d /proc/[0-9]* | wc -l) processes." >&2
+`
+
+// demo makes an environment, runs a program in one of its warm runners, shows what came of it and what is served.
+func (a *App) demo(ctx context.Context, addr string) {
+	if err := a.runDemo(ctx, addr); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(a.Err, "Error: the demonstration:", err)
+	}
+	fmt.Fprintf(a.Out, `
+==> Serving on http://%[1]s until you press Ctrl-C:
+    http://%[1]s/v1/jobs, /v1/allocations, …        jobs, with Nomad's API (NOMAD_ADDR=http://%[1]s nomad status)
+    http://%[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
+    http://%[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package drover/client)
+    http://%[1]s/v1/event/stream, /v1/metrics       what happens, and how much of it
+    try:  curl -s http://%[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id","wait":5000000000}'
+`, addr, demoEnvironment)
+}
+
+func (a *App) runDemo(ctx context.Context, addr string) error {
+	c, err := client.New("http://" + addr)
+	if err != nil {
+		return err
+	}
+	now := clock.Wall{}.Now
+	begin := now()
+	fmt.Fprintf(a.Out, "==> Making environment %q on this machine's own files, with 4 warm runners\n", demoEnvironment)
+	if _, _, err := c.PutEnvironment(ctx, drover.Environment{ID: demoEnvironment, Image: "host", PoolSize: 4, MemoryMB: 64, MemoryMaxMB: 256}); err != nil {
+		return err
+	}
+	if err := warm(ctx, c, demoEnvironment, 4); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "    warm after %v\n", round(now().Sub(begin)))
+
+	begin = now()
+	runner, err := c.Claim(ctx, drover.ClaimRequest{Environment: demoEnvironment, Wait: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	claimed := now().Sub(begin)
+	defer func() { _ = c.Release(context.WithoutCancel(ctx), runner.ID) }() // the runner has an end of its own too
+
+	name, text, argv := "hello.py", demoPython, []string{"python3", "hello.py"}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		name, text, argv = "hello.sh", demoShell, []string{"sh", "hello.sh"}
+	}
+	begin = now()
+	if err := c.ChangeFiles(ctx, runner.ID, drover.FileChange{Path: name, Write: true, Data: []byte(text)}); err != nil {
+		return err
+	}
+	copied := now().Sub(begin)
+
+	begin = now()
+	s, err := c.Execute(ctx, runner.ID, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: argv}, Input: []byte("drover\n")})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var out [3]strings.Builder
+	var first time.Duration
+	var receipt *drover.Receipt
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if f.Data != nil && first == 0 {
+			first = now().Sub(begin)
+		}
+		out[f.Stream].Write(f.Data)
+		if f.Receipt != nil {
+			receipt = f.Receipt
+		}
+	}
+	ended := now().Sub(begin)
+	fmt.Fprintf(a.Out, "==> Ran %s in runner %s\n", strings.Join(argv, " "), runner.ID)
+	show(a.Out, "stdout", out[drover.Stdout].String())
+	show(a.Out, "stderr", out[drover.Stderr].String())
+	if receipt == nil {
+		return drover.Errorf(drover.Internal, "the execution ended without a receipt")
+	}
+	fmt.Fprintf(a.Out, "    exit    %d (%s), %v of CPU, %.1f MB at most\n", receipt.ExitCode, receipt.Cause, round(receipt.UserCPU+receipt.SystemCPU), float64(receipt.PeakMemory)/1e6)
+	fmt.Fprintf(a.Out, "    times   claim %v, file copied %v, first byte %v, exit %v\n", round(claimed), round(copied), round(first), round(ended))
+	return nil
+}
+
+// warm waits until n runners of the environment are ready.
+func warm(ctx context.Context, c *client.Client, environment string, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		pool, err := c.Pool(ctx, environment)
+		if err != nil {
+			return err
+		}
+		if pool.Warm >= n {
+			return nil
+		}
+		if pool.LastError != "" && pool.Warm+pool.Starting+pool.Queued == 0 {
+			return drover.Errorf(drover.Unavailable, "the pool of %s does not fill: %s", environment, pool.LastError)
+		}
+		if !clock.Sleep(ctx, clock.Wall{}, 5*time.Millisecond) {
+			return drover.Errorf(drover.Unavailable, "the pool of %s did not fill within a minute: %d of %d warm; %s", environment, pool.Warm, n, pool.LastError)
+		}
+	}
+}
+
+func show(w io.Writer, stream, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "    %s  %s\n", stream, strings.TrimRight(line, "\n"))
+	}
+}
+
+// round keeps three digits or so.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond)
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
+}
