@@ -228,7 +228,7 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	require.Same(t, g.Store().Snapshot().Allocation("a").AllocatedResources, g.Store().Snapshot().Allocation("b").AllocatedResources)
 	require.Equal(t, g.Store().Snapshot().Job("default", "j"), g.Store().Snapshot().Allocation("a").Job)
 	before := g.Hash()
-	for n := 0; n < image.Len(); n += 1 + n%5 {
+	for n := 0; n < image.Len(); n += 1 + n%13 {
 		require.Error(t, g.Restore(bytes.NewReader(image.Bytes()[:n])), "cut at %d", n)
 		damaged := bytes.Clone(image.Bytes())
 		damaged[n] ^= 0x10

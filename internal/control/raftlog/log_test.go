@@ -23,7 +23,13 @@ import (
 	"drover/internal/control/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		crashChild(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func deps() Deps {
 	return Deps{FSM: fsm.New(store.New(), nil), Log: slog.New(slog.DiscardHandler), Clock: clock.Wall{}}
