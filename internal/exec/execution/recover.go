@@ -16,6 +16,7 @@ const (
 	maxRetry     = time.Second
 	reattachFor  = 30 * time.Second
 	recoverFor   = 2 * time.Minute
+	settleFor    = 3 * time.Second // in which a node may not know its tasks yet
 	awaitRecover = 5 * time.Second // a request for an execution that may still be found
 )
 
@@ -46,21 +47,24 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 	return false
 }
 
-// recover takes up the executions that run in claimed runners from before this process started. Nodes that are away
-// are asked again for a while.
+// recover takes up the executions that run in claimed runners from before this process started. A node that is away, or
+// still looking for its own tasks, is asked again for a while.
 func (s *Service) recover(ctx context.Context) {
 	defer close(s.recovered)
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
 	defer cancel()
 	pending := s.claimedRunners(limit)
+	settled := s.deps.Clock.Now().Add(settleFor)
 	for wait := firstRetry; len(pending) > 0; wait = min(2*wait, maxRetry) {
-		var away []string
+		sure := !s.deps.Clock.Now().Before(settled)
+		var later []string
 		for _, id := range pending {
-			if err := s.recoverRunner(limit, id); err != nil {
-				away = append(away, id)
+			n, err := s.recoverRunner(limit, id)
+			if n == 0 && !sure || again(err, sure) {
+				later = append(later, id)
 			}
 		}
-		pending = away
+		pending = later
 		if len(pending) > 0 && !clock.Sleep(limit, s.deps.Clock, wait) {
 			s.deps.Log.Warn("looking for running executions: nodes are away", "runners", len(pending))
 			return
@@ -81,54 +85,52 @@ func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
 	return ids
 }
 
-// recoverRunner takes up the executions of one runner. Errors: those after which it should be asked again.
-func (s *Service) recoverRunner(ctx context.Context, runnerID string) error {
+// recoverRunner takes up the executions of one runner, and says how many it has.
+func (s *Service) recoverRunner(ctx context.Context, runnerID string) (found int, err error) {
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
 	if err != nil {
-		return again(err)
+		return 0, err
 	}
 	defer lease.Done()
 	list, err := lease.Workloads().Executions(ctx, lease.Runner().AllocID)
 	if err != nil {
-		return again(err)
+		return 0, err
 	}
 	for _, x := range list {
 		if err := s.recoverExecution(ctx, runnerID, x); err != nil {
-			return err
+			return len(list), err
 		}
 	}
-	return nil
+	return len(list), nil
 }
 
 func (s *Service) recoverExecution(ctx context.Context, runnerID string, found drover.Execution) error {
-	s.mu.Lock()
-	known := s.byID[found.ID] != nil
-	s.mu.Unlock()
-	if known {
+	if s.find(found.ID) != nil {
 		return nil
 	}
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
 	if err != nil {
-		return again(err)
+		return err
 	}
 	session, err := lease.Workloads().AttachExecution(ctx, lease.Runner().AllocID, taskName, found.ID, drover.Offsets{})
 	if err != nil {
 		lease.Done()
-		return again(err)
+		return err
 	}
 	found.Spec.ID = found.ID
 	if _, err := s.adopt(ctx, lease, found.Spec, session); err != nil {
 		lease.Done()
-		return nil //nolint:nilerr // shutting down
-	}
-	return nil
-}
-
-// again keeps only the errors that may pass.
-func again(err error) error {
-	switch drover.CodeOf(err) {
-	case drover.Gone, drover.NotFound, drover.Invalid, drover.NotImplemented:
-		return nil
 	}
 	return err
+}
+
+// again reports whether the error may pass. An agent that just started does not know its tasks yet.
+func again(err error, sure bool) bool {
+	switch drover.CodeOf(err) {
+	case drover.NotFound, drover.Gone:
+		return !sure
+	case drover.Invalid, drover.NotImplemented:
+		return false
+	}
+	return err != nil
 }
