@@ -79,7 +79,7 @@ func (a *App) root() *cobra.Command {
 		Short:         "Run code on a herd of machines: jobs, executions in warm runners, a fleet",
 		SilenceErrors: true, SilenceUsage: true, Version: version.Version,
 	}
-	root.AddCommand(a.agentCommand(), a.versionCommand())
+	root.AddCommand(a.agentCommand(), a.benchCommand(), a.versionCommand())
 	return root
 }
 

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+	"drover/client"
+	"drover/internal/clock"
+)
+
+// figure is one measured number.
+type figure struct {
+	Figure string  `json:"figure"`
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"`
+	Goal   string  `json:"goal,omitempty"`
+	Peer   string  `json:"peer,omitempty"` // what a peer was measured at on such a machine (DESIGN section 6)
+}
+
+// bench measures an agent that it starts for itself.
+type bench struct {
+	app     *App
+	client  *client.Client
+	api     *api
+	agent   *exec.Cmd
+	now     func() time.Time
+	figures []figure
+	quick   bool
+}
+
+func (a *App) benchCommand() *cobra.Command {
+	var quick bool
+	var only string
+	c := &cobra.Command{
+		Use: "bench", Short: "Measure this machine: claims, executions, jobs; prints JSON lines, then a table", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pattern, err := regexp.Compile(only)
+			if err != nil {
+				return drover.Errorf(drover.Invalid, "-only: %w", err)
+			}
+			b := &bench{app: a, now: clock.Wall{}.Now, quick: quick}
+			return b.run(cmd.Context(), pattern)
+		},
+	}
+	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle")
+	return c
+}
+
+func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
+	parts := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"executions", b.executions}, {"cycles", b.cycles}, {"fill", b.fill}, {"burst", b.burst}, {"output", b.output},
+		{"jobs", b.jobs}, {"idle", b.idle},
+	}
+	for _, p := range parts {
+		if !only.MatchString(p.name) {
+			continue
+		}
+		if err := b.with(ctx, p.run); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return b.table()
+}
+
+// with runs one part against an agent of its own, so that parts do not disturb each other.
+func (b *bench) with(ctx context.Context, part func(context.Context) error) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "drover-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	config := dir + "/bench.hcl"
+	text := "plugin \"mock_driver\" {\n  config {\n    enabled = true\n  }\n}\nclient {\n  gc_max_allocs = 5000\n  memory_total_mb = 1000000\n  cpu_total_compute = 10000000\n disk_total_mb = 10000000\n}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return err
+	}
+	read, write := io.Pipe()
+	agentCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.agent = exec.CommandContext(agentCtx, self, "agent", "-dev", "-data-dir", dir+"/data", "-config", config, "-http-port", "0", "-log-level", "error")
+	b.agent.Stdout, b.agent.Stderr = write, b.app.Err
+	b.agent.Cancel = func() error { return b.agent.Process.Signal(syscall.SIGTERM) }
+	b.agent.WaitDelay = 30 * time.Second
+	if err := b.agent.Start(); err != nil {
+		return err
+	}
+	defer func() { cancel(); _ = write.Close(); _ = b.agent.Wait() }()
+	var addr string
+	if _, err := fmt.Fscanf(read, "==> Drover agent is serving on %s", &addr); err != nil {
+		return fmt.Errorf("waiting for the agent: %w", err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, read) }() // ends when the pipe is closed
+	if b.client, err = client.New(addr); err != nil {
+		return err
+	}
+	b.api = newAPI(addr)
+	return part(ctx)
+}
+
+func (b *bench) report(name string, value float64, unit, goal, peer string) {
+	f := figure{name, value, unit, goal, peer}
+	b.figures = append(b.figures, f)
+	line, err := json.Marshal(f)
+	if err == nil {
+		fmt.Fprintln(b.app.Out, string(line))
+	}
+}
+
+func (b *bench) table() error {
+	w := tabwriter.NewWriter(b.app.Out, 2, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nfigure\tmeasured\tgoal\tpeer, measured on such a machine")
+	for _, f := range b.figures {
+		fmt.Fprintf(w, "%s\t%.4g %s\t%s\t%s\n", f.Figure, f.Value, f.Unit, f.Goal, f.Peer)
+	}
+	return w.Flush()
+}
+
+// n scales a number of repetitions.
+func (b *bench) n(full int) int {
+	if b.quick {
+		return max(10, full/10)
+	}
+	return full
+}
+
+// percentile of durations, in ms.
+func percentile(list []time.Duration, p float64) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	i := min(len(sorted)-1, int(p*float64(len(sorted))))
+	return float64(sorted[i]) / 1e6
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"drover"
+)
+
+// environment makes one with a warm pool.
+func (b *bench) environment(ctx context.Context, id string, size int) error {
+	if _, _, err := b.client.PutEnvironment(ctx, drover.Environment{ID: id, Image: "host", PoolSize: size, CPU: 10, MemoryMB: 16, MemoryMaxMB: 256}); err != nil {
+		return err
+	}
+	return warm(ctx, b.client, id, size)
+}
+
+// timing is how long one execution took to its first byte and to its end, and what it printed.
+type timing struct {
+	first, end time.Duration
+	out        int64
+	text       string
+	receipt    *drover.Receipt
+}
+
+// execute runs a command over a websocket.
+func (b *bench) execute(ctx context.Context, runner string, argv ...string) (t timing, err error) {
+	begin := b.now()
+	s, err := b.client.Execute(ctx, runner, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: argv}})
+	if err != nil {
+		return t, err
+	}
+	defer s.Close()
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return t, nil
+		}
+		if err != nil {
+			return t, err
+		}
+		if len(f.Data) > 0 {
+			if t.first == 0 {
+				t.first = b.now().Sub(begin)
+			}
+			t.out += int64(len(f.Data))
+			if len(t.text) < 64 {
+				t.text += string(f.Data)
+			}
+		}
+		if f.Receipt != nil {
+			t.receipt, t.end = f.Receipt, b.now().Sub(begin)
+		}
+	}
+}
+
+// executions measures one at a time: claim, one file in, first byte, exit.
+func (b *bench) executions(ctx context.Context) error {
+	if err := b.environment(ctx, "bench", 25); err != nil {
+		return err
+	}
+	var claims, copies, firsts, exits []time.Duration
+	for range b.n(400) {
+		if err := warm(ctx, b.client, "bench", 10); err != nil {
+			return err
+		}
+		begin := b.now()
+		r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench"})
+		if err != nil {
+			return err
+		}
+		claims = append(claims, b.now().Sub(begin))
+		begin = b.now()
+		if err := b.client.ChangeFiles(ctx, r.ID, drover.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
+			return err
+		}
+		copies = append(copies, b.now().Sub(begin))
+		for range 3 {
+			t, err := b.execute(ctx, r.ID, "/bin/echo", "hi")
+			if err != nil {
+				return err
+			}
+			firsts, exits = append(firsts, t.first), append(exits, t.end)
+		}
+		if err := b.client.Release(ctx, r.ID); err != nil {
+			return err
+		}
+	}
+	b.report("claim p50", percentile(claims, 0.5), "ms", "≤ 0.3 (first step 1)", "Poseidon 0.7")
+	b.report("claim p99", percentile(claims, 0.99), "ms", "≤ 2", "")
+	b.report("one file in p50", percentile(copies, 0.5), "ms", "≤ 2", "Poseidon 269")
+	b.report("execution to first byte p50", percentile(firsts, 0.5), "ms", "≤ 2 (first step 10)", "Poseidon 198, docker exec 84, Nomad exec 5.6")
+	b.report("execution to exit p50", percentile(exits, 0.5), "ms", "≤ 3", "")
+	b.report("execution to exit p99", percentile(exits, 0.99), "ms", "", "")
+	return nil
+}
+
+// cycles measures whole cycles, 8 at once: claim, copy, execute, release.
+func (b *bench) cycles(ctx context.Context) error {
+	if err := b.environment(ctx, "bench", 100); err != nil {
+		return err
+	}
+	total := int64(b.n(10_000))
+	var done, lost atomic.Int64
+	var mu sync.Mutex
+	var failure error
+	var wg sync.WaitGroup
+	begin := b.now()
+	for range 8 {
+		wg.Go(func() { // ends after its share, or at the first failure
+			for done.Add(1) <= total {
+				ok, err := b.cycle(ctx)
+				if err != nil {
+					mu.Lock()
+					failure = errors.Join(failure, err)
+					mu.Unlock()
+					return
+				}
+				if !ok {
+					lost.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if failure != nil {
+		return failure
+	}
+	took := b.now().Sub(begin)
+	b.report("whole cycles, 8 at once", float64(total)/took.Minutes(), "a minute", "≥ 10,000 (first step 2,000)", "Poseidon 125")
+	b.report("cycles that lost output", float64(lost.Load()), fmt.Sprintf("of %d", total), "0", "Poseidon 2 %")
+	return nil
+}
+
+func (b *bench) cycle(ctx context.Context) (ok bool, err error) {
+	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: 30 * time.Second})
+	if err != nil {
+		return false, err
+	}
+	if err := b.client.ChangeFiles(ctx, r.ID, drover.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
+		return false, err
+	}
+	t, err := b.execute(ctx, r.ID, "/bin/echo", r.ID)
+	if err != nil {
+		return false, err
+	}
+	return t.text == r.ID+"\n" && t.receipt != nil && t.receipt.ExitCode == 0, b.client.Release(ctx, r.ID)
+}
+
+// fill measures how fast a pool comes up.
+func (b *bench) fill(ctx context.Context) error {
+	if err := b.environment(ctx, "first", 1); err != nil { // the image is prepared once
+		return err
+	}
+	begin := b.now()
+	if err := b.environment(ctx, "bench", 100); err != nil {
+		return err
+	}
+	took := b.now().Sub(begin)
+	b.report("pool of 100 filled", took.Seconds(), "s", "≤ 0.7", "")
+	b.report("warm runners filled", 100/took.Seconds(), "a second", "≥ 200", "Poseidon on docker 1.6")
+	return nil
+}
+
+// burst claims a whole pool at once and runs something in each.
+func (b *bench) burst(ctx context.Context) error {
+	const n = 100
+	if err := b.environment(ctx, "bench", n); err != nil {
+		return err
+	}
+	firsts := make([]time.Duration, n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			begin := b.now()
+			r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: 10 * time.Second})
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			claimed := b.now().Sub(begin)
+			t, err := b.execute(ctx, r.ID, "/bin/echo", "hi")
+			firsts[i], errs[i] = claimed+t.first, err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	b.report("burst of 100 claims, last first byte", percentile(firsts, 1), "ms", "≤ 150", "")
+	return nil
+}
+
+// output measures bytes through one execution, counted and checked.
+func (b *bench) output(ctx context.Context) error {
+	if err := b.environment(ctx, "bench", 2); err != nil {
+		return err
+	}
+	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench"})
+	if err != nil {
+		return err
+	}
+	const size = 256 << 20
+	begin := b.now()
+	t, err := b.execute(ctx, r.ID, "/usr/bin/head", "-c", fmt.Sprint(size), "/dev/zero")
+	if err != nil {
+		return err
+	}
+	took := b.now().Sub(begin)
+	if t.out != size || t.receipt == nil || t.receipt.StdoutBytes != size {
+		return drover.Errorf(drover.Internal, "got %d of %d bytes", t.out, size)
+	}
+	b.report("bytes through one execution", float64(size)/1e6/took.Seconds(), "MB/s", "≥ 200", "Nomad 35, often cut")
+	return nil
+}
