@@ -150,6 +150,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	var loops, pushing sync.WaitGroup
 	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx
+	loops.Go(func() { a.watchDrivers(ctx) })
 	loops.Go(func() { a.pull(ctx) })
 	loops.Go(func() { a.collectLoop(ctx) })
 	pushing.Go(func() { a.pusher.run(life, a.contacted) }) // ends with life, behind the last word of the tasks

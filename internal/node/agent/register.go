@@ -20,16 +20,11 @@ const (
 // fingerprint changed.
 func (a *Agent) stayRegistered(ctx context.Context) {
 	heard := a.clock.Now()
-	looked := heard
 	registered := false
 	retry := retryMin
 	for {
 		var answer drover.Registration
 		var err error
-		if registered && a.clock.Now().Sub(looked) >= fingerprintWait {
-			looked = a.clock.Now()
-			registered = !a.lookAgain(ctx)
-		}
 		if registered {
 			answer, err = a.control.Heartbeat(ctx, a.identity.ID)
 		} else {
@@ -57,6 +52,16 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 		}
 		if ctx.Err() != nil {
 			return
+		}
+	}
+}
+
+// watchDrivers asks for a registration whenever a driver's health changed. It is a loop of its own, as a driver may
+// take its time to answer, and the heartbeat must not wait for it.
+func (a *Agent) watchDrivers(ctx context.Context) {
+	for clock.Sleep(ctx, a.clock, fingerprintWait) {
+		if a.lookAgain(ctx) {
+			a.nudge(a.again)
 		}
 	}
 }

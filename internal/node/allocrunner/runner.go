@@ -227,11 +227,22 @@ func (r *Runner) begin(life context.Context) {
 		}
 		return
 	}
-	if err := r.dir.Build(); err != nil {
+	if err := r.makeDir(life); err != nil {
 		r.setupFailed(err)
 		return
 	}
 	r.inherit(life)
+}
+
+// makeDir makes the folder, as one of the starts under way: a thousand at once would be a thousand threads.
+func (r *Runner) makeDir(life context.Context) error {
+	select {
+	case r.cfg.Shared.Slots <- struct{}{}:
+		defer func() { <-r.cfg.Shared.Slots }()
+		return r.dir.Build()
+	case <-life.Done():
+		return nil // nothing will start
+	}
 }
 
 func (r *Runner) store(ctx context.Context) error {
