@@ -150,7 +150,7 @@ func TestSameLogSameState(t *testing.T) {
 				_, again := restored.Apply(b.index, b.log[len(b.log)-1])
 				require.Equal(t, fmt.Sprint(err), fmt.Sprint(again))
 			}
-			if restored == nil || rapid.IntRange(0, 9).Draw(rt, "restore") == 0 {
+			if restored == nil || rapid.IntRange(0, 19).Draw(rt, "restore") == 0 {
 				restored = restore(t, b.f)
 			}
 		}

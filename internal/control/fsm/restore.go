@@ -13,7 +13,7 @@ import (
 // Errors: Invalid with what is wrong and where, and those of r.
 func (f *FSM) Restore(r io.Reader) error {
 	x := &imageReader{
-		recordReader: recordReader{r: bufio.NewReaderSize(r, 1<<20)}, jobs: map[jobRef]*drover.Job{},
+		recordReader: recordReader{r: bufio.NewReaderSize(r, 64<<10)}, jobs: map[jobRef]*drover.Job{},
 		strings: interner{},
 	}
 	if err := x.header(); err != nil {

@@ -33,7 +33,7 @@ func (f *FSM) Hash() [32]byte {
 
 // Write writes the state as a stream of records. The same state gives the same bytes.
 func (i *Image) Write(w io.Writer) error {
-	buf := bufio.NewWriterSize(w, 1<<20)
+	buf := bufio.NewWriterSize(w, 64<<10)
 	if _, err := buf.WriteString(snapshotMagic + string(rune(snapshotVersion))); err != nil {
 		return err
 	}
