@@ -236,6 +236,19 @@ func TestReaction(t *testing.T) {
 	}
 }
 
+func TestEndedWithoutTaskStates(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.place(t, drover.JobTypeService, "n1", "a1")
+	at := time.Unix(1000, 0)
+	u := drover.AllocUpdate{ID: "a1", ClientStatus: drover.AllocClientFailed, Time: at.UnixNano()}
+	require.NoError(t, b.Push(t.Context(), "n1", []drover.AllocUpdate{u}))
+	task := b.store.Snapshot().Allocation("a1").TaskStates["t"]
+	require.Equal(t, drover.TaskStateDead, task.State)
+	require.True(t, task.Failed)
+	require.True(t, at.Equal(task.FinishedAt))
+}
+
 func TestOneEvaluationForEachJob(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"drover"
@@ -71,14 +72,17 @@ func (c *Controller) flush(ctx context.Context, b *batch) {
 // entry makes the command, with an evaluation for each job that the scheduler has to look at.
 func (c *Controller) entry(s *store.Snapshot, nodes []command.NodeUpdates) *command.UpdateAllocs {
 	m := c.maker()
-	cmd := &command.UpdateAllocs{Nodes: nodes, Time: m.Now}
+	cmd := &command.UpdateAllocs{Time: m.Now}
 	seen := map[drover.NamespacedID]bool{}
 	for _, n := range nodes {
+		n.Updates = slices.Clone(n.Updates) // the caller's may be changed once it does not wait any more
+		cmd.Nodes = append(cmd.Nodes, n)
 		for i := range n.Updates {
 			a := s.Allocation(n.Updates[i].ID)
 			if a == nil || a.NodeID != n.NodeID {
 				continue
 			}
+			n.Updates[i] = ended(a, n.Updates[i], m.Now)
 			key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
 			if seen[key] {
 				continue

@@ -1,6 +1,10 @@
 package assignment
 
-import "drover"
+import (
+	"time"
+
+	"drover"
+)
 
 // reaction says why the scheduler has to look at the job j (nil if it is gone) of a when the node reports u; "" if it
 // need not: what only frees capacity wakes those who wait for it, without a look at this job.
@@ -40,6 +44,49 @@ func terminal(clientStatus string) bool {
 	switch clientStatus {
 	case drover.AllocClientComplete, drover.AllocClientFailed, drover.AllocClientLost:
 		return true
+	}
+	return false
+}
+
+// ended completes the report of an allocation that ended: each of its tasks is dead and has the time at which it
+// ended, so that the scheduler can count delays from there. Reports that lack it come from nodes that could not even
+// set the allocation up.
+func ended(a *drover.Allocation, u drover.AllocUpdate, now int64) drover.AllocUpdate {
+	if !terminal(u.ClientStatus) || a.ClientTerminal() || hasEnd(u.TaskStates) || hasEnd(a.TaskStates) {
+		return u
+	}
+	at := u.Time
+	if at == 0 {
+		at = now
+	}
+	known := u.TaskStates
+	if len(known) == 0 {
+		known = a.TaskStates
+	}
+	u.TaskStates = map[string]*drover.TaskState{}
+	for name, t := range known {
+		u.TaskStates[name] = dead(t, u.ClientStatus, at)
+	}
+	if len(known) == 0 && a.Job != nil && a.Job.Group(a.TaskGroup) != nil {
+		for _, t := range a.Job.Group(a.TaskGroup).Tasks {
+			u.TaskStates[t.Name] = dead(&drover.TaskState{}, u.ClientStatus, at)
+		}
+	}
+	return u
+}
+
+func dead(t *drover.TaskState, status string, at int64) *drover.TaskState {
+	d := *t
+	d.State, d.FinishedAt = drover.TaskStateDead, time.Unix(0, at).UTC()
+	d.Failed = d.Failed || status == drover.AllocClientFailed
+	return &d
+}
+
+func hasEnd(states map[string]*drover.TaskState) bool {
+	for _, t := range states {
+		if !t.FinishedAt.IsZero() {
+			return true
+		}
 	}
 	return false
 }
