@@ -123,7 +123,7 @@ func attributes(cfg LaunchConfig, null, log, listener, config *os.File) *os.Proc
 		dir = "/"
 	}
 	return &os.ProcAttr{
-		Dir: dir, Env: []string{"GOMAXPROCS=2", "GODEBUG=madvdontneed=1"}, Sys: sys,
+		Dir: dir, Env: []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"}, Sys: sys,
 		Files: append([]*os.File{null, log, log, listener, config, logDir}, cfg.ExtraFiles...),
 	}
 }

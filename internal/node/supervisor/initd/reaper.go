@@ -1,7 +1,6 @@
 package initd
 
 import (
-	"os"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -23,10 +22,14 @@ type reaper struct {
 	mu      sync.Mutex // also held over a start, so that no child is reaped before it is known
 	known   map[int]*child
 	changed chan struct{} // closed and replaced whenever something was reaped
+	starts  uint64        // how many were started
+	started *sync.Cond    // starts grew
 }
 
 func newReaper() *reaper {
-	return &reaper{known: map[int]*child{}, changed: make(chan struct{})}
+	r := &reaper{known: map[int]*child{}, changed: make(chan struct{})}
+	r.started = sync.NewCond(&r.mu)
+	return r
 }
 
 func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
@@ -38,20 +41,31 @@ func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
 	}
 	c := &child{pid: pid, killGroup: killGroup, done: make(chan struct{})}
 	r.known[pid] = c
+	r.starts++
+	r.started.Signal()
 	return c, nil
 }
 
-// run reaps until sigchld is closed.
-func (r *reaper) run(sigchld <-chan os.Signal) {
-	for range sigchld {
+// run reaps for ever, on a thread that sleeps in the kernel meanwhile. Where there is no child there is no orphan
+// either, until the next start.
+func (r *reaper) run() {
+	for {
+		r.mu.Lock()
+		before := r.starts
+		r.mu.Unlock()
 		for r.reapOne() {
 		}
+		r.mu.Lock()
+		for r.starts == before {
+			r.started.Wait()
+		}
+		r.mu.Unlock()
 	}
 }
 
 func (r *reaper) reapOne() bool {
-	pid, err := peekExited()
-	if err != nil || pid == 0 {
+	pid, err := peekExited(0)
+	if err != nil {
 		return false
 	}
 	r.mu.Lock()
@@ -112,11 +126,17 @@ const (
 	siginfoSz = 128
 )
 
-// peekExited returns the pid of a zombie child without reaping it, 0 if there is none. Errors: ECHILD.
-func peekExited() (int, error) {
+// childless reports whether we have no children at all.
+func childless() bool {
+	_, err := peekExited(wNoHang)
+	return err == syscall.ECHILD
+}
+
+// peekExited returns the pid of a zombie child without reaping it; with wNoHang 0 if there is none. Errors: ECHILD.
+func peekExited(options uintptr) (int, error) {
 	var info [siginfoSz]byte
 	for {
-		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&info[0])), wExited|wNoHang|wNoWait, 0, 0)
+		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&info[0])), wExited|wNoWait|options, 0, 0)
 		switch e {
 		case 0:
 			return int(*(*int32)(unsafe.Pointer(&info[siPidAt]))), nil

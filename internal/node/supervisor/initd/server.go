@@ -2,7 +2,6 @@ package initd
 
 import (
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -54,9 +53,7 @@ func New(boot proto.Boot, c clock.Clock, logDir int) *Server {
 
 // Serve accepts agents on the listening descriptor until a shutdown was asked for and done.
 func (s *Server) Serve(listener int) error {
-	sigchld := make(chan os.Signal, 1)
-	signal.Notify(sigchld, syscall.SIGCHLD)
-	go s.reaper.run(sigchld) // ends with the process
+	go s.reaper.run() // ends with the process
 	if err := syscall.SetNonblock(listener, true); err != nil {
 		return err
 	}

@@ -55,6 +55,9 @@ func waitChange(c clock.Clock, changed <-chan struct{}, d time.Duration) {
 
 // members lists the running processes of the tree.
 func (t tree) members(r *reaper) []int {
+	if childless() {
+		return nil
+	}
 	if t.procs >= 0 {
 		return alive(readPids(t.procs))
 	}
@@ -138,8 +141,8 @@ func killAll(r *reaper, c clock.Clock) bool {
 	self := os.Getpid()
 	for {
 		changed := r.next()
-		if _, err := peekExited(); err != nil {
-			return true // no children
+		if childless() {
+			return true
 		}
 		for _, pid := range descendants(processes(), self) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
