@@ -21,20 +21,32 @@ const collectPace = time.Second
 
 // collectLoop removes folders of ended allocations, when one ended and each interval.
 func (a *Agent) collectLoop(ctx context.Context) {
+	next := a.clock.Now().Add(a.cfg.GC.Interval)
 	for {
-		timer := a.clock.NewTimer(a.cfg.GC.Interval)
+		timer := a.clock.NewTimer(next.Sub(a.clock.Now()))
 		select {
 		case <-timer.C():
 		case <-a.collect:
 		case <-ctx.Done():
 		}
 		timer.Stop()
-		a.collectOnce()
+		switch due := !a.clock.Now().Before(next); {
+		case due:
+			next = a.clock.Now().Add(a.cfg.GC.Interval)
+			a.collectOnce()
+		case !a.starting() || a.diskFull():
+			a.collectOnce()
+		default:
+			a.nudge(a.collect) // later: tasks that start come before folders that nobody needs
+		}
 		if !clock.Sleep(ctx, a.clock, collectPace) {
 			return
 		}
 	}
 }
+
+// starting reports whether tasks are being started now.
+func (a *Agent) starting() bool { return len(a.runnerCfg.Shared.Slots) > 0 }
 
 // corpse is an ended allocation whose folder may go.
 type corpse struct {
