@@ -2,7 +2,7 @@ package intake
 
 import (
 	"context"
-	"math/rand/v2"
+	"hash/fnv"
 	"time"
 
 	"drover"
@@ -68,13 +68,23 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (Previe
 	eval := m.Job(j, drover.TriggerJobRegister)
 	eval.AnnotatePlan, eval.SnapshotIndex = true, s.Index()
 	out := scheduler.Schedule(scheduler.Input{
-		Eval: eval, Snapshot: overlay{s, j}, Now: in.now(), Seed: rand.Uint64(), //nolint:forbidigo // a dry run leaves no trace
+		Eval: eval, Snapshot: overlay{s, j}, Now: in.now(), Seed: seedOf(eval.ID),
 	})
 	p.Annotations = out.Plan.Annotations
 	if p.Annotations == nil {
 		p.Annotations = out.Eval.PlanAnnotations
 	}
+	if d, ok := p.Diff.(*drover.JobDiff); ok {
+		annotate(d, p.Annotations)
+	}
 	p.FailedTGAllocs = out.Eval.FailedTGAllocs
 	p.CreatedEvals = out.NewEvals
 	return p, nil
+}
+
+// seedOf takes the scheduler's chance from an id.
+func seedOf(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return h.Sum64()
 }

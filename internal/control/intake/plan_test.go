@@ -29,7 +29,9 @@ func TestPlanChangesNothing(t *testing.T) {
 	require.Equal(t, index, b.store.Index())
 	require.EqualValues(t, 5, p.Annotations.DesiredTGUpdates["g"].Place)
 	require.Equal(t, 1, len(p.FailedTGAllocs), "room for three of 300 MB")
-	require.Equal(t, drover.DiffAdded, p.Diff.(*drover.JobDiff).Type)
+	d := p.Diff.(*drover.JobDiff)
+	require.Equal(t, drover.DiffAdded, d.Type)
+	require.Equal(t, map[string]uint64{"create": 5}, d.TaskGroups[0].Updates)
 
 	b.register(j)
 	p, err = b.PlanJob(t.Context(), j, true)
