@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"drover"
 )
 
 // Group is a task's group. Its methods may be called at once; all state is the kernel's.
@@ -19,13 +21,15 @@ type Group struct {
 	initDir []string          // where the supervisor goes
 	tops    []string          // what Remove removes
 
+	homes map[string]string // v1: the agent's own groups by tree
+
 	// Of a child: the kernel counts memory kills in the parent when the child has no memory group.
 	parent  *Group
 	oomBase uint64
 }
 
 func (m *Manager) group(name string, cpuset bool) *Group {
-	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}}
+	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, homes: m.homes}
 	if m.info.Version == V2 {
 		top := filepath.Join(m.info.mounts[""], m.parent, name)
 		task := filepath.Join(top, "task")
@@ -140,6 +144,49 @@ func (g *Group) OpenDirs() ([]*os.File, error) {
 // AddInit moves a supervisor beside the payload. On v1 it goes into the payload's group in the trees where nothing can
 // happen to it there (cpu), so that what it starts need not be moved.
 func (g *Group) AddInit(pid int) error { return place(g.initDir, pid) }
+
+// JoinInit moves the calling thread to where AddInit would move a process, so that what it forks is born there, and
+// returns how to move it back. Only for v1, where a thread may be apart from its process; the goroutine must be locked
+// to its thread until it is back. Moving a thread costs microseconds; moving a process waits for all processors, which
+// can take 10 ms. Errors: the thread is where it was, unless back said otherwise too.
+func (g *Group) JoinInit() (back func() error, err error) {
+	var from []string
+	back = func() error {
+		var errs []error
+		for _, dir := range from {
+			errs = append(errs, write(dir, "tasks", "0"))
+		}
+		return errors.Join(errs...)
+	}
+	for _, d := range g.initDir {
+		home := g.homes[treeOf(g.homes, d)]
+		if home == "" {
+			return back, errors.Join(drover.Errorf(drover.Unavailable, "no way back from %s", d), back())
+		}
+		if err := write(d, "tasks", "0"); err != nil {
+			return back, errors.Join(fmt.Errorf("joining a cgroup: %w", err), back())
+		}
+		from = append(from, home)
+	}
+	return back, nil
+}
+
+func treeOf(homes map[string]string, dir string) string {
+	for tree := range homes {
+		if strings.HasPrefix(dir, tree+"/") {
+			return tree
+		}
+	}
+	return ""
+}
+
+// JoinFile names the file that a new process of one thread writes "0" into. On v1 it is not cgroup.procs: see JoinInit.
+func (g *Group) JoinFile() string {
+	if g.version == V1 {
+		return "tasks"
+	}
+	return "cgroup.procs"
+}
 
 // Add moves a process into the payload's group.
 func (g *Group) Add(pid int) error { return place(g.Dirs(), pid) }

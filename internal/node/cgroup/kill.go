@@ -57,7 +57,8 @@ func (g *Group) killLoop() error {
 	if dir := g.byCtl["pids"]; dir != "" {
 		walk(dir, func(d string) { _ = write(d, "pids.max", "0") })
 	}
-	sent := map[int]bool{}
+	// We ourselves are listed for as long as a thread of ours forks a supervisor from there (JoinInit).
+	sent := map[int]bool{os.Getpid(): true}
 	for {
 		pids, err := g.Procs()
 		if err != nil {

@@ -23,7 +23,9 @@ type Config struct {
 type Manager struct {
 	info   Info
 	parent string
-	away   []string // v1: the trees in which supervisors have to be moved out of the agent's own group
+	// v1: the trees in which supervisors have to be moved out of the agent's own group, and those groups of the agent.
+	away  []string
+	homes map[string]string
 }
 
 // New probes the machine and makes the parent groups. Errors: Unavailable when groups cannot be made; the caller then
@@ -86,23 +88,29 @@ func (m *Manager) findAway() error {
 	if err != nil {
 		return err
 	}
-	grouped := func(match func(controllers string) bool) bool {
-		for line := range strings.Lines(string(own)) {
-			if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 && match(f[1]) {
-				return f[2] != "/"
+	m.homes = map[string]string{}
+	for line := range strings.Lines(string(own)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) < 3 {
+			continue
+		}
+		for c := range strings.SplitSeq(f[1], ",") {
+			dir := m.info.mounts[c]
+			tracking := m.info.tracking != "" && filepath.Base(m.info.tracking) == map[string]string{"": "unified", "name=systemd": "systemd"}[c]
+			if tracking {
+				dir = m.info.tracking
+			}
+			if dir == "" {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(dir, f[2], "tasks")); err == nil {
+				m.homes[dir] = filepath.Join(dir, f[2])
+			}
+			leave := tracking || c == "memory" || c == "pids"
+			if leave && f[2] != "/" && !slices.Contains(m.away, dir) {
+				m.away = append(m.away, dir)
 			}
 		}
-		return false
-	}
-	for _, c := range []string{"memory", "pids"} {
-		dir := m.info.mounts[c]
-		in := grouped(func(list string) bool { return slices.Contains(strings.Split(list, ","), c) })
-		if dir != "" && in && !slices.Contains(m.away, dir) {
-			m.away = append(m.away, dir)
-		}
-	}
-	if m.info.tracking != "" && grouped(func(list string) bool { return list == "" || list == "name=systemd" }) {
-		m.away = append(m.away, m.info.tracking)
 	}
 	return nil
 }

@@ -2,7 +2,11 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -85,4 +89,83 @@ func BenchmarkExec(b *testing.B) {
 	}
 	b.ReportMetric(percentile(took, 0.5), "p50-ms")
 	b.ReportMetric(percentile(took, 0.99), "p99-ms")
+}
+
+// BenchmarkIdleMemory holds sandboxes that do nothing, and counts what they take.
+func BenchmarkIdleMemory(b *testing.B) {
+	const many = 50
+	bench := newBench(b)
+	bench.warm(b, nil)
+	before := available(b)
+	for b.Loop() {
+		var private, cpu float64
+		var handles []*handle
+		for range many {
+			handles = append(handles, bench.warm(b, nil))
+		}
+		b.ReportMetric(float64(before-available(b))/many/1024, "machine-MB/sandbox")
+		ticks := 0.0
+		for _, h := range handles {
+			private += privateKB(b, h.box.pid)
+			ticks -= ticksOf(b, h.box.pid)
+		}
+		<-time.After(2 * time.Second)
+		for _, h := range handles {
+			ticks += ticksOf(b, h.box.pid)
+		}
+		cpu = ticks / 2 / many * 500 // % of a core for 500, at 100 ticks a second
+		b.ReportMetric(private/many/1024, "private-MB/sandbox")
+		b.ReportMetric(cpu, "%core/500-idle")
+		for _, h := range handles {
+			require.NoError(b, h.Destroy(b.Context()))
+		}
+	}
+}
+
+// privateKB is what a process has for itself, without pages of its program's file.
+func privateKB(b *testing.B, pid int) float64 {
+	b.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	require.NoError(b, err)
+	total, file := 0.0, false
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		switch {
+		case strings.Contains(f[0], "-") && !strings.HasSuffix(f[0], ":"):
+			file = len(f) > 5 && strings.Contains(f[5], "drover-init")
+		case f[0] == "Private_Dirty:" || (f[0] == "Private_Clean:" && !file):
+			kb, err := strconv.ParseFloat(f[1], 64)
+			require.NoError(b, err)
+			total += kb
+		}
+	}
+	return total
+}
+
+func ticksOf(b *testing.B, pid int) float64 {
+	b.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.NoError(b, err)
+	f := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+2:]))
+	user, err := strconv.ParseFloat(f[11], 64)
+	require.NoError(b, err)
+	system, err := strconv.ParseFloat(f[12], 64)
+	require.NoError(b, err)
+	return user + system
+}
+
+// available memory of the machine in kB; other programs move it too.
+func available(b *testing.B) int {
+	b.Helper()
+	data, err := os.ReadFile("/proc/meminfo")
+	require.NoError(b, err)
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); f[0] == "MemAvailable:" {
+			kb, err := strconv.Atoi(f[1])
+			require.NoError(b, err)
+			return kb
+		}
+	}
+	b.Fatal("no MemAvailable")
+	return 0
 }

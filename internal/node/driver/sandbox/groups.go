@@ -56,7 +56,7 @@ func (g *groups) Find(id string) supervisor.Group {
 func (g *groups) open(child *cgroup.Group) (*execGroup, error) {
 	e := &execGroup{group: child, clock: g.clock}
 	for _, dir := range child.SupervisedDirs() {
-		f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_RDWR, 0)
+		f, err := os.OpenFile(filepath.Join(dir, child.JoinFile()), os.O_RDWR, 0)
 		if err != nil {
 			e.close()
 			return nil, err

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -58,7 +60,36 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 			return d.furnish(ctx, b, pid, ours)
 		},
 	}
-	return supervisor.Launch(ctx, cfg, b.options(d))
+	return d.launchJoined(ctx, b, cfg)
+}
+
+// launchJoined launches from a thread that is in the supervisor's v1 groups, so that drover-init is born in them. The
+// thread goes back as soon as it has forked; if it cannot, it ends with its goroutine.
+func (d *Driver) launchJoined(ctx context.Context, b *box, cfg supervisor.LaunchConfig) (client *supervisor.Client, err error) {
+	if b.group == nil || b.group.Version() != cgroup.V1 {
+		return supervisor.Launch(ctx, cfg, b.options(d))
+	}
+	done := make(chan struct{})
+	go func() { // ends with the launch
+		defer close(done)
+		runtime.LockOSThread()
+		back, joinErr := b.group.JoinInit()
+		b.joined = joinErr == nil
+		home := sync.OnceFunc(func() {
+			if !b.joined || back() == nil {
+				runtime.UnlockOSThread()
+			}
+		})
+		furnish := cfg.Forked
+		cfg.Forked = func(pid int) error {
+			home()
+			return furnish(pid)
+		}
+		client, err = supervisor.Launch(ctx, cfg, b.options(d))
+		home()
+	}()
+	<-done
+	return client, err
 }
 
 // furnish does the agent's part while nsinit waits inside.
@@ -66,7 +97,7 @@ func (d *Driver) furnish(ctx context.Context, b *box, pid int, control *os.File)
 	stop := context.AfterFunc(ctx, func() { _ = control.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	b.pid, b.startTicks = pid, processStart(pid)
-	if b.group != nil && b.group.Version() == cgroup.V1 {
+	if b.group != nil && b.group.Version() == cgroup.V1 && !b.joined {
 		if err := b.group.AddInit(pid); err != nil {
 			return err
 		}
