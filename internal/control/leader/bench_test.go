@@ -3,6 +3,7 @@ package leader_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -10,9 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/clock"
+	"drover/internal/control/assignment"
+	"drover/internal/control/fsm"
 	"drover/internal/control/intake"
 	"drover/internal/control/leader"
+	"drover/internal/control/raftlog"
 	"drover/internal/control/store"
+	"drover/internal/id"
 )
 
 // BenchmarkRegisterToPlan measures from the call of RegisterJob until its allocation is in the state.
@@ -32,6 +38,46 @@ func BenchmarkRegisterToPlan(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+}
+
+// BenchmarkRegisterToPlanRaft does the same through hashicorp/raft, in memory and on disk (two entries, so two fsyncs
+// and what bbolt adds).
+func BenchmarkRegisterToPlanRaft(b *testing.B) {
+	for _, where := range []string{"memory", "disk"} {
+		b.Run(where, func(b *testing.B) {
+			dir := ""
+			if where == "disk" {
+				dir = b.TempDir()
+			}
+			st := store.New()
+			wall, discard := clock.Wall{}, slog.New(slog.DiscardHandler)
+			l := leader.New(leader.Config{HeartbeatTTL: time.Hour}, leader.Deps{Store: st, Clock: wall, IDs: id.Random{}, Logger: discard})
+			log, err := raftlog.Open(raftlog.Config{DataDir: dir}, raftlog.Deps{FSM: fsm.New(st, l), Log: discard, Clock: wall})
+			require.NoError(b, err)
+			require.NoError(b, log.WaitLeader(b.Context()))
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan struct{})
+			go func() { defer close(ended); _ = l.Run(ctx, log) }() // ends with cancel
+			defer func() { cancel(); <-ended; _ = log.Close() }()
+			in := intake.New(intake.Deps{Log: log, Store: st, Clock: wall, IDs: id.Random{}})
+			nodes := assignment.New(assignment.Deps{Log: log, Store: st, Leader: l, Clock: wall, IDs: id.Random{}, Logger: discard})
+			_, err = nodes.Register(ctx, testNode("n1", 1<<40))
+			require.NoError(b, err)
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				j := testJob(fmt.Sprintf("j%d", i), drover.JobTypeBatch, 1)
+				changed := st.Watch(store.WatchJobAllocs, store.JobKey("default", j.ID))
+				start := time.Now()
+				_, err := in.RegisterJob(ctx, intake.RegisterRequest{Job: j})
+				require.NoError(b, err)
+				<-changed
+				took = append(took, time.Since(start))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
+	}
 }
 
 // BenchmarkBatch runs one job of 1,000 allocations on a node that finishes them at once.
