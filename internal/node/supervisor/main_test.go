@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == processTitle {
 		os.Exit(initd.Main())
 	}
+	if len(os.Args) == 3 && os.Args[1] == agentMode {
+		agent(os.Args[2])
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -3,6 +3,8 @@ package supervisor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"drover/internal/node/driver"
@@ -68,4 +70,21 @@ func (c *Client) Shutdown(ctx context.Context) error {
 		return c.process.kill()
 	}
 	return c.process.wait(ctx)
+}
+
+// Clean shuts a supervisor down that nobody knows any more, if it lives, and removes its folder: for what an agent
+// that was killed had started and not yet noted.
+func Clean(ctx context.Context, stateDir string, opts Options) error {
+	c, err := Connect(ctx, SocketPath(stateDir), opts)
+	switch {
+	case err == nil:
+		err = c.Shutdown(ctx)
+		_ = c.Close() // it is gone
+	case errors.Is(err, driver.ErrGone):
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("cleaning up %s: %w", stateDir, err)
+	}
+	return os.RemoveAll(stateDir)
 }

@@ -1,6 +1,7 @@
 package rawexec_test
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"testing"
@@ -70,4 +71,45 @@ func TestDisabledUnlessEnabled(t *testing.T) {
 	require.False(t, d.Fingerprint(t.Context()).Healthy)
 	_, err := d.Start(t.Context(), driver.Spec{})
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+}
+
+func TestExecutionLimitsInControlGroups(t *testing.T) {
+	t.Parallel()
+	m, err := cgroup.New(cgroup.Config{Parent: "drover-rawexec-limits"})
+	if err != nil || !m.Info().Has("memory") || !m.Info().Has("pids") {
+		t.Logf("this machine has no control groups for it: %v", err)
+		return
+	}
+	cfg := config(t)
+	cfg.Cgroups = m
+	dir := t.TempDir()
+	h, err := rawexec.New(cfg).Start(t.Context(), driver.Spec{
+		AllocID: "limits", TaskName: "t", ID: "limits/t/1", Pool: true, Dirs: driver.Dirs{Task: dir, State: dir + "/state"},
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, h.Destroy(context.Background())) }()
+	run := func(script string, l drover.Limits) (string, *drover.Receipt) {
+		s, err := h.(driver.Execer).StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}, Limits: l})
+		require.NoError(t, err)
+		var out string
+		for {
+			f, err := s.Next(t.Context())
+			require.NoError(t, err)
+			out += string(f.Data)
+			if f.Receipt != nil {
+				return out, f.Receipt
+			}
+		}
+	}
+	_, r := run("exec tail /dev/zero", drover.Limits{MemoryMB: 16})
+	require.Equal(t, drover.CauseOOM, r.Cause)
+	require.Equal(t, 137, r.ExitCode)
+	out, r := run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 5 & done; echo started", drover.Limits{Pids: 4})
+	require.NotEqual(t, "started\n", out)
+	require.Less(t, r.Wall.Seconds(), 5.0)
+	_, r = run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (setsid sleep 600 &)", drover.Limits{})
+	require.Equal(t, drover.CauseExited, r.Cause)
+	require.Positive(t, r.UserCPU+r.SystemCPU)
+	_, r = run("echo next", drover.Limits{})
+	require.Zero(t, r.ExitCode)
 }

@@ -72,10 +72,14 @@ func (x *execution) wait(files [2]*os.File) {
 		x.tree.kill(x.s.reaper, x.s.clock)
 	}
 	// With its writers dead a pipe is at its end. Something unkillable, or a tree that is kept, may still hold it.
-	deadline := x.s.clock.Now().Add(drainPatience)
+	now := x.s.clock.Now()
 	for _, f := range files {
-		if f != nil {
-			_ = f.SetReadDeadline(deadline)
+		switch {
+		case f == nil:
+		case f == x.tty && !x.spec.KeepTree:
+			_ = f.SetReadDeadline(now.Add(ttyPatience))
+		default:
+			_ = f.SetReadDeadline(now.Add(drainPatience))
 		}
 	}
 	x.pumps.Wait()
@@ -87,8 +91,12 @@ func (x *execution) wait(files [2]*os.File) {
 	x.finish(wall)
 }
 
-// drainPatience is how long a pipe may be held open by others after the end.
-const drainPatience = 20 * time.Millisecond
+// drainPatience is how long a pipe may be held open by others after the end: what was written is in it by then. A
+// terminal's last output may still be on its way inside the kernel, which says so by not ending the stream.
+const (
+	drainPatience = 20 * time.Millisecond
+	ttyPatience   = 2 * time.Second
+)
 
 func (x *execution) finish(wall time.Duration) {
 	x.mu.Lock()

@@ -106,3 +106,22 @@ func BenchmarkTrue(b *testing.B) {
 		require.NoError(b, err)
 	}
 }
+
+// TestBornInGroup needs a v2 hierarchy, also one without controllers.
+func TestBornInGroup(t *testing.T) {
+	t.Parallel()
+	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		dir := root + "/drover-spawn-test"
+		if _, err := os.Stat(root + "/cgroup.procs"); err != nil || os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		f, err := os.Open(dir)
+		require.NoError(t, err)
+		out, _ := run(t, Spec{Path: "/bin/cat", Argv: []string{"cat", "/proc/self/cgroup"}, Cgroup: int(f.Fd())})
+		require.NoError(t, f.Close())
+		require.NoError(t, os.Remove(dir))
+		require.Contains(t, out, "0::/drover-spawn-test")
+		return
+	}
+	t.Log("this machine has no v2 hierarchy that we may use")
+}

@@ -1,0 +1,127 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor/proto"
+)
+
+// agentMode makes the test program an agent that starts things, says so, and waits to be killed.
+const agentMode = "be-an-agent"
+
+func agent(state string) {
+	ctx := context.Background()
+	exe, _ := os.Executable()
+	c, err := Launch(ctx, LaunchConfig{Binary: exe, StateDir: state, WorkDir: "/", User: User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}}, options())
+	if err == nil {
+		_, err = c.StartTask(ctx, TaskSpec{Argv: []string{"sh", "-c", "sleep 1; exit 21"}}, nil)
+	}
+	var s drover.Session
+	if err == nil {
+		s, err = c.StartExecution(ctx, drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "echo one; sleep 1; echo two; exit 22"}})
+	}
+	for err == nil {
+		var f drover.Frame
+		if f, err = s.Next(ctx); len(f.Data) > 0 {
+			break
+		}
+	}
+	fmt.Println("ready", err)
+	select {}
+}
+
+func TestAgentKilledHard(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "state")
+	cmd := exec.Command(self(t), agentMode, state)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line := make([]byte, 64)
+	n, err := out.Read(line)
+	require.NoError(t, err)
+	require.Equal(t, "ready <nil>\n", string(line[:n]))
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+
+	c, err := Connect(t.Context(), SocketPath(state), options())
+	require.NoError(t, err)
+	require.Positive(t, c.Pid())
+	s, err := c.AttachExecution(t.Context(), "x", drover.Offsets{})
+	require.NoError(t, err)
+	r := collect(t, s)
+	require.Equal(t, "one\ntwo\n", string(r.stdout))
+	require.Equal(t, 22, r.receipt.ExitCode)
+	exit, err := c.WaitTask(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 21, exit.Code)
+	require.NoError(t, c.Close())
+	require.NoError(t, Clean(t.Context(), state, options()))
+	require.NoDirExists(t, state)
+	require.NoError(t, Clean(t.Context(), state, options()))
+	_, err = Connect(t.Context(), SocketPath(state), options())
+	require.ErrorIs(t, err, driver.ErrGone)
+}
+
+func TestSupervisorKilledHard(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sleep", "3"}}, nil)
+	require.NoError(t, err)
+	s, err := c.StartExecution(t.Context(), sh("sleep 3"))
+	require.NoError(t, err)
+	require.NoError(t, c.Kill())
+	_, err = c.WaitTask(t.Context())
+	require.ErrorIs(t, err, driver.ErrGone)
+	for err = nil; err == nil; {
+		_, err = s.Next(t.Context())
+	}
+	require.ErrorIs(t, err, driver.ErrGone)
+	require.NoError(t, c.Shutdown(t.Context()))
+}
+
+func TestVersionsAreNegotiated(t *testing.T) {
+	t.Parallel()
+	_, state := launch(t, nil)
+	for _, c := range []struct {
+		hello  proto.Hello
+		chosen uint64
+		refuse bool
+	}{
+		{proto.Hello{Min: 1, Max: 99}, proto.Version, false},
+		{proto.Hello{Min: 98, Max: 99}, proto.Version, true},
+	} {
+		conn, err := net.Dial("unix", SocketPath(state))
+		require.NoError(t, err)
+		require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = conn.Write(proto.Frame(proto.KindHello, 0, 0, append(c.hello.Encode(), "fields of the future"...)))
+		require.NoError(t, err)
+		r := &frameReader{r: conn}
+		_, p, err := r.next()
+		require.NoError(t, err)
+		h, err := proto.DecodeHello(p)
+		require.NoError(t, err)
+		require.Equal(t, c.chosen, h.Max)
+		require.Equal(t, c.refuse, h.Failure != "")
+		if !c.refuse { // what it does not know it refuses, and goes on
+			_, err = conn.Write(proto.Frame(proto.KindOpen, 0, 1, []byte{200}))
+			require.NoError(t, err)
+			head, p, err := r.next()
+			require.NoError(t, err)
+			require.Equal(t, proto.KindError, head.Kind)
+			require.Equal(t, drover.NotImplemented, drover.CodeOf(proto.DecodeError(p)))
+		}
+		require.NoError(t, conn.Close())
+	}
+}
