@@ -3,25 +3,22 @@ package native
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"drover"
-	"drover/internal/clock"
 	"drover/internal/httpapi/runes"
+	"drover/internal/httpapi/socket"
 )
 
 // Bounds of what a client sends.
 const (
 	maxMessage    = 16 << 20
 	maxStdinQueue = 64
-	pingTimeout   = 10 * time.Second
 	firstMessage  = 10 * time.Second // of an execute
 )
 
@@ -69,7 +66,7 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 		return nil //nolint:nilerr // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
-	f.serve(r.Context(), &peer{conn: conn, text: text, session: session, id: id})
+	f.serve(r.Context(), &peer{conn: socket.New(conn, f.Clock), text: text, session: session, id: id})
 	return nil
 }
 
@@ -92,7 +89,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxMessage)
-	p := &peer{conn: conn, text: text}
+	p := &peer{conn: socket.New(conn, f.Clock), text: text}
 	if p.session, err = f.openFirst(r.Context(), conn, runner); err != nil {
 		p.fail(r.Context(), err)
 		_ = conn.Close(websocket.StatusNormalClosure, "")
@@ -146,16 +143,13 @@ func wantUpgrade(r *http.Request) error {
 
 // peer is the client of one attachment.
 type peer struct {
-	conn    *websocket.Conn
+	conn    *socket.Conn
 	text    bool
 	session drover.Session
 	id      string
-	blocked atomic.Bool // stdin is full, so pongs are not read either
-	tails   [3][]byte   // of text mode: beginnings of characters
+	tails   [3][]byte // of text mode: beginnings of characters
 	frame   []byte
 }
-
-var errLeft = errors.New("the client left")
 
 // serve lasts as long as the execution or its client.
 func (f *Face) serve(ctx context.Context, p *peer) {
@@ -165,9 +159,9 @@ func (f *Face) serve(ctx context.Context, p *peer) {
 	defer helpers.Wait()
 	defer leave(nil)
 	stdin := make(chan func() error, maxStdinQueue)
-	helpers.Go(func() { leave(p.read(ctx, stdin)) })                // ends with the socket
-	helpers.Go(func() { act(ctx, stdin) })                          // ends with ctx
-	helpers.Go(func() { leave(p.ping(ctx, f.Clock, f.PingEvery)) }) // ends with ctx or the peer
+	helpers.Go(func() { leave(p.read(ctx, stdin)) })                 // ends with the socket
+	helpers.Go(func() { act(ctx, stdin) })                           // ends with ctx
+	helpers.Go(func() { leave(p.conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
 	if err := p.relay(ctx); err != nil {
 		if ctx.Err() == nil {
 			p.fail(ctx, err)
@@ -220,7 +214,7 @@ func (p *peer) output(ctx context.Context, frame drover.Frame) error {
 	}
 	if !p.text {
 		p.frame = append(append(p.frame[:0], byte(frame.Stream)), frame.Data...)
-		return p.conn.Write(ctx, websocket.MessageBinary, p.frame)
+		return p.conn.Send(ctx, websocket.MessageBinary, p.frame)
 	}
 	whole, tail := runes.Split(p.tails[frame.Stream], frame.Data)
 	p.tails[frame.Stream] = tail
@@ -235,7 +229,7 @@ func (p *peer) send(ctx context.Context, e event) error {
 	if err != nil {
 		return err
 	}
-	return p.conn.Write(ctx, websocket.MessageText, text)
+	return p.conn.Send(ctx, websocket.MessageText, text)
 }
 
 func (p *peer) fail(ctx context.Context, err error) {
@@ -247,21 +241,11 @@ func (p *peer) read(ctx context.Context, actions chan<- func() error) error {
 	for {
 		kind, data, err := p.conn.Read(ctx)
 		if err != nil {
-			return errLeft
+			return socket.ErrLeft
 		}
-		action := p.action(ctx, kind, data)
-		select {
-		case actions <- action:
-			continue
-		default:
-		}
-		p.blocked.Store(true)
-		select {
-		case actions <- action:
-		case <-ctx.Done():
+		if !socket.Hand(ctx, p.conn, actions, p.action(ctx, kind, data)) {
 			return nil
 		}
-		p.blocked.Store(false)
 	}
 }
 
@@ -296,20 +280,4 @@ func act(ctx context.Context, actions <-chan func() error) {
 			return
 		}
 	}
-}
-
-// ping finds peers that vanished without a word.
-func (p *peer) ping(ctx context.Context, c clock.Clock, every time.Duration) error {
-	for clock.Sleep(ctx, c, every) {
-		if p.blocked.Load() {
-			continue
-		}
-		pong, cancel := c.WithTimeout(ctx, pingTimeout)
-		err := p.conn.Ping(pong)
-		cancel()
-		if err != nil && !p.blocked.Load() {
-			return errLeft
-		}
-	}
-	return nil
 }

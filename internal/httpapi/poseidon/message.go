@@ -33,10 +33,10 @@ func (p *peer) send(ctx context.Context, kind string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.conn.Write(ctx, websocket.MessageText, text)
+	return p.conn.Send(ctx, websocket.MessageText, text)
 }
 
 func (p *peer) exit(ctx context.Context, code int) error {
 	text := `{"type":"exit","data":` + strconv.Itoa(int(exitCode(code))) + `}`
-	return p.conn.Write(ctx, websocket.MessageText, []byte(text))
+	return p.conn.Send(ctx, websocket.MessageText, []byte(text))
 }

@@ -6,13 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/coder/websocket"
 
 	"drover"
 	"drover/internal/httpapi/runes"
+	"drover/internal/httpapi/socket"
 )
 
 // maxStdinFrame bounds one message of stdin; Poseidon has no bound.
@@ -46,12 +45,12 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxStdinFrame)
-	f.serve(r.Context(), conn, runner, spec)
+	f.serve(r.Context(), socket.New(conn, f.Clock), runner, spec)
 	return nil
 }
 
 // serve lasts as long as the execution or its client.
-func (f *Face) serve(ctx context.Context, conn *websocket.Conn, runner string, spec drover.ExecutionSpec) {
+func (f *Face) serve(ctx context.Context, conn *socket.Conn, runner string, spec drover.ExecutionSpec) {
 	ctx, leave := context.WithCancelCause(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
@@ -69,9 +68,9 @@ func (f *Face) serve(ctx context.Context, conn *websocket.Conn, runner string, s
 	}
 	defer session.Close() //nolint:errcheck // detaching cannot fail
 	stdin := make(chan []byte, maxStdinQueue)
-	helpers.Go(func() { leave(p.read(ctx, stdin)) })                // ends with the socket
-	helpers.Go(func() { write(ctx, session, stdin) })               // ends with ctx
-	helpers.Go(func() { leave(p.ping(ctx, f.Clock, f.PingEvery)) }) // ends with ctx or the peer
+	helpers.Go(func() { leave(p.read(ctx, stdin)) })               // ends with the socket
+	helpers.Go(func() { write(ctx, session, stdin) })              // ends with ctx
+	helpers.Go(func() { leave(conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
 	receipt, err := p.relay(ctx, session)
 	if err != nil {
 		return // the client is gone; closing the session kills the execution
@@ -87,32 +86,20 @@ func (f *Face) serve(ctx context.Context, conn *websocket.Conn, runner string, s
 
 // peer is the client's end of the websocket.
 type peer struct {
-	conn    *websocket.Conn
+	conn    *socket.Conn
 	message message
-	blocked atomic.Bool // stdin is full, so pongs are not read either
 }
-
-var errLeft = errors.New("the client left")
 
 // read takes stdin off the socket: text as the contract says, and binary messages too. It ends with the socket.
 func (p *peer) read(ctx context.Context, stdin chan<- []byte) error {
 	for {
 		_, data, err := p.conn.Read(ctx)
 		if err != nil {
-			return errLeft
+			return socket.ErrLeft
 		}
-		select {
-		case stdin <- data:
-			continue
-		default:
-		}
-		p.blocked.Store(true)
-		select {
-		case stdin <- data:
-		case <-ctx.Done():
+		if !socket.Hand(ctx, p.conn, stdin, data) {
 			return nil
 		}
-		p.blocked.Store(false)
 	}
 }
 
@@ -200,32 +187,3 @@ func (p *peer) fail(ctx context.Context, err error) {
 
 // finish closes with 1000 at once: CodeOcean waits for it.
 func (p *peer) finish() { _ = p.conn.Close(websocket.StatusNormalClosure, "") }
-
-// pingTimeout is how long a peer may take to answer a ping.
-const pingTimeout = 10 * time.Second
-
-// pinger is what is needed of a clock.Clock.
-type pinger interface {
-	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
-}
-
-// ping finds peers that vanished without a word.
-func (p *peer) ping(ctx context.Context, c pinger, every time.Duration) error {
-	for {
-		wait, cancel := c.WithTimeout(ctx, every)
-		<-wait.Done()
-		cancel()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if p.blocked.Load() {
-			continue
-		}
-		pong, cancel := c.WithTimeout(ctx, pingTimeout)
-		err := p.conn.Ping(pong)
-		cancel()
-		if err != nil && !p.blocked.Load() {
-			return errLeft
-		}
-	}
-}

@@ -1,0 +1,84 @@
+// Package socket is a websocket of an execution: it finds peers that vanished without a word, and spares those that
+// are only slow, or whose stdin nobody reads at the moment.
+package socket
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"drover/internal/clock"
+)
+
+// ErrLeft is the cause when the peer closed the connection or vanished.
+var ErrLeft = errors.New("the client left")
+
+// How long a peer may take.
+const (
+	pongTimeout = 10 * time.Second // to answer a ping
+	stallLimit  = time.Minute      // to take any byte of what is being sent
+)
+
+// Conn is a websocket connection with one sender and one receiver.
+type Conn struct {
+	*websocket.Conn
+	clock   clock.Clock
+	sending atomic.Int64 // unix ns since when a message is being sent; 0 = none is
+	waiting atomic.Bool  // a received message finds no taker, so pongs are not read either
+}
+
+// New wraps a connection.
+func New(conn *websocket.Conn, c clock.Clock) *Conn { return &Conn{Conn: conn, clock: c} }
+
+// Send writes one message; it blocks while the peer does not read.
+func (c *Conn) Send(ctx context.Context, kind websocket.MessageType, data []byte) error {
+	c.sending.Store(c.clock.Now().UnixNano())
+	err := c.Write(ctx, kind, data)
+	c.sending.Store(0)
+	return err
+}
+
+// Hand passes a received item on; it reports false when ctx ended before somebody took it.
+func Hand[T any](ctx context.Context, c *Conn, items chan<- T, item T) bool {
+	select {
+	case items <- item:
+		return true
+	default:
+	}
+	c.waiting.Store(true)
+	defer c.waiting.Store(false)
+	select {
+	case items <- item:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// KeepAlive pings until ctx ends (nil) or the peer is gone (ErrLeft).
+func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
+	for clock.Sleep(ctx, c.clock, every) {
+		if c.excused() {
+			continue
+		}
+		pong, cancel := c.clock.WithTimeout(ctx, pongTimeout)
+		err := c.Ping(pong)
+		cancel()
+		if err != nil && ctx.Err() == nil && !c.excused() {
+			return ErrLeft
+		}
+	}
+	return nil
+}
+
+// excused reports whether a peer that lives may be unable to answer a ping.
+func (c *Conn) excused() bool {
+	if c.waiting.Load() {
+		return true
+	}
+	since := c.sending.Load()
+	return since != 0 && c.clock.Now().UnixNano()-since < int64(stallLimit)
+}
