@@ -60,6 +60,7 @@ func TestConformanceWithControlGroups(t *testing.T) {
 		t.Logf("this machine has no control groups: %v", err)
 		return
 	}
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	cfg := config(t)
 	cfg.Cgroups = m
 	drivertest.Run(t, harness(t, cfg))
@@ -80,6 +81,7 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 		t.Logf("this machine has no control groups for it: %v", err)
 		return
 	}
+	t.Cleanup(func() { require.NoError(t, m.Close()) })
 	cfg := config(t)
 	cfg.Cgroups = m
 	dir := t.TempDir()
