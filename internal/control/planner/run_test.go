@@ -42,12 +42,12 @@ func TestPlansOnTheirWayCount(t *testing.T) {
 		f.nodes["n"] = node("n", 10)
 		p := newPlanner(f, Config{})
 		start(t, p)
-		results := make(chan drover.PlanResult, 3)
+		results := map[string]chan drover.PlanResult{"a": make(chan drover.PlanResult, 1), "b": make(chan drover.PlanResult, 1), "c": make(chan drover.PlanResult, 1)}
 		submit := func(id string, cpu int64) {
 			go func() { // ends when the plan is answered
 				r, err := p.Submit(t.Context(), place(alloc(id, "n", cpu)), nil)
 				if err == nil {
-					results <- r
+					results[id] <- r
 				}
 			}()
 			synctest.Wait()
@@ -58,10 +58,10 @@ func TestPlansOnTheirWayCount(t *testing.T) {
 		submit("c", 4) // room beside a
 		require.Len(t, f.arrived, 0)
 		f.gate <- struct{}{}
-		first := <-results
+		first := <-results["a"]
 		require.Zero(t, first.RefreshIndex)
 		f.gate <- struct{}{}
-		b, c := <-results, <-results
+		b, c := <-results["b"], <-results["c"]
 		require.NotZero(t, b.RefreshIndex)
 		require.EqualValues(t, 3, b.RefreshIndex, "planned again behind what is on its way")
 		require.Zero(t, c.RefreshIndex)
