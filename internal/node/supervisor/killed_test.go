@@ -125,3 +125,16 @@ func TestVersionsAreNegotiated(t *testing.T) {
 		require.NoError(t, conn.Close())
 	}
 }
+
+func TestOneThatCannotBeReachedEnds(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sleep", "984.7"}}, nil)
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(state))
+	require.NoError(t, c.Close())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, c.process.wait(ctx)) // takes lonelyCheck
+	require.Empty(t, processesLike("sleep 984.7"))
+}

@@ -42,6 +42,8 @@ func newConn(s *Server, fd int) *conn {
 
 // run reads frames until the agent is gone.
 func (c *conn) run() {
+	c.s.arrived()
+	defer c.s.departed()
 	defer c.drop()
 	var err error
 	if c.raw, err = c.f.SyscallConn(); err != nil {

@@ -30,6 +30,8 @@ type Server struct {
 	task     *task                 // guarded by mu
 	stopping bool                  // guarded by mu
 	trimmer  clock.Timer           // guarded by mu
+	agents   int                   // guarded by mu
+	lonely   clock.Timer           // guarded by mu
 }
 
 const (
@@ -54,6 +56,9 @@ func New(boot proto.Boot, c clock.Clock, logDir int) *Server {
 // Serve accepts agents on the listening descriptor until a shutdown was asked for and done.
 func (s *Server) Serve(listener int) error {
 	go s.reaper.run() // ends with the process
+	s.mu.Lock()
+	s.watchSocket() // the agent may have been killed right after it started us
+	s.mu.Unlock()
 	if err := syscall.SetNonblock(listener, true); err != nil {
 		return err
 	}

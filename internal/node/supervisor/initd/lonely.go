@@ -1,0 +1,50 @@
+package initd
+
+import (
+	"syscall"
+	"time"
+)
+
+const lonelyCheck = 5 * time.Second
+
+// arrived and departed count the agents that are connected. While there is none, we look now and then whether one can
+// still come: our output goes into a file beside the socket, and when that was deleted, so was the socket. What nobody
+// can reach, nobody can stop: it ends itself. With an agent there is no timer.
+func (s *Server) arrived() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents++
+	if s.lonely != nil {
+		s.lonely.Stop()
+		s.lonely = nil
+	}
+}
+
+func (s *Server) departed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents--
+	s.watchSocket()
+}
+
+// watchSocket sets the timer. Caller holds mu.
+func (s *Server) watchSocket() {
+	if s.agents > 0 {
+		return
+	}
+	s.lonely = s.clock.AfterFunc(lonelyCheck, func() {
+		if unreachable() {
+			s.shutdown()
+			s.end()
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.watchSocket()
+	})
+}
+
+func unreachable() bool {
+	var st syscall.Stat_t
+	return syscall.Fstat(syscall.Stdout, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Nlink == 0
+}
