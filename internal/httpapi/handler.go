@@ -22,6 +22,10 @@ type Config struct {
 	Authorize func(token string) error
 	// MaxBody bounds request bodies in bytes where a route does not say otherwise; default 10 MiB.
 	MaxBody int64
+	// BodyTimeout is how long a request's body may take, besides a second for each 64 KiB; default 1 minute.
+	BodyTimeout time.Duration
+	// WriteTimeout bounds a single write to a client that does not read, but in streams; default 2 minutes.
+	WriteTimeout time.Duration
 	// MaxStreams bounds the answers without an end (logs, events, websockets) that are open at once; default 10,000.
 	MaxStreams int
 	// Observe, if set, is told of each finished request: route pattern, status, duration.
@@ -31,6 +35,12 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.MaxBody == 0 {
 		c.MaxBody = 10 << 20
+	}
+	if c.BodyTimeout == 0 {
+		c.BodyTimeout = time.Minute
+	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = 2 * time.Minute
 	}
 	if c.MaxStreams == 0 {
 		c.MaxStreams = 10_000
@@ -126,6 +136,9 @@ type endpoint struct {
 func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	start := e.Clock.Now()
 	w := &response{ResponseWriter: rw}
+	if !e.route.Stream {
+		w.bound = func() { _ = http.NewResponseController(rw).SetWriteDeadline(e.Clock.Now().Add(e.WriteTimeout)) }
+	}
 	defer func() {
 		took := e.Clock.Now().Sub(start)
 		if e.Observe != nil {
@@ -152,6 +165,7 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 			return drover.Errorf(drover.RateLimited, "too many open streams (limit %d)", e.MaxStreams)
 		}
 	}
+	e.timed(w, r)
 	if limit := e.bodyLimit(); limit >= 0 && r.Body != nil {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}

@@ -13,6 +13,7 @@ type response struct {
 	status   int
 	hijacked bool
 	aborted  bool
+	bound    func() // gives the next write its deadline; nil = none
 	zip      *zipper
 }
 
@@ -43,6 +44,9 @@ func (w *response) WriteHeader(status int) {
 func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
+	}
+	if w.bound != nil {
+		w.bound()
 	}
 	if w.zip != nil {
 		return w.zip.Write(p)
