@@ -89,7 +89,7 @@ func TestTheKernelIsClosed(t *testing.T) {
 func TestSeccompEndsWithOtherArchitectures(t *testing.T) {
 	t.Parallel()
 	// int 0x80 is the 32-bit entry: call 20 there is getpid, and must not be let through with the wrong number.
-	code, err := (&seccompPrograms{}).program(false)
+	code, err := (&seccompPrograms{}).program(filter{plainModes: true})
 	require.NoError(t, err)
 	require.Less(t, len(code)/8, 4096, "the kernel takes no more")
 	h := newBench(t).warm(t, nil)
@@ -113,12 +113,40 @@ func TestSetuidHasNoEffect(t *testing.T) {
 	require.Contains(t, h.sh(t, "grep CapEff /proc/self/status").out, "0000000000000000")
 }
 
+// TestNoSetuidProgramsOnTheMachine: what a task's root makes in the allocation belongs to the machine's root.
+func TestNoSetuidProgramsOnTheMachine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, map[string]any{"command": "/bin/sleep", "args": []any{"100"}})
+	h := b.run(t, spec)
+	for what, script := range map[string]string{
+		"chmod":    "cp /usr/bin/id /local/id; chmod 4755 /local/id",
+		"setgid":   "touch /local/g; chmod g+s /local/g",
+		"open":     `python3 -c 'import os; os.open("/local/o", os.O_CREAT | os.O_WRONLY, 0o4755)'`,
+		"tmpfile":  `python3 -c 'import os; os.open("/local", os.O_TMPFILE | os.O_WRONLY, 0o4755)'`,
+		"mknod":    `python3 -c 'import os; os.mknod("/local/n", 0o104755)'`,
+		"fchmodat": call(452, `-100, b"/local/id", 0o4755, 0`),
+		"openat2":  call(437, `-100, b"/local/2", (ctypes.c_uint64 * 3)(0o101, 0o4755, 0), 24`),
+		"device":   "mknod /local/d c 1 3",
+	} {
+		refused(t, h, what, script)
+	}
+	require.Zero(t, h.root(t, "cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir").receipt.ExitCode)
+	entries, err := os.ReadDir(spec.Dirs.Local)
+	require.NoError(t, err)
+	for _, e := range entries {
+		info, err := e.Info()
+		require.NoError(t, err)
+		require.Zero(t, info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice), e.Name())
+	}
+}
+
 func TestForkBombIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	bomb, neighbour := b.warm(t, map[string]any{"pids_limit": 64}), b.warm(t, nil)
 	r := bomb.do(t, drover.ExecutionSpec{
-		Argv:   []string{"/bin/sh", "-c", "f() { f | f & }; f; while :; do :; done"},
+		Argv:   []string{"/bin/sh", "-c", "f() { f | f & }; (f) & while :; do :; done"},
 		Limits: drover.Limits{Wall: time.Second},
 	})
 	require.Equal(t, drover.CauseTimeout, r.receipt.Cause)

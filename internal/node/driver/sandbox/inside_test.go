@@ -48,6 +48,9 @@ func TestNetwork(t *testing.T) {
 	mine, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
 	require.Equal(t, mine+"\n", host.root(t, "readlink /proc/self/ns/net").out)
+	resolver, err := os.ReadFile("/etc/resolv.conf")
+	require.NoError(t, err)
+	require.Equal(t, string(resolver), host.sh(t, "cat /etc/resolv.conf").out)
 	require.NotEqual(t, mine+"\n", none.root(t, "readlink /proc/self/ns/net").out)
 }
 

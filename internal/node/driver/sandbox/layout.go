@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	if err != nil {
 		return nil, err
 	}
-	filter, err := d.seccomp.program(d.cloneIntoGroups())
+	program, err := d.seccomp.program(filter{clone3: d.cloneIntoGroups(), plainModes: writesOutside(spec, c)})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	config := &nsinit.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
 		Loopback: c.network == "none", MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
-		NoUserNamespaces: true, KeepCaps: caps, Seccomp: filter, Rlimits: d.rlimits(spec, c),
+		NoUserNamespaces: true, KeepCaps: caps, Seccomp: program, Rlimits: d.rlimits(spec, c),
 		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {
@@ -74,7 +75,32 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	if err := d.addAllocation(config, m, spec, c); err != nil {
 		return nil, err
 	}
+	if c.network == "host" {
+		if err := addResolver(config, m); err != nil {
+			return nil, err
+		}
+	}
 	return config, d.addMounts(config, m, spec, c)
+}
+
+// addResolver shows the machine's name service configuration to a sandbox in the machine's network.
+func addResolver(c *nsinit.Config, m *mounter) error {
+	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+		path, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			continue // the machine has none
+		}
+		if err := addMount(c, m, tree{path: path, readOnly: true}, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writesOutside reports whether the sandbox may write to the machine's file systems.
+func writesOutside(spec *driver.Spec, c taskConfig) bool {
+	return !spec.Pool || slices.ContainsFunc(spec.Mounts, func(m driver.Mount) bool { return !m.ReadOnly }) ||
+		slices.ContainsFunc(c.mounts, func(m mountConfig) bool { return !m.readOnly })
 }
 
 // diskMB is the size of all that the guest may write. It lies in memory, so by default it may take half of that: a

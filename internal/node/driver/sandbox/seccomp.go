@@ -3,10 +3,8 @@ package sandbox
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sync"
 
-	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -32,70 +30,76 @@ var deniedCalls = []string{
 }
 
 // namespaceFlags of clone: none may be set.
-var namespaceFlags = []uint64{
-	unix.CLONE_NEWNS, unix.CLONE_NEWCGROUP, unix.CLONE_NEWUTS, unix.CLONE_NEWIPC, unix.CLONE_NEWUSER, unix.CLONE_NEWPID,
-	unix.CLONE_NEWNET,
-}
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // families that a socket may have; everything else (AF_ALG, AF_VSOCK, AF_PACKET, …) is refused.
-var families = []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // personalities that may be asked for: the default, asking what is set, and what 32-bit and old programs set.
-var personalities = []uint64{0, 0xffffffff, 0x0008, 0x20000, 0x20008}
+var personalities = []uint32{0, 0xffffffff, 0x0008, 0x20000, 0x20008}
 
 // maxCall is the newest system call that was looked at when the list was written (mseal, setxattrat and friends, and
 // file_getattr); newer ones do not exist in a sandbox.
 const maxCall = 469
 
+// filter is a kind of program.
+type filter struct {
+	// clone3 lets it pass. It carries its flags where a program cannot see them, so else it answers ENOSYS and
+	// libraries take clone; but the supervisor needs it to start processes in v2 groups. (Nested user namespaces are
+	// forbidden by other means too.)
+	clone3 bool
+	// plainModes refuses setuid and setgid bits: for sandboxes that write to the machine's file systems, where the
+	// owner of what their root makes is the machine's root.
+	plainModes bool
+}
+
 // seccompPrograms are assembled once.
 type seccompPrograms struct {
-	once [2]sync.Once
-	code [2][]byte
-	err  [2]error
+	mu   sync.Mutex
+	code map[filter][]byte
 }
 
-// program returns the filter as the kernel takes it. clone3 carries its flags where a filter cannot see them, so it
-// answers ENOSYS and libraries take clone, unless the supervisor needs it to start processes in v2 groups (nested user
-// namespaces are forbidden by other means too).
-func (s *seccompPrograms) program(clone3 bool) ([]byte, error) {
-	i := 0
-	if clone3 {
-		i = 1
+// program returns the filter as the kernel takes it.
+func (s *seccompPrograms) program(f filter) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if code := s.code[f]; code != nil {
+		return code, nil
 	}
-	s.once[i].Do(func() { s.code[i], s.err[i] = assemble(clone3) })
-	return s.code[i], s.err[i]
+	code, err := assemble(f)
+	if err != nil {
+		return nil, err
+	}
+	if s.code == nil {
+		s.code = map[filter][]byte{}
+	}
+	s.code[f] = code
+	return code, nil
 }
 
-func assemble(clone3 bool) ([]byte, error) {
+// assemble writes the program. Not by the library's own assembler: where the conditions of a call fail, that goes on
+// with an argument in place of the call's number, and it lets calls of another architecture pass.
+func assemble(f filter) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
 	}
-	eperm := seccomp.ActionErrno | seccomp.Action(unix.EPERM)
-	enosys := seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)
-	known := func(names ...string) []string {
-		return slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, ok := info.SyscallNames[n]; return !ok })
+	a := &assembler{numbers: info.SyscallNames}
+	a.head(uint32(info.ID))
+	if !f.clone3 {
+		a.deny(noCall, "clone3")
 	}
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
-		{Action: eperm, Names: known(deniedCalls...), NamesWithCondtions: conditions()},
-	}}
-	if !clone3 {
-		policy.Syscalls = append(policy.Syscalls, seccomp.SyscallGroup{Action: enosys, Names: known("clone3")})
+	if f.plainModes {
+		a.deny(noCall, "openat2") // its mode cannot be seen
+		a.plainModes()
 	}
-	body, err := policy.Assemble()
-	if err != nil {
-		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
-	}
-	// The library lets calls of another architecture pass; they would be read with the wrong numbers.
-	head := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: 4, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(enosys)},
-		bpf.LoadAbsolute{Off: 0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: maxCall, SkipFalse: 1},
-		bpf.RetConstant{Val: uint32(enosys)},
-	}
-	raw, err := bpf.Assemble(append(head, body...))
+	a.deny(notPermitted, deniedCalls...)
+	a.when("clone", notPermitted, anyBit{0, namespaceFlags})
+	a.unless("socket", notPermitted, families)
+	a.unless("personality", notPermitted, personalities)
+	a.add(bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW})
+	raw, err := bpf.Assemble(a.code)
 	if err != nil {
 		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
 	}
@@ -106,23 +110,4 @@ func assemble(clone3 bool) ([]byte, error) {
 		code = binary.NativeEndian.AppendUint32(code, r.K)
 	}
 	return code, nil
-}
-
-// conditions refuse calls by their first argument. Inside one entry conditions are joined by and; entries by or.
-func conditions() []seccomp.NameWithConditions {
-	var list []seccomp.NameWithConditions
-	for _, flag := range namespaceFlags {
-		list = append(list, seccomp.NameWithConditions{Name: "clone", Conditions: seccomp.ArgumentConditions{
-			{Argument: 0, Operation: seccomp.BitsSet, Value: flag},
-		}})
-	}
-	return append(list, noneOf("personality", personalities), noneOf("socket", families))
-}
-
-func noneOf(name string, allowed []uint64) seccomp.NameWithConditions {
-	none := make(seccomp.ArgumentConditions, len(allowed))
-	for i, v := range allowed {
-		none[i] = seccomp.Condition{Argument: 0, Operation: seccomp.NotEqual, Value: v}
-	}
-	return seccomp.NameWithConditions{Name: name, Conditions: none}
 }

@@ -13,22 +13,21 @@ import (
 
 // taskConfig is Task.Config of this driver.
 type taskConfig struct {
-	image        string
-	command      string
-	args         []string
-	entrypoint   []string
-	hasEntry     bool
-	workDir      string
-	hostname     string
-	network      string // none, host
-	pids         int64
-	cpuHard      bool
-	diskMB       int64
-	readOnly     bool
-	mounts       []mountConfig
-	capAdd       []string
-	capDrop      []string
-	noAllocMount bool
+	image      string
+	command    string
+	args       []string
+	entrypoint []string
+	hasEntry   bool
+	workDir    string
+	hostname   string
+	network    string // none, host
+	pids       int64
+	cpuHard    bool
+	diskMB     int64
+	readOnly   bool
+	mounts     []mountConfig
+	capAdd     []string
+	capDrop    []string
 }
 
 type mountConfig struct {

@@ -1,0 +1,110 @@
+package sandbox
+
+import (
+	"maps"
+	"slices"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Answers of the filter.
+const (
+	notPermitted = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	noCall       = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+)
+
+// Offsets in struct seccomp_data, on little-endian machines, which all that we run on are.
+const (
+	numberAt    = 0
+	archAt      = 4
+	argumentsAt = 16
+)
+
+// assembler collects instructions. Every block ends where the next begins, whatever is in the accumulator: each loads
+// what it looks at.
+type assembler struct {
+	numbers map[string]int
+	code    []bpf.Instruction
+}
+
+// anyBit is true if one of the bits is set in the low half of an argument.
+type anyBit struct {
+	argument uint32
+	bits     uint32
+}
+
+func (a *assembler) add(i ...bpf.Instruction) { a.code = append(a.code, i...) }
+
+func low(argument uint32) bpf.Instruction {
+	return bpf.LoadAbsolute{Off: argumentsAt + 8*argument, Size: 4}
+}
+
+func high(argument uint32) bpf.Instruction {
+	return bpf.LoadAbsolute{Off: argumentsAt + 8*argument + 4, Size: 4}
+}
+
+// head ends calls of other architectures, whose numbers mean something else, and calls that are too new.
+func (a *assembler) head(arch uint32) {
+	a.add(
+		bpf.LoadAbsolute{Off: archAt, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1},
+		bpf.RetConstant{Val: noCall},
+		bpf.LoadAbsolute{Off: numberAt, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: maxCall, SkipFalse: 1},
+		bpf.RetConstant{Val: noCall},
+	)
+}
+
+// deny answers the calls, as far as this architecture has them.
+func (a *assembler) deny(answer uint32, names ...string) {
+	a.add(bpf.LoadAbsolute{Off: numberAt, Size: 4})
+	for _, name := range names {
+		if n, ok := a.numbers[name]; ok {
+			a.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(n), SkipFalse: 1}, bpf.RetConstant{Val: answer}) //nolint:gosec // a call's number
+		}
+	}
+}
+
+// when answers the call if all conditions are true.
+func (a *assembler) when(name string, answer uint32, all ...anyBit) {
+	var body []bpf.Instruction
+	for i, c := range all {
+		rest := uint8(2*(len(all)-i-1) + 1) //nolint:gosec // a few instructions: what follows this condition
+		body = append(body, low(c.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: c.bits, SkipFalse: rest})
+	}
+	a.block(name, append(body, bpf.RetConstant{Val: answer}))
+}
+
+// unless answers the call if its first argument is none of these.
+func (a *assembler) unless(name string, answer uint32, allowed []uint32) {
+	n := uint8(len(allowed)) //nolint:gosec // a few
+	body := []bpf.Instruction{high(0), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: n + 1}, low(0)}
+	for i, v := range allowed {
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: n - uint8(i)}) //nolint:gosec // a few
+	}
+	a.block(name, append(body, bpf.RetConstant{Val: answer}))
+}
+
+func (a *assembler) block(name string, body []bpf.Instruction) {
+	n, ok := a.numbers[name]
+	if !ok {
+		return
+	}
+	a.add(
+		bpf.LoadAbsolute{Off: numberAt, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(n), SkipTrue: uint8(len(body))}, //nolint:gosec // small
+	)
+	a.add(body...)
+}
+
+// plainModes refuses calls that set the setuid or setgid bit of a file.
+func (a *assembler) plainModes() {
+	const setid, creates = unix.S_ISUID | unix.S_ISGID, unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
+	modes := map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+	for _, name := range slices.Sorted(maps.Keys(modes)) {
+		a.when(name, notPermitted, anyBit{modes[name], setid})
+	}
+	a.when("open", notPermitted, anyBit{1, creates}, anyBit{2, setid})
+	a.when("openat", notPermitted, anyBit{2, creates}, anyBit{3, setid})
+}

@@ -1,0 +1,92 @@
+package sandbox
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// answer runs the program as the kernel would. The interpreter reads big-endian, so the data is written so.
+func answer(t *testing.T, code []byte, archID uint32, number uint32, args ...uint64) uint32 {
+	t.Helper()
+	var raw []bpf.RawInstruction
+	for i := 0; i < len(code); i += 8 {
+		raw = append(raw, bpf.RawInstruction{
+			Op: binary.NativeEndian.Uint16(code[i:]), Jt: code[i+2], Jf: code[i+3], K: binary.NativeEndian.Uint32(code[i+4:]),
+		})
+	}
+	program, all := bpf.Disassemble(raw)
+	require.True(t, all)
+	vm, err := bpf.NewVM(program)
+	require.NoError(t, err)
+	data := make([]byte, 64)
+	binary.BigEndian.PutUint32(data[0:], number)
+	binary.BigEndian.PutUint32(data[4:], archID)
+	for i, a := range args {
+		binary.BigEndian.PutUint32(data[16+8*i:], uint32(a))
+		binary.BigEndian.PutUint32(data[20+8*i:], uint32(a>>32))
+	}
+	n, err := vm.Run(data)
+	require.NoError(t, err)
+	return uint32(n)
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	info, err := arch.GetInfo("")
+	require.NoError(t, err)
+	id := uint32(info.ID)
+	number := func(name string) uint32 { return uint32(info.SyscallNames[name]) }
+	var programs seccompPrograms
+	normal, err := programs.program(filter{})
+	require.NoError(t, err)
+	v2, err := programs.program(filter{clone3: true})
+	require.NoError(t, err)
+	plain, err := programs.program(filter{plainModes: true})
+	require.NoError(t, err)
+	require.Less(t, len(plain)/8, 4096, "the kernel takes no more")
+	const allow = unix.SECCOMP_RET_ALLOW
+	for _, c := range []struct {
+		name string
+		code []byte
+		want uint32
+		args []uint64
+	}{
+		{"read", normal, allow, nil},
+		{"ptrace", normal, allow, nil},
+		{"mount", normal, notPermitted, nil},
+		{"bpf", normal, notPermitted, nil},
+		{"userfaultfd", normal, notPermitted, nil},
+		{"io_uring_setup", normal, notPermitted, nil},
+		{"clone3", normal, noCall, nil},
+		{"clone3", v2, allow, nil},
+		{"openat2", normal, allow, nil},
+		{"openat2", plain, noCall, nil},
+		{"clone", normal, allow, []uint64{unix.CLONE_VM | unix.CLONE_VFORK | 17}},
+		{"clone", normal, notPermitted, []uint64{unix.CLONE_NEWUSER | 17}},
+		{"clone", normal, notPermitted, []uint64{1<<40 | unix.CLONE_NEWNET | 17}},
+		{"socket", normal, allow, []uint64{unix.AF_INET}},
+		{"socket", normal, allow, []uint64{unix.AF_NETLINK}},
+		{"socket", normal, notPermitted, []uint64{unix.AF_ALG}},
+		{"socket", normal, notPermitted, []uint64{1<<32 | unix.AF_INET}},
+		{"personality", normal, allow, []uint64{0xffffffff}},
+		{"personality", normal, notPermitted, []uint64{0x0040000}},
+		{"fchmod", normal, allow, []uint64{3, 0o4755}},
+		{"fchmod", plain, notPermitted, []uint64{3, 0o4755}},
+		{"fchmod", plain, notPermitted, []uint64{3, 0o2755}},
+		{"fchmod", plain, allow, []uint64{3, 0o1777}},
+		{"fchmod", plain, allow, []uint64{3, 0o665}}, // 437, the number of openat2
+		{"openat", plain, notPermitted, []uint64{3, 0, unix.O_CREAT, 0o4755}},
+		{"openat", plain, notPermitted, []uint64{3, 0, unix.O_TMPFILE, 0o4755}},
+		{"openat", plain, allow, []uint64{3, 0, unix.O_DIRECTORY, 0o4755}}, // no mode: what is there is chance
+		{"openat", plain, allow, []uint64{3, 0, unix.O_CREAT, 0o755}},
+	} {
+		require.Equal(t, c.want, answer(t, c.code, id, number(c.name), c.args...), "%s %x", c.name, c.args)
+	}
+	require.Equal(t, uint32(noCall), answer(t, normal, id+1, number("read")), "another architecture")
+	require.Equal(t, uint32(noCall), answer(t, normal, id, maxCall+1), "a call of the future")
+}
