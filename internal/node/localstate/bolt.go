@@ -18,6 +18,7 @@ var bucketName = []byte("state")
 // Bolt keeps records in a bbolt file. A writer runs only while there is something to write.
 type Bolt struct {
 	db     *bbolt.DB
+	update func(func(*bbolt.Tx) error) error // db.Update; a test makes it fail
 	log    *slog.Logger
 	format format
 
@@ -46,7 +47,7 @@ func OpenBolt(path string, log *slog.Logger) (*Bolt, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
 	}
-	b := &Bolt{db: db, log: log, format: newFormat(), pending: map[string][]byte{}}
+	b := &Bolt{db: db, update: db.Update, log: log, format: newFormat(), pending: map[string][]byte{}}
 	b.idle = sync.NewCond(&b.mu)
 	return b, nil
 }
@@ -145,7 +146,7 @@ func (b *Bolt) put(batch map[string][]byte) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	return b.db.Update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
+	return b.update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
 }
 
 func apply(bucket *bbolt.Bucket, batch map[string][]byte) error {

@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
 	"drover"
@@ -79,6 +82,47 @@ func TestBoltSharesWrites(t *testing.T) {
 	after := b.db.Stats().TxStats
 	t.Logf("%d commits took %d page writes", n, after.GetWrite()-start)
 	require.Less(t, after.GetWrite()-start, int64(n*3))
+	require.NoError(t, b.Close())
+}
+
+// TestBoltDiskFull: the change is refused with the reason, what runs goes on, and nothing is lost once there is room.
+func TestBoltDiskFull(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	b, err := OpenBolt(path, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	works := b.update
+	full := atomic.Bool{}
+	full.Store(true)
+	b.update = func(f func(*bbolt.Tx) error) error {
+		if full.Load() {
+			return syscall.ENOSPC
+		}
+		return works(f)
+	}
+	ctx := context.Background()
+	require.ErrorIs(t, b.Commit(ctx, PutAlloc(sampleAlloc("a1"))), syscall.ENOSPC)
+	b.Queue(PutTask("a1", "t", Task{Intent: "old"}))
+	require.ErrorIs(t, b.Commit(ctx, PutTask("a1", "t", Task{Intent: "new"})), syscall.ENOSPC)
+	full.Store(false)
+	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a2"))))
+	records, err := b.Load()
+	require.NoError(t, err)
+	require.Len(t, records, 2)
+	full.Store(true)
+	b.Queue(PutTask("a2", "t", Task{Intent: "late"}))
+	require.Error(t, b.Commit(ctx))
+	full.Store(false)
+	require.NoError(t, b.Close()) // tries once more
+	b, err = OpenBolt(path, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	records, err = b.Load()
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, r := range records {
+		got[r.Alloc.ID] = r.Tasks["t"].Intent
+	}
+	require.Equal(t, map[string]string{"a1": "new", "a2": "late"}, got)
 	require.NoError(t, b.Close())
 }
 
