@@ -114,7 +114,7 @@ func TestAPeerThatAnswersStays(t *testing.T) {
 		reading.Wait()
 		return err
 	}, func(client *websocket.Conn, result chan error) {
-		client.CloseRead(context.Background()) // answers pings
+		client.CloseRead(context.Background())   // answers pings
 		time.Sleep(10*time.Minute + time.Second) // not in the middle of a ping
 		require.Empty(t, result)
 		_ = client.CloseNow()
