@@ -15,6 +15,7 @@ type agentFlags struct {
 	configs   []string
 	set       config.Agent
 	httpPort  int
+	rpcPort   int
 	client    bool
 	server    bool
 	servers   []string
@@ -55,6 +56,7 @@ outlive it: a restarted agent finds them again.`,
 	flags.StringVar(&f.set.Datacenter, "dc", "", "the node's datacenter")
 	flags.StringVar(&f.set.Region, "region", "", "the region")
 	flags.IntVar(&f.httpPort, "http-port", -1, "port of the HTTP API; 0 picks a free one")
+	flags.IntVar(&f.rpcPort, "rpc-port", -1, "port where nodes dial; 0 picks a free one")
 	flags.BoolVar(&f.server, "server", false, "run the control plane")
 	flags.BoolVar(&f.client, "client", false, "run the node")
 	flags.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
@@ -90,6 +92,9 @@ func (f *agentFlags) load() (*config.Agent, error) {
 	cfg = config.Merge(cfg, &over)
 	if f.httpPort >= 0 {
 		cfg.Ports.HTTP = f.httpPort
+	}
+	if f.rpcPort >= 0 {
+		cfg.Ports.RPC = f.rpcPort
 	}
 	if f.demo && !f.dev {
 		return nil, drover.Errorf(drover.Invalid, "-demo goes with -dev")

@@ -26,6 +26,7 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	if err != nil {
 		return err
 	}
+	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
 	ready(a.HTTPAddr()) // the listener is open: requests wait until the parts run
 	return a.Run(ctx)
 }

@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"bytes"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+var rpcOn = regexp.MustCompile(`rpc=(127\.0\.0\.1:\d+)`)
+
+// An agent with only a control part and one with only a node part, joined over loopback: the node dials.
+func TestNodeAndControlApart(t *testing.T) {
+	t.Parallel()
+	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  join_token = \"secret\"\n}")...)...)
+	m := rpcOn.FindStringSubmatch(s.output())
+	require.NotNil(t, m, s.output())
+	stranger := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "stranger"), clientBlock("servers = [\""+m[1]+"\"]\n  join_token = \"wrong\""))...)...)
+	n := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), clientBlock("servers = [\""+m[1]+"\"]\n  join_token = \"secret\""))...)...)
+	c := s.nomad()
+	eventually(t, "the node", func() (bool, string) {
+		nodes, _, err := c.Nodes().List(nil)
+		require.NoError(t, err)
+		return len(nodes) == 1 && nodes[0].Status == "ready", ""
+	})
+	eventually(t, "the stranger's refusal", func() (bool, string) { return strings.Contains(stranger.output(), "join token"), stranger.output() })
+
+	_, _, err := c.Jobs().Register(rawJob("svc", "service", "/bin/sh", "-c", "echo hello; sleep 1000"), nil)
+	require.NoError(t, err)
+	a := allocation(t, c, "svc", "running")
+	full, _, err := c.Allocations().Info(a.ID, nil)
+	require.NoError(t, err)
+	eventually(t, "the log", func() (bool, string) { text := logs(t, c, a.ID, "stdout"); return text == "hello\n", text })
+	var out bytes.Buffer
+	code, err := c.Allocations().Exec(t.Context(), full, "main", false, []string{"/bin/cat"}, strings.NewReader("through the tunnel"), &out, &out, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, 0, code)
+	require.Equal(t, "through the tunnel", out.String())
+
+	s.putEnvironment("10", 2)
+	runner := s.claim(10)
+	require.Equal(t, "remote\r\n", s.execute(runner, map[string]any{"command": "echo remote"}, "").stdout)
+	require.NoError(t, s.native().ChangeFiles(t.Context(), runner, drover.FileChange{Path: "x", Write: true, Data: []byte("y")}))
+
+	_, _, err = c.Jobs().Deregister("svc", true, nil)
+	require.NoError(t, err)
+	status, text := s.ask("DELETE", "/execution-environments/10", nil)
+	require.Equal(t, 204, status, text)
+	eventually(t, "an empty node", func() (bool, string) {
+		list, _, err := c.Allocations().List(nil)
+		require.NoError(t, err)
+		for _, x := range list {
+			if x.ClientStatus == "running" || x.ClientStatus == "pending" {
+				return false, x.Name
+			}
+		}
+		return true, ""
+	})
+	n.stop()
+}

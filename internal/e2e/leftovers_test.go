@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// leftovers lists what agents of this run left on the machine: processes, mounts, cgroups and files that name dir.
+func leftovers(dir string) []string {
+	var left []string
+	procs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range procs {
+		for _, name := range []string{"cmdline", "environ"} {
+			text, err := os.ReadFile(filepath.Join(p, name))
+			if err == nil && strings.Contains(string(text), dir) && p != "/proc/"+strconv.Itoa(os.Getpid()) && !strings.Contains(string(text), "e2e.test") {
+				left = append(left, "process "+p+": "+strings.ReplaceAll(string(text), "\x00", " "))
+				break
+			}
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil {
+		for line := range strings.Lines(string(mounts)) {
+			if strings.Contains(line, dir) {
+				left = append(left, "mount "+line)
+			}
+		}
+	}
+	for _, parent := range groupParents() {
+		entries, err := os.ReadDir(parent)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				left = append(left, "cgroup "+filepath.Join(parent, e.Name()))
+			}
+		}
+		_ = os.Remove(parent) // empty: the parent is this run's own
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), "drover-dev-") {
+			left = append(left, "folder "+path)
+		}
+		return nil
+	})
+	return left
+}
+
+// groupParent is this run's own parent of cgroups.
+func groupParent() string { return "drover-e2e-" + strconv.Itoa(os.Getpid()) }
+
+// groupParents are its folders, whichever hierarchies the machine has.
+func groupParents() []string {
+	var out []string
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		found, _ := filepath.Glob(pattern + groupParent())
+		out = append(out, found...)
+	}
+	return out
+}
