@@ -81,7 +81,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
-	a.node.Store(a.describe(context.Background()))
+	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
 	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous}
 	return a, nil
 }
@@ -129,7 +129,7 @@ func (keepOpen) Close() error { return nil }
 // NodeID returns the node's id.
 func (a *Agent) NodeID() string { return a.identity.ID }
 
-// Node returns the node as it was last registered; it must not be changed.
+// Node returns the node as it was last registered, before Run only its name; it must not be changed.
 func (a *Agent) Node() *drover.Node { return a.node.Load() }
 
 // Run restores what ran, registers, and works until ctx ends. Tasks outlive it, unless Config.StopOnExit. It can be
@@ -145,6 +145,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.mu.Lock()
 	a.life = life
 	a.mu.Unlock()
+	a.node.Store(a.describe(ctx))
 	if err := a.restore(); err != nil {
 		return fmt.Errorf("restoring the node's tasks: %w", err)
 	}
@@ -166,8 +167,8 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // stopAll ends everything, for as long as the configuration allows, then by force.
-func (a *Agent) stopAll(ctx context.Context) {
-	ctx, cancel := a.clock.WithTimeout(ctx, a.cfg.ExitTimeout)
+func (a *Agent) stopAll(life context.Context) {
+	ctx, cancel := a.clock.WithTimeout(life, a.cfg.ExitTimeout)
 	defer cancel()
 	runners := a.runners()
 	for _, r := range runners {
@@ -177,15 +178,15 @@ func (a *Agent) stopAll(ctx context.Context) {
 		select {
 		case <-r.Done():
 		case <-ctx.Done():
-			a.destroy(r)
+			a.destroy(life, r)
 		}
 	}
-	a.pusher.flush()
+	a.pusher.flush(life)
 }
 
-func (a *Agent) destroy(r *allocrunner.Runner) {
+func (a *Agent) destroy(life context.Context, r *allocrunner.Runner) {
 	for task, h := range r.Handles() {
-		ctx, cancel := a.clock.WithTimeout(context.Background(), a.cfg.ExitTimeout)
+		ctx, cancel := a.clock.WithTimeout(life, a.cfg.ExitTimeout)
 		if err := h.Destroy(ctx); err != nil {
 			a.log.Error("a task could not be destroyed at exit", "task", task, "error", err)
 		}

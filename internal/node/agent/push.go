@@ -200,7 +200,7 @@ func (p *pusher) send(ctx context.Context, updates []drover.AllocUpdate) bool {
 }
 
 // flush sends what is pending once, before the process ends.
-func (p *pusher) flush() {
+func (p *pusher) flush(ctx context.Context) {
 	p.mu.Lock()
 	updates := make([]drover.AllocUpdate, 0, len(p.pending))
 	for u := range maps.Values(p.pending) {
@@ -210,7 +210,7 @@ func (p *pusher) flush() {
 	if len(updates) == 0 {
 		return
 	}
-	ctx, cancel := p.clock.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := p.clock.WithTimeout(ctx, time.Second)
 	defer cancel()
 	p.send(ctx, updates)
 }

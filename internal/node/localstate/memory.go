@@ -26,7 +26,12 @@ func (m *Memory) Load() ([]Record, error) {
 }
 
 // Commit makes the changes.
-func (m *Memory) Commit(_ context.Context, changes ...Change) error {
+func (m *Memory) Commit(_ context.Context, changes ...Change) error { return m.put(changes) }
+
+// Queue makes the changes.
+func (m *Memory) Queue(changes ...Change) { _ = m.put(changes) }
+
+func (m *Memory) put(changes []Change) error {
 	for _, c := range changes {
 		data, err := m.format.encode(c)
 		if err != nil {
@@ -42,9 +47,6 @@ func (m *Memory) Commit(_ context.Context, changes ...Change) error {
 	}
 	return nil
 }
-
-// Queue makes the changes.
-func (m *Memory) Queue(changes ...Change) { _ = m.Commit(context.Background(), changes...) }
 
 // Close does nothing: the store can be given to another agent.
 func (m *Memory) Close() error { return nil }

@@ -225,7 +225,7 @@ func (r *Runner) publish(ctx context.Context, alloc *drover.Allocation, h driver
 const destroyTimeout = 30 * time.Second
 
 func (r *Runner) destroy(h driver.Handle) {
-	ctx, cancel := r.shared.Clock.WithTimeout(context.Background(), destroyTimeout)
+	ctx, cancel := r.shared.Clock.WithTimeout(context.WithoutCancel(r.life), destroyTimeout)
 	defer cancel()
 	if err := h.Destroy(ctx); err != nil && !errors.Is(err, driver.ErrGone) {
 		r.shared.Log.Error("a task left something behind", "alloc", r.allocID, "task", r.task.Name, "error", err)
