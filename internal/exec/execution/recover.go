@@ -66,7 +66,9 @@ func (s *Service) recover(ctx context.Context) {
 		}
 		pending = later
 		if len(pending) > 0 && !clock.Sleep(limit, s.deps.Clock, wait) {
-			s.deps.Log.Warn("looking for running executions: nodes are away", "runners", len(pending))
+			if ctx.Err() == nil {
+				s.deps.Log.Warn("looking for running executions: nodes are away", "runners", len(pending))
+			}
 			return
 		}
 	}

@@ -209,7 +209,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Extend sets the runner's idle timeout from now on; d <= 0 means none.
+// Extend sets the runner's idle timeout from now on; d <= 0 means none. After a restart of the server the timeout of
+// the claim holds again, as a recorded claim is not changed.
 func (s *Service) Extend(ctx context.Context, runnerID string, d time.Duration) (drover.Runner, error) {
 	if d > environment.MaxIdleTimeout {
 		return drover.Runner{}, drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", d, environment.MaxIdleTimeout)
@@ -226,8 +227,6 @@ func (s *Service) Extend(ctx context.Context, runnerID string, d time.Duration) 
 	claim := *r.claim
 	claim.IdleTimeout = max(d, 0)
 	r.claim = &claim
-	s.claims = append(s.claims, AllocClaim{AllocID: r.alloc.ID, Claim: claim})
-	signal(s.toWrite)
 	s.rearmLocked(r)
 	return r.public(), nil
 }
