@@ -199,6 +199,25 @@ func TestLifeOfAGroup(t *testing.T) {
 	}
 }
 
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	for name, m := range realTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lost, err := m.Create("lost", Limits{}, 0)
+			require.NoError(t, err)
+			c := inGroup(t, lost, "sleep 300 & sleep 300")
+			kept, err := m.Create("kept", Limits{}, 0)
+			require.NoError(t, err)
+			swept, err := m.Sweep(t.Context(), clock.Wall{}, func(name string) bool { return name == "kept" })
+			require.NoError(t, err)
+			require.Equal(t, []string{"lost"}, swept)
+			require.Error(t, c.Wait())
+			require.NoError(t, kept.Remove(t.Context(), clock.Wall{}))
+		})
+	}
+}
+
 func TestRemoveKillsWhatForks(t *testing.T) {
 	t.Parallel()
 	for name, m := range realTrees(t) {

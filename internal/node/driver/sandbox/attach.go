@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"drover/internal/node/driver"
-	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
 
@@ -19,8 +18,8 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	b := &box{
 		slot: s.Slot, slotTaken: true, stateDir: s.StateDir, startedAt: state.StartedAt, pid: s.Pid, startTicks: s.StartTicks,
-		rootfs: &image.Rootfs{Ref: s.Image, Digest: s.Digest},
 	}
+	b.rootfs = d.cfg.Images.Hold(s.Image, s.Digest)
 	d.ids.hold(s.Slot)
 	if s.Group != "" && d.cfg.Cgroups != nil {
 		if group, err := d.cfg.Cgroups.Open(s.Group); err == nil {

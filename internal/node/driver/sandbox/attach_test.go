@@ -84,6 +84,19 @@ func TestAttachWhenTheSupervisorWasKilled(t *testing.T) {
 	require.Empty(t, names, "Attach clears away what is gone")
 }
 
+// TestSweepAfterAnAgentForgot: the agent died before it wrote the sandbox down.
+func TestSweepAfterAnAgentForgot(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.warm(t, nil)
+	swept, err := b.cfg.Cgroups.Sweep(t.Context(), b.cfg.Clock, func(string) bool { return false })
+	require.NoError(t, err)
+	require.Equal(t, []string{h.box.group.Name()}, swept)
+	_, err = h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, hostProcesses(t, h.box.pid))
+}
+
 func TestAPidThatBelongsToSomebodyElseIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -2,8 +2,11 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"drover"
 	"drover/internal/node/cgroup"
@@ -53,6 +56,12 @@ func (d *Driver) missing() []string {
 	}
 	if _, err := os.Stat("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
 		missing = append(missing, "the kernel has no seccomp filters")
+	}
+	if err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) {
+		missing = append(missing, "the kernel is older than 5.12 (no mount_setattr)")
+	}
+	if v, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && d.rootless && strings.TrimSpace(string(v)) == "1" {
+		missing = append(missing, "AppArmor lets only root make user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns)")
 	}
 	if _, err := os.Stat(d.cfg.Binary); err != nil {
 		missing = append(missing, "drover-init is missing: "+err.Error())

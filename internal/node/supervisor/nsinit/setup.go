@@ -123,6 +123,9 @@ func buildRoot(c *Config, layers []int) (scratch []int, empty int, err error) {
 	}
 	// A new /proc may be mounted only while the old one can be seen.
 	if err := unix.Mount("proc", "root/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			err = fmt.Errorf("%w (parts of the agent's own /proc are covered, as in a container: run that one with --security-opt systempaths=unconfined)", err)
+		}
 		return nil, -1, fmt.Errorf("mounting /proc: %w", err)
 	}
 	return scratch, empty, nil
