@@ -12,10 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// rawJob is a job of one task that is neither restarted nor replaced.
 func rawJob(id, kind, command string, args ...string) *api.Job {
 	task := api.NewTask("main", "raw_exec").SetConfig("command", command).SetConfig("args", args).
 		Require(&api.Resources{CPU: new(20), MemoryMB: new(20)})
-	return &api.Job{ID: &id, Type: &kind, Datacenters: []string{"dc1"}, TaskGroups: []*api.TaskGroup{api.NewTaskGroup("group", 1).AddTask(task)}}
+	group := api.NewTaskGroup("group", 1).AddTask(task)
+	group.RestartPolicy = &api.RestartPolicy{Attempts: new(0), Mode: new("fail")}
+	group.ReschedulePolicy = &api.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
+	return &api.Job{ID: &id, Type: &kind, Datacenters: []string{"dc1"}, TaskGroups: []*api.TaskGroup{group}}
 }
 
 // allocation waits by blocking query until the job has an allocation in the client status.

@@ -35,7 +35,7 @@ func leftovers(dir string) []string {
 			continue
 		}
 		for _, e := range entries {
-			if e.IsDir() {
+			if e.IsDir() && (e.Name() != "supervisors" || os.Remove(filepath.Join(parent, e.Name())) != nil) { // empty, it may stay
 				left = append(left, "cgroup "+filepath.Join(parent, e.Name()))
 			}
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 
 	"drover"
@@ -35,7 +36,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		runner.Deps{
 			Snapshot:  func() runner.Snapshot { return c.store.Snapshot() },
 			Subscribe: func(index uint64) (runner.Subscription, error) { return subscribePools(c.events, index) },
-			Intake:    poolIntake{c.intake}, Workloads: a.workloads, Clock: d.Clock, Log: d.Log.With("part", "runners"),
+			Intake:    poolIntake{c.intake}, Workloads: a.workloads, CheckImage: a.checkImage, Clock: d.Clock, Log: d.Log.With("part", "runners"),
 		})
 	if err != nil {
 		return nil, err
@@ -69,6 +70,17 @@ func (x *executionService) makeEnvironments(ctx context.Context) error {
 		}
 	}
 	<-ctx.Done()
+	return nil
+}
+
+// checkImage says at once when an image is a path that does not exist, if this process has the only node's disk.
+func (a *Agent) checkImage(_ context.Context, env drover.Environment) error {
+	if a.node == nil || !filepath.IsAbs(env.Image) {
+		return nil
+	}
+	if _, err := os.Stat(env.Image); err != nil {
+		return drover.Errorf(drover.Invalid, "image: %w", err)
+	}
 	return nil
 }
 
