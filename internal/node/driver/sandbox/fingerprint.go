@@ -10,13 +10,18 @@ import (
 
 	"drover"
 	"drover/internal/node/cgroup"
+	"drover/internal/node/image"
 )
 
 // Fingerprint says what this machine can do, and in driver.sandbox.weaker what it cannot.
-func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
+func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	info := drover.DriverInfo{UpdateTime: d.cfg.Clock.Now(), Attributes: map[string]string{}}
 	if missing := d.missing(); len(missing) > 0 {
 		info.HealthDescription = "not usable here: " + strings.Join(missing, "; ")
+		return info
+	}
+	if _, err := d.cfg.Images.Prepare(ctx, image.Request{Ref: image.Host}); err != nil { // also so that no start has to wait
+		info.HealthDescription = "the host image cannot be made: " + err.Error()
 		return info
 	}
 	info.Detected, info.Healthy, info.HealthDescription = true, true, "Healthy"

@@ -39,7 +39,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
 		}
 	}()
-	if b.rootfs, err = d.cfg.Images.Prepare(ctx, image.Request{Ref: config.image}); err != nil {
+	if b.rootfs, err = d.cfg.Images.Prepare(ctx, config.request()); err != nil {
 		return nil, err
 	}
 	task, err := b.command(spec)
@@ -72,6 +72,10 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	return h, nil
+}
+
+func (c taskConfig) request() image.Request {
+	return image.Request{Ref: c.image, Username: c.username, Password: c.password, Pull: c.pull}
 }
 
 // command is what the task runs; nil for a warm runner.

@@ -27,6 +27,9 @@ type taskConfig struct {
 	readOnly   bool
 	mounts     []mountConfig
 	capAdd     []string
+	username   string // to the registry
+	password   string
+	pull       bool
 	capDrop    []string
 }
 
@@ -55,8 +58,9 @@ func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 		image: r.str("image"), command: r.str("command"), args: r.strs("args"), workDir: r.str("work_dir"),
 		hostname: r.str("hostname"), network: r.str("network_mode"), pids: r.num("pids_limit", 1, maxPids),
 		cpuHard: r.flag("cpu_hard_limit"), diskMB: r.num("disk_mb", 1, maxDiskMB), readOnly: r.flag("readonly_rootfs"),
-		capAdd: r.strs("cap_add"), capDrop: r.strs("cap_drop"),
+		capAdd: r.strs("cap_add"), capDrop: r.strs("cap_drop"), pull: r.flag("force_pull"),
 	}
+	c.username, c.password = r.auth("auth")
 	c.entrypoint, c.hasEntry = r.strs("entrypoint"), config["entrypoint"] != nil
 	c.mounts = r.mounts("mounts")
 	if r.flag("privileged") {
@@ -216,6 +220,24 @@ func (r *reader) mounts(key string) []mountConfig {
 		}
 	}
 	return out
+}
+
+// auth reads one {username, password}.
+func (r *reader) auth(key string) (username, password string) {
+	list, err := asMaps(r.value(key))
+	if err != nil || len(list) > 1 {
+		r.problem("%s: must be one block with username and password", key)
+		return "", ""
+	}
+	for _, m := range list {
+		in := &reader{config: m, seen: map[string]bool{}}
+		username, password = in.str("username"), in.str("password")
+		in.unknown()
+		for _, p := range in.problems {
+			r.problem("%s: %w", key, p)
+		}
+	}
+	return username, password
 }
 
 func asMaps(v any) ([]map[string]any, error) {
