@@ -180,7 +180,7 @@ func TestBadExecutionRequestsChangeNothing(t *testing.T) {
 		{"POST", "/runners", `{"executionEnvironmentId":99}`, 404, "message"},
 		{"POST", "/runners", `[]`, 400, "message"},
 		{"POST", "/runners/7-unknown/execute", `{"command":"true"}`, 410, "message"},
-		{"POST", "/runners/" + runner + "/execute", `{"command":5}`, 400, "command"},
+		{"POST", "/runners/" + runner + "/execute", `{"command":5}`, 400, "of type string"},
 		{"GET", "/runners/" + runner + "/websocket?executionID=none", nil, 404, "execution id unknown"},
 		{"PATCH", "/runners/" + runner + "/files", `{"copy":[{"path":"x","content":"%%%"}]}`, 400, "message"},
 		{"GET", "/runners/" + runner + "/files?path=/no/such", nil, 424, "message"},
