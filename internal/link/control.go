@@ -18,7 +18,7 @@ const (
 
 // Authenticator says whether a node is who it says it is. Errors: Unauthorized.
 type Authenticator interface {
-	// Authenticate checks a registered node's secret.
+	// Authenticate checks a registered node's secret. Errors: NotFound for one that has not registered.
 	Authenticate(nodeID, secret string) error
 	// Admit checks the token with which an unknown node joins.
 	Admit(token string) error
@@ -67,7 +67,11 @@ func Handler(c drover.Controller, auth Authenticator, nodes *Nodes) http.Handler
 	mux.Handle(procTunnel, connect.NewBidiStreamHandler(procTunnel, func(ctx context.Context, s *connect.BidiStream[chunk, chunk]) error {
 		h := s.RequestHeader()
 		nodeID := h.Get(nodeHeader)
-		if err := auth.Authenticate(nodeID, h.Get(secretHeader)); err != nil {
+		err := auth.Authenticate(nodeID, h.Get(secretHeader))
+		if drover.CodeOf(err) == drover.NotFound { // it opens the tunnel before it registers, so that it is reachable from the first moment
+			err = auth.Admit(h.Get(tokenHeader))
+		}
+		if err != nil {
 			return toWire(err)
 		}
 		if err := s.Send(&chunk{}); err != nil { // says: accepted

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"path/filepath"
+	"sync"
 
 	"drover"
 	"drover/internal/clock"
@@ -26,6 +27,7 @@ import (
 type node struct {
 	agent  *agent.Agent
 	remote *link.Control // nil when control is in this process
+	open   chan struct{} // closed once the first tunnel stands
 	deps   Deps
 }
 
@@ -60,7 +62,8 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 			return nil, err
 		}
 		n.remote = link.NewControl(link.NewHTTPClient(nil), "http://"+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret, JoinToken: cfg.JoinToken})
-		controller = n.remote
+		n.open = make(chan struct{})
+		controller = tunnelled{n.remote, n.open}
 	}
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
@@ -121,12 +124,29 @@ func (n *node) parts() []lifecycle.Part {
 	return parts
 }
 
+// tunnelled registers the node only once control can reach it: from then on it gets work, and is asked about it.
+type tunnelled struct {
+	*link.Control
+	open <-chan struct{}
+}
+
+// Register implements drover.Controller.
+func (t tunnelled) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+	select {
+	case <-t.open:
+		return t.Control.Register(ctx, n)
+	case <-ctx.Done():
+		return drover.Registration{}, ctx.Err()
+	}
+}
+
 // keepTunnel keeps the connection through which control reaches this node's workloads.
 func (n *node) keepTunnel(ctx context.Context) error {
 	const least, most = 100, 5000 // ms between attempts
 	wait := least
+	opened := sync.OnceFunc(func() { close(n.open) })
 	for ctx.Err() == nil {
-		err := n.remote.ServeWorkloads(ctx, n.agent, func() { wait = least })
+		err := n.remote.ServeWorkloads(ctx, n.agent, func() { wait = least; opened() })
 		if ctx.Err() != nil {
 			break
 		}
