@@ -28,8 +28,11 @@ type LaunchConfig struct {
 	// Sandbox is given to the in-namespace setup stage before anything else happens; empty: no such stage.
 	Sandbox     []byte
 	SysProcAttr *syscall.SysProcAttr // Setsid is always set; namespaces, maps and cgroup are the driver's
-	Dir         string               // working directory of drover-init itself; default "/"
-	ExtraFiles  []*os.File           // appear as FirstExtraFD and up
+	// Namespaces, if not 0, are clone flags with CLONE_NEWUSER: drover-init is started without copying the agent's
+	// address space, and Forked writes its maps. Of SysProcAttr only the cgroup is used then.
+	Namespaces uintptr
+	Dir        string     // working directory of drover-init itself; default "/"
+	ExtraFiles []*os.File // appear as FirstExtraFD and up
 	// Forked, if set, is called with drover-init's pid while it waits for its configuration: join cgroups, write maps.
 	Forked func(pid int) error
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -15,6 +16,7 @@ import (
 	"drover"
 	"drover/internal/node/supervisor/nsinit"
 	"drover/internal/node/supervisor/proto"
+	"drover/internal/node/supervisor/spawn"
 )
 
 const (
@@ -93,12 +95,31 @@ func start(cfg LaunchConfig) (*os.Process, *os.File, error) {
 		return nil, nil, err
 	}
 	defer r.Close()
-	p, err := os.StartProcess(cfg.Binary, arguments(cfg), attributes(cfg, null, log, listener, r))
+	p, err := startProcess(cfg, attributes(cfg, null, log, listener, r))
 	if err != nil {
 		_ = w.Close()
 		return nil, nil, err
 	}
 	return p, w, nil
+}
+
+func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*os.Process, error) {
+	if cfg.Namespaces == 0 {
+		return os.StartProcess(cfg.Binary, arguments(cfg), attr)
+	}
+	spec := spawn.Spec{Path: cfg.Binary, Argv: arguments(cfg), Env: attr.Env, Dir: attr.Dir, Namespaces: cfg.Namespaces}
+	for _, f := range attr.Files {
+		spec.Files = append(spec.Files, int(f.Fd()))
+	}
+	if attr.Sys.UseCgroupFD {
+		spec.Cgroup = attr.Sys.CgroupFD
+	}
+	pid, err := spawn.Start(spec)
+	runtime.KeepAlive(attr)
+	if err != nil {
+		return nil, err
+	}
+	return os.FindProcess(pid)
 }
 
 func arguments(cfg LaunchConfig) []string {

@@ -54,7 +54,7 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 		WorkDir: b.workDir(),
 		Env:     b.env,
 		Sandbox: []byte(strconv.Itoa(supervisor.FirstExtraFD + 1)), SysProcAttr: attr,
-		ExtraFiles: []*os.File{binary, theirs},
+		ExtraFiles: []*os.File{binary, theirs}, Namespaces: d.namespaces(attr),
 		Forked: func(pid int) error {
 			_ = theirs.Close() // so that end of file comes when the sandbox closed its end
 			return d.furnish(ctx, b, pid, ours)
@@ -105,6 +105,9 @@ func (d *Driver) furnish(ctx context.Context, b *box, pid int, control *os.File)
 	m := &mounter{d: d}
 	defer m.close()
 	if !d.rootless {
+		if err := writeMaps(pid, b.slot); err != nil {
+			return err
+		}
 		userns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
 		if err != nil {
 			return fmt.Errorf("opening the user namespace: %w", err)
@@ -120,6 +123,33 @@ func (d *Driver) furnish(ctx context.Context, b *box, pid int, control *os.File)
 		return err
 	}
 	return nsinit.Result(control)
+}
+
+// namespaces are the clone flags for an agent with root, which can write the maps afterwards.
+func (d *Driver) namespaces(attr *syscall.SysProcAttr) uintptr {
+	if d.rootless {
+		return 0
+	}
+	return attr.Cloneflags
+}
+
+// writeMaps gives the sandbox its range of ids.
+func writeMaps(pid int, slot uint32) error {
+	line := fmt.Appendf(nil, "0 %d %d\n", base(slot), idSize)
+	for _, name := range []string{"uid_map", "gid_map"} {
+		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/%s", pid, name), os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("mapping ids: %w", err)
+		}
+		_, err = f.Write(line)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return fmt.Errorf("mapping ids: %w", err)
+		}
+	}
+	return nil
 }
 
 func controlSocket() (ours, theirs *os.File, err error) {

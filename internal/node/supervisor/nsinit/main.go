@@ -48,6 +48,9 @@ func run(control int, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := becomeRoot(); err != nil {
+		return err
+	}
 	if c.Lowers == nil {
 		return errors.New("the sandbox has no root")
 	}
