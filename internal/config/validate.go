@@ -25,9 +25,9 @@ func (a *Agent) Validate() error {
 		check(port >= 0 && port <= 65535, name, "must be from 0 to 65535, got %d", port)
 	}
 	check(net.ParseIP(a.BindAddr) != nil, "bind_addr", "must be an IP address, got %q", a.BindAddr)
-	check(a.Server.BootstrapExpect >= 1, "server.bootstrap_expect", "must be at least 1, got %d", a.Server.BootstrapExpect)
+	check(a.Server.BootstrapExpect == 1, "server.bootstrap_expect", "must be 1: clusters of several servers are not there yet, got %d", a.Server.BootstrapExpect)
 	if True(a.Client.Enabled) && !True(a.Server.Enabled) {
-		check(len(a.Client.ServerList()) > 0, "client.servers", "must name a server (host:port of its rpc port), as no server runs in this process")
+		check(len(a.Client.ServerList()) == 1, "client.servers", "must name one server (host:port of its rpc port), as no server runs in this process")
 	}
 	check(a.Exec.AlertThreshold >= 0 && a.Exec.AlertThreshold < 1, "exec.prewarming_pool_threshold", "must be from 0 to below 1, got %v", a.Exec.AlertThreshold)
 	check(a.Exec.QueueLength >= 0, "exec.claim_queue_length", "must not be negative, got %d", a.Exec.QueueLength)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"time"
 
@@ -23,7 +24,20 @@ func msec(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 func (a *Agent) httpPart() lifecycle.Part {
 	return lifecycle.Part{Name: "http", Run: func(ctx context.Context) error {
 		s := &httpapi.Server{Handler: a.handler(), Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock}
-		return s.Serve(ctx, a.http)
+		ln := a.http
+		if l := a.cfg.Limits; l != nil && l.HTTPMaxConns != nil {
+			ln = httpapi.LimitConns(ln, *l.HTTPMaxConns)
+		} else {
+			ln = httpapi.LimitConns(ln, 0)
+		}
+		secure, err := tlsFor(a.cfg.TLS, "http")
+		if err != nil {
+			return err
+		}
+		if secure != nil {
+			ln = tls.NewListener(ln, secure)
+		}
+		return s.Serve(ctx, ln)
 	}}
 }
 
@@ -74,11 +88,20 @@ func nodeOnlyHandler(a *Agent) http.Handler {
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		protocols.SetUnencryptedHTTP2(true)
-		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.HTTPAddr()}, a.control, a.remote), Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second}
+		secure, err := tlsFor(a.cfg.TLS, "rpc")
+		if err != nil {
+			return err
+		}
+		protocols.SetUnencryptedHTTP2(secure == nil)
+		protocols.SetHTTP2(secure != nil)
+		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.HTTPAddr()}, a.control, a.remote), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
-		err := srv.Serve(a.rpc)
+		if secure != nil {
+			err = srv.ServeTLS(a.rpc, "", "")
+		} else {
+			err = srv.Serve(a.rpc)
+		}
 		if ctx.Err() != nil {
 			return nil
 		}

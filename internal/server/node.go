@@ -20,6 +20,7 @@ import (
 	"drover/internal/node/image"
 	"drover/internal/node/stats"
 	"drover/internal/node/supervisor"
+	"drover/internal/telemetry"
 	"drover/internal/version"
 )
 
@@ -61,13 +62,26 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.remote = link.NewControl(link.NewHTTPClient(nil), "http://"+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret, JoinToken: cfg.JoinToken})
+		secure, err := tlsFor(a.cfg.TLS, "rpc")
+		if err != nil {
+			return nil, err
+		}
+		scheme := "http://"
+		if secure != nil {
+			scheme = "https://"
+		}
+		n.remote = link.NewControl(link.NewHTTPClient(secure), scheme+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret, JoinToken: cfg.JoinToken})
 		n.open = make(chan struct{})
 		controller = tunnelled{n.remote, n.open}
 	}
+	tasks := a.metrics.Allocs()
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
+		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) { tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled) },
 	})
+	if err == nil && config.True(a.cfg.Telemetry.NodeMetrics) {
+		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.Background()) }))
+	}
 	return n, err
 }
 

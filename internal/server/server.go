@@ -15,6 +15,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/config"
+	"drover/internal/httpapi/nomad"
 	"drover/internal/id"
 	"drover/internal/lifecycle"
 	"drover/internal/link"
@@ -55,6 +56,11 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			a.close()
 		}
 	}()
+	for _, kind := range []string{"http", "rpc"} {
+		if _, err = tlsFor(cfg.TLS, kind); err != nil {
+			return a, err
+		}
+	}
 	if err = a.takeDataDir(); err != nil {
 		return a, err
 	}
@@ -77,6 +83,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}
 	if a.control != nil {
+		a.metrics.Source(nomad.StateMetrics(nomadState{a.control.store}))
 		if a.exec, err = a.openExecution(); err != nil {
 			return a, err
 		}
