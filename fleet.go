@@ -1,0 +1,163 @@
+package drover
+
+import "time"
+
+// FleetPolicy says which machines a pool may buy, how many and for how much, and how they are treated.
+type FleetPolicy struct {
+	Name     string // the pool's
+	NodePool string // that its machines join; default Name
+	Provider string // a configured provider's name
+	Zones    []string
+	Types    []InstanceType
+	Spot     string    // SpotNever (default), SpotPrefer or SpotOnly
+	Image    string    // the provider's name of the machine image
+	UserData string    // given to the machine at boot; may hold ${token} and ${intent}
+	SSH      *FleetSSH // for images without user data
+	Tags     map[string]string
+
+	Min      int      // machines to keep
+	Max      int      // machines at most; 0 = no limit
+	Limits   Capacity // of all machines together; 0 = no limit
+	MaxPrice float64  // per machine and hour; 0 = no limit
+	Budget   FleetBudget
+	Schedule []FleetSchedule
+	Standby  []FleetStandby
+
+	Idle            time.Duration // how long a machine may be idle; 0 = as long as its return would cost
+	Expire          time.Duration // age at which machines are replaced; 0 = never
+	WaitCost        float64       // $ that an hour of waiting of one piece of work is worth; default 1
+	BootTimeout     time.Duration // upper bound of the boot deadline; default 15 min
+	LostTimeout     time.Duration // silence of an agent after which its machine is replaced; default 10 min
+	AdoptGrace      time.Duration // after a restart, how long agents have to call home; default 30 s
+	OrphanGrace     time.Duration // how long a machine without a known intent lives; default 10 min
+	Disruption      float64       // share of machines that may be replaced at once; default 0.1
+	Consolidate     bool          // move movable work off machines that can be saved
+	SpotSpread      int           // at most 1/n of a purchase on one spot offering; default 3
+	BootProbe       string        // command that must succeed before the machine takes work
+	RunProbe        string        // command that must keep succeeding
+	PauseCreates    bool
+	PauseDestroys   bool
+	TerminateAtDead time.Duration // dead-man switch: power off when no server answers for so long; default 15 min
+}
+
+// What a policy wants of spot machines.
+const (
+	SpotNever  = ""
+	SpotPrefer = "prefer"
+	SpotOnly   = "only"
+)
+
+// FleetSSH is how machines without user data are reached.
+type FleetSSH struct {
+	User string
+	Port int    // default 22
+	Key  string // path of the private key
+}
+
+// What happens when a budget is spent.
+const (
+	BudgetQueue    = "queue"    // nothing is bought (default)
+	BudgetCritical = "critical" // only for work of CriticalPriority and above
+	BudgetAlert    = "alert"    // bought all the same, and said
+)
+
+// FleetBudget bounds the cost; 0 = no bound.
+type FleetBudget struct {
+	PerHour          float64
+	PerDay           float64
+	AtLimit          string
+	CriticalPriority int
+}
+
+// FleetSchedule keeps at least Min machines for Duration from each time that Cron names.
+type FleetSchedule struct {
+	Cron     string // five fields: minute hour day-of-month month day-of-week
+	Zone     string // time zone; default UTC
+	Duration time.Duration
+	Min      int
+}
+
+// FleetStandby is room that is kept free for work that has not come yet.
+type FleetStandby struct {
+	Each  Capacity
+	Count int
+}
+
+// Canonicalize fills defaults in.
+func (p *FleetPolicy) Canonicalize() {
+	if p.NodePool == "" {
+		p.NodePool = p.Name
+	}
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&p.BootTimeout, 15*time.Minute)
+	def(&p.LostTimeout, 10*time.Minute)
+	def(&p.AdoptGrace, 30*time.Second)
+	def(&p.OrphanGrace, 10*time.Minute)
+	def(&p.TerminateAtDead, 15*time.Minute)
+	if p.WaitCost == 0 {
+		p.WaitCost = 1
+	}
+	if p.Disruption == 0 {
+		p.Disruption = 0.1
+	}
+	if p.SpotSpread == 0 {
+		p.SpotSpread = 3
+	}
+	if p.Budget.AtLimit == "" {
+		p.Budget.AtLimit = BudgetQueue
+	}
+	if p.SSH != nil && p.SSH.Port == 0 {
+		p.SSH.Port = 22
+	}
+}
+
+// Template names what machines are made from, so that those made from something else are found.
+func (p *FleetPolicy) Template() string {
+	h := uint64(14695981039346656037) // FNV-1a: not for secrets
+	for _, s := range []string{p.Image, p.UserData} {
+		for _, b := range []byte(s + "\x00") {
+			h = (h ^ uint64(b)) * 1099511628211
+		}
+	}
+	const hex = "0123456789abcdef"
+	var b [16]byte
+	for i := range b {
+		b[i] = hex[h>>(60-4*i)&15]
+	}
+	return string(b[:])
+}
+
+// Offerings returns everything that the policy may buy, in its own order.
+func (p *FleetPolicy) Offerings() []Offering {
+	var list []Offering
+	for i := range p.Types {
+		for _, o := range p.Types[i].Offerings(p.Provider, p.Zones) {
+			if p.sells(o) {
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+func (p *FleetPolicy) sells(o Offering) bool {
+	if p.MaxPrice > 0 && o.Price > p.MaxPrice {
+		return false
+	}
+	return o.Market == MarketSpot && p.Spot != SpotNever || o.Market == MarketOnDemand && p.Spot != SpotOnly
+}
+
+// MinAt returns how many machines the policy keeps at a time: Min, or what a running schedule says.
+func (p *FleetPolicy) MinAt(now time.Time) int {
+	n := p.Min
+	for i := range p.Schedule {
+		if p.Schedule[i].ActiveAt(now) {
+			n = max(n, p.Schedule[i].Min)
+		}
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+package drover
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Validate reports everything that is wrong with a canonicalized policy, joined, each with its field, as one Invalid
+// error; nil if it can be used.
+func (p *FleetPolicy) Validate() error {
+	v := &validation{}
+	v.check(plainName(p.Name), "fleet.Name", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Name)
+	at := func(field string) string { return "fleet[" + p.Name + "]." + field }
+	v.check(plainName(p.NodePool), at("NodePool"), "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.NodePool)
+	v.check(p.Provider != "", at("Provider"), "must name a provider")
+	v.check(len(p.Zones) > 0, at("Zones"), "must have at least one zone")
+	v.check(p.Spot == SpotNever || p.Spot == SpotPrefer || p.Spot == SpotOnly, at("Spot"), "must be empty, prefer or only, got %q", p.Spot)
+	p.validateTypes(v, at)
+	p.validateSizes(v, at)
+	p.validateTimes(v, at)
+	p.validateBudget(v, at)
+	if len(v.errs) == 0 {
+		return nil
+	}
+	return Errorf(Invalid, "fleet policy: %w", errors.Join(v.errs...))
+}
+
+func (p *FleetPolicy) validateTypes(v *validation, at func(string) string) {
+	v.check(len(p.Types) > 0, at("Types"), "must have at least one type")
+	seen := map[string]bool{}
+	for i, t := range p.Types {
+		where := at(fmt.Sprintf("Types[%d:%s]", i, t.Name))
+		v.check(t.Name != "", where+".Name", "must be set")
+		v.check(!seen[t.Name], where+".Name", "is there twice")
+		seen[t.Name] = true
+		v.check(t.Capacity.CPU > 0 && t.Capacity.MemoryMB > 0 && t.Capacity.DiskMB >= 0, where+".Capacity", "must have CPU and MemoryMB above 0, got %+v", t.Capacity)
+		v.check(t.Price > 0, where+".Price", "must be above 0, got %g", t.Price)
+		v.check(t.SpotPrice >= 0, where+".SpotPrice", "must not be negative, got %g", t.SpotPrice)
+		v.check(t.Billing.Granularity >= 0 && t.Billing.Minimum >= 0, where+".Billing", "must not be negative")
+	}
+	if len(p.Types) > 0 && len(p.Zones) > 0 {
+		v.check(len(p.Offerings()) > 0, at("Types"), "none can be bought with Spot %q and MaxPrice %g", p.Spot, p.MaxPrice)
+	}
+}
+
+func (p *FleetPolicy) validateSizes(v *validation, at func(string) string) {
+	v.check(p.Min >= 0, at("Min"), "must not be negative, got %d", p.Min)
+	v.check(p.Max >= 0, at("Max"), "must not be negative, got %d", p.Max)
+	v.check(p.Max == 0 || p.Max >= p.Min, at("Max"), "must be at least Min (%d), got %d", p.Min, p.Max)
+	v.check(p.Disruption > 0 && p.Disruption <= 1, at("Disruption"), "must be above 0 and at most 1, got %g", p.Disruption)
+	v.check(p.SpotSpread > 0, at("SpotSpread"), "must be above 0, got %d", p.SpotSpread)
+	v.check(p.WaitCost >= 0, at("WaitCost"), "must not be negative, got %g", p.WaitCost)
+	for i, s := range p.Standby {
+		v.check(s.Count > 0 && s.Each.CPU >= 0 && s.Each.MemoryMB >= 0 && s.Each != Capacity{}, at(fmt.Sprintf("Standby[%d]", i)), "must have a Count above 0 and a size, got %+v", s)
+	}
+}
+
+func (p *FleetPolicy) validateTimes(v *validation, at func(string) string) {
+	for name, d := range map[string]time.Duration{
+		"Idle": p.Idle, "Expire": p.Expire, "BootTimeout": p.BootTimeout, "LostTimeout": p.LostTimeout,
+		"AdoptGrace": p.AdoptGrace, "OrphanGrace": p.OrphanGrace, "TerminateAtDead": p.TerminateAtDead,
+	} {
+		v.check(d >= 0, at(name), "must not be negative, got %s", d)
+	}
+	for i, s := range p.Schedule {
+		where := at(fmt.Sprintf("Schedule[%d]", i))
+		if _, err := parseCron(s.Cron); err != nil {
+			v.addf(where+".Cron", "%s", err)
+		}
+		if _, err := time.LoadLocation(s.Zone); err != nil {
+			v.addf(where+".Zone", "is not a known time zone: %q", s.Zone)
+		}
+		v.check(s.Duration > 0 && s.Duration <= 7*24*time.Hour, where+".Duration", "must be above 0 and at most a week, got %s", s.Duration)
+		v.check(s.Min >= 0, where+".Min", "must not be negative, got %d", s.Min)
+		v.check(p.Max == 0 || s.Min <= p.Max, where+".Min", "must be at most Max (%d), got %d", p.Max, s.Min)
+	}
+}
+
+func (p *FleetPolicy) validateBudget(v *validation, at func(string) string) {
+	b := p.Budget
+	v.check(b.PerHour >= 0 && b.PerDay >= 0, at("Budget"), "must not be negative")
+	v.check(b.AtLimit == BudgetQueue || b.AtLimit == BudgetCritical || b.AtLimit == BudgetAlert, at("Budget.AtLimit"), "must be queue, critical or alert, got %q", b.AtLimit)
+	v.check(b.AtLimit != BudgetCritical || b.CriticalPriority > 0, at("Budget.CriticalPriority"), "must be set when AtLimit is critical")
+	cheapest := 0.0
+	for _, o := range p.Offerings() {
+		if cheapest == 0 || o.Price < cheapest {
+			cheapest = o.Price
+		}
+	}
+	least := p.Min
+	for _, s := range p.Schedule {
+		least = max(least, s.Min)
+	}
+	hourly := float64(least) * cheapest
+	v.check(b.PerHour == 0 || hourly <= b.PerHour, at("Budget.PerHour"), "can't hold the minimum: %d machines cost at least %.4g an hour, the budget is %.4g", least, hourly, b.PerHour)
+	always := float64(p.Min) * cheapest * 24
+	v.check(b.PerDay == 0 || always <= b.PerDay, at("Budget.PerDay"), "can't hold the minimum: %d machines cost at least %.4g a day, the budget is %.4g", p.Min, always, b.PerDay)
+}

@@ -1,0 +1,97 @@
+// Package provider is the seam between the fleet and clouds: few methods, and errors that carry meaning.
+package provider
+
+import (
+	"context"
+	"time"
+
+	"drover"
+)
+
+// Provider is a cloud. All methods may be called from several goroutines at once.
+type Provider interface {
+	// Create asks for one machine or several. Machines carry req.Tags from their first moment, so none can leak. A
+	// second call with the same intents gives the same machines, if Capabilities.Idempotent. It may give fewer than
+	// asked for, with the error that stopped it. Errors: *Error.
+	Create(ctx context.Context, req Request) ([]Machine, error)
+	// List gives a page of the machines whose tag drover.TagOwner is the provider's owner, booting and dying ones
+	// included. It may be stale, and may omit the newest. page "" is the first; next "" was the last.
+	List(ctx context.Context, page string) (machines []Machine, next string, err error)
+	// Destroy is done once the cloud accepted it. Errors: NotFound once the machine is gone.
+	Destroy(ctx context.Context, id string) error
+	// SetTags sets these tags and leaves others. Errors: NotFound.
+	SetTags(ctx context.Context, id string, tags map[string]string) error
+	// Capabilities never changes for a provider.
+	Capabilities() Capabilities
+}
+
+// Offerer is a provider that tells what it sells, at which prices now.
+type Offerer interface {
+	Offerings(ctx context.Context) ([]drover.Offering, error)
+}
+
+// Request asks for equal machines, one an intent.
+type Request struct {
+	Intents  []Intent
+	Offering drover.Offering
+	Image    string
+	Tags     map[string]string // of all of them
+}
+
+// Intent is one machine that we decided to buy; its ID is the cloud's idempotency key.
+type Intent struct {
+	ID       string
+	UserData string
+	Tags     map[string]string
+}
+
+// State is a machine's state as clouds tell it.
+type State string
+
+// The states.
+const (
+	Pending     State = "pending"
+	Running     State = "running"
+	Terminating State = "terminating"
+	Terminated  State = "terminated"
+)
+
+// Machine is what the cloud tells of a machine.
+type Machine struct {
+	ID        string // the cloud's
+	Intent    string // from its tags
+	Type      string
+	Zone      string
+	Market    string
+	State     State
+	Address   string
+	Tags      map[string]string
+	CreatedAt time.Time
+}
+
+// Capabilities is what a provider can do.
+type Capabilities struct {
+	Idempotent  bool          // Create may be repeated with the same intents
+	Batch       int           // machines a Create; at least 1
+	Visible     time.Duration // after which a created machine is surely in List
+	UserDataMax int           // bytes; 0 = no user data
+	Interrupts  bool          // tells of interruptions
+	Rates       map[Call]Rate // what the cloud allows, as far as known
+}
+
+// Call is a kind of call with a rate limit of its own.
+type Call string
+
+// The kinds.
+const (
+	CallCreate  Call = "create"
+	CallDestroy Call = "destroy"
+	CallList    Call = "list"
+	CallTag     Call = "tag"
+)
+
+// Rate is a token bucket: PerSecond tokens come, Burst can be saved up.
+type Rate struct {
+	PerSecond float64
+	Burst     float64
+}
