@@ -185,12 +185,21 @@ func (h *handle) Destroy(ctx context.Context) error {
 	if client == nil {
 		client, _ = supervisor.Connect(ctx, supervisor.SocketPath(h.stateDir), h.options())
 	}
+	orderly := false // the supervisor lived, and has killed all that it ran
 	if client != nil {
-		errs = append(errs, client.Shutdown(ctx), ignoreClosed(client.Close()))
+		select {
+		case <-client.Done():
+		default:
+			orderly = true
+		}
+		err := client.Shutdown(ctx)
+		orderly = orderly && err == nil
+		errs = append(errs, err)
+		_ = client.Close() // it ended
 	}
 	if h.group != nil {
 		errs = append(errs, h.group.Remove(ctx, h.d.cfg.Clock))
-	} else {
+	} else if !orderly {
 		killMarked(h.ident)
 	}
 	errs = append(errs, os.RemoveAll(h.stateDir))
@@ -200,5 +209,3 @@ func (h *handle) Destroy(ctx context.Context) error {
 	h.mu.Unlock()
 	return err
 }
-
-func ignoreClosed(error) error { return nil } // closing a connection that ended is no news

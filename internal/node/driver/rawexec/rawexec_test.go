@@ -2,8 +2,12 @@ package rawexec_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,4 +118,32 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 	require.Positive(t, r.UserCPU+r.SystemCPU)
 	_, r = run("echo next", drover.Limits{})
 	require.Zero(t, r.ExitCode)
+}
+
+func TestNothingSurvivesAKilledSupervisor(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := rawexec.New(config(t))
+	spec := driver.Spec{
+		AllocID: "orphaned-" + filepath.Base(dir), TaskName: "t", ID: "orphaned/t/1", Dirs: driver.Dirs{Task: dir, State: dir + "/state"},
+		Config: map[string]any{"command": "sleep", "args": []string{"983.1"}},
+	}
+	spec.Env = map[string]string{"NOMAD_ALLOC_ID": spec.AllocID, "NOMAD_TASK_NAME": "t"}
+	h, err := d.Start(t.Context(), spec)
+	require.NoError(t, err)
+	text, err := os.ReadFile(dir + "/state/pid")
+	require.NoError(t, err)
+	var pid int
+	_, err = fmt.Sscan(string(text), &pid)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Error(t, exit.Err)
+	require.Equal(t, 137, exit.Code)
+	_, err = d.Attach(t.Context(), h.State())
+	require.ErrorIs(t, err, driver.ErrGone)
+	require.NoError(t, h.Destroy(t.Context()))
+	found, err := exec.Command("pgrep", "-f", "^sleep 983.1").Output()
+	require.Error(t, err, string(found))
 }

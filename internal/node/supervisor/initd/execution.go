@@ -31,7 +31,6 @@ type execution struct {
 	started time.Time
 	tty     *os.File // the terminal's master, nil without
 	pumps   sync.WaitGroup
-	fds     []int // control group files, closed at the end
 
 	mu                  sync.Mutex
 	cond                *sync.Cond
@@ -87,7 +86,7 @@ func (x *execution) wait(files [2]*os.File) {
 	if x.tty != nil {
 		_ = x.tty.Close()
 	}
-	closeAll(x.fds)
+	x.tree.close()
 	x.finish(wall)
 }
 

@@ -30,7 +30,7 @@ func (x *execution) rlimits() []spawn.Rlimit {
 		s := uint64((l.CPU + time.Second - 1) / time.Second)
 		list = append(list, spawn.Rlimit{Resource: unix.RLIMIT_CPU, Cur: s + 1, Max: s + 2})
 	}
-	if len(x.fds) == 0 {
+	if len(x.tree.fds) == 0 {
 		if l.MemoryMB > 0 { // data, not address space: runtimes reserve more than they use
 			list = append(list, both(unix.RLIMIT_DATA, uint64(l.MemoryMB)<<20))
 		}
@@ -69,7 +69,7 @@ func (x *execution) watch() {
 // watchCPU kills the tree when it has used up its cpu time, else looks again when it could have.
 func (x *execution) watchCPU() {
 	var used time.Duration
-	for _, pid := range x.tree.members(x.s.reaper) {
+	for _, pid := range x.tree.running(x.s.reaper) {
 		if p, ok := readProc(pid); ok {
 			used += time.Duration(p.ticks) * tick
 		}

@@ -21,10 +21,10 @@ const (
 // files of its control group.
 func (s *Server) startExecution(req proto.Exec, fds []int, first *session) (*execution, *drover.Receipt, error) {
 	spec := req.Spec
-	x := &execution{s: s, spec: spec, sessions: map[*session]bool{first: true}, fds: fds}
+	x := &execution{s: s, spec: spec, sessions: map[*session]bool{first: true}, tree: tree{procs: -1, fds: fds}}
 	x.cond = newCond(&x.mu)
 	if err := s.claim(x); err != nil {
-		closeAll(fds)
+		x.tree.close()
 		return nil, nil, err
 	}
 	prog, err := s.program(spec)
@@ -35,7 +35,7 @@ func (s *Server) startExecution(req proto.Exec, fds []int, first *session) (*exe
 		return x, nil, nil
 	}
 	s.forget(x)
-	closeAll(fds)
+	x.tree.close()
 	if f := (*startFailure)(nil); errors.As(err, &f) {
 		r := drover.Receipt{ExecutionID: spec.ID, ExitCode: f.exit, Cause: drover.CauseStartFailed, Error: f.reason, StartedAt: s.clock.Now()}
 		return nil, &r, nil
@@ -126,9 +126,9 @@ func (x *execution) run(prog spawn.Spec, clone bool) error {
 		return &startFailure{exitCannotRun, err.Error()}
 	}
 	defer io.closeTheirs()
-	x.tree = tree{procs: -1, mark: markKey + "=" + x.spec.ID}
+	x.tree.mark = markKey + "=" + x.spec.ID
 	prog.Files, prog.TTY, prog.Rlimits = io.theirs, x.spec.TTY, x.rlimits()
-	prog.Join, prog.Cgroup, x.tree.procs = groupFiles(x.fds, clone)
+	prog.Join, prog.Cgroup, x.tree.procs = groupFiles(x.tree.fds, clone)
 	if x.tree.procs < 0 {
 		prog.Env = append(prog.Env, x.tree.mark)
 	}

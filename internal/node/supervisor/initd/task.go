@@ -21,7 +21,6 @@ type task struct {
 	child   *child
 	tree    tree
 	started time.Time
-	fds     []int
 	pumps   sync.WaitGroup
 	done    chan struct{}
 	receipt drover.Receipt // set before done is closed
@@ -45,10 +44,10 @@ func (s *Server) startTask(req proto.Task, fds []int) (int, error) {
 		closeAll(fds)
 		return 0, drover.Errorf(drover.Invalid, "the main task has no command")
 	}
-	t := &task{done: make(chan struct{}), fds: fds, tree: tree{}}
+	t := &task{done: make(chan struct{}), tree: tree{procs: -1, fds: fds}}
 	err := s.runTask(t, req)
 	if err != nil {
-		closeAll(fds)
+		t.tree.close()
 		if f := (*startFailure)(nil); errors.As(err, &f) {
 			return 0, drover.Errorf(drover.Invalid, "%s", f.reason)
 		}
@@ -78,7 +77,7 @@ func (s *Server) runTask(t *task, req proto.Task) error {
 	for r, v := range req.Rlimits {
 		prog.Rlimits = append(prog.Rlimits, both(r, v))
 	}
-	prog.Join, prog.Cgroup, t.tree.procs = groupFiles(t.fds, req.Clone)
+	prog.Join, prog.Cgroup, t.tree.procs = groupFiles(t.tree.fds, req.Clone)
 	io, logs, err := s.taskStdio(user)
 	if err != nil {
 		return err
@@ -140,7 +139,7 @@ func (s *Server) followTask(t *task, files [2]*os.File) {
 		}
 	}
 	t.pumps.Wait()
-	closeAll(t.fds)
+	t.tree.close()
 	t.mu.Lock()
 	t.receipt = ended(t.child, t.cause, drover.ExecutionSpec{})
 	t.mu.Unlock()

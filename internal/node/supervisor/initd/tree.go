@@ -2,6 +2,7 @@ package initd
 
 import (
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,6 +15,29 @@ type tree struct {
 	leader int
 	procs  int    // an open cgroup.procs, -1 = none
 	mark   string // "KEY=value" in the environment; "" = all orphans that are nobody's (the main task)
+	fds    []int  // the files of its control group
+
+	mu     sync.RWMutex // held for reading while numbers of processes and files are used
+	closed bool         // the numbers may be somebody else's by now; guarded by mu
+}
+
+// close ends the tree: a late kill does nothing. It waits for kills under way.
+func (t *tree) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	closeAll(t.fds)
+	t.fds = nil
+}
+
+// running lists the tree's processes.
+func (t *tree) running(r *reaper) []int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.closed {
+		return nil
+	}
+	return t.members(r)
 }
 
 // The bounds of a kill: a process in uninterruptible sleep may never end.
@@ -23,7 +47,12 @@ const (
 )
 
 // kill kills the tree and returns when nothing of it runs any more; false if it gave up.
-func (t tree) kill(r *reaper, c clock.Clock) bool {
+func (t *tree) kill(r *reaper, c clock.Clock) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.closed {
+		return true
+	}
 	deadline := c.Now().Add(killPatience)
 	for {
 		changed := r.next()
@@ -53,8 +82,8 @@ func waitChange(c clock.Clock, changed <-chan struct{}, d time.Duration) {
 	}
 }
 
-// members lists the running processes of the tree.
-func (t tree) members(r *reaper) []int {
+// members lists the running processes of the tree. Caller holds mu.
+func (t *tree) members(r *reaper) []int {
 	if childless() {
 		return nil
 	}
@@ -82,7 +111,7 @@ func hasOrphans(leaders map[int]bool) bool {
 	return false
 }
 
-func (t tree) scan(table map[int]proc, leaders map[int]bool) []int {
+func (t *tree) scan(table map[int]proc, leaders map[int]bool) []int {
 	self := os.Getpid()
 	children := map[int][]int{}
 	for _, p := range table {
@@ -115,7 +144,7 @@ func (t tree) scan(table map[int]proc, leaders map[int]bool) []int {
 }
 
 // owns decides whose an orphan is.
-func (t tree) owns(p proc, leaders map[int]bool) bool {
+func (t *tree) owns(p proc, leaders map[int]bool) bool {
 	if leaders[p.sid] && p.sid != t.leader {
 		return false // it is still in the session of another one
 	}

@@ -1,0 +1,119 @@
+package handover
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"drover/internal/node/supervisor/proto"
+)
+
+// Command is drover-init's first argument; the second is the socket's path.
+const Command = "container"
+
+// Socket is the name of the socket in the folder that is mounted.
+const Socket = "h"
+
+// Order of the descriptors in the message.
+const (
+	listenerAt = iota
+	configAt
+	logAt // drover-init's own output
+	logDirAt
+	count
+)
+
+// Main fetches the descriptors and executes the supervisor. It returns only when that failed; the reason went to the
+// agent.
+func Main(args []string) int {
+	runtime.LockOSThread()
+	if len(args) != 1 {
+		return 2
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 1
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: args[0]}); err != nil {
+		fmt.Println("drover-init: connecting to the agent:", err) //nolint:forbidigo // nobody else is there
+		return 1
+	}
+	_, _ = unix.Write(fd, []byte(become(fd).Error()))
+	return 1
+}
+
+// become executes the supervisor; the connection ends with that.
+func become(fd int) error {
+	fds, err := receive(fd)
+	if err != nil {
+		return err
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening /dev/null: %w", err)
+	}
+	fds = append(fds, null)
+	const safe = 32
+	for i := range fds { // out of the way of the numbers that are filled
+		if fds[i], err = unix.FcntlInt(uintptr(fds[i]), unix.F_DUPFD_CLOEXEC, safe); err != nil {
+			return fmt.Errorf("moving descriptors: %w", err)
+		}
+	}
+	conn, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, safe)
+	if err != nil {
+		return fmt.Errorf("moving descriptors: %w", err)
+	}
+	targets := map[int]int{
+		0: fds[count], 1: fds[logAt], 2: fds[logAt],
+		proto.ListenerFD: fds[listenerAt], proto.ConfigFD: fds[configAt], proto.LogDirFD: fds[logDirAt],
+	}
+	for to, from := range targets {
+		if err := unix.Dup3(from, to, 0); err != nil {
+			return report(conn, fmt.Errorf("passing descriptors: %w", err))
+		}
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return report(conn, err)
+	}
+	err = syscall.Exec("/proc/self/exe", []string{"drover-init"}, []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"})
+	return report(conn, fmt.Errorf("executing the supervisor: %w", err))
+}
+
+// report tells the agent through the connection's other number: its first may be taken by now.
+func report(conn int, err error) error {
+	_, _ = unix.Write(conn, []byte(err.Error()))
+	return err
+}
+
+var errShort = errors.New("the agent gave up before it handed the descriptors over") //nolint:gochecknoglobals // a constant error
+
+func receive(fd int) ([]int, error) {
+	var buf [1]byte
+	oob := make([]byte, unix.CmsgSpace(count*4))
+	n, oobn, _, _, err := unix.Recvmsg(fd, buf[:], oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("receiving descriptors: %w", err)
+	}
+	if n == 0 {
+		return nil, errShort
+	}
+	messages, err := unix.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return nil, fmt.Errorf("reading descriptors: %w", err)
+	}
+	var fds []int
+	for i := range messages {
+		got, err := unix.ParseUnixRights(&messages[i])
+		if err != nil {
+			return nil, fmt.Errorf("reading descriptors: %w", err)
+		}
+		fds = append(fds, got...)
+	}
+	if len(fds) != count {
+		return nil, errShort
+	}
+	return fds, nil
+}
