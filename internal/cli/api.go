@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"drover"
@@ -18,6 +21,7 @@ type api struct {
 	address   string
 	token     string
 	namespace string
+	region    string
 }
 
 // statusCodes turn a status back into a code; the face's body is the message.
@@ -38,26 +42,14 @@ func (c *api) open(ctx context.Context, method, path string, query url.Values, i
 		}
 		body = bytes.NewReader(data)
 	}
-	if c.namespace != "" && query.Get("namespace") == "" {
-		if query == nil {
-			query = url.Values{}
-		}
-		query.Set("namespace", c.namespace)
-	}
-	target := strings.TrimRight(c.address, "/") + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, method, target, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.url(path, query), body)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "address %q: %w", c.address, err)
 	}
-	if c.token != "" {
-		req.Header.Set("X-Nomad-Token", c.token)
-	}
+	c.authorize(req.Header)
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, drover.Errorf(drover.Unavailable, "asking the agent: %w", err)
+		return nil, c.unreachable(ctx, err)
 	}
 	if res.StatusCode >= 300 {
 		defer res.Body.Close()
@@ -83,4 +75,63 @@ func (c *api) call(ctx context.Context, method, path string, query url.Values, i
 		return nil, drover.Errorf(drover.Unavailable, "reading the agent's answer: %w", err)
 	}
 	return res.Header, nil
+}
+
+// get reads path into out and returns the index for a blocking query.
+func (c *api) get(ctx context.Context, path string, query url.Values, out any) (index uint64, err error) {
+	h, err := c.call(ctx, http.MethodGet, path, query, nil, out)
+	if err != nil {
+		return 0, err
+	}
+	index, _ = strconv.ParseUint(h.Get("X-Nomad-Index"), 10, 64) // 0: there is none, which never blocks
+	return index, nil
+}
+
+// put writes in to path and reads the answer into out, unless that is nil.
+func (c *api) put(ctx context.Context, path string, query url.Values, in, out any) error {
+	_, err := c.call(ctx, http.MethodPut, path, query, in, out)
+	return err
+}
+
+// url completes a path with the query, the namespace and the region.
+func (c *api) url(path string, query url.Values) string {
+	q := url.Values{}
+	maps.Copy(q, query)
+	if c.namespace != "" && !q.Has("namespace") {
+		q.Set("namespace", c.namespace)
+	}
+	if c.region != "" {
+		q.Set("region", c.region)
+	}
+	out := strings.TrimRight(c.address, "/") + path
+	if len(q) > 0 {
+		out += "?" + q.Encode()
+	}
+	return out
+}
+
+func (c *api) authorize(h http.Header) {
+	if c.token != "" {
+		h.Set("X-Nomad-Token", c.token)
+	}
+}
+
+// unreachable says what can be done when there is no answer.
+func (c *api) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return drover.Errorf(drover.Unavailable, "no agent answers at %s (%w): start one with 'drover agent -dev', or set -address or DROVER_ADDR", c.address, err)
+}
+
+// anywhere is a query over all namespaces unless one was chosen: for ids that are unique without it.
+func (c *api) anywhere() url.Values {
+	if c.namespace != "" {
+		return url.Values{}
+	}
+	return url.Values{"namespace": {"*"}}
 }

@@ -23,6 +23,8 @@ type App struct {
 	Getenv func(string) string
 	// RunAgent runs an agent until ctx ends; ready is called once its faces are served at addr.
 	RunAgent func(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error
+
+	target target // of commands that ask an agent
 }
 
 // Exit codes that scripts can rely on.
@@ -79,7 +81,17 @@ func (a *App) root() *cobra.Command {
 		Short:         "Run code on a herd of machines: jobs, executions in warm runners, a fleet",
 		SilenceErrors: true, SilenceUsage: true, Version: version.Version,
 	}
-	root.AddCommand(a.agentCommand(), a.benchCommand(), a.versionCommand())
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
+	})
+	root.AddCommand(a.agentCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand())
+	for _, c := range []*cobra.Command{
+		a.jobCommand(), a.allocCommand(), a.nodeCommand(), a.evalCommand(), a.deploymentCommand(), a.namespaceCommand(),
+		a.operatorCommand(), a.systemCommand(), a.serverCommand(), a.statusCommand(), a.eventCommand(), a.monitorCommand(),
+		a.agentInfoCommand(), a.envCommand(), a.runCommand(), a.runnerCommand(),
+	} {
+		root.AddCommand(a.remote(c))
+	}
 	return root
 }
 
@@ -97,21 +109,21 @@ func (a *App) versionCommand() *cobra.Command {
 // first word of a command that takes another program's arguments, and behind --, is left alone.
 func doubleDashes(root *cobra.Command, args []string) []string {
 	out := make([]string, 0, len(args))
-	cmd := root
+	cmd, value := root, false // value: this word is the value of the flag before it
 	for i, arg := range args {
-		if arg == "--" {
+		switch {
+		case value:
+			value = false
+			out = append(out, arg)
+			continue
+		case arg == "--":
 			return append(out, args[i:]...)
-		}
-		if len(arg) > 2 && arg[0] == '-' && arg[1] != '-' {
-			name, _, _ := strings.Cut(arg[1:], "=")
-			if cmd.Flags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil || name == "help" || name == "version" {
-				arg = "-" + arg
-			}
-		}
-		out = append(out, arg)
-		if strings.HasPrefix(arg, "-") {
+		case len(arg) > 1 && arg[0] == '-':
+			arg, value = dashed(cmd, arg)
+			out = append(out, arg)
 			continue
 		}
+		out = append(out, arg)
 		if sub := child(cmd, arg); sub != nil {
 			cmd = sub
 		} else if cmd.Annotations[passThrough] != "" {
@@ -119,6 +131,19 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 		}
 	}
 	return out
+}
+
+// dashed writes one flag with two dashes if it has a long name, and tells whether the next word is its value.
+func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
+	name, _, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	_ = cmd.InheritedFlags() // merges the parents' flags into the command's
+	f := cmd.Flag(name)
+	if f == nil && len(name) == 1 {
+		f = cmd.Flags().ShorthandLookup(name)
+	} else if (f != nil || name == "help" || name == "version") && arg[1] != '-' {
+		arg = "-" + arg
+	}
+	return arg, f != nil && f.NoOptDefVal == "" && !assigned
 }
 
 // passThrough marks commands whose words after the first belong to another program.

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"drover"
+)
+
+// differ prints the difference of two jobs, as Nomad's plan does: + added, - removed, +/- changed.
+type differ struct {
+	w   io.Writer
+	all bool // what stays the same too
+}
+
+func marker(kind string) string {
+	switch kind {
+	case drover.DiffAdded:
+		return "+ "
+	case drover.DiffDeleted:
+		return "- "
+	case drover.DiffEdited:
+		return "+/- "
+	}
+	return "" // unchanged
+}
+
+func (d *differ) printf(depth int, format string, args ...any) {
+	fmt.Fprintf(d.w, strings.Repeat("  ", depth)+format+"\n", args...)
+}
+
+func (d *differ) skips(kind string) bool { return kind == drover.DiffNone && !d.all }
+
+func (d *differ) job(j *drover.JobDiff) {
+	d.printf(0, "%sJob: %q", marker(j.Type), j.ID)
+	d.body(1, j.Fields, j.Objects)
+	for _, g := range j.TaskGroups {
+		d.group(j.Type, g)
+	}
+}
+
+func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
+	if d.skips(g.Type) && len(g.Updates) == 0 {
+		return
+	}
+	var does []string
+	for _, k := range slices.Sorted(maps.Keys(g.Updates)) {
+		does = append(does, fmt.Sprintf("%d %s", g.Updates[k], k))
+	}
+	text := ""
+	if len(does) > 0 {
+		text = " (" + strings.Join(does, ", ") + ")"
+	}
+	d.printf(0, "%sTask Group: %q%s", marker(g.Type), g.Name, text)
+	if g.Type == drover.DiffDeleted && parent != drover.DiffDeleted {
+		return // that it goes says all
+	}
+	d.body(1, g.Fields, g.Objects)
+	for _, t := range g.Tasks {
+		d.task(t)
+	}
+}
+
+func (d *differ) task(t *drover.TaskDiff) {
+	if d.skips(t.Type) {
+		return
+	}
+	d.printf(1, "%sTask: %q%s", marker(t.Type), t.Name, notes(t.Annotations))
+	if t.Type != drover.DiffDeleted {
+		d.body(2, t.Fields, t.Objects)
+	}
+}
+
+func (d *differ) body(depth int, fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
+	for _, f := range fields {
+		d.field(depth, f)
+	}
+	for _, o := range objects {
+		if d.skips(o.Type) {
+			continue
+		}
+		d.printf(depth, "%s%s {", marker(o.Type), o.Name)
+		d.body(depth+1, o.Fields, o.Objects)
+		d.printf(depth, "}")
+	}
+}
+
+func (d *differ) field(depth int, f *drover.FieldDiff) {
+	switch {
+	case d.skips(f.Type):
+	case f.Type == drover.DiffAdded:
+		d.printf(depth, "+ %s: %q%s", f.Name, f.New, notes(f.Annotations))
+	case f.Type == drover.DiffDeleted:
+		d.printf(depth, "- %s: %q%s", f.Name, f.Old, notes(f.Annotations))
+	case f.Type == drover.DiffEdited:
+		d.printf(depth, "+/- %s: %q => %q%s", f.Name, f.Old, f.New, notes(f.Annotations))
+	default:
+		d.printf(depth, "%s: %q", f.Name, f.New)
+	}
+}
+
+func notes(annotations []string) string {
+	if len(annotations) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(annotations, ", ") + ")"
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"drover"
+)
+
+// follower tells what becomes of an evaluation.
+type follower struct {
+	app  *App
+	api  *api
+	id   func(string) string
+	seen map[string]string // last told of an allocation
+}
+
+// follow waits until what the evaluation asked for was placed and started, or says why not.
+func (a *App) follow(ctx context.Context, c *api, evalID string, detach, verbose bool) error {
+	o := output{verbose: verbose}
+	if detach {
+		_, err := fmt.Fprintf(a.Out, "Evaluation ID: %s\n", evalID)
+		return err
+	}
+	f := &follower{app: a, api: c, id: o.id, seen: map[string]string{}}
+	eval, err := f.placed(ctx, evalID)
+	if err != nil {
+		return err
+	}
+	unplaced, err := f.outcome(eval)
+	if err != nil {
+		return err
+	}
+	if eval.Type != drover.JobTypeCore {
+		if err := f.started(ctx, eval); err != nil {
+			return err
+		}
+	}
+	if unplaced {
+		return &exitError{code: exitNoPlace}
+	}
+	return nil
+}
+
+// blocking is the query that answers when something is newer than index.
+func blocking(q url.Values, index uint64) url.Values {
+	q.Set("wait", "60s")
+	q.Set("index", strconv.FormatUint(index, 10))
+	return q
+}
+
+// placed waits for the end of the evaluation.
+func (f *follower) placed(ctx context.Context, id string) (*drover.Evaluation, error) {
+	var index uint64
+	told := false
+	for {
+		var e drover.Evaluation
+		next, err := f.api.get(ctx, "/v1/evaluation/"+id, blocking(f.api.anywhere(), index), &e)
+		if err != nil {
+			return nil, err
+		}
+		index = next
+		if !told {
+			told = true
+			fmt.Fprintf(f.app.Out, "==> Evaluation %s of job %q (%s)\n", f.id(e.ID), e.JobID, e.TriggeredBy)
+		}
+		if e.Terminal() || e.Status == drover.EvalBlocked {
+			return &e, nil
+		}
+	}
+}
+
+// outcome tells how the evaluation ended, with the reasons if not all could be placed.
+func (f *follower) outcome(e *drover.Evaluation) (unplaced bool, err error) {
+	w := f.app.Out
+	switch {
+	case e.Status == drover.EvalFailed || e.Status == drover.EvalCanceled:
+		return false, fmt.Errorf("the evaluation is %s: %s", e.Status, e.StatusDescription)
+	case len(e.FailedTGAllocs) == 0:
+		return false, nil
+	}
+	fmt.Fprintln(w, "==> Not everything could be placed:")
+	explain(w, "    ", e.FailedTGAllocs)
+	if e.BlockedEval != "" {
+		fmt.Fprintf(w, "    Evaluation %s waits for room to place the rest.\n", f.id(e.BlockedEval))
+	}
+	return true, nil
+}
+
+// started waits until no allocation of the evaluation is pending, and tells each change.
+func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
+	var index uint64
+	for {
+		var list []*drover.AllocationListStub
+		next, err := f.api.get(ctx, jobPath(e.JobID, "/allocations"), blocking(inNamespace(e.Namespace), index), &list)
+		if err != nil {
+			return err
+		}
+		index = next
+		list = slices.DeleteFunc(list, func(a *drover.AllocationListStub) bool { return a.EvalID != e.ID })
+		slices.SortFunc(list, func(x, y *drover.AllocationListStub) int { return compareNames(x.Name, y.Name) })
+		pending := 0
+		for _, a := range list {
+			f.tell(a)
+			if a.ClientStatus == drover.AllocClientPending && a.DesiredStatus == drover.AllocDesiredRun {
+				pending++
+			}
+		}
+		if pending == 0 {
+			return f.ended(e, list)
+		}
+	}
+}
+
+func compareNames(x, y string) int {
+	if len(x) != len(y) {
+		return len(x) - len(y) // web[2] before web[10]
+	}
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// tell prints an allocation's state when it is new.
+func (f *follower) tell(a *drover.AllocationListStub) {
+	if f.seen[a.ID] == a.ClientStatus {
+		return
+	}
+	f.seen[a.ID] = a.ClientStatus
+	fmt.Fprintf(f.app.Out, "    Allocation %s (%s) on node %s: %s\n", f.id(a.ID), a.Name, a.NodeName, a.ClientStatus)
+	if a.ClientStatus == drover.AllocClientFailed {
+		for name, s := range a.TaskStates {
+			if event := lastFault(s); event != "" {
+				fmt.Fprintf(f.app.Out, "      task %s: %s\n", name, line(event))
+			}
+		}
+	}
+}
+
+// lastFault is the last event of a task that tells what went wrong.
+func lastFault(s *drover.TaskState) string {
+	for _, e := range slices.Backward(s.Events) {
+		switch e.Type {
+		case drover.TaskDriverFailure, drover.TaskSetupFailure, drover.TaskTerminated, drover.TaskHookFailed,
+			drover.TaskDownloadFailed, drover.TaskFailedValidation, drover.TaskRestoreFailed:
+			return e.Type + ": " + e.DisplayMessage
+		}
+	}
+	return ""
+}
+
+// ended closes with a summary, and fails if an allocation did.
+func (f *follower) ended(e *drover.Evaluation, list []*drover.AllocationListStub) error {
+	failed := 0
+	for _, a := range list {
+		if a.ClientStatus == drover.AllocClientFailed {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d allocations failed: 'drover alloc status ID' and 'drover alloc logs ID' tell more", failed, len(list))
+	}
+	fmt.Fprintf(f.app.Out, "==> Evaluation %s is %s\n", f.id(e.ID), e.Status)
+	if e.DeploymentID != "" {
+		fmt.Fprintf(f.app.Out, "    Deployment %s goes on: 'drover deployment status %[1]s'\n", f.id(e.DeploymentID))
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"drover"
+	"drover/jobspec"
+)
+
+// jobFile is a file with a job, and the variables for it.
+type jobFile struct {
+	vars     []string
+	varFiles []string
+	json     bool
+}
+
+func (j *jobFile) bind(f *pflag.FlagSet) {
+	f.StringArrayVar(&j.vars, "var", nil, "a variable, name=value; can be repeated (also NOMAD_VAR_name)")
+	f.StringArrayVar(&j.varFiles, "var-file", nil, "a file with lines name = value; can be repeated")
+	f.BoolVar(&j.json, "json", false, "the file is JSON (found out by itself otherwise)")
+}
+
+// read reads the job from the path, "-" being stdin. Errors: Invalid with file and line.
+func (j *jobFile) read(a *App, path string) (*drover.Job, error) {
+	text, err := a.readInput(path)
+	if err != nil {
+		return nil, err
+	}
+	var job *drover.Job
+	if j.json || strings.HasPrefix(string(bytes.TrimSpace(text)), "{") {
+		job, err = jobFromJSON(text)
+	} else {
+		job, err = j.parse(path, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t := a.resolved(); job.Namespace == "" && t.namespace != "*" {
+		job.Namespace = t.namespace
+	}
+	return job, nil
+}
+
+// readInput reads a file, or stdin for "-".
+func (a *App) readInput(path string) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(a.In)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, drover.Errorf(drover.Invalid, "reading %s: %w", path, err)
+	}
+	return text, nil
+}
+
+func (j *jobFile) parse(path string, text []byte) (*drover.Job, error) {
+	o := jobspec.Options{Name: path, Vars: map[string]string{}}
+	if path == "-" {
+		o.Name = "stdin"
+	}
+	for _, kv := range os.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			if name, ok = strings.CutPrefix(name, "NOMAD_VAR_"); ok {
+				o.Vars[name] = value
+			}
+		}
+	}
+	for _, v := range j.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return nil, drover.Errorf(drover.Invalid, "-var %q: want name=value", v)
+		}
+		o.Vars[name] = value
+		o.VarNames = append(o.VarNames, name)
+	}
+	for _, f := range j.varFiles {
+		more, err := os.ReadFile(f)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "-var-file: %w", err)
+		}
+		o.VarFile += string(more) + "\n"
+	}
+	return jobspec.Parse(text, o)
+}
+
+// jobFromJSON reads a job as the API has it, {"Job": {…}} or the job alone.
+func jobFromJSON(text []byte) (*drover.Job, error) {
+	var wrapped struct{ Job *drover.Job }
+	if err := json.Unmarshal(text, &wrapped); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "the job's JSON: %w", err)
+	}
+	if wrapped.Job == nil {
+		wrapped.Job = &drover.Job{}
+		if err := json.Unmarshal(text, wrapped.Job); err != nil {
+			return nil, drover.Errorf(drover.Invalid, "the job's JSON: %w", err)
+		}
+	}
+	if wrapped.Job.ID == "" {
+		return nil, drover.Errorf(drover.Invalid, "the job's JSON has no ID: want {\"Job\": {\"ID\": …}}")
+	}
+	return wrapped.Job, nil
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+)
+
+func (a *App) nodeEligibilityCommand() *cobra.Command {
+	var enable, disable, self bool
+	c := leaf("eligibility (-enable|-disable) NODE", "Say whether new allocations may be placed on a node", 0, 1, func(ctx context.Context, args []string) error {
+		if enable == disable {
+			return drover.Errorf(drover.Invalid, "give either -enable or -disable")
+		}
+		c, n, err := a.oneNode(ctx, args, self)
+		if err != nil {
+			return err
+		}
+		eligibility := drover.NodeEligible
+		if disable {
+			eligibility = drover.NodeIneligible
+		}
+		if err := c.put(ctx, "/v1/node/"+n.ID+"/eligibility", nil, map[string]string{"Eligibility": eligibility}, nil); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.Out, "Node %s (%s) is %s.\n", short(n.ID), n.Name, eligibility)
+		return err
+	})
+	c.Flags().BoolVar(&enable, "enable", false, "they may")
+	c.Flags().BoolVar(&disable, "disable", false, "they may not; those that run stay")
+	c.Flags().BoolVar(&self, "self", false, "the agent's own node")
+	return c
+}
+
+// oneNode is the node that args name, or the agent's own.
+func (a *App) oneNode(ctx context.Context, args []string, self bool) (*api, *drover.Node, error) {
+	c, err := a.asks()
+	if err != nil {
+		return nil, nil, err
+	}
+	id := ""
+	switch {
+	case self == (len(args) == 1):
+		return nil, nil, drover.Errorf(drover.Invalid, "name a node, or give -self")
+	case self:
+		id, err = c.localNode(ctx)
+	default:
+		id = args[0]
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := c.node(ctx, id)
+	return c, n, err
+}
+
+type nodeDrainFlags struct {
+	enable, disable, force, noDeadline, ignoreSystem, keepIneligible, detach, self, yes bool
+	deadline                                                                            time.Duration
+}
+
+func (a *App) nodeDrainCommand() *cobra.Command {
+	f := &nodeDrainFlags{}
+	c := leaf("drain (-enable|-disable) NODE", "Move all allocations off a node", 0, 1, func(ctx context.Context, args []string) error {
+		return a.nodeDrain(ctx, f, args)
+	})
+	with(c, "Moves the allocations of the node to others, as their migrate blocks say, and follows it until the node is empty. The node\nstays ineligible until -disable or 'drover node eligibility -enable'.",
+		"drover node drain -enable 91c3\ndrover node drain -enable -deadline 10m 91c3\ndrover node drain -disable 91c3")
+	fl := c.Flags()
+	fl.BoolVar(&f.enable, "enable", false, "begin")
+	fl.BoolVar(&f.disable, "disable", false, "end the drain")
+	fl.DurationVar(&f.deadline, "deadline", time.Hour, "after this what is left is stopped")
+	fl.BoolVar(&f.noDeadline, "no-deadline", false, "wait as long as it takes")
+	fl.BoolVar(&f.force, "force", false, "stop everything now")
+	fl.BoolVar(&f.ignoreSystem, "ignore-system", false, "leave system jobs")
+	fl.BoolVar(&f.keepIneligible, "keep-ineligible", false, "with -disable: place nothing on it yet")
+	fl.BoolVar(&f.detach, "detach", false, "do not follow")
+	fl.BoolVar(&f.self, "self", false, "the agent's own node")
+	fl.BoolVar(&f.yes, "yes", false, "accepted for Nomad's sake: nothing is asked here")
+	return c
+}
+
+func (a *App) nodeDrain(ctx context.Context, f *nodeDrainFlags, args []string) error {
+	if f.enable == f.disable {
+		return drover.Errorf(drover.Invalid, "give either -enable or -disable")
+	}
+	c, n, err := a.oneNode(ctx, args, f.self)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"NodeID": n.ID, "MarkEligible": f.disable && !f.keepIneligible}
+	if f.enable {
+		spec := drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem}
+		switch {
+		case f.force:
+			spec.Deadline = -1
+		case f.noDeadline:
+			spec.Deadline = 0
+		}
+		body["DrainSpec"] = spec
+	}
+	if err := c.put(ctx, "/v1/node/"+n.ID+"/drain", nil, body, nil); err != nil {
+		return err
+	}
+	if f.disable {
+		_, err = fmt.Fprintf(a.Out, "Node %s (%s) is no longer draining.\n", short(n.ID), n.Name)
+		return err
+	}
+	fmt.Fprintf(a.Out, "==> Node %s (%s) is draining\n", short(n.ID), n.Name)
+	if f.detach {
+		return nil
+	}
+	return a.followDrain(ctx, c, n)
+}
+
+// followDrain tells which allocations are left until none is, or the drain ended.
+func (a *App) followDrain(ctx context.Context, c *api, n *drover.Node) error {
+	var index uint64
+	left := -1
+	for {
+		var allocs []*drover.Allocation
+		next, err := c.get(ctx, "/v1/node/"+n.ID+"/allocations", blocking(c.anywhere(), index), &allocs)
+		if err != nil {
+			return err
+		}
+		index = next
+		allocs = slices.DeleteFunc(allocs, func(v *drover.Allocation) bool {
+			return v.ClientTerminal() || v.Job != nil && (v.Job.Type == drover.JobTypeSystem || v.Job.Type == drover.JobTypeSysBatch)
+		})
+		if len(allocs) != left {
+			left = len(allocs)
+			fmt.Fprintf(a.Out, "    %s left\n", plural(left, "allocation"))
+		}
+		var now drover.Node
+		if _, err := c.get(ctx, "/v1/node/"+n.ID, nil, &now); err != nil {
+			return err
+		}
+		if left == 0 || now.DrainStrategy == nil {
+			_, err := fmt.Fprintf(a.Out, "==> Node %s is drained\n", short(n.ID))
+			return err
+		}
+	}
+}

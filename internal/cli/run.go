@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+func clockTimer(d time.Duration) clock.Timer { return clock.Wall{}.NewTimer(d) }
+
+type runFlags struct {
+	command
+	files []string
+	wait  time.Duration
+	keep  bool
+}
+
+func (a *App) runCommand() *cobra.Command {
+	f := &runFlags{}
+	c := leaf("run ENV [-f FILE]… -- COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, func(ctx context.Context, args []string) error {
+		return a.run(ctx, f, args[0], args[1:])
+	})
+	with(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
+(and your terminal, if there is one), exits with its code, and ends the runner.`,
+		"drover run scratch -- uname -a\ndrover run python -f main.py -- python3 main.py < input.txt\ndrover run scratch -f data/:/tmp/data -limit-wall 10s -- sh -c 'ls /tmp/data'\ndrover run scratch -t -- sh")
+	fl := c.Flags()
+	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
+	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
+	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")
+	f.bind(fl)
+	return c
+}
+
+// releaseWait bounds the release of a runner after Ctrl-C.
+const releaseWait = 10 * time.Second
+
+func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []string) error {
+	c, err := a.native()
+	if err != nil {
+		return err
+	}
+	runner, err := a.claimed(ctx, c, drover.ClaimRequest{Environment: environment, Wait: f.wait})
+	if err != nil {
+		return err
+	}
+	if f.keep {
+		fmt.Fprintln(a.Err, "runner", runner.ID)
+	} else {
+		defer func() {
+			ctx, cancel := clock.Wall{}.WithTimeout(context.WithoutCancel(ctx), releaseWait)
+			defer cancel()
+			if err := c.Release(ctx, runner.ID); err != nil && drover.CodeOf(err) != drover.Gone && drover.CodeOf(err) != drover.NotFound {
+				fmt.Fprintf(a.Err, "Warning: runner %s was not ended: %v\n", runner.ID, err)
+			}
+		}()
+	}
+	for _, file := range f.files {
+		from, to, _ := strings.Cut(file, ":")
+		if err := upload(ctx, c, runner.ID, from, inFolder(to, from)); err != nil {
+			return err
+		}
+	}
+	return a.execute(ctx, c, runner.ID, &f.command, argv)
+}

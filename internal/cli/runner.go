@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+	"drover/client"
+)
+
+func (a *App) runnerCommand() *cobra.Command {
+	return group("runner", "Use claimed runners", a.runnerListCommand(), a.runnerClaimCommand(), a.runnerExecCommand(), a.runnerCopyCommand(), a.runnerRemoveCommand())
+}
+
+func (a *App) runnerListCommand() *cobra.Command {
+	o := &output{}
+	environment := ""
+	c := leaf("list", "List warm and claimed runners", 0, 0, func(ctx context.Context, _ []string) error {
+		c, err := a.native()
+		if err != nil {
+			return err
+		}
+		list, err := c.Runners(ctx, environment)
+		if err != nil {
+			return err
+		}
+		if done, err := o.data(a.Out, list); done {
+			return err
+		}
+		var rows [][]string
+		for _, r := range list {
+			since := ""
+			if !r.ClaimedAt.IsZero() {
+				since = ago(r.ClaimedAt.UnixNano())
+			}
+			rows = append(rows, []string{r.ID, r.Environment, string(r.State), since, o.id(r.AllocID), o.id(r.NodeID), pairs(r.Labels)})
+		}
+		return table(a.Out, "There are no runners.", "ID|Environment|State|Claimed|Allocation|Node|Labels", rows)
+	})
+	c.Flags().StringVar(&environment, "env", "", "only of this environment")
+	o.bind(c.Flags())
+	return c
+}
+
+func (a *App) runnerClaimCommand() *cobra.Command {
+	var r drover.ClaimRequest
+	var vars, labels []string
+	c := leaf("claim ENV", "Claim a warm runner and print its id", 1, 1, func(ctx context.Context, args []string) error {
+		c, err := a.native()
+		if err != nil {
+			return err
+		}
+		r.Environment = args[0]
+		if r.Env, err = keyValues("-env", vars); err != nil {
+			return err
+		}
+		if r.Labels, err = keyValues("-label", labels); err != nil {
+			return err
+		}
+		runner, err := a.claimed(ctx, c, r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.Out, runner.ID)
+		return err
+	})
+	c.Flags().DurationVar(&r.Wait, "wait", time.Minute, "how long to wait for one")
+	c.Flags().DurationVar(&r.IdleTimeout, "idle-timeout", 0, "end it when nobody used it for so long; 0: as the environment says")
+	c.Flags().StringArrayVar(&vars, "env", nil, "environment variable, KEY=value; can be repeated")
+	c.Flags().StringArrayVar(&labels, "label", nil, "a label, key=value; can be repeated")
+	return c
+}
+
+// runnerID finds a claimed runner by the beginning of its id.
+func runnerID(ctx context.Context, c *client.Client, prefix string) (string, error) {
+	list, err := c.Runners(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	claimed := list[:0]
+	for _, r := range list {
+		if r.ID != "" && !r.ClaimedAt.IsZero() {
+			claimed = append(claimed, r)
+		}
+	}
+	r, err := pick("claimed runner", prefix, claimed, func(r drover.Runner) string { return r.ID }, func(r drover.Runner) string { return string(r.State) })
+	return r.ID, err
+}
+
+func (a *App) runnerExecCommand() *cobra.Command {
+	f := &command{}
+	c := leaf("exec RUNNER COMMAND [ARG…]", "Run a command in a claimed runner", 2, -1, func(ctx context.Context, args []string) error {
+		c, err := a.native()
+		if err != nil {
+			return err
+		}
+		id, err := runnerID(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		argv := args[1:]
+		if argv[0] == "--" && len(argv) > 1 {
+			argv = argv[1:]
+		}
+		return a.execute(ctx, c, id, f, argv)
+	})
+	with(c, "Runs the command with your streams, and exits with its code. The command's own flags need no --.", "drover runner exec python-3f2a python3 main.py")
+	c.Annotations = map[string]string{passThrough: "yes"}
+	c.Flags().SetInterspersed(false)
+	f.bind(c.Flags())
+	return c
+}
+
+func (a *App) runnerRemoveCommand() *cobra.Command {
+	c := leaf("rm RUNNER…", "End claimed runners", 1, -1, func(ctx context.Context, args []string) error {
+		c, err := a.native()
+		if err != nil {
+			return err
+		}
+		for _, prefix := range args {
+			id, err := runnerID(ctx, c, prefix)
+			if err != nil {
+				return err
+			}
+			if err := c.Release(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.Aliases = []string{"release"}
+	return c
+}

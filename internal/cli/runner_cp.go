@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+	"drover/client"
+)
+
+func (a *App) runnerCopyCommand() *cobra.Command {
+	var folder, privileged bool
+	c := leaf("cp FROM TO", "Copy files into a claimed runner, or out of it", 2, 2, func(ctx context.Context, args []string) error {
+		c, err := a.native()
+		if err != nil {
+			return err
+		}
+		return a.runnerCopy(ctx, c, args[0], args[1], folder, privileged)
+	})
+	with(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout. A path that ends with / is a folder to copy\ninto.",
+		"drover runner cp main.py python-3f2a:\ndrover runner cp src/ python-3f2a:/tmp/src\ndrover runner cp python-3f2a:result.csv .\ndrover runner cp -r python-3f2a:/tmp/out ./out")
+	c.Flags().BoolVarP(&folder, "recursive", "r", false, "copy a folder out of the runner")
+	c.Flags().BoolVar(&privileged, "privileged", false, "read as the runner's root")
+	return c
+}
+
+func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string, folder, privileged bool) error {
+	fromRunner, fromPath, out := strings.Cut(from, ":")
+	toRunner, toPath, in := strings.Cut(to, ":")
+	if out == in {
+		return drover.Errorf(drover.Invalid, "one of FROM and TO is RUNNER:PATH, the other a path here")
+	}
+	if in {
+		id, err := runnerID(ctx, c, toRunner)
+		if err != nil {
+			return err
+		}
+		if from == "-" {
+			return c.WriteFile(ctx, id, drover.FileChange{Path: toPath, Write: true, Mode: 0o644}, a.In)
+		}
+		return upload(ctx, c, id, from, inFolder(toPath, from))
+	}
+	id, err := runnerID(ctx, c, fromRunner)
+	if err != nil {
+		return err
+	}
+	r := drover.FileRequest{Path: fromPath, Privileged: privileged}
+	if folder {
+		return downloadFolder(ctx, c, id, r, to)
+	}
+	return a.download(ctx, c, id, r, to)
+}
+
+// download copies one file out of a runner. A file that could not be read whole is not left behind.
+func (a *App) download(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
+	body, err := c.ReadFile(ctx, runner, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // only read
+	if to == "-" {
+		_, err := io.Copy(a.Out, body)
+		return err
+	}
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		to = strings.TrimSuffix(to, "/") + "/"
+	}
+	to = inFolder(to, r.Path)
+	temporary, err := os.CreateTemp(filepath.Dir(to), ".drover-cp-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(temporary, body)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), to)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name()) // the first error says it
+		return fmt.Errorf("copying to %s: %w", to, err)
+	}
+	return nil
+}
+
+// uploadFolder copies a folder's contents as tar. Links are copied as links; devices and sockets are left out.
+func uploadFolder(ctx context.Context, c *client.Client, runner, from, to string) error {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(packFolder(w, from)) }() // ends with the folder, or when r is closed
+	defer r.Close()                                       //nolint:errcheck // a pipe
+	if err := c.Extract(ctx, runner, drover.FileRequest{Path: to}, r); err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return nil
+}
+
+func packFolder(w io.Writer, from string) error {
+	t := tar.NewWriter(w)
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == from {
+			return err
+		}
+		if kind := d.Type(); !kind.IsRegular() && !kind.IsDir() && kind != fs.ModeSymlink {
+			return nil
+		}
+		return packFile(t, from, path, d)
+	})
+	if err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	link := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if link, err = os.Readlink(path); err != nil {
+			return err
+		}
+	}
+	h, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	if h.Name, err = filepath.Rel(from, path); err != nil {
+		return err
+	}
+	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
+	h.Mode |= 0o444
+	if h.Mode&0o100 != 0 {
+		h.Mode |= 0o111
+	}
+	if err := t.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	_, err = io.Copy(t, file)
+	return err
+}
+
+// downloadFolder unpacks a folder of a runner here. What the runner sends is not trusted: os.Root keeps it inside.
+func downloadFolder(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
+	body, err := c.Archive(ctx, runner, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // only read
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // a folder's handle
+	for t := tar.NewReader(body); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = unpack(root, h, t)
+		}
+		if err != nil {
+			return fmt.Errorf("copying to %s: %w", to, err)
+		}
+	}
+}
+
+func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
+	name := filepath.Clean(strings.TrimPrefix(h.Name, "/"))
+	if name == "." {
+		return nil
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(name, 0o755)
+	case tar.TypeSymlink:
+		_ = root.Remove(name) // a copy replaces what was there
+		return root.Symlink(h.Linkname, name)
+	case tar.TypeReg:
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fs.FileMode(h.Mode)&0o755|0o600) //nolint:gosec // masked
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, data)
+		return errors.Join(err, f.Close())
+	}
+	return nil // devices and the like stay there
+}

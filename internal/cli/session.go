@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"drover"
+	"drover/client"
+)
+
+// command are the flags of commands that run a program in a runner.
+type command struct {
+	stdin, tty, noTTY, receipt bool
+	user, workDir              string
+	privileged                 bool
+	env                        []string
+	limits                     drover.Limits
+}
+
+func (f *command) bind(fl *pflag.FlagSet) {
+	fl.BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")
+	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal; default: if there is one here")
+	fl.BoolVarP(&f.noTTY, "no-tty", "T", false, "give it none")
+	fl.StringVar(&f.user, "user", "", "run as this user; default: the environment's")
+	fl.BoolVar(&f.privileged, "privileged", false, "run as the runner's root")
+	fl.StringVar(&f.workDir, "work-dir", "", "working directory")
+	fl.StringArrayVar(&f.env, "env", nil, "environment variable, KEY=value; can be repeated")
+	fl.DurationVar(&f.limits.Wall, "limit-wall", 0, "end it after this time")
+	fl.DurationVar(&f.limits.CPU, "limit-cpu", 0, "… after this much CPU time")
+	fl.IntVar(&f.limits.MemoryMB, "limit-memory", 0, "… when it takes more MB")
+	fl.IntVar(&f.limits.Pids, "limit-pids", 0, "processes at most")
+	fl.Int64Var(&f.limits.OutputBytes, "limit-output", 0, "bytes of stdout and of stderr at most")
+	fl.BoolVar(&f.receipt, "receipt", false, "print what it used, on stderr, after its end")
+}
+
+// request makes the request; t is the terminal here, or nil.
+func (f *command) request(argv []string, t *console) (r drover.ExecutionRequest, err error) {
+	r.Argv, r.User, r.Privileged, r.WorkDir, r.Stdin, r.Limits = argv, f.user, f.privileged, f.workDir, f.stdin, f.limits
+	if r.Env, err = keyValues("-env", f.env); err != nil {
+		return r, err
+	}
+	if r.TTY = f.tty || t != nil && !f.noTTY; r.TTY && t != nil {
+		r.Size = t.size()
+		if name := os.Getenv("TERM"); name != "" && r.Env["TERM"] == "" {
+			r.Env["TERM"] = name
+		}
+	}
+	return r, nil
+}
+
+// execute runs a command in a runner with our streams, and ends with its code.
+func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *command, argv []string) error {
+	t := a.console()
+	r, err := f.request(argv, t)
+	if err != nil {
+		return err
+	}
+	s, err := c.Execute(ctx, runner, r)
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // nothing is left to be said
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if r.TTY && t != nil {
+		if err := t.raw(); err != nil {
+			return err
+		}
+		defer t.restore()
+		go t.resized(ctx, func(size drover.WindowSize) { _ = s.Resize(ctx, size) }) // ends with ctx; Next tells of a broken connection
+	}
+	receipt, err := a.relay(ctx, s, r.Stdin)
+	t.restore()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &exitError{code: 130} // Ctrl-C
+	case err != nil:
+		return err
+	}
+	return a.ended(receipt, f.receipt)
+}
+
+// relay copies our stdin to the session and its output to ours, until the receipt.
+func (a *App) relay(ctx context.Context, s drover.Session, stdin bool) (*drover.Receipt, error) {
+	for {
+		f, err := s.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, drover.Errorf(drover.Internal, "the execution ended without a receipt")
+		case err != nil:
+			return nil, err
+		case f.Receipt != nil:
+			return f.Receipt, nil
+		case f.Started && stdin:
+			go pumpInput(a.In, func(p []byte) error { return s.Write(ctx, p) }, func() error { return s.CloseStdin(ctx) }) // ends with stdin, or the process
+		case f.Stream == drover.Stderr:
+			_, err = a.Err.Write(f.Data)
+		default:
+			_, err = a.Out.Write(f.Data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("printing: %w", err)
+		}
+	}
+}
+
+// ended turns a receipt into our own end: the command's code, and the reason if it did not exit by itself.
+func (a *App) ended(r *drover.Receipt, print bool) error {
+	if print {
+		fmt.Fprintf(a.Err, "exit %d (%s), %v, %v of CPU, %s at most, %d bytes of stdout, %d of stderr\n", r.ExitCode, r.Cause,
+			round(r.Wall), round(r.UserCPU+r.SystemCPU), bytesText(float64(r.PeakMemory)), r.StdoutBytes, r.StderrBytes)
+	}
+	if r.Truncated {
+		fmt.Fprintln(a.Err, "Warning: some of the output was lost.")
+	}
+	var why error
+	switch r.Cause {
+	case drover.CauseExited:
+		if r.ExitCode == 0 {
+			return nil
+		}
+	case drover.CauseStartFailed:
+		why = fmt.Errorf("the command was not started: %s", r.Error)
+	case drover.CauseSignalled:
+		why = fmt.Errorf("the command was ended by signal %d", r.Signal)
+	default:
+		why = fmt.Errorf("the command was ended: %s", causeText(r.Cause))
+	}
+	return &exitError{code: max(r.ExitCode, 1), err: why}
+}
+
+func causeText(c drover.Cause) string {
+	switch c {
+	case drover.CauseTimeout:
+		return "it took longer than -limit-wall"
+	case drover.CauseOOM:
+		return "it needed more memory than it may have"
+	case drover.CauseOutputLimit:
+		return "it wrote more than -limit-output"
+	case drover.CauseCPULimit:
+		return "it needed more CPU time than -limit-cpu"
+	case drover.CauseRunnerGone:
+		return "its runner ended"
+	case drover.CauseKilled:
+		return "killed by request"
+	}
+	return string(c)
+}
+
+// upload copies a file or folder into a runner.
+func upload(ctx context.Context, c *client.Client, runner, from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
+	}
+	if info.IsDir() {
+		if err := c.ChangeFiles(ctx, runner, drover.FileChange{Path: to, Mkdir: true}); err != nil {
+			return fmt.Errorf("making %s: %w", to, err)
+		}
+		return uploadFolder(ctx, c, runner, from, to)
+	}
+	file, err := os.Open(from)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	change := drover.FileChange{Path: to, Write: true, Mode: 0o644}
+	if info.Mode()&0o100 != 0 {
+		change.Mode = 0o755
+	}
+	if err := c.WriteFile(ctx, runner, change, file); err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return nil
+}
+
+// inFolder completes a target that is a folder with the source's name.
+func inFolder(target, source string) string {
+	if target == "" || target[len(target)-1] == '/' {
+		return target + path.Base(path.Clean(source))
+	}
+	return target
+}
+
+// claimed claims a runner; when it takes a while it tells how the pool stands.
+func (a *App) claimed(ctx context.Context, c *client.Client, r drover.ClaimRequest) (drover.Runner, error) {
+	done := make(chan struct{})
+	defer close(done)
+	go func() { // ends with the claim
+		t := clockTimer(time.Second)
+		defer t.Stop()
+		select {
+		case <-done:
+			return
+		case <-t.C():
+		}
+		if p, err := c.Pool(ctx, r.Environment); err == nil {
+			fmt.Fprintf(a.Err, "waiting for a runner of %q: %s\n", r.Environment, poolLine(p))
+		}
+	}()
+	return c.Claim(ctx, r)
+}
