@@ -19,7 +19,7 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 		if s.Node(nodeID) == nil {
 			return drover.Assignment{}, drover.Errorf(drover.NotFound, "node not found")
 		}
-		a := wanted(s, nodeID)
+		a := Wanted(s, nodeID)
 		// A node that knows more than this state comes from another one, and has to hear what holds here.
 		if since == 0 || a.Index > since || since > s.Index() {
 			return a, nil
@@ -27,7 +27,7 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 		select {
 		case <-changed:
 		case <-timer.C():
-			a = wanted(c.deps.Store.Snapshot(), nodeID)
+			a = Wanted(c.deps.Store.Snapshot(), nodeID)
 			a.Index = max(a.Index, since)
 			return a, nil
 		case <-ctx.Done():
@@ -36,8 +36,8 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 	}
 }
 
-// wanted lists what is wanted of the node: all that it has not reported as ended.
-func wanted(s *store.Snapshot, nodeID string) drover.Assignment {
+// Wanted lists what is wanted of the node: all that it has not reported as ended. It is pure.
+func Wanted(s *store.Snapshot, nodeID string) drover.Assignment {
 	a := drover.Assignment{Index: 1} // 0 would be answered at once the next time
 	for x := range s.AllocationsByNode(nodeID) {
 		a.Index = max(a.Index, x.AllocModifyIndex)

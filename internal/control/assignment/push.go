@@ -8,6 +8,7 @@ import (
 	"drover"
 	"drover/internal/control/command"
 	"drover/internal/control/store"
+	"drover/internal/control/trigger"
 )
 
 // pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one.
@@ -64,14 +65,14 @@ func (c *Controller) flush(ctx context.Context, b *batch) {
 	p.mu.Lock()
 	p.next = nil
 	p.mu.Unlock()
-	_, _, b.err = c.deps.Log.Propose(ctx, c.entry(c.deps.Store.Snapshot(), b.nodes))
+	_, _, b.err = c.deps.Log.Propose(ctx, Entry(c.deps.Store.Snapshot(), c.maker(), b.nodes))
 	<-p.turn
 	close(b.done)
 }
 
-// entry makes the command, with an evaluation for each job that the scheduler has to look at.
-func (c *Controller) entry(s *store.Snapshot, nodes []command.NodeUpdates) *command.UpdateAllocs {
-	m := c.maker()
+// Entry makes the command for what nodes report, with an evaluation for each job that the scheduler has to look at. It
+// is pure.
+func Entry(s *store.Snapshot, m trigger.Maker, nodes []command.NodeUpdates) *command.UpdateAllocs {
 	cmd := &command.UpdateAllocs{Time: m.Now}
 	seen := map[drover.NamespacedID]bool{}
 	for _, n := range nodes {

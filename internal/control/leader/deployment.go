@@ -9,6 +9,7 @@ import (
 	"drover/internal/control/command"
 	"drover/internal/control/intake"
 	"drover/internal/control/store"
+	"drover/internal/control/trigger"
 )
 
 // progress is what the watcher has reacted to of a deployment.
@@ -17,27 +18,23 @@ type progress struct{ healthy, unhealthy, promoted int }
 // watchDeployments has the scheduler go on when allocations became healthy, promotes canaries that asked for it, and
 // fails what makes no progress.
 func (l *Leader) watchDeployments(ctx context.Context, log Log) {
-	seen := map[string]progress{}
+	var watched Rollouts
 	timer := l.deps.Clock.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		changed := l.deps.Store.Watch(store.TableDeployments, "")
 		s, now, wait := l.deps.Store.Snapshot(), l.deps.Clock.Now(), time.Hour
 		for d := range s.Deployments("*", "") {
-			if d.Status != drover.DeploymentRunning {
-				delete(seen, d.ID)
-				continue
-			}
-			c := l.advance(s, d, seen, now)
+			c, due := watched.Step(s, d, now, l.maker())
 			if c != nil {
 				if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
 					l.deps.Logger.Warn("cannot advance deployment", "deployment", d.ID, "job", d.JobID, "error", err)
-					delete(seen, d.ID)
+					watched.Forget(d.ID)
 					wait = min(wait, retryDelay)
 				}
 				continue
 			}
-			wait = min(wait, untilDeadline(d, now))
+			wait = min(wait, due)
 		}
 		timer.Reset(wait)
 		select {
@@ -49,27 +46,44 @@ func (l *Leader) watchDeployments(ctx context.Context, log Log) {
 	}
 }
 
-// advance returns what is to be done about a running deployment now, nil if nothing.
-func (l *Leader) advance(s *store.Snapshot, d *drover.Deployment, seen map[string]progress, now time.Time) command.Command {
+// Rollouts remembers of each running deployment what was reacted to. It is a value; the zero one knows nothing.
+type Rollouts struct{ seen map[string]progress }
+
+// Forget makes the next Step react again: what it returned was not committed.
+func (r *Rollouts) Forget(deploymentID string) { delete(r.seen, deploymentID) }
+
+// Step returns what is to be done about a deployment now, nil if nothing, and after what time to look again if nothing
+// changes.
+func (r *Rollouts) Step(s *store.Snapshot, d *drover.Deployment, now time.Time, m trigger.Maker) (command.Command, time.Duration) {
+	if d.Status != drover.DeploymentRunning {
+		r.Forget(d.ID)
+		return nil, time.Hour
+	}
+	return r.advance(s, d, now, m), untilDeadline(d, now)
+}
+
+func (r *Rollouts) advance(s *store.Snapshot, d *drover.Deployment, now time.Time, m trigger.Maker) command.Command {
 	j := s.Job(d.Namespace, d.JobID)
 	if j == nil || j.Version != d.JobVersion || j.CreateIndex != d.JobCreateIndex {
 		return nil // the scheduler cancels it
 	}
-	m := l.maker()
 	eval := m.Job(j, drover.TriggerDeploymentWatcher)
 	eval.DeploymentID = d.ID
 	evals := []*drover.Evaluation{eval}
 	if why := failure(d, now); why != "" {
-		return l.fail(s, d, why, evals)
+		return fail(s, d, why, evals, m.Now)
 	}
 	if promotable(s, d) {
 		return &command.PromoteDeployment{DeploymentID: d.ID, Evals: evals, Time: m.Now}
 	}
 	p := progressOf(d)
-	if before, known := seen[d.ID]; known && before == p {
+	if before, known := r.seen[d.ID]; known && before == p {
 		return nil
 	}
-	seen[d.ID] = p
+	if r.seen == nil {
+		r.seen = map[string]progress{}
+	}
+	r.seen[d.ID] = p
 	return &command.UpdateEvals{Evals: evals}
 }
 
@@ -139,7 +153,7 @@ func promotable(s *store.Snapshot, d *drover.Deployment) bool {
 }
 
 // fail ends the deployment, and brings the last stable version back where that is wanted.
-func (l *Leader) fail(s *store.Snapshot, d *drover.Deployment, why string, evals []*drover.Evaluation) command.Command {
+func fail(s *store.Snapshot, d *drover.Deployment, why string, evals []*drover.Evaluation, now int64) command.Command {
 	target := intake.RevertTarget(s, d)
 	if target != nil {
 		why = fmt.Sprintf("%s - rolling back to job version %d", why, target.Version)
@@ -153,6 +167,6 @@ func (l *Leader) fail(s *store.Snapshot, d *drover.Deployment, why string, evals
 	}
 	return &command.UpdateDeploymentStatus{
 		Update: &drover.DeploymentStatusUpdate{DeploymentID: d.ID, Status: drover.DeploymentFailed, StatusDescription: why},
-		Job:    target, Evals: evals, Time: l.deps.Clock.Now().UnixNano(),
+		Job:    target, Evals: evals, Time: now,
 	}
 }

@@ -26,7 +26,7 @@ func (l *Leader) watchDrains(ctx context.Context, log Log) {
 				continue
 			}
 			draining = true
-			c, next := drainStep(s, n, now, l.maker())
+			c, next := DrainStep(s, n, now, l.maker())
 			if c != nil {
 				if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
 					l.deps.Logger.Warn("cannot drain node", "node", n.ID, "error", err)
@@ -50,12 +50,12 @@ func (l *Leader) watchDrains(ctx context.Context, log Log) {
 	}
 }
 
-// drainStep returns what is to be done about a draining node now, nil if nothing, and after what time to look again
+// DrainStep returns what is to be done about a draining node now, nil if nothing, and after what time to look again
 // if nothing changes.
 //
 // Services are moved as their migrate block allows; batch jobs and claimed runners may run on until the deadline;
 // system jobs go last. At the deadline, or with a negative one at once, everything is moved.
-func drainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker) (command.Command, time.Duration) {
+func DrainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker) (command.Command, time.Duration) {
 	d := n.DrainStrategy
 	force := d.Deadline < 0 || (!d.ForceDeadline.IsZero() && !d.ForceDeadline.After(now))
 	wait := time.Hour

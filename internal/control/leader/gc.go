@@ -62,7 +62,7 @@ func (l *Leader) collectPeriodically(ctx context.Context, log Log) {
 }
 
 func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
-	for _, c := range chunks(garbage(l.deps.Store.Snapshot(), l.deps.Clock.Now(), ages)) {
+	for _, c := range Garbage(l.deps.Store.Snapshot(), l.deps.Clock.Now(), ages) {
 		if _, _, err := log.Propose(ctx, c); err != nil {
 			return err
 		}
@@ -70,8 +70,9 @@ func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
 	return nil
 }
 
-// garbage says what may be forgotten at now: what ended longer ago than the ages, and what nothing refers to.
-func garbage(s *store.Snapshot, now time.Time, ages GCConfig) *command.Reap {
+// Garbage says what may be forgotten at now: what ended longer ago than the ages, and what nothing refers to; in
+// entries of a bounded size.
+func Garbage(s *store.Snapshot, now time.Time, ages GCConfig) []*command.Reap {
 	g := &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}}
 	for j := range s.Jobs("*", "") {
 		g.job(j)
@@ -88,7 +89,7 @@ func garbage(s *store.Snapshot, now time.Time, ages GCConfig) *command.Reap {
 	for n := range s.Nodes("") {
 		g.node(n)
 	}
-	return g.reap
+	return chunks(g.reap)
 }
 
 type collector struct {

@@ -10,6 +10,7 @@ import (
 	"drover/internal/clock"
 	"drover/internal/control/command"
 	"drover/internal/control/store"
+	"drover/internal/control/trigger"
 )
 
 // heartbeats knows by when each node has to be heard of.
@@ -111,8 +112,21 @@ func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
 
 // markDown stores the nodes as down, with evaluations of what ran on them.
 func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
-	s := l.deps.Store.Snapshot()
-	m := l.maker()
+	c := Down(l.deps.Store.Snapshot(), ids, l.maker())
+	if len(c.Nodes) == 0 {
+		return
+	}
+	l.deps.Logger.Warn("nodes missed their heartbeat", "nodes", ids)
+	if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
+		l.deps.Logger.Error("cannot mark nodes down", "nodes", ids, "error", err)
+		for _, id := range ids {
+			l.heartbeats.beat(id) // try again when they are overdue next
+		}
+	}
+}
+
+// Down is the command that marks those of the nodes down that are not.
+func Down(s *store.Snapshot, ids []string, m trigger.Maker) *command.UpdateNodeStatuses {
 	c := &command.UpdateNodeStatuses{Time: m.Now}
 	for _, id := range ids {
 		n := s.Node(id)
@@ -125,16 +139,7 @@ func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
 		})
 		c.Evals = append(c.Evals, m.Node(s, id, drover.TriggerNodeUpdate)...)
 	}
-	if len(c.Nodes) == 0 {
-		return
-	}
-	l.deps.Logger.Warn("nodes missed their heartbeat", "nodes", ids)
-	if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
-		l.deps.Logger.Error("cannot mark nodes down", "nodes", ids, "error", err)
-		for _, id := range ids {
-			l.heartbeats.beat(id) // try again when they are overdue next
-		}
-	}
+	return c
 }
 
 // nodeQueue is a heap by deadline.

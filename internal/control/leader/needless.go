@@ -9,6 +9,7 @@ import (
 	"drover/internal/control/command"
 	"drover/internal/control/evalbroker"
 	"drover/internal/control/store"
+	"drover/internal/control/trigger"
 )
 
 // failedDelay is how long after an evaluation was delivered too often the next is tried.
@@ -28,7 +29,7 @@ func (l *Leader) cancelNeedless(ctx context.Context, log Log) {
 			return
 		}
 		left = append(left, l.broker.TakeNeedless()...)
-		c := &command.UpdateEvals{Evals: l.canceled(left)}
+		c := &command.UpdateEvals{Evals: Canceled(l.deps.Store.Snapshot(), left, l.deps.Clock.Now().UnixNano())}
 		if len(c.Evals) > 0 {
 			if _, _, err := log.Propose(ctx, c); err != nil {
 				continue
@@ -38,9 +39,8 @@ func (l *Leader) cancelNeedless(ctx context.Context, log Log) {
 	}
 }
 
-// canceled returns cancelled copies of those that have not ended.
-func (l *Leader) canceled(evals []*drover.Evaluation) []*drover.Evaluation {
-	s := l.deps.Store.Snapshot()
+// Canceled returns cancelled copies of those that have not ended. now is in unix ns.
+func Canceled(s *store.Snapshot, evals []*drover.Evaluation, now int64) []*drover.Evaluation {
 	var out []*drover.Evaluation
 	for _, e := range evals {
 		if stored := s.Evaluation(e.ID); stored == nil || stored.Terminal() {
@@ -48,7 +48,7 @@ func (l *Leader) canceled(evals []*drover.Evaluation) []*drover.Evaluation {
 		}
 		c := *e
 		c.Status, c.StatusDescription = drover.EvalCanceled, "canceled after more recent eval was processed"
-		c.ModifyTime = l.deps.Clock.Now().UnixNano()
+		c.ModifyTime = now
 		out = append(out, &c)
 	}
 	return out
@@ -61,11 +61,7 @@ func (l *Leader) reapFailed(ctx context.Context, log Log) {
 		if err != nil {
 			return
 		}
-		follow := l.follow(e, drover.TriggerFailedFollowUp, l.deps.Clock.Now().Add(failedDelay))
-		failed := *e
-		failed.Status, failed.StatusDescription = drover.EvalFailed, "evaluation reached delivery limit"
-		failed.NextEval, failed.ModifyTime = follow.ID, follow.CreateTime
-		c := &command.UpdateEvals{Evals: []*drover.Evaluation{&failed, follow}}
+		c := &command.UpdateEvals{Evals: Undeliverable(e, l.maker())}
 		if _, _, err := log.Propose(ctx, c); err != nil {
 			if ctx.Err() == nil {
 				l.deps.Logger.Warn("cannot mark evaluation failed", "eval", e.ID, "error", err)
@@ -75,6 +71,15 @@ func (l *Leader) reapFailed(ctx context.Context, log Log) {
 		}
 		_ = l.broker.Ack(e.ID, token)
 	}
+}
+
+// Undeliverable returns an evaluation that was delivered too often as failed, and the one that follows it.
+func Undeliverable(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
+	follow := follow(e, drover.TriggerFailedFollowUp, m, failedDelay)
+	failed := *e
+	failed.Status, failed.StatusDescription = drover.EvalFailed, "evaluation reached delivery limit"
+	failed.NextEval, failed.ModifyTime = follow.ID, follow.CreateTime
+	return []*drover.Evaluation{&failed, follow}
 }
 
 // watchSchedulerConfig has everything blocked looked at again when the configuration changed.

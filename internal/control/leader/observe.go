@@ -2,6 +2,7 @@ package leader
 
 import (
 	"drover"
+	"drover/internal/control/store"
 )
 
 // Events implements fsm.Observer.
@@ -19,7 +20,7 @@ func (l *Leader) route(e *drover.Evaluation) {
 	case e.Status == drover.EvalPending:
 		l.broker.Enqueue(e)
 	case e.Status == drover.EvalBlocked:
-		l.broker.Block(e, l.ask(e))
+		l.broker.Block(e, Ask(l.deps.Store.Snapshot(), e))
 	case e.Terminal():
 		l.broker.Ended(e.ID)
 		if e.Status == drover.EvalComplete && len(e.FailedTGAllocs) == 0 {
@@ -28,9 +29,9 @@ func (l *Leader) route(e *drover.Evaluation) {
 	}
 }
 
-// ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at.
-func (l *Leader) ask(e *drover.Evaluation) drover.Capacity {
-	j := l.deps.Store.Snapshot().Job(e.Namespace, e.JobID)
+// Ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at.
+func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
+	j := s.Job(e.Namespace, e.JobID)
 	if j == nil {
 		return drover.Capacity{}
 	}

@@ -10,6 +10,7 @@ import (
 	"drover/internal/control/planner"
 	"drover/internal/control/scheduler"
 	"drover/internal/control/store"
+	"drover/internal/control/trigger"
 )
 
 // How often a plan is made anew because parts of it were refused; progress starts the count again.
@@ -97,8 +98,8 @@ func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token strin
 		if err != nil {
 			return err
 		}
-		if w.stillBlocked(stored, out) {
-			w.broker.Block(out.Eval, w.ask(out.Eval))
+		if StillBlocked(stored, out) {
+			w.broker.Block(out.Eval, Ask(w.deps.Store.Snapshot(), out.Eval))
 			return nil
 		}
 		out.Plan.EvalToken = token
@@ -138,8 +139,8 @@ func seedOf(id string) uint64 {
 	return h.Sum64()
 }
 
-// stillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.
-func (w *worker) stillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
+// StillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.
+func StillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
 	return before.Status == drover.EvalBlocked && out.Eval.Status == drover.EvalBlocked && out.Plan.Empty() &&
 		len(out.NewEvals) == 0 && maps.Equal(before.QueuedAllocations, out.Eval.QueuedAllocations)
 }
@@ -162,22 +163,24 @@ func (w *worker) stateAt(ctx context.Context, index uint64) (*store.Snapshot, er
 // giveUp marks an evaluation failed whose plans were refused too often, with another one that follows soon: waiting
 // for capacity would not do, as there may be some.
 func (w *worker) giveUp(ctx context.Context, e *drover.Evaluation, token string) error {
-	now := w.deps.Clock.Now()
-	follow := w.follow(e, drover.TriggerMaxPlanAttempts, now.Add(refusedDelay))
-	failed := *e
-	failed.Status, failed.StatusDescription = drover.EvalFailed, "maximum attempts reached: the state changed under each plan"
-	failed.ModifyTime, failed.NextEval = now.UnixNano(), follow.ID
-	_, err := w.plans.Submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority},
-		[]*drover.Evaluation{&failed, follow})
+	_, err := w.plans.Submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority}, Refused(e, w.maker()))
 	return err
 }
 
-// follow returns an evaluation of the same job for later.
-func (l *Leader) follow(e *drover.Evaluation, by string, at time.Time) *drover.Evaluation {
-	now := l.deps.Clock.Now().UnixNano()
+// Refused returns an evaluation whose plans were refused too often as failed, and the one that follows it.
+func Refused(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
+	follow := follow(e, drover.TriggerMaxPlanAttempts, m, refusedDelay)
+	failed := *e
+	failed.Status, failed.StatusDescription = drover.EvalFailed, "maximum attempts reached: the state changed under each plan"
+	failed.ModifyTime, failed.NextEval = m.Now, follow.ID
+	return []*drover.Evaluation{&failed, follow}
+}
+
+// follow returns an evaluation of the same job for after that time.
+func follow(e *drover.Evaluation, by string, m trigger.Maker, after time.Duration) *drover.Evaluation {
 	return &drover.Evaluation{
-		ID: l.deps.IDs.New(), Namespace: e.Namespace, JobID: e.JobID, Type: e.Type, Priority: e.Priority, TriggeredBy: by,
-		JobModifyIndex: e.JobModifyIndex, Status: drover.EvalPending, WaitUntil: at, PreviousEval: e.ID,
-		CreateTime: now, ModifyTime: now,
+		ID: m.IDs.New(), Namespace: e.Namespace, JobID: e.JobID, Type: e.Type, Priority: e.Priority, TriggeredBy: by,
+		JobModifyIndex: e.JobModifyIndex, Status: drover.EvalPending, PreviousEval: e.ID,
+		WaitUntil: time.Unix(0, m.Now).Add(after), CreateTime: m.Now, ModifyTime: m.Now,
 	}
 }

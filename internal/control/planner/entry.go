@@ -2,9 +2,12 @@ package planner
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"drover"
 	"drover/internal/control/command"
+	"drover/internal/control/trigger"
 )
 
 // add takes a checked submission into the entry.
@@ -58,11 +61,29 @@ func (o overlay) addResult(r *drover.PlanResult) {
 // recheck looks for placements on nodes that went down between the check and the commit: whoever marked the node down
 // did not see these allocations, so an evaluation is made for them here.
 func (p *Planner) recheck(ctx context.Context, e *entry) {
-	state := p.deps.State()
+	evals := strays(p.deps.State(), e.placed, trigger.Maker{IDs: p.deps.IDs, Now: p.deps.Clock.Now().UnixNano()})
+	if len(evals) == 0 {
+		return
+	}
+	if _, _, err := p.deps.Log.Propose(ctx, &command.UpdateEvals{Evals: evals}); err != nil {
+		p.deps.Logger.Error("cannot store evaluations for placements on lost nodes", "error", err)
+	}
+}
+
+// Strays returns an evaluation of the job if the committed result placed something on nodes that are gone.
+func Strays(s Snapshot, job *drover.Job, r *drover.PlanResult, m trigger.Maker) []*drover.Evaluation {
+	var placed []placement
+	for _, nodeID := range slices.Sorted(maps.Keys(r.NodeAllocation)) {
+		placed = append(placed, placement{job, nodeID})
+	}
+	return strays(s, placed, m)
+}
+
+func strays(state Snapshot, placed []placement, m trigger.Maker) []*drover.Evaluation {
 	seen := map[string]bool{} // node is gone
 	jobs := map[drover.NamespacedID]bool{}
 	var evals []*drover.Evaluation
-	for _, at := range e.placed {
+	for _, at := range placed {
 		gone, known := seen[at.nodeID]
 		if !known {
 			n := state.Node(at.nodeID)
@@ -73,16 +94,9 @@ func (p *Planner) recheck(ctx context.Context, e *entry) {
 			continue
 		}
 		jobs[at.job.Key()] = true
-		now := p.deps.Clock.Now().UnixNano()
-		evals = append(evals, &drover.Evaluation{
-			ID: p.deps.IDs.New(), Namespace: at.job.Namespace, JobID: at.job.ID, Type: at.job.Type, Priority: at.job.Priority,
-			TriggeredBy: drover.TriggerNodeUpdate, NodeID: at.nodeID, Status: drover.EvalPending, CreateTime: now, ModifyTime: now,
-		})
+		e := m.Job(at.job, drover.TriggerNodeUpdate)
+		e.NodeID, e.JobModifyIndex = at.nodeID, 0
+		evals = append(evals, e)
 	}
-	if len(evals) == 0 {
-		return
-	}
-	if _, _, err := p.deps.Log.Propose(ctx, &command.UpdateEvals{Evals: evals}); err != nil {
-		p.deps.Logger.Error("cannot store evaluations for placements on lost nodes", "error", err)
-	}
+	return evals
 }
