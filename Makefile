@@ -48,8 +48,8 @@ lint: init ## gofumpt, vet, golangci-lint
 sim: ## simulation over many seeds: make sim SEEDS=10000
 	$(GO) test -count=1 -run TestSimulation ./internal/sim -sim.seeds $${SEEDS:-1000}
 
-bench: build ## measure the figures of DESIGN section 6: one JSON object a line, then a table
-	./bin/drover bench
+bench: build ## measure the figures of DESIGN section 6: one JSON object a line, then a table (BENCH=-quick)
+	@./scripts/bench $(BENCH)
 
 fuzz: init ## fuzz the parsers, 20 s each
 	$(GO) test -fuzz FuzzParse -fuzztime 20s ./jobspec

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -42,7 +43,7 @@ type bench struct {
 
 func (a *App) benchCommand() *cobra.Command {
 	var quick bool
-	var only string
+	var only, with string
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure this machine: claims, executions, jobs; prints JSON lines, then a table", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,12 +52,35 @@ func (a *App) benchCommand() *cobra.Command {
 				return drover.Errorf(drover.Invalid, "-only: %w", err)
 			}
 			b := &bench{app: a, now: clock.Wall{}.Now, quick: quick}
+			if err := b.read(with); err != nil {
+				return err
+			}
 			return b.run(cmd.Context(), pattern)
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle")
+	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	return c
+}
+
+// read takes over figures that were measured elsewhere.
+func (b *bench) read(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "-with: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var f figure
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			return drover.Errorf(drover.Invalid, "-with: %w", err)
+		}
+		b.report(f.Figure, f.Value, f.Unit, f.Goal, f.Peer)
+	}
+	return nil
 }
 
 func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
