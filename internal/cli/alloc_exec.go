@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/spf13/cobra"
@@ -121,7 +122,7 @@ func (x *execution) send(ctx context.Context, f execFrame) error {
 }
 
 // execHeartbeat is how often we say that we are there.
-const execHeartbeat = 10e9
+const execHeartbeat = 10 * time.Second
 
 func (x *execution) run(ctx context.Context, f *allocExecFlags, t *console) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -167,7 +168,7 @@ func (x *execution) receive(ctx context.Context) (code int, err error) {
 		case errors.As(err, &closed) && closed.Reason != "":
 			return 0, drover.Errorf(closeCode(closed), "%s", closed.Reason)
 		case err != nil && ctx.Err() != nil:
-			return 0, &exitError{code: 130} // Ctrl-C
+			return 0, &exitError{code: exitInterrupted}
 		case err != nil:
 			return 0, drover.Errorf(drover.Unavailable, "the connection to the agent broke before the command ended: %w", err)
 		}

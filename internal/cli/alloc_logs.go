@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -137,13 +136,16 @@ func lastOf(text []byte, lines int) []byte {
 // copyTo writes an answer's body to w. That ctx ended is no error: somebody had enough of it.
 func (c *api) copyTo(ctx context.Context, w io.Writer, path string, q url.Values) error {
 	res, err := c.open(ctx, http.MethodGet, path, q, nil)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
 	_, err = io.Copy(w, res.Body)
 	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded):
+	case ctx.Err() != nil:
 		return nil
 	case err != nil:
 		return drover.Errorf(drover.Unavailable, "reading from the agent: %w", err)

@@ -189,7 +189,7 @@ func (a *App) allocStopCommand() *cobra.Command {
 			if err := c.put(ctx, "/v1/allocation/"+v.ID+"/stop", q, nil, &r); err != nil {
 				return err
 			}
-			return a.follow(ctx, c, r.EvalID, f.detach, f.verbose)
+			return a.follow(ctx, c, r.EvalID, *f)
 		})
 	})
 	c.Flags().BoolVar(&noDelay, "no-shutdown-delay", false, "do not wait for shutdown_delay")

@@ -33,6 +33,8 @@ const (
 	exitUsage    = 2
 	exitNotFound = 3
 	exitNoPlace  = 4 // a job was registered but not all of it could be placed
+
+	exitInterrupted = 130 // Ctrl-C
 )
 
 // exitError carries an exit code, and perhaps nothing to say.
@@ -57,8 +59,11 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return 0
+	case ctx.Err() != nil && drover.CodeOf(err) == drover.Canceled:
+		return exitInterrupted
 	}
 	if text := err.Error(); text != "" {
 		fmt.Fprintln(a.Err, "Error:", text)
@@ -76,11 +81,13 @@ func (a *App) Main(ctx context.Context, args []string) int {
 }
 
 func (a *App) root() *cobra.Command {
-	root := &cobra.Command{
-		Use:           "drover",
-		Short:         "Run code on a herd of machines: jobs, executions in warm runners, a fleet",
-		SilenceErrors: true, SilenceUsage: true, Version: version.Version,
-	}
+	root := group("drover", "Run code on a herd of machines: jobs, executions in warm runners, a fleet")
+	root.Args, root.SilenceErrors, root.SilenceUsage, root.Version = cobra.ArbitraryArgs, true, true, version.Version
+	with(root, `Drover runs code on a herd of machines: jobs (with Nomad's job files and API), executions in warm runners, a fleet.
+
+Flags may be written with one dash: -address is --address. Commands ask the agent at -address, DROVER_ADDR or NOMAD_ADDR.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not be placed in full, 130 Ctrl-C; commands that
+run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndrover job init && drover job run example.nomad.hcl\ndrover env put scratch -image host && drover run scratch -- uname -a")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
 	})
@@ -140,8 +147,8 @@ func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
 	f := cmd.Flag(name)
 	if f == nil && len(name) == 1 {
 		f = cmd.Flags().ShorthandLookup(name)
-	} else if (f != nil || name == "help" || name == "version") && arg[1] != '-' {
-		arg = "-" + arg
+	} else if arg[1] != '-' && (f != nil || cmd.Flags().ShorthandLookup(name[:1]) == nil) {
+		arg = "-" + arg // also an unknown one, which is then named in the error
 	}
 	return arg, f != nil && f.NoOptDefVal == "" && !assigned
 }

@@ -134,7 +134,7 @@ func (a *App) steer(ctx context.Context, prefix, action string, f following, bod
 	if r.EvalID == "" {
 		return nil
 	}
-	return a.follow(ctx, c, r.EvalID, f.detach, f.verbose)
+	return a.follow(ctx, c, r.EvalID, f)
 }
 
 func (a *App) deploymentPromoteCommand() *cobra.Command {

@@ -36,7 +36,7 @@ func (d *differ) skips(kind string) bool { return kind == drover.DiffNone && !d.
 
 func (d *differ) job(j *drover.JobDiff) {
 	d.printf(0, "%sJob: %q", marker(j.Type), j.ID)
-	d.body(1, j.Fields, j.Objects)
+	d.body(1, j.Type, j.Fields, j.Objects)
 	for _, g := range j.TaskGroups {
 		d.group(j.Type, g)
 	}
@@ -58,7 +58,7 @@ func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
 	if g.Type == drover.DiffDeleted && parent != drover.DiffDeleted {
 		return // that it goes says all
 	}
-	d.body(1, g.Fields, g.Objects)
+	d.body(1, g.Type, g.Fields, g.Objects)
 	for _, t := range g.Tasks {
 		d.task(t)
 	}
@@ -70,32 +70,37 @@ func (d *differ) task(t *drover.TaskDiff) {
 	}
 	d.printf(1, "%sTask: %q%s", marker(t.Type), t.Name, notes(t.Annotations))
 	if t.Type != drover.DiffDeleted {
-		d.body(2, t.Fields, t.Objects)
+		d.body(2, t.Type, t.Fields, t.Objects)
 	}
 }
 
-func (d *differ) body(depth int, fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
+func (d *differ) body(depth int, kind string, fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
 	for _, f := range fields {
-		d.field(depth, f)
+		d.field(depth, kind, f)
 	}
 	for _, o := range objects {
 		if d.skips(o.Type) {
 			continue
 		}
 		d.printf(depth, "%s%s {", marker(o.Type), o.Name)
-		d.body(depth+1, o.Fields, o.Objects)
+		d.body(depth+1, o.Type, o.Fields, o.Objects)
 		d.printf(depth, "}")
 	}
 }
 
-func (d *differ) field(depth int, f *drover.FieldDiff) {
+// field prints one value; in an object that is added or removed as a whole there is no other value to tell.
+func (d *differ) field(depth int, parent string, f *drover.FieldDiff) {
+	kind := f.Type
+	if kind == drover.DiffEdited && (parent == drover.DiffAdded || parent == drover.DiffDeleted) {
+		kind = parent
+	}
 	switch {
-	case d.skips(f.Type):
-	case f.Type == drover.DiffAdded:
+	case d.skips(kind):
+	case kind == drover.DiffAdded:
 		d.printf(depth, "+ %s: %q%s", f.Name, f.New, notes(f.Annotations))
-	case f.Type == drover.DiffDeleted:
+	case kind == drover.DiffDeleted:
 		d.printf(depth, "- %s: %q%s", f.Name, f.Old, notes(f.Annotations))
-	case f.Type == drover.DiffEdited:
+	case kind == drover.DiffEdited:
 		d.printf(depth, "+/- %s: %q => %q%s", f.Name, f.Old, f.New, notes(f.Annotations))
 	default:
 		d.printf(depth, "%s: %q", f.Name, f.New)

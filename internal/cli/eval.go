@@ -57,7 +57,7 @@ func (a *App) evalStatusCommand() *cobra.Command {
 			return err
 		}
 		if follow {
-			return a.follow(ctx, c, e.ID, false, o.verbose)
+			return a.follow(ctx, c, e.ID, following{verbose: o.verbose})
 		}
 		if done, err := o.data(a.Out, e); done {
 			return err

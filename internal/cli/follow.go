@@ -16,26 +16,28 @@ type follower struct {
 	api  *api
 	id   func(string) string
 	seen map[string]string // last told of an allocation
+
+	toEnd bool // until the allocations ended
 }
 
 // follow waits until what the evaluation asked for was placed and started, or says why not.
-func (a *App) follow(ctx context.Context, c *api, evalID string, detach, verbose bool) error {
-	o := output{verbose: verbose}
-	if detach {
+func (a *App) follow(ctx context.Context, c *api, evalID string, f following) error {
+	o := output{verbose: f.verbose}
+	if f.detach {
 		_, err := fmt.Fprintf(a.Out, "Evaluation ID: %s\n", evalID)
 		return err
 	}
-	f := &follower{app: a, api: c, id: o.id, seen: map[string]string{}}
-	eval, err := f.placed(ctx, evalID)
+	w := &follower{app: a, api: c, id: o.id, seen: map[string]string{}, toEnd: f.wait}
+	eval, err := w.placed(ctx, evalID)
 	if err != nil {
 		return err
 	}
-	unplaced, err := f.outcome(eval)
+	unplaced, err := w.outcome(eval)
 	if err != nil {
 		return err
 	}
 	if eval.Type != drover.JobTypeCore {
-		if err := f.started(ctx, eval); err != nil {
+		if err := w.started(ctx, eval); err != nil {
 			return err
 		}
 	}
@@ -105,7 +107,7 @@ func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 		pending := 0
 		for _, a := range list {
 			f.tell(a)
-			if a.ClientStatus == drover.AllocClientPending && a.DesiredStatus == drover.AllocDesiredRun {
+			if f.waitsFor(a) {
 				pending++
 			}
 		}
@@ -113,6 +115,17 @@ func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 			return f.ended(e, list)
 		}
 	}
+}
+
+// waitsFor tells whether an allocation has yet to start, or to end.
+func (f *follower) waitsFor(a *drover.AllocationListStub) bool {
+	switch a.ClientStatus {
+	case drover.AllocClientPending:
+		return a.DesiredStatus == drover.AllocDesiredRun
+	case drover.AllocClientRunning:
+		return f.toEnd
+	}
+	return false
 }
 
 func compareNames(x, y string) int {

@@ -12,7 +12,7 @@ import (
 // group is a command that only has others below it.
 func group(name, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
-		Use: name + " COMMAND", Short: short,
+		Use: name + " COMMAND", Short: short, SuggestionsMinimumDistance: 2,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return c.Help()
@@ -24,7 +24,6 @@ func group(name, short string, children ...*cobra.Command) *cobra.Command {
 			return drover.Errorf(drover.Invalid, "%s has no command %q%s; '%s -help' lists them", c.CommandPath(), args[0], hint, c.CommandPath())
 		},
 	}
-	c.SuggestionsMinimumDistance = 2
 	c.AddCommand(children...)
 	return c
 }
@@ -37,7 +36,7 @@ func leaf(use, short string, least, most int, run func(ctx context.Context, args
 			if len(args) >= least && (most < 0 || len(args) <= most) {
 				return nil
 			}
-			return drover.Errorf(drover.Invalid, "%d arguments are not what it takes: %s", len(args), c.UseLine())
+			return drover.Errorf(drover.Invalid, "%s given; it is: %s", plural(len(args), "argument"), c.UseLine())
 		},
 		RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), args) },
 	}

@@ -11,7 +11,10 @@ import (
 )
 
 // following are the flags of commands that lead to an evaluation.
-type following struct{ detach, verbose bool }
+type following struct {
+	detach, verbose bool
+	wait            bool // until all allocations ended
+}
 
 func (f *following) bind(c *cobra.Command) {
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not follow; print the evaluation's id")
@@ -32,7 +35,7 @@ func (a *App) change(ctx context.Context, prefix string, f following, do func(*a
 	if err != nil || answer.EvalID == "" {
 		return err
 	}
-	return a.follow(ctx, c, answer.EvalID, f.detach, f.verbose)
+	return a.follow(ctx, c, answer.EvalID, f)
 }
 
 func (a *App) jobStopCommand() *cobra.Command {

@@ -10,9 +10,8 @@ import (
 )
 
 type jobRunFlags struct {
-	file           jobFile
-	detach         bool
-	verbose        bool
+	file jobFile
+	following
 	print          bool
 	checkIndex     int64
 	priority       int
@@ -27,14 +26,16 @@ func (a *App) jobRunCommand() *cobra.Command {
 	with(c, `Registers the job in FILE (HCL, or JSON as the API has it; - is stdin) and follows it until its tasks have started, or
 until it is known why they cannot be placed. Ctrl-C stops following, not the job.
 
-Exit codes: 0 placed, 2 the file is wrong, 4 registered but not all of it could be placed, 1 anything else.`, `
+Exit codes: 0 placed, 2 the file is wrong, 4 registered but not all of it could be placed, 1 anything else, such as a task
+that failed at once (with -wait: that failed at all).`, `
 drover job run web.hcl
 drover job run -var image=nginx:1.27 -var-file prod.vars web.hcl
+drover job run -wait import.hcl
 drover job inspect web | drover job run -`)
 	fl := c.Flags()
 	f.file.bind(fl)
-	fl.BoolVar(&f.detach, "detach", false, "do not follow; print the evaluation's id")
-	fl.BoolVar(&f.verbose, "verbose", false, "whole ids")
+	f.following.bind(c)
+	fl.BoolVar(&f.wait, "wait", false, "follow until all its allocations ended: for batch jobs")
 	fl.BoolVar(&f.print, "output", false, "print the job as JSON instead of registering it")
 	fl.Int64Var(&f.checkIndex, "check-index", -1, "register only if this is the job's modify index (0: only if it is new)")
 	fl.IntVar(&f.priority, "eval-priority", 0, "priority of the evaluation; default: the job's")
@@ -75,7 +76,7 @@ func (a *App) jobRun(ctx context.Context, f *jobRunFlags, path string) error {
 	if answer.EvalID == "" {
 		return a.sayUnevaluated(job)
 	}
-	return a.follow(ctx, c, answer.EvalID, f.detach, f.verbose)
+	return a.follow(ctx, c, answer.EvalID, f.following)
 }
 
 // sayUnevaluated says why nothing is placed of a job that only makes others.

@@ -162,7 +162,7 @@ func (a *App) jobSummary(v *jobView) error {
 // jobUnplaced explains what the newest evaluation could not place.
 func (a *App) jobUnplaced(evals []*drover.Evaluation) {
 	for _, e := range evals {
-		if e.Status == drover.EvalBlocked || len(e.FailedTGAllocs) > 0 {
+		if len(e.FailedTGAllocs) > 0 {
 			section(a.Out, "Not placed")
 			explain(a.Out, "", e.FailedTGAllocs)
 			return

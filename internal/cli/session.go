@@ -80,7 +80,7 @@ func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *c
 	t.restore()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &exitError{code: 130} // Ctrl-C
+		return &exitError{code: exitInterrupted}
 	case err != nil:
 		return err
 	}
