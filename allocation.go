@@ -66,6 +66,7 @@ type Claim struct {
 	IdleTimeout time.Duration
 	Labels      map[string]string
 	Env         map[string]string
+	Limits      *Limits // of its executions; nil = the environment's
 }
 
 // Version returns the version of the job placed.

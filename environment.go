@@ -65,6 +65,7 @@ type Runner struct {
 	IdleTimeout time.Duration     `json:"idleTimeout,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
+	Limits      *Limits           `json:"limits,omitempty"` // of its executions, beside the environment's
 	Ports       []PortMapping     `json:"ports,omitempty"`
 }
 
@@ -74,5 +75,6 @@ type ClaimRequest struct {
 	IdleTimeout time.Duration     `json:"idleTimeout,omitempty"` // ns; 0 = the environment's; < 0 = none
 	Env         map[string]string `json:"env,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
-	Wait        time.Duration     `json:"wait,omitempty"` // how long to queue when the pool is empty; 0 = not at all
+	Limits      Limits            `json:"limits,omitzero"` // of its executions, up to the environment's
+	Wait        time.Duration     `json:"wait,omitempty"`  // how long to queue when the pool is empty; 0 = not at all
 }

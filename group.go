@@ -36,6 +36,8 @@ type TaskGroup struct {
 type WarmPool struct {
 	Size       int // unclaimed allocations to keep
 	MaxRunners int // bound of warm and claimed together; 0 = none
+	// Demand is how many more are wanted now, because claims wait; control writes it, a registration resets it.
+	Demand int `json:",omitempty"`
 }
 
 // Task returns the named task or nil.

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"time"
 
 	"drover"
 )
@@ -23,6 +25,19 @@ func (c *Client) Environment(ctx context.Context, id string) (env drover.Environ
 func (c *Client) PutEnvironment(ctx context.Context, env drover.Environment) (put drover.Environment, created bool, err error) {
 	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, nil, env, &put)
 	return put, status == http.StatusCreated, err
+}
+
+// PutEnvironmentAndWait is PutEnvironment, and waits until the pool is full, a runner failed, or the time is over.
+// PoolStatus says which. Errors: Invalid.
+func (c *Client) PutEnvironmentAndWait(ctx context.Context, env drover.Environment, wait time.Duration) (put drover.Environment, full bool, err error) {
+	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, url.Values{"wait": {wait.String()}}, env, &put)
+	return put, err == nil && status != http.StatusAccepted, err
+}
+
+// AwaitPool is Pool, and waits until the pool is full, a runner failed, or the time is over. Errors: NotFound.
+func (c *Client) AwaitPool(ctx context.Context, id string, wait time.Duration) (pool drover.PoolStatus, err error) {
+	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, url.Values{"wait": {wait.String()}}, nil, &pool)
+	return pool, err
 }
 
 // DeleteEnvironment deletes one and ends all its runners. Errors: NotFound.

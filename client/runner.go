@@ -19,9 +19,10 @@ func (c *Client) Claim(ctx context.Context, r drover.ClaimRequest, files ...drov
 	return runner, err
 }
 
-// Runners lists warm and claimed runners, of one environment or (with "") of all.
-func (c *Client) Runners(ctx context.Context, environment string) (runners []drover.Runner, err error) {
-	query := url.Values{}
+// Runners lists warm and claimed runners, of one environment or (with "") of all; with labels ("name=value") only those
+// that have them.
+func (c *Client) Runners(ctx context.Context, environment string, labels ...string) (runners []drover.Runner, err error) {
+	query := url.Values{"label": labels}
 	if environment != "" {
 		query.Set("environment", environment)
 	}

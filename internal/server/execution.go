@@ -109,12 +109,16 @@ func (p poolIntake) DeregisterJob(ctx context.Context, namespace, id string) err
 }
 
 // ClaimRunners records claims.
-func (p poolIntake) ClaimRunners(ctx context.Context, claims []runner.AllocClaim) ([]error, error) {
+func (p poolIntake) ClaimRunners(ctx context.Context, claims []runner.AllocClaim, demands []runner.Demand) ([]error, error) {
 	list := make([]command.RunnerClaim, len(claims))
 	for i, c := range claims {
 		list[i] = command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim}
 	}
-	results, err := p.in.ClaimRunners(ctx, list)
+	pools := make([]command.PoolDemand, len(demands))
+	for i, d := range demands {
+		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
+	}
+	results, err := p.in.ClaimRunners(ctx, list, pools...)
 	if err != nil {
 		return nil, err
 	}

@@ -32,11 +32,20 @@ type StopAllocs struct {
 	Time        int64
 }
 
-// ClaimRunners records which warm runners were handed out. Result: []ClaimResult in the order of Claims.
+// ClaimRunners records which warm runners were handed out, and how many more claims wait. Result: []ClaimResult in the
+// order of Claims.
 type ClaimRunners struct {
-	Claims []RunnerClaim
-	Evals  []*drover.Evaluation
-	Time   int64
+	Claims  []RunnerClaim
+	Demands []PoolDemand
+	Evals   []*drover.Evaluation
+	Time    int64
+}
+
+// PoolDemand sets the demand of the pools of a job, as the same version of it.
+type PoolDemand struct {
+	Namespace string
+	JobID     string
+	Demand    int
 }
 
 // RunnerClaim hands out one runner.

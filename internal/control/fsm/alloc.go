@@ -110,6 +110,9 @@ func (e *entry) claimRunners(c *command.ClaimRunners) []command.ClaimResult {
 	for i, claim := range c.Claims {
 		results[i] = command.ClaimResult{AllocID: claim.AllocID, Err: e.claim(claim, c.Time)}
 	}
+	for _, d := range c.Demands {
+		e.setDemand(d)
+	}
 	e.putEvals(c.Evals)
 	return results
 }
@@ -119,8 +122,10 @@ func (e *entry) claim(c command.RunnerClaim, now int64) error {
 	switch {
 	case old == nil:
 		return drover.Errorf(drover.NotFound, "runner %s: alloc not found", c.AllocID)
-	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID:
+	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID &&
+		(old.Claim.IdleTimeout == c.Claim.IdleTimeout || old.Terminal()):
 		return nil
+	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID: // its claimer extended it
 	case old.Claim != nil:
 		return drover.Errorf(drover.Conflict, "runner %s was already claimed as %s", c.AllocID, old.Claim.RunnerID)
 	case old.Terminal():
@@ -130,4 +135,28 @@ func (e *entry) claim(c command.RunnerClaim, now int64) error {
 	a.Claim, a.ModifyIndex, a.ModifyTime = &c.Claim, e.index, now
 	e.putAlloc(old, &a)
 	return nil
+}
+
+// setDemand changes a pool's demand, which is no new version of its job: no runner is touched by it.
+func (e *entry) setDemand(d command.PoolDemand) {
+	old := e.txn.Job(d.Namespace, d.JobID)
+	if old == nil || old.Stop {
+		return
+	}
+	j := *old
+	j.TaskGroups = slices.Clone(old.TaskGroups)
+	changed := false
+	for i, g := range j.TaskGroups {
+		if g.Pool == nil || g.Pool.Demand == max(d.Demand, 0) {
+			continue
+		}
+		group, pool := *g, *g.Pool
+		pool.Demand = max(d.Demand, 0)
+		group.Pool = &pool
+		j.TaskGroups[i], changed = &group, true
+	}
+	if changed {
+		j.ModifyIndex = e.index
+		e.putJob(&j)
+	}
 }

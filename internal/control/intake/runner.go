@@ -8,22 +8,16 @@ import (
 	"drover/internal/control/command"
 )
 
-// ClaimRunners records that warm runners were handed out, in one entry, with one evaluation for each pool, which
-// refills it. The results are in the order of the claims; a claim that was recorded before has no error. Errors of an
+// ClaimRunners records that warm runners were handed out, and how many claims wait beyond that, in one entry, with one
+// evaluation for each pool, which refills it. The results are in the order of the claims; a claim that was recorded before has no error. Errors of an
 // item: NotFound, Conflict (claimed by another, or ended).
-func (in *Intake) ClaimRunners(ctx context.Context, claims []command.RunnerClaim) ([]command.ClaimResult, error) {
-	if len(claims) == 0 {
+func (in *Intake) ClaimRunners(ctx context.Context, claims []command.RunnerClaim, demands ...command.PoolDemand) ([]command.ClaimResult, error) {
+	if len(claims)+len(demands) == 0 {
 		return nil, nil
 	}
 	m := in.maker()
-	c := &command.ClaimRunners{Claims: claims, Time: m.Now}
-	c.Evals = m.Each(in.jobsOf(func(yield func(string) bool) {
-		for _, claim := range claims {
-			if !yield(claim.AllocID) {
-				return
-			}
-		}
-	}), drover.TriggerRunnerClaim)
+	c := &command.ClaimRunners{Claims: claims, Demands: demands, Time: m.Now}
+	c.Evals = m.Each(in.claimed(claims, demands), drover.TriggerRunnerClaim)
 	_, result, err := in.deps.Log.Propose(ctx, c)
 	if err != nil {
 		return nil, err
@@ -33,6 +27,27 @@ func (in *Intake) ClaimRunners(ctx context.Context, claims []command.RunnerClaim
 		return nil, drover.Errorf(drover.Internal, "recording claims: unexpected result %T", result)
 	}
 	return results, nil
+}
+
+// claimed yields the jobs that claims and demands are about.
+func (in *Intake) claimed(claims []command.RunnerClaim, demands []command.PoolDemand) func(yield func(*drover.Job) bool) {
+	s := in.deps.Store.Snapshot()
+	return func(yield func(*drover.Job) bool) {
+		for _, c := range claims {
+			a := s.Allocation(c.AllocID)
+			if a == nil {
+				continue
+			}
+			if j := s.Job(a.Namespace, a.JobID); j != nil && !yield(j) {
+				return
+			}
+		}
+		for _, d := range demands {
+			if j := s.Job(d.Namespace, d.JobID); j != nil && !yield(j) {
+				return
+			}
+		}
+	}
 }
 
 // ReleaseRunners stops runners, in one entry. Unknown and ended ones are ignored.

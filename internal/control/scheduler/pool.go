@@ -26,13 +26,13 @@ type warm struct {
 	lastEnded time.Time
 }
 
-// reconcilePool keeps Pool.Size unclaimed allocations. MaxRunners bounds them and the claimed ones together. A new
+// reconcilePool keeps Pool.Size (and Pool.Demand) unclaimed allocations. MaxRunners bounds them and the claimed ones together. A new
 // specification takes over by a quarter of the pool at a time: new ones are placed, and old ones stopped as they run.
 func (r *run) reconcilePool(g *drover.TaskGroup, allocs []*drover.Allocation) *changes {
 	c := &changes{group: g}
 	u := r.updates(g.Name)
 	w := r.sortPool(g, allocs, u)
-	want := g.Pool.Size
+	want := g.Pool.Size + g.Pool.Demand
 	if g.Pool.MaxRunners > 0 {
 		want = max(0, min(want, g.Pool.MaxRunners-len(w.claimed)))
 	}

@@ -148,7 +148,7 @@ func (r *run) theStage() *stage {
 func desiredCount(g *drover.TaskGroup) int {
 	switch {
 	case g.Pool != nil:
-		return g.Pool.Size
+		return g.Pool.Size + g.Pool.Demand
 	case g.Count == nil:
 		return 1
 	}

@@ -31,8 +31,10 @@ type Control struct {
 	ids      *id.Seeded
 	Node     *Node
 	noRefill bool
+	within   bool  // an entry
 	failing  error // of ClaimRunners
 	claims   int   // entries
+	puts     int   // of RegisterJob
 }
 
 // NewControl returns an empty state.
@@ -65,18 +67,37 @@ func (c *Control) setLocked(a *drover.Allocation) {
 
 func (c *Control) fillLocked(jobID string) {
 	job := c.jobs[jobID]
-	if job == nil || c.noRefill {
+	if job == nil || c.noRefill || c.within {
 		return
 	}
-	warm := 0
+	want := job.TaskGroups[0].Pool.Size + job.TaskGroups[0].Pool.Demand
+	var warm []*drover.Allocation
 	for _, a := range c.allocs {
 		if a.JobID == jobID && !a.Terminal() && a.Claim == nil {
-			warm++
+			warm = append(warm, a)
 		}
 	}
-	for range job.TaskGroups[0].Pool.Size - warm {
+	for range want - len(warm) {
 		c.addLocked(jobID, drover.AllocClientRunning)
 	}
+	for _, a := range warm[:max(0, len(warm)-want)] {
+		stopped := *a
+		stopped.DesiredStatus = drover.AllocDesiredStop
+		c.allocs[a.ID] = &stopped
+		c.emitLocked(drover.TopicAllocation, a.ID)
+	}
+}
+
+func (c *Control) demandLocked(d runner.Demand) {
+	old := c.jobs[environment.JobID(d.Environment)]
+	if old == nil {
+		return
+	}
+	j := drover.Copy(old)
+	j.TaskGroups[0].Pool.Demand = d.Runners
+	j.ModifyIndex = c.index + 1
+	c.jobs[j.ID] = j
+	c.emitLocked(drover.TopicJob, j.ID)
 }
 
 func (c *Control) addLocked(jobID, status string) *drover.Allocation {
@@ -103,6 +124,7 @@ func (c *Control) RegisterJob(_ context.Context, job *drover.Job) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	j := *job
+	c.puts++
 	j.ModifyIndex = c.index + 1
 	c.jobs[job.ID] = &j
 	c.emitLocked(drover.TopicJob, job.ID)
@@ -127,13 +149,23 @@ func (c *Control) DeregisterJob(_ context.Context, _, jobID string) error {
 }
 
 // ClaimRunners serves runner.Intake.
-func (c *Control) ClaimRunners(_ context.Context, claims []runner.AllocClaim) ([]error, error) {
+func (c *Control) ClaimRunners(_ context.Context, claims []runner.AllocClaim, demands []runner.Demand) ([]error, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failing != nil {
 		return nil, c.failing
 	}
 	c.claims++
+	c.within = true // one entry: pools are looked at when all of it is done
+	defer func() {
+		c.within = false
+		for _, d := range demands {
+			c.demandLocked(d)
+		}
+		for jobID := range c.jobs {
+			c.fillLocked(jobID)
+		}
+	}()
 	results := make([]error, len(claims))
 	for i, claim := range claims {
 		a := c.allocs[claim.AllocID]
@@ -345,4 +377,11 @@ func (c *Control) StopRefill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.noRefill = true
+}
+
+// Registrations is how often a job was registered.
+func (c *Control) Registrations() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.puts
 }

@@ -3,7 +3,6 @@ package execution
 import (
 	"maps"
 	"strings"
-	"time"
 
 	"drover"
 	"drover/internal/exec/environment"
@@ -42,30 +41,7 @@ func Validate(spec drover.ExecutionSpec) error {
 	if err := environment.ValidateEnv(spec.Env); err != nil {
 		return err
 	}
-	return validateLimits(spec.Limits)
-}
-
-func validateLimits(l drover.Limits) error {
-	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{{"wall", l.Wall}, {"cpu", l.CPU}} {
-		if d.value < 0 || d.value > environment.MaxIdleTimeout {
-			return drover.Errorf(drover.Invalid, "limits.%s %d: want 0 to %d ns", d.field, d.value, environment.MaxIdleTimeout)
-		}
-	}
-	for _, n := range []struct {
-		field string
-		value int64
-	}{
-		{"cpuMHz", int64(l.CPUMHz)}, {"memoryMB", int64(l.MemoryMB)}, {"pids", int64(l.Pids)}, {"outputBytes", l.OutputBytes},
-		{"openFiles", int64(l.OpenFiles)}, {"fileSizeMB", int64(l.FileSizeMB)},
-	} {
-		if n.value < 0 || n.value > 1<<50 {
-			return drover.Errorf(drover.Invalid, "limits.%s %d: want 0 to 2^50", n.field, n.value)
-		}
-	}
-	return nil
+	return environment.ValidateLimits(spec.Limits)
 }
 
 // bind fills in what the environment and the claim say. A limit over the environment's is refused: it would not hold.
@@ -81,11 +57,10 @@ func bind(spec drover.ExecutionSpec, env drover.Environment, r drover.Runner) (d
 	if spec.User == "" && !spec.Privileged {
 		spec.User = env.User
 	}
-	if env.MemoryMaxMB > 0 && spec.Limits.MemoryMB > env.MemoryMaxMB {
-		return spec, drover.Errorf(drover.Invalid, "limits.memoryMB %d: the environment has %d", spec.Limits.MemoryMB, env.MemoryMaxMB)
+	limits, err := environment.BindLimits(spec.Limits, r.Limits)
+	if err != nil {
+		return spec, err
 	}
-	if env.PidsLimit > 0 && spec.Limits.Pids > env.PidsLimit {
-		return spec, drover.Errorf(drover.Invalid, "limits.pids %d: the environment has %d", spec.Limits.Pids, env.PidsLimit)
-	}
-	return spec, nil
+	spec.Limits = limits
+	return spec, environment.CheckLimits(spec.Limits, env)
 }

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"maps"
-	"time"
 
 	"drover"
 	"drover/internal/exec/environment"
@@ -24,6 +23,10 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 	if e == nil {
 		s.mu.Unlock()
 		return drover.Runner{}, noEnvironment(r.Environment)
+	}
+	if err := environment.CheckLimits(r.Limits, e.Environment); err != nil {
+		s.mu.Unlock()
+		return drover.Runner{}, err
 	}
 	if id, ok := e.warm.Pop(); ok {
 		got := s.runners[id]
@@ -47,11 +50,16 @@ func validateClaim(r drover.ClaimRequest) error {
 	if len(r.Labels) > 100 {
 		return drover.Errorf(drover.Invalid, "labels: %d of them, want at most 100", len(r.Labels))
 	}
+	if err := environment.ValidateLimits(r.Limits); err != nil {
+		return err
+	}
 	return environment.ValidateEnv(r.Env)
 }
 
 // handOutLocked makes the warm runner the claimer's. From here on it is never warm again.
 func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) AllocClaim {
+	r.handed, r.counts = true, e
+	e.handing++
 	idle := req.IdleTimeout
 	switch {
 	case idle == 0:
@@ -63,6 +71,9 @@ func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) Allo
 		RunnerID: RunnerID(e.ID, r.alloc.ID), ClaimedAt: s.deps.Clock.Now().UnixNano(), IdleTimeout: idle,
 		Labels: maps.Clone(req.Labels), Env: maps.Clone(req.Env),
 	}
+	if req.Limits != (drover.Limits{}) {
+		claim.Limits = &req.Limits
+	}
 	s.addClaimedLocked(e, r, &claim)
 	return AllocClaim{AllocID: r.alloc.ID, Claim: claim}
 }
@@ -72,6 +83,7 @@ func (s *Service) enter(r *runner, claim AllocClaim) (drover.Runner, error) {
 	err := s.journal.claim(claim)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.settleLocked(r) // together with what follows: a lower demand must not be recorded before the claim
 	if err != nil {
 		s.dropLocked(r, drover.Errorf(drover.Gone, "its claim could not be written"))
 		return drover.Runner{}, drover.Errorf(drover.Unavailable, "writing the claim down: %w", err)
@@ -98,25 +110,30 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 	defer timer.Stop()
 	w := &waiter{served: make(chan *runner, 1)}
 	place := e.waiters.Join(w)
+	s.demandLocked(e)
 	s.mu.Unlock()
 
 	var late error
 	select {
 	case r, ok := <-w.served:
 		if !ok {
-			return drover.Runner{}, noEnvironment(e.ID)
+			return drover.Runner{}, noEnvironment(req.Environment)
 		}
 		return s.accept(ctx, e, r, req)
 	case <-timer.C():
-		late = drover.Errorf(drover.Exhausted, "no runner of environment %q became ready within %s", e.ID, req.Wait)
+		late = drover.Errorf(drover.Exhausted, "no runner of environment %q became ready within %s", req.Environment, req.Wait)
 	case <-ctx.Done():
 		late = drover.Errorf(drover.Canceled, "waiting for a runner: %w", context.Cause(ctx))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.waiters.Leave(place)
+	s.demandLocked(e)
 	select {
 	case r, ok := <-w.served: // served at the same moment: somebody else may have it
+		if ok {
+			s.settleLocked(r)
+		}
 		if ok && s.runners[r.alloc.ID] == r && r.claim == nil {
 			s.addWarmLocked(e, r)
 		}
@@ -133,9 +150,10 @@ func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.Clai
 		s.mu.Unlock()
 		return s.enter(r, claim)
 	}
-	if s.envs[e.ID] != e {
+	s.settleLocked(r)
+	if s.envs[req.Environment] != e {
 		s.mu.Unlock()
-		return drover.Runner{}, noEnvironment(e.ID)
+		return drover.Runner{}, noEnvironment(req.Environment)
 	}
 	return s.wait(ctx, e, req)
 }
@@ -207,26 +225,4 @@ func signal(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// Extend sets the runner's idle timeout from now on; d <= 0 means none. After a restart of the server the timeout of
-// the claim holds again, as a recorded claim is not changed.
-func (s *Service) Extend(ctx context.Context, runnerID string, d time.Duration) (drover.Runner, error) {
-	if d > environment.MaxIdleTimeout {
-		return drover.Runner{}, drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", d, environment.MaxIdleTimeout)
-	}
-	if err := s.awaitSync(ctx); err != nil {
-		return drover.Runner{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.claimedLocked(runnerID)
-	if err != nil {
-		return drover.Runner{}, err
-	}
-	claim := *r.claim
-	claim.IdleTimeout = max(d, 0)
-	r.claim = &claim
-	s.rearmLocked(r)
-	return r.public(), nil
 }

@@ -34,9 +34,10 @@ type Intake interface {
 	RegisterJob(ctx context.Context, job *drover.Job) error
 	// DeregisterJob stops and purges the job.
 	DeregisterJob(ctx context.Context, namespace, id string) error
-	// ClaimRunners records claims in one entry. The result has one error an item, nil where it was recorded (or had
-	// been before, for the same RunnerID); Conflict where it never can be.
-	ClaimRunners(ctx context.Context, claims []AllocClaim) ([]error, error)
+	// ClaimRunners records claims in one entry, and what the pools need beside their size. The result has one error a
+	// claim, nil where it was recorded; Conflict where it never can be. One that was recorded before, for the same
+	// RunnerID, takes over its new idle timeout.
+	ClaimRunners(ctx context.Context, claims []AllocClaim, demands []Demand) ([]error, error)
 	// ReleaseRunners stops the allocations; unknown and ended ones are ignored.
 	ReleaseRunners(ctx context.Context, allocIDs []string, reason string) error
 }
@@ -45,6 +46,12 @@ type Intake interface {
 type AllocClaim struct {
 	AllocID string       `json:"alloc"`
 	Claim   drover.Claim `json:"claim"`
+}
+
+// Demand is how many runners an environment's pool needs beside its size, because claims wait.
+type Demand struct {
+	Environment string
+	Runners     int
 }
 
 // Config of a Service.

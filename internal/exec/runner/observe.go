@@ -86,14 +86,19 @@ func (s *Service) readEnvLocked(snap Snapshot, jobID string) {
 		return // somebody's job whose name looks like ours
 	}
 	if known != nil {
-		known.Environment, known.version = read, job.ModifyIndex
+		known.Environment, known.version, known.demand = read, job.ModifyIndex, demandOf(job)
+		known.wake()
+		s.demandLocked(known)
 		return
 	}
-	s.envs[id] = &env{Environment: read, version: job.ModifyIndex}
+	s.envs[id] = &env{Environment: read, version: job.ModifyIndex, demand: demandOf(job)}
+	s.demandLocked(s.envs[id])
 	for alloc := range snap.AllocationsByJob(environment.Namespace, jobID) {
 		s.observeLocked(snap, alloc.ID)
 	}
 }
+
+func demandOf(job *drover.Job) int { return job.TaskGroups[0].Pool.Demand } // FromJob took it
 
 // forgetEnvLocked ends what belongs to an environment that was deleted.
 func (s *Service) forgetEnvLocked(id string) {
@@ -102,6 +107,7 @@ func (s *Service) forgetEnvLocked(id string) {
 		return
 	}
 	delete(s.envs, id)
+	e.wake()
 	for _, r := range s.runners {
 		if r.env == id {
 			s.endLocked(r, drover.Errorf(drover.Gone, "the environment was deleted"))
@@ -129,6 +135,7 @@ func (s *Service) observeLocked(snap Snapshot, allocID string) {
 	}
 	switch {
 	case alloc.Terminal():
+		e.wake()
 		if known != nil {
 			s.endLocked(known, endReason(alloc))
 		}
@@ -165,10 +172,13 @@ func warm(alloc *drover.Allocation) bool {
 func (s *Service) addWarmLocked(e *env, r *runner) {
 	s.runners[r.alloc.ID] = r
 	if w, ok := e.waiters.Serve(); ok {
+		r.served, r.counts = true, e
+		e.serving++
 		w.served <- r
 		return
 	}
 	e.warm.Push(r.alloc.ID)
+	e.wake()
 }
 
 func (s *Service) addClaimedLocked(e *env, r *runner, claim *drover.Claim) {

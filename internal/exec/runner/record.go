@@ -28,7 +28,7 @@ func (s *Service) replay() error {
 		switch {
 		case line.Claim != nil:
 			alloc := snap.Allocation(line.Claim.AllocID)
-			if alloc == nil || alloc.Terminal() || alloc.Claim != nil {
+			if alloc == nil || alloc.Terminal() {
 				settled = append(settled, line.Claim.AllocID)
 				continue
 			}
@@ -58,11 +58,15 @@ func (s *Service) replayClaimLocked(snap Snapshot, alloc *drover.Allocation, c A
 	if e == nil {
 		return
 	}
-	if r := s.runners[alloc.ID]; r != nil && r.claim == nil {
+	switch r := s.runners[alloc.ID]; {
+	case r == nil:
+		s.addClaimedLocked(e, &runner{alloc: alloc, env: id}, &c.Claim)
+	case r.claim == nil:
 		e.warm.Remove(alloc.ID)
 		s.addClaimedLocked(e, r, &c.Claim)
-	} else if r == nil {
-		s.addClaimedLocked(e, &runner{alloc: alloc, env: id}, &c.Claim)
+	default: // the line of a later Extend
+		r.claim = &c.Claim
+		s.rearmLocked(r)
 	}
 }
 
@@ -87,12 +91,12 @@ func (s *Service) record(ctx context.Context) {
 		case <-s.toWrite:
 		}
 		for {
-			claims, releases, dropped := s.takeBatch()
-			s.compacted(s.journal.claimsRecorded(dropped))
-			if len(claims)+len(releases) == 0 {
+			b := s.takeBatch()
+			s.compacted(s.journal.claimsRecorded(b.dropped))
+			if len(b.claims)+len(b.releases)+len(b.demands) == 0 {
 				break
 			}
-			if s.recordBatch(ctx, claims, releases) {
+			if s.recordBatch(ctx, b) {
 				wait = 20 * time.Millisecond
 				continue
 			}
@@ -104,39 +108,50 @@ func (s *Service) record(ctx context.Context) {
 	}
 }
 
-// takeBatch takes what is to be recorded next. A claim that was released before it was recorded needs no record.
-func (s *Service) takeBatch() (claims []AllocClaim, releases []release, dropped []string) {
+// batch is what is recorded together. A claim that was released before it was recorded needs no record.
+type batch struct {
+	claims   []AllocClaim
+	demands  []Demand
+	releases []release
+	dropped  []string // allocations
+}
+
+// takeBatch takes what is to be recorded next.
+func (s *Service) takeBatch() (b batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(len(s.claims), maxBatch)
 	for _, c := range s.claims[:n] {
 		if s.tombs.has(c.AllocID) {
-			dropped = append(dropped, c.AllocID)
+			b.dropped = append(b.dropped, c.AllocID)
 		} else {
-			claims = append(claims, c)
+			b.claims = append(b.claims, c)
 		}
 	}
 	s.claims = slices.Delete(s.claims, 0, n)
+	if len(s.claims) == 0 { // with the last of them: a claim must not be recorded after the demand that it ends
+		b.demands = s.demandsLocked()
+	}
 	n = min(len(s.releases), maxBatch)
-	releases = slices.Clone(s.releases[:n])
+	b.releases = slices.Clone(s.releases[:n])
 	s.releases = slices.Delete(s.releases, 0, n)
-	return claims, releases, dropped
+	return b
 }
 
 // recordBatch reports false if it must be tried again; then everything is in the queues again.
-func (s *Service) recordBatch(ctx context.Context, claims []AllocClaim, releases []release) bool {
-	if len(claims) > 0 {
-		results, err := s.deps.Intake.ClaimRunners(ctx, claims)
+func (s *Service) recordBatch(ctx context.Context, b batch) bool {
+	if len(b.claims)+len(b.demands) > 0 {
+		results, err := s.deps.Intake.ClaimRunners(ctx, b.claims, b.demands)
 		if err != nil {
-			s.putBack(claims, releases, err)
+			s.putBack(b, err)
 			return false
 		}
-		s.settleClaims(claims, results)
+		s.settleClaims(b.claims, results)
 	}
-	for _, reason := range reasonsOf(releases) {
-		ids := allocsWith(releases, reason)
+	for _, reason := range reasonsOf(b.releases) {
+		ids := allocsWith(b.releases, reason)
 		if err := s.deps.Intake.ReleaseRunners(ctx, ids, reason); err != nil {
-			s.putBack(nil, releases, err)
+			s.putBack(batch{releases: b.releases}, err)
 			return false
 		}
 		s.compacted(s.journal.ended(ids))
@@ -167,12 +182,13 @@ func (s *Service) compacted(err error) {
 	}
 }
 
-func (s *Service) putBack(claims []AllocClaim, releases []release, err error) {
-	s.deps.Log.Warn("recording claims and releases, trying again", "claims", len(claims), "releases", len(releases), "error", err)
+func (s *Service) putBack(b batch, err error) {
+	s.deps.Log.Warn("recording claims and releases, trying again", "claims", len(b.claims), "releases", len(b.releases), "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.claims = append(claims, s.claims...)
-	s.releases = append(releases, s.releases...)
+	s.claims = append(b.claims, s.claims...)
+	s.releases = append(b.releases, s.releases...)
+	s.forgetDemandsLocked(b.demands)
 	signal(s.toWrite)
 }
 

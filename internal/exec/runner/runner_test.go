@@ -77,6 +77,7 @@ func TestAnEmptyPool(t *testing.T) {
 		_, err := s.Claim(t.Context(), claimReq("nothing"))
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
 		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
 		_, err = s.Claim(t.Context(), claimReq("python"))
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 

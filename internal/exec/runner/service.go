@@ -34,6 +34,10 @@ type env struct {
 	warm    pool.Stack
 	claimed int
 	waiters pool.Queue[*waiter]
+	serving int           // waiters that were served, and whose claim is not in line to be recorded yet
+	handing int           // handed out, and not in line to be recorded yet
+	demand  int           // as recorded
+	changed chan struct{} // closed at the next change of warm; nil: nobody looks
 }
 
 // runner is a warm or claimed one.
@@ -42,6 +46,9 @@ type runner struct {
 	env    string
 	claim  *drover.Claim // nil while warm
 	busy   int           // leases held
+	counts *env          // in whose serving and handing it counts
+	served bool          // a waiter has it
+	handed bool          // it was handed out, and its claim is not in line yet
 	gone   chan struct{} // closed when it ended; nil while warm
 	reason error         // why it ended
 }
@@ -129,7 +136,7 @@ func (r *runner) public() drover.Runner {
 		out.State = drover.RunnerDestroyed
 	}
 	out.ClaimedAt = unixNano(r.claim.ClaimedAt)
-	out.IdleTimeout, out.Labels, out.Env = r.claim.IdleTimeout, r.claim.Labels, r.claim.Env
+	out.IdleTimeout, out.Labels, out.Env, out.Limits = r.claim.IdleTimeout, r.claim.Labels, r.claim.Env, r.claim.Limits
 	return out
 }
 

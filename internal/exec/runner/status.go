@@ -61,20 +61,34 @@ func (s *Service) PoolStatus(ctx context.Context, environmentID string) (drover.
 // lastError is why the newest failed runner failed, unless a newer one came up; else why none can be placed.
 func lastError(snap Snapshot, environmentID string) string {
 	jobID := environment.JobID(environmentID)
+	if failed := newestFailure(snap, jobID); failed != nil {
+		return failure(failed)
+	}
+	return unplaced(snap, jobID)
+}
+
+// newestFailure returns the newest failed runner, unless a newer one came up.
+func newestFailure(snap Snapshot, jobID string) *drover.Allocation {
 	var failed *drover.Allocation
 	var up uint64
 	for a := range snap.AllocationsByJob(environment.Namespace, jobID) {
 		switch {
 		case a.ClientStatus == drover.AllocClientRunning:
 			up = max(up, a.CreateIndex)
-		case a.ClientStatus == drover.AllocClientFailed && (failed == nil || a.CreateIndex > failed.CreateIndex):
+		case a.ClientStatus == drover.AllocClientFailed && ofPresent(snap, a) && (failed == nil || a.CreateIndex > failed.CreateIndex):
 			failed = a
 		}
 	}
-	if failed != nil && failed.CreateIndex > up {
-		return failure(failed)
+	if failed == nil || failed.CreateIndex <= up {
+		return nil
 	}
-	return unplaced(snap, jobID)
+	return failed
+}
+
+// ofPresent reports whether the runner was made as the environment is now: what an older image did wrong is over.
+func ofPresent(snap Snapshot, a *drover.Allocation) bool {
+	job := snap.Job(a.Namespace, a.JobID)
+	return job == nil || sameRunner(a.Job, job)
 }
 
 func failure(a *drover.Allocation) string {

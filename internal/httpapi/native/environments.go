@@ -2,6 +2,7 @@ package native
 
 import (
 	"net/http"
+	"strings"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -27,6 +28,10 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.Invalid, "id %q is not that of the path, %q", env.ID, id)
 	}
 	env.ID = id
+	wait, err := f.waitOf(r)
+	if err != nil {
+		return err
+	}
 	created, err := f.Runners.PutEnvironment(r.Context(), env)
 	if err != nil {
 		return err
@@ -34,6 +39,16 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
+	}
+	if wait > 0 {
+		pool, full, err := f.Runners.AwaitPool(r.Context(), id, wait)
+		if err != nil {
+			return err
+		}
+		if !full {
+			status = http.StatusAccepted
+			w.Header().Set("Drover-Pool-Error", oneLine(pool.LastError))
+		}
 	}
 	env, err = f.Runners.Environment(r.Context(), id)
 	return answer(w, r, status, env, err)
@@ -44,8 +59,27 @@ func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) pool(w http.ResponseWriter, r *http.Request) error {
-	status, err := f.Runners.PoolStatus(r.Context(), r.PathValue("environment"))
+	id := r.PathValue("environment")
+	wait, err := f.waitOf(r)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		status, _, err := f.Runners.AwaitPool(r.Context(), id, wait)
+		return answer(w, r, http.StatusOK, status, err)
+	}
+	status, err := f.Runners.PoolStatus(r.Context(), id)
 	return answer(w, r, http.StatusOK, status, err)
+}
+
+// oneLine makes a text fit for a header.
+func oneLine(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return ' '
+		}
+		return c
+	}, text)
 }
 
 // answer writes v, unless there is an error.

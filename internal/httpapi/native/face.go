@@ -18,6 +18,7 @@ type Runners interface {
 	Environments(ctx context.Context) ([]drover.Environment, error)
 	DeleteEnvironment(ctx context.Context, id string) error
 	PoolStatus(ctx context.Context, environmentID string) (drover.PoolStatus, error)
+	AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (status drover.PoolStatus, full bool, err error)
 	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
 	Runner(ctx context.Context, runnerID string) (drover.Runner, error)
 	Runners(ctx context.Context, environmentID string) ([]drover.Runner, error)

@@ -26,6 +26,7 @@ var (
 	modeParam       = param{"mode", "string", "permission bits in octal; default 0744"}
 	ownerParam      = param{"owner", "string", "name or uid[:gid]; default root"}
 	waitParam       = param{"wait", "string", `how long to wait for the end, as in "30s"`}
+	fillParam       = param{"wait", "string", `how long to wait until the pool is full or a runner failed, as in "30s"`}
 	attachParams    = []param{
 		{"stdout", "integer", "byte offset to begin at"}, {"stderr", "integer", "byte offset to begin at"},
 		{"mode", "string", `"binary" (default) or "text"`},
@@ -50,11 +51,11 @@ func (f *Face) operations() []operation {
 	return []operation{
 		{route{Pattern: "GET /v1/environments", Handle: f.listEnvironments}, "List environments", nil, nil, []drover.Environment{}, "", ok},
 		{route{Pattern: "GET /v1/environment/{environment}", Handle: f.getEnvironment}, "Read an environment", nil, nil, drover.Environment{}, "", ok},
-		{route{Pattern: "PUT /v1/environment/{environment}", Handle: f.putEnvironment}, "Create or replace an environment", nil, drover.Environment{}, drover.Environment{}, "", ok},
+		{route{Pattern: "PUT /v1/environment/{environment}", Handle: f.putEnvironment}, "Create or replace an environment; with wait it is answered when the pool is full, or with 202", []param{fillParam}, drover.Environment{}, drover.Environment{}, "", ok},
 		{route{Pattern: "DELETE /v1/environment/{environment}", Handle: f.deleteEnvironment}, "Delete an environment and its runners", nil, nil, nil, "", empty},
-		{route{Pattern: "GET /v1/environment/{environment}/pool", Handle: f.pool}, "How the pool of warm runners stands", nil, nil, drover.PoolStatus{}, "", ok},
+		{route{Pattern: "GET /v1/environment/{environment}/pool", Handle: f.pool}, "How the pool of warm runners stands", []param{fillParam}, nil, drover.PoolStatus{}, "", ok},
 
-		{route{Pattern: "GET /v1/runners", Handle: f.listRunners}, "List warm and claimed runners", []param{{"environment", "string", "only of this one"}}, nil, []drover.Runner{}, "", ok},
+		{route{Pattern: "GET /v1/runners", Handle: f.listRunners}, "List warm and claimed runners", []param{{"environment", "string", "only of this one"}, {"label", "string", "name=value; only those that have it; may be repeated"}}, nil, []drover.Runner{}, "", ok},
 		{route{Pattern: "POST /v1/runners", Handle: f.claim, MaxBody: f.MaxFiles}, "Claim a runner", nil, ClaimBody{}, drover.Runner{}, "", created},
 		{route{Pattern: "GET /v1/runner/{runner}", Handle: f.getRunner}, "Read a claimed runner", nil, nil, drover.Runner{}, "", ok},
 		{route{Pattern: "PATCH /v1/runner/{runner}", Handle: f.extend}, "Set a runner's idle timeout, from now on", nil, ExtendBody{}, drover.Runner{}, "", ok},

@@ -3,6 +3,8 @@ package native
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"drover"
@@ -21,8 +23,26 @@ type ExtendBody struct {
 }
 
 func (f *Face) listRunners(w http.ResponseWriter, r *http.Request) error {
-	runners, err := f.Runners.Runners(r.Context(), r.URL.Query().Get("environment"))
+	q := r.URL.Query()
+	for _, label := range q["label"] {
+		if !strings.Contains(label, "=") {
+			return drover.Errorf(drover.Invalid, "label: want name=value, got %q", label)
+		}
+	}
+	runners, err := f.Runners.Runners(r.Context(), q.Get("environment"))
+	runners = slices.DeleteFunc(runners, func(r drover.Runner) bool { return !labelled(r, q["label"]) })
 	return answer(w, r, http.StatusOK, runners, err)
+}
+
+// labelled reports whether the runner has all the labels, each "name=value".
+func labelled(r drover.Runner, want []string) bool {
+	for _, label := range want {
+		name, value, _ := strings.Cut(label, "=")
+		if have, ok := r.Labels[name]; !ok || have != value {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {

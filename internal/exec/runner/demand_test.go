@@ -1,0 +1,154 @@
+package runner_test
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/exectest"
+	"drover/internal/exec/runner"
+)
+
+func demand(c *exectest.Control, name string) int {
+	return c.Snapshot().Job("default", environment.JobID(name)).TaskGroups[0].Pool.Demand
+}
+
+func TestAWaitingClaimIsServedWhereThePoolKeepsNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 0)
+		var claims sync.WaitGroup
+		for range 20 {
+			claims.Go(func() { // ends when it was served
+				_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+				require.NoError(t, err)
+			})
+		}
+		claims.Wait()
+		synctest.Wait()
+		require.Zero(t, demand(c, "python"))
+		status, err := s.PoolStatus(t.Context(), "python")
+		require.NoError(t, err)
+		require.Equal(t, drover.PoolStatus{Environment: "python", Claimed: 20}, status)
+		stop()
+	})
+}
+
+func TestDemandEndsWithTheWaitAndOutlivesAPut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 0)
+		c.StopRefill()
+		gone := make(chan error, 1)
+		go func() { // ends when its wait is over
+			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			gone <- err
+		}()
+		synctest.Wait()
+		require.Equal(t, 1, demand(c, "python"))
+		_, err := s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", Env: map[string]string{"A": "b"}})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 1, demand(c, "python"), "a registration resets it, and it is recorded again")
+		require.Equal(t, drover.Exhausted, drover.CodeOf(<-gone))
+		synctest.Wait()
+		require.Zero(t, demand(c, "python"))
+		stop()
+	})
+}
+
+func TestExtendHoldsAfterARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		cfg := journalIn(t.TempDir())
+		s, stop := exectest.Start(t, c, cfg)
+		exectest.Put(t, s, "python", 2)
+		synctest.Wait()
+		recorded, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: time.Minute})
+		require.NoError(t, err)
+		written, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: time.Minute})
+		require.NoError(t, err)
+		synctest.Wait()
+		_, err = s.Extend(t.Context(), recorded.ID, time.Hour)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, time.Hour, c.Snapshot().Allocation(recorded.AllocID).Claim.IdleTimeout)
+		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
+		_, err = s.Extend(t.Context(), written.ID, 2*time.Hour)
+		require.NoError(t, err)
+		stop()
+		c.Fail(nil)
+		s, stop = exectest.Start(t, c, cfg)
+		for id, want := range map[string]time.Duration{recorded.ID: time.Hour, written.ID: 2 * time.Hour} {
+			r, err := s.Runner(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, want, r.IdleTimeout)
+		}
+		synctest.Wait()
+		require.Equal(t, 2*time.Hour, c.Snapshot().Allocation(written.AllocID).Claim.IdleTimeout)
+		stop()
+	})
+}
+
+func TestLimitsOfAClaimAreCheckedAndKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		_, err := s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", PoolSize: 1, MemoryMaxMB: 100, PidsLimit: 10})
+		require.NoError(t, err)
+		synctest.Wait()
+		for _, l := range []drover.Limits{{MemoryMB: 101}, {Pids: 11}, {Wall: -1}, {OutputBytes: 1 << 60}} {
+			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Limits: l})
+			require.Equal(t, drover.Invalid, drover.CodeOf(err), "%+v", l)
+		}
+		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Limits: drover.Limits{MemoryMB: 50}})
+		require.NoError(t, err)
+		require.Equal(t, &drover.Limits{MemoryMB: 50}, r.Limits)
+		synctest.Wait()
+		require.Equal(t, 50, c.Snapshot().Allocation(r.AllocID).Claim.Limits.MemoryMB)
+		stop()
+	})
+}
+
+func TestAwaitPool(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 3)
+		status, full, err := s.AwaitPool(t.Context(), "python", time.Minute)
+		require.NoError(t, err)
+		require.True(t, full)
+		require.Equal(t, 3, status.Warm)
+		puts := c.Registrations()
+		exectest.Put(t, s, "python", 3)
+		require.Equal(t, puts, c.Registrations(), "an unchanged put changes nothing")
+		exectest.Put(t, s, "python", 1)
+		synctest.Wait()
+		status, _, err = s.AwaitPool(t.Context(), "python", 0)
+		require.NoError(t, err)
+		require.Equal(t, 1, status.Warm, "shrinking shrinks")
+
+		c.StopRefill()
+		exectest.Put(t, s, "python", 2)
+		began := time.Now()
+		_, full, err = s.AwaitPool(t.Context(), "python", time.Minute)
+		require.NoError(t, err)
+		require.False(t, full)
+		require.Equal(t, time.Minute, time.Since(began))
+		_, _, err = s.AwaitPool(t.Context(), "nothing", time.Minute)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		stop()
+	})
+}
