@@ -57,11 +57,14 @@ func (p *FleetPolicy) validateSizes(v *validation, at func(string) string) {
 }
 
 func (p *FleetPolicy) validateTimes(v *validation, at func(string) string) {
-	for name, d := range map[string]time.Duration{
-		"Idle": p.Idle, "Expire": p.Expire, "BootTimeout": p.BootTimeout, "LostTimeout": p.LostTimeout,
-		"AdoptGrace": p.AdoptGrace, "OrphanGrace": p.OrphanGrace, "TerminateAtDead": p.TerminateAtDead,
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{"Idle", p.Idle}, {"Expire", p.Expire}, {"BootTimeout", p.BootTimeout}, {"LostTimeout", p.LostTimeout},
+		{"AdoptGrace", p.AdoptGrace}, {"OrphanGrace", p.OrphanGrace}, {"TerminateAtDead", p.TerminateAtDead},
 	} {
-		v.check(d >= 0, at(name), "must not be negative, got %s", d)
+		v.check(d.d >= 0, at(d.name), "must not be negative, got %s", d.d)
 	}
 	for i, s := range p.Schedule {
 		where := at(fmt.Sprintf("Schedule[%d]", i))

@@ -113,7 +113,9 @@ type Instance struct {
 
 	State     InstanceState
 	Behavior  IdleBehavior
-	Reason    string // why it is in this state, for people
+	Why       string // the code of why it is in this state
+	Reason    string // the same, for people
+	Quiet     bool   // draining, and its agent confirmed that nothing runs
 	Adopted   bool   // found in the cloud, not made by this process
 	Hedge     bool   // bought beside a slow one
 	Ambiguous bool   // the create may or may not have happened

@@ -1,0 +1,195 @@
+package scaler
+
+import (
+	"errors"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// Beliefs is what was learned of one cloud. Its owner calls the methods that tell what happened; Decide reads it.
+// Not for use by several goroutines at once.
+type Beliefs struct {
+	seed     uint64
+	caps     provider.Capabilities
+	quotas   map[string]*quota
+	cooling  map[string]*coolDown
+	rates    map[provider.Call]*bucket
+	boots    map[string]*Histogram
+	breakers map[string]*breaker
+	creates  concurrency
+	market   map[string]*interruptions
+	spent    spending
+	stopped  string // why nothing can be bought at all (credentials), until stopEnds
+	stopEnds time.Time
+	stops    int
+}
+
+// NewBeliefs starts with what the provider says of itself. The seed feeds jitter.
+func NewBeliefs(seed uint64, caps provider.Capabilities) *Beliefs {
+	b := &Beliefs{
+		seed: seed, caps: caps, quotas: map[string]*quota{}, cooling: map[string]*coolDown{},
+		rates: map[provider.Call]*bucket{}, boots: map[string]*Histogram{}, breakers: map[string]*breaker{},
+		creates: concurrency{limit: 8, slowStart: true}, market: map[string]*interruptions{},
+	}
+	b.caps.Batch = max(caps.Batch, 1)
+	for _, c := range []provider.Call{provider.CallCreate, provider.CallDestroy, provider.CallList, provider.CallTag} {
+		b.rates[c] = newBucket(caps.Rates[c])
+	}
+	return b
+}
+
+// Started notes that a call goes out; n is how many machines it is about.
+func (b *Beliefs) Started(now time.Time, call provider.Call, n int) {
+	b.rates[call].take(now, n)
+	if call == provider.CallCreate {
+		b.creates.inFlight++
+	}
+}
+
+// Done notes how a call ended; creates are told to Created instead.
+func (b *Beliefs) Done(now time.Time, call provider.Call, err error) {
+	b.rates[call].result(now, err)
+}
+
+// Created notes how a create ended: got machines, used units of the quota group known to exist, those included.
+func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, got int, used int64, err error) {
+	b.rates[provider.CallCreate].result(now, err)
+	b.creates.done(err == nil)
+	if got > 0 {
+		b.quota(o.QuotaGroup).succeeded(used)
+		b.succeeded(o)
+		b.stops, b.stopped = 0, ""
+	}
+	b.quota(o.QuotaGroup).probing = false
+	var e *provider.Error
+	if err == nil || !errors.As(err, &e) {
+		return
+	}
+	switch e.Kind {
+	case provider.Quota:
+		group := e.Group
+		if group == "" {
+			group = o.QuotaGroup
+		}
+		q := b.quota(group)
+		q.failed(now, used, e.Limit, chance(b.seed, group, q.fails))
+	case provider.Capacity:
+		b.lacks(now, o, e.Scope)
+	case provider.Config:
+		b.breaker(o.Key, template).refuse(now, chance(b.seed, o.Key, 0), e.Message)
+	case provider.Auth:
+		if b.stopped == "" || now.After(b.stopEnds) {
+			b.stopped = e.Error()
+			b.stopEnds = now.Add(backoff(30*time.Second, 10*time.Minute, b.stops, chance(b.seed, "auth", b.stops)))
+			b.stops++
+		}
+	}
+}
+
+// Destroyed notes that a machine of the quota group is gone: a reached quota is tried again.
+func (b *Beliefs) Destroyed(now time.Time, group string) {
+	if q := b.quotas[group]; q != nil && q.retryAt.After(now) {
+		q.retryAt = now
+	}
+}
+
+// Booted notes how long a machine took from its create call to taking work.
+func (b *Beliefs) Booted(o *drover.Offering, template string, took time.Duration) {
+	for _, key := range bootKeys(o.Key, o.Type) {
+		h := b.boots[key]
+		if h == nil {
+			h = &Histogram{}
+			b.boots[key] = h
+		}
+		h.Add(took)
+	}
+	b.breaker(o.Key, template).outcome(true)
+}
+
+// BootFailed notes that a machine did not come up in time.
+func (b *Beliefs) BootFailed(now time.Time, o *drover.Offering, template string) {
+	br := b.breaker(o.Key, template)
+	br.outcome(false)
+	br.trip(now, chance(b.seed, o.Key, br.opened))
+}
+
+// Ran notes how long a spot machine ran and whether the cloud took it back.
+func (b *Beliefs) Ran(offering string, d time.Duration, taken bool) {
+	m := b.market[offering]
+	if m == nil {
+		m = &interruptions{}
+		b.market[offering] = m
+	}
+	m.hours += d.Hours()
+	if taken {
+		m.taken++
+	}
+}
+
+// Charge notes that machines cost perHour since the last call.
+func (b *Beliefs) Charge(now time.Time, perHour float64) { b.spent.charge(now, perHour) }
+
+// SpentToday returns the cost since midnight UTC, as far as charged.
+func (b *Beliefs) SpentToday(now time.Time) float64 { return b.spent.today(now) }
+
+// Tokens returns how many machines calls of the kind may be about now.
+func (b *Beliefs) Tokens(now time.Time, call provider.Call) int { return b.rates[call].whole(now) }
+
+// TokensAt returns when the next call of the kind may go out.
+func (b *Beliefs) TokensAt(now time.Time, call provider.Call) time.Time {
+	return b.rates[call].next(now)
+}
+
+// CreateRoom returns how many create calls may be begun.
+func (b *Beliefs) CreateRoom() int { return b.creates.room() }
+
+// Batch returns how many machines a create may ask for.
+func (b *Beliefs) Batch() int { return b.caps.Batch }
+
+// Blocked says why nothing of the offering can be bought now, and until when; "" if it can.
+func (b *Beliefs) Blocked(now time.Time, o *drover.Offering, template string) (why string, until time.Time) {
+	if b.stopped != "" && now.Before(b.stopEnds) {
+		return b.stopped, b.stopEnds
+	}
+	if c := b.cools(now, o); c != nil {
+		return "no capacity of " + c.what, c.until
+	}
+	if br := b.breakers[o.Key+"\x00"+template]; br != nil && br.open(now) {
+		return br.why, br.until
+	}
+	return "", time.Time{}
+}
+
+// Probing reports that the offering failed lately, so that only few are to be tried at once.
+func (b *Beliefs) Probing(o *drover.Offering, template string) bool {
+	if br := b.breakers[o.Key+"\x00"+template]; br != nil && br.opened > 0 {
+		return true
+	}
+	for _, key := range coolKeys(o) {
+		if c := b.cooling[key]; c != nil && c.fails > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *Beliefs) quota(group string) *quota {
+	q := b.quotas[group]
+	if q == nil {
+		q = &quota{limit: unlimited}
+		b.quotas[group] = q
+	}
+	return q
+}
+
+func (b *Beliefs) breaker(offering, template string) *breaker {
+	key := offering + "\x00" + template
+	br := b.breakers[key]
+	if br == nil {
+		br = &breaker{}
+		b.breakers[key] = br
+	}
+	return br
+}

@@ -1,0 +1,88 @@
+package scaler
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// coolDown keeps from asking for what the cloud lacked a moment ago.
+type coolDown struct {
+	what  string
+	until time.Time
+	last  time.Time
+	fails int
+}
+
+// coolKeys are what a lack can be about, narrow to wide.
+func coolKeys(o *drover.Offering) [5]string {
+	return [5]string{
+		"offering " + o.Key, "type " + o.Type + " " + o.Market, "zone " + o.Zone + " " + o.Market,
+		"family " + o.Family + " " + o.Market, "everything",
+	}
+}
+
+var scopeIndex = map[provider.Scope]int{
+	provider.ScopeOffering: 0, provider.ScopeType: 1, provider.ScopeZone: 2, provider.ScopeFamily: 3, provider.ScopeAll: 4,
+}
+
+// cools returns the widest cool-down that the offering is under.
+func (b *Beliefs) cools(now time.Time, o *drover.Offering) (worst *coolDown) {
+	if len(b.cooling) == 0 {
+		return nil
+	}
+	for _, key := range coolKeys(o) {
+		if c := b.cooling[key]; c != nil && now.Before(c.until) && (worst == nil || c.until.After(worst.until)) {
+			worst = c
+		}
+	}
+	return worst
+}
+
+func (b *Beliefs) lacks(now time.Time, o *drover.Offering, scope provider.Scope) {
+	keys := coolKeys(o)
+	b.cool(now, keys[scopeIndex[scope]])
+	if scope == provider.ScopeOffering || scope == "" {
+		b.widen(now, o)
+	}
+}
+
+func (b *Beliefs) cool(now time.Time, key string) {
+	c := b.cooling[key]
+	if c == nil {
+		c = &coolDown{what: key}
+		b.cooling[key] = c
+	}
+	c.last = now
+	if now.Before(c.until) {
+		return // of the same burst of calls
+	}
+	c.until = now.Add(backoff(30*time.Second, 15*time.Minute, c.fails, chance(b.seed, key, c.fails)))
+	c.fails++
+}
+
+// widen cools the type once three of its zones lacked it within two minutes.
+func (b *Beliefs) widen(now time.Time, o *drover.Offering) {
+	const within = 2 * time.Minute
+	zones := 0
+	prefix, suffix := "offering "+o.Provider+"/"+o.Type+"/", "/"+o.Market
+	for key, c := range b.cooling { // counting only: the order does not matter
+		if len(key) > len(prefix)+len(suffix) && key[:len(prefix)] == prefix && key[len(key)-len(suffix):] == suffix && now.Sub(c.last) <= within {
+			zones++
+		}
+	}
+	if zones >= 3 {
+		b.cool(now, coolKeys(o)[1])
+	}
+}
+
+// succeeded forgets the failures of everything that the offering belongs to.
+func (b *Beliefs) succeeded(o *drover.Offering) {
+	if len(b.cooling) == 0 {
+		return
+	}
+	for _, key := range coolKeys(o) {
+		delete(b.cooling, key)
+	}
+}

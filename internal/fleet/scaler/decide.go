@@ -1,0 +1,227 @@
+package scaler
+
+import (
+	"fmt"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// Input is everything that a decision depends on. Decide changes nothing of it.
+type Input struct {
+	Now       time.Time
+	Policy    *drover.FleetPolicy // canonicalized and valid
+	Offerings []drover.Offering   // that the policy may buy, with today's prices
+	Demand    []drover.DemandClass
+	Instances []*drover.Instance // of the pool, in a fixed order, without those that are gone
+	GroupUsed map[string]int64   // units in use by quota group, over all pools of the cloud
+	Beliefs   *Beliefs
+	Listed    bool // the cloud's machines were all seen once: creates may be decided
+	Settled   bool // and agents had time to call home: destroys may be decided
+}
+
+// ActionKind says what is to be done.
+type ActionKind string
+
+// The kinds.
+const (
+	Create  ActionKind = "create"
+	Drain   ActionKind = "drain"   // no new work; it is destroyed once it is idle
+	Undrain ActionKind = "undrain" // take work again
+	Destroy ActionKind = "destroy"
+)
+
+// The reasons' codes.
+const (
+	WhyDemand      = "demand"
+	WhyMinimum     = "minimum"
+	WhyStandby     = "standby"
+	WhyHedge       = "hedge"
+	WhyIdle        = "idle"
+	WhyDrained     = "drained"
+	WhyBoot        = "boot"
+	WhyLost        = "lost"
+	WhyOrphan      = "orphan"
+	WhyBehavior    = "behavior"
+	WhyExpired     = "expired"
+	WhyDrift       = "drift"
+	WhyInterrupted = "interrupted"
+	WhyConsolidate = "consolidate"
+	WhySurplus     = "surplus"
+)
+
+// Action is one thing to do, and why.
+type Action struct {
+	Kind     ActionKind
+	Offering *drover.Offering // of a create
+	Count    int              // of a create
+	Instance string           // of the others
+	Hedge    bool
+	Why      string
+	Reason   string // for people
+}
+
+// Waiting tells about one class of waiting work.
+type Waiting struct {
+	Class   string
+	Count   int
+	Placed  int    // fits on machines that are there or starting
+	Bought  int    // fits on machines that are bought now
+	Reason  string // for people
+	ReadyAt time.Time
+}
+
+// Output is a decision.
+type Output struct {
+	Actions  []Action
+	Waiting  []Waiting
+	Deferred int       // creates that are wanted, but wait for rate or concurrency
+	Wake     time.Time // decide again then even if nothing happens; zero = no need
+}
+
+// Decide returns what to do now.
+func Decide(in Input) Output {
+	p := newPlan(&in)
+	p.survey()
+	if in.Listed {
+		p.demand()
+		p.place()
+		p.buyDemand()
+		p.improve()
+		p.buyMinimum()
+		p.hedge()
+	}
+	if in.Settled && !in.Policy.PauseDestroys {
+		p.destroyFinished()
+		p.destroyHopeless()
+		p.replace()
+		p.retireIdle()
+		p.consolidate()
+	}
+	p.emitCreates()
+	p.explain()
+	return p.out
+}
+
+type plan struct {
+	in       *Input
+	out      Output
+	offers   []offer
+	byKey    map[string]int
+	shapes   []shape
+	devices  []string // the device names that the demand asks for
+	classes  []class
+	rooms    []room
+	buys     []buy
+	units    map[string]int64 // left of quota groups
+	counts   counts
+	limits   limits
+	kept     []bool // idle machines, by index, that are needed
+	destroys int    // tokens left
+	onStart  int    // pieces of work placed onto starting machines
+	interval time.Duration
+}
+
+// counts is what the survey found.
+type counts struct {
+	live     int // not draining, destroying, orphaned
+	starting int
+	hedges   int
+	moving   int // draining with work, or being replaced
+	lost     int
+	room     bool // some machine takes work or will
+}
+
+func newPlan(in *Input) *plan {
+	p := &plan{in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, kept: make([]bool, len(in.Instances))}
+	p.destroys = in.Beliefs.Tokens(in.Now, provider.CallDestroy)
+	p.offers = make([]offer, len(in.Offerings))
+	for i := range in.Offerings {
+		p.offers[i].Offering = &in.Offerings[i]
+		p.byKey[in.Offerings[i].Key] = i
+	}
+	return p
+}
+
+// wake asks for another decision at t.
+func (p *plan) wake(t time.Time) {
+	if t.After(p.in.Now) && (p.out.Wake.IsZero() || t.Before(p.out.Wake)) {
+		p.out.Wake = t
+	}
+}
+
+func (p *plan) act(kind ActionKind, i *drover.Instance, why, format string, args ...any) {
+	p.out.Actions = append(p.out.Actions, Action{Kind: kind, Instance: i.ID, Why: why, Reason: fmt.Sprintf(format, args...)})
+}
+
+// survey counts machines and what they cost.
+func (p *plan) survey() {
+	l := &p.limits
+	for _, i := range p.in.Instances {
+		l.cost += i.Price
+		l.capacity = l.capacity.Add(i.Capacity)
+		l.machines++
+		switch {
+		case i.State.Starting():
+			p.counts.live++
+			p.counts.starting++
+			if i.Hedge {
+				p.counts.hedges++
+			}
+		case i.State == drover.InstanceActive:
+			p.counts.live++
+			if !i.LostAt.IsZero() {
+				p.counts.lost++
+			}
+		case i.State == drover.InstanceDraining && i.Busy():
+			p.counts.moving++
+		}
+	}
+}
+
+// limits is what all machines of the pool take, and what was planned on top.
+type limits struct {
+	machines int
+	capacity drover.Capacity
+	cost     float64
+}
+
+// allows returns how many of n machines of the offering the policy allows more, and else what stops it.
+func (p *plan) allows(o *drover.Offering, n, priority int) (int, string) {
+	pol, l := p.in.Policy, &p.limits
+	why := ""
+	bound := func(left int, text string) {
+		if left < n {
+			n, why = max(0, left), text
+		}
+	}
+	if pol.Max > 0 {
+		bound(pol.Max-l.machines, fmt.Sprintf("the pool's maximum of %d machines", pol.Max))
+	}
+	if c := pol.Limits.CPU; c > 0 {
+		bound(int((c-l.capacity.CPU)/max(o.Capacity.CPU, 1)), "the pool's limit of cpu")
+	}
+	if m := pol.Limits.MemoryMB; m > 0 {
+		bound(int((m-l.capacity.MemoryMB)/max(o.Capacity.MemoryMB, 1)), "the pool's limit of memory")
+	}
+	b := pol.Budget
+	if b.AtLimit == drover.BudgetAlert || b.AtLimit == drover.BudgetCritical && priority >= b.CriticalPriority {
+		return n, why
+	}
+	if b.PerHour > 0 {
+		bound(int((b.PerHour-l.cost)/o.Price+1e-9), fmt.Sprintf("the budget of %.4g an hour", b.PerHour))
+	}
+	if b.PerDay > 0 {
+		// What runs now is assumed to run for another hour: it may be busy, and then can't be returned.
+		left := b.PerDay - p.in.Beliefs.SpentToday(p.in.Now) - l.cost
+		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %.4g a day", b.PerDay))
+	}
+	return n, why
+}
+
+func (l *limits) add(o *drover.Offering, n int) {
+	l.machines += n
+	l.cost += float64(n) * o.Price
+	l.capacity = l.capacity.Add(drover.Capacity{CPU: o.Capacity.CPU * int64(n), MemoryMB: o.Capacity.MemoryMB * int64(n), DiskMB: o.Capacity.DiskMB * int64(n)})
+}

@@ -1,0 +1,50 @@
+package scaler
+
+import (
+	"fmt"
+	"strings"
+
+	"drover/internal/fleet/provider"
+)
+
+// emitCreates issues as much of the purchases as rate and concurrency allow; the rest is decided again later.
+func (p *plan) emitCreates() {
+	b := p.in.Beliefs
+	tokens, calls := b.Tokens(p.in.Now, provider.CallCreate), b.CreateRoom()
+	for _, y := range p.buys {
+		n := min(y.count, tokens, calls*b.Batch())
+		p.out.Deferred += y.count - n
+		if n == 0 {
+			continue
+		}
+		tokens -= n
+		calls -= (n + b.Batch() - 1) / b.Batch()
+		o := &p.offers[y.offer]
+		p.out.Actions = append(p.out.Actions, Action{
+			Kind: Create, Offering: o.Offering, Count: n, Hedge: y.why == WhyHedge, Why: y.why, Reason: p.reason(&y),
+		})
+	}
+	if p.out.Deferred > 0 {
+		p.wake(b.TokensAt(p.in.Now, provider.CallCreate))
+	}
+}
+
+func (p *plan) reason(y *buy) string {
+	if y.note != "" {
+		return y.note
+	}
+	var s strings.Builder
+	s.WriteString("cheapest for ")
+	for i, t := range y.take {
+		if i == 3 {
+			fmt.Fprintf(&s, " and %d more kinds", len(y.take)-3)
+			break
+		}
+		if i > 0 {
+			s.WriteString(", ")
+		}
+		fmt.Fprintf(&s, "%d x %s", t.n, p.classes[t.class].Name)
+	}
+	fmt.Fprintf(&s, " on each, at %.4g an hour", p.offers[y.offer].Price)
+	return s.String()
+}

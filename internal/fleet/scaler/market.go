@@ -1,0 +1,52 @@
+package scaler
+
+import (
+	"time"
+
+	"drover"
+)
+
+// interruptions is the record of one spot offering.
+type interruptions struct{ hours, taken float64 }
+
+// Interruptions returns the expected interruptions an hour: the provider's word counts as a day of watching.
+func (b *Beliefs) Interruptions(o *drover.Offering) float64 {
+	if o.Market != drover.MarketSpot {
+		return 0
+	}
+	const prior = 24
+	m := b.market[o.Key]
+	if m == nil {
+		return o.Interrupted
+	}
+	return (o.Interrupted*prior + m.taken) / (prior + m.hours)
+}
+
+// spending integrates the cost of the day.
+type spending struct {
+	day int64
+	sum float64
+	at  time.Time
+}
+
+func (s *spending) charge(now time.Time, perHour float64) {
+	if s.at.IsZero() {
+		s.at, s.day = now, now.Unix()/86400
+		return
+	}
+	cost := perHour * now.Sub(s.at).Hours()
+	if day := now.Unix() / 86400; day != s.day {
+		into := time.Duration(now.Unix()%86400) * time.Second
+		s.day, s.sum = day, perHour*min(into, now.Sub(s.at)).Hours()
+	} else {
+		s.sum += cost
+	}
+	s.at = now
+}
+
+func (s *spending) today(now time.Time) float64 {
+	if now.Unix()/86400 != s.day {
+		return 0
+	}
+	return s.sum
+}

@@ -1,0 +1,97 @@
+package scaler
+
+import (
+	"fmt"
+	"time"
+
+	"drover"
+)
+
+// buyMinimum buys up to the policy's smallest size of the pool at this time.
+func (p *plan) buyMinimum() {
+	want := p.in.Policy.MinAt(p.in.Now)
+	if len(p.in.Policy.Schedule) > 0 {
+		p.wake(p.in.Now.Truncate(time.Minute).Add(time.Minute))
+	}
+	missing := want - p.counts.live
+	for _, b := range p.buys {
+		missing -= b.count
+	}
+	if missing <= 0 {
+		return
+	}
+	if p.shapes == nil {
+		p.look()
+	}
+	for missing > 0 {
+		at := p.cheapest(nil, nil)
+		if at < 0 {
+			return
+		}
+		n, _ := p.allows(p.offers[at].Offering, min(missing, p.can(&p.offers[at])), drover.MaxPriority)
+		if n == 0 {
+			return
+		}
+		p.plain(at, n, WhyMinimum, fmt.Sprintf("the pool keeps at least %d machines", want))
+		missing -= n
+	}
+}
+
+// plain buys machines for nothing in particular.
+func (p *plan) plain(at, n int, why, note string) {
+	o := &p.offers[at]
+	o.bought += n
+	p.units[o.QuotaGroup] -= o.QuotaUnits * int64(n)
+	p.limits.add(o.Offering, n)
+	p.buys = append(p.buys, buy{offer: at, count: n, free: o.size, why: why, note: note})
+}
+
+// cheapest returns the cheapest offer that can be bought and is at least as big as min; other than not.
+func (p *plan) cheapest(least *vector, not *drover.Instance) int {
+	best := -1
+	for i := range p.offers {
+		o := &p.offers[i]
+		if p.can(o) == 0 || least != nil && !o.size.holds(least) || not != nil && o.Zone == not.Zone && o.Type == not.Type {
+			continue
+		}
+		if best < 0 || p.cheaper(i, best) {
+			best = i
+		}
+	}
+	return best
+}
+
+// hedge buys a machine beside each that is slow to come up while work waits for it: at most a twentieth of those that
+// are starting.
+func (p *plan) hedge() {
+	if p.counts.starting == 0 || p.onStart == 0 {
+		return
+	}
+	room := max(1, p.counts.starting/20) - p.counts.hedges
+	for n, i := range p.in.Instances {
+		if !i.State.Starting() || i.Hedge || !p.kept[n] || i.State == drover.InstancePlanned {
+			continue
+		}
+		slow := i.PlannedAt.Add(p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.95))
+		if p.in.Now.Before(slow) {
+			p.wake(slow)
+			continue
+		}
+		if room <= 0 {
+			continue
+		}
+		if p.shapes == nil {
+			p.look()
+		}
+		size := vectorOf(i.Capacity)
+		at := p.cheapest(&size, i)
+		if at < 0 {
+			continue
+		}
+		if n, _ := p.allows(p.offers[at].Offering, 1, drover.MaxPriority); n == 0 {
+			return
+		}
+		room--
+		p.plain(at, 1, WhyHedge, fmt.Sprintf("%s is slower to start than 19 of 20, and work waits for it", i.ID))
+	}
+}

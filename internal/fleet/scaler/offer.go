@@ -1,0 +1,193 @@
+package scaler
+
+import (
+	"time"
+
+	"drover"
+)
+
+// offer is an offering under consideration.
+type offer struct {
+	*drover.Offering
+	blocked string // why none can be bought now
+	until   time.Time
+	cost    float64 // expected, of one machine
+	cap     int     // at most so many in this pass; -1 = any number
+	bought  int
+	shape   int
+	size    vector
+}
+
+// shape is a set of offerings that hold the same work; of those that can be bought the cheapest stands for it.
+type shape struct {
+	offers []int // cheapest first
+	size   vector
+	packed packing
+}
+
+// packing is what would be put on one new machine.
+type packing struct {
+	valid bool
+	take  []portion
+	value float64
+	free  vector
+}
+
+type portion struct{ class, n int }
+
+// expect is how long a bought machine is assumed to work, for want of better knowledge.
+const expect = 30 * time.Minute
+
+// look finds out what can be bought now, and what a machine of each offering is expected to cost.
+func (p *plan) look() {
+	b := p.in.Beliefs
+	template := p.in.Policy.Template()
+	for i := range p.offers {
+		o := &p.offers[i]
+		o.size = p.sized(o.Capacity, o.Devices)
+		o.blocked, o.until = b.Blocked(p.in.Now, o.Offering, template)
+		o.cap = -1
+		if b.Probing(o.Offering, template) {
+			o.cap = 4
+		}
+		boot := b.BootQuantile(o.Key, o.Type, 0.5)
+		paid := o.Billing.Charged(expect + boot).Hours()
+		redo := b.Interruptions(o.Offering) * expect.Hours() * (o.Price*expect.Hours()/2 + p.in.Policy.WaitCost*boot.Hours())
+		o.cost = o.Price*paid + redo
+		if p.in.Policy.PauseCreates {
+			o.blocked = "creates are paused"
+		}
+		if o.until.After(p.in.Now) && o.blocked != "" {
+			p.wakeBlocked(o.until)
+		}
+	}
+	p.quotas()
+	p.group()
+	p.unitCosts()
+}
+
+func (p *plan) wakeBlocked(t time.Time) {
+	for i := range p.classes {
+		if p.classes[i].left > 0 {
+			p.wake(t)
+			return
+		}
+	}
+}
+
+// quotas copies what is left of each group, in machines' units.
+func (p *plan) quotas() {
+	for i := range p.offers {
+		o := &p.offers[i]
+		if _, done := p.units[o.QuotaGroup]; done {
+			continue
+		}
+		used := p.in.GroupUsed[o.QuotaGroup]
+		left := int64(unlimited)
+		if q := p.in.Beliefs.quotas[o.QuotaGroup]; q != nil {
+			left = q.left(p.in.Now, used, 1)
+			if left <= 0 && q.retryAt.After(p.in.Now) {
+				p.wakeBlocked(q.retryAt)
+			}
+			if left == 1 && q.limit-used < 1 {
+				left = o.QuotaUnits // one machine, as a probe
+			}
+		}
+		p.units[o.QuotaGroup] = left
+	}
+}
+
+// can returns how many machines of the offer may be bought in this pass, without the policy's limits.
+func (p *plan) can(o *offer) int {
+	if o.blocked != "" {
+		return 0
+	}
+	n := int(min(p.units[o.QuotaGroup]/o.QuotaUnits, 1<<30))
+	if o.cap >= 0 {
+		n = min(n, o.cap-o.bought)
+	}
+	return max(n, 0)
+}
+
+type shapeKey struct {
+	size vector
+	fits string
+}
+
+// group finds offerings that hold the same work, so that each kind is packed once.
+func (p *plan) group() {
+	index := map[shapeKey]int{}
+	p.shapes = p.shapes[:0]
+	constrained := false
+	for i := range p.classes {
+		c := &p.classes[i]
+		constrained = constrained || len(c.Constraints) > 0 || c.OnDemand
+	}
+	bits := make([]byte, len(p.classes))
+	for i := range p.offers {
+		o := &p.offers[i]
+		key := shapeKey{size: o.size}
+		if constrained {
+			for c := range p.classes {
+				bits[c] = 0
+				if p.classes[c].eligible[i] {
+					bits[c] = 1
+				}
+			}
+			key.fits = string(bits)
+		}
+		at, known := index[key]
+		if !known {
+			at = len(p.shapes)
+			index[key] = at
+			p.shapes = append(p.shapes, shape{size: o.size})
+		}
+		o.shape = at
+		s := &p.shapes[at]
+		s.offers = append(s.offers, i)
+		for k := len(s.offers) - 1; k > 0 && p.cheaper(s.offers[k], s.offers[k-1]); k-- {
+			s.offers[k], s.offers[k-1] = s.offers[k-1], s.offers[k]
+		}
+	}
+}
+
+// cheaper orders offers by cost; among equals chance decides, so that zones are used evenly.
+func (p *plan) cheaper(a, b int) bool {
+	x, y := &p.offers[a], &p.offers[b]
+	if x.cost != y.cost {
+		return x.cost < y.cost
+	}
+	return chance(p.in.Beliefs.seed, x.Key, 0) < chance(p.in.Beliefs.seed, y.Key, 0)
+}
+
+// unitCosts finds what one piece of each class costs at the best, alone on machines: the value of placing it.
+func (p *plan) unitCosts() {
+	for c := range p.classes {
+		cl := &p.classes[c]
+		cl.unit = 0
+		if cl.left == 0 {
+			continue
+		}
+		for s := range p.shapes {
+			o := p.best(&p.shapes[s])
+			if o < 0 || !cl.eligible[o] {
+				continue
+			}
+			if n := cl.fit(&p.shapes[s].size, cl.left); n > 0 {
+				if u := p.offers[o].cost / float64(n); cl.unit == 0 || u < cl.unit {
+					cl.unit = u
+				}
+			}
+		}
+	}
+}
+
+// best returns the shape's cheapest offer that can be bought, or -1.
+func (p *plan) best(s *shape) int {
+	for _, i := range s.offers {
+		if p.can(&p.offers[i]) > 0 {
+			return i
+		}
+	}
+	return -1
+}

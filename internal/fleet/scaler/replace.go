@@ -1,0 +1,80 @@
+package scaler
+
+import (
+	"drover"
+	"time"
+)
+
+// replace drains what must go although it is good: by an operator's word, taken back by the cloud, expired, or made
+// from an older template. The latter two within the policy's share.
+func (p *plan) replace() {
+	template := p.in.Policy.Template()
+	for _, i := range p.in.Instances {
+		if i.State == drover.InstanceDraining && i.Why == WhyIdle && i.Busy() && i.Behavior == drover.BehaviorRun {
+			p.act(Undrain, i, WhyDemand, "work was placed on it before its drain was seen")
+			continue
+		}
+		if i.State != drover.InstanceActive || i.Behavior == drover.BehaviorHold {
+			continue
+		}
+		switch {
+		case i.Behavior == drover.BehaviorDrain:
+			p.act(Drain, i, WhyBehavior, "drained by an operator")
+		case !i.InterruptAt.IsZero():
+			p.act(Drain, i, WhyInterrupted, "the cloud takes it back at %s", i.InterruptAt.UTC().Format(time.TimeOnly))
+		case p.expired(i) && p.mayMove():
+			p.act(Drain, i, WhyExpired, "older than %s", p.in.Policy.Expire)
+		case i.Template != template && i.Template != "" && p.mayMove():
+			p.act(Drain, i, WhyDrift, "made from an older image or user data")
+		default:
+			if !i.ExpiresAt.IsZero() {
+				p.wake(i.ExpiresAt)
+			}
+		}
+	}
+}
+
+// mayMove spends one of the machines that may be replaced at once.
+func (p *plan) mayMove() bool {
+	if p.counts.moving >= max(1, int(p.in.Policy.Disruption*float64(p.counts.live))) {
+		return false
+	}
+	p.counts.moving++
+	return true
+}
+
+// consolidate drains at most one badly filled machine a pass, if its work can move into room that is there, what is
+// saved in an hour is worth twice the trouble, and nothing waits or starts.
+func (p *plan) consolidate() {
+	pol := p.in.Policy
+	const minAge, trouble, gain = 10 * time.Minute, 0.01, 2.0
+	if !pol.Consolidate || len(p.in.Demand) > 0 || p.counts.starting > 0 || p.counts.moving > 0 || p.counts.live <= pol.MinAt(p.in.Now) {
+		return
+	}
+	var best *drover.Instance
+	for _, i := range p.in.Instances {
+		if i.State != drover.InstanceActive || !i.Busy() || !i.Movable || i.Behavior != drover.BehaviorRun || p.in.Now.Sub(i.ReadyAt) < minAge {
+			continue
+		}
+		if 2*i.Used.CPU > i.Capacity.CPU || 2*i.Used.MemoryMB > i.Capacity.MemoryMB || i.Price <= gain*trouble*float64(i.Work) {
+			continue
+		}
+		if best == nil || i.Price/float64(i.Work) > best.Price/float64(best.Work) {
+			best = i
+		}
+	}
+	if best != nil && p.holdsElsewhere(best) && p.mayMove() {
+		p.act(Drain, best, WhyConsolidate, "its work fits on other machines, which saves %.4g an hour", best.Price)
+	}
+}
+
+func (p *plan) holdsElsewhere(i *drover.Instance) bool {
+	for _, o := range p.in.Instances {
+		if o != i && o.State == drover.InstanceActive && o.Busy() && o.Behavior == drover.BehaviorRun && o.InterruptAt.IsZero() && o.LostAt.IsZero() {
+			if ok, _ := i.Used.Fits(o.Free()); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,149 @@
+package scaler
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"drover"
+)
+
+// destroyFinished returns machines that are drained and confirmed quiet.
+func (p *plan) destroyFinished() {
+	for _, i := range p.in.Instances {
+		switch {
+		case i.Busy() || i.Behavior == drover.BehaviorHold:
+		case i.State == drover.InstanceDraining && i.Quiet:
+			p.destroy(i, WhyDrained, "drained: %s", i.Reason)
+		case i.State == drover.InstanceOrphaned:
+			at := i.StateAt.Add(p.in.Policy.OrphanGrace)
+			if p.in.Now.Before(at) {
+				p.wake(at)
+				continue
+			}
+			p.destroy(i, WhyOrphan, "nobody knows what it is for, since %s", p.in.Policy.OrphanGrace)
+		}
+	}
+}
+
+// destroy spends a token; without one it is decided again later.
+func (p *plan) destroy(i *drover.Instance, why, format string, args ...any) {
+	if p.destroys <= 0 {
+		p.wake(p.in.Beliefs.rates["destroy"].next(p.in.Now))
+		return
+	}
+	p.destroys--
+	p.act(Destroy, i, why, format, args...)
+}
+
+// destroyHopeless gives up machines that do not come up, or whose agent is silent and which control took the work of.
+func (p *plan) destroyHopeless() {
+	sick := p.counts.lost*5 > p.counts.live && p.counts.lost >= 3
+	for _, i := range p.in.Instances {
+		if i.Busy() || i.Behavior == drover.BehaviorHold {
+			continue
+		}
+		switch {
+		case i.State == drover.InstanceBooting || i.State == drover.InstanceRegistered || i.State == drover.InstanceCreating && i.ProviderID != "":
+			limit := p.in.Beliefs.BootDeadline(i.Offering, i.Type, p.in.Policy.BootTimeout)
+			at := p.bootFrom(i).Add(limit)
+			if p.in.Now.Before(at) {
+				p.wake(at)
+				continue
+			}
+			p.destroy(i, WhyBoot, "took no work %s after it was asked for", limit)
+		case i.State == drover.InstanceActive && !i.LostAt.IsZero():
+			at := i.LostAt.Add(p.in.Policy.LostTimeout)
+			if p.in.Now.Before(at) {
+				p.wake(at)
+			} else if !sick { // if many are silent, it is us, or the network
+				p.destroy(i, WhyLost, "its agent is silent since %s", i.LostAt.UTC().Format(time.RFC3339))
+			}
+		}
+	}
+}
+
+// bootFrom is when the machine began to start, as far as known: adopted ones get the whole time again.
+func (p *plan) bootFrom(i *drover.Instance) time.Time {
+	if i.Adopted {
+		return i.StateAt
+	}
+	return i.PlannedAt
+}
+
+// retireIdle drains machines whose idling cost as much as having them back would.
+func (p *plan) retireIdle() {
+	spare := p.counts.live - p.in.Policy.MinAt(p.in.Now)
+	var idle []*drover.Instance
+	for n, i := range p.in.Instances {
+		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] {
+			continue
+		}
+		at := p.idleUntil(i)
+		if p.in.Now.Before(at) {
+			p.wake(at)
+			continue
+		}
+		idle = append(idle, i)
+	}
+	template := p.in.Policy.Template()
+	slices.SortStableFunc(idle, func(a, b *drover.Instance) int {
+		return cmp.Or(-cmp.Compare(rank(a, template), rank(b, template)), -cmp.Compare(a.Price, b.Price), a.IdleAt.Compare(b.IdleAt))
+	})
+	for _, i := range idle {
+		if spare <= 0 {
+			return
+		}
+		spare--
+		p.act(Drain, i, WhyIdle, "idle since %s", i.IdleAt.UTC().Format(time.TimeOnly))
+	}
+}
+
+// rank says which idle machines go first: those that would be replaced anyway.
+func rank(i *drover.Instance, template string) int {
+	n := 0
+	if i.Template != template {
+		n++
+	}
+	if !i.ExpiresAt.IsZero() {
+		n++
+	}
+	return n
+}
+
+// idleUntil is when an idle machine is returned: once idling cost what its return would (ski rental), or, where hours
+// are paid, at the end of one.
+func (p *plan) idleUntil(i *drover.Instance) time.Time {
+	limit := p.in.Policy.Idle
+	if limit == 0 {
+		limit = p.skiRental(i)
+	}
+	at := i.IdleAt.Add(limit)
+	k, sold := p.byKey[i.Offering]
+	if !sold {
+		return at
+	}
+	billing := p.offers[k].Billing
+	if billing.Granularity < 10*time.Minute {
+		if billing.Minimum > 0 {
+			return later(at, i.CreatedAt.Add(billing.Minimum))
+		}
+		return at
+	}
+	const margin = 2 * time.Minute // for the way from the decision to the end of billing
+	soon := later(i.IdleAt.Add(min(limit, 30*time.Second)), p.in.Now)
+	end := i.CreatedAt.Add(billing.Charged(soon.Sub(i.CreatedAt)))
+	if begin := end.Add(-margin); begin.After(soon) {
+		return begin
+	}
+	return soon
+}
+
+// skiRental is the idle time that costs as much as booting the machine again and the waiting for it, if it is needed
+// again with a chance of one half.
+func (p *plan) skiRental(i *drover.Instance) time.Duration {
+	boot := p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.5)
+	factor := 1 + 0.5*p.in.Policy.WaitCost/max(i.Price, 1e-6)
+	factor = min(factor, 4) * (0.9 + 0.2*chance(p.in.Beliefs.seed, i.ID, 1))
+	return min(max(time.Duration(float64(boot)*factor), 30*time.Second), 10*time.Minute)
+}

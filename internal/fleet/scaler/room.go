@@ -1,0 +1,154 @@
+package scaler
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"drover"
+)
+
+// room is a number of machines with equal room for equal work.
+type room struct {
+	offer   int // index; -1 if it is not sold any more
+	kind    roomKind
+	free    vector
+	machine []int // indexes of the instances
+}
+
+type roomKind uint8
+
+const (
+	roomIdle     roomKind = iota // machines without work: whatever fits will run there
+	roomPart                     // machines with work
+	roomStarting                 // machines that were asked for
+)
+
+type roomKey struct {
+	offering string
+	kind     roomKind
+	free     drover.Capacity
+}
+
+// place gives waiting work to machines that are there or starting, so that nothing is bought twice.
+func (p *plan) place() {
+	if len(p.classes) == 0 {
+		return
+	}
+	p.findRooms()
+	for i := range p.classes {
+		c := &p.classes[i]
+		p.elig(c)
+		for r, n := 0, len(p.rooms); r < n && c.left > 0; r++ {
+			p.placeInto(c, r)
+		}
+	}
+}
+
+func (p *plan) findRooms() {
+	index := map[roomKey]int{}
+	for n, i := range p.in.Instances {
+		kind, ok := p.roomOf(i)
+		if !ok {
+			continue
+		}
+		key := roomKey{i.Offering, kind, i.Free()}
+		at, known := index[key]
+		if !known {
+			at = len(p.rooms)
+			index[key] = at
+			offer, sold := p.byKey[i.Offering]
+			if !sold {
+				offer = -1
+			}
+			r := room{offer: offer, kind: kind, free: vectorOf(key.free)}
+			if sold && kind != roomPart {
+				r.free = p.sized(key.free, p.offers[offer].Devices)
+			}
+			p.rooms = append(p.rooms, r)
+		}
+		p.rooms[at].machine = append(p.rooms[at].machine, n)
+	}
+	slices.SortStableFunc(p.rooms, func(a, b room) int { return cmp.Compare(a.kind, b.kind) })
+}
+
+// roomOf says whether waiting work may count on the machine. Work that waits although a partly used machine has room
+// can't use it (ports, a constraint that we do not see), unless the scheduler had no time yet.
+func (p *plan) roomOf(i *drover.Instance) (roomKind, bool) {
+	if i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || !i.InterruptAt.IsZero() || p.expired(i) {
+		return 0, false
+	}
+	switch {
+	case i.State.Starting():
+		return roomStarting, true
+	case i.State != drover.InstanceActive:
+		return 0, false
+	case !i.Busy():
+		return roomIdle, true
+	}
+	return roomPart, true
+}
+
+func (p *plan) expired(i *drover.Instance) bool {
+	return !i.ExpiresAt.IsZero() && !p.in.Now.Before(i.ExpiresAt)
+}
+
+// usable says whether the class may count on the room.
+func (p *plan) usable(c *class, r *room) bool {
+	if r.offer >= 0 && !c.eligible[r.offer] || c.strange != "" {
+		return false
+	}
+	if r.kind == roomPart && !c.standby {
+		return p.in.Now.Sub(c.Since) < settle || p.justReady(r)
+	}
+	return true
+}
+
+func (p *plan) justReady(r *room) bool {
+	i := p.in.Instances[r.machine[0]]
+	return p.in.Now.Sub(i.ReadyAt) < settle
+}
+
+// placeInto fills machines of the room one after the other; those that got something become rooms of their own.
+func (p *plan) placeInto(c *class, r int) {
+	rm := &p.rooms[r]
+	if len(rm.machine) == 0 || !p.usable(c, rm) {
+		return
+	}
+	each := c.fit(&rm.free, c.left)
+	if each == 0 {
+		return
+	}
+	full := min(len(rm.machine), c.left/each)
+	p.split(c, r, full, each)
+	if rest := min(c.left, each); rest > 0 && len(p.rooms[r].machine) > 0 {
+		p.split(c, r, 1, rest)
+	}
+}
+
+func (p *plan) split(c *class, r, machines, each int) {
+	if machines == 0 || each == 0 {
+		return
+	}
+	rm := &p.rooms[r]
+	got := room{offer: rm.offer, kind: rm.kind, free: rm.free, machine: rm.machine[:machines]}
+	rm.machine = rm.machine[machines:]
+	got.free.take(&c.each, each)
+	for _, m := range got.machine {
+		p.kept[m] = true
+	}
+	n := machines * each
+	c.left -= n
+	c.placed += n
+	if rm.kind == roomStarting && !c.standby {
+		p.onStart += n
+	}
+	if c.perBin == 0 || got.free != (vector{}) {
+		p.rooms = append(p.rooms, got)
+	}
+}
+
+// readyAt predicts when a starting machine takes work.
+func (p *plan) readyAt(i *drover.Instance) time.Time {
+	return i.PlannedAt.Add(p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.5))
+}
