@@ -33,5 +33,5 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the sandbox's supervisor: %w", err)
 	}
-	return &handle{d: d, box: b, warm: s.Warm, client: client, ident: state}, nil
+	return &handle{d: d, box: b, warm: s.Warm, client: client, ident: state, meter: d.newMeter(b)}, nil
 }

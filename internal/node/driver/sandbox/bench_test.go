@@ -91,7 +91,8 @@ func BenchmarkExec(b *testing.B) {
 	b.ReportMetric(percentile(took, 0.99), "p99-ms")
 }
 
-// BenchmarkIdleMemory holds sandboxes that do nothing, and counts what they take.
+// BenchmarkIdleMemory holds sandboxes that do nothing, and counts what they take. Each round takes seconds: run it with
+// -benchtime 1x.
 func BenchmarkIdleMemory(b *testing.B) {
 	const many = 50
 	bench := newBench(b)

@@ -6,10 +6,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
@@ -29,6 +31,7 @@ type box struct {
 	startedAt time.Time
 
 	pid        int    // drover-init as the host sees it
+	dead       atomic.Bool
 	startTicks uint64 // so that a pid which was given to another process is noticed
 }
 
@@ -69,13 +72,13 @@ func (b *box) options(d *Driver) supervisor.Options {
 	return o
 }
 
-func (b *box) groups(d *Driver) *groups {
+func (b *box) groups(d *Driver) *grouped.Groups {
 	if b.group == nil {
 		return nil
 	}
-	g := &groups{task: b.group, clock: d.cfg.Clock}
+	g := &grouped.Groups{Task: b.group, Clock: d.cfg.Clock}
 	if b.group.Version() == cgroup.V2 && !d.rootless {
-		g.owner = base(b.slot)
+		g.Clone, g.Owner = true, base(b.slot)
 	}
 	return g
 }

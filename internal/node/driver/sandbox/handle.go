@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drover"
+	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 	"drover/internal/node/supervisor"
 )
 
@@ -25,7 +27,7 @@ type handle struct {
 	client    *supervisor.Client
 	stopped   bool // Stop or Destroy was called
 	destroyed bool
-	meter     meter
+	meter     grouped.Meter
 }
 
 var (
@@ -37,6 +39,7 @@ var (
 
 func newHandle(d *Driver, b *box, client *supervisor.Client, spec *driver.Spec, warm bool) *handle {
 	h := &handle{d: d, box: b, warm: warm, client: client}
+	h.meter = d.newMeter(b)
 	h.ident = b.state(spec.ID, spec.AllocID, spec.TaskName, warm)
 	return h
 }
@@ -44,10 +47,11 @@ func newHandle(d *Driver, b *box, client *supervisor.Client, spec *driver.Spec, 
 func (h *handle) startTask(ctx context.Context, task supervisor.TaskSpec) error {
 	var group supervisor.Group
 	if g := h.box.groups(h.d); g != nil {
-		made, err := g.make(mainGroup, noLimits)
+		made, err := g.Make(grouped.Main, cgroup.Limits{})
 		if err != nil {
 			return err
 		}
+		defer made.close() // the supervisor has its own by then
 		group = made
 	}
 	_, err := h.client.StartTask(ctx, task, group)

@@ -14,9 +14,12 @@ import (
 // kill ends the sandbox's first process, and with it, by the kernel's word, all processes of its pid namespace; it
 // returns when they are gone. A process that only has the same number is left alone.
 func (d *Driver) kill(ctx context.Context, b *box) error {
-	fd, err := unix.PidfdOpen(b.pid, 0)
-	if errors.Is(err, unix.ESRCH) {
+	if b.dead.Load() {
 		return nil
+	}
+	fd, err := unix.PidfdOpen(b.pid, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil // the number is nobody's, or a thread's by now
 	}
 	if err != nil {
 		return fmt.Errorf("opening process %d: %w", b.pid, err)
@@ -28,7 +31,11 @@ func (d *Driver) kill(ctx context.Context, b *box) error {
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("killing process %d: %w", b.pid, err)
 	}
-	return d.awaitDeath(ctx, fd, b.pid)
+	if err := d.awaitDeath(ctx, fd, b.pid); err != nil {
+		return err
+	}
+	b.dead.Store(true)
+	return nil
 }
 
 // awaitDeath polls the pidfd, which becomes readable when the process has ended.

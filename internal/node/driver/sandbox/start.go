@@ -9,6 +9,7 @@ import (
 	"drover"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
@@ -135,18 +136,12 @@ func (d *Driver) defaultUser(spec *driver.Spec, rootfs *image.Rootfs) (superviso
 }
 
 func (d *Driver) limits(spec *driver.Spec, c taskConfig) cgroup.Limits {
-	l := cgroup.Limits{
-		MemoryMax: spec.MemoryMB << 20, Pids: c.pids, CPUShares: spec.CPUMHz, Cores: spec.Cores,
-	}
-	switch {
-	case spec.MemoryMaxMB < 0: // Nomad: no hard limit
-		l.MemoryMax, l.MemoryLow = 0, spec.MemoryMB<<20
-	case spec.MemoryMaxMB > spec.MemoryMB:
-		l.MemoryMax, l.MemoryLow = spec.MemoryMaxMB<<20, spec.MemoryMB<<20
-	}
+	quota := 0.0
 	if c.cpuHard && spec.CPUMHz > 0 && d.cfg.CoreMHz > 0 {
-		l.CPUQuota = float64(spec.CPUMHz) / float64(d.cfg.CoreMHz)
+		quota = float64(spec.CPUMHz) / float64(d.cfg.CoreMHz)
 	}
+	l := grouped.Limits(spec, quota)
+	l.Pids = c.pids
 	return l
 }
 
