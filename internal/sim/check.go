@@ -1,0 +1,124 @@
+package sim
+
+import (
+	"strconv"
+
+	"drover"
+	"drover/internal/control/fsm"
+	"drover/internal/control/store"
+	"drover/internal/node/taskmachine"
+)
+
+var oomExit = taskmachine.Exited{Code: 137, Signal: 9, OOMKilled: true}
+
+// lastSeen is what the checks remember of the state before.
+type lastSeen struct {
+	snap   *store.Snapshot
+	events uint64 // index of the newest events
+	claims map[string]string
+}
+
+// checkEvents: event indexes strictly increase.
+func (w *World) checkEvents(ev drover.Events) {
+	if w.server == nil || w.server.fsm == nil || w.server.process.over {
+		return // the log is being replayed
+	}
+	if ev.Index <= w.last.events {
+		w.breach("events of index %d come after those of %d", ev.Index, w.last.events)
+	}
+	for _, e := range ev.Events {
+		if e.Index != ev.Index {
+			w.breach("an event of index %d has index %d", ev.Index, e.Index)
+		}
+	}
+	w.last.events = ev.Index
+}
+
+// checkEntry checks what must hold at every index.
+func (w *World) checkEntry(s *store.Snapshot, index uint64) {
+	if s.Index() != index || w.last.snap != nil && index <= w.last.snap.Index() {
+		w.breach("the state has index %d after entry %d", s.Index(), index)
+	}
+	before := w.last.snap
+	w.last.snap = s
+	if before != nil && before.TableIndex(store.TableAllocs) == s.TableIndex(store.TableAllocs) &&
+		before.TableIndex(store.TableNodes) == s.TableIndex(store.TableNodes) {
+		return
+	}
+	used := map[string]drover.Capacity{}
+	ports := map[string]string{}
+	for a := range s.Allocations("*", "") {
+		if a.HoldsResources() {
+			used[a.NodeID] = used[a.NodeID].Add(a.AllocatedResources.Used())
+			w.checkPorts(a, ports)
+		}
+		if before != nil && a.ModifyIndex == index {
+			w.checkChange(before.Allocation(a.ID), a)
+		}
+	}
+	for n := range s.Nodes("") {
+		if got := s.Used(n.ID); got != used[n.ID] {
+			w.breach("index %d: the store counts %v as used on %s, its allocations hold %v", index, got, n.Name, used[n.ID])
+		}
+		if ok, dim := used[n.ID].Fits(n.Total()); !ok {
+			w.breach("index %d: node %s is over its %s: %v of %v", index, n.Name, dim, used[n.ID], n.Total())
+		}
+	}
+}
+
+// checkPorts: a port belongs to one allocation of a node.
+func (w *World) checkPorts(a *drover.Allocation, taken map[string]string) {
+	for _, p := range a.AllocatedResources.Shared.Ports {
+		key := a.NodeID + "/" + strconv.Itoa(p.Value)
+		if other := taken[key]; other != "" {
+			w.breach("port %d of a node is held by %s and %s", p.Value, other, a.ID)
+		}
+		taken[key] = a.ID
+	}
+}
+
+// checkChange: an allocation stays on its node, its statuses never move backwards, its claim is never taken back.
+func (w *World) checkChange(old, a *drover.Allocation) {
+	switch {
+	case old == nil:
+		return
+	case old.NodeID != a.NodeID:
+		w.breach("allocation %s moved from node %s to %s", a.ID, old.NodeID, a.NodeID)
+	case old.ServerTerminal() && !a.ServerTerminal():
+		w.breach("allocation %s was stopped and is wanted again", a.ID)
+	case old.ClientTerminal() && old.ClientStatus != a.ClientStatus && old.ClientStatus != drover.AllocClientLost:
+		w.breach("allocation %s was %s and is %s", a.ID, old.ClientStatus, a.ClientStatus)
+	case old.ClientTerminal() && !a.ClientTerminal():
+		w.breach("allocation %s had ended and is %s", a.ID, a.ClientStatus)
+	case old.ClientStatus == drover.AllocClientRunning && a.ClientStatus == drover.AllocClientPending && !w.restarted(a):
+		w.breach("allocation %s ran and is pending", a.ID)
+	case old.Claim != nil && (a.Claim == nil || a.Claim.RunnerID != old.Claim.RunnerID):
+		w.breach("the claim of %s was taken back", a.ID)
+	}
+}
+
+// restarted reports whether a task of the allocation is between two runs: then pending is what Nomad calls it.
+func (w *World) restarted(a *drover.Allocation) bool {
+	for _, t := range a.TaskStates {
+		if t.Restarts > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkReplay: after a crash the log up to index gives the state that was lost.
+func (w *World) checkReplay(index uint64, want [32]byte) {
+	f := fsm.New(store.New(), nil)
+	for _, e := range w.disk.first {
+		if e.index <= index {
+			_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
+		}
+	}
+	if f.Hash() != want {
+		w.breach("the log up to %d gives another state than the one that was lost", index)
+	}
+	if w.clients.acked > w.disk.first[len(w.disk.first)-1].index {
+		w.breach("a client was told index %d, the log ends before", w.clients.acked)
+	}
+}

@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"drover"
+)
+
+// options are a step's key=value arguments.
+type options map[string]int
+
+func optionsOf(args []string) options {
+	o := options{}
+	for _, a := range args {
+		if k, v, ok := strings.Cut(a, "="); ok {
+			o[k], _ = strconv.Atoi(v) // what is no number is 0
+		}
+	}
+	return o
+}
+
+func (o options) or(key string, value int) int {
+	if v, ok := o[key]; ok {
+		return v
+	}
+	return value
+}
+
+// jobOf makes the job that a step asks for.
+func jobOf(kind, id string, o options) *drover.Job {
+	task := func(name string) *drover.Task {
+		return &drover.Task{
+			Name: name, Driver: "fake", KillTimeout: new(3 * time.Second),
+			Config: map[string]any{
+				"fail": o["fail"], "startfail": o["startfail"], "run": o["run"], "v": o["v"],
+			},
+			Resources: &drover.Resources{CPU: o.or("cpu", 100), MemoryMB: 64},
+			RestartPolicy: &drover.RestartPolicy{
+				Attempts: new(1), Interval: new(30 * time.Second), Delay: new(2 * time.Second), Mode: drover.RestartModeFail,
+			},
+		}
+	}
+	g := &drover.TaskGroup{Name: "g", Count: new(o.or("count", 1)), EphemeralDisk: &drover.EphemeralDisk{SizeMB: 100}}
+	for i := range o.or("tasks", 1) {
+		g.Tasks = append(g.Tasks, task("t"+strconv.Itoa(i)))
+	}
+	if o["ports"]+o["static"] > 0 {
+		n := &drover.NetworkResource{}
+		if o["ports"] > 0 {
+			n.DynamicPorts = []drover.Port{{Label: "http"}}
+		}
+		if o["static"] > 0 {
+			n.ReservedPorts = []drover.Port{{Label: "fixed", Value: o["static"]}}
+		}
+		g.Networks = []*drover.NetworkResource{n}
+	}
+	j := &drover.Job{ID: id, Type: kind, Datacenters: []string{"*"}, TaskGroups: []*drover.TaskGroup{g}, Priority: o.or("priority", 50)}
+	switch kind {
+	case drover.JobTypeService:
+		g.ReschedulePolicy = &drover.ReschedulePolicy{
+			Unlimited: new(true), Delay: new(5 * time.Second), DelayFunction: "exponential", MaxDelay: new(30 * time.Second),
+		}
+		g.Update = &drover.UpdateStrategy{
+			MaxParallel: new(o["update"]), MinHealthyTime: new(3 * time.Second), HealthyDeadline: 30 * time.Second,
+			ProgressDeadline: new(2 * time.Minute), HealthCheck: "task_states", Canary: o["canary"] * min(o["update"], 1),
+			AutoPromote: o["canary"]*o["update"] > 0, AutoRevert: o["v"] == 2,
+		}
+	case drover.JobTypeBatch:
+		g.ReschedulePolicy = &drover.ReschedulePolicy{
+			Attempts: new(2), Interval: new(time.Hour), Delay: new(5 * time.Second), DelayFunction: "constant", Unlimited: new(false),
+		}
+	case drover.JobTypeSysBatch:
+		for _, t := range g.Tasks {
+			t.Config["run"] = 5
+		}
+	}
+	if o["distinct"] > 0 {
+		g.Constraints = []*drover.Constraint{{Operand: "distinct_hosts", RTarget: "true"}}
+	}
+	if o["spread"] > 0 {
+		g.Spreads = []*drover.Spread{{Attribute: "${attr.rack}", Weight: 50}}
+	}
+	return j
+}
+
+// envOf makes the environment that a step asks for.
+func envOf(id string, o options) drover.Environment {
+	e := drover.Environment{ID: id, Image: "host", PoolSize: o.or("size", 2), CPU: o.or("cpu", 50), MemoryMB: 32, MemoryMaxMB: 64, DiskMB: 10}
+	if m := o["max"]; m >= e.PoolSize {
+		e.MaxRunners = m
+	}
+	return e
+}

@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/fsm"
+	"drover/internal/control/store"
+)
+
+// disk is what survives the server's process: the log with the snapshot it starts from, and the journal of claims.
+type disk struct {
+	first    []entry // the whole log, for the proof that the snapshot plus the tail is the same
+	snapshot []byte  // nil = none
+	index    uint64  // of the snapshot
+	journal  []journalLine
+}
+
+type entry struct {
+	index uint64
+	data  []byte
+}
+
+// proposal is an entry on its way.
+type proposal struct {
+	data  []byte
+	asks  *proc
+	index uint64
+	value any
+	err   error
+	done  bool
+}
+
+// Propose implements the Log interfaces of control. It is raft's contract: in order, later, and if leadership or the
+// process is lost meanwhile nobody is told what became of it.
+func (s *server) Propose(_ context.Context, c command.Command) (uint64, any, error) {
+	data, err := command.Encode(c)
+	if err != nil {
+		return 0, nil, err
+	}
+	switch {
+	case s.process.over || !s.accepts:
+		return 0, nil, drover.Errorf(drover.NotLeader, "this server does not lead")
+	case s.w.full:
+		return 0, nil, drover.Errorf(drover.Exhausted, "no space left on device")
+	}
+	p := &proposal{data: data, asks: s.w.current}
+	s.flying = append(s.flying, p)
+	at := s.w.now.Add(s.w.between(200*time.Microsecond, 20*time.Millisecond))
+	if !at.After(s.lastCommit) {
+		at = s.lastCommit.Add(time.Microsecond)
+	}
+	s.lastCommit = at
+	s.w.at(at, c.Kind().String(), func() { s.commit(p) })
+	for !p.done {
+		p.asks.park()
+	}
+	return p.index, p.value, p.err
+}
+
+// commit applies the entry unless it was lost.
+func (s *server) commit(p *proposal) {
+	if p.done || len(s.flying) == 0 || s.flying[0] != p {
+		return
+	}
+	s.flying = s.flying[1:]
+	p.index, p.value, p.err = s.append(p.data)
+	if s.w.lossy && s.w.chance(10) {
+		p.err = drover.Errorf(drover.Unavailable, "the answer was lost")
+	}
+	p.done = true
+	p.asks.wakeAfter(s.w.between(0, time.Millisecond))
+}
+
+// append puts an entry into the log and applies it.
+func (s *server) append(data []byte) (uint64, any, error) {
+	d := s.w.disk
+	index := s.store.Index() + 1
+	if s.skip {
+		index, s.skip = index+1, false // raft's own entry at the beginning of a term
+	}
+	d.first = append(d.first, entry{index, data})
+	value, err := s.fsm.Apply(index, data)
+	s.w.checkEntry(s.store.Snapshot(), index)
+	s.w.poke()
+	return index, value, err
+}
+
+// lose decides what becomes of the entries in flight: some were committed, the rest never is. Who asked is not told.
+func (s *server) lose() (committed [][]byte) {
+	n := s.w.rng.IntN(len(s.flying) + 1)
+	for i, p := range s.flying {
+		if i < n {
+			committed = append(committed, p.data)
+		}
+		p.done, p.err = true, drover.Errorf(drover.Unavailable, "leadership was lost; the entry may be committed or not")
+		p.asks.wakeAfter(s.w.between(0, time.Second))
+	}
+	s.flying = nil
+	return committed
+}
+
+// compact writes a snapshot now and then, as raft does.
+func (s *server) compact() {
+	var b bytes.Buffer
+	if err := s.fsm.Snapshot(&b); err != nil {
+		s.w.breach("cannot write a snapshot: %v", err)
+	}
+	s.w.disk.snapshot, s.w.disk.index = b.Bytes(), s.store.Index()
+}
+
+// load rebuilds the state from the disk, and proves that the whole log gives the same.
+func (w *World) load(observer fsm.Observer) (*store.Store, *fsm.FSM) {
+	st := store.New()
+	f := fsm.New(st, observer)
+	if w.disk.snapshot != nil {
+		if err := f.Restore(bytes.NewReader(w.disk.snapshot)); err != nil {
+			w.breach("cannot restore a snapshot: %v", err)
+		}
+	}
+	whole := fsm.New(store.New(), nil)
+	for _, e := range w.disk.first {
+		_, _ = whole.Apply(e.index, e.data) // its errors are the proposer's
+		if e.index > w.disk.index {
+			_, _ = f.Apply(e.index, e.data)
+		}
+	}
+	if f.Hash() != whole.Hash() {
+		w.breach("the snapshot at %d and the entries behind it give another state than the whole log", w.disk.index)
+	}
+	return st, f
+}

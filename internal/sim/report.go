@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"drover"
+)
+
+// This file is the agent's pull and push.
+
+const maxBehind = 8
+
+func (n *node) pull(p *proc) {
+	since, behind := uint64(0), 0
+	pause := 100 * time.Millisecond
+	for {
+		if !n.heard {
+			p.sleep(50 * time.Millisecond)
+			continue
+		}
+		var a drover.Assignment
+		err := n.call(p, func(s *server) (err error) { a, err = s.pull(p, n.spec.ID, since); return err })
+		switch {
+		case err != nil:
+			if drover.CodeOf(err) == drover.NotFound {
+				n.again.raise()
+				since = 0
+			}
+			p.sleep(pause)
+			pause = min(2*pause, 5*time.Second)
+			continue
+		case a.Index < since && behind < maxBehind:
+			behind++
+			p.sleep(pause)
+			pause = min(2*pause, 5*time.Second)
+			continue
+		}
+		behind, pause = 0, 100*time.Millisecond
+		if a.Index != since || since == 0 {
+			n.take(a)
+		}
+		since = max(a.Index, 1)
+		p.sleep(5 * time.Millisecond)
+	}
+}
+
+// take makes the node do what control wants.
+func (n *node) take(a drover.Assignment) {
+	listed := map[string]bool{}
+	for _, alloc := range a.Allocs {
+		if alloc.NodeID != n.spec.ID {
+			n.w.breach("node %s is given allocation %s of node %s", n.spec.Name, alloc.ID, alloc.NodeID)
+		}
+		listed[alloc.ID] = true
+		if l := n.stored[alloc.ID]; l != nil {
+			l.tell(alloc)
+		} else if !n.refused[alloc.ID] {
+			n.admit(alloc)
+		}
+	}
+	for _, l := range n.locals() {
+		if listed[l.alloc.ID] {
+			continue
+		}
+		if l.ended {
+			delete(n.stored, l.alloc.ID)
+			continue
+		}
+		l.kill()
+	}
+	for id := range n.refused {
+		if !listed[id] {
+			delete(n.refused, id)
+		}
+	}
+	if !n.contacted {
+		n.contacted = true
+		for _, l := range n.locals() {
+			l.resumeLater()
+		}
+	}
+}
+
+func (n *node) admit(alloc *drover.Allocation) {
+	switch g := alloc.Job.Group(alloc.TaskGroup); {
+	case alloc.ClientTerminal():
+	case alloc.ServerTerminal():
+		n.refuse(alloc, drover.AllocClientComplete, "It was stopped before it started")
+	case g.Pool != nil && (alloc.Claim != nil || alloc.ClientStatus == drover.AllocClientRunning):
+		n.refuse(alloc, drover.AllocClientFailed, "The node does not remember this runner; it is never started a second time")
+	default:
+		l := newLocal(n, alloc, g)
+		n.stored[alloc.ID] = l
+		l.settle()
+	}
+}
+
+func (n *node) refuse(alloc *drover.Allocation, status, why string) {
+	n.refused[alloc.ID] = true
+	states := map[string]*drover.TaskState{}
+	for _, t := range alloc.Job.Group(alloc.TaskGroup).Tasks {
+		states[t.Name] = &drover.TaskState{State: drover.TaskStateDead, Failed: status == drover.AllocClientFailed, FinishedAt: n.clock()}
+	}
+	n.add(drover.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: n.clock().UnixNano()})
+}
+
+// add replaces what is pending of the allocation.
+func (n *node) add(u drover.AllocUpdate) {
+	if _, known := n.pending[u.ID]; !known {
+		n.order = append(n.order, u.ID)
+	}
+	n.pending[u.ID] = u
+	n.urgent.raise()
+}
+
+func (n *node) push(p *proc) {
+	pause := 100 * time.Millisecond
+	for {
+		if len(n.order) == 0 || !n.contacted {
+			n.urgent.wait(p, time.Second)
+			continue
+		}
+		ids := n.order
+		var updates []drover.AllocUpdate
+		for _, id := range ids {
+			updates = append(updates, n.pending[id])
+		}
+		n.pending, n.order = map[string]drover.AllocUpdate{}, nil
+		err := n.call(p, func(s *server) error { return s.push(p, n.spec.ID, updates) })
+		if err == nil {
+			pause = 100 * time.Millisecond
+			p.sleep(5 * time.Millisecond)
+			continue
+		}
+		for _, u := range slices.Backward(updates) {
+			if _, newer := n.pending[u.ID]; !newer {
+				n.pending[u.ID] = u
+				n.order = append([]string{u.ID}, n.order...)
+			}
+		}
+		p.sleep(pause)
+		pause = min(2*pause, 10*time.Second)
+	}
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"drover/internal/id"
+)
+
+// restWithin is how long after the last fault everything has to be as it was asked for.
+const restWithin = 30 * time.Minute
+
+// Result is what a run came to.
+type Result struct {
+	State   [32]byte // hash of the final state
+	Trace   uint64   // hash of everything that happened, in its order
+	Events  int
+	Entries uint64
+	Virtual time.Duration
+	Failure string // which invariant broke; "" = none
+}
+
+// Run runs a scenario to its end, or to the first broken invariant. write, if not nil, is given a line for each thing
+// worth reading. The same scenario gives the same result.
+func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := &World{
+		ctx: ctx, start: start, now: start, rng: rand.New(rand.NewPCG(s.Seed, 0x51e)), ids: id.NewSeeded(s.Seed),
+		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s, disk: &disk{},
+		clients: &clients{handed: map[string]bool{}},
+	}
+	defer func() {
+		if x := recover(); x != nil {
+			r.Failure = failureText(x)
+			w.say("BROKEN: %s", r.Failure)
+		}
+		r.Events, r.Virtual, r.Trace = w.events, w.elapsed(), w.trace.sum.Sum64()
+		w.end()
+	}()
+	w.boot()
+	for i := range max(s.Nodes, 1) {
+		w.addNode(i).start()
+	}
+	for _, step := range s.Steps {
+		w.at(start.Add(step.At), "step", func() { w.do(step) })
+	}
+	w.runUntil(start.Add(s.Span))
+	w.heal()
+	w.comeToRest()
+	snap := w.server.store.Snapshot()
+	r.State, r.Entries = w.server.fsm.Hash(), snap.Index()
+	w.server.compact()
+	_, _ = w.load(nil) // its checks
+	return r
+}
+
+func failureText(x any) string {
+	if b, ok := x.(breach); ok {
+		return b.what
+	}
+	return fmt.Sprint(x)
+}
+
+// comeToRest waits until there is no unrest.
+func (w *World) comeToRest() {
+	healed := w.now
+	why := ""
+	for w.now.Sub(healed) < restWithin {
+		w.runUntil(w.now.Add(10 * time.Second))
+		if why = w.unrest(); why == "" {
+			w.say("at rest")
+			return
+		}
+	}
+	w.breach("not at rest %s after the last fault: %s", restWithin, why)
+}
+
+// end ends all loops.
+func (w *World) end() {
+	for _, n := range w.nodes {
+		if n.up() {
+			n.agent.end()
+		}
+	}
+	if w.server != nil {
+		if w.server.term != nil {
+			w.server.term.end()
+		}
+		w.server.process.end()
+	}
+}

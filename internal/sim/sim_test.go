@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+var (
+	seeds = flag.Uint64("sim.seeds", 200, "how many seeds to try")
+	first = flag.Uint64("sim.first", 1, "the first seed")
+	only  = flag.Uint64("sim.seed", 0, "try only this seed, and tell what happens (with -v)")
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	if *only != 0 {
+		r := Run(t.Context(), Random(*only), func(line string) { fmt.Println(line) })
+		require.Empty(t, r.Failure)
+		return
+	}
+	for seed := *first; seed < *first+*seeds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			s := Random(seed)
+			r := Run(t.Context(), s, nil)
+			if r.Failure != "" {
+				t.Fatalf("seed=%d: %s\nreplay: go test ./internal/sim -run TestSimulation -sim.seed=%d -v", seed, r.Failure, seed)
+			}
+		})
+	}
+}
+
+// TestScenarios runs those that were worth keeping.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			s, err := Parse(string(text))
+			require.NoError(t, err)
+			require.Empty(t, Run(t.Context(), s, nil).Failure)
+		})
+	}
+}
+
+func TestTheSameSeedGivesTheSame(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		s := Random(seed)
+		one, two := Run(t.Context(), s, nil), Run(t.Context(), s, nil)
+		require.Equal(t, one, two, "seed=%d", seed)
+		back, err := Parse(s.String())
+		require.NoError(t, err)
+		require.Equal(t, s, back)
+	}
+}

@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"fmt"
+	"hash"
+	"hash/fnv"
+	"time"
+)
+
+// trace tells what happened: as a hash always, as lines if somebody wants to read them.
+type trace struct {
+	sum   hash.Hash64
+	write func(string)
+}
+
+func newTrace(write func(string)) *trace { return &trace{sum: fnv.New64a(), write: write} }
+
+func (t *trace) mix(at time.Duration, label string) {
+	var b [8]byte
+	for i := range b {
+		b[i] = byte(at >> (8 * i))
+	}
+	_, _ = t.sum.Write(b[:]) // never fails
+	_, _ = t.sum.Write([]byte(label))
+}
+
+func (t *trace) line(at time.Duration, format string, args ...any) {
+	if t.write != nil {
+		t.write(fmt.Sprintf("%9.3fs ", at.Seconds()) + fmt.Sprintf(format, args...))
+	}
+}
+
+func short(id string) string { return id[:min(len(id), 8)] }

@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"drover/internal/clock"
+	"drover/internal/id"
+)
+
+// World is everything that is simulated. Nothing of it is for several goroutines.
+type World struct {
+	ctx   context.Context // of the run; handed to real code
+	start time.Time
+	now   time.Time
+	queue eventQueue
+	seq   uint64
+	rng   *rand.Rand
+	ids   *id.Seeded
+	log   *slog.Logger
+	trace *trace
+
+	current  *proc
+	watchers []*proc
+
+	scenario Scenario
+	disk     *disk
+	server   *server
+	nodes    []*node
+	clients  *clients
+	quiet    bool // the faults are over
+	lossy    bool // answers of the log get lost
+	full     bool // the log's disk is full
+	stuck    bool // workers get stuck now and then
+	events   int
+	last     lastSeen
+}
+
+// event is something that happens at a time. Events of the same time happen in the order of their making.
+type event struct {
+	at    time.Time
+	seq   uint64
+	label string
+	f     func()
+}
+
+type eventQueue []*event
+
+func (q eventQueue) Len() int { return len(q) }
+func (q eventQueue) Less(i, j int) bool {
+	if !q[i].at.Equal(q[j].at) {
+		return q[i].at.Before(q[j].at)
+	}
+	return q[i].seq < q[j].seq
+}
+func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push serves container/heap.
+func (q *eventQueue) Push(x any) { *q = append(*q, x.(*event)) }
+
+// Pop serves container/heap.
+func (q *eventQueue) Pop() any {
+	last := len(*q) - 1
+	e := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	return e
+}
+
+// at has f called at t, or now if that is past.
+func (w *World) at(t time.Time, label string, f func()) {
+	if t.Before(w.now) {
+		t = w.now
+	}
+	w.seq++
+	heap.Push(&w.queue, &event{t, w.seq, label, f})
+}
+
+func (w *World) after(d time.Duration, label string, f func()) { w.at(w.now.Add(d), label, f) }
+
+// runUntil lets happen what is due until t.
+func (w *World) runUntil(t time.Time) {
+	for len(w.queue) > 0 && !w.queue[0].at.After(t) {
+		e := heap.Pop(&w.queue).(*event)
+		w.now = e.at
+		w.events++
+		w.trace.mix(w.now.Sub(w.start), e.label)
+		e.f()
+	}
+	w.now = t
+}
+
+// elapsed is the virtual time since the start.
+func (w *World) elapsed() time.Duration { return w.now.Sub(w.start) }
+
+// between returns a random duration; most are near low.
+func (w *World) between(low, high time.Duration) time.Duration {
+	x := w.rng.Float64()
+	return low + time.Duration(x*x*x*float64(high-low))
+}
+
+func (w *World) chance(percent int) bool { return w.rng.IntN(100) < percent }
+
+func (w *World) say(format string, args ...any) { w.trace.line(w.elapsed(), format, args...) }
+
+// breach is a broken invariant: it ends the run.
+type breach struct{ what string }
+
+func (w *World) breach(format string, args ...any) { panic(breach{fmt.Sprintf(format, args...)}) }
+
+// simClock is the world's time as a clock.Clock, off by skew. Its timers are events.
+type simClock struct {
+	w    *World
+	skew time.Duration
+}
+
+var _ clock.Clock = simClock{}
+
+// Now implements clock.Clock.
+func (c simClock) Now() time.Time { return c.w.now.Add(c.skew) }
+
+// NewTimer implements clock.Clock.
+func (c simClock) NewTimer(d time.Duration) clock.Timer {
+	t := &simTimer{w: c.w, c: make(chan time.Time, 1)}
+	t.Reset(d)
+	return t
+}
+
+// AfterFunc implements clock.Clock; f is called by the one goroutine.
+func (c simClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	t := &simTimer{w: c.w, f: f}
+	t.Reset(d)
+	return t
+}
+
+// WithTimeout implements clock.Clock.
+func (c simClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	t := c.AfterFunc(d, cancel)
+	return ctx, func() { t.Stop(); cancel() }
+}
+
+type simTimer struct {
+	w   *World
+	c   chan time.Time
+	f   func()
+	set uint64 // of the running setting; 0 = stopped
+	n   uint64
+}
+
+// C implements clock.Timer.
+func (t *simTimer) C() <-chan time.Time { return t.c }
+
+// Stop implements clock.Timer.
+func (t *simTimer) Stop() bool {
+	was := t.set != 0
+	t.set = 0
+	return was
+}
+
+// Reset implements clock.Timer.
+func (t *simTimer) Reset(d time.Duration) bool {
+	was := t.Stop()
+	t.n++
+	mine := t.n
+	t.set = mine
+	t.w.after(d, "timer", func() {
+		if t.set != mine {
+			return
+		}
+		t.set = 0
+		if t.f != nil {
+			t.f()
+			return
+		}
+		select {
+		case t.c <- t.w.now:
+		default:
+		}
+	})
+	return was
+}
