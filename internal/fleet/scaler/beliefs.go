@@ -137,9 +137,9 @@ func (b *Beliefs) SpentToday(now time.Time) float64 { return b.spent.today(now) 
 // Tokens returns how many machines calls of the kind may be about now.
 func (b *Beliefs) Tokens(now time.Time, call provider.Call) int { return b.rates[call].whole(now) }
 
-// TokensAt returns when the next call of the kind may go out.
-func (b *Beliefs) TokensAt(now time.Time, call provider.Call) time.Time {
-	return b.rates[call].next(now)
+// TokensAt returns when the next call of the kind may go out after spent more tokens.
+func (b *Beliefs) TokensAt(now time.Time, call provider.Call, spent int) time.Time {
+	return b.rates[call].next(now, spent)
 }
 
 // CreateRoom returns how many create calls may be begun.

@@ -119,8 +119,8 @@ type plan struct {
 	limits   limits
 	kept     []bool // idle machines, by index, that are needed
 	destroys int    // tokens left
-	onStart  int    // pieces of work placed onto starting machines
-	interval time.Duration
+	spent    int
+	onStart  int // pieces of work placed onto starting machines
 }
 
 // counts is what the survey found.

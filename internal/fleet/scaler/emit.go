@@ -24,8 +24,8 @@ func (p *plan) emitCreates() {
 			Kind: Create, Offering: o.Offering, Count: n, Hedge: y.why == WhyHedge, Why: y.why, Reason: p.reason(&y),
 		})
 	}
-	if p.out.Deferred > 0 {
-		p.wake(b.TokensAt(p.in.Now, provider.CallCreate))
+	if p.out.Deferred > 0 && tokens <= 0 { // else the end of a call in flight makes room
+		p.wake(b.TokensAt(p.in.Now, provider.CallCreate, p.issued()))
 	}
 }
 
@@ -47,4 +47,14 @@ func (p *plan) reason(y *buy) string {
 	}
 	fmt.Fprintf(&s, " on each, at %.4g an hour", p.offers[y.offer].Price)
 	return s.String()
+}
+
+// issued counts the machines that creates of this decision ask for.
+func (p *plan) issued() (n int) {
+	for _, a := range p.out.Actions {
+		if a.Kind == Create {
+			n += a.Count
+		}
+	}
+	return n
 }

@@ -39,8 +39,8 @@ func (b *bucket) whole(now time.Time) int {
 	return int(b.level(now) + 1e-9)
 }
 
-func (b *bucket) next(now time.Time) time.Time {
-	missing := 1 - b.level(now)
+func (b *bucket) next(now time.Time, spent int) time.Time {
+	missing := 1 + float64(spent) - b.level(now)
 	at := now
 	if missing > 0 {
 		at = now.Add(time.Duration(math.Ceil(missing / b.rate * float64(time.Second))))

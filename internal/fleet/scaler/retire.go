@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/fleet/provider"
 )
 
 // destroyFinished returns machines that are drained and confirmed quiet.
@@ -29,10 +30,11 @@ func (p *plan) destroyFinished() {
 // destroy spends a token; without one it is decided again later.
 func (p *plan) destroy(i *drover.Instance, why, format string, args ...any) {
 	if p.destroys <= 0 {
-		p.wake(p.in.Beliefs.rates["destroy"].next(p.in.Now))
+		p.wake(p.in.Beliefs.TokensAt(p.in.Now, provider.CallDestroy, p.spent))
 		return
 	}
 	p.destroys--
+	p.spent++
 	p.act(Destroy, i, why, format, args...)
 }
 
