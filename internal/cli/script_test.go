@@ -2,7 +2,10 @@ package cli_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,44 +51,78 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               startAgent,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits, "set": set,
+			"exits": exits, "set": set, "until": until,
 		},
 	})
 }
 
 // startAgent gives the script an agent, which ends with it.
 func startAgent(e *testscript.Env) error {
-	short, err := os.MkdirTemp("", "dr-*") // sockets have short paths
+	e.Setenv("PATH", filepath.Dir(binary)+":"+e.Getenv("PATH"))
+	e.Setenv("TZ", "UTC")
+	address, stop, err := devAgent()
 	if err != nil {
 		return err
 	}
-	e.Setenv("PATH", filepath.Dir(binary)+":"+e.Getenv("PATH"))
-	e.Setenv("TZ", "UTC")
+	e.Defer(func() {
+		if err := stop(); err != nil {
+			e.T().Log("the agent:", err)
+		}
+	})
+	e.Setenv("DROVER_ADDR", address)
+	return nil
+}
+
+// devAgent starts an agent whose node is ready.
+func devAgent() (address string, stop func() error, err error) {
+	short, err := os.MkdirTemp("", "dr-*") // sockets have short paths
+	if err != nil {
+		return "", nil, err
+	}
 	agent := exec.Command(binary, "agent", "-dev", "-http-port", "0", "-log-level", "warn")
 	agent.Env = append(os.Environ(), "TMPDIR="+short)
 	logs := &strings.Builder{}
 	agent.Stderr = logs
 	out, err := agent.StdoutPipe()
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	if err := agent.Start(); err != nil {
-		return err
+		return "", nil, err
 	}
-	e.Defer(func() {
+	stop = func() error {
 		_ = agent.Process.Signal(syscall.SIGTERM) // it may have ended: Wait tells
-		if err := agent.Wait(); err != nil {
-			e.T().Log("the agent:", err, logs)
-		}
+		err := agent.Wait()
 		_ = os.RemoveAll(short) // only litter would be left
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	address := regexp.MustCompile(`http://\S+`).FindString(line)
-	if address == "" {
-		return fmt.Errorf("the agent said %q: %w\n%s", line, err, logs)
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, logs)
+		}
+		return nil
 	}
-	e.Setenv("DROVER_ADDR", address)
-	return nil
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if address = regexp.MustCompile(`http://\S+`).FindString(line); address == "" {
+		return "", nil, errors.Join(fmt.Errorf("the agent said %q: %w", line, err), stop())
+	}
+	if err := awaitNode(address); err != nil {
+		return "", nil, errors.Join(err, stop())
+	}
+	return address, stop, nil
+}
+
+// awaitNode waits by blocking queries until the agent's node is ready.
+func awaitNode(address string) error {
+	for index := "1"; ; {
+		res, err := http.Get(address + "/v1/nodes?wait=30s&index=" + index)
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(res.Body)
+		_ = res.Body.Close() // only read
+		if err != nil || strings.Contains(string(text), `"ready"`) {
+			return err
+		}
+		index = res.Header.Get("X-Nomad-Index")
+	}
 }
 
 // exits is "exits CODE PROGRAM ARG…": the program must end with this code.
@@ -109,4 +146,29 @@ func set(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: set NAME")
 	}
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// until is "until PATTERN PROGRAM ARG…": the program must print a line like this, and end well when it is interrupted.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN PROGRAM ARG…")
+	}
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	cmd := exec.Command(binary, args[2:]...)
+	cmd.Env = append(os.Environ(), "DROVER_ADDR="+ts.Getenv("DROVER_ADDR"))
+	errs := &strings.Builder{}
+	cmd.Stderr = errs
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	found := false
+	for lines := bufio.NewScanner(out); !found && lines.Scan(); {
+		found = pattern.MatchString(lines.Text())
+	}
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	_, _ = io.Copy(io.Discard, out) // to its end, so that Wait may close it
+	if err := cmd.Wait(); err != nil || !found {
+		ts.Fatalf("found %v, ended with %v: %s", found, err, errs)
+	}
 }

@@ -1,0 +1,89 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/require"
+)
+
+// A terminal here becomes one there, with its size; Ctrl-C goes to the command.
+func TestTerminals(t *testing.T) {
+	t.Parallel()
+	address, stop, err := devAgent()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, stop()) })
+	job := strings.NewReader(`job "tty" {
+  group "g" {
+    update {
+      max_parallel = 0
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["3600"]
+      }
+    }
+  }
+}`)
+	drover(t, address, job, "job", "run", "-")
+	drover(t, address, nil, "env", "put", "scratch", "-image", "host")
+	for name, args := range map[string][]string{
+		"alloc exec": {"alloc", "exec", "-job", "tty"},
+		"run":        {"run", "scratch", "--"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, code := inTerminal(t, address, "", append(args, "sh", "-c", "stty size; exit 6")...)
+			require.Contains(t, out, "33 99")
+			require.Equal(t, 6, code)
+			out, code = inTerminal(t, address, "\x03", append(args, "sh", "-c", "trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 0.05; done")...)
+			require.Contains(t, out, "got it")
+			require.Equal(t, 7, code)
+		})
+	}
+}
+
+// drover runs one command, which must end well.
+func drover(t *testing.T, address string, stdin io.Reader, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env, cmd.Stdin = append(os.Environ(), "DROVER_ADDR="+address), stdin
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// inTerminal runs a command in a terminal, types keys once it says that it is ready, and returns what it printed.
+func inTerminal(t *testing.T, address, keys string, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
+	cmd.Env = append(os.Environ(), "DROVER_ADDR="+address)
+	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 99})
+	require.NoError(t, err)
+	defer terminal.Close() //nolint:errcheck // only a terminal
+	var text strings.Builder
+	buf := make([]byte, 1024)
+	for {
+		n, err := terminal.Read(buf)
+		text.Write(buf[:n])
+		if keys != "" && strings.Contains(text.String(), "ready") {
+			_, err := terminal.WriteString(keys)
+			require.NoError(t, err)
+			keys = ""
+		}
+		if errors.Is(err, syscall.EIO) || errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+	}
+	_ = cmd.Wait() // its code tells
+	return text.String(), cmd.ProcessState.ExitCode()
+}
