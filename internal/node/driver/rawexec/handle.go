@@ -11,6 +11,7 @@ import (
 	"drover"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 	"drover/internal/node/supervisor"
 )
 
@@ -30,7 +31,7 @@ type handle struct {
 	stopped   bool               // Stop or Destroy was called; guarded by mu
 	destroyed bool               // guarded by mu
 	exit      *driver.Exit       // once it is known; guarded by mu
-	meter     meter              // guarded by mu
+	meter     grouped.Meter      // guarded by mu
 }
 
 var (
@@ -39,6 +40,10 @@ var (
 	_ driver.Filer  = (*handle)(nil)
 	_ driver.Meter  = (*handle)(nil)
 )
+
+func (h *handle) groups() *grouped.Groups {
+	return &grouped.Groups{Task: h.group, Clock: h.d.cfg.Clock, Clone: true}
+}
 
 func (h *handle) options() supervisor.Options {
 	o := supervisor.Options{Clock: h.d.cfg.Clock, Log: h.d.cfg.Log}

@@ -21,8 +21,8 @@ type Config struct {
 	CoreMHz int64  // of one core, for usage in ticks
 	Clock   clock.Clock
 	Log     *slog.Logger
-	// Cgroups, if set, holds every task's processes: the kill and the usage are exact then. Limits are not set:
-	// raw_exec tasks share the machine. nil: trees are found by descent.
+	// Cgroups, if set, holds every task's processes: the kill and the usage are exact then, and the task's memory and
+	// cpu are limited as Nomad limits them. nil: trees are found by descent, and nothing is limited.
 	Cgroups *cgroup.Manager
 }
 

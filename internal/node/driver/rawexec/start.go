@@ -14,6 +14,7 @@ import (
 	"drover"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 	"drover/internal/node/supervisor"
 )
 
@@ -55,7 +56,7 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 	}()
 	if d.cfg.Cgroups != nil {
 		h.groupName = strings.ReplaceAll(spec.ID, "/", "_") // unique: an earlier start may still be dying
-		if h.group, err = d.cfg.Cgroups.Create(h.groupName, cgroup.Limits{}, 0); err != nil {
+		if h.group, err = d.cfg.Cgroups.Create(h.groupName, grouped.Limits(&spec, 0), 0); err != nil {
 			return nil, err
 		}
 	}
@@ -66,9 +67,14 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 	if h.warm {
 		return h, nil
 	}
-	group, err := h.groups().main()
-	if err != nil {
-		return nil, err
+	var group supervisor.Group
+	if h.group != nil {
+		made, err := h.groups().Make(grouped.Main, cgroup.Limits{})
+		if err != nil {
+			return nil, err
+		}
+		defer made.Close() // the supervisor has its own by then
+		group = made
 	}
 	_, err = h.client.StartTask(ctx, supervisor.TaskSpec{
 		Argv: append([]string{c.command}, c.args...), Env: spec.Env, WorkDir: spec.Dirs.Task, User: spec.User,

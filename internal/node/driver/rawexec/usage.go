@@ -3,26 +3,17 @@ package rawexec
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"drover"
+	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 )
-
-// sample is what a task used up to now.
-type sample struct {
-	user, system time.Duration
-	rss, swap    int64
-}
-
-// meter keeps the last sample: percentages are of the time between two.
-type meter struct {
-	at   time.Time
-	last sample
-}
 
 const clockTick = 10 * time.Millisecond
 
@@ -33,42 +24,31 @@ func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 	if h.destroyed || h.client == nil {
 		return nil, driver.ErrGone
 	}
-	s, err := h.sample()
+	u, err := h.used()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, driver.ErrGone
+	}
 	if err != nil {
 		return nil, err
 	}
-	now := h.d.cfg.Clock.Now()
-	from, last := h.meter.at, h.meter.last
-	if from.IsZero() {
-		from = h.startedAt
-	}
-	h.meter = meter{now, s}
-	elapsed := max(now.Sub(from), time.Millisecond)
-	percent := func(used time.Duration) float64 { return 100 * float64(max(used, 0)) / float64(elapsed) }
-	cpu := &drover.CpuStats{UserMode: percent(s.user - last.user), SystemMode: percent(s.system - last.system), Measured: []string{"System Mode", "User Mode", "Percent"}}
-	cpu.Percent = cpu.UserMode + cpu.SystemMode
-	cpu.TotalTicks = cpu.Percent / 100 * float64(h.d.cfg.CoreMHz)
-	mem := &drover.MemoryStats{RSS: uint64(s.rss), Swap: uint64(s.swap), Measured: []string{"RSS", "Swap"}}
-	return &drover.TaskResourceUsage{
-		Timestamp:     now.UnixNano(),
-		ResourceUsage: &drover.ResourceUsage{CpuStats: cpu, MemoryStats: mem, DeviceStats: []any{}},
-		Pids:          map[string]*drover.ResourceUsage{},
-	}, nil
+	h.meter.Started, h.meter.CoreMHz = h.startedAt, h.d.cfg.CoreMHz
+	return h.meter.Sample(h.d.cfg.Clock.Now(), u), nil
 }
 
-func (h *handle) sample() (s sample, err error) {
+// used reads what the task used up to now. Without control groups what ended without being waited for is not in it.
+func (h *handle) used() (u cgroup.Usage, err error) {
 	if h.group != nil {
-		u, err := h.group.Usage()
-		return sample{u.CPUUser, u.CPUSystem, u.RSS, u.Swap}, err
+		return h.group.Usage()
 	}
 	init := h.client.Pid()
 	if init == 0 {
-		return s, driver.ErrNotSupported
+		return u, driver.ErrNotSupported
 	}
 	for _, pid := range tree(init) {
-		addProcess(&s, pid)
+		addProcess(&u, pid)
 	}
-	return s, nil
+	u.CPUTotal, u.Memory = u.CPUUser+u.CPUSystem, u.RSS
+	return u, nil
 }
 
 // tree lists the processes below root. Their reaped children's time is in their own.
@@ -113,7 +93,7 @@ func statFields(pid int) []string {
 	return f
 }
 
-func addProcess(s *sample, pid int) {
+func addProcess(u *cgroup.Usage, pid int) {
 	f := statFields(pid)
 	if f == nil {
 		return
@@ -122,8 +102,9 @@ func addProcess(s *sample, pid int) {
 		n, _ := strconv.ParseInt(f[i], 10, 64)
 		return time.Duration(n) * clockTick
 	}
-	s.user += ticks(11) + ticks(13)
-	s.system += ticks(12) + ticks(14)
+	u.CPUUser += ticks(11) + ticks(13)
+	u.CPUSystem += ticks(12) + ticks(14)
 	pages, _ := strconv.ParseInt(f[21], 10, 64)
-	s.rss += pages * int64(os.Getpagesize())
+	u.Pids++
+	u.RSS += pages * int64(os.Getpagesize())
 }

@@ -30,7 +30,7 @@ type box struct {
 	stateDir  string
 	startedAt time.Time
 
-	pid        int    // drover-init as the host sees it
+	pid        int // drover-init as the host sees it
 	dead       atomic.Bool
 	startTicks uint64 // so that a pid which was given to another process is noticed
 }

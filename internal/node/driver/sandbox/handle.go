@@ -51,7 +51,7 @@ func (h *handle) startTask(ctx context.Context, task supervisor.TaskSpec) error 
 		if err != nil {
 			return err
 		}
-		defer made.close() // the supervisor has its own by then
+		defer made.Close() // the supervisor has its own by then
 		group = made
 	}
 	_, err := h.client.StartTask(ctx, task, group)

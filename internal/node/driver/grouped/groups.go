@@ -1,0 +1,119 @@
+// Package grouped is what drivers with control groups share: the groups of executions below a task's, and a task's
+// usage in Nomad's shape.
+package grouped
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/supervisor"
+)
+
+// Main is the name of the main task's group: on v2 a group cannot have both processes and children with controllers.
+const Main = "main"
+
+// Groups makes the control groups below a task's: one for its program, one an execution.
+type Groups struct {
+	Task  *cgroup.Group
+	Clock clock.Clock
+	// Clone: the supervisor may start programs right in their v2 group. Owner is the uid that it does that as; 0 = root.
+	Clone bool
+	Owner int
+}
+
+var _ supervisor.Groups = (*Groups)(nil)
+
+// Execution makes the group of one execution.
+func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error) {
+	made, err := g.Make("x."+id, cgroup.Limits{MemoryMax: int64(l.MemoryMB) << 20, Pids: int64(l.Pids), CPUShares: int64(l.CPUMHz)})
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// Make makes a group of that name. Its taker closes it, and removes it or leaves that to the removal of the task's.
+func (g *Groups) Make(name string, limits cgroup.Limits) (*Group, error) {
+	child, err := g.Task.Child(name, limits, g.Owner)
+	if err != nil {
+		return nil, err
+	}
+	return g.open(child)
+}
+
+// Find returns the group of an execution that an earlier agent started; nil if there is none.
+func (g *Groups) Find(id string) supervisor.Group {
+	child, err := g.Task.FindChild("x." + id)
+	if err != nil {
+		return nil
+	}
+	found, err := g.open(child)
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+func (g *Groups) open(child *cgroup.Group) (*Group, error) {
+	e := &Group{group: child, clock: g.Clock}
+	for _, dir := range child.SupervisedDirs() {
+		f, err := os.OpenFile(filepath.Join(dir, child.JoinFile()), os.O_RDWR, 0)
+		if err != nil {
+			e.Close()
+			return nil, err
+		}
+		e.files.Procs = append(e.files.Procs, f)
+	}
+	if child.Version() == cgroup.V2 && g.Clone {
+		f, err := os.Open(child.Dirs()[0])
+		if err != nil {
+			e.Close()
+			return nil, err
+		}
+		e.files.Dir = f
+	}
+	return e, nil
+}
+
+// Group is one of them, with the files that the supervisor gets.
+type Group struct {
+	group *cgroup.Group
+	clock clock.Clock
+	files supervisor.GroupFiles
+}
+
+// Close closes the files: the supervisor has its own once it was given them.
+func (e *Group) Close() {
+	for _, f := range e.files.Procs {
+		_ = f.Close()
+	}
+	if e.files.Dir != nil {
+		_ = e.files.Dir.Close()
+	}
+}
+
+// Files are what the supervisor gets.
+func (e *Group) Files() supervisor.GroupFiles { return e.files }
+
+// Stats reads what the group used. What this kernel's trees do not tell stays zero, and wait4 tells it.
+func (e *Group) Stats() (supervisor.GroupStats, error) {
+	oom := int(e.group.OOMKills()) //nolint:gosec // a count of processes
+	u, err := e.group.Usage()
+	if err != nil {
+		return supervisor.GroupStats{OOMKills: oom}, err
+	}
+	return supervisor.GroupStats{UserCPU: u.CPUUser, SystemCPU: u.CPUSystem, PeakMemory: u.MemoryPeak, OOMKills: oom}, nil
+}
+
+// Kill kills all processes in it.
+func (e *Group) Kill() error { return e.group.Kill() }
+
+// Remove kills what is left and removes the group.
+func (e *Group) Remove(ctx context.Context) error {
+	e.Close()
+	return e.group.Remove(ctx, e.clock)
+}

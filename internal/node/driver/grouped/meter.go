@@ -1,0 +1,49 @@
+package grouped
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/node/cgroup"
+)
+
+// Meter turns what a task used up to now into Nomad's sample: percentages are of the time between two samples, and the
+// first's of the time since the start. Its owner locks it.
+type Meter struct {
+	Started time.Time
+	CoreMHz int64 // for ticks; 0: they are not told
+
+	at   time.Time
+	last cgroup.Usage
+}
+
+// Sample returns the sample taken at now. Page cache is told apart, and is not in MemoryStats.Usage as far as it can be
+// dropped.
+func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage {
+	from, last := m.at, m.last
+	if from.IsZero() {
+		from = m.Started
+	}
+	m.at, m.last = now, u
+	elapsed := max(now.Sub(from), time.Millisecond)
+	percent := func(used time.Duration) float64 { return 100 * float64(max(used, 0)) / float64(elapsed) }
+	cpu := &drover.CpuStats{
+		UserMode: percent(u.CPUUser - last.CPUUser), SystemMode: percent(u.CPUSystem - last.CPUSystem),
+		Percent: percent(u.CPUTotal - last.CPUTotal), ThrottledPeriods: u.Throttled, ThrottledTime: uint64(u.ThrottledTime), //nolint:gosec // not negative
+		Measured: []string{"System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time"},
+	}
+	cpu.TotalTicks = cpu.Percent / 100 * float64(m.CoreMHz)
+	return &drover.TaskResourceUsage{
+		Timestamp:     now.UnixNano(),
+		ResourceUsage: &drover.ResourceUsage{CpuStats: cpu, MemoryStats: memory(u), DeviceStats: []any{}},
+		Pids:          map[string]*drover.ResourceUsage{},
+	}
+}
+
+func memory(u cgroup.Usage) *drover.MemoryStats {
+	n := func(v int64) uint64 { return uint64(max(v, 0)) }
+	return &drover.MemoryStats{
+		RSS: n(u.RSS), Cache: n(u.Cache), Swap: n(u.Swap), MappedFile: n(u.MappedFile), Usage: n(u.Memory), MaxUsage: n(u.MemoryPeak),
+		Measured: []string{"RSS", "Cache", "Swap", "Mapped File", "Usage", "Max Usage"},
+	}
+}
