@@ -11,6 +11,10 @@ type ExecutionRequest struct {
 	ExecutionSpec
 	Command string `json:"command,omitempty"` // a line for the runner's shell, instead of argv
 	Input   []byte `json:"input,omitempty"`   // all of stdin, given ahead
+	// Webhook is posted the Execution, with its receipt, when it ended: up to six times within half a minute, until it
+	// answers 2xx. Addresses that are not public are refused unless exec.webhook_allow names them; redirects are not
+	// followed. An end that comes while the server is down, or is killed, is not told.
+	Webhook string `json:"webhook,omitempty"`
 }
 
 // RunRequest asks for a runner, files in it, and a command run there, in one request; the runner is released after it.

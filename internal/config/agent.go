@@ -162,6 +162,7 @@ type Exec struct {
 	AlertThreshold float64       `hcl:"prewarming_pool_threshold,optional"` // 0..1, default 0: no alert
 	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
 	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 5s
+	WebhookAllow   []string      `hcl:"webhook_allow,optional"`             // networks (CIDR) beside public ones that webhooks may reach
 	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
 }
 

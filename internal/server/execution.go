@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -14,6 +15,7 @@ import (
 	"drover/internal/exec/environment"
 	"drover/internal/exec/execution"
 	"drover/internal/exec/runner"
+	"drover/internal/exec/webhook"
 	"drover/internal/lifecycle"
 )
 
@@ -41,7 +43,12 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if err != nil {
 		return nil, err
 	}
-	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	allow, err := prefixes(a.cfg.Exec.WebhookAllow)
+	if err != nil {
+		return nil, err
+	}
+	poster := webhook.New(webhook.Config{Allow: allow})
+	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Notifier: poster, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
 	return &executionService{runners, executions, a.cfg.Exec.Environments, d}, nil
 }
 
@@ -51,6 +58,17 @@ func (x *executionService) parts() []lifecycle.Part {
 		{Name: "executions", Run: x.executions.Run},
 		{Name: "environments", Run: x.makeEnvironments},
 	}
+}
+
+func prefixes(texts []string) (list []netip.Prefix, err error) {
+	for _, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 // makeEnvironments puts those of the configuration, trying again while the log cannot be written.

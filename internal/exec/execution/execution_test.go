@@ -30,6 +30,33 @@ type bundle struct {
 	runners *runner.Service
 	runner  drover.Runner
 	stop    func()
+	hooks   *hooks
+}
+
+// hooks stands for the web: an address fails as often as its path says.
+type hooks struct {
+	mu    sync.Mutex
+	calls []string
+	last  []byte
+}
+
+func (h *hooks) Notify(_ context.Context, url string, body []byte) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls, h.last = append(h.calls, url), body
+	switch {
+	case strings.HasSuffix(url, "/forbidden"):
+		return drover.Errorf(drover.Forbidden, "no")
+	case strings.HasSuffix(url, "/third") && len(h.calls) < 3, strings.HasSuffix(url, "/down"):
+		return drover.Errorf(drover.Unavailable, "busy")
+	}
+	return nil
+}
+
+func (h *hooks) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.calls)
 }
 
 // bubble runs the test in synctest's time, with one claimed runner.
@@ -45,12 +72,13 @@ func bubble(t *testing.T, cfg execution.Config, test func(t *testing.T, b *bundl
 		synctest.Wait()
 		r, err := runners.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute})
 		require.NoError(t, err)
-		s := execution.New(cfg, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
+		web := &hooks{}
+		s := execution.New(cfg, execution.Deps{Runners: runners, Notifier: web, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
 		stop := sync.OnceFunc(func() { cancel(); run.Wait() })
-		test(t, &bundle{s, c, runners, r, stop})
+		test(t, &bundle{s, c, runners, r, stop, web})
 		stop()
 		stopRunners()
 		synctest.Wait()

@@ -120,7 +120,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found d
 		return err
 	}
 	found.Spec.ID = found.ID
-	if _, err := s.adopt(ctx, lease, found.Spec, session); err != nil {
+	if _, err := s.adopt(ctx, lease, found.Spec, session, ""); err != nil {
 		lease.Done()
 	}
 	return err

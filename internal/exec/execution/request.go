@@ -17,6 +17,9 @@ func ValidateRequest(r drover.ExecutionRequest) error {
 	case r.Command != "":
 		r.Argv = []string{sh, "-c", r.Command}
 	}
+	if err := validateWebhook(r.Webhook); err != nil {
+		return err
+	}
 	return Validate(r.ExecutionSpec)
 }
 
@@ -42,6 +45,9 @@ func (s *Service) request(ctx context.Context, runnerID string, r drover.Executi
 	if err := ValidateRequest(r); err != nil {
 		return nil, err
 	}
+	if r.Webhook != "" && s.deps.Notifier == nil {
+		return nil, drover.Errorf(drover.NotImplemented, "webhook: this service has no webhooks")
+	}
 	if r.Command != "" {
 		argv, err := s.Shell(ctx, runnerID, r.Command)
 		if err != nil {
@@ -53,7 +59,7 @@ func (s *Service) request(ctx context.Context, runnerID string, r drover.Executi
 	if len(r.Input) > 0 {
 		r.Stdin = true
 	}
-	x, err := s.Start(ctx, runnerID, r.ExecutionSpec)
+	x, err := s.startFor(ctx, runnerID, r.ExecutionSpec, r.Webhook)
 	if err != nil || len(r.Input) == 0 {
 		return x, err
 	}

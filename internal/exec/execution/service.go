@@ -52,10 +52,11 @@ func setDefault[T comparable](field *T, value T) {
 
 // Deps of a Service.
 type Deps struct {
-	Runners Runners
-	Clock   clock.Clock
-	IDs     id.Source // used by several goroutines
-	Log     *slog.Logger
+	Runners  Runners
+	Notifier Notifier // of webhooks; nil: there are none
+	Clock    clock.Clock
+	IDs      id.Source // used by several goroutines
+	Log      *slog.Logger
 }
 
 // Service starts executions and keeps them.
@@ -64,21 +65,28 @@ type Service struct {
 	deps      Deps
 	pumps     sync.WaitGroup
 	recovered chan struct{} // closed when executions from before were looked for
+	feed      feed
+	stopping  context.Context // ends when Run does
+	stop      context.CancelFunc
 
-	mu       sync.Mutex // guards what follows
-	closed   bool
-	byID     map[string]*Execution
-	prepared map[string]prepared
-	ended    []*Execution // oldest first
-	perEnv   map[string]int
-	bytes    int64 // kept of ended
-	shells   map[string]string
+	mu        sync.Mutex // guards what follows
+	closed    bool
+	byID      map[string]*Execution
+	prepared  map[string]prepared
+	ended     []*Execution // oldest first
+	perEnv    map[string]int
+	bytes     int64 // kept of ended
+	shells    map[string]string
+	notifying int // webhooks
 }
 
 // New returns a Service; it starts nothing.
 func New(cfg Config, deps Deps) *Service {
+	stopping, stop := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Run
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
+		feed:     feed{next: uint64(deps.Clock.Now().UnixMicro())},
+		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
 		byID:      map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}
@@ -89,6 +97,7 @@ func New(cfg Config, deps Deps) *Service {
 func (s *Service) Run(ctx context.Context) error {
 	s.recover(ctx)
 	<-ctx.Done()
+	s.stop()
 	s.mu.Lock()
 	s.closed = true
 	for _, x := range s.byID {
@@ -103,6 +112,11 @@ func (s *Service) Run(ctx context.Context) error {
 // filled in where the spec says nothing. A command that cannot be started is no error: its receipt says so. Errors:
 // Invalid, NotFound, Gone, Unavailable.
 func (s *Service) Start(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (*Execution, error) {
+	return s.startFor(ctx, runnerID, spec, "")
+}
+
+// startFor is Start, and tells a webhook of the end.
+func (s *Service) startFor(ctx context.Context, runnerID string, spec drover.ExecutionSpec, webhook string) (*Execution, error) {
 	if err := Validate(spec); err != nil {
 		return nil, err
 	}
@@ -110,7 +124,7 @@ func (s *Service) Start(ctx context.Context, runnerID string, spec drover.Execut
 	if err != nil {
 		return nil, err
 	}
-	x, err := s.start(ctx, lease, spec)
+	x, err := s.start(ctx, lease, spec, webhook)
 	if err != nil {
 		lease.Done()
 		return nil, err
@@ -118,7 +132,7 @@ func (s *Service) Start(ctx context.Context, runnerID string, spec drover.Execut
 	return x, nil
 }
 
-func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec) (*Execution, error) {
+func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec, webhook string) (*Execution, error) {
 	r := lease.Runner()
 	spec, err := bind(spec, lease.Environment(), r)
 	if err != nil {
@@ -136,14 +150,14 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 			return nil, err
 		}
 	}
-	return s.adopt(ctx, lease, spec, session)
+	return s.adopt(ctx, lease, spec, session, webhook)
 }
 
 // adopt makes an Execution of a session and starts its pump.
-func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec, session drover.Session) (*Execution, error) {
+func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec, session drover.Session, webhook string) (*Execution, error) {
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	x := &Execution{
-		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock,
+		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, webhook: webhook,
 		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
 		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
 	}
@@ -155,6 +169,7 @@ func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.Execu
 		return nil, drover.Errorf(drover.Unavailable, "shutting down")
 	}
 	s.byID[x.id] = x
+	s.feed.publish(EventStarted, x.Info())
 	if spec.Detach >= 0 {
 		x.mu.Lock()
 		x.killSoonLocked(max(spec.Detach, x.grace))
@@ -170,7 +185,9 @@ func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.Execu
 			}
 		})
 		x.pump(pumpCtx)
+		s.feed.publish(EventEnded, x.Info())
 		s.retire(x)
+		s.notify(x)
 	})
 	return x, nil
 }

@@ -1,0 +1,102 @@
+// Package webhook posts receipts of executions to addresses that users name.
+//
+// Who may start executions may not thereby reach what only this machine can reach: an address is checked when it is
+// dialled, after its name was resolved, and loopback, private, link-local, shared and multicast addresses are refused
+// unless the configuration allows them. Redirects are not followed, and no proxy is used.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"drover"
+)
+
+// Config of a Poster.
+type Config struct {
+	Allow   []netip.Prefix // addresses that are allowed although they are not public
+	Timeout time.Duration  // of one attempt; default 10 s
+}
+
+// Poster sends notifications.
+type Poster struct {
+	client *http.Client
+}
+
+// maxReply is how much of an answer is read, so that its connection can be used again.
+const maxReply = 64 << 10
+
+// New returns a Poster; it dials nothing yet.
+func New(cfg Config) *Poster {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 10 * time.Second
+	}
+	d := &net.Dialer{Timeout: cfg.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		return check(address, cfg.Allow)
+	}}
+	return &Poster{client: &http.Client{
+		Timeout: cfg.Timeout,
+		Transport: &http.Transport{
+			DialContext: d.DialContext, MaxIdleConns: 100, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
+			TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// shared is the carriers' address space of RFC 6598, where clouds keep their metadata services.
+var shared = netip.MustParsePrefix("100.64.0.0/10")
+
+// check refuses addresses that are not public. Errors: Forbidden.
+func check(address string, allow []netip.Prefix) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return drover.Errorf(drover.Forbidden, "webhook address %q: %w", address, err)
+	}
+	ip := to.Addr().Unmap().WithZone("")
+	for _, p := range allow {
+		if p.Contains(ip) {
+			return nil
+		}
+	}
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) {
+		return drover.Errorf(drover.Forbidden, "webhook address %s is not public, and exec.webhook_allow does not name it", ip)
+	}
+	return nil
+}
+
+// Notify posts a JSON body once. Errors: Forbidden and Invalid, for which another attempt is vain; Unavailable.
+func (p *Poster) Notify(ctx context.Context, url string, body []byte) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "webhook: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "drover")
+	res, err := p.client.Do(req)
+	if err != nil {
+		if refused, ok := errors.AsType[*drover.Error](err); ok && refused.Code == drover.Forbidden {
+			return refused
+		}
+		return drover.Errorf(drover.Unavailable, "webhook: %w", err)
+	}
+	defer res.Body.Close()                                         //nolint:errcheck // only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxReply)) // what it says does not matter
+	switch {
+	case res.StatusCode < 300:
+		return nil
+	case res.StatusCode >= 500, res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusRequestTimeout:
+		return drover.Errorf(drover.Unavailable, "webhook: it answered %s", res.Status)
+	}
+	return drover.Errorf(drover.Invalid, "webhook: it answered %s", res.Status)
+}
+
+// Close lets go of idle connections.
+func (p *Poster) Close() { p.client.CloseIdleConnections() }

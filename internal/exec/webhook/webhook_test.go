@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+func TestNotify(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/busy":
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/never":
+			w.WriteHeader(http.StatusNotFound)
+		case "/elsewhere":
+			http.Redirect(w, r, "/", http.StatusTemporaryRedirect)
+		default:
+			text, _ := io.ReadAll(r.Body)
+			got <- r.Header.Get("Content-Type") + " " + string(text)
+		}
+	}))
+	defer s.Close()
+	p := New(Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	defer p.Close()
+	require.NoError(t, p.Notify(t.Context(), s.URL, []byte("{}")))
+	require.Equal(t, "application/json {}", <-got)
+	for path, want := range map[string]drover.Code{"/busy": drover.Unavailable, "/never": drover.Invalid, "/elsewhere": drover.Invalid} {
+		require.Equal(t, want, drover.CodeOf(p.Notify(t.Context(), s.URL+path, nil)), path)
+	}
+	careful := New(Config{})
+	defer careful.Close()
+	require.Equal(t, drover.Forbidden, drover.CodeOf(careful.Notify(t.Context(), s.URL, nil)))
+	s.Close()
+	require.Equal(t, drover.Unavailable, drover.CodeOf(p.Notify(t.Context(), s.URL, nil)))
+}
+
+func TestOnlyPublicAddresses(t *testing.T) {
+	t.Parallel()
+	for _, a := range []string{
+		"127.0.0.1:80", "10.1.2.3:80", "192.168.0.1:80", "172.16.0.1:80", "169.254.169.254:80", "0.0.0.0:80", "224.0.0.1:80",
+		"100.100.100.200:80", "[::1]:80", "[fe80::1%eth0]:80", "[fc00::1]:80", "[::ffff:127.0.0.1]:80", "[::ffff:10.0.0.1]:80", "x:80",
+	} {
+		require.Equal(t, drover.Forbidden, drover.CodeOf(check(a, nil)), a)
+	}
+	for _, a := range []string{"93.184.216.34:443", "[2606:2800:220:1::1]:443"} {
+		require.NoError(t, check(a, nil), a)
+	}
+	require.NoError(t, check("[::ffff:10.0.0.1]:80", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
+}
