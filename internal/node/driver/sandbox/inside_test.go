@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/id"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/image"
@@ -156,7 +157,7 @@ func TestV2(t *testing.T) {
 	if cgroup.Probe("/sys/fs/cgroup").Version == cgroup.V2 {
 		return // then all the other tests are on v2
 	}
-	groups, err := cgroup.New(cgroup.Config{Root: root, Parent: "drover-test-v2-" + filepath.Base(t.TempDir())})
+	groups, err := cgroup.New(cgroup.Config{Root: root, Parent: "drover-test-" + id.Random{}.New()[:8]})
 	require.NoError(t, err)
 	b := newBench(t, func(c *Config) { c.Cgroups = groups })
 	h := b.warm(t, nil)
