@@ -33,7 +33,7 @@ func Accept(plan *drover.Plan, accepted *drover.PlanResult) PlanCommit {
 	}
 	for _, node := range slices.Sorted(maps.Keys(accepted.NodePreemptions)) {
 		for _, a := range accepted.NodePreemptions[node] {
-			c.Preempted = append(c.Preempted, PreemptedAlloc{ID: a.ID, By: a.PreemptedByAllocation})
+			c.Preempted = append(c.Preempted, PreemptedAlloc{ID: a.ID, By: a.PreemptedByAllocation, Description: a.DesiredDescription})
 		}
 	}
 	return c

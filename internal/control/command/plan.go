@@ -36,6 +36,8 @@ type StoppedAlloc struct {
 type PreemptedAlloc struct {
 	ID string
 	By string // the allocation placed instead
+	// Description is the plan's reason; entries of older logs have none.
+	Description string
 }
 
 // Kind implements Command.

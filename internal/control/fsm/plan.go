@@ -153,7 +153,9 @@ func (e *entry) preempt(p command.PreemptedAlloc, now int64) {
 	}
 	a := *old
 	a.DesiredStatus = drover.AllocDesiredEvict
-	a.DesiredDescription = "Preempted by alloc ID " + p.By
+	if a.DesiredDescription = p.Description; a.DesiredDescription == "" {
+		a.DesiredDescription = "Preempted by alloc ID " + p.By
+	}
 	a.PreemptedByAllocation = p.By
 	a.ModifyIndex, a.AllocModifyIndex, a.ModifyTime = e.index, e.index, now
 	e.putAlloc(old, &a)

@@ -106,9 +106,8 @@ func marked(a *drover.Allocation) bool {
 
 // onNode lists what has to leave the node: system jobs apart, or not at all.
 func onNode(s *store.Snapshot, n *drover.Node, d *drover.DrainStrategy) (left, system []*drover.Allocation) {
-	for a := range s.AllocationsByNode(n.ID) {
+	for a := range s.UnfinishedByNode(n.ID) {
 		switch {
-		case a.ClientTerminal():
 		case a.Job != nil && a.Job.Type == drover.JobTypeSystem:
 			if !d.IgnoreSystemJobs {
 				system = append(system, a)

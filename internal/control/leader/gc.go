@@ -1,7 +1,10 @@
 package leader
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"drover"
@@ -16,7 +19,13 @@ type GCConfig struct {
 	Jobs        time.Duration // dead jobs with all that is theirs; default 4 h
 	Nodes       time.Duration // nodes that are down; default 24 h
 	Deployments time.Duration // default 1 h
+	// Runners is how many used up runners an environment keeps, the newest, until Evals; default 2,000. At ten thousand
+	// cycles a minute an hour's would be more than everything else together.
+	Runners int
 }
+
+// runnerRest is how long a used up runner can be asked for in any case.
+const runnerRest = time.Minute
 
 func (c GCConfig) withDefaults() GCConfig {
 	for _, f := range []struct {
@@ -29,6 +38,9 @@ func (c GCConfig) withDefaults() GCConfig {
 		if *f.field <= 0 {
 			*f.field = f.value
 		}
+	}
+	if c.Runners <= 0 {
+		c.Runners = 2000
 	}
 	return c
 }
@@ -73,13 +85,14 @@ func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
 // Garbage says what may be forgotten at now: what ended longer ago than the ages, and what nothing refers to; in
 // entries of a bounded size.
 func Garbage(s *store.Snapshot, now time.Time, ages GCConfig) []*command.Reap {
-	g := &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}}
+	g := &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}, used: map[drover.NamespacedID][]*drover.Allocation{}}
 	for j := range s.Jobs("*", "") {
 		g.job(j)
 	}
 	for a := range s.Allocations("*", "") {
 		g.alloc(a)
 	}
+	g.runners()
 	for e := range s.Evaluations("*", "") {
 		g.eval(e)
 	}
@@ -97,7 +110,8 @@ type collector struct {
 	now  time.Time
 	ages GCConfig
 	reap *command.Reap
-	gone map[string]bool // allocations and evaluations that are reaped
+	gone map[string]bool                              // allocations and evaluations that are reaped
+	used map[drover.NamespacedID][]*drover.Allocation // runners that were used up and are not old, by environment
 }
 
 // old reports whether unix ns is longer ago than age.
@@ -143,8 +157,30 @@ func (g *collector) take(list *[]string, id string) {
 
 // alloc reaps an ended allocation that the scheduler no longer looks at.
 func (g *collector) alloc(a *drover.Allocation) {
-	if a.ClientTerminal() && g.old(a.ModifyTime, g.ages.Evals) && g.forgettable(a) {
-		g.take(&g.reap.Allocs, a.ID)
+	switch {
+	case !a.ClientTerminal():
+	case g.old(a.ModifyTime, g.ages.Evals):
+		if g.forgettable(a) {
+			g.take(&g.reap.Allocs, a.ID)
+		}
+	case a.Claim != nil && g.old(a.ModifyTime, runnerRest) && g.forgettable(a):
+		key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
+		g.used[key] = append(g.used[key], a)
+	}
+}
+
+// runners reaps what an environment has too many of, the longest ended first.
+func (g *collector) runners() {
+	for _, key := range slices.SortedFunc(maps.Keys(g.used), func(x, y drover.NamespacedID) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.ID, y.ID))
+	}) {
+		list := g.used[key]
+		slices.SortFunc(list, func(x, y *drover.Allocation) int {
+			return cmp.Or(cmp.Compare(y.ModifyTime, x.ModifyTime), cmp.Compare(x.ID, y.ID))
+		})
+		for _, a := range list[min(g.ages.Runners, len(list)):] {
+			g.take(&g.reap.Allocs, a.ID)
+		}
 	}
 }
 
@@ -193,10 +229,8 @@ func (g *collector) node(n *drover.Node) {
 	if n.Status != drover.NodeStatusDown || !g.old(n.StatusUpdatedAt*int64(time.Second), g.ages.Nodes) {
 		return
 	}
-	for a := range g.s.AllocationsByNode(n.ID) {
-		if !a.ClientTerminal() {
-			return
-		}
+	for range g.s.UnfinishedByNode(n.ID) {
+		return
 	}
 	g.reap.Nodes = append(g.reap.Nodes, n.ID)
 }

@@ -55,10 +55,10 @@ func (f *fakeState) snapshot() Snapshot {
 func (s *fakeSnapshot) Index() uint64                           { return s.index }
 func (s *fakeSnapshot) Node(id string) *drover.Node             { return s.nodes[id] }
 func (s *fakeSnapshot) Allocation(id string) *drover.Allocation { return s.allocs[id] }
-func (s *fakeSnapshot) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation] {
+func (s *fakeSnapshot) UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation] {
 	return func(yield func(*drover.Allocation) bool) {
 		for _, id := range slices.Sorted(maps.Keys(s.allocs)) {
-			if s.allocs[id].NodeID == nodeID && !yield(s.allocs[id]) {
+			if s.allocs[id].NodeID == nodeID && !s.allocs[id].ClientTerminal() && !yield(s.allocs[id]) {
 				return
 			}
 		}
@@ -67,7 +67,7 @@ func (s *fakeSnapshot) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocat
 
 func (s *fakeSnapshot) Used(nodeID string) drover.Capacity {
 	var c drover.Capacity
-	for a := range s.AllocationsByNode(nodeID) {
+	for a := range s.UnfinishedByNode(nodeID) {
 		if a.HoldsResources() {
 			c = c.Add(a.AllocatedResources.Used())
 		}

@@ -74,10 +74,7 @@ func (v *view) fits(node *drover.Node, list []*drover.Allocation, fresh int) boo
 func (v *view) live(nodeID string) func(yield func(*drover.Allocation) bool) {
 	return func(yield func(*drover.Allocation) bool) {
 		over := v.over[nodeID]
-		for a := range v.AllocationsByNode(nodeID) {
-			if !a.HoldsResources() {
-				continue
-			}
+		for a := range v.UnfinishedByNode(nodeID) { // what ended holds nothing
 			if planned := over[a.ID]; planned != nil {
 				a = planned
 			}

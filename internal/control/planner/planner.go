@@ -21,7 +21,7 @@ type Snapshot interface {
 	Index() uint64
 	Node(id string) *drover.Node
 	Allocation(id string) *drover.Allocation
-	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
+	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
 	Used(nodeID string) drover.Capacity
 }
 

@@ -158,7 +158,7 @@ func TestNeverOverCapacity(t *testing.T) {
 				rt.Fatalf("node %s is over its %s: %v of %v", nodeID, dim, s.Used(nodeID), n.Total())
 			}
 			taken := exclusiveSet{}
-			for a := range s.AllocationsByNode(nodeID) {
+			for a := range s.UnfinishedByNode(nodeID) {
 				if !taken.add(a.AllocatedResources) {
 					rt.Fatalf("node %s has a port twice", nodeID)
 				}

@@ -29,7 +29,7 @@ func newHold(n *drover.Node, s Snapshot) *hold {
 			}
 		}
 	}
-	for a := range s.AllocationsByNode(n.ID) {
+	for a := range unfinishedOn(s, n.ID) {
 		if a.HoldsResources() {
 			h.add(a.AllocatedResources)
 		}

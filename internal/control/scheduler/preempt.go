@@ -97,7 +97,7 @@ func (r *run) readEvictable(c *candidate) *evictable {
 	for _, a := range r.plan.NodeUpdate[c.node.ID] {
 		stopped[a.ID] = true
 	}
-	for a := range r.snapshot.AllocationsByNode(c.node.ID) {
+	for a := range unfinishedOn(r.snapshot, c.node.ID) {
 		switch {
 		case !a.HoldsResources():
 		case a.ServerTerminal() || stopped[a.ID]:

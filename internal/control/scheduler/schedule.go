@@ -35,6 +35,20 @@ type ActiveAllocations interface {
 	ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
 }
 
+// UnfinishedAllocations is an optional power of a Snapshot: a node's allocations without those that the node reported
+// as ended, so that looking at a node costs nothing for what was there before.
+type UnfinishedAllocations interface {
+	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
+}
+
+// unfinishedOn yields the node's allocations, if possible without ended ones.
+func unfinishedOn(s Snapshot, nodeID string) iter.Seq[*drover.Allocation] {
+	if fast, ok := s.(UnfinishedAllocations); ok {
+		return fast.UnfinishedByNode(nodeID)
+	}
+	return s.AllocationsByNode(nodeID)
+}
+
 // Input is one question.
 type Input struct {
 	Eval     *drover.Evaluation

@@ -11,6 +11,7 @@ func (t *Txn) PutAllocation(a *drover.Allocation) {
 	t.jobRow(a.Namespace, a.JobID).countAlloc(old, a, t.index)
 	t.touchAlloc(a)
 	if old == nil || old.AllocModifyIndex != a.AllocModifyIndex {
+		t.changed(a)
 		t.touchNodeAllocs(a.NodeID)
 	}
 }

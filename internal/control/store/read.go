@@ -120,7 +120,13 @@ func (r *reader) ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.A
 	return scan[drover.Allocation](r, TableAllocs, indexActive, jobPrefix(namespace, id))
 }
 
-// AllocationsByNode yields the node's allocations, ended ones too.
+// UnfinishedByNode yields the node's allocations that have not ended, ordered by id: what was there before costs
+// nothing.
+func (r *reader) UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation] {
+	return scan[drover.Allocation](r, TableAllocs, indexNode, term(nodeID)+nodeUnfinished)
+}
+
+// AllocationsByNode yields the node's allocations, ended ones too: these come last.
 func (r *reader) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation] {
 	return scan[drover.Allocation](r, TableAllocs, indexNode, term(nodeID))
 }

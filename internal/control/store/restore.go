@@ -42,6 +42,7 @@ func (t *Txn) RestoreNode(n *drover.Node) { t.insert(TableNodes, n) }
 func (t *Txn) RestoreAllocation(a *drover.Allocation) {
 	t.insert(TableAllocs, a)
 	t.use(a, 1)
+	t.changed(a)
 }
 
 // RestoreEvaluation stores an evaluation.

@@ -92,6 +92,19 @@ func jobKeyIf(in bool, a *drover.Allocation) string {
 	return jobPrefix(a.Namespace, a.JobID)
 }
 
+// nodeKey puts a node's unfinished allocations before its ended ones: both kinds can be walked over apart.
+func nodeKey(a *drover.Allocation) string {
+	if a.ClientTerminal() {
+		return term(a.NodeID) + nodeEnded
+	}
+	return term(a.NodeID) + nodeUnfinished
+}
+
+const (
+	nodeUnfinished = "0"
+	nodeEnded      = "1"
+)
+
 func schema() *memdb.DBSchema {
 	s := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
 	for _, t := range []*memdb.TableSchema{
@@ -102,7 +115,7 @@ func schema() *memdb.DBSchema {
 		table(TableAllocs, func(a *drover.Allocation) string { return term(a.ID) },
 			index(indexActive, func(a *drover.Allocation) string { return jobKeyIf(!done(a), a) }),
 			index(indexDone, func(a *drover.Allocation) string { return jobKeyIf(done(a), a) }),
-			index(indexNode, func(a *drover.Allocation) string { return term(a.NodeID) })),
+			index(indexNode, nodeKey)),
 		table(TableEvals, func(e *drover.Evaluation) string { return term(e.ID) },
 			index(indexJob, func(e *drover.Evaluation) string { return jobPrefix(e.Namespace, e.JobID) })),
 		table(TableDeployments, func(d *drover.Deployment) string { return term(d.ID) },

@@ -11,6 +11,8 @@ type usageRow struct {
 	NodeID string
 	Used   drover.Capacity
 	Allocs int // those that hold something
+	// Changed is the newest AllocModifyIndex of an allocation that is or was on the node, since the last restart.
+	Changed uint64
 }
 
 // Used returns what allocations hold on the node: those that the node has not reported as ended.
@@ -55,18 +57,41 @@ func (t *Txn) use(a *drover.Allocation, sign int64) {
 	if a == nil || a.NodeID == "" || !a.HoldsResources() {
 		return
 	}
-	u := t.usage[a.NodeID]
-	if u == nil {
-		u = &usageRow{NodeID: a.NodeID}
-		if old := get[usageRow](&t.reader, tableUsage, term(a.NodeID)); old != nil {
-			*u = *old
-		}
-		t.usage[a.NodeID] = u
-	}
+	u := t.usageOf(a.NodeID)
 	c := a.AllocatedResources.Used()
 	if sign < 0 {
 		u.Used, u.Allocs = u.Used.Sub(c), u.Allocs-1
 	} else {
 		u.Used, u.Allocs = u.Used.Add(c), u.Allocs+1
 	}
+}
+
+// usageOf returns the transaction's own copy.
+func (t *Txn) usageOf(nodeID string) *usageRow {
+	u := t.usage[nodeID]
+	if u == nil {
+		u = &usageRow{NodeID: nodeID}
+		if old := get[usageRow](&t.reader, tableUsage, term(nodeID)); old != nil {
+			*u = *old
+		}
+		t.usage[nodeID] = u
+	}
+	return u
+}
+
+// changed notes that control changed an allocation of the node.
+func (t *Txn) changed(a *drover.Allocation) {
+	if a.NodeID != "" {
+		u := t.usageOf(a.NodeID)
+		u.Changed = max(u.Changed, a.AllocModifyIndex)
+	}
+}
+
+// NodeChanged returns the newest AllocModifyIndex of the node's allocations; those that were forgotten count until the
+// next restart.
+func (r *reader) NodeChanged(nodeID string) uint64 {
+	if u := get[usageRow](r, tableUsage, term(nodeID)); u != nil {
+		return u.Changed
+	}
+	return 0
 }
