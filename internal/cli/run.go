@@ -34,6 +34,9 @@ func (a *App) runCommand() *cobra.Command {
 	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
 	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")
 	f.bind(fl)
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return drover.Errorf(drover.Invalid, "%w; write -- before the command to run; '%s -help' lists the flags", err, c.CommandPath())
+	})
 	return c
 }
 
