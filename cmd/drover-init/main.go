@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 
+	"drover/internal/node/supervisor/handover"
 	"drover/internal/node/supervisor/initd"
 	"drover/internal/node/supervisor/nsinit"
 )
@@ -11,6 +12,9 @@ import (
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == nsinit.Command {
 		os.Exit(nsinit.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 2 && os.Args[1] == handover.Command {
+		os.Exit(handover.Main(os.Args[2:]))
 	}
 	os.Exit(initd.Main())
 }

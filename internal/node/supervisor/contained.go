@@ -61,6 +61,9 @@ func Contain(cfg LaunchConfig) (_ *Contained, err error) {
 // Folder is to be mounted into the container, read-only.
 func (c *Contained) Folder() string { return c.folder }
 
+// SetUser sets the default user of executions and files: in a container it may be known only when that was created.
+func (c *Contained) SetUser(u User) { c.cfg.User = u }
+
 // ContainedArgs are drover-init's arguments when Folder is mounted there.
 func ContainedArgs(mounted string) []string {
 	return []string{handover.Command, filepath.Join(mounted, handover.Socket)}
@@ -133,7 +136,7 @@ func openDoor(socket string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	door.SetUnlinkOnClose(false) // that path is gone by then
+	door.SetUnlinkOnClose(false)         // that path is gone by then
 	return door, os.Chmod(socket, 0o666) //nolint:gosec // see above
 }
 

@@ -33,7 +33,11 @@ func Main(args []string) int {
 	if len(args) != 1 {
 		return 2
 	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	low, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 1
+	}
+	fd, err := moved(low)
 	if err != nil {
 		return 1
 	}
@@ -56,15 +60,10 @@ func become(fd int) error {
 		return fmt.Errorf("opening /dev/null: %w", err)
 	}
 	fds = append(fds, null)
-	const safe = 32
-	for i := range fds { // out of the way of the numbers that are filled
-		if fds[i], err = unix.FcntlInt(uintptr(fds[i]), unix.F_DUPFD_CLOEXEC, safe); err != nil {
-			return fmt.Errorf("moving descriptors: %w", err)
+	for i := range fds {
+		if fds[i], err = moved(fds[i]); err != nil {
+			return err
 		}
-	}
-	conn, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, safe)
-	if err != nil {
-		return fmt.Errorf("moving descriptors: %w", err)
 	}
 	targets := map[int]int{
 		0: fds[count], 1: fds[logAt], 2: fds[logAt],
@@ -72,20 +71,24 @@ func become(fd int) error {
 	}
 	for to, from := range targets {
 		if err := unix.Dup3(from, to, 0); err != nil {
-			return report(conn, fmt.Errorf("passing descriptors: %w", err))
+			return fmt.Errorf("passing descriptors: %w", err)
 		}
 	}
 	if err := unix.Chdir("/"); err != nil {
-		return report(conn, err)
+		return err
 	}
 	err = syscall.Exec("/proc/self/exe", []string{"drover-init"}, []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"})
-	return report(conn, fmt.Errorf("executing the supervisor: %w", err))
+	return fmt.Errorf("executing the supervisor: %w", err)
 }
 
-// report tells the agent through the connection's other number: its first may be taken by now.
-func report(conn int, err error) error {
-	_, _ = unix.Write(conn, []byte(err.Error()))
-	return err
+// moved takes a descriptor out of the way of the numbers that are filled.
+func moved(fd int) (int, error) {
+	const safe = 32
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, safe)
+	if err != nil {
+		return -1, fmt.Errorf("moving a descriptor: %w", err)
+	}
+	return high, unix.Close(fd)
 }
 
 var errShort = errors.New("the agent gave up before it handed the descriptors over") //nolint:gochecknoglobals // a constant error

@@ -1,0 +1,77 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"drover"
+)
+
+// adoptedInit is where Adopt puts the process on v2, where a group with processes of its own cannot give controllers to
+// its children.
+const adoptedInit = "init"
+
+// Adopt makes a Group of the groups that a process is in by somebody else's doing, a container's: its limits are that
+// one's, its children are ours. The process is the group's supervisor, and on v2 it is moved into a leaf below. Do not
+// Remove it: its maker does. Errors: Unavailable.
+func (m *Manager) Adopt(name string, pid int) (*Group, error) {
+	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "finding the cgroup of process %d: %w", pid, err)
+	}
+	paths := map[string]string{}
+	for line := range strings.Lines(string(own)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) < 3 || strings.Contains(f[2], "..") { // outside of our own cgroup namespace
+			continue
+		}
+		for c := range strings.SplitSeq(f[1], ",") {
+			paths[c] = f[2]
+		}
+	}
+	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}}
+	if m.info.Version == V2 {
+		return g, m.adoptV2(g, paths[""], pid)
+	}
+	for _, c := range m.payloadControllers() {
+		if p := paths[c]; p != "" && p != "/" {
+			g.byCtl[c] = filepath.Join(m.info.mounts[c], p)
+		}
+	}
+	for _, dir := range g.byCtl {
+		if !slices.Contains(g.dirs, dir) {
+			g.dirs = append(g.dirs, dir)
+		}
+	}
+	slices.Sort(g.dirs)
+	g.initDir = g.dirs // it is born there, and so is what it starts
+	if len(g.dirs) == 0 {
+		return nil, drover.Errorf(drover.Unavailable, "process %d is in no cgroup of its own", pid)
+	}
+	return g, nil
+}
+
+func (m *Manager) adoptV2(g *Group, path string, pid int) error {
+	if filepath.Base(path) == adoptedInit {
+		path = filepath.Dir(path)
+	}
+	if path == "" || path == "/" {
+		return drover.Errorf(drover.Unavailable, "process %d is in no cgroup of its own", pid)
+	}
+	dir := filepath.Join(m.info.mounts[""], path)
+	g.byCtl[""], g.dirs, g.initDir = dir, []string{dir}, []string{filepath.Join(dir, adoptedInit)}
+	for _, c := range m.info.Controllers {
+		g.byCtl[c] = dir
+	}
+	if err := mkdir(g.initDir[0]); err != nil {
+		return err
+	}
+	if err := write(g.initDir[0], "cgroup.procs", strconv.Itoa(pid)); err != nil {
+		return err
+	}
+	return handDown(dir)
+}

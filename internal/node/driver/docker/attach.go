@@ -1,0 +1,41 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor"
+)
+
+// Attach finds a container again after an agent restart; the daemon is not asked. One whose supervisor is gone is
+// cleared away. Errors: ErrGone.
+func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
+	var s stored
+	if err := json.Unmarshal(state.Data, &s); err != nil {
+		return nil, fmt.Errorf("reading the container's state: %w", err)
+	}
+	b := &box{
+		id: s.Container, image: s.Image, imageOurs: s.ImageOurs, stopSignal: s.StopSignal, stateDir: s.StateDir, startedAt: state.StartedAt,
+		warm: s.Warm, network: s.Network,
+	}
+	d.remember(b.id)
+	d.images.hold(&imageInfo{id: b.image, ours: b.imageOurs})
+	client, err := supervisor.Connect(ctx, supervisor.SocketPath(s.StateDir), d.clientOptions(b))
+	if errors.Is(err, driver.ErrGone) {
+		if err := d.free(ctx, b); err != nil {
+			d.forget(b.id) // so that a sweep takes it
+			d.cfg.Log.Warn("what is left of a container stays until the daemon is back", "container", b.id, "error", err)
+		}
+		return nil, driver.ErrGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the container's supervisor: %w", err)
+	}
+	if err := d.adopt(b, client.Pid()); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &handle{d: d, box: b, client: client, ident: state}, nil
+}

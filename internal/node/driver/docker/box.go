@@ -1,0 +1,108 @@
+package docker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+)
+
+// box is what one task consists of on the machine.
+type box struct {
+	id         string // of the container; "" = none was made
+	image      string
+	imageOurs  bool
+	stopSignal string
+	stateDir   string
+	startedAt  time.Time
+	warm       bool // no main task: only the supervisor runs
+	network    *drover.AllocNetworkStatus
+	group      *cgroup.Group // the container's; nil = it cannot be used
+}
+
+// stored is State.Data.
+type stored struct {
+	Container  string                     `json:"container"`
+	Image      string                     `json:"image"`
+	ImageOurs  bool                       `json:"imageOurs,omitempty"`
+	StopSignal string                     `json:"stopSignal,omitempty"`
+	StateDir   string                     `json:"stateDir"`
+	Warm       bool                       `json:"warm,omitempty"`
+	Network    *drover.AllocNetworkStatus `json:"network,omitempty"`
+}
+
+func (b *box) state(spec *driver.Spec) driver.State {
+	data, err := json.Marshal(stored{b.id, b.image, b.imageOurs, b.stopSignal, b.stateDir, b.warm, b.network})
+	if err != nil {
+		data = nil // such values always marshal
+	}
+	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: b.startedAt, Data: data}
+}
+
+// initOOMScore: when the task's memory is used up, the kernel takes its programs (which are set back to 0), not us.
+const initOOMScore = "-900"
+
+// settle is the agent's part while drover-init waits for its configuration.
+func (d *Driver) settle(b *box, pid int) error {
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(initOOMScore), 0); err != nil {
+		d.cfg.Log.Debug("drover-init is not protected from memory kills", "container", b.id, "error", err)
+	}
+	return d.adopt(b, pid)
+}
+
+// adopt takes the container's cgroup for executions' groups to be made in.
+func (d *Driver) adopt(b *box, pid int) error {
+	if d.cfg.Cgroups == nil || pid <= 0 {
+		return nil
+	}
+	group, err := d.cfg.Cgroups.Adopt(b.id, pid)
+	if err != nil {
+		d.cfg.Log.Warn("executions in this container have no groups of their own", "container", b.id, "error", err)
+		return nil
+	}
+	b.group = group
+	return nil
+}
+
+// free gives back everything that the task holds on the machine. Idempotent.
+func (d *Driver) free(ctx context.Context, b *box) error {
+	if b.id != "" {
+		if err := d.remove(ctx, b.id); err != nil {
+			return err
+		}
+		d.forget(b.id)
+	}
+	if b.image != "" {
+		d.images.release(b.image)
+		b.image = ""
+	}
+	if b.stateDir == "" {
+		return nil
+	}
+	return os.RemoveAll(b.stateDir)
+}
+
+const removePause = 20 * time.Millisecond
+
+// remove kills and removes a container, and returns when it is gone.
+func (d *Driver) remove(ctx context.Context, id string) error {
+	for {
+		_, err := d.docker.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+		if err == nil || cerrdefs.IsNotFound(err) {
+			return nil
+		}
+		if !cerrdefs.IsConflict(err) || !clock.Sleep(ctx, d.cfg.Clock, removePause) { // conflict: somebody removes it now
+			return fmt.Errorf("removing the container: %w", daemonError(errors.Join(err, ctx.Err())))
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor"
+)
+
+// Labels of our containers. Nomad's are there too, for tools that look for them.
+const (
+	labelOwner = "dev.drover.owner"
+	labelID    = "dev.drover.task"
+)
+
+// options of the container: everything that does not need the daemon.
+func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, boot string) (client.ContainerCreateOptions, error) {
+	mounts, err := d.mounts(spec, c, boot)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
+	resources, err := d.resources(spec, c)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
+	exposed, bindings, err := ports(spec, c)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
+	hostname := c.hostname
+	if c.network == "host" || strings.HasPrefix(c.network, "container:") {
+		hostname = ""
+	}
+	config := &container.Config{
+		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: labels(spec, c, d.cfg.Owner), ExposedPorts: exposed,
+		Entrypoint: append([]string{ownPath + "/init"}, supervisor.ContainedArgs(ownPath+"/boot")...), Cmd: []string{},
+		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
+	}
+	host := &container.HostConfig{
+		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: container.NetworkMode(c.network), PortBindings: bindings,
+		CapAdd: c.capAdd, CapDrop: c.capDrop, DNS: addrs(c.dns), DNSOptions: c.dnsOptions, DNSSearch: c.dnsSearch, ExtraHosts: c.extraHosts,
+		IpcMode: container.IpcMode(c.ipcMode), PidMode: container.PidMode(c.pidMode), UsernsMode: container.UsernsMode(c.usernsMode),
+		Privileged: c.privileged, ReadonlyRootfs: c.readOnly, SecurityOpt: c.securityOpt, Tmpfs: tmpfs(c.tmpfs),
+		ShmSize: c.shmSize, Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Init: new(false),
+	}
+	if len(c.capDrop) > 0 { // drover-init could not start anybody's program otherwise
+		host.CapAdd = append(slices.Clone(c.capAdd), neededCaps...)
+		host.CapDrop = dropped(c.capDrop)
+	}
+	out := client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(spec)}
+	if len(c.aliases) > 0 && c.network != "" {
+		out.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.network: {Aliases: c.aliases}}}
+	}
+	return out, nil
+}
+
+// dropped leaves out what drover-init needs: docker refuses to be told both.
+func dropped(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return slices.Contains(neededCaps, strings.ToUpper(capName(n)))
+	})
+}
+
+func workDir(c taskConfig, img imageInfo) string {
+	for _, dir := range []string{c.workDir, img.workDir} {
+		if dir != "" {
+			return dir
+		}
+	}
+	return "/"
+}
+
+func containerName(spec *driver.Spec) string {
+	clean := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
+			return r
+		}
+		return '_'
+	}
+	return "t" + strings.Map(clean, "-"+spec.TaskName+"-"+spec.AllocID)[1:]
+}
+
+func labels(spec *driver.Spec, c taskConfig, owner string) map[string]string {
+	out := maps.Clone(c.labels)
+	maps.Copy(out, map[string]string{
+		labelOwner: owner, labelID: spec.ID, "com.hashicorp.nomad.alloc_id": spec.AllocID, "com.hashicorp.nomad.task_name": spec.TaskName,
+		"com.hashicorp.nomad.job_name": spec.Job, "com.hashicorp.nomad.task_group_name": spec.Group,
+	})
+	return out
+}
+
+const (
+	minShares, maxShares = 2, 262144
+	defaultPeriod        = 100_000
+)
+
+// resources limits the container; what executions get on top is inside of that.
+func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources, error) {
+	r := container.Resources{CPUShares: min(max(spec.CPUMHz, minShares), maxShares), PidsLimit: new(c.pids)}
+	if c.pids == 0 {
+		r.PidsLimit = nil
+	}
+	hard, soft := spec.MemoryMB, int64(0)
+	switch {
+	case c.memoryHard > 0:
+		hard, soft = c.memoryHard, spec.MemoryMB
+	case spec.MemoryMaxMB < 0: // Nomad: no hard limit
+		hard, soft = 0, spec.MemoryMB
+	case spec.MemoryMaxMB > spec.MemoryMB:
+		hard, soft = spec.MemoryMaxMB, spec.MemoryMB
+	}
+	r.Memory, r.MemorySwap, r.MemoryReservation = hard<<20, hard<<20, soft<<20
+	if c.cpuHard && spec.CPUMHz > 0 {
+		if d.cfg.CoreMHz <= 0 {
+			return r, drover.Errorf(drover.Unavailable, "cpu_hard_limit: the speed of this machine's cores is not known")
+		}
+		r.CPUPeriod = max(c.cpuPeriod, 0)
+		if r.CPUPeriod == 0 {
+			r.CPUPeriod = defaultPeriod
+		}
+		r.CPUQuota = max(r.CPUPeriod*spec.CPUMHz/int64(d.cfg.CoreMHz), 1000)
+	}
+	var cores []string
+	for _, n := range spec.Cores {
+		cores = append(cores, strconv.Itoa(int(n)))
+	}
+	r.CpusetCpus = strings.Join(cores, ",")
+	var err error
+	r.Ulimits, err = ulimits(c.ulimit)
+	return r, err
+}
+
+// ulimits reads name = "soft:hard" or "both".
+func ulimits(in map[string]string) ([]*container.Ulimit, error) {
+	var out []*container.Ulimit
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		softText, hardText, both := strings.Cut(in[name], ":")
+		if !both {
+			hardText = softText
+		}
+		soft, err1 := strconv.ParseInt(softText, 10, 64)
+		hard, err2 := strconv.ParseInt(hardText, 10, 64)
+		if err1 != nil || err2 != nil || soft > hard && hard >= 0 {
+			return nil, drover.Errorf(drover.Invalid, "ulimit: %s = %q is not soft:hard", name, in[name])
+		}
+		out = append(out, &container.Ulimit{Name: name, Soft: soft, Hard: hard})
+	}
+	return out, nil
+}
+
+// ports publishes allocated ports by their labels, for tcp and udp, as Nomad does.
+func ports(spec *driver.Spec, c taskConfig) (network.PortSet, network.PortMap, error) {
+	exposed, bindings := network.PortSet{}, network.PortMap{}
+	for _, label := range c.ports {
+		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		if i < 0 {
+			return nil, nil, drover.Errorf(drover.Invalid, "ports: the group's network has no port %q", label)
+		}
+		p := spec.Ports[i]
+		to := p.To
+		if to <= 0 {
+			to = p.Value
+		}
+		var ip netip.Addr
+		if p.HostIP != "" {
+			var err error
+			if ip, err = parseAddr(p.HostIP); err != nil {
+				return nil, nil, err
+			}
+		}
+		for _, proto := range []network.IPProtocol{network.TCP, network.UDP} {
+			port, ok := network.PortFrom(uint16(to), proto) //nolint:gosec // checked by ok
+			if !ok || to > 65535 {
+				return nil, nil, drover.Errorf(drover.Invalid, "ports: %q maps to %d", label, to)
+			}
+			exposed[port] = struct{}{}
+			bindings[port] = append(bindings[port], network.PortBinding{HostIP: ip, HostPort: strconv.Itoa(p.Value)})
+		}
+	}
+	return exposed, bindings, nil
+}
+
+func parseAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return a, fmt.Errorf("%q is not an address", s) //nolint:err113 // shown to people
+	}
+	return a, nil
+}
+
+func addrs(list []string) (out []netip.Addr) {
+	for _, s := range list {
+		if a, err := parseAddr(s); err == nil { // check has complained
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func tmpfs(list []string) map[string]string {
+	out := map[string]string{}
+	for _, t := range list {
+		target, options, _ := strings.Cut(t, ":")
+		out[target] = options
+	}
+	return out
+}

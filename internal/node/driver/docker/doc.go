@@ -1,0 +1,11 @@
+// Package docker runs tasks as containers of a docker daemon, with drover-init as their first process.
+//
+// The image is left as it is: drover-init is mounted into the container, also where there is no shell. It gets its socket
+// from package supervisor/handover, so that nothing by which the agent commands it can be seen from inside. It starts the
+// task's command as the user, with the environment and in the folder that docker would have used, writes the logs itself
+// (docker's log driver is none) and runs executions, all without the daemon: dockerd is needed to start and to remove a
+// container, and for nothing between. So a restart of a daemon with live-restore is not even noticed; one without it
+// kills the containers, which is an exit with an error.
+//
+// Containers carry the agent's label. Those which no task of the agent knows, after a grace, are removed.
+package docker

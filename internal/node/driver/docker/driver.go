@@ -1,0 +1,107 @@
+package docker
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"drover/internal/clock"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+)
+
+// Name of the driver in jobs.
+const Name = "docker"
+
+// Config of the driver.
+type Config struct {
+	Endpoint string          // of dockerd; "" = DOCKER_HOST and its kin, else unix:///var/run/docker.sock
+	Owner    string          // marks our containers: one agent's do not concern another's; the agent's data folder
+	Binary   string          // drover-init, from supervisor.Binary
+	Cgroups  *cgroup.Manager // nil: executions have no groups of their own
+	Clock    clock.Clock
+	Log      *slog.Logger
+	CoreMHz  int // for cpu_hard_limit and usage in MHz; 0: neither
+
+	AllowPrivileged bool
+	// AllowVolumes lets jobs mount any path of the machine; else only paths in their allocation.
+	AllowVolumes bool
+	// AllowCaps are capabilities beyond docker's default that jobs may add ("net_admin"; "all").
+	AllowCaps []string
+	// ImageDelay is how long an image that we pulled stays after its last task; default 3 minutes, negative = forever.
+	ImageDelay time.Duration
+	// PullQuiet ends a pull that makes no progress; default 2 minutes.
+	PullQuiet time.Duration
+	// SweepGrace is how old a container must be, and how long this driver must run, before one that nobody knows is
+	// removed; default 5 minutes.
+	SweepGrace time.Duration
+}
+
+// Driver starts containers. Its methods may be called at once.
+type Driver struct {
+	cfg    Config
+	docker *client.Client
+	images *images
+	since  time.Time
+
+	mu    sync.Mutex
+	known map[string]bool // container ids of this agent's tasks; guarded by mu
+}
+
+var _ driver.Driver = (*Driver)(nil)
+
+const (
+	defaultImageDelay = 3 * time.Minute
+	defaultPullQuiet  = 2 * time.Minute
+	defaultGrace      = 5 * time.Minute
+)
+
+// New returns the driver. No I/O: whether there is a daemon is in Fingerprint and in Start's errors. Errors: an endpoint
+// that cannot be one.
+func New(cfg Config) (*Driver, error) {
+	cfg.ImageDelay = orElse(cfg.ImageDelay, defaultImageDelay)
+	cfg.PullQuiet = orElse(cfg.PullQuiet, defaultPullQuiet)
+	cfg.SweepGrace = orElse(cfg.SweepGrace, defaultGrace)
+	options := []client.Opt{client.FromEnv, client.WithAPIVersionNegotiation()}
+	if cfg.Endpoint != "" {
+		options = []client.Opt{client.WithHost(cfg.Endpoint), client.WithAPIVersionNegotiation()}
+	}
+	c, err := client.New(options...)
+	if err != nil {
+		return nil, fmt.Errorf("docker endpoint %q: %w", cfg.Endpoint, err)
+	}
+	d := &Driver{cfg: cfg, docker: c, since: cfg.Clock.Now(), known: map[string]bool{}}
+	d.images = newImages(d)
+	return d, nil
+}
+
+func orElse(v, def time.Duration) time.Duration {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// Name returns "docker".
+func (d *Driver) Name() string { return Name }
+
+// Close lets go of the connections to the daemon. Containers live on.
+func (d *Driver) Close() error {
+	d.images.close()
+	return d.docker.Close()
+}
+
+func (d *Driver) remember(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.known[id] = true
+}
+
+func (d *Driver) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.known, id)
+}

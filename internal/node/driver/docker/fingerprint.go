@@ -1,0 +1,54 @@
+package docker
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"drover"
+)
+
+// Fingerprint asks the daemon what it can. It also lets a Sweep run: it is called now and then.
+func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
+	info := drover.DriverInfo{UpdateTime: d.cfg.Clock.Now(), Attributes: map[string]string{}}
+	if _, err := os.Stat(d.cfg.Binary); err != nil {
+		info.HealthDescription = "drover-init is missing: " + err.Error()
+		return info
+	}
+	if os.Geteuid() != 0 {
+		info.HealthDescription = "the docker driver needs an agent that runs as root"
+		return info
+	}
+	result, err := d.docker.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		info.HealthDescription = "no docker daemon: " + err.Error()
+		return info
+	}
+	said := result.Info
+	if said.OSType != "linux" {
+		info.HealthDescription = "the docker daemon runs " + said.OSType + " containers"
+		return info
+	}
+	info.Detected, info.Healthy, info.HealthDescription = true, true, "Healthy"
+	runtimes := slices.Sorted(maps.Keys(said.Runtimes))
+	for key, value := range map[string]string{
+		"": "1", ".version": said.ServerVersion, ".os_type": said.OSType, ".runtimes": strings.Join(runtimes, ","),
+		".default_runtime": said.DefaultRuntime, ".cgroup_driver": said.CgroupDriver, ".cgroup_version": said.CgroupVersion,
+		".storage_driver": said.Driver, ".live_restore": strconv.FormatBool(said.LiveRestoreEnabled),
+		".privileged.enabled": strconv.FormatBool(d.cfg.AllowPrivileged), ".volumes.enabled": strconv.FormatBool(d.cfg.AllowVolumes),
+	} {
+		info.Attributes["driver.docker"+key] = value
+	}
+	if !said.LiveRestoreEnabled {
+		info.HealthDescription = "Healthy, but a restart of the docker daemon ends all tasks (live-restore is off)"
+	}
+	if n, err := d.Sweep(ctx); err != nil || n > 0 {
+		d.cfg.Log.Info("removed containers that nobody knows", "count", n, "error", err)
+	}
+	return info
+}

@@ -1,0 +1,130 @@
+package docker
+
+import (
+	"context"
+	"sync"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/driver"
+)
+
+// imageInfo is what of an image matters to a start.
+type imageInfo struct {
+	id         string
+	ours       bool // pulled or loaded by this driver: it may be removed
+	user       string
+	workDir    string
+	entrypoint []string
+	cmd        []string
+	env        []string
+	stopSignal string
+}
+
+// images gets images, counts who uses them, and removes those that it got itself some time after the last use.
+type images struct {
+	d *Driver
+
+	mu     sync.Mutex
+	pulls  map[string]*pull       // under way, by reference and account; guarded by mu
+	users  map[string]int         // by image id; guarded by mu
+	ours   map[string]bool        // guarded by mu
+	timers map[string]clock.Timer // of images without users; guarded by mu
+	closed bool                   // guarded by mu
+}
+
+func newImages(d *Driver) *images {
+	return &images{d: d, pulls: map[string]*pull{}, users: map[string]int{}, ours: map[string]bool{}, timers: map[string]clock.Timer{}}
+}
+
+// get has the image on the machine, and holds it until release. Errors: NotFound, Forbidden and Invalid are final.
+func (s *images) get(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
+	info, err := s.find(ctx, c.image)
+	switch {
+	case c.load != "":
+		info, err = s.load(ctx, spec, c)
+	case err == nil && !c.forcePull:
+	case err == nil || drover.CodeOf(err) == drover.NotFound:
+		info, err = s.pull(ctx, c)
+	}
+	if err != nil {
+		return imageInfo{}, err
+	}
+	s.hold(&info)
+	return info, nil
+}
+
+// find inspects an image that is there. Errors: NotFound.
+func (s *images) find(ctx context.Context, ref string) (imageInfo, error) {
+	r, err := s.d.docker.ImageInspect(ctx, ref)
+	if err != nil {
+		if cerrdefs.IsInvalidArgument(err) {
+			return imageInfo{}, drover.Errorf(drover.Invalid, "image %q: %w", ref, err)
+		}
+		return imageInfo{}, daemonError(err)
+	}
+	info := imageInfo{id: r.ID}
+	if c := r.Config; c != nil {
+		info.user, info.workDir, info.entrypoint, info.cmd, info.env, info.stopSignal = c.User, c.WorkingDir, c.Entrypoint, c.Cmd, c.Env, c.StopSignal
+	}
+	return info, nil
+}
+
+func (s *images) hold(info *imageInfo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[info.id]++
+	info.ours = s.ours[info.id] || info.ours
+	if info.ours {
+		s.ours[info.id] = true
+	}
+	if t := s.timers[info.id]; t != nil {
+		t.Stop()
+		delete(s.timers, info.id)
+	}
+}
+
+// release lets an image go. One that we got goes away after the delay, unless somebody takes it again.
+func (s *images) release(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.users[id]--
+	if s.users[id] > 0 {
+		return
+	}
+	delete(s.users, id)
+	if !s.ours[id] || s.d.cfg.ImageDelay < 0 || s.closed {
+		return
+	}
+	s.timers[id] = s.d.cfg.Clock.AfterFunc(s.d.cfg.ImageDelay, func() { s.remove(id) })
+}
+
+// remove removes an image that nobody took meanwhile. What others made of it, a tag or a container, keeps it.
+func (s *images) remove(id string) {
+	s.mu.Lock()
+	if s.users[id] > 0 || s.timers[id] == nil {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.timers, id)
+	delete(s.ours, id)
+	s.mu.Unlock()
+	ctx, cancel := s.d.cfg.Clock.WithTimeout(context.Background(), s.d.cfg.PullQuiet) //nolint:forbidigo // nobody waits for it
+	defer cancel()
+	if _, err := s.d.docker.ImageRemove(ctx, id, client.ImageRemoveOptions{PruneChildren: true}); err != nil && !cerrdefs.IsNotFound(err) {
+		s.d.cfg.Log.Info("an image that no task uses stays", "image", id, "error", err)
+	}
+}
+
+func (s *images) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for id, t := range s.timers {
+		t.Stop()
+		delete(s.timers, id)
+	}
+}

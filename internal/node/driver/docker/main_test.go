@@ -1,0 +1,204 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/id"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor"
+)
+
+// endpoint of the daemon that TestMain started.
+var endpoint string //nolint:gochecknoglobals // of all tests
+
+const (
+	busybox = "drover-test/busybox:1"
+	bare    = "drover-test/bare:1"
+)
+
+// TestMain starts a docker daemon for the tests, and stops it. They need root and Debian's docker.io, busybox-static and
+// runsc (scripts/deps). Whoever cannot have these says so: DROVER_TEST_DOCKER=off leaves the package's tests out.
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if os.Getenv("DROVER_TEST_DOCKER") == "off" {
+		fmt.Println("the docker driver is NOT TESTED: DROVER_TEST_DOCKER=off")
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "drover-docker-")
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer script("stop", dir)
+	out, err := script("start", dir)
+	if err != nil {
+		fmt.Printf("starting dockerd: %v\n%s\nto leave these tests out, set DROVER_TEST_DOCKER=off\n", err, out)
+		return 1
+	}
+	lines := strings.Fields(out)
+	endpoint = lines[len(lines)-1]
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		code = 1
+	}
+	return code
+}
+
+func script(args ...string) (string, error) {
+	out, err := exec.Command("../../../../scripts/docker", args...).CombinedOutput()
+	return string(out), err
+}
+
+// bench is a driver on folders of its own.
+type bench struct {
+	*Driver
+	dir string
+}
+
+func newBench(t testing.TB, change ...func(*Config)) *bench {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dd") // short: sockets have short names
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // as an agent's folder is
+	parent := "drover-dt-" + id.Random{}.New()[:8]
+	groups, err := cgroup.New(cgroup.Config{Parent: parent})
+	require.NoError(t, err)
+	binary, err := supervisor.Binary(dir)
+	require.NoError(t, err)
+	cfg := Config{Endpoint: endpoint, Owner: dir, Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), CoreMHz: 1000}
+	for _, c := range change {
+		c(&cfg)
+	}
+	d, err := New(cfg)
+	require.NoError(t, err)
+	b := &bench{d, dir}
+	t.Cleanup(func() {
+		require.Empty(t, b.containers(t), "containers left behind")
+		states, err := filepath.Glob(filepath.Join(dir, "supervisor", "*", "*"))
+		require.NoError(t, err)
+		require.Empty(t, states, "files left behind")
+		require.NoError(t, d.Close())
+		require.NoError(t, groups.Close())
+		require.NoError(t, os.RemoveAll(dir))
+	})
+	return b
+}
+
+// restart is what a new agent has: another driver on the same machine.
+func (b *bench) restart(t testing.TB) *bench {
+	t.Helper()
+	d, err := New(b.cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close()) })
+	return &bench{d, b.dir}
+}
+
+// containers of this driver, by name.
+func (b *bench) containers(t testing.TB) []string {
+	t.Helper()
+	out, err := exec.Command("docker", "-H", b.cfg.Endpoint, "ps", "-a", "--filter", "label="+labelOwner+"="+b.cfg.Owner, "--format", "{{.Names}}").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return strings.Fields(string(out))
+}
+
+// spec of a task in an allocation of its own.
+func (b *bench) spec(t testing.TB, config map[string]any) driver.Spec {
+	t.Helper()
+	alloc := id.Random{}.New()
+	top := filepath.Join(b.dir, "alloc", alloc)
+	dirs := driver.Dirs{
+		Alloc: top, Shared: filepath.Join(top, "alloc"), Task: filepath.Join(top, "t"), Local: filepath.Join(top, "t/local"),
+		Secrets: filepath.Join(top, "t/secrets"), State: filepath.Join(b.dir, "supervisor", alloc, "t"),
+	}
+	for _, d := range []string{filepath.Join(dirs.Shared, "logs"), dirs.Local, dirs.Secrets} {
+		require.NoError(t, os.MkdirAll(d, 0o755))
+	}
+	require.NoError(t, os.Chmod(dirs.Local, 0o777)) //nolint:gosec // as the agent makes it
+	all := map[string]any{"image": busybox, "network_mode": "none"}
+	for k, v := range config {
+		all[k] = v
+	}
+	return driver.Spec{
+		AllocID: alloc, TaskName: "t", ID: alloc + "/t/00000000", Config: all, Dirs: dirs, MemoryMB: 128, CPUMHz: 500,
+		Log: driver.LogConfig{Dir: filepath.Join(dirs.Shared, "logs"), MaxFiles: 2, MaxFileSize: 1 << 20},
+		Env: map[string]string{"NOMAD_TASK_DIR": dirs.Local, "GREETING": "hello from " + dirs.Local},
+	}
+}
+
+func (b *bench) warm(t testing.TB, config map[string]any) *handle {
+	t.Helper()
+	spec := b.spec(t, config)
+	spec.Pool = true
+	return b.run(t, spec)
+}
+
+func (b *bench) run(t testing.TB, spec driver.Spec) *handle {
+	t.Helper()
+	h, err := b.Start(t.Context(), spec)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, h.Destroy(context.Background())) })
+	return h.(*handle)
+}
+
+// result of a command.
+type result struct {
+	out, err string
+	receipt  drover.Receipt
+}
+
+func (h *handle) sh(t testing.TB, text string) result {
+	t.Helper()
+	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", text}})
+}
+
+func (h *handle) root(t testing.TB, text string) result {
+	t.Helper()
+	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", text}, Privileged: true})
+}
+
+func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if spec.ID == "" {
+		spec.ID = id.Random{}.New()
+	}
+	s, err := h.StartExecution(ctx, spec)
+	require.NoError(t, err)
+	var out, errOut strings.Builder
+	var r result
+	for {
+		f, err := s.Next(ctx)
+		if err == io.EOF {
+			require.NoError(t, s.Close())
+			r.out, r.err = out.String(), errOut.String()
+			return r
+		}
+		require.NoError(t, err)
+		switch {
+		case f.Receipt != nil:
+			r.receipt = *f.Receipt
+		case f.Stream == drover.Stdout:
+			out.Write(f.Data)
+		case f.Stream == drover.Stderr:
+			errOut.Write(f.Data)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package docker
+
+import (
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/moby/moby/api/types/mount"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+// Where the allocation's folders are in the container, as Nomad has them.
+const (
+	allocPath   = "/alloc"
+	localPath   = "/local"
+	secretsPath = "/secrets"
+	ownPath     = "/.drover" // drover-init and the folder it is handed its socket through
+)
+
+func (d *Driver) checkMounts(c *taskConfig, r *reader) {
+	for i := range c.mounts {
+		m := &c.mounts[i]
+		if !path.IsAbs(m.target) || path.Clean(m.target) == "/" {
+			r.problem("mounts: target %q is not an absolute path below /", m.target)
+		}
+		switch m.kind {
+		case "bind":
+			d.checkSource("mounts", m.source, r)
+		case "volume":
+			if strings.ContainsAny(m.source, "/\\") {
+				r.problem("mounts: %q is not the name of a volume", m.source)
+			}
+			if !d.cfg.AllowVolumes {
+				r.problem("mounts: this node does not allow docker volumes (allow_host_mounts)")
+			}
+		case "tmpfs":
+			if m.source != "" {
+				r.problem("mounts: a tmpfs has no source")
+			}
+		default:
+			r.problem("mounts: type %q is none of bind, volume, tmpfs", m.kind)
+		}
+	}
+	for _, v := range c.volumes {
+		parts := strings.Split(v, ":")
+		if len(parts) < 2 || len(parts) > 3 || !path.IsAbs(parts[1]) {
+			r.problem("volumes: %q is not host:container or host:container:options", v)
+			continue
+		}
+		d.checkSource("volumes", parts[0], r)
+	}
+	for _, t := range c.tmpfs {
+		if target, _, _ := strings.Cut(t, ":"); !path.IsAbs(target) {
+			r.problem("tmpfs: %q is not an absolute path", t)
+		}
+	}
+}
+
+func (d *Driver) checkSource(key, source string, r *reader) {
+	switch {
+	case source == "":
+		r.problem("%s: a mount has no source", key)
+	case path.IsAbs(source):
+		if !d.cfg.AllowVolumes {
+			r.problem("%s: source %q is outside the allocation, which this node does not allow (allow_host_mounts)", key, source)
+		}
+	case !filepath.IsLocal(source):
+		r.problem("%s: source %q leaves the task's folder", key, source)
+	}
+}
+
+// mounts of the container.
+func (d *Driver) mounts(spec *driver.Spec, c taskConfig, boot string) ([]mount.Mount, error) {
+	bind := func(source, target string, readOnly bool) mount.Mount {
+		return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
+	}
+	list := []mount.Mount{bind(d.cfg.Binary, ownPath+"/init", true), bind(boot, ownPath+"/boot", true)}
+	for _, m := range [][2]string{{spec.Dirs.Shared, allocPath}, {spec.Dirs.Local, localPath}, {spec.Dirs.Secrets, secretsPath}} {
+		if m[0] != "" {
+			list = append(list, bind(m[0], m[1], false))
+		}
+	}
+	for _, m := range spec.Mounts {
+		list = append(list, bind(m.Source, m.Target, m.ReadOnly))
+	}
+	for _, m := range c.mounts {
+		one, err := m.mount(spec)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	for _, v := range c.volumes {
+		parts := append(strings.Split(v, ":"), "")
+		source, err := inside(spec, parts[0])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, bind(source, parts[1], strings.Contains(","+parts[2]+",", ",ro,")))
+	}
+	return list, nil
+}
+
+func (m mountConfig) mount(spec *driver.Spec) (mount.Mount, error) {
+	out := mount.Mount{Type: mount.Type(m.kind), Source: m.source, Target: m.target, ReadOnly: m.readOnly}
+	switch m.kind {
+	case "bind":
+		source, err := inside(spec, m.source)
+		if err != nil {
+			return out, err
+		}
+		out.Source = source
+		if m.propagation != "" {
+			out.BindOptions = &mount.BindOptions{Propagation: mount.Propagation(m.propagation)}
+		}
+	case "tmpfs":
+		out.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: m.size, Mode: fs.FileMode(m.mode)} //nolint:gosec // bounded
+	}
+	return out, nil
+}
+
+// inside is the host's path of a mount's source: a relative one is the task's, and no link that the task planted leads
+// out of there.
+func inside(spec *driver.Spec, source string) (string, error) {
+	if path.IsAbs(source) {
+		return source, nil
+	}
+	full := filepath.Join(spec.Dirs.Task, source)
+	real, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return "", drover.Errorf(drover.Invalid, "mounting %s: %w", source, err)
+	}
+	top, err := filepath.EvalSymlinks(spec.Dirs.Task)
+	if err != nil {
+		return "", err
+	}
+	if rel, err := filepath.Rel(top, real); err != nil || !filepath.IsLocal(rel) {
+		return "", drover.Errorf(drover.Forbidden, "mounting %s: it leads out of the task's folder", source)
+	}
+	return real, nil
+}

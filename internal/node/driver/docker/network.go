@@ -1,0 +1,38 @@
+package docker
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/moby/moby/client"
+
+	"drover"
+)
+
+// address asks for the container's address, if it has a network of its own.
+func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.AllocNetworkStatus, error) {
+	if c.network == "none" || c.network == "host" {
+		return nil, nil //nolint:nilnil // it has none
+	}
+	r, err := d.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return nil, daemonError(err)
+	}
+	if r.Container.NetworkSettings == nil {
+		return nil, nil //nolint:nilnil // it has none
+	}
+	networks := r.Container.NetworkSettings.Networks
+	for _, name := range slices.Sorted(maps.Keys(networks)) {
+		n := networks[name]
+		if n == nil || !n.IPAddress.IsValid() {
+			continue
+		}
+		out := &drover.AllocNetworkStatus{InterfaceName: "eth0", Address: n.IPAddress.String()}
+		if n.GlobalIPv6Address.IsValid() {
+			out.AddressIPv6 = n.GlobalIPv6Address.String()
+		}
+		return out, nil
+	}
+	return nil, nil //nolint:nilnil // it has none
+}

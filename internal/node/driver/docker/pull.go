@@ -1,0 +1,193 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/registry"
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+// pull is one that is under way, and those who wait for it.
+type pull struct {
+	done    chan struct{}
+	waiters int                // guarded by images.mu
+	cancel  context.CancelFunc // when the last one has gone
+	info    imageInfo          // set before done is closed
+	err     error              // set before done is closed
+}
+
+var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any more") //nolint:gochecknoglobals // a constant error
+
+// pull gets an image from its registry; many at once are one.
+func (s *images) pull(ctx context.Context, c taskConfig) (imageInfo, error) {
+	key := strings.Join([]string{c.image, c.auth.server, c.auth.username, c.auth.password}, "\x00")
+	s.mu.Lock()
+	p := s.pulls[key]
+	if p == nil {
+		pullCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		p = &pull{done: make(chan struct{}), cancel: cancel}
+		s.pulls[key] = p
+		go s.run(pullCtx, p, key, c) // ends with the pull, or when nobody waits for it
+	}
+	p.waiters++
+	s.mu.Unlock()
+	select {
+	case <-p.done:
+		return p.info, p.err
+	case <-ctx.Done():
+		s.mu.Lock()
+		if p.waiters--; p.waiters == 0 {
+			p.cancel()
+			if s.pulls[key] == p {
+				delete(s.pulls, key)
+			}
+		}
+		s.mu.Unlock()
+		return imageInfo{}, drover.Errorf(drover.Unavailable, "pulling %s: %w", c.image, context.Cause(ctx))
+	}
+}
+
+func (s *images) run(ctx context.Context, p *pull, key string, c taskConfig) {
+	defer p.cancel()
+	started := s.d.cfg.Clock.Now()
+	err := s.fetch(ctx, c)
+	if err == nil {
+		p.info, err = s.find(ctx, c.image)
+		p.info.ours = true
+	}
+	p.err = err
+	if err == nil {
+		s.d.cfg.Log.Info("pulled", "image", c.image, "took", s.d.cfg.Clock.Now().Sub(started))
+	}
+	s.mu.Lock()
+	if s.pulls[key] == p {
+		delete(s.pulls, key)
+	}
+	s.mu.Unlock()
+	close(p.done)
+}
+
+// fetch lets the daemon pull, and gives up when nothing moves any more.
+func (s *images) fetch(ctx context.Context, c taskConfig) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet := s.d.cfg.Clock.AfterFunc(s.d.cfg.PullQuiet, func() { cancel(errQuiet) })
+	defer quiet.Stop()
+	stream, err := s.d.docker.ImagePull(ctx, c.image, client.ImagePullOptions{RegistryAuth: c.auth.encode()})
+	if err != nil {
+		return pullError(ctx, c.image, err)
+	}
+	defer stream.Close()
+	progress := newProgress(s.d.cfg, c.image)
+	for m, err := range stream.JSONMessages(ctx) {
+		if err != nil {
+			return pullError(ctx, c.image, err)
+		}
+		if m.Error != nil {
+			return pullError(ctx, c.image, m.Error)
+		}
+		quiet.Reset(s.d.cfg.PullQuiet)
+		progress.note(m)
+	}
+	return pullError(ctx, c.image, context.Cause(ctx))
+}
+
+func (a auth) encode() string {
+	if a == (auth{}) {
+		return ""
+	}
+	b, err := json.Marshal(registry.AuthConfig{Username: a.username, Password: a.password, ServerAddress: a.server})
+	if err != nil {
+		return "" // strings always marshal
+	}
+	return base64.URLEncoding.EncodeToString(b)
+}
+
+// pullError tells what will stay so from what may pass: registries tell it to dockerd by status, and dockerd to us in
+// words.
+func pullError(ctx context.Context, image string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return drover.Errorf(drover.Unavailable, "pulling %s: %w", image, context.Cause(ctx))
+	}
+	text, code := strings.ToLower(err.Error()), drover.Unavailable
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(text, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("no basic auth", "unauthorized", "authentication required", "denied", "incorrect username"):
+		code = drover.Forbidden
+	case has("no such host", "connection refused", "timeout", "i/o", "tls", "eof", "toomanyrequests", "temporar"):
+	case has("invalid reference", "invalid checksum", "unsupported", "no matching manifest"):
+		code = drover.Invalid
+	case has("not found", "manifest unknown", "name unknown", "does not exist", "repository name not known"):
+		code = drover.NotFound
+	}
+	return drover.Errorf(code, "pulling %s: %w", image, err)
+}
+
+// load gives the daemon an archive from the task's folder. The path is opened so that no link leads out of there.
+func (s *images) load(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
+	root, err := os.OpenRoot(spec.Dirs.Task)
+	if err != nil {
+		return imageInfo{}, err
+	}
+	defer root.Close()
+	f, err := root.Open(c.load)
+	if err != nil {
+		return imageInfo{}, drover.Errorf(drover.Invalid, "load: %w", err)
+	}
+	defer f.Close()
+	had, _ := s.find(ctx, c.image)
+	answer, err := s.d.docker.ImageLoad(ctx, f, client.ImageLoadWithQuiet(true))
+	if err != nil {
+		return imageInfo{}, daemonError(err)
+	}
+	said, err := io.ReadAll(io.LimitReader(answer, 1<<20))
+	_ = answer.Close() // read
+	if err != nil {
+		return imageInfo{}, drover.Errorf(drover.Unavailable, "load: %w", err)
+	}
+	info, err := s.find(ctx, c.image)
+	if drover.CodeOf(err) == drover.NotFound {
+		return info, drover.Errorf(drover.NotFound, "load: %s does not hold %s (dockerd said: %s)", c.load, c.image, streamText(said))
+	}
+	info.ours = had.id != info.id
+	return info, err
+}
+
+// streamText takes the words out of a stream of messages.
+func streamText(b []byte) string {
+	var words []string
+	dec := json.NewDecoder(bytes.NewReader(b))
+	for {
+		var m struct{ Stream, Error string }
+		if err := dec.Decode(&m); err != nil {
+			if !errors.Is(err, io.EOF) {
+				words = append(words, err.Error())
+			}
+			return strings.TrimSpace(strings.Join(words, " "))
+		}
+		words = append(words, strings.TrimSpace(m.Stream+m.Error))
+	}
+}
+
+const progressEvery = 10 * time.Second

@@ -1,0 +1,192 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/supervisor"
+)
+
+// Start starts a container, and the task's command in it if there is one; without one it is a warm runner. Errors:
+// *driver.StartError; nothing is left behind.
+func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, error) {
+	h, err := d.start(ctx, &spec)
+	if err != nil {
+		return nil, startError(err)
+	}
+	return h, nil
+}
+
+func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err error) {
+	config, err := d.parse(spec.Config)
+	if err != nil {
+		return nil, err
+	}
+	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
+		}
+	}()
+	img, err := d.images.get(ctx, spec, config)
+	if err != nil {
+		return nil, err
+	}
+	b.image, b.imageOurs, b.stopSignal = img.id, img.ours, img.stopSignal
+	task, err := command(spec, config, img)
+	if err != nil {
+		return nil, err
+	}
+	b.warm = task == nil
+	client, err := d.launch(ctx, spec, config, img, b)
+	if err != nil {
+		return nil, err
+	}
+	h := newHandle(d, b, client, spec)
+	if task != nil {
+		if err := h.startTask(ctx, *task); err != nil {
+			_ = client.Close()
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// launch creates and starts the container, and hands drover-init its descriptors.
+func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, img imageInfo, b *box) (*supervisor.Client, error) {
+	logs, err := openLogs(spec.Log)
+	if err != nil {
+		return nil, err
+	}
+	if logs != nil {
+		defer logs.Close()
+	}
+	contained, err := supervisor.Contain(supervisor.LaunchConfig{
+		ID: spec.ID, StateDir: spec.Dirs.State, LogDir: logs,
+		Log:     supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize},
+		WorkDir: workDir(c, img), Env: environment(spec, c, img),
+		Forked: func(pid int) error { return d.settle(b, pid) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer contained.Close()
+	options, err := d.options(spec, c, img, contained.Folder())
+	if err != nil {
+		return nil, err
+	}
+	if b.id, err = d.create(ctx, options); err != nil {
+		return nil, err
+	}
+	user, err := d.defaultUser(ctx, spec, img, b.id)
+	if err != nil {
+		return nil, err
+	}
+	contained.SetUser(user)
+	client, err := d.run(ctx, contained, b)
+	if err != nil {
+		return nil, err
+	}
+	if b.network, err = d.address(ctx, c, b.id); err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// create makes the container. One of the same name that an earlier start left is ours to remove.
+func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptions) (string, error) {
+	made, err := d.docker.ContainerCreate(ctx, options)
+	if cerrdefs.IsConflict(err) {
+		old, inspectErr := d.docker.ContainerInspect(ctx, options.Name, client.ContainerInspectOptions{})
+		if inspectErr == nil && old.Container.Config != nil && old.Container.Config.Labels[labelOwner] == d.cfg.Owner {
+			if err := d.remove(ctx, old.Container.ID); err != nil {
+				return "", err
+			}
+		}
+		made, err = d.docker.ContainerCreate(ctx, options)
+	}
+	if err != nil {
+		return "", fmt.Errorf("creating the container: %w", daemonError(err))
+	}
+	for _, w := range made.Warnings {
+		d.cfg.Log.Debug("dockerd warns", "container", made.ID, "warning", w)
+	}
+	d.remember(made.ID)
+	return made.ID, nil
+}
+
+// run starts the container and waits for its drover-init; not longer than it lives.
+func (d *Driver) run(ctx context.Context, contained *supervisor.Contained, b *box) (*supervisor.Client, error) {
+	alive, died := context.WithCancelCause(ctx)
+	defer died(nil)
+	wait := d.docker.ContainerWait(alive, b.id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
+	go func() { // ends when the container does, or with alive
+		select {
+		case r := <-wait.Result:
+			died(drover.Errorf(drover.Internal, "the container ended with %d before it was ready", r.StatusCode))
+		case err := <-wait.Error:
+			if alive.Err() == nil {
+				d.cfg.Log.Warn("a container is not watched while it starts", "container", b.id, "error", err)
+			}
+		}
+	}()
+	if _, err := d.docker.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
+		return nil, fmt.Errorf("starting the container: %w", daemonError(err))
+	}
+	return contained.Start(alive, supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log, Groups: lateGroups{d, b}})
+}
+
+// command is what the task runs; nil for a warm runner. As docker has it: arguments replace the image's Cmd, not its
+// entry point; as Nomad has it: command is the first argument.
+func command(spec *driver.Spec, c taskConfig, img imageInfo) (*supervisor.TaskSpec, error) {
+	var argv []string
+	if c.command != "" {
+		argv = append(argv, c.command)
+	}
+	argv = append(argv, c.args...)
+	if spec.Pool && len(argv) == 0 && !c.hasEntry {
+		return nil, nil //nolint:nilnil // a warm runner has none
+	}
+	if len(argv) == 0 && !c.hasEntry {
+		argv = img.cmd
+	}
+	entry := img.entrypoint
+	if c.hasEntry {
+		entry = c.entrypoint
+	}
+	argv = slices.Concat(entry, argv)
+	if len(argv) == 0 {
+		return nil, drover.Errorf(drover.Invalid, "command: nothing to run: give a command, or an image that has one")
+	}
+	replace := insidePaths(spec.Dirs)
+	for i := range argv {
+		argv[i] = replace.Replace(argv[i])
+	}
+	user := userName(spec, img)
+	if user == "" {
+		user = "0"
+	}
+	return &supervisor.TaskSpec{Argv: argv, Env: environment(spec, c, img), WorkDir: workDir(c, img), User: user}, nil
+}
+
+// openLogs opens the folder of the task's logs, nil when they are thrown away.
+func openLogs(l driver.LogConfig) (*os.File, error) {
+	if l.Disabled || l.Dir == "" {
+		return nil, nil //nolint:nilnil // no logs are a valid answer
+	}
+	f, err := os.Open(l.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log folder: %w", err)
+	}
+	return f, nil
+}
