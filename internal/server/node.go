@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"drover"
 	"drover/internal/clock"
@@ -29,6 +30,7 @@ type node struct {
 	agent  *agent.Agent
 	remote *link.Control // nil when control is in this process
 	open   chan struct{} // closed once the first tunnel stands
+	images *image.Store
 	deps   Deps
 }
 
@@ -36,7 +38,8 @@ type node struct {
 func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	cfg, d := a.cfg.Client, a.deps
 	n := &node{deps: d}
-	drivers, err := a.drivers(ctx)
+	n.images = image.NewStore(image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: d.Clock, Log: d.Log.With("part", "image")})
+	drivers, err := a.drivers(ctx, n.images)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +80,9 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	tasks := a.metrics.Allocs()
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
-		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) { tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled) },
+		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
+			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
+		},
 	})
 	if err == nil && config.True(a.cfg.Telemetry.NodeMetrics) {
 		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.Background()) }))
@@ -94,7 +99,7 @@ func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 }
 
 // drivers of this machine. The fake one is there for benchmarks and tests, when it is asked for.
-func (a *Agent) drivers(_ context.Context) ([]driver.Driver, error) {
+func (a *Agent) drivers(_ context.Context, images *image.Store) ([]driver.Driver, error) {
 	d := a.deps
 	binary, err := supervisor.Binary(a.dataDir)
 	if err != nil {
@@ -102,7 +107,6 @@ func (a *Agent) drivers(_ context.Context) ([]driver.Driver, error) {
 	}
 	groups := a.cgroups()
 	coreMHz := fingerprint.CoreMHz()
-	images := image.NewStore(image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: d.Clock, Log: d.Log.With("part", "image")})
 	list := []driver.Driver{
 		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups}),
 	}
@@ -131,11 +135,25 @@ func (a *Agent) cgroups() *cgroup.Manager {
 }
 
 func (n *node) parts() []lifecycle.Part {
-	parts := []lifecycle.Part{{Name: "node", Run: n.agent.Run}}
+	parts := []lifecycle.Part{{Name: "node", Run: n.agent.Run}, {Name: "images", Run: n.collectImages}}
 	if n.remote != nil {
 		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: n.keepTunnel})
 	}
 	return parts
+}
+
+// collectImages removes, every hour, images that nothing has used for a day.
+func (n *node) collectImages(ctx context.Context) error {
+	for clock.Sleep(ctx, n.deps.Clock, time.Hour) {
+		gone, err := n.images.Collect(ctx, 24*time.Hour)
+		if err != nil {
+			n.deps.Log.Warn("collecting images", "error", err)
+		}
+		if len(gone) > 0 {
+			n.deps.Log.Info("removed unused images", "images", gone)
+		}
+	}
+	return nil
 }
 
 // tunnelled registers the node only once control can reach it: from then on it gets work, and is asked about it.
