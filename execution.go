@@ -39,6 +39,7 @@ type ExecutionSpec struct {
 	ID         string            `json:"id,omitempty"` // chosen by the caller; unique in the runner
 	Argv       []string          `json:"argv"`         // run by execve, no shell in between
 	Env        map[string]string `json:"env,omitempty"`
+	HideEnv    string            `json:"hideEnv,omitempty"` // the task's variables whose names begin so are not inherited
 	WorkDir    string            `json:"workDir,omitempty"`
 	User       string            `json:"user,omitempty"`       // name or uid[:gid], looked up in the runner; "" = its default user
 	Privileged bool              `json:"privileged,omitempty"` // run as the runner's root

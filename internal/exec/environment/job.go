@@ -80,7 +80,11 @@ func driverConfig(env drover.Environment, opts Options) map[string]any {
 	case "docker":
 		config["image"] = env.Image
 		config["pids_limit"] = env.PidsLimit
-		config["network_mode"] = networkMode(env, opts)
+		if !env.Network {
+			config["network_mode"] = "none"
+		} else if len(env.ExposedPorts) > 0 {
+			config["ports"] = labels(env)
+		}
 		if env.Runtime != "" {
 			config["runtime"] = env.Runtime
 		}
@@ -92,10 +96,31 @@ func networkMode(env drover.Environment, opts Options) string {
 	switch {
 	case !env.Network:
 		return "none"
+	case env.Driver == "docker":
+		return "host" // of the group; docker publishes the ports of its own bridge
 	case opts.NetworkMode != "":
 		return opts.NetworkMode
 	}
 	return "bridge"
+}
+
+func labels(env drover.Environment) (list []any) {
+	for _, p := range env.ExposedPorts {
+		list = append(list, strconv.Itoa(int(p)))
+	}
+	return list
+}
+
+// Address corrects where a runner's port is reached: without a bridge in between, a program's port is the machine's.
+func Address(env drover.Environment, alloc *drover.Allocation, p drover.PortMapping) drover.PortMapping {
+	bridged := env.Driver == "docker"
+	if alloc.Job != nil && len(alloc.Job.TaskGroups) == 1 && len(alloc.Job.TaskGroups[0].Networks) > 0 {
+		bridged = bridged || alloc.Job.TaskGroups[0].Networks[0].Mode != "host"
+	}
+	if !bridged && p.To > 0 {
+		p.Value = p.To
+	}
+	return p
 }
 
 func networks(env drover.Environment, opts Options) []*drover.NetworkResource {

@@ -51,6 +51,7 @@ func bind(spec drover.ExecutionSpec, env drover.Environment, r drover.Runner) (d
 	maps.Copy(vars, r.Env)
 	maps.Copy(vars, spec.Env)
 	spec.Env = vars
+	spec.HideEnv = "NOMAD_" // where a runner comes from is no business of the code in it
 	if spec.WorkDir == "" {
 		spec.WorkDir = env.WorkDir
 	}

@@ -148,7 +148,7 @@ func (s *Service) observeLocked(snap Snapshot, allocID string) {
 			delete(s.runners, allocID)
 		}
 	case warm(alloc):
-		s.addWarmLocked(e, &runner{alloc: alloc, env: envID})
+		s.addWarmLocked(e, &runner{alloc: alloc, env: envID, of: e.Environment})
 	}
 }
 
@@ -161,7 +161,7 @@ func (s *Service) observeClaimedLocked(e *env, known *runner, alloc *drover.Allo
 		e.warm.Remove(alloc.ID)
 	}
 	claim := *alloc.Claim
-	s.addClaimedLocked(e, &runner{alloc: alloc, env: e.ID}, &claim)
+	s.addClaimedLocked(e, &runner{alloc: alloc, env: e.ID, of: e.Environment}, &claim)
 }
 
 func warm(alloc *drover.Allocation) bool {

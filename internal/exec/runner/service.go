@@ -44,13 +44,14 @@ type env struct {
 type runner struct {
 	alloc  *drover.Allocation
 	env    string
-	claim  *drover.Claim // nil while warm
-	busy   int           // leases held
-	counts *env          // in whose serving and handing it counts
-	served bool          // a waiter has it
-	handed bool          // it was handed out, and its claim is not in line yet
-	gone   chan struct{} // closed when it ended; nil while warm
-	reason error         // why it ended
+	of     drover.Environment // as it was made of, or is now
+	claim  *drover.Claim      // nil while warm
+	busy   int                // leases held
+	counts *env               // in whose serving and handing it counts
+	served bool               // a waiter has it
+	handed bool               // it was handed out, and its claim is not in line yet
+	gone   chan struct{}      // closed when it ended; nil while warm
+	reason error              // why it ended
 }
 
 type waiter struct{ served chan *runner } // capacity 1
@@ -123,7 +124,9 @@ func allocOf(runnerID string) (environmentID, allocID string, ok bool) {
 func (r *runner) public() drover.Runner {
 	out := drover.Runner{ID: r.id(), AllocID: r.alloc.ID, Environment: r.env, NodeID: r.alloc.NodeID, State: drover.RunnerWarm}
 	if r.alloc.AllocatedResources != nil {
-		out.Ports = r.alloc.AllocatedResources.Shared.Ports
+		for _, p := range r.alloc.AllocatedResources.Shared.Ports {
+			out.Ports = append(out.Ports, environment.Address(r.of, r.alloc, p))
+		}
 	}
 	if r.claim == nil {
 		return out

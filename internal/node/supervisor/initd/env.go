@@ -24,6 +24,16 @@ func environment(layers ...map[string]string) []string {
 	return env
 }
 
+// visible returns the variables whose names do not begin with the prefix; "" hides none.
+func visible(env map[string]string, hidden string) map[string]string {
+	if hidden == "" {
+		return env
+	}
+	left := maps.Clone(env)
+	maps.DeleteFunc(left, func(name, _ string) bool { return strings.HasPrefix(name, hidden) })
+	return left
+}
+
 func envValue(env []string, key string) string {
 	for _, kv := range env {
 		if k, v, _ := strings.Cut(kv, "="); k == key {

@@ -79,7 +79,7 @@ func (s *Server) program(spec drover.ExecutionSpec) (spawn.Spec, error) {
 	if spec.TTY {
 		base["TERM"] = "xterm"
 	}
-	env := environment(base, s.boot.Env, spec.Env)
+	env := environment(base, visible(s.boot.Env, spec.HideEnv), spec.Env)
 	dir := spec.WorkDir
 	if dir == "" {
 		dir = s.boot.WorkDir
