@@ -70,6 +70,7 @@ func (b *Blocked) SetFloor(index uint64) { b.floor = index }
 // Block keeps an evaluation until Wake returns it. ask is the least that any of its unplaced groups asks of a node;
 // zero if that is not known. An older evaluation of the same job becomes a duplicate.
 func (b *Blocked) Block(e *drover.Evaluation, ask drover.Capacity) {
+	b.Finished(e.ID) // what it used is in the state; were it woken before its worker says so, it would be charged twice
 	key := keyOf(e)
 	if old := b.byJob[key]; old != nil {
 		if old.eval.ID == e.ID {

@@ -79,6 +79,24 @@ func TestBlockedWakesOnlyWhomItHelps(t *testing.T) {
 	require.Equal(t, []string{"big"}, ids(b.Wake(rooms(map[string]int64{"n": 10}))))
 }
 
+// A worker commits its evaluation as blocked before it says that it is through with it. The evaluation may be woken in
+// between; it used to be charged twice then and discharged once, so that others never saw the room.
+func TestBlockedWokenBeforeItIsFinishedIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	b := NewBlocked()
+	free := rooms(map[string]int64{"n": 10})
+	b.Block(blocked("1", "j", 1), drover.Capacity{CPU: 6})
+	b.Freed("n", "good", 2)
+	require.Equal(t, []string{"1"}, ids(b.Wake(free)))
+	b.Freed("n", "good", 3)
+	b.Block(blocked("1", "j", 2), drover.Capacity{CPU: 6})
+	require.Equal(t, []string{"1"}, ids(b.Wake(free)))
+	b.Finished("1")
+	b.Block(blocked("2", "k", 3), drover.Capacity{CPU: 10})
+	b.Freed("n", "good", 4)
+	require.Equal(t, []string{"2"}, ids(b.Wake(free)))
+}
+
 func TestBlockedKeepsTheNewestOfAJob(t *testing.T) {
 	t.Parallel()
 	b := NewBlocked()
