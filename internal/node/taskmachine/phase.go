@@ -45,7 +45,7 @@ func (p Phase) CanBecome(next Phase) bool {
 	}
 	switch p {
 	case Pending:
-		return next == Preparing || next == Dead || next == Running || next == Backoff // the last two: restored
+		return next == Preparing || next == Dead || next == Running || next == Backoff || next == Stopping // the last three: restored
 	case Preparing:
 		return next == Starting || next == Backoff || next == Dead || next == Stopping
 	case Starting:
