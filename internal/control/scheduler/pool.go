@@ -21,6 +21,7 @@ type warm struct {
 	claimed   []*drover.Allocation // handed out: they run on to their end and do not count
 	current   []*drover.Allocation // unclaimed, of the current specification
 	old       []*drover.Allocation // unclaimed, of another one
+	leaving   int                  // stopped, and still there
 	failures  []*drover.Allocation // ended early, newer than the newest that worked
 	newest    int64                // creation of the newest that worked
 	lastEnded time.Time
@@ -66,6 +67,7 @@ func (r *run) sortPool(g *drover.TaskGroup, allocs []*drover.Allocation, u *drov
 			r.stop(a, whyLost, drover.AllocClientLost)
 			u.Stop++
 		case a.ServerTerminal():
+			w.leaving++
 		case isTrue(a.DesiredTransition.Migrate):
 			r.end(a, whyMigrating)
 			u.Migrate++
@@ -152,7 +154,8 @@ func (r *run) refill(g *drover.TaskGroup, w *warm, c *changes, want int, u *drov
 		w.old = r.stopWarm(w.old, swap, u)
 		place = min(place, room+swap)
 	}
-	c.surge = w.old[:min(len(w.old), max(place-missing, 0))]
+	// Where there is no room for them, old ones make it: also when the pool never had its size.
+	c.surge = w.old[:max(0, min(len(w.old), place, max(1, want/4)-starting-w.leaving))]
 	return place
 }
 
