@@ -35,6 +35,8 @@ func (r Root) Prepare() error {
 	if err := os.MkdirAll(filepath.Join(r.data, "supervisor"), 0o700); err != nil {
 		return fmt.Errorf("making the supervisors' folder: %w", err)
 	}
+	scatter(r.Path())
+	scatter(filepath.Join(r.data, "supervisor"))
 	return nil
 }
 

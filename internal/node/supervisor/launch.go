@@ -36,7 +36,7 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
-	go p.Wait() //nolint:errcheck // reaps it; ends with drover-init
+	go reap(p) // ends with drover-init
 	c, err := configure(ctx, cfg, opts, p.Pid, config)
 	if err != nil {
 		_ = p.Kill()

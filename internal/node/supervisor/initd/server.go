@@ -2,7 +2,6 @@ package initd
 
 import (
 	"os"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -65,7 +64,7 @@ func (s *Server) Serve(listener int) error {
 	l := os.NewFile(uintptr(listener), "listener") // not blocking, so that the poller takes it
 	accepted := make(chan error, 1)
 	go func() { accepted <- s.accept(l) }() // ends when l is closed
-	debug.FreeOSMemory()                    // what starting up needed
+	s.trimLater()                           // what starting up needed; a short task never comes to it
 	select {
 	case <-s.ended:
 		return nil
