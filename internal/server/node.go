@@ -14,6 +14,7 @@ import (
 	"drover/internal/node/agent"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/docker"
 	"drover/internal/node/driver/fake"
 	"drover/internal/node/driver/rawexec"
 	"drover/internal/node/driver/sandbox"
@@ -115,6 +116,16 @@ func (a *Agent) drivers(_ context.Context, images *image.Store) ([]driver.Driver
 			Dir: filepath.Join(a.dataDir, "sandbox"), Binary: binary, Images: images, Cgroups: groups, Clock: d.Clock,
 			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost),
 		}))
+	}
+	if p := a.cfg.Driver(docker.Name); p.Enabled == nil || *p.Enabled { // it says itself when there is no daemon
+		one, err := docker.New(docker.Config{
+			Endpoint: p.Endpoint, Owner: a.dataDir, Binary: binary, Cgroups: groups, Clock: d.Clock, Log: d.Log.With("part", docker.Name),
+			CoreMHz: int(coreMHz), AllowPrivileged: config.True(p.AllowPrivileged), AllowVolumes: config.True(p.AllowHost),
+		})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
 	}
 	if config.True(a.cfg.Driver("mock_driver").Enabled) {
 		list = append(list, fake.New(fake.Config{Name: "mock_driver", Clock: d.Clock}), fake.New(fake.Config{Name: "fake", Clock: d.Clock}))
