@@ -1,0 +1,276 @@
+package pool
+
+import (
+	"fmt"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/scaler"
+	"drover/internal/id"
+)
+
+// Config is what a Core is made with.
+type Config struct {
+	Owner    string // Drover's name in tags; machines with another are never touched
+	Provider string
+	Policies []*drover.FleetPolicy // of this provider; canonicalized and valid
+	Caps     provider.Capabilities
+	Seed     uint64
+	IDs      id.Source
+	UserData func(policy *drover.FleetPolicy, intent string) string // nil = none
+	Decide   func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
+	Audit    func(Entry)                                            // nil = not told
+}
+
+// Core is the fleet on one cloud. Not for use by several goroutines at once.
+type Core struct {
+	cfg     Config
+	pools   []*poolState
+	beliefs *scaler.Beliefs
+	table   map[string]*entry
+	byCloud map[string]*entry // by ProviderID
+	byNode  map[string]*entry
+	gone    map[string]time.Time // ids of machines that went lately: they may show up again in stale lists
+	effects []Effect
+	started time.Time
+	list    listing
+	units   map[string]int64 // by quota group, everything not gone
+	sure    map[string]int64 // the same, of machines that the cloud confirmed
+	cost    float64          // per hour, of confirmed machines
+	retry   retries
+	strays  map[string]*entry // those of no pool
+}
+
+type poolState struct {
+	policy    *drover.FleetPolicy
+	offerings []drover.Offering
+	offering  map[string]*drover.Offering
+	instances []*drover.Instance // in the order in which they were decided
+	demand    []drover.DemandClass
+	last      scaler.Output
+	stale     bool // instances holds some that are gone
+}
+
+type entry struct {
+	*drover.Instance
+	pool     *poolState // nil for orphans
+	counted  bool       // in Core.units
+	sure     bool       // in Core.sure and Core.cost
+	misses   int        // complete lists in a row without it
+	seenAt   time.Time  // when the cloud was last known to have it
+	tries    int        // of the call under way: create or destroy
+	next     time.Time  // when to try again
+	inFlight bool       // a create or destroy is under way
+	killed   bool
+}
+
+// NewCore starts with an empty picture: it lists the cloud before it decides anything.
+func NewCore(now time.Time, cfg Config) *Core {
+	c := &Core{
+		cfg: cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
+		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
+		strays: map[string]*entry{},
+	}
+	c.cfg.Caps.Batch = max(cfg.Caps.Batch, 1)
+	if cfg.Decide == nil {
+		c.cfg.Decide = scaler.Decide
+	}
+	for _, p := range cfg.Policies {
+		ps := &poolState{policy: p}
+		ps.sell(p.Offerings())
+		c.pools = append(c.pools, ps)
+	}
+	return c
+}
+
+func (p *poolState) sell(offerings []drover.Offering) {
+	p.offerings = offerings
+	p.offering = make(map[string]*drover.Offering, len(offerings))
+	for i := range offerings {
+		p.offering[offerings[i].Key] = &offerings[i]
+	}
+}
+
+// Effects returns what is to be done outside since the last call, in order.
+func (c *Core) Effects() []Effect {
+	e := c.effects
+	c.effects = nil
+	return e
+}
+
+// Beliefs returns what was learned of the cloud, for people.
+func (c *Core) Beliefs() *scaler.Beliefs { return c.beliefs }
+
+// Instance returns a copy; ok is false if it is not known.
+func (c *Core) Instance(id string) (i drover.Instance, ok bool) {
+	e := c.table[id]
+	if e == nil {
+		return i, false
+	}
+	return *e.Instance, true
+}
+
+// Instances returns copies of a pool's machines in the order in which they were decided; "" = those of no pool.
+func (c *Core) Instances(pool string) []drover.Instance {
+	var list []drover.Instance
+	for _, p := range c.pools {
+		if p.policy.Name == pool {
+			for _, i := range p.living() {
+				list = append(list, *i)
+			}
+		}
+	}
+	if pool == "" {
+		for _, id := range c.orphans() {
+			list = append(list, *c.strays[id].Instance)
+		}
+	}
+	return list
+}
+
+// Waiting returns what the last decision said about the pool's waiting work.
+func (c *Core) Waiting(pool string) []scaler.Waiting {
+	if p := c.pool(pool); p != nil {
+		return p.last.Waiting
+	}
+	return nil
+}
+
+// SetDemand replaces the work that waits for machines of the node pool.
+func (c *Core) SetDemand(nodePool string, demand []drover.DemandClass) {
+	for _, p := range c.pools {
+		if p.policy.NodePool == nodePool {
+			p.demand = demand
+		}
+	}
+}
+
+// SetOfferings replaces what can be bought, after a change of prices; the policies' bounds hold.
+func (c *Core) SetOfferings(pool string, offerings []drover.Offering) {
+	if p := c.pool(pool); p != nil {
+		p.sell(offerings)
+	}
+}
+
+// SetPolicy replaces a pool's policy; running machines are untouched. Errors: Invalid, NotFound.
+func (c *Core) SetPolicy(policy *drover.FleetPolicy) error {
+	if err := policy.Validate(); err != nil {
+		return err
+	}
+	p := c.pool(policy.Name)
+	if p == nil {
+		return drover.Errorf(drover.NotFound, "no pool %q", policy.Name)
+	}
+	p.policy = policy
+	p.sell(policy.Offerings())
+	return nil
+}
+
+func (c *Core) pool(name string) *poolState {
+	for _, p := range c.pools {
+		if p.policy.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// living drops those that are gone from the list.
+func (p *poolState) living() []*drover.Instance {
+	if p.stale {
+		n := 0
+		for _, i := range p.instances {
+			if i.State != drover.InstanceGone {
+				p.instances[n] = i
+				n++
+			}
+		}
+		clear(p.instances[n:])
+		p.instances, p.stale = p.instances[:n], false
+	}
+	return p.instances
+}
+
+func (c *Core) audit(e Entry) {
+	if c.cfg.Audit != nil {
+		c.cfg.Audit(e)
+	}
+}
+
+func (c *Core) note(now time.Time, e *entry, what, reason string) {
+	c.audit(Entry{At: now, Pool: e.Pool, Instance: e.ID, What: what, Why: e.Why, Reason: reason, Offering: e.Offering})
+}
+
+func (c *Core) add(i *drover.Instance, p *poolState) *entry {
+	e := &entry{Instance: i, pool: p}
+	c.table[i.ID] = e
+	if p != nil {
+		p.instances = append(p.instances, i)
+	} else {
+		c.strays[i.ID] = e
+	}
+	c.units[i.QuotaGroup] += i.QuotaUnits
+	e.counted = true
+	return e
+}
+
+// confirm notes that the cloud has the machine.
+func (c *Core) confirm(now time.Time, e *entry, m *provider.Machine) {
+	found(e.Instance, m, now)
+	e.misses, e.seenAt = 0, now
+	c.byCloud[m.ID] = e
+	if !e.sure {
+		e.sure = true
+		c.sure[e.QuotaGroup] += e.QuotaUnits
+		c.cost += e.Price
+	}
+}
+
+// end makes the machine gone.
+func (c *Core) end(now time.Time, e *entry, why, reason string) {
+	if e.Market == drover.MarketSpot && !e.ReadyAt.IsZero() {
+		c.beliefs.Ran(e.Offering, now.Sub(e.ReadyAt), !e.InterruptAt.IsZero())
+	}
+	become(e.Instance, drover.InstanceGone, now, why, reason)
+	c.note(now, e, "gone", reason)
+	if e.counted {
+		c.units[e.QuotaGroup] -= e.QuotaUnits
+	}
+	if e.sure {
+		c.sure[e.QuotaGroup] -= e.QuotaUnits
+		c.cost -= e.Price
+		c.beliefs.Destroyed(now, e.QuotaGroup)
+	}
+	delete(c.table, e.ID)
+	delete(c.strays, e.ID)
+	delete(c.byCloud, e.ProviderID)
+	delete(c.byNode, e.NodeID)
+	c.gone[e.ID] = now
+	if e.pool != nil {
+		e.pool.stale = true
+	}
+	c.effects = append(c.effects, Effect{Kind: EffectForget, Instance: e.ID, Intents: []Intent{{ID: e.ID}}})
+}
+
+// Totals is the fleet in numbers.
+type Totals struct {
+	Machines int
+	Cost     float64 // per hour
+	Listed   bool
+	Settled  bool
+}
+
+// Totals returns the fleet in numbers.
+func (c *Core) Totals(now time.Time) Totals {
+	return Totals{len(c.table), c.cost, c.list.complete > 0, c.settled(now, nil)}
+}
+
+// String tells the fleet in a line, for failures of tests.
+func (c *Core) String() string {
+	states := map[drover.InstanceState]int{}
+	for _, e := range c.table {
+		states[e.State]++
+	}
+	return fmt.Sprintf("%d machines: %v", len(c.table), states)
+}

@@ -1,0 +1,74 @@
+package pool
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// EffectKind says what is to be done outside.
+type EffectKind string
+
+// The kinds, and what to tell the core when they are done.
+const (
+	EffectRecord  EffectKind = "record"  // record the intents through the raft log; then Recorded
+	EffectCreate  EffectKind = "create"  // Provider.Create; then Created
+	EffectDestroy EffectKind = "destroy" // Provider.Destroy; then Destroyed
+	EffectList    EffectKind = "list"    // Provider.List, all pages; then Listed
+	EffectTag     EffectKind = "tag"     // Provider.SetTags; then Tagged
+	EffectDrain   EffectKind = "drain"   // Nodes.Drain
+	EffectUndrain EffectKind = "undrain" // Nodes.Undrain
+	EffectForget  EffectKind = "forget"  // drop the intents of machines that are gone
+)
+
+// Effect is one thing to do outside. Slices and maps in it are not changed afterwards.
+type Effect struct {
+	Kind       EffectKind
+	Intents    []Intent // of record and forget
+	Request    *provider.Request
+	Instance   string
+	ProviderID string
+	NodeID     string
+	Tags       map[string]string
+	Deadline   time.Time // of drain: when the machine goes anyway; zero = never
+}
+
+// Intent is the decision to buy a machine, as it is recorded before the create.
+type Intent struct {
+	ID       string
+	Pool     string
+	Offering string
+	Template string
+	At       time.Time
+}
+
+// Entry is a line of the audit log.
+type Entry struct {
+	At       time.Time
+	Pool     string
+	Instance string
+	What     string // a scaler.ActionKind, a state, or an operator's word
+	Why      string
+	Reason   string
+	Count    int
+	Offering string
+}
+
+// Node is what the fleet needs of control about a machine's node.
+type Node struct {
+	ID     string
+	Intent string // of the token that its agent showed
+	Report Report
+	Lost   bool
+}
+
+func request(p *drover.FleetPolicy, owner string, o *drover.Offering, intents []provider.Intent) *provider.Request {
+	tags := map[string]string{}
+	for k, v := range p.Tags {
+		tags[k] = v
+	}
+	tags[drover.TagOwner], tags[drover.TagPool] = owner, p.Name
+	tags[drover.TagOffering], tags[drover.TagTemplate] = o.Key, p.Template()
+	return &provider.Request{Intents: intents, Offering: *o, Image: p.Image, Tags: tags}
+}

@@ -1,0 +1,220 @@
+package pool
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// Restore tells the core at its start which intents the raft log has: their creates may or may not have happened.
+func (c *Core) Restore(now time.Time, intents []Intent) {
+	for _, in := range intents {
+		p := c.pool(in.Pool)
+		if p == nil || c.table[in.ID] != nil {
+			continue // if it was created, its tags bring it back, as an orphan
+		}
+		i := &drover.Instance{
+			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: in.Template, Behavior: drover.BehaviorRun,
+			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true,
+		}
+		if o := p.offering[in.Offering]; o != nil {
+			sold(i, o)
+		}
+		become(i, drover.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
+		c.add(i, p)
+	}
+}
+
+// Recorded tells that the intents of an EffectRecord are in the log, or why not.
+func (c *Core) Recorded(now time.Time, eff *Effect, err error) {
+	if err != nil {
+		for _, in := range eff.Intents {
+			if e := c.table[in.ID]; e != nil {
+				c.end(now, e, "unrecorded", "its intent could not be recorded: "+err.Error())
+			}
+		}
+		c.beliefs.Created(now, &eff.Request.Offering, "", 0, c.sure[eff.Request.Offering.QuotaGroup], drover.Errorf(drover.Unavailable, "not recorded"))
+		return
+	}
+	for _, in := range eff.Intents {
+		if e := c.table[in.ID]; e != nil {
+			become(e.Instance, drover.InstanceCreating, now, e.Why, e.Reason)
+			e.inFlight = true
+		}
+	}
+	c.effects = append(c.effects, Effect{Kind: EffectCreate, Request: eff.Request})
+}
+
+// Created tells how a create ended. What the cloud definitely did not make is gone, what it may have made is asked
+// for again with the same key, or awaited in lists.
+func (c *Core) Created(now time.Time, req *provider.Request, machines []provider.Machine, err error) {
+	made := make(map[string]bool, len(machines))
+	for k := range machines {
+		m := &machines[k]
+		made[m.Intent] = true
+		e := c.table[m.Intent]
+		if e == nil { // given up meanwhile: the list brings it back as an orphan
+			c.list.soon(now)
+			continue
+		}
+		e.inFlight = false
+		c.confirm(now, e, m)
+		if e.State == drover.InstanceDestroying {
+			c.callDestroy(now, e)
+		}
+	}
+	c.beliefs.Created(now, &req.Offering, req.Tags[drover.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
+	for _, in := range req.Intents {
+		if e := c.table[in.ID]; !made[in.ID] && e != nil && e.ProviderID == "" {
+			e.inFlight = false
+			c.unmade(now, e, err)
+		}
+	}
+}
+
+func (c *Core) unmade(now time.Time, e *entry, err error) {
+	kind := provider.Ambiguous
+	if err != nil {
+		kind = provider.KindOf(err)
+	}
+	unsure := kind == provider.Ambiguous || e.Ambiguous && (kind == provider.RateLimited || kind == provider.Transient || kind == provider.Auth)
+	if !unsure {
+		c.end(now, e, "not created", err.Error())
+		return
+	}
+	e.Ambiguous = true
+	e.tries++
+	e.next = now.Add(min(2*time.Second<<min(e.tries, 10), time.Minute))
+	if e.tries == 1 {
+		e.seenAt = now
+	}
+	c.retry.push(e.next, e.ID)
+	c.list.soon(now)
+}
+
+// Destroyed tells how a destroy ended.
+func (c *Core) Destroyed(now time.Time, instance string, err error) {
+	c.beliefs.Done(now, provider.CallDestroy, err)
+	e := c.table[instance]
+	if e == nil {
+		return
+	}
+	e.inFlight = false
+	if err != nil && provider.KindOf(err) == provider.NotFound && !c.alive(e) {
+		c.end(now, e, e.Why, "destroyed: "+e.Reason)
+		return
+	}
+	e.tries++
+	e.next = now.Add(min(10*time.Second<<min(e.tries-1, 10), 5*time.Minute))
+	c.retry.push(e.next, e.ID)
+	c.list.soon(now)
+}
+
+// Tagged tells how a SetTags ended.
+func (c *Core) Tagged(now time.Time, err error) { c.beliefs.Done(now, provider.CallTag, err) }
+
+// Registered tells that the agent with the instance's token called home. Errors: NotFound; Conflict if another node
+// showed the token before.
+func (c *Core) Registered(now time.Time, instance, node string) error {
+	e := c.table[instance]
+	if e == nil {
+		c.list.soon(now)
+		return drover.Errorf(drover.NotFound, "no instance %q", instance)
+	}
+	if e.NodeID != "" && e.NodeID != node {
+		return drover.Errorf(drover.Conflict, "the token of instance %s was used by node %s", instance, e.NodeID)
+	}
+	e.NodeID, e.LostAt = node, time.Time{}
+	c.byNode[node] = e
+	switch e.State {
+	case drover.InstanceCreating, drover.InstanceBooting:
+		become(e.Instance, drover.InstanceRegistered, now, "registered", "its agent called home")
+	case drover.InstanceOrphaned:
+		if e.pool != nil {
+			become(e.Instance, drover.InstanceRegistered, now, "registered", "its agent called home")
+		}
+	case drover.InstanceDraining, drover.InstanceDestroying:
+		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: node, Deadline: e.InterruptAt})
+	}
+	return nil
+}
+
+// Reported tells what runs on a node.
+func (c *Core) Reported(now time.Time, node string, r Report) {
+	e := c.byNode[node]
+	if e == nil {
+		return
+	}
+	e.LostAt = time.Time{}
+	first := e.ReadyAt.IsZero()
+	reported(e.Instance, r, now)
+	if first && !e.ReadyAt.IsZero() && !e.Adopted && e.pool != nil {
+		if o := e.pool.offering[e.Offering]; o != nil {
+			c.beliefs.Booted(o, e.Template, now.Sub(e.PlannedAt))
+		}
+	}
+	if first && e.State == drover.InstanceActive {
+		c.note(now, e, "active", e.Reason)
+	}
+}
+
+// Lost tells that a node is silent, and what work control still counts on it.
+func (c *Core) Lost(now time.Time, node string, work int) {
+	if e := c.byNode[node]; e != nil {
+		e.Work = work
+		if e.LostAt.IsZero() {
+			e.LostAt = now
+		}
+		if work == 0 {
+			e.Used = drover.Capacity{}
+			e.Quiet = e.State == drover.InstanceDraining
+		}
+	}
+}
+
+// Interrupted tells that the cloud takes the instance back.
+func (c *Core) Interrupted(now time.Time, instance string, at time.Time) {
+	if e := c.table[instance]; e != nil && e.InterruptAt.IsZero() {
+		e.InterruptAt = at
+		c.note(now, e, "interrupted", "the cloud takes it back")
+	}
+}
+
+// Behave sets what an operator wants of the instance. Errors: NotFound, Invalid, Conflict.
+func (c *Core) Behave(now time.Time, instance string, b drover.IdleBehavior, reason string) error {
+	e := c.table[instance]
+	switch {
+	case e == nil:
+		return drover.Errorf(drover.NotFound, "no instance %q", instance)
+	case b != drover.BehaviorRun && b != drover.BehaviorHold && b != drover.BehaviorDrain:
+		return drover.Errorf(drover.Invalid, "behavior must be run, hold or drain, got %q", b)
+	case e.State == drover.InstanceDestroying:
+		return drover.Errorf(drover.Conflict, "instance %s is being destroyed", instance)
+	}
+	e.Behavior = b
+	c.note(now, e, string(b), reason)
+	if e.State == drover.InstanceDraining && b != drover.BehaviorDrain && e.InterruptAt.IsZero() {
+		become(e.Instance, drover.InstanceActive, now, "behavior", reason)
+		c.effects = append(c.effects, Effect{Kind: EffectUndrain, Instance: e.ID, NodeID: e.NodeID})
+	}
+	if e.ProviderID != "" {
+		c.beliefs.Started(now, provider.CallTag, 1)
+		c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: e.ProviderID, Tags: map[string]string{drover.TagBehavior: string(b)}})
+	}
+	return nil
+}
+
+// Kill destroys the instance now, with what runs on it. Errors: NotFound.
+func (c *Core) Kill(now time.Time, instance, reason string) error {
+	e := c.table[instance]
+	if e == nil {
+		return drover.Errorf(drover.NotFound, "no instance %q", instance)
+	}
+	e.killed = true
+	c.note(now, e, "kill", reason)
+	if e.State != drover.InstanceDestroying {
+		c.destroy(now, e, "killed", reason)
+	}
+	return nil
+}

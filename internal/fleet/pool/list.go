@@ -1,0 +1,174 @@
+package pool
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// listing is when the cloud's machines were and will be listed.
+type listing struct {
+	complete int // lists that were seen whole
+	inFlight bool
+	began    time.Time // of the last one
+	urgent   bool
+}
+
+// How often the cloud is listed: with something open, and without.
+const (
+	listOpen  = 10 * time.Second
+	listQuiet = time.Minute
+)
+
+func (l *listing) soon(time.Time) { l.urgent = true }
+
+// lists begins a list if one is due.
+func (c *Core) lists(now time.Time) time.Time {
+	l := &c.list
+	if l.inFlight {
+		return time.Time{}
+	}
+	every := listQuiet
+	if l.urgent || l.complete == 0 {
+		every = listOpen
+	}
+	at := l.began.Add(every)
+	if t := c.beliefs.TokensAt(now, provider.CallList, 0); t.After(at) {
+		at = t
+	}
+	if now.Before(at) {
+		return at
+	}
+	l.inFlight, l.began, l.urgent = true, now, false
+	c.beliefs.Started(now, provider.CallList, 1)
+	c.effects = append(c.effects, Effect{Kind: EffectList})
+	return time.Time{}
+}
+
+// Listed tells what the cloud has; complete is false if pages are missing. A machine is missed only by lists that
+// began when it surely had to be in them.
+func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool, err error) {
+	began := c.list.began
+	c.list.inFlight = false
+	c.beliefs.Done(now, provider.CallList, err)
+	for k := range machines {
+		c.listed(now, &machines[k])
+	}
+	if err != nil || !complete {
+		c.list.urgent = true
+		return
+	}
+	c.list.complete++
+	inList := make(map[string]bool, len(machines))
+	for k := range machines {
+		inList[machines[k].ID] = true
+	}
+	for _, p := range c.pools {
+		for _, i := range p.living() {
+			c.missing(now, began, c.table[i.ID], inList)
+		}
+	}
+	for _, id := range c.orphans() {
+		c.missing(now, began, c.strays[id], inList)
+	}
+	for id, at := range c.gone {
+		if now.Sub(at) > time.Hour {
+			delete(c.gone, id)
+		}
+	}
+}
+
+func (c *Core) listed(now time.Time, m *provider.Machine) {
+	if m.Tags[drover.TagOwner] != c.cfg.Owner {
+		return
+	}
+	e := c.byCloud[m.ID]
+	if e == nil && m.Intent != "" {
+		if e = c.table[m.Intent]; e != nil && e.ProviderID != "" && e.ProviderID != m.ID {
+			e = nil // a second machine with the same intent: a double of a cloud that is not idempotent
+		}
+	}
+	over := m.State == provider.Terminated || m.State == provider.Terminating
+	switch {
+	case e == nil && over:
+	case e == nil:
+		c.adopt(now, m)
+	case m.State == provider.Terminated:
+		if !c.alive(e) {
+			c.end(now, e, "terminated", "the cloud says that it is terminated")
+		}
+	default:
+		c.confirm(now, e, m)
+		e.inFlight = e.inFlight && e.State == drover.InstanceDestroying
+		if e.State == drover.InstanceDestroying && !over && !e.inFlight && !now.Before(e.next) {
+			c.callDestroy(now, e)
+		}
+	}
+}
+
+// adopt takes a machine over that has our owner tag and that nobody here knows.
+func (c *Core) adopt(now time.Time, m *provider.Machine) {
+	p := c.pool(m.Tags[drover.TagPool])
+	_, again := c.gone[m.Intent]
+	double := c.table[m.Intent] != nil
+	var i *drover.Instance
+	switch {
+	case p == nil || m.Intent == "" || again || double:
+		i = adopted(m, c.cfg.Provider, nil, now)
+		if double {
+			i.ID = "cloud:" + m.ID
+		}
+	default:
+		i = adopted(m, c.cfg.Provider, p.policy, now)
+		if o := p.offering[i.Offering]; o != nil {
+			sold(i, o)
+		} else if i.Behavior != drover.BehaviorHold {
+			i.Behavior = drover.BehaviorDrain // it is not sold here any more
+		}
+	}
+	if p != nil && i.Price == 0 {
+		if o := p.offering[i.Offering]; o != nil {
+			sold(i, o)
+		}
+	}
+	delete(c.gone, m.Intent)
+	e := c.add(i, p)
+	c.confirm(now, e, m)
+	c.note(now, e, "adopted", i.Reason)
+}
+
+// missing notes that a complete list lacks the machine; two in a row, and it is gone.
+func (c *Core) missing(now, began time.Time, e *entry, inList map[string]bool) {
+	if e == nil || e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" || e.ProviderID != "" && inList[e.ProviderID] {
+		return
+	}
+	since := e.seenAt
+	if e.State == drover.InstanceCreating && e.StateAt.After(since) {
+		since = e.StateAt
+	}
+	if began.Before(since.Add(c.cfg.Caps.Visible)) || c.alive(e) {
+		c.list.urgent = true
+		return
+	}
+	e.misses++
+	if e.misses < 2 {
+		c.list.urgent = true
+		return
+	}
+	why, reason := "disappeared", "two whole lists of the cloud lack it"
+	switch {
+	case e.State == drover.InstanceDestroying:
+		why, reason = e.Why, "destroyed: "+e.Reason
+	case e.ProviderID == "":
+		why, reason = "not created", "two whole lists of the cloud lack it, after a create that told nothing"
+	case e.ReadyAt.IsZero() && e.pool != nil && !e.Adopted:
+		if o := e.pool.offering[e.Offering]; o != nil {
+			c.beliefs.BootFailed(now, o, e.Template)
+		}
+	}
+	c.end(now, e, why, reason)
+}
+
+// alive reports that the machine's agent is connected, whatever the cloud says: control tells when it is not.
+func (c *Core) alive(e *entry) bool { return e.NodeID != "" && e.LostAt.IsZero() }

@@ -1,0 +1,98 @@
+package pool
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+	"drover/internal/invariant"
+)
+
+// become is the only writer of Instance.State.
+func become(i *drover.Instance, next drover.InstanceState, now time.Time, why, reason string) {
+	if i.State == next {
+		return
+	}
+	invariant.Check(i.State == 0 || i.State.CanBecome(next), "instance %s: %s can't become %s", i.ID, i.State, next)
+	i.State, i.StateAt, i.Why, i.Reason = next, now, why, reason
+	if next != drover.InstanceDraining {
+		i.Quiet = false
+	}
+}
+
+// found takes over what the cloud tells of a machine.
+func found(i *drover.Instance, m *provider.Machine, now time.Time) {
+	i.Ambiguous = false
+	i.ProviderID = m.ID
+	if m.Address != "" {
+		i.Address = m.Address
+	}
+	if !m.CreatedAt.IsZero() {
+		i.CreatedAt = m.CreatedAt
+	} else if i.CreatedAt.IsZero() {
+		i.CreatedAt = now
+	}
+	if i.State == drover.InstancePlanned || i.State == drover.InstanceCreating {
+		become(i, drover.InstanceBooting, now, "created", "the cloud has it as "+m.ID)
+	}
+}
+
+// adopted makes an instance from a machine's tags.
+func adopted(m *provider.Machine, providerName string, policy *drover.FleetPolicy, now time.Time) *drover.Instance {
+	i := &drover.Instance{
+		ID: m.Intent, ProviderID: m.ID, Provider: providerName, Type: m.Type, Zone: m.Zone, Market: m.Market, Address: m.Address,
+		Pool: m.Tags[drover.TagPool], Offering: m.Tags[drover.TagOffering], Template: m.Tags[drover.TagTemplate],
+		Behavior: drover.IdleBehavior(m.Tags[drover.TagBehavior]), Tags: m.Tags, Adopted: true, QuotaUnits: 1,
+		PlannedAt: m.CreatedAt, CreatedAt: m.CreatedAt,
+	}
+	if i.ID == "" {
+		i.ID = "cloud:" + m.ID
+	}
+	switch i.Behavior {
+	case drover.BehaviorHold, drover.BehaviorDrain:
+	default:
+		i.Behavior = drover.BehaviorRun
+	}
+	if policy == nil || m.Intent == "" {
+		become(i, drover.InstanceOrphaned, now, "adopted", "it has our owner tag, but no pool of ours")
+		return i
+	}
+	become(i, drover.InstanceBooting, now, "adopted", "found in the cloud by its tags")
+	if policy.Expire > 0 && !m.CreatedAt.IsZero() {
+		i.ExpiresAt = m.CreatedAt.Add(policy.Expire)
+	}
+	return i
+}
+
+// sold copies what the offering tells into the instance.
+func sold(i *drover.Instance, o *drover.Offering) {
+	i.Offering, i.Type, i.Zone, i.Market = o.Key, o.Type, o.Zone, o.Market
+	i.Capacity, i.Price, i.QuotaGroup, i.QuotaUnits = o.Capacity, o.Price, o.QuotaGroup, max(o.QuotaUnits, 1)
+}
+
+// Report is what is known of a machine's work.
+type Report struct {
+	Ready   bool // it takes work, or could if it were not drained
+	Used    drover.Capacity
+	Work    int
+	Movable bool
+	Drained bool // its agent knows that it is drained: no new work can begin
+}
+
+// reported takes over what an agent, or control, tells of the work on a machine.
+func reported(i *drover.Instance, r Report, now time.Time) {
+	switch {
+	case r.Work > 0:
+		i.IdleAt = time.Time{}
+	case i.IdleAt.IsZero() || i.Work > 0:
+		i.IdleAt = now
+	}
+	i.Used, i.Work, i.Movable = r.Used, r.Work, r.Movable
+	if r.Ready && (i.State == drover.InstanceRegistered || i.State == drover.InstanceBooting || i.State == drover.InstanceCreating) {
+		if i.ReadyAt.IsZero() {
+			i.ReadyAt = now
+		}
+		become(i, drover.InstanceActive, now, "ready", "its agent is ready")
+	}
+	i.Quiet = i.State == drover.InstanceDraining && r.Drained && r.Work == 0
+}

@@ -1,0 +1,333 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// Cloud is the simulated cloud. Time only moves forward from call to call. Not for use by several goroutines at once.
+type Cloud struct {
+	cfg      Config
+	rng      *rand.Rand
+	machines []*machine // in the order of their creation, without those that are forgotten
+	byID     map[string]*machine
+	byIntent map[string]*machine
+	used     map[string]int64
+	supply   map[string]*supply
+	buckets  map[provider.Call]*bucket
+	happen   happenings
+	seq      int
+	billed   float64 // of machines that ended
+	rate     float64 // per hour, of those that run
+	running  int
+	Calls    map[provider.Call]int // how many of each kind were made
+}
+
+// machine is one that was created.
+type machine struct {
+	provider.Machine
+	offering *drover.Offering
+	price    float64
+	ended    time.Time
+	booted   bool
+}
+
+// supply is whether an offering can be had.
+type supply struct {
+	offering drover.Offering
+	on       bool
+	flips    time.Time
+}
+
+type bucket struct {
+	rate   provider.Rate
+	tokens float64
+	at     time.Time
+}
+
+// Happening is something that happens to a machine by itself.
+type Happening struct {
+	At     time.Time
+	Kind   string // "booted", "notice", "taken", "died"
+	ID     string
+	Intent string
+	Until  time.Time // of a notice
+	seq    int
+}
+
+// NewCloud returns an empty cloud.
+func NewCloud(cfg Config) *Cloud {
+	c := &Cloud{
+		cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), byID: map[string]*machine{}, byIntent: map[string]*machine{},
+		used: map[string]int64{}, supply: map[string]*supply{}, buckets: map[provider.Call]*bucket{}, Calls: map[provider.Call]int{},
+	}
+	for _, o := range cfg.Offerings {
+		c.supply[o.Key] = &supply{offering: o, on: true}
+	}
+	for call, r := range cfg.Caps.Rates {
+		c.buckets[call] = &bucket{rate: r, tokens: r.Burst}
+	}
+	return c
+}
+
+// latency is how long a call takes.
+func (c *Cloud) latency() time.Duration {
+	if c.cfg.Hangs > 0 && c.rng.Float64() < c.cfg.Hangs {
+		return time.Minute
+	}
+	return time.Duration(float64(c.cfg.Latency) * (0.5 + c.rng.Float64()))
+}
+
+// begin is what may go wrong before anything is done.
+func (c *Cloud) begin(now time.Time, call provider.Call, n int) error {
+	c.Calls[call]++
+	if b := c.buckets[call]; b != nil {
+		if !b.at.IsZero() {
+			b.tokens = min(b.rate.Burst, b.tokens+now.Sub(b.at).Seconds()*b.rate.PerSecond)
+		}
+		b.at = now
+		if b.tokens < float64(n)-1e-6 {
+			wait := time.Duration((float64(n) - b.tokens) / b.rate.PerSecond * float64(time.Second))
+			return &provider.Error{Kind: provider.RateLimited, RetryAt: now.Add(wait), Message: "RequestLimitExceeded"}
+		}
+		b.tokens -= float64(n)
+	}
+	if c.cfg.Errors > 0 && c.rng.Float64() < c.cfg.Errors {
+		return &provider.Error{Kind: provider.Transient, Message: "InternalError"}
+	}
+	return nil
+}
+
+// after may lose the answer of what was done.
+func (c *Cloud) after() error {
+	if c.cfg.Lost > 0 && c.rng.Float64() < c.cfg.Lost {
+		return &provider.Error{Kind: provider.Ambiguous, Message: "the connection was cut"}
+	}
+	return nil
+}
+
+// Create makes machines and says how long the call takes.
+func (c *Cloud) Create(now time.Time, req *provider.Request) (made []provider.Machine, took time.Duration, err error) {
+	took = c.latency()
+	if err := c.begin(now, provider.CallCreate, len(req.Intents)); err != nil {
+		return nil, took, err
+	}
+	s := c.supply[req.Offering.Key]
+	if s == nil {
+		return nil, took, &provider.Error{Kind: provider.Config, Message: "no such offering: " + req.Offering.Key}
+	}
+	var stop error
+	for _, in := range req.Intents {
+		m := c.byIntent[in.ID]
+		if m == nil || !c.cfg.Caps.Idempotent {
+			if stop = c.refuses(now, s); stop != nil {
+				break
+			}
+			m = c.make(now, s, req, in)
+		}
+		made = append(made, m.Machine)
+	}
+	if err := c.after(); err != nil {
+		return nil, took, err
+	}
+	return made, took, stop
+}
+
+func (c *Cloud) refuses(now time.Time, s *supply) error {
+	o := &s.offering
+	if limit, ok := c.cfg.Quotas[o.QuotaGroup]; ok && c.used[o.QuotaGroup]+o.QuotaUnits > limit {
+		return &provider.Error{Kind: provider.Quota, Group: o.QuotaGroup, Message: "LimitExceeded"}
+	}
+	if !c.has(now, s) {
+		return &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: "InsufficientInstanceCapacity"}
+	}
+	return nil
+}
+
+// has moves the offering's supply to now.
+func (c *Cloud) has(now time.Time, s *supply) bool {
+	if c.cfg.CapacityOn == 0 {
+		return true
+	}
+	if s.flips.IsZero() {
+		s.flips = now.Add(c.exponential(c.cfg.CapacityOn))
+	}
+	for !now.Before(s.flips) {
+		s.on = !s.on
+		mean := c.cfg.CapacityOff
+		if s.on {
+			mean = c.cfg.CapacityOn
+		}
+		s.flips = s.flips.Add(c.exponential(mean))
+	}
+	return s.on
+}
+
+func (c *Cloud) exponential(mean time.Duration) time.Duration {
+	return max(time.Duration(c.rng.ExpFloat64()*float64(mean)), time.Millisecond)
+}
+
+func (c *Cloud) make(now time.Time, s *supply, req *provider.Request, in provider.Intent) *machine {
+	tags := make(map[string]string, len(req.Tags)+len(in.Tags))
+	for k, v := range req.Tags {
+		tags[k] = v
+	}
+	for k, v := range in.Tags {
+		tags[k] = v
+	}
+	c.seq++
+	o := &s.offering
+	m := &machine{offering: o, price: o.Price, Machine: provider.Machine{
+		ID: fmt.Sprintf("i-%08d", c.seq), Intent: tags[drover.TagIntent], Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Pending,
+		Address: fmt.Sprintf("10.%d.%d.%d", c.seq>>16&255, c.seq>>8&255, c.seq&255), Tags: tags, CreatedAt: now,
+	}}
+	c.machines = append(c.machines, m)
+	c.byID[m.ID] = m
+	c.byIntent[in.ID] = m
+	c.used[o.QuotaGroup] += o.QuotaUnits
+	c.rate += m.price
+	c.running++
+	c.fate(now, m)
+	return m
+}
+
+// fate draws what will happen to the machine.
+func (c *Cloud) fate(now time.Time, m *machine) {
+	boot := float64(c.cfg.Boot) * math.Exp(c.cfg.BootWide*c.rng.NormFloat64())
+	if c.cfg.Stragglers > 0 && c.rng.Float64() < c.cfg.Stragglers {
+		boot *= 10
+	}
+	if c.cfg.BootFails == 0 || c.rng.Float64() >= c.cfg.BootFails {
+		c.plan(now.Add(time.Duration(boot)), "booted", m, time.Time{})
+	}
+	if c.cfg.Dies > 0 {
+		c.plan(now.Add(c.exponential(time.Duration(float64(time.Hour)/c.cfg.Dies))), "died", m, time.Time{})
+	}
+	if c.cfg.Interrupts && m.Market == drover.MarketSpot && m.offering.Interrupted > 0 {
+		at := now.Add(c.exponential(time.Duration(float64(time.Hour) / m.offering.Interrupted)))
+		c.plan(at, "notice", m, at.Add(c.cfg.Notice))
+		c.plan(at.Add(c.cfg.Notice), "taken", m, time.Time{})
+	}
+}
+
+func (c *Cloud) plan(at time.Time, kind string, m *machine, until time.Time) {
+	c.seq++
+	heap.Push(&c.happen, Happening{At: at, Kind: kind, ID: m.ID, Intent: m.Intent, Until: until, seq: c.seq})
+}
+
+// Next returns when something happens by itself; the zero time = never.
+func (c *Cloud) Next() time.Time {
+	if len(c.happen) == 0 {
+		return time.Time{}
+	}
+	return c.happen[0].At
+}
+
+// Advance lets happen what is due and tells it.
+func (c *Cloud) Advance(now time.Time) (list []Happening) {
+	for len(c.happen) > 0 && !c.happen[0].At.After(now) {
+		h := heap.Pop(&c.happen).(Happening)
+		m := c.byID[h.ID]
+		if m == nil || !m.ended.IsZero() {
+			continue
+		}
+		switch h.Kind {
+		case "booted":
+			m.booted, m.State = true, provider.Running
+		case "taken", "died":
+			c.end(h.At, m)
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// end terminates and bills the machine.
+func (c *Cloud) end(now time.Time, m *machine) {
+	m.ended, m.State = now, provider.Terminated
+	c.used[m.offering.QuotaGroup] -= m.offering.QuotaUnits
+	c.billed += m.price * m.offering.Billing.Charged(now.Sub(m.CreatedAt)).Hours()
+	c.rate -= m.price
+	c.running--
+}
+
+// Destroy terminates a machine.
+func (c *Cloud) Destroy(now time.Time, id string) (took time.Duration, err error) {
+	took = c.latency()
+	if err := c.begin(now, provider.CallDestroy, 1); err != nil {
+		return took, err
+	}
+	m := c.byID[id]
+	if m == nil || !m.ended.IsZero() {
+		return took, &provider.Error{Kind: provider.NotFound, Message: "InvalidInstanceID.NotFound: " + id}
+	}
+	c.end(now, m)
+	return took, c.after()
+}
+
+// SetTags sets tags.
+func (c *Cloud) SetTags(now time.Time, id string, tags map[string]string) (took time.Duration, err error) {
+	took = c.latency()
+	if err := c.begin(now, provider.CallTag, 1); err != nil {
+		return took, err
+	}
+	m := c.byID[id]
+	if m == nil || !m.ended.IsZero() {
+		return took, &provider.Error{Kind: provider.NotFound, Message: "InvalidInstanceID.NotFound: " + id}
+	}
+	all := make(map[string]string, len(m.Tags)+len(tags))
+	for k, v := range m.Tags {
+		all[k] = v
+	}
+	for k, v := range tags {
+		all[k] = v
+	}
+	m.Tags = all
+	return took, c.after()
+}
+
+// Cost returns what was charged so far, machines that run included.
+func (c *Cloud) Cost(now time.Time) float64 {
+	sum := c.billed
+	for _, m := range c.machines {
+		if m.ended.IsZero() {
+			sum += m.price * m.offering.Billing.Charged(now.Sub(m.CreatedAt)).Hours()
+		}
+	}
+	return sum
+}
+
+// Running returns how many machines are billed now, and what they cost an hour.
+func (c *Cloud) Running() (machines int, perHour float64) { return c.running, c.rate }
+
+// Used returns the units in use of a quota group.
+func (c *Cloud) Used(group string) int64 { return c.used[group] }
+
+// happenings is a heap by time, then by order of planning.
+type happenings []Happening
+
+func (h happenings) Len() int { return len(h) }
+func (h happenings) Less(i, j int) bool {
+	if !h[i].At.Equal(h[j].At) {
+		return h[i].At.Before(h[j].At)
+	}
+	return h[i].seq < h[j].seq
+}
+func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push is for container/heap.
+func (h *happenings) Push(x any) { *h = append(*h, x.(Happening)) }
+
+// Pop is for container/heap.
+func (h *happenings) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}

@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/fleet/provider"
+)
+
+// Provider is the cloud behind the seam, on a clock.
+type Provider struct {
+	clock clock.Clock
+	mu    sync.Mutex
+	cloud *Cloud // guarded by mu
+}
+
+// New returns a provider over an empty cloud.
+func New(cfg Config, c clock.Clock) *Provider { return &Provider{clock: c, cloud: NewCloud(cfg)} }
+
+// With calls f with the cloud, moved to the present, to look or to meddle.
+func (p *Provider) With(f func(now time.Time, c *Cloud)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	p.cloud.Advance(now)
+	f(now, p.cloud)
+}
+
+// wait lets a call take its time; a caller that goes away does not know what happened.
+func (p *Provider) wait(ctx context.Context, d time.Duration) error {
+	if d > 0 && !clock.Sleep(ctx, p.clock, d) || ctx.Err() != nil {
+		return &provider.Error{Kind: provider.Ambiguous, Message: context.Cause(ctx).Error()}
+	}
+	return nil
+}
+
+// Create implements provider.Provider.
+func (p *Provider) Create(ctx context.Context, req provider.Request) (made []provider.Machine, err error) {
+	var took time.Duration
+	p.With(func(now time.Time, c *Cloud) { made, took, err = c.Create(now, &req) })
+	if e := p.wait(ctx, took); e != nil {
+		return nil, e
+	}
+	return made, err
+}
+
+// List implements provider.Provider.
+func (p *Provider) List(ctx context.Context, page string) (list []provider.Machine, next string, err error) {
+	var took time.Duration
+	p.With(func(now time.Time, c *Cloud) { list, next, took, err = c.List(now, page) })
+	if e := p.wait(ctx, took); e != nil {
+		return nil, "", e
+	}
+	return list, next, err
+}
+
+// Destroy implements provider.Provider.
+func (p *Provider) Destroy(ctx context.Context, id string) (err error) {
+	var took time.Duration
+	p.With(func(now time.Time, c *Cloud) { took, err = c.Destroy(now, id) })
+	if e := p.wait(ctx, took); e != nil {
+		return e
+	}
+	return err
+}
+
+// SetTags implements provider.Provider.
+func (p *Provider) SetTags(ctx context.Context, id string, tags map[string]string) (err error) {
+	var took time.Duration
+	p.With(func(now time.Time, c *Cloud) { took, err = c.SetTags(now, id, tags) })
+	if e := p.wait(ctx, took); e != nil {
+		return e
+	}
+	return err
+}
+
+// Capabilities implements provider.Provider.
+func (p *Provider) Capabilities() provider.Capabilities {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cloud.cfg.Caps
+}
+
+// Offerings implements provider.Offerer: what is sold, at the prices of now.
+func (p *Provider) Offerings(context.Context) (list []drover.Offering, err error) {
+	p.With(func(now time.Time, c *Cloud) { list = c.Prices(now) })
+	return list, nil
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Offerer  = (*Provider)(nil)
+)
