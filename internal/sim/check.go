@@ -97,8 +97,14 @@ func (w *World) checkChange(old, a *drover.Allocation) {
 	}
 }
 
-// restarted reports whether a task of the allocation is between two runs: then pending is what Nomad calls it.
+// restarted reports whether a task of the allocation is between two runs, or its node forgot all: then pending is what
+// Nomad calls it.
 func (w *World) restarted(a *drover.Allocation) bool {
+	for _, n := range w.nodes {
+		if n.spec.ID == a.NodeID && n.wiped {
+			return true
+		}
+	}
 	for _, t := range a.TaskStates {
 		if t.Restarts > 0 {
 			return true

@@ -14,6 +14,7 @@ type node struct {
 	spec  *drover.Node
 	agent *scope // nil while there is none
 
+	wiped  bool // it lost its local state once
 	cut    bool // the network is
 	slow   bool // starts take long
 	full   bool // its disk is
@@ -88,6 +89,7 @@ func (n *node) reboot(wipe bool) {
 	n.runs = map[string]*process{}
 	if wipe {
 		n.w.say("%s: wiped", n.spec.Name)
+		n.wiped, n.ran = true, map[string]bool{}
 		n.stored = map[string]*local{}
 	}
 }

@@ -36,6 +36,7 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 		if x := recover(); x != nil {
 			r.Failure = failureText(x)
 			w.say("BROKEN: %s", r.Failure)
+			w.dump()
 		}
 		r.Events, r.Virtual, r.Trace = w.events, w.elapsed(), w.trace.sum.Sum64()
 		w.end()
