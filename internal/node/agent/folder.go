@@ -2,10 +2,12 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"drover"
 	"drover/internal/node/allocdir"
+	"drover/internal/node/hook"
 )
 
 func (a *Agent) dir(allocID string) (allocdir.Dir, error) {
@@ -13,7 +15,22 @@ func (a *Agent) dir(allocID string) (allocdir.Dir, error) {
 	if err != nil {
 		return allocdir.Dir{}, err
 	}
-	return r.Dir(), nil
+	d := r.Dir()
+	if a.hasFolder(allocID) && !d.Exists() && !hook.NeedsFolders(r.View().Alloc, r.Group(), a.drivers) {
+		err = d.Build()
+		for _, t := range r.Group().Tasks {
+			err = errors.Join(err, d.BuildTask(t.Name))
+		}
+	}
+	return d, err
+}
+
+// hasFolder reports whether the allocation's folder was not removed.
+func (a *Agent) hasFolder(allocID string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	e := a.allocs[allocID]
+	return e != nil && !e.removed
 }
 
 // ListFolder lists a folder of the allocation's one.
@@ -47,6 +64,9 @@ func (a *Agent) ReadFolder(_ context.Context, allocID, path string, offset, limi
 func (a *Agent) Logs(_ context.Context, q drover.LogRequest) (drover.LogReader, error) {
 	r, err := a.runner(q.AllocID)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := a.dir(q.AllocID); err != nil { // makes it, if it is not there yet
 		return nil, err
 	}
 	if q.Path != "" {

@@ -12,6 +12,7 @@ import (
 	"drover/internal/clock"
 	"drover/internal/node/allocdir"
 	"drover/internal/node/driver"
+	"drover/internal/node/hook"
 	"drover/internal/node/localstate"
 	"drover/internal/node/taskmachine"
 	"drover/internal/node/taskrunner"
@@ -236,6 +237,9 @@ func (r *Runner) begin(life context.Context) {
 
 // makeDir makes the folder, as one of the starts under way: a thousand at once would be a thousand threads.
 func (r *Runner) makeDir(life context.Context) error {
+	if !hook.NeedsFolders(r.alloc, r.group, r.cfg.Shared.Drivers) {
+		return nil
+	}
 	select {
 	case r.cfg.Shared.Slots <- struct{}{}:
 		defer func() { <-r.cfg.Shared.Slots }()
@@ -270,7 +274,7 @@ func (r *Runner) setupFailed(err error) {
 // recover finds the tasks that ran. What could not be found waits for control's word.
 func (r *Runner) recover(life context.Context) {
 	var later []func()
-	if !r.dir.Exists() {
+	if !r.dir.Exists() && hook.NeedsFolders(r.alloc, r.group, r.cfg.Shared.Drivers) {
 		if err := r.dir.Build(); err != nil {
 			r.setupFailed(err)
 			return

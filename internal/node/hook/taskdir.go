@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"drover"
+	"drover/internal/node/driver"
 	"drover/internal/node/taskmachine"
 )
 
@@ -14,9 +15,34 @@ func (taskDir) Name() string { return "task_dir" }
 func (taskDir) Once() bool   { return false }
 
 func (taskDir) Prestart(_ context.Context, r *Request) error {
-	if r.Dir.TaskBuilt(r.Task.Name) {
+	if lean(r.Driver, r.Task) && !r.Dir.Exists() || r.Dir.TaskBuilt(r.Task.Name) {
 		return nil
 	}
 	r.Emit(taskmachine.NewEvent(drover.TaskSetup, "Building Task Directory"))
 	return r.Dir.BuildTask(r.Task.Name)
+}
+
+// Lean is an optional power of a driver, whose tasks may be no processes: it says which of them need no folders. A job
+// of thousands is not worth ten folders for each then; who asks for the files makes them.
+type Lean interface {
+	NeedsFolders(task *drover.Task) bool
+}
+
+// lean reports whether nothing will look for the task's folders.
+func lean(d driver.Driver, t *drover.Task) bool {
+	l, ok := d.(Lean)
+	return ok && len(t.Artifacts) == 0 && len(t.Templates) == 0 && t.DispatchPayload == nil && !l.NeedsFolders(t)
+}
+
+// NeedsFolders reports whether a new allocation's folders have to be made before its tasks start.
+func NeedsFolders(alloc *drover.Allocation, group *drover.TaskGroup, drivers map[string]driver.Driver) bool {
+	if alloc.PreviousAllocation != "" {
+		return true // there may be data to take over
+	}
+	for _, t := range group.Tasks {
+		if !lean(drivers[t.Driver], t) {
+			return true
+		}
+	}
+	return false
 }

@@ -98,6 +98,11 @@ func (t *task) output() {
 	}
 }
 
+// NeedsFolders reports whether the task writes logs.
+func (d *Driver) NeedsFolders(t *drover.Task) bool {
+	return t.Config["stdout_string"] != nil || t.Config["stderr_string"] != nil
+}
+
 func (t *task) write(stream, s string) {
 	if s == "" || t.spec.Log.Dir == "" || t.spec.Log.Disabled {
 		return
