@@ -35,6 +35,7 @@ const (
 	exitNoPlace  = 4 // a job was registered but not all of it could be placed
 
 	exitInterrupted = 130 // Ctrl-C
+	exitPipe        = 141 // nobody reads what we print
 )
 
 // exitError carries an exit code, and perhaps nothing to say.
@@ -88,6 +89,7 @@ func (a *App) root() *cobra.Command {
 Flags may be written with one dash: -address is --address. Commands ask the agent at -address, DROVER_ADDR or NOMAD_ADDR.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not be placed in full, 130 Ctrl-C; commands that
 run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndrover job init && drover job run example.nomad.hcl\ndrover env put scratch -image host && drover run scratch -- uname -a")
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
 	})
@@ -143,6 +145,9 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 // dashed writes one flag with two dashes if it has a long name, and tells whether the next word is its value.
 func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
 	name, _, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if name == "" {
+		return arg, false // the parser says what is wrong
+	}
 	_ = cmd.InheritedFlags() // merges the parents' flags into the command's
 	f := cmd.Flag(name)
 	if f == nil && len(name) == 1 {

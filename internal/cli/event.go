@@ -56,6 +56,9 @@ func (a *App) eventStream(ctx context.Context, f *eventFlags) error {
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
+		if ctx.Err() != nil {
+			return nil // the line may be cut
+		}
 		if err := a.event(f, lines.Bytes()); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ import (
 // group is a command that only has others below it.
 func group(name, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
-		Use: name + " COMMAND", Short: short, SuggestionsMinimumDistance: 2,
+		Use: name + " COMMAND", Short: short, SuggestionsMinimumDistance: 2, DisableFlagsInUseLine: true,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return c.Help()

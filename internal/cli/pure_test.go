@@ -29,7 +29,8 @@ func TestDoubleDashes(t *testing.T) {
 		"run scratch -f a.py -env A=b -- sh -c -stdin":  "run scratch -f a.py --env A=b -- sh -c -stdin",
 		"run -it scratch -- true":                       "run -it scratch -- true",
 		"run -limit-wall 3s -address=http://x s -- cmd": "run --limit-wall 3s --address=http://x s -- cmd",
-		"job run -": "job run -",
+		"job run -=x --- -é":                            "job run -=x --- --é",
+		"job run -":                                     "job run -",
 	} {
 		got := strings.Join(doubleDashes(a.root(), strings.Fields(in)), " ")
 		require.Equal(t, want, got, in)

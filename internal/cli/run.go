@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,6 +46,10 @@ func (a *App) runCommand() *cobra.Command {
 const releaseWait = 10 * time.Second
 
 func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []string) error {
+	// Whatever ends us, the runner is to be ended first: a closed terminal, a reader that has had enough.
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	defer stop()
+	signal.Ignore(syscall.SIGPIPE)
 	c, err := a.native()
 	if err != nil {
 		return err

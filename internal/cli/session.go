@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -81,6 +82,8 @@ func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *c
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return &exitError{code: exitInterrupted}
+	case errors.Is(err, syscall.EPIPE):
+		return &exitError{code: exitPipe}
 	case err != nil:
 		return err
 	}

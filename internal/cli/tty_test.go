@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,10 +43,11 @@ func TestTerminals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, code := inTerminal(t, address, "", append(args, "sh", "-c", "stty size; exit 6")...)
+			// Nomad's exec protocol sends the size after the start, so it may come a moment later.
+			out, code := inTerminal(t, address, "", append(slices.Clone(args), "sh", "-c", `until [ "$(stty size)" = "33 99" ]; do sleep 0.01; done; stty size; exit 6`)...)
 			require.Contains(t, out, "33 99")
 			require.Equal(t, 6, code)
-			out, code = inTerminal(t, address, "\x03", append(args, "sh", "-c", "trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 0.05; done")...)
+			out, code = inTerminal(t, address, "\x03", append(slices.Clone(args), "sh", "-c", "trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 0.05; done")...)
 			require.Contains(t, out, "got it")
 			require.Equal(t, 7, code)
 		})
