@@ -124,11 +124,13 @@ func (b *Blocked) drop(be *blockedEval) {
 	}
 }
 
-// Remove forgets an evaluation that ended in the state.
-func (b *Blocked) Remove(evalID string) {
+// Remove forgets an evaluation that ended in the state, also one that was woken and never came to a worker, because a
+// newer one of its job superseded it. It reports, as Finished does, whether others may now be helped.
+func (b *Blocked) Remove(evalID string) (rewake bool) {
 	if be := b.byID[evalID]; be != nil {
 		b.drop(be)
 	}
+	return b.Finished(evalID)
 }
 
 // Untrack forgets the job's evaluations, as everything was placed; they become duplicates.

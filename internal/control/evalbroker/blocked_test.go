@@ -97,6 +97,19 @@ func TestBlockedWokenBeforeItIsFinishedIsChargedOnce(t *testing.T) {
 	require.Equal(t, []string{"2"}, ids(b.Wake(free)))
 }
 
+// One that was woken and then cancelled, since a newer one of its job waits behind the same worker, is never finished.
+func TestBlockedCancelledAfterItWasWokenGivesTheRoomBack(t *testing.T) {
+	t.Parallel()
+	b := NewBlocked()
+	free := rooms(map[string]int64{"n": 10})
+	b.Block(blocked("1", "j", 1), drover.Capacity{CPU: 6})
+	b.Block(blocked("2", "k", 1), drover.Capacity{CPU: 10})
+	b.Freed("n", "good", 2)
+	require.Equal(t, []string{"1"}, ids(b.Wake(free)))
+	require.True(t, b.Remove("1"))
+	require.Equal(t, []string{"2"}, ids(b.Wake(free)))
+}
+
 func TestBlockedKeepsTheNewestOfAJob(t *testing.T) {
 	t.Parallel()
 	b := NewBlocked()

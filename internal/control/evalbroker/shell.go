@@ -69,10 +69,14 @@ func (s *Shell) Block(e *drover.Evaluation, ask drover.Capacity) {
 
 // Ended forgets an evaluation that ended in the state.
 func (s *Shell) Ended(evalID string) {
+	rewake := false
 	s.enter(func(time.Time) {
 		s.broker.Remove(evalID)
-		s.blocked.Remove(evalID)
+		rewake = s.blocked.Remove(evalID)
 	})
+	if rewake {
+		notify(s.retime)
+	}
 }
 
 // Untrack forgets the blocked evaluations of a job of which everything was placed.
