@@ -44,7 +44,12 @@ func (s *server) route(e *drover.Evaluation) {
 	case e.Status == drover.EvalBlocked:
 		s.block(e)
 	case e.Terminal():
-		s.enter(func(time.Time) { s.broker.Remove(e.ID); s.blocked.Remove(e.ID) })
+		s.enter(func(time.Time) {
+			s.broker.Remove(e.ID)
+			if s.blocked.Remove(e.ID) {
+				s.retime()
+			}
+		})
 		if e.Status == drover.EvalComplete && len(e.FailedTGAllocs) == 0 {
 			s.enter(func(time.Time) { s.blocked.Untrack(e.Job()) })
 		}

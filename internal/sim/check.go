@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"drover"
-	"drover/internal/control/fsm"
 	"drover/internal/control/store"
 	"drover/internal/node/taskmachine"
 )
@@ -115,13 +114,7 @@ func (w *World) restarted(a *drover.Allocation) bool {
 
 // checkReplay: after a crash the log up to index gives the state that was lost.
 func (w *World) checkReplay(index uint64, want [32]byte) {
-	f := fsm.New(store.New(), nil)
-	for _, e := range w.disk.first {
-		if e.index <= index {
-			_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
-		}
-	}
-	if f.Hash() != want {
+	if w.shadow.upTo(w.disk, index) != want {
 		w.breach("the log up to %d gives another state than the one that was lost", index)
 	}
 	if w.clients.acked > w.disk.first[len(w.disk.first)-1].index {

@@ -29,6 +29,7 @@ type World struct {
 
 	scenario Scenario
 	disk     *disk
+	shadow   *shadow
 	server   *server
 	nodes    []*node
 	clients  *clients
