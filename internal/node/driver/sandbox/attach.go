@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"drover/internal/node/driver"
 	"drover/internal/node/supervisor"
@@ -26,6 +27,10 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 			b.group = group
 		}
 	}
+	if address, err := netip.ParseAddr(s.Address); err == nil {
+		d.bridge.Hold(address)
+		b.net = &network{address: address, ports: s.Ports}
+	}
 	client, err := supervisor.Connect(ctx, supervisor.SocketPath(s.StateDir), b.options(d))
 	if errors.Is(err, driver.ErrGone) {
 		return nil, errors.Join(driver.ErrGone, d.free(ctx, b))
@@ -33,5 +38,8 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the sandbox's supervisor: %w", err)
 	}
-	return &handle{d: d, box: b, warm: s.Warm, client: client, ident: state, meter: d.newMeter(b)}, nil
+	if err := d.forward(b); err != nil { // the sandbox runs on, as it did while there was no agent
+		d.cfg.Log.Error("forwarding a sandbox's ports again", "alloc", state.AllocID, "task", state.TaskName, "error", err)
+	}
+	return &handle{d: d, box: b, warm: s.Warm, client: client, ident: state, meter: d.newMeter(b), network: b.net.status()}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"drover"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/grouped"
@@ -28,6 +29,7 @@ type box struct {
 	user      supervisor.User
 	env       map[string]string
 	stateDir  string
+	net       *network // nil unless it is on the bridge
 	startedAt time.Time
 
 	pid        int // drover-init as the host sees it
@@ -37,21 +39,26 @@ type box struct {
 
 // stored is State.Data.
 type stored struct {
-	Pid        int    `json:"pid"`
-	StartTicks uint64 `json:"startTicks"`
-	Slot       uint32 `json:"slot"`
-	Group      string `json:"cgroup,omitempty"`
-	StateDir   string `json:"stateDir"`
-	Image      string `json:"image"`
-	Digest     string `json:"digest,omitempty"`
-	Warm       bool   `json:"warm,omitempty"`
-	OOMKills   uint64 `json:"oomKills,omitempty"`
+	Pid        int                  `json:"pid"`
+	StartTicks uint64               `json:"startTicks"`
+	Slot       uint32               `json:"slot"`
+	Group      string               `json:"cgroup,omitempty"`
+	StateDir   string               `json:"stateDir"`
+	Image      string               `json:"image"`
+	Digest     string               `json:"digest,omitempty"`
+	Warm       bool                 `json:"warm,omitempty"`
+	OOMKills   uint64               `json:"oomKills,omitempty"`
+	Address    string               `json:"address,omitempty"` // on the bridge
+	Ports      []drover.PortMapping `json:"ports,omitempty"`
 }
 
 func (b *box) state(id, alloc, task string, warm bool) driver.State {
 	s := stored{Pid: b.pid, StartTicks: b.startTicks, Slot: b.slot, StateDir: b.stateDir, Warm: warm}
 	if b.group != nil {
 		s.Group = b.group.Name()
+	}
+	if b.net != nil {
+		s.Address, s.Ports = b.net.address.String(), b.net.ports
 	}
 	if b.rootfs != nil {
 		s.Image, s.Digest = b.rootfs.Ref, b.rootfs.Digest

@@ -7,6 +7,7 @@ import (
 	"drover/internal/clock"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/sandbox/bridge"
 	"drover/internal/node/image"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	AllowHostMounts bool
 	// AllowCaps are capabilities that jobs may add, by name ("net_raw"); nil means none.
 	AllowCaps []string
+	// Bridge names the bridge of sandboxes with network_mode bridge, and its addresses; zero: bridge's defaults.
+	Bridge bridge.Config
 }
 
 // Driver starts sandboxes. Its methods may be called at once.
@@ -36,6 +39,7 @@ type Driver struct {
 	seccomp  seccompPrograms
 	ids      idRanges
 	devices  devices
+	bridge   *bridge.Network
 	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
 	plainMounts atomic.Bool
 }
@@ -44,7 +48,8 @@ var _ driver.Driver = (*Driver)(nil)
 
 // New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
 func New(cfg Config) *Driver {
-	return &Driver{cfg: cfg, rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}}}
+	cfg.Bridge.Clock, cfg.Bridge.Log = cfg.Clock, cfg.Log
+	return &Driver{cfg: cfg, bridge: bridge.New(cfg.Bridge), rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}}}
 }
 
 // Name returns "sandbox".

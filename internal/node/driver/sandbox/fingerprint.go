@@ -32,7 +32,7 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	set(".rootless", yes(d.rootless))
 	set(".network.none", "true")
 	set(".network.host", "true")
-	set(".network.bridge", "false")
+	set(".network.bridge", yes(d.bridgeMissing() == ""))
 	if len(weaker) > 0 {
 		set(".weaker", strings.Join(weaker, "; "))
 		info.HealthDescription = "Healthy, but weaker than it could be: " + strings.Join(weaker, "; ")
@@ -79,6 +79,9 @@ func (d *Driver) weaker() []string {
 	var weaker []string
 	if d.rootless {
 		weaker = append(weaker, "the agent is not root: sandboxes have one user only, files show foreign owners as nobody")
+	}
+	if why := d.bridgeMissing(); why != "" {
+		weaker = append(weaker, "no network_mode bridge: "+why)
 	}
 	switch {
 	case d.cfg.Cgroups == nil:

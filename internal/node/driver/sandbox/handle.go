@@ -22,6 +22,8 @@ type handle struct {
 	box   *box
 	warm  bool // no main task: only the supervisor runs
 	ident driver.State
+	// network is constant; nil unless it is on the bridge.
+	network *drover.AllocNetworkStatus
 
 	mu        sync.Mutex
 	client    *supervisor.Client
@@ -39,7 +41,7 @@ var (
 
 func newHandle(d *Driver, b *box, client *supervisor.Client, spec *driver.Spec, warm bool) *handle {
 	h := &handle{d: d, box: b, warm: warm, client: client}
-	h.meter = d.newMeter(b)
+	h.meter, h.network = d.newMeter(b), b.net.status()
 	h.ident = b.state(spec.ID, spec.AllocID, spec.TaskName, warm)
 	return h
 }
@@ -192,8 +194,8 @@ func (h *handle) Destroy(ctx context.Context) error {
 	return nil
 }
 
-// Network is nil: there is loopback only, or the host's.
-func (h *handle) Network() *drover.AllocNetworkStatus { return nil }
+// Network is the sandbox's address on the bridge; nil when there is loopback only, or the host's.
+func (h *handle) Network() *drover.AllocNetworkStatus { return h.network }
 
 // StartExecution runs a command.
 func (h *handle) StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error) {

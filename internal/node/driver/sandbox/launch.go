@@ -115,6 +115,9 @@ func (d *Driver) furnish(ctx context.Context, b *box, pid int, control *os.File)
 		defer userns.Close()
 		m.userns = userns
 	}
+	if err := d.connect(b); err != nil {
+		return err
+	}
 	config, err := d.layout(b.spec, b.config, b.rootfs, m)
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	diskMB := d.diskMB(spec, c)
 	config := &nsinit.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
-		Loopback: c.network == "none", MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
+		Loopback: c.network != networkHost, MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
 		NoUserNamespaces: true, KeepCaps: caps, Seccomp: program, Rlimits: d.rlimits(spec, c),
 		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
@@ -75,18 +75,25 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	if err := d.addAllocation(config, m, spec, c); err != nil {
 		return nil, err
 	}
-	if c.network == "host" {
-		if err := addResolver(config, m); err != nil {
+	if c.network != networkNone {
+		if err := addResolver(config, m, c.network); err != nil {
 			return nil, err
 		}
 	}
 	return config, d.addMounts(config, m, spec, c)
 }
 
-// addResolver shows the machine's name service configuration to a sandbox in the machine's network.
-func addResolver(c *nsinit.Config, m *mounter) error {
+// addResolver shows the machine's name service configuration to a sandbox that can reach it.
+func addResolver(c *nsinit.Config, m *mounter, network string) error {
 	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
-		path, err := filepath.EvalSymlinks(name)
+		from := name
+		if network == networkBridge {
+			if name == "/etc/hosts" {
+				continue // its names may be the machine's own services
+			}
+			from = reachableResolver()
+		}
+		path, err := filepath.EvalSymlinks(from)
 		if err != nil {
 			continue // the machine has none
 		}
@@ -95,6 +102,19 @@ func addResolver(c *nsinit.Config, m *mounter) error {
 		}
 	}
 	return nil
+}
+
+// reachableResolver is the machine's list of name servers, or that behind it if the machine asks itself.
+func reachableResolver() string {
+	const own, upstream = "/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"
+	data, err := os.ReadFile(own)
+	if err != nil || !strings.Contains(string(data), "nameserver 127.") {
+		return own
+	}
+	if _, err := os.Stat(upstream); err != nil {
+		return own
+	}
+	return upstream
 }
 
 // writesOutside reports whether the sandbox may write to the machine's file systems.

@@ -51,6 +51,10 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	b.slotTaken = true
+	b.config.network = networkMode(b.config, spec)
+	if err = d.reserveNetwork(b); err != nil {
+		return nil, err
+	}
 	b.env = environment(spec, b.rootfs)
 	if b.user, err = d.defaultUser(spec, b.rootfs); err != nil {
 		return nil, err
@@ -167,6 +171,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 	if b.pid > 0 {
 		errs = append(errs, d.kill(ctx, b))
 	}
+	errs = append(errs, d.disconnect(ctx, b))
 	if b.group != nil {
 		if err := b.group.Remove(ctx, d.cfg.Clock); err != nil {
 			errs = append(errs, err)

@@ -20,7 +20,9 @@ type taskConfig struct {
 	hasEntry   bool
 	workDir    string
 	hostname   string
-	network    string // none, host
+	network    string // none, host, bridge; "" = as the group says
+	ports      []string
+	hasPorts   bool
 	pids       int64
 	cpuHard    bool
 	diskMB     int64
@@ -62,6 +64,7 @@ func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	}
 	c.username, c.password = r.auth("auth")
 	c.entrypoint, c.hasEntry = r.strs("entrypoint"), config["entrypoint"] != nil
+	c.ports, c.hasPorts = r.strs("ports"), config["ports"] != nil
 	c.mounts = r.mounts("mounts")
 	if r.flag("privileged") {
 		r.problem("privileged: the sandbox driver has no privileged mode; use raw_exec or docker")
@@ -82,13 +85,9 @@ func (d *Driver) check(c *taskConfig, r *reader) {
 		c.pids = defaultPids
 	}
 	switch c.network {
-	case "":
-		c.network = "none"
-	case "none", "host":
-	case "bridge":
-		r.problem("network_mode: bridge is not there yet; use none or host")
+	case "", networkNone, networkHost, networkBridge:
 	default:
-		r.problem("network_mode: %q is none of none, host", c.network)
+		r.problem("network_mode: %q is none of none, host, bridge", c.network)
 	}
 	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {
 		r.problem("work_dir: %q is not an absolute path", c.workDir)

@@ -1,0 +1,137 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// maxConnections bounds what one forwarded port may hold at a time: more wait to be accepted.
+const (
+	maxConnections = 1024
+	dialPatience   = 5 * time.Second
+	acceptPause    = 10 * time.Millisecond
+)
+
+// Forwarder passes TCP connections on the machine's ports to a sandbox's. It works inside the agent: an agent restart
+// cuts connections, and Forward begins anew.
+type Forwarder struct {
+	clock     clock.Clock
+	listeners []net.Listener
+	loops     sync.WaitGroup
+
+	mu     sync.Mutex
+	conns  map[net.Conn]bool // guarded by mu
+	closed bool              // guarded by mu
+}
+
+// Forward listens on the ports. Errors: Unavailable, naming the port, when one is taken; nothing listens then.
+func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwarder, error) {
+	f := &Forwarder{clock: clk, conns: map[net.Conn]bool{}}
+	for _, p := range ports {
+		l, err := net.Listen("tcp", net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)))
+		if err != nil {
+			f.Close()
+			return nil, drover.Errorf(drover.Unavailable, "forwarding port %q: %w", p.Label, err)
+		}
+		port := p.To
+		if port <= 0 {
+			port = p.Value
+		}
+		f.listeners = append(f.listeners, l)
+		f.loops.Go(func() { f.accept(l, netip.AddrPortFrom(to, uint16(port)).String()) }) // ends with Close
+	}
+	return f, nil
+}
+
+// Close ends all connections. Idempotent, also on nil.
+func (f *Forwarder) Close() {
+	if f == nil {
+		return
+	}
+	for _, l := range f.listeners {
+		_ = l.Close()
+	}
+	f.mu.Lock()
+	f.closed = true
+	for c := range f.conns {
+		_ = c.Close()
+	}
+	f.mu.Unlock()
+	f.loops.Wait()
+}
+
+func (f *Forwarder) accept(l net.Listener, to string) {
+	free := make(chan struct{}, maxConnections)
+	for {
+		free <- struct{}{}
+		in, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // the peer went, or descriptors are short
+			<-free
+			clock.Sleep(context.Background(), f.clock, acceptPause)
+			continue
+		}
+		f.loops.Go(func() { // ends with the connection, which Close ends
+			defer func() { <-free }()
+			f.pass(in, to)
+		})
+	}
+}
+
+func (f *Forwarder) pass(in net.Conn, to string) {
+	defer f.forget(in)
+	if !f.note(in) {
+		return
+	}
+	out, err := net.DialTimeout("tcp", to, dialPatience)
+	if err != nil {
+		return // the peer sees the end
+	}
+	defer f.forget(out)
+	if !f.note(out) {
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { copyHalf(out, in) })
+	copyHalf(in, out)
+	both.Wait()
+}
+
+// note remembers a connection; false when it is too late for it.
+func (f *Forwarder) note(c net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.conns[c] = true
+	}
+	return !f.closed
+}
+
+func (f *Forwarder) forget(c net.Conn) {
+	_ = c.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.conns, c)
+}
+
+// copyHalf copies one direction, and passes its end on.
+func copyHalf(to, from net.Conn) {
+	_, err := io.Copy(to, from)
+	if t, ok := to.(*net.TCPConn); ok && err == nil {
+		_ = t.CloseWrite()
+		return
+	}
+	_ = to.Close()
+	_ = from.Close()
+}

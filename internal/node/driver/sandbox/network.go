@@ -1,0 +1,128 @@
+package sandbox
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/sandbox/bridge"
+)
+
+// The network modes.
+const (
+	networkNone   = "none"
+	networkHost   = "host"
+	networkBridge = "bridge"
+)
+
+// network is a sandbox's place on the bridge.
+type network struct {
+	address netip.Addr
+	ports   []drover.PortMapping
+	forward *bridge.Forwarder
+}
+
+// networkMode is what the task's configuration says, else its group's network block. Without either there is none; a
+// warm runner, whose code is unknown, gets the machine's network only when its own configuration says so.
+func networkMode(c taskConfig, spec *driver.Spec) string {
+	switch {
+	case c.network != "":
+		return c.network
+	case len(spec.Networks) == 0:
+		return networkNone
+	case spec.Networks[0].Mode == networkBridge:
+		return networkBridge
+	case !spec.Pool && (spec.Networks[0].Mode == networkHost || spec.Networks[0].Mode == ""):
+		return networkHost
+	}
+	return networkNone
+}
+
+// chosenPorts are those of the allocation that the configuration names, all if it names none. Errors: Invalid.
+func chosenPorts(c taskConfig, spec *driver.Spec) ([]drover.PortMapping, error) {
+	if !c.hasPorts {
+		return spec.Ports, nil
+	}
+	var chosen []drover.PortMapping
+	for _, label := range c.ports {
+		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		if i < 0 {
+			return nil, drover.Errorf(drover.Invalid, "ports: the group has no port %q", label)
+		}
+		chosen = append(chosen, spec.Ports[i])
+	}
+	return chosen, nil
+}
+
+// reserveNetwork takes an address, before anything runs. Errors: Invalid, Exhausted, Unavailable.
+func (d *Driver) reserveNetwork(b *box) error {
+	if b.config.network != networkBridge {
+		return nil
+	}
+	if why := d.bridgeMissing(); why != "" {
+		return drover.Errorf(drover.Unavailable, "network_mode: bridge cannot be had on this node: %s", why)
+	}
+	ports, err := chosenPorts(b.config, b.spec)
+	if err != nil {
+		return err
+	}
+	address, err := d.bridge.Take()
+	if err != nil {
+		return err
+	}
+	b.net = &network{address: address, ports: ports}
+	return nil
+}
+
+// connect joins the sandbox's network namespace to the bridge, and opens its ports.
+func (d *Driver) connect(b *box) error {
+	if b.net == nil {
+		return nil
+	}
+	if err := d.bridge.Connect(b.net.address, b.pid); err != nil {
+		return err
+	}
+	return d.forward(b)
+}
+
+func (d *Driver) forward(b *box) (err error) {
+	if b.net != nil && len(b.net.ports) > 0 {
+		b.net.forward, err = bridge.Forward(d.cfg.Clock, b.net.address, b.net.ports)
+	}
+	return err
+}
+
+// disconnect undoes it all. Idempotent.
+func (d *Driver) disconnect(ctx context.Context, b *box) error {
+	if b.net == nil {
+		return nil
+	}
+	b.net.forward.Close()
+	if err := d.bridge.Disconnect(ctx, b.net.address); err != nil {
+		return err
+	}
+	b.net = nil
+	return nil
+}
+
+// status is what the allocation shows of it.
+func (n *network) status() *drover.AllocNetworkStatus {
+	if n == nil {
+		return nil
+	}
+	return &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: n.address.String()}
+}
+
+// bridgeMissing says why there is no bridge on this machine, "" if there can be one.
+func (d *Driver) bridgeMissing() string {
+	if d.rootless {
+		return "the agent is not root"
+	}
+	return bridge.Missing()
+}
+
+// Close removes what the driver itself has on the machine, the bridge, unless a sandbox still uses it: for an agent
+// that ends cleanly.
+func (d *Driver) Close() error { return d.bridge.Close() }

@@ -1,0 +1,214 @@
+package sandbox
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/sandbox/bridge"
+)
+
+// newBridgeBench has a bridge of its own, of which nothing may be left at the end.
+func newBridgeBench(t testing.TB) *bench {
+	t.Helper()
+	var r [3]byte
+	_, _ = rand.Read(r[:]) // never fails
+	name := fmt.Sprintf("dt%x", r)
+	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 28 + r[0]%4, r[1], 0}), 24)
+	b := newBench(t, func(c *Config) { c.Bridge = bridge.Config{Name: name, Subnet: subnet} })
+	t.Cleanup(func() {
+		require.NoError(t, b.Close())
+		links, err := exec.Command("ip", "-o", "link").Output()
+		require.NoError(t, err)
+		require.NotContains(t, string(links), name)
+		first := bridge.Device(subnet.Addr())
+		require.NotContains(t, string(links), first[:len(first)-2], "pairs left behind")
+		rules, err := exec.Command("nft", "list", "tables").Output()
+		require.NoError(t, err)
+		require.NotContains(t, string(rules), name)
+	})
+	return b
+}
+
+const echoServer = `python3 -c '
+import socket
+s = socket.create_server(("0.0.0.0", 8080))
+print("ready", flush=True)
+while True:
+    c, peer = s.accept()
+    data = c.recv(100)
+    c.sendall(b"got " + data)
+    c.close()'`
+
+// dial is what a guest runs to reach an address; it prints the answer.
+func dial(address string, port int) string {
+	return fmt.Sprintf(`python3 -c 'import socket; s = socket.create_connection(("%s", %d), 2); s.sendall(b"hello"); print(s.recv(100).decode())'`, address, port)
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// outside makes a network namespace behind the machine that knows no way to the bridge's addresses, with an echo
+// server at the returned address.
+func outside(t *testing.T) string {
+	t.Helper()
+	var r [2]byte
+	_, _ = rand.Read(r[:]) // never fails
+	prefix, device := fmt.Sprintf("10.%d.%d", 100+r[0]%100, r[1]), fmt.Sprintf("do%x", r)
+	server := exec.Command("/bin/sh", "-c", echoServer)
+	server.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	out, err := server.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() { _ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL); _ = server.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+	for _, c := range []string{
+		fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d", device, server.Process.Pid),
+		fmt.Sprintf("ip addr add %s.1/24 dev %s", prefix, device), fmt.Sprintf("ip link set %s up", device),
+		fmt.Sprintf("nsenter -t %d -n ip addr add %s.2/24 dev eth0", server.Process.Pid, prefix),
+		fmt.Sprintf("nsenter -t %d -n ip link set eth0 up", server.Process.Pid),
+	} {
+		got, err := exec.Command("/bin/sh", "-c", c).CombinedOutput()
+		require.NoError(t, err, "%s: %s", c, got)
+	}
+	t.Cleanup(func() { _ = exec.Command("ip", "link", "del", device).Run() })
+	return prefix + ".2"
+}
+
+func TestBridge(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	port := freePort(t)
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}, "network_mode": "bridge"})
+	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	h := b.run(t, spec)
+	address := h.Network().Address
+	require.Equal(t, "eth0", h.Network().InterfaceName)
+	var answer string
+	require.Eventually(t, func() bool { answer = ask(port); return answer != "" }, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, "got hello", answer)
+
+	pool := b.spec(t, nil)
+	pool.Pool, pool.Networks = true, []*drover.NetworkResource{{Mode: "bridge"}}
+	other := b.run(t, pool)
+	require.NotEqual(t, address, other.Network().Address)
+	require.Equal(t, "got hello\n", other.sh(t, dial(outside(t), 8080)).out, "out through address translation")
+	refused(t, other, "a neighbour's port", dial(address, 8080))
+	l, err := net.Listen("tcp", "0.0.0.0:0") //nolint:gosec // on all addresses, so that only the rules can refuse
+	require.NoError(t, err)
+	defer l.Close()
+	refused(t, other, "a port of the machine", dial(b.bridge.Gateway().String(), l.Addr().(*net.TCPAddr).Port))
+	refused(t, other, "link-local addresses", dial("169.254.169.254", 80))
+	refused(t, other, "taking another address", "ip addr add "+address+"/24 dev eth0 || python3 -c 'import socket, struct, fcntl; "+
+		`s = socket.socket(); fcntl.ioctl(s, 0x8916, struct.pack("16sH2s4s8s", b"eth0", 2, b"", socket.inet_aton("`+address+`"), b""))'`)
+}
+
+// ask sends hello to a port of the machine.
+func ask(port int) string {
+	c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		return ""
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "hello")
+	answer, _ := io.ReadAll(c)
+	return string(answer)
+}
+
+func TestBridgeAfterAnAgentRestart(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	port := freePort(t)
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}, "network_mode": "bridge"})
+	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	first, err := b.Start(t.Context(), spec)
+	require.NoError(t, err)
+	first.(*handle).box.net.forward.Close() // as the agent's end does
+	require.NoError(t, first.(*handle).client.Close())
+	d := New(b.cfg)
+	h, err := d.Attach(t.Context(), first.State())
+	require.NoError(t, err)
+	require.Equal(t, first.Network(), h.Network())
+	require.Eventually(t, func() bool { return ask(port) == "got hello" }, 10*time.Second, 20*time.Millisecond)
+	taken, err := d.bridge.Take()
+	require.NoError(t, err)
+	require.NotEqual(t, h.Network().Address, taken.String(), "its address is not given out twice")
+	require.NoError(t, h.Destroy(context.Background()))
+	require.NoError(t, h.Destroy(context.Background()), "idempotent")
+	require.NoError(t, b.bridge.Disconnect(t.Context(), netip.MustParseAddr(first.Network().Address)))
+}
+
+func TestPortThatIsTaken(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	spec := b.spec(t, map[string]any{"command": "/bin/true", "network_mode": "bridge", "ports": []any{"http"}})
+	_, err = b.Start(t.Context(), spec)
+	require.ErrorContains(t, err, `no port "http"`)
+	spec.Ports = []drover.PortMapping{{Label: "http", Value: l.Addr().(*net.TCPAddr).Port, HostIP: "127.0.0.1"}}
+	_, err = b.Start(t.Context(), spec)
+	e := (*driver.StartError)(nil)
+	require.ErrorAs(t, err, &e)
+	require.True(t, e.Recoverable)
+	require.ErrorContains(t, err, `forwarding port "http"`)
+	require.NoDirExists(t, spec.Dirs.State)
+}
+
+func TestNetworkModes(t *testing.T) {
+	t.Parallel()
+	group := func(mode string) *driver.Spec { return &driver.Spec{Networks: []*drover.NetworkResource{{Mode: mode}}} }
+	pool := group("host")
+	pool.Pool = true
+	require.Equal(t, "none", networkMode(taskConfig{}, &driver.Spec{}))
+	require.Equal(t, "host", networkMode(taskConfig{}, group("host")))
+	require.Equal(t, "host", networkMode(taskConfig{}, group("")))
+	require.Equal(t, "bridge", networkMode(taskConfig{}, group("bridge")))
+	require.Equal(t, "none", networkMode(taskConfig{}, group("none")))
+	require.Equal(t, "none", networkMode(taskConfig{}, pool), "unknown code gets the machine's network only on request")
+	require.Equal(t, "none", networkMode(taskConfig{network: "none"}, group("host")))
+}
+
+// TestManyBridged: addresses, pairs and rules hold with many that come and go at once.
+func TestManyBridged(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	start := time.Now()
+	done := make(chan error)
+	for range 20 {
+		go func() { // ends with its sandbox
+			spec := b.spec(t, map[string]any{"network_mode": "bridge"})
+			spec.Pool = true
+			h, err := b.Start(context.Background(), spec)
+			if err == nil {
+				err = h.Destroy(context.Background())
+			}
+			done <- err
+		}()
+	}
+	for range 20 {
+		require.NoError(t, <-done)
+	}
+	t.Logf("20 started and removed in %v", time.Since(start))
+}
