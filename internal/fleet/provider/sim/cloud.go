@@ -331,3 +331,12 @@ func (h *happenings) Pop() any {
 	*h = old[:len(old)-1]
 	return x
 }
+
+// Size returns what a machine has, and whether it runs.
+func (c *Cloud) Size(id string) (size drover.Capacity, alive bool) {
+	m := c.byID[id]
+	if m == nil || !m.ended.IsZero() {
+		return size, false
+	}
+	return m.offering.Capacity, true
+}

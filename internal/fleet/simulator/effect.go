@@ -1,0 +1,254 @@
+package simulator
+
+import (
+	"fmt"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+)
+
+// decideIn plans a decision unless one comes sooner.
+func (s *Sim) decideIn(d time.Duration) {
+	at := s.now + int64(d)
+	if s.wakeAt >= 0 && s.wakeAt <= at {
+		return
+	}
+	s.wakeAt = at
+	s.at(at, func() {
+		if s.wakeAt == at {
+			s.wakeAt = -1
+			s.decide()
+		}
+	})
+}
+
+func (s *Sim) decide() {
+	s.result.Decisions++
+	s.core.SetDemand(s.cfg.Policy.NodePool, s.demand())
+	wake := s.core.Decide(s.time())
+	for list := s.core.Effects(); len(list) > 0; list = s.core.Effects() {
+		for k := range list {
+			s.perform(&list[k])
+		}
+	}
+	if !wake.IsZero() {
+		s.decideIn(max(time.Duration(s.ns(wake)-s.now), time.Millisecond))
+	}
+}
+
+// answer tells the core something later, if it still lives then.
+func (s *Sim) answer(after time.Duration, tell func()) {
+	epoch := s.epoch
+	s.in(after, func() {
+		if s.epoch == epoch {
+			tell()
+			s.decideIn(0)
+		}
+	})
+}
+
+// perform does outside what the core wants.
+func (s *Sim) perform(e *pool.Effect) {
+	eff := *e
+	switch eff.Kind {
+	case pool.EffectRecord:
+		epoch := s.epoch
+		s.in(2*time.Millisecond, func() {
+			for _, in := range eff.Intents {
+				s.intents[in.ID] = in
+			}
+			if s.epoch == epoch {
+				s.core.Recorded(s.time(), &eff, nil)
+				s.decideIn(0)
+			}
+		})
+	case pool.EffectForget:
+		for _, in := range eff.Intents {
+			delete(s.intents, in.ID)
+		}
+	case pool.EffectCreate:
+		made, took, err := s.cloud.Create(s.time(), eff.Request)
+		s.checkCreate()
+		s.watchCloud()
+		s.answer(took, func() { s.core.Created(s.time(), eff.Request, made, err) })
+	case pool.EffectDestroy:
+		s.checkDestroy(&eff)
+		took, err := s.cloud.Destroy(s.time(), eff.ProviderID)
+		if n := s.byCloud[eff.ProviderID]; n != nil && (err == nil || provider.KindOf(err) == provider.Ambiguous) {
+			s.dies(n)
+		}
+		s.answer(took, func() { s.core.Destroyed(s.time(), eff.Instance, err) })
+	case pool.EffectTag:
+		took, err := s.cloud.SetTags(s.time(), eff.ProviderID, eff.Tags)
+		s.answer(took, func() { s.core.Tagged(s.time(), err) })
+	case pool.EffectList:
+		s.listPage("", nil, 0)
+	case pool.EffectDrain, pool.EffectUndrain:
+		s.answer(50*time.Millisecond, func() { s.setDrain(eff.Instance, eff.Kind == pool.EffectDrain) })
+	}
+}
+
+func (s *Sim) listPage(page string, so []provider.Machine, took time.Duration) {
+	for {
+		list, next, t, err := s.cloud.List(s.time(), page)
+		so, took, page = append(so, list...), took+t, next
+		if err != nil || next == "" {
+			s.answer(took, func() { s.core.Listed(s.time(), so, err == nil, err) })
+			return
+		}
+	}
+}
+
+func (s *Sim) setDrain(intent string, on bool) {
+	if n := s.nodes[intent]; n != nil && n.up {
+		n.draining = on
+		s.free.move(n)
+		s.report(n)
+		s.fill(n)
+	}
+}
+
+// watchCloud plans to look when the next thing happens in the cloud by itself.
+func (s *Sim) watchCloud() {
+	next := s.cloud.Next()
+	if next.IsZero() {
+		return
+	}
+	at := s.ns(next)
+	if s.wakeMe >= 0 && s.wakeMe <= at {
+		return
+	}
+	s.wakeMe = at
+	s.at(at, func() {
+		if s.wakeMe != at {
+			return
+		}
+		s.wakeMe = -1
+		for _, h := range s.cloud.Advance(s.time()) {
+			s.happens(h.Kind, h.ID, h.Intent, h.Until)
+		}
+		s.watchCloud()
+	})
+}
+
+func (s *Sim) happens(kind, cloudID, intent string, until time.Time) {
+	n := s.byCloud[cloudID]
+	switch kind {
+	case "booted":
+		s.in(time.Duration(200+s.rng.IntN(800))*time.Millisecond, func() { s.boots(cloudID, intent) })
+	case "notice":
+		if n != nil {
+			n.taken = true
+		}
+		s.core.Interrupted(s.time(), intent, until)
+		s.decideIn(0)
+	default:
+		if n != nil {
+			s.dies(n)
+		}
+	}
+}
+
+// boots lets the agent call home.
+func (s *Sim) boots(cloudID, intent string) {
+	size, alive := s.cloud.Size(cloudID)
+	if !alive || s.byCloud[cloudID] != nil {
+		return
+	}
+	n := &node{intent: intent, cloud: cloudID, id: fmt.Sprint("node-", cloudID), size: size, free: size, up: true, bucket: -1}
+	s.byCloud[cloudID] = n
+	s.callHome(n)
+	if s.cfg.Flaps > 0 {
+		s.flapLater(n)
+	}
+}
+
+// callHome registers the agent; one that the core does not know, or whose place is taken, tries again later.
+func (s *Sim) callHome(n *node) {
+	if !n.up {
+		return
+	}
+	if err := s.core.Registered(s.time(), n.intent, n.id); err != nil {
+		n.draining = true // control gives no work to it
+		s.free.move(n)
+		if drover.CodeOf(err) == drover.NotFound {
+			s.in(10*time.Second, func() { s.callHome(n) })
+		}
+		s.decideIn(s.cfg.Coalesce)
+		return
+	}
+	if s.nodes[n.intent] != n {
+		s.nodes[n.intent] = n
+		n.draining = false
+	}
+	s.free.move(n)
+	s.report(n)
+	s.fill(n)
+	s.decideIn(s.cfg.Coalesce)
+}
+
+// dies ends a machine: control notices after some time, and its work waits again.
+func (s *Sim) dies(n *node) {
+	if !n.up {
+		return
+	}
+	n.up = false
+	s.free.drop(n)
+	lost := append([]int32(nil), n.tasks...)
+	s.in(10*time.Second, func() {
+		for _, t := range lost {
+			s.leave(t, n)
+			s.tasks[t].readyAt = s.now
+			s.result.Redone++
+			if o := s.free.best(s.tasks[t].Each); o != nil {
+				s.begin(t, o)
+			} else {
+				s.wait(t)
+			}
+		}
+		s.core.Lost(s.time(), n.id, 0)
+		delete(s.byCloud, n.cloud)
+		if s.nodes[n.intent] == n {
+			delete(s.nodes, n.intent)
+		}
+		s.decideIn(s.cfg.Coalesce)
+	})
+	for _, t := range lost { // what would have ended meanwhile did not
+		s.tasks[t].run++
+	}
+}
+
+func (s *Sim) flapLater(n *node) {
+	s.in(time.Duration(s.rng.ExpFloat64()/s.cfg.Flaps*float64(time.Hour)), func() {
+		if !n.up {
+			return
+		}
+		n.silent = true
+		s.core.Lost(s.time(), n.id, len(n.tasks))
+		s.in(time.Duration(s.rng.IntN(120))*time.Second, func() {
+			n.silent = false
+			if n.up {
+				s.report(n)
+				s.flapLater(n)
+			}
+		})
+	})
+}
+
+// restart kills the server: what it knew is lost but for the log, and every agent calls again.
+func (s *Sim) restart() {
+	s.newCore()
+	var intents []pool.Intent
+	for _, id := range sortedKeys(s.intents) {
+		intents = append(intents, s.intents[id])
+	}
+	s.core.Restore(s.time(), intents)
+	for _, id := range sortedKeys(s.byCloud) {
+		n := s.byCloud[id]
+		s.in(time.Duration(s.rng.IntN(5000))*time.Millisecond, func() { s.callHome(n) })
+	}
+	s.wakeAt = -1
+	s.decideIn(0)
+}

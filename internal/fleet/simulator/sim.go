@@ -1,0 +1,195 @@
+package simulator
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider/sim"
+	"drover/internal/fleet/scaler"
+	"drover/internal/id"
+)
+
+// Config is one run.
+type Config struct {
+	Seed     uint64
+	Start    time.Time // of virtual time; default 2026-01-05 00:00 UTC, a Monday
+	Policy   *drover.FleetPolicy
+	Cloud    sim.Config // its offerings and owner are filled in
+	Work     Workload
+	Decide   func(scaler.Input) scaler.Output // nil = ours
+	Coalesce time.Duration                    // between decisions while nothing waits; default 1 s
+	Burst    time.Duration                    // from the arrival of work to the decision; default 50 ms
+	Flaps    float64                          // times an hour that an agent falls silent for about a minute
+	Restarts []time.Duration                  // when the server is killed and started again
+	Linger   time.Duration                    // for how long after the last task machines may still exist; default 2 h
+	Check    int                              // full invariants every so many events; default 1000
+}
+
+// Sim is a run under way.
+type Sim struct {
+	cfg     Config
+	now     int64
+	events  events
+	core    *pool.Core
+	epoch   int // of the core: answers to an older one are lost
+	cloud   *sim.Cloud
+	rng     *rand.Rand
+	ids     id.Source
+	intents map[string]pool.Intent // what the raft log has
+	nodes   map[string]*node       // by intent
+	byCloud map[string]*node
+	free    buckets
+	tasks   []task
+	waiting []queue
+	waits   int // tasks that wait
+	done    int
+	doneAt  int64
+	running int
+	wakeAt  int64 // of the decision that is planned; -1 = none
+	wakeMe  int64 // of the cloud's next happening; -1 = none
+	hash    hash.Hash
+	result  Result
+	integral
+	thrash
+}
+
+// Run simulates until all work is done and all machines are gone. Errors: a breach of an invariant, with the seed.
+func Run(cfg Config) (res Result, err error) {
+	s := newSim(cfg)
+	defer func() {
+		if b, ok := recover().(breach); ok {
+			res, err = s.finish(), fmt.Errorf("seed %d at %s: %s", cfg.Seed, time.Duration(s.now), string(b))
+		}
+	}()
+	s.start()
+	for n := 1; len(s.events.list) > 0 && !s.over(); n++ {
+		e := s.events.pop()
+		s.advance(e.at)
+		if e.do != nil {
+			e.do()
+		} else {
+			s.taskEnds(e.task, e.run)
+		}
+		if n%s.cfg.Check == 0 {
+			s.check()
+		}
+		s.result.Events++
+	}
+	s.checkEnd()
+	return s.finish(), nil
+}
+
+func newSim(cfg Config) *Sim {
+	if cfg.Start.IsZero() {
+		cfg.Start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+	}
+	def := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	def(&cfg.Coalesce, time.Second)
+	def(&cfg.Burst, 50*time.Millisecond)
+	def(&cfg.Linger, 2*time.Hour)
+	policy := *cfg.Policy
+	cfg.Policy = &policy
+	if cfg.Check == 0 {
+		cfg.Check = 1000
+	}
+	cfg.Cloud.Seed, cfg.Cloud.Owner, cfg.Cloud.Offerings = cfg.Seed, "sim", cfg.Policy.Offerings()
+	s := &Sim{
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 5)), ids: id.NewSeeded(cfg.Seed), intents: map[string]pool.Intent{},
+		nodes: map[string]*node{}, byCloud: map[string]*node{}, wakeAt: -1, wakeMe: -1, hash: sha256.New(),
+		cloud: sim.NewCloud(cfg.Cloud), tasks: make([]task, len(cfg.Work)),
+	}
+	s.thrash.gone = map[string][]int64{}
+	s.result.Why = Reasons{}
+	return s
+}
+
+func (s *Sim) start() {
+	s.newCore()
+	for i := range s.cfg.Work {
+		s.tasks[i] = task{Task: &s.cfg.Work[i], class: -1}
+	}
+	s.arrivals(0)
+	for _, at := range s.cfg.Restarts {
+		s.at(int64(at), s.restart)
+	}
+	s.decideIn(0)
+}
+
+func (s *Sim) newCore() {
+	s.epoch++
+	s.core = pool.NewCore(s.time(), pool.Config{
+		Owner: "sim", Provider: s.cfg.Policy.Provider, Policies: []*drover.FleetPolicy{s.cfg.Policy}, Caps: s.cfg.Cloud.Caps,
+		Seed: s.cfg.Seed, IDs: s.ids, Audit: s.audit, Decide: s.cfg.Decide,
+	})
+}
+
+// arrivals lets all tasks of one moment arrive, then plans the next moment.
+func (s *Sim) arrivals(next int) {
+	if next >= len(s.tasks) {
+		return
+	}
+	s.at(int64(s.tasks[next].At), func() {
+		i := next
+		for ; i < len(s.tasks) && int64(s.tasks[i].At) <= s.now; i++ {
+			s.arrive(int32(i))
+		}
+		s.arrivals(i)
+	})
+}
+
+func (s *Sim) time() time.Time { return s.cfg.Start.Add(time.Duration(s.now)) }
+
+func (s *Sim) ns(t time.Time) int64 { return int64(t.Sub(s.cfg.Start)) }
+
+func (s *Sim) at(at int64, do func()) { s.events.push(event{at: max(at, s.now), do: do}) }
+
+func (s *Sim) in(d time.Duration, do func()) { s.at(s.now+int64(d), do) }
+
+// advance moves time, and the money with it.
+func (s *Sim) advance(at int64) {
+	if at > s.now {
+		machines, perHour := s.cloud.Running()
+		s.integrate(at-s.now, machines, perHour)
+		s.now = at
+	}
+}
+
+func (s *Sim) over() bool {
+	if s.done < len(s.tasks) {
+		last := int64(s.tasks[len(s.tasks)-1].At)
+		return s.now > last+int64(3*24*time.Hour) // checkEnd says what is missing
+	}
+	if s.doneAt == 0 {
+		s.doneAt = s.now
+		s.cfg.Policy.Min, s.cfg.Policy.Standby = 0, nil // now everything has to go
+	}
+	machines, _ := s.cloud.Running()
+	return machines == 0 && s.core.Totals(s.time()).Machines == 0 || s.now > s.doneAt+int64(s.cfg.Linger)
+}
+
+// audit goes into the hash: the whole behaviour of the fleet is in it.
+func (s *Sim) audit(e pool.Entry) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(s.now))
+	s.hash.Write(b[:])
+	fmt.Fprint(s.hash, e.Instance, e.What, e.Why, e.Offering, e.Count)
+	s.result.Actions++
+	switch e.What {
+	case string(scaler.Create):
+		s.result.Created += e.Count
+		s.result.Why[e.Why] += e.Count
+		s.thrash.created(s.now, e.Offering, e.Count)
+	case "gone":
+		s.thrash.destroyed(s.now, e)
+	}
+}

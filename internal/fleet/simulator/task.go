@@ -1,0 +1,171 @@
+package simulator
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/pool"
+)
+
+// task is a piece of work under way.
+type task struct {
+	*Task
+	class   int32
+	run     int32 // counts starts: an end of an earlier start is void
+	node    *node // nil while it waits or is done
+	done    bool
+	readyAt int64 // since when it waits
+}
+
+// queue is the waiting tasks of one size and priority, oldest first.
+type queue struct {
+	each     drover.Capacity
+	priority int
+	tasks    []int32
+	head     int
+}
+
+func (q *queue) len() int { return len(q.tasks) - q.head }
+
+func (q *queue) pop() int32 {
+	t := q.tasks[q.head]
+	q.head++
+	if q.head > 1024 && q.head*2 > len(q.tasks) {
+		q.tasks = append(q.tasks[:0], q.tasks[q.head:]...)
+		q.head = 0
+	}
+	return t
+}
+
+// node is a machine's agent.
+type node struct {
+	intent, cloud, id string
+	size, free        drover.Capacity
+	tasks             []int32
+	up, draining      bool
+	taken             bool // the cloud gave notice, or took it
+	silent            bool
+	bucket, at        int // in the scheduler's index; -1 = not in it
+}
+
+func (s *Sim) arrive(t int32) {
+	s.tasks[t].readyAt = s.now
+	if n := s.free.best(s.tasks[t].Each); n != nil {
+		s.begin(t, n)
+		return
+	}
+	s.wait(t)
+}
+
+func (s *Sim) wait(t int32) {
+	tk := &s.tasks[t]
+	if tk.class < 0 {
+		tk.class = s.classOf(tk.Task)
+	}
+	s.waiting[tk.class].tasks = append(s.waiting[tk.class].tasks, t)
+	s.waits++
+	s.decideIn(s.cfg.Burst)
+}
+
+func (s *Sim) classOf(t *Task) int32 {
+	for i := range s.waiting {
+		if s.waiting[i].each == t.Each && s.waiting[i].priority == t.Priority {
+			return int32(i)
+		}
+	}
+	s.waiting = append(s.waiting, queue{each: t.Each, priority: t.Priority})
+	return int32(len(s.waiting) - 1)
+}
+
+// begin starts a task on a node with room.
+func (s *Sim) begin(t int32, n *node) {
+	tk := &s.tasks[t]
+	s.must(tk.node == nil && !tk.done, "task %d is started twice", t)
+	s.must(n.up && !n.draining, "task %d is started on a node that takes none", t)
+	tk.node = n
+	tk.run++
+	n.tasks = append(n.tasks, t)
+	n.free = n.free.Sub(tk.Each)
+	s.must(n.free.CPU >= 0 && n.free.MemoryMB >= 0, "node %s is overfull", n.id)
+	s.free.move(n)
+	s.running++
+	if tk.run == 1 {
+		s.result.wait(time.Duration(s.now - tk.readyAt))
+	}
+	s.events.push(event{at: s.now + int64(tk.Run), task: t, run: tk.run})
+	if len(n.tasks) == 1 {
+		s.report(n)
+	}
+}
+
+func (s *Sim) taskEnds(t, run int32) {
+	tk := &s.tasks[t]
+	if tk.run != run || tk.node == nil {
+		return
+	}
+	s.must(!tk.done, "task %d ends twice", t)
+	n := tk.node
+	tk.done = true
+	s.done++
+	s.leave(t, n)
+	s.fill(n)
+	if len(n.tasks) == 0 || n.draining {
+		s.report(n)
+	}
+}
+
+func (s *Sim) leave(t int32, n *node) {
+	tk := &s.tasks[t]
+	tk.node = nil
+	s.running--
+	for i, o := range n.tasks {
+		if o == t {
+			n.tasks[i] = n.tasks[len(n.tasks)-1]
+			n.tasks = n.tasks[:len(n.tasks)-1]
+			break
+		}
+	}
+	n.free = n.free.Add(tk.Each)
+	s.free.move(n)
+}
+
+// fill gives waiting tasks to a node.
+func (s *Sim) fill(n *node) {
+	if s.waits == 0 || n.draining || !n.up {
+		return
+	}
+	for i := range s.waiting {
+		q := &s.waiting[i]
+		for q.len() > 0 {
+			if ok, _ := q.each.Fits(n.free); !ok {
+				break
+			}
+			s.waits--
+			s.begin(q.pop(), n)
+		}
+	}
+}
+
+// demand is what waits, as control would tell it.
+func (s *Sim) demand() (list []drover.DemandClass) {
+	for i := range s.waiting {
+		q := &s.waiting[i]
+		if q.len() > 0 {
+			oldest := s.tasks[q.tasks[q.head]].readyAt
+			list = append(list, drover.DemandClass{
+				Name: "tasks", NodePool: s.cfg.Policy.NodePool, Each: q.each, Count: q.len(), Priority: q.priority,
+				Since: s.cfg.Start.Add(time.Duration(oldest)),
+			})
+		}
+	}
+	return list
+}
+
+// report tells the core what runs on the node.
+func (s *Sim) report(n *node) {
+	if !n.up || n.silent {
+		return
+	}
+	s.core.Reported(s.time(), n.id, pool.Report{Ready: true, Used: n.size.Sub(n.free), Work: len(n.tasks), Drained: n.draining})
+	s.decideIn(s.cfg.Coalesce)
+}
