@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"sync"
 	"time"
@@ -33,6 +34,8 @@ type node struct {
 	open   chan struct{} // closed once the first tunnel stands
 	images *image.Store
 	deps   Deps
+	// closers are the drivers with something of their own, and the parents of control groups.
+	closers []io.Closer
 }
 
 // openNode builds the agent. Control is called directly when it is in this process, else dialled.
@@ -40,9 +43,18 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	cfg, d := a.cfg.Client, a.deps
 	n := &node{deps: d}
 	n.images = image.NewStore(image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: d.Clock, Log: d.Log.With("part", "image")})
-	drivers, err := a.drivers(ctx, n.images)
+	groups := a.cgroups()
+	drivers, err := a.drivers(ctx, n.images, groups)
 	if err != nil {
 		return nil, err
+	}
+	for _, d := range drivers {
+		if c, ok := d.(io.Closer); ok {
+			n.closers = append(n.closers, c)
+		}
+	}
+	if groups != nil {
+		n.closers = append(n.closers, groups)
 	}
 	nodeCfg := agent.Config{
 		DataDir: a.dataDir, InMemory: a.forgetful(), StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
@@ -100,13 +112,12 @@ func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 }
 
 // drivers of this machine. The fake one is there for benchmarks and tests, when it is asked for.
-func (a *Agent) drivers(_ context.Context, images *image.Store) ([]driver.Driver, error) {
+func (a *Agent) drivers(_ context.Context, images *image.Store, groups *cgroup.Manager) ([]driver.Driver, error) {
 	d := a.deps
 	binary, err := supervisor.Binary(a.dataDir)
 	if err != nil {
 		return nil, err
 	}
-	groups := a.cgroups()
 	coreMHz := fingerprint.CoreMHz()
 	list := []driver.Driver{
 		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups}),
@@ -146,11 +157,23 @@ func (a *Agent) cgroups() *cgroup.Manager {
 }
 
 func (n *node) parts() []lifecycle.Part {
-	parts := []lifecycle.Part{{Name: "node", Run: n.agent.Run}, {Name: "images", Run: n.collectImages}}
+	parts := []lifecycle.Part{{Name: "node", Run: n.runAgent}, {Name: "images", Run: n.collectImages}}
 	if n.remote != nil {
 		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: n.keepTunnel})
 	}
 	return parts
+}
+
+// runAgent runs the agent, then removes what the drivers themselves have on the machine, as far as no task uses it that
+// outlives this process.
+func (n *node) runAgent(ctx context.Context) error {
+	err := n.agent.Run(ctx)
+	for _, c := range n.closers {
+		if err := c.Close(); err != nil {
+			n.deps.Log.Debug("leaving what is still in use", "error", err)
+		}
+	}
+	return err
 }
 
 // collectImages removes, every hour, images that nothing has used for a day.

@@ -15,10 +15,13 @@ import (
 
 	"drover"
 	"drover/internal/clock"
-	"drover/internal/id"
+	"drover/internal/node/driver/drivertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	drivertest.SweepGroupParents()
+	goleak.VerifyTestMain(m)
+}
 
 // fakeV2 makes a tree that looks like cgroup v2 with its usual controllers.
 func fakeV2(t *testing.T) string {
@@ -129,7 +132,7 @@ func TestNamesCannotLeaveTheParent(t *testing.T) {
 func realTrees(t *testing.T) map[string]*Manager {
 	t.Helper()
 	trees := map[string]*Manager{}
-	parent := "drover-test-" + id.Random{}.New()[:8]
+	parent := drivertest.GroupParent(t)
 	for name, root := range map[string]string{"main": "/sys/fs/cgroup", "unified": "/sys/fs/cgroup/unified"} {
 		if Probe(root).Version == None {
 			continue
@@ -280,4 +283,19 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 	require.InDelta(t, 16<<20, u.MemoryPeak, 1<<20)
 	require.Positive(t, u.CPUTotal)
 	require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
+}
+
+// TestParentsThatWereTaken: another agent with the same parent ended cleanly and removed it.
+func TestParentsThatWereTaken(t *testing.T) {
+	t.Parallel()
+	for name, m := range realTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, m.Close())
+			g, err := m.Create("anew", Limits{}, 0)
+			require.NoError(t, err)
+			require.Error(t, m.Close(), "it is in use")
+			require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
+		})
+	}
 }

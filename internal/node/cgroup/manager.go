@@ -53,6 +53,13 @@ func (m *Manager) Info() Info { return m.info }
 const supervisors = "supervisors"
 
 func (m *Manager) prepare() error {
+	if err := m.makeParents(); err != nil || m.info.Version == V2 {
+		return err
+	}
+	return m.findAway()
+}
+
+func (m *Manager) makeParents() error {
 	if m.info.Version == V2 {
 		return m.prepareV2()
 	}
@@ -72,7 +79,7 @@ func (m *Manager) prepare() error {
 			return err
 		}
 	}
-	return m.findAway()
+	return nil
 }
 
 // separate reports whether a supervisor must stay out of the payload's group in a v1 tree: where the payload's limits
@@ -171,7 +178,13 @@ func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) 
 		return nil, err
 	}
 	g := m.group(name, len(limits.Cores) > 0)
-	if err := g.create(limits, owner); err != nil {
+	err := g.create(limits, owner)
+	if errors.Is(err, fs.ErrNotExist) { // another agent with the same parent went, and took it along
+		if err = m.makeParents(); err == nil {
+			err = g.create(limits, owner)
+		}
+	}
+	if err != nil {
 		_ = g.removeDirs()
 		return nil, fmt.Errorf("creating cgroup %s: %w", name, err)
 	}

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 	if os.Args[0] == "drover-init" {
 		os.Exit(initd.Main())
 	}
+	drivertest.SweepGroupParents()
 	goleak.VerifyTestMain(m)
 }
 
@@ -59,7 +60,7 @@ func TestConformance(t *testing.T) {
 
 func TestConformanceWithControlGroups(t *testing.T) {
 	t.Parallel()
-	m, err := cgroup.New(cgroup.Config{Parent: "drover-rawexec-test"})
+	m, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
 	if err != nil || m.Info().Version == cgroup.None {
 		t.Logf("this machine has no control groups: %v", err)
 		return
@@ -80,7 +81,7 @@ func TestDisabledUnlessEnabled(t *testing.T) {
 
 func TestExecutionLimitsInControlGroups(t *testing.T) {
 	t.Parallel()
-	m, err := cgroup.New(cgroup.Config{Parent: "drover-rawexec-limits"})
+	m, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
 	if err != nil || !m.Info().Has("memory") || !m.Info().Has("pids") {
 		t.Logf("this machine has no control groups for it: %v", err)
 		return

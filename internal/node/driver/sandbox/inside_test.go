@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
-	"drover/internal/id"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/drivertest"
 	"drover/internal/node/image"
 )
 
@@ -157,7 +157,7 @@ func TestV2(t *testing.T) {
 	if cgroup.Probe("/sys/fs/cgroup").Version == cgroup.V2 {
 		return // then all the other tests are on v2
 	}
-	groups, err := cgroup.New(cgroup.Config{Root: root, Parent: "drover-test-" + id.Random{}.New()[:8]})
+	groups, err := cgroup.New(cgroup.Config{Root: root, Parent: drivertest.GroupParent(t)})
 	require.NoError(t, err)
 	b := newBench(t, func(c *Config) { c.Cgroups = groups })
 	h := b.warm(t, nil)

@@ -18,11 +18,15 @@ import (
 	"drover/internal/id"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/drivertest"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	drivertest.SweepGroupParents()
+	goleak.VerifyTestMain(m)
+}
 
 // bench is a driver on folders of its own.
 type bench struct {
@@ -41,7 +45,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	}
-	parent := "drover-test-" + id.Random{}.New()[:8]
+	parent := drivertest.GroupParent(t)
 	groups, err := cgroup.New(cgroup.Config{Parent: parent})
 	if os.Geteuid() == 0 {
 		require.NoError(t, err)
