@@ -72,6 +72,26 @@ func (h *heartbeats) beat(nodeID string) time.Duration {
 	return ttl
 }
 
+// forgive gives all nodes the grace once more if we wake up late ourselves: the machine is too busy, or the process was
+// stopped, and who did not get to watch cannot say that others were silent. Their heartbeats may wait beside us.
+func (h *heartbeats) forgive(late time.Duration) {
+	if late < h.cfg.HeartbeatGrace/lateShare {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	least := h.clock.Now().Add(h.cfg.HeartbeatGrace)
+	for _, n := range h.nodes {
+		if n.at.Before(least) {
+			n.at = least
+		}
+	}
+	heap.Init(&h.queue)
+}
+
+// lateShare: being late by this part of the grace is late.
+const lateShare = 8
+
 // overdue takes out and returns the nodes that were not heard of in time, and how long until the next may be.
 func (h *heartbeats) overdue() (ids []string, wait time.Duration) {
 	h.mu.Lock()
@@ -95,17 +115,20 @@ func (l *Leader) Heartbeat(nodeID string) time.Duration { return l.heartbeats.be
 func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
 	timer := l.deps.Clock.NewTimer(0)
 	defer timer.Stop()
+	due := l.deps.Clock.Now()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-l.heartbeats.wake:
 		case <-timer.C():
+			l.heartbeats.forgive(l.deps.Clock.Now().Sub(due))
 		}
 		ids, wait := l.heartbeats.overdue()
 		if len(ids) > 0 {
 			l.markDown(ctx, log, ids)
 		}
+		due = l.deps.Clock.Now().Add(wait)
 		timer.Reset(wait)
 	}
 }

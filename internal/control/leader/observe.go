@@ -29,11 +29,18 @@ func (l *Leader) route(e *drover.Evaluation) {
 	}
 }
 
-// Ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at.
+// Ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at. Where an
+// allocation of another version would make room for its replacement, only what that asks beyond it has to be free.
 func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
 	j := s.Job(e.Namespace, e.JobID)
 	if j == nil {
 		return drover.Capacity{}
+	}
+	replaced := map[string][]drover.Capacity{}
+	for a := range s.ActiveAllocationsByJob(e.Namespace, e.JobID) {
+		if !a.Terminal() && a.Version() != j.Version {
+			replaced[a.TaskGroup] = append(replaced[a.TaskGroup], a.AllocatedResources.Used())
+		}
 	}
 	var least drover.Capacity
 	first := true
@@ -44,13 +51,17 @@ func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
 		asked := g.Asked()
 		if first {
 			least, first = asked, false
-			continue
 		}
-		least.CPU = min(least.CPU, asked.CPU)
-		least.MemoryMB = min(least.MemoryMB, asked.MemoryMB)
-		least.DiskMB = min(least.DiskMB, asked.DiskMB)
+		least = lesser(least, asked)
+		for _, old := range replaced[g.Name] {
+			least = lesser(least, asked.Sub(old))
+		}
 	}
-	return least
+	return drover.Capacity{CPU: max(0, least.CPU), MemoryMB: max(0, least.MemoryMB), DiskMB: max(0, least.DiskMB)}
+}
+
+func lesser(a, b drover.Capacity) drover.Capacity {
+	return drover.Capacity{CPU: min(a.CPU, b.CPU), MemoryMB: min(a.MemoryMB, b.MemoryMB), DiskMB: min(a.DiskMB, b.DiskMB)}
 }
 
 // CapacityFreed implements fsm.Observer.

@@ -1,0 +1,37 @@
+package leader_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/control/leader"
+	"drover/internal/control/store"
+)
+
+// What replaces an allocation of another version needs less room than it asks for. Its blocked evaluation used not to
+// be woken by room that was enough for that.
+func TestAskOfAReplacement(t *testing.T) {
+	t.Parallel()
+	held := func(cpu int64) *drover.AllocatedResources {
+		r := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"t": {}}}
+		r.Tasks["t"].Cpu.CpuShares = cpu
+		return r
+	}
+	st := store.New()
+	txn := st.Begin(1)
+	old, now := testJob("j", drover.JobTypeService, 2), testJob("j", drover.JobTypeService, 2)
+	old.Canonicalize()
+	now.Canonicalize()
+	now.Version = 1
+	now.TaskGroups[0].Tasks[0].Resources.CPU = 500
+	txn.PutJob(now)
+	txn.PutAllocation(&drover.Allocation{
+		ID: "a", Namespace: now.Namespace, JobID: "j", Job: old, TaskGroup: now.TaskGroups[0].Name, NodeID: "n",
+		DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientRunning, AllocatedResources: held(300),
+	})
+	txn.Commit()
+	e := &drover.Evaluation{Namespace: now.Namespace, JobID: "j"}
+	require.EqualValues(t, 200, leader.Ask(st.Snapshot(), e).CPU)
+}
