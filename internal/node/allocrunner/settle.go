@@ -109,6 +109,9 @@ func (r *Runner) observe() drover.AllocUpdate {
 		u.ClientStatus, u.ClientDescription = drover.AllocClientComplete, "Allocation exceeded its max_run_duration"
 	case u.ClientStatus == drover.AllocClientPending && onlyPoststopLeft(r.group.Tasks, r.state):
 		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Poststop tasks are due"
+	case u.ClientStatus == drover.AllocClientPending && r.kill != nil && r.reported.ClientStatus == drover.AllocClientRunning:
+		// One task has ended, another is stopped before it ran: the allocation does not go back.
+		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Tasks are being stopped"
 	case u.ClientStatus == drover.AllocClientFailed && !r.ended():
 		// Its resources are held until the last task has ended, and failed would free them.
 		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Failed tasks, others are being stopped"
