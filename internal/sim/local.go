@@ -121,6 +121,9 @@ func (l *local) report() {
 	if u.ClientStatus == drover.AllocClientFailed && !l.ended {
 		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Failed tasks, others are being stopped"
 	}
+	if u.ClientStatus == drover.AllocClientPending && l.killing && l.last.ClientStatus == drover.AllocClientRunning {
+		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Tasks are being stopped"
+	}
 	if u.ClientStatus == drover.AllocClientComplete && failed {
 		l.n.w.breach("allocation %s is reported as complete, but a task failed", l.alloc.ID)
 	}
