@@ -174,6 +174,32 @@ func TestLimits(t *testing.T) {
 		require.True(t, r.receipt.Truncated)
 		require.Equal(t, int64(3000000), r.receipt.StdoutBytes)
 	})
+	t.Run("endless output", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("exec yes")
+		spec.Limits.OutputBytes = 1000
+		r := run(t, c, spec)
+		require.Len(t, r.stdout, 1000)
+		require.Equal(t, drover.CauseOutputLimit, r.receipt.Cause)
+		require.NotZero(t, r.receipt.ExitCode)
+		require.True(t, r.receipt.Truncated)
+	})
+	t.Run("memory of all processes together", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("for i in 1 2 3 4; do head -c 30000000 /dev/zero | tail -c 30000000 | sleep 100 & done; wait")
+		spec.Limits.MemoryMB = 64
+		r := run(t, c, spec)
+		require.Equal(t, drover.CauseOOM, r.receipt.Cause)
+		require.Equal(t, 137, r.receipt.ExitCode)
+	})
+	t.Run("processes", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("for i in 1 2 3 4 5 6 7 8 9 10; do setsid sleep 100 & done; wait")
+		spec.Limits.Pids = 5
+		r := run(t, c, spec)
+		require.Equal(t, drover.CauseKilled, r.receipt.Cause)
+		require.Contains(t, r.receipt.Error, "its limit is 5")
+	})
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()
 		spec := sh("ulimit -n; head -c 5000000 /dev/zero > big; echo $?")

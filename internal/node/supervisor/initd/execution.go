@@ -38,6 +38,8 @@ type execution struct {
 	sessions            map[*session]bool
 	hold                time.Time // without sessions: output is kept (and the program slowed) until then
 	wallTimer, cpuTimer clock.Timer
+	treeTimer           clock.Timer
+	reason              string      // of a kill that needs one
 	leaving             clock.Timer // ends it when nobody comes back
 	cause               drover.Cause
 	receipt             *drover.Receipt
@@ -60,7 +62,7 @@ func (x *execution) describe() drover.Execution {
 func (x *execution) wait(files [2]*os.File) {
 	<-x.child.done
 	x.mu.Lock()
-	for _, t := range []clock.Timer{x.wallTimer, x.cpuTimer} {
+	for _, t := range []clock.Timer{x.wallTimer, x.cpuTimer, x.treeTimer} {
 		if t != nil {
 			t.Stop()
 		}
@@ -103,6 +105,9 @@ func (x *execution) finish(wall time.Duration) {
 	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
 	r.StdoutBytes, r.StderrBytes = x.out[0].total, x.out[1].total
 	r.Truncated = x.out[0].truncated || x.out[1].truncated
+	if r.Cause != drover.CauseExited {
+		r.Error = x.reason
+	}
 	x.receipt = &r
 	x.cond.Broadcast()
 	unread := len(x.sessions) == 0

@@ -1,6 +1,10 @@
 package initd
 
 import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -16,6 +20,7 @@ func newCond(mu *sync.Mutex) *sync.Cond { return sync.NewCond(mu) }
 const (
 	defaultOpenFiles = 1024 // soft: programs that loop over all descriptors stay fast
 	cpuCheck         = 20 * time.Millisecond
+	treeCheck        = 25 * time.Millisecond
 	tick             = 10 * time.Millisecond // of /proc/<pid>/stat
 )
 
@@ -31,8 +36,10 @@ func (x *execution) rlimits() []spawn.Rlimit {
 		list = append(list, spawn.Rlimit{Resource: unix.RLIMIT_CPU, Cur: s + 1, Max: s + 2})
 	}
 	if len(x.tree.fds) == 0 {
-		if l.MemoryMB > 0 { // data, not address space: runtimes reserve more than they use
-			list = append(list, both(unix.RLIMIT_DATA, uint64(l.MemoryMB)<<20))
+		// Data, not address space: runtimes reserve more than they use. It bounds one process between two looks of
+		// watchTree, which sees all of them.
+		if l.MemoryMB > 0 {
+			list = append(list, both(unix.RLIMIT_DATA, 2*uint64(l.MemoryMB)<<20))
 		}
 		if l.Pids > 0 {
 			list = append(list, both(unix.RLIMIT_NPROC, uint64(l.Pids)))
@@ -64,6 +71,63 @@ func (x *execution) watch() {
 	if x.spec.Limits.CPU > 0 {
 		x.cpuTimer = x.s.clock.AfterFunc(max(cpuCheck, x.spec.Limits.CPU/8), x.watchCPU)
 	}
+	if x.watched() {
+		x.treeTimer = x.s.clock.AfterFunc(treeCheck, x.watchTree)
+	}
+}
+
+// watched reports whether there are limits of the whole tree, and no control group to keep them.
+func (x *execution) watched() bool {
+	return len(x.tree.fds) == 0 && (x.spec.Limits.MemoryMB > 0 || x.spec.Limits.Pids > 0)
+}
+
+// watchTree does what a control group would do: it kills a tree that has too much memory or too many processes.
+func (x *execution) watchTree() {
+	begun := x.s.clock.Now()
+	l := x.spec.Limits
+	pids := x.tree.running(x.s.reaper)
+	var memory int64
+	for _, pid := range pids {
+		memory += residentBytes(pid)
+	}
+	switch {
+	case l.MemoryMB > 0 && memory > int64(l.MemoryMB)<<20:
+		x.kill(drover.CauseOOM)
+		return
+	case l.Pids > 0 && len(pids) > l.Pids:
+		x.fail(fmt.Sprintf("it had %d processes, its limit is %d", len(pids), l.Pids))
+		x.kill(drover.CauseKilled)
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	select {
+	case <-x.child.done:
+	default:
+		// On a machine with many processes a look costs milliseconds: it may take a twentieth of a core.
+		x.treeTimer.Reset(max(treeCheck, 20*x.s.clock.Now().Sub(begun)))
+	}
+}
+
+// fail notes why it is about to be killed.
+func (x *execution) fail(reason string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.cause == "" {
+		x.reason = reason
+	}
+}
+
+// residentBytes is what a process has of its own in memory: pages that it shares with files are not counted.
+func residentBytes(pid int) int64 {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	f := strings.Fields(string(b))
+	if err != nil || len(f) < 3 {
+		return 0
+	}
+	resident, _ := strconv.ParseInt(f[1], 10, 64)
+	shared, _ := strconv.ParseInt(f[2], 10, 64)
+	return max(resident-shared, 0) * int64(os.Getpagesize())
 }
 
 // watchCPU kills the tree when it has used up its cpu time, else looks again when it could have.

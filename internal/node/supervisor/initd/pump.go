@@ -5,6 +5,7 @@ import (
 	"sync"
 	"syscall"
 
+	"drover"
 	"drover/internal/node/supervisor/proto"
 )
 
@@ -78,8 +79,19 @@ func drain(raw syscall.RawConn, sink func([]byte)) {
 	})
 }
 
-// put takes output of the program. It blocks while a reader is behind.
+// floodBytes is how much a program may write beyond its limit, all of it thrown away, before it is taken for one that
+// never ends.
+const floodBytes = 64 << 20
+
+// put takes output of the program. It blocks while a reader is behind, but not for what is beyond the limit.
 func (x *execution) put(i int, p []byte) {
+	if x.keep(i, p) {
+		x.kill(drover.CauseOutputLimit)
+	}
+}
+
+// keep reports whether the program now has written far too much.
+func (x *execution) keep(i int, p []byte) (flood bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	st := &x.out[i]
@@ -88,6 +100,7 @@ func (x *execution) put(i int, p []byte) {
 	if limit := x.spec.Limits.OutputBytes; limit > 0 && st.total > limit {
 		st.truncated = true
 		p = p[:max(0, min(int64(len(p)), limit-before))]
+		flood = before <= limit+floodBytes && st.total > limit+floodBytes
 	}
 	for len(p) > 0 {
 		n := min(len(p), st.room(x.keepFrom(i)))
@@ -99,4 +112,5 @@ func (x *execution) put(i int, p []byte) {
 		p = p[n:]
 		x.cond.Broadcast()
 	}
+	return flood
 }
