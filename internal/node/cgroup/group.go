@@ -218,9 +218,12 @@ func mkdir(dir string) error {
 
 // inheritCpuset fills a v1 cpuset group's empty masks from its parent: without them it takes no process.
 func inheritCpuset(dir string) error {
+	if !strings.Contains(dir, "cpuset") {
+		return nil
+	}
 	for _, f := range []string{"cpuset.cpus", "cpuset.mems"} {
 		have, err := os.ReadFile(filepath.Join(dir, f))
-		if err != nil || strings.TrimSpace(string(have)) != "" || !strings.Contains(dir, "cpuset") {
+		if err != nil || strings.TrimSpace(string(have)) != "" {
 			continue // not a v1 cpuset, or set
 		}
 		above, err := os.ReadFile(filepath.Join(filepath.Dir(dir), f))

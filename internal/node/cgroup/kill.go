@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ func (g *Group) Procs() ([]int, error) {
 	for _, dir := range g.dirs {
 		var failed error
 		walk(dir, func(d string) {
-			data, err := os.ReadFile(filepath.Join(d, "cgroup.procs"))
+			data, err := readFile(d, "cgroup.procs")
 			if err != nil && !gone(err) {
 				failed = err
 			}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -111,7 +109,7 @@ func coreList(cores []uint16) string {
 }
 
 func readInt(dir, file string) (int64, error) {
-	data, err := os.ReadFile(filepath.Join(dir, file))
+	data, err := readFile(dir, file)
 	if err != nil {
 		return 0, err
 	}

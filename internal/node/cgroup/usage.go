@@ -68,6 +68,10 @@ func (g *Group) OOMKills() uint64 {
 
 // walk visits the group's directories, children before parents.
 func walk(dir string, visit func(dir string)) {
+	if childless(dir) {
+		visit(dir)
+		return
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -85,7 +89,7 @@ func readKeys(dir, file string) map[string]int64 {
 	if dir == "" {
 		return keys
 	}
-	data, err := os.ReadFile(filepath.Join(dir, file))
+	data, err := readFile(dir, file)
 	if err != nil {
 		return keys
 	}

@@ -77,8 +77,8 @@ func prepareHost(dir string) (*Rootfs, error) {
 	}
 	return &Rootfs{
 		Ref: Host, Digest: "sha256:" + digest, Lowers: []string{final}, Binds: binds,
-		Config: Config{
-			Env:     []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"},
+		Config: Config{ // LC_CTYPE, not LANG: a program that sets its locale would open a dozen files first
+			Env:     []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_CTYPE=C.UTF-8"},
 			WorkDir: "/home/" + HostUser,
 		},
 	}, nil

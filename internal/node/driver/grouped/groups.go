@@ -5,7 +5,6 @@ package grouped
 import (
 	"context"
 	"os"
-	"path/filepath"
 
 	"drover"
 	"drover/internal/clock"
@@ -61,7 +60,7 @@ func (g *Groups) Find(id string) supervisor.Group {
 func (g *Groups) open(child *cgroup.Group) (*Group, error) {
 	e := &Group{group: child, clock: g.Clock}
 	for _, dir := range child.SupervisedDirs() {
-		f, err := os.OpenFile(filepath.Join(dir, child.JoinFile()), os.O_RDWR, 0)
+		f, err := child.OpenJoin(dir)
 		if err != nil {
 			e.Close()
 			return nil, err
