@@ -164,6 +164,19 @@ type Exec struct {
 	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 5s
 	WebhookAllow   []string      `hcl:"webhook_allow,optional"`             // networks (CIDR) beside public ones that webhooks may reach
 	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
+	Nomad          *NomadCluster `hcl:"nomad,block"`                        // keep runners on this cluster instead of here
+}
+
+// NomadCluster is an existing Nomad cluster that runners are kept on.
+type NomadCluster struct {
+	Address   string `hcl:"address"`
+	Token     string `hcl:"token,optional"`
+	Region    string `hcl:"region,optional"`
+	Namespace string `hcl:"namespace,optional"` // default "default"
+	CAFile    string `hcl:"ca_file,optional"`
+	CertFile  string `hcl:"cert_file,optional"`
+	KeyFile   string `hcl:"key_file,optional"`
+	Driver    string `hcl:"driver,optional"` // of environments that name none; default docker
 }
 
 // EnvSetting is an environment given in the configuration.

@@ -14,6 +14,7 @@ import (
 	"drover/internal/control/intake"
 	"drover/internal/exec/environment"
 	"drover/internal/exec/execution"
+	"drover/internal/exec/nomadbackend"
 	"drover/internal/exec/runner"
 	"drover/internal/exec/webhook"
 	"drover/internal/lifecycle"
@@ -24,6 +25,7 @@ type executionService struct {
 	runners    *runner.Service
 	executions *execution.Service
 	settings   []*config.EnvSetting
+	cluster    *nomadbackend.Backend // nil: runners are kept here
 	deps       Deps
 }
 
@@ -32,14 +34,12 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if a.forgetful() {
 		journal = ""
 	}
-	c, d := a.control, a.deps
-	runners, err := runner.New(
-		runner.Config{JournalPath: journal, MaxWaiting: a.cfg.Exec.QueueLength, Environments: environment.Options{NetworkMode: "host"}},
-		runner.Deps{
-			Snapshot:  func() runner.Snapshot { return c.store.Snapshot() },
-			Subscribe: func(index uint64) (runner.Subscription, error) { return subscribePools(c.events, index) },
-			Intake:    poolIntake{c.intake}, Workloads: a.workloads, CheckImage: a.checkImage, Clock: d.Clock, Log: d.Log.With("part", "runners"),
-		})
+	d, opts := a.deps, environment.Options{NetworkMode: "host"}
+	deps, cluster, err := a.poolDeps(opts)
+	if err != nil {
+		return nil, err
+	}
+	runners, err := runner.New(runner.Config{JournalPath: journal, MaxWaiting: a.cfg.Exec.QueueLength, Environments: opts}, deps)
 	if err != nil {
 		return nil, err
 	}
@@ -49,15 +49,19 @@ func (a *Agent) openExecution() (*executionService, error) {
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
 	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Notifier: poster, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
-	return &executionService{runners, executions, a.cfg.Exec.Environments, d}, nil
+	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, d}, nil
 }
 
 func (x *executionService) parts() []lifecycle.Part {
-	return []lifecycle.Part{
-		{Name: "runners", Run: x.runners.Run},
+	parts := []lifecycle.Part{
+		{Name: "runners", Run: x.runRunners},
 		{Name: "executions", Run: x.executions.Run},
 		{Name: "environments", Run: x.makeEnvironments},
 	}
+	if x.cluster != nil {
+		parts = append(parts, lifecycle.Part{Name: "cluster", Run: x.cluster.Run})
+	}
+	return parts
 }
 
 func prefixes(texts []string) (list []netip.Prefix, err error) {

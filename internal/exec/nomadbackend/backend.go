@@ -1,0 +1,153 @@
+// Package nomadbackend keeps warm runners as jobs on an existing Nomad cluster, through its public API, so that the
+// execution service stands on that instead of Drover's own control plane. A Backend gives runner.Service what it
+// needs: the state, its changes, the intake and the nodes' workloads.
+//
+// An environment is a parameterized job that is never dispatched: Nomad keeps it and runs nothing for it. A runner is a
+// batch job with one allocation; who claimed it stands in the meta of a second group without allocations, which Nomad
+// changes in place. Everything is read back from there after a restart. After each loss of the event stream all jobs
+// are listed again, as Nomad does not say what a stream missed.
+//
+// There is no supervisor in such runners: commands and files go through Nomad's exec and small shell commands, so the
+// image needs sh, env, and for files cat, find, stat, tar. What cannot be done that way is refused, not pretended:
+// limits of memory, processes and CPU share for one execution, stderr apart from a terminal, and executions that
+// outlive their connection.
+package nomadbackend
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/runner"
+	"drover/internal/id"
+)
+
+// Config of a Backend.
+type Config struct {
+	Address   string // of the cluster's HTTP API, as in "https://nomad:4646"
+	Token     string
+	Region    string
+	Namespace string // default "default"
+	CAFile    string
+	CertFile  string
+	KeyFile   string
+	// Driver runs environments that name none or "sandbox"; default "docker".
+	Driver string
+	// Environments are options of the jobs made for environments.
+	Environments environment.Options
+}
+
+// Deps of a Backend.
+type Deps struct {
+	Clock clock.Clock
+	IDs   id.Source
+	Log   *slog.Logger
+}
+
+// Backend is an execution service's cluster.
+type Backend struct {
+	cfg    Config
+	deps   Deps
+	client *api.Client
+	synced chan struct{} // closed when the cluster was read for the first time
+	dirty  chan struct{} // holds an element when pools are to be looked at
+
+	mu        sync.Mutex // guards what follows
+	connected bool
+	envs      map[string]*env
+	runners   map[string]*runnerJob // by Nomad's job id
+	allocs    map[string]*drover.Allocation
+	sessions  map[*session]struct{}
+	ended     []string // allocations, oldest first
+	index     uint64
+	events    []drover.Events // the last ones
+	changed   chan struct{}
+}
+
+var _ runner.Intake = (*Backend)(nil)
+
+// env is an environment as a job of ours, and what its pool needs now.
+type env struct {
+	job         *drover.Job // of environment.ToJob
+	environment drover.Environment
+	generation  string
+	failures    int       // in a row
+	notBefore   time.Time // of the next start
+}
+
+// runnerJob is a runner's job on the cluster.
+type runnerJob struct {
+	id         string
+	env        string
+	generation string
+	job        *api.Job // as registered
+	index      uint64   // its JobModifyIndex; 0 while it is being registered
+	claim      *drover.Claim
+	recorded   bool // the claim is in Nomad
+	allocID    string
+	ending     bool
+}
+
+// New returns a Backend; it reaches nobody yet. Errors: Invalid.
+func New(cfg Config, deps Deps) (*Backend, error) {
+	if cfg.Namespace == "" {
+		cfg.Namespace = drover.DefaultNamespace
+	}
+	if cfg.Driver == "" {
+		cfg.Driver = "docker"
+	}
+	client, err := api.NewClient(&api.Config{
+		Address: cfg.Address, SecretID: cfg.Token, Region: cfg.Region, Namespace: cfg.Namespace,
+		TLSConfig: &api.TLSConfig{CACert: cfg.CAFile, ClientCert: cfg.CertFile, ClientKey: cfg.KeyFile},
+	})
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "exec.nomad: %w", err)
+	}
+	return &Backend{
+		cfg: cfg, deps: deps, client: client, synced: make(chan struct{}), dirty: make(chan struct{}, 1),
+		envs: map[string]*env{}, runners: map[string]*runnerJob{}, allocs: map[string]*drover.Allocation{}, sessions: map[*session]struct{}{}, changed: make(chan struct{}),
+	}, nil
+}
+
+// Run follows the cluster and keeps the pools, until ctx ends.
+func (b *Backend) Run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	loops.Go(func() { b.keepPools(ctx) }) // ends with ctx
+	b.follow(ctx)
+	loops.Wait()
+	return nil
+}
+
+// Synced is closed when the cluster was read for the first time; only then the execution service may start.
+func (b *Backend) Synced() <-chan struct{} { return b.synced }
+
+// Workloads reaches the runners, wherever they are. Errors: Unavailable while the cluster is away.
+func (b *Backend) Workloads(string) (drover.Workloads, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.connected {
+		return nil, drover.Errorf(drover.Unavailable, "the Nomad cluster at %s is away", b.cfg.Address)
+	}
+	return &workloads{b: b}, nil
+}
+
+func (b *Backend) look() {
+	select {
+	case b.dirty <- struct{}{}:
+	default:
+	}
+}
+
+func (b *Backend) query(ctx context.Context) *api.QueryOptions {
+	return (&api.QueryOptions{Namespace: b.cfg.Namespace}).WithContext(ctx)
+}
+
+func (b *Backend) write(ctx context.Context) *api.WriteOptions {
+	return (&api.WriteOptions{Namespace: b.cfg.Namespace}).WithContext(ctx)
+}

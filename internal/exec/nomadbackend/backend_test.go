@@ -1,0 +1,175 @@
+package nomadbackend
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/runner"
+	"drover/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newBackend(t *testing.T, address string) *Backend {
+	t.Helper()
+	b, err := New(Config{Address: address}, Deps{Clock: clock.Wall{}, IDs: id.NewSeeded(1), Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	return b
+}
+
+// pool fills a backend with runners of an environment: old, ready, starting and claimed ones.
+func pool(t *testing.T, e drover.Environment, old, ready, starting, claimed int) *Backend {
+	t.Helper()
+	b := newBackend(t, "http://127.0.0.1:1")
+	require.NoError(t, b.setEnvLocked(e))
+	gen := b.envs[e.ID].generation
+	add := func(n int, kind, gen string, claim *drover.Claim) {
+		for i := range n {
+			r := &runnerJob{id: fmt.Sprint(kind, i), env: e.ID, generation: gen, claim: claim}
+			b.runners[r.id] = r
+			status := drover.AllocClientRunning
+			if kind == "starting" {
+				status = drover.AllocClientPending
+			}
+			b.setAllocLocked(r, &drover.Allocation{ID: r.id, ClientStatus: status, DesiredStatus: drover.AllocDesiredRun})
+		}
+	}
+	add(old, "old", "before", nil)
+	add(ready, "ready", gen, nil)
+	add(starting, "starting", gen, nil)
+	add(claimed, "claimed", gen, &drover.Claim{})
+	return b
+}
+
+func TestPoolsAreKept(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		size, most, demand            int
+		old, ready, starting, claimed int
+		place, surplus                int
+	}{
+		"empty":                   {size: 5, place: 5},
+		"full":                    {size: 5, ready: 3, starting: 2, claimed: 9},
+		"shrinks":                 {size: 2, ready: 4, starting: 1, surplus: 3},
+		"bounded":                 {size: 5, most: 6, ready: 1, claimed: 4, place: 1},
+		"bounded and over":        {size: 5, most: 6, ready: 3, claimed: 4, surplus: 1},
+		"demand":                  {size: 0, demand: 3, ready: 1, place: 2},
+		"a quarter goes over":     {size: 8, old: 8, place: 2},
+		"while those start":       {size: 8, old: 8, starting: 2},
+		"old ones leave":          {size: 8, old: 8, ready: 2, place: 2, surplus: 2},
+		"the last old ones leave": {size: 8, old: 2, ready: 8, surplus: 2},
+	} {
+		e := drover.Environment{ID: "e", Image: "host", PoolSize: c.size, MaxRunners: c.most}
+		b := pool(t, e, c.old, c.ready, c.starting, c.claimed)
+		b.setDemandLocked(runner.Demand{Environment: "e", Runners: c.demand})
+		place, surplus := b.compareLocked("e", b.envs["e"])
+		require.Equal(t, c.place, place, name)
+		require.Len(t, surplus, c.surplus, name)
+		for _, r := range surplus {
+			require.Nil(t, r.claim, name)
+		}
+	}
+}
+
+func TestJobsCarryWhatIsReadBack(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, "http://127.0.0.1:1")
+	e := drover.Environment{ID: "e", Image: "python:3", PoolSize: 3, Network: true, ExposedPorts: []uint16{80}, Driver: "docker"}
+	job, err := b.environmentJob(e)
+	require.NoError(t, err)
+	back, ok := readEnvironment(job)
+	require.True(t, ok)
+	require.Equal(t, e, back)
+	job, err = b.runnerJobOf(&runnerJob{id: runnerPrefix + "x", generation: "g"}, e)
+	require.NoError(t, err)
+	task := job.TaskGroups[0].Tasks[0]
+	require.Equal(t, map[string]any{"image": "python:3", "command": "sleep", "args": []string{"infinity"}, "ports": []any{"80"}}, task.Config)
+	r, ok := readRunner(job)
+	require.True(t, ok)
+	require.Equal(t, "e", r.env)
+	require.Equal(t, "g", r.generation)
+	require.Nil(t, r.claim)
+	_, ok = readRunner(&api.Job{ID: new("foreign"), TaskGroups: []*api.TaskGroup{{Name: new("web")}}})
+	require.False(t, ok)
+}
+
+func TestGenerationsDifferWithWhatRunnersAreMadeOf(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t, "http://127.0.0.1:1")
+	e := drover.Environment{ID: "e", Image: "host", PoolSize: 3}
+	first, err := generation(e, b.cfg.Environments)
+	require.NoError(t, err)
+	same := e
+	same.PoolSize, same.IdleTimeout, same.Env = 9, time.Hour, map[string]string{"A": "b"}
+	second, err := generation(same, b.cfg.Environments)
+	require.NoError(t, err)
+	require.Equal(t, first, second)
+	other := e
+	other.MemoryMaxMB = 77
+	third, err := generation(other, b.cfg.Environments)
+	require.NoError(t, err)
+	require.NotEqual(t, first, third)
+}
+
+func TestWrappedCommandsGetTheirArgumentsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	odd := "a 'b' \"c\"\n$HOME `x` \\"
+	argv := wrap(drover.ExecutionSpec{
+		ID: "x1", Privileged: true, WorkDir: "/tmp", Env: map[string]string{"ODD": odd},
+		Argv: []string{"/bin/sh", "-c", `printf %s "$1|$ODD|$PWD|$DROVER_EXECUTION|$NOMAD_JOB_ID"`, "sh", odd},
+	})
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "NOMAD_JOB_ID=secret"}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err)
+	require.Equal(t, odd+"|"+odd+"|/tmp|x1|", string(out))
+}
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	i, err := parseStat("81a4 5 1700000000 0 33 root www data")
+	require.NoError(t, err)
+	require.Equal(t, drover.FileInfo{Type: "-", Mode: 0o644, Size: 5, ModTime: time.Unix(1_700_000_000, 0).UTC(), GID: 33, Owner: "root", Group: "www data"}, i)
+	for _, bad := range []string{"", "x y", "zz 5 1 0 0 a b", "81a4 5 x 0 0 a b"} {
+		_, err := parseStat(bad)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err), bad)
+	}
+}
+
+func TestACutDownloadIsAnError(t *testing.T) {
+	t.Parallel()
+	c := &counted{Reader: io.LimitReader(zeros{}, 3), left: 5, close: func() {}}
+	_, err := io.ReadAll(c)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestTheClusterIsAway(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	defer s.Close()
+	b := newBackend(t, s.URL)
+	_, err := b.Workloads("")
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+	e := drover.Environment{ID: "e", Image: "host"}
+	job, err := b.environmentJob(e)
+	require.NoError(t, err)
+	_, _, err = b.client.Jobs().Register(job, nil)
+	require.Equal(t, drover.Forbidden, drover.CodeOf(b.reached(err)))
+	b.client.Close()
+}

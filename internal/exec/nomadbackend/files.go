@@ -1,0 +1,225 @@
+package nomadbackend
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"drover"
+)
+
+// files of a runner, through small shell commands in it.
+type files struct {
+	b       *Backend
+	allocID string
+}
+
+var _ drover.Files = (*files)(nil)
+
+// statFormat is mode, size, time, ids and names of a file.
+const statFormat = `%f %s %Y %u %g %U %G`
+
+const listScript = `cd -- "$1" 2>/dev/null && ls >/dev/null 2>&1 || exit 44
+find . -mindepth 1 $2 -exec sh -c 'for p; do
+  stat -c "` + statFormat + `" -- "$p" || continue; printf "%s\0" "${p#./}"; readlink -- "$p"; printf "\0"; done' sh {} + 2>/dev/null; exit 0`
+
+const readScript = `[ -f "$1" ] && [ -r "$1" ] || exit 44
+stat -L -c "` + statFormat + `" -- "$1" || exit 44
+if [ "$3" = 0 ]; then tail -c "+$2" -- "$1"; else tail -c "+$2" -- "$1" | head -c "$3"; fi`
+
+const writeScript = `d=$(dirname -- "$1") && mkdir -p -- "$d" && t="$d/.drover-$$" && cat >"$t" || exit 45
+if [ "$4" != -1 ] && [ "$(wc -c <"$t")" -ne "$4" ]; then rm -f -- "$t"; echo "the upload was cut" >&2; exit 46; fi
+{ [ -z "$3" ] || chown -- "$3" "$t"; } && chmod "$2" "$t" && mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 45; }`
+
+const (
+	mkdirScript  = `mkdir -p -- "$1" && chmod "$2" "$1" && { [ -z "$3" ] || chown -- "$3" "$1"; } || exit 45`
+	deleteScript = `for p; do case $p in '*'|'./*') rm -rf -- ./*;; */'*') rm -rf -- "${p%/*}"/*;; *) rm -rf -- "$p";; esac || exit 45; done`
+)
+
+// do runs a helper script as the runner's user, or its root. Errors: NotFound, Forbidden, Unavailable.
+func (f *files) do(ctx context.Context, script string, privileged bool, stdin io.Reader, stdout io.Writer, args ...string) error {
+	spec := drover.ExecutionSpec{ID: "files", Privileged: privileged, Argv: append([]string{"/bin/sh", "-c", script, "drover"}, args...)}
+	_, err := f.b.run(ctx, f.allocID, wrap(spec), stdin, stdout)
+	if bad, ok := errors.AsType[*failure](err); ok {
+		code := drover.Forbidden
+		if bad.code == 44 {
+			code = drover.NotFound
+		}
+		return drover.Errorf(code, "%s: %s", cmp.Or(args[0], "."), cmp.Or(bad.Error(), "not found, or no permission"))
+	}
+	return err
+}
+
+// safe keeps a path from being taken for an option or for stdin.
+func safe(p string) string {
+	if path.IsAbs(p) {
+		return p
+	}
+	return "./" + p
+}
+
+// List implements drover.Files.
+func (f *files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+	depth := "-maxdepth 1"
+	if r.Recursive {
+		depth = ""
+	}
+	var out bytes.Buffer
+	// $2 is one of our two texts, and is split into words there
+	if err := f.do(ctx, strings.Replace(listScript, "$2", depth, 1), r.Privileged, nil, &out, safe(r.Path)); err != nil {
+		return nil, err
+	}
+	infos := []drover.FileInfo{}
+	fields := strings.Split(out.String(), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		stat, name, _ := strings.Cut(fields[i], "\n")
+		info, err := parseStat(stat)
+		if err != nil {
+			return nil, err
+		}
+		info.Path, info.LinkTarget = name, strings.TrimSuffix(fields[i+1], "\n")
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b drover.FileInfo) int { return strings.Compare(a.Path, b.Path) })
+	return infos, nil
+}
+
+var letters = map[uint64]string{0o04: "d", 0o10: "-", 0o12: "l", 0o01: "p", 0o14: "s", 0o02: "c", 0o06: "b"}
+
+func parseStat(text string) (i drover.FileInfo, err error) {
+	parts := strings.SplitN(text, " ", 7)
+	if len(parts) != 7 {
+		return i, drover.Errorf(drover.Unavailable, "the runner's stat said %q", text)
+	}
+	mode, err := strconv.ParseUint(parts[0], 16, 32)
+	if err != nil {
+		return i, drover.Errorf(drover.Unavailable, "the runner's stat said %q: %w", text, err)
+	}
+	var n [4]int64
+	for k := range n {
+		if n[k], err = strconv.ParseInt(parts[k+1], 10, 64); err != nil {
+			return i, drover.Errorf(drover.Unavailable, "the runner's stat said %q: %w", text, err)
+		}
+	}
+	return drover.FileInfo{
+		Type: letters[mode>>12], Mode: uint32(mode & 0o7777), Size: n[0], ModTime: time.Unix(n[1], 0).UTC(),
+		UID: int(n[2]), GID: int(n[3]), Owner: parts[5], Group: parts[6],
+	}, nil
+}
+
+// Read implements drover.Files. The bytes are counted: what is cut on its way is an error, not a shorter file.
+func (f *files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	in, out := io.Pipe()
+	go func() { // ends with the command; or with Close, which cancels
+		err := f.do(ctx, readScript, r.Privileged, nil, out, safe(r.Path), strconv.FormatInt(r.Offset+1, 10), strconv.FormatInt(r.Length, 10))
+		_ = out.CloseWithError(err) // nil: EOF
+	}()
+	buf := bufio.NewReader(in)
+	line, err := buf.ReadString('\n')
+	if err != nil {
+		cancel()
+		if errors.Is(err, io.EOF) {
+			err = drover.Errorf(drover.Unavailable, "reading %s: nothing came from the Nomad cluster", r.Path)
+		}
+		return drover.FileInfo{}, nil, err
+	}
+	info, err := parseStat(strings.TrimSuffix(line, "\n"))
+	if err != nil {
+		cancel()
+		return info, nil, err
+	}
+	info.Path = path.Base(r.Path)
+	left := max(info.Size-r.Offset, 0)
+	if r.Length > 0 {
+		left = min(left, r.Length)
+	}
+	return info, &counted{Reader: buf, left: left, close: func() { cancel(); _ = in.Close() }}, nil
+}
+
+// counted is a reader that must yield so many bytes.
+type counted struct {
+	io.Reader
+	left  int64
+	close func()
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.left -= int64(n)
+	if errors.Is(err, io.EOF) && c.left > 0 {
+		return n, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (c *counted) Close() error {
+	c.close()
+	return nil
+}
+
+// Apply implements drover.Files.
+func (f *files) Apply(ctx context.Context, changes []drover.FileChange) error {
+	for _, c := range changes {
+		var err error
+		switch {
+		case c.Delete:
+			p := c.Path
+			if p != "*" && p != "./*" {
+				p = safe(p)
+			}
+			err = f.do(ctx, deleteScript, true, nil, nil, p)
+		case c.Mkdir:
+			err = f.do(ctx, mkdirScript, true, nil, nil, safe(c.Path), octal(c.Mode, 0o1777), c.Owner)
+		default:
+			err = f.write(ctx, c, bytes.NewReader(c.Data), int64(len(c.Data)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write implements drover.Files.
+func (f *files) Write(ctx context.Context, c drover.FileChange, r io.Reader) error {
+	return f.write(ctx, c, r, -1)
+}
+
+func (f *files) write(ctx context.Context, c drover.FileChange, r io.Reader, size int64) error {
+	if strings.HasSuffix(c.Path, "/") || c.Path == "" {
+		return drover.Errorf(drover.Invalid, "path %q: want a file's", c.Path)
+	}
+	return f.do(ctx, writeScript, true, r, nil, safe(c.Path), octal(c.Mode, 0o744), c.Owner, strconv.FormatInt(size, 10))
+}
+
+func octal(mode, otherwise uint32) string { return fmt.Sprintf("%o", cmp.Or(mode, otherwise)) }
+
+// Archive implements drover.Files.
+func (f *files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+	if err := f.do(ctx, `cd -- "$1" 2>/dev/null || exit 44`, r.Privileged, nil, nil, safe(r.Path)); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	in, out := io.Pipe()
+	go func() { // ends with the command; or with Close, which cancels
+		_ = out.CloseWithError(f.do(ctx, `tar -c -f - -C "$1" .`, r.Privileged, nil, out, safe(r.Path)))
+	}()
+	return &counted{Reader: in, close: func() { cancel(); _ = in.Close() }}, nil
+}
+
+// Extract implements drover.Files.
+func (f *files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+	return f.do(ctx, `mkdir -p -- "$1" && tar -x -f - -C "$1"`, true, tar, nil, safe(r.Path))
+}

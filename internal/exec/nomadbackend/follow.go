@@ -1,0 +1,190 @@
+package nomadbackend
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/exec/environment"
+)
+
+// follow keeps the memory equal to the cluster until ctx ends.
+func (b *Backend) follow(ctx context.Context) {
+	opened := sync.OnceFunc(func() { close(b.synced) })
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
+		err := b.followOnce(ctx, func() {
+			wait = 50 * time.Millisecond
+			opened()
+		})
+		b.mu.Lock()
+		b.connected = false
+		b.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		b.deps.Log.Warn("the connection to the Nomad cluster is down", "address", b.cfg.Address, "error", err)
+		clock.Sleep(ctx, b.deps.Clock, wait)
+	}
+}
+
+// followOnce reads everything and then what changes, until the stream breaks.
+func (b *Backend) followOnce(ctx context.Context, loaded func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	index, err := b.load(ctx)
+	if err != nil {
+		return err
+	}
+	stream, err := b.client.EventStream().Stream(ctx, map[api.Topic][]string{
+		api.TopicJob: {"*"}, api.TopicAllocation: {"*"},
+	}, index+1, b.query(ctx))
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.connected = true
+	b.mu.Unlock()
+	loaded()
+	b.look()
+	for events := range stream {
+		if events.Err != nil {
+			return events.Err
+		}
+		for i := range events.Events {
+			b.take(&events.Events[i])
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// load lists environments, runners and their allocations, and returns an index before all of it.
+func (b *Backend) load(ctx context.Context) (index uint64, err error) {
+	stubs, meta, err := b.client.Jobs().List(&api.QueryOptions{Namespace: b.cfg.Namespace, Prefix: "drover-"})
+	if err != nil {
+		return 0, err
+	}
+	index = meta.LastIndex
+	here := map[string]bool{}
+	for _, s := range stubs {
+		if !ours(s.ID) {
+			continue
+		}
+		job, _, err := b.client.Jobs().Info(s.ID, b.query(ctx))
+		if notFound(err) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		here[s.ID] = true
+		b.takeJob(job)
+	}
+	q := b.query(ctx)
+	q.Params = map[string]string{"resources": "true"}
+	allocs, _, err := b.client.Allocations().List(q)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range allocs {
+		b.takeAlloc(a.JobID, a)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, r := range b.runners {
+		if !here[id] && r.index != 0 {
+			b.goneLocked(r)
+		}
+	}
+	for id := range b.envs {
+		if !here[envPrefix+id] {
+			b.forgetEnvLocked(id)
+		}
+	}
+	return index, nil
+}
+
+func ours(jobID string) bool {
+	return strings.HasPrefix(jobID, envPrefix) || strings.HasPrefix(jobID, runnerPrefix)
+}
+
+func (b *Backend) take(e *api.Event) {
+	switch e.Topic {
+	case api.TopicAllocation:
+		var a struct{ Allocation *api.Allocation }
+		if convert(e.Payload, &a) == nil && a.Allocation != nil {
+			b.takeAlloc(a.Allocation.JobID, a.Allocation)
+		}
+	case api.TopicJob:
+		if !ours(e.Key) {
+			return
+		}
+		var j struct{ Job *api.Job }
+		if e.Type == "JobDeregistered" || convert(e.Payload, &j) != nil || j.Job == nil {
+			b.takeGone(e.Key)
+			return
+		}
+		b.takeJob(j.Job)
+	}
+}
+
+func (b *Backend) takeGone(jobID string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.runners[jobID]; r != nil {
+		b.goneLocked(r)
+	}
+	if id, ok := strings.CutPrefix(jobID, envPrefix); ok {
+		b.forgetEnvLocked(id)
+	}
+}
+
+func (b *Backend) takeJob(job *api.Job) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if job.ID == nil || job.Stop != nil && *job.Stop {
+		return
+	}
+	if e, ok := readEnvironment(job); ok {
+		known := b.envs[e.ID]
+		if known == nil || !reflect.DeepEqual(environment.Canonicalize(known.environment), environment.Canonicalize(e)) {
+			if err := b.setEnvLocked(e); err != nil {
+				b.deps.Log.Warn("reading an environment of the Nomad cluster", "environment", e.ID, "error", err)
+			}
+		}
+		return
+	}
+	r, ok := readRunner(job)
+	if !ok {
+		return
+	}
+	known := b.runners[r.id]
+	if known == nil {
+		b.runners[r.id] = r
+		b.look()
+	} else if r.index > known.index {
+		known.job, known.index = r.job, r.index
+		if known.claim == nil {
+			known.claim, known.recorded = r.claim, r.recorded
+		}
+	}
+}
+
+func (b *Backend) takeAlloc(jobID string, a any) {
+	if !strings.HasPrefix(jobID, runnerPrefix) {
+		return
+	}
+	out := &drover.Allocation{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.runners[jobID]
+	if r == nil || convert(a, out) != nil || out.TaskGroup == noteGroup {
+		return
+	}
+	b.setAllocLocked(r, out)
+}

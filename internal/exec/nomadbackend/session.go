@@ -1,0 +1,221 @@
+package nomadbackend
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"drover"
+	"drover/internal/exec/environment"
+)
+
+var (
+	errWall   = errors.New("the wall limit")
+	errOutput = errors.New("the output limit")
+	errKilled = errors.New("killed")
+)
+
+// session is an execution over Nomad's exec websocket, and its only connection.
+type session struct {
+	b       *Backend
+	allocID string
+	spec    drover.ExecutionSpec
+	begun   time.Time
+	ctx     context.Context // ends with the execution; its cause says why
+	cancel  context.CancelCauseFunc
+	frames  chan drover.Frame
+	closed  chan struct{} // by Close
+	once    sync.Once
+	stdinR  *io.PipeReader
+	stdinW  *io.PipeWriter
+	sizes   chan api.TerminalSize
+	written [3]int64 // by the goroutine that runs it
+}
+
+var _ drover.Session = (*session)(nil)
+
+// StartExecution serves drover.Workloads.
+func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+	if err := unsupported(spec.Limits); err != nil {
+		return nil, err
+	}
+	b := w.b
+	s := &session{
+		b: b, allocID: allocID, spec: spec, begun: b.deps.Clock.Now(), frames: make(chan drover.Frame),
+		closed: make(chan struct{}), sizes: make(chan api.TerminalSize, 1),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.stdinR, s.stdinW = io.Pipe()
+	if !spec.Stdin {
+		_ = s.stdinW.Close()
+	}
+	if spec.TTY && spec.Size.Rows > 0 {
+		s.sizes <- api.TerminalSize{Height: int(spec.Size.Rows), Width: int(spec.Size.Cols)}
+	}
+	if spec.Limits.Wall > 0 {
+		timer := b.deps.Clock.AfterFunc(spec.Limits.Wall, func() { s.cancel(errWall) })
+		context.AfterFunc(s.ctx, func() { timer.Stop() })
+	}
+	b.track(s, true)
+	go s.run() // ends with the execution or with ctx
+	return s, nil
+}
+
+func (s *session) run() {
+	defer s.b.track(s, false)
+	defer close(s.frames)
+	defer s.cancel(nil)
+	defer s.stdinR.Close() //nolint:errcheck // lets writers go
+	if !s.deliver(drover.Frame{Started: true, Pid: -1}) {
+		return
+	}
+	code, err := s.b.client.Allocations().Exec(s.ctx, s.b.stub(s.allocID), environment.TaskName, s.spec.TTY, wrap(s.spec),
+		s.stdinR, stream{s, drover.Stdout}, stream{s, drover.Stderr}, s.sizes, s.b.query(s.ctx))
+	if err != nil && s.ctx.Err() != nil {
+		s.kill("KILL")
+	}
+	r := s.receipt(code, err)
+	if r == nil {
+		return // Next says that the runner is gone, or the connection
+	}
+	s.deliver(drover.Frame{Receipt: r})
+}
+
+// receipt says how it ended; nil if nobody knows.
+func (s *session) receipt(code int, err error) *drover.Receipt {
+	r := &drover.Receipt{
+		ExecutionID: s.spec.ID, ExitCode: code, Cause: drover.CauseExited, StartedAt: s.begun, Wall: s.b.deps.Clock.Now().Sub(s.begun),
+		StdoutBytes: s.written[drover.Stdout], StderrBytes: s.written[drover.Stderr],
+	}
+	if err == nil {
+		return r
+	}
+	r.ExitCode, r.Signal, r.Truncated = 137, 9, true
+	switch cause := context.Cause(s.ctx); {
+	case errors.Is(cause, errWall):
+		r.Cause, r.Truncated = drover.CauseTimeout, false
+	case errors.Is(cause, errOutput):
+		r.Cause = drover.CauseOutputLimit
+	case errors.Is(cause, errKilled):
+		r.Cause, r.Truncated = drover.CauseKilled, false
+	default:
+		s.b.deps.Log.Warn("an execution on the Nomad cluster broke off", "allocation", s.allocID, "execution", s.spec.ID, "error", err)
+		s.kill("KILL") // nobody can attach to it again
+		return nil
+	}
+	return r
+}
+
+func (s *session) deliver(f drover.Frame) bool {
+	select {
+	case s.frames <- f:
+		return true
+	case <-s.closed:
+		return false
+	}
+}
+
+// stream takes one of the output streams. It blocks while nobody reads, and so does the program in the end.
+type stream struct {
+	s  *session
+	of drover.Stream
+}
+
+// Write implements io.Writer.
+func (w stream) Write(p []byte) (int, error) {
+	s, n := w.s, len(p)
+	limit := s.spec.Limits.OutputBytes
+	at := s.written[w.of]
+	s.written[w.of] += int64(n)
+	if limit > 0 && at+int64(n) > limit {
+		p = p[:max(limit-at, 0)]
+		defer s.cancel(errOutput)
+	}
+	for len(p) > 0 {
+		piece := p[:min(len(p), 32<<10)]
+		select {
+		case s.frames <- drover.Frame{Stream: w.of, Offset: at, Data: append([]byte(nil), piece...)}:
+		case <-s.ctx.Done():
+			return 0, context.Cause(s.ctx)
+		}
+		at += int64(len(piece))
+		p = p[len(piece):]
+	}
+	return n, nil
+}
+
+// Next implements drover.Session. Errors: Gone when the connection broke: there is nothing to attach to again.
+func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+	select {
+	case f, ok := <-s.frames:
+		if !ok {
+			return f, drover.Errorf(drover.Gone, "the connection to the Nomad cluster broke during the execution")
+		}
+		return f, nil
+	case <-ctx.Done():
+		return drover.Frame{}, context.Cause(ctx)
+	}
+}
+
+// Write implements drover.Session.
+func (s *session) Write(ctx context.Context, p []byte) error {
+	stop := context.AfterFunc(ctx, func() { _ = s.stdinW.CloseWithError(context.Cause(ctx)) })
+	defer stop()
+	if _, err := s.stdinW.Write(p); err != nil {
+		return drover.Errorf(drover.Conflict, "stdin is closed: %w", err)
+	}
+	return nil
+}
+
+// CloseStdin implements drover.Session.
+func (s *session) CloseStdin(context.Context) error { return s.stdinW.Close() }
+
+// Resize implements drover.Session.
+func (s *session) Resize(ctx context.Context, size drover.WindowSize) error {
+	select {
+	case s.sizes <- api.TerminalSize{Height: int(size.Rows), Width: int(size.Cols)}:
+		return nil
+	case <-s.ctx.Done():
+		return drover.Errorf(drover.Conflict, "the execution ended")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Signal implements drover.Session. Errors: Invalid, Unavailable.
+func (s *session) Signal(_ context.Context, name string) error {
+	name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
+	if name == "" || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
+		return drover.Errorf(drover.Invalid, "signal %q: want a name as in INT", name)
+	}
+	if name == "KILL" {
+		s.cancel(errKilled)
+		return nil
+	}
+	return s.kill(name)
+}
+
+// killTimeout bounds the look for an execution's processes.
+const killTimeout = 10 * time.Second
+
+func (s *session) kill(signal string) error {
+	ctx, cancel := s.b.deps.Clock.WithTimeout(context.WithoutCancel(s.ctx), killTimeout)
+	defer cancel()
+	_, err := s.b.run(ctx, s.allocID, []string{"/bin/sh", "-c", killScript, "drover", s.spec.ID, signal}, nil, nil)
+	return err
+}
+
+// Close implements drover.Session: as nobody can attach again, what still runs is killed.
+func (s *session) Close() error {
+	s.once.Do(func() {
+		close(s.closed)
+		s.cancel(errKilled)
+		_ = s.stdinW.Close() // never fails
+	})
+	return nil
+}

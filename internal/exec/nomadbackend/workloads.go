@@ -1,0 +1,146 @@
+package nomadbackend
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"drover"
+	"drover/internal/exec/environment"
+)
+
+// workloads are all runners of the cluster.
+type workloads struct {
+	b *Backend
+	absent
+}
+
+var _ drover.Workloads = (*workloads)(nil)
+
+// AttachExecution serves drover.Workloads: Nomad has no way to attach again. Errors: Gone.
+func (*workloads) AttachExecution(context.Context, string, string, string, drover.Offsets) (drover.Session, error) {
+	return nil, drover.Errorf(drover.Gone, "executions on a Nomad cluster end with their connection")
+}
+
+// Executions serves drover.Workloads: those of this process.
+func (w *workloads) Executions(_ context.Context, allocID string) ([]drover.Execution, error) {
+	w.b.mu.Lock()
+	defer w.b.mu.Unlock()
+	var list []drover.Execution
+	for s := range w.b.sessions {
+		if s.allocID == allocID {
+			list = append(list, drover.Execution{ID: s.spec.ID, AllocID: allocID, Spec: s.spec, Running: true})
+		}
+	}
+	slices.SortFunc(list, func(a, b drover.Execution) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Files serves drover.Workloads.
+func (w *workloads) Files(allocID, _ string) drover.Files { return &files{w.b, allocID} }
+
+func (b *Backend) track(s *session, running bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if running {
+		b.sessions[s] = struct{}{}
+	} else {
+		delete(b.sessions, s)
+	}
+}
+
+// stub is what Nomad's client needs to know of an allocation.
+func (b *Backend) stub(allocID string) *api.Allocation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := &api.Allocation{ID: allocID, TaskGroup: environment.GroupName}
+	if known := b.allocs[allocID]; known != nil {
+		a.NodeID = known.NodeID
+	}
+	return a
+}
+
+// failure is a helper command that ended with another code than 0.
+type failure struct {
+	code   int
+	stderr string
+}
+
+func (f *failure) Error() string { return strings.TrimSpace(f.stderr) }
+
+// run runs a helper command to its end. Errors: *failure, Unavailable.
+func (b *Backend) run(ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout io.Writer) (int, error) {
+	var complaint bytes.Buffer
+	if stdin == nil {
+		stdin = strings.NewReader("")
+	}
+	if stdout == nil {
+		stdout = io.Discard
+	}
+	code, err := b.client.Allocations().Exec(ctx, b.stub(allocID), environment.TaskName, false, argv, stdin, stdout,
+		&bounded{&complaint}, nil, b.query(ctx))
+	if err != nil {
+		return code, drover.Errorf(drover.Unavailable, "running a command on the Nomad cluster: %w", err)
+	}
+	if code != 0 {
+		return code, &failure{code, complaint.String()}
+	}
+	return 0, nil
+}
+
+// bounded keeps the first bytes of what is written.
+type bounded struct{ buf *bytes.Buffer }
+
+// Write implements io.Writer.
+func (b *bounded) Write(p []byte) (int, error) {
+	b.buf.Write(p[:min(len(p), max(0, 4<<10-b.buf.Len()))])
+	return len(p), nil
+}
+
+// absent is what the execution service does not ask of a cluster's nodes.
+type absent struct{}
+
+func notHere() error {
+	return drover.Errorf(drover.NotImplemented, "ask the Nomad cluster itself for this")
+}
+
+// ListFolder implements drover.AllocFolder.
+func (absent) ListFolder(context.Context, string, string) ([]drover.AllocFileInfo, error) {
+	return nil, notHere()
+}
+
+// StatFolder implements drover.AllocFolder.
+func (absent) StatFolder(context.Context, string, string) (i drover.AllocFileInfo, err error) {
+	return i, notHere()
+}
+
+// ReadFolder implements drover.AllocFolder.
+func (absent) ReadFolder(context.Context, string, string, int64, int64) (io.ReadCloser, error) {
+	return nil, notHere()
+}
+
+// Logs implements drover.AllocFolder.
+func (absent) Logs(context.Context, drover.LogRequest) (drover.LogReader, error) {
+	return nil, notHere()
+}
+
+// RestartTask implements drover.AllocControl.
+func (absent) RestartTask(context.Context, string, string, bool) error { return notHere() }
+
+// SignalTask implements drover.AllocControl.
+func (absent) SignalTask(context.Context, string, string, string) error { return notHere() }
+
+// AllocStats implements drover.AllocControl.
+func (absent) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
+	return nil, notHere()
+}
+
+// NodeStats implements drover.AllocControl.
+func (absent) NodeStats(context.Context) (*drover.HostStats, error) { return nil, notHere() }
+
+// CollectGarbage implements drover.AllocControl.
+func (absent) CollectGarbage(context.Context, string) error { return notHere() }
