@@ -28,6 +28,7 @@ const (
 	Terminal Ability = "terminal" // executions may have a terminal
 	Users    Ability = "users"    // executions may run as other users
 	Links    Ability = "links"    // the file system has symbolic links
+	Groups   Ability = "groups"   // control groups hold the task to its limits
 )
 
 // Harness tells the suite how to use a driver.

@@ -27,7 +27,7 @@ type check struct {
 }
 
 func (h Harness) all(t *testing.T) {
-	checks := slices.Concat(taskChecks(), execChecks(), fileChecks())
+	checks := slices.Concat(taskChecks(), execChecks(), fileChecks(), hostileChecks())
 	for _, c := range checks {
 		if missing := h.without(c.needs); missing != "" {
 			t.Logf("%s is not tried: %s", c.name, missing)

@@ -55,7 +55,9 @@ func harness(t *testing.T, cfg rawexec.Config) drivertest.Harness {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	drivertest.Run(t, harness(t, config(t)))
+	h := harness(t, config(t))
+	h.Missing[drivertest.Groups] = "it is run without"
+	drivertest.Run(t, h)
 }
 
 func TestConformanceWithControlGroups(t *testing.T) {
