@@ -162,6 +162,7 @@ type Exec struct {
 	AlertThreshold float64       `hcl:"prewarming_pool_threshold,optional"` // 0..1, default 0: no alert
 	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
 	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 5s
+	NetworkMode    string        `hcl:"network_mode,optional"`              // of environments with network access: "bridge" (default) or "host"
 	WebhookAllow   []string      `hcl:"webhook_allow,optional"`             // networks (CIDR) beside public ones that webhooks may reach
 	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
 	Nomad          *NomadCluster `hcl:"nomad,block"`                        // keep runners on this cluster instead of here
@@ -240,7 +241,7 @@ func Default() *Agent {
 		Ports:     &Ports{HTTP: 4646, RPC: 4647, Serf: 4648},
 		Server:    &Server{Enabled: new(false), BootstrapExpect: 1},
 		Client:    &Client{Enabled: new(false), NodePool: "default"},
-		Exec:      &Exec{QueueLength: 1000, ClaimWait: "5s"},
+		Exec:      &Exec{QueueLength: 1000, ClaimWait: "5s", NetworkMode: "bridge"},
 		Telemetry: &Telemetry{CollectionInterval: "1s", Prometheus: new(true)},
 	}
 }

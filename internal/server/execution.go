@@ -34,7 +34,10 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if a.forgetful() {
 		journal = ""
 	}
-	d, opts := a.deps, environment.Options{NetworkMode: "host"}
+	d, opts := a.deps, environment.Options{NetworkMode: a.cfg.Exec.NetworkMode}
+	if opts.NetworkMode != "bridge" && opts.NetworkMode != "host" {
+		return nil, drover.Errorf(drover.Invalid, "exec.network_mode %q: want bridge or host", opts.NetworkMode)
+	}
 	deps, cluster, err := a.poolDeps(opts)
 	if err != nil {
 		return nil, err
