@@ -18,6 +18,7 @@ const (
 	EffectList    EffectKind = "list"    // Provider.List, all pages; then Listed
 	EffectTag     EffectKind = "tag"     // Provider.SetTags; then Tagged
 	EffectDrain   EffectKind = "drain"   // Nodes.Drain
+	EffectCordon  EffectKind = "cordon"  // Nodes.Cordon
 	EffectUndrain EffectKind = "undrain" // Nodes.Undrain
 	EffectForget  EffectKind = "forget"  // drop the intents of machines that are gone
 )

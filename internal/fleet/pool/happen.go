@@ -154,6 +154,9 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 			c.beliefs.Booted(o, e.Template, now.Sub(e.PlannedAt))
 		}
 	}
+	if e.State == drover.InstanceDraining && !r.Drained && now.Sub(e.StateAt) > 5*time.Second { // the word did not arrive
+		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
+	}
 	if first && e.State == drover.InstanceActive {
 		c.note(now, e, "active", e.Reason)
 	}
@@ -195,8 +198,14 @@ func (c *Core) Behave(now time.Time, instance string, b drover.IdleBehavior, rea
 	e.Behavior = b
 	c.note(now, e, string(b), reason)
 	if e.State == drover.InstanceDraining && b != drover.BehaviorDrain && e.InterruptAt.IsZero() {
-		become(e.Instance, drover.InstanceActive, now, "behavior", reason)
-		c.effects = append(c.effects, Effect{Kind: EffectUndrain, Instance: e.ID, NodeID: e.NodeID})
+		become(e.Instance, drover.InstanceActive, now, "demand", reason)
+	}
+	if e.NodeID != "" && e.State == drover.InstanceActive && b != drover.BehaviorDrain {
+		kind := EffectUndrain
+		if b == drover.BehaviorHold {
+			kind = EffectCordon
+		}
+		c.effects = append(c.effects, Effect{Kind: kind, Instance: e.ID, NodeID: e.NodeID})
 	}
 	if e.ProviderID != "" {
 		c.beliefs.Started(now, provider.CallTag, 1)

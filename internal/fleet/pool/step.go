@@ -94,5 +94,9 @@ func reported(i *drover.Instance, r Report, now time.Time) {
 		}
 		become(i, drover.InstanceActive, now, "ready", "its agent is ready")
 	}
+	if r.Drained && i.State == drover.InstanceActive && i.Behavior == drover.BehaviorRun && i.Why != "demand" {
+		// Drained before a restart of ours, or by somebody else: it takes no work, so it is returned.
+		become(i, drover.InstanceDraining, now, "node drained", "its node is drained")
+	}
 	i.Quiet = i.State == drover.InstanceDraining && r.Drained && r.Work == 0
 }

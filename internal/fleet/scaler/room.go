@@ -12,6 +12,7 @@ import (
 type room struct {
 	offer   int // index; -1 if it is not sold any more
 	kind    roomKind
+	fresh   bool // the scheduler had no time yet to use it
 	free    vector
 	machine []int // indexes of the instances
 }
@@ -27,6 +28,7 @@ const (
 type roomKey struct {
 	offering string
 	kind     roomKind
+	fresh    bool
 	free     drover.Capacity
 }
 
@@ -47,12 +49,18 @@ func (p *plan) place() {
 
 func (p *plan) findRooms() {
 	index := map[roomKey]int{}
+	parts := p.partsCount()
+	settled := p.in.Now.Add(-settle)
 	for n, i := range p.in.Instances {
 		kind, ok := p.roomOf(i)
 		if !ok {
 			continue
 		}
-		key := roomKey{i.Offering, kind, i.Free()}
+		fresh := kind == roomPart && i.ReadyAt.After(settled)
+		if kind == roomPart && !fresh && !parts {
+			continue
+		}
+		key := roomKey{i.Offering, kind, fresh, i.Free()}
 		at, known := index[key]
 		if !known {
 			at = len(p.rooms)
@@ -61,7 +69,7 @@ func (p *plan) findRooms() {
 			if !sold {
 				offer = -1
 			}
-			r := room{offer: offer, kind: kind, free: vectorOf(key.free)}
+			r := room{offer: offer, kind: kind, fresh: fresh, free: vectorOf(key.free)}
 			if sold && kind != roomPart {
 				r.free = p.sized(key.free, p.offers[offer].Devices)
 			}
@@ -99,14 +107,19 @@ func (p *plan) usable(c *class, r *room) bool {
 		return false
 	}
 	if r.kind == roomPart && !c.standby {
-		return p.in.Now.Sub(c.Since) < settle || p.justReady(r)
+		return r.fresh || p.in.Now.Sub(c.Since) < settle
 	}
 	return true
 }
 
-func (p *plan) justReady(r *room) bool {
-	i := p.in.Instances[r.machine[0]]
-	return p.in.Now.Sub(i.ReadyAt) < settle
+// partsCount reports whether any class may count on machines that have work since long.
+func (p *plan) partsCount() bool {
+	for i := range p.classes {
+		if p.classes[i].standby || p.in.Now.Sub(p.classes[i].Since) < settle {
+			return true
+		}
+	}
+	return false
 }
 
 // placeInto fills machines of the room one after the other; those that got something become rooms of their own.
@@ -131,7 +144,7 @@ func (p *plan) split(c *class, r, machines, each int) {
 		return
 	}
 	rm := &p.rooms[r]
-	got := room{offer: rm.offer, kind: rm.kind, free: rm.free, machine: rm.machine[:machines]}
+	got := room{offer: rm.offer, kind: rm.kind, fresh: rm.fresh, free: rm.free, machine: rm.machine[:machines]}
 	rm.machine = rm.machine[machines:]
 	got.free.take(&c.each, each)
 	for _, m := range got.machine {

@@ -85,8 +85,8 @@ func (s *Sim) perform(e *pool.Effect) {
 		s.answer(took, func() { s.core.Tagged(s.time(), err) })
 	case pool.EffectList:
 		s.listPage("", nil, 0)
-	case pool.EffectDrain, pool.EffectUndrain:
-		s.answer(50*time.Millisecond, func() { s.setDrain(eff.Instance, eff.Kind == pool.EffectDrain) })
+	case pool.EffectDrain, pool.EffectCordon, pool.EffectUndrain:
+		s.answer(50*time.Millisecond, func() { s.setDrain(eff.Instance, eff.Kind != pool.EffectUndrain) })
 	}
 }
 

@@ -144,7 +144,7 @@ func (c *Cloud) refuses(now time.Time, s *supply) error {
 	if limit, ok := c.cfg.Quotas[o.QuotaGroup]; ok && c.used[o.QuotaGroup]+o.QuotaUnits > limit {
 		return &provider.Error{Kind: provider.Quota, Group: o.QuotaGroup, Message: "LimitExceeded"}
 	}
-	if !c.has(now, s) {
+	if c.cfg.SoldOut[o.Key] || !c.has(now, s) {
 		return &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: "InsufficientInstanceCapacity"}
 	}
 	return nil

@@ -32,7 +32,8 @@ type Config struct {
 	Omits      float64 // share of lists that are cut short and say nothing of it
 	PageSize   int
 
-	CapacityOn  time.Duration // mean time for which an offering can be had; 0 = always
+	SoldOut     map[string]bool // offerings that can never be had
+	CapacityOn  time.Duration   // mean time for which an offering can be had; 0 = always
 	CapacityOff time.Duration
 	Interrupts  bool          // take spot machines back at the offering's rate
 	Notice      time.Duration // before that; default 2 min

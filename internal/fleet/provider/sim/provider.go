@@ -12,9 +12,10 @@ import (
 
 // Provider is the cloud behind the seam, on a clock.
 type Provider struct {
-	clock clock.Clock
-	mu    sync.Mutex
-	cloud *Cloud // guarded by mu
+	Notify func(Happening) // told of what happens to machines, if set before the first call; not under a lock
+	clock  clock.Clock
+	mu     sync.Mutex
+	cloud  *Cloud // guarded by mu
 }
 
 // New returns a provider over an empty cloud.
@@ -22,11 +23,20 @@ func New(cfg Config, c clock.Clock) *Provider { return &Provider{clock: c, cloud
 
 // With calls f with the cloud, moved to the present, to look or to meddle.
 func (p *Provider) With(f func(now time.Time, c *Cloud)) {
+	for _, h := range p.with(f) {
+		if p.Notify != nil {
+			p.Notify(h)
+		}
+	}
+}
+
+func (p *Provider) with(f func(now time.Time, c *Cloud)) []Happening {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	p.cloud.Advance(now)
+	happened := p.cloud.Advance(now)
 	f(now, p.cloud)
+	return happened
 }
 
 // wait lets a call take its time; a caller that goes away does not know what happened.

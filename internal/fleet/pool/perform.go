@@ -1,0 +1,74 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"drover/internal/fleet/provider"
+)
+
+// perform does one effect and tells the core how it ended. A call that takes too long is ambiguous.
+func (l *loop) perform(e Effect) {
+	ctx, cancel := l.deps.Clock.WithTimeout(l.ctx, callTimeout)
+	defer cancel()
+	switch e.Kind {
+	case EffectRecord:
+		err := l.deps.Intents.Record(ctx, e.Intents)
+		l.tell(func(now time.Time, c *Core) { c.Recorded(now, &e, err) })
+	case EffectForget:
+		if err := l.deps.Intents.Forget(ctx, ids(e.Intents)); err != nil {
+			l.deps.Log.Warn("forgetting an intent", "instance", e.Instance, "error", err) // Restore finds it absent, later
+		}
+	case EffectCreate:
+		made, err := l.deps.Provider.Create(ctx, *e.Request)
+		l.tell(func(now time.Time, c *Core) { c.Created(now, e.Request, made, err) })
+	case EffectDestroy:
+		err := l.deps.Provider.Destroy(ctx, e.ProviderID)
+		l.tell(func(now time.Time, c *Core) { c.Destroyed(now, e.Instance, err) })
+	case EffectTag:
+		err := l.deps.Provider.SetTags(ctx, e.ProviderID, e.Tags)
+		l.tell(func(now time.Time, c *Core) { c.Tagged(now, err) })
+	case EffectList:
+		list, err := listAll(ctx, l.deps.Provider)
+		l.tell(func(now time.Time, c *Core) { c.Listed(now, list, err == nil, err) })
+	case EffectDrain:
+		l.steer(e, func() error { return l.deps.Nodes.Drain(ctx, e.NodeID, e.Deadline) })
+	case EffectCordon:
+		l.steer(e, func() error { return l.deps.Nodes.Cordon(ctx, e.NodeID) })
+	case EffectUndrain:
+		l.steer(e, func() error { return l.deps.Nodes.Undrain(ctx, e.NodeID) })
+	}
+}
+
+func (l *loop) steer(e Effect, do func() error) {
+	if err := do(); err != nil {
+		l.deps.Log.Warn("steering a node", "what", e.Kind, "node", e.NodeID, "error", err)
+	}
+}
+
+// tell hands an answer to the loop, unless it ended.
+func (l *loop) tell(f func(time.Time, *Core)) {
+	select {
+	case l.answers <- f:
+	case <-l.ctx.Done():
+	}
+}
+
+func ids(intents []Intent) (list []string) {
+	for _, in := range intents {
+		list = append(list, in.ID)
+	}
+	return list
+}
+
+// listAll reads every page; what it gives with an error is not everything.
+func listAll(ctx context.Context, p provider.Provider) (all []provider.Machine, err error) {
+	for page := ""; ; {
+		list, next, err := p.List(ctx, page)
+		all = append(all, list...)
+		if err != nil || next == "" {
+			return all, err
+		}
+		page = next
+	}
+}

@@ -1,0 +1,226 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/scaler"
+)
+
+// Demand tells which work waits for machines.
+type Demand interface {
+	// Demand returns what waits for nodes of the pool; changed is closed by the next change.
+	Demand(nodePool string) (classes []drover.DemandClass, changed <-chan struct{})
+}
+
+// Nodes is control's view of the nodes that showed a fleet's token, and its means to keep work off them.
+type Nodes interface {
+	// Nodes returns all of them; changed is closed by the next change.
+	Nodes() (nodes []Node, changed <-chan struct{})
+	// Drain lets no new work onto the node and moves what can be moved; at deadline what is left is killed (zero = never).
+	Drain(ctx context.Context, node string, deadline time.Time) error
+	// Cordon lets no new work onto the node; what runs there goes on.
+	Cordon(ctx context.Context, node string) error
+	// Undrain takes Drain and Cordon back.
+	Undrain(ctx context.Context, node string) error
+}
+
+// Intents is the raft log's part: an intent is recorded before its machine is created.
+type Intents interface {
+	Load(ctx context.Context) ([]Intent, error)
+	Record(ctx context.Context, intents []Intent) error
+	Forget(ctx context.Context, ids []string) error
+}
+
+// Deps is what a Pool needs of others.
+type Deps struct {
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Provider provider.Provider
+	Demand   Demand
+	Nodes    Nodes
+	Intents  Intents
+}
+
+// The loop's periods.
+const (
+	coalesce    = 50 * time.Millisecond // from a change of demand to the decision
+	resync      = 10 * time.Second      // between looks at all nodes
+	callTimeout = time.Minute
+)
+
+// Pool is the loop around a Core: it runs on the leading server only.
+type Pool struct {
+	cfg  Config
+	deps Deps
+	told chan func(now time.Time, c *Core) // what happened and what operators ask for, for the loop
+}
+
+// New returns a pool that does nothing before Run.
+func New(cfg Config, deps Deps) *Pool {
+	cfg.Caps = deps.Provider.Capabilities()
+	return &Pool{cfg: cfg, deps: deps, told: make(chan func(time.Time, *Core))}
+}
+
+// Do calls f on the loop, with the core: to read it, or to do an operator's bidding. Errors: Canceled.
+func (p *Pool) Do(ctx context.Context, f func(now time.Time, c *Core) error) (err error) {
+	done := make(chan struct{})
+	call := func(now time.Time, c *Core) {
+		err = f(now, c)
+		close(done)
+	}
+	select {
+	case p.told <- call:
+	case <-ctx.Done():
+		return drover.Errorf(drover.Canceled, "asking the fleet: %w", context.Cause(ctx))
+	}
+	<-done
+	return err
+}
+
+// Plan decides without doing anything: what would happen now, and why. Errors: NotFound.
+func (p *Pool) Plan(ctx context.Context, name string) (out scaler.Output, err error) {
+	err = p.Do(ctx, func(now time.Time, c *Core) error {
+		in, err := c.Input(now, name)
+		if err == nil {
+			out = scaler.Decide(in)
+		}
+		return err
+	})
+	return out, err
+}
+
+// Run keeps the fleet until ctx ends. Machines stay as they are then: the next Run adopts them. Errors: the log of
+// intents can't be read; else ctx's.
+func (p *Pool) Run(ctx context.Context) error {
+	intents, err := p.deps.Intents.Load(ctx)
+	if err != nil {
+		return fmt.Errorf("loading the fleet's intents: %w", err)
+	}
+	core := NewCore(p.deps.Clock.Now(), p.cfg)
+	core.Restore(p.deps.Clock.Now(), intents)
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	callCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l := &loop{Pool: p, core: core, calls: &calls, ctx: callCtx, answers: make(chan func(time.Time, *Core))}
+	return l.run(ctx)
+}
+
+// loop is one Run. ctx is that of the calls, which end with it.
+type loop struct {
+	*Pool
+	core    *Core
+	calls   *sync.WaitGroup
+	ctx     context.Context
+	answers chan func(time.Time, *Core)
+	demand  map[string]<-chan struct{}
+	nodes   <-chan struct{}
+}
+
+func (l *loop) run(ctx context.Context) error {
+	timer := l.deps.Clock.NewTimer(0)
+	defer timer.Stop()
+	next, synced := l.deps.Clock.Now(), time.Time{}
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+			timer.Reset(max(0, t.Sub(l.deps.Clock.Now())))
+		}
+	}
+	for {
+		changed := l.anyDemand()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case tell := <-l.answers:
+			now := l.deps.Clock.Now()
+			tell(now, l.core)
+			sooner(now)
+		case tell := <-l.told:
+			now := l.deps.Clock.Now()
+			tell(now, l.core)
+			sooner(now)
+		case <-changed:
+			l.demand = nil
+			sooner(l.deps.Clock.Now().Add(coalesce))
+		case <-l.nodes:
+			l.nodes, synced = nil, time.Time{}
+			sooner(l.deps.Clock.Now().Add(coalesce))
+		case <-timer.C():
+			now := l.deps.Clock.Now()
+			if now.Sub(synced) >= resync {
+				l.sync(now)
+				synced = now
+			}
+			next = l.decide(now)
+			if r := synced.Add(resync); r.Before(next) {
+				next = r
+			}
+			timer.Reset(max(0, next.Sub(now)))
+		}
+	}
+}
+
+// anyDemand returns the channel of a pool's demand that is watched; with several pools, one after the other is enough,
+// as every decision reads all of them and the resync bounds the delay.
+func (l *loop) anyDemand() <-chan struct{} {
+	for _, p := range l.cfg.Policies {
+		if c := l.demand[p.NodePool]; c != nil {
+			select {
+			case <-c:
+				return c
+			default:
+			}
+		}
+	}
+	for _, p := range l.cfg.Policies {
+		if c := l.demand[p.NodePool]; c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// decide reads the demand, decides, and begins what is to be done.
+func (l *loop) decide(now time.Time) (next time.Time) {
+	l.demand = map[string]<-chan struct{}{}
+	for _, p := range l.cfg.Policies {
+		classes, changed := l.deps.Demand.Demand(p.NodePool)
+		l.core.SetDemand(p.NodePool, classes)
+		l.demand[p.NodePool] = changed
+	}
+	next = now.Add(resync)
+	if wake := l.core.Decide(now); !wake.IsZero() && wake.Before(next) {
+		next = wake
+	}
+	for list := l.core.Effects(); len(list) > 0; list = l.core.Effects() {
+		for _, e := range list {
+			l.calls.Go(func() { l.perform(e) }) // ends with its call, at the latest with ctx
+		}
+	}
+	return next
+}
+
+// sync tells the core what control knows of the nodes.
+func (l *loop) sync(now time.Time) {
+	nodes, changed := l.deps.Nodes.Nodes()
+	l.nodes = changed
+	for _, n := range nodes {
+		if n.Lost {
+			l.core.Lost(now, n.ID, n.Report.Work)
+			continue
+		}
+		if err := l.core.Registered(now, n.Intent, n.ID); err != nil {
+			l.deps.Log.Debug("a node calls that the fleet does not know", "node", n.ID, "intent", n.Intent, "error", err)
+			continue
+		}
+		l.core.Reported(now, n.ID, n.Report)
+	}
+}
