@@ -102,10 +102,10 @@ func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supe
 		cfg.LogDir = dir
 		cfg.Log = supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize}
 	}
-	if h.group != nil {
-		cfg.Forked = h.group.AddInit
+	if h.group == nil {
+		return supervisor.Launch(ctx, cfg, h.options())
 	}
-	return supervisor.Launch(ctx, cfg, h.options())
+	return grouped.Launch(ctx, h.group, cfg, h.options())
 }
 
 // lookupUser resolves the user that executions run as by default: the task's, or the agent's own.
