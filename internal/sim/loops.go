@@ -51,6 +51,18 @@ func (s *server) watchHeartbeats(p *proc) {
 	}
 }
 
+// watchSchedulerConfig has everything blocked looked at again when the configuration changed.
+func (s *server) watchSchedulerConfig(p *proc) {
+	for {
+		seen := s.store.Snapshot().TableIndex(store.TableSchedulerConfig)
+		p.await(time.Hour, s.store.Watch(store.TableSchedulerConfig, ""))
+		if s.store.Snapshot().TableIndex(store.TableSchedulerConfig) > seen {
+			s.enter(func(time.Time) { s.blocked.WakeAll() })
+			s.retime()
+		}
+	}
+}
+
 func (s *server) watchDrains(p *proc) {
 	for {
 		nodes := s.store.Watch(store.TableNodes, "")

@@ -61,7 +61,8 @@ func (w *World) jobsRest(s *store.Snapshot) string {
 			Snapshot: s, Now: w.now, Seed: 1,
 		})
 		// A deployment alone may be made anew: the last one, which failed, may have been collected.
-		if p := out.Plan; len(p.NodeAllocation)+len(p.NodeUpdate)+len(p.NodePreemptions) > 0 {
+		// Nor is a blocked evaluation woken by what it could preempt now and could not then.
+		if p := out.Plan; len(p.NodeAllocation)+len(p.NodeUpdate) > 0 && len(p.NodePreemptions) == 0 {
 			return fmt.Sprintf("job %s: the scheduler still has something to do: %s", j.ID, planText(out.Plan))
 		}
 		if why := w.counts(s, j, &out); why != "" {

@@ -105,7 +105,8 @@ func (s *server) lead() {
 			s.term.spawn("worker", s.work)
 		}
 		for _, loop := range []func(*proc){
-			s.applyPlans, s.cancelNeedless, s.reapFailed, s.watchHeartbeats, s.watchDrains, s.watchDeployments, s.collect,
+			s.applyPlans, s.cancelNeedless, s.reapFailed, s.watchHeartbeats, s.watchDrains, s.watchDeployments, s.watchSchedulerConfig,
+			s.collect,
 		} {
 			s.term.spawn("loop", loop)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,12 +13,16 @@ import (
 )
 
 var (
-	seeds = flag.Uint64("sim.seeds", 200, "how many seeds to try")
-	first = flag.Uint64("sim.first", 1, "the first seed")
-	only  = flag.Uint64("sim.seed", 0, "try only this seed, and tell what happens (with -v)")
+	seeds  = flag.Uint64("sim.seeds", 200, "how many seeds to try")
+	first  = flag.Uint64("sim.first", 1, "the first seed")
+	shrink = flag.Int("sim.shrink", 60, "how many smaller scenarios to try after a failure")
+	only   = flag.Uint64("sim.seed", 0, "try only this seed, and tell what happens (with -v)")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(800) // worlds are small and short: collecting them was most of the time
+	goleak.VerifyTestMain(m)
+}
 
 func TestSimulation(t *testing.T) {
 	t.Parallel()
@@ -32,7 +37,9 @@ func TestSimulation(t *testing.T) {
 			s := Random(seed)
 			r := Run(t.Context(), s, nil)
 			if r.Failure != "" {
-				t.Fatalf("seed=%d: %s\nreplay: go test ./internal/sim -run TestSimulation -sim.seed=%d -v", seed, r.Failure, seed)
+				small := Shrink(t.Context(), s, *shrink)
+				t.Fatalf("seed=%d: %s\nreplay: go test ./internal/sim -run TestSimulation -sim.seed=%d -v\n"+
+					"smaller, for testdata (-run TestScenarios):\n%s", seed, r.Failure, seed, small)
 			}
 		})
 	}
