@@ -22,6 +22,15 @@ func DecodeJSON(r *http.Request, v any) error {
 	return err
 }
 
+// DecodeStrictJSON is DecodeJSON, but refuses fields that v does not have. Errors: Invalid, TooLarge.
+func DecodeStrictJSON(r *http.Request, v any) error {
+	err := decodeWith(r.Body, v, (*json.Decoder).DisallowUnknownFields)
+	if errors.Is(err, io.EOF) {
+		return drover.Errorf(drover.Invalid, "the request has no body; JSON is expected")
+	}
+	return err
+}
+
 // DecodeOptionalJSON is DecodeJSON, but leaves v alone when there is no body.
 func DecodeOptionalJSON(r *http.Request, v any) error {
 	err := decodeJSON(r.Body, v)
@@ -31,11 +40,14 @@ func DecodeOptionalJSON(r *http.Request, v any) error {
 	return err
 }
 
-func decodeJSON(body io.Reader, v any) error {
+func decodeJSON(body io.Reader, v any) error { return decodeWith(body, v, func(*json.Decoder) {}) }
+
+func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 	if body == nil {
 		return io.EOF
 	}
 	d := json.NewDecoder(body)
+	set(d)
 	if err := d.Decode(v); err != nil {
 		if errors.Is(err, io.EOF) { // not ErrUnexpectedEOF: nothing was there
 			return io.EOF

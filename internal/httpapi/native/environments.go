@@ -20,7 +20,7 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	var env drover.Environment
-	if err := httpapi.DecodeJSON(r, &env); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &env); err != nil {
 		return err
 	}
 	id := r.PathValue("environment")

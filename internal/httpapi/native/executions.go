@@ -24,7 +24,7 @@ func (f *Face) listExecutions(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
 	var req drover.ExecutionRequest
-	if err := httpapi.DecodeJSON(r, &req); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}
 	x, err := f.Executions.CreateRequest(r.Context(), r.PathValue("runner"), req)
@@ -76,7 +76,7 @@ func (f *Face) onExecution(w http.ResponseWriter, r *http.Request, do func(drove
 
 func (f *Face) signal(w http.ResponseWriter, r *http.Request) error {
 	var body SignalBody
-	if err := httpapi.DecodeJSON(r, &body); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
 		return err
 	}
 	if body.Signal == "" {
@@ -87,7 +87,7 @@ func (f *Face) signal(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) resize(w http.ResponseWriter, r *http.Request) error {
 	var size drover.WindowSize
-	if err := httpapi.DecodeJSON(r, &size); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &size); err != nil {
 		return err
 	}
 	if size.Rows == 0 || size.Cols == 0 {
@@ -191,7 +191,7 @@ func offsetOf(text string) (int64, error) {
 
 func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	var req drover.RunRequest
-	if err := httpapi.DecodeJSON(r, &req); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}
 	result, err := f.Executions.RunOnce(r.Context(), req)

@@ -97,7 +97,7 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) changeFiles(w http.ResponseWriter, r *http.Request) error {
 	var changes []drover.FileChange
-	if err := httpapi.DecodeJSON(r, &changes); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &changes); err != nil {
 		return err
 	}
 	for i, c := range changes {

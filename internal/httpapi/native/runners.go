@@ -47,7 +47,7 @@ func labelled(r drover.Runner, want []string) bool {
 
 func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	var body ClaimBody
-	if err := httpapi.DecodeJSON(r, &body); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
 		return err
 	}
 	runner, err := f.Runners.Claim(r.Context(), body.ClaimRequest)
@@ -81,7 +81,7 @@ func (f *Face) getRunner(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) extend(w http.ResponseWriter, r *http.Request) error {
 	var body ExtendBody
-	if err := httpapi.DecodeJSON(r, &body); err != nil {
+	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
 		return err
 	}
 	runner, err := f.Runners.Extend(r.Context(), r.PathValue("runner"), body.IdleTimeout)

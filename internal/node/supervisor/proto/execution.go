@@ -45,6 +45,7 @@ func (e *Encoder) spec(s drover.ExecutionSpec) {
 	i.limits(s.Limits)
 	i.Bool(s.KeepTree)
 	i.Int(int64(s.Detach))
+	i.Str(s.HideEnv)
 	e.Bytes(i.B)
 }
 
@@ -56,6 +57,9 @@ func (d *Decoder) spec() drover.ExecutionSpec {
 	s.Stdin = i.Bool()
 	s.Limits = i.limits()
 	s.KeepTree, s.Detach = i.Bool(), time.Duration(i.Int())
+	if i.Err == nil && len(i.B) > 0 { // who spoke before there was HideEnv hides nothing
+		s.HideEnv = i.Str()
+	}
 	d.inner(i)
 	return s
 }
