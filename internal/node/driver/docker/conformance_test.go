@@ -11,7 +11,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	drivertest.Run(t, drivertest.Harness{
-		New: func(t *testing.T) driver.Driver { t.Helper(); return b.restart(t).Driver },
+		New: func(*testing.T) driver.Driver { return b.restart(t).Driver }, // closed after the suite, which still destroys with it
 		Config: func(p drivertest.Program) map[string]any {
 			return map[string]any{"image": busybox, "network_mode": "none", "command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
 		},

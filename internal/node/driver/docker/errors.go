@@ -54,6 +54,7 @@ func startError(err error) error {
 	switch drover.CodeOf(err) {
 	case drover.Invalid, drover.NotFound, drover.Forbidden, drover.NotImplemented:
 		recoverable = false
+	case drover.Unavailable:
 	default:
 		for _, text := range final {
 			if strings.Contains(strings.ToLower(err.Error()), text) && !errors.Is(err, context.Canceled) {

@@ -24,6 +24,8 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 		info.HealthDescription = "the docker driver needs an agent that runs as root"
 		return info
 	}
+	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, askDaemon)
+	defer cancel()
 	result, err := d.docker.Info(ctx, client.InfoOptions{})
 	if err != nil {
 		info.HealthDescription = "no docker daemon: " + err.Error()

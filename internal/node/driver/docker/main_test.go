@@ -31,8 +31,8 @@ const (
 	bare    = "drover-test/bare:1"
 )
 
-// TestMain starts a docker daemon for the tests, and stops it. They need root and Debian's docker.io, busybox-static and
-// runsc (scripts/deps). Whoever cannot have these says so: DROVER_TEST_DOCKER=off leaves the package's tests out.
+// TestMain starts a docker daemon for the tests, and stops it. They need root and Debian's docker.io and busybox-static
+// (scripts/deps). Whoever cannot have these says so: DROVER_TEST_DOCKER=off leaves the package's tests out.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {

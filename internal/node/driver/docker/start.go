@@ -31,6 +31,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRuntime(config.runtime); err != nil {
+		return nil, err
+	}
 	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now()}
 	defer func() {
 		if err != nil {

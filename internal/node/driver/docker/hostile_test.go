@@ -1,0 +1,94 @@
+package docker
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/supervisor"
+)
+
+// TestTheSupervisorIsOutOfReach: what the agent commands drover-init by cannot be found, opened or taken from inside,
+// not by the container's root either.
+func TestTheSupervisorIsOutOfReach(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	for text, want := range map[string]string{
+		"ls -A /.drover/boot | wc -l":              "0\n",
+		"find / -xdev -type s 2>/dev/null | wc -l": "0\n",
+		"wc -l < /proc/net/unix":                   "1\n", // its headline
+		"for n in 3 4 5; do readlink /proc/1/fd/$n; ls /proc/1/fd/$n/; (: < /proc/1/fd/$n); done 2>/dev/null; echo no": "no\n",
+		"cat /proc/1/environ 2>/dev/null || echo no":                            "no\n",
+		"cat /proc/1/mem 2>/dev/null || echo no":                                "no\n",
+		"ls /proc/1/root/ 2>/dev/null || echo no":                               "no\n",
+		"touch /.drover/boot/h 2>/dev/null || echo no":                          "no\n",
+		"echo x 2>/dev/null > /.drover/init || echo no":                         "no\n",
+		"umount /.drover/boot 2>/dev/null || echo no":                           "no\n",
+		"/.drover/init 2>/dev/null; echo $?":                                    "70\n", // without an agent it does nothing
+		"/.drover/init container /.drover/boot/h >/dev/null; echo $?":           "1\n",
+		"kill -9 1; kill -STOP 1; kill -TERM 1; echo alive":                     "alive\n",
+		"env | grep -c drover":                                                  "0\n",
+		"cat /proc/self/cgroup >/dev/null; ls /proc/self/fd | wc -l":            "4\n", // 0, 1, 2 and its own
+		"mkdir -p /m; mount -t tmpfs x /m 2>/dev/null || echo no":               "no\n",
+		"echo 1 2>/dev/null > /proc/sys/kernel/panic || echo no":                "no\n",
+		"mknod /sda b 8 0; mknod /vda b 254 0; cat /vda 2>/dev/null || echo no": "no\n",
+	} {
+		require.Equal(t, want, h.root(t, text).out, text)
+	}
+}
+
+// TestDescriptorsLeadNowhere: a guest that was given CAP_SYS_PTRACE can look into drover-init, but finds no way up into
+// the machine from its log folder.
+func TestDescriptorsLeadNowhere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.AllowCaps = []string{"sys_ptrace"} })
+	h := b.warm(t, map[string]any{"cap_add": []any{"sys_ptrace"}})
+	r := h.root(t, "cd -P /proc/1/fd/5 && ls -A ../../../../.. . | sort -u | grep -c '^etc$'; ls -A ..")
+	require.NotContains(t, r.out, "alloc")
+	require.True(t, strings.HasPrefix(r.out, "0\n") || r.out == "", r.out+r.err)
+}
+
+// TestDeathOfTheSupervisor ends the container and all that it ran, and is never an exit with 0.
+func TestDeathOfTheSupervisor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.run(t, b.spec(t, map[string]any{"command": "sleep", "args": []any{"600"}}))
+	require.NoError(t, h.client.Kill())
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Error(t, exit.Err)
+	require.Equal(t, 137, exit.Code)
+	_, err = h.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"true"}})
+	require.Error(t, err)
+	_, err = supervisor.Connect(t.Context(), supervisor.SocketPath(h.box.stateDir), b.clientOptions(h.box))
+	require.Error(t, err)
+}
+
+// TestForkBomb is held by pids_limit, and its end leaves nothing.
+func TestForkBomb(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, map[string]any{"pids_limit": 60})
+	r := h.do(t, drover.ExecutionSpec{
+		Argv: []string{"/bin/sh", "-c", "f() { sleep 100 & f; }; f"}, Limits: drover.Limits{Wall: 2e9, Pids: 40},
+	})
+	require.NotZero(t, r.receipt.ExitCode)
+	require.Equal(t, "ok\n", h.sh(t, "echo ok").out)
+	require.Equal(t, "0\n", h.sh(t, "ps | grep -c '[s]leep 100'").out)
+}
+
+// TestMemoryBomb is ended by the kernel; the supervisor and its other executions live on.
+func TestMemoryBomb(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.warm(t, nil)
+	r := h.sh(t, "tail /dev/zero")
+	require.Equal(t, drover.CauseOOM, r.receipt.Cause)
+	require.Equal(t, "ok\n", h.sh(t, "echo ok").out)
+	task := b.run(t, b.spec(t, map[string]any{"command": "tail", "args": []any{"/dev/zero"}}))
+	exit, err := task.Wait(t.Context())
+	require.NoError(t, err)
+	require.True(t, exit.OOMKilled)
+	require.Equal(t, 137, exit.Code)
+}

@@ -1,0 +1,136 @@
+package docker
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+// daemon starts a docker daemon for one test, and returns its folder and endpoint.
+func daemon(t *testing.T, options ...string) (dir, at string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "drover-docker-")
+	require.NoError(t, err)
+	out, err := script(append([]string{"start", dir}, options...)...)
+	require.NoError(t, err, out)
+	t.Cleanup(func() {
+		out, err := script("stop", dir)
+		require.NoError(t, err, out)
+	})
+	lines := strings.Fields(out)
+	return dir, lines[len(lines)-1]
+}
+
+// TestDaemonRestartWithLiveRestore is not noticed by tasks and executions.
+func TestDaemonRestartWithLiveRestore(t *testing.T) {
+	t.Parallel()
+	dir, at := daemon(t, "--live-restore")
+	b := newBench(t, func(c *Config) { c.Endpoint = at })
+	require.Equal(t, "Healthy", b.Fingerprint(t.Context()).HealthDescription)
+	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
+	out, err := script("restart", dir)
+	require.NoError(t, err, out)
+	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
+	_, err = h.Usage(t.Context())
+	require.NoError(t, err)
+	again, err := b.restart(t).Attach(t.Context(), h.State())
+	require.NoError(t, err)
+	require.NoError(t, again.Stop(t.Context(), "", 100*time.Millisecond))
+	exit, err := again.Wait(t.Context())
+	require.NoError(t, err)
+	require.NotZero(t, exit.Code)
+	require.NoError(t, again.Destroy(t.Context()))
+}
+
+// TestDaemonStops without live-restore: it kills the containers, which is told as such; Destroy works all the same, and
+// what the daemon kept is swept when it is back.
+func TestDaemonStops(t *testing.T) {
+	t.Parallel()
+	dir, at := daemon(t, "--shutdown-timeout", "1")
+	b := newBench(t, func(c *Config) { c.Endpoint, c.SweepGrace = at, time.Nanosecond })
+	require.Contains(t, b.Fingerprint(t.Context()).HealthDescription, "live-restore is off")
+	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
+	out, err := script("halt", dir)
+	require.NoError(t, err, out)
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.ErrorContains(t, exit.Err, "daemon was stopped")
+	require.NotZero(t, exit.Code)
+	info := b.Fingerprint(t.Context())
+	require.False(t, info.Healthy)
+	require.Contains(t, info.HealthDescription, "no docker daemon")
+	_, err = b.Start(t.Context(), b.spec(t, script2("true", nil)))
+	var start *driver.StartError
+	require.ErrorAs(t, err, &start)
+	require.True(t, start.Recoverable)
+	require.NoError(t, h.Destroy(t.Context()))
+	out, err = script("restart", dir)
+	require.NoError(t, err, out)
+	n, err := b.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.True(t, b.Fingerprint(t.Context()).Healthy)
+}
+
+// TestSweepSparesWhatIsKnownAndOthers.
+func TestSweepSparesWhatIsKnownAndOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.SweepGrace = time.Nanosecond })
+	other := newBench(t, func(c *Config) { c.SweepGrace = time.Nanosecond })
+	known, lost := b.warm(t, nil), b.warm(t, nil)
+	others := other.warm(t, nil)
+	young := b.restart(t)
+	young.cfg.SweepGrace = time.Hour
+	n, err := young.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, n, "tasks are being attached")
+	after := b.restart(t) // of the two it hears of one
+	_, err = after.Attach(t.Context(), throughJSON(t, known.State()))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // docker tells the second of a creation only
+		n, err := after.Sweep(t.Context())
+		require.NoError(t, err)
+		return n == 1
+	}, 5*time.Second, 50*time.Millisecond)
+	exit, err := lost.Wait(t.Context())
+	require.NoError(t, err)
+	require.Error(t, exit.Err)
+	require.Equal(t, "ok\n", known.sh(t, "echo ok").out)
+	require.Equal(t, "ok\n", others.sh(t, "echo ok").out)
+	_, err = after.Attach(t.Context(), lost.State())
+	require.ErrorIs(t, err, driver.ErrGone)
+}
+
+// TestALeftoverOfTheSameNameIsReplaced: the agent was killed while it started the task.
+func TestALeftoverOfTheSameNameIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, script2("sleep 600", nil))
+	first := b.run(t, spec)
+	second := spec
+	second.Dirs.State = filepath.Join(filepath.Dir(spec.Dirs.State), "again")
+	h := b.run(t, second)
+	exit, err := first.Wait(t.Context())
+	require.NoError(t, err)
+	require.Error(t, exit.Err)
+	r := h.do(t, drover.ExecutionSpec{Argv: []string{"true"}})
+	require.Zero(t, r.receipt.ExitCode)
+	require.Len(t, b.containers(t), 1)
+}
+
+func throughJSON(t *testing.T, s driver.State) driver.State {
+	t.Helper()
+	data, err := json.Marshal(s)
+	require.NoError(t, err)
+	var back driver.State
+	require.NoError(t, json.Unmarshal(data, &back))
+	return back
+}

@@ -1,0 +1,136 @@
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/driver"
+)
+
+func (b *bench) logged(t *testing.T, spec driver.Spec) string {
+	t.Helper()
+	h := b.run(t, spec)
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	errText, _ := os.ReadFile(filepath.Join(spec.Log.Dir, "t.stderr.0"))
+	require.Zero(t, exit.Code, string(errText))
+	out, err := os.ReadFile(filepath.Join(spec.Log.Dir, "t.stdout.0"))
+	require.NoError(t, err)
+	return string(out)
+}
+
+func script2(text string, more map[string]any) map[string]any {
+	all := map[string]any{"command": "/bin/sh", "args": []any{"-c", text}}
+	for k, v := range more {
+		all[k] = v
+	}
+	return all
+}
+
+func TestOptionsReachTheContainer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.AllowVolumes = true })
+	host := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte("from the host\n"), 0o644)) //nolint:gosec // read by others
+	spec := b.spec(t, script2(`hostname; cat /etc/hosts | grep -c ten; pwd; cat /data/f; touch /data/g 2>&1 || echo read-only; touch /x 2>&1 || echo read-only;
+		touch /scratch/x && echo writable; touch /big/x && grep -c ' /big tmpfs' /proc/mounts; ulimit -n; echo $IMAGE $GREETING; cat own/f; grep options /etc/resolv.conf; grep CapBnd /proc/self/status; true`,
+		map[string]any{
+			"hostname": "myhost", "extra_hosts": []any{"ten:10.0.0.10"}, "work_dir": "/local", "volumes": []any{host + ":/data:ro"}, "readonly_rootfs": true,
+			"tmpfs": []any{"/scratch:size=1m"}, "mount": []any{map[string]any{"type": "tmpfs", "target": "/big", "tmpfs_options": map[string]any{"size": 1 << 20}}},
+			"ulimit": map[string]any{"nofile": "300:300"}, "labels": []any{map[string]any{"mine": "1"}}, "cap_drop": []any{"all"}, "network_mode": "host",
+		}))
+	delete(spec.Config, "hostname")
+	require.NoError(t, os.Mkdir(filepath.Join(spec.Dirs.Local, "own"), 0o755))                        //nolint:gosec // read by others
+	require.NoError(t, os.WriteFile(filepath.Join(spec.Dirs.Local, "own/f"), []byte("own\n"), 0o644)) //nolint:gosec // read by others
+	out := b.logged(t, spec)
+	for _, want := range []string{
+		"1\n/local\nfrom the host\n", "read-only\n", "writable\n1\n", "\n300\n", "busybox hello from /local\n", "\nown\n", "CapBnd:\t00000000000000e2\n",
+	} {
+		require.Contains(t, out, want)
+	}
+}
+
+func TestUsers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, script2("id -u; id -g; id -G; pwd; echo $HOME", nil))
+	spec.User = "jane"
+	require.Contains(t, b.logged(t, spec), "1001\n1002\n1002 50\n/\n")
+	h := b.warm(t, nil)
+	require.Equal(t, "1000\n", h.sh(t, "id -u").out)
+	pool := b.spec(t, nil)
+	pool.User, pool.Pool = "jane", true
+	require.Equal(t, "1001 1002\n", b.run(t, pool).sh(t, "echo $(id -u) $(id -g)").out)
+	spec = b.spec(t, script2("true", nil))
+	spec.User = "ghost"
+	_, err := b.Start(t.Context(), spec)
+	require.ErrorContains(t, err, `unknown user "ghost"`)
+	var start *driver.StartError
+	require.ErrorAs(t, err, &start)
+	require.False(t, start.Recoverable)
+}
+
+// TestImageWithoutAShell: nothing is needed of the image.
+func TestImageWithoutAShell(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.run(t, b.spec(t, map[string]any{"image": bare}))
+	r := h.do(t, drover.ExecutionSpec{Argv: []string{"/true"}})
+	require.Equal(t, drover.CauseExited, r.receipt.Cause)
+	require.Zero(t, r.receipt.ExitCode)
+	files, err := h.Files().List(t.Context(), drover.FileRequest{Path: "/"})
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	require.NoError(t, h.Stop(t.Context(), "", 5*time.Second))
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 143, exit.Code)
+	inspect, err := b.docker.ImageInspect(t.Context(), bare)
+	require.NoError(t, err)
+	require.Equal(t, []string{"/sleep"}, inspect.Config.Entrypoint, "the image is as it was")
+}
+
+func TestStartErrors(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for want, config := range map[string]map[string]any{
+		`unknown key "comand"`:     {"comand": "x"},
+		"/no/such/program":         {"command": "/no/such/program"},
+		"nosuchruntime":            {"command": "true", "runtime": "nosuchruntime"},
+		"nosuchnet":                {"command": "true", "network_mode": "nosuchnet"},
+		"no port":                  {"command": "true", "ports": []any{"http"}},
+		"leads out":                {"command": "true", "volumes": []any{"local/link:/x"}},
+		"no such file":             {"command": "true", "volumes": []any{"local/nothing:/x"}},
+		"invalid reference format": {"command": "true", "image": "UPPER/Case"},
+	} {
+		spec := b.spec(t, config)
+		require.NoError(t, os.Symlink("/etc", filepath.Join(spec.Dirs.Local, "link")))
+		_, err := b.Start(t.Context(), spec)
+		require.ErrorContains(t, err, want)
+		var start *driver.StartError
+		require.ErrorAs(t, err, &start)
+		require.False(t, start.Recoverable, "%v", err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	u, err := h.Usage(t.Context())
+	require.NoError(t, err)
+	before := u.ResourceUsage.MemoryStats.Cache
+	r := h.root(t, "head -c 30000000 /dev/zero > /big; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	require.Zero(t, r.receipt.ExitCode, r.err)
+	u, err = h.Usage(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, u.ResourceUsage.CpuStats.Percent, 1.0)
+	require.Greater(t, u.ResourceUsage.MemoryStats.Cache, before+20_000_000)
+	require.NoError(t, h.Destroy(t.Context()))
+	_, err = h.Usage(t.Context())
+	require.ErrorIs(t, err, driver.ErrGone)
+}
