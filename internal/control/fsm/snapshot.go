@@ -146,6 +146,7 @@ func oldJob(j *drover.Job) *drover.Job {
 	c := *j
 	c.Status, c.StatusDescription, c.Stable, c.VersionTag = drover.JobStatusDead, "", false, nil
 	c.ModifyIndex = c.JobModifyIndex
+	c.TaskGroups = withoutDemand(c.TaskGroups)
 	return &c
 }
 
