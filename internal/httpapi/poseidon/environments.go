@@ -115,7 +115,7 @@ func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	slices.SortFunc(list.ExecutionEnvironments, func(a, b executionEnvironment) int { return cmp.Compare(a.ID, b.ID) })
-	return writeJSON(w, http.StatusOK, list)
+	return writeJSON(w, list)
 }
 
 func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
@@ -131,7 +131,7 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 		return noEnvironment(err)
 	}
 	out, _ := fromEnvironment(env) // its id is a number
-	return writeJSON(w, http.StatusOK, out)
+	return writeJSON(w, out)
 }
 
 func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {

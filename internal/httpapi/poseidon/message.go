@@ -1,39 +1,26 @@
 package poseidon
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"github.com/coder/websocket"
 )
 
 // message builds the contract's messages in one buffer; type first, then data, and no other key ever.
-type message struct{ buf bytes.Buffer }
+type message struct{ buf []byte }
 
-func (m *message) text(kind string, data []byte) ([]byte, error) {
-	m.buf.Reset()
-	m.buf.WriteString(`{"type":"` + kind + `"`)
+func (m *message) text(kind string, data []byte) []byte {
+	m.buf = append(append(append(m.buf[:0], `{"type":"`...), kind...), '"')
 	if data != nil {
-		m.buf.WriteString(`,"data":`)
-		e := json.NewEncoder(&m.buf)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(string(data)); err != nil {
-			return nil, err
-		}
-		m.buf.Truncate(m.buf.Len() - 1) // Encode's newline
+		m.buf = appendQuoted(append(m.buf, `,"data":`...), data)
 	}
-	m.buf.WriteByte('}')
-	return m.buf.Bytes(), nil
+	m.buf = append(m.buf, '}')
+	return m.buf
 }
 
 func (p *peer) send(ctx context.Context, kind string, data []byte) error {
-	text, err := p.message.text(kind, data)
-	if err != nil {
-		return err
-	}
-	return p.conn.Send(ctx, websocket.MessageText, text)
+	return p.conn.Send(ctx, websocket.MessageText, p.message.text(kind, data))
 }
 
 func (p *peer) exit(ctx context.Context, code int) error {

@@ -107,13 +107,13 @@ func decode(r *http.Request, into any) error {
 	return &reply{status: http.StatusBadRequest, message: err.Error()}
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) error {
+func writeJSON(w http.ResponseWriter, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
+	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(text) // fails only when the client is gone
 	return nil
 }

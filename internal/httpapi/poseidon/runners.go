@@ -48,7 +48,7 @@ func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, runnerResponse{claimed.ID, mapPorts(claimed.Ports)})
+	return writeJSON(w, runnerResponse{claimed.ID, mapPorts(claimed.Ports)})
 }
 
 // maxSeconds keeps times within what the service takes; it is ten years.
@@ -108,7 +108,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return runnerError(err)
 	}
-	return writeJSON(w, http.StatusOK, struct {
+	return writeJSON(w, struct {
 		WebsocketURL string `json:"websocketUrl"`
 	}{f.websocketURL(r, runner, id)})
 }

@@ -34,7 +34,7 @@ func (f *Face) statistics(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, all)
+	return writeJSON(w, all)
 }
 
 // health alerts when a pool is nearly empty, so that CodeOcean can show it.
@@ -62,5 +62,5 @@ func (f *Face) version(w http.ResponseWriter, _ *http.Request) error {
 	if f.Version == "" {
 		return &reply{status: http.StatusNotFound}
 	}
-	return writeJSON(w, http.StatusOK, f.Version)
+	return writeJSON(w, f.Version)
 }

@@ -41,7 +41,7 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		return nil //nolint:nilerr // Accept has answered
+		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxStdinFrame)
