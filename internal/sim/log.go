@@ -11,27 +11,13 @@ import (
 	"drover/internal/control/store"
 )
 
-// shadow applies the whole log, once, apart from the server: a restored state has to be the same.
-type shadow struct {
-	fsm  *fsm.FSM
-	done int // entries applied
-}
-
-// upTo returns the hash of the state that the log up to index gives. It is not asked for an earlier one again.
-func (x *shadow) upTo(d *disk, index uint64) [32]byte {
-	for x.done < len(d.first) && d.first[x.done].index <= index {
-		e := d.first[x.done]
-		_, _ = x.fsm.Apply(e.index, e.data) // its errors are the proposer's
-		x.done++
-	}
-	return x.fsm.Hash()
-}
-
 // disk is what survives the server's process: the log with the snapshot it starts from, and the journal of claims.
 type disk struct {
-	first    []entry // the whole log, for the proof that the snapshot plus the tail is the same
-	snapshot []byte  // nil = none
-	index    uint64  // of the snapshot
+	first    []entry  // the whole log, also what the snapshot has
+	snapshot []byte   // nil = none
+	index    uint64   // of the snapshot
+	lost     [32]byte // hash of the state of the process that was killed last
+	lostAt   uint64   // and its index; 0 = none was
 	journal  []journalLine
 }
 
@@ -131,24 +117,42 @@ func (s *server) compact() {
 	s.w.disk.snapshot, s.w.disk.index = b.Bytes(), s.store.Index()
 }
 
-// load rebuilds the state from the disk, and proves that the whole log gives the same.
+// load rebuilds the state from the disk, and proves that it is the one that was lost.
 func (w *World) load(observer fsm.Observer) (*store.Store, *fsm.FSM) {
-	st := store.New()
+	d, st := w.disk, store.New()
 	f := fsm.New(st, observer)
-	if w.disk.snapshot != nil {
-		if err := f.Restore(bytes.NewReader(w.disk.snapshot)); err != nil {
+	if d.snapshot != nil {
+		if err := f.Restore(bytes.NewReader(d.snapshot)); err != nil {
 			w.breach("cannot restore a snapshot: %v", err)
 		}
 	}
-	last := uint64(0)
-	for _, e := range w.disk.first {
-		last = e.index
-		if e.index > w.disk.index {
-			_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
+	proven := d.lostAt == 0 || st.Index() > d.lostAt
+	prove := func() {
+		if !proven && f.Hash() != d.lost {
+			w.breach("the snapshot of %d and the entries up to %d give another state than the one that was lost", d.index, d.lostAt)
 		}
+		proven = true
 	}
-	if f.Hash() != w.shadow.upTo(w.disk, last) {
-		w.breach("the snapshot at %d and the entries behind it give another state than the whole log", w.disk.index)
+	for _, e := range d.first {
+		if e.index <= d.index {
+			continue
+		}
+		if e.index > d.lostAt {
+			prove()
+		}
+		_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
 	}
+	prove()
 	return st, f
+}
+
+// replay proves that the whole log, from its beginning, gives the state too.
+func (w *World) replay() {
+	f := fsm.New(store.New(), nil)
+	for _, e := range w.disk.first {
+		_, _ = f.Apply(e.index, e.data) // its errors are the proposer's
+	}
+	if f.Hash() != w.server.fsm.Hash() {
+		w.breach("the whole log gives another state than the server has, which restored snapshots")
+	}
 }

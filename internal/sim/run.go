@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover/internal/control/fsm"
-	"drover/internal/control/store"
 	"drover/internal/id"
 )
 
@@ -32,7 +30,6 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 	w := &World{
 		ctx: ctx, start: start, now: start, rng: rand.New(rand.NewPCG(s.Seed, 0x51e)), ids: id.NewSeeded(s.Seed),
 		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s, disk: &disk{},
-		shadow:  &shadow{fsm: fsm.New(store.New(), nil)},
 		clients: &clients{handed: map[string]bool{}},
 	}
 	defer func() {
@@ -56,8 +53,7 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 	w.comeToRest()
 	snap := w.server.store.Snapshot()
 	r.State, r.Entries = w.server.fsm.Hash(), snap.Index()
-	w.server.compact()
-	_, _ = w.load(nil) // its checks
+	w.replay()
 	return r
 }
 

@@ -85,7 +85,8 @@ func (w *World) crash() {
 	for _, p := range w.watchers { // connections break
 		p.wakeAfter(w.between(0, time.Second))
 	}
-	w.checkReplay(s.store.Index(), before)
+	w.disk.lostAt, w.disk.lost = s.store.Index(), before
+	w.checkAcked()
 }
 
 // lead begins a term.

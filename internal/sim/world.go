@@ -29,7 +29,6 @@ type World struct {
 
 	scenario Scenario
 	disk     *disk
-	shadow   *shadow
 	server   *server
 	nodes    []*node
 	clients  *clients
