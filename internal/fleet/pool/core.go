@@ -99,6 +99,17 @@ func (c *Core) Effects() []Effect {
 	return e
 }
 
+// Hungry reports whether the last decisions wanted more creates than could be begun: then each end of one is a reason
+// to decide again at once.
+func (c *Core) Hungry() bool {
+	for _, p := range c.pools {
+		if p.last.Deferred > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Beliefs returns what was learned of the cloud, for people.
 func (c *Core) Beliefs() *scaler.Beliefs { return c.beliefs }
 

@@ -90,6 +90,7 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 			}
 		}
 		c.destroy(now, e, a.Why, a.Reason)
+	case scaler.Create: // has no instance yet
 	}
 }
 

@@ -136,6 +136,7 @@ func (c *Core) Registered(now time.Time, instance, node string) error {
 		}
 	case drover.InstanceDraining, drover.InstanceDestroying:
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: node, Deadline: e.InterruptAt})
+	case drover.InstancePlanned, drover.InstanceRegistered, drover.InstanceActive, drover.InstanceGone:
 	}
 	return nil
 }

@@ -55,8 +55,9 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("no capacity (%s): %s", e.Scope, e.Message)
 	case RateLimited:
 		return fmt.Sprintf("rate limited until %s: %s", e.RetryAt.UTC().Format(time.RFC3339), e.Message)
+	default:
+		return string(e.Kind) + ": " + e.Message
 	}
-	return string(e.Kind) + ": " + e.Message
 }
 
 // KindOf tells what err means: an error without a kind, and a call that was cut off, are Ambiguous.
@@ -84,6 +85,7 @@ func CodeOf(err error) drover.Code {
 		return drover.Forbidden
 	case Config:
 		return drover.Invalid
+	case Transient, Ambiguous:
 	}
 	return drover.Unavailable
 }

@@ -85,6 +85,7 @@ func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, go
 			b.stopEnds = now.Add(backoff(30*time.Second, 10*time.Minute, b.stops, chance(b.seed, "auth", b.stops)))
 			b.stops++
 		}
+	case provider.Transient, provider.RateLimited, provider.NotFound, provider.Ambiguous: // nothing to believe
 	}
 }
 

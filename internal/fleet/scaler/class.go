@@ -26,7 +26,8 @@ type class struct {
 // demand collects what needs a place: waiting work, work on machines that the cloud takes back, standby room.
 func (p *plan) demand() {
 	all := slices.Clone(p.in.Demand)
-	for _, i := range p.in.Instances {
+	for _, n := range p.special {
+		i := p.in.Instances[n]
 		if !i.InterruptAt.IsZero() && i.InterruptAt.After(p.in.Now) && i.Busy() {
 			all = append(all, drover.DemandClass{Name: "work on " + i.ID, Each: part(i.Used, i.Work), Count: i.Work, Priority: 50, Since: i.StateAt})
 		}

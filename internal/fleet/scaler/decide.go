@@ -117,6 +117,7 @@ type plan struct {
 	units    map[string]int64 // left of quota groups
 	counts   counts
 	limits   limits
+	special  []int  // indexes of the machines that are not just at work: few, in a big fleet
 	kept     []bool // idle machines, by index, that are needed
 	destroys int    // tokens left
 	spent    int
@@ -155,10 +156,20 @@ func (p *plan) act(kind ActionKind, i *drover.Instance, why, format string, args
 	p.out.Actions = append(p.out.Actions, Action{Kind: kind, Instance: i.ID, Why: why, Reason: fmt.Sprintf(format, args...)})
 }
 
+// ordinary reports that the machine is at work and nothing else is to be said of it.
+func ordinary(i *drover.Instance, template string) bool {
+	return i.State == drover.InstanceActive && i.Work > 0 && i.Behavior == drover.BehaviorRun && i.LostAt.IsZero() && i.InterruptAt.IsZero() &&
+		i.ExpiresAt.IsZero() && i.Template == template
+}
+
 // survey counts machines and what they cost.
 func (p *plan) survey() {
 	l := &p.limits
-	for _, i := range p.in.Instances {
+	template := p.in.Policy.Template()
+	for n, i := range p.in.Instances {
+		if !ordinary(i, template) {
+			p.special = append(p.special, n)
+		}
 		l.cost += i.Price
 		l.capacity = l.capacity.Add(i.Capacity)
 		l.machines++

@@ -291,7 +291,7 @@ func TestHourlyMachinesAreReturnedAtTheEndOfThePaidHour(t *testing.T) {
 	in.Instances = append(in.Instances, i)
 	out := Decide(in)
 	require.Empty(t, out.Actions)
-	require.Equal(t, start.Add(28*time.Minute), out.Wake)
+	require.Equal(t, start.Add(28*time.Minute+tick), out.Wake)
 	in.Now = out.Wake
 	require.Equal(t, "drain x idle", kinds(Decide(in)))
 }

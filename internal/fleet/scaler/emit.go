@@ -3,6 +3,7 @@ package scaler
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"drover/internal/fleet/provider"
 )
@@ -25,7 +26,7 @@ func (p *plan) emitCreates() {
 		})
 	}
 	if p.out.Deferred > 0 && tokens <= 0 { // else the end of a call in flight makes room
-		p.wake(b.TokensAt(p.in.Now, provider.CallCreate, p.issued()))
+		p.wake(later(b.TokensAt(p.in.Now, provider.CallCreate, p.issued()), p.in.Now.Add(time.Second)))
 	}
 }
 

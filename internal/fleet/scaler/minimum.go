@@ -68,7 +68,8 @@ func (p *plan) hedge() {
 		return
 	}
 	room := max(1, p.counts.starting/20) - p.counts.hedges
-	for n, i := range p.in.Instances {
+	for _, n := range p.special {
+		i := p.in.Instances[n]
 		if !i.State.Starting() || i.Hedge || !p.kept[n] || i.State == drover.InstancePlanned {
 			continue
 		}

@@ -9,7 +9,8 @@ import (
 // from an older template. The latter two within the policy's share.
 func (p *plan) replace() {
 	template := p.in.Policy.Template()
-	for _, i := range p.in.Instances {
+	for _, n := range p.special {
+		i := p.in.Instances[n]
 		if i.State == drover.InstanceDraining && i.Why == WhyIdle && i.Busy() && i.Behavior == drover.BehaviorRun {
 			p.act(Undrain, i, WhyDemand, "work was placed on it before its drain was seen")
 			continue

@@ -11,7 +11,8 @@ import (
 
 // destroyFinished returns machines that are drained and confirmed quiet.
 func (p *plan) destroyFinished() {
-	for _, i := range p.in.Instances {
+	for _, n := range p.special {
+		i := p.in.Instances[n]
 		switch {
 		case i.Busy() || i.Behavior == drover.BehaviorHold:
 		case i.State == drover.InstanceDraining && i.Quiet:
@@ -41,7 +42,8 @@ func (p *plan) destroy(i *drover.Instance, why, format string, args ...any) {
 // destroyHopeless gives up machines that do not come up, or whose agent is silent and which control took the work of.
 func (p *plan) destroyHopeless() {
 	sick := p.counts.lost*5 > p.counts.live && p.counts.lost >= 3
-	for _, i := range p.in.Instances {
+	for _, n := range p.special {
+		i := p.in.Instances[n]
 		if i.Busy() || i.Behavior == drover.BehaviorHold {
 			continue
 		}
@@ -77,13 +79,14 @@ func (p *plan) bootFrom(i *drover.Instance) time.Time {
 func (p *plan) retireIdle() {
 	spare := p.counts.live - p.in.Policy.MinAt(p.in.Now)
 	var idle []*drover.Instance
-	for n, i := range p.in.Instances {
+	for _, n := range p.special {
+		i := p.in.Instances[n]
 		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] {
 			continue
 		}
 		at := p.idleUntil(i)
 		if p.in.Now.Before(at) {
-			p.wake(at)
+			p.wake(at.Truncate(tick).Add(tick)) // many at once
 			continue
 		}
 		idle = append(idle, i)
@@ -100,6 +103,9 @@ func (p *plan) retireIdle() {
 		p.act(Drain, i, WhyIdle, "idle since %s", i.IdleAt.UTC().Format(time.TimeOnly))
 	}
 }
+
+// tick is how exactly idle machines are watched.
+const tick = 2 * time.Second
 
 // rank says which idle machines go first: those that would be replaced anyway.
 func rank(i *drover.Instance, template string) int {

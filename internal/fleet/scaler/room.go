@@ -51,7 +51,12 @@ func (p *plan) findRooms() {
 	index := map[roomKey]int{}
 	parts := p.partsCount()
 	settled := p.in.Now.Add(-settle)
-	for n, i := range p.in.Instances {
+	look := p.special
+	if parts || p.anyReady(settled) {
+		look = p.all()
+	}
+	for _, n := range look {
+		i := p.in.Instances[n]
 		kind, ok := p.roomOf(i)
 		if !ok {
 			continue
@@ -110,6 +115,24 @@ func (p *plan) usable(c *class, r *room) bool {
 		return r.fresh || p.in.Now.Sub(c.Since) < settle
 	}
 	return true
+}
+
+func (p *plan) all() []int {
+	list := make([]int, len(p.in.Instances))
+	for n := range list {
+		list[n] = n
+	}
+	return list
+}
+
+// anyReady reports whether a machine became ready after t.
+func (p *plan) anyReady(t time.Time) bool {
+	for _, i := range p.in.Instances {
+		if i.ReadyAt.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // partsCount reports whether any class may count on machines that have work since long.

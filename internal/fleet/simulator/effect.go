@@ -28,13 +28,18 @@ func (s *Sim) decide() {
 	s.result.Decisions++
 	s.core.SetDemand(s.cfg.Policy.NodePool, s.demand())
 	wake := s.core.Decide(s.time())
+	s.flush()
+	if !wake.IsZero() {
+		s.decideIn(max(time.Duration(s.ns(wake)-s.now), time.Millisecond))
+	}
+}
+
+// flush begins what the core wants.
+func (s *Sim) flush() {
 	for list := s.core.Effects(); len(list) > 0; list = s.core.Effects() {
 		for k := range list {
 			s.perform(&list[k])
 		}
-	}
-	if !wake.IsZero() {
-		s.decideIn(max(time.Duration(s.ns(wake)-s.now), time.Millisecond))
 	}
 }
 
@@ -44,7 +49,8 @@ func (s *Sim) answer(after time.Duration, tell func()) {
 	s.in(after, func() {
 		if s.epoch == epoch {
 			tell()
-			s.decideIn(0)
+			s.flush()
+			s.decideIn(s.cfg.Coalesce)
 		}
 	})
 }
@@ -61,7 +67,7 @@ func (s *Sim) perform(e *pool.Effect) {
 			}
 			if s.epoch == epoch {
 				s.core.Recorded(s.time(), &eff, nil)
-				s.decideIn(0)
+				s.flush()
 			}
 		})
 	case pool.EffectForget:
@@ -72,7 +78,12 @@ func (s *Sim) perform(e *pool.Effect) {
 		made, took, err := s.cloud.Create(s.time(), eff.Request)
 		s.checkCreate()
 		s.watchCloud()
-		s.answer(took, func() { s.core.Created(s.time(), eff.Request, made, err) })
+		s.answer(took, func() {
+			s.core.Created(s.time(), eff.Request, made, err)
+			if err != nil || s.core.Hungry() {
+				s.decideIn(0)
+			}
+		})
 	case pool.EffectDestroy:
 		s.checkDestroy(&eff)
 		took, err := s.cloud.Destroy(s.time(), eff.ProviderID)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"drover/internal/fleet/provider"
 )
 
 // figures are printed by `DROVER_FIGURES=1 go test -v -run Figures`: they take a minute.
@@ -33,7 +35,7 @@ func TestFiguresCost(t *testing.T) {
 func TestFiguresLarge(t *testing.T) {
 	length, perHour := 24*time.Hour, 42000.0
 	if os.Getenv("DROVER_FIGURES") == "" {
-		length, perHour = time.Hour, 4200
+		length, perHour = 20*time.Minute, 4200
 	}
 	p := policy()
 	p.Types = p.Types[:2]
@@ -41,7 +43,9 @@ func TestFiguresLarge(t *testing.T) {
 	mix.Run = time.Duration(float64(mix.Run) * 0.35 * 2)
 	work := Poisson(1, length, mix, perHour)
 	began := time.Now() //nolint:forbidigo // this measures the simulator itself
-	res, err := Run(Config{Seed: 1, Policy: p, Cloud: ec2(), Work: work, Coalesce: 5 * time.Second, Burst: time.Second})
+	cloud := ec2()
+	cloud.Caps.Rates[provider.CallCreate] = provider.Rate{PerSecond: 100, Burst: 2000}
+	res, err := Run(Config{Seed: 1, Policy: p, Cloud: cloud, Work: work, Coalesce: 5 * time.Second, Burst: time.Second})
 	require.NoError(t, err)
 	t.Log(time.Since(began).Round(time.Millisecond), res)
 }

@@ -14,7 +14,7 @@ import (
 	"drover"
 )
 
-var seeds = flag.Int("fleet.seeds", 60, "fault seeds to simulate")
+var seeds = flag.Int("fleet.seeds", 25, "fault seeds to simulate")
 
 // faulty draws a cloud, agents and a policy that go wrong in their own way.
 func faulty(seed uint64) Config {
