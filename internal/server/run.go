@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 
+	"drover"
 	"drover/internal/clock"
 	"drover/internal/config"
 	"drover/internal/id"
@@ -27,6 +28,31 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 		return err
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
-	ready(a.HTTPAddr()) // the listener is open: requests wait until the parts run
+	readyCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { // ends when the node is there, or with the agent
+		if a.awaitNode(readyCtx) {
+			ready(a.HTTPAddr())
+		}
+	}()
 	return a.Run(ctx)
+}
+
+// awaitNode waits until the node of this process can be given work, if both planes are in it: what is served before
+// that would find no node. It reports whether the agent still runs.
+func (a *Agent) awaitNode(ctx context.Context) bool {
+	if a.control == nil || a.node == nil {
+		return ctx.Err() == nil
+	}
+	for {
+		changed := a.control.store.Watch("nodes", "")
+		if n := a.control.store.Snapshot().Node(a.node.agent.NodeID()); n != nil && n.Status == drover.NodeStatusReady {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }

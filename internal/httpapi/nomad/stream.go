@@ -28,7 +28,9 @@ func (f *Face) openStream(w http.ResponseWriter, contentType string, newline boo
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no") // proxies must not hold it back
 	w.WriteHeader(http.StatusOK)
-	return &stream{w: w, ctl: http.NewResponseController(w), clock: f.Clock, newline: newline}
+	s := &stream{w: w, ctl: http.NewResponseController(w), clock: f.Clock, newline: newline}
+	_ = s.ctl.Flush() // who waits for the first line of a quiet log sees at once that it was accepted
+	return s
 }
 
 // object writes v as JSON, to be sent by the next flush.

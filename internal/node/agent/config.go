@@ -34,7 +34,9 @@ type Config struct {
 	NodeClass  string
 	Meta       map[string]string
 	HTTPAddr   string // where this node's HTTP API can be reached, as shown by the API
-	Version    string // shown as nomad.version and drover.version
+	Version    string // shown as nomad.version: the API that we speak
+	// DroverVersion is shown as drover.version.
+	DroverVersion string
 
 	// CPUMHz and MemoryMB override what the fingerprint found, in total; 0 = found.
 	CPUMHz   int64

@@ -30,7 +30,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	a.size(n, host)
 	version := cfg.Version
 	fill(&version, "2.0.0")
-	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, version
+	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, cfg.DroverVersion
 	n.Attributes["node.region"] = cfg.Region
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
