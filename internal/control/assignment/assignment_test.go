@@ -67,6 +67,7 @@ type bundle struct {
 }
 
 func setup(t *testing.T) *bundle {
+	t.Helper()
 	st := store.New()
 	log := &memoryLog{fsm: fsm.New(st, nil)}
 	b := &bundle{store: st, log: log, Controller: New(Deps{

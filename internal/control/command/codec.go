@@ -99,6 +99,7 @@ func Decode(data []byte) (c Command, err error) {
 		return decodeBatch(data[2:])
 	case KindApplyPlans:
 		return decodePlans(data[2:])
+	default: // all others are what they say
 	}
 	c = kinds[kind]()
 	if err := Unmarshal(data[2:], c); err != nil {

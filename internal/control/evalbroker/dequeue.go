@@ -113,6 +113,7 @@ func (b *Broker) expire(now time.Time) {
 			b.pushReady(it)
 		case outstanding:
 			b.retry(now, it)
+		case pending, ready: // have no deadline
 		}
 	}
 }

@@ -83,5 +83,6 @@ func (b *Broker) unlink(it *item) {
 		heap.Remove(b.ready[it.queue], it.index)
 	case delayed, nacked, outstanding:
 		heap.Remove(&b.deadlines, it.index)
+	case pending: // in none
 	}
 }

@@ -24,7 +24,6 @@ type modelEval struct {
 	token      string    // with a worker until held
 	held       time.Time
 	deliveries int
-	admitted   time.Time // when it got ready to want its job's slot
 	slot       bool
 }
 

@@ -42,8 +42,9 @@ func eventType(k command.Kind) string {
 		return "DeploymentPromotion"
 	case command.KindReap:
 		return "JobBatchDeregistered"
+	default:
+		return k.String()
 	}
-	return k.String()
 }
 
 // events describes what the entry changed. Garbage collected evaluations, allocations and deployments are not told.

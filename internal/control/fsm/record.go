@@ -3,6 +3,7 @@ package fsm
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
 
@@ -138,7 +139,7 @@ func (r *recordReader) next() (recordKind, []byte, error) {
 }
 
 func (r *recordReader) torn(err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return drover.Errorf(drover.Invalid, "torn snapshot: it ends within or behind record %d, without its end mark", r.count)
 	}
 	return err

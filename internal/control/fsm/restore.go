@@ -137,8 +137,9 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, func(m *drover.AllocationMetric) { x.metrics = append(x.metrics, m) })
 	case recAlloc:
 		return x.alloc(payload)
+	default:
+		return drover.Errorf(drover.Invalid, "unknown kind")
 	}
-	return drover.Errorf(drover.Invalid, "unknown kind")
 }
 
 func (x *imageReader) job(payload []byte) error {

@@ -44,6 +44,7 @@ type bundle struct {
 }
 
 func setup(t *testing.T) *bundle {
+	t.Helper()
 	t.Parallel()
 	st := store.New()
 	log := &memoryLog{fsm: fsm.New(st, nil)}

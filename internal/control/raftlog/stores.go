@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"drover"
 	"drover/internal/clock"
@@ -88,10 +89,10 @@ func openBolt(path string, readOnly bool) (store *raftboltdb.BoltStore, err erro
 		return err
 	})
 	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
+	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, drover.Errorf(drover.Conflict, "the raft log %s is in use by another process", path)
-	case errors.Is(err, errPanicked) || errors.Is(err, bbolt.ErrInvalid) || errors.Is(err, bbolt.ErrChecksum) ||
-		errors.Is(err, bbolt.ErrVersionMismatch):
+	case errors.Is(err, errPanicked) || errors.Is(err, bolterrors.ErrInvalid) || errors.Is(err, bolterrors.ErrChecksum) ||
+		errors.Is(err, bolterrors.ErrVersionMismatch):
 		return nil, drover.Errorf(drover.Invalid, "the raft log %s is damaged: %w", path, err)
 	case err != nil:
 		return nil, fmt.Errorf("opening the raft log %s: %w", path, err)
