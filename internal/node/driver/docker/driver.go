@@ -65,9 +65,9 @@ func New(cfg Config) (*Driver, error) {
 	cfg.ImageDelay = orElse(cfg.ImageDelay, defaultImageDelay)
 	cfg.PullQuiet = orElse(cfg.PullQuiet, defaultPullQuiet)
 	cfg.SweepGrace = orElse(cfg.SweepGrace, defaultGrace)
-	options := []client.Opt{client.FromEnv, client.WithAPIVersionNegotiation()}
+	options := []client.Opt{client.FromEnv}
 	if cfg.Endpoint != "" {
-		options = []client.Opt{client.WithHost(cfg.Endpoint), client.WithAPIVersionNegotiation()}
+		options = []client.Opt{client.WithHost(cfg.Endpoint)}
 	}
 	c, err := client.New(options...)
 	if err != nil {

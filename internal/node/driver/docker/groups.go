@@ -60,7 +60,7 @@ func (g lateGroups) open(child *cgroup.Group) (supervisor.Group, error) {
 	for _, dir := range child.SupervisedDirs() {
 		f, err := os.OpenFile(filepath.Join(dir, child.JoinFile()), os.O_RDWR, 0)
 		if err != nil {
-			e.close()
+			e.Close()
 			return nil, err
 		}
 		e.files.Procs = append(e.files.Procs, f)
@@ -75,7 +75,8 @@ type execGroup struct {
 	files supervisor.GroupFiles
 }
 
-func (e *execGroup) close() {
+// Close closes the files: the supervisor has its own once it was given them.
+func (e *execGroup) Close() {
 	for _, f := range e.files.Procs {
 		_ = f.Close()
 	}
@@ -99,6 +100,6 @@ func (e *execGroup) Kill() error { return e.group.Kill() }
 
 // Remove kills what is left and removes the group.
 func (e *execGroup) Remove(ctx context.Context) error {
-	e.close()
+	e.Close()
 	return e.group.Remove(ctx, e.clock)
 }

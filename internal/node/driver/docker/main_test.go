@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -186,7 +187,7 @@ func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
 	var r result
 	for {
 		f, err := s.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			require.NoError(t, s.Close())
 			r.out, r.err = out.String(), errOut.String()
 			return r
