@@ -9,15 +9,18 @@ func (h readyHeap) Len() int { return len(h) }
 func (h readyHeap) Less(i, j int) bool {
 	return before(h[i], h[j])
 }
+
 func (h readyHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *readyHeap) Push(x any) {
 	it := x.(*item)
 	it.index = len(*h)
 	*h = append(*h, it)
 }
+
 func (h *readyHeap) Pop() any {
 	old := *h
 	last := len(old) - 1
@@ -47,11 +50,13 @@ func (h deadlineHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].index, h[j].index = i, j
 }
+
 func (h *deadlineHeap) Push(x any) {
 	it := x.(*item)
 	it.index = len(*h)
 	*h = append(*h, it)
 }
+
 func (h *deadlineHeap) Pop() any {
 	old := *h
 	last := len(old) - 1

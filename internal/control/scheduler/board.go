@@ -114,7 +114,7 @@ func (b *board) fill() {
 	for i := range b.stage.nodes {
 		c := &b.stage.nodes[i]
 		b.byCandidate[i] = -1
-		if reason, _ := b.feasible.check(c); reason != "" {
+		if reason := b.feasible.check(c); reason != "" {
 			b.filtered(c, reason)
 			continue
 		}

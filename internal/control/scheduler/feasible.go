@@ -64,31 +64,31 @@ func (f *feasibility) sort(cs []*drover.Constraint) {
 	}
 }
 
-// check returns why the node cannot run the group, "" if it can. byClass tells that its whole class cannot.
-func (f *feasibility) check(c *candidate) (reason string, byClass bool) {
+// check returns why the node cannot run the group, "" if it can.
+func (f *feasibility) check(c *candidate) string {
 	if c.class >= 0 {
 		v := &f.byClass[c.class]
 		if !v.known {
 			*v = verdict{known: true, reason: f.constraints(c.node, f.shared)}
 		}
 		if v.reason != "" {
-			return v.reason, true
+			return v.reason
 		}
 	} else if reason := f.constraints(c.node, f.shared); reason != "" {
-		return reason, false
+		return reason
 	}
 	for _, d := range f.drivers {
 		if !hasDriver(c.node, d) {
-			return "missing drivers", false
+			return "missing drivers"
 		}
 	}
 	if !f.hasVolumes(c.node) {
-		return "missing compatible host volumes", false
+		return "missing compatible host volumes"
 	}
 	if !f.hasDevices(c.node) {
-		return "missing devices", false
+		return "missing devices"
 	}
-	return f.constraints(c.node, f.unique), false
+	return f.constraints(c.node, f.unique)
 }
 
 func (f *feasibility) constraints(n *drover.Node, cs []*drover.Constraint) string {

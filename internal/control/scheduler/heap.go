@@ -30,14 +30,6 @@ func (b *board) heapify(h []int32) {
 	}
 }
 
-func (b *board) push(e int32) {
-	en := &b.entries[e]
-	h := append(b.buckets[en.bucket].heaps[en.parts], e)
-	en.pos = int32(len(h) - 1)
-	b.buckets[en.bucket].heaps[en.parts] = h
-	b.up(h, len(h)-1)
-}
-
 func (b *board) remove(e int32) {
 	en := &b.entries[e]
 	if en.pos < 0 {

@@ -77,8 +77,8 @@ func (r *run) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation) *chang
 	r.beginDeployment(g, s, destructive, u)
 	missing := max(desiredCount(g)-len(keep)-len(s.done), 0)
 	r.replace(c, s, keep, missing, u)
-	r.placeCanaries(c, s, keep, destructive, u)
-	c.destructive = destructive[:r.updateLimit(g, s, keep, len(c.place), len(destructive))]
+	r.placeCanaries(c, s, destructive, u)
+	c.destructive = destructive[:r.updateLimit(g, keep, len(c.place), len(destructive))]
 	r.scheduleLater(s, keep, c.destructive, u)
 	u.DestructiveUpdate += uint64(len(c.destructive))
 	u.Ignore += uint64(len(keep)+len(s.done)+len(s.canaries)-len(c.destructive)) - u.InPlaceUpdate
@@ -165,6 +165,7 @@ func (r *run) updateInPlace(g *drover.TaskGroup, keep []*drover.Allocation, u *d
 			}
 		case updateDestructive:
 			destructive = append(destructive, a)
+		case updateNone:
 		}
 	}
 	slices.SortFunc(destructive, byIndex)
@@ -281,7 +282,7 @@ func (r *run) beginDeployment(g *drover.TaskGroup, s *sorted, destructive []*dro
 }
 
 // placeCanaries brings up what has to prove the new version, beside the old ones and under their names.
-func (r *run) placeCanaries(c *changes, s *sorted, keep, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
+func (r *run) placeCanaries(c *changes, s *sorted, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
 	state := r.deployments.state(c.group.Name)
 	if state == nil || state.Promoted || r.deployments.halted() {
 		return
@@ -302,7 +303,7 @@ func (r *run) placeCanaries(c *changes, s *sorted, keep, destructive []*drover.A
 }
 
 // updateLimit returns how many destructive updates may begin now.
-func (r *run) updateLimit(g *drover.TaskGroup, s *sorted, keep []*drover.Allocation, placed, wanted int) int {
+func (r *run) updateLimit(g *drover.TaskGroup, keep []*drover.Allocation, placed, wanted int) int {
 	if !r.rolls(g) {
 		return wanted
 	}

@@ -178,7 +178,7 @@ func jobOf(t *testing.T, name string, args map[string]string) *drover.Job {
 			p := strings.Split(v, "|")
 			j.Constraints = append(j.Constraints, &drover.Constraint{LTarget: p[0], Operand: p[1], RTarget: p[2]})
 		case "update":
-			parallel, canary, _ := strings.Cut(v, "/")
+			parallel, canary, _ := strings.Cut(v, "/") //nolint:staticcheck // it does not look into new(…)
 			g.Update = &drover.UpdateStrategy{MaxParallel: new(number(t, parallel)), ProgressDeadline: new(10 * time.Minute)}
 			if canary != "" {
 				g.Update.Canary = number(t, canary)

@@ -119,7 +119,7 @@ func (r *run) systemOn(b *board, i int32, s *onNode, limit int, x *GroupExplanat
 	case s.live != nil:
 		return r.updateSystem(b, i, s.live, limit, x)
 	case s.previous != nil:
-		if r.systemRests(g, s) {
+		if r.systemRests(s) {
 			u.Ignore++
 			return 0
 		}
@@ -133,7 +133,7 @@ func (r *run) systemOn(b *board, i int32, s *onNode, limit int, x *GroupExplanat
 
 // systemRests reports whether a node whose allocation ended gets no new one now: a sysbatch job has run, or a failing
 // one waits for a time that doubles.
-func (r *run) systemRests(g *drover.TaskGroup, s *onNode) bool {
+func (r *run) systemRests(s *onNode) bool {
 	ended := s.previous
 	if r.job.Type == drover.JobTypeSysBatch {
 		stopped := ended.ServerTerminal() || ended.ClientStatus == drover.AllocClientLost

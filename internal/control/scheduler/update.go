@@ -46,7 +46,7 @@ func (r *run) mayStay(a *drover.Allocation, g *drover.TaskGroup) bool {
 	if n == nil || !matchesAny(r.job.Datacenters, n.Datacenter) || !inPool(r.job, n) {
 		return false
 	}
-	reason, _ := newFeasibility(r.matcher, r.job, g, 0).check(&candidate{node: n, class: -1})
+	reason := newFeasibility(r.matcher, r.job, g, 0).check(&candidate{node: n, class: -1})
 	return reason == ""
 }
 

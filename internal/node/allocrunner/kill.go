@@ -84,6 +84,7 @@ func (r *Runner) inStage(t *drover.Task) bool {
 		return !sidecar(t)
 	case killSidecars:
 		return true
+	case killDelay, killDone:
 	}
 	return false
 }

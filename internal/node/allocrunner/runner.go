@@ -180,13 +180,11 @@ func (r *Runner) leave() {
 	}
 }
 
-// send hands f to Run; it reports false when Run has ended.
-func (r *Runner) send(f func()) bool {
+// send hands f to Run, and drops it when Run has ended.
+func (r *Runner) send(f func()) {
 	select {
 	case r.inbox <- f:
-		return true
 	case <-r.done:
-		return false
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"drover"
@@ -247,8 +246,6 @@ func write(dir, file, value string) error {
 	}
 	return nil
 }
-
-func writeInt(dir, file string, v int64) error { return write(dir, file, strconv.FormatInt(v, 10)) }
 
 // Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a
 // machine.

@@ -38,7 +38,7 @@ func (s *Store) load(ref string) (*record, error) {
 	}
 	var r record
 	if json.Unmarshal(data, &r) != nil || r.Ref != ref {
-		return nil, nil //nolint:nilnil // damaged: fetch it again
+		return nil, nil //nolint:nilnil,nilerr // damaged: fetch it again
 	}
 	for _, l := range r.Layers {
 		if _, err := os.Stat(s.layerDir(l)); err != nil {

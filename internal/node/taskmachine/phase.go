@@ -34,6 +34,7 @@ func (p Phase) state() string {
 		return drover.TaskStateRunning
 	case Dead:
 		return drover.TaskStateDead
+	case Pending, Preparing, Starting, Backoff:
 	}
 	return drover.TaskStatePending
 }

@@ -53,6 +53,7 @@ func (s *Status) move(next Phase, now time.Time) {
 		}
 	case Dead:
 		state.FinishedAt = now
+	case Pending, Preparing, Starting, Stopping, Backoff:
 	}
 	s.State = &state
 }

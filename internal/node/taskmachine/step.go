@@ -83,12 +83,13 @@ func (m *machine) prepare() {
 }
 
 func (m *machine) prepared() {
-	switch {
-	case m.Phase == Preparing:
+	switch m.Phase {
+	case Preparing:
 		m.to(Starting)
 		m.do(Launch{})
-	case m.Phase == Stopping: // it was cancelled
+	case Stopping: // it was cancelled
 		m.finishStop()
+	case Pending, Starting, Running, Backoff, Dead: // late: nobody waits for it
 	}
 }
 
@@ -99,6 +100,7 @@ func (m *machine) prepareFailed(ev PrepareFailed) {
 		m.ended(false, !ev.Recoverable)
 	case Stopping:
 		m.finishStop()
+	case Pending, Starting, Running, Backoff, Dead: // late
 	}
 }
 
@@ -113,6 +115,7 @@ func (m *machine) started() {
 	case Stopping: // killed while it started
 		m.Ran = true
 		m.do(Await{}, Stop{Signal: m.view.KillSignal, Timeout: m.view.KillTimeout})
+	case Pending, Preparing, Running, Backoff, Dead: // late
 	}
 }
 
@@ -123,6 +126,7 @@ func (m *machine) startFailed(ev StartFailed) {
 		m.ended(false, !ev.Recoverable)
 	case Stopping:
 		m.finishStop()
+	case Pending, Preparing, Running, Backoff, Dead: // late
 	}
 }
 
@@ -214,6 +218,7 @@ func (m *machine) kill(ev Kill) {
 	case Running:
 		m.note(killingEvent(ev.Reason, m.view.KillTimeout))
 		m.stop(ev.NoDelay)
+	case Stopping, Dead: // it ends, or has
 	}
 }
 
@@ -243,6 +248,7 @@ func (m *machine) restart(ev Restart) {
 		m.stop(true)
 	case Backoff:
 		m.prepare()
+	case Pending, Preparing, Starting, Stopping, Dead: // it starts anyway, or will not any more
 	}
 }
 

@@ -131,6 +131,7 @@ func (r *Runner) worthKeeping(before taskmachine.Phase) bool {
 	switch r.status.Phase {
 	case taskmachine.Running, taskmachine.Stopping, taskmachine.Backoff, taskmachine.Dead:
 		return before != r.status.Phase
+	case taskmachine.Pending, taskmachine.Preparing, taskmachine.Starting:
 	}
 	return false
 }
