@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,22 +25,30 @@ func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) 
 	}
 	k, err := c.open(proto.OpExec, proto.Exec{Spec: spec, Clone: clone}.Encode(), files...)
 	if err != nil {
-		c.closeGroup(ctx, spec.ID, nil)
+		c.closeGroup(ctx, spec.ID, nil, false)
 		return nil, err
 	}
 	s, err := c.newSession(ctx, k, spec.ID, drover.Offsets{})
 	if err != nil {
 		if drover.CodeOf(err) != drover.Conflict { // else the group is that of the other one
-			c.closeGroup(ctx, spec.ID, nil)
+			c.closeGroup(ctx, spec.ID, nil, false)
 		}
 		return nil, err
 	}
+	s.keep = spec.KeepTree
 	return s, nil
 }
 
 // AttachExecution opens another session on an execution, from the offsets on. Errors: NotFound, Gone.
 func (c *Client) AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error) {
-	c.findGroup(id)
+	keep := false
+	if c.findGroup(id) {
+		list, err := c.Executions(ctx)
+		if err != nil {
+			return nil, err
+		}
+		keep = slices.ContainsFunc(list, func(x drover.Execution) bool { return x.ID == id && x.Spec.KeepTree })
+	}
 	var e proto.Encoder
 	e.Str(id)
 	e.Int(from.Stdout)
@@ -52,6 +61,7 @@ func (c *Client) AttachExecution(ctx context.Context, id string, from drover.Off
 	if err != nil {
 		return nil, err
 	}
+	s.keep = keep
 	return s, nil
 }
 
@@ -106,10 +116,10 @@ func groupFiles(g Group) (files []*os.File, clone bool) {
 	return f.Procs, false
 }
 
-// findGroup looks for the group of an execution that an earlier agent started.
-func (c *Client) findGroup(id string) {
+// findGroup looks for the group of an execution that an earlier agent started. It reports whether there is one.
+func (c *Client) findGroup(id string) bool {
 	if c.opts.Groups == nil {
-		return
+		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,10 +132,12 @@ func (c *Client) findGroup(id string) {
 			c.groups[id] = g
 		}
 	}
+	return c.groups[id] != nil
 }
 
-// closeGroup completes the receipt with what the group knows, and removes the group.
-func (c *Client) closeGroup(ctx context.Context, id string, r *drover.Receipt) {
+// closeGroup completes the receipt with what the group knows, and removes the group; one in which something may live
+// on goes with the task's.
+func (c *Client) closeGroup(ctx context.Context, id string, r *drover.Receipt, keep bool) {
 	c.mu.Lock()
 	g := c.groups[id]
 	delete(c.groups, id)
@@ -142,7 +154,18 @@ func (c *Client) closeGroup(ctx context.Context, id string, r *drover.Receipt) {
 			r.Cause = drover.CauseOOM
 		}
 	}
-	c.removeGroup(ctx, id, g)
+	if !release(g, keep) {
+		c.removeGroup(ctx, id, g)
+	}
+}
+
+// release lets go of a group in which something may live on; false if it is to be removed.
+func release(g Group, keep bool) bool {
+	closer, ok := g.(interface{ Close() })
+	if keep && ok {
+		closer.Close()
+	}
+	return keep && ok
 }
 
 func (c *Client) removeGroup(ctx context.Context, id string, g Group) {
@@ -154,12 +177,14 @@ func (c *Client) removeGroup(ctx context.Context, id string, g Group) {
 }
 
 // abandonGroup notes that nobody follows an execution any more; sweep removes its group after its end.
-func (c *Client) abandonGroup(id string) {
+func (c *Client) abandonGroup(id string, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if g := c.groups[id]; g != nil {
 		delete(c.groups, id)
-		c.stale[id] = g
+		if !release(g, keep) {
+			c.stale[id] = g
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type session struct {
 	k     *call
 	id    string
+	keep  bool          // what the command leaves behind lives on, in its group
 	over  chan struct{} // closed after the receipt, an error, or Close
 	close sync.Once
 
@@ -108,7 +109,7 @@ func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
 		return drover.Frame{}, d.Err
 	}
 	s.finished = true
-	s.k.c.closeGroup(ctx, s.id, &r)
+	s.k.c.closeGroup(ctx, s.id, &r, s.keep)
 	_ = s.Close()
 	return drover.Frame{Receipt: &r}, nil
 }
@@ -164,7 +165,7 @@ func (s *session) Close() error {
 		s.k.forget()
 		_ = s.k.c.write(proto.Frame(proto.KindClose, 0, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
-		s.k.c.abandonGroup(s.id)
+		s.k.c.abandonGroup(s.id, s.keep)
 	})
 	return nil
 }

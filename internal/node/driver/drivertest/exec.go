@@ -33,6 +33,7 @@ func execChecks() []check {
 		{"exec signal", execSignal, shell},
 		{"exec large output", execLarge, shell},
 		{"exec kills what it left behind", execBackground, shell},
+		{"exec keeps what it left behind on request", execKeepTree, shell},
 		{"exec environment is not interpreted", execEnvironment, shell},
 		{"exec after an agent restart", execRestart, shell},
 		{"exec with a terminal", execTTY, []Ability{Shell, Terminal}},
@@ -248,6 +249,14 @@ func execBackground(s *suite) {
 	for _, l := range leftovers(s.alloc, s.root) {
 		require.NotContains(s.t, l, "sleep 600")
 	}
+}
+
+func execKeepTree(s *suite) {
+	h := s.pool()
+	spec := sh("sleep 600 >/dev/null 2>&1 & echo $!")
+	spec.KeepTree = true
+	pid := strings.TrimSpace(string(s.exec(h, spec).stdout))
+	require.Equal(s.t, "there\n", string(s.exec(h, sh("kill -0 "+pid+" && echo there")).stdout))
 }
 
 func execEnvironment(s *suite) {

@@ -14,7 +14,7 @@ import (
 )
 
 // restart is what a new agent has: another driver on the same folders.
-func (b *bench) restart() *bench { return &bench{New(b.cfg), b.dir, b.parent} }
+func (b *bench) restart() *bench { return &bench{Driver: New(b.cfg), dir: b.dir, parent: b.parent} }
 
 func TestAttachToAWarmRunner(t *testing.T) {
 	t.Parallel()
@@ -141,14 +141,14 @@ func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for want, config := range map[string]map[string]any{
-		`unknown key "comand"`:    {"comand": "x"},
-		"nothing to run":          {},
-		"no such layout":          {"image": "/no/such", "command": "x"},
-		"127.0.0.1:1/x":           {"image": "127.0.0.1:1/x:1", "command": "x"},
-		"/no/such/program":        {"command": "/no/such/program"},
-		"privileged":              {"command": "x", "privileged": true},
-		"bridge is not there yet": {"command": "x", "network_mode": "bridge"},
-		"sys_admin":               {"command": "x", "cap_add": []any{"sys_admin"}},
+		`unknown key "comand"`:       {"comand": "x"},
+		"nothing to run":             {},
+		"no such layout":             {"image": "/no/such", "command": "x"},
+		"127.0.0.1:1/x":              {"image": "127.0.0.1:1/x:1", "command": "x"},
+		"/no/such/program":           {"command": "/no/such/program"},
+		"privileged":                 {"command": "x", "privileged": true},
+		"none of none, host, bridge": {"command": "x", "network_mode": "cni"},
+		"sys_admin":                  {"command": "x", "cap_add": []any{"sys_admin"}},
 	} {
 		_, err := b.Start(t.Context(), b.spec(t, config))
 		require.ErrorContains(t, err, want)

@@ -18,6 +18,7 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	info := drover.DriverInfo{UpdateTime: d.cfg.Clock.Now(), Attributes: map[string]string{}}
 	if missing := d.missing(); len(missing) > 0 {
 		info.HealthDescription = "not usable here: " + strings.Join(missing, "; ")
+		info.Attributes["driver.sandbox.missing"] = strings.Join(missing, "; ")
 		return info
 	}
 	if _, err := d.cfg.Images.Prepare(ctx, image.Request{Ref: image.Host}); err != nil { // also so that no start has to wait

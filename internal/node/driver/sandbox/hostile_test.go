@@ -273,3 +273,34 @@ func hostProcesses(t *testing.T, pid int) int {
 	}
 	return n
 }
+
+// TestNobodyLeavesTheGroup: whatever a guest tries, all its processes stay in its control group.
+func TestNobodyLeavesTheGroup(t *testing.T) {
+	t.Parallel()
+	h := newBench(t).warm(t, nil)
+	r := h.do(t, drover.ExecutionSpec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
+		for d in /sys/fs/cgroup /sys/fs/cgroup/* /proc/1/root/sys/fs/cgroup; do echo $$ > $d/cgroup.procs; echo $$ > $d/tasks; done
+		mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mount -t cgroup -o memory none /tmp/cg; mount --bind / /tmp/cg
+		unshare -C true; nsenter -t 1 -C true
+		for fd in /proc/self/fd/*; do echo 0 > $fd/cgroup.procs; done
+		(setsid sleep 300 >/dev/null 2>&1 &); (setsid setsid sleep 300 >/dev/null 2>&1 &); echo tried`}})
+	require.Equal(t, "tried\n", r.out)
+	members, err := h.box.group.Procs()
+	require.NoError(t, err)
+	ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", h.box.pid))
+	require.NoError(t, err)
+	all, err := filepath.Glob("/proc/[0-9]*/ns/pid")
+	require.NoError(t, err)
+	seen := 0
+	for _, p := range all {
+		if got, err := os.Readlink(p); err != nil || got != ns || strings.HasPrefix(p, fmt.Sprintf("/proc/%d/", h.box.pid)) {
+			continue // not the guest's: the supervisor is beside the group
+		}
+		var pid int
+		_, err := fmt.Sscanf(p, "/proc/%d/", &pid)
+		require.NoError(t, err)
+		require.Contains(t, members, pid)
+		seen++
+	}
+	require.Equal(t, 2, seen)
+}

@@ -3,10 +3,12 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,7 +62,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	for _, c := range change {
 		c(&cfg)
 	}
-	b := &bench{New(cfg), dir, parent}
+	b := &bench{Driver: New(cfg), dir: dir, parent: parent}
 	t.Cleanup(func() {
 		if groups != nil {
 			left, err := groups.List()
@@ -68,6 +70,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 			require.Empty(t, left, "cgroups left behind")
 			require.NoError(t, groups.Close())
 		}
+		require.Empty(t, b.leftovers(t))
 		states, err := filepath.Glob(filepath.Join(dir, "supervisor", "*", "*"))
 		require.NoError(t, err)
 		require.Empty(t, states, "files left behind")
@@ -108,6 +111,28 @@ func (b *bench) run(t testing.TB, spec driver.Spec) *handle {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, h.Destroy(context.Background())) })
 	return h.(*handle)
+}
+
+// leftovers lists processes of its sandboxes, by control group and by path, and mounts.
+func (b *bench) leftovers(t testing.TB) (found []string) {
+	t.Helper()
+	procs, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, p := range procs {
+		groups, _ := os.ReadFile(p + "/cgroup")
+		line, _ := os.ReadFile(p + "/cmdline")
+		if strings.Contains(string(groups), b.parent+"/") || strings.Contains(string(line), b.dir) && p != fmt.Sprintf("/proc/%d", os.Getpid()) {
+			found = append(found, fmt.Sprintf("%s %q %s", p, line, groups))
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, b.dir) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 // result of a command.

@@ -11,6 +11,8 @@ import (
 
 	"drover"
 	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/drivertest"
 	"drover/internal/node/supervisor"
 )
 
@@ -75,6 +77,18 @@ func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its pr
 	pid := h.box.pid
 	require.NoError(t, h.Destroy(t.Context()))
 	require.Zero(t, hostProcesses(t, pid))
+	t.Run("conformance", func(t *testing.T) {
+		drivertest.Run(t, drivertest.Harness{
+			New: func(*testing.T) driver.Driver { return New(b.cfg) },
+			Config: func(p drivertest.Program) map[string]any {
+				return map[string]any{"command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
+			},
+			Missing: map[drivertest.Ability]string{
+				drivertest.Users:  "one user is all that a user may map",
+				drivertest.Groups: "the user's slice is not delegated",
+			},
+		})
+	})
 	_, err = supervisor.Connect(t.Context(), supervisor.SocketPath(h.box.stateDir), supervisor.Options{})
 	require.Error(t, err)
 }
