@@ -13,7 +13,6 @@ import (
 
 type planQueue struct {
 	waiting []*submission
-	flying  []*drover.PlanResult
 	wake    signal
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	seeds  = flag.Uint64("sim.seeds", 200, "how many seeds to try")
+	seeds  = flag.Uint64("sim.seeds", defaultSeeds, "how many seeds to try")
 	first  = flag.Uint64("sim.first", 1, "the first seed")
 	shrink = flag.Int("sim.shrink", 60, "how many smaller scenarios to try after a failure")
 	only   = flag.Uint64("sim.seed", 0, "try only this seed, and tell what happens (with -v)")
