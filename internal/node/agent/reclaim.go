@@ -30,7 +30,7 @@ func reclaimer(c clock.Clock, log *slog.Logger) func(ctx context.Context, stateD
 		if err != nil {
 			return err
 		}
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		log.Warn("ending a task whose start was interrupted", "state", stateDir)
 		if err := client.Shutdown(ctx); err != nil && !errors.Is(err, driver.ErrGone) {
 			return errors.Join(err, client.Kill())

@@ -141,9 +141,9 @@ type backoff struct {
 	max   time.Duration
 }
 
-func (b *backoff) wait(ctx context.Context) bool {
+func (b *backoff) wait(ctx context.Context) {
 	b.next = min(max(2*b.next, retryMin), b.max)
-	return clock.Sleep(ctx, b.clock, b.next)
+	clock.Sleep(ctx, b.clock, b.next)
 }
 
 func (b *backoff) reset() { b.next = 0 }
