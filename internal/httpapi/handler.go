@@ -113,7 +113,7 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *path) notAllowed(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Allow", strings.Join(p.methods, ", "))
-	return &StatusError{http.StatusMethodNotAllowed, errors.New("Invalid method")} // Nomad's words, which its clients match
+	return &StatusError{http.StatusMethodNotAllowed, errors.New("Invalid method")} //nolint:staticcheck // Nomad's words, which its clients match
 }
 
 // splitPattern takes "PUT,POST /v1/jobs" apart; methods is {""} if there are none.
@@ -144,7 +144,7 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if e.Observe != nil {
 			e.Observe(e.route.Pattern, w.status, took)
 		}
-		e.Logger.LogAttrs(context.Background(), slog.LevelDebug, "request", slog.String("method", r.Method),
+		e.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method),
 			slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", took))
 	}()
 	defer e.recovered(w, r)

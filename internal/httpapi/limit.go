@@ -33,7 +33,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		}
 		host, _, err := net.SplitHostPort(c.RemoteAddr().String())
 		if err != nil {
-			return c, nil // not a network of addresses: nothing to count by
+			return c, nil //nolint:nilerr // not a network of addresses: nothing to count by
 		}
 		if l.take(host) {
 			return &countedConn{Conn: c, done: sync.OnceFunc(func() { l.give(host) })}, nil

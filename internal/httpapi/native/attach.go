@@ -63,7 +63,7 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 	defer session.Close() //nolint:errcheck // detaching cannot fail
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		return nil //nolint:nilerr // Accept has answered
+		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	f.serve(r.Context(), &peer{conn: socket.New(conn, f.Clock), text: text, session: session, id: id})
@@ -85,7 +85,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
-		return nil //nolint:nilerr // Accept has answered
+		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxMessage)

@@ -38,7 +38,7 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) error {
 			if first || r.Context().Err() != nil {
 				return err
 			}
-			return nil //nolint:nilerr // the stream ends: who resumes is told why
+			return nil // the stream ends: who resumes is told why
 		}
 		if first {
 			w.Header().Set("Content-Type", "application/json")
@@ -52,7 +52,7 @@ func (f *Face) events(w http.ResponseWriter, r *http.Request) error {
 			line = drover.Events{Index: events[len(events)-1].Index, Events: events}
 		}
 		if out.Encode(line) != nil || control.Flush() != nil {
-			return nil // the client left
+			return nil //nolint:nilerr // the client left
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		defer body.Close() //nolint:errcheck // only read
+		defer body.Close()
 		return sendFile(w, info, body, part)
 	})
 }
@@ -251,7 +251,7 @@ func (f *Face) readArchive(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		defer tar.Close() //nolint:errcheck // only read
+		defer tar.Close()
 		w.Header().Set("Content-Type", "application/x-tar")
 		_, err = io.Copy(w, tar)
 		return err

@@ -307,7 +307,7 @@ func TestTextModeNeverCutsCharacters(t *testing.T) {
 	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(w.server.URL, "http")+"/v1/execution/"+x.ID+"/attach?mode=text",
 		&websocket.DialOptions{HTTPHeader: http.Header{"X-Drover-Token": {token}}})
 	require.NoError(t, err)
-	defer conn.CloseNow() //nolint:errcheck // a test
+	defer conn.CloseNow()
 	var all strings.Builder
 	for !strings.Contains(all.String(), "€") {
 		_, data, err := conn.Read(t.Context())
