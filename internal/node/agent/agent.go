@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"drover"
 	"drover/internal/clock"
@@ -33,6 +34,7 @@ type Agent struct {
 	runnerCfg allocrunner.Config
 	pusher    *pusher
 	known     chan struct{} // closed with the first registration
+	restored  chan struct{} // closed when what the local state knows was begun
 	contacted chan struct{} // closed with the first assignment
 	again     chan struct{} // ask for a registration
 	collect   chan struct{} // an allocation ended
@@ -63,7 +65,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	cfg = cfg.withDefaults()
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host,
-		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), contacted: make(chan struct{}),
+		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}), contacted: make(chan struct{}),
 		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
 	}
@@ -149,6 +151,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.restore(); err != nil {
 		return fmt.Errorf("restoring the node's tasks: %w", err)
 	}
+	close(a.restored)
 	var loops, pushing sync.WaitGroup
 	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx
 	loops.Go(func() { a.watchDrivers(ctx) })
@@ -216,20 +219,43 @@ func (a *Agent) runners() []*allocrunner.Runner {
 	return out
 }
 
-// runner finds an allocation. Errors: NotFound.
+// restorePatience bounds how long a request waits for the agent to find again what ran before its restart.
+const restorePatience = 10 * time.Second
+
+// runner finds an allocation. Right after a restart it waits until the tasks were found again: else a request that
+// comes early would be told that they are not there. Errors: NotFound.
 func (a *Agent) runner(allocID string) (*allocrunner.Runner, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e := a.allocs[allocID]
-	if e == nil {
+	a.patiently(a.restored)
+	r := a.previous(allocID)
+	if r == nil {
 		return nil, drover.Errorf(drover.NotFound, "allocation %s is not on this node", allocID)
 	}
-	return e.runner, nil
+	a.patiently(r.Found())
+	return r, nil
 }
 
+func (a *Agent) patiently(happened <-chan struct{}) {
+	select {
+	case <-happened:
+		return
+	default:
+	}
+	patience := a.clock.NewTimer(restorePatience)
+	defer patience.Stop()
+	select {
+	case <-happened:
+	case <-patience.C():
+	}
+}
+
+// previous returns an allocation's runner, nil if it is not here.
 func (a *Agent) previous(allocID string) *allocrunner.Runner {
-	r, _ := a.runner(allocID) // not here: nothing to take over
-	return r
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e := a.allocs[allocID]; e != nil {
+		return e.runner
+	}
+	return nil
 }
 
 func (a *Agent) report(u drover.AllocUpdate) { a.pusher.add(u) }

@@ -41,6 +41,7 @@ type Runner struct {
 	dir   allocdir.Dir
 	inbox chan func()
 	done  chan struct{}
+	found chan struct{} // closed when stored tasks were looked for
 	tasks map[string]*taskrunner.Runner
 
 	// Owned by Run.
@@ -117,7 +118,7 @@ func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, err
 	}
 	return &Runner{
 		cfg: cfg, clock: cfg.Shared.Clock, log: cfg.Shared.Log.With("alloc", alloc.ID), id: alloc.ID, group: group, dir: dir,
-		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), found: make(chan struct{}), wake: make(chan struct{}, 1),
 		tasks: map[string]*taskrunner.Runner{}, view: View{Alloc: alloc},
 	}, nil
 }
@@ -131,6 +132,8 @@ func (r *Runner) taskConfig(t *drover.Task) taskrunner.Config {
 
 // Run runs the allocation until it has ended, or life ends: then its tasks are left alone.
 func (r *Runner) Run(life context.Context) {
+	found := sync.OnceFunc(func() { close(r.found) })
+	defer found()
 	if r.View().Ended() {
 		return
 	}
@@ -141,6 +144,7 @@ func (r *Runner) Run(life context.Context) {
 		t.Start(taskCtx)
 	}
 	r.begin(life)
+	found()
 	r.takeOrders()
 	for r.settle(); !r.ended(); r.settle() {
 		select {
@@ -366,6 +370,9 @@ func (r *Runner) nudge() {
 
 // Done is closed when Run has ended.
 func (r *Runner) Done() <-chan struct{} { return r.done }
+
+// Found is closed once the tasks of a restored allocation were looked for; at once for a new one.
+func (r *Runner) Found() <-chan struct{} { return r.found }
 
 // View returns what is known. Any goroutine may call it.
 func (r *Runner) View() View {
