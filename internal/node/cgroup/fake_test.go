@@ -1,0 +1,116 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fakeGroup fills a folder with the files of a new v2 group; those of limits are empty, as writing here does not replace.
+func fakeGroup(t *testing.T, dir string) {
+	t.Helper()
+	for file, text := range map[string]string{
+		"cgroup.controllers": "cpuset cpu memory pids", "cgroup.subtree_control": "", "cgroup.procs": "", "cgroup.threads": "",
+		"cgroup.kill": "", "memory.max": "", "memory.low": "", "memory.swap.max": "", "memory.events": "oom_kill 0\n",
+		"pids.max": "", "cpu.weight": "", "cpu.max": "", "cpuset.cpus": "",
+	} {
+		fill(t, dir, file, text)
+	}
+}
+
+// fakeManager is a manager on a fake v2 tree in which the group "g" can be made, with a child "x.1".
+func fakeManager(t *testing.T) (m *Manager, top string) {
+	t.Helper()
+	root := fakeV2(t)
+	fakeGroup(t, filepath.Join(root, "drover"))
+	top = filepath.Join(root, "drover", "g")
+	for _, d := range []string{"", "init", "task", "task/x.1"} {
+		fakeGroup(t, filepath.Join(top, d))
+	}
+	m, err := New(Config{Root: root})
+	require.NoError(t, err)
+	return m, top
+}
+
+func TestCreateOnV2(t *testing.T) {
+	t.Parallel()
+	m, top := fakeManager(t)
+	require.Equal(t, V2, m.Info().Version)
+	require.Equal(t, "v2", m.Info().Version.String())
+	g, err := m.Create("g", Limits{MemoryMax: 1 << 20, Pids: 9}, 12345)
+	require.NoError(t, err)
+	require.Equal(t, "g", g.Name())
+	require.Equal(t, filepath.Join(top, "task"), g.Dir("memory"))
+	require.Equal(t, filepath.Join(top, "init"), g.InitDir())
+	require.Equal(t, "1048576", read(t, filepath.Join(top, "task"), "memory.max"))
+	require.Equal(t, "0", read(t, filepath.Join(top, "task"), "memory.swap.max"))
+	require.Equal(t, "9", read(t, filepath.Join(top, "task"), "pids.max"))
+	for _, d := range []string{"", "task"} { // so that the children have limits of their own
+		require.NotEmpty(t, read(t, filepath.Join(top, d), "cgroup.subtree_control"), d)
+	}
+	names, err := m.List()
+	require.NoError(t, err)
+	require.Equal(t, []string{"g"}, names)
+
+	require.NoError(t, g.AddInit(77))
+	require.Equal(t, "77", read(t, filepath.Join(top, "init"), "cgroup.procs"), "the supervisor is beside the payload")
+	require.NoError(t, g.Add(78))
+	require.Equal(t, "78", read(t, filepath.Join(top, "task"), "cgroup.procs"))
+	require.Equal(t, "cgroup.procs", g.JoinFile())
+	files, err := g.OpenDirs()
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	require.NoError(t, files[0].Close())
+	require.NoError(t, g.Kill())
+	require.Equal(t, "1", read(t, filepath.Join(top, "task"), "cgroup.kill"))
+}
+
+func TestChildOnV2(t *testing.T) {
+	t.Parallel()
+	m, top := fakeManager(t)
+	g, err := m.Create("g", Limits{}, 0)
+	require.NoError(t, err)
+	c, err := g.Child("x.1", Limits{MemoryMax: 4096, CPUShares: 1024}, 0)
+	require.NoError(t, err)
+	dir := filepath.Join(top, "task", "x.1")
+	require.Equal(t, []string{dir}, c.Dirs())
+	require.Equal(t, []string{dir}, c.SupervisedDirs())
+	require.Equal(t, "4096", read(t, dir, "memory.max"))
+	require.Equal(t, "39", read(t, dir, "cpu.weight"))
+	require.Empty(t, read(t, dir, "pids.max"), "no limit was asked for")
+	fill(t, dir, "memory.events", "oom_kill 2\n")
+	require.Equal(t, uint64(2), c.OOMKills())
+	fill(t, dir, "cgroup.procs", "5\n6\n")
+	pids, err := g.Procs()
+	require.NoError(t, err)
+	require.Equal(t, []int{5, 6}, pids, "children's are the group's")
+	found, err := g.FindChild("x.1")
+	require.NoError(t, err)
+	require.Equal(t, dir, found.Dirs()[0])
+	_, err = g.FindChild("x.2")
+	require.Error(t, err)
+	_, err = g.Child("../x", Limits{}, 0)
+	require.Error(t, err)
+}
+
+// TestAdoptOnV2 takes over the group that a process of somebody else's is in: on the fake tree, that of this process.
+func TestAdoptOnV2(t *testing.T) {
+	t.Parallel()
+	m, _ := fakeManager(t)
+	container := filepath.Join(m.info.mounts[""], "docker", "abc")
+	for _, d := range []string{"", "init"} {
+		fakeGroup(t, filepath.Join(container, d))
+	}
+	g := &Group{name: "abc", version: V2, byCtl: map[string]string{}}
+	for _, path := range []string{"/docker/abc", "/docker/abc/init"} { // a second agent finds it moved already
+		require.NoError(t, m.adoptV2(g, path, os.Getpid()))
+		require.Equal(t, []string{container}, g.Dirs())
+		require.Equal(t, strconv.Itoa(os.Getpid()), read(t, filepath.Join(container, "init"), "cgroup.procs"))
+	}
+	require.Error(t, m.adoptV2(g, "/", 1))
+	_, err := m.Adopt("abc", 1<<30)
+	require.Error(t, err)
+}
