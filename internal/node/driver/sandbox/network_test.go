@@ -212,3 +212,25 @@ func TestManyBridged(t *testing.T) {
 	}
 	t.Logf("20 started and removed in %v", time.Since(start))
 }
+
+// BenchmarkBridged starts and removes sandboxes on a bridge, 8 at once.
+func BenchmarkBridged(b *testing.B) {
+	d := newBridgeBench(b)
+	b.SetParallelism(4)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			spec := d.spec(b, map[string]any{"network_mode": "bridge"})
+			spec.Pool = true
+			start := time.Now()
+			h, err := d.Start(context.Background(), spec)
+			if err == nil {
+				b.ReportMetric(float64(time.Since(start).Milliseconds()), "last-start-ms")
+				err = h.Destroy(context.Background())
+			}
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "started+removed/s")
+}
