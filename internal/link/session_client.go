@@ -63,7 +63,7 @@ type sessionClient struct {
 
 func (s *sessionClient) receive() {
 	defer close(s.ended)
-	defer s.stream.Close()
+	defer func() { _ = s.stream.Close() }()
 	for s.stream.Receive() {
 		f := s.stream.Msg().Frame
 		if f == nil {
@@ -118,7 +118,7 @@ func (s *sessionClient) op(ctx context.Context, op sessionOp) error {
 	op.SessionID = s.id
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.life, cancel)()
+	defer context.AfterFunc(s.life, cancel)() //nolint:contextcheck // the session's end ends it too
 	_, err := call(ctx, connect.NewClient[sessionOp, empty](s.client.http, nodeBase+procSessionOp, s.client.opts), Identity{}, &op)
 	if err != nil && s.life.Err() != nil {
 		return drover.Errorf(drover.Gone, "link: the session was closed")

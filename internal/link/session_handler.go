@@ -24,7 +24,7 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 	if err != nil {
 		return err
 	}
-	defer session.Close()
+	defer func() { _ = session.Close() }()
 	s.mu.Lock()
 	s.open[o.SessionID] = session
 	s.mu.Unlock()

@@ -42,7 +42,7 @@ func (c *Control) ServeWorkloads(ctx context.Context, w drover.Workloads, ready 
 		return fromWire(err)
 	}
 	conn := newStreamConn(s.Receive, s.Send, func() { _ = s.CloseRequest(); cancel() })
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // http2 alone does not notice while the request body is open
 	if ready != nil {
 		ready()

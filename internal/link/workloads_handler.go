@@ -87,7 +87,7 @@ func serveLogs(ctx context.Context, w drover.AllocFolder, r drover.LogRequest, s
 	if err != nil {
 		return err
 	}
-	defer logs.Close()
+	defer func() { _ = logs.Close() }()
 	if err := s.Send(&drover.LogChunk{}); err != nil { // says: accepted
 		return err
 	}

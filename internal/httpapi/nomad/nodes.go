@@ -258,5 +258,5 @@ func (f *Face) nodePool(w http.ResponseWriter, r *http.Request) error {
 }
 
 func errMethod() error {
-	return &httpapi.StatusError{Status: http.StatusMethodNotAllowed, Err: errors.New("Invalid method")}
+	return &httpapi.StatusError{Status: http.StatusMethodNotAllowed, Err: errors.New("Invalid method")} //nolint:staticcheck // Nomad's words
 }

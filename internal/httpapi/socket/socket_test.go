@@ -52,7 +52,7 @@ func connected(t *testing.T, serve func(ctx context.Context, c *socket.Conn) err
 			if err != nil {
 				return
 			}
-			defer conn.CloseNow() //nolint:errcheck // a test
+			defer conn.CloseNow()
 			result <- serve(t.Context(), socket.New(conn, clock.Wall{}))
 		})}
 		var running sync.WaitGroup
