@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"sync"
@@ -29,11 +30,12 @@ import (
 
 // node is the node agent of this process.
 type node struct {
-	agent  *agent.Agent
-	remote *link.Control // nil when control is in this process
-	open   chan struct{} // closed once the first tunnel stands
-	images *image.Store
-	deps   Deps
+	agent   *agent.Agent
+	remote  *link.Control // nil when control is in this process
+	open    chan struct{} // closed once the first tunnel stands
+	images  *image.Store
+	drivers []driver.Driver
+	deps    Deps
 	// closers are the drivers with something of their own, and the parents of control groups.
 	closers []io.Closer
 }
@@ -56,6 +58,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	if groups != nil {
 		n.closers = append(n.closers, groups)
 	}
+	n.drivers = drivers
 	nodeCfg := agent.Config{
 		DataDir: a.dataDir, InMemory: a.forgetful(), StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
 		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
@@ -98,7 +101,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		},
 	})
 	if err == nil && config.True(a.cfg.Telemetry.NodeMetrics) {
-		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.Background()) }))
+		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.WithoutCancel(ctx)) }))
 	}
 	return n, err
 }
@@ -176,6 +179,17 @@ func (n *node) runAgent(ctx context.Context) error {
 	return err
 }
 
+// run runs the agent, then closes what its drivers hold open in this process; tasks go on.
+func (n *node) run(ctx context.Context) error {
+	err := n.agent.Run(ctx)
+	for _, d := range n.drivers {
+		if c, ok := d.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
+}
+
 // collectImages removes, every hour, images that nothing has used for a day.
 func (n *node) collectImages(ctx context.Context) error {
 	for clock.Sleep(ctx, n.deps.Clock, time.Hour) {
@@ -220,7 +234,7 @@ func (n *node) keepTunnel(ctx context.Context) error {
 		clock.Sleep(ctx, n.deps.Clock, msec(wait))
 		wait = min(most, 2*wait)
 	}
-	return nil
+	return nil //nolint:nilerr // it ends with ctx, as it should
 }
 
 // workloads finds a node's workloads: in this process, or through the node's tunnel.
