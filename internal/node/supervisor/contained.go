@@ -77,7 +77,7 @@ func (c *Contained) Start(ctx context.Context, opts Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting for the supervisor: %w", orCause(ctx, err))
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	// The guest, which starts later, never sees it.
 	_ = c.door.Close()
 	if err := os.Remove(filepath.Join(c.folder, handover.Socket)); err != nil {

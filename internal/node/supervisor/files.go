@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -62,7 +63,7 @@ func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser
 		return nil, err
 	}
 	s := newStream(ctx, k)
-	if err := s.peek(); err != nil && err != io.EOF { // a missing directory is an error now, not later
+	if err := s.peek(); err != nil && !errors.Is(err, io.EOF) { // a missing directory is an error now, not later
 		_ = s.Close()
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (f files) finish(ctx context.Context, op proto.Op, req []byte, data io.Read
 		return err
 	}
 	s := newStream(ctx, k)
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	if data != nil {
 		if err := s.upload(ctx, data); err != nil {
 			return err

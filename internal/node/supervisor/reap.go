@@ -22,5 +22,5 @@ func reap(p *os.Process) {
 // ended reports whether the descriptor's process is a zombie, or gone.
 func ended(pidfd int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 0)
-	return n > 0 || err != nil && err != unix.EINTR //nolint:errorlint // a bare errno
+	return n > 0 || err != nil && err != unix.EINTR // a bare errno
 }

@@ -42,7 +42,7 @@ func Main(args []string) int {
 		return 1
 	}
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: args[0]}); err != nil {
-		fmt.Println("drover-init: connecting to the agent:", err) //nolint:forbidigo // nobody else is there
+		fmt.Println("drover-init: connecting to the agent:", err) // nobody else is there
 		return 1
 	}
 	_, _ = unix.Write(fd, []byte(become(fd).Error()))

@@ -118,14 +118,12 @@ func (c *conn) handle(h proto.Header, p []byte) error {
 	return nil
 }
 
-func (c *conn) add(channel uint32, h handler) bool {
+func (c *conn) add(channel uint32, h handler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return false
+	if !c.closed {
+		c.channels[channel] = h
 	}
-	c.channels[channel] = h
-	return true
 }
 
 func (c *conn) remove(channel uint32) handler {

@@ -77,5 +77,5 @@ func shield() {
 		}
 	}
 	// Taken, not ignored: an ignored signal would stay ignored in the programs that we start. Nobody reads the channel.
-	signal.Notify(make(chan os.Signal), taken...)
+	signal.Notify(make(chan os.Signal, 1), taken...)
 }

@@ -62,9 +62,9 @@ func (x *execution) endStdin() {
 		x.stdin = nil
 	}
 	x.stdinMu.Unlock()
-	switch {
-	case f == nil:
-	case f == x.tty:
+	switch f {
+	case nil:
+	case x.tty:
 		_, _ = f.Write(endOfInput)
 	default:
 		_ = f.Close()

@@ -46,19 +46,19 @@ const (
 	killRescan   = 5 * time.Millisecond
 )
 
-// kill kills the tree and returns when nothing of it runs any more; false if it gave up.
-func (t *tree) kill(r *reaper, c clock.Clock) bool {
+// kill kills the tree and returns when nothing of it runs any more, or when it gave up.
+func (t *tree) kill(r *reaper, c clock.Clock) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.closed {
-		return true
+		return
 	}
 	deadline := c.Now().Add(killPatience)
 	for {
 		changed := r.next()
 		live := t.members(r)
 		if len(live) == 0 {
-			return true
+			return
 		}
 		for _, pid := range live {
 			_ = syscall.Kill(pid, syscall.SIGSTOP) // so that none of them forks away between being listed and killed
@@ -67,7 +67,7 @@ func (t *tree) kill(r *reaper, c clock.Clock) bool {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if c.Now().After(deadline) {
-			return false
+			return
 		}
 		waitChange(c, changed, killRescan)
 	}

@@ -23,7 +23,7 @@ func seal(c *Config) error {
 			continue
 		}
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, n, 0, 0, 0); err != nil {
-			if err == unix.EINVAL { //nolint:errorlint // a bare errno; beyond the kernel's last capability
+			if err == unix.EINVAL { // a bare errno; beyond the kernel's last capability
 				break
 			}
 			return fmt.Errorf("dropping capability %d: %w", n, err)

@@ -25,7 +25,7 @@ func forkExec(p *plan) (pid, errno uintptr) {
 	afterForkInChild()
 	runChild(p)
 	for {
-		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 253, 0, 0)
+		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 253, 0, 0)
 	}
 }
 
@@ -47,7 +47,7 @@ func runChild(p *plan) {
 	}
 	if p.oomPath != nil { // best effort
 		if fd, _, e := syscall.RawSyscall6(syscall.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(p.oomPath)), syscall.O_WRONLY|syscall.O_CLOEXEC, 0, 0, 0); e == 0 {
-			syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&joinSelf[0])), 1)
+			_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&joinSelf[0])), 1)
 		}
 	}
 
