@@ -19,13 +19,13 @@ func readFile(dir, file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd) //nolint:errcheck // only read
+	defer unix.Close(fd)
 	buf := make([]byte, readSize)
 	n := 0
 	for {
 		m, err := unix.Read(fd, buf[n:])
 		switch {
-		case err == unix.EINTR: //nolint:errorlint // a bare errno
+		case err == unix.EINTR: // a bare errno
 		case err != nil:
 			return nil, &fs.PathError{Op: "read", Path: filepath.Join(dir, file), Err: err}
 		case m == 0:
@@ -41,7 +41,7 @@ func readFile(dir, file string) ([]byte, error) {
 func openRaw(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
-		if err == unix.EINTR { //nolint:errorlint // a bare errno
+		if err == unix.EINTR { // a bare errno
 			continue
 		}
 		if err != nil {
