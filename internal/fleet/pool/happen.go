@@ -34,7 +34,7 @@ func (c *Core) Recorded(now time.Time, eff *Effect, err error) {
 				c.end(now, e, "unrecorded", "its intent could not be recorded: "+err.Error())
 			}
 		}
-		c.beliefs.Created(now, &eff.Request.Offering, "", 0, c.sure[eff.Request.Offering.QuotaGroup], drover.Errorf(drover.Unavailable, "not recorded"))
+		c.beliefs.Unrecorded(now, err)
 		return
 	}
 	for _, in := range eff.Intents {

@@ -170,5 +170,8 @@ func (c *Core) missing(now, began time.Time, e *entry, inList map[string]bool) {
 	c.end(now, e, why, reason)
 }
 
-// alive reports that the machine's agent is connected, whatever the cloud says: control tells when it is not.
-func (c *Core) alive(e *entry) bool { return e.NodeID != "" && e.LostAt.IsZero() }
+// alive reports that the machine's agent is connected, whatever the cloud says: control tells when it is not. One that
+// we had destroyed needs no second opinion.
+func (c *Core) alive(e *entry) bool {
+	return e.NodeID != "" && e.LostAt.IsZero() && e.State != drover.InstanceDestroying
+}

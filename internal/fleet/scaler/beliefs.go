@@ -80,13 +80,25 @@ func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, go
 	case provider.Config:
 		b.breaker(o.Key, template).refuse(now, chance(b.seed, o.Key, 0), e.Message)
 	case provider.Auth:
-		if b.stopped == "" || now.After(b.stopEnds) {
-			b.stopped = e.Error()
-			b.stopEnds = now.Add(backoff(30*time.Second, 10*time.Minute, b.stops, chance(b.seed, "auth", b.stops)))
-			b.stops++
-		}
-	case provider.Transient, provider.RateLimited, provider.NotFound, provider.Ambiguous: // nothing to believe
+		b.stop(now, e.Error(), 30*time.Second, 10*time.Minute)
+	case provider.Transient:
+		b.stop(now, e.Error(), 200*time.Millisecond, 30*time.Second)
 	}
+}
+
+// Unrecorded notes that intents could not be recorded: nothing may be created for a moment.
+func (b *Beliefs) Unrecorded(now time.Time, err error) {
+	b.creates.done(true)
+	b.stop(now, "intents can't be recorded: "+err.Error(), time.Second, time.Minute)
+}
+
+// stop keeps all creates back, longer each time until one succeeds.
+func (b *Beliefs) stop(now time.Time, why string, base, limit time.Duration) {
+	if now.Before(b.stopEnds) {
+		return
+	}
+	b.stopped, b.stopEnds = why, now.Add(backoff(base, limit, b.stops, chance(b.seed, "stop", b.stops)))
+	b.stops++
 }
 
 // Destroyed notes that a machine of the quota group is gone: a reached quota is tried again.

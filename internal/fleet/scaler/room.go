@@ -183,8 +183,3 @@ func (p *plan) split(c *class, r, machines, each int) {
 		p.rooms = append(p.rooms, got)
 	}
 }
-
-// readyAt predicts when a starting machine takes work.
-func (p *plan) readyAt(i *drover.Instance) time.Time {
-	return i.PlannedAt.Add(p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.5))
-}

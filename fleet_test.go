@@ -1,0 +1,88 @@
+package drover
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func goodFleet() *FleetPolicy {
+	p := &FleetPolicy{
+		Name: "p", Provider: "sim", Zones: []string{"a"},
+		Types: []InstanceType{{Name: "c5.large", Capacity: Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1, SpotPrice: 0.03}},
+	}
+	p.Canonicalize()
+	return p
+}
+
+func TestFleetPolicyIsRefusedWithFieldAndReason(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, goodFleet().Validate())
+	tests := []struct {
+		change func(*FleetPolicy)
+		want   string
+	}{
+		{func(p *FleetPolicy) { p.Types = nil }, "fleet[p].Types: must have at least one type"},
+		{func(p *FleetPolicy) { p.Types = append(p.Types, p.Types[0]) }, "fleet[p].Types[1:c5.large].Name: is there twice"},
+		{func(p *FleetPolicy) { p.Min, p.Max = 3, 2 }, "fleet[p].Max: must be at least Min (3), got 2"},
+		{func(p *FleetPolicy) { p.Min, p.Budget.PerHour = 3, 0.2 }, "fleet[p].Budget.PerHour: can't hold the minimum: 3 machines"},
+		{func(p *FleetPolicy) { p.Min, p.Budget.PerDay = 1, 2 }, "fleet[p].Budget.PerDay: can't hold the minimum"},
+		{func(p *FleetPolicy) { p.Schedule = []FleetSchedule{{Cron: "61 * * * *", Duration: time.Hour}} }, "fleet[p].Schedule[0].Cron: minute must be from 0 to 59"},
+		{func(p *FleetPolicy) { p.Schedule = []FleetSchedule{{Cron: "* * *", Duration: time.Hour}} }, "five fields"},
+		{func(p *FleetPolicy) {
+			p.Schedule = []FleetSchedule{{Cron: "0 8 * * 1-5", Zone: "Mars/Base", Duration: time.Hour}}
+		}, "fleet[p].Schedule[0].Zone"},
+		{func(p *FleetPolicy) { p.MaxPrice = 0.01 }, "none can be bought"},
+		{func(p *FleetPolicy) { p.Budget.AtLimit = "explode" }, "fleet[p].Budget.AtLimit"},
+		{func(p *FleetPolicy) { p.Idle = -1 }, "fleet[p].Idle: must not be negative"},
+	}
+	for _, tt := range tests {
+		p := goodFleet()
+		tt.change(p)
+		err := p.Validate()
+		require.ErrorContains(t, err, tt.want)
+		require.Equal(t, Invalid, CodeOf(err))
+	}
+}
+
+func TestFleetSchedule(t *testing.T) {
+	t.Parallel()
+	s := FleetSchedule{Cron: "30 8 * * 1-5", Zone: "Europe/Berlin", Duration: 2 * time.Hour}
+	at := func(text string) time.Time {
+		when, err := time.Parse(time.RFC3339, text)
+		require.NoError(t, err)
+		return when
+	}
+	require.True(t, s.ActiveAt(at("2026-11-23T08:30:00+01:00")))
+	require.True(t, s.ActiveAt(at("2026-11-23T10:29:59+01:00")))
+	require.False(t, s.ActiveAt(at("2026-11-23T10:31:00+01:00")))
+	require.False(t, s.ActiveAt(at("2026-11-23T08:29:59+01:00")))
+	require.False(t, s.ActiveAt(at("2026-11-22T09:00:00+01:00")), "a Sunday")
+	every := FleetSchedule{Cron: "*/15 0,12 1 1-6 *", Duration: time.Minute}
+	require.True(t, every.ActiveAt(at("2026-02-01T12:45:10Z")))
+	require.False(t, every.ActiveAt(at("2026-07-01T12:45:10Z")))
+}
+
+func TestOfferingsAndBilling(t *testing.T) {
+	t.Parallel()
+	p := goodFleet()
+	require.Len(t, p.Offerings(), 1)
+	p.Spot = SpotPrefer
+	require.Equal(t, "sim/c5.large/a/spot", p.Offerings()[1].Key)
+	require.Equal(t, "c-spot", p.Offerings()[1].QuotaGroup)
+	require.Equal(t, 2*time.Hour, Billing{Granularity: time.Hour}.Charged(61*time.Minute))
+	require.Equal(t, time.Minute, Billing{Minimum: time.Minute}.Charged(time.Second))
+}
+
+func TestInstanceStates(t *testing.T) {
+	t.Parallel()
+	require.True(t, InstanceBooting.CanBecome(InstanceActive))
+	require.False(t, InstanceActive.CanBecome(InstanceBooting))
+	require.False(t, InstanceGone.CanBecome(InstanceActive))
+	require.False(t, InstanceDestroying.CanBecome(InstanceActive))
+	var s InstanceState
+	require.NoError(t, s.UnmarshalText([]byte("draining")))
+	require.Equal(t, InstanceDraining, s)
+	require.Equal(t, Invalid, CodeOf(s.UnmarshalText([]byte("asleep"))))
+}

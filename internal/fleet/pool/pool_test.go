@@ -1,0 +1,254 @@
+package pool_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/provider/sim"
+	"drover/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func policy() *drover.FleetPolicy {
+	p := &drover.FleetPolicy{
+		Name: "p", Provider: "sim", Zones: []string{"a"}, Image: "img", UserData: "token=${token}", Idle: time.Minute,
+		Types: []drover.InstanceType{{Name: "c.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1}},
+	}
+	p.Canonicalize()
+	return p
+}
+
+// world is control and the raft log, for the loop.
+type world struct {
+	mu      sync.Mutex
+	cloud   *sim.Provider
+	demand  []drover.DemandClass
+	nodes   map[string]*pool.Node
+	intents map[string]pool.Intent
+	fail    error // of Record
+	changed chan struct{}
+}
+
+func newWorld(cfg sim.Config) *world {
+	cfg.Owner, cfg.Offerings = "me", policy().Offerings()
+	cfg.Caps.Idempotent, cfg.Caps.Batch = true, 10
+	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]pool.Intent{}, changed: make(chan struct{})}
+	w.cloud.Notify = func(h sim.Happening) {
+		if h.Kind == "booted" {
+			w.change(func() {
+				w.nodes["n-"+h.ID] = &pool.Node{ID: "n-" + h.ID, Intent: h.Intent, Report: pool.Report{Ready: true}}
+				w.demand = nil // whatever waited found a place
+			})
+		}
+	}
+	return w
+}
+
+func (w *world) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+func (w *world) Demand(string) ([]drover.DemandClass, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.demand, w.changed
+}
+
+func (w *world) Nodes() (list []pool.Node, changed <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes {
+		list = append(list, *n)
+	}
+	return list, w.changed
+}
+
+func (w *world) steer(node string, drained bool) error {
+	w.change(func() {
+		if n := w.nodes[node]; n != nil {
+			n.Report.Drained = drained
+		}
+	})
+	return nil
+}
+
+func (w *world) Drain(_ context.Context, node string, _ time.Time) error { return w.steer(node, true) }
+func (w *world) Cordon(_ context.Context, node string) error             { return w.steer(node, true) }
+func (w *world) Undrain(_ context.Context, node string) error            { return w.steer(node, false) }
+
+func (w *world) Load(context.Context) (list []pool.Intent, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, in := range w.intents {
+		list = append(list, in)
+	}
+	return list, nil
+}
+
+func (w *world) Record(_ context.Context, intents []pool.Intent) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, in := range intents {
+		w.intents[in.ID] = in
+	}
+	return w.fail
+}
+
+func (w *world) Forget(_ context.Context, ids []string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		delete(w.intents, id)
+	}
+	return nil
+}
+
+func (w *world) running() (n int) {
+	w.cloud.With(func(_ time.Time, c *sim.Cloud) { n, _ = c.Running() })
+	return n
+}
+
+// run starts a loop, and the cloud's clockwork beside it; stop ends both.
+func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
+	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: []*drover.FleetPolicy{policy()}, Seed: 1, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: pool.UserData([]byte("key"))},
+		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: w})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { _ = p.Run(ctx) }) // ends with ctx
+	all.Go(func() {                   // ends with ctx
+		for clock.Sleep(ctx, clock.Wall{}, 2*time.Second) {
+			w.running()
+		}
+	})
+	return p, func() { cancel(errors.New("the test is over")); all.Wait() }
+}
+
+func instances(t *testing.T, p *pool.Pool) (list []drover.Instance) {
+	require.NoError(t, p.Do(t.Context(), func(_ time.Time, c *pool.Core) error {
+		list = c.Instances("p")
+		return nil
+	}))
+	return list
+}
+
+func work(n int) []drover.DemandClass {
+	return []drover.DemandClass{{Name: "w", Each: drover.Capacity{CPU: 2000, MemoryMB: 1000}, Count: n, Priority: 50, Since: time.Now()}}
+}
+
+func TestMachinesComeAndGoAsTheWorkAsks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{Latency: 100 * time.Millisecond})
+		p, stop := w.run(t)
+		defer stop()
+		time.Sleep(10 * time.Second)
+		require.Zero(t, w.running())
+		w.change(func() { w.demand = work(64) })
+		time.Sleep(time.Second)
+		require.Equal(t, 64, w.running(), "a burst is created within a second")
+		require.Len(t, instances(t, p), 64)
+		time.Sleep(10 * time.Minute)
+		require.Zero(t, w.running(), "idle machines are returned")
+		require.Empty(t, w.intents)
+	})
+}
+
+func TestARestartAdoptsEverythingAndDestroysNothingBusy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{Latency: 100 * time.Millisecond, Boot: 20 * time.Second})
+		_, stop := w.run(t)
+		time.Sleep(time.Minute)
+		w.change(func() { w.demand = work(5) })
+		time.Sleep(500 * time.Millisecond)
+		stop() // killed while they boot
+		require.Equal(t, 5, w.running())
+		p, stop := w.run(t)
+		time.Sleep(45 * time.Second)
+		w.change(func() {
+			for _, n := range w.nodes {
+				n.Report.Work = 1
+			}
+		})
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, 5, w.running())
+		for _, i := range instances(t, p) {
+			require.True(t, i.Adopted)
+			require.Equal(t, drover.InstanceActive, i.State)
+		}
+		stop()
+	})
+}
+
+func TestOperators(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{})
+		p, stop := w.run(t)
+		defer stop()
+		time.Sleep(time.Minute)
+		w.change(func() { w.demand = work(2) })
+		time.Sleep(40 * time.Second)
+		list := instances(t, p)
+		require.Len(t, list, 2)
+		behave := func(instance string, b drover.IdleBehavior) error {
+			return p.Do(t.Context(), func(now time.Time, c *pool.Core) error { return c.Behave(now, instance, b, "a test") })
+		}
+		require.Equal(t, drover.NotFound, drover.CodeOf(behave("nobody", drover.BehaviorHold)))
+		require.Equal(t, drover.Invalid, drover.CodeOf(behave(list[0].ID, "dance")))
+		require.NoError(t, behave(list[0].ID, drover.BehaviorHold))
+		time.Sleep(15 * time.Minute)
+		require.Equal(t, 1, w.running(), "held machines stay")
+		out, err := p.Plan(t.Context(), "p")
+		require.NoError(t, err)
+		require.Empty(t, out.Actions)
+		_, err = p.Plan(t.Context(), "q")
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		require.NoError(t, p.Do(t.Context(), func(now time.Time, c *pool.Core) error { return c.Kill(now, list[0].ID, "enough") }))
+		time.Sleep(time.Minute)
+		require.Zero(t, w.running())
+	})
+}
+
+func TestNothingIsBoughtWithoutARecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{})
+		w.fail = drover.Errorf(drover.NotLeader, "no leader")
+		_, stop := w.run(t)
+		defer stop()
+		w.change(func() { w.demand = work(2) })
+		time.Sleep(5 * time.Minute)
+		w.cloud.With(func(_ time.Time, c *sim.Cloud) { require.Zero(t, c.Calls[provider.CallCreate]) })
+	})
+}
+
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	token := pool.Token([]byte("key"), "intent-1")
+	in, err := pool.IntentOf([]byte("key"), token)
+	require.NoError(t, err)
+	require.Equal(t, "intent-1", in)
+	for _, bad := range []string{"", "intent-1", "intent-2" + token[8:], token + "0"} {
+		_, err := pool.IntentOf([]byte("key"), bad)
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), bad)
+	}
+	require.Equal(t, "token="+token, pool.UserData([]byte("key"))(policy(), "intent-1"))
+}
