@@ -95,7 +95,9 @@ func (c *Core) listed(now time.Time, m *provider.Machine) {
 	case e == nil:
 		c.adopt(now, m)
 	case m.State == provider.Terminated:
-		if !c.alive(e) {
+		if e.State == drover.InstanceDestroying {
+			c.end(now, e, e.Why, "destroyed: "+e.Reason)
+		} else if !c.alive(e) {
 			c.end(now, e, "terminated", "the cloud says that it is terminated")
 		}
 	default:
