@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -199,7 +200,7 @@ func collect(t *testing.T, s drover.Session, from drover.Offsets) result {
 	next := [2]int64{from.Stdout, from.Stderr}
 	for {
 		f, err := s.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			require.NotNil(t, r.receipt, "the session ended without a receipt")
 			return r
 		}

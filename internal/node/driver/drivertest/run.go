@@ -27,6 +27,7 @@ type check struct {
 }
 
 func (h Harness) all(t *testing.T) {
+	t.Helper()
 	checks := slices.Concat(taskChecks(), execChecks(), fileChecks(), hostileChecks())
 	for _, c := range checks {
 		if missing := h.without(c.needs); missing != "" {

@@ -66,14 +66,14 @@ func (a *assembler) deny(answer uint32, names ...string) {
 	}
 }
 
-// when answers the call if all conditions are true.
-func (a *assembler) when(name string, answer uint32, all ...anyBit) {
+// forbid does not permit the call if all conditions are true.
+func (a *assembler) forbid(name string, all ...anyBit) {
 	var body []bpf.Instruction
 	for i, c := range all {
 		rest := uint8(2*(len(all)-i-1) + 1) //nolint:gosec // a few instructions: what follows this condition
 		body = append(body, low(c.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: c.bits, SkipFalse: rest})
 	}
-	a.block(name, append(body, bpf.RetConstant{Val: answer}))
+	a.block(name, append(body, bpf.RetConstant{Val: notPermitted}))
 }
 
 // unless answers the call if its first argument is none of these.
@@ -103,8 +103,8 @@ func (a *assembler) plainModes() {
 	const setid, creates = unix.S_ISUID | unix.S_ISGID, unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 	modes := map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
-		a.when(name, notPermitted, anyBit{modes[name], setid})
+		a.forbid(name, anyBit{modes[name], setid})
 	}
-	a.when("open", notPermitted, anyBit{1, creates}, anyBit{2, setid})
-	a.when("openat", notPermitted, anyBit{2, creates}, anyBit{3, setid})
+	a.forbid("open", anyBit{1, creates}, anyBit{2, setid})
+	a.forbid("openat", anyBit{2, creates}, anyBit{3, setid})
 }

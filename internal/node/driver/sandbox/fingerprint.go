@@ -84,8 +84,8 @@ func (d *Driver) weaker() []string {
 	if why := d.bridgeMissing(); why != "" {
 		weaker = append(weaker, "no network_mode bridge: "+why)
 	}
-	switch {
-	case d.cfg.Cgroups == nil:
+	switch d.cfg.Cgroups {
+	case nil:
 		weaker = append(weaker, "no cgroups: memory is limited for each process, not together; cpu is not limited; usage is not measured")
 	default:
 		for _, c := range []string{"memory", "pids", "cpu"} {

@@ -95,7 +95,7 @@ func assemble(f filter) ([]byte, error) {
 		a.plainModes()
 	}
 	a.deny(notPermitted, deniedCalls...)
-	a.when("clone", notPermitted, anyBit{0, namespaceFlags})
+	a.forbid("clone", anyBit{0, namespaceFlags})
 	a.unless("socket", notPermitted, families)
 	a.unless("personality", notPermitted, personalities)
 	a.add(bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW})

@@ -79,7 +79,7 @@ func (f *Forwarder) accept(l net.Listener, to string) {
 		}
 		if err != nil { // the peer went, or descriptors are short
 			<-free
-			clock.Sleep(context.Background(), f.clock, acceptPause)
+			clock.Sleep(context.Background(), f.clock, acceptPause) //nolint:forbidigo // a moment: Close can wait for it
 			continue
 		}
 		f.loops.Go(func() { // ends with the connection, which Close ends
