@@ -87,7 +87,7 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	case err != nil:
 		return nil, drover.Errorf(drover.Unavailable, "reaching the server: %w", err)
 	case res.StatusCode >= http.StatusBadRequest:
-		defer res.Body.Close() //nolint:errcheck // only read
+		defer res.Body.Close()
 		return nil, problem(res)
 	}
 	return res, nil
@@ -124,7 +124,7 @@ func (c *Client) call(ctx context.Context, method string, path []string, query u
 	if err != nil {
 		return 0, err
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	if out == nil {
 		_, err = io.Copy(io.Discard, res.Body)
 		return res.StatusCode, err

@@ -88,8 +88,13 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		name string
 		run  func(context.Context) error
 	}{
-		{"executions", b.executions}, {"cycles", b.cycles}, {"fill", b.fill}, {"burst", b.burst}, {"output", b.output},
-		{"jobs", b.jobs}, {"idle", b.idle},
+		{"executions", b.executions},
+		{"cycles", b.cycles},
+		{"fill", b.fill},
+		{"burst", b.burst},
+		{"output", b.output},
+		{"jobs", b.jobs},
+		{"idle", b.idle},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {
@@ -112,7 +117,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	config := dir + "/bench.hcl"
 	text := "plugin \"mock_driver\" {\n  config {\n    enabled = true\n  }\n}\nclient {\n  gc_max_allocs = 5000\n  memory_total_mb = 1000000\n  cpu_total_compute = 10000000\n disk_total_mb = 10000000\n}\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {

@@ -35,7 +35,7 @@ func (b *bench) execute(ctx context.Context, runner string, argv ...string) (t t
 	if err != nil {
 		return t, err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {

@@ -83,7 +83,7 @@ func (a *App) runDemo(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { _ = s.Close() }()
 	var out [3]strings.Builder
 	var first time.Duration
 	var receipt *drover.Receipt

@@ -43,10 +43,9 @@ func leaf(use, short string, least, most int, run func(ctx context.Context, args
 }
 
 // with adds the long text and the examples to a command; lines of examples are indented for it.
-func with(c *cobra.Command, long, examples string) *cobra.Command {
+func with(c *cobra.Command, long, examples string) {
 	c.Long = long
 	if examples != "" {
 		c.Example = "  " + strings.ReplaceAll(strings.TrimSpace(examples), "\n", "\n  ")
 	}
-	return c
 }

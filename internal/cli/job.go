@@ -1,10 +1,6 @@
 package cli
 
-import (
-	"cmp"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 func (a *App) jobCommand() *cobra.Command {
 	return group("job", "Run and watch jobs",
@@ -12,6 +8,3 @@ func (a *App) jobCommand() *cobra.Command {
 		a.jobStopCommand(), a.jobHistoryCommand(), a.jobRevertCommand(), a.jobScaleCommand(), a.jobEvalCommand(),
 		a.jobDispatchCommand(), a.jobAllocsCommand(), a.jobPeriodicCommand(), a.jobInitCommand())
 }
-
-// count is a count that may be left out.
-func count(n *int) int { return *cmp.Or(n, new(1)) }

@@ -30,7 +30,7 @@ func withBinary(run func() int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // only litter would be left
+	defer os.RemoveAll(dir) // only litter would be left
 	binary = filepath.Join(dir, "drover")
 	build := exec.Command("go", "build", "-o", binary, "drover/cmd/drover")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

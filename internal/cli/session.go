@@ -153,8 +153,9 @@ func causeText(c drover.Cause) string {
 		return "its runner ended"
 	case drover.CauseKilled:
 		return "killed by request"
+	default:
+		return string(c)
 	}
-	return string(c)
 }
 
 // upload copies a file or folder into a runner.

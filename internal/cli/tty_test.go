@@ -70,7 +70,7 @@ func inTerminal(t *testing.T, address, keys string, args ...string) (out string,
 	cmd.Env = append(os.Environ(), "DROVER_ADDR="+address)
 	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 99})
 	require.NoError(t, err)
-	defer terminal.Close() //nolint:errcheck // only a terminal
+	defer terminal.Close()
 	var text strings.Builder
 	buf := make([]byte, 1024)
 	for {
