@@ -175,5 +175,6 @@ func (c *Core) missing(now, began time.Time, e *entry, inList map[string]bool) {
 // alive reports that the machine's agent is connected, whatever the cloud says: control tells when it is not. One that
 // we had destroyed needs no second opinion.
 func (c *Core) alive(e *entry) bool {
-	return e.NodeID != "" && e.LostAt.IsZero() && e.State != drover.InstanceDestroying
+	connected := e.LostAt.IsZero() || e.Busy() // control has not given its work up
+	return e.NodeID != "" && connected && e.State != drover.InstanceDestroying
 }

@@ -189,6 +189,12 @@ func (s *Sim) audit(e pool.Entry) {
 		s.result.Created += e.Count
 		s.result.Why[e.Why] += e.Count
 		s.thrash.created(s.now, e.Offering, e.Count)
+	case "adopted": // the loop syncs all nodes every ten seconds
+		for _, id := range sortedKeys(s.byCloud) {
+			if n := s.byCloud[id]; n.intent == e.Instance {
+				s.in(10*time.Second, func() { s.callHome(n) })
+			}
+		}
 	case "gone":
 		s.thrash.destroyed(s.now, e)
 	}
