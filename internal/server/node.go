@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"path/filepath"
 	"sync"
@@ -30,12 +29,11 @@ import (
 
 // node is the node agent of this process.
 type node struct {
-	agent   *agent.Agent
-	remote  *link.Control // nil when control is in this process
-	open    chan struct{} // closed once the first tunnel stands
-	images  *image.Store
-	drivers []driver.Driver
-	deps    Deps
+	agent  *agent.Agent
+	remote *link.Control // nil when control is in this process
+	open   chan struct{} // closed once the first tunnel stands
+	images *image.Store
+	deps   Deps
 	// closers are the drivers with something of their own, and the parents of control groups.
 	closers []io.Closer
 }
@@ -58,7 +56,6 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	if groups != nil {
 		n.closers = append(n.closers, groups)
 	}
-	n.drivers = drivers
 	nodeCfg := agent.Config{
 		DataDir: a.dataDir, InMemory: a.forgetful(), StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
 		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
@@ -174,17 +171,6 @@ func (n *node) runAgent(ctx context.Context) error {
 	for _, c := range n.closers {
 		if err := c.Close(); err != nil {
 			n.deps.Log.Debug("leaving what is still in use", "error", err)
-		}
-	}
-	return err
-}
-
-// run runs the agent, then closes what its drivers hold open in this process; tasks go on.
-func (n *node) run(ctx context.Context) error {
-	err := n.agent.Run(ctx)
-	for _, d := range n.drivers {
-		if c, ok := d.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
 		}
 	}
 	return err
