@@ -130,6 +130,7 @@ func (b *Backend) take(e *api.Event) {
 			return
 		}
 		b.takeJob(j.Job)
+	default: // we keep nothing of the others
 	}
 }
 

@@ -59,10 +59,10 @@ func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec 
 	}
 	if spec.Limits.Wall > 0 {
 		timer := b.deps.Clock.AfterFunc(spec.Limits.Wall, func() { s.cancel(errWall) })
-		context.AfterFunc(s.ctx, func() { timer.Stop() })
+		context.AfterFunc(s.ctx, func() { timer.Stop() }) //nolint:contextcheck // the session's life, not the call's
 	}
 	b.track(s, true)
-	go s.run() // ends with the execution or with ctx
+	go s.run() // ends with the execution or with s.ctx
 	return s, nil
 }
 
@@ -77,7 +77,7 @@ func (s *session) run() {
 	code, err := s.b.client.Allocations().Exec(s.ctx, s.b.stub(s.allocID), environment.TaskName, s.spec.TTY, wrap(s.spec),
 		s.stdinR, stream{s, drover.Stdout}, stream{s, drover.Stderr}, s.sizes, s.b.query(s.ctx))
 	if err != nil && s.ctx.Err() != nil {
-		s.kill("KILL")
+		_ = s.kill("KILL") // if it cannot be reached, nothing more can be done
 	}
 	r := s.receipt(code, err)
 	if r == nil {
@@ -105,7 +105,7 @@ func (s *session) receipt(code int, err error) *drover.Receipt {
 		r.Cause, r.Truncated = drover.CauseKilled, false
 	default:
 		s.b.deps.Log.Warn("an execution on the Nomad cluster broke off", "allocation", s.allocID, "execution", s.spec.ID, "error", err)
-		s.kill("KILL") // nobody can attach to it again
+		_ = s.kill("KILL") // nobody can attach to it again
 		return nil
 	}
 	return r
@@ -206,8 +206,7 @@ const killTimeout = 10 * time.Second
 func (s *session) kill(signal string) error {
 	ctx, cancel := s.b.deps.Clock.WithTimeout(context.WithoutCancel(s.ctx), killTimeout)
 	defer cancel()
-	_, err := s.b.run(ctx, s.allocID, []string{"/bin/sh", "-c", killScript, "drover", s.spec.ID, signal}, nil, nil)
-	return err
+	return s.b.run(ctx, s.allocID, []string{"/bin/sh", "-c", killScript, "drover", s.spec.ID, signal}, nil, nil)
 }
 
 // Close implements drover.Session: as nobody can attach again, what still runs is killed.

@@ -73,7 +73,7 @@ type failure struct {
 func (f *failure) Error() string { return strings.TrimSpace(f.stderr) }
 
 // run runs a helper command to its end. Errors: *failure, Unavailable.
-func (b *Backend) run(ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout io.Writer) (int, error) {
+func (b *Backend) run(ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout io.Writer) error {
 	var complaint bytes.Buffer
 	if stdin == nil {
 		stdin = strings.NewReader("")
@@ -84,12 +84,12 @@ func (b *Backend) run(ctx context.Context, allocID string, argv []string, stdin 
 	code, err := b.client.Allocations().Exec(ctx, b.stub(allocID), environment.TaskName, false, argv, stdin, stdout,
 		&bounded{&complaint}, nil, b.query(ctx))
 	if err != nil {
-		return code, drover.Errorf(drover.Unavailable, "running a command on the Nomad cluster: %w", err)
+		return drover.Errorf(drover.Unavailable, "running a command on the Nomad cluster: %w", err)
 	}
 	if code != 0 {
-		return code, &failure{code, complaint.String()}
+		return &failure{code, complaint.String()}
 	}
-	return 0, nil
+	return nil
 }
 
 // bounded keeps the first bytes of what is written.

@@ -87,7 +87,7 @@ func (p *Poster) Notify(ctx context.Context, url string, body []byte) error {
 		}
 		return drover.Errorf(drover.Unavailable, "webhook: %w", err)
 	}
-	defer res.Body.Close()                                         //nolint:errcheck // only read
+	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxReply)) // what it says does not matter
 	switch {
 	case res.StatusCode < 300:

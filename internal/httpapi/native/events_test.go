@@ -14,7 +14,7 @@ func TestExecutionEvents(t *testing.T) {
 	r := w.claim()
 	stream, err := w.ExecutionEvents(t.Context(), 0, r.ID)
 	require.NoError(t, err)
-	defer stream.Close() //nolint:errcheck // only read
+	defer stream.Close()
 	_, err = w.StartExecution(t.Context(), r.ID, drover.ExecutionRequest{Command: "exit 7"})
 	require.NoError(t, err)
 	var kinds []string

@@ -339,7 +339,7 @@ func (w *world) raw(method, path, body string, headers ...string) (*http.Respons
 	}
 	res, err := w.server.Client().Do(req)
 	require.NoError(w.t, err)
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	require.NoError(w.t, err)
 	return res, string(text)
