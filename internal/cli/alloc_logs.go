@@ -142,7 +142,7 @@ func (c *api) copyTo(ctx context.Context, w io.Writer, path string, q url.Values
 	case err != nil:
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	_, err = io.Copy(w, res.Body)
 	switch {
 	case ctx.Err() != nil:

@@ -52,7 +52,7 @@ func (a *App) eventStream(ctx context.Context, f *eventFlags) error {
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, maxEvent)
 	for lines.Scan() {
@@ -140,7 +140,7 @@ func (a *App) monitorJSON(ctx context.Context, c *api, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	for d := json.NewDecoder(res.Body); ; {
 		var f struct{ Data []byte }
 		if err := d.Decode(&f); err != nil {

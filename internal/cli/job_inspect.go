@@ -41,7 +41,8 @@ func (a *App) jobInspectCommand() *cobra.Command {
 func (c *api) versions(ctx context.Context, j *drover.Job) (out struct {
 	Versions []*drover.Job
 	Diffs    []*drover.JobDiff
-}, err error) {
+}, err error,
+) {
 	q := inNamespace(j.Namespace)
 	q.Set("diffs", "true")
 	_, err = c.get(ctx, jobPath(j.ID, "/versions"), q, &out)

@@ -66,7 +66,7 @@ func (a *App) download(ctx context.Context, c *client.Client, runner string, r d
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // only read
+	defer body.Close()
 	if to == "-" {
 		_, err := io.Copy(a.Out, body)
 		return err
@@ -149,7 +149,7 @@ func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	_, err = io.Copy(t, file)
 	return err
 }
@@ -160,7 +160,7 @@ func downloadFolder(ctx context.Context, c *client.Client, runner string, r drov
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // only read
+	defer body.Close()
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func downloadFolder(ctx context.Context, c *client.Client, runner string, r drov
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // a folder's handle
+	defer root.Close() // a folder's handle
 	for t := tar.NewReader(body); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {

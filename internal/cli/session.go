@@ -174,7 +174,7 @@ func upload(ctx context.Context, c *client.Client, runner, from, to string) erro
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	change := drover.FileChange{Path: to, Write: true, Mode: 0o644}
 	if info.Mode()&0o100 != 0 {
 		change.Mode = 0o755

@@ -60,7 +60,7 @@ func tryExecutions(t *testing.T, c *client.Client, runner string) {
 	run := func(r drover.ExecutionRequest) (string, string, drover.Receipt) {
 		s, err := c.Execute(t.Context(), runner, r)
 		require.NoError(t, err)
-		defer s.Close() //nolint:errcheck // ended
+		defer s.Close() // ended
 		var out [3]strings.Builder
 		for {
 			f, err := s.Next(t.Context())

@@ -131,7 +131,6 @@ type counts struct {
 	hedges   int
 	moving   int // draining with work, or being replaced
 	lost     int
-	room     bool // some machine takes work or will
 }
 
 func newPlan(in *Input) *plan {

@@ -42,7 +42,7 @@ func TestFiguresLarge(t *testing.T) {
 	mix := Mix{Run: 48 * time.Minute, Sizes: Mixed(0).Sizes[3:]}
 	mix.Run = time.Duration(float64(mix.Run) * 0.35 * 2)
 	work := Poisson(1, length, mix, perHour)
-	began := time.Now() //nolint:forbidigo // this measures the simulator itself
+	began := time.Now() // this measures the simulator itself
 	cloud := ec2()
 	cloud.Caps.Rates[provider.CallCreate] = provider.Rate{PerSecond: 100, Burst: 2000}
 	res, err := Run(Config{Seed: 1, Policy: p, Cloud: cloud, Work: work, Coalesce: 5 * time.Second, Burst: time.Second})

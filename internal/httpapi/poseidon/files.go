@@ -200,7 +200,7 @@ func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return f.missing(r, err)
 	}
-	defer body.Close() //nolint:errcheck // only read
+	defer body.Close()
 	if info.Type == "d" {
 		return &reply{status: http.StatusFailedDependency, message: textNoFile}
 	}

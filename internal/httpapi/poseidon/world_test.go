@@ -78,7 +78,7 @@ func (w *world) do(method, path, body string, headers ...string) (*http.Response
 	}
 	res, err := w.client.Do(req)
 	require.NoError(w.t, err)
-	defer res.Body.Close() //nolint:errcheck // only read
+	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	require.NoError(w.t, err)
 	return res, string(text)
