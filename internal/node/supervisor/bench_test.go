@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,7 +33,7 @@ func once(ctx context.Context, c *Client, spec drover.ExecutionSpec) (n int64, e
 	}
 	for {
 		f, err := s.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return n, nil
 		}
 		if err != nil {

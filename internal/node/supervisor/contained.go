@@ -149,7 +149,7 @@ func detached(dir *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("detaching %s: %w", dir.Name(), err)
 	}
-	defer unix.Close(tree) //nolint:errcheck // only looked at
+	defer unix.Close(tree)
 	fd, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -81,7 +82,7 @@ func collect(t testing.TB, s drover.Session) result {
 	var r result
 	for {
 		f, err := s.Next(t.Context())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return r
 		}
 		require.NoError(t, err)

@@ -70,7 +70,7 @@ func (p process) kill() error {
 	if fd < 0 {
 		return nil
 	}
-	defer unix.Close(fd) //nolint:errcheck // only read
+	defer unix.Close(fd)
 	return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 }
 
@@ -80,8 +80,8 @@ func (p process) wait(ctx context.Context) error {
 	if fd < 0 {
 		return nil
 	}
-	defer unix.Close(fd) //nolint:errcheck // only read
-	const slice = 50     // ms between looks at ctx
+	defer unix.Close(fd)
+	const slice = 50 // ms between looks at ctx
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, slice)
 		switch {

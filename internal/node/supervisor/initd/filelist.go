@@ -1,6 +1,7 @@
 package initd
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -77,7 +78,7 @@ func (l *lister) directory(dir, prefix string, depth int) error {
 		var st unix.Stat_t
 		if unix.Lstat(dir+"/"+name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			err := l.directory(dir+"/"+name, prefix+name+"/", depth+1)
-			if drover.CodeOf(err) == drover.TooLarge || err == io.ErrClosedPipe {
+			if drover.CodeOf(err) == drover.TooLarge || errors.Is(err, io.ErrClosedPipe) {
 				return err
 			}
 		}

@@ -137,7 +137,7 @@ func (s *Server) mkdir(p string, mode uint32, o ids) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // only read
+	defer unix.Close(fd)
 	if err := unix.Fchown(fd, o.uid, o.gid); err != nil {
 		return err
 	}

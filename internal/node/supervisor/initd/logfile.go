@@ -2,6 +2,7 @@ package initd
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -121,7 +122,7 @@ func (l *logFile) append(p []byte) {
 	l.size += int64(len(p))
 	for len(p) > 0 && l.fd >= 0 {
 		n, err := unix.Write(l.fd, p)
-		if err == syscall.EINTR {
+		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package initd
 
 import (
+	"errors"
 	"os"
 	"sync"
 	"syscall"
@@ -18,7 +19,7 @@ func readReady(raw syscall.RawConn) (b *frameBuffer, n int, err error) {
 	rerr := raw.Read(func(fd uintptr) bool {
 		b = buffers.Get().(*frameBuffer)
 		n, err = readFD(int(fd), b[:proto.DataSize])
-		if err == syscall.EAGAIN {
+		if errors.Is(err, syscall.EAGAIN) {
 			buffers.Put(b)
 			b = nil
 			return false

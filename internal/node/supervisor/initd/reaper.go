@@ -1,6 +1,7 @@
 package initd
 
 import (
+	"errors"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -129,7 +130,7 @@ const (
 // childless reports whether we have no children at all.
 func childless() bool {
 	_, err := peekExited(wNoHang)
-	return err == syscall.ECHILD
+	return errors.Is(err, syscall.ECHILD)
 }
 
 // peekExited returns the pid of a zombie child without reaping it; with wNoHang 0 if there is none. Errors: ECHILD.
