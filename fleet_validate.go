@@ -61,8 +61,13 @@ func (p *FleetPolicy) validateTimes(v *validation, at func(string) string) {
 		name string
 		d    time.Duration
 	}{
-		{"Idle", p.Idle}, {"Expire", p.Expire}, {"BootTimeout", p.BootTimeout}, {"LostTimeout", p.LostTimeout},
-		{"AdoptGrace", p.AdoptGrace}, {"OrphanGrace", p.OrphanGrace}, {"TerminateAtDead", p.TerminateAtDead},
+		{"Idle", p.Idle},
+		{"Expire", p.Expire},
+		{"BootTimeout", p.BootTimeout},
+		{"LostTimeout", p.LostTimeout},
+		{"AdoptGrace", p.AdoptGrace},
+		{"OrphanGrace", p.OrphanGrace},
+		{"TerminateAtDead", p.TerminateAtDead},
 	} {
 		v.check(d.d >= 0, at(d.name), "must not be negative, got %s", d.d)
 	}

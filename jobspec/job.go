@@ -78,8 +78,10 @@ func (d *decoder) group(body *hclsyntax.Body, g *drover.TaskGroup) {
 		"volume": func(b *hclsyntax.Block) {
 			v := &drover.VolumeRequest{}
 			d.labelled(b, func(name string) { v.Name = name; g.Volumes[name] = v })
-			d.fill(b.Body, attrs{"type": &v.Type, "source": &v.Source, "read_only": &v.ReadOnly, "sticky": &v.Sticky,
-				"access_mode": &v.AccessMode, "attachment_mode": &v.AttachmentMode, "per_alloc": &v.PerAlloc}, nil)
+			d.fill(b.Body, attrs{
+				"type": &v.Type, "source": &v.Source, "read_only": &v.ReadOnly, "sticky": &v.Sticky,
+				"access_mode": &v.AccessMode, "attachment_mode": &v.AttachmentMode, "per_alloc": &v.PerAlloc,
+			}, nil)
 		},
 		"task":   func(b *hclsyntax.Block) { g.Tasks = append(g.Tasks, d.task(b)) },
 		"vault":  d.refuse("Drover has no Vault integration: use templates or env."),

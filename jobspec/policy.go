@@ -66,9 +66,11 @@ func (d *decoder) reschedule(b *hclsyntax.Body, p *drover.ReschedulePolicy) {
 }
 
 func (d *decoder) update(b *hclsyntax.Body, u *drover.UpdateStrategy) {
-	d.fill(b, attrs{"stagger": &u.Stagger, "max_parallel": &u.MaxParallel, "health_check": &u.HealthCheck,
+	d.fill(b, attrs{
+		"stagger": &u.Stagger, "max_parallel": &u.MaxParallel, "health_check": &u.HealthCheck,
 		"min_healthy_time": &u.MinHealthyTime, "healthy_deadline": &u.HealthyDeadline, "progress_deadline": &u.ProgressDeadline,
-		"canary": &u.Canary, "auto_revert": &u.AutoRevert, "auto_promote": &u.AutoPromote}, nil)
+		"canary": &u.Canary, "auto_revert": &u.AutoRevert, "auto_promote": &u.AutoPromote,
+	}, nil)
 }
 
 func (d *decoder) migrate(b *hclsyntax.Body, m *drover.MigrateStrategy) {

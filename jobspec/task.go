@@ -49,8 +49,10 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 }
 
 func (d *decoder) artifact(b *hclsyntax.Block, a *drover.TaskArtifact) {
-	d.fill(b.Body, attrs{"source": &a.GetterSource, "destination": &a.RelativeDest, "mode": &a.GetterMode,
-		"insecure": &a.GetterInsecure, "options": &a.GetterOptions, "headers": &a.GetterHeaders, "chown": &a.Chown}, nil)
+	d.fill(b.Body, attrs{
+		"source": &a.GetterSource, "destination": &a.RelativeDest, "mode": &a.GetterMode,
+		"insecure": &a.GetterInsecure, "options": &a.GetterOptions, "headers": &a.GetterHeaders, "chown": &a.Chown,
+	}, nil)
 }
 
 func (d *decoder) tmpl(b *hclsyntax.Block, t *drover.Template) {

@@ -79,8 +79,11 @@ func (e *entry) transition(old *drover.Allocation, t drover.DesiredTransition, n
 	a := *old
 	d := &a.DesiredTransition
 	for _, f := range []struct{ to, from **bool }{
-		{&d.Migrate, &t.Migrate}, {&d.Reschedule, &t.Reschedule}, {&d.ForceReschedule, &t.ForceReschedule},
-		{&d.NoShutdownDelay, &t.NoShutdownDelay}, {&d.MigrateDisablePlacement, &t.MigrateDisablePlacement},
+		{&d.Migrate, &t.Migrate},
+		{&d.Reschedule, &t.Reschedule},
+		{&d.ForceReschedule, &t.ForceReschedule},
+		{&d.NoShutdownDelay, &t.NoShutdownDelay},
+		{&d.MigrateDisablePlacement, &t.MigrateDisablePlacement},
 	} {
 		if *f.from != nil {
 			*f.to = *f.from

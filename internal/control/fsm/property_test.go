@@ -116,8 +116,10 @@ func (d draw) command(s *store.Snapshot) command.Command {
 	case 8:
 		return node(d.id("n", 3))
 	case 9:
-		return &command.ClaimRunners{Time: d.time(), Claims: []command.RunnerClaim{{AllocID: d.id("a", 12), Claim: drover.Claim{RunnerID: d.id("r", 3)}}},
-			Demands: []command.PoolDemand{{Namespace: "default", JobID: d.id("j", 4), Demand: rapid.IntRange(0, 3).Draw(d.t, "demand")}}}
+		return &command.ClaimRunners{
+			Time: d.time(), Claims: []command.RunnerClaim{{AllocID: d.id("a", 12), Claim: drover.Claim{RunnerID: d.id("r", 3)}}},
+			Demands: []command.PoolDemand{{Namespace: "default", JobID: d.id("j", 4), Demand: rapid.IntRange(0, 3).Draw(d.t, "demand")}},
+		}
 	case 10:
 		return &command.StopAllocs{IDs: []string{d.id("a", 12)}, Time: d.time(), Evals: d.evals()}
 	case 11:

@@ -33,8 +33,13 @@ func updates(u *drover.DesiredUpdates) map[string]uint64 {
 		name  string
 		count uint64
 	}{
-		{"ignore", u.Ignore}, {"create", u.Place}, {"migrate", u.Migrate}, {"destroy", u.Stop},
-		{"in-place update", u.InPlaceUpdate}, {"create/destroy update", u.DestructiveUpdate}, {"canary", u.Canary},
+		{"ignore", u.Ignore},
+		{"create", u.Place},
+		{"migrate", u.Migrate},
+		{"destroy", u.Stop},
+		{"in-place update", u.InPlaceUpdate},
+		{"create/destroy update", u.DestructiveUpdate},
+		{"canary", u.Canary},
 		{"preemptions", u.Preemptions},
 	} {
 		if x.count > 0 {

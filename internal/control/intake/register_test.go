@@ -171,8 +171,10 @@ func TestClaimAndRelease(t *testing.T) {
 	b.placed("a1", "env", "n")
 	b.placed("a2", "env", "n")
 	results, err := b.ClaimRunners(ctx, []command.RunnerClaim{
-		{AllocID: "a1", Claim: drover.Claim{RunnerID: "r1"}}, {AllocID: "a1", Claim: drover.Claim{RunnerID: "r2"}},
-		{AllocID: "zz", Claim: drover.Claim{RunnerID: "r3"}}, {AllocID: "a2", Claim: drover.Claim{RunnerID: "r4"}},
+		{AllocID: "a1", Claim: drover.Claim{RunnerID: "r1"}},
+		{AllocID: "a1", Claim: drover.Claim{RunnerID: "r2"}},
+		{AllocID: "zz", Claim: drover.Claim{RunnerID: "r3"}},
+		{AllocID: "a2", Claim: drover.Claim{RunnerID: "r4"}},
 	})
 	require.NoError(t, err)
 	require.NoError(t, results[0].Err)

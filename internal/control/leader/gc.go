@@ -32,7 +32,10 @@ func (c GCConfig) withDefaults() GCConfig {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&c.Interval, 5 * time.Minute}, {&c.Evals, time.Hour}, {&c.Jobs, 4 * time.Hour}, {&c.Nodes, 24 * time.Hour},
+		{&c.Interval, 5 * time.Minute},
+		{&c.Evals, time.Hour},
+		{&c.Jobs, 4 * time.Hour},
+		{&c.Nodes, 24 * time.Hour},
 		{&c.Deployments, time.Hour},
 	} {
 		if *f.field <= 0 {

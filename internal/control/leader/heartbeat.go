@@ -174,11 +174,13 @@ func (q nodeQueue) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].index, q[j].index = i, j
 }
+
 func (q *nodeQueue) Push(x any) {
 	n := x.(*nodeDeadline)
 	n.index = len(*q)
 	*q = append(*q, n)
 }
+
 func (q *nodeQueue) Pop() any {
 	old := *q
 	last := len(old) - 1

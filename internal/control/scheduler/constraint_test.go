@@ -64,8 +64,16 @@ func TestGlob(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"*", "", true}, {"*", "dc1", true}, {"dc1", "dc1", true}, {"dc1", "dc12", false}, {"dc*", "dc12", true},
-		{"*-eu", "dc-eu", true}, {"*-eu", "dc-eu-2", false}, {"a*b*c", "a1b2c", true}, {"a*b*c", "a1c2b", false}, {"", "x", false},
+		{"*", "", true},
+		{"*", "dc1", true},
+		{"dc1", "dc1", true},
+		{"dc1", "dc12", false},
+		{"dc*", "dc12", true},
+		{"*-eu", "dc-eu", true},
+		{"*-eu", "dc-eu-2", false},
+		{"a*b*c", "a1b2c", true},
+		{"a*b*c", "a1c2b", false},
+		{"", "x", false},
 	} {
 		require.Equal(t, c.want, glob(c.pattern, c.s), "%s %s", c.pattern, c.s)
 	}

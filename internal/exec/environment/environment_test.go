@@ -119,7 +119,9 @@ func TestValidateNamesEveryField(t *testing.T) {
 func TestForeignJobsAreNotEnvironments(t *testing.T) {
 	t.Parallel()
 	for _, job := range []*drover.Job{
-		{ID: "web"}, {ID: "environment-"}, {ID: "environment-1", Namespace: "default"},
+		{ID: "web"},
+		{ID: "environment-"},
+		{ID: "environment-1", Namespace: "default"},
 		{ID: "environment-1", Namespace: "default", Meta: map[string]string{metaKey: "{"}, TaskGroups: []*drover.TaskGroup{{Pool: &drover.WarmPool{}}}},
 	} {
 		_, err := FromJob(job)

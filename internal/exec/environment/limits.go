@@ -20,8 +20,12 @@ func ValidateLimits(l drover.Limits) error {
 		field string
 		value int64
 	}{
-		{"cpuMHz", int64(l.CPUMHz)}, {"memoryMB", int64(l.MemoryMB)}, {"pids", int64(l.Pids)}, {"outputBytes", l.OutputBytes},
-		{"openFiles", int64(l.OpenFiles)}, {"fileSizeMB", int64(l.FileSizeMB)},
+		{"cpuMHz", int64(l.CPUMHz)},
+		{"memoryMB", int64(l.MemoryMB)},
+		{"pids", int64(l.Pids)},
+		{"outputBytes", l.OutputBytes},
+		{"openFiles", int64(l.OpenFiles)},
+		{"fileSizeMB", int64(l.FileSizeMB)},
 	} {
 		if n.value < 0 || n.value > 1<<50 {
 			return drover.Errorf(drover.Invalid, "limits.%s %d: want 0 to 2^50", n.field, n.value)

@@ -21,8 +21,10 @@ func large() Input {
 		})
 	}
 	p.Canonicalize()
-	in := Input{Now: start, Policy: p, Offerings: p.Offerings(), GroupUsed: map[string]int64{}, Listed: true, Settled: true,
-		Beliefs: NewBeliefs(1, provider.Capabilities{Batch: 1000, Idempotent: true})}
+	in := Input{
+		Now: start, Policy: p, Offerings: p.Offerings(), GroupUsed: map[string]int64{}, Listed: true, Settled: true,
+		Beliefs: NewBeliefs(1, provider.Capabilities{Batch: 1000, Idempotent: true}),
+	}
 	for n := range 200 {
 		in.Demand = append(in.Demand, drover.DemandClass{
 			Name: fmt.Sprint("class", n), Count: 50, Priority: 50, Since: start.Add(-time.Minute),
@@ -31,8 +33,10 @@ func large() Input {
 	}
 	for n := range 10000 {
 		o := in.Offerings[n%len(in.Offerings)]
-		i := &drover.Instance{ID: fmt.Sprint(n), Offering: o.Key, Type: o.Type, State: drover.InstanceActive, Behavior: drover.BehaviorRun, Template: p.Template(),
-			Capacity: o.Capacity, Price: o.Price, PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour), Work: 1 + n%3}
+		i := &drover.Instance{
+			ID: fmt.Sprint(n), Offering: o.Key, Type: o.Type, State: drover.InstanceActive, Behavior: drover.BehaviorRun, Template: p.Template(),
+			Capacity: o.Capacity, Price: o.Price, PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour), Work: 1 + n%3,
+		}
 		i.Used = drover.Capacity{CPU: int64(n*7%int(o.Capacity.CPU)) / 100 * 100, MemoryMB: int64(n*13%int(o.Capacity.MemoryMB)) / 128 * 128}
 		in.Instances = append(in.Instances, i)
 	}

@@ -1,11 +1,11 @@
 package scaler
 
 import (
+	"errors"
 	"math"
 	"time"
 
 	"drover/internal/fleet/provider"
-	"errors"
 )
 
 // bucket is the budget of one kind of call: each kind has its own, so that creates never starve destroys.

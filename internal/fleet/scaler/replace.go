@@ -1,8 +1,9 @@
 package scaler
 
 import (
-	"drover"
 	"time"
+
+	"drover"
 )
 
 // replace drains what must go although it is good: by an operator's word, taken back by the cloud, expired, or made

@@ -29,10 +29,12 @@ var (
 	fillParam       = param{"wait", "string", `how long to wait until the pool is full or a runner failed, as in "30s"`}
 	eventParams     = []param{
 		{"index", "integer", "the first to be sent; 0 (default): the oldest kept; 410 if not all from there on are kept"},
-		{"runner", "string", "only of this one"}, {"environment", "string", "only of this one"},
+		{"runner", "string", "only of this one"},
+		{"environment", "string", "only of this one"},
 	}
 	attachParams = []param{
-		{"stdout", "integer", "byte offset to begin at"}, {"stderr", "integer", "byte offset to begin at"},
+		{"stdout", "integer", "byte offset to begin at"},
+		{"stderr", "integer", "byte offset to begin at"},
 		{"mode", "string", `"binary" (default) or "text"`},
 	}
 )

@@ -59,11 +59,13 @@ func newCluster(t *testing.T) *cluster {
 	c := &cluster{store: store.New(), events: eventstream.New(eventstream.Config{}), dir: t.TempDir()}
 	wall, ids := clock.Wall{}, id.Random{}
 	var in *intake.Intake
-	lead := leader.New(leader.Config{}, leader.Deps{Store: c.store, Clock: wall, IDs: ids, Logger: log,
+	lead := leader.New(leader.Config{}, leader.Deps{
+		Store: c.store, Clock: wall, IDs: ids, Logger: log,
 		Launch: func(ctx context.Context, ns, job string, at time.Time) error {
 			_, err := in.LaunchPeriodic(ctx, ns, job, at)
 			return err
-		}})
+		},
+	})
 	machine := fsm.New(c.store, fsm.Observers{lead, c.events})
 	raft, err := raftlog.Open(raftlog.Config{}, raftlog.Deps{FSM: machine, Log: log, Clock: wall})
 	require.NoError(t, err)
@@ -117,94 +119,117 @@ func (i realIntake) RegisterJob(ctx context.Context, r nomad.RegisterRequest) (n
 	o, err := i.Intake.RegisterJob(ctx, intake.RegisterRequest(r))
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) DeregisterJob(ctx context.Context, r nomad.DeregisterRequest) (nomad.Outcome, error) {
 	o, err := i.Intake.DeregisterJob(ctx, intake.DeregisterRequest(r))
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) PlanJob(ctx context.Context, job *drover.Job, diff bool) (nomad.Preview, error) {
 	p, err := i.Intake.PlanJob(ctx, job, diff)
 	return nomad.Preview(p), err
 }
+
 func (i realIntake) EvaluateJob(ctx context.Context, ns, id string, force bool) (nomad.Outcome, error) {
 	o, err := i.Intake.EvaluateJob(ctx, ns, id, force)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) ScaleJob(ctx context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
 	o, err := i.Intake.ScaleJob(ctx, intake.ScaleRequest(r))
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) RevertJob(ctx context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
 	o, err := i.Intake.RevertJob(ctx, intake.RevertRequest(r))
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) SetJobStable(ctx context.Context, ns, id string, v uint64, stable bool) (nomad.Outcome, error) {
 	o, err := i.Intake.SetJobStable(ctx, ns, id, v, stable)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) DispatchJob(ctx context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
 	o, err := i.Intake.DispatchJob(ctx, intake.DispatchRequest(r))
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) ForcePeriodic(ctx context.Context, ns, id string) (nomad.Outcome, error) {
 	o, err := i.Intake.ForcePeriodic(ctx, ns, id)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) StopAllocation(ctx context.Context, id string, noDelay, reschedule bool) (nomad.Outcome, error) {
 	o, err := i.Intake.StopAllocation(ctx, id, noDelay, reschedule)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) SetEligibility(ctx context.Context, node, e string) (nomad.Outcome, error) {
 	o, err := i.Intake.SetEligibility(ctx, node, e)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) DrainNode(ctx context.Context, r nomad.DrainRequest) (nomad.Outcome, error) {
 	o, err := i.Intake.DrainNode(ctx, intake.DrainRequest(r))
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) EvaluateNode(ctx context.Context, node string) (nomad.Outcome, error) {
 	o, err := i.Intake.EvaluateNode(ctx, node)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) PurgeNode(ctx context.Context, node string) (nomad.Outcome, error) {
 	o, err := i.Intake.PurgeNode(ctx, node)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (nomad.Outcome, error) {
 	o, err := i.Intake.UpsertNamespace(ctx, n)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) DeleteNamespace(ctx context.Context, name string) (nomad.Outcome, error) {
 	o, err := i.Intake.DeleteNamespace(ctx, name)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (nomad.Outcome, error) {
 	o, err := i.Intake.UpsertNodePool(ctx, p)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) DeleteNodePool(ctx context.Context, name string) (nomad.Outcome, error) {
 	o, err := i.Intake.DeleteNodePool(ctx, name)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) SetSchedulerConfig(ctx context.Context, c drover.SchedulerConfiguration, cas bool) (bool, nomad.Outcome, error) {
 	updated, o, err := i.Intake.SetSchedulerConfig(ctx, c, cas)
 	return updated, nomad.Outcome(o), err
 }
+
 func (i realIntake) PromoteDeployment(ctx context.Context, id string, groups []string) (nomad.Outcome, error) {
 	o, err := i.Intake.PromoteDeployment(ctx, id, groups)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) FailDeployment(ctx context.Context, id string) (nomad.Outcome, error) {
 	o, err := i.Intake.FailDeployment(ctx, id)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) PauseDeployment(ctx context.Context, id string, pause bool) (nomad.Outcome, error) {
 	o, err := i.Intake.PauseDeployment(ctx, id, pause)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) UnblockDeployment(ctx context.Context, id string) (nomad.Outcome, error) {
 	o, err := i.Intake.UnblockDeployment(ctx, id)
 	return nomad.Outcome(o), err
 }
+
 func (i realIntake) SetAllocHealth(ctx context.Context, id string, h, u []string) (nomad.Outcome, error) {
 	o, err := i.Intake.SetAllocHealth(ctx, id, h, u)
 	return nomad.Outcome(o), err

@@ -78,6 +78,7 @@ func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (nom
 func (i *fakeIntake) EvaluateJob(_ context.Context, ns, id string, force bool) (nomad.Outcome, error) {
 	return i.took("evaluate %s/%s %t", ns, id, force)
 }
+
 func (i *fakeIntake) ScaleJob(_ context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
 	count := -1
 	if r.Count != nil {
@@ -85,65 +86,84 @@ func (i *fakeIntake) ScaleJob(_ context.Context, r nomad.ScaleRequest) (nomad.Ou
 	}
 	return i.took("scale %s/%s %s %d %s", r.Namespace, r.ID, r.Group, count, r.Message)
 }
+
 func (i *fakeIntake) RevertJob(_ context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
 	return i.took("revert %s/%s %d", r.Namespace, r.ID, r.Version)
 }
+
 func (i *fakeIntake) SetJobStable(_ context.Context, ns, id string, v uint64, stable bool) (nomad.Outcome, error) {
 	return i.took("stable %s/%s %d %t", ns, id, v, stable)
 }
+
 func (i *fakeIntake) DispatchJob(_ context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
 	o, err := i.took("dispatch %s/%s %s %v %s", r.Namespace, r.ID, r.Payload, r.Meta, r.IdempotencyToken)
 	o.DispatchedJobID = r.ID + "/dispatch-1-abc"
 	return o, err
 }
+
 func (i *fakeIntake) ForcePeriodic(_ context.Context, ns, id string) (nomad.Outcome, error) {
 	return i.took("force %s/%s", ns, id)
 }
+
 func (i *fakeIntake) StopAllocation(_ context.Context, id string, noDelay, reschedule bool) (nomad.Outcome, error) {
 	return i.took("stop %s %t %t", id, noDelay, reschedule)
 }
+
 func (i *fakeIntake) SetEligibility(_ context.Context, node, e string) (nomad.Outcome, error) {
 	return i.took("eligibility %s %s", node, e)
 }
+
 func (i *fakeIntake) DrainNode(_ context.Context, r nomad.DrainRequest) (nomad.Outcome, error) {
 	return i.took("drain %s %v %t", r.NodeID, r.Spec, r.MarkEligible)
 }
+
 func (i *fakeIntake) EvaluateNode(_ context.Context, node string) (nomad.Outcome, error) {
 	return i.took("evaluate node %s", node)
 }
+
 func (i *fakeIntake) PurgeNode(_ context.Context, node string) (nomad.Outcome, error) {
 	return i.took("purge node %s", node)
 }
+
 func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (nomad.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutNamespace(n) })
 	return nomad.Outcome{Index: index}, nil
 }
+
 func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (nomad.Outcome, error) {
 	return i.took("delete namespace %s", name)
 }
+
 func (i *fakeIntake) UpsertNodePool(_ context.Context, p *drover.NodePool) (nomad.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutNodePool(p) })
 	return nomad.Outcome{Index: index}, nil
 }
+
 func (i *fakeIntake) DeleteNodePool(_ context.Context, name string) (nomad.Outcome, error) {
 	return i.took("delete pool %s", name)
 }
+
 func (i *fakeIntake) SetSchedulerConfig(_ context.Context, c drover.SchedulerConfiguration, cas bool) (bool, nomad.Outcome, error) {
 	o, err := i.took("scheduler %s %t %d", c.SchedulerAlgorithm, cas, c.ModifyIndex)
 	return !cas, o, err
 }
+
 func (i *fakeIntake) PromoteDeployment(_ context.Context, id string, groups []string) (nomad.Outcome, error) {
 	return i.took("promote %s %v", id, groups)
 }
+
 func (i *fakeIntake) FailDeployment(_ context.Context, id string) (nomad.Outcome, error) {
 	return i.took("fail %s", id)
 }
+
 func (i *fakeIntake) PauseDeployment(_ context.Context, id string, pause bool) (nomad.Outcome, error) {
 	return i.took("pause %s %t", id, pause)
 }
+
 func (i *fakeIntake) UnblockDeployment(_ context.Context, id string) (nomad.Outcome, error) {
 	return i.took("unblock %s", id)
 }
+
 func (i *fakeIntake) SetAllocHealth(_ context.Context, id string, h, u []string) (nomad.Outcome, error) {
 	return i.took("health %s %v %v", id, h, u)
 }

@@ -92,15 +92,19 @@ func (n *fakeNode) Close() error { return nil }
 func (n *fakeNode) RestartTask(_ context.Context, alloc, task string, all bool) error {
 	return n.took("restart %s %t", task, all)
 }
+
 func (n *fakeNode) SignalTask(_ context.Context, alloc, task, signal string) error {
 	return n.took("signal %s %s", task, signal)
 }
+
 func (n *fakeNode) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
 	return &drover.AllocResourceUsage{ResourceUsage: &drover.ResourceUsage{MemoryStats: &drover.MemoryStats{RSS: 42}, CpuStats: &drover.CpuStats{}}, Timestamp: 5}, nil
 }
+
 func (n *fakeNode) NodeStats(context.Context) (*drover.HostStats, error) {
 	return &drover.HostStats{Memory: &drover.HostMemoryStats{Total: 99}, Uptime: 3}, nil
 }
+
 func (n *fakeNode) CollectGarbage(_ context.Context, alloc string) error {
 	return n.took("collect %s", alloc)
 }
@@ -182,6 +186,7 @@ func (s *session) Next(ctx context.Context) (drover.Frame, error) {
 		return drover.Frame{}, ctx.Err()
 	}
 }
+
 func (s *session) Write(ctx context.Context, p []byte) error {
 	select {
 	case s.stdin <- bytes.Clone(p):
@@ -190,6 +195,7 @@ func (s *session) Write(ctx context.Context, p []byte) error {
 		return ctx.Err()
 	}
 }
+
 func (s *session) CloseStdin(ctx context.Context) error {
 	select {
 	case s.stdin <- nil:
@@ -197,6 +203,7 @@ func (s *session) CloseStdin(ctx context.Context) error {
 	}
 	return nil
 }
+
 func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
 	s.sizes <- size
 	return nil

@@ -45,8 +45,10 @@ func FuzzRequests(f *testing.F) {
 		st := store.New()
 		w := &world{store: st, node: newFakeNode()}
 		w.seed()
-		face := nomad.New(nomad.Config{State: storeState{st}, Intake: &fakeIntake{store: st}, Nodes: w, Events: newFakeEvents(),
-			Agent: &fakeAgent{}, Clock: clock.Wall{}, ID: id.Random{}, Logger: quiet()})
+		face := nomad.New(nomad.Config{
+			State: storeState{st}, Intake: &fakeIntake{store: st}, Nodes: w, Events: newFakeEvents(),
+			Agent: &fakeAgent{}, Clock: clock.Wall{}, ID: id.Random{}, Logger: quiet(),
+		})
 		h := httpapi.Handler(httpapi.Config{Logger: quiet(), Clock: clock.Wall{}}, withoutMetrics{face})
 		rec := httptest.NewRecorder()
 		r := &http.Request{Method: method, URL: u, Body: http.NoBody, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}

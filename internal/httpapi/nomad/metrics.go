@@ -36,8 +36,13 @@ func jobMetrics(emit telemetry.Emit, s Snapshot) {
 				name  string
 				value int
 			}{
-				{"queued", n.Queued}, {"complete", n.Complete}, {"failed", n.Failed}, {"running", n.Running},
-				{"starting", n.Starting}, {"lost", n.Lost}, {"unknown", n.Unknown},
+				{"queued", n.Queued},
+				{"complete", n.Complete},
+				{"failed", n.Failed},
+				{"running", n.Running},
+				{"starting", n.Starting},
+				{"lost", n.Lost},
+				{"unknown", n.Unknown},
 			} {
 				emit("nomad.nomad.job_summary."+m.name, float64(m.value), "job", j.ID, "task_group", group, "namespace", j.Namespace)
 			}

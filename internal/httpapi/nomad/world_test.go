@@ -122,10 +122,14 @@ func (w *world) seed() {
 		Attributes: map[string]string{"os.name": "debian"}, NodeResources: &drover.NodeResources{Cpu: drover.NodeCpuResources{CpuShares: 4000}},
 	})
 	t.PutJob(job)
-	t.PutEvaluation(&drover.Evaluation{ID: evalID, Namespace: "default", JobID: "web", Type: "service", Priority: 50,
-		Status: drover.EvalComplete, TriggeredBy: drover.TriggerJobRegister, CreateIndex: 10, ModifyIndex: 10, CreateTime: stamp, ModifyTime: stamp})
-	t.PutDeployment(&drover.Deployment{ID: deplID, Namespace: "default", JobID: "web", Status: drover.DeploymentRunning,
-		TaskGroups: map[string]*drover.DeploymentState{"g": {DesiredTotal: 1}}, CreateIndex: 10, ModifyIndex: 10})
+	t.PutEvaluation(&drover.Evaluation{
+		ID: evalID, Namespace: "default", JobID: "web", Type: "service", Priority: 50,
+		Status: drover.EvalComplete, TriggeredBy: drover.TriggerJobRegister, CreateIndex: 10, ModifyIndex: 10, CreateTime: stamp, ModifyTime: stamp,
+	})
+	t.PutDeployment(&drover.Deployment{
+		ID: deplID, Namespace: "default", JobID: "web", Status: drover.DeploymentRunning,
+		TaskGroups: map[string]*drover.DeploymentState{"g": {DesiredTotal: 1}}, CreateIndex: 10, ModifyIndex: 10,
+	})
 	t.PutAllocation(&drover.Allocation{
 		ID: allocID, Namespace: "default", EvalID: evalID, Name: "web.g[0]", NodeID: nodeID, NodeName: "n1", JobID: "web",
 		Job: job, TaskGroup: "g", DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientRunning, DeploymentID: deplID,
@@ -166,6 +170,7 @@ func (a *fakeAgent) Self() nomad.AgentSelf {
 		Member: a.Members()[0], Stats: map[string]map[string]string{},
 	}
 }
+
 func (a *fakeAgent) Members() []nomad.Member {
 	return []nomad.Member{{Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"}, Status: "alive"}}
 }
@@ -175,6 +180,7 @@ func (a *fakeAgent) Peers() []string   { return []string{"127.0.0.1:4647"} }
 func (a *fakeAgent) Raft() nomad.RaftConfiguration {
 	return nomad.RaftConfiguration{Servers: []nomad.RaftServer{{ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true, Voter: true, RaftProtocol: "3"}}, Index: 1}
 }
+
 func (a *fakeAgent) Health() (server, client *nomad.Health) {
 	if a.sick {
 		return &nomad.Health{Message: "no leader"}, &nomad.Health{Ok: true, Message: "ok"}

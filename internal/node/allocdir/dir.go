@@ -72,8 +72,11 @@ func (d Dir) Build() error {
 		path string
 		mode os.FileMode
 	}{
-		{d.Path(), 0o755}, {filepath.Join(d.Path(), "alloc"), 0o777}, {d.Logs(), 0o777},
-		{filepath.Join(d.Path(), "alloc", "tmp"), 0o777}, {filepath.Join(d.Path(), "alloc", "data"), 0o777},
+		{d.Path(), 0o755},
+		{filepath.Join(d.Path(), "alloc"), 0o777},
+		{d.Logs(), 0o777},
+		{filepath.Join(d.Path(), "alloc", "tmp"), 0o777},
+		{filepath.Join(d.Path(), "alloc", "data"), 0o777},
 	} {
 		if err := makeDir(p.path, p.mode); err != nil {
 			return err
@@ -92,8 +95,13 @@ func (d Dir) BuildTask(task string) error {
 		path string
 		mode os.FileMode
 	}{
-		{dirs.Task, 0o777}, {dirs.Local, 0o777}, {dirs.Secrets, 0o777}, {filepath.Join(dirs.Task, "private"), 0o700},
-		{filepath.Join(dirs.Task, "tmp"), 0o777 | os.ModeSticky}, {filepath.Dir(dirs.State), 0o700}, {dirs.State, 0o700},
+		{dirs.Task, 0o777},
+		{dirs.Local, 0o777},
+		{dirs.Secrets, 0o777},
+		{filepath.Join(dirs.Task, "private"), 0o700},
+		{filepath.Join(dirs.Task, "tmp"), 0o777 | os.ModeSticky},
+		{filepath.Dir(dirs.State), 0o700},
+		{dirs.State, 0o700},
 	} {
 		if err := makeDir(p.path, p.mode); err != nil {
 			return err

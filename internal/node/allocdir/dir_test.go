@@ -125,8 +125,14 @@ func TestLogsOverRotatedFiles(t *testing.T) {
 		offset int64
 		want   string
 	}{
-		{"start", 0, "abcdefghi"}, {"start", 4, "efghi"}, {"start", 3, "defghi"}, {"start", 99, ""}, {"end", 0, ""}, {"end", 4, "fghi"},
-		{"end", 99, "abcdefghi"}, {"", 8, "i"},
+		{"start", 0, "abcdefghi"},
+		{"start", 4, "efghi"},
+		{"start", 3, "defghi"},
+		{"start", 99, ""},
+		{"end", 0, ""},
+		{"end", 4, "fghi"},
+		{"end", 99, "abcdefghi"},
+		{"", 8, "i"},
 	} {
 		r, err := d.Follow(drover.LogRequest{Task: "web", Type: "stdout", Origin: test.origin, Offset: test.offset}, clock.Wall{}, nil)
 		require.NoError(t, err)

@@ -451,8 +451,10 @@ func TestClientStatus(t *testing.T) {
 		states []*drover.TaskState
 		want   string
 	}{
-		{[]*drover.TaskState{dead, dead}, "complete"}, {[]*drover.TaskState{dead, failed, running}, "failed"},
-		{[]*drover.TaskState{dead, running, pending}, "running"}, {[]*drover.TaskState{pending, dead}, "pending"},
+		{[]*drover.TaskState{dead, dead}, "complete"},
+		{[]*drover.TaskState{dead, failed, running}, "failed"},
+		{[]*drover.TaskState{dead, running, pending}, "running"},
+		{[]*drover.TaskState{pending, dead}, "pending"},
 		{[]*drover.TaskState{{State: "running", Failed: true}}, "running"},
 	} {
 		states := map[string]*drover.TaskState{}

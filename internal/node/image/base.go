@@ -24,8 +24,15 @@ func prepareBase(dir string) (string, error) {
 		name string
 		mode os.FileMode
 	}{
-		{".", 0o755}, {"alloc", 0o777}, {"dev", 0o755}, {"etc", 0o755}, {"local", 0o777}, {"proc", 0o555}, {"secrets", 0o777},
-		{"sys", 0o555}, {"tmp", 0o777 | os.ModeSticky},
+		{".", 0o755},
+		{"alloc", 0o777},
+		{"dev", 0o755},
+		{"etc", 0o755},
+		{"local", 0o777},
+		{"proc", 0o555},
+		{"secrets", 0o777},
+		{"sys", 0o555},
+		{"tmp", 0o777 | os.ModeSticky},
 	} {
 		path := filepath.Join(tmp, d.name)
 		if err := os.MkdirAll(path, 0o755); err != nil {

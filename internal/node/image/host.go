@@ -40,9 +40,25 @@ var hostDirs = []struct {
 	name string
 	mode os.FileMode
 }{
-	{"alloc", 0o777}, {"dev", 0o755}, {"etc", 0o755}, {"home", 0o755}, {"home/" + HostUser, 0o755}, {"local", 0o777},
-	{"mnt", 0o755}, {"opt", 0o755}, {"proc", 0o555}, {"root", 0o700}, {"run", 0o755}, {"secrets", 0o777}, {"srv", 0o755},
-	{"sys", 0o555}, {"tmp", 0o1777}, {"var", 0o755}, {"var/cache", 0o755}, {"var/lib", 0o755}, {"var/log", 0o755},
+	{"alloc", 0o777},
+	{"dev", 0o755},
+	{"etc", 0o755},
+	{"home", 0o755},
+	{"home/" + HostUser, 0o755},
+	{"local", 0o777},
+	{"mnt", 0o755},
+	{"opt", 0o755},
+	{"proc", 0o555},
+	{"root", 0o700},
+	{"run", 0o755},
+	{"secrets", 0o777},
+	{"srv", 0o755},
+	{"sys", 0o555},
+	{"tmp", 0o1777},
+	{"var", 0o755},
+	{"var/cache", 0o755},
+	{"var/lib", 0o755},
+	{"var/log", 0o755},
 	{"var/tmp", 0o1777},
 }
 

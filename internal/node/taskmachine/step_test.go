@@ -64,39 +64,46 @@ func TestStep(t *testing.T) {
 	}{
 		{"batch ends", batch, []Event{Exited{}}, "Exited: dead Destroy Finish\n", "Received, Started, Terminated", false},
 		{
-			"batch fails twice", batch, []Event{Exited{Code: 2}, Due{}, Prepared{}, Started{}, Exited{Code: 2}},
+			"batch fails twice", batch,
+			[]Event{Exited{Code: 2}, Due{}, Prepared{}, Started{}, Exited{Code: 2}},
 			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\nExited: dead Destroy Finish\n",
 			"Received, Started, Terminated, Restarting, Started, Terminated, Not Restarting", true,
 		},
 		{"service ends with 0 and is restarted", service, []Event{Exited{}}, "Exited: backoff Destroy Wake{4.5s}\n", "Received, Started, Terminated, Restarting", false},
 		{
-			"mode delay waits for the interval's end", delayed, []Event{Exited{Code: 1}, Due{}, Prepared{}, Started{}, Exited{Code: 1}},
+			"mode delay waits for the interval's end", delayed,
+			[]Event{Exited{Code: 1}, Due{}, Prepared{}, Started{}, Exited{Code: 1}},
 			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\nExited: backoff Destroy Wake{56s}\n",
 			"Received, Started, Terminated, Restarting, Started, Terminated, Restarting", false,
 		},
 		{"a pool task is not restarted", pool, []Event{Exited{Code: 137, Signal: 9, OOMKilled: true}}, "Exited: dead Destroy Finish\n", "Received, Started, Terminated, Not Restarting", true},
 		{
-			"a kill waits and stops", slow, []Event{Kill{}, Exited{Code: 130, Signal: 2}},
+			"a kill waits and stops", slow,
+			[]Event{Kill{}, Exited{Code: 130, Signal: 2}},
 			"Kill: stopping Stop{3s SIGINT 5s}\nExited: dead Destroy Finish\n", "Received, Started, Killing, Terminated, Killed", false,
 		},
 		{
-			"a failed sibling", service, []Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}, Kill{}, Exited{Code: 143, Signal: 15}},
+			"a failed sibling", service,
+			[]Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}, Kill{}, Exited{Code: 143, Signal: 15}},
 			"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
 			"Received, Started, Sibling Task Failed, Killing, Terminated, Killed", false,
 		},
 		{
-			"a restart by request does not count", service, []Event{Restart{}, Exited{Code: 143, Signal: 15}, Prepared{}, Started{}, Exited{Code: 1}},
+			"a restart by request does not count", service,
+			[]Event{Restart{}, Exited{Code: 143, Signal: 15}, Prepared{}, Started{}, Exited{Code: 1}},
 			"Restart: stopping Stop{0s  5s}\nExited: preparing Destroy Prepare\nPrepared: starting Launch\nStarted: running Await\nExited: backoff Destroy Wake{4.5s}\n",
 			"Received, Started, Restart Signaled, Terminated, Restarting, Started, Terminated, Restarting", false,
 		},
 		{
-			"a kill during the restart wins", service, []Event{Restart{}, Kill{}, Exited{Code: 143}},
+			"a kill during the restart wins", service,
+			[]Event{Restart{}, Kill{}, Exited{Code: 143}},
 			"Restart: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
 			"Received, Started, Restart Signaled, Terminated, Killed", false,
 		},
 		{"a kill during the backoff", service, []Event{Exited{Code: 1}, Kill{}, Due{}}, "Exited: backoff Destroy Wake{4.5s}\nKill: dead Finish\nDue: dead\n", "Received, Started, Terminated, Restarting", false},
 		{
-			"a dead one is revived", batch, []Event{Exited{}, Revive{}, Go{}},
+			"a dead one is revived", batch,
+			[]Event{Exited{}, Revive{}, Go{}},
 			"Exited: dead Destroy Finish\nRevive: pending\nGo: preparing Prepare\n", "Received, Started, Terminated, Restarting", false,
 		},
 	} {
@@ -168,8 +175,22 @@ func TestStepRestored(t *testing.T) {
 func TestStepProperties(t *testing.T) {
 	t.Parallel()
 	events := []Event{
-		Go{}, Prepared{}, PrepareFailed{Recoverable: true}, PrepareFailed{}, Started{}, StartFailed{Recoverable: true}, StartFailed{},
-		Exited{}, Exited{Code: 1}, Kill{}, Kill{Fails: true}, Restart{}, Due{}, Restored{}, RestoreFailed{}, StopFailed{},
+		Go{},
+		Prepared{},
+		PrepareFailed{Recoverable: true},
+		PrepareFailed{},
+		Started{},
+		StartFailed{Recoverable: true},
+		StartFailed{},
+		Exited{},
+		Exited{Code: 1},
+		Kill{},
+		Kill{Fails: true},
+		Restart{},
+		Due{},
+		Restored{},
+		RestoreFailed{},
+		StopFailed{},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		v := View{

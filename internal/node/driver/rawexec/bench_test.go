@@ -2,6 +2,7 @@ package rawexec_test
 
 import (
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,8 +14,6 @@ import (
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/rawexec"
 	"drover/internal/node/supervisor"
-
-	"log/slog"
 )
 
 // BenchmarkTask is one of eight at once: start, exit, destroy of a task that runs /bin/true.

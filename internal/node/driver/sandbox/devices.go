@@ -20,8 +20,12 @@ var deviceNodes = []struct {
 }{{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}}
 
 var deviceLinks = [][2]string{
-	{"ptmx", "pts/ptmx"}, {"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"},
-	{"stderr", "/proc/self/fd/2"}, {"core", "/proc/kcore"},
+	{"ptmx", "pts/ptmx"},
+	{"fd", "/proc/self/fd"},
+	{"stdin", "/proc/self/fd/0"},
+	{"stdout", "/proc/self/fd/1"},
+	{"stderr", "/proc/self/fd/2"},
+	{"core", "/proc/kcore"},
 }
 
 // devices is one folder with real device nodes that all sandboxes mount read-only as /dev: one mount instead of seven.

@@ -246,8 +246,10 @@ func TestNothingSurvivesDestroy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	r := h.do(t, drover.ExecutionSpec{KeepTree: true, Argv: []string{"/bin/sh", "-c",
-		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' </dev/null >/dev/null 2>&1 & done; echo started"}})
+	r := h.do(t, drover.ExecutionSpec{KeepTree: true, Argv: []string{
+		"/bin/sh", "-c",
+		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' </dev/null >/dev/null 2>&1 & done; echo started",
+	}})
 	require.Equal(t, "started\n", r.out)
 	require.Positive(t, hostProcesses(t, h.box.pid))
 	require.NoError(t, h.Destroy(context.Background()))

@@ -266,8 +266,10 @@ func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []nsinit.Rlimit {
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	hard := min(files.Max, 1<<20)
 	limits := []nsinit.Rlimit{
-		{Resource: unix.RLIMIT_CORE}, {Resource: unix.RLIMIT_NOFILE, Soft: min(1024, hard), Hard: hard},
-		{Resource: unix.RLIMIT_MEMLOCK, Soft: 64 << 10, Hard: 64 << 10}, {Resource: unix.RLIMIT_MSGQUEUE, Soft: 819200, Hard: 819200},
+		{Resource: unix.RLIMIT_CORE},
+		{Resource: unix.RLIMIT_NOFILE, Soft: min(1024, hard), Hard: hard},
+		{Resource: unix.RLIMIT_MEMLOCK, Soft: 64 << 10, Hard: 64 << 10},
+		{Resource: unix.RLIMIT_MSGQUEUE, Soft: 819200, Hard: 819200},
 	}
 	if d.cfg.Cgroups == nil {
 		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_NPROC, Soft: uint64(c.pids), Hard: uint64(c.pids)})
