@@ -139,7 +139,7 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if !e.route.Stream {
 		w.bound = func() { _ = http.NewResponseController(rw).SetWriteDeadline(e.Clock.Now().Add(e.WriteTimeout)) }
 	}
-	defer func() {
+	defer func() { //nolint:contextcheck // it has the request's
 		took := e.Clock.Now().Sub(start)
 		if e.Observe != nil {
 			e.Observe(e.route.Pattern, w.status, took)

@@ -83,6 +83,7 @@ func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, go
 		b.stop(now, e.Error(), 30*time.Second, 10*time.Minute)
 	case provider.Transient:
 		b.stop(now, e.Error(), 200*time.Millisecond, 30*time.Second)
+	case provider.RateLimited, provider.NotFound, provider.Ambiguous: // say nothing of the offering
 	}
 }
 
