@@ -3,6 +3,9 @@ package httpapi
 import (
 	"net"
 	"sync"
+	"time"
+
+	"drover/internal/clock"
 )
 
 // LimitConns bounds the open connections of each remote address: one more is answered 429 and closed. Wrap the bare
@@ -11,12 +14,15 @@ func LimitConns(ln net.Listener, perIP int) net.Listener {
 	if perIP <= 0 {
 		return ln
 	}
-	return &limitedListener{Listener: ln, max: perIP, open: map[string]int{}}
+	return &limitedListener{Listener: ln, max: perIP, open: map[string]int{}, refusing: make(chan struct{}, 64)}
 }
 
 type limitedListener struct {
 	net.Listener
-	max  int
+	max int
+	// refusing holds an element for each connection that is being refused.
+	refusing chan struct{}
+
 	mu   sync.Mutex
 	open map[string]int // by address, without port; guarded by mu
 }
@@ -38,8 +44,26 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if l.take(host) {
 			return &countedConn{Conn: c, done: sync.OnceFunc(func() { l.give(host) })}, nil
 		}
-		_, _ = c.Write([]byte(tooManyConns)) // fits the socket's buffer, so it does not block
-		_ = c.Close()
+		select {
+		case l.refusing <- struct{}{}:
+			go l.refuse(c) // ends within refusePatience
+		default:
+			_ = c.Close() // a flood is not answered
+		}
+	}
+}
+
+const refusePatience = time.Second
+
+// refuse answers 429 once the request begins: an answer that comes before it is taken for a broken connection.
+func (l *limitedListener) refuse(c net.Conn) {
+	defer func() { <-l.refusing }()
+	defer c.Close()
+	if c.SetDeadline(clock.Wall{}.Now().Add(refusePatience)) != nil {
+		return
+	}
+	if n, _ := c.Read(make([]byte, 4096)); n > 0 {
+		_, _ = c.Write([]byte(tooManyConns)) // fails only when the caller is gone
 	}
 }
 
