@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -129,10 +130,10 @@ func (d *decoder) locals(body *hclsyntax.Body) {
 				continue
 			}
 			values[name] = d.value(expr)
+			d.ctx.Variables["local"] = cty.ObjectVal(maps.Clone(values)) // the next may use it
 			delete(pending, name)
 			progress = true
 		}
-		d.ctx.Variables["local"] = cty.ObjectVal(values)
 		if !progress {
 			for name, expr := range pending {
 				d.errorf(expr.Range(), "Cyclic local", "local."+name+" depends on itself.")

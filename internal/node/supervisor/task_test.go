@@ -113,8 +113,11 @@ func TestExecutionsWithoutAnAgentEndAfterTheGrace(t *testing.T) {
 	first, state := launch(t, func(cfg *LaunchConfig) { cfg.Grace = 200 * time.Millisecond })
 	for id, detach := range map[string]time.Duration{"bound": 0, "free": -1} {
 		spec := drover.ExecutionSpec{ID: id, Argv: []string{"sleep", "985.1"}, Detach: detach}
-		_, err := first.StartExecution(t.Context(), spec)
+		s, err := first.StartExecution(t.Context(), spec)
 		require.NoError(t, err)
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		require.True(t, f.Started) // both run: else one that has not begun yet would look like one that has ended
 	}
 	require.NoError(t, first.Close())
 	require.Eventually(t, func() bool { return len(processesLike("sleep 985.1")) == 1 }, 5*time.Second, 20*time.Millisecond)
