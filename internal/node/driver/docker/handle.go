@@ -104,10 +104,18 @@ func (h *handle) Wait(ctx context.Context) (driver.Exit, error) {
 		if ctx.Err() != nil {
 			return driver.Exit{}, ctx.Err()
 		}
-		select {
+		if !errors.Is(err, driver.ErrGone) {
+			select {
+			case <-client.Done():
+				continue
+			default:
+				return driver.Exit{}, fmt.Errorf("waiting for the task: %w", err)
+			}
+		}
+		select { // the connection's end is told to calls a moment before Done
 		case <-client.Done():
-		default:
-			return driver.Exit{}, fmt.Errorf("waiting for the task: %w", err)
+		case <-ctx.Done():
+			return driver.Exit{}, ctx.Err()
 		}
 	}
 }
