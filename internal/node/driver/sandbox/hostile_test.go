@@ -285,7 +285,8 @@ func TestNobodyLeavesTheGroup(t *testing.T) {
 		mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mount -t cgroup -o memory none /tmp/cg; mount --bind / /tmp/cg
 		unshare -C true; nsenter -t 1 -C true
 		for fd in /proc/self/fd/*; do echo 0 > $fd/cgroup.procs; done
-		(setsid sleep 300 >/dev/null 2>&1 &); (setsid setsid sleep 300 >/dev/null 2>&1 &); echo tried`}})
+		(setsid sleep 300 >/dev/null 2>&1 &); (setsid setsid sleep 300 >/dev/null 2>&1 &)
+		until [ "$(grep -l '^sleep$' /proc/[0-9]*/comm 2>/dev/null | wc -l)" = 2 ]; do sleep 0.01; done; echo tried`}})
 	require.Equal(t, "tried\n", r.out)
 	members, err := h.box.group.Procs()
 	require.NoError(t, err)
