@@ -1,6 +1,9 @@
 package drover
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Node statuses.
 const (
@@ -47,13 +50,44 @@ type Node struct {
 	HostNetworks          map[string]*HostNetworkInfo
 	LastDrain             *DrainMetadata
 	NodeMaxAllocs         int
-	CreateIndex           uint64
-	ModifyIndex           uint64
+
+	// Meta is what the node itself has (StaticMeta), overlaid by what people set at runtime (DynamicMeta, where nil
+	// removes a key). StaticMeta is nil while nothing was set at runtime. Control keeps both.
+	StaticMeta  map[string]string  `json:"-"`
+	DynamicMeta map[string]*string `json:"-"`
+
+	CreateIndex uint64
+	ModifyIndex uint64
 }
 
 // Ready reports whether allocations may be placed.
 func (n *Node) Ready() bool {
 	return n != nil && n.Status == NodeStatusReady && n.SchedulingEligibility == NodeEligible && !n.Drain
+}
+
+// MergeMeta makes Meta of the node's own and of what was set at runtime.
+func (n *Node) MergeMeta(own map[string]string, dynamic map[string]*string) {
+	n.Meta, n.StaticMeta, n.DynamicMeta = own, nil, nil
+	if len(dynamic) == 0 {
+		return
+	}
+	n.StaticMeta, n.DynamicMeta, n.Meta = own, dynamic, map[string]string{}
+	maps.Copy(n.Meta, own)
+	for k, v := range dynamic {
+		if v == nil {
+			delete(n.Meta, k)
+		} else {
+			n.Meta[k] = *v
+		}
+	}
+}
+
+// OwnMeta returns the meta that the node itself has.
+func (n *Node) OwnMeta() map[string]string {
+	if len(n.DynamicMeta) > 0 {
+		return n.StaticMeta
+	}
+	return n.Meta
 }
 
 // Total returns what allocations may use: the node's resources less the reserved ones.

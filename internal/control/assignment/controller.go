@@ -87,7 +87,6 @@ func (c *Controller) Register(ctx context.Context, node *drover.Node) (drover.Re
 func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
 	n := *node
 	n.Status, n.StatusDescription = drover.NodeStatusReady, ""
-	n.ComputedClass = scheduler.ComputedClass(&n)
 	if n.NodePool == "" {
 		n.NodePool = drover.DefaultNodePool
 	}
@@ -98,7 +97,9 @@ func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
 		n.CreateIndex, n.ModifyIndex, n.Events, n.LastDrain = old.CreateIndex, old.ModifyIndex, old.Events, old.LastDrain
 		n.Drain, n.DrainStrategy, n.SchedulingEligibility = old.Drain, old.DrainStrategy, old.SchedulingEligibility
 		n.StatusUpdatedAt = old.StatusUpdatedAt
+		n.MergeMeta(n.Meta, old.DynamicMeta)
 	}
+	n.ComputedClass = scheduler.ComputedClass(&n)
 	return &n
 }
 

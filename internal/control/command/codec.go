@@ -46,6 +46,8 @@ var kinds = [kindEnd]func() Command{
 	KindSetJobStability:        func() Command { return new(SetJobStability) },
 	KindTagJobVersion:          func() Command { return new(TagJobVersion) },
 	KindReap:                   func() Command { return new(Reap) },
+	KindRecordScaling:          func() Command { return new(RecordScaling) },
+	KindSetNodeMeta:            func() Command { return new(SetNodeMeta) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

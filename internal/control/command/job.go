@@ -11,6 +11,20 @@ type RegisterJob struct {
 	Eval           *drover.Evaluation   // optional; JobModifyIndex is filled in by the FSM
 	Evals          []*drover.Evaluation // further ones
 	Time           int64
+	Scaling        *ScalingRecord // optional: the registration is a scaling action
+}
+
+// ScalingRecord is a scaling event of a group; its CreateIndex is filled in by the FSM.
+type ScalingRecord struct {
+	Group string
+	Event drover.ScalingEvent
+}
+
+// RecordScaling keeps a scaling event that changes nothing. Result: nil. Errors: NotFound (job or group).
+type RecordScaling struct {
+	Namespace string
+	JobID     string
+	Record    ScalingRecord
 }
 
 // DeregisterJob stops a job, or with Purge forgets it. Result: nil. Errors: NotFound.
@@ -52,3 +66,6 @@ func (*SetJobStability) Kind() Kind { return KindSetJobStability }
 
 // Kind implements Command.
 func (*TagJobVersion) Kind() Kind { return KindTagJobVersion }
+
+// Kind implements Command.
+func (*RecordScaling) Kind() Kind { return KindRecordScaling }

@@ -36,6 +36,8 @@ const (
 	KindSetJobStability
 	KindTagJobVersion
 	KindReap
+	KindRecordScaling
+	KindSetNodeMeta
 	kindEnd
 )
 
@@ -44,7 +46,7 @@ var kindNames = [...]string{
 	"TransitionAllocs", "StopAllocs", "ClaimRunners", "RegisterNode", "UpdateNodeStatuses", "SetEligibility",
 	"SetDrain", "DeregisterNodes", "SetSchedulerConfig", "UpsertNamespaces", "DeleteNamespaces", "UpsertNodePools",
 	"DeleteNodePools", "UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment",
-	"SetJobStability", "TagJobVersion", "Reap",
+	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 }
 
 // String returns the command's name.

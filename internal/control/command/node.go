@@ -53,6 +53,18 @@ type DeregisterNodes struct {
 	Time  int64
 }
 
+// SetNodeMeta overlays the node's own meta: a nil value removes the key, also one of the node's own. Keys that are not
+// named keep what was set before. Result: the node's *drover.Node. Errors: NotFound.
+type SetNodeMeta struct {
+	NodeID string
+	Meta   map[string]*string
+	Evals  []*drover.Evaluation
+	Time   int64
+}
+
+// Kind implements Command.
+func (*SetNodeMeta) Kind() Kind { return KindSetNodeMeta }
+
 // Kind implements Command.
 func (*RegisterNode) Kind() Kind { return KindRegisterNode }
 

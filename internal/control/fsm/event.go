@@ -20,7 +20,7 @@ func eventType(k command.Kind) string {
 		return "AllocationUpdated"
 	case command.KindTransitionAllocs, command.KindStopAllocs:
 		return "AllocationUpdateDesiredStatus"
-	case command.KindRegisterNode:
+	case command.KindRegisterNode, command.KindSetNodeMeta:
 		return "NodeRegistration"
 	case command.KindUpdateNodeStatuses:
 		return "NodeStreamEvent"

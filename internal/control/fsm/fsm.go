@@ -159,6 +159,10 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 		return nil, e.updateDeploymentStatus(c)
 	case *command.SetAllocHealth:
 		return nil, e.setAllocHealth(c)
+	case *command.RecordScaling:
+		return nil, e.recordScaling(c)
+	case *command.SetNodeMeta:
+		return e.setNodeMeta(c)
 	case *command.PromoteDeployment:
 		return nil, e.promoteDeployment(c)
 	}

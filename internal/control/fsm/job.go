@@ -27,6 +27,9 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 		e.putEval(ev)
 	}
 	e.putEvals(c.Evals)
+	if c.Scaling != nil {
+		e.keepScaling(j, c.Scaling)
+	}
 	return j, nil
 }
 

@@ -1,11 +1,13 @@
 package fsm
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"drover"
 	"drover/internal/control/command"
+	"drover/internal/control/scheduler"
 )
 
 // maxNodeEvents is the length of a node's history; the oldest go first.
@@ -28,6 +30,7 @@ func (e *entry) registerNode(c *command.RegisterNode) error {
 	if old != nil {
 		n.CreateIndex, n.Events, n.LastDrain = old.CreateIndex, old.Events, old.LastDrain
 		n.Drain, n.DrainStrategy, n.SchedulingEligibility = old.Drain, old.DrainStrategy, old.SchedulingEligibility
+		n.MergeMeta(n.OwnMeta(), old.DynamicMeta)
 		message = ""
 		if old.Status == drover.NodeStatusDown && n.Status != drover.NodeStatusDown {
 			message = "Node re-registered"
@@ -73,6 +76,24 @@ func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
 		e.putNode(&n)
 	}
 	e.putEvals(c.Evals)
+}
+
+func (e *entry) setNodeMeta(c *command.SetNodeMeta) (*drover.Node, error) {
+	old := e.txn.Node(c.NodeID)
+	if old == nil {
+		return nil, drover.Errorf(drover.NotFound, "node not found")
+	}
+	n := *old
+	dynamic := maps.Clone(old.DynamicMeta)
+	if dynamic == nil {
+		dynamic = map[string]*string{}
+	}
+	maps.Copy(dynamic, c.Meta)
+	n.MergeMeta(old.OwnMeta(), dynamic)
+	n.ComputedClass, n.ModifyIndex = scheduler.ComputedClass(&n), e.index
+	e.putNode(&n)
+	e.putEvals(c.Evals)
+	return &n, nil
 }
 
 func (e *entry) setEligibility(c *command.SetEligibility) error {

@@ -104,7 +104,7 @@ func (d draw) updates(s *store.Snapshot) command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 15).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 17).Draw(d.t, "kind") {
 	case 0, 1:
 		return &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 	case 2:
@@ -131,6 +131,12 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		return &command.TransitionAllocs{Time: d.time(), Transitions: map[string]drover.DesiredTransition{
 			d.id("a", 12): {Migrate: new(true)}, d.id("a", 12): {NoShutdownDelay: new(true)},
 		}}
+	case 15:
+		return &command.RecordScaling{Namespace: "default", JobID: d.id("j", 4), Record: command.ScalingRecord{
+			Group: "g", Event: drover.ScalingEvent{Time: d.time(), Message: "m", Meta: map[string]any{"a": "b"}},
+		}}
+	case 16:
+		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
 	case 13:
 		return &command.UpdateEvals{Evals: d.evals()}
 	case 14:

@@ -43,6 +43,7 @@ const (
 	recOldJob
 	recAlloc
 	recEnd
+	recScaling
 )
 
 type metaRecord struct {

@@ -127,6 +127,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return x.job(payload)
 	case recJobRow:
 		return read(payload, x.t.RestoreJobRow)
+	case recScaling:
+		return read(payload, x.t.RestoreScalingEvents)
 	case recEval:
 		return read(payload, x.t.RestoreEvaluation)
 	case recDeployment:

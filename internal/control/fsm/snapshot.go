@@ -98,6 +98,9 @@ func (x *imageWriter) jobs() error {
 			return err
 		}
 	}
+	if err := writeAll(x, recScaling, x.s.AllScalingEvents()); err != nil {
+		return err
+	}
 	return writeAll(x, recJobRow, x.s.JobRows())
 }
 

@@ -31,11 +31,21 @@ func (t *Txn) DeleteJob(j *drover.Job) {
 	}
 	t.touch(TableJobs, JobKey(j.Namespace, j.ID))
 	t.touch(TableJobVersions, JobKey(j.Namespace, j.ID))
+	if e := t.ScalingEvents(j.Namespace, j.ID); e != nil {
+		t.remove(TableScalingEvents, e)
+		t.touch(TableScalingEvents, JobKey(j.Namespace, j.ID))
+	}
 	r := t.jobRow(j.Namespace, j.ID)
 	r.Summary.Summary = map[string]drover.TaskGroupSummary{}
 	r.Summary.Children, r.Summary.CreateIndex = nil, 0
 	t.touch(TableJobSummaries, JobKey(j.Namespace, j.ID))
 	t.dropIfUnused(r)
+}
+
+// PutScalingEvents stores the scaling events of a job.
+func (t *Txn) PutScalingEvents(e *drover.JobScalingEvents) {
+	t.insert(TableScalingEvents, e)
+	t.touch(TableScalingEvents, JobKey(e.Namespace, e.JobID))
 }
 
 // PutNode stores the node.

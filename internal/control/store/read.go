@@ -82,6 +82,11 @@ func (r *reader) JobVersion(namespace, id string, version uint64) *drover.Job {
 	return get[drover.Job](r, TableJobVersions, versionKey(&drover.Job{Namespace: namespace, ID: id, Version: version}))
 }
 
+// ScalingEvents returns the job's scaling events, or nil if there are none. Do not change them.
+func (r *reader) ScalingEvents(namespace, id string) *drover.JobScalingEvents {
+	return get[drover.JobScalingEvents](r, TableScalingEvents, jobPrefix(namespace, id))
+}
+
 // Node returns the node or nil.
 func (r *reader) Node(id string) *drover.Node { return get[drover.Node](r, TableNodes, term(id)) }
 

@@ -20,6 +20,14 @@ func (r *reader) AllJobVersions() iter.Seq[*drover.Job] {
 	return scan[drover.Job](r, TableJobVersions, indexID, "")
 }
 
+// AllScalingEvents yields the scaling events of all jobs, by namespace and id.
+func (r *reader) AllScalingEvents() iter.Seq[*drover.JobScalingEvents] {
+	return scan[drover.JobScalingEvents](r, TableScalingEvents, indexID, "")
+}
+
+// RestoreScalingEvents stores the scaling events of a job.
+func (t *Txn) RestoreScalingEvents(e *drover.JobScalingEvents) { t.insert(TableScalingEvents, e) }
+
 // RestoreTables sets the tables' indexes.
 func (t *Txn) RestoreTables(indexes map[string]uint64) {
 	clear(t.tables)

@@ -20,6 +20,7 @@ const (
 	TableNamespaces      = "namespaces"
 	TableNodePools       = "node_pools"
 	TableSchedulerConfig = "scheduler_config"
+	TableScalingEvents   = "scaling_events"
 	tableUsage           = "usage"
 )
 
@@ -123,6 +124,7 @@ func schema() *memdb.DBSchema {
 		table(TableNamespaces, func(n *drover.Namespace) string { return term(n.Name) }),
 		table(TableNodePools, func(p *drover.NodePool) string { return term(p.Name) }),
 		table(TableSchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
+		table(TableScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
 		table(tableUsage, func(u *usageRow) string { return term(u.NodeID) }),
 	} {
 		s.Tables[t.Name] = t
