@@ -19,7 +19,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	b := &box{
 		id: s.Container, image: s.Image, imageOurs: s.ImageOurs, stopSignal: s.StopSignal, stateDir: s.StateDir, startedAt: state.StartedAt,
-		warm: s.Warm, network: s.Network,
+		warm: s.Warm, network: s.Network, groups: d.noGroups(),
 	}
 	d.remember(b.id)
 	d.images.hold(&imageInfo{id: b.image, ours: b.imageOurs})
@@ -37,5 +37,5 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err := d.adopt(b, client.Pid()); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &handle{d: d, box: b, client: client, ident: state}, nil
+	return newHandle(d, b, client, state), nil
 }

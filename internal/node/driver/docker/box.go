@@ -13,8 +13,8 @@ import (
 
 	"drover"
 	"drover/internal/clock"
-	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 )
 
 // box is what one task consists of on the machine.
@@ -27,7 +27,9 @@ type box struct {
 	startedAt  time.Time
 	warm       bool // no main task: only the supervisor runs
 	network    *drover.AllocNetworkStatus
-	group      *cgroup.Group // the container's; nil = it cannot be used
+	// groups are the control groups below the container's own, so that its limits and its device rules hold for them too;
+	// without a Task until drover-init runs, and when the container's cannot be used.
+	groups *grouped.Groups
 }
 
 // stored is State.Data.
@@ -60,6 +62,8 @@ func (d *Driver) settle(b *box, pid int) error {
 	return d.adopt(b, pid)
 }
 
+func (d *Driver) noGroups() *grouped.Groups { return &grouped.Groups{Clock: d.cfg.Clock} }
+
 // adopt takes the container's cgroup for executions' groups to be made in.
 func (d *Driver) adopt(b *box, pid int) error {
 	if d.cfg.Cgroups == nil || pid <= 0 {
@@ -70,7 +74,7 @@ func (d *Driver) adopt(b *box, pid int) error {
 		d.cfg.Log.Warn("executions in this container have no groups of their own", "container", b.id, "error", err)
 		return nil
 	}
-	b.group = group
+	b.groups.Task = group
 	return nil
 }
 

@@ -55,7 +55,7 @@ func TestDeathOfTheSupervisor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.run(t, b.spec(t, map[string]any{"command": "sleep", "args": []any{"600"}}))
-	require.NoError(t, h.client.Kill())
+	require.NoError(t, h.Last().Kill())
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)
 	require.Error(t, exit.Err)

@@ -10,65 +10,62 @@ import (
 
 	"drover"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/options"
+	"drover/internal/node/driver/supervised"
 )
 
-// Where the allocation's folders are in the container, as Nomad has them.
-const (
-	allocPath   = "/alloc"
-	localPath   = "/local"
-	secretsPath = "/secrets"
-	ownPath     = "/.drover" // drover-init and the folder it is handed its socket through
-)
+// ownPath holds drover-init and the folder that it is handed its socket through.
+const ownPath = "/.drover"
 
-func (d *Driver) checkMounts(c *taskConfig, r *reader) {
+func (d *Driver) checkMounts(c *taskConfig, r *options.Reader) {
 	for i := range c.mounts {
 		m := &c.mounts[i]
 		if !path.IsAbs(m.target) || path.Clean(m.target) == "/" {
-			r.problem("mounts: target %q is not an absolute path below /", m.target)
+			r.Problem("mounts: target %q is not an absolute path below /", m.target)
 		}
 		switch m.kind {
 		case "bind":
 			d.checkSource("mounts", m.source, r)
 		case "volume":
 			if strings.ContainsAny(m.source, "/\\") {
-				r.problem("mounts: %q is not the name of a volume", m.source)
+				r.Problem("mounts: %q is not the name of a volume", m.source)
 			}
 			if !d.cfg.AllowVolumes {
-				r.problem("mounts: this node does not allow docker volumes (allow_host_mounts)")
+				r.Problem("mounts: this node does not allow docker volumes (allow_host_mounts)")
 			}
 		case "tmpfs":
 			if m.source != "" {
-				r.problem("mounts: a tmpfs has no source")
+				r.Problem("mounts: a tmpfs has no source")
 			}
 		default:
-			r.problem("mounts: type %q is none of bind, volume, tmpfs", m.kind)
+			r.Problem("mounts: type %q is none of bind, volume, tmpfs", m.kind)
 		}
 	}
 	for _, v := range c.volumes {
 		parts := strings.Split(v, ":")
 		if len(parts) < 2 || len(parts) > 3 || !path.IsAbs(parts[1]) {
-			r.problem("volumes: %q is not host:container or host:container:options", v)
+			r.Problem("volumes: %q is not host:container or host:container:options", v)
 			continue
 		}
 		d.checkSource("volumes", parts[0], r)
 	}
 	for _, t := range c.tmpfs {
 		if target, _, _ := strings.Cut(t, ":"); !path.IsAbs(target) {
-			r.problem("tmpfs: %q is not an absolute path", t)
+			r.Problem("tmpfs: %q is not an absolute path", t)
 		}
 	}
 }
 
-func (d *Driver) checkSource(key, source string, r *reader) {
+func (d *Driver) checkSource(key, source string, r *options.Reader) {
 	switch {
 	case source == "":
-		r.problem("%s: a mount has no source", key)
+		r.Problem("%s: a mount has no source", key)
 	case path.IsAbs(source):
 		if !d.cfg.AllowVolumes {
-			r.problem("%s: source %q is outside the allocation, which this node does not allow (allow_host_mounts)", key, source)
+			r.Problem("%s: source %q is outside the allocation, which this node does not allow (allow_host_mounts)", key, source)
 		}
 	case !filepath.IsLocal(source):
-		r.problem("%s: source %q leaves the task's folder", key, source)
+		r.Problem("%s: source %q leaves the task's folder", key, source)
 	}
 }
 
@@ -78,7 +75,7 @@ func (d *Driver) mounts(spec *driver.Spec, c taskConfig, boot string) ([]mount.M
 		return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
 	}
 	list := []mount.Mount{bind(d.cfg.Binary, ownPath+"/init", true), bind(boot, ownPath+"/boot", true)}
-	for _, m := range [][2]string{{spec.Dirs.Shared, allocPath}, {spec.Dirs.Local, localPath}, {spec.Dirs.Secrets, secretsPath}} {
+	for _, m := range [][2]string{{spec.Dirs.Shared, supervised.AllocPath}, {spec.Dirs.Local, supervised.LocalPath}, {spec.Dirs.Secrets, supervised.SecretsPath}} {
 		if m[0] != "" {
 			list = append(list, bind(m[0], m[1], false))
 		}
@@ -115,6 +112,11 @@ func (m mountConfig) mount(spec *driver.Spec) (mount.Mount, error) {
 		out.Source = source
 		if m.propagation != "" {
 			out.BindOptions = &mount.BindOptions{Propagation: mount.Propagation(m.propagation)}
+		}
+	case "volume":
+		out.VolumeOptions = &mount.VolumeOptions{NoCopy: m.noCopy, Labels: m.labels}
+		if m.driver != "" || len(m.driverOptions) > 0 {
+			out.VolumeOptions.DriverConfig = &mount.Driver{Name: m.driver, Options: m.driverOptions}
 		}
 	case "tmpfs":
 		out.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: m.size, Mode: fs.FileMode(m.mode)} //nolint:gosec // bounded

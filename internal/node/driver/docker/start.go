@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -13,6 +12,7 @@ import (
 
 	"drover"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/supervised"
 	"drover/internal/node/supervisor"
 )
 
@@ -34,7 +34,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err := checkRuntime(config.runtime); err != nil {
 		return nil, err
 	}
-	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now()}
+	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now(), groups: d.noGroups()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
@@ -54,9 +54,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	h := newHandle(d, b, client, spec)
+	h := newHandle(d, b, client, b.state(spec))
 	if task != nil {
-		if err := h.startTask(ctx, *task); err != nil {
+		if err := h.StartMain(ctx, *task, b.groups); err != nil {
 			_ = client.Close()
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 
 // launch creates and starts the container, and hands drover-init its descriptors.
 func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, img imageInfo, b *box) (*supervisor.Client, error) {
-	logs, err := openLogs(spec.Log)
+	logs, err := supervised.OpenLogs(spec.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (d *Driver) run(ctx context.Context, contained *supervisor.Contained, b *bo
 	if _, err := d.docker.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
 		return nil, fmt.Errorf("starting the container: %w", daemonError(err))
 	}
-	return contained.Start(alive, supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log, Groups: lateGroups{d, b}})
+	return contained.Start(alive, d.clientOptions(b))
 }
 
 // command is what the task runs; nil for a warm runner. As docker has it: arguments replace the image's Cmd, not its
@@ -171,7 +171,7 @@ func command(spec *driver.Spec, c taskConfig, img imageInfo) (*supervisor.TaskSp
 	if len(argv) == 0 {
 		return nil, drover.Errorf(drover.Invalid, "command: nothing to run: give a command, or an image that has one")
 	}
-	replace := insidePaths(spec.Dirs)
+	replace := supervised.InsidePaths(spec.Dirs)
 	for i := range argv {
 		argv[i] = replace.Replace(argv[i])
 	}
@@ -180,16 +180,4 @@ func command(spec *driver.Spec, c taskConfig, img imageInfo) (*supervisor.TaskSp
 		user = "0"
 	}
 	return &supervisor.TaskSpec{Argv: argv, Env: environment(spec, c, img), WorkDir: workDir(c, img), User: user}, nil
-}
-
-// openLogs opens the folder of the task's logs, nil when they are thrown away.
-func openLogs(l driver.LogConfig) (*os.File, error) {
-	if l.Disabled || l.Dir == "" {
-		return nil, nil //nolint:nilnil // no logs are a valid answer
-	}
-	f, err := os.Open(l.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the log folder: %w", err)
-	}
-	return f, nil
 }

@@ -1,11 +1,11 @@
 package docker
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"drover"
+	"drover/internal/node/driver/options"
 )
 
 // taskConfig is Task.Config of this driver, under Nomad's names.
@@ -59,6 +59,10 @@ type mountConfig struct {
 	propagation          string
 	size                 int64 // bytes, of a tmpfs
 	mode                 int64
+	noCopy               bool // of a volume, as its labels and its driver are
+	labels               map[string]string
+	driver               string
+	driverOptions        map[string]string
 }
 
 const (
@@ -75,44 +79,40 @@ func (d *Driver) Validate(task *drover.Task) error {
 
 // parse reads the configuration. Errors: Invalid with all problems.
 func (d *Driver) parse(config map[string]any) (taskConfig, error) {
-	r := newReader(config)
+	r := options.New(config)
 	c := taskConfig{
-		image: r.str("image"), load: r.str("load"), forcePull: r.flag("force_pull"),
-		command: r.str("command"), args: r.strs("args"), entrypoint: r.strs("entrypoint"), hasEntry: config["entrypoint"] != nil,
-		workDir: r.str("work_dir"), hostname: r.str("hostname"),
-		network: r.str("network_mode"), aliases: r.strs("network_aliases"), ports: r.strs("ports"), extraHosts: r.strs("extra_hosts"),
-		dns: r.strs("dns_servers"), dnsSearch: r.strs("dns_search_domains"), dnsOptions: r.strs("dns_options"),
-		volumes: r.strs("volumes"), readOnly: r.flag("readonly_rootfs"), shmSize: r.num("shm_size", 0, maxBytes),
-		capAdd: r.strs("cap_add"), capDrop: r.strs("cap_drop"), securityOpt: r.strs("security_opt"), privileged: r.flag("privileged"),
-		runtime: r.str("runtime"), pidMode: r.str("pid_mode"), ipcMode: r.str("ipc_mode"), usernsMode: r.str("userns_mode"), sysctl: r.dict("sysctl"),
-		cpuHard: r.flag("cpu_hard_limit"), cpuPeriod: r.num("cpu_cfs_period", 1000, 1_000_000), memoryHard: r.num("memory_hard_limit", 0, maxMemory),
-		pids: r.num("pids_limit", -1, maxPids), ulimit: r.dict("ulimit"), labels: r.dict("labels"), tmpfs: r.strs("tmpfs"),
+		image: r.Str("image"), load: r.Str("load"), forcePull: r.Flag("force_pull"),
+		command: r.Str("command"), args: r.Strs("args"), entrypoint: r.Strs("entrypoint"), hasEntry: r.Has("entrypoint"),
+		workDir: r.Str("work_dir"), hostname: r.Str("hostname"),
+		network: r.Str("network_mode"), aliases: r.Strs("network_aliases"), ports: r.Strs("ports"), extraHosts: r.Strs("extra_hosts"),
+		dns: r.Strs("dns_servers"), dnsSearch: r.Strs("dns_search_domains"), dnsOptions: r.Strs("dns_options"),
+		volumes: r.Strs("volumes"), readOnly: r.Flag("readonly_rootfs"), shmSize: r.Num("shm_size", 0, maxBytes),
+		capAdd: r.Strs("cap_add"), capDrop: r.Strs("cap_drop"), securityOpt: r.Strs("security_opt"), privileged: r.Flag("privileged"),
+		runtime: r.Str("runtime"), pidMode: r.Str("pid_mode"), ipcMode: r.Str("ipc_mode"), usernsMode: r.Str("userns_mode"), sysctl: r.Dict("sysctl"),
+		cpuHard: r.Flag("cpu_hard_limit"), cpuPeriod: r.Num("cpu_cfs_period", 1000, 1_000_000), memoryHard: r.Num("memory_hard_limit", 0, maxMemory),
+		pids: r.Num("pids_limit", -1, maxPids), ulimit: r.Dict("ulimit"), labels: r.Dict("labels"), tmpfs: r.Strs("tmpfs"),
 	}
-	r.flag("init") // there always is one: ours
-	r.each("auth", func(in *reader) {
-		c.auth = auth{in.str("username"), in.str("password"), in.str("server_address")}
-		in.str("email") // older files have it
+	r.Flag("init") // there always is one: ours
+	r.Each("auth", func(in *options.Reader) {
+		c.auth = auth{in.Str("username"), in.Str("password"), in.Str("server_address")}
+		in.Str("email") // older files have it
 	})
 	for _, key := range []string{"mounts", "mount"} {
-		r.each(key, func(in *reader) { c.mounts = append(c.mounts, readMount(in)) })
+		r.Each(key, func(in *options.Reader) { c.mounts = append(c.mounts, readMount(in)) })
 	}
 	d.check(&c, r)
-	r.unknown()
-	if len(r.problems) > 0 {
-		return c, drover.Errorf(drover.Invalid, "%w", errors.Join(r.problems...))
-	}
-	return c, nil
+	return c, r.Done()
 }
 
-func readMount(r *reader) mountConfig {
-	m := mountConfig{kind: r.str("type"), source: r.str("source"), target: r.str("target"), readOnly: r.flag("readonly")}
-	r.each("bind_options", func(in *reader) { m.propagation = in.str("propagation") })
-	r.each("tmpfs_options", func(in *reader) { m.size, m.mode = in.num("size", 0, maxBytes), in.num("mode", 0, 0o7777) })
-	r.each("volume_options", func(in *reader) {
-		in.flag("no_copy")
-		in.dict("labels")
-		in.blocks("driver_config")
-		r.problem("volume_options: are not supported: the volume must be there, or is made with docker's defaults")
+func readMount(r *options.Reader) mountConfig {
+	m := mountConfig{kind: r.Str("type"), source: r.Str("source"), target: r.Str("target"), readOnly: r.Flag("readonly")}
+	r.Each("bind_options", func(in *options.Reader) { m.propagation = in.Str("propagation") })
+	r.Each("tmpfs_options", func(in *options.Reader) { m.size, m.mode = in.Num("size", 0, maxBytes), in.Num("mode", 0, 0o7777) })
+	r.Each("volume_options", func(in *options.Reader) {
+		m.noCopy, m.labels = in.Flag("no_copy"), in.Dict("labels")
+		in.Block("driver_config", func(d *options.Reader) {
+			m.driver, m.driverOptions = d.Str("name"), d.Dict("options")
+		})
 	})
 	if m.kind == "" {
 		m.kind = "volume" // as Nomad has it
@@ -120,39 +120,39 @@ func readMount(r *reader) mountConfig {
 	return m
 }
 
-func (d *Driver) check(c *taskConfig, r *reader) {
+func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	if c.image == "" {
-		r.problem("image: is missing")
+		r.Problem("image: is missing")
 	}
 	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {
-		r.problem("work_dir: %q is not an absolute path", c.workDir)
+		r.Problem("work_dir: %q is not an absolute path", c.workDir)
 	}
 	if c.privileged && !d.cfg.AllowPrivileged {
-		r.problem("privileged: this node does not allow it (plugin \"docker\" { config { allow_privileged = true } })")
+		r.Problem("privileged: this node does not allow it (plugin \"docker\" { config { allow_privileged = true } })")
 	}
 	for key, mode := range map[string]string{"pid_mode": c.pidMode, "ipc_mode": c.ipcMode, "userns_mode": c.usernsMode} {
 		if mode == "host" && !d.cfg.AllowPrivileged {
-			r.problem("%s: host needs allow_privileged on this node", key)
+			r.Problem("%s: host needs allow_privileged on this node", key)
 		}
 	}
 	for _, o := range c.securityOpt {
 		if strings.Contains(o, "unconfined") && !d.cfg.AllowPrivileged {
-			r.problem("security_opt: %q needs allow_privileged on this node", o)
+			r.Problem("security_opt: %q needs allow_privileged on this node", o)
 		}
 	}
 	d.checkMounts(c, r)
 	d.checkCaps(c, r)
 	if _, err := ulimits(c.ulimit); err != nil {
-		r.problems = append(r.problems, err)
+		r.Problem("%w", err)
 	}
 	for _, a := range c.dns {
 		if _, err := parseAddr(a); err != nil {
-			r.problem("dns_servers: %w", err)
+			r.Problem("dns_servers: %w", err)
 		}
 	}
 	for _, h := range c.extraHosts {
 		if !strings.Contains(h, ":") {
-			r.problem("extra_hosts: %q is not name:address", h)
+			r.Problem("extra_hosts: %q is not name:address", h)
 		}
 	}
 }
@@ -176,12 +176,12 @@ var neededCaps = []string{"SETUID", "SETGID", "KILL", "DAC_OVERRIDE"} //nolint:g
 
 func capName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "cap_") }
 
-func (d *Driver) checkCaps(c *taskConfig, r *reader) {
+func (d *Driver) checkCaps(c *taskConfig, r *options.Reader) {
 	for _, name := range c.capAdd {
 		n := capName(name)
 		allowed := slices.ContainsFunc(d.cfg.AllowCaps, func(a string) bool { return capName(a) == n || capName(a) == "all" })
 		if !allowed && !d.cfg.AllowPrivileged && !slices.Contains(defaultCaps, n) {
-			r.problem("cap_add: %s is not allowed on this node (allow_caps)", n)
+			r.Problem("cap_add: %s is not allowed on this node (allow_caps)", n)
 		}
 	}
 }

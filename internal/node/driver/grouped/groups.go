@@ -17,7 +17,7 @@ const Main = "main"
 
 // Groups makes the control groups below a task's: one for its program, one an execution.
 type Groups struct {
-	Task  *cgroup.Group
+	Task  *cgroup.Group // nil: there is none, and so none below
 	Clock clock.Clock
 	// Clone: the supervisor may start programs right in their v2 group. Owner is the uid that it does that as; 0 = root.
 	Clone bool
@@ -28,6 +28,9 @@ var _ supervisor.Groups = (*Groups)(nil)
 
 // Execution makes the group of one execution.
 func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error) {
+	if g.Task == nil {
+		return nil, nil //nolint:nilnil // as supervisor.Groups has it
+	}
 	made, err := g.Make("x."+id, cgroup.Limits{MemoryMax: int64(l.MemoryMB) << 20, Pids: int64(l.Pids), CPUShares: int64(l.CPUMHz)})
 	if err != nil {
 		return nil, err
@@ -46,6 +49,9 @@ func (g *Groups) Make(name string, limits cgroup.Limits) (*Group, error) {
 
 // Find returns the group of an execution that an earlier agent started; nil if there is none.
 func (g *Groups) Find(id string) supervisor.Group {
+	if g.Task == nil {
+		return nil
+	}
 	child, err := g.Task.FindChild("x." + id)
 	if err != nil {
 		return nil
@@ -55,6 +61,14 @@ func (g *Groups) Find(id string) supervisor.Group {
 		return nil
 	}
 	return found
+}
+
+// OOMKills tells how many processes of the task the kernel killed for its memory.
+func (g *Groups) OOMKills() uint64 {
+	if g.Task == nil {
+		return 0
+	}
+	return g.Task.OOMKills()
 }
 
 func (g *Groups) open(child *cgroup.Group) (*Group, error) {

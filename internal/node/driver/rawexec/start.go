@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"drover"
-	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/grouped"
+	"drover/internal/node/driver/supervised"
 	"drover/internal/node/supervisor"
 )
 
@@ -49,9 +49,10 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 		return nil, errNoCommand()
 	}
 	h := &handle{d: d, stateDir: spec.Dirs.State, warm: c.command == "", startedAt: d.cfg.Clock.Now()}
+	var client *supervisor.Client
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, h.Destroy(context.WithoutCancel(ctx)))
+			err = errors.Join(err, h.free(context.WithoutCancel(ctx), client))
 		}
 	}()
 	if d.cfg.Cgroups != nil {
@@ -60,29 +61,17 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 			return nil, err
 		}
 	}
-	if h.client, err = d.launch(ctx, spec, h); err != nil {
+	if client, err = d.launch(ctx, spec, h); err != nil {
 		return nil, err
 	}
+	h.connected(client)
 	h.ident = h.state(spec)
 	if h.warm {
 		return h, nil
 	}
-	var group supervisor.Group
-	if h.group != nil {
-		made, err := h.groups().Make(grouped.Main, cgroup.Limits{})
-		if err != nil {
-			return nil, err
-		}
-		defer made.Close() // the supervisor has its own by then
-		group = made
-	}
-	_, err = h.client.StartTask(ctx, supervisor.TaskSpec{
+	return h, h.StartMain(ctx, supervisor.TaskSpec{
 		Argv: append([]string{c.command}, c.args...), Env: spec.Env, WorkDir: spec.Dirs.Task, User: spec.User,
-	}, group)
-	if err != nil {
-		return nil, drover.Errorf(drover.CodeOf(err), "starting %q: %w", c.command, err)
-	}
-	return h, nil
+	}, h.groups())
 }
 
 func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supervisor.Client, error) {
@@ -93,13 +82,11 @@ func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supe
 	cfg := supervisor.LaunchConfig{
 		Binary: d.cfg.Binary, ID: spec.ID, StateDir: spec.Dirs.State, WorkDir: spec.Dirs.Task, Env: spec.Env, User: who,
 	}
-	if !spec.Log.Disabled && spec.Log.Dir != "" {
-		dir, err := os.Open(spec.Log.Dir)
-		if err != nil {
-			return nil, fmt.Errorf("opening the log folder: %w", err)
-		}
-		defer dir.Close()
-		cfg.LogDir = dir
+	if cfg.LogDir, err = supervised.OpenLogs(spec.Log); err != nil {
+		return nil, err
+	}
+	if cfg.LogDir != nil {
+		defer cfg.LogDir.Close()
 		cfg.Log = supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize}
 	}
 	if h.group == nil {
@@ -153,11 +140,11 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	defer cancel()
 	client, err := supervisor.Connect(ctx, supervisor.SocketPath(data.StateDir), h.options())
 	if errors.Is(err, driver.ErrGone) {
-		return nil, errors.Join(err, h.Destroy(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, h.free(context.WithoutCancel(ctx), nil))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("attaching to %s: %w", state.ID, err)
 	}
-	h.client = client
+	h.connected(client)
 	return h, nil
 }

@@ -1,12 +1,8 @@
 package rawexec
 
 import (
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
-
 	"drover"
+	"drover/internal/node/driver/options"
 )
 
 // taskConfig is Task.Config of this driver.
@@ -32,50 +28,7 @@ func errNoCommand() error {
 }
 
 func parse(config map[string]any) (c taskConfig, err error) {
-	var problems []error
-	for _, key := range slices.Sorted(maps.Keys(config)) {
-		v := config[key]
-		var ok bool
-		switch key {
-		case "command":
-			c.command, ok = v.(string)
-		case "args":
-			c.args, ok = stringList(v)
-		default:
-			problems = append(problems, fmt.Errorf("%s: raw_exec has no such option; it has: command, args", key))
-			continue
-		}
-		if !ok {
-			problems = append(problems, fmt.Errorf("%s: %T is the wrong type", key, v))
-		}
-	}
-	if len(problems) > 0 {
-		return c, drover.Errorf(drover.Invalid, "%w", errors.Join(problems...))
-	}
-	return c, nil
-}
-
-// stringList takes what JSON, HCL and Go code give for a list of strings.
-func stringList(v any) ([]string, bool) {
-	switch l := v.(type) {
-	case nil:
-		return nil, true
-	case []string:
-		return l, true
-	case []any:
-		list := make([]string, 0, len(l))
-		for _, e := range l {
-			switch s := e.(type) {
-			case string:
-				list = append(list, s)
-			case int, int64, float64, bool:
-				list = append(list, fmt.Sprint(s))
-			default:
-				return nil, false
-			}
-		}
-		return list, true
-	default:
-		return nil, false
-	}
+	r := options.New(config)
+	c = taskConfig{command: r.Str("command"), args: r.Strs("args")}
+	return c, r.Done()
 }

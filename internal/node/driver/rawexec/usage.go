@@ -19,11 +19,11 @@ const clockTick = 10 * time.Millisecond
 
 // Usage samples the task's control group, or the process tree below its supervisor. Errors: ErrGone.
 func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.destroyed || h.client == nil {
+	if h.Ended() {
 		return nil, driver.ErrGone
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	u, err := h.used()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, driver.ErrGone
@@ -40,7 +40,7 @@ func (h *handle) used() (u cgroup.Usage, err error) {
 	if h.group != nil {
 		return h.group.Usage()
 	}
-	init := h.client.Pid()
+	init := h.Last().Pid()
 	if init == 0 {
 		return u, driver.ErrNotSupported
 	}

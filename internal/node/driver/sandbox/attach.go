@@ -41,5 +41,5 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err := d.forward(b); err != nil { // the sandbox runs on, as it did while there was no agent
 		d.cfg.Log.Error("forwarding a sandbox's ports again", "alloc", state.AllocID, "task", state.TaskName, "error", err)
 	}
-	return &handle{d: d, box: b, warm: s.Warm, client: client, ident: state, meter: d.newMeter(b), network: b.net.status()}, nil
+	return newHandle(d, b, client, state, s.Warm), nil
 }

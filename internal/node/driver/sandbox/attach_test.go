@@ -29,7 +29,7 @@ func TestAttachToAWarmRunner(t *testing.T) {
 		require.NoError(t, err)
 		got += string(f.Data)
 	}
-	require.NoError(t, h.client.Close()) // as when the agent is killed
+	require.NoError(t, h.Last().Close()) // as when the agent is killed
 	b2 := b.restart()
 	again, err := b2.Attach(t.Context(), throughJSON(t, h.State()))
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func TestAttachLearnsTheExit(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.run(t, b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "exit 9"}}))
-	require.NoError(t, h.client.Close())
+	require.NoError(t, h.Last().Close())
 	again, err := b.restart().Attach(t.Context(), h.State())
 	require.NoError(t, err)
 	exit, err := again.Wait(t.Context())

@@ -72,19 +72,12 @@ func (b *box) state(id, alloc, task string, warm bool) driver.State {
 
 // options of the client.
 func (b *box) options(d *Driver) supervisor.Options {
-	o := supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log}
-	if g := b.groups(d); g != nil {
-		o.Groups = g
-	}
-	return o
+	return supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log, Groups: b.groups(d)}
 }
 
 func (b *box) groups(d *Driver) *grouped.Groups {
-	if b.group == nil {
-		return nil
-	}
 	g := &grouped.Groups{Task: b.group, Clock: d.cfg.Clock}
-	if b.group.Version() == cgroup.V2 && !d.rootless {
+	if b.group != nil && b.group.Version() == cgroup.V2 && !d.rootless {
 		g.Clone, g.Owner = true, base(b.slot)
 	}
 	return g

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
+	"drover/internal/node/driver/supervised"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 	"drover/internal/node/supervisor/nsinit"
@@ -32,7 +32,7 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	}
 	defer ours.Close()
 	defer theirs.Close()
-	logs, err := openLogs(b.spec.Log)
+	logs, err := supervised.OpenLogs(b.spec.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -193,18 +193,6 @@ func (d *Driver) sysProcAttr(b *box) (attr *syscall.SysProcAttr, done func(), er
 	}
 	attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
 	return attr, func() { _ = dir.Close() }, nil
-}
-
-// openLogs opens the folder of the task's logs, nil when they are thrown away.
-func openLogs(l driver.LogConfig) (*os.File, error) {
-	if l.Disabled || l.Dir == "" {
-		return nil, nil //nolint:nilnil // no logs are a valid answer
-	}
-	f, err := os.Open(l.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("opening the log folder: %w", err)
-	}
-	return f, nil
 }
 
 func lookupUser(rootfs *image.Rootfs, name string) (supervisor.User, error) {

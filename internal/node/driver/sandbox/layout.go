@@ -12,15 +12,9 @@ import (
 
 	"drover"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/supervised"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor/nsinit"
-)
-
-// Where the allocation's folders are inside.
-const (
-	allocPath   = "/alloc"
-	localPath   = "/local"
-	secretsPath = "/secrets"
 )
 
 // What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root;
@@ -174,9 +168,9 @@ func (d *Driver) addLogs(c *nsinit.Config, m *mounter, spec *driver.Spec) error 
 // that an unknown guest can write is bounded; what the agent put there before is shown read-only.
 func (d *Driver) addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
 	for _, f := range []struct{ source, target string }{
-		{spec.Dirs.Shared, allocPath}, {spec.Dirs.Local, localPath}, {spec.Dirs.Secrets, secretsPath},
+		{spec.Dirs.Shared, supervised.AllocPath}, {spec.Dirs.Local, supervised.LocalPath}, {spec.Dirs.Secrets, supervised.SecretsPath},
 	} {
-		if f.source == "" || (spec.Pool && (f.target == allocPath || emptyDir(f.source))) {
+		if f.source == "" || (spec.Pool && (f.target == supervised.AllocPath || emptyDir(f.source))) {
 			if !d.writableRoot(task) { // else the image has these directories
 				c.Scratch = append(c.Scratch, nsinit.Scratch{Target: f.target, Mode: 0o777})
 			}

@@ -144,7 +144,7 @@ func TestBridgeAfterAnAgentRestart(t *testing.T) {
 	first, err := b.Start(t.Context(), spec)
 	require.NoError(t, err)
 	first.(*handle).box.net.forward.Close() // as the agent's end does
-	require.NoError(t, first.(*handle).client.Close())
+	require.NoError(t, first.(*handle).Last().Close())
 	d := New(b.cfg)
 	h, err := d.Attach(t.Context(), first.State())
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/grouped"
+	"drover/internal/node/driver/supervised"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
@@ -55,7 +56,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err = d.reserveNetwork(b); err != nil {
 		return nil, err
 	}
-	b.env = environment(spec, b.rootfs)
+	b.env = supervised.Environment(spec, b.rootfs.Config.Env)
 	if b.user, err = d.defaultUser(spec, b.rootfs); err != nil {
 		return nil, err
 	}
@@ -68,11 +69,11 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	h := newHandle(d, b, client, spec, task == nil)
+	h := newHandle(d, b, client, b.state(spec.ID, spec.AllocID, spec.TaskName, task == nil), task == nil)
 	if task == nil {
 		return h, nil
 	}
-	if err := h.startTask(ctx, *task); err != nil {
+	if err := h.StartMain(ctx, *task, b.groups(d)); err != nil {
 		_ = client.Close()
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (c taskConfig) request() image.Request {
 
 // command is what the task runs; nil for a warm runner.
 func (b *box) command(spec *driver.Spec) (*supervisor.TaskSpec, error) {
-	c, inside := b.config, insidePaths(spec.Dirs)
+	c, inside := b.config, supervised.InsidePaths(spec.Dirs)
 	argv := []string{}
 	if c.command != "" {
 		argv = append(argv, c.command)
@@ -119,7 +120,7 @@ func (b *box) command(spec *driver.Spec) (*supervisor.TaskSpec, error) {
 	if _, err := lookupUser(b.rootfs, user); err != nil {
 		return nil, err
 	}
-	return &supervisor.TaskSpec{Argv: argv, Env: environment(spec, b.rootfs), WorkDir: b.workDir(), User: user}, nil
+	return &supervisor.TaskSpec{Argv: argv, Env: supervised.Environment(spec, b.rootfs.Config.Env), WorkDir: b.workDir(), User: user}, nil
 }
 
 // defaultUser is whom unprivileged executions and file requests act as: the task's, the image's unless that is root,

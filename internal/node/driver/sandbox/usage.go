@@ -15,10 +15,8 @@ func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 	if h.d.cfg.Cgroups == nil {
 		return nil, driver.ErrNotSupported
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	group := h.box.group
-	if group == nil || h.destroyed {
+	if group == nil || h.Ended() {
 		return nil, driver.ErrGone
 	}
 	u, err := group.Usage()
@@ -28,6 +26,8 @@ func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return h.meter.Sample(h.d.cfg.Clock.Now(), u), nil
 }
 
