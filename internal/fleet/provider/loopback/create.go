@@ -1,0 +1,159 @@
+package loopback
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"drover"
+	"drover/internal/fleet/provider"
+)
+
+// create makes a machine, or finds the one that the intent made. The record is there before the process is, so that no
+// machine is ever without its tags.
+func (p *Provider) create(req *provider.Request, intent *provider.Intent) (provider.Machine, error) {
+	tags := maps.Clone(req.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, intent.Tags)
+	id := idOf(tags[drover.TagOwner], intent.ID)
+	r, err := p.read(id)
+	if err != nil && provider.KindOf(err) != provider.NotFound {
+		return provider.Machine{}, err
+	}
+	if r == nil {
+		r = &record{
+			ID: id, Intent: intent.ID, Type: req.Offering.Type, Zone: req.Offering.Zone, Market: req.Offering.Market,
+			Capacity: req.Offering.Capacity, Tags: tags, CreatedAt: p.clock.Now().UTC(),
+		}
+		if err := p.furnish(r, intent.UserData); err != nil {
+			return provider.Machine{}, err
+		}
+	}
+	if !r.EndedAt.IsZero() || r.Started {
+		return r.machine(), nil
+	}
+	if err := p.start(r); err != nil {
+		return provider.Machine{}, err
+	}
+	return r.machine(), nil
+}
+
+// furnish makes the machine's folder.
+func (p *Provider) furnish(r *record, userData string) error {
+	if len(userData) > userDataMax {
+		return &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("user data: has %d bytes, %d are possible", len(userData), userDataMax)}
+	}
+	if strings.HasPrefix(userData, "#!") {
+		return &provider.Error{Kind: provider.Config, Message: "user data: is a script, but for loopback it is the agent's configuration"}
+	}
+	var err error
+	if r.Address, err = p.admit(r); err != nil {
+		return err
+	}
+	folder := p.folder(r.ID)
+	if err := os.MkdirAll(folder, 0o711); err != nil {
+		return transient("making machine "+r.ID, err)
+	}
+	for name, text := range map[string]string{agentFile: agentConfig(r), userDataFile(userData): userData} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			return transient("making machine "+r.ID, err)
+		}
+	}
+	return p.write(r)
+}
+
+// admit checks whether there is room for one more machine, and picks its address: each has one of its own in
+// 127.0.0.0/8, all of which is this machine.
+func (p *Provider) admit(r *record) (address string, err error) {
+	ids, err := p.ids()
+	if err != nil {
+		return "", err
+	}
+	used, taken := r.Capacity, map[string]bool{}
+	for _, id := range ids {
+		other, err := p.read(id)
+		if err != nil || !other.EndedAt.IsZero() {
+			continue
+		}
+		taken[other.Address] = true
+		used = used.Add(other.Capacity)
+	}
+	if room := p.cfg.Room; over(used.CPU, room.CPU) || over(used.MemoryMB, room.MemoryMB) || over(used.DiskMB, room.DiskMB) {
+		return "", &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: "this machine has no room for another " + r.Type}
+	}
+	if p.cfg.Max > 0 && len(taken) >= p.cfg.Max {
+		return "", &provider.Error{Kind: provider.Quota, Group: quotaGroup, Limit: int64(p.cfg.Max), Message: fmt.Sprintf("there are %d machines", len(taken))}
+	}
+	sum := sha256.Sum256([]byte(r.ID))
+	for {
+		address = fmt.Sprintf("127.%d.%d.%d", 1+sum[0]%254, sum[1], 1+sum[2]%254)
+		if !taken[address] {
+			return address, nil
+		}
+		sum = sha256.Sum256(sum[:])
+	}
+}
+
+func over(used, room int64) bool { return room > 0 && used > room }
+
+func userDataFile(text string) string {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return "user-data.json"
+	}
+	return "user-data.hcl"
+}
+
+// agentConfig is what holds of the machine's agent unless its user data say otherwise.
+func agentConfig(r *record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "client {\n  enabled = true\n  cgroup_parent = %q\n", groupOf(r.ID))
+	for _, size := range []struct {
+		key string
+		n   int64
+	}{{"cpu_total_compute", r.Capacity.CPU}, {"memory_total_mb", r.Capacity.MemoryMB}, {"disk_total_mb", r.Capacity.DiskMB}} {
+		if size.n > 0 {
+			fmt.Fprintf(&b, "  %s = %d\n", size.key, size.n)
+		}
+	}
+	// A daemon is not part of the machine: containers would outlive it.
+	b.WriteString("}\nplugin \"docker\" {\n  config {\n    enabled = false\n  }\n}\n")
+	return b.String()
+}
+
+// start starts the machine's agent, detached from this process.
+func (p *Provider) start(r *record) error {
+	folder := p.folder(r.ID)
+	if r.PID = agentOf(p.data(r.ID)); r.PID == 0 { // a create that died behind the start: it runs
+		log, err := os.OpenFile(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return transient("starting machine "+r.ID, err)
+		}
+		defer log.Close()
+		args := append(p.cfg.Command[1:len(p.cfg.Command):len(p.cfg.Command)], "--config="+filepath.Join(folder, agentFile))
+		for _, name := range []string{"user-data.hcl", "user-data.json"} {
+			if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.Size() > 0 {
+				args = append(args, "--config="+filepath.Join(folder, name))
+			}
+		}
+		args = append(args, "--bind="+r.Address, "--http-port=0", "--node="+r.ID, dataFlag+p.data(r.ID))
+		cmd := exec.Command(p.cfg.Command[0], args...) //nolint:noctx // it outlives this process
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = folder, p.cfg.Env, log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			return &provider.Error{Kind: provider.Config, Message: "starting an agent: " + err.Error()}
+		}
+		r.PID = cmd.Process.Pid
+		_ = cmd.Process.Release() // reaped by look
+	}
+	r.Started = true
+	return p.write(r)
+}
+
+func (p *Provider) data(id string) string { return filepath.Join(p.folder(id), dataFolder) }

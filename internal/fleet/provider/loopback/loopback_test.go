@@ -1,0 +1,162 @@
+package loopback_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/provider/loopback"
+	"drover/internal/fleet/provider/providertest"
+)
+
+func offering(typ string) drover.Offering {
+	return drover.Offering{
+		Key: drover.OfferingKey("loopback", typ, "here", drover.MarketOnDemand), Provider: "loopback", Type: typ, Zone: "here",
+		Market: drover.MarketOnDemand, Capacity: drover.Capacity{CPU: 1000, MemoryMB: 256, DiskMB: 1000},
+	}
+}
+
+// cloud is a provider whose machines all go when the test ends.
+func cloud(t *testing.T, cfg loopback.Config) *loopback.Provider {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	cfg.Owner, cfg.Types = "me", []string{"small", "large"}
+	p, err := loopback.New(cfg, clock.Wall{})
+	require.NoError(t, err)
+	t.Cleanup(func() { clear(t, cfg, "me", "somebody-else") })
+	return p
+}
+
+func clear(t *testing.T, cfg loopback.Config, owners ...string) {
+	t.Helper()
+	for _, owner := range owners {
+		cfg.Owner = owner
+		p, err := loopback.New(cfg, clock.Wall{})
+		require.NoError(t, err)
+		list, _, err := p.List(context.Background(), "")
+		require.NoError(t, err)
+		for _, m := range list {
+			if m.State == provider.Running {
+				require.NoError(t, p.Destroy(context.Background(), m.ID))
+			}
+		}
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	providertest.Run(t, providertest.Harness{
+		New:   func(t *testing.T) provider.Provider { return cloud(t, loopback.Config{}) },
+		Owner: "me", Offering: offering("small"), Wait: func(time.Duration) {},
+		Scarce: func(t *testing.T) providertest.Scarce {
+			p := cloud(t, loopback.Config{Max: 1, Room: drover.Capacity{MemoryMB: 10_000}})
+			_, err := p.Create(t.Context(), request("first", offering("small")))
+			require.NoError(t, err)
+			large := offering("large")
+			large.Capacity.MemoryMB = 20_000
+			return providertest.Scarce{Provider: p, Quota: offering("small"), Capacity: large, Group: "loopback"}
+		},
+	})
+}
+
+func request(intent string, o drover.Offering) provider.Request {
+	return provider.Request{
+		Offering: o, Tags: map[string]string{drover.TagOwner: "me"},
+		Intents: []provider.Intent{{ID: intent, UserData: "# none", Tags: map[string]string{drover.TagIntent: intent}}},
+	}
+}
+
+func one(t *testing.T, p *loopback.Provider) provider.Machine {
+	t.Helper()
+	list, next, err := p.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, next)
+	require.Len(t, list, 1)
+	return list[0]
+}
+
+// Another process finds what the first one made, with its tags and address, and can destroy it.
+func TestMachinesOutliveTheirMaker(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	made, err := cloud(t, loopback.Config{Dir: dir}).Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	p := cloud(t, loopback.Config{Dir: dir})
+	require.Equal(t, made[0], one(t, p))
+	require.Equal(t, provider.Running, made[0].State)
+	require.NoError(t, p.Destroy(t.Context(), made[0].ID))
+	require.Equal(t, provider.Terminated, one(t, p).State)
+	require.NoDirExists(t, filepath.Join(dir, made[0].ID, "data"))
+	again, err := p.Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	require.Equal(t, provider.Terminated, again[0].State, "an intent buys one machine, ever")
+}
+
+// A create that was cut off between record and process leaves a machine that is listed, and that a repeat completes.
+func TestACreateThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bad := cloud(t, loopback.Config{Dir: dir, Command: []string{"/no/such/program"}})
+	_, err := bad.Create(t.Context(), request("a", offering("small")))
+	require.Equal(t, provider.Config, provider.KindOf(err))
+	require.Equal(t, provider.Pending, one(t, bad).State)
+	made, err := cloud(t, loopback.Config{Dir: dir}).Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	require.Equal(t, one(t, bad), made[0])
+	require.Equal(t, provider.Running, made[0].State)
+}
+
+// A machine whose agent ended is terminated; what the agent wrote is still to be read.
+func TestAMachineThatEndsByItself(t *testing.T) {
+	t.Parallel()
+	p := cloud(t, loopback.Config{Command: []string{"/bin/sh", "-c", "echo boot: it broke; exit 1"}})
+	made, err := p.Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return one(t, p).State == provider.Terminated }, 10*time.Second, time.Millisecond)
+	text, err := p.Console(t.Context(), made[0].ID)
+	require.NoError(t, err)
+	require.Equal(t, "boot: it broke\n", string(text))
+	require.Equal(t, provider.NotFound, provider.KindOf(p.Destroy(t.Context(), made[0].ID)))
+}
+
+// What a machine started goes with it, also what left its parent and its session, as supervisors of tasks do.
+func TestNothingOutlivesItsMachine(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "pid")
+	script := `mkdir -p data/bin && cp "$(command -v sleep)" data/bin/
+		(setsid "$PWD/data/bin/sleep" 1000 & echo $! >` + mark + `.new)
+		mv ` + mark + `.new ` + mark + `; sleep 1000 & wait`
+	p := cloud(t, loopback.Config{Command: []string{"/bin/sh", "-c", script}, StopTimeout: -1})
+	made, err := p.Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	var text []byte
+	require.Eventually(t, func() bool { text, err = os.ReadFile(mark); return err == nil }, 10*time.Second, time.Millisecond)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, 0))
+	require.NoError(t, p.Destroy(t.Context(), made[0].ID))
+	state, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	require.True(t, len(state) == 0 || strings.Contains(string(state), ") Z "), "it lives: %s", state)
+}
+
+func TestBadUserData(t *testing.T) {
+	t.Parallel()
+	p := cloud(t, loopback.Config{})
+	r := request("a", offering("small"))
+	r.Intents[0].UserData = "#!/bin/sh\nreboot\n"
+	_, err := p.Create(t.Context(), r)
+	require.Equal(t, provider.Config, provider.KindOf(err))
+	require.ErrorContains(t, err, "user data")
+}

@@ -1,0 +1,112 @@
+package loopback
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// dataFlag is the argument by which an agent is known as a machine's: no two have the same.
+const dataFlag = "--data-dir="
+
+// process is a row of /proc.
+type process struct {
+	pid, parent int
+	zombie      bool
+}
+
+// processes returns what runs on this machine.
+func processes() []process {
+	entries, _ := os.ReadDir("/proc") // nothing runs that we could see
+	var list []process
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if p, ok := look(pid); ok {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// look reads a process's row. A child of ours that is dead is reaped.
+func look(pid int) (p process, ok bool) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return p, false
+	}
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:])) // the name before it may hold anything
+	if len(fields) < 2 {
+		return p, false
+	}
+	p.pid, p.zombie = pid, fields[0] == "Z" || fields[0] == "X"
+	p.parent, _ = strconv.Atoi(fields[1])
+	return p, true
+}
+
+// reap takes a dead child's status, if the process is one.
+func reap(pid int) { _, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) } // others' children are theirs to reap
+
+// isAgent reports whether the process is alive and runs as the agent with the data folder.
+func isAgent(pid int, data string) bool {
+	p, ok := look(pid)
+	if !ok {
+		return false
+	}
+	if p.zombie {
+		reap(pid)
+		return false
+	}
+	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // it just ended
+	return slices.Contains(strings.Split(string(line), "\x00"), dataFlag+data)
+}
+
+// agentOf finds the agent with the data folder; 0 = none runs.
+func agentOf(data string) int {
+	for _, p := range processes() {
+		if !p.zombie && isAgent(p.pid, data) {
+			return p.pid
+		}
+	}
+	return 0
+}
+
+// members returns what lives and belongs to the machine: its agent, programs that the agent put into its folder (the
+// supervisors of tasks), what is in its control groups, and all that these started.
+func members(data, group string) []int {
+	list := processes()
+	mine := map[int]bool{}
+	for _, pid := range inGroups(group) {
+		mine[pid] = true
+	}
+	for _, p := range list {
+		exe, _ := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/exe") // a kernel thread, or it just ended
+		if strings.HasPrefix(exe, data+string(filepath.Separator)) || isAgent(p.pid, data) {
+			mine[p.pid] = true
+		}
+	}
+	for grew := true; grew; {
+		grew = false
+		for _, p := range list {
+			if mine[p.parent] && !mine[p.pid] {
+				mine[p.pid], grew = true, true
+			}
+		}
+	}
+	var pids []int
+	for _, p := range list {
+		if mine[p.pid] && p.zombie {
+			reap(p.pid)
+		} else if mine[p.pid] && p.pid > 1 && p.pid != os.Getpid() {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
