@@ -13,6 +13,8 @@ const (
 	TopicEnvironment = "Environment" // ours
 	TopicRunner      = "Runner"      // ours
 	TopicExecution   = "Execution"   // ours
+	TopicInstance    = "Instance"    // ours: machines of the fleet
+	TopicFleetPool   = "FleetPool"   // ours
 )
 
 // Event is one change, as the event stream sends it.

@@ -7,11 +7,12 @@ type FleetPolicy struct {
 	Name     string // the pool's
 	NodePool string // that its machines join; default Name
 	Provider string // a configured provider's name
+	Region   string // default the provider's
 	Zones    []string
 	Types    []InstanceType
 	Spot     string    // SpotNever (default), SpotPrefer or SpotOnly
 	Image    string    // the provider's name of the machine image
-	UserData string    // given to the machine at boot; may hold ${token} and ${intent}
+	UserData string    // given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool} and ${node_pool}
 	SSH      *FleetSSH // for images without user data
 	Tags     map[string]string
 
@@ -37,6 +38,7 @@ type FleetPolicy struct {
 	RunProbe        string        // command that must keep succeeding
 	PauseCreates    bool
 	PauseDestroys   bool
+	Retiring        bool          // set by FleetPool.Effective: nothing new is bought, what is idle goes
 	TerminateAtDead time.Duration // dead-man switch: power off when no server answers for so long; default 15 min
 }
 

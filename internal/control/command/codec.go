@@ -48,6 +48,11 @@ var kinds = [kindEnd]func() Command{
 	KindReap:                   func() Command { return new(Reap) },
 	KindRecordScaling:          func() Command { return new(RecordScaling) },
 	KindSetNodeMeta:            func() Command { return new(SetNodeMeta) },
+	KindInitFleet:              func() Command { return new(InitFleet) },
+	KindPutFleetPools:          func() Command { return new(PutFleetPools) },
+	KindDeleteFleetPools:       func() Command { return new(DeleteFleetPools) },
+	KindUpdateFleet:            func() Command { return new(UpdateFleet) },
+	KindBindFleetNode:          func() Command { return new(BindFleetNode) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

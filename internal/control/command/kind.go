@@ -38,6 +38,11 @@ const (
 	KindReap
 	KindRecordScaling
 	KindSetNodeMeta
+	KindInitFleet
+	KindPutFleetPools
+	KindDeleteFleetPools
+	KindUpdateFleet
+	KindBindFleetNode
 	kindEnd
 )
 
@@ -47,6 +52,7 @@ var kindNames = [...]string{
 	"SetDrain", "DeregisterNodes", "SetSchedulerConfig", "UpsertNamespaces", "DeleteNamespaces", "UpsertNodePools",
 	"DeleteNodePools", "UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment",
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
+	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
 }
 
 // String returns the command's name.

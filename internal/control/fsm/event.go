@@ -81,7 +81,7 @@ func (e *entry) events() []drover.Event {
 		}
 		out = append(out, e.event(drover.TopicNodePool, kind, p.Name, "", nil, "NodePool", p))
 	}
-	return out
+	return append(out, e.told...)
 }
 
 func (e *entry) event(topic, kind, key, namespace string, filter []string, name string, payload any) drover.Event {

@@ -166,5 +166,5 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.PromoteDeployment:
 		return nil, e.promoteDeployment(c)
 	}
-	return nil, drover.Errorf(drover.Internal, "command %s has no apply function", c.Kind())
+	return e.applyFleet(c)
 }

@@ -44,6 +44,10 @@ const (
 	recAlloc
 	recEnd
 	recScaling
+	recFleetIdentity
+	recFleetPool
+	recFleetInstance
+	recFleetCost
 )
 
 type metaRecord struct {

@@ -140,7 +140,7 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 	case recAlloc:
 		return x.alloc(payload)
 	default:
-		return drover.Errorf(drover.Invalid, "unknown kind")
+		return x.fleet(kind, payload)
 	}
 }
 

@@ -41,7 +41,7 @@ func (i *Image) Write(w io.Writer) error {
 		recordWriter: recordWriter{w: buf}, s: i.s, known: map[jobRef]bool{},
 		resources: map[*drover.AllocatedResources]int{}, metrics: map[*drover.AllocationMetric]int{},
 	}
-	for _, step := range []func() error{x.meta, x.cluster, x.jobs, x.evals, x.allocs} {
+	for _, step := range []func() error{x.meta, x.cluster, x.jobs, x.evals, x.allocs, x.fleet} {
 		if err := step(); err != nil {
 			return err
 		}

@@ -1,0 +1,79 @@
+package drover
+
+import "time"
+
+// FleetPool is a pool of the fleet as it is stored: its policy, and what operators want of it.
+type FleetPool struct {
+	Name          string
+	Policy        *FleetPolicy
+	Source        string // FleetSourceConfig or FleetSourceAPI: who may change it
+	Retiring      bool   // sells nothing more; forgotten once its last machine is gone
+	PauseCreates  bool
+	PauseDestroys bool
+	PauseReason   string
+	CreateIndex   uint64
+	ModifyIndex   uint64
+}
+
+// Where a pool comes from.
+const (
+	FleetSourceConfig = "config" // the agent's configuration: put there again at each start
+	FleetSourceAPI    = "api"
+)
+
+// Effective returns the policy with what operators said laid on it. A retiring pool keeps nothing and buys nothing.
+func (p *FleetPool) Effective() *FleetPolicy {
+	e := *p.Policy
+	e.PauseCreates = e.PauseCreates || p.PauseCreates || p.Retiring
+	e.PauseDestroys = e.PauseDestroys || p.PauseDestroys
+	if p.Retiring {
+		e.Min, e.Schedule, e.Standby, e.Retiring = 0, nil, nil, true
+	}
+	return &e
+}
+
+// FleetIdentity is who this Drover is to clouds. It is made once and never changes.
+type FleetIdentity struct {
+	Owner string // tag of its machines
+	Key   []byte // signs the tokens of machines
+	Seed  uint64
+}
+
+// FleetInstance is a machine as the raft log knows it: recorded before it is asked for, kept until it is gone. What
+// the cloud and the agents tell comes on top of it.
+type FleetInstance struct {
+	ID         string // the intent's
+	Pool       string
+	Provider   string
+	Offering   string
+	Template   string
+	State      InstanceState
+	Behavior   IdleBehavior
+	Why        string
+	Reason     string
+	ProviderID string
+	NodeID     string // which node used its token; no other may
+	Address    string
+	Price      float64 // per hour
+	Charged    float64 // that the ledger has of it so far
+	PlannedAt  time.Time
+	CreatedAt  time.Time // when the cloud began to bill; zero until known
+	ReadyAt    time.Time
+	GoneAt     time.Time
+
+	CreateIndex uint64
+	ModifyIndex uint64
+}
+
+// FleetCost is a line of the ledger: what a job cost in a pool on a day.
+type FleetCost struct {
+	Day       string // UTC, as 2026-01-31
+	Pool      string
+	Namespace string
+	Job       string  // "" is time that nothing used
+	Cost      float64 // in the unit of the policy's prices
+	Hours     float64 // of machines; a job that has half a machine for two hours has one
+}
+
+// FleetIdle names, in FleetCost.Job, what was paid for machines that nothing used.
+const FleetIdle = ""

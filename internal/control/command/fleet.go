@@ -1,0 +1,40 @@
+package command
+
+import "drover"
+
+// InitFleet makes the fleet's identity, unless there is one. Result: nil.
+type InitFleet struct{ Identity drover.FleetIdentity }
+
+// PutFleetPools stores pools of the fleet, and makes the node pools that their machines join. Result: nil.
+// Errors: Invalid.
+type PutFleetPools struct{ Pools []*drover.FleetPool }
+
+// DeleteFleetPools forgets pools; unknown ones are skipped. Result: nil.
+type DeleteFleetPools struct{ Names []string }
+
+// UpdateFleet records machines before they are asked for, and what became of them; what it costs is added to the
+// ledger. Which node used a machine's token is kept whatever the new row says. Result: nil.
+type UpdateFleet struct {
+	Put    []*drover.FleetInstance
+	Forget []string // rows that nobody needs any more; unknown ones are skipped
+	Costs  []drover.FleetCost
+}
+
+// BindFleetNode notes that a node used the one-time token of a machine. Result: nil. Errors: NotFound for a machine
+// that is not recorded or gone; Conflict if another node used it before.
+type BindFleetNode struct{ Instance, Node string }
+
+// Kind implements Command.
+func (*InitFleet) Kind() Kind { return KindInitFleet }
+
+// Kind implements Command.
+func (*PutFleetPools) Kind() Kind { return KindPutFleetPools }
+
+// Kind implements Command.
+func (*DeleteFleetPools) Kind() Kind { return KindDeleteFleetPools }
+
+// Kind implements Command.
+func (*UpdateFleet) Kind() Kind { return KindUpdateFleet }
+
+// Kind implements Command.
+func (*BindFleetNode) Kind() Kind { return KindBindFleetNode }

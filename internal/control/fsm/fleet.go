@@ -1,0 +1,138 @@
+package fsm
+
+import (
+	"drover"
+	"drover/internal/control/command"
+)
+
+func (e *entry) applyFleet(c command.Command) (any, error) {
+	switch c := c.(type) {
+	case *command.InitFleet:
+		if e.txn.FleetIdentity() == nil {
+			e.txn.PutFleetIdentity(&c.Identity)
+		}
+		return nil, nil
+	case *command.PutFleetPools:
+		return nil, e.putFleetPools(c)
+	case *command.DeleteFleetPools:
+		e.deleteFleetPools(c)
+		return nil, nil
+	case *command.UpdateFleet:
+		e.updateFleet(c)
+		return nil, nil
+	case *command.BindFleetNode:
+		return nil, e.bindFleetNode(c)
+	}
+	return nil, drover.Errorf(drover.Internal, "command %s has no apply function", c.Kind())
+}
+
+func (e *entry) putFleetPools(c *command.PutFleetPools) error {
+	for _, p := range c.Pools {
+		if p == nil || p.Name == "" || p.Policy == nil || p.Policy.Name != p.Name {
+			return drover.Errorf(drover.Invalid, "fleet pool: it must have a name, and a policy of that name")
+		}
+	}
+	for _, p := range c.Pools {
+		next := *p
+		next.CreateIndex, next.ModifyIndex = e.index, e.index
+		if old := e.txn.FleetPool(p.Name); old != nil {
+			next.CreateIndex = old.CreateIndex
+		}
+		e.ensurePool(p.Policy.NodePool)
+		e.txn.PutFleetPool(&next)
+		e.told = append(e.told, e.event(drover.TopicFleetPool, "FleetPoolUpserted", p.Name, "", []string{p.Policy.NodePool}, "FleetPool", &next))
+	}
+	return nil
+}
+
+func (e *entry) deleteFleetPools(c *command.DeleteFleetPools) {
+	for _, name := range c.Names {
+		if p := e.txn.FleetPool(name); p != nil {
+			e.txn.DeleteFleetPool(p)
+			e.told = append(e.told, e.event(drover.TopicFleetPool, "FleetPoolDeleted", p.Name, "", []string{p.Policy.NodePool}, "FleetPool", p))
+		}
+	}
+}
+
+func (e *entry) updateFleet(c *command.UpdateFleet) {
+	for _, i := range c.Put {
+		if i == nil || i.ID == "" {
+			continue
+		}
+		next := *i
+		next.CreateIndex, next.ModifyIndex = e.index, e.index
+		old := e.txn.FleetInstance(i.ID)
+		if old != nil {
+			next.CreateIndex = old.CreateIndex
+			next.Charged = max(next.Charged, old.Charged)
+			if old.NodeID != "" {
+				next.NodeID = old.NodeID
+			}
+		}
+		e.txn.PutFleetInstance(&next)
+		if old == nil || old.State != next.State || old.Behavior != next.Behavior {
+			e.instanceEvent(&next)
+		}
+	}
+	for _, id := range c.Forget {
+		if i := e.txn.FleetInstance(id); i != nil {
+			e.txn.DeleteFleetInstance(i)
+		}
+	}
+	for _, cost := range c.Costs {
+		e.txn.AddFleetCost(cost)
+	}
+}
+
+func (e *entry) bindFleetNode(c *command.BindFleetNode) error {
+	old := e.txn.FleetInstance(c.Instance)
+	switch {
+	case old == nil || old.State == drover.InstanceGone:
+		return drover.Errorf(drover.NotFound, "the fleet has no instance %q", c.Instance)
+	case old.NodeID == c.Node:
+		return nil
+	case old.NodeID != "":
+		return drover.Errorf(drover.Conflict, "the token of instance %s was used by node %s", c.Instance, old.NodeID)
+	}
+	next := *old
+	next.NodeID, next.ModifyIndex = c.Node, e.index
+	e.txn.PutFleetInstance(&next)
+	return nil
+}
+
+// instanceEvent tells of a new state: its type is "Instance" and the state's word, as in InstanceActive.
+func (e *entry) instanceEvent(i *drover.FleetInstance) {
+	word := i.State.String()
+	kind := "Instance" + string(word[0]-'a'+'A') + word[1:]
+	e.told = append(e.told, e.event(drover.TopicInstance, kind, i.ID, "", []string{i.Pool, i.NodeID}, "Instance", i))
+}
+
+func (x *imageWriter) fleet() error {
+	if i := x.s.FleetIdentity(); i != nil {
+		if err := x.write(recFleetIdentity, i); err != nil {
+			return err
+		}
+	}
+	if err := writeAll(x, recFleetPool, x.s.FleetPools()); err != nil {
+		return err
+	}
+	if err := writeAll(x, recFleetInstance, x.s.FleetInstances("")); err != nil {
+		return err
+	}
+	return writeAll(x, recFleetCost, x.s.FleetCosts(""))
+}
+
+func (x *imageReader) fleet(kind recordKind, payload []byte) error {
+	switch kind {
+	case recFleetIdentity:
+		return read(payload, x.t.RestoreFleetIdentity)
+	case recFleetPool:
+		return read(payload, x.t.RestoreFleetPool)
+	case recFleetInstance:
+		return read(payload, x.t.RestoreFleetInstance)
+	case recFleetCost:
+		return read(payload, x.t.RestoreFleetCost)
+	default:
+		return drover.Errorf(drover.Invalid, "unknown kind")
+	}
+}
