@@ -137,6 +137,7 @@ var quarantine = map[string][]string{
 	"github.com/hashicorp/raft":                            {"drover/internal/control/raftlog"},
 	"github.com/hashicorp/raft-boltdb/v2":                  {"drover/internal/control/raftlog"},
 	"github.com/hashicorp/go-memdb":                        {"drover/internal/control/store"},
+	"github.com/tidwall/btree":                             {"drover/internal/control/store"},
 	"github.com/moby/moby/client":                          {"drover/internal/node/driver/docker", "drover/internal/fleet/provider/docker"},
 	"github.com/hashicorp/nomad/api":                       {"drover/internal/exec/nomadbackend"},
 	"github.com/vishvananda/netlink":                       {"drover/internal/node/driver/sandbox/bridge"},

@@ -1,14 +1,19 @@
 package store
 
-import "drover"
+import (
+	"iter"
+
+	"drover"
+)
 
 // PutAllocation stores the allocation and keeps its job's summary and its node's usage.
 func (t *Txn) PutAllocation(a *drover.Allocation) {
 	old := t.Allocation(a.ID)
-	t.insert(TableAllocs, a)
-	t.use(old, -1)
-	t.use(a, 1)
-	t.jobRow(a.Namespace, a.JobID).countAlloc(old, a, t.index)
+	t.allocs.put(a)
+	t.place(old, a)
+	r := t.jobRow(a.Namespace, a.JobID)
+	r.allocs.move(old, a, done)
+	r.countAlloc(old, a, t.index)
 	t.touchAlloc(a)
 	if old == nil || old.AllocModifyIndex != a.AllocModifyIndex {
 		t.changed(a)
@@ -18,13 +23,23 @@ func (t *Txn) PutAllocation(a *drover.Allocation) {
 
 // DeleteAllocation forgets the allocation. Its job's summary keeps it.
 func (t *Txn) DeleteAllocation(a *drover.Allocation) {
-	t.remove(TableAllocs, a)
-	t.use(a, -1)
+	t.allocs.remove(a.ID)
+	t.place(a, nil)
 	r := t.jobRow(a.Namespace, a.JobID)
+	r.allocs.move(a, nil, done)
 	r.forgetAlloc(a, t.index)
 	t.dropIfUnused(r)
 	t.touchAlloc(a)
 	t.touchNodeAllocs(a.NodeID)
+}
+
+// AllocationsByJob is the Snapshot's, inside the transaction. What it yields may be changed after it ended.
+func (t *Txn) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation] {
+	s := t.jobAllocs(namespace, id)
+	if r := t.jobs[drover.NamespacedID{Namespace: namespace, ID: id}]; r != nil {
+		s = r.allocs
+	}
+	return concat(s.open, s.closed)
 }
 
 func (t *Txn) touchAlloc(a *drover.Allocation) {

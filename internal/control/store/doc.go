@@ -1,4 +1,4 @@
-// Package store holds the state in memory: go-memdb tables behind typed methods, with an index (the raft index of the
+// Package store holds the state in memory: go-memdb tables, and for allocations copy-on-write B-trees, behind typed methods, with an index (the raft index of the
 // last change) for each table, and watches.
 //
 // A value in the store is immutable. Whoever wants to change one copies it, changes the copy and puts it. Values share

@@ -97,43 +97,55 @@ func (r *reader) Nodes(prefix string) iter.Seq[*drover.Node] {
 
 // Allocation returns the allocation or nil.
 func (r *reader) Allocation(id string) *drover.Allocation {
-	return get[drover.Allocation](r, TableAllocs, term(id))
+	return r.allocs.get(id)
 }
 
 // Allocations yields the namespace's allocations ("*" = of all) whose ids begin with prefix, ordered by id.
 func (r *reader) Allocations(namespace, prefix string) iter.Seq[*drover.Allocation] {
-	return byNamespace(r, TableAllocs, namespace, prefix, func(a *drover.Allocation) string { return a.Namespace })
+	all := r.allocs.scan(prefix)
+	if namespace == "*" {
+		return all
+	}
+	return filter(all, func(a *drover.Allocation) bool { return a.Namespace == namespace })
 }
 
 // AllocationsByJob yields the job's allocations, also those of a purged predecessor of the same id: first the active
 // ones, then those that both sides are done with, each ordered by id.
 func (r *reader) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation] {
-	return func(yield func(*drover.Allocation) bool) {
-		for _, index := range []string{indexActive, indexDone} {
-			for a := range scan[drover.Allocation](r, TableAllocs, index, jobPrefix(namespace, id)) {
-				if !yield(a) {
-					return
-				}
-			}
-		}
+	s := r.jobAllocs(namespace, id)
+	return concat(s.open, s.closed)
+}
+
+func (r *reader) jobAllocs(namespace, id string) split {
+	if row := get[JobRow](r, TableJobSummaries, jobPrefix(namespace, id)); row != nil {
+		return row.allocs
 	}
+	return split{}
+}
+
+func (r *reader) nodeAllocs(nodeID string) split {
+	if u := get[usageRow](r, tableUsage, term(nodeID)); u != nil {
+		return u.allocs
+	}
+	return split{}
 }
 
 // ActiveAllocationsByJob yields the job's allocations without those that both sides are done with: the node ended
 // them, and control wanted that or they had been claimed.
 func (r *reader) ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation] {
-	return scan[drover.Allocation](r, TableAllocs, indexActive, jobPrefix(namespace, id))
+	return r.jobAllocs(namespace, id).open.scan("")
 }
 
 // UnfinishedByNode yields the node's allocations that have not ended, ordered by id: what was there before costs
 // nothing.
 func (r *reader) UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation] {
-	return scan[drover.Allocation](r, TableAllocs, indexNode, term(nodeID)+nodeUnfinished)
+	return r.nodeAllocs(nodeID).open.scan("")
 }
 
 // AllocationsByNode yields the node's allocations, ended ones too: these come last.
 func (r *reader) AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation] {
-	return scan[drover.Allocation](r, TableAllocs, indexNode, term(nodeID))
+	s := r.nodeAllocs(nodeID)
+	return concat(s.open, s.closed)
 }
 
 // AllocationsByEval yields the allocations that the evaluation placed; none if the evaluation is unknown.

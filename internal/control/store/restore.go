@@ -46,10 +46,11 @@ func (t *Txn) RestoreJobRow(r *JobRow) { t.insert(TableJobSummaries, r) }
 // RestoreNode stores a node.
 func (t *Txn) RestoreNode(n *drover.Node) { t.insert(TableNodes, n) }
 
-// RestoreAllocation stores an allocation and counts what it uses; its job's row comes by itself.
+// RestoreAllocation stores an allocation and counts what it uses. Its job's row must be there.
 func (t *Txn) RestoreAllocation(a *drover.Allocation) {
-	t.insert(TableAllocs, a)
-	t.use(a, 1)
+	t.allocs.put(a)
+	t.place(nil, a)
+	t.jobRow(a.Namespace, a.JobID).allocs.move(nil, a, done)
 	t.changed(a)
 }
 

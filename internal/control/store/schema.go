@@ -34,12 +34,8 @@ const (
 )
 
 const (
-	indexID   = "id"
-	indexJob  = "job"
-	indexNode = "node"
-	// Each allocation is in one of these, by its job: indexDone has those that both sides are done with.
-	indexActive = "active"
-	indexDone   = "done"
+	indexID  = "id"
+	indexJob = "job"
 )
 
 // JobKey is the key of a job in Watch.
@@ -86,26 +82,6 @@ func done(a *drover.Allocation) bool {
 	return a.ClientTerminal() && (a.ServerTerminal() || a.Claim != nil)
 }
 
-func jobKeyIf(in bool, a *drover.Allocation) string {
-	if !in {
-		return ""
-	}
-	return jobPrefix(a.Namespace, a.JobID)
-}
-
-// nodeKey puts a node's unfinished allocations before its ended ones: both kinds can be walked over apart.
-func nodeKey(a *drover.Allocation) string {
-	if a.ClientTerminal() {
-		return term(a.NodeID) + nodeEnded
-	}
-	return term(a.NodeID) + nodeUnfinished
-}
-
-const (
-	nodeUnfinished = "0"
-	nodeEnded      = "1"
-)
-
 func schema() *memdb.DBSchema {
 	s := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
 	for _, t := range []*memdb.TableSchema{
@@ -113,10 +89,6 @@ func schema() *memdb.DBSchema {
 		table(TableJobVersions, versionKey),
 		table(TableJobSummaries, func(r *JobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
 		table(TableNodes, func(n *drover.Node) string { return term(n.ID) }),
-		table(TableAllocs, func(a *drover.Allocation) string { return term(a.ID) },
-			index(indexActive, func(a *drover.Allocation) string { return jobKeyIf(!done(a), a) }),
-			index(indexDone, func(a *drover.Allocation) string { return jobKeyIf(done(a), a) }),
-			index(indexNode, nodeKey)),
 		table(TableEvals, func(e *drover.Evaluation) string { return term(e.ID) },
 			index(indexJob, func(e *drover.Evaluation) string { return jobPrefix(e.Namespace, e.JobID) })),
 		table(TableDeployments, func(d *drover.Deployment) string { return term(d.ID) },

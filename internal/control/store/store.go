@@ -62,7 +62,7 @@ func (s *Store) begin(index uint64, base *Snapshot) *Txn {
 		tables[k] = v
 	}
 	return &Txn{
-		reader: reader{db: base.db, txn: base.db.Txn(true), index: index, tables: tables},
+		reader: reader{db: base.db, txn: base.db.Txn(true), allocs: base.allocs.fork(), index: index, tables: tables},
 		store:  s, jobs: map[drover.NamespacedID]*JobRow{}, usage: map[string]*usageRow{}, touched: map[watchKey]struct{}{},
 	}
 }
@@ -73,6 +73,7 @@ type Snapshot struct{ reader }
 type reader struct {
 	db     *memdb.MemDB
 	txn    *memdb.Txn
+	allocs allocSet
 	index  uint64
 	tables map[string]uint64
 }

@@ -14,6 +14,8 @@ type JobRow struct {
 	Allocs    int
 	OpenEvals int // evaluations that are not terminal
 	Evals     int
+
+	allocs split // closed: those that both sides are done with; not in the snapshot on disk
 }
 
 // JobCounts is what the job's status derives from.
@@ -79,6 +81,7 @@ func (t *Txn) jobRow(namespace, id string) *JobRow {
 	r := &JobRow{Summary: drover.JobSummary{JobID: id, Namespace: namespace}}
 	if old := get[JobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id)); old != nil {
 		*r = *old
+		r.allocs = old.allocs.fork()
 	}
 	r.Summary.Summary = maps.Clone(r.Summary.Summary)
 	if r.Summary.Summary == nil {

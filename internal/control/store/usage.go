@@ -13,6 +13,7 @@ type usageRow struct {
 	Allocs int // those that hold something
 	// Changed is the newest AllocModifyIndex of an allocation that is or was on the node, since the last restart.
 	Changed uint64
+	allocs  split // open: those that have not ended
 }
 
 // Used returns what allocations hold on the node: those that the node has not reported as ended.
@@ -53,16 +54,31 @@ func (r *reader) HoldingAllocs(nodeID string) int {
 	return 0
 }
 
-func (t *Txn) use(a *drover.Allocation, sign int64) {
-	if a == nil || a.NodeID == "" || !a.HoldsResources() {
+// place keeps what is known of the nodes on which old was and a is; each may be nil.
+func (t *Txn) place(old, a *drover.Allocation) {
+	if old != nil && a != nil && old.NodeID == a.NodeID {
+		t.placeOn(a.NodeID, old, a)
 		return
 	}
-	u := t.usageOf(a.NodeID)
-	c := a.AllocatedResources.Used()
-	if sign < 0 {
-		u.Used, u.Allocs = u.Used.Sub(c), u.Allocs-1
-	} else {
-		u.Used, u.Allocs = u.Used.Add(c), u.Allocs+1
+	if old != nil {
+		t.placeOn(old.NodeID, old, nil)
+	}
+	if a != nil {
+		t.placeOn(a.NodeID, nil, a)
+	}
+}
+
+func (t *Txn) placeOn(nodeID string, old, a *drover.Allocation) {
+	if nodeID == "" {
+		return
+	}
+	u := t.usageOf(nodeID)
+	u.allocs.move(old, a, (*drover.Allocation).ClientTerminal)
+	if old != nil && old.HoldsResources() {
+		u.Used, u.Allocs = u.Used.Sub(old.AllocatedResources.Used()), u.Allocs-1
+	}
+	if a != nil && a.HoldsResources() {
+		u.Used, u.Allocs = u.Used.Add(a.AllocatedResources.Used()), u.Allocs+1
 	}
 }
 
@@ -73,6 +89,7 @@ func (t *Txn) usageOf(nodeID string) *usageRow {
 		u = &usageRow{NodeID: nodeID}
 		if old := get[usageRow](&t.reader, tableUsage, term(nodeID)); old != nil {
 			*u = *old
+			u.allocs = old.allocs.fork()
 		}
 		t.usage[nodeID] = u
 	}
