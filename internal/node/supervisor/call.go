@@ -12,18 +12,18 @@ import (
 // frameReader reads frames; a payload belongs to the caller.
 type frameReader struct {
 	r          io.Reader
-	buf        [readSize]byte
+	buf        []byte // grows with what comes: most connections only wait for an exit
 	start, end int
 }
 
-const readSize = 128 << 10
+const (
+	readSize    = 128 << 10
+	readAtFirst = 1 << 10
+)
 
 func (f *frameReader) next() (proto.Header, []byte, error) {
 	for f.end-f.start < proto.HeaderSize {
-		if f.start > 0 {
-			f.end = copy(f.buf[:], f.buf[f.start:f.end])
-			f.start = 0
-		}
+		f.makeRoom()
 		n, err := f.r.Read(f.buf[f.end:])
 		if n == 0 && err != nil {
 			return proto.Header{}, nil, err
@@ -42,6 +42,18 @@ func (f *frameReader) next() (proto.Header, []byte, error) {
 		_, err = io.ReadFull(f.r, p[n:])
 	}
 	return h, p, err
+}
+
+// makeRoom moves what is left to the buffer's start, and doubles a buffer that the last read has filled.
+func (f *frameReader) makeRoom() {
+	buf := f.buf
+	if len(buf) == 0 {
+		buf = make([]byte, readAtFirst)
+	} else if f.end == len(buf) && len(buf) < readSize {
+		buf = make([]byte, 2*len(buf))
+	}
+	f.end = copy(buf, f.buf[f.start:f.end])
+	f.start, f.buf = 0, buf
 }
 
 // message is a frame that was received.

@@ -57,13 +57,7 @@ func configure(ctx context.Context, cfg LaunchConfig, opts Options, pid int, con
 			return nil, err
 		}
 	}
-	boot := proto.Boot{
-		ID: cfg.ID, LogTask: cfg.Log.Task, LogMaxFiles: cfg.Log.MaxFiles, LogMaxSize: cfg.Log.MaxFileSize,
-		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace,
-	}
-	if cfg.LogDir == nil {
-		boot.LogTask = ""
-	}
+	boot := cfg.boot()
 	if _, err := config.Write(boot.Encode()); err != nil {
 		return nil, fmt.Errorf("configuring it: %w", err)
 	}
@@ -71,6 +65,18 @@ func configure(ctx context.Context, cfg LaunchConfig, opts Options, pid int, con
 		return nil, err
 	}
 	return Connect(ctx, SocketPath(cfg.StateDir), opts)
+}
+
+// boot is the configuration as drover-init gets it.
+func (cfg *LaunchConfig) boot() proto.Boot {
+	boot := proto.Boot{
+		ID: cfg.ID, LogTask: cfg.Log.Task, LogMaxFiles: cfg.Log.MaxFiles, LogMaxSize: cfg.Log.MaxFileSize,
+		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace,
+	}
+	if cfg.LogDir == nil {
+		boot.LogTask = ""
+	}
+	return boot
 }
 
 // start starts the process. It waits for its configuration, which goes into the returned file.

@@ -18,15 +18,16 @@ import (
 // as does file work with the rights of the guest's default user, or, privileged, of its root. The rights are those of
 // a thread: fn must do its work on the calling goroutine.
 func (s *Server) as(privileged bool, fn func() error) error {
-	if privileged || os.Geteuid() != 0 || s.boot.UID == 0 {
+	boot := s.boot()
+	if privileged || os.Geteuid() != 0 || boot.UID == 0 {
 		return fn()
 	}
 	runtime.LockOSThread()
-	groups := s.boot.Groups
+	groups := boot.Groups
 	if len(groups) == 0 {
-		groups = []uint32{s.boot.GID}
+		groups = []uint32{boot.GID}
 	}
-	if err := s.takeRights(int(s.boot.UID), int(s.boot.GID), groups); err != nil {
+	if err := s.takeRights(int(boot.UID), int(boot.GID), groups); err != nil {
 		return err // the thread stays locked and ends with its goroutine
 	}
 	err := fn()
@@ -59,7 +60,7 @@ func (s *Server) absolute(p string) (string, error) {
 	if strings.ContainsRune(p, 0) {
 		return "", drover.Errorf(drover.Invalid, "path %q has a zero byte", p)
 	}
-	base := s.boot.WorkDir
+	base := s.boot().WorkDir
 	if base == "" {
 		base = "/"
 	}

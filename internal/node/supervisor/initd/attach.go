@@ -31,7 +31,7 @@ func (x *execution) leave(s *session, lost, delivered bool) {
 	finished := x.receipt != nil
 	now := x.s.clock.Now()
 	if last && lost {
-		x.hold = now.Add(x.s.boot.Grace)
+		x.hold = now.Add(x.s.boot().Grace)
 	}
 	x.cond.Broadcast()
 	x.mu.Unlock()
@@ -42,9 +42,9 @@ func (x *execution) leave(s *session, lost, delivered bool) {
 	case finished:
 		x.leaveAfter(x.keepTime())
 	case lost:
-		x.wakeAfter(x.s.boot.Grace)
+		x.wakeAfter(x.s.boot().Grace)
 		if x.spec.Detach >= 0 {
-			x.leaveAfter(max(x.spec.Detach, x.s.boot.Grace))
+			x.leaveAfter(max(x.spec.Detach, x.s.boot().Grace))
 		}
 	case x.spec.Detach == 0:
 		go x.kill(drover.CauseKilled) // ends when the tree is dead

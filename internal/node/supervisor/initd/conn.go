@@ -42,8 +42,8 @@ func newConn(s *Server, fd int) *conn {
 
 // run reads frames until the agent is gone.
 func (c *conn) run() {
-	c.s.arrived()
-	defer c.s.departed()
+	c.s.arrived(c)
+	defer c.s.departed(c)
 	defer c.drop()
 	var err error
 	if c.raw, err = c.f.SyscallConn(); err != nil {
@@ -84,7 +84,7 @@ func (c *conn) hello() error {
 		return err
 	}
 	version := min(theirs.Max, proto.Version)
-	ours := proto.Hello{Min: version, Max: version, Pid: os.Getpid(), ID: c.s.boot.ID}
+	ours := proto.Hello{Min: version, Max: version, Pid: os.Getpid(), ID: c.s.boot().ID}
 	if version < proto.MinVersion || version < theirs.Min {
 		ours.Failure = "no common protocol version"
 	}

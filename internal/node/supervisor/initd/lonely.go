@@ -10,26 +10,31 @@ const lonelyCheck = 5 * time.Second
 // arrived and departed count the agents that are connected. While there is none, we look now and then whether one can
 // still come: our output goes into a file beside the socket, and when that was deleted, so was the socket. What nobody
 // can reach, nobody can stop: it ends itself. With an agent there is no timer.
-func (s *Server) arrived() {
+func (s *Server) arrived(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agents++
+	s.agents[c] = true
 	if s.lonely != nil {
 		s.lonely.Stop()
 		s.lonely = nil
 	}
 }
 
-func (s *Server) departed() {
+func (s *Server) departed(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.agents--
+	delete(s.agents, c)
+	if s.idle && len(s.agents) == 0 { // nobody knows of us any more
+		s.stopping = true
+		s.end()
+		return
+	}
 	s.watchSocket()
 }
 
 // watchSocket sets the timer. Caller holds mu.
 func (s *Server) watchSocket() {
-	if s.agents > 0 {
+	if len(s.agents) > 0 {
 		return
 	}
 	s.lonely = s.clock.AfterFunc(lonelyCheck, func() {

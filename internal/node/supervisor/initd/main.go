@@ -33,11 +33,7 @@ func Main() int {
 		return exitNoStart
 	}
 	shield()
-	logDir := proto.LogDirFD
-	if boot.LogTask == "" {
-		logDir = -1
-	}
-	if err := New(boot, clock.Wall{}, logDir).Serve(proto.ListenerFD); err != nil {
+	if err := New(boot, clock.Wall{}, proto.LogDirFD).Serve(proto.ListenerFD); err != nil {
 		fmt.Fprintln(os.Stderr, "drover-init:", err)
 		return exitNoStart
 	}

@@ -10,7 +10,7 @@ import (
 
 // open starts what a channel asks for. It must not block: what takes time gets a goroutine.
 func (c *conn) open(channel uint32, op proto.Op, p []byte, fds []int) {
-	if op != proto.OpExec && op != proto.OpTaskStart {
+	if op != proto.OpExec && op != proto.OpTaskStart && op != proto.OpReuse {
 		closeAll(fds)
 	}
 	d := &proto.Decoder{B: append([]byte(nil), p...)} // p is only lent
@@ -37,6 +37,10 @@ func (c *conn) open(channel uint32, op proto.Op, p []byte, fds []int) {
 			return
 		}
 		go c.startTask(channel, t, fds) // ends when the program was executed
+	case proto.OpRetire:
+		c.answer(channel, nil, c.s.retire(c))
+	case proto.OpReuse:
+		c.answer(channel, nil, c.s.reuse(d.B, fds)) // here: what this agent asks next is of the new task
 	default:
 		c.openMore(channel, op, d)
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,21 +16,23 @@ import (
 // Server is one supervisor.
 type Server struct {
 	// Constant.
-	boot       proto.Boot
 	clock      clock.Clock
 	reaper     *reaper
-	logDir     int  // -1: the main task's output is thrown away
 	keepGroups bool // setgroups is not allowed in this user namespace
 	ended      chan struct{}
 	endOnce    sync.Once
 
+	config atomic.Pointer[proto.Boot] // of the task that is served now
+
 	mu       sync.Mutex
+	logDir   int                   // -1: the main task's output is thrown away; guarded by mu
 	execs    map[string]*execution // guarded by mu
 	finished []string              // ids in execs, the oldest first; guarded by mu
 	task     *task                 // guarded by mu
 	stopping bool                  // guarded by mu
 	trimmer  clock.Timer           // guarded by mu
-	agents   int                   // guarded by mu
+	agents   map[*conn]bool        // that are connected; guarded by mu
+	idle     bool                  // the task was let go, and the next has not come; guarded by mu
 	lonely   clock.Timer           // guarded by mu
 }
 
@@ -40,16 +43,30 @@ const (
 	listenBuffer = 16
 )
 
-// New returns a server that has not started anything. logDir is an open directory, or -1.
+// New returns a server that has not started anything. logDir is an open directory; without a LogTask it is none.
 func New(boot proto.Boot, c clock.Clock, logDir int) *Server {
+	deny, _ := os.ReadFile("/proc/self/setgroups")
+	s := &Server{
+		clock: c, reaper: newReaper(), execs: map[string]*execution{}, agents: map[*conn]bool{},
+		keepGroups: strings.HasPrefix(string(deny), "deny"), ended: make(chan struct{}),
+	}
+	s.configure(boot, logDir)
+	return s
+}
+
+// boot is what the agent said of the task; it is not changed.
+func (s *Server) boot() *proto.Boot { return s.config.Load() }
+
+// configure takes a task's configuration. Caller holds mu, or is New.
+func (s *Server) configure(boot proto.Boot, logDir int) {
 	if boot.Grace <= 0 {
 		boot.Grace = defaultGrace
 	}
-	deny, _ := os.ReadFile("/proc/self/setgroups")
-	return &Server{
-		boot: boot, clock: c, logDir: logDir, reaper: newReaper(), execs: map[string]*execution{},
-		keepGroups: strings.HasPrefix(string(deny), "deny"), ended: make(chan struct{}),
+	if boot.LogTask == "" {
+		logDir = -1
 	}
+	s.logDir = logDir
+	s.config.Store(&boot)
 }
 
 // Serve accepts agents on the listening descriptor until a shutdown was asked for and done.

@@ -50,7 +50,7 @@ func (s *Server) claim(x *execution) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopping {
+	if s.stopping || s.idle {
 		return errStopping
 	}
 	if s.execs[x.spec.ID] != nil {
@@ -79,12 +79,12 @@ func (s *Server) program(spec drover.ExecutionSpec) (spawn.Spec, error) {
 	if spec.TTY {
 		base["TERM"] = "xterm"
 	}
-	env := environment(base, visible(s.boot.Env, spec.HideEnv), spec.Env)
+	env := environment(base, visible(s.boot().Env, spec.HideEnv), spec.Env)
 	dir := spec.WorkDir
 	if dir == "" {
-		dir = s.boot.WorkDir
+		dir = s.boot().WorkDir
 	} else if !path.IsAbs(dir) {
-		dir = path.Join(s.boot.WorkDir, dir)
+		dir = path.Join(s.boot().WorkDir, dir)
 	}
 	file, errno := lookPath(spec.Argv[0], dir, envValue(env, "PATH"))
 	if errno != 0 {

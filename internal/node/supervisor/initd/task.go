@@ -34,7 +34,7 @@ func (s *Server) startTask(req proto.Task, fds []int) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.stopping:
+	case s.stopping || s.idle:
 		closeAll(fds)
 		return 0, errStopping
 	case s.task != nil:
@@ -65,9 +65,9 @@ func (s *Server) runTask(t *task, req proto.Task) error {
 	env := environment(map[string]string{"PATH": defaultPath, "HOME": home}, req.Env)
 	dir := req.WorkDir
 	if dir == "" {
-		dir = s.boot.WorkDir
+		dir = s.boot().WorkDir
 	} else if !path.IsAbs(dir) {
-		dir = path.Join(s.boot.WorkDir, dir)
+		dir = path.Join(s.boot().WorkDir, dir)
 	}
 	file, errno := lookPath(req.Argv[0], dir, envValue(env, "PATH"))
 	if errno != 0 {
@@ -106,9 +106,9 @@ func (s *Server) runTask(t *task, req proto.Task) error {
 // taskStdio gives the task /dev/null as stdin and pipes to the log files, or /dev/null without logs.
 func (s *Server) taskStdio(user *spawn.User) (*stdio, [2]*logFile, error) {
 	var logs [2]*logFile
-	if s.logDir >= 0 {
+	if boot := s.boot(); s.logDir >= 0 {
 		for i, name := range []string{"stdout", "stderr"} {
-			l, err := openLog(s.logDir, fmt.Sprintf("%s.%s.", s.boot.LogTask, name), s.boot.LogMaxFiles, s.boot.LogMaxSize)
+			l, err := openLog(s.logDir, fmt.Sprintf("%s.%s.", boot.LogTask, name), boot.LogMaxFiles, boot.LogMaxSize)
 			if err != nil {
 				return nil, logs, fmt.Errorf("opening the log file of %s: %w", name, err)
 			}

@@ -132,8 +132,9 @@ func (a accounts) home(uid uint32) string {
 // resolveUser decides whom a program runs as. nil means: as we are, because we may be nobody else.
 func (s *Server) resolveUser(who string, privileged bool) (*spawn.User, string, error) {
 	a := readAccounts()
-	want := account{uid: s.boot.UID, gid: s.boot.GID}
-	groups := s.boot.Groups
+	boot := s.boot()
+	want := account{uid: boot.UID, gid: boot.GID}
+	groups := boot.Groups
 	if len(groups) == 0 {
 		groups = []uint32{want.gid}
 	}

@@ -52,6 +52,8 @@ const (
 	OpTaskSignal Op = 6
 	OpTaskStop   Op = 7
 	OpShutdown   Op = 8
+	OpRetire     Op = 9  // let the ended task go
+	OpReuse      Op = 10 // serve another: its Boot, with the log folder's descriptor
 	OpFileList   Op = 16
 	OpFileRead   Op = 17
 	OpFileApply  Op = 18
