@@ -30,6 +30,13 @@ type Offerer interface {
 	Offerings(ctx context.Context) ([]drover.Offering, error)
 }
 
+// Consoler is a provider that tells what a machine wrote to its console, for people who look why it does not boot, and
+// for its host key.
+type Consoler interface {
+	// Console returns the last of it; nothing if the cloud has nothing yet. Errors: NotFound.
+	Console(ctx context.Context, id string) ([]byte, error)
+}
+
 // Request asks for equal machines, one an intent.
 type Request struct {
 	Intents  []Intent

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"drover"
@@ -47,13 +46,10 @@ func (p *Provider) create(req *provider.Request, intent *provider.Intent) (provi
 
 // furnish makes the machine's folder.
 func (p *Provider) furnish(r *record, userData string) error {
-	if len(userData) > userDataMax {
-		return &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("user data: has %d bytes, %d are possible", len(userData), userDataMax)}
+	err := provider.CheckUserData(userData, userDataMax)
+	if err != nil {
+		return err
 	}
-	if strings.HasPrefix(userData, "#!") {
-		return &provider.Error{Kind: provider.Config, Message: "user data: is a script, but for loopback it is the agent's configuration"}
-	}
-	var err error
 	if r.Address, err = p.admit(r); err != nil {
 		return err
 	}
@@ -61,7 +57,7 @@ func (p *Provider) furnish(r *record, userData string) error {
 	if err := os.MkdirAll(folder, 0o711); err != nil {
 		return transient("making machine "+r.ID, err)
 	}
-	for name, text := range map[string]string{agentFile: agentConfig(r), userDataFile(userData): userData} {
+	for name, text := range map[string]string{agentFile: provider.AgentDefaults(r.Capacity, fmt.Sprintf("  cgroup_parent = %q\n", groupOf(r.ID))), provider.UserDataFile(userData): userData} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			return transient("making machine "+r.ID, err)
 		}
@@ -76,7 +72,7 @@ func (p *Provider) admit(r *record) (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	used, taken := r.Capacity, map[string]bool{}
+	used, taken := drover.Capacity{}, map[string]bool{}
 	for _, id := range ids {
 		other, err := p.read(id)
 		if err != nil || !other.EndedAt.IsZero() {
@@ -85,11 +81,8 @@ func (p *Provider) admit(r *record) (address string, err error) {
 		taken[other.Address] = true
 		used = used.Add(other.Capacity)
 	}
-	if room := p.cfg.Room; over(used.CPU, room.CPU) || over(used.MemoryMB, room.MemoryMB) || over(used.DiskMB, room.DiskMB) {
-		return "", &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: "this machine has no room for another " + r.Type}
-	}
-	if p.cfg.Max > 0 && len(taken) >= p.cfg.Max {
-		return "", &provider.Error{Kind: provider.Quota, Group: quotaGroup, Limit: int64(p.cfg.Max), Message: fmt.Sprintf("there are %d machines", len(taken))}
+	if err := p.cfg.Admit(r.Capacity, used, len(taken), quotaGroup); err != nil {
+		return "", err
 	}
 	sum := sha256.Sum256([]byte(r.ID))
 	for {
@@ -99,32 +92,6 @@ func (p *Provider) admit(r *record) (address string, err error) {
 		}
 		sum = sha256.Sum256(sum[:])
 	}
-}
-
-func over(used, room int64) bool { return room > 0 && used > room }
-
-func userDataFile(text string) string {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return "user-data.json"
-	}
-	return "user-data.hcl"
-}
-
-// agentConfig is what holds of the machine's agent unless its user data say otherwise.
-func agentConfig(r *record) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "client {\n  enabled = true\n  cgroup_parent = %q\n", groupOf(r.ID))
-	for _, size := range []struct {
-		key string
-		n   int64
-	}{{"cpu_total_compute", r.Capacity.CPU}, {"memory_total_mb", r.Capacity.MemoryMB}, {"disk_total_mb", r.Capacity.DiskMB}} {
-		if size.n > 0 {
-			fmt.Fprintf(&b, "  %s = %d\n", size.key, size.n)
-		}
-	}
-	// A daemon is not part of the machine: containers would outlive it.
-	b.WriteString("}\nplugin \"docker\" {\n  config {\n    enabled = false\n  }\n}\n")
-	return b.String()
 }
 
 // start starts the machine's agent, detached from this process.

@@ -26,42 +26,50 @@ func offering(typ string) drover.Offering {
 	}
 }
 
-// cloud is a provider whose machines all go when the test ends.
 func cloud(t *testing.T, cfg loopback.Config) *loopback.Provider {
+	t.Helper()
+	return cloudOf(t, "me", cfg)
+}
+
+// cloudOf is a provider whose machines all go when the test ends, also those that it made for somebody else.
+func cloudOf(t *testing.T, owner string, cfg loopback.Config) *loopback.Provider {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
-	cfg.Owner, cfg.Types = "me", []string{"small", "large"}
+	cfg.Owner, cfg.Types = owner, []string{"small", "large"}
 	p, err := loopback.New(cfg, clock.Wall{})
 	require.NoError(t, err)
-	t.Cleanup(func() { clear(t, cfg, "me", "somebody-else") })
-	return p
-}
-
-func clear(t *testing.T, cfg loopback.Config, owners ...string) {
-	t.Helper()
-	for _, owner := range owners {
-		cfg.Owner = owner
-		p, err := loopback.New(cfg, clock.Wall{})
-		require.NoError(t, err)
-		list, _, err := p.List(context.Background(), "")
-		require.NoError(t, err)
-		for _, m := range list {
-			if m.State == provider.Running {
-				require.NoError(t, p.Destroy(context.Background(), m.ID))
+	t.Cleanup(func() {
+		for _, owner := range []string{owner, "me", "somebody-else"} {
+			cfg.Owner = owner
+			p, err := loopback.New(cfg, clock.Wall{})
+			require.NoError(t, err)
+			list, _, err := p.List(context.Background(), "")
+			require.NoError(t, err)
+			for _, m := range list {
+				if m.State == provider.Running {
+					require.NoError(t, p.Destroy(context.Background(), m.ID))
+				}
 			}
 		}
-	}
+	})
+	return p
 }
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
 	providertest.Run(t, providertest.Harness{
-		New:   func(t *testing.T) provider.Provider { return cloud(t, loopback.Config{}) },
-		Owner: "me", Offering: offering("small"), Wait: func(time.Duration) {},
-		Scarce: func(t *testing.T) providertest.Scarce {
-			p := cloud(t, loopback.Config{Max: 1, Room: drover.Capacity{MemoryMB: 10_000}})
+		New: func(t *testing.T, owner string) provider.Provider {
+			return cloudOf(t, owner, loopback.Config{Dir: dir})
+		},
+		Beside: func(t *testing.T, _ provider.Provider, owner string) provider.Provider {
+			return cloudOf(t, owner, loopback.Config{Dir: dir})
+		},
+		Offering: offering("small"), Wait: func(time.Duration) {},
+		Scarce: func(t *testing.T, owner string) providertest.Scarce {
+			p := cloudOf(t, owner, loopback.Config{Bounds: provider.Bounds{Max: 1, Room: drover.Capacity{MemoryMB: 10_000}}})
 			_, err := p.Create(t.Context(), request("first", offering("small")))
 			require.NoError(t, err)
 			large := offering("large")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,12 +26,7 @@ type Config struct {
 	Command []string
 	// Env is what machines have of an environment. Default PATH, HOME and TMPDIR of ours.
 	Env []string
-	// Types that are sold; empty = any.
-	Types []string
-	// Max is how many machines there may be; 0 = no limit.
-	Max int
-	// Room is what all machines together may claim; what is 0 has no limit.
-	Room drover.Capacity
+	provider.Bounds
 	// StopTimeout is how long an agent has to end by itself when its machine is destroyed. Default 3 s; below 0: none.
 	StopTimeout time.Duration
 }
@@ -92,8 +86,8 @@ func (p *Provider) Capabilities() provider.Capabilities {
 
 // Create implements provider.Provider.
 func (p *Provider) Create(ctx context.Context, req provider.Request) (made []provider.Machine, err error) {
-	if len(p.cfg.Types) > 0 && !slices.Contains(p.cfg.Types, req.Offering.Type) {
-		return nil, &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("no type %q: there are %v", req.Offering.Type, p.cfg.Types)}
+	if err := p.cfg.Sells(req.Offering.Type); err != nil {
+		return nil, err
 	}
 	err = p.locked(ctx, func() error {
 		for i := range req.Intents {
@@ -128,7 +122,7 @@ func (p *Provider) SetTags(ctx context.Context, id string, tags map[string]strin
 	})
 }
 
-// Console returns the last of what the machine's agent wrote, as long as it is remembered. Errors: NotFound.
+// Console implements provider.Consoler: it is what the machine's agent writes.
 func (p *Provider) Console(_ context.Context, id string) ([]byte, error) {
 	if _, err := p.read(id); err != nil {
 		return nil, err
@@ -175,4 +169,7 @@ func notFound(id string) error {
 	return &provider.Error{Kind: provider.NotFound, Message: "no machine " + strconv.Quote(id)}
 }
 
-var _ provider.Provider = (*Provider)(nil)
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Consoler = (*Provider)(nil)
+)

@@ -4,22 +4,28 @@ package providertest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"drover"
 	"drover/internal/fleet/provider"
+	"drover/internal/id"
 )
 
 // Harness makes providers to test.
 type Harness struct {
-	New      func(t *testing.T) provider.Provider // an empty cloud
-	Owner    string
-	Offering drover.Offering           // that can be bought
-	Wait     func(time.Duration)       // lets time pass
-	Scarce   func(t *testing.T) Scarce // nil = what a cloud lacks can't be tried
+	// New gives an owner's view of an empty cloud: none of what the tests before it made is listed.
+	New func(t *testing.T, owner string) provider.Provider
+	// Beside gives another owner's view of the same cloud; nil = it can't be had.
+	Beside   func(t *testing.T, p provider.Provider, owner string) provider.Provider
+	Offering drover.Offering                         // that can be bought
+	Image    string                                  // to make machines from
+	Wait     func(time.Duration)                     // lets time pass
+	Scarce   func(t *testing.T, owner string) Scarce // nil = what a cloud lacks can't be tried
 }
 
 // Scarce is a provider whose offerings fail, each in its way.
@@ -32,7 +38,8 @@ type Scarce struct {
 type suite struct {
 	Harness
 	*testing.T
-	p provider.Provider
+	p     provider.Provider
+	owner string
 }
 
 // Run runs the suite.
@@ -40,6 +47,9 @@ func Run(t *testing.T, h Harness) {
 	tests := map[string]func(*suite){
 		"created machines are listed with their tags":  (*suite).created,
 		"a repeated create gives the same machines":    (*suite).idempotent,
+		"an ambiguous create can be repeated":          (*suite).ambiguous,
+		"calls at once don't disturb each other":       (*suite).atOnce,
+		"user data that is too long is refused":        (*suite).userData,
 		"destroyed machines go and stay gone":          (*suite).destroyed,
 		"tags are set and others left":                 (*suite).tags,
 		"what is not there is not found":               (*suite).notFound,
@@ -51,12 +61,15 @@ func Run(t *testing.T, h Harness) {
 		"capabilities are sane and an offering a type": (*suite).capable,
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { test(&suite{h, t, h.New(t)}) })
+		t.Run(name, func(t *testing.T) {
+			owner := id.Random{}.New()
+			test(&suite{h, t, h.New(t, owner), owner})
+		})
 	}
 }
 
 func (s *suite) request(owner string, ids ...string) provider.Request {
-	r := provider.Request{Offering: s.Offering, Image: "image", Tags: map[string]string{drover.TagOwner: owner, drover.TagPool: "p"}}
+	r := provider.Request{Offering: s.Offering, Image: s.Image, Tags: map[string]string{drover.TagOwner: owner, drover.TagPool: "p"}}
 	for _, id := range ids {
 		r.Intents = append(r.Intents, provider.Intent{ID: id, Tags: map[string]string{drover.TagIntent: id}})
 	}
@@ -97,12 +110,12 @@ func (s *suite) list() map[string]provider.Machine {
 }
 
 func (s *suite) created() {
-	m := s.create(s.Owner, "a")[0]
+	m := s.create(s.owner, "a")[0]
 	require.NotEmpty(s, m.ID)
 	seen, ok := s.list()[m.ID]
 	require.True(s, ok)
 	require.Equal(s, "a", seen.Intent)
-	require.Equal(s, s.Owner, seen.Tags[drover.TagOwner])
+	require.Equal(s, s.owner, seen.Tags[drover.TagOwner])
 	require.Equal(s, "p", seen.Tags[drover.TagPool])
 	require.Equal(s, s.Offering.Type, seen.Type)
 	require.Equal(s, s.Offering.Zone, seen.Zone)
@@ -110,8 +123,8 @@ func (s *suite) created() {
 }
 
 func (s *suite) idempotent() {
-	a := s.create(s.Owner, "a")[0]
-	b := s.create(s.Owner, "a")[0]
+	a := s.create(s.owner, "a")[0]
+	b := s.create(s.owner, "a")[0]
 	want := 1
 	if !s.p.Capabilities().Idempotent {
 		want = 2
@@ -121,7 +134,7 @@ func (s *suite) idempotent() {
 }
 
 func (s *suite) destroyed() {
-	m := s.create(s.Owner, "a")[0]
+	m := s.create(s.owner, "a")[0]
 	require.NoError(s, s.p.Destroy(s.Context(), m.ID))
 	require.Empty(s, s.list())
 	if err := s.p.Destroy(s.Context(), m.ID); err != nil { // accepted again, or gone: nothing else
@@ -130,10 +143,14 @@ func (s *suite) destroyed() {
 }
 
 func (s *suite) tags() {
-	m := s.create(s.Owner, "a")[0]
-	require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{drover.TagBehavior: "hold"}))
+	m := s.create(s.owner, "a")[0]
+	strange := "a=b & <c> \"d\" ü/€ +%20"
+	require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{drover.TagBehavior: "hold", "note": strange}))
+	require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{"note2": ""}))
 	seen := s.list()[m.ID]
 	require.Equal(s, "hold", seen.Tags[drover.TagBehavior])
+	require.Equal(s, strange, seen.Tags["note"])
+	require.Contains(s, seen.Tags, "note2")
 	require.Equal(s, "p", seen.Tags[drover.TagPool])
 }
 
@@ -145,6 +162,17 @@ func (s *suite) notFound() {
 func (s *suite) foreign() {
 	s.create("somebody-else", "a")
 	require.Empty(s, s.list())
+	if s.Beside == nil {
+		return
+	}
+	theirs := &suite{s.Harness, s.T, s.Beside(s.T, s.p, "neighbour"), "neighbour"}
+	kept := theirs.create("neighbour", "a")[0] // the same intent as ours
+	mine := s.create(s.owner, "a")[0]
+	require.NotEqual(s, kept.ID, mine.ID)
+	require.Len(s, s.list(), 1)
+	require.NoError(s, s.p.Destroy(s.Context(), mine.ID))
+	require.Empty(s, s.list())
+	require.Contains(s, theirs.list(), kept.ID)
 }
 
 func (s *suite) pages() {
@@ -152,19 +180,92 @@ func (s *suite) pages() {
 	for n := range 7 {
 		ids = append(ids, fmt.Sprint("page-", n))
 	}
-	s.create(s.Owner, ids...)
+	s.create(s.owner, ids...)
 	require.Len(s, s.list(), 7)
 }
 
+// canceled: a create may have happened; the others did nothing, or it does not matter.
 func (s *suite) canceled() {
+	m := s.create(s.owner, "there")[0]
 	ctx, cancel := context.WithCancel(s.Context())
 	cancel()
-	_, err := s.p.Create(ctx, s.request(s.Owner, "a"))
+	_, err := s.p.Create(ctx, s.request(s.owner, "a"))
 	require.Equal(s, provider.Ambiguous, provider.KindOf(err))
+	_, _, err = s.p.List(ctx, "")
+	require.Error(s, err, "a list that was cut off is no list")
+	require.Error(s, s.p.Destroy(ctx, m.ID))
+	require.Error(s, s.p.SetTags(ctx, m.ID, map[string]string{"a": "b"}))
+}
+
+// ambiguous repeats a create whose caller went away in the middle: one machine comes of it, and a list has it.
+func (s *suite) ambiguous() {
+	if !s.p.Capabilities().Idempotent {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.Context())
+	done := make(chan struct{})
+	go func() { // ends with its call, which ends with ctx
+		defer close(done)
+		_, _ = s.p.Create(ctx, s.request(s.owner, "a")) // what it says is not heard
+	}()
+	cancel()
+	<-done
+	m := s.create(s.owner, "a")[0]
+	require.Contains(s, s.list(), m.ID)
+	require.Len(s, s.list(), 1)
+}
+
+// atOnce makes and tags machines from several goroutines, two for each intent.
+func (s *suite) atOnce() {
+	const machines = 3
+	same := s.p.Capabilities().Idempotent
+	var g errgroup.Group
+	for n := range 2 * machines {
+		g.Go(func() error { // ends with its calls
+			name := fmt.Sprint("at-once-", n)
+			if same {
+				name = fmt.Sprint("at-once-", n/2)
+			}
+			made, err := s.p.Create(s.Context(), s.request(s.owner, name))
+			if err != nil {
+				return err
+			}
+			return s.p.SetTags(s.Context(), made[0].ID, map[string]string{fmt.Sprint("n", n): "1"})
+		})
+	}
+	require.NoError(s, g.Wait())
+	list := s.list()
+	if !same {
+		require.Len(s, list, 2*machines)
+		return
+	}
+	require.Len(s, list, machines)
+	for n := range 2 * machines {
+		for _, m := range list {
+			if m.Intent == fmt.Sprint("at-once-", n/2) {
+				require.Equal(s, "1", m.Tags[fmt.Sprint("n", n)], "of %s", m.Intent)
+			}
+		}
+	}
+}
+
+func (s *suite) userData() {
+	most := s.p.Capabilities().UserDataMax
+	if most == 0 {
+		return
+	}
+	r := s.request(s.owner, "a")
+	r.Intents[0].UserData = strings.Repeat("#", most+1)
+	_, err := s.p.Create(s.Context(), r)
+	require.Equal(s, provider.Config, provider.KindOf(err))
+	require.ErrorContains(s, err, "user data")
+	r.Intents[0].UserData = r.Intents[0].UserData[:most]
+	_, err = s.p.Create(s.Context(), r)
+	require.NoError(s, err)
 }
 
 func (s *suite) unknown() {
-	r := s.request(s.Owner, "a")
+	r := s.request(s.owner, "a")
 	r.Offering.Type, r.Offering.Key = "no-such-type", "x/no-such-type/z/on-demand"
 	_, err := s.p.Create(s.Context(), r)
 	require.Equal(s, provider.Config, provider.KindOf(err))
@@ -175,15 +276,15 @@ func (s *suite) scarce() {
 	if s.Scarce == nil {
 		return
 	}
-	sc := s.Scarce(s.T)
+	sc := s.Scarce(s.T, s.owner)
 	s.Offering = sc.Quota
-	_, err := sc.Provider.Create(s.Context(), s.request(s.Owner, "q"))
+	_, err := sc.Provider.Create(s.Context(), s.request(s.owner, "q"))
 	var e *provider.Error
 	require.ErrorAs(s, err, &e)
 	require.Equal(s, provider.Quota, e.Kind)
 	require.Equal(s, sc.Group, e.Group)
 	s.Offering = sc.Capacity
-	_, err = sc.Provider.Create(s.Context(), s.request(s.Owner, "c"))
+	_, err = sc.Provider.Create(s.Context(), s.request(s.owner, "c"))
 	require.ErrorAs(s, err, &e)
 	require.Equal(s, provider.Capacity, e.Kind)
 	require.NotEmpty(s, e.Scope)

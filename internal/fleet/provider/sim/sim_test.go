@@ -30,12 +30,17 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synced := func(time.Duration) {}
-			cfg := sim.Config{Owner: "me", Offerings: []drover.Offering{offering("c")}, Caps: caps, PageSize: 3}
+			cfg := sim.Config{Offerings: []drover.Offering{offering("c")}, Caps: caps, PageSize: 3}
 			providertest.Run(t, providertest.Harness{
-				New:   func(*testing.T) provider.Provider { return sim.New(cfg, clock.Wall{}) },
-				Owner: "me", Offering: offering("c"), Wait: synced,
-				Scarce: func(*testing.T) providertest.Scarce {
+				New: func(_ *testing.T, owner string) provider.Provider {
+					mine := cfg
+					mine.Owner = owner
+					return sim.New(mine, clock.Wall{})
+				},
+				Offering: offering("c"), Image: "image", Wait: synced,
+				Scarce: func(_ *testing.T, owner string) providertest.Scarce {
 					none := cfg
+					none.Owner = owner
 					none.Offerings = []drover.Offering{offering("q"), offering("c")}
 					none.Quotas = map[string]int64{"q": 0}
 					none.SoldOut = map[string]bool{offering("c").Key: true}

@@ -1,0 +1,116 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/fleet/provider"
+)
+
+// Config is what a Provider is made with.
+type Config struct {
+	// Endpoint of the daemon. Default: DOCKER_HOST and its kin, else unix:///var/run/docker.sock.
+	Endpoint string
+	// Owner is whose machines are listed. Required.
+	Owner string
+	// Binary is the drover that machines run, linked statically. Default: this program.
+	Binary string
+	// Network of the daemon that machines are on. Default: the daemon's.
+	Network string
+	// Privileged lets machines make sandboxes and control groups, and gives them the run of the real machine.
+	Privileged bool
+	provider.Bounds
+}
+
+const (
+	userDataMax = 64 << 10
+	quotaGroup  = "docker"
+)
+
+// Provider makes machines that are containers.
+type Provider struct {
+	cfg    Config
+	clock  clock.Clock
+	docker *client.Client
+	mu     sync.Mutex // one create at a time, so that bounds hold
+	image  string     // that was made of the binary; guarded by mu
+	tagMu  sync.Mutex // one change of tags at a time, so that none is lost
+}
+
+// New returns a provider. No I/O: whether there is a daemon is told by the first call. Errors: Invalid.
+func New(cfg Config, c clock.Clock) (*Provider, error) {
+	if cfg.Owner == "" {
+		return nil, drover.Errorf(drover.Invalid, "docker: owner: must be set")
+	}
+	if cfg.Binary == "" {
+		cfg.Binary = "/proc/self/exe" // also when the file was replaced since
+	}
+	options := []client.Opt{client.FromEnv}
+	if cfg.Endpoint != "" {
+		options = []client.Opt{client.WithHost(cfg.Endpoint)}
+	}
+	d, err := client.New(options...)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "docker: endpoint %q: %w", cfg.Endpoint, err)
+	}
+	return &Provider{cfg: cfg, clock: c, docker: d}, nil
+}
+
+// Close lets go of the connections to the daemon. Machines live on.
+func (p *Provider) Close() error { return p.docker.Close() }
+
+// Capabilities implements provider.Provider.
+func (p *Provider) Capabilities() provider.Capabilities {
+	return provider.Capabilities{Idempotent: true, Batch: 1, UserDataMax: userDataMax}
+}
+
+// Create implements provider.Provider.
+func (p *Provider) Create(ctx context.Context, req provider.Request) (made []provider.Machine, err error) {
+	if err := p.cfg.Sells(req.Offering.Type); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range req.Intents {
+		m, err := p.create(ctx, &req, &req.Intents[i])
+		if err != nil {
+			return made, kinded(ctx, err)
+		}
+		made = append(made, m)
+	}
+	return made, nil
+}
+
+// Destroy implements provider.Provider: when it returns nil, nothing of the machine runs.
+func (p *Provider) Destroy(ctx context.Context, id string) error {
+	if err := p.ours(ctx, id); err != nil {
+		return kinded(ctx, err)
+	}
+	_, err := p.docker.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if err := kinded(ctx, err); err != nil {
+		return err
+	}
+	return kinded(ctx, p.dropTags(ctx, id, ""))
+}
+
+// ours finds out whether the container is a machine of the owner. Errors: NotFound.
+func (p *Provider) ours(ctx context.Context, id string) error {
+	got, err := p.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return err
+	}
+	if c := got.Container.Config; c == nil || c.Labels[drover.TagOwner] != p.cfg.Owner || c.Labels[labelKind] != kindMachine {
+		return &provider.Error{Kind: provider.NotFound, Message: fmt.Sprintf("no machine %q", id)}
+	}
+	return nil
+}
+
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Consoler = (*Provider)(nil)
+)
