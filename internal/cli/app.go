@@ -23,6 +23,9 @@ type App struct {
 	Getenv func(string) string
 	// RunAgent runs an agent until ctx ends; ready is called once its faces are served at addr.
 	RunAgent func(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error
+	// Try runs hostile programs in sandboxes of this machine, in a new folder below dir ("" = any), and tells of each
+	// how it fared: contained, weak, escaped, not tried.
+	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
 
 	target target // of commands that ask an agent
 }

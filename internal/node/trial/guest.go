@@ -1,0 +1,89 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"drover"
+	"drover/internal/id"
+	"drover/internal/node/driver"
+)
+
+// guest is a warm runner.
+type guest struct {
+	h    driver.Handle
+	spec driver.Spec
+}
+
+func (t *trial) start(ctx context.Context, name string) (*guest, error) {
+	ctx, cancel := t.cfg.Clock.WithTimeout(ctx, patience)
+	defer cancel()
+	top := filepath.Join(t.cfg.Dir, name)
+	d := driver.Dirs{Alloc: top, Shared: filepath.Join(top, "alloc"), Task: filepath.Join(top, "t"), State: filepath.Join(top, "state")}
+	d.Local, d.Secrets = filepath.Join(d.Task, "local"), filepath.Join(d.Task, "secrets")
+	for _, dir := range []string{d.Shared, d.Local, d.Secrets} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("preparing the trial: %w", err)
+		}
+	}
+	g := &guest{spec: driver.Spec{
+		AllocID: t.token + "-" + name, TaskName: "t", ID: t.token + "-" + name + "/t/0", Dirs: d, Pool: true,
+		CPUMHz: 500, MemoryMB: memoryMB, DiskMB: diskMB, Log: driver.LogConfig{Disabled: true},
+		Config: map[string]any{"image": "host", "network_mode": "none", "pids_limit": pids, "disk_mb": diskMB},
+		Env:    map[string]string{"TRIAL": t.token},
+	}}
+	h, err := t.cfg.Driver.Start(ctx, g.spec)
+	if err != nil {
+		return nil, fmt.Errorf("starting a sandbox: %w", err)
+	}
+	g.h = h
+	return g, nil
+}
+
+func (g *guest) destroy(ctx context.Context) { _ = g.h.Destroy(context.WithoutCancel(ctx)) }
+
+// result of a program.
+type result struct {
+	stdout, stderr string
+	receipt        drover.Receipt
+}
+
+// keepBytes of a program's output is what we look at.
+const keepBytes = 64 << 10
+
+// run runs a shell script, as the sandbox's root or as its user.
+func (g *guest) run(ctx context.Context, root bool, script string, limits drover.Limits) (result, error) {
+	return g.execute(ctx, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}, Privileged: root, Limits: limits})
+}
+
+func (g *guest) execute(ctx context.Context, spec drover.ExecutionSpec) (r result, err error) {
+	spec.ID = id.Random{}.New()
+	x, ok := g.h.(driver.Execer)
+	if !ok {
+		return r, driver.ErrNotSupported
+	}
+	s, err := x.StartExecution(ctx, spec)
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = s.Close() }()
+	for {
+		f, err := s.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return r, nil
+		case err != nil:
+			return r, err
+		case f.Receipt != nil:
+			r.receipt = *f.Receipt
+		case f.Stream == drover.Stdout && len(r.stdout) < keepBytes:
+			r.stdout += string(f.Data)
+		case f.Stream == drover.Stderr && len(r.stderr) < keepBytes:
+			r.stderr += string(f.Data)
+		}
+	}
+}

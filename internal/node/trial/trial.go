@@ -1,0 +1,130 @@
+package trial
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/id"
+	"drover/internal/node/driver"
+)
+
+// State says how a hostile program fared.
+type State string
+
+// The states.
+const (
+	Contained State = "contained" // it got nowhere
+	Weak      State = "weak"      // it got nowhere, but what held it is weaker than it could be
+	Escaped   State = "escaped"   // it got what it must not get, or hurt others
+	NotTried  State = "not tried"
+)
+
+// Finding is one line of the result.
+type Finding struct {
+	Program string
+	State   State
+	Says    string
+}
+
+// Config of a trial.
+type Config struct {
+	Driver driver.Driver
+	// Dir is an empty folder of ours. Everything that the trial makes lies in it.
+	Dir   string
+	Clock clock.Clock
+	// Groups lists the control groups of Driver's tasks; nil: it has none, and limits are kept by weaker means.
+	Groups func() ([]string, error)
+}
+
+// The size of the sandboxes, and the patience with one program.
+const (
+	memoryMB  = 64
+	diskMB    = 16
+	pids      = 64
+	patience  = 20 * time.Second
+	shortWall = 700 * time.Millisecond
+)
+
+// trial is one run.
+type trial struct {
+	cfg       Config
+	token     string // in the names and arguments of all that we start
+	secret    string // a file of the machine that no guest may read
+	evil      *guest
+	neighbour *guest
+	findings  []Finding
+}
+
+// Run tries all programs, then counts what is left on the machine. The error says why no sandbox could be started; the
+// findings up to then are returned with it.
+func Run(ctx context.Context, cfg Config) ([]Finding, error) {
+	t := &trial{cfg: cfg, token: "trial-" + id.Random{}.New()}
+	t.secret = filepath.Join(cfg.Dir, "secret")
+	if err := os.WriteFile(t.secret, []byte(t.token), 0o600); err != nil {
+		return nil, fmt.Errorf("preparing the trial: %w", err)
+	}
+	err := t.all(ctx)
+	return t.findings, err
+}
+
+func (t *trial) all(ctx context.Context) (err error) {
+	if t.neighbour, err = t.start(ctx, "neighbour"); err != nil {
+		return err
+	}
+	if t.evil, err = t.start(ctx, "evil"); err != nil {
+		t.neighbour.destroy(ctx)
+		return err
+	}
+	for _, p := range slices.Concat(refusals(), greedy(), escapes()) {
+		state, says := t.try(ctx, p)
+		t.findings = append(t.findings, Finding{p.name, state, says})
+	}
+	t.survive(ctx)
+	t.count()
+	return nil
+}
+
+// program is something hostile. It returns what it got, "" for nothing, and how well that was kept.
+type program struct {
+	name string
+	held string // what is said when it was contained
+	run  func(ctx context.Context, t *trial) (got string, state State, err error)
+}
+
+func (t *trial) try(ctx context.Context, p program) (State, string) {
+	ctx, cancel := t.cfg.Clock.WithTimeout(ctx, patience)
+	defer cancel()
+	got, state, err := p.run(ctx, t)
+	switch {
+	case err != nil:
+		return Escaped, "the sandbox did not hold out: " + err.Error()
+	case got != "":
+		return Escaped, got
+	}
+	for who, g := range map[string]*guest{"its neighbour": t.neighbour, "its own sandbox": t.evil} {
+		if r, err := g.run(ctx, false, "echo alive", drover.Limits{}); err != nil || r.stdout != "alive\n" {
+			return Escaped, fmt.Sprintf("%s no longer works: %v %s", who, err, r.stderr)
+		}
+	}
+	if state == Weak {
+		return state, p.held + "; without control groups: by resource limits, and by looking every few hundredths of a second"
+	}
+	if state == NotTried {
+		return state, "there is nothing to try it on here"
+	}
+	return state, p.held
+}
+
+// limited is how well limits are kept here.
+func (t *trial) limited() State {
+	if t.cfg.Groups == nil {
+		return Weak
+	}
+	return Contained
+}

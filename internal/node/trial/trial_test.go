@@ -1,0 +1,84 @@
+package trial
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"drover/internal/clock"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver"
+	"drover/internal/node/driver/drivertest"
+	"drover/internal/node/driver/rawexec"
+	"drover/internal/node/driver/sandbox"
+	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
+)
+
+func TestMain(m *testing.M) {
+	drivertest.SweepGroupParents()
+	goleak.VerifyTestMain(m)
+}
+
+func TestSandboxHoldsThemAll(t *testing.T) {
+	t.Parallel()
+	dir, groups, binary := setup(t)
+	d := sandbox.New(sandbox.Config{
+		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}),
+	})
+	list, err := Run(t.Context(), Config{Driver: d, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List})
+	require.NoError(t, err)
+	for _, f := range list {
+		require.Equal(t, Contained, f.State, "%s: %s", f.Program, f.Says)
+	}
+	require.Greater(t, len(list), 15)
+}
+
+// TestItSeesWhatIsNotHeld: a driver without isolation is found out. Only by programs that do no harm there.
+func TestItSeesWhatIsNotHeld(t *testing.T) {
+	t.Parallel()
+	_, groups, binary := setup(t)
+	d := rawexec.New(rawexec.Config{Enabled: true, Binary: binary, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Cgroups: groups})
+	y := &trial{cfg: Config{Driver: plain{d}, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List}, token: "trial-test"}
+	var err error
+	y.neighbour, err = y.start(t.Context(), "neighbour")
+	require.NoError(t, err)
+	y.evil, err = y.start(t.Context(), "evil")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		y.evil.destroy(context.Background())
+		y.neighbour.destroy(context.Background())
+	})
+	for _, p := range refusals() {
+		if p.name == "see other sandboxes" || p.name == "reach the machine's network" {
+			state, says := y.try(t.Context(), p)
+			require.Equal(t, Escaped, state, "%s: %s", p.name, says)
+		}
+	}
+	y.survive(t.Context())
+	require.Equal(t, Contained, y.findings[0].State, "%+v", y.findings)
+}
+
+// plain leaves out the options that raw_exec does not have.
+type plain struct{ driver.Driver }
+
+func (p plain) Start(ctx context.Context, spec driver.Spec) (driver.Handle, error) {
+	spec.Config = nil
+	return p.Driver.Start(ctx, spec)
+}
+
+func setup(t *testing.T) (dir string, groups *cgroup.Manager, binary string) {
+	t.Helper()
+	dir = t.TempDir()
+	groups, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, groups.Close()) })
+	binary, err = supervisor.Binary(dir)
+	require.NoError(t, err)
+	return dir, groups, binary
+}
