@@ -120,7 +120,7 @@ func (a *Agent) drivers(_ context.Context, images *image.Store, groups *cgroup.M
 	}
 	coreMHz := fingerprint.CoreMHz()
 	list := []driver.Driver{
-		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups}),
+		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups, IdleDir: filepath.Join(a.dataDir, "supervisor", ".idle")}),
 	}
 	if p := a.cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
 		list = append(list, sandbox.New(sandbox.Config{

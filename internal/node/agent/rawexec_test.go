@@ -46,9 +46,12 @@ func (r *real) start() {
 	if os.Getenv("DROVER_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
+	raw := rawexec.New(rawexec.Config{
+		Enabled: true, Binary: binary, CoreMHz: 2000, Cgroups: r.groups, Clock: clock.Wall{}, Log: log, IdleDir: filepath.Join(r.data, "supervisor", ".idle"),
+	})
 	r.agent, err = New(Config{DataDir: r.data, GC: GCConfig{MaxAllocs: 10_000, DiskPercent: 101, InodePercent: 101}}, Deps{
 		Controller: r.control, Clock: clock.Wall{}, IDs: id.Random{}, Log: log,
-		Drivers: []driver.Driver{rawexec.New(rawexec.Config{Enabled: true, Binary: binary, CoreMHz: 2000, Cgroups: r.groups, Clock: clock.Wall{}, Log: log})},
+		Drivers: []driver.Driver{raw},
 	})
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,6 +65,7 @@ func (r *real) start() {
 		ended = true
 		cancel()
 		require.NoError(r.t, <-ran)
+		require.NoError(r.t, raw.Close())
 	}
 	r.t.Cleanup(r.end)
 }

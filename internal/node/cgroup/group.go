@@ -60,6 +60,20 @@ func (m *Manager) group(name string, cpuset bool) *Group {
 	return g
 }
 
+// Supervisors is where drover-inits go that are in no task's group: on v1 only in the trees where the agent is in a group
+// of its own, which must not count them. AddInit and JoinInit are for it, nothing else.
+func (m *Manager) Supervisors() *Group {
+	g := &Group{name: supervisors, version: m.info.Version, homes: m.homes}
+	trees := m.away
+	if m.info.Version == V2 {
+		trees = []string{m.info.mounts[""]}
+	}
+	for _, t := range trees {
+		g.initDir = append(g.initDir, filepath.Join(t, m.parent, supervisors))
+	}
+	return g
+}
+
 // Name returns the name given to Create.
 func (g *Group) Name() string { return g.name }
 

@@ -134,6 +134,9 @@ func (m *Manager) prepareV2() error {
 			return err
 		}
 	}
+	if err := mkdir(filepath.Join(dir, supervisors)); err != nil {
+		return err
+	}
 	return enableControllers(dir, m.info.Controllers)
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"drover/internal/clock"
 	"drover/internal/node/supervisor/proto"
 )
@@ -85,7 +87,7 @@ func (r resting) serve(ctx context.Context, cfg LaunchConfig, opts Options) erro
 	if err := os.MkdirAll(filepath.Dir(cfg.StateDir), 0o700); err != nil {
 		return err
 	}
-	if err := os.Rename(r.dir, cfg.StateDir); err != nil { // the folder that is there is empty
+	if err := unix.Rename(r.dir, cfg.StateDir); err != nil { // also over an empty folder, which os.Rename refuses
 		return err
 	}
 	boot := cfg.boot()

@@ -22,6 +22,8 @@ type Groups struct {
 	// Clone: the supervisor may start programs right in their v2 group. Owner is the uid that it does that as; 0 = root.
 	Clone bool
 	Owner int
+	// Apart: the supervisor is in none of the task's groups, so that what it starts has to join them all.
+	Apart bool
 }
 
 var _ supervisor.Groups = (*Groups)(nil)
@@ -38,8 +40,11 @@ func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error)
 	return made, nil
 }
 
-// Make makes a group of that name. Its taker closes it, and removes it or leaves that to the removal of the task's.
+// Make makes a group of that name; on v1 the main task of a supervisor that is apart has the task's own. Its taker closes it, and removes it or leaves that to the removal of the task's.
 func (g *Groups) Make(name string, limits cgroup.Limits) (*Group, error) {
+	if name == Main && g.Apart && g.Task.Version() == cgroup.V1 {
+		return g.open(g.Task)
+	}
 	child, err := g.Task.Child(name, limits, g.Owner)
 	if err != nil {
 		return nil, err
@@ -73,7 +78,11 @@ func (g *Groups) OOMKills() uint64 {
 
 func (g *Groups) open(child *cgroup.Group) (*Group, error) {
 	e := &Group{group: child, clock: g.Clock}
-	for _, dir := range child.SupervisedDirs() {
+	dirs := child.SupervisedDirs()
+	if g.Apart {
+		dirs = child.Dirs()
+	}
+	for _, dir := range dirs {
 		f, err := child.OpenJoin(dir)
 		if err != nil {
 			e.Close()

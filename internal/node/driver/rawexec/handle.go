@@ -39,7 +39,7 @@ var (
 )
 
 func (h *handle) groups() *grouped.Groups {
-	return &grouped.Groups{Task: h.group, Clock: h.d.cfg.Clock, Clone: true}
+	return &grouped.Groups{Task: h.group, Clock: h.d.cfg.Clock, Clone: true, Apart: true}
 }
 
 func (h *handle) options() supervisor.Options {
@@ -68,11 +68,30 @@ func (h *handle) Destroy(ctx context.Context) error {
 		return nil
 	}
 	h.Stopping()
-	err := h.free(ctx, h.Last())
+	var err error
+	if h.handOn(ctx) {
+		err = h.removeGroup(ctx)
+	} else {
+		err = h.free(ctx, h.Last())
+	}
 	if err == nil {
 		h.End()
 	}
 	return err
+}
+
+// handOn gives the supervisor of an ended task away for the next, and reports whether that could be.
+func (h *handle) handOn(ctx context.Context) bool {
+	return h.d.pool != nil && !h.warm && h.d.pool.Put(ctx, h.stateDir, h.options())
+}
+
+func (h *handle) removeGroup(ctx context.Context) error {
+	if h.group == nil {
+		return nil
+	}
+	ctx, cancel := h.d.cfg.Clock.WithTimeout(ctx, destroyPatience)
+	defer cancel()
+	return h.group.Remove(ctx, h.d.cfg.Clock)
 }
 
 // free ends the supervisor, which may be gone (nil: it is looked for), and removes all that the task has on the machine.
@@ -95,10 +114,9 @@ func (h *handle) free(ctx context.Context, client *supervisor.Client) error {
 		errs = append(errs, err)
 		_ = client.Close() // it ended
 	}
-	if h.group != nil {
-		errs = append(errs, h.group.Remove(ctx, h.d.cfg.Clock))
-	} else if !orderly {
+	if h.group == nil && !orderly {
 		killMarked(h.ident)
 	}
+	errs = append(errs, h.removeGroup(ctx))
 	return errors.Join(append(errs, os.RemoveAll(h.stateDir))...)
 }

@@ -9,6 +9,7 @@ import (
 	"drover/internal/clock"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
+	"drover/internal/node/supervisor"
 )
 
 // Name is the driver's name in a job.
@@ -24,13 +25,33 @@ type Config struct {
 	// Cgroups, if set, holds every task's processes: the kill and the usage are exact then, and the task's memory and
 	// cpu are limited as Nomad limits them. nil: trees are found by descent, and nothing is limited.
 	Cgroups *cgroup.Manager
+	// IdleDir, if set, keeps supervisors whose task has ended for the next one, with their folders there: on the file
+	// system of the tasks' Dirs.State.
+	IdleDir string
 }
 
 // Driver starts raw processes.
-type Driver struct{ cfg Config }
+type Driver struct {
+	cfg  Config
+	pool *supervisor.Pool // nil: supervisors end with their task
+}
 
-// New returns the driver.
-func New(cfg Config) *Driver { return &Driver{cfg: cfg} }
+// New returns the driver. Close it once no task is started any more.
+func New(cfg Config) *Driver {
+	d := &Driver{cfg: cfg}
+	if cfg.IdleDir != "" {
+		d.pool = supervisor.NewPool(cfg.IdleDir, cfg.Clock)
+	}
+	return d
+}
+
+// Close ends the supervisors that wait for a task. Those of tasks live on.
+func (d *Driver) Close() error {
+	if d.pool == nil {
+		return nil
+	}
+	return d.pool.Close()
+}
 
 var _ driver.Driver = (*Driver)(nil)
 

@@ -41,7 +41,16 @@ func config(t *testing.T) rawexec.Config {
 func harness(t *testing.T, cfg rawexec.Config) drivertest.Harness {
 	t.Helper()
 	h := drivertest.Harness{
-		New: func(*testing.T) driver.Driver { return rawexec.New(cfg) },
+		New: func(t *testing.T) driver.Driver {
+			t.Helper()
+			own := cfg
+			if own.Cgroups != nil { // both ways to have a supervisor are tried
+				own.IdleDir = filepath.Join(t.TempDir(), "idle")
+			}
+			d := rawexec.New(own)
+			t.Cleanup(func() { require.NoError(t, d.Close()) })
+			return d
+		},
 		Config: func(p drivertest.Program) map[string]any {
 			return map[string]any{"command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
 		},

@@ -89,10 +89,15 @@ func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supe
 		defer cfg.LogDir.Close()
 		cfg.Log = supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize}
 	}
+	if d.pool != nil {
+		if client := d.pool.Take(ctx, cfg, h.options()); client != nil {
+			return client, nil
+		}
+	}
 	if h.group == nil {
 		return supervisor.Launch(ctx, cfg, h.options())
 	}
-	return grouped.Launch(ctx, h.group, cfg, h.options())
+	return grouped.Launch(ctx, d.cfg.Cgroups.Supervisors(), cfg, h.options())
 }
 
 // lookupUser resolves the user that executions run as by default: the task's, or the agent's own.
