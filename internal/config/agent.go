@@ -35,9 +35,13 @@ type Agent struct {
 	TLS       *TLS       `hcl:"tls,block"`
 	ACL       *Switch    `hcl:"acl,block"`
 	UI        *Switch    `hcl:"ui,block"`
+	Vault     *Foreign   `hcl:"vault,block"`
+	Consul    *Foreign   `hcl:"consul,block"`
 	Plugins   []*Plugin  `hcl:"plugin,block"`
 
-	Dev bool // set by -dev: everything in one process, nothing kept
+	Dev     bool     // set by -dev: everything in one process, nothing kept
+	Ignored []string // Nomad's keys that were given and have no effect here
+	Rest    hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Ports to listen on.
@@ -56,7 +60,14 @@ type Addresses struct {
 
 // Switch is a block that we only look into for enabled.
 type Switch struct {
-	Enabled *bool `hcl:"enabled,optional"`
+	Enabled *bool    `hcl:"enabled,optional"`
+	Rest    hcl.Body `hcl:",remain" json:"-"`
+}
+
+// Foreign configures what Drover has no part in; it may only be switched off.
+type Foreign struct {
+	Enabled *bool    `hcl:"enabled,optional"`
+	Any     hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Server is the control plane.
@@ -76,6 +87,7 @@ type Server struct {
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
+	Rest            hcl.Body         `hcl:",remain" json:"-"`
 }
 
 // SchedulerConfig is the scheduler's configuration until somebody changes it over the API.
@@ -85,6 +97,7 @@ type SchedulerConfig struct {
 	RejectJobs    *bool       `hcl:"reject_job_registration,optional"`
 	PauseBroker   *bool       `hcl:"pause_eval_broker,optional"`
 	Preemption    *Preemption `hcl:"preemption_config,block"`
+	Rest          hcl.Body    `hcl:",remain" json:"-"`
 }
 
 // Preemption by job type.
@@ -133,6 +146,7 @@ type Client struct {
 	Reserved    *Reserved     `hcl:"reserved,block"`
 	HostVolumes []*HostVolume `hcl:"host_volume,block"`
 	ServerJoin  *ServerJoin   `hcl:"server_join,block"`
+	Rest        hcl.Body      `hcl:",remain" json:"-"`
 }
 
 // Free is a block with keys of the user's choice.
@@ -142,10 +156,11 @@ type Free struct {
 
 // Reserved is kept from allocations.
 type Reserved struct {
-	CPU           int    `hcl:"cpu,optional"`    // MHz
-	MemoryMB      int    `hcl:"memory,optional"` // MB
-	DiskMB        int    `hcl:"disk,optional"`   // MB
-	ReservedPorts string `hcl:"reserved_ports,optional"`
+	CPU           int      `hcl:"cpu,optional"`    // MHz
+	MemoryMB      int      `hcl:"memory,optional"` // MB
+	DiskMB        int      `hcl:"disk,optional"`   // MB
+	ReservedPorts string   `hcl:"reserved_ports,optional"`
+	Rest          hcl.Body `hcl:",remain" json:"-"`
 }
 
 // HostVolume is a folder that the node offers.
@@ -193,45 +208,50 @@ type EnvSetting struct {
 
 // Telemetry is about metrics.
 type Telemetry struct {
-	CollectionInterval string `hcl:"collection_interval,optional"` // default 1s
-	AllocMetrics       *bool  `hcl:"publish_allocation_metrics,optional"`
-	NodeMetrics        *bool  `hcl:"publish_node_metrics,optional"`
-	Prometheus         *bool  `hcl:"prometheus_metrics,optional"`
-	DisableHostname    *bool  `hcl:"disable_hostname,optional"`
+	CollectionInterval string   `hcl:"collection_interval,optional"` // default 1s
+	AllocMetrics       *bool    `hcl:"publish_allocation_metrics,optional"`
+	NodeMetrics        *bool    `hcl:"publish_node_metrics,optional"`
+	Prometheus         *bool    `hcl:"prometheus_metrics,optional"`
+	DisableHostname    *bool    `hcl:"disable_hostname,optional"`
+	Rest               hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Limits bound clients.
 type Limits struct {
-	HTTPMaxConns *int  `hcl:"http_max_conns_per_client,optional"`
-	RPCMaxConns  *int  `hcl:"rpc_max_conns_per_client,optional"`
-	MaxBodyBytes int64 `hcl:"max_body_bytes,optional"` // ours; default 10 MiB for jobs
+	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"`
+	RPCMaxConns  *int     `hcl:"rpc_max_conns_per_client,optional"`
+	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"` // ours; default 10 MiB for jobs
+	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
 // TLS configures listeners and calls.
 type TLS struct {
-	HTTP                 *bool  `hcl:"http,optional"`
-	RPC                  *bool  `hcl:"rpc,optional"`
-	CAFile               string `hcl:"ca_file,optional"`
-	CertFile             string `hcl:"cert_file,optional"`
-	KeyFile              string `hcl:"key_file,optional"`
-	VerifyHTTPSClient    *bool  `hcl:"verify_https_client,optional"`
-	VerifyServerHostname *bool  `hcl:"verify_server_hostname,optional"`
+	HTTP                 *bool    `hcl:"http,optional"`
+	RPC                  *bool    `hcl:"rpc,optional"`
+	CAFile               string   `hcl:"ca_file,optional"`
+	CertFile             string   `hcl:"cert_file,optional"`
+	KeyFile              string   `hcl:"key_file,optional"`
+	VerifyHTTPSClient    *bool    `hcl:"verify_https_client,optional"`
+	VerifyServerHostname *bool    `hcl:"verify_server_hostname,optional"`
+	Rest                 hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Plugin configures a driver, as in Nomad: plugin "raw_exec" { config { enabled = true } }.
 type Plugin struct {
 	Name   string        `hcl:"name,label"`
 	Config *PluginConfig `hcl:"config,block"`
+	Rest   hcl.Body      `hcl:",remain" json:"-"`
 }
 
 // PluginConfig holds the keys of all drivers; which ones a driver has is checked by Validate.
 type PluginConfig struct {
-	Enabled         *bool  `hcl:"enabled,optional"`
-	AllowHost       *bool  `hcl:"allow_host_network,optional"`
-	ImageDir        string `hcl:"image_dir,optional"`
-	Endpoint        string `hcl:"endpoint,optional"`
-	NoCgroups       *bool  `hcl:"no_cgroups,optional"`
-	AllowPrivileged *bool  `hcl:"allow_privileged,optional"`
+	Enabled         *bool    `hcl:"enabled,optional"`
+	AllowHost       *bool    `hcl:"allow_host_network,optional"`
+	ImageDir        string   `hcl:"image_dir,optional"`
+	Endpoint        string   `hcl:"endpoint,optional"`
+	NoCgroups       *bool    `hcl:"no_cgroups,optional"`
+	AllowPrivileged *bool    `hcl:"allow_privileged,optional"`
+	Rest            hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Default returns what holds when nobody says otherwise.

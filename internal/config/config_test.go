@@ -72,3 +72,53 @@ func TestEnvironmentNamesWrongVariables(t *testing.T) {
 	_, err := Environment(func(name string) (string, bool) { return "x", name == "DROVER_HTTP_PORT" })
 	require.ErrorContains(t, err, "DROVER_HTTP_PORT")
 }
+
+func TestNomadsOwnKeysAreAccepted(t *testing.T) {
+	t.Parallel()
+	// what hashicorp/nomad/api's test server writes
+	a, err := Parse([]byte(`{"name":"n","disable_update_check":true,"ports":{"http":1,"rpc":2,"serf":3},
+		"server":{"enabled":true,"bootstrap_expect":1,"raft_protocol":3},"client":{"enabled":false,"options":{"a":"b"}},
+		"vault":{"enabled":false,"address":"x"},"acl":{"enabled":false},"telemetry":{"prometheus_metrics":true}}`), "x.json")
+	require.NoError(t, err)
+	require.Equal(t, []string{"disable_update_check", "server.raft_protocol"}, a.Ignored)
+	require.Equal(t, map[string]string{"a": "b"}, a.Client.Options)
+
+	b, err := Parse([]byte(`
+leave_on_interrupt = true
+autopilot { cleanup_dead_servers = true }
+client {
+  host_network "public" { cidr = "10.0.0.0/8" }
+  template { disable_file_sandbox = true }
+  reserved { cores = "0" }
+}
+keyring "aead" { active = true }
+plugin "docker" {
+  config {
+    volumes { enabled = true }
+    allow_caps = ["chown"]
+  }
+}
+consul { address = "127.0.0.1:8500" }
+`), "x.hcl")
+	require.NoError(t, err)
+	m := Merge(Merge(Default(), a), b)
+	require.Subset(t, m.Ignored, []string{"autopilot", "client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring", "plugin.config.allow_caps", "plugin.config.volumes"})
+}
+
+func TestWhereAKeyIsUnknownMatters(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`cni_path = "/opt"`:                            `"cni_path"`,
+		`server { cni_path = "/opt" }`:                 `"cni_path"`,
+		`server { thing { } }`:                         `"thing"`,
+		"plugin \"docker\" {\n config {\n x = 1\n }\n}": `"x"`,
+		`telemetry { colour = 1 }`:                     `"colour"`,
+	} {
+		_, err := Parse([]byte(text), "x.hcl")
+		require.ErrorContains(t, err, want, text)
+	}
+	_, err := Parse([]byte(`{"client": {"reserved": {"cups": 1}}}`), "x.json")
+	require.ErrorContains(t, err, "cups")
+	_, err = Parse([]byte(`{"nmae": "x"}`), "x.json")
+	require.ErrorContains(t, err, "nmae")
+}

@@ -66,7 +66,8 @@ func Parse(data []byte, name string) (*Agent, error) {
 		return nil, diagnosed(diags)
 	}
 	a := &Agent{}
-	if diags := gohcl.DecodeBody(file.Body, nil, a); diags.HasErrors() {
+	diags = gohcl.DecodeBody(file.Body, nil, a)
+	if diags = append(diags, a.settle()...); diags.HasErrors() {
 		return nil, diagnosed(diags)
 	}
 	if a.Client != nil {

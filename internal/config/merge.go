@@ -1,12 +1,18 @@
 package config
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // Merge returns base with over laid on it: what over says counts, maps are merged, labelled blocks are replaced by
 // name, and lists are replaced as a whole.
 func Merge(base, over *Agent) *Agent {
 	out := *base
 	mergeStruct(reflect.ValueOf(&out).Elem(), reflect.ValueOf(over).Elem())
+	out.LogLevel = strings.ToLower(out.LogLevel)
+	out.Ignored = slices.Compact(slices.Sorted(slices.Values(slices.Concat(base.Ignored, over.Ignored))))
 	return &out
 }
 

@@ -47,6 +47,8 @@ func (a *Agent) Validate() error {
 		check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")
 		check(!True(t.RPC) || t.CAFile != "", "tls.ca_file", "must be set for rpc: nodes and servers check each other")
 	}
+	check(a.Vault == nil || !True(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
+	check(a.Consul == nil || !True(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
 	check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled", "is not there yet: put a proxy with authentication in front, or use api_token")
 	if len(errs) == 0 {
 		return nil

@@ -27,6 +27,9 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	if err != nil {
 		return err
 	}
+	if len(cfg.Ignored) > 0 {
+		slog.New(ring).Info("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
+	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
 	readyCtx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -21,6 +21,7 @@ func (f *Face) agentRoutes() []httpapi.Route {
 		{Pattern: "GET /v1/metrics", Handle: f.metrics},
 		{Pattern: "GET /v1/status/leader", Handle: f.leader, Open: true},
 		{Pattern: "GET /v1/status/peers", Handle: f.peers, Open: true},
+		{Pattern: "GET /.well-known/jwks.json", Handle: f.jwks, Open: true},
 		{Pattern: "GET /v1/regions", Handle: f.regions, Open: true},
 		{Pattern: "GET /v1/operator/raft/configuration", Handle: f.raftConfiguration},
 		{Pattern: "GET /v1/operator/scheduler/configuration", Handle: f.readSchedulerConfig},

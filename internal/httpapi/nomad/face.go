@@ -39,7 +39,10 @@ type Config struct {
 }
 
 // Face serves the dialect.
-type Face struct{ Config }
+type Face struct {
+	Config
+	key publicKey
+}
 
 // New returns the face.
 func New(cfg Config) *Face {
@@ -49,7 +52,7 @@ func New(cfg Config) *Face {
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = 10 * time.Second
 	}
-	return &Face{cfg}
+	return &Face{cfg, newPublicKey()}
 }
 
 // WriteError writes Nomad's error body: the text alone.

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// accepted are Nomad's keys that are read and have no effect here, so that a configuration written for Nomad is taken;
+// Agent.Ignored names those that were given. Whatever is in neither a struct nor this table is an error.
+var accepted = map[string][]string{
+	"": {
+		"plugin_dir", "leave_on_interrupt", "leave_on_terminate", "enable_syslog", "syslog_facility", "eventlog",
+		"log_include_location", "log_rotate_bytes", "log_rotate_duration", "log_rotate_max_files",
+		"disable_update_check", "disable_anonymous_signature", "http_api_response_headers", "autopilot", "audit",
+		"sentinel", "keyring NAME", "reporting", "rpc", "interfaces",
+	},
+	"server": {
+		"authoritative_region", "encrypt", "enable_event_broker", "event_buffer_size", "job_gc_interval",
+		"batch_eval_gc_threshold", "csi_volume_claim_gc_threshold", "csi_volume_claim_gc_interval",
+		"csi_plugin_gc_threshold", "acl_token_gc_threshold", "failover_heartbeat_ttl", "max_heartbeats_per_second",
+		"license_path", "license_env", "non_voting_server", "oidc_issuer", "plan_rejection_tracker", "raft_boltdb",
+		"raft_logstore", "raft_protocol", "raft_multiplier", "raft_snapshot_threshold", "raft_snapshot_interval",
+		"raft_trailing_logs", "redundancy_zone", "rejoin_after_leave", "root_key_gc_interval", "root_key_gc_threshold",
+		"root_key_rotation_threshold", "start_join", "retry_join", "retry_interval", "retry_max", "upgrade_version",
+		"search", "job_max_priority", "job_default_priority", "job_max_source_size", "job_max_count",
+		"job_tracked_versions", "start_timeout", "client_introduction", "enabled_schedulers",
+	},
+	"server.default_scheduler_config": {"node_limit_for_feasibility_checks"},
+	"client": {
+		"alloc_mounts_dir", "preferred_address_family", "network_speed", "cpu_disable_dmidecode", "disk_free_mb",
+		"chroot_env", "client_min_port", "client_max_port", "gc_inode_usage_threshold", "gc_parallel_destroys",
+		"gc_volumes_on_node_gc", "no_host_uuid", "template", "host_volumes_dir", "host_volume_plugin_dir", "host_network NAME",
+		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
+		"bridge_network_hairpin_mode", "artifact", "bind_wildcard_default_host_network", "reservable_cores",
+		"drain_on_shutdown", "users", "common_plugin_dir", "fingerprint NAME",
+		"disable_allocation_hook_metrics", "intro_token",
+	},
+	"client.reserved": {"cores"},
+	"telemetry": {
+		"use_node_name", "statsite_address", "statsd_address", "datadog_address", "datadog_tags", "filter_default",
+		"prefix_filter", "disable_dispatched_job_summary_metrics", "include_alloc_metadata_in_metrics",
+		"allowed_metadata_keys_in_metrics", "disable_quota_utilization_metrics", "disable_rpc_rate_metrics_labels",
+		"disable_allocation_hook_metrics", "in_memory_collection_interval", "in_memory_retention_period",
+		"circonus_api_token", "circonus_api_app", "circonus_api_url", "circonus_submission_interval",
+		"circonus_submission_url", "circonus_check_id", "circonus_check_force_metric_activation",
+		"circonus_check_instance_id", "circonus_check_search_tag", "circonus_check_display_name", "circonus_check_tags",
+		"circonus_broker_id", "circonus_broker_select_tag",
+	},
+	"limits": {"https_handshake_timeout", "rpc_handshake_timeout", "rpc_max_conns_per_client"},
+	"tls": {
+		"rpc_upgrade_mode", "tls_cipher_suites", "tls_min_version", "tls_prefer_server_cipher_suites",
+	},
+	"acl": {
+		"token_ttl", "policy_ttl", "role_ttl", "replication_token", "token_min_expiration_ttl",
+		"token_max_expiration_ttl",
+	},
+	"ui":     {"show_cli_hints", "content_security_policy", "consul", "vault", "label"},
+	"plugin": {"args"},
+	"plugin.config": {
+		"denied_host_uids", "denied_host_gids", "denied_envvars", "allow_caps", "allow_runtimes", "auth", "tls",
+		"logging", "gc", "volumes", "disable_log_collection", "infra_image", "infra_image_pull_timeout",
+		"image_pull_timeout", "pids_limit", "pull_activity_timeout", "extra_labels", "container_exists_attempts",
+		"windows_allow_insecure_container_admin", "oom_score_adj", "default_pid_mode", "default_ipc_mode",
+		"no_pivot_root",
+	},
+}
+
+// settle checks what the blocks' structs had no field for, and adds the accepted keys among it to Ignored. Errors: the
+// unknown keys.
+func (a *Agent) settle() hcl.Diagnostics {
+	found := map[string]bool{}
+	diags := settleStruct(reflect.ValueOf(a).Elem(), "", found)
+	a.Ignored = slices.Sorted(maps.Keys(found))
+	return diags
+}
+
+func settleStruct(v reflect.Value, path string, found map[string]bool) (diags hcl.Diagnostics) {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("hcl"), ",")
+		switch {
+		case field.Type == reflect.TypeFor[hcl.Body]():
+			if body, ok := value.Interface().(hcl.Body); ok && field.Name == "Rest" {
+				diags = append(diags, settleBody(body, path, found)...)
+			}
+			value.SetZero()
+		case value.Kind() == reflect.Pointer && value.Type().Elem().Kind() == reflect.Struct && !value.IsNil():
+			diags = append(diags, settleStruct(value.Elem(), dotted(path, name), found)...)
+		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Pointer:
+			for i := range value.Len() {
+				diags = append(diags, settleStruct(value.Index(i).Elem(), dotted(path, name), found)...)
+			}
+		}
+	}
+	return diags
+}
+
+// settleBody looks for the accepted names, each as an argument first, which in JSON a block is too, then as a block.
+// "name LABEL" in the table is a block with a label.
+func settleBody(body hcl.Body, path string, found map[string]bool) hcl.Diagnostics {
+	var arguments, blocks hcl.BodySchema
+	for _, entry := range accepted[path] {
+		name, label, labelled := strings.Cut(entry, " ")
+		header := hcl.BlockHeaderSchema{Type: name}
+		if labelled {
+			header.LabelNames = []string{label}
+		}
+		arguments.Attributes = append(arguments.Attributes, hcl.AttributeSchema{Name: name})
+		blocks.Blocks = append(blocks.Blocks, header)
+	}
+	given, rest, diags := body.PartialContent(&arguments)
+	if diags.HasErrors() {
+		return diags
+	}
+	for name := range given.Attributes {
+		found[dotted(path, name)] = true
+	}
+	nested, diags := rest.Content(&blocks)
+	for _, b := range nested.Blocks {
+		found[dotted(path, b.Type)] = true
+	}
+	return diags
+}
+
+func dotted(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
