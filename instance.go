@@ -126,6 +126,8 @@ type Instance struct {
 	Movable    bool     // all of its work can be moved elsewhere
 	QuotaUnits int64
 	Price      float64 // per hour
+	Billing    Billing
+	Charged    float64 // that the ledger has of it
 
 	PlannedAt   time.Time
 	CreatedAt   time.Time // when the cloud began to bill
@@ -135,6 +137,7 @@ type Instance struct {
 	LostAt      time.Time // since when its agent is silent; zero if it is not
 	InterruptAt time.Time // when the cloud takes it back; zero if no notice came
 	ExpiresAt   time.Time // zero = never
+	GoneAt      time.Time // zero while it is there
 	Tags        map[string]string
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/fleet/ledger"
 	"drover/internal/fleet/provider"
 	"drover/internal/fleet/scaler"
 	"drover/internal/id"
@@ -40,6 +41,9 @@ type Core struct {
 	cost    float64          // per hour, of confirmed machines
 	retry   retries
 	strays  map[string]*entry // those of no pool
+	ended   []drover.Instance // gone, and the log does not know it yet
+	before  map[string]Intent // from the log, of pools that are not there
+	costs   []drover.FleetCost
 }
 
 type poolState struct {
@@ -50,6 +54,7 @@ type poolState struct {
 	demand    []drover.DemandClass
 	last      scaler.Output
 	stale     bool // instances holds some that are gone
+	learned   map[string]learned
 }
 
 type entry struct {
@@ -63,6 +68,9 @@ type entry struct {
 	next     time.Time  // when to try again
 	inFlight bool       // a create or destroy is under way
 	killed   bool
+	meter    ledger.Meter
+	written  written   // what the log has of it
+	stopped  time.Time // when the cloud accepted to destroy it, and ended to bill it; zero if it did not
 }
 
 // NewCore starts with an empty picture: it lists the cloud before it decides anything.
@@ -70,21 +78,22 @@ func NewCore(now time.Time, cfg Config) *Core {
 	c := &Core{
 		cfg: cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
-		strays: map[string]*entry{},
+		strays: map[string]*entry{}, before: map[string]Intent{},
 	}
 	c.cfg.Caps.Batch = max(cfg.Caps.Batch, 1)
 	if cfg.Decide == nil {
 		c.cfg.Decide = scaler.Decide
 	}
 	for _, p := range cfg.Policies {
-		ps := &poolState{policy: p}
-		ps.sell(p.Offerings())
-		c.pools = append(c.pools, ps)
+		c.pools = append(c.pools, newPoolState(p))
 	}
 	return c
 }
 
 func (p *poolState) sell(offerings []drover.Offering) {
+	for i := range offerings {
+		p.learned[offerings[i].Key].apply(&offerings[i])
+	}
 	p.offerings = offerings
 	p.offering = make(map[string]*drover.Offering, len(offerings))
 	for i := range offerings {
@@ -164,20 +173,6 @@ func (c *Core) SetOfferings(pool string, offerings []drover.Offering) {
 	}
 }
 
-// SetPolicy replaces a pool's policy; running machines are untouched. Errors: Invalid, NotFound.
-func (c *Core) SetPolicy(policy *drover.FleetPolicy) error {
-	if err := policy.Validate(); err != nil {
-		return err
-	}
-	p := c.pool(policy.Name)
-	if p == nil {
-		return drover.Errorf(drover.NotFound, "no pool %q", policy.Name)
-	}
-	p.policy = policy
-	p.sell(policy.Offerings())
-	return nil
-}
-
 func (c *Core) pool(name string) *poolState {
 	for _, p := range c.pools {
 		if p.policy.Name == name {
@@ -252,6 +247,11 @@ func (c *Core) end(now time.Time, e *entry, why, reason string) {
 		c.sure[e.QuotaGroup] -= e.QuotaUnits
 		c.cost -= e.Price
 		c.beliefs.Destroyed(now, e.QuotaGroup)
+	}
+	c.charge(now, e)
+	e.GoneAt = now
+	if why != whyUnrecorded {
+		c.ended = append(c.ended, *e.Instance)
 	}
 	delete(c.table, e.ID)
 	delete(c.strays, e.ID)

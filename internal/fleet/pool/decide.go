@@ -54,6 +54,7 @@ func (c *Core) settled(now time.Time, p *poolState) bool {
 }
 
 func (c *Core) decidePool(now time.Time, p *poolState) time.Time {
+	p.retire()
 	in := c.input(now, p)
 	p.last = c.cfg.Decide(in)
 	for k := range p.last.Actions {

@@ -42,6 +42,8 @@ type Intent struct {
 	Offering string
 	Template string
 	At       time.Time
+	Charged  float64 // by the ledger, before a restart
+	NodeID   string  // that used its token, before a restart
 }
 
 // Entry is a line of the audit log.

@@ -7,16 +7,19 @@ import (
 	"drover/internal/fleet/provider"
 )
 
+const whyUnrecorded = "unrecorded"
+
 // Restore tells the core at its start which intents the raft log has: their creates may or may not have happened.
 func (c *Core) Restore(now time.Time, intents []Intent) {
 	for _, in := range intents {
 		p := c.pool(in.Pool)
 		if p == nil || c.table[in.ID] != nil {
-			continue // if it was created, its tags bring it back, as an orphan
+			c.before[in.ID] = in // if it was created, its tags bring it back, as an orphan
+			continue
 		}
 		i := &drover.Instance{
 			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: in.Template, Behavior: drover.BehaviorRun,
-			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true,
+			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true, Charged: in.Charged,
 		}
 		if o := p.offering[in.Offering]; o != nil {
 			sold(i, o)
@@ -31,7 +34,7 @@ func (c *Core) Recorded(now time.Time, eff *Effect, err error) {
 	if err != nil {
 		for _, in := range eff.Intents {
 			if e := c.table[in.ID]; e != nil {
-				c.end(now, e, "unrecorded", "its intent could not be recorded: "+err.Error())
+				c.end(now, e, whyUnrecorded, "its intent could not be recorded: "+err.Error())
 			}
 		}
 		c.beliefs.Unrecorded(now, err)
@@ -105,6 +108,9 @@ func (c *Core) Destroyed(now time.Time, instance string, err error) {
 		c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		return
 	}
+	if err == nil && e.stopped.IsZero() {
+		e.stopped = now
+	}
 	e.tries++
 	e.next = now.Add(min(10*time.Second<<min(e.tries-1, 10), 5*time.Minute))
 	c.retry.push(e.next, e.ID)
@@ -150,6 +156,10 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 	e.LostAt = time.Time{}
 	first := e.ReadyAt.IsZero()
 	reported(e.Instance, r, now)
+	c.learn(e, &r)
+	if r.Jobs != nil || r.Total != (drover.Capacity{}) {
+		e.meter.Observe(now, e.Capacity, r.Jobs)
+	}
 	if first && !e.ReadyAt.IsZero() && !e.Adopted && e.pool != nil {
 		if o := e.pool.offering[e.Offering]; o != nil {
 			c.beliefs.Booted(o, e.Template, now.Sub(e.PlannedAt))

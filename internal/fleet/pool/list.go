@@ -135,6 +135,8 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) {
 		}
 	}
 	delete(c.gone, m.Intent)
+	i.Charged = c.before[i.ID].Charged
+	delete(c.before, i.ID)
 	e := c.add(i, p)
 	c.confirm(now, e, m)
 	c.note(now, e, "adopted", i.Reason)

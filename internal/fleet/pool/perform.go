@@ -15,10 +15,7 @@ func (l *loop) perform(e Effect) {
 	case EffectRecord:
 		err := l.deps.Intents.Record(ctx, e.Intents)
 		l.tell(func(now time.Time, c *Core) { c.Recorded(now, &e, err) })
-	case EffectForget:
-		if err := l.deps.Intents.Forget(ctx, ids(e.Intents)); err != nil {
-			l.deps.Log.Warn("forgetting an intent", "instance", e.Instance, "error", err) // Restore finds it absent, later
-		}
+	case EffectForget: // the update that follows says that it is gone
 	case EffectCreate:
 		made, err := l.deps.Provider.Create(ctx, *e.Request)
 		l.tell(func(now time.Time, c *Core) { c.Created(now, e.Request, made, err) })
@@ -52,13 +49,6 @@ func (l *loop) tell(f func(time.Time, *Core)) {
 	case l.answers <- f:
 	case <-l.ctx.Done():
 	}
-}
-
-func ids(intents []Intent) (list []string) {
-	for _, in := range intents {
-		list = append(list, in.ID)
-	}
-	return list
 }
 
 // listAll reads every page; what it gives with an error is not everything.

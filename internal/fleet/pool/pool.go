@@ -35,7 +35,8 @@ type Nodes interface {
 type Intents interface {
 	Load(ctx context.Context) ([]Intent, error)
 	Record(ctx context.Context, intents []Intent) error
-	Forget(ctx context.Context, ids []string) error
+	// Update records what became of machines; those in state gone need no intent any more.
+	Update(ctx context.Context, u Update) error
 }
 
 // Deps is what a Pool needs of others.
@@ -52,6 +53,7 @@ type Deps struct {
 const (
 	coalesce    = 50 * time.Millisecond // from a change of demand to the decision
 	resync      = 10 * time.Second      // between looks at all nodes
+	chargeEvery = time.Minute           // between entries of the ledger; five times as long in a fleet of thousands
 	callTimeout = time.Minute
 )
 
@@ -96,6 +98,14 @@ func (p *Pool) Plan(ctx context.Context, name string) (out scaler.Output, err er
 	return out, err
 }
 
+// SetPolicies replaces the pools; the policies are canonicalized and valid. Errors: Canceled.
+func (p *Pool) SetPolicies(ctx context.Context, policies []*drover.FleetPolicy) error {
+	return p.Do(ctx, func(now time.Time, c *Core) error {
+		c.SetPolicies(now, policies)
+		return nil
+	})
+}
+
 // Run keeps the fleet until ctx ends. Machines stay as they are then: the next Run adopts them. Errors: the log of
 // intents can't be read; else ctx's.
 func (p *Pool) Run(ctx context.Context) error {
@@ -109,7 +119,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	defer calls.Wait()
 	callCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l := &loop{Pool: p, core: core, calls: &calls, ctx: callCtx, answers: make(chan func(time.Time, *Core))}
+	l := &loop{Pool: p, core: core, calls: &calls, ctx: callCtx, answers: make(chan func(time.Time, *Core)), charged: p.deps.Clock.Now()}
 	return l.run(ctx)
 }
 
@@ -122,6 +132,8 @@ type loop struct {
 	answers chan func(time.Time, *Core)
 	demand  map[string]<-chan struct{}
 	nodes   <-chan struct{}
+	telling bool      // an update of the log is under way
+	charged time.Time // when the ledger was brought up to date
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -171,27 +183,24 @@ func (l *loop) run(ctx context.Context) error {
 // anyDemand returns the channel of a pool's demand that is watched; with several pools, one after the other is enough,
 // as every decision reads all of them and the resync bounds the delay.
 func (l *loop) anyDemand() <-chan struct{} {
-	for _, p := range l.cfg.Policies {
+	var last <-chan struct{}
+	for _, p := range l.core.Policies() {
 		if c := l.demand[p.NodePool]; c != nil {
 			select {
 			case <-c:
 				return c
 			default:
+				last = c
 			}
 		}
 	}
-	for _, p := range l.cfg.Policies {
-		if c := l.demand[p.NodePool]; c != nil {
-			return c
-		}
-	}
-	return nil
+	return last
 }
 
 // decide reads the demand, decides, and begins what is to be done.
 func (l *loop) decide(now time.Time) (next time.Time) {
 	l.demand = map[string]<-chan struct{}{}
-	for _, p := range l.cfg.Policies {
+	for _, p := range l.core.Policies() {
 		classes, changed := l.deps.Demand.Demand(p.NodePool)
 		l.core.SetDemand(p.NodePool, classes)
 		l.demand[p.NodePool] = changed
@@ -205,7 +214,40 @@ func (l *loop) decide(now time.Time) (next time.Time) {
 			l.calls.Go(func() { l.perform(e) }) // ends with its call, at the latest with ctx
 		}
 	}
+	l.record(now)
 	return next
+}
+
+// record tells the log what changed, one call at a time.
+func (l *loop) record(now time.Time) {
+	every := chargeEvery
+	if l.core.Totals(now).Machines > 1000 {
+		every *= 5
+	}
+	if now.Sub(l.charged) >= every {
+		l.core.Charge(now)
+		l.charged = now
+	}
+	if l.telling {
+		return
+	}
+	u := l.core.TakeUpdate()
+	if u.Empty() {
+		return
+	}
+	l.telling = true
+	l.calls.Go(func() { // ends with its call, at the latest with ctx
+		ctx, cancel := l.deps.Clock.WithTimeout(l.ctx, callTimeout)
+		defer cancel()
+		err := l.deps.Intents.Update(ctx, u)
+		l.tell(func(_ time.Time, c *Core) {
+			l.telling = false
+			if err != nil {
+				l.deps.Log.Warn("recording the fleet's machines", "error", err)
+				c.Untold(u)
+			}
+		})
+	})
 }
 
 // sync tells the core what control knows of the nodes.

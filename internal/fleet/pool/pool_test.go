@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,18 +39,21 @@ type world struct {
 	demand  []drover.DemandClass
 	nodes   map[string]*pool.Node
 	intents map[string]pool.Intent
-	fail    error // of Record
+	states  map[string][]string // that the log was told, by machine
+	cost    float64
+	total   drover.Capacity // of nodes
+	fail    error           // of Record
 	changed chan struct{}
 }
 
 func newWorld(cfg sim.Config) *world {
 	cfg.Owner, cfg.Offerings = "me", policy().Offerings()
 	cfg.Caps.Idempotent, cfg.Caps.Batch = true, 10
-	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]pool.Intent{}, changed: make(chan struct{})}
+	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]pool.Intent{}, states: map[string][]string{}, changed: make(chan struct{})}
 	w.cloud.Notify = func(h sim.Happening) {
 		if h.Kind == "booted" {
 			w.change(func() {
-				w.nodes["n-"+h.ID] = &pool.Node{ID: "n-" + h.ID, Intent: h.Intent, Report: pool.Report{Ready: true}}
+				w.nodes["n-"+h.ID] = &pool.Node{ID: "n-" + h.ID, Intent: h.Intent, Report: pool.Report{Ready: true, Total: w.total}}
 				w.demand = nil // whatever waited found a place
 			})
 		}
@@ -111,11 +115,17 @@ func (w *world) Record(_ context.Context, intents []pool.Intent) error {
 	return w.fail
 }
 
-func (w *world) Forget(_ context.Context, ids []string) error {
+func (w *world) Update(_ context.Context, u pool.Update) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, id := range ids {
-		delete(w.intents, id)
+	for _, i := range u.Changed {
+		w.states[i.ID] = append(w.states[i.ID], i.State.String())
+		if i.State == drover.InstanceGone {
+			delete(w.intents, i.ID)
+		}
+	}
+	for _, c := range u.Costs {
+		w.cost += c.Cost
 	}
 	return nil
 }
@@ -167,6 +177,14 @@ func TestMachinesComeAndGoAsTheWorkAsks(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.Zero(t, w.running(), "idle machines are returned")
 		require.Empty(t, w.intents)
+		require.Len(t, w.states, 64)
+		for id, states := range w.states {
+			states = slices.Compact(states) // it is charged in between
+			require.Equal(t, []string{"active", "draining", "destroying", "gone"}, states[len(states)-4:], id)
+		}
+		w.cloud.With(func(now time.Time, c *sim.Cloud) {
+			require.InEpsilon(t, c.Cost(now), w.cost, 0.02, "the ledger is the bill")
+		})
 	})
 }
 
@@ -251,4 +269,67 @@ func TestTokens(t *testing.T) {
 		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), bad)
 	}
 	require.Equal(t, "token="+token, pool.UserData([]byte("key"))(policy(), "intent-1"))
+}
+
+func TestPoolsComeChangeAndGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{})
+		p, stop := w.run(t)
+		defer stop()
+		time.Sleep(time.Minute)
+		w.change(func() { w.demand = work(2) })
+		time.Sleep(40 * time.Second)
+		w.change(func() {
+			for _, n := range w.nodes {
+				n.Report.Work = 1
+			}
+		})
+		bigger := *policy()
+		bigger.Min = 3
+		require.NoError(t, p.SetPolicies(t.Context(), []*drover.FleetPolicy{&bigger}))
+		time.Sleep(time.Minute)
+		require.Equal(t, 3, w.running(), "a new minimum holds at once")
+		require.NoError(t, p.SetPolicies(t.Context(), nil))
+		time.Sleep(11 * time.Minute)
+		require.Equal(t, 2, w.running(), "busy orphans stay")
+		require.NoError(t, p.SetPolicies(t.Context(), []*drover.FleetPolicy{policy()}))
+		time.Sleep(time.Minute)
+		for _, i := range instances(t, p) {
+			require.Equal(t, drover.InstanceActive, i.State, "a pool that is there again has its machines again")
+		}
+		require.Len(t, instances(t, p), 2)
+		ends := *policy()
+		ends.Retiring, ends.PauseCreates = true, true
+		require.NoError(t, p.SetPolicies(t.Context(), []*drover.FleetPolicy{&ends}))
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, 2, w.running(), "a pool that ends waits for its work")
+		w.change(func() {
+			for _, n := range w.nodes {
+				n.Report.Work = 0
+			}
+		})
+		time.Sleep(time.Minute)
+		require.Zero(t, w.running())
+	})
+}
+
+func TestAnOfferingIsWhatItsMachinesAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{})
+		w.total = drover.Capacity{CPU: 1900, MemoryMB: 4000, DiskMB: 10_000}
+		p, stop := w.run(t)
+		defer stop()
+		w.change(func() { w.demand = work(1) })
+		time.Sleep(time.Minute)
+		w.change(func() { w.demand = work(1) }) // it does not fit, after all
+		time.Sleep(10 * time.Minute)
+		w.cloud.With(func(_ time.Time, c *sim.Cloud) {
+			require.Equal(t, 1, c.Calls[provider.CallCreate], "not bought again and again")
+		})
+		out, err := p.Plan(t.Context(), "p")
+		require.NoError(t, err)
+		require.Contains(t, out.Waiting[0].Reason, "big enough")
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/fleet/ledger"
 	"drover/internal/fleet/provider"
 	"drover/internal/invariant"
 )
@@ -67,7 +68,7 @@ func adopted(m *provider.Machine, providerName string, policy *drover.FleetPolic
 // sold copies what the offering tells into the instance.
 func sold(i *drover.Instance, o *drover.Offering) {
 	i.Offering, i.Type, i.Zone, i.Market = o.Key, o.Type, o.Zone, o.Market
-	i.Capacity, i.Price, i.QuotaGroup, i.QuotaUnits = o.Capacity, o.Price, o.QuotaGroup, max(o.QuotaUnits, 1)
+	i.Capacity, i.Price, i.QuotaGroup, i.QuotaUnits, i.Billing = o.Capacity, o.Price, o.QuotaGroup, max(o.QuotaUnits, 1), o.Billing
 }
 
 // Report is what is known of a machine's work.
@@ -77,6 +78,10 @@ type Report struct {
 	Work    int
 	Movable bool
 	Drained bool // its agent knows that it is drained: no new work can begin
+
+	Jobs       []ledger.Use      // whose work; nil = not told
+	Total      drover.Capacity   // what the machine really has for work; zero = not told
+	Attributes map[string]string // of the node, as constraints name them; nil = not told
 }
 
 // reported takes over what an agent, or control, tells of the work on a machine.

@@ -1,0 +1,148 @@
+package pool
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"drover"
+)
+
+func newPoolState(p *drover.FleetPolicy) *poolState {
+	ps := &poolState{policy: p, learned: map[string]learned{}}
+	ps.sell(p.Offerings())
+	return ps
+}
+
+// Policies returns the pools' policies, in their order.
+func (c *Core) Policies() []*drover.FleetPolicy {
+	list := make([]*drover.FleetPolicy, len(c.pools))
+	for i, p := range c.pools {
+		list[i] = p.policy
+	}
+	return list
+}
+
+// SetPolicies replaces the pools; policies are canonicalized and valid. The machines of pools that stay are untouched,
+// those of pools that are not there any more become orphans, and orphans of pools that come are theirs.
+func (c *Core) SetPolicies(now time.Time, policies []*drover.FleetPolicy) {
+	var next []*poolState
+	for _, policy := range policies {
+		p := c.pool(policy.Name)
+		switch {
+		case p == nil:
+			p = newPoolState(policy)
+			c.claim(now, p)
+		case p.policy != policy:
+			p.policy = policy
+			p.sell(policy.Offerings())
+		}
+		next = append(next, p)
+	}
+	for _, p := range c.pools {
+		if !slices.Contains(next, p) {
+			for _, i := range p.living() {
+				c.abandon(now, c.table[i.ID])
+			}
+		}
+	}
+	c.pools = next
+}
+
+// abandon makes an orphan of a machine whose pool is not there any more.
+func (c *Core) abandon(now time.Time, e *entry) {
+	e.pool = nil
+	c.strays[e.ID] = e
+	if e.State != drover.InstanceOrphaned && e.State.CanBecome(drover.InstanceOrphaned) && e.State != drover.InstanceDestroying {
+		become(e.Instance, drover.InstanceOrphaned, now, "orphaned", "its pool "+e.Pool+" is not there any more")
+	}
+}
+
+// claim gives orphans that carry the pool's tag to it.
+func (c *Core) claim(now time.Time, p *poolState) {
+	for _, id := range slices.Sorted(maps.Keys(c.strays)) {
+		e := c.strays[id]
+		if e.Pool != p.policy.Name || e.State != drover.InstanceOrphaned || id == "cloud:"+e.ProviderID {
+			continue
+		}
+		e.pool = p
+		delete(c.strays, id)
+		p.instances = append(p.instances, e.Instance)
+		if o := p.offering[e.Offering]; o != nil {
+			c.units[e.QuotaGroup] -= e.QuotaUnits
+			if e.sure {
+				c.sure[e.QuotaGroup] -= e.QuotaUnits
+				c.cost += o.Price - e.Price
+			}
+			sold(e.Instance, o)
+			c.units[e.QuotaGroup] += e.QuotaUnits
+			if e.sure {
+				c.sure[e.QuotaGroup] += e.QuotaUnits
+			}
+		} else if e.Behavior == drover.BehaviorRun {
+			e.Behavior = drover.BehaviorDrain
+		}
+		state := drover.InstanceBooting
+		if e.NodeID != "" {
+			state = drover.InstanceRegistered
+		}
+		become(e.Instance, state, now, "adopted", "its pool is there again")
+		c.note(now, e, "adopted", e.Reason)
+	}
+}
+
+// retire sends the machines of a pool that ends away, as they become idle.
+func (p *poolState) retire() {
+	if !p.policy.Retiring {
+		return
+	}
+	p.demand = nil
+	for _, i := range p.living() {
+		if i.Behavior == drover.BehaviorRun {
+			i.Behavior = drover.BehaviorDrain
+		}
+	}
+}
+
+// learned is what machines of an offering turned out to be.
+type learned struct {
+	size       drover.Capacity
+	attributes map[string]string
+}
+
+// learn takes over what the node says of itself: an offering that gives less than it promises would be bought for work
+// that does not fit, again and again.
+func (c *Core) learn(e *entry, r *Report) {
+	if r.Total == (drover.Capacity{}) || e.pool == nil || e.Offering == "" {
+		return
+	}
+	e.Capacity = r.Total
+	l, known := e.pool.learned[e.Offering]
+	size := r.Total
+	if known {
+		size = lesser(l.size, r.Total)
+	}
+	if known && size == l.size {
+		return
+	}
+	l.size, l.attributes = size, r.Attributes
+	e.pool.learned[e.Offering] = l
+	offerings := slices.Clone(e.pool.offerings)
+	e.pool.sell(offerings)
+}
+
+func lesser(a, b drover.Capacity) drover.Capacity {
+	return drover.Capacity{CPU: min(a.CPU, b.CPU), MemoryMB: min(a.MemoryMB, b.MemoryMB), DiskMB: min(a.DiskMB, b.DiskMB)}
+}
+
+func (l learned) apply(o *drover.Offering) {
+	if l.size == (drover.Capacity{}) {
+		return
+	}
+	o.Capacity = lesser(o.Capacity, l.size)
+	if l.attributes != nil {
+		all := maps.Clone(l.attributes)
+		maps.Copy(all, o.Attributes)
+		o.Attributes = all
+	}
+}

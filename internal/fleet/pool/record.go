@@ -1,0 +1,89 @@
+package pool
+
+import (
+	"time"
+
+	"drover"
+	"drover/internal/fleet/ledger"
+)
+
+// Update is what the log is told beside intents: machines whose state changed, those gone included, and costs.
+type Update struct {
+	Changed []drover.Instance
+	Costs   []drover.FleetCost
+}
+
+// Empty reports that there is nothing to tell.
+func (u Update) Empty() bool { return len(u.Changed) == 0 && len(u.Costs) == 0 }
+
+// written is what the log has of a machine.
+type written struct {
+	state    drover.InstanceState
+	behavior drover.IdleBehavior
+	provider string
+	charged  float64
+}
+
+func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID, e.Charged} }
+
+// TakeUpdate returns what changed since the last time. Give it back with Untold if it can't be recorded.
+func (c *Core) TakeUpdate() Update {
+	u := Update{Changed: c.ended, Costs: ledger.Sum(c.costs)}
+	c.ended, c.costs = nil, nil
+	for _, p := range c.pools {
+		for _, i := range p.living() {
+			u.add(c.table[i.ID])
+		}
+	}
+	for _, id := range c.orphans() {
+		u.add(c.strays[id])
+	}
+	return u
+}
+
+func (u *Update) add(e *entry) {
+	if e == nil || e.State == drover.InstancePlanned || e.written == e.now() {
+		return // a planned one is recorded before it is created
+	}
+	e.written = e.now()
+	u.Changed = append(u.Changed, *e.Instance)
+}
+
+// Untold takes an update back that could not be recorded.
+func (c *Core) Untold(u Update) {
+	c.costs = append(c.costs, u.Costs...)
+	for k := range u.Changed {
+		i := &u.Changed[k]
+		if i.State == drover.InstanceGone {
+			c.ended = append(c.ended, *i)
+		} else if e := c.table[i.ID]; e != nil {
+			e.written = written{}
+		}
+	}
+}
+
+// Charge brings the ledger up to date with all machines that the cloud bills.
+func (c *Core) Charge(now time.Time) {
+	for _, p := range c.pools {
+		for _, i := range p.living() {
+			c.charge(now, c.table[i.ID])
+		}
+	}
+	for _, id := range c.orphans() {
+		c.charge(now, c.strays[id])
+	}
+}
+
+func (c *Core) charge(now time.Time, e *entry) {
+	if e == nil || e.CreatedAt.IsZero() {
+		return
+	}
+	until := now
+	if !e.stopped.IsZero() {
+		until = e.stopped
+	}
+	total := ledger.Total(e.Price, e.Billing, e.CreatedAt, until)
+	cost := max(total-e.Charged, 0)
+	c.costs = append(c.costs, e.meter.Take(now, e.Pool, cost)...)
+	e.Charged += cost
+}
