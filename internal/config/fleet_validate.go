@@ -1,0 +1,57 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// fleetKinds are the types of providers that there are.
+var fleetKinds = []string{"loopback", "docker", "ec2"}
+
+// durations reads texts and remembers what was wrong.
+type durations struct{ wrong []string }
+
+func (d *durations) read(key, text string) time.Duration {
+	if text == "" {
+		return 0
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil || v < 0 {
+		d.wrong = append(d.wrong, fmt.Sprintf("%s: %q is no duration such as 90s or 1h", key, text))
+	}
+	return v
+}
+
+// problems returns everything that is wrong with the block.
+func (f *Fleet) problems() (errs []error) {
+	if f == nil {
+		return nil
+	}
+	check := func(ok bool, key, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s: %s", key, fmt.Sprintf(format, args...)))
+		}
+	}
+	known := map[string]*FleetProvider{}
+	for _, p := range f.Providers {
+		key := "fleet.provider." + p.Name
+		check(known[p.Name] == nil, key, "is there twice")
+		known[p.Name] = p
+		check(slices.Contains(fleetKinds, p.Kind()), key+".type", "must be loopback, docker or ec2, got %q", p.Kind())
+		check(p.Kind() != "ec2" || p.Region != "", key+".region", "must be set")
+		d := &durations{}
+		d.read("stop_timeout", p.StopTimeout)
+		check(len(d.wrong) == 0, key, "%v", d.wrong)
+	}
+	seen := map[string]bool{}
+	for _, p := range f.Pools {
+		check(!seen[p.Name], "fleet.pool."+p.Name, "is there twice")
+		seen[p.Name] = true
+		check(known[p.Provider] != nil, "fleet.pool."+p.Name+".provider", "there is no provider %q in the fleet block", p.Provider)
+		if _, err := p.Policy(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
