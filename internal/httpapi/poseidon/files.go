@@ -2,7 +2,9 @@ package poseidon
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -42,12 +44,43 @@ func (f *Face) updateFiles(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(changes) > 0 {
-		if err := files.Apply(r.Context(), changes); err != nil {
+		if err := applyAll(r.Context(), files, changes); err != nil {
 			return f.fileError(r, err)
 		}
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// applyAll makes all changes that can be made: as with tar, one that cannot does not keep the others from being made.
+// The error names each of those, in tar's words for files, which clients look for.
+func applyAll(ctx context.Context, files drover.Files, changes []drover.FileChange) error {
+	err := files.Apply(ctx, changes)
+	if err == nil || !ofFile(err) {
+		return err
+	}
+	var failed []error
+	for _, c := range changes {
+		switch err := files.Apply(ctx, []drover.FileChange{c}); {
+		case err == nil:
+		case !ofFile(err):
+			return err
+		case c.Write:
+			failed = append(failed, fmt.Errorf("copy: Cannot open: %w", err))
+		default:
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// ofFile reports whether the error is of one file, not of the runner.
+func ofFile(err error) bool {
+	switch drover.CodeOf(err) {
+	case drover.Gone, drover.Unavailable, drover.Canceled, drover.NotImplemented:
+		return false
+	}
+	return true
 }
 
 func changesOf(req updateRequest) ([]drover.FileChange, error) {

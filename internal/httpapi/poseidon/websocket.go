@@ -6,10 +6,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/coder/websocket"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/httpapi/runes"
 	"drover/internal/httpapi/socket"
 )
@@ -23,7 +26,8 @@ const maxStdinQueue = 64
 // connect runs a prepared execution for the client of the websocket.
 func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	runner := r.PathValue("runner")
-	if _, err := f.Runners.Runner(r.Context(), runner); err != nil {
+	claimed, err := f.Runners.Runner(r.Context(), runner)
+	if err != nil {
 		return runnerError(err)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
@@ -45,17 +49,20 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxStdinFrame)
-	f.serve(r.Context(), socket.New(conn, f.Clock), runner, spec)
+	p := &peer{conn: socket.New(conn, f.Clock), clock: f.Clock}
+	if spec.Limits.Wall == 0 {
+		p.patience = claimed.IdleTimeout
+	}
+	f.serve(r.Context(), p, runner, spec)
 	return nil
 }
 
 // serve lasts as long as the execution or its client.
-func (f *Face) serve(ctx context.Context, conn *socket.Conn, runner string, spec drover.ExecutionSpec) {
-	ctx, leave := context.WithCancelCause(ctx)
+func (f *Face) serve(whole context.Context, p *peer, runner string, spec drover.ExecutionSpec) {
+	ctx, leave := context.WithCancelCause(whole)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer leave(nil)
-	p := &peer{conn: conn}
 	if p.send(ctx, "start", nil) != nil {
 		return
 	}
@@ -68,10 +75,18 @@ func (f *Face) serve(ctx context.Context, conn *socket.Conn, runner string, spec
 	}
 	defer session.Close() //nolint:errcheck // detaching cannot fail
 	stdin := make(chan []byte, maxStdinQueue)
-	helpers.Go(func() { leave(p.read(ctx, stdin)) })               // ends with the socket
-	helpers.Go(func() { write(ctx, session, stdin) })              // ends with ctx
-	helpers.Go(func() { leave(conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
+	helpers.Go(func() { leave(p.read(ctx, stdin)) })                 // ends with the socket
+	helpers.Go(func() { write(ctx, session, stdin) })                // ends with ctx
+	helpers.Go(func() { leave(p.conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
+	if p.patience > 0 {
+		p.note()
+		helpers.Go(func() { leave(p.watch(ctx)) }) // ends with ctx, or when nothing happens any more
+	}
 	receipt, err := p.relay(ctx, session)
+	if errors.Is(context.Cause(ctx), errInactive) {
+		f.expire(whole, p, runner)
+		return
+	}
 	if err != nil {
 		return // the client is gone; closing the session kills the execution
 	}
@@ -84,10 +99,43 @@ func (f *Face) serve(ctx context.Context, conn *socket.Conn, runner string, spec
 	p.finish()
 }
 
+// expire ends a runner whose execution has no limit and did nothing for the runner's inactivity timeout.
+func (f *Face) expire(ctx context.Context, p *peer, runner string) {
+	_ = p.send(ctx, "timeout", nil) // a client that left needs none
+	if err := f.Runners.Release(ctx, runner); err != nil && drover.CodeOf(err) != drover.Gone {
+		f.Log.Warn("releasing an inactive runner", "runner", runner, "error", err)
+	}
+	p.finish()
+}
+
 // peer is the client's end of the websocket.
 type peer struct {
-	conn    *socket.Conn
-	message message
+	conn     *socket.Conn
+	clock    clock.Clock
+	message  message
+	patience time.Duration // how long nothing may be said in either direction; 0: for ever
+	said     atomic.Int64  // when something was said last, in unix ns
+}
+
+// note notes that something was said.
+func (p *peer) note() {
+	if p.patience > 0 {
+		p.said.Store(p.clock.Now().UnixNano())
+	}
+}
+
+// errInactive: the execution has no time limit, and nothing was said for the runner's inactivity timeout.
+var errInactive = errors.New("the execution is inactive")
+
+// watch returns errInactive when nothing was said for as long as the peer's patience, nil when ctx ended.
+func (p *peer) watch(ctx context.Context) error {
+	left := p.patience
+	for clock.Sleep(ctx, p.clock, left) {
+		if left = p.patience - p.clock.Now().Sub(time.Unix(0, p.said.Load())); left <= 0 {
+			return errInactive
+		}
+	}
+	return nil
 }
 
 // read takes stdin off the socket: text as the contract says, and binary messages too. It ends with the socket.
@@ -97,6 +145,7 @@ func (p *peer) read(ctx context.Context, stdin chan<- []byte) error {
 		if err != nil {
 			return socket.ErrLeft
 		}
+		p.note()
 		if !socket.Hand(ctx, p.conn, stdin, data) {
 			return nil
 		}
@@ -136,6 +185,7 @@ func (p *peer) relay(ctx context.Context, session drover.Session) (*drover.Recei
 			}
 			return frame.Receipt, nil
 		case len(frame.Data) > 0:
+			p.note()
 			whole, tail := runes.Split(tails[frame.Stream], frame.Data)
 			tails[frame.Stream] = tail
 			if len(whole) > 0 {

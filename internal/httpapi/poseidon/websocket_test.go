@@ -112,6 +112,26 @@ func TestWebSocketMessages(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, first(w.do("DELETE", "/api/v1/runners/"+runner, "")).StatusCode, "all of it left the runner usable")
 }
 
+// TestWebSocketInactive: an execution without a limit lasts as long as the runner's inactivity timeout lets a silent
+// one; with a limit, that one counts.
+func TestWebSocketInactive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, poseidon.Config{}, "")
+	w.claim()
+	claim := func() string {
+		exectest.AwaitWarm(t, w.runners, 2)
+		_, body := w.do("POST", "/api/v1/runners", `{"executionEnvironmentId":1,"inactivityTimeout":1}`)
+		return between(t, body, `{"runnerId":"`, `"`)
+	}
+	silent, limited := claim(), claim()
+	limitedRun := w.run(limited, `{"command":"sleep 1500ms","timeLimit":30}`)
+	_, _, last := w.run(silent, `{"command":"sleep 1h"}`).rest()
+	require.Equal(t, []string{`{"type":"start"}`, `{"type":"timeout"}`}, last)
+	require.Equal(t, http.StatusGone, first(w.do("DELETE", "/api/v1/runners/"+silent, "")).StatusCode)
+	_, _, last = limitedRun.rest()
+	require.Equal(t, []string{`{"type":"start"}`, `{"type":"exit","data":0}`}, last)
+}
+
 func first(res *http.Response, _ string) *http.Response { return res }
 
 func TestWebSocketStdin(t *testing.T) {
