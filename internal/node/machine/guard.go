@@ -1,0 +1,187 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// AttributeBroken is the attribute of a node whose run probe fails; its value says why.
+const AttributeBroken = "fleet.broken"
+
+// Config is what a Guard does. Its zero value does nothing.
+type Config struct {
+	// BootProbe must succeed before the node registers; it is tried until then. "" = at once.
+	BootProbe string
+	// RunProbe must keep succeeding: when it fails three times in a row the node takes no new work until it succeeds.
+	RunProbe string
+	// ProbeEvery is the time between run probes; default 10 s. Boot probes are tried every 2 s.
+	ProbeEvery time.Duration
+	// ProbeTimeout ends a probe that hangs; default 30 s.
+	ProbeTimeout time.Duration
+	// Idle is how long a machine without work lives when no server answers. 0 = forever.
+	Idle time.Duration
+	// Busy is the same for a machine with work. 0 = forever.
+	Busy time.Duration
+	// PowerOff is the command that ends the machine. Empty: everything that runs is stopped, and Run ends.
+	PowerOff []string
+}
+
+// Deps is what a Guard needs of others.
+type Deps struct {
+	Controller drover.Controller
+	Clock      clock.Clock
+	Log        *slog.Logger
+	Work       func() int                                               // how many allocations run
+	Command    func(ctx context.Context, argv []string) ([]byte, error) // runs a program; nil = for real
+}
+
+// Guard is a drover.Controller that knows when it last heard of control.
+type Guard struct {
+	cfg    Config
+	deps   Deps
+	booted chan struct{} // closed when the boot probe succeeded
+	dead   chan struct{} // closed when the machine is given up
+
+	mu     sync.Mutex
+	heard  time.Time // when control last answered; guarded by mu
+	broken string    // what the run probe says; guarded by mu
+	told   string    // what of it was registered; guarded by mu
+}
+
+// New returns a guard that does nothing before Run, but for holding back registrations.
+func New(cfg Config, deps Deps) *Guard {
+	if cfg.ProbeEvery == 0 {
+		cfg.ProbeEvery = 10 * time.Second
+	}
+	if cfg.ProbeTimeout == 0 {
+		cfg.ProbeTimeout = 30 * time.Second
+	}
+	if deps.Command == nil {
+		deps.Command = run
+	}
+	return &Guard{cfg: cfg, deps: deps, booted: make(chan struct{}), dead: make(chan struct{}), heard: deps.Clock.Now()}
+}
+
+// Run probes and watches until ctx ends. Errors: ErrDead.
+func (g *Guard) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	loops.Go(func() { // ends with ctx
+		if g.boot(ctx) && g.cfg.RunProbe != "" {
+			g.probe(ctx)
+		}
+	})
+	err := g.watch(ctx)
+	cancel()
+	return err
+}
+
+// Register implements drover.Controller: it waits for the boot probe, and tells of a run probe that fails.
+func (g *Guard) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+	select {
+	case <-g.booted:
+	case <-ctx.Done():
+		return drover.Registration{}, drover.Errorf(drover.Canceled, "waiting for the boot probe: %w", context.Cause(ctx))
+	}
+	g.mu.Lock()
+	broken := g.broken
+	g.mu.Unlock()
+	answer, err := g.deps.Controller.Register(ctx, marked(n, broken))
+	if err == nil {
+		g.mu.Lock()
+		g.told = broken
+		g.mu.Unlock()
+	}
+	return answer, g.hear(err)
+}
+
+// Heartbeat implements drover.Controller. When the run probe has news the agent is asked to register again.
+func (g *Guard) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+	g.mu.Lock()
+	news := g.broken != g.told
+	g.mu.Unlock()
+	if news {
+		return drover.Registration{}, drover.Errorf(drover.NotFound, "the run probe has news: register again")
+	}
+	answer, err := g.deps.Controller.Heartbeat(ctx, nodeID)
+	return answer, g.hear(err)
+}
+
+// Pull implements drover.Controller. On a machine that is given up nothing is wanted.
+func (g *Guard) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+	callCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan struct{})
+	defer close(over)
+	go func() { // ends with the call
+		select {
+		case <-g.dead:
+			cancel()
+		case <-over:
+		}
+	}()
+	answer, err := g.deps.Controller.Pull(callCtx, nodeID, since, maxWait)
+	if g.isDead() {
+		return drover.Assignment{Index: since + 1}, nil
+	}
+	return answer, g.hear(err)
+}
+
+// Push implements drover.Controller.
+func (g *Guard) Push(ctx context.Context, nodeID string, updates []drover.AllocUpdate) error {
+	return g.hear(g.deps.Controller.Push(ctx, nodeID, updates))
+}
+
+// hear notes that control answered, if it did.
+func (g *Guard) hear(err error) error {
+	if err == nil {
+		g.mu.Lock()
+		g.heard = g.deps.Clock.Now()
+		g.mu.Unlock()
+	}
+	return err
+}
+
+func (g *Guard) isDead() bool {
+	select {
+	case <-g.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// marked is the node as it is registered: without a healthy driver while it is broken, so that no work is placed on it.
+func marked(n *drover.Node, broken string) *drover.Node {
+	if broken == "" {
+		return n
+	}
+	m := *n
+	m.Attributes, m.Drivers = maps.Clone(n.Attributes), map[string]*drover.DriverInfo{}
+	if m.Attributes == nil {
+		m.Attributes = map[string]string{}
+	}
+	m.Attributes[AttributeBroken] = broken
+	for name, info := range n.Drivers {
+		sick := *info
+		sick.Healthy, sick.HealthDescription = false, "the machine's run probe fails: "+broken
+		m.Drivers[name] = &sick
+		delete(m.Attributes, "driver."+name)
+	}
+	m.ComputedClass += "-broken"
+	return &m
+}
+
+// ErrDead ends an agent on a machine that is given up.
+var ErrDead = errors.New("no server answered for too long: the machine is given up")
+
+var _ drover.Controller = (*Guard)(nil)
