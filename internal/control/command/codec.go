@@ -10,8 +10,8 @@ import (
 	"drover"
 )
 
-// Version is the first byte of every encoded command.
-const Version = 1
+// Version is the first byte of every encoded command. Version 1, all msgpack, can still be decoded.
+const Version = 2
 
 // MaxSize bounds an encoded command in bytes. A larger one is refused before it reaches the log.
 const MaxSize = 64 << 20
@@ -75,11 +75,7 @@ func Encode(c Command) ([]byte, error) {
 	if b, ok := c.(*Batch); ok {
 		return encodeBatch(b)
 	}
-	var fields any = c
-	if p, ok := c.(*ApplyPlans); ok {
-		fields = packPlans(p)
-	}
-	out, err := Marshal([]byte{Version, byte(c.Kind())}, fields)
+	out, err := encode([]byte{Version, byte(c.Kind())}, c)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding command %s: %w", c.Kind(), err)
 	}
@@ -89,24 +85,46 @@ func Encode(c Command) ([]byte, error) {
 	return out, nil
 }
 
+func encode(dst []byte, c Command) ([]byte, error) {
+	switch c := c.(type) {
+	case *UpdateAllocs:
+		return encodeUpdates(dst, c)
+	case *ApplyPlans:
+		w, err := packPlans(c)
+		if err != nil {
+			return nil, err
+		}
+		return Marshal(dst, w)
+	}
+	return Marshal(dst, c)
+}
+
 // Decode is the inverse of Encode. Errors: Invalid for anything that Encode does not make.
-func Decode(data []byte) (c Command, err error) {
+func Decode(data []byte) (Command, error) { return DecodeSharing(data, nil) }
+
+// DecodeSharing is Decode where strings that many allocations have are shared through in.
+func DecodeSharing(data []byte, in Interner) (c Command, err error) {
 	if len(data) < 2 {
 		return nil, drover.Errorf(drover.Invalid, "a command of %d bytes", len(data))
 	}
-	if data[0] != Version {
+	if data[0] != Version && data[0] != 1 {
 		return nil, drover.Errorf(drover.Invalid, "command version %d, this program reads %d", data[0], Version)
 	}
 	kind := Kind(data[1])
 	if kind == 0 || kind >= kindEnd {
 		return nil, drover.Errorf(drover.Invalid, "unknown command kind %d", data[1])
 	}
-	switch kind {
-	case KindBatch:
-		return decodeBatch(data[2:])
-	case KindApplyPlans:
-		return decodePlans(data[2:])
-	default: // all others are what they say
+	switch {
+	case kind == KindBatch:
+		return decodeBatch(data[2:], in)
+	case kind == KindApplyPlans:
+		return decodePlans(data[2:], in)
+	case kind == KindUpdateAllocs && data[0] > 1:
+		u, err := decodeUpdates(data[2:], in)
+		if err != nil {
+			return nil, err // not u: a nil *UpdateAllocs is not a nil Command
+		}
+		return u, nil
 	}
 	c = kinds[kind]()
 	if err := Unmarshal(data[2:], c); err != nil {
@@ -156,19 +174,19 @@ func encodeBatch(b *Batch) ([]byte, error) {
 	return Marshal([]byte{Version, byte(KindBatch)}, entries)
 }
 
-func decodePlans(data []byte) (Command, error) {
+func decodePlans(data []byte, in Interner) (Command, error) {
 	w := new(wirePlans)
 	if err := Unmarshal(data, w); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "decoding command %s: %w", KindApplyPlans, err)
 	}
-	c, err := w.unpack()
+	c, err := w.unpack(in)
 	if err != nil {
 		return nil, err // not c: a nil *ApplyPlans is not a nil Command
 	}
 	return c, nil
 }
 
-func decodeBatch(data []byte) (Command, error) {
+func decodeBatch(data []byte, in Interner) (Command, error) {
 	var entries [][]byte
 	if err := Unmarshal(data, &entries); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "decoding batch: %w", err)
@@ -178,7 +196,7 @@ func decodeBatch(data []byte) (Command, error) {
 		if len(entry) > 1 && Kind(entry[1]) == KindBatch {
 			return nil, drover.Errorf(drover.Invalid, "a batch in a batch")
 		}
-		c, err := Decode(entry)
+		c, err := DecodeSharing(entry, in)
 		if err != nil {
 			return nil, err
 		}

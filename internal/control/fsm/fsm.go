@@ -30,6 +30,7 @@ type RestoreObserver interface{ Restored(index uint64) }
 type FSM struct {
 	store    *store.Store
 	observer Observer
+	strings  command.Interner // owned by Apply
 }
 
 // New returns an FSM over the store. A nil observer observes nothing.
@@ -37,7 +38,7 @@ func New(s *store.Store, o Observer) *FSM {
 	if o == nil {
 		o = Observers(nil)
 	}
-	return &FSM{store: s, observer: o}
+	return &FSM{store: s, observer: o, strings: command.Interner{}}
 }
 
 // Store returns the state it applies to.
@@ -50,7 +51,7 @@ var ErrUndecodable = drover.Errorf(drover.Internal, "the log entry is not a comm
 // Apply applies the encoded command at the raft index. The result and the errors are the command's. An entry that
 // fails still advances the store's index.
 func (f *FSM) Apply(index uint64, data []byte) (result any, err error) {
-	c, err := command.Decode(data)
+	c, err := command.DecodeSharing(data, f.strings)
 	if err != nil {
 		f.advance(index)
 		return nil, fmt.Errorf("%w: entry %d: %w", ErrUndecodable, index, err)

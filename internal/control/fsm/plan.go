@@ -30,10 +30,9 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 		e.preempt(x, now)
 	}
 	job := e.planJob(p.Job)
-	shared, strings := map[string]*drover.Allocation{}, interner{}
+	shared := map[string]*drover.Allocation{}
 	for _, a := range p.Placed {
 		share(shared, a)
-		strings.alloc(a)
 		if n := e.txn.Node(a.NodeID); n != nil {
 			a.NodeID = n.ID
 		}

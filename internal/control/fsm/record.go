@@ -48,6 +48,7 @@ const (
 	recFleetPool
 	recFleetInstance
 	recFleetCost
+	recPlaced
 )
 
 type metaRecord struct {
@@ -65,7 +66,9 @@ type jobRef struct {
 
 func refOf(j *drover.Job) jobRef { return jobRef{j.Namespace, j.ID, j.Version, j.CreateIndex} }
 
-// allocRecord is an allocation without what it shares. The references are numbers + 1; 0 = none.
+// allocRecord is an allocation without what it shares. The references are numbers + 1; 0 = none. Snapshots had it
+// until there was recPlaced, which is the numbers + 1 of the job, the resources and the metrics (uvarint each), then
+// the allocation as command.AppendAllocation writes it.
 type allocRecord struct {
 	Alloc     *drover.Allocation
 	Job       jobRef
@@ -84,11 +87,24 @@ type recordWriter struct {
 }
 
 func (w *recordWriter) write(kind recordKind, v any) error {
+	payload, err := w.marshal(kind, v)
+	if err != nil {
+		return err
+	}
+	return w.put(kind, payload)
+}
+
+// marshal encodes v; the result is valid until the next call.
+func (w *recordWriter) marshal(kind recordKind, v any) ([]byte, error) {
 	payload, err := command.Marshal(w.scratch[:0], v)
 	if err != nil {
-		return drover.Errorf(drover.Internal, "encoding snapshot record %d: %w", kind, err)
+		return nil, drover.Errorf(drover.Internal, "encoding snapshot record %d: %w", kind, err)
 	}
 	w.scratch = payload
+	return payload, nil
+}
+
+func (w *recordWriter) put(kind recordKind, payload []byte) error {
 	var head [1 + binary.MaxVarintLen64]byte
 	head[0] = byte(kind)
 	n := 1 + binary.PutUvarint(head[1:], uint64(len(payload)))
@@ -101,7 +117,7 @@ func (w *recordWriter) write(kind recordKind, v any) error {
 	var sum [4]byte
 	binary.LittleEndian.PutUint32(sum[:], checksum(kind, payload))
 	w.count++
-	_, err = w.w.Write(sum[:])
+	_, err := w.w.Write(sum[:])
 	return err
 }
 

@@ -2,7 +2,9 @@ package fsm
 
 import (
 	"bufio"
+	"encoding/binary"
 	"io"
+	"math"
 
 	"drover"
 	"drover/internal/control/command"
@@ -14,7 +16,7 @@ import (
 func (f *FSM) Restore(r io.Reader) error {
 	x := &imageReader{
 		recordReader: recordReader{r: bufio.NewReaderSize(r, 64<<10)}, jobs: map[jobRef]*drover.Job{},
-		strings: interner{},
+		strings: command.Interner{},
 	}
 	if err := x.header(); err != nil {
 		return err
@@ -42,7 +44,8 @@ type imageReader struct {
 	jobs      map[jobRef]*drover.Job
 	resources []*drover.AllocatedResources
 	metrics   []*drover.AllocationMetric
-	strings   interner
+	numbered  []*drover.Job // those in jobs, in the order of their records
+	strings   command.Interner
 }
 
 func (x *imageReader) header() error {
@@ -118,11 +121,11 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreNode)
 	case recJobVersion:
 		return read(payload, func(j *drover.Job) {
-			x.jobs[refOf(j)] = j
+			x.know(j)
 			x.t.RestoreJobVersion(j)
 		})
 	case recOldJob:
-		return read(payload, func(j *drover.Job) { x.jobs[refOf(j)] = j })
+		return read(payload, x.know)
 	case recJob:
 		return x.job(payload)
 	case recJobRow:
@@ -137,6 +140,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, func(r *drover.AllocatedResources) { x.resources = append(x.resources, r) })
 	case recMetrics:
 		return read(payload, func(m *drover.AllocationMetric) { x.metrics = append(x.metrics, m) })
+	case recPlaced:
+		return x.placed(payload)
 	case recAlloc:
 		return x.alloc(payload)
 	default:
@@ -157,27 +162,63 @@ func (x *imageReader) job(payload []byte) error {
 	return nil
 }
 
+func (x *imageReader) know(j *drover.Job) {
+	x.jobs[refOf(j)] = j
+	x.numbered = append(x.numbered, j)
+}
+
+func (x *imageReader) placed(payload []byte) error {
+	var numbers [3]int
+	for i := range numbers {
+		n, k := binary.Uvarint(payload)
+		if k <= 0 || n > math.MaxInt32 {
+			return errPointsNowhere
+		}
+		numbers[i], payload = int(n), payload[k:]
+	}
+	a, err := command.DecodeAllocation(payload, x.strings)
+	if err != nil {
+		return err
+	}
+	if numbers[0] > len(x.numbered) {
+		return drover.Errorf(drover.Invalid, "allocation %s has no job", a.ID)
+	}
+	if numbers[0] > 0 {
+		a.Job = x.numbered[numbers[0]-1]
+	}
+	return x.place(a, numbers[1], numbers[2])
+}
+
+var errPointsNowhere = drover.Errorf(drover.Invalid, "an allocation that points nowhere")
+
+// alloc reads what older snapshots have instead of recPlaced.
 func (x *imageReader) alloc(payload []byte) error {
 	var rec allocRecord
 	if err := command.Unmarshal(payload, &rec); err != nil {
 		return err
 	}
-	a := rec.Alloc
-	if a == nil || rec.Resources < 0 || rec.Resources > len(x.resources) || rec.Metrics < 0 || rec.Metrics > len(x.metrics) {
-		return drover.Errorf(drover.Invalid, "an allocation that points nowhere")
+	if rec.Alloc == nil {
+		return errPointsNowhere
 	}
 	if rec.Job != (jobRef{}) {
-		if a.Job = x.jobs[rec.Job]; a.Job == nil {
-			return drover.Errorf(drover.Invalid, "allocation %s has no job", a.ID)
+		if rec.Alloc.Job = x.jobs[rec.Job]; rec.Alloc.Job == nil {
+			return drover.Errorf(drover.Invalid, "allocation %s has no job", rec.Alloc.ID)
 		}
 	}
-	if rec.Resources > 0 {
-		a.AllocatedResources = x.resources[rec.Resources-1]
+	return x.place(rec.Alloc, rec.Resources, rec.Metrics)
+}
+
+// place stores the allocation with what it shares; the references are numbers + 1.
+func (x *imageReader) place(a *drover.Allocation, resources, metrics int) error {
+	if resources < 0 || resources > len(x.resources) || metrics < 0 || metrics > len(x.metrics) {
+		return errPointsNowhere
 	}
-	if rec.Metrics > 0 {
-		a.Metrics = x.metrics[rec.Metrics-1]
+	if resources > 0 {
+		a.AllocatedResources = x.resources[resources-1]
 	}
-	x.strings.alloc(a)
+	if metrics > 0 {
+		a.Metrics = x.metrics[metrics-1]
+	}
 	x.t.RestoreAllocation(a)
 	return nil
 }

@@ -3,10 +3,12 @@ package fsm
 import (
 	"bufio"
 	"crypto/sha256"
+	"encoding/binary"
 	"io"
 	"iter"
 
 	"drover"
+	"drover/internal/control/command"
 	"drover/internal/control/store"
 )
 
@@ -38,8 +40,8 @@ func (i *Image) Write(w io.Writer) error {
 		return err
 	}
 	x := &imageWriter{
-		recordWriter: recordWriter{w: buf}, s: i.s, known: map[jobRef]bool{},
-		resources: map[*drover.AllocatedResources]int{}, metrics: map[*drover.AllocationMetric]int{},
+		recordWriter: recordWriter{w: buf}, s: i.s, known: map[jobRef]int{}, numbers: map[*drover.Job]int{},
+		resources: newSharing[drover.AllocatedResources](), metrics: newSharing[drover.AllocationMetric](),
 	}
 	for _, step := range []func() error{x.meta, x.cluster, x.jobs, x.evals, x.allocs, x.fleet} {
 		if err := step(); err != nil {
@@ -55,9 +57,10 @@ func (i *Image) Write(w io.Writer) error {
 type imageWriter struct {
 	recordWriter
 	s         *store.Snapshot
-	known     map[jobRef]bool // jobs that were written
-	resources map[*drover.AllocatedResources]int
-	metrics   map[*drover.AllocationMetric]int
+	known     map[jobRef]int      // jobs that were written, and their number + 1
+	numbers   map[*drover.Job]int // the same by pointer
+	resources sharing[drover.AllocatedResources]
+	metrics   sharing[drover.AllocationMetric]
 }
 
 func writeAll[T any](x *imageWriter, kind recordKind, seq iter.Seq[*T]) error {
@@ -88,7 +91,7 @@ func (x *imageWriter) cluster() error {
 
 func (x *imageWriter) jobs() error {
 	for j := range x.s.AllJobVersions() {
-		x.known[refOf(j)] = true
+		x.known[refOf(j)] = len(x.known) + 1
 		if err := x.write(recJobVersion, j); err != nil {
 			return err
 		}
@@ -121,26 +124,46 @@ func (x *imageWriter) allocs() error {
 }
 
 func (x *imageWriter) alloc(a *drover.Allocation) error {
-	bare := *a
-	bare.Job, bare.AllocatedResources, bare.Metrics = nil, nil, nil
-	rec := allocRecord{Alloc: &bare}
-	if a.Job != nil {
-		rec.Job = refOf(a.Job)
-		if !x.known[rec.Job] {
-			x.known[rec.Job] = true
-			if err := x.write(recOldJob, oldJob(a.Job)); err != nil {
-				return err
-			}
+	job, err := x.number(a.Job)
+	if err != nil {
+		return err
+	}
+	resources, err := shared(x, recResources, &x.resources, a.AllocatedResources)
+	if err != nil {
+		return err
+	}
+	metrics, err := shared(x, recMetrics, &x.metrics, a.Metrics)
+	if err != nil {
+		return err
+	}
+	payload := x.scratch[:0]
+	for _, n := range []int{job, resources, metrics} {
+		payload = binary.AppendUvarint(payload, uint64(n))
+	}
+	if payload, err = command.AppendAllocation(payload, a); err != nil {
+		return err
+	}
+	x.scratch = payload
+	return x.put(recPlaced, payload)
+}
+
+// number returns the number + 1 of the job's version, and writes it if only allocations remember it.
+func (x *imageWriter) number(j *drover.Job) (int, error) {
+	if j == nil {
+		return 0, nil
+	}
+	if n := x.numbers[j]; n > 0 {
+		return n, nil
+	}
+	ref := refOf(j)
+	if x.known[ref] == 0 {
+		x.known[ref] = len(x.known) + 1
+		if err := x.write(recOldJob, oldJob(j)); err != nil {
+			return 0, err
 		}
 	}
-	var err error
-	if rec.Resources, err = shared(x, recResources, x.resources, a.AllocatedResources); err != nil {
-		return err
-	}
-	if rec.Metrics, err = shared(x, recMetrics, x.metrics, a.Metrics); err != nil {
-		return err
-	}
-	return x.write(recAlloc, rec)
+	x.numbers[j] = x.known[ref]
+	return x.known[ref], nil
 }
 
 // oldJob is a version that only allocations remember. They may hold copies of several moments, so what the server
@@ -153,14 +176,39 @@ func oldJob(j *drover.Job) *drover.Job {
 	return &c
 }
 
+// sharing numbers what several allocations point to, or have equal copies of.
+type sharing[T any] struct {
+	seen  map[*T]int
+	same  map[string]int // by their records
+	count int
+}
+
+func newSharing[T any]() sharing[T] { return sharing[T]{seen: map[*T]int{}, same: map[string]int{}} }
+
+// maxSame is how many different records are compared with those behind them.
+const maxSame = 1 << 16
+
 // shared returns the number + 1 of what v points to, and writes it at its first use.
-func shared[T any](x *imageWriter, kind recordKind, seen map[*T]int, v *T) (int, error) {
+func shared[T any](x *imageWriter, kind recordKind, s *sharing[T], v *T) (int, error) {
 	if v == nil {
 		return 0, nil
 	}
-	if n := seen[v]; n > 0 {
+	if n := s.seen[v]; n > 0 {
 		return n, nil
 	}
-	seen[v] = len(seen) + 1
-	return seen[v], x.write(kind, v)
+	payload, err := x.marshal(kind, v)
+	if err != nil {
+		return 0, err
+	}
+	n := s.same[string(payload)]
+	if n == 0 {
+		s.count++
+		n = s.count
+		if len(s.same) < maxSame {
+			s.same[string(payload)] = n
+		}
+		err = x.put(kind, payload)
+	}
+	s.seen[v] = n
+	return n, err
 }
