@@ -144,6 +144,7 @@ type Client struct {
 	CgroupParent     string            `hcl:"cgroup_parent,optional"` // default "drover"
 
 	Reserved    *Reserved     `hcl:"reserved,block"`
+	Machine     *Machine      `hcl:"machine,block"`
 	HostVolumes []*HostVolume `hcl:"host_volume,block"`
 	ServerJoin  *ServerJoin   `hcl:"server_join,block"`
 	Rest        hcl.Body      `hcl:",remain" json:"-"`

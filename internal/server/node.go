@@ -21,6 +21,7 @@ import (
 	"drover/internal/node/driver/sandbox"
 	"drover/internal/node/fingerprint"
 	"drover/internal/node/image"
+	"drover/internal/node/machine"
 	"drover/internal/node/stats"
 	"drover/internal/node/supervisor"
 	"drover/internal/telemetry"
@@ -33,6 +34,7 @@ type node struct {
 	remote *link.Control // nil when control is in this process
 	open   chan struct{} // closed once the first tunnel stands
 	images *image.Store
+	guard  *machine.Guard // nil without client.machine
 	deps   Deps
 	// closers are the drivers with something of their own, and the parents of control groups.
 	closers []io.Closer
@@ -89,6 +91,9 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		n.remote = link.NewControl(link.NewHTTPClient(secure), scheme+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret, JoinToken: cfg.JoinToken})
 		n.open = make(chan struct{})
 		controller = tunnelled{n.remote, n.open}
+	}
+	if n.guard = a.guard(n, controller); n.guard != nil {
+		controller = n.guard
 	}
 	tasks := a.metrics.Allocs()
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
@@ -158,6 +163,9 @@ func (a *Agent) cgroups() *cgroup.Manager {
 
 func (n *node) parts() []lifecycle.Part {
 	parts := []lifecycle.Part{{Name: "node", Run: n.runAgent}, {Name: "images", Run: n.collectImages}}
+	if n.guard != nil {
+		parts = append(parts, lifecycle.Part{Name: "machine", Run: n.guard.Run})
+	}
 	if n.remote != nil {
 		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: n.keepTunnel})
 	}

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// Machine is what an agent does for the machine that it runs on, beside its work: fleets set it for those they buy.
+type Machine struct {
+	BootProbe   string   `hcl:"boot_probe,optional"`      // shell command that must succeed before the node registers
+	RunProbe    string   `hcl:"run_probe,optional"`       // shell command; no new work while it fails
+	DeadAfter   string   `hcl:"dead_after,optional"`      // give the machine up when no server answered for so long and nothing runs; default never
+	DeadBusy    string   `hcl:"dead_after_busy,optional"` // the same while work runs; default never
+	PowerOff    []string `hcl:"power_off,optional"`       // command and arguments; default: work is stopped, and the agent ends
+	ProbeEvery  string   `hcl:"probe_interval,optional"`  // of the run probe; default 10s
+	ProbeWithin string   `hcl:"probe_timeout,optional"`   // of both; default 30s
+	Rest        hcl.Body `hcl:",remain" json:"-"`
+}
+
+// problems lists what is wrong with the block, each with its key.
+func (m *Machine) problems() (errs []error) {
+	if m == nil {
+		return nil
+	}
+	for key, text := range map[string]string{
+		"dead_after": m.DeadAfter, "dead_after_busy": m.DeadBusy, "probe_interval": m.ProbeEvery, "probe_timeout": m.ProbeWithin,
+	} {
+		if d, err := time.ParseDuration(text); text != "" && (err != nil || d < 0) {
+			errs = append(errs, fmt.Errorf("client.machine.%s: %q is no duration such as 10s or 1h", key, text))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,22 @@
+package server
+
+import (
+	"drover"
+	"drover/internal/config"
+	"drover/internal/node/machine"
+)
+
+// guard puts what the agent does for its machine between it and control; nil if there is nothing of the kind.
+func (a *Agent) guard(n *node, control drover.Controller) *machine.Guard {
+	m := a.cfg.Client.Machine
+	if m == nil {
+		return nil
+	}
+	return machine.New(machine.Config{
+		BootProbe: m.BootProbe, RunProbe: m.RunProbe, PowerOff: m.PowerOff,
+		Idle: config.Duration(m.DeadAfter, 0), Busy: config.Duration(m.DeadBusy, 0),
+		ProbeEvery: config.Duration(m.ProbeEvery, 0), ProbeTimeout: config.Duration(m.ProbeWithin, 0),
+	}, machine.Deps{
+		Controller: control, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "machine"), Work: func() int { return n.agent.Work() },
+	})
+}
