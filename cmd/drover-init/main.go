@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 
+	"drover/internal/node/supervisor/carrier"
 	"drover/internal/node/supervisor/handover"
 	"drover/internal/node/supervisor/initd"
 	"drover/internal/node/supervisor/nsinit"
@@ -15,6 +16,9 @@ func main() {
 	}
 	if len(os.Args) > 2 && os.Args[1] == handover.Command {
 		os.Exit(handover.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == carrier.Command {
+		os.Exit(initd.MainAttached(os.Args[2:]))
 	}
 	os.Exit(initd.Main())
 }

@@ -19,6 +19,15 @@ const adoptedInit = "init"
 // one's, its children are ours. The process is the group's supervisor, and on v2 it is moved into a leaf below. Do not
 // Remove it: its maker does. Errors: Unavailable.
 func (m *Manager) Adopt(name string, pid int) (*Group, error) {
+	g, err := m.View(name, pid)
+	if err != nil || m.info.Version != V2 {
+		return g, err
+	}
+	return g, g.divide(pid)
+}
+
+// View is a Group to read, as Adopt makes it, without moving the process or making anything. Errors: Unavailable.
+func (m *Manager) View(name string, pid int) (*Group, error) {
 	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return nil, drover.Errorf(drover.Unavailable, "finding the cgroup of process %d: %w", pid, err)
@@ -35,7 +44,7 @@ func (m *Manager) Adopt(name string, pid int) (*Group, error) {
 	}
 	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}}
 	if m.info.Version == V2 {
-		return g, m.adoptV2(g, paths[""], pid)
+		return g, m.viewV2(g, paths[""], pid)
 	}
 	for _, c := range m.payloadControllers() {
 		if p := paths[c]; p != "" && p != "/" {
@@ -55,7 +64,7 @@ func (m *Manager) Adopt(name string, pid int) (*Group, error) {
 	return g, nil
 }
 
-func (m *Manager) adoptV2(g *Group, path string, pid int) error {
+func (m *Manager) viewV2(g *Group, path string, pid int) error {
 	if filepath.Base(path) == adoptedInit {
 		path = filepath.Dir(path)
 	}
@@ -67,11 +76,16 @@ func (m *Manager) adoptV2(g *Group, path string, pid int) error {
 	for _, c := range m.info.Controllers {
 		g.byCtl[c] = dir
 	}
+	return nil
+}
+
+// divide makes a v2 group one that can have children with controllers.
+func (g *Group) divide(pid int) error {
 	if err := mkdir(g.initDir[0]); err != nil {
 		return err
 	}
 	if err := write(g.initDir[0], "cgroup.procs", strconv.Itoa(pid)); err != nil {
 		return err
 	}
-	return handDown(dir)
+	return handDown(g.dirs[0])
 }

@@ -106,11 +106,12 @@ func TestAdoptOnV2(t *testing.T) {
 	}
 	g := &Group{name: "abc", version: V2, byCtl: map[string]string{}}
 	for _, path := range []string{"/docker/abc", "/docker/abc/init"} { // a second agent finds it moved already
-		require.NoError(t, m.adoptV2(g, path, os.Getpid()))
+		require.NoError(t, m.viewV2(g, path, os.Getpid()))
+		require.NoError(t, g.divide(os.Getpid()))
 		require.Equal(t, []string{container}, g.Dirs())
 		require.Equal(t, strconv.Itoa(os.Getpid()), read(t, filepath.Join(container, "init"), "cgroup.procs"))
 	}
-	require.Error(t, m.adoptV2(g, "/", 1))
+	require.Error(t, m.viewV2(g, "/", 1))
 	_, err := m.Adopt("abc", 1<<30)
 	require.Error(t, err)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -38,8 +39,13 @@ func Connect(ctx context.Context, socket string, opts Options) (*Client, error) 
 	if err != nil {
 		return nil, err
 	}
+	return connect(ctx, conn, readProcess(filepath.Dir(socket)), opts)
+}
+
+// connect greets the supervisor at the other end, and owns the connection.
+func connect(ctx context.Context, conn *net.UnixConn, p process, opts Options) (*Client, error) {
 	c := &Client{
-		opts: opts, conn: conn, process: readProcess(socket), done: make(chan struct{}),
+		opts: opts, conn: conn, process: p, done: make(chan struct{}),
 		calls: map[uint32]*call{}, groups: map[string]Group{}, stale: map[string]Group{},
 	}
 	r := &frameReader{r: conn}

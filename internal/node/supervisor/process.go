@@ -33,8 +33,8 @@ func startTime(pid int) string {
 	return f[startField]
 }
 
-func readProcess(socket string) process {
-	b, err := os.ReadFile(filepath.Join(filepath.Dir(socket), pidFile))
+func readProcess(dir string) process {
+	b, err := os.ReadFile(filepath.Join(dir, pidFile))
 	if err != nil {
 		return process{}
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
 )
 
 // Attach finds a container again after an agent restart; the daemon is not asked. One whose supervisor is gone is
@@ -19,11 +18,11 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	b := &box{
 		id: s.Container, image: s.Image, imageOurs: s.ImageOurs, stopSignal: s.StopSignal, stateDir: s.StateDir, startedAt: state.StartedAt,
-		warm: s.Warm, network: s.Network, groups: d.noGroups(),
+		attached: s.Attached, warm: s.Warm, network: s.Network, groups: d.noGroups(),
 	}
 	d.remember(b.id)
 	d.images.hold(&imageInfo{id: b.image, ours: b.imageOurs})
-	client, err := supervisor.Connect(ctx, supervisor.SocketPath(s.StateDir), d.clientOptions(b))
+	client, err := d.connect(ctx, b)
 	if errors.Is(err, driver.ErrGone) {
 		if err := d.free(ctx, b); err != nil {
 			d.forget(b.id) // so that a sweep takes it
@@ -34,7 +33,9 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the container's supervisor: %w", err)
 	}
-	if err := d.adopt(b, client.Pid()); err != nil {
+	if b.attached {
+		d.view(b, client.Pid())
+	} else if err := d.adopt(b, client.Pid()); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return newHandle(d, b, client, state), nil

@@ -13,12 +13,14 @@ import (
 
 	"drover"
 	"drover/internal/clock"
+	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/grouped"
 )
 
 // box is what one task consists of on the machine.
 type box struct {
+	attached   bool   // drover-init is reached by the container's stdin and stdout
 	id         string // of the container; "" = none was made
 	image      string
 	imageOurs  bool
@@ -30,6 +32,7 @@ type box struct {
 	// groups are the control groups below the container's own, so that its limits and its device rules hold for them too;
 	// without a Task until drover-init runs, and when the container's cannot be used.
 	groups *grouped.Groups
+	usage  *cgroup.Group // the container's, to read; nil = it cannot be read
 }
 
 // stored is State.Data.
@@ -39,12 +42,13 @@ type stored struct {
 	ImageOurs  bool                       `json:"imageOurs,omitempty"`
 	StopSignal string                     `json:"stopSignal,omitempty"`
 	StateDir   string                     `json:"stateDir"`
+	Attached   bool                       `json:"attached,omitempty"`
 	Warm       bool                       `json:"warm,omitempty"`
 	Network    *drover.AllocNetworkStatus `json:"network,omitempty"`
 }
 
 func (b *box) state(spec *driver.Spec) driver.State {
-	data, err := json.Marshal(stored{b.id, b.image, b.imageOurs, b.stopSignal, b.stateDir, b.warm, b.network})
+	data, err := json.Marshal(stored{b.id, b.image, b.imageOurs, b.stopSignal, b.stateDir, b.attached, b.warm, b.network})
 	if err != nil {
 		data = nil // such values always marshal
 	}
@@ -74,8 +78,21 @@ func (d *Driver) adopt(b *box, pid int) error {
 		d.cfg.Log.Warn("executions in this container have no groups of their own", "container", b.id, "error", err)
 		return nil
 	}
-	b.groups.Task = group
+	b.groups.Task, b.usage = group, group
 	return nil
+}
+
+// view takes the container's cgroup to read its usage from: what runs in it is a kernel of its own.
+func (d *Driver) view(b *box, pid int) {
+	if d.cfg.Cgroups == nil {
+		return
+	}
+	group, err := d.cfg.Cgroups.View(b.id, pid)
+	if err != nil {
+		d.cfg.Log.Warn("the usage of this container is asked of the daemon", "container", b.id, "error", err)
+		return
+	}
+	b.usage = group
 }
 
 // free gives back everything that the task holds on the machine. Idempotent.

@@ -14,7 +14,6 @@ import (
 
 	"drover"
 	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
 )
 
 // Labels of our containers. Nomad's are there too, for tools that look for them.
@@ -24,8 +23,8 @@ const (
 )
 
 // options of the container: everything that does not need the daemon.
-func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, boot string) (client.ContainerCreateOptions, error) {
-	mounts, err := d.mounts(spec, c, boot)
+func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init first) (client.ContainerCreateOptions, error) {
+	mounts, err := d.mounts(spec, c, init)
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
 	}
@@ -43,7 +42,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, boot st
 	}
 	config := &container.Config{
 		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: labels(spec, c, d.cfg.Owner), ExposedPorts: exposed,
-		Entrypoint: append([]string{ownPath + "/init"}, supervisor.ContainedArgs(ownPath+"/boot")...), Cmd: []string{},
+		Entrypoint: append([]string{ownPath + "/init"}, init.args...), Cmd: []string{}, OpenStdin: init.stdin,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
 	}
 	host := &container.HostConfig{

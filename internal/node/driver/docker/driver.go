@@ -45,6 +45,7 @@ type Driver struct {
 	cfg    Config
 	docker *client.Client
 	images *images
+	daemon daemonInfo
 	since  time.Time
 
 	mu    sync.Mutex
@@ -74,7 +75,7 @@ func New(cfg Config) (*Driver, error) {
 		return nil, fmt.Errorf("docker endpoint %q: %w", cfg.Endpoint, err)
 	}
 	d := &Driver{cfg: cfg, docker: c, since: cfg.Clock.Now(), known: map[string]bool{}}
-	d.images = newImages(d)
+	d.images, d.daemon.d = newImages(d), d
 	return d, nil
 }
 

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/moby/moby/client"
-
 	"drover"
 )
 
@@ -24,14 +22,11 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 		info.HealthDescription = "the docker driver needs an agent that runs as root"
 		return info
 	}
-	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, askDaemon)
-	defer cancel()
-	result, err := d.docker.Info(ctx, client.InfoOptions{})
+	said, err := d.daemon.ask(ctx)
 	if err != nil {
 		info.HealthDescription = "no docker daemon: " + err.Error()
 		return info
 	}
-	said := result.Info
 	if said.OSType != "linux" {
 		info.HealthDescription = "the docker daemon runs " + said.OSType + " containers"
 		return info

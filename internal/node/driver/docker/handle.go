@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/grouped"
 	"drover/internal/node/driver/supervised"
@@ -37,9 +38,24 @@ var (
 
 func newHandle(d *Driver, b *box, client *supervisor.Client, ident driver.State) *handle {
 	task := supervised.New(supervised.Config{
-		Connect: supervised.At(b.stateDir, func() supervisor.Options { return d.clientOptions(b) }), Warm: b.warm, OOMKills: b.groups.OOMKills,
+		Connect: func(ctx context.Context) (*supervisor.Client, error) { return d.connect(ctx, b) }, Warm: b.warm, OOMKills: b.oomKills,
 	}, client)
 	return &handle{Task: task, d: d, box: b, ident: ident, meter: grouped.Meter{Started: b.startedAt, CoreMHz: int64(d.cfg.CoreMHz)}}
+}
+
+// connect connects to the container's supervisor. Errors: driver.ErrGone.
+func (d *Driver) connect(ctx context.Context, b *box) (*supervisor.Client, error) {
+	if b.attached {
+		return d.reattach(ctx, b)
+	}
+	return supervisor.Connect(ctx, supervisor.SocketPath(b.stateDir), d.clientOptions(b))
+}
+
+func (b *box) oomKills() uint64 {
+	if b.usage == nil {
+		return 0
+	}
+	return b.usage.OOMKills()
 }
 
 func (d *Driver) clientOptions(b *box) supervisor.Options {
@@ -49,12 +65,19 @@ func (d *Driver) clientOptions(b *box) supervisor.Options {
 // State returns what Attach needs.
 func (h *handle) State() driver.State { return h.ident }
 
-const askDaemon = 5 * time.Second
+const (
+	askDaemon = 5 * time.Second
+	// retryDaemon is how often a daemon that is away is looked for, where we need it.
+	retryDaemon = time.Second
+)
 
 // Wait returns when the task ended; for a warm runner, when its container did. The daemon is asked only when there is no
 // supervisor left to tell.
 func (h *handle) Wait(ctx context.Context) (driver.Exit, error) {
 	exit, err := h.Task.Wait(ctx)
+	for drover.CodeOf(err) == drover.Unavailable && clock.Sleep(ctx, h.d.cfg.Clock, retryDaemon) {
+		exit, err = h.Task.Wait(ctx)
+	}
 	if !errors.Is(exit.Err, supervised.ErrVanished) {
 		return exit, err
 	}

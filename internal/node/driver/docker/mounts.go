@@ -70,11 +70,14 @@ func (d *Driver) checkSource(key, source string, r *options.Reader) {
 }
 
 // mounts of the container.
-func (d *Driver) mounts(spec *driver.Spec, c taskConfig, boot string) ([]mount.Mount, error) {
+func (d *Driver) mounts(spec *driver.Spec, c taskConfig, init first) ([]mount.Mount, error) {
 	bind := func(source, target string, readOnly bool) mount.Mount {
 		return mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: readOnly}
 	}
-	list := []mount.Mount{bind(d.cfg.Binary, ownPath+"/init", true), bind(boot, ownPath+"/boot", true)}
+	list := []mount.Mount{bind(d.cfg.Binary, ownPath+"/init", true)}
+	if init.source != "" {
+		list = append(list, bind(init.source, init.target, !init.writable))
+	}
 	for _, m := range [][2]string{{spec.Dirs.Shared, supervised.AllocPath}, {spec.Dirs.Local, supervised.LocalPath}, {spec.Dirs.Secrets, supervised.SecretsPath}} {
 		if m[0] != "" {
 			list = append(list, bind(m[0], m[1], false))

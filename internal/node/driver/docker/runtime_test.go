@@ -1,23 +1,81 @@
 package docker
 
 import (
+	"context"
+	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"drover"
-	"drover/internal/node/driver"
+	"drover/internal/node/driver/supervised"
 )
 
-// TestRuntimes: the one that the daemon has is named or not, gVisor is refused with the reason.
-func TestRuntimes(t *testing.T) {
+func TestTheRuntimeIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	require.Equal(t, "named\n", b.logged(t, b.spec(t, script2("echo named", map[string]any{"runtime": "runc"}))))
-	_, err := b.Start(t.Context(), b.spec(t, script2("true", map[string]any{"runtime": "runsc"})))
-	require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
-	require.ErrorContains(t, err, "gVisor")
-	var start *driver.StartError
-	require.ErrorAs(t, err, &start)
-	require.False(t, start.Recoverable)
+}
+
+// TestGVisor is all of a task's life under runsc: logs, executions, files, usage, an agent's restart, its end.
+func TestGVisor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	gvisor := map[string]any{"runtime": "runsc"}
+	out := b.logged(t, b.spec(t, script2("uname -r; echo $GREETING; cat /proc/1/cmdline >/dev/null || echo no", gvisor)))
+	require.True(t, strings.HasPrefix(out, "4.4.0\nhello from /local\n"), out)
+	h := b.run(t, b.spec(t, script2("trap 'exit 7' TERM; while :; do sleep 0.1; done", gvisor)))
+	require.Equal(t, "1000\n", b.warm(t, gvisor).sh(t, "id -u").out)
+	r := h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", "cat; echo err >&2; exit 3"}})
+	require.Equal(t, 3, r.receipt.ExitCode)
+	require.Equal(t, "err\n", r.err)
+	big := h.sh(t, "head -c 3000000 /dev/zero")
+	require.Len(t, big.out, 3_000_000)
+	r = h.do(t, drover.ExecutionSpec{Argv: []string{"sleep", "100"}, Limits: drover.Limits{Wall: 300 * time.Millisecond}})
+	require.Equal(t, drover.CauseTimeout, r.receipt.Cause)
+	r = h.do(t, drover.ExecutionSpec{Argv: []string{"nothing-like-this"}})
+	require.Equal(t, drover.CauseStartFailed, r.receipt.Cause)
+	files, err := h.Files().List(t.Context(), drover.FileRequest{Path: "/"})
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	u, err := h.Usage(t.Context())
+	require.NoError(t, err)
+	require.NotZero(t, u.ResourceUsage.MemoryStats.Usage)
+
+	again, err := b.restart(t).Attach(t.Context(), throughJSON(t, h.State()))
+	require.NoError(t, err)
+	require.Equal(t, "again\n", again.(*handle).sh(t, "echo again").out)
+	require.Equal(t, "both\n", h.sh(t, "echo both").out)
+	require.NoError(t, again.Stop(t.Context(), "", 10*time.Second))
+	exit, err := again.Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 7, exit.Code)
+	require.NoError(t, again.(*handle).Last().Close())
+}
+
+// TestGVisorSurvivesTheDaemon with live-restore: what runs there runs on, and can be reached when the daemon is back.
+func TestGVisorSurvivesTheDaemon(t *testing.T) {
+	t.Parallel()
+	dir, at := daemon(t, "--live-restore")
+	b := newBench(t, func(c *Config) { c.Endpoint = at })
+	h := b.run(t, b.spec(t, script2("sleep 600", map[string]any{"runtime": "runsc"})))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { // ends with the task
+		exit, err := h.Wait(ctx)
+		ended <- errors.Join(exit.Err, err)
+	}()
+	out, err := script("restart", dir)
+	require.NoError(t, err, out)
+	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
+	select {
+	case err := <-ended:
+		require.Fail(t, "the task ended", "%v", err)
+	default:
+	}
+	require.NoError(t, h.Last().Kill())
+	require.ErrorIs(t, <-ended, supervised.ErrVanished)
 }

@@ -31,9 +31,6 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	if err := checkRuntime(config.runtime); err != nil {
-		return nil, err
-	}
 	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now(), groups: d.noGroups()}
 	defer func() {
 		if err != nil {
@@ -64,7 +61,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	return h, nil
 }
 
-// launch creates and starts the container, and hands drover-init its descriptors.
+// launch creates and starts the container, and configures its drover-init.
 func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, img imageInfo, b *box) (*supervisor.Client, error) {
 	logs, err := supervised.OpenLogs(spec.Log)
 	if err != nil {
@@ -73,17 +70,23 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	if logs != nil {
 		defer logs.Close()
 	}
-	contained, err := supervisor.Contain(supervisor.LaunchConfig{
+	cfg := supervisor.LaunchConfig{
 		ID: spec.ID, StateDir: spec.Dirs.State, LogDir: logs,
 		Log:     supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize},
 		WorkDir: workDir(c, img), Env: environment(spec, c, img),
 		Forked: func(pid int) error { return d.settle(b, pid) },
-	})
-	if err != nil {
+	}
+	var start starter = &handed{d: d, b: b}
+	if b.attached, err = d.attaches(ctx, c.runtime); err != nil {
+		return nil, err
+	} else if b.attached {
+		start = &attached{d: d, b: b}
+	}
+	if err := start.prepare(cfg); err != nil {
 		return nil, err
 	}
-	defer contained.Close()
-	options, err := d.options(spec, c, img, contained.Folder())
+	defer start.close()
+	options, err := d.options(spec, c, img, start.first(spec))
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +97,7 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	if err != nil {
 		return nil, err
 	}
-	contained.SetUser(user)
-	client, err := d.run(ctx, contained, b)
+	client, err := d.run(ctx, start, user, b)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +131,7 @@ func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptio
 }
 
 // run starts the container and waits for its drover-init; not longer than it lives.
-func (d *Driver) run(ctx context.Context, contained *supervisor.Contained, b *box) (*supervisor.Client, error) {
+func (d *Driver) run(ctx context.Context, start starter, user supervisor.User, b *box) (*supervisor.Client, error) {
 	alive, died := context.WithCancelCause(ctx)
 	defer died(nil)
 	wait := d.docker.ContainerWait(alive, b.id, client.ContainerWaitOptions{Condition: container.WaitConditionNextExit})
@@ -143,10 +145,13 @@ func (d *Driver) run(ctx context.Context, contained *supervisor.Contained, b *bo
 			}
 		}
 	}()
+	if err := start.created(alive); err != nil {
+		return nil, err
+	}
 	if _, err := d.docker.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
 		return nil, fmt.Errorf("starting the container: %w", daemonError(err))
 	}
-	return contained.Start(alive, d.clientOptions(b))
+	return start.started(alive, user)
 }
 
 // command is what the task runs; nil for a warm runner. As docker has it: arguments replace the image's Cmd, not its

@@ -157,14 +157,6 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	}
 }
 
-// checkRuntime refuses what could not work.
-func checkRuntime(name string) error {
-	if strings.Contains(name, "runsc") {
-		return drover.Errorf(drover.NotImplemented, "runtime %s: gVisor does not let drover-init take its socket from the agent, and tasks without drover-init are not there yet", name)
-	}
-	return nil
-}
-
 // docker's default set, which needs nobody's leave.
 var defaultCaps = []string{ //nolint:gochecknoglobals // a constant
 	"audit_write", "chown", "dac_override", "fowner", "fsetid", "kill", "mknod", "net_bind_service", "net_raw", "setfcap",

@@ -15,7 +15,7 @@ func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 	if h.Ended() {
 		return nil, driver.ErrGone
 	}
-	group := h.box.groups.Task
+	group := h.box.usage
 	if group == nil {
 		return nil, driver.ErrNotSupported
 	}
