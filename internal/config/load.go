@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,11 +55,11 @@ func loadFile(path string) (*Agent, error) {
 	return Parse(data, path)
 }
 
-// Parse reads one file's text; a name ending in .json is JSON, else HCL.
+// Parse reads one file's text: JSON if it begins with a brace, which HCL never does, or its name ends in .json, else HCL.
 func Parse(data []byte, name string) (*Agent, error) {
 	parser := hclparse.NewParser()
 	parse := parser.ParseHCL
-	if strings.HasSuffix(name, ".json") {
+	if strings.HasSuffix(name, ".json") || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		parse = parser.ParseJSON
 	}
 	file, diags := parse(data, name)
@@ -66,7 +67,7 @@ func Parse(data []byte, name string) (*Agent, error) {
 		return nil, diagnosed(diags)
 	}
 	a := &Agent{}
-	diags = gohcl.DecodeBody(file.Body, nil, a)
+	diags = gohcl.DecodeBody(file.Body, placeholders(), a)
 	if diags = append(diags, a.settle()...); diags.HasErrors() {
 		return nil, diagnosed(diags)
 	}
