@@ -30,6 +30,7 @@ type Agent struct {
 	Server    *Server    `hcl:"server,block"`
 	Client    *Client    `hcl:"client,block"`
 	Exec      *Exec      `hcl:"exec,block"`
+	Fleet     *Fleet     `hcl:"fleet,block"`
 	Telemetry *Telemetry `hcl:"telemetry,block"`
 	Limits    *Limits    `hcl:"limits,block"`
 	TLS       *TLS       `hcl:"tls,block"`

@@ -50,6 +50,7 @@ func (a *Agent) Validate() error {
 	check(a.Vault == nil || !True(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
 	check(a.Consul == nil || !True(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
 	check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled", "is not there yet: put a proxy with authentication in front, or use api_token")
+	errs = append(errs, a.Fleet.problems()...)
 	errs = append(errs, a.Client.Machine.problems()...)
 	if len(errs) == 0 {
 		return nil
