@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,8 @@ type App struct {
 	// Try runs hostile programs in sandboxes of this machine, in a new folder below dir ("" = any), and tells of each
 	// how it fared: contained, weak, escaped, not tried.
 	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
+	// FillState fills a data folder with a large state, for the bench; it returns how long that and its snapshot took.
+	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
 
 	target target // of commands that ask an agent
 }
@@ -96,7 +99,7 @@ run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndro
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
 	})
-	root.AddCommand(a.agentCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.agentCommand(), a.benchCommand(), a.benchFillCommand(), a.doctorCommand(), a.versionCommand())
 	for _, c := range []*cobra.Command{
 		a.jobCommand(), a.allocCommand(), a.nodeCommand(), a.evalCommand(), a.deploymentCommand(), a.namespaceCommand(),
 		a.operatorCommand(), a.systemCommand(), a.serverCommand(), a.statusCommand(), a.eventCommand(), a.monitorCommand(),

@@ -59,7 +59,7 @@ func (a *App) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, state")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	return c
 }
@@ -85,22 +85,28 @@ func (b *bench) read(path string) error {
 
 func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 	parts := []struct {
-		name string
-		run  func(context.Context) error
+		name  string
+		run   func(context.Context) error
+		alone bool // it starts its own agent
 	}{
-		{"executions", b.executions},
-		{"cycles", b.cycles},
-		{"fill", b.fill},
-		{"burst", b.burst},
-		{"output", b.output},
-		{"jobs", b.jobs},
-		{"idle", b.idle},
+		{"executions", b.executions, false},
+		{"cycles", b.cycles, false},
+		{"fill", b.fill, false},
+		{"burst", b.burst, false},
+		{"output", b.output, false},
+		{"jobs", b.jobs, false},
+		{"idle", b.idle, false},
+		{"state", b.state, true},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {
 			continue
 		}
-		if err := b.with(ctx, p.run); err != nil {
+		run := func(ctx context.Context) error { return b.with(ctx, p.run) }
+		if p.alone {
+			run = p.run
+		}
+		if err := run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
