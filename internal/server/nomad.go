@@ -15,7 +15,7 @@ import (
 type nomadState struct{ *store.Store }
 
 // Snapshot implements nomad.State.
-func (s nomadState) Snapshot() nomad.Snapshot { return s.Store.Snapshot() }
+func (s nomadState) Snapshot() nomad.Snapshot { return templateView{s.Store.Snapshot()} }
 
 type nomadEvents struct{ *eventstream.Buffer }
 

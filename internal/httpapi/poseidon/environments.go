@@ -99,7 +99,7 @@ func fromEnvironment(env drover.Environment) (out executionEnvironment, ok bool)
 }
 
 func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
-	if err := checkFetch(r); err != nil {
+	if err := f.fetch(r, ""); err != nil {
 		return err
 	}
 	envs, err := f.Runners.Environments(r.Context())
@@ -123,7 +123,7 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFetch(r); err != nil {
+	if err := f.fetch(r, strconv.Itoa(id)); err != nil {
 		return err
 	}
 	env, err := f.Runners.Environment(r.Context(), strconv.Itoa(id))
@@ -141,6 +141,9 @@ func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := f.Runners.DeleteEnvironment(r.Context(), strconv.Itoa(id)); err != nil {
 		return noEnvironment(err)
+	}
+	if err := f.Templates.RemoveTemplate(r.Context(), strconv.Itoa(id)); err != nil {
+		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -166,14 +169,31 @@ func environmentID(r *http.Request) (int, error) {
 	return id, nil
 }
 
-// checkFetch reads the fetch parameter. We always answer from the state, so it changes nothing.
-func checkFetch(r *http.Request) error {
+// fetch reads the fetch parameter. We always answer from the state; what fetching adds are the environments of template
+// jobs that somebody registered beside us, all or the one with the id.
+func (f *Face) fetch(r *http.Request, only string) error {
 	text := r.URL.Query().Get("fetch")
 	if text == "" {
 		return nil
 	}
-	if _, err := strconv.ParseBool(text); err != nil {
+	asked, err := strconv.ParseBool(text)
+	if err != nil {
 		return &reply{status: http.StatusBadRequest, message: fmt.Sprintf("could not parse fetch parameter: %v", err)}
+	}
+	if !asked {
+		return nil
+	}
+	for _, env := range f.Templates.Templates(r.Context()) {
+		if only != "" && env.ID != only {
+			continue
+		}
+		if _, err := f.Runners.Environment(r.Context(), env.ID); err == nil {
+			continue // ours is newer
+		}
+		env.Driver = f.Driver
+		if _, err := f.Runners.PutEnvironment(r.Context(), env); err != nil {
+			return fmt.Errorf("taking over environment %s from its template job: %w", env.ID, err)
+		}
 	}
 	return nil
 }

@@ -33,6 +33,14 @@ type Executions interface {
 	Open(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (drover.Session, error)
 }
 
+// Templates are environments that stand in template jobs, registered by other means than ours.
+type Templates interface {
+	// Templates reads them out of the jobs.
+	Templates(ctx context.Context) []drover.Environment
+	// RemoveTemplate deregisters a template job, if there is one.
+	RemoveTemplate(ctx context.Context, environmentID string) error
+}
+
 // Config of a Face.
 type Config struct {
 	// Driver of the environments made here; "" = the service's default.
@@ -57,6 +65,7 @@ type Config struct {
 type Deps struct {
 	Runners    Runners
 	Executions Executions
+	Templates  Templates
 	Clock      clock.Clock
 	Log        *slog.Logger
 }

@@ -58,8 +58,8 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 }
 
 // serve lasts as long as the execution or its client.
-func (f *Face) serve(whole context.Context, p *peer, runner string, spec drover.ExecutionSpec) {
-	ctx, leave := context.WithCancelCause(whole)
+func (f *Face) serve(ctx context.Context, p *peer, runner string, spec drover.ExecutionSpec) {
+	ctx, leave := context.WithCancelCause(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer leave(nil)
@@ -78,13 +78,15 @@ func (f *Face) serve(whole context.Context, p *peer, runner string, spec drover.
 	helpers.Go(func() { leave(p.read(ctx, stdin)) })                 // ends with the socket
 	helpers.Go(func() { write(ctx, session, stdin) })                // ends with ctx
 	helpers.Go(func() { leave(p.conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
+	following, expire := context.WithCancelCause(ctx)                // its end leaves the socket alone
+	defer expire(nil)
 	if p.patience > 0 {
 		p.note()
-		helpers.Go(func() { leave(p.watch(ctx)) }) // ends with ctx, or when nothing happens any more
+		helpers.Go(func() { expire(p.watch(following)) }) // ends with ctx, or when nothing happens any more
 	}
-	receipt, err := p.relay(ctx, session)
-	if errors.Is(context.Cause(ctx), errInactive) {
-		f.expire(whole, p, runner)
+	receipt, err := p.relay(ctx, following, session)
+	if errors.Is(context.Cause(following), errInactive) {
+		f.expire(ctx, p, runner)
 		return
 	}
 	if err != nil {
@@ -166,11 +168,11 @@ func write(ctx context.Context, session drover.Session, stdin <-chan []byte) {
 	}
 }
 
-// relay sends the program's output until its receipt.
-func (p *peer) relay(ctx context.Context, session drover.Session) (*drover.Receipt, error) {
+// relay sends the program's output until its receipt, or until following ends.
+func (p *peer) relay(ctx, following context.Context, session drover.Session) (*drover.Receipt, error) {
 	var tails [3][]byte
 	for {
-		frame, err := session.Next(ctx)
+		frame, err := session.Next(following)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"drover"
 	"drover/internal/clock"
 	"drover/internal/exec/exectest"
 	"drover/internal/exec/execution"
@@ -51,7 +52,7 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
-	face := poseidon.New(cfg, poseidon.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
+	face := poseidon.New(cfg, poseidon.Deps{Runners: runners, Executions: executions, Templates: foreign{}, Clock: clock.Wall{}, Log: quiet})
 	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
 	w := &world{t: t, control: c, runners: runners, server: httptest.NewServer(h), names: map[string]string{}}
 	w.client = w.server.Client()
@@ -63,6 +64,15 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	})
 	return w
 }
+
+// foreign has one template, which stays.
+type foreign struct{}
+
+func (foreign) Templates(context.Context) []drover.Environment {
+	return []drover.Environment{{ID: "42", Image: "host", PoolSize: 1, CPU: 20, MemoryMaxMB: 100}}
+}
+
+func (foreign) RemoveTemplate(context.Context, string) error { return nil }
 
 // do sends a request; header lines are "Name: value".
 func (w *world) do(method, path, body string, headers ...string) (*http.Response, string) {

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"drover"
+	"drover/internal/control/intake"
+	"drover/internal/control/store"
+	"drover/internal/exec/environment"
+	"drover/internal/httpapi/nomad"
+)
+
+// templates are the environments that somebody else registered as template jobs, for the Poseidon face.
+type templates struct {
+	store  *store.Store
+	intake *intake.Intake
+}
+
+// Templates implements poseidon.Templates.
+func (t templates) Templates(context.Context) (envs []drover.Environment) {
+	for job := range t.store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix) {
+		if env, err := environment.FromTemplate(job); err == nil {
+			envs = append(envs, env)
+		}
+	}
+	return envs
+}
+
+// RemoveTemplate implements poseidon.Templates.
+func (t templates) RemoveTemplate(ctx context.Context, environmentID string) error {
+	id := environment.TemplatePrefix + environmentID
+	if t.store.Snapshot().Job(environment.Namespace, id) == nil {
+		return nil
+	}
+	_, err := t.intake.DeregisterJob(ctx, intake.DeregisterRequest{Namespace: environment.Namespace, ID: id, Purge: true})
+	return err
+}
+
+// templateView shows the Nomad face environments as template jobs too, to those who ask for one by its name.
+type templateView struct{ nomad.Snapshot }
+
+// Job returns the job, or the template of the environment that has such a job's number.
+func (v templateView) Job(namespace, id string) *drover.Job {
+	job := v.Snapshot.Job(namespace, id)
+	number, ok := strings.CutPrefix(id, environment.TemplatePrefix)
+	if job != nil || !ok || namespace != environment.Namespace {
+		return job
+	}
+	kept := v.Snapshot.Job(environment.Namespace, environment.JobID(number))
+	if kept == nil || kept.Stop {
+		return nil
+	}
+	env, err := environment.FromJob(kept)
+	if err != nil {
+		return nil
+	}
+	return environment.Template(env, kept)
+}
