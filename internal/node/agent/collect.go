@@ -90,7 +90,7 @@ func (a *Agent) corpses() []corpse {
 
 func (a *Agent) remove(c corpse) {
 	<-c.entry.runner.Done()
-	if err := c.entry.runner.Dir().Remove(); err != nil {
+	if err := c.entry.runner.Dir().Remove(taskNames(c.entry.runner.Group())...); err != nil {
 		a.log.Error("an allocation's folder cannot be removed", "alloc", c.id, "error", err)
 		return
 	}
@@ -112,12 +112,16 @@ func (a *Agent) dropForgotten() {
 		}
 		delete(a.allocs, id)
 		a.pusher.forget(id)
-		var tasks []string
-		for _, t := range e.runner.Group().Tasks {
-			tasks = append(tasks, t.Name)
-		}
-		a.state.Queue(localstate.Drop(id, tasks...)...)
+		a.state.Queue(localstate.Drop(id, taskNames(e.runner.Group())...)...)
 	}
+}
+
+func taskNames(g *drover.TaskGroup) []string {
+	names := make([]string, 0, len(g.Tasks))
+	for _, t := range g.Tasks {
+		names = append(names, t.Name)
+	}
+	return names
 }
 
 func (a *Agent) diskFull() bool {

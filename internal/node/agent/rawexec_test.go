@@ -129,7 +129,7 @@ func TestRealBatch(t *testing.T) {
 	r.await(a.ID, "complete")
 	require.Equal(t, "t 0\n", r.logs(a, "stdout"))
 	require.Equal(t, "err\n", r.logs(a, "stderr"))
-	require.NoDirExists(t, filepath.Join(r.data, "supervisor", a.ID))
+	require.NoDirExists(t, filepath.Join(r.data, "supervisor", a.ID+".t"))
 }
 
 func TestRealTaskOutlivesTheAgent(t *testing.T) {

@@ -2,7 +2,7 @@
 //
 //	<data>/alloc/<id>/alloc/{logs,tmp,data}             shared by the tasks
 //	<data>/alloc/<id>/<task>/{local,secrets,private,tmp}
-//	<data>/supervisor/<id>/<task>                       sockets; never inside the allocation's folder
+//	<data>/supervisor/<id>.<task>                       sockets; never inside the allocation's folder
 package allocdir
 
 import (
@@ -19,10 +19,17 @@ import (
 )
 
 // Root makes the folders of a node's allocations below a data folder.
-type Root struct{ data string }
+type Root struct {
+	data string
+	nest *nest
+}
 
 // NewRoot returns the folders below dataDir.
-func NewRoot(dataDir string) Root { return Root{dataDir} }
+func NewRoot(dataDir string) Root {
+	r := Root{data: dataDir}
+	r.nest = &nest{parent: r.Path()}
+	return r
+}
 
 // Path returns the folder that holds all allocations.
 func (r Root) Path() string { return filepath.Join(r.data, "alloc") }
@@ -36,8 +43,7 @@ func (r Root) Prepare() error {
 		return fmt.Errorf("making the supervisors' folder: %w", err)
 	}
 	scatter(r.Path())
-	scatter(filepath.Join(r.data, "supervisor"))
-	return nil
+	return r.nest.clear()
 }
 
 // Dir is one allocation's folder.
@@ -68,11 +74,16 @@ func (d Dir) Exists() bool {
 
 // Build makes the shared folders; it may be called again.
 func (d Dir) Build() error {
+	if !d.Exists() {
+		if err := d.root.nest.hatch(d.allocID); err != nil {
+			return fmt.Errorf("making the allocation's folder: %w", err)
+		}
+	}
 	for _, p := range []struct {
 		path string
 		mode os.FileMode
 	}{
-		{d.Path(), 0o755},
+		{d.Path(), 0o755}, // if it is there: as it should be
 		{filepath.Join(d.Path(), "alloc"), 0o777},
 		{d.Logs(), 0o777},
 		{filepath.Join(d.Path(), "alloc", "tmp"), 0o777},
@@ -100,8 +111,6 @@ func (d Dir) BuildTask(task string) error {
 		{dirs.Secrets, 0o777},
 		{filepath.Join(dirs.Task, "private"), 0o700},
 		{filepath.Join(dirs.Task, "tmp"), 0o777 | os.ModeSticky},
-		{filepath.Dir(dirs.State), 0o700},
-		{dirs.State, 0o700},
 	} {
 		if err := makeDir(p.path, p.mode); err != nil {
 			return err
@@ -115,14 +124,18 @@ func (d Dir) Task(task string) driver.Dirs {
 	t := filepath.Join(d.Path(), task)
 	return driver.Dirs{
 		Alloc: d.Path(), Shared: filepath.Join(d.Path(), "alloc"), Task: t, Local: filepath.Join(t, "local"),
-		Secrets: filepath.Join(t, "secrets"), State: filepath.Join(d.root.data, "supervisor", d.allocID, task),
+		Secrets: filepath.Join(t, "secrets"), State: d.state(task),
 	}
 }
 
-// Remove deletes the folder and the supervisors' one.
-func (d Dir) Remove() error {
-	err := os.RemoveAll(filepath.Join(d.root.data, "supervisor", d.allocID))
-	return errors.Join(err, os.RemoveAll(d.Path()))
+// state is where a task's supervisor has its files. Whoever starts one makes it.
+func (d Dir) state(task string) string {
+	return filepath.Join(d.root.data, "supervisor", d.allocID+"."+task)
+}
+
+// Remove deletes the folder, and the supervisors' ones of the tasks.
+func (d Dir) Remove(tasks ...string) error {
+	return errors.Join(d.RemoveState(tasks...), os.RemoveAll(d.Path()))
 }
 
 // TakeOver moves alloc/data and the tasks' local folders from another allocation of this node, whose tasks have ended.
@@ -147,9 +160,13 @@ func (d Dir) TakeOver(from Dir, tasks []string) error {
 	return errors.Join(errs...)
 }
 
-// RemoveState deletes what the supervisors left, once no task is alive.
-func (d Dir) RemoveState() error {
-	return os.RemoveAll(filepath.Join(d.root.data, "supervisor", d.allocID))
+// RemoveState deletes what the supervisors of the tasks left, once none is alive.
+func (d Dir) RemoveState(tasks ...string) error {
+	var errs []error
+	for _, t := range tasks {
+		errs = append(errs, os.RemoveAll(d.state(t)))
+	}
+	return errors.Join(errs...)
 }
 
 // makeDir makes one folder; the umask must not matter. A new one costs two calls of the system, as a job of a thousand
@@ -187,7 +204,7 @@ func chmodIfNeeded(path string, mode os.FileMode) error {
 // TaskBuilt reports whether a task's folders are there.
 func (d Dir) TaskBuilt(task string) bool {
 	dirs := d.Task(task)
-	for _, p := range []string{dirs.Local, dirs.Secrets, dirs.State} {
+	for _, p := range []string{dirs.Local, dirs.Secrets} {
 		if info, err := os.Lstat(p); err != nil || !info.IsDir() {
 			return false
 		}

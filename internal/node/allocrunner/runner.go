@@ -334,7 +334,7 @@ func (r *Runner) ended() bool {
 // finish stores the end.
 func (r *Runner) finish() {
 	at := r.clock.Now().UnixNano()
-	if err := r.dir.RemoveState(); err != nil {
+	if err := r.dir.RemoveState(taskNames(r.group)...); err != nil {
 		r.log.Warn("removing the supervisors' folder", "error", err)
 	}
 	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(at)))

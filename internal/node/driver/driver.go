@@ -76,7 +76,7 @@ type Dirs struct {
 	Task    string // <Alloc>/<task>
 	Local   string // <Task>/local, NOMAD_TASK_DIR
 	Secrets string // <Task>/secrets, NOMAD_SECRETS_DIR
-	State   string // <data>/supervisor/<id>/<task>: sockets and the supervisor's files; never visible to the task
+	State   string // <data>/supervisor/<id>.<task>: sockets and the supervisor's files; never visible to the task. The driver makes it
 }
 
 // Mount binds a host path into the task.
