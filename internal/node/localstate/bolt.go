@@ -20,9 +20,9 @@ type Bolt struct {
 	db     *bbolt.DB
 	update func(func(*bbolt.Tx) error) error // db.Update; a test makes it fail
 	log    *slog.Logger
-	format format
 
 	mu      sync.Mutex // guards what follows
+	jobs    *jobs
 	pending map[string][]byte
 	waiters []chan error
 	writing bool
@@ -47,7 +47,7 @@ func OpenBolt(path string, log *slog.Logger) (*Bolt, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
 	}
-	b := &Bolt{db: db, update: db.Update, log: log, format: newFormat(), pending: map[string][]byte{}}
+	b := &Bolt{db: db, update: db.Update, log: log, jobs: newJobs(newFormat()), pending: map[string][]byte{}}
 	b.idle = sync.NewCond(&b.mu)
 	return b, nil
 }
@@ -64,7 +64,13 @@ func (b *Bolt) Load() ([]Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the local state: %w", err)
 	}
-	return b.format.assemble(entries)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	records, jobOf, err := b.jobs.format.assemble(entries)
+	for id, key := range jobOf {
+		b.jobs.assign(id, key)
+	}
+	return records, err
 }
 
 // Commit makes the changes and waits until they are durable.
@@ -89,21 +95,17 @@ func (b *Bolt) Queue(changes ...Change) {
 }
 
 func (b *Bolt) add(changes []Change, done chan error) error {
-	encoded := make([][]byte, len(changes))
-	for i, c := range changes {
-		data, err := b.format.encode(c)
-		if err != nil {
-			return err
-		}
-		encoded[i] = data
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return fmt.Errorf("local state: %w", os.ErrClosed)
 	}
-	for i, c := range changes {
-		b.pending[c.key] = encoded[i]
+	for _, c := range changes {
+		entries, err := b.jobs.entries(c)
+		if err != nil {
+			return err
+		}
+		maps.Copy(b.pending, entries)
 	}
 	if done != nil {
 		b.waiters = append(b.waiters, done)

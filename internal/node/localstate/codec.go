@@ -8,10 +8,15 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
+
+	"drover"
 )
 
-// version is the first byte of every value, so that a later agent can read an older one's state.
-const version = 1
+// The first byte of every value, so that a later agent can read an older one's state.
+const (
+	version     = 1
+	splitRecord = 2 // an allocation apart from its job
+)
 
 // format turns records into bytes. One is kept for a store's life: it remembers what it learned of the types.
 type format struct{ handle *codec.MsgpackHandle }
@@ -28,7 +33,11 @@ func (f format) encode(c Change) ([]byte, error) {
 		return nil, nil
 	}
 	var buf bytes.Buffer
-	buf.WriteByte(version)
+	if _, split := c.value.(stored); split {
+		buf.WriteByte(splitRecord)
+	} else {
+		buf.WriteByte(version)
+	}
 	if err := codec.NewEncoder(&buf, f.handle).Encode(c.value); err != nil {
 		return nil, fmt.Errorf("encoding %s for the local state: %w", c.key, err)
 	}
@@ -36,29 +45,25 @@ func (f format) encode(c Change) ([]byte, error) {
 }
 
 func (f format) decode(data []byte, into any) error {
-	if len(data) == 0 || data[0] != version {
+	_, split := into.(*stored)
+	if len(data) == 0 || data[0] != version && !split || split && data[0] != splitRecord {
 		return errors.New("unknown version of a record")
 	}
 	return codec.NewDecoderBytes(data[1:], f.handle).Decode(into)
 }
 
 // assemble joins allocations and their tasks. A task without its allocation is dropped: the allocation was forgotten.
-func (f format) assemble(entries map[string][]byte) ([]Record, error) {
-	records := map[string]*Record{}
-	for key, data := range entries {
-		if id, ok := strings.CutPrefix(key, "alloc/"); ok {
-			r := &Record{Tasks: map[string]Task{}}
-			if err := f.decode(data, &r.Alloc); err != nil {
-				return nil, fmt.Errorf("decoding %s of the local state: %w", key, err)
-			}
-			records[id] = r
-		}
+// jobOf tells the job's key of those that have it apart.
+func (f format) assemble(entries map[string][]byte) (out []Record, jobOf map[string]string, err error) {
+	records, jobOf, err := f.allocs(entries)
+	if err != nil {
+		return nil, nil, err
 	}
 	for key, data := range entries {
 		kind, rest, _ := strings.Cut(key, "/")
 		allocID, task, _ := strings.Cut(rest, "/")
 		r := records[allocID]
-		if r == nil || kind == "alloc" {
+		if r == nil || kind == "alloc" || kind == "job" {
 			continue
 		}
 		var err error
@@ -69,12 +74,51 @@ func (f format) assemble(entries map[string][]byte) ([]Record, error) {
 			r.Tasks[task] = t
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decoding %s of the local state: %w", key, err)
+			return nil, nil, fmt.Errorf("decoding %s of the local state: %w", key, err)
 		}
 	}
-	out := make([]Record, 0, len(records))
 	for _, r := range records {
 		out = append(out, *r)
 	}
-	return out, nil
+	return out, jobOf, nil
+}
+
+// allocs decodes the allocations; those of one job share it, as they do in an answer of control.
+func (f format) allocs(entries map[string][]byte) (records map[string]*Record, jobOf map[string]string, err error) {
+	records, jobOf = map[string]*Record{}, map[string]string{}
+	decoded := map[string]*drover.Job{}
+	for key, data := range entries {
+		id, ok := strings.CutPrefix(key, allocPrefix)
+		if !ok {
+			continue
+		}
+		r := &Record{Tasks: map[string]Task{}}
+		if len(data) > 0 && data[0] == version {
+			err = f.decode(data, &r.Alloc)
+		} else {
+			var s stored
+			if err = f.decode(data, &s); err == nil && s.Job != "" {
+				jobOf[id] = s.Job
+				s.Alloc.Job, err = f.job(entries, decoded, s.Job)
+			}
+			r.Alloc = s.Alloc
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("decoding %s of the local state: %w", key, err)
+		}
+		records[id] = r
+	}
+	return records, jobOf, nil
+}
+
+func (f format) job(entries map[string][]byte, decoded map[string]*drover.Job, key string) (*drover.Job, error) {
+	if j := decoded[key]; j != nil {
+		return j, nil
+	}
+	var j *drover.Job
+	if err := f.decode(entries[key], &j); err != nil {
+		return nil, fmt.Errorf("its job %s: %w", key, err)
+	}
+	decoded[key] = j
+	return j, nil
 }

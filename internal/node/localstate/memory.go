@@ -22,7 +22,8 @@ func (m *Memory) Load() ([]Record, error) {
 	m.mu.Lock()
 	entries := maps.Clone(m.entries)
 	m.mu.Unlock()
-	return m.format.assemble(entries)
+	records, _, err := m.format.assemble(entries)
+	return records, err
 }
 
 // Commit makes the changes.

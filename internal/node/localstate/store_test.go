@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -83,6 +84,64 @@ func TestBoltSharesWrites(t *testing.T) {
 	t.Logf("%d commits took %d page writes", n, after.GetWrite()-start)
 	require.Less(t, after.GetWrite()-start, int64(n*3))
 	require.NoError(t, b.Close())
+}
+
+func TestBoltKeepsAJobOnce(t *testing.T) {
+	t.Parallel()
+	b, err := OpenBolt(filepath.Join(t.TempDir(), "state.db"), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx := context.Background()
+	job := func() (n int) {
+		require.NoError(t, b.db.View(func(tx *bbolt.Tx) error {
+			return tx.Bucket(bucketName).ForEach(func(k, _ []byte) error {
+				if strings.HasPrefix(string(k), jobPrefix) {
+					n++
+				}
+				return nil
+			})
+		}))
+		return n
+	}
+	one, two, three := sampleAlloc("a1"), sampleAlloc("a2"), sampleAlloc("a3")
+	two.Job = one.Job
+	other := *one.Job
+	other.Priority = 7
+	three.Job = &other
+	require.NoError(t, b.Commit(ctx, PutAlloc(one), PutAlloc(two), PutAlloc(three)))
+	require.Equal(t, 2, job())
+	moved := *two
+	moved.Job = three.Job
+	require.NoError(t, b.Commit(ctx, PutAlloc(&moved)))
+	require.NoError(t, b.Commit(ctx, Drop("a1")...))
+	require.Equal(t, 1, job())
+	require.NoError(t, b.Commit(ctx, PutAlloc(one)), "the same job again, after its record went")
+	require.Equal(t, 2, job())
+	path := b.db.Path()
+	require.NoError(t, b.Close())
+	b, err = OpenBolt(path, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	records, err := b.Load()
+	require.NoError(t, err)
+	priority := map[string]int{}
+	for _, r := range records {
+		priority[r.Alloc.ID] = r.Alloc.Job.Priority
+	}
+	require.Equal(t, map[string]int{"a1": 0, "a2": 7, "a3": 7}, priority)
+	require.NoError(t, b.Commit(ctx, append(Drop("a2"), Drop("a3")...)...))
+	require.Equal(t, 1, job(), "an agent that was restarted knows who uses a job")
+	require.NoError(t, b.Close())
+}
+
+// TestBoltReadsAnOlderRecord: agents before had the job in the allocation.
+func TestBoltReadsAnOlderRecord(t *testing.T) {
+	t.Parallel()
+	f := newFormat()
+	data, err := f.encode(PutAlloc(sampleAlloc("a1")))
+	require.NoError(t, err)
+	records, jobOf, err := f.assemble(map[string][]byte{"alloc/a1": data})
+	require.NoError(t, err)
+	require.Empty(t, jobOf)
+	require.Empty(t, cmp.Diff([]Record{{Alloc: sampleAlloc("a1"), Tasks: map[string]Task{}}}, records))
 }
 
 // TestBoltDiskFull: the change is refused with the reason, what runs goes on, and nothing is lost once there is room.
