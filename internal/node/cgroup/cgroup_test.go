@@ -92,7 +92,7 @@ func TestUsageOnV2(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	fill(t, dir, "cpu.stat", "usage_usec 30\nuser_usec 20\nsystem_usec 10\nnr_throttled 2\nthrottled_usec 5\n")
-	fill(t, dir, "memory.stat", "anon 100\nfile 50\nfile_mapped 7\ninactive_file 40\n")
+	fill(t, dir, "memory.stat", "anon 100\nfile 50\nshmem 10\nfile_mapped 7\ninactive_file 30\n")
 	fill(t, dir, "memory.current", "160\n")
 	fill(t, dir, "memory.peak", "200\n")
 	fill(t, dir, "memory.events", "low 0\noom 3\noom_kill 2\n")

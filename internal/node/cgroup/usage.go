@@ -29,7 +29,7 @@ func (g *Group) usageV2() Usage {
 		MemoryRaw: intOr0(dir, "memory.current"), MemoryPeak: intOr0(dir, "memory.peak"),
 		Swap: intOr0(dir, "memory.swap.current"), Pids: intOr0(dir, "pids.current"),
 	}
-	u.Memory = max(u.MemoryRaw-mem["inactive_file"], 0)
+	u.Memory = inUse(u, mem["shmem"])
 	return u
 }
 
@@ -44,9 +44,13 @@ func (g *Group) usageV1() Usage {
 		MemoryRaw: intOr0(memDir, "memory.usage_in_bytes"), MemoryPeak: intOr0(memDir, "memory.max_usage_in_bytes"),
 		Pids: intOr0(g.byCtl["pids"], "pids.current"),
 	}
-	u.Memory = max(u.MemoryRaw-mem["total_inactive_file"], 0)
+	u.Memory = inUse(u, mem["total_shmem"])
 	return u
 }
+
+// inUse is the memory without page cache: the kernel gives that up when it is needed. What is in tmpfs is counted as
+// cache too, and cannot be given up.
+func inUse(u Usage, shmem int64) int64 { return max(u.MemoryRaw-max(u.Cache-shmem, 0), 0) }
 
 // OOMKills counts the processes of the group and its children that the kernel killed for want of
 // memory. For a child without a memory group of its own: those of the whole payload since it was made.

@@ -78,33 +78,64 @@ func (s *Stats) drain(ctx context.Context, samples <-chan *drover.TaskResourceUs
 	}
 }
 
-// MeterSource makes a stream of a driver's Meter. A sample that the reader has not taken is replaced by the next.
+// MeterSource makes a stream of a driver's Meter, with what users of Nomad's docker driver rely on: the first sample at
+// once, then one an interval; one that the reader has not taken is replaced by the next; errors back off and pass; a
+// task that is gone ends the stream, and asking for another is an error that stays.
 type MeterSource struct {
 	Meter driver.Meter
 	Clock clock.Clock
 }
 
-// Stream takes the first sample at once, so that its error is the caller's.
+// The pauses after errors of a meter, doubling.
+const (
+	meterBackoff    = 5 * time.Second
+	meterBackoffMax = 2 * time.Minute
+)
+
+// Stream takes the first sample before it returns, so that a task that has none is the caller's to know.
 func (m MeterSource) Stream(ctx context.Context, interval time.Duration) (<-chan *drover.TaskResourceUsage, error) {
 	first, err := m.Meter.Usage(ctx)
-	if err != nil {
+	if final(err) {
 		return nil, err
 	}
 	out := make(chan *drover.TaskResourceUsage, 1)
-	out <- first
-	go func() { // ends with ctx or the first error
-		defer close(out)
-		for clock.Sleep(ctx, m.Clock, interval) {
-			sample, err := m.Meter.Usage(ctx)
-			if err != nil {
-				return
-			}
-			select {
-			case <-out:
-			default:
-			}
-			out <- sample // the only sender: there is room
-		}
-	}()
+	if err == nil {
+		out <- first
+	}
+	go m.follow(ctx, interval, err, out) // ends with ctx, or with the task
 	return out, nil
+}
+
+func final(err error) bool {
+	return errors.Is(err, driver.ErrGone) || errors.Is(err, driver.ErrNotSupported)
+}
+
+// follow is out's only sender: there is room after it took what nobody read.
+func (m MeterSource) follow(ctx context.Context, interval time.Duration, err error, out chan *drover.TaskResourceUsage) {
+	defer close(out)
+	pause := meterBackoff
+	for {
+		wait := interval
+		if err != nil {
+			wait = pause
+			pause = min(2*pause, meterBackoffMax)
+		}
+		if !clock.Sleep(ctx, m.Clock, wait) {
+			return
+		}
+		var sample *drover.TaskResourceUsage
+		sample, err = m.Meter.Usage(ctx)
+		if final(err) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		pause = meterBackoff
+		select {
+		case <-out:
+		default:
+		}
+		out <- sample
+	}
 }

@@ -149,3 +149,36 @@ func TestMeterSourceDropsForASlowReader(t *testing.T) {
 		require.ErrorIs(t, err, driver.ErrGone)
 	})
 }
+
+// TestMeterSourceBacksOff from errors, the first one too, by 5 s doubling to 2 min, and recovers.
+func TestMeterSourceBacksOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &meter{err: errors.New("the daemon is away")}
+		ctx, cancel := context.WithCancel(context.Background())
+		samples, err := MeterSource{m, clock.Wall{}}.Stream(ctx, time.Second)
+		require.NoError(t, err)
+		asked := func() int64 {
+			synctest.Wait()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return m.n
+		}
+		for i, wait := range []time.Duration{5, 10, 20, 40, 80, 120, 120} {
+			time.Sleep(wait*time.Second - time.Millisecond)
+			require.Equal(t, int64(i+1), asked())
+			time.Sleep(time.Millisecond)
+			require.Equal(t, int64(i+2), asked())
+		}
+		m.mu.Lock()
+		m.err = nil
+		m.mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, int64(9), (<-samples).Timestamp)
+		time.Sleep(time.Second)
+		require.Equal(t, int64(10), (<-samples).Timestamp, "one an interval again")
+		cancel()
+		_, open := <-samples
+		require.False(t, open)
+	})
+}
