@@ -37,7 +37,18 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/tidwall/btree v1.8.2 // indirect
+require (
+	github.com/aws/aws-sdk-go-v2 v1.47.6
+	github.com/aws/aws-sdk-go-v2/credentials v1.20.14
+	github.com/aws/aws-sdk-go-v2/internal/configsources v1.5.9 // indirect
+	github.com/aws/aws-sdk-go-v2/internal/endpoints/v2 v2.8.9 // indirect
+	github.com/aws/aws-sdk-go-v2/service/ec2 v1.344.0
+	github.com/aws/aws-sdk-go-v2/service/internal/accept-encoding v1.13.24 // indirect
+	github.com/aws/aws-sdk-go-v2/service/internal/presigned-url v1.14.9 // indirect
+	github.com/aws/smithy-go v1.28.8 // indirect
+	github.com/tidwall/btree v1.8.2 // indirect
+	golang.org/x/crypto v0.58.0
+)
 
 require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
