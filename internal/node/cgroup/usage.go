@@ -29,8 +29,7 @@ func (g *Group) usageV2() Usage {
 		MemoryRaw: intOr0(dir, "memory.current"), MemoryPeak: intOr0(dir, "memory.peak"),
 		Swap: intOr0(dir, "memory.swap.current"), Pids: intOr0(dir, "pids.current"),
 	}
-	u.Memory = inUse(u, mem["shmem"])
-	return u
+	return u.WithoutCache(mem["shmem"])
 }
 
 func (g *Group) usageV1() Usage {
@@ -44,13 +43,15 @@ func (g *Group) usageV1() Usage {
 		MemoryRaw: intOr0(memDir, "memory.usage_in_bytes"), MemoryPeak: intOr0(memDir, "memory.max_usage_in_bytes"),
 		Pids: intOr0(g.byCtl["pids"], "pids.current"),
 	}
-	u.Memory = inUse(u, mem["total_shmem"])
-	return u
+	return u.WithoutCache(mem["total_shmem"])
 }
 
-// inUse is the memory without page cache: the kernel gives that up when it is needed. What is in tmpfs is counted as
-// cache too, and cannot be given up.
-func inUse(u Usage, shmem int64) int64 { return max(u.MemoryRaw-max(u.Cache-shmem, 0), 0) }
+// WithoutCache sets Memory: without page cache, which the kernel gives up when memory is needed. What is in tmpfs is
+// counted as cache too, and cannot be given up.
+func (u Usage) WithoutCache(tmpfs int64) Usage {
+	u.Memory = max(u.MemoryRaw-max(u.Cache-tmpfs, 0), 0)
+	return u
+}
 
 // OOMKills counts the processes of the group and its children that the kernel killed for want of
 // memory. For a child without a memory group of its own: those of the whole payload since it was made.

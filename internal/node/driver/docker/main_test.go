@@ -27,6 +27,12 @@ import (
 // endpoint of the daemon that TestMain started.
 var endpoint string //nolint:gochecknoglobals // of all tests
 
+// The bounds of waiting for what others do.
+const (
+	patience = 20 * time.Second
+	tick     = 20 * time.Millisecond
+)
+
 const (
 	busybox = "drover-test/busybox:1"
 	bare    = "drover-test/bare:1"
