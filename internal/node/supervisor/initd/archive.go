@@ -29,7 +29,7 @@ func (s *Server) archive(t *transfer, d *proto.Decoder) error {
 	err = s.as(req.Privileged, func() error {
 		b := bufio.NewWriterSize(t, tarBuffer)
 		w := tar.NewWriter(b)
-		if err := pack(w, newNames(), dir, "", 0); err != nil {
+		if err := pack(w, newNames(s.readAccounts()), dir, "", 0); err != nil {
 			return err
 		}
 		return errors.Join(w.Close(), b.Flush())

@@ -29,7 +29,7 @@ func (s *Server) listFiles(t *transfer, d *proto.Decoder) error {
 	if err != nil {
 		return err
 	}
-	l := &lister{t: t, names: newNames(), recursive: req.Recursive}
+	l := &lister{t: t, names: newNames(s.readAccounts()), recursive: req.Recursive}
 	return s.as(req.Privileged, func() error {
 		var st unix.Stat_t
 		if err := unix.Stat(dir, &st); err != nil {
@@ -113,8 +113,7 @@ type names struct {
 	groups map[uint32]string
 }
 
-func newNames() *names {
-	a := readAccounts()
+func newNames(a accounts) *names {
 	n := &names{map[uint32]string{}, map[uint32]string{}}
 	for _, u := range slices.Backward(a.users) { // the first one wins
 		n.users[u.uid] = u.name

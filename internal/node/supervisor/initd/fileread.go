@@ -53,7 +53,7 @@ func (s *Server) readFile(t *transfer, d *proto.Decoder) error {
 	}
 	defer f.Close()
 	var e proto.Encoder
-	e.FileInfo(newNames().info(st, path.Base(p)))
+	e.FileInfo(newNames(s.readAccounts()).info(st, path.Base(p)))
 	t.reply(e.B)
 	if req.Offset > 0 {
 		if _, err := f.Seek(req.Offset, io.SeekStart); err != nil {

@@ -90,7 +90,7 @@ func (s *Server) owner(who string) (ids, error) {
 	if who == "" {
 		return ids{0, 0}, nil
 	}
-	a, _, err := readAccounts().find(who)
+	a, _, err := s.readAccounts().find(who)
 	return ids{int(a.uid), int(a.gid)}, err
 }
 

@@ -21,6 +21,8 @@ type Server struct {
 	keepGroups bool // setgroups is not allowed in this user namespace
 	ended      chan struct{}
 	endOnce    sync.Once
+	passwd     guestFile
+	group      guestFile
 
 	config atomic.Pointer[proto.Boot] // of the task that is served now
 
@@ -49,6 +51,7 @@ func New(boot proto.Boot, c clock.Clock, logDir int) *Server {
 	s := &Server{
 		clock: c, reaper: newReaper(), execs: map[string]*execution{}, agents: map[*conn]bool{},
 		keepGroups: strings.HasPrefix(string(deny), "deny"), ended: make(chan struct{}),
+		passwd: guestFile{path: "/etc/passwd"}, group: guestFile{path: "/etc/group"},
 	}
 	s.configure(boot, logDir)
 	return s

@@ -77,8 +77,6 @@ func (s *session) serve(x *execution) {
 
 // send sends one frame of output, or the receipt; false when there is nothing more to send for ever.
 func (s *session) send() bool {
-	b := buffers.Get().(*frameBuffer)
-	defer buffers.Put(b)
 	const head = proto.HeaderSize + 8
 	x := s.x
 	x.mu.Lock()
@@ -88,6 +86,8 @@ func (s *session) send() bool {
 			return false
 		}
 		if i, ok := s.sendable(); ok {
+			b := buffers.Get().(*frameBuffer)
+			defer buffers.Put(b)
 			st := &x.out[i]
 			s.pos[i] = max(s.pos[i], st.start)
 			space := min(int64(proto.DataSize), max(1, s.acked[i]+proto.Window-s.pos[i]))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"drover"
@@ -20,19 +21,35 @@ type account struct {
 
 const maxAccountFile = 1 << 20
 
-// readGuestFile reads a small regular file that the guest may have replaced by anything.
-func readGuestFile(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+// guestFile is a small file that the guest may have replaced by anything, as it was read last.
+type guestFile struct {
+	path string
+
+	mu   sync.Mutex
+	seen syscall.Stat_t // guarded by mu
+	text string         // guarded by mu
+}
+
+// read returns the content, "" of what is no regular file. It is read again only when the kernel says that it changed:
+// every start asks.
+func (g *guestFile) read() string {
+	fd, err := syscall.Open(g.path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+	defer func() { _ = syscall.Close(fd) }()
+	var st syscall.Stat_t
+	if syscall.Fstat(fd, &st) != nil || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		return ""
 	}
-	buf := make([]byte, maxAccountFile)
-	n, _ := f.Read(buf)
-	return string(buf[:n])
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if st.Ino != g.seen.Ino || st.Dev != g.seen.Dev || st.Size != g.seen.Size || st.Mtim != g.seen.Mtim || st.Ctim != g.seen.Ctim {
+		buf := make([]byte, min(max(st.Size, 0), maxAccountFile))
+		n, _ := readFD(fd, buf)
+		g.text, g.seen = string(buf[:max(n, 0)]), st
+	}
+	return g.text
 }
 
 func parseAccounts(text string) (list []account) {
@@ -76,8 +93,8 @@ type accounts struct {
 	groups []group
 }
 
-func readAccounts() accounts {
-	return accounts{parseAccounts(readGuestFile("/etc/passwd")), parseGroups(readGuestFile("/etc/group"))}
+func (s *Server) readAccounts() accounts {
+	return accounts{parseAccounts(s.passwd.read()), parseGroups(s.group.read())}
 }
 
 // find resolves "name", "uid" or "uid:gid". Errors: drover.Invalid.
@@ -131,7 +148,7 @@ func (a accounts) home(uid uint32) string {
 
 // resolveUser decides whom a program runs as. nil means: as we are, because we may be nobody else.
 func (s *Server) resolveUser(who string, privileged bool) (*spawn.User, string, error) {
-	a := readAccounts()
+	a := s.readAccounts()
 	boot := s.boot()
 	want := account{uid: boot.UID, gid: boot.GID}
 	groups := boot.Groups
