@@ -61,12 +61,13 @@ var accepted = map[string][]string{
 	"ui":     {"show_cli_hints", "content_security_policy", "consul", "vault", "label"},
 	"plugin": {"args"},
 	"plugin.config": {
-		"denied_host_uids", "denied_host_gids", "denied_envvars", "allow_caps", "allow_runtimes", "auth", "tls",
-		"logging", "gc", "volumes", "disable_log_collection", "infra_image", "infra_image_pull_timeout",
-		"image_pull_timeout", "pids_limit", "pull_activity_timeout", "extra_labels", "container_exists_attempts",
+		"denied_host_uids", "denied_host_gids", "denied_envvars",
+		"logging", "disable_log_collection", "infra_image", "infra_image_pull_timeout",
+		"image_pull_timeout", "container_exists_attempts",
 		"windows_allow_insecure_container_admin", "oom_score_adj", "default_pid_mode", "default_ipc_mode",
 		"no_pivot_root",
 	},
+	"plugin.config.gc": {"container", "dangling_containers"},
 }
 
 // settle checks what the blocks' structs had no field for, and adds the accepted keys among it to Ignored. Errors: the

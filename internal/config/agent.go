@@ -247,13 +247,23 @@ type Plugin struct {
 
 // PluginConfig holds the keys of all drivers; which ones a driver has is checked by Validate.
 type PluginConfig struct {
-	Enabled         *bool    `hcl:"enabled,optional"`
-	AllowHost       *bool    `hcl:"allow_host_network,optional"`
-	ImageDir        string   `hcl:"image_dir,optional"`
-	Endpoint        string   `hcl:"endpoint,optional"`
-	NoCgroups       *bool    `hcl:"no_cgroups,optional"`
-	AllowPrivileged *bool    `hcl:"allow_privileged,optional"`
-	Rest            hcl.Body `hcl:",remain" json:"-"`
+	Enabled         *bool  `hcl:"enabled,optional"`
+	AllowHost       *bool  `hcl:"allow_host_network,optional"`
+	ImageDir        string `hcl:"image_dir,optional"`
+	Endpoint        string `hcl:"endpoint,optional"`
+	NoCgroups       *bool  `hcl:"no_cgroups,optional"`
+	AllowPrivileged *bool  `hcl:"allow_privileged,optional"`
+	// The docker driver's, under Nomad's names.
+	AllowCaps           []string       `hcl:"allow_caps,optional"`
+	AllowRuntimes       []string       `hcl:"allow_runtimes,optional"`
+	ExtraLabels         []string       `hcl:"extra_labels,optional"`
+	PidsLimit           int64          `hcl:"pids_limit,optional"`
+	PullActivityTimeout string         `hcl:"pull_activity_timeout,optional"`
+	GC                  *PluginGC      `hcl:"gc,block"`
+	Volumes             *PluginVolumes `hcl:"volumes,block"`
+	Auth                *PluginAuth    `hcl:"auth,block"`
+	TLS                 *PluginTLS     `hcl:"tls,block"`
+	Rest                hcl.Body       `hcl:",remain" json:"-"`
 }
 
 // Default returns what holds when nobody says otherwise.

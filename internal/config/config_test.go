@@ -96,23 +96,34 @@ plugin "docker" {
   config {
     volumes { enabled = true }
     allow_caps = ["chown"]
+    logging { type = "json-file" }
+    gc {
+      image_delay = "1h"
+      dangling_containers { enabled = true }
+    }
   }
 }
 consul { address = "127.0.0.1:8500" }
 `), "x.hcl")
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
-	require.Subset(t, m.Ignored, []string{"autopilot", "client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring", "plugin.config.allow_caps", "plugin.config.volumes"})
+	require.Subset(t, m.Ignored, []string{"autopilot", "client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring", "plugin.config.gc.dangling_containers", "plugin.config.logging"})
+	docker := m.Driver("docker")
+	require.True(t, True(docker.Volumes.Enabled))
+	require.Equal(t, []string{"chown"}, docker.AllowCaps)
+	on, delay := docker.ImageGC()
+	require.True(t, on)
+	require.Equal(t, "1h", delay)
 }
 
 func TestWhereAKeyIsUnknownMatters(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`cni_path = "/opt"`:                            `"cni_path"`,
-		`server { cni_path = "/opt" }`:                 `"cni_path"`,
-		`server { thing { } }`:                         `"thing"`,
+		`cni_path = "/opt"`:                             `"cni_path"`,
+		`server { cni_path = "/opt" }`:                  `"cni_path"`,
+		`server { thing { } }`:                          `"thing"`,
 		"plugin \"docker\" {\n config {\n x = 1\n }\n}": `"x"`,
-		`telemetry { colour = 1 }`:                     `"colour"`,
+		`telemetry { colour = 1 }`:                      `"colour"`,
 	} {
 		_, err := Parse([]byte(text), "x.hcl")
 		require.ErrorContains(t, err, want, text)

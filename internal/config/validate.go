@@ -42,6 +42,7 @@ func (a *Agent) Validate() error {
 	}
 	for _, p := range a.Plugins {
 		check(slices.Contains([]string{"raw_exec", "sandbox", "docker", "mock_driver"}, p.Name), "plugin."+p.Name, "is not a driver of ours: raw_exec, sandbox, docker, mock_driver")
+		errs = append(errs, p.problems()...)
 	}
 	if t := a.TLS; t != nil && (True(t.HTTP) || True(t.RPC)) {
 		check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")
