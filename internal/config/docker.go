@@ -1,0 +1,58 @@
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// PluginGC says what of ended tasks goes away, and when.
+type PluginGC struct {
+	Image      *bool    `hcl:"image,optional"`       // default true
+	ImageDelay string   `hcl:"image_delay,optional"` // default 3m
+	Rest       hcl.Body `hcl:",remain" json:"-"`
+}
+
+// PluginVolumes allows jobs to mount paths of the machine and docker's volumes.
+type PluginVolumes struct {
+	Enabled      *bool    `hcl:"enabled,optional"`
+	SELinuxLabel string   `hcl:"selinuxlabel,optional"`
+	Rest         hcl.Body `hcl:",remain" json:"-"`
+}
+
+// PluginAuth says where accounts of registries are.
+type PluginAuth struct {
+	Config string   `hcl:"config,optional"` // a docker config.json
+	Helper string   `hcl:"helper,optional"` // X: the program docker-credential-X
+	Rest   hcl.Body `hcl:",remain" json:"-"`
+}
+
+// PluginTLS are the files for a daemon that is reached by tcp.
+type PluginTLS struct {
+	Cert string   `hcl:"cert,optional"`
+	Key  string   `hcl:"key,optional"`
+	CA   string   `hcl:"ca,optional"`
+	Rest hcl.Body `hcl:",remain" json:"-"`
+}
+
+// ImageGC tells whether images go after their last task, and the delay as it was given.
+func (p PluginConfig) ImageGC() (on bool, delay string) {
+	if p.GC == nil {
+		return true, ""
+	}
+	return p.GC.Image == nil || *p.GC.Image, p.GC.ImageDelay
+}
+
+func (p *Plugin) problems() (errs []error) {
+	if p.Config == nil {
+		return nil
+	}
+	_, delay := p.Config.ImageGC()
+	for key, text := range map[string]string{"gc.image_delay": delay, "pull_activity_timeout": p.Config.PullActivityTimeout} {
+		if d, err := time.ParseDuration(text); text != "" && (err != nil || d <= 0) {
+			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: %q is no duration such as 10s or 1h", p.Name, key, text)) //nolint:err113 // a list of problems
+		}
+	}
+	return errs
+}
