@@ -26,7 +26,7 @@ type stores struct {
 	close     func() error
 }
 
-const logCacheEntries = 1024
+const logCacheEntries = 128
 
 func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores, error) {
 	if cfg.DataDir == "" {
@@ -54,11 +54,13 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 	if err != nil {
 		return fail(fmt.Errorf("opening the raft snapshots: %w", err))
 	}
-	cache, err := raft.NewLogCache(logCacheEntries, &checkedLog{bolt, h})
-	if err != nil {
-		return fail(err)
+	var log raft.LogStore = &checkedLog{bolt, h}
+	if !cfg.alone() { // only others have the newest entries read again
+		if log, err = raft.NewLogCache(logCacheEntries, log); err != nil {
+			return fail(err)
+		}
 	}
-	return &stores{cache, &patientStable{bolt, h, c}, snapshots, bolt.Close}, nil
+	return &stores{log, &patientStable{bolt, h, c}, snapshots, bolt.Close}, nil
 }
 
 // verifyFile reads the whole file before it is opened for writing: bbolt then reads it in a goroutine of its own,
