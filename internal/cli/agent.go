@@ -77,6 +77,9 @@ func (f *agentFlags) load() (*config.Agent, error) {
 		}
 		cfg = config.Merge(cfg, file)
 	}
+	if f.dev || f.demo { // both planes, whatever the files say: as Nomad's -dev
+		cfg.Server.Enabled, cfg.Client.Enabled = new(true), new(true)
+	}
 	env, err := config.Environment(os.LookupEnv)
 	if err != nil {
 		return nil, err

@@ -96,6 +96,11 @@ func (n nomadIntake) PurgeNode(ctx context.Context, nodeID string) (nomad.Outcom
 	return outcome(n.Intake.PurgeNode(ctx, nodeID))
 }
 
+// SetNodeMeta implements nomad.Intake.
+func (n nomadIntake) SetNodeMeta(ctx context.Context, nodeID string, change map[string]*string) (nomad.Outcome, error) {
+	return outcome(n.Intake.SetNodeMeta(ctx, nodeID, change))
+}
+
 // UpsertNamespace implements nomad.Intake.
 func (n nomadIntake) UpsertNamespace(ctx context.Context, ns *drover.Namespace) (nomad.Outcome, error) {
 	return outcome(n.Intake.UpsertNamespace(ctx, ns))

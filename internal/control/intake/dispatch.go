@@ -45,7 +45,7 @@ func (in *Intake) DispatchJob(ctx context.Context, r DispatchRequest) (Outcome, 
 		}
 	}
 	child := in.dispatchedChild(parent, r)
-	o, err := in.register(ctx, child, RegisterRequest{EnforceIndex: true}, drover.TriggerJobRegister)
+	o, err := in.register(ctx, child, registration{RegisterRequest: RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister})
 	o.DispatchedJobID = child.ID
 	return o, err
 }
@@ -153,5 +153,5 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 	if old := in.deps.Store.Snapshot().Job(namespace, child.ID); old != nil {
 		return Outcome{Index: in.deps.Store.Index(), JobModifyIndex: old.JobModifyIndex, JobCreateIndex: old.CreateIndex}, nil
 	}
-	return in.register(ctx, child, RegisterRequest{EnforceIndex: true}, drover.TriggerPeriodicJob)
+	return in.register(ctx, child, registration{RegisterRequest: RegisterRequest{EnforceIndex: true}, by: drover.TriggerPeriodicJob})
 }

@@ -102,6 +102,22 @@ func (in *Intake) EvaluateNode(ctx context.Context, nodeID string) (Outcome, err
 	return o, err
 }
 
+// SetNodeMeta sets keys of a node's metadata at runtime, over the node's own; nil removes one. Jobs that this may let
+// in, or that constrain on it, are looked at again. Errors: NotFound.
+func (in *Intake) SetNodeMeta(ctx context.Context, nodeID string, change map[string]*string) (Outcome, error) {
+	if _, err := in.node(nodeID); err != nil {
+		return Outcome{}, err
+	}
+	m := in.maker()
+	c := &command.SetNodeMeta{
+		NodeID: nodeID, Meta: change, Time: m.Now,
+		Evals: m.Node(in.deps.Store.Snapshot(), nodeID, drover.TriggerNodeUpdate),
+	}
+	o, err := in.proposeWith(ctx, c, c.Evals...)
+	o.NodeModifyIndex = o.Index
+	return o, err
+}
+
 // PurgeNode forgets a node; its allocations are lost. Errors: NotFound.
 func (in *Intake) PurgeNode(ctx context.Context, nodeID string) (Outcome, error) {
 	if _, err := in.node(nodeID); err != nil {

@@ -27,7 +27,7 @@ func (in *Intake) RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, 
 	if err != nil {
 		return Outcome{}, err
 	}
-	return in.register(ctx, j, r, drover.TriggerJobRegister)
+	return in.register(ctx, j, registration{RegisterRequest: r, by: drover.TriggerJobRegister})
 }
 
 // admit returns the canonical job as it would be stored. Errors: as RegisterJob.
@@ -102,17 +102,27 @@ func keepCounts(old, j *drover.Job) {
 	}
 }
 
+// registration is a request, and why it was made.
+type registration struct {
+	RegisterRequest
+	by      string                 // what triggers the evaluation
+	scaling *command.ScalingRecord // of a scaling action
+}
+
 // register commits an admitted job.
-func (in *Intake) register(ctx context.Context, j *drover.Job, r RegisterRequest, by string) (Outcome, error) {
+func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (Outcome, error) {
 	now := in.now().UnixNano()
 	if j.SubmitTime == 0 {
 		j.SubmitTime = now
 	}
-	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now}
+	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	if !j.Periodical() && !j.Parameterized() {
-		c.Eval = in.maker().Job(j, by)
+		c.Eval = in.maker().Job(j, r.by)
 		if r.EvalPriority > 0 {
 			c.Eval.Priority = r.EvalPriority
+		}
+		if r.scaling != nil {
+			r.scaling.Event.EvalID = &c.Eval.ID
 		}
 	}
 	index, result, err := in.deps.Log.Propose(ctx, c)

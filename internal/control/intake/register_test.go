@@ -255,3 +255,22 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, b.ReconcileSummaries(ctx))
 	code(t, drover.NotImplemented, b.CollectGarbage(ctx), "servers only")
 }
+
+func TestScalingIsRemembered(t *testing.T) {
+	b := setup(t)
+	b.register(job("j", drover.JobTypeBatch))
+	ask := ScaleRequest{Namespace: "default", ID: "j", Group: "g", Message: "only told", Meta: map[string]any{"a": "b"}}
+	_, err := b.ScaleJob(t.Context(), ask)
+	require.NoError(t, err)
+	ask.Message, ask.Count = "more", new(5)
+	o, err := b.ScaleJob(t.Context(), ask)
+	require.NoError(t, err)
+	list := b.store.Snapshot().ScalingEvents("default", "j").ScalingEvents["g"]
+	require.Len(t, list, 2)
+	require.Equal(t, "more", list[0].Message)
+	require.EqualValues(t, 5, *list[0].Count)
+	require.EqualValues(t, 1, list[0].PreviousCount)
+	require.Equal(t, o.EvalID, *list[0].EvalID)
+	require.Nil(t, list[1].Count)
+	require.Equal(t, map[string]any{"a": "b"}, list[1].Meta)
+}

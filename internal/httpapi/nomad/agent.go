@@ -41,13 +41,6 @@ type LogTail interface {
 	Close()
 }
 
-// NodeMeta changes a node's dynamic metadata; an Agent may have it for its own node.
-type NodeMeta interface {
-	// Meta returns the static metadata (configuration) and the dynamic on top; a nil value masks a static key.
-	Meta(ctx context.Context, nodeID string) (static map[string]string, dynamic map[string]*string, err error)
-	SetMeta(ctx context.Context, nodeID string, change map[string]*string) error
-}
-
 // AgentSelf answers /v1/agent/self. Config holds at least Region, Datacenter, Name and Version{Version}.
 type AgentSelf struct {
 	Config map[string]any               `json:"config"`

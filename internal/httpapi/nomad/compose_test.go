@@ -185,6 +185,11 @@ func (i realIntake) PurgeNode(ctx context.Context, node string) (nomad.Outcome, 
 	return nomad.Outcome(o), err
 }
 
+func (i realIntake) SetNodeMeta(ctx context.Context, node string, change map[string]*string) (nomad.Outcome, error) {
+	o, err := i.Intake.SetNodeMeta(ctx, node, change)
+	return nomad.Outcome(o), err
+}
+
 func (i realIntake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (nomad.Outcome, error) {
 	o, err := i.Intake.UpsertNamespace(ctx, n)
 	return nomad.Outcome(o), err

@@ -18,8 +18,6 @@ type Config struct {
 	Nodes  Nodes
 	Events Events
 	Agent  Agent
-	// NodeMeta is optional; without it dynamic node metadata is not implemented.
-	NodeMeta NodeMeta
 	// ParseHCL is jobspec's; nil = not implemented. variables is the text of a variables file.
 	ParseHCL func(hcl, variables string, canonicalize bool) (*drover.Job, error)
 	// DiffJobs is intake's job diff (Nomad's JobDiff shape); nil = versions are answered without diffs.

@@ -125,6 +125,12 @@ func (i *fakeIntake) PurgeNode(_ context.Context, node string) (nomad.Outcome, e
 	return i.took("purge node %s", node)
 }
 
+func (i *fakeIntake) SetNodeMeta(_ context.Context, id string, change map[string]*string) (nomad.Outcome, error) {
+	n := drover.Copy(i.store.Snapshot().Node(id))
+	n.MergeMeta(n.OwnMeta(), change)
+	return nomad.Outcome{Index: put(i.store, func(t *store.Txn) { t.PutNode(n) })}, nil
+}
+
 func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (nomad.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutNamespace(n) })
 	return nomad.Outcome{Index: index}, nil

@@ -26,6 +26,8 @@ type Intake interface {
 	DrainNode(ctx context.Context, r DrainRequest) (Outcome, error)
 	EvaluateNode(ctx context.Context, nodeID string) (Outcome, error)
 	PurgeNode(ctx context.Context, nodeID string) (Outcome, error)
+	// SetNodeMeta sets keys of a node's metadata over the node's own; nil removes one.
+	SetNodeMeta(ctx context.Context, nodeID string, change map[string]*string) (Outcome, error)
 
 	UpsertNamespace(ctx context.Context, n *drover.Namespace) (Outcome, error)
 	DeleteNamespace(ctx context.Context, name string) (Outcome, error)

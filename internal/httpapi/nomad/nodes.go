@@ -132,22 +132,29 @@ func (f *Face) purgeNode(w http.ResponseWriter, r *http.Request) error {
 }
 
 // askedNode is the node that a /v1/client request means: node_id, else the one in this process.
-func (f *Face) askedNode(id string) (string, drover.Workloads, error) {
+func (f *Face) askedNode(id string) (drover.Workloads, error) {
+	id, err := f.nodeOrLocal(id)
+	if err != nil {
+		return nil, err
+	}
+	return f.Nodes.Workloads(id)
+}
+
+func (f *Face) nodeOrLocal(id string) (string, error) {
 	if id == "" {
 		id = f.Agent.LocalNode()
 	}
 	if id == "" {
-		return "", nil, drover.Errorf(drover.Invalid, "this agent has no node: name one with node_id")
+		return "", drover.Errorf(drover.Invalid, "this agent has no node: name one with node_id")
 	}
 	if f.State.Snapshot().Node(id) == nil {
-		return "", nil, drover.Errorf(drover.NotFound, "node %q not found", id)
+		return "", drover.Errorf(drover.NotFound, "node %q not found", id)
 	}
-	n, err := f.Nodes.Workloads(id)
-	return id, n, err
+	return id, nil
 }
 
 func (f *Face) nodeStats(w http.ResponseWriter, r *http.Request) error {
-	_, node, err := f.askedNode(r.URL.Query().Get("node_id"))
+	node, err := f.askedNode(r.URL.Query().Get("node_id"))
 	if err != nil {
 		return err
 	}
@@ -159,7 +166,7 @@ func (f *Face) nodeStats(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) nodeGC(w http.ResponseWriter, r *http.Request) error {
-	_, node, err := f.askedNode(r.URL.Query().Get("node_id"))
+	node, err := f.askedNode(r.URL.Query().Get("node_id"))
 	if err != nil {
 		return err
 	}
@@ -169,59 +176,6 @@ func (f *Face) nodeGC(w http.ResponseWriter, r *http.Request) error {
 	f.setIndex(w, f.State.Snapshot().Index())
 	w.WriteHeader(http.StatusOK) // Nomad's client refuses a body here
 	return nil
-}
-
-func (f *Face) readNodeMeta(w http.ResponseWriter, r *http.Request) error {
-	return f.answerMeta(w, r, r.URL.Query().Get("node_id"), nil)
-}
-
-func (f *Face) writeNodeMeta(w http.ResponseWriter, r *http.Request) error {
-	var b struct {
-		NodeID string
-		Meta   map[string]*string
-	}
-	if err := httpapi.DecodeJSON(r, &b); err != nil {
-		return err
-	}
-	if len(b.Meta) == 0 {
-		return drover.Errorf(drover.Invalid, "missing required Meta object")
-	}
-	return f.answerMeta(w, r, b.NodeID, b.Meta)
-}
-
-func (f *Face) answerMeta(w http.ResponseWriter, r *http.Request, id string, change map[string]*string) error {
-	if f.NodeMeta == nil {
-		return drover.Errorf(drover.NotImplemented, "dynamic node metadata is not implemented yet")
-	}
-	id, _, err := f.askedNode(id)
-	if err != nil {
-		return err
-	}
-	if change != nil {
-		if err := f.NodeMeta.SetMeta(r.Context(), id, change); err != nil {
-			return err
-		}
-	}
-	static, dynamic, err := f.NodeMeta.Meta(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	merged := map[string]string{}
-	for k, v := range static {
-		merged[k] = v
-	}
-	for k, v := range dynamic {
-		if v == nil {
-			delete(merged, k)
-		} else {
-			merged[k] = *v
-		}
-	}
-	return f.reply(w, r, struct {
-		Meta    map[string]string
-		Dynamic map[string]*string
-		Static  map[string]string
-	}{merged, dynamic, static})
 }
 
 // nodeAction routes /v1/node/{id}/{action}, and /v1/node/pool/{name}, which has the same form.

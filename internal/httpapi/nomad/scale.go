@@ -50,7 +50,7 @@ func (f *Face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error
 
 type groupScale struct {
 	Desired, Placed, Running, Healthy, Unhealthy int
-	Events                                       []any // not kept yet
+	Events                                       []*drover.ScalingEvent // the newest first
 }
 
 type scaleState struct {
@@ -68,7 +68,16 @@ func (f *Face) scaleStatus(w http.ResponseWriter, r *http.Request, id string) er
 		if job == nil {
 			return nil, 0
 		}
-		return scaleOf(s, job), max(job.ModifyIndex, s.TableIndex(tableAllocs))
+		state, index := scaleOf(s, job), max(job.ModifyIndex, s.TableIndex(tableAllocs))
+		if e := s.ScalingEvents(job.Namespace, job.ID); e != nil {
+			index = max(index, e.ModifyIndex)
+			for group, list := range e.ScalingEvents {
+				if scale := state.TaskGroups[group]; scale != nil {
+					scale.Events = list
+				}
+			}
+		}
+		return state, index
 	})
 }
 
@@ -78,7 +87,7 @@ func scaleOf(s Snapshot, job *drover.Job) *scaleState {
 		JobStopped: job.Stop, TaskGroups: map[string]*groupScale{},
 	}
 	for _, g := range job.TaskGroups {
-		scale := &groupScale{Events: []any{}}
+		scale := &groupScale{Events: []*drover.ScalingEvent{}}
 		if g.Count != nil {
 			scale.Desired = *g.Count
 		}

@@ -22,6 +22,7 @@ type Snapshot interface {
 	Jobs(namespace, prefix string) iter.Seq[*drover.Job]
 	JobVersions(namespace, id string) []*drover.Job
 	JobSummary(namespace, id string) *drover.JobSummary
+	ScalingEvents(namespace, id string) *drover.JobScalingEvents
 	Node(id string) *drover.Node
 	Nodes(prefix string) iter.Seq[*drover.Node]
 	Allocation(id string) *drover.Allocation

@@ -41,7 +41,6 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, file := range files {
 		w := newWorld(t, func(c *nomad.Config) {
-			c.NodeMeta = &fakeMeta{}
 			c.ParseHCL = func(hcl, variables string, canonicalize bool) (*drover.Job, error) {
 				if !strings.HasPrefix(hcl, "job") {
 					return nil, drover.Errorf(drover.Invalid, "job.hcl:1,1-4: Unsupported block type")
@@ -73,7 +72,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	var missing []string
 	for _, r := range nomad.New(nomad.Config{Pprof: true}).Routes() {
-		if !hit[r.Pattern] {
+		if !hit[r.Pattern] && r.Pattern != "GET /.well-known/jwks.json" { // its key is another each time
 			missing = append(missing, r.Pattern)
 		}
 	}

@@ -226,15 +226,4 @@ func (e *fakeEvents) Next(ctx context.Context) (drover.Events, error) {
 	}
 }
 
-type fakeMeta struct{ dynamic map[string]*string }
-
-func (m *fakeMeta) Meta(context.Context, string) (map[string]string, map[string]*string, error) {
-	return map[string]string{"rack": "r1", "hidden": "x"}, m.dynamic, nil
-}
-
-func (m *fakeMeta) SetMeta(_ context.Context, _ string, change map[string]*string) error {
-	m.dynamic = change
-	return nil
-}
-
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

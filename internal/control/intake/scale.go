@@ -1,0 +1,131 @@
+package intake
+
+import (
+	"context"
+
+	"drover"
+	"drover/internal/control/command"
+)
+
+// ScaleRequest sets the count of a group; a nil Count only records the event.
+type ScaleRequest struct {
+	Namespace, ID, Group string
+	Count                *int
+	Message              string
+	Error                bool
+	Meta                 map[string]any
+	JobModifyIndex       uint64 // if not 0: refuse unless it is the job's
+}
+
+// ScaleJob sets a group's count (of a pool: its size) and keeps a scaling event of it. Errors: NotFound, Invalid (no such
+// group, beyond the scaling policy's bounds, a deployment is under way), Conflict when the index is another.
+func (in *Intake) ScaleJob(ctx context.Context, r ScaleRequest) (Outcome, error) {
+	for {
+		o, err := in.scale(ctx, r)
+		if drover.CodeOf(err) == drover.Conflict && r.JobModifyIndex == 0 && ctx.Err() == nil {
+			continue // someone else changed the job meanwhile: take their version
+		}
+		return o, err
+	}
+}
+
+func (in *Intake) scale(ctx context.Context, r ScaleRequest) (Outcome, error) {
+	old, err := in.job(r.Namespace, r.ID)
+	if err != nil {
+		return Outcome{}, err
+	}
+	g := old.Group(r.Group)
+	if g == nil {
+		return Outcome{}, drover.Errorf(drover.Invalid, "task group %q specified for scaling does not exist in job", r.Group)
+	}
+	if r.JobModifyIndex != 0 && r.JobModifyIndex != old.JobModifyIndex {
+		return Outcome{}, drover.Errorf(drover.Conflict, "enforcing job modify index %d: job exists with conflicting job modify index: %d",
+			r.JobModifyIndex, old.JobModifyIndex)
+	}
+	event := in.scalingEvent(g, r)
+	if r.Count == nil {
+		o, err := in.record(ctx, r, event)
+		o.JobModifyIndex, o.JobCreateIndex = old.JobModifyIndex, old.CreateIndex
+		return o, err
+	}
+	if err := in.checkScale(old, g, r); err != nil {
+		return Outcome{}, err
+	}
+	if in.deploying(old) {
+		return Outcome{}, in.blocked(ctx, r, event)
+	}
+	j := drover.Copy(old)
+	g = j.Group(r.Group)
+	g.Count = new(*r.Count)
+	if g.Pool != nil {
+		g.Pool.Size = *r.Count
+	}
+	if err := j.Validate(); err != nil {
+		return Outcome{}, err
+	}
+	j.SubmitTime = 0
+	return in.register(ctx, j, registration{
+		RegisterRequest: RegisterRequest{EnforceIndex: true, JobModifyIndex: old.JobModifyIndex},
+		by:              drover.TriggerScaling, scaling: &command.ScalingRecord{Group: r.Group, Event: event},
+	})
+}
+
+func (in *Intake) scalingEvent(g *drover.TaskGroup, r ScaleRequest) drover.ScalingEvent {
+	e := drover.ScalingEvent{Time: in.now().UnixNano(), PreviousCount: int64(*g.Count), Message: r.Message, Error: r.Error, Meta: r.Meta}
+	if r.Count != nil {
+		e.Count = new(int64(*r.Count))
+	}
+	return e
+}
+
+// record keeps a scaling event that changes nothing.
+func (in *Intake) record(ctx context.Context, r ScaleRequest, e drover.ScalingEvent) (Outcome, error) {
+	return in.propose(ctx, &command.RecordScaling{
+		Namespace: r.Namespace, JobID: r.ID, Record: command.ScalingRecord{Group: r.Group, Event: e},
+	})
+}
+
+// blocked keeps what was asked for while a deployment is under way, and returns the refusal.
+func (in *Intake) blocked(ctx context.Context, r ScaleRequest, e drover.ScalingEvent) error {
+	const why = "job scaling blocked due to active deployment"
+	e.Meta = map[string]any{"OriginalMessage": e.Message, "OriginalCount": *e.Count, "OriginalMeta": e.Meta}
+	e.Message, e.Error, e.Count = why, true, nil
+	if _, err := in.record(ctx, r, e); err != nil {
+		return err
+	}
+	return drover.Errorf(drover.Invalid, why)
+}
+
+func (in *Intake) deploying(j *drover.Job) bool {
+	for d := range in.deps.Store.Snapshot().DeploymentsByJob(j.Namespace, j.ID) {
+		if d.Active() && d.JobCreateIndex == j.CreateIndex {
+			return true
+		}
+	}
+	return false
+}
+
+func (in *Intake) checkScale(j *drover.Job, g *drover.TaskGroup, r ScaleRequest) error {
+	if r.Error {
+		return drover.Errorf(drover.Invalid, "scaling action should not contain count if error is true")
+	}
+	if *r.Count < 0 {
+		return drover.Errorf(drover.Invalid, "scaling action count can't be negative")
+	}
+	if j.Type == drover.JobTypeSystem || j.Type == drover.JobTypeSysBatch {
+		return drover.Errorf(drover.Invalid, "cannot scale jobs of type %s", j.Type)
+	}
+	s := in.deps.Store.Snapshot()
+	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
+		return drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
+	}
+	if p := g.Scaling; p != nil {
+		if p.Min != nil && int64(*r.Count) < *p.Min {
+			return drover.Errorf(drover.Invalid, "group count was less than scaling policy minimum: %d < %d", *r.Count, *p.Min)
+		}
+		if p.Max != nil && int64(*r.Count) > *p.Max {
+			return drover.Errorf(drover.Invalid, "group count was greater than scaling policy maximum: %d > %d", *r.Count, *p.Max)
+		}
+	}
+	return nil
+}
