@@ -20,8 +20,9 @@ const (
 type Authenticator interface {
 	// Authenticate checks a registered node's secret. Errors: NotFound for one that has not registered.
 	Authenticate(nodeID, secret string) error
-	// Admit checks the token with which an unknown node joins.
-	Admit(token string) error
+	// Admit checks the token with which a node joins, and may mark on the node what follows from it. Of a node that
+	// opens its tunnel before it registers, only the id is known.
+	Admit(token string, node *drover.Node) error
 }
 
 // Handler serves the controller to nodes that dial. Tunnels are put into nodes.
@@ -32,7 +33,7 @@ func Handler(c drover.Controller, auth Authenticator, nodes *Nodes) http.Handler
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
 		}
-		if err := auth.Admit(h.Get(tokenHeader)); err != nil {
+		if err := auth.Admit(h.Get(tokenHeader), r.Node); err != nil {
 			return nil, err
 		}
 		reply, err := c.Register(ctx, r.Node)
@@ -69,7 +70,7 @@ func Handler(c drover.Controller, auth Authenticator, nodes *Nodes) http.Handler
 		nodeID := h.Get(nodeHeader)
 		err := auth.Authenticate(nodeID, h.Get(secretHeader))
 		if drover.CodeOf(err) == drover.NotFound { // it opens the tunnel before it registers, so that it is reachable from the first moment
-			err = auth.Admit(h.Get(tokenHeader))
+			err = auth.Admit(h.Get(tokenHeader), &drover.Node{ID: nodeID})
 		}
 		if err != nil {
 			return toWire(err)

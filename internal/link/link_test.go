@@ -59,7 +59,7 @@ func (w *world) Authenticate(nodeID, secret string) error {
 	return nil
 }
 
-func (w *world) Admit(token string) error {
+func (w *world) Admit(token string, _ *drover.Node) error {
 	if token != "join" {
 		return drover.Errorf(drover.Unauthorized, "wrong join token")
 	}

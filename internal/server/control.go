@@ -27,6 +27,7 @@ type control struct {
 	leader     *leader.Leader
 	intake     *intake.Intake
 	assignment *assignment.Controller
+	view       *fleetView
 	joinToken  string
 }
 
@@ -42,7 +43,8 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 			return err
 		},
 	})
-	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader})
+	c.view = newFleetView(c.store)
+	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
 	raftDir := cfg.DataDir
 	if raftDir == "" {
 		raftDir = filepath.Join(a.dataDir, "server")
@@ -111,14 +113,6 @@ func (c *control) Authenticate(nodeID, secret string) error {
 	}
 	if subtle.ConstantTimeCompare([]byte(n.SecretID), []byte(secret)) != 1 {
 		return drover.Errorf(drover.Unauthorized, "node %s: wrong secret", nodeID)
-	}
-	return nil
-}
-
-// Admit implements link.Authenticator.
-func (c *control) Admit(token string) error {
-	if c.joinToken != "" && subtle.ConstantTimeCompare([]byte(c.joinToken), []byte(token)) != 1 {
-		return drover.Errorf(drover.Unauthorized, "wrong join token: give the node the server's server.join_token as client.join_token")
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		}
 		protocols.SetUnencryptedHTTP2(secure == nil)
 		protocols.SetHTTP2(secure != nil)
-		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.HTTPAddr()}, a.control, a.remote), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
+		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.control, a.HTTPAddr()}, a.control, a.remote), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
 		if secure != nil {
@@ -110,19 +110,6 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		}
 		return err
 	}}
-}
-
-// remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP
-// address, as Nomad's client does for logs and exec, gets this server's, which reaches the node through its tunnel.
-type remoteNodes struct {
-	drover.Controller
-	httpAddr string
-}
-
-// Register implements drover.Controller.
-func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
-	n.HTTPAddr = r.httpAddr
-	return r.Controller.Register(ctx, n)
 }
 
 func parseHCL(hcl, variables string, canonicalize bool) (*drover.Job, error) {

@@ -41,6 +41,7 @@ type Agent struct {
 	control *control // nil without server
 	node    *node    // nil without client
 	exec    *executionService
+	fleet   *fleet // nil without server
 	remote  *link.Nodes
 
 	http net.Listener
@@ -71,7 +72,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		if a.control, err = a.openControl(ctx); err != nil {
 			return a, err
 		}
-		if !cfg.Dev {
+		if !cfg.Dev || cfg.Fleet != nil {
 			if a.rpc, err = listen(ctx, cfg.RPCAddress(), "ports.rpc"); err != nil {
 				return a, err
 			}
@@ -85,6 +86,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 	if a.control != nil {
 		a.metrics.Source(nomad.StateMetrics(nomadState{a.control.store}))
 		if a.exec, err = a.openExecution(); err != nil {
+			return a, err
+		}
+		if a.fleet, err = a.openFleet(); err != nil {
 			return a, err
 		}
 	}
@@ -121,6 +125,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	if a.exec != nil {
 		g.Ring(a.exec.parts()...)
+	}
+	if a.fleet != nil {
+		g.Ring(a.fleet.parts()...)
 	}
 	g.Ring(a.httpPart())
 	return g.Run(ctx)

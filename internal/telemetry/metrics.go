@@ -68,6 +68,16 @@ func (m *Metrics) Durations(name, help string, labels ...string) *prometheus.His
 	return h
 }
 
+// Spans registers a histogram of seconds, from 0.1 s to an hour.
+func (m *Metrics) Spans(name, help string, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: m.name(name), Help: help,
+		Buckets: []float64{.1, .3, 1, 3, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 3600},
+	}, labels)
+	m.registry.MustRegister(h)
+	return h
+}
+
 // Emit gives one gauge; labels are pairs of name and value.
 type Emit func(name string, value float64, labels ...string)
 

@@ -13,15 +13,16 @@ import (
 
 // Config is what a Core is made with.
 type Config struct {
-	Owner    string // Drover's name in tags; machines with another are never touched
-	Provider string
-	Policies []*drover.FleetPolicy // of this provider; canonicalized and valid
-	Caps     provider.Capabilities
-	Seed     uint64
-	IDs      id.Source
-	UserData func(policy *drover.FleetPolicy, intent string) string // nil = none
-	Decide   func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
-	Audit    func(Entry)                                            // nil = not told
+	Owner      string // Drover's name in tags; machines with another are never touched
+	Provider   string
+	Policies   []*drover.FleetPolicy // of this provider; canonicalized and valid
+	Caps       provider.Capabilities
+	Seed       uint64
+	IDs        id.Source
+	Attributes map[string]string                                      // that all nodes of its machines have, as constraints name them without "attr."
+	UserData   func(policy *drover.FleetPolicy, intent string) string // nil = none
+	Decide     func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
+	Audit      func(Entry)                                            // nil = not told
 }
 
 // Core is the fleet on one cloud. Not for use by several goroutines at once.
@@ -55,6 +56,7 @@ type poolState struct {
 	last      scaler.Output
 	stale     bool // instances holds some that are gone
 	learned   map[string]learned
+	base      map[string]string // attributes of all its nodes
 }
 
 type entry struct {
@@ -85,14 +87,14 @@ func NewCore(now time.Time, cfg Config) *Core {
 		c.cfg.Decide = scaler.Decide
 	}
 	for _, p := range cfg.Policies {
-		c.pools = append(c.pools, newPoolState(p))
+		c.pools = append(c.pools, c.newPoolState(p))
 	}
 	return c
 }
 
 func (p *poolState) sell(offerings []drover.Offering) {
 	for i := range offerings {
-		p.learned[offerings[i].Key].apply(&offerings[i])
+		p.known(&offerings[i])
 	}
 	p.offerings = offerings
 	p.offering = make(map[string]*drover.Offering, len(offerings))
@@ -156,6 +158,17 @@ func (c *Core) Waiting(pool string) []scaler.Waiting {
 	}
 	return nil
 }
+
+// Demand returns the work that waits for the pool's machines.
+func (c *Core) Demand(pool string) []drover.DemandClass {
+	if p := c.pool(pool); p != nil {
+		return p.demand
+	}
+	return nil
+}
+
+// Knows reports whether the node was heard of.
+func (c *Core) Knows(node string) bool { return c.byNode[node] != nil }
 
 // SetDemand replaces the work that waits for machines of the node pool.
 func (c *Core) SetDemand(nodePool string, demand []drover.DemandClass) {

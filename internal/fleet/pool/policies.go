@@ -8,8 +8,12 @@ import (
 	"drover"
 )
 
-func newPoolState(p *drover.FleetPolicy) *poolState {
-	ps := &poolState{policy: p, learned: map[string]learned{}}
+func (c *Core) newPoolState(p *drover.FleetPolicy) *poolState {
+	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes)}
+	if ps.base == nil {
+		ps.base = map[string]string{}
+	}
+	ps.base["fleet.pool"] = p.Name
 	ps.sell(p.Offerings())
 	return ps
 }
@@ -31,7 +35,7 @@ func (c *Core) SetPolicies(now time.Time, policies []*drover.FleetPolicy) {
 		p := c.pool(policy.Name)
 		switch {
 		case p == nil:
-			p = newPoolState(policy)
+			p = c.newPoolState(policy)
 			c.claim(now, p)
 		case p.policy != policy:
 			p.policy = policy
@@ -135,14 +139,14 @@ func lesser(a, b drover.Capacity) drover.Capacity {
 	return drover.Capacity{CPU: min(a.CPU, b.CPU), MemoryMB: min(a.MemoryMB, b.MemoryMB), DiskMB: min(a.DiskMB, b.DiskMB)}
 }
 
-func (l learned) apply(o *drover.Offering) {
-	if l.size == (drover.Capacity{}) {
-		return
-	}
-	o.Capacity = lesser(o.Capacity, l.size)
-	if l.attributes != nil {
-		all := maps.Clone(l.attributes)
-		maps.Copy(all, o.Attributes)
-		o.Attributes = all
+// known completes an offering with what its nodes will have, and with what they turned out to have.
+func (p *poolState) known(o *drover.Offering) {
+	l := p.learned[o.Key]
+	all := maps.Clone(p.base)
+	maps.Copy(all, l.attributes)
+	maps.Copy(all, o.Attributes)
+	o.Attributes = all
+	if l.size != (drover.Capacity{}) {
+		o.Capacity = lesser(o.Capacity, l.size)
 	}
 }

@@ -255,12 +255,16 @@ func (l *loop) sync(now time.Time) {
 	nodes, changed := l.deps.Nodes.Nodes()
 	l.nodes = changed
 	for _, n := range nodes {
-		if n.Lost {
+		if n.Lost && l.core.Knows(n.ID) {
 			l.core.Lost(now, n.ID, n.Report.Work)
 			continue
 		}
 		if err := l.core.Registered(now, n.Intent, n.ID); err != nil {
 			l.deps.Log.Debug("a node calls that the fleet does not know", "node", n.ID, "intent", n.Intent, "error", err)
+			continue
+		}
+		if n.Lost {
+			l.core.Lost(now, n.ID, n.Report.Work)
 			continue
 		}
 		l.core.Reported(now, n.ID, n.Report)

@@ -1,0 +1,272 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"reflect"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/config"
+	"drover/internal/control/command"
+	"drover/internal/control/store"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+	"drover/internal/lifecycle"
+)
+
+// fleet buys and returns machines: one loop a provider, over the pools in the log.
+type fleet struct {
+	cfg     *config.Fleet // never nil
+	deps    Deps
+	control *control
+	view    *fleetView
+	server  string // host:port that machines dial
+	dataDir string
+	audit   *auditLog
+	meters  *fleetMeters
+
+	opened chan struct{}     // closed once clouds is filled
+	clouds map[string]*cloud // by the provider's name; read after opened
+}
+
+// cloud is a provider and its loop.
+type cloud struct {
+	cfg      *config.FleetProvider
+	provider provider.Provider // nil if it can't be used
+	pool     *pool.Pool
+	err      error // why it can't be used
+}
+
+func (a *Agent) openFleet() (*fleet, error) {
+	cfg := a.cfg.Fleet
+	if cfg == nil {
+		cfg = &config.Fleet{}
+	}
+	f := &fleet{
+		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: make(chan struct{}),
+		server: serverAddress(a), meters: newFleetMeters(a.metrics),
+	}
+	var err error
+	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
+		return nil, err
+	}
+	a.metrics.Source(f.gauges)
+	return f, nil
+}
+
+func serverAddress(a *Agent) string {
+	if a.cfg.Fleet != nil && a.cfg.Fleet.Server != "" {
+		return a.cfg.Fleet.Server
+	}
+	if adv := a.cfg.Advertise; adv != nil && adv.RPC != "" {
+		return withPort(adv.RPC, a.rpc)
+	}
+	return a.RPCAddr()
+}
+
+func (f *fleet) parts() []lifecycle.Part { return []lifecycle.Part{{Name: "fleet", Run: f.run}} }
+
+func (f *fleet) run(ctx context.Context) error {
+	defer f.audit.close()
+	who, err := f.identify(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // it ends with ctx, as it should
+	}
+	f.clouds = map[string]*cloud{}
+	for _, p := range f.cfg.Providers {
+		f.clouds[p.Name] = f.openCloud(p, who)
+	}
+	f.until(ctx, "putting the configured pools", f.putConfigured)
+	var loops sync.WaitGroup
+	defer loops.Wait()
+	for _, c := range f.clouds {
+		if c.pool != nil {
+			loops.Go(func() { f.keep(ctx, c) }) // ends with ctx
+		}
+	}
+	close(f.opened)
+	f.follow(ctx)
+	return nil
+}
+
+// until repeats what the log refuses until it takes it, or ctx ends.
+func (f *fleet) until(ctx context.Context, doing string, do func(context.Context) error) {
+	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
+		err := do(ctx)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		f.deps.Log.Warn(doing+", trying again", "error", err, "in", wait)
+		clock.Sleep(ctx, f.deps.Clock, wait)
+	}
+}
+
+// identify returns who this Drover is, and makes that up the first time. Errors: ctx's.
+func (f *fleet) identify(ctx context.Context) (drover.FleetIdentity, error) {
+	f.until(ctx, "naming the fleet", func(ctx context.Context) error {
+		if f.control.store.Snapshot().FleetIdentity() != nil {
+			return nil
+		}
+		var random [40]byte
+		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
+		_, _, err := f.control.log.Propose(ctx, &command.InitFleet{Identity: drover.FleetIdentity{
+			Owner: "drover-" + f.deps.IDs.New()[:13], Key: random[:32], Seed: binary.LittleEndian.Uint64(random[32:]),
+		}})
+		return err
+	})
+	who := f.control.store.Snapshot().FleetIdentity()
+	if who == nil {
+		return drover.FleetIdentity{}, context.Cause(ctx)
+	}
+	out := *who
+	if f.cfg.Owner != "" {
+		out.Owner = f.cfg.Owner
+	}
+	return out, nil
+}
+
+func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *cloud {
+	c := &cloud{cfg: cfg}
+	c.provider, c.err = f.newProvider(cfg, who.Owner)
+	if c.err != nil {
+		f.deps.Log.Error("a provider of the fleet can't be used", "provider", cfg.Name, "error", c.err)
+		return c
+	}
+	c.provider = f.meters.watch(cfg.Name, c.provider, f.deps.Clock)
+	c.pool = pool.New(pool.Config{
+		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
+		UserData: f.userData(who.Key), Audit: f.audit.add, Attributes: localAttributes(cfg),
+	}, pool.Deps{
+		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
+		Demand: fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},
+	})
+	return c
+}
+
+// keep runs a provider's loop, again if it fails.
+func (f *fleet) keep(ctx context.Context, c *cloud) {
+	for ctx.Err() == nil {
+		if err := c.pool.Run(ctx); err != nil && ctx.Err() == nil {
+			f.deps.Log.Error("the fleet's loop ended, starting it again", "provider", c.cfg.Name, "error", err)
+			clock.Sleep(ctx, f.deps.Clock, time.Second)
+		}
+	}
+}
+
+// policies returns what pools of the provider do now, by name.
+func (f *fleet) policies(providerName string) []*drover.FleetPolicy {
+	var list []*drover.FleetPolicy
+	for p := range f.control.store.Snapshot().FleetPools() {
+		if p.Policy.Provider == providerName {
+			list = append(list, p.Effective())
+		}
+	}
+	return list
+}
+
+// firstNodePool is where work goes that may run anywhere.
+func (f *fleet) firstNodePool() string {
+	for p := range f.control.store.Snapshot().FleetPools() {
+		if !p.Retiring {
+			return p.Policy.NodePool
+		}
+	}
+	return ""
+}
+
+// follow hands changes of pools to the loops, and forgets pools that ended once their last machine is gone.
+func (f *fleet) follow(ctx context.Context) {
+	last := uint64(0)
+	for ctx.Err() == nil {
+		pools := f.control.store.Watch(store.TableFleetPools, "")
+		machines := f.control.store.Watch(store.TableFleetInstances, "")
+		s := f.control.store.Snapshot()
+		if index := s.TableIndex(store.TableFleetPools); index != last {
+			for name, c := range f.clouds {
+				if c.pool != nil {
+					_ = c.pool.SetPolicies(ctx, f.policies(name)) // fails only with ctx
+				}
+			}
+			last = index
+		}
+		ended := ended(s)
+		if len(ended) == 0 {
+			machines = nil
+			if retiring(s) {
+				machines = f.control.store.Watch(store.TableFleetInstances, "")
+			}
+		} else if _, _, err := f.control.log.Propose(ctx, &command.DeleteFleetPools{Names: ended}); err != nil {
+			f.deps.Log.Warn("forgetting pools of the fleet", "pools", ended, "error", err)
+			clock.Sleep(ctx, f.deps.Clock, time.Second)
+		}
+		select {
+		case <-ctx.Done():
+		case <-pools:
+		case <-machines:
+		}
+	}
+}
+
+func retiring(s *store.Snapshot) bool {
+	for p := range s.FleetPools() {
+		if p.Retiring {
+			return true
+		}
+	}
+	return false
+}
+
+// ended returns the pools that retire and have no machine left.
+func ended(s *store.Snapshot) (names []string) {
+	if !retiring(s) {
+		return nil
+	}
+	has := map[string]bool{}
+	for i := range s.FleetInstances("") {
+		has[i.Pool] = has[i.Pool] || i.State != drover.InstanceGone
+	}
+	for p := range s.FleetPools() {
+		if p.Retiring && !has[p.Name] {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// putConfigured stores the pools of the configuration, and lets those end that it does not have any more.
+func (f *fleet) putConfigured(ctx context.Context) error {
+	s := f.control.store.Snapshot()
+	var put []*drover.FleetPool
+	configured := map[string]bool{}
+	for _, p := range f.cfg.Pools {
+		policy, err := p.Policy()
+		if err != nil {
+			return err // checked before the agent started
+		}
+		configured[p.Name] = true
+		next := &drover.FleetPool{Name: p.Name, Policy: policy, Source: drover.FleetSourceConfig}
+		if old := s.FleetPool(p.Name); old != nil {
+			if old.Source == next.Source && !old.Retiring && reflect.DeepEqual(old.Policy, policy) {
+				continue
+			}
+			next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
+		}
+		put = append(put, next)
+	}
+	for old := range s.FleetPools() {
+		if old.Source == drover.FleetSourceConfig && !configured[old.Name] && !old.Retiring {
+			next := *old
+			next.Retiring = true
+			put = append(put, &next)
+		}
+	}
+	if len(put) == 0 {
+		return nil
+	}
+	_, _, err := f.control.log.Propose(ctx, &command.PutFleetPools{Pools: put})
+	return err
+}

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"drover/internal/clock"
+	"drover/internal/fleet/pool"
+)
+
+// auditLog keeps what the fleet and its operators did, with the reasons: the newest in memory, more in files.
+type auditLog struct {
+	path  string // "" = memory only
+	clock clock.Clock
+
+	mu   sync.Mutex
+	ring []pool.Entry // guarded by mu; as are all below
+	file *os.File
+	size int64
+}
+
+const (
+	auditKept = 4000     // entries in memory
+	auditSize = 16 << 20 // bytes of a file; one older file is kept
+)
+
+// openAudit reads back what was kept. Errors: the file can't be opened.
+func openAudit(dataDir string, forgetful bool, c clock.Clock) (*auditLog, error) {
+	a := &auditLog{clock: c}
+	if forgetful {
+		return a, nil
+	}
+	dir := filepath.Join(dataDir, "fleet")
+	if err := os.MkdirAll(dir, 0o711); err != nil { // loopback's machines may live below
+		return nil, fmt.Errorf("making the fleet's folder: %w", err)
+	}
+	a.path = filepath.Join(dir, "audit.jsonl")
+	for _, path := range []string{a.path + ".1", a.path} {
+		if err := a.load(path); err != nil {
+			return nil, fmt.Errorf("reading the fleet's audit log: %w", err)
+		}
+	}
+	return a, a.reopen()
+}
+
+func (a *auditLog) load(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var e pool.Entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line was not written whole
+			a.keep(e)
+		}
+	}
+	return nil
+}
+
+func (a *auditLog) reopen() (err error) {
+	a.file, err = os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = a.file.Stat(); err == nil {
+			a.size = info.Size()
+		}
+	}
+	return err
+}
+
+func (a *auditLog) keep(e pool.Entry) {
+	if len(a.ring) >= 2*auditKept {
+		a.ring = slices.Clone(a.ring[auditKept:])
+	}
+	a.ring = append(a.ring, e)
+}
+
+// add notes an entry. It never fails: a full disk costs the entry's line on it.
+func (a *auditLog) add(e pool.Entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if e.At.IsZero() {
+		e.At = a.clock.Now()
+	}
+	e.At = e.At.UTC()
+	a.keep(e)
+	if a.file == nil {
+		return
+	}
+	line, _ := json.Marshal(e) // plain values
+	n, _ := a.file.Write(append(line, '\n'))
+	if a.size += int64(n); a.size < auditSize {
+		return
+	}
+	_ = a.file.Close()
+	_ = os.Rename(a.path, a.path+".1")
+	if a.reopen() != nil {
+		a.file = nil
+	}
+}
+
+// list returns the newest entries that match, the newest last.
+func (a *auditLog) list(match func(*pool.Entry) bool, most int) []pool.Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := []pool.Entry{}
+	for i := len(a.ring) - 1; i >= 0 && len(out) < most; i-- {
+		if match(&a.ring[i]) {
+			out = append(out, a.ring[i])
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+func (a *auditLog) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file != nil {
+		_ = a.file.Close()
+		a.file = nil
+	}
+}

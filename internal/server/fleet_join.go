@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"crypto/subtle"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/fleet/pool"
+)
+
+// Admit implements link.Authenticator. A machine of the fleet shows the token of its intent, which is good for one
+// node only; other nodes show the server's join token. What makes a node a machine of the fleet is marked on it.
+func (c *control) Admit(token string, node *drover.Node) error {
+	for _, name := range []string{attrInstance, attrPool} {
+		delete(node.Attributes, name)
+	}
+	s := c.store.Snapshot()
+	if who := s.FleetIdentity(); who != nil {
+		if id, err := pool.IntentOf(who.Key, token); err == nil {
+			return c.admitMachine(node, s.FleetInstance(id), s.FleetPool)
+		}
+	}
+	if c.joinToken != "" && subtle.ConstantTimeCompare([]byte(c.joinToken), []byte(token)) != 1 {
+		return drover.Errorf(drover.Unauthorized, "wrong join token: give the node the server's server.join_token as client.join_token")
+	}
+	return nil
+}
+
+func (c *control) admitMachine(node *drover.Node, i *drover.FleetInstance, poolOf func(string) *drover.FleetPool) error {
+	switch {
+	case i == nil || i.State == drover.InstanceGone:
+		return drover.Errorf(drover.Unauthorized, "the token is of a machine that the fleet does not have any more")
+	case i.NodeID != "" && i.NodeID != node.ID:
+		return drover.Errorf(drover.Unauthorized, "the token of machine %s was used by node %s: it is good for one node", i.ID, i.NodeID)
+	}
+	if node.Attributes == nil {
+		node.Attributes = map[string]string{}
+	}
+	node.Attributes[attrInstance], node.Attributes[attrPool] = i.ID, i.Pool
+	p := poolOf(i.Pool)
+	if p == nil {
+		return nil // an orphan: it may finish what runs on it
+	}
+	node.NodePool = p.Policy.NodePool
+	for _, o := range p.Policy.Offerings() {
+		if o.Key == i.Offering {
+			node.Attributes[attrType], node.Attributes[attrZone], node.Attributes[attrMarket] = o.Type, o.Zone, o.Market
+		}
+	}
+	return nil
+}
+
+// remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP
+// address, as Nomad's client does for logs and exec, gets this server's, which reaches the node through its tunnel.
+type remoteNodes struct {
+	drover.Controller
+	control  *control
+	httpAddr string
+}
+
+// Register implements drover.Controller. The first node that registers with a machine's token is bound to it for good.
+func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+	n.HTTPAddr = r.httpAddr
+	if id := n.Attributes[attrInstance]; id != "" {
+		if i := r.control.store.Snapshot().FleetInstance(id); i == nil || i.NodeID != n.ID {
+			if _, _, err := r.control.log.Propose(ctx, &command.BindFleetNode{Instance: id, Node: n.ID}); err != nil {
+				if code := drover.CodeOf(err); code == drover.Conflict || code == drover.NotFound {
+					err = drover.Errorf(drover.Unauthorized, "registering: %w", err)
+				}
+				return drover.Registration{}, err
+			}
+		}
+	}
+	return r.Controller.Register(ctx, n)
+}

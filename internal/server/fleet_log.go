@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/fleet/pool"
+)
+
+// fleetLog is pool.Intents over the raft log, and pool.Demand and pool.Nodes over the view, for the pools of one
+// provider.
+type fleetLog struct {
+	*fleet
+	provider string
+}
+
+// gone rows are kept for people, so many at most.
+const goneKept = 1000
+
+// Load implements pool.Intents.
+func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
+	var list []pool.Intent
+	for i := range l.control.store.Snapshot().FleetInstances("") {
+		if i.State != drover.InstanceGone && i.Provider == l.provider {
+			list = append(list, pool.Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID})
+		}
+	}
+	return list, nil
+}
+
+// Record implements pool.Intents.
+func (l fleetLog) Record(ctx context.Context, intents []pool.Intent) error {
+	c := &command.UpdateFleet{}
+	for _, in := range intents {
+		c.Put = append(c.Put, &drover.FleetInstance{
+			ID: in.ID, Pool: in.Pool, Provider: l.provider, Offering: in.Offering, Template: in.Template, State: drover.InstanceCreating,
+			Behavior: drover.BehaviorRun, PlannedAt: in.At, Why: "recorded", Reason: "the cloud is asked for it",
+		})
+	}
+	_, _, err := l.control.log.Propose(ctx, c)
+	return err
+}
+
+// Update implements pool.Intents. The nodes of machines that are gone are forgotten: what ran there is lost.
+func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
+	c := &command.UpdateFleet{Costs: u.Costs}
+	if slices.ContainsFunc(u.Changed, func(i drover.Instance) bool { return i.State == drover.InstanceGone }) {
+		c.Forget = l.surplus()
+	}
+	for k := range u.Changed {
+		c.Put = append(c.Put, rowOf(&u.Changed[k], l.provider))
+	}
+	if _, _, err := l.control.log.Propose(ctx, c); err != nil {
+		return err
+	}
+	l.meters.changed(u.Changed)
+	s := l.control.store.Snapshot()
+	for k := range u.Changed {
+		i := &u.Changed[k]
+		if i.State != drover.InstanceGone || i.NodeID == "" || s.Node(i.NodeID) == nil {
+			continue
+		}
+		if _, err := l.control.intake.PurgeNode(ctx, i.NodeID); err != nil {
+			l.deps.Log.Warn("forgetting the node of a machine that is gone", "instance", i.ID, "node", i.NodeID, "error", err)
+		}
+	}
+	return nil
+}
+
+func rowOf(i *drover.Instance, provider string) *drover.FleetInstance {
+	return &drover.FleetInstance{
+		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, Behavior: i.Behavior,
+		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
+		PlannedAt: i.PlannedAt, CreatedAt: i.CreatedAt, ReadyAt: i.ReadyAt, GoneAt: i.GoneAt,
+	}
+}
+
+// surplus returns the oldest rows of machines that are gone, beyond those kept.
+func (l fleetLog) surplus() []string {
+	var ids []string
+	var ends []time.Time
+	for i := range l.control.store.Snapshot().FleetInstances("") {
+		if i.State == drover.InstanceGone {
+			ids, ends = append(ids, i.ID), append(ends, i.GoneAt)
+		}
+	}
+	return oldest(ids, ends, len(ids)-goneKept)
+}
+
+// Demand implements pool.Demand.
+func (l fleetLog) Demand(nodePool string) ([]drover.DemandClass, <-chan struct{}) {
+	return l.view.classes(nodePool, l.firstNodePool())
+}
+
+// Nodes implements pool.Nodes. Those of other providers' machines are not known to this one's core, which passes over
+// them.
+func (l fleetLog) Nodes() ([]pool.Node, <-chan struct{}) { return l.view.machines() }

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+	"drover/internal/telemetry"
+)
+
+// fleetMeters are the fleet's counters and histograms; its gauges are read from the loops when somebody asks.
+type fleetMeters struct {
+	calls       observe
+	registered  observe
+	ready       observe
+	returned    observe
+	waited      observe
+	outcomes    count
+	disappeared count
+	actions     count
+}
+
+// observe adds a value to a histogram, count one to a counter.
+type (
+	observe func(seconds float64, labels ...string)
+	count   func(labels ...string)
+)
+
+func newFleetMeters(m *telemetry.Metrics) *fleetMeters {
+	span := func(name, help string, labels ...string) observe {
+		h := m.Spans("drover.fleet."+name, help, labels...)
+		return func(v float64, l ...string) { h.WithLabelValues(l...).Observe(v) }
+	}
+	counter := func(name, help string, labels ...string) count {
+		c := m.Counter("drover.fleet."+name, help, labels...)
+		return func(l ...string) { c.WithLabelValues(l...).Inc() }
+	}
+	return &fleetMeters{
+		calls:       span("call", "Calls of clouds by kind and kind of error", "provider", "operation", "error"),
+		registered:  span("time_to_registered", "From the decision to buy a machine to its agent's first call", "pool"),
+		ready:       span("time_to_ready", "From the decision to buy a machine until it takes work", "pool"),
+		returned:    span("time_to_gone", "From the decision to destroy a machine until it is confirmed gone", "pool"),
+		waited:      span("time_to_placed", "How long work waited for a machine until it was placed", "node_pool"),
+		outcomes:    counter("boot_outcomes", "How boots ended: success, failure, aborted, disappeared", "outcome"),
+		disappeared: counter("disappeared", "Machines that went without having been destroyed", "pool"),
+		actions:     counter("actions", "What the fleet and its operators did, by reason", "pool", "what", "why"),
+	}
+}
+
+// changed counts what an update of the log tells.
+func (m *fleetMeters) changed(list []drover.Instance) {
+	for k := range list {
+		i := &list[k]
+		switch i.State {
+		case drover.InstanceRegistered:
+			if !i.Adopted {
+				m.registered(i.StateAt.Sub(i.PlannedAt).Seconds(), i.Pool)
+			}
+		case drover.InstanceActive:
+			if !i.Adopted && i.StateAt.Equal(i.ReadyAt) {
+				m.ready(i.ReadyAt.Sub(i.PlannedAt).Seconds(), i.Pool)
+				m.outcomes("success")
+			}
+		case drover.InstanceGone:
+			m.gone(i)
+		default:
+		}
+	}
+}
+
+func (m *fleetMeters) gone(i *drover.Instance) {
+	if i.Why == "disappeared" || i.Why == "terminated" {
+		m.disappeared(i.Pool)
+	}
+	if !i.ReadyAt.IsZero() || i.Adopted || i.CreatedAt.IsZero() {
+		return
+	}
+	switch i.Why {
+	case "disappeared", "terminated":
+		m.outcomes("disappeared")
+	case "boot":
+		m.outcomes("failure")
+	default:
+		m.outcomes("aborted")
+	}
+}
+
+// watch returns the provider with its calls measured.
+func (m *fleetMeters) watch(name string, p provider.Provider, c clock.Clock) provider.Provider {
+	w := &watched{Provider: p, name: name, meters: m, clock: c}
+	if o, ok := p.(provider.Offerer); ok {
+		return offering{w, o}
+	}
+	return w
+}
+
+type watched struct {
+	provider.Provider
+	name   string
+	meters *fleetMeters
+	clock  clock.Clock
+}
+
+type offering struct {
+	*watched
+	provider.Offerer
+}
+
+func (w *watched) took(operation string, began time.Time, err error) {
+	kind := "none"
+	if err != nil {
+		kind = string(provider.KindOf(err))
+	}
+	w.meters.calls(w.clock.Now().Sub(began).Seconds(), w.name, operation, kind)
+}
+
+// Create implements provider.Provider.
+func (w *watched) Create(ctx context.Context, req provider.Request) (made []provider.Machine, err error) {
+	defer func(began time.Time) { w.took("create", began, err) }(w.clock.Now())
+	return w.Provider.Create(ctx, req)
+}
+
+// List implements provider.Provider.
+func (w *watched) List(ctx context.Context, page string) (list []provider.Machine, next string, err error) {
+	defer func(began time.Time) { w.took("list", began, err) }(w.clock.Now())
+	return w.Provider.List(ctx, page)
+}
+
+// Destroy implements provider.Provider.
+func (w *watched) Destroy(ctx context.Context, id string) (err error) {
+	defer func(began time.Time) { w.took("destroy", began, err) }(w.clock.Now())
+	return w.Provider.Destroy(ctx, id)
+}
+
+// SetTags implements provider.Provider.
+func (w *watched) SetTags(ctx context.Context, id string, tags map[string]string) (err error) {
+	defer func(began time.Time) { w.took("tag", began, err) }(w.clock.Now())
+	return w.Provider.SetTags(ctx, id, tags)
+}
+
+// gauges tells what there is now. A loop that does not answer at once is left out.
+func (f *fleet) gauges(emit telemetry.Emit) {
+	select {
+	case <-f.opened:
+	default:
+		return
+	}
+	for name, c := range f.clouds {
+		if c.pool == nil {
+			continue
+		}
+		ctx, cancel := f.deps.Clock.WithTimeout(context.Background(), time.Second) //nolint:forbidigo // a reading has no context
+		_ = c.pool.Do(ctx, func(now time.Time, core *pool.Core) error {
+			f.gaugesOf(emit, name, now, core)
+			return nil
+		})
+		cancel()
+	}
+}
+
+type sums struct {
+	n, price, cpu, memory float64
+}
+
+func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *pool.Core) {
+	emit("drover.fleet.spent_today", core.Beliefs().SpentToday(now), "provider", name)
+	names := []string{""}
+	for _, p := range core.Policies() {
+		names = append(names, p.Name)
+		waiting, longest := 0, 0.0
+		for _, w := range core.Waiting(p.Name) {
+			waiting += max(w.Count-w.Placed-w.Bought, 0)
+		}
+		for _, d := range core.Demand(p.Name) {
+			longest = max(longest, now.Sub(d.Since).Seconds())
+		}
+		emit("drover.fleet.waiting_without_machine", float64(waiting), "pool", p.Name)
+		emit("drover.fleet.longest_wait_seconds", longest, "pool", p.Name)
+	}
+	for _, poolName := range names {
+		by := map[[2]string]*sums{}
+		for _, i := range core.Instances(poolName) {
+			key := [2]string{category(&i), i.Type}
+			s := by[key]
+			if s == nil {
+				s = &sums{}
+				by[key] = s
+			}
+			s.n++
+			s.price += i.Price
+			s.cpu += float64(i.Capacity.CPU)
+			s.memory += float64(i.Capacity.MemoryMB) * (1 << 20)
+		}
+		for key, s := range by {
+			labels := []string{"provider", name, "pool", poolName, "state", key[0], "type", key[1]}
+			emit("drover.fleet.instances", s.n, labels...)
+			emit("drover.fleet.price_per_hour", s.price, labels...)
+			emit("drover.fleet.cpu_mhz", s.cpu, labels...)
+			emit("drover.fleet.memory_bytes", s.memory, labels...)
+		}
+	}
+}
+
+// category is an instance's state as people count it: active ones are busy, idle or held.
+func category(i *drover.Instance) string {
+	switch {
+	case i.Behavior == drover.BehaviorHold:
+		return "hold"
+	case i.State != drover.InstanceActive:
+		return i.State.String()
+	case i.Busy():
+		return "busy"
+	}
+	return "idle"
+}

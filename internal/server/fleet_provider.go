@@ -1,0 +1,94 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"drover"
+	"drover/internal/config"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/provider/docker"
+	"drover/internal/fleet/provider/loopback"
+)
+
+// newProvider makes the provider that the block describes. Errors: Invalid, NotImplemented.
+func (f *fleet) newProvider(cfg *config.FleetProvider, owner string) (provider.Provider, error) {
+	bounds := provider.Bounds{Max: cfg.Max, Room: cfg.Room.Capacity()}
+	switch cfg.Kind() {
+	case "loopback":
+		dir := cfg.Dir
+		if dir == "" {
+			dir = filepath.Join(f.dataDir, "fleet", cfg.Name)
+		}
+		var env []string
+		for k, v := range cfg.Env {
+			env = append(env, k+"="+v)
+		}
+		return loopback.New(loopback.Config{
+			Dir: dir, Owner: owner, Env: env, Bounds: bounds, StopTimeout: config.Duration(cfg.StopTimeout, 0),
+		}, f.deps.Clock)
+	case "docker":
+		return docker.New(docker.Config{
+			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: config.True(cfg.Privileged), Bounds: bounds,
+		}, f.deps.Clock)
+	}
+	return nil, drover.Errorf(drover.NotImplemented, "fleet.provider.%s.type: %q is not there yet", cfg.Name, cfg.Kind())
+}
+
+// localAttributes are what nodes of the provider's machines will have whatever their type.
+func localAttributes(cfg *config.FleetProvider) map[string]string {
+	if cfg.Kind() == "ec2" {
+		return map[string]string{"kernel.name": "linux"}
+	}
+	return map[string]string{"kernel.name": "linux", "cpu.arch": runtime.GOARCH, "arch": runtime.GOARCH}
+}
+
+// userData fills the placeholders of the policy's user data in; without user data the machine gets its agent's
+// configuration.
+func (f *fleet) userData(key []byte) func(*drover.FleetPolicy, string) string {
+	return func(p *drover.FleetPolicy, intent string) string {
+		token, text := pool.Token(key, intent), p.UserData
+		if text == "" {
+			text = "${config}"
+		}
+		return strings.NewReplacer(
+			"${config}", agentConfig(p, f.server, token), "${server}", f.server, "${token}", token, "${intent}", intent,
+			"${pool}", p.Name, "${node_pool}", p.NodePool,
+		).Replace(text)
+	}
+}
+
+// agentConfig is the configuration of a machine's agent, in HCL.
+func agentConfig(p *drover.FleetPolicy, server, token string) string {
+	var b strings.Builder
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "    %s = %s\n", key, quoted(value))
+		}
+	}
+	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n  join_token = %s\n  node_pool = %s\n  machine {\n",
+		quoted(server), quoted(token), quoted(p.NodePool))
+	line("boot_probe", p.BootProbe)
+	line("run_probe", p.RunProbe)
+	line("dead_after", p.TerminateAtDead.String())
+	b.WriteString("  }\n}\n")
+	return b.String()
+}
+
+// quoted writes a text in HCL, where ${ and %{ begin templates.
+func quoted(s string) string {
+	return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(strconv.Quote(s))
+}
+
+// withPort completes an advertised address with the port on which the listener is.
+func withPort(address string, l net.Listener) string {
+	if _, _, err := net.SplitHostPort(address); err == nil || l == nil {
+		return address
+	}
+	return net.JoinHostPort(address, strconv.Itoa(int(port(l.Addr()))))
+}
