@@ -91,6 +91,34 @@ func BenchmarkExec(b *testing.B) {
 	b.ReportMetric(percentile(took, 0.99), "p99-ms")
 }
 
+// BenchmarkFirstExec runs /bin/true as the first and the second thing in runners that were idle for a while.
+func BenchmarkFirstExec(b *testing.B) {
+	const many = 40
+	bench := newBench(b)
+	var took [2][]time.Duration
+	for b.Loop() {
+		var handles []*handle
+		for range many {
+			handles = append(handles, bench.warm(b, nil))
+		}
+		<-time.After(1500 * time.Millisecond) // until memory was given back
+		for i := range took {
+			for _, h := range handles {
+				from := time.Now()
+				h.do(b, drover.ExecutionSpec{Argv: []string{"/bin/true"}})
+				took[i] = append(took[i], time.Since(from))
+			}
+		}
+		for _, h := range handles {
+			require.NoError(b, h.Destroy(b.Context()))
+		}
+	}
+	for i, d := range took {
+		b.ReportMetric(percentile(d, 0.5), fmt.Sprintf("p50-%d-ms", i+1))
+		b.ReportMetric(percentile(d, 0.9), fmt.Sprintf("p90-%d-ms", i+1))
+	}
+}
+
 // BenchmarkIdleMemory holds sandboxes that do nothing, and counts what they take. Each round takes seconds: run it with
 // -benchtime 1x.
 func BenchmarkIdleMemory(b *testing.B) {
