@@ -2,6 +2,9 @@ package drover
 
 import "time"
 
+// EnvironmentJobPrefix and the environment's id are the id of the job that keeps its runners.
+const EnvironmentJobPrefix = "environment-"
+
 // Environment is what runners are made from. It is stored as a job with one group that has a Pool; exec/environment
 // translates in both directions.
 type Environment struct {

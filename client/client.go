@@ -104,9 +104,30 @@ func problem(res *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
 	var p struct{ Code, Message string }
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Message == "" {
-		return drover.Errorf(drover.Internal, "the server answered %s: %s", res.Status, bytes.TrimSpace(text))
+		return drover.Errorf(codeOf(res.StatusCode), "the server answered %s: %s", res.Status, bytes.TrimSpace(text))
 	}
 	return drover.Errorf(drover.ParseCode(p.Code), "%s", p.Message)
+}
+
+// codeOf is for answers that are only text: those of Nomad's routes, and of proxies.
+func codeOf(status int) drover.Code {
+	switch status {
+	case http.StatusBadRequest:
+		return drover.Invalid
+	case http.StatusUnauthorized:
+		return drover.Unauthorized
+	case http.StatusForbidden:
+		return drover.Forbidden
+	case http.StatusNotFound:
+		return drover.NotFound
+	case http.StatusGone:
+		return drover.Gone
+	case http.StatusTooManyRequests:
+		return drover.RateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return drover.Unavailable
+	}
+	return drover.Internal
 }
 
 // call sends in as JSON (nil: no body) and reads the answer into out (nil: none).

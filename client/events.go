@@ -11,38 +11,45 @@ import (
 	"drover"
 )
 
-// ExecutionEvents follows what happens to executions.
-type ExecutionEvents struct {
+// Events follows what happens.
+type Events struct {
 	body    io.ReadCloser
 	decoder *json.Decoder
 }
 
-// ExecutionEvents streams events from the index on (0: the oldest kept), until ctx ends; of one runner, or (with "")
-// of all. Close it. Errors: Gone if not all events from there on are kept.
-func (c *Client) ExecutionEvents(ctx context.Context, index uint64, runner string) (*ExecutionEvents, error) {
-	query := url.Values{"index": {strconv.FormatUint(index, 10)}}
-	if runner != "" {
-		query.Set("runner", runner)
+// Events streams events from the index on (0: the oldest kept), until ctx ends. Topics are as in "Execution",
+// "Runner:<environment>", "Execution:<runner>"; none means all. Close it. Errors: Gone if not all events from there on
+// are kept.
+func (c *Client) Events(ctx context.Context, index uint64, topics ...string) (*Events, error) {
+	query := url.Values{"index": {strconv.FormatUint(index, 10)}, "namespace": {"*"}}
+	if len(topics) > 0 {
+		query["topic"] = topics
 	}
-	body, err := c.open(ctx, request{method: http.MethodGet, path: []string{"executions", "events"}, query: query})
+	body, err := c.open(ctx, request{method: http.MethodGet, path: []string{"event", "stream"}, query: query})
 	if err != nil {
 		return nil, err
 	}
-	return &ExecutionEvents{body, json.NewDecoder(body)}, nil
+	return &Events{body, json.NewDecoder(body)}, nil
 }
 
-// Next blocks for the next events. After an error go on with the last event's index plus one. Errors: Unavailable.
-func (e *ExecutionEvents) Next() (drover.Events, error) {
+// Next blocks for the next events. After an error go on with the last index plus one. Errors: Unavailable.
+func (e *Events) Next() (drover.Events, error) {
 	for {
-		var events drover.Events
-		if err := e.decoder.Decode(&events); err != nil {
-			return events, drover.Errorf(drover.Unavailable, "reading events: %w", err)
+		var line struct {
+			drover.Events
+			Error string
 		}
-		if len(events.Events) > 0 {
-			return events, nil
+		if err := e.decoder.Decode(&line); err != nil {
+			return line.Events, drover.Errorf(drover.Unavailable, "reading events: %w", err)
+		}
+		if line.Error != "" {
+			return line.Events, drover.Errorf(drover.Unavailable, "reading events: %s", line.Error)
+		}
+		if len(line.Events.Events) > 0 {
+			return line.Events, nil
 		}
 	}
 }
 
 // Close ends the stream.
-func (e *ExecutionEvents) Close() error { return e.body.Close() }
+func (e *Events) Close() error { return e.body.Close() }

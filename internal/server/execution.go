@@ -51,7 +51,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, err
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
-	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Notifier: poster, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
 	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, d}, nil
 }
 

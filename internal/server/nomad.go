@@ -21,7 +21,11 @@ type nomadEvents struct{ *eventstream.Buffer }
 
 // Subscribe implements nomad.Events.
 func (e nomadEvents) Subscribe(topics map[string][]string, namespace string, index uint64) (nomad.Subscription, error) {
-	return e.Buffer.Subscribe(eventstream.Request{Topics: topics, Namespace: namespace, Index: index})
+	sub, err := e.Buffer.Subscribe(eventstream.Request{Topics: topics, Namespace: namespace, Index: index})
+	if err != nil {
+		return nil, err
+	}
+	return namedEvents{sub}, nil
 }
 
 func diffJobs(old, job *drover.Job) any { return intake.Diff(old, job) }

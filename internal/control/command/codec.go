@@ -53,6 +53,7 @@ var kinds = [kindEnd]func() Command{
 	KindDeleteFleetPools:       func() Command { return new(DeleteFleetPools) },
 	KindUpdateFleet:            func() Command { return new(UpdateFleet) },
 	KindBindFleetNode:          func() Command { return new(BindFleetNode) },
+	KindTellExecutions:         func() Command { return new(TellExecutions) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

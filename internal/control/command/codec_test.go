@@ -60,6 +60,9 @@ func TestRoundTrip(t *testing.T) {
 		}}},
 		&UpdateAllocs{Nodes: []NodeUpdates{{NodeID: "n", Updates: []drover.AllocUpdate{{ID: "a"}}}}},
 		&Batch{Commands: []Command{&Barrier{}, &DeleteEvals{IDs: []string{"e"}}}},
+		&TellExecutions{Events: []ExecutionEvent{{Type: "ExecutionEnded", Execution: drover.Execution{
+			ID: "x", Spec: drover.ExecutionSpec{Argv: []string{"a"}, Limits: drover.Limits{Wall: 1}}, Receipt: &drover.Receipt{StartedAt: at, ExitCode: 3},
+		}}}},
 		&TransitionAllocs{Transitions: map[string]drover.DesiredTransition{"a": {Migrate: new(false)}}},
 	} {
 		require.Empty(t, cmp.Diff(c, roundTrip(t, c)), "%s", c.Kind())

@@ -43,6 +43,7 @@ const (
 	KindDeleteFleetPools
 	KindUpdateFleet
 	KindBindFleetNode
+	KindTellExecutions
 	kindEnd
 )
 
@@ -53,6 +54,7 @@ var kindNames = [...]string{
 	"DeleteNodePools", "UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment",
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
+	"TellExecutions",
 }
 
 // String returns the command's name.

@@ -29,6 +29,8 @@ func sizeOfPayload(v any) int64 {
 			size += 800 + int64(len(g.Tasks))*2_000
 		}
 		return size
+	case *drover.Execution:
+		return 1_500
 	case *drover.Evaluation:
 		return 600 + int64(len(v.FailedTGAllocs))*1_000
 	case *drover.Node:

@@ -19,7 +19,7 @@ type entry struct {
 	deployments changes[string, *drover.Deployment]
 	pools       changes[string, *drover.NodePool]
 	freed       changes[string, struct{}] // nodes with freed capacity
-	told        []drover.Event            // of the fleet
+	told        []drover.Event            // of the fleet, of executions
 }
 
 // changes keeps the last value of each key, in the order of the first change.

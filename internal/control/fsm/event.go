@@ -104,6 +104,7 @@ func (e *entry) jobEvents(out []drover.Event, c change[drover.NamespacedID, *dro
 	out = append(out, ev)
 	if hasPool(j) {
 		ev.Topic, ev.Type = drover.TopicEnvironment, "EnvironmentUpdated"
+		ev.Key, ev.FilterKeys = environmentOf(j.ID), []string{j.ID}
 		if c.now == nil || j.Stop {
 			ev.Type = "EnvironmentDeleted"
 		}

@@ -121,6 +121,9 @@ func (e *entry) apply(c command.Command) (any, error) {
 		return nil, nil
 	case *command.ClaimRunners:
 		return e.claimRunners(c), nil
+	case *command.TellExecutions:
+		e.tellExecutions(c)
+		return nil, nil
 	case *command.Reap:
 		e.reap(c)
 		return nil, nil

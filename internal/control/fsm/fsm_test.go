@@ -217,6 +217,20 @@ func TestStopAndPurge(t *testing.T) {
 	require.Empty(t, slices.Collect(b.now().AllocationsByJob("default", "j")))
 }
 
+func TestExecutionsAreTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(&command.TellExecutions{Events: []command.ExecutionEvent{
+		{Type: "ExecutionStarted", Namespace: "default", Execution: drover.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1"}},
+		{Type: "ExecutionEnded", Namespace: "default", Execution: drover.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1", Receipt: &drover.Receipt{ExitCode: 3}}},
+	}})
+	require.Equal(t, []string{"Execution/ExecutionStarted", "Execution/ExecutionEnded"}, b.lastTypes())
+	told := b.told.events[len(b.told.events)-1]
+	require.Equal(t, "x", told.Events[1].Key)
+	require.Equal(t, []string{"py-a1", "py", "a1"}, told.Events[1].FilterKeys)
+	require.Equal(t, told.Index, told.Events[0].Index)
+}
+
 func TestClaimOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,17 +1,29 @@
 package fsm
 
 import (
+	"strings"
 	"time"
 
 	"drover"
 	"drover/internal/control/command"
 )
 
-// runnerEvent tells of an allocation of a warm pool, as a runner. Its key is the runner's id once it is claimed, the
-// allocation's before; the filter keys are the environment and the allocation.
+// tellExecutions tells what happened to executions. The filter keys are the runner, its environment and its allocation.
+func (e *entry) tellExecutions(c *command.TellExecutions) {
+	for i := range c.Events {
+		x := &c.Events[i].Execution
+		env := strings.TrimSuffix(x.RunnerID, "-"+x.AllocID)
+		e.told = append(e.told, e.event(drover.TopicExecution, c.Events[i].Type, x.ID, c.Events[i].Namespace,
+			[]string{x.RunnerID, env, x.AllocID}, "Execution", x))
+	}
+}
+
+// runnerEvent tells of an allocation of a warm pool, as a runner. The filter keys are the environment, its job and the
+// allocation.
 func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Event {
+	env := environmentOf(a.JobID)
 	r := &drover.Runner{
-		ID: a.ID, AllocID: a.ID, Environment: a.JobID, NodeID: a.NodeID, State: runnerState(a),
+		ID: env + "-" + a.ID, AllocID: a.ID, Environment: env, NodeID: a.NodeID, State: runnerState(a),
 	}
 	if c := a.Claim; c != nil {
 		r.ID, r.ClaimedAt, r.IdleTimeout = c.RunnerID, time.Unix(0, c.ClaimedAt).UTC(), c.IdleTimeout
@@ -27,7 +39,12 @@ func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Even
 	if kind == command.KindClaimRunners {
 		name = "RunnerClaimed"
 	}
-	return e.event(drover.TopicRunner, name, r.ID, a.Namespace, []string{a.JobID, a.ID}, "Runner", r)
+	return e.event(drover.TopicRunner, name, r.ID, a.Namespace, []string{env, a.JobID, a.ID}, "Runner", r)
+}
+
+// environmentOf is the id by which users know the environment that the job keeps; other jobs with pools have their own.
+func environmentOf(jobID string) string {
+	return strings.TrimPrefix(jobID, drover.EnvironmentJobPrefix)
 }
 
 func runnerState(a *drover.Allocation) drover.RunnerState {

@@ -12,7 +12,7 @@ import (
 
 // The names that an environment's job is made of.
 const (
-	JobPrefix = "environment-" // + Environment.ID
+	JobPrefix = drover.EnvironmentJobPrefix
 	GroupName = "runner"
 	TaskName  = "runner"
 	Namespace = drover.DefaultNamespace

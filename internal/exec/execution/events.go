@@ -3,10 +3,11 @@ package execution
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"drover"
+	"drover/internal/clock"
 )
 
 // Types of events about executions.
@@ -15,91 +16,105 @@ const (
 	EventEnded   = "ExecutionEnded"
 )
 
-// maxEvents is how many events are kept for those who resume.
-const maxEvents = 8_192
+// Event is something that happened to an execution.
+type Event struct {
+	Type      string
+	Execution drover.Execution // without variables, with at most a few KB of the command
+}
 
-// feed keeps the latest events. Executions are not in the replicated log, so their events have indexes of their own:
-// they increase, over restarts too, and are never an index of the state.
+// Teller puts events into the event stream, in one step and in order. Errors: they are told again.
+type Teller interface {
+	TellExecutions(ctx context.Context, events []Event) error
+}
+
+// The bounds of telling.
+const (
+	tellEvery   = 50 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
+	maxTold     = 1_000                 // at once
+	maxUntold   = 100_000               // then the oldest are dropped
+	maxToldArgv = 4 << 10
+)
+
+// feed keeps what is still to be told.
 type feed struct {
-	mu    sync.Mutex // guards what follows
-	items []item     // of the indexes from next-len(items) on
-	next  uint64
-	more  chan struct{} // closed by the next event; nil: nobody waits
+	more chan struct{} // holds an element when there is something
+
+	mu      sync.Mutex
+	waiting []Event // guarded by mu
+	dropped int     // guarded by mu
 }
 
-type item struct {
-	kind      string
-	execution drover.Execution
-}
+func newFeed() feed { return feed{more: make(chan struct{}, 1)} }
 
 func (f *feed) publish(kind string, x drover.Execution) {
+	x.Spec.Env = nil
+	x.Spec.Argv = shortened(x.Spec.Argv)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.items) >= 2*maxEvents {
-		f.items = slices.Clone(f.items[maxEvents:])
+	if len(f.waiting) >= maxUntold {
+		f.waiting = slices.Delete(f.waiting, 0, maxTold)
+		f.dropped += maxTold
 	}
-	f.items = append(f.items, item{kind, x})
-	f.next++
-	if f.more != nil {
-		close(f.more)
-		f.more = nil
+	f.waiting = append(f.waiting, Event{kind, x})
+	select {
+	case f.more <- struct{}{}:
+	default:
 	}
 }
 
-// after returns the kept events from the index on, at most a few hundred, or a channel that tells of the next.
-func (f *feed) after(index uint64) (items []item, first uint64, more <-chan struct{}, err error) {
+// take takes the oldest events out.
+func (f *feed) take() (events []Event, dropped int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	oldest := f.next - uint64(len(f.items))
-	switch {
-	case index == 0:
-		index = oldest
-	case index < oldest || index > f.next:
-		return nil, 0, nil, drover.Errorf(drover.Gone, "events from index %d on are not all kept: the oldest is %d, the next is %d", index, oldest, f.next)
-	}
-	if index == f.next {
-		if f.more == nil {
-			f.more = make(chan struct{})
+	n := min(len(f.waiting), maxTold)
+	events = slices.Clone(f.waiting[:n])
+	f.waiting = slices.Delete(f.waiting, 0, n)
+	dropped, f.dropped = f.dropped, 0
+	return events, dropped
+}
+
+func shortened(argv []string) []string {
+	room := maxToldArgv
+	for i, a := range argv {
+		if room -= len(a); room < 0 {
+			return append(slices.Clone(argv[:i]), a[:max(0, len(a)+room)]+"…")
 		}
-		return nil, index, f.more, nil
 	}
-	at := index - oldest
-	return slices.Clone(f.items[at:min(at+500, uint64(len(f.items)))]), index, nil, nil
+	return argv
 }
 
-// Events returns what happened from the index on, waiting for it if need be; index 0 begins with the oldest event that
-// is kept. Who goes on with the last event's index plus one misses nothing. Errors: Gone when something was missed;
-// ctx's.
-func (s *Service) Events(ctx context.Context, index uint64) ([]drover.Event, error) {
+// tell puts events into the stream until ctx ends. What was not told by then is not told.
+func (s *Service) tell(ctx context.Context) {
+	if s.deps.Teller == nil {
+		return
+	}
+	wait := tellEvery
 	for {
-		items, first, more, err := s.feed.after(index)
-		if err != nil {
-			return nil, err
-		}
-		if len(items) > 0 {
-			events := make([]drover.Event, len(items))
-			for i, it := range items {
-				events[i] = it.event(first + uint64(i))
-			}
-			return events, nil
-		}
-		index = first
 		select {
-		case <-more:
+		case <-s.feed.more:
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return
+		}
+		clock.Sleep(ctx, s.deps.Clock, tellEvery)
+		for events := s.untold(); len(events) > 0; {
+			err := s.deps.Teller.TellExecutions(ctx, events)
+			if err == nil {
+				events, wait = s.untold(), tellEvery
+				continue
+			}
+			s.deps.Log.Warn("telling of executions, trying again", "events", len(events), "error", err)
+			if !clock.Sleep(ctx, s.deps.Clock, wait) {
+				return
+			}
+			wait = min(2*wait, 5*time.Second)
 		}
 	}
 }
 
-func (i *item) event(index uint64) drover.Event {
-	return drover.Event{
-		Topic: drover.TopicExecution, Type: i.kind, Key: i.execution.ID, Index: index,
-		FilterKeys: []string{i.execution.RunnerID, i.environment()}, Payload: map[string]any{"Execution": i.execution},
+func (s *Service) untold() []Event {
+	events, dropped := s.feed.take()
+	if dropped > 0 {
+		s.deps.Log.Error("events of executions are not told: there were too many", "events", dropped)
 	}
-}
-
-func (i *item) environment() string {
-	suffix := "-" + i.execution.AllocID
-	return strings.TrimSuffix(i.execution.RunnerID, suffix)
+	return events
 }

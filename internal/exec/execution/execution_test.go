@@ -31,6 +31,45 @@ type bundle struct {
 	runner  drover.Runner
 	stop    func()
 	hooks   *hooks
+	told    *told
+}
+
+// told stands for the event stream.
+type told struct {
+	mu     sync.Mutex
+	events []execution.Event
+	tries  int
+	failed int
+}
+
+func (l *told) TellExecutions(_ context.Context, events []execution.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed > 0 {
+		l.failed--
+		return drover.Errorf(drover.Unavailable, "no leader")
+	}
+	l.events = append(l.events, events...)
+	l.tries++
+	return nil
+}
+
+func (l *told) fail(times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = times
+}
+
+func (l *told) all() []execution.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events
+}
+
+func (l *told) calls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tries
 }
 
 // hooks stands for the web: an address fails as often as its path says.
@@ -72,13 +111,13 @@ func bubble(t *testing.T, cfg execution.Config, test func(t *testing.T, b *bundl
 		synctest.Wait()
 		r, err := runners.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute})
 		require.NoError(t, err)
-		web := &hooks{}
-		s := execution.New(cfg, execution.Deps{Runners: runners, Notifier: web, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
+		web, log := &hooks{}, &told{}
+		s := execution.New(cfg, execution.Deps{Runners: runners, Notifier: web, Teller: log, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		var run sync.WaitGroup
 		run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
 		stop := sync.OnceFunc(func() { cancel(); run.Wait() })
-		test(t, &bundle{s, c, runners, r, stop, web})
+		test(t, &bundle{s, c, runners, r, stop, web, log})
 		stop()
 		stopRunners()
 		synctest.Wait()

@@ -1,6 +1,7 @@
 package execution_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"testing/synctest"
@@ -54,26 +55,43 @@ func TestWebhooksEndTrying(t *testing.T) {
 	})
 }
 
-func TestEvents(t *testing.T) {
+func TestEventsAreTold(t *testing.T) {
 	t.Parallel()
 	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
-		x, err := b.CreateRequest(t.Context(), b.runner.ID, drover.ExecutionRequest{Command: "sleep 1s; exit 4"})
+		b.told.fail(2) // the log cannot be written for a moment
+		var ids []string
+		for range 3 {
+			x, err := b.CreateRequest(t.Context(), b.runner.ID, drover.ExecutionRequest{
+				Command: "sleep 1s; exit 4", ExecutionSpec: drover.ExecutionSpec{Env: map[string]string{"SECRET": "x"}},
+			})
+			require.NoError(t, err)
+			ids = append(ids, x.ID)
+		}
+		long := make([]byte, 100<<10)
+		x, err := b.Create(t.Context(), b.runner.ID, drover.ExecutionSpec{Argv: []string{"/bin/echo", string(bytes.ReplaceAll(long, []byte{0}, []byte("a")))}})
 		require.NoError(t, err)
-		events, err := b.Events(t.Context(), 0)
-		require.NoError(t, err)
-		require.Len(t, events, 1)
-		require.Equal(t, execution.EventStarted, events[0].Type)
-		require.Equal(t, []string{b.runner.ID, "e"}, events[0].FilterKeys)
-		events, err = b.Events(t.Context(), events[0].Index+1) // waits
-		require.NoError(t, err)
-		require.Equal(t, execution.EventEnded, events[0].Type)
-		ended := events[0].Payload["Execution"].(drover.Execution)
-		require.Equal(t, x.ID, ended.ID)
-		require.Equal(t, 4, ended.Receipt.ExitCode)
-		_, err = b.Events(t.Context(), 1)
-		require.Equal(t, drover.Gone, drover.CodeOf(err), "from before this process")
-		_, err = b.Events(t.Context(), events[0].Index+2)
-		require.Equal(t, drover.Gone, drover.CodeOf(err), "from after it")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		all := b.told.all()
+		require.Len(t, all, 8)
+		for _, id := range ids {
+			var kinds []string
+			for _, e := range all {
+				if e.Execution.ID == id {
+					kinds = append(kinds, e.Type)
+					require.Empty(t, e.Execution.Spec.Env)
+					require.Equal(t, b.runner.ID, e.Execution.RunnerID)
+				}
+				if e.Execution.ID == id && e.Type == execution.EventEnded {
+					require.Equal(t, 4, e.Execution.Receipt.ExitCode)
+				}
+				if e.Execution.ID == x.ID {
+					require.Less(t, len(e.Execution.Spec.Argv[1]), 5_000)
+				}
+			}
+			require.Equal(t, []string{execution.EventStarted, execution.EventEnded}, kinds)
+		}
+		require.LessOrEqual(t, b.told.calls(), 4, "what happens together is told together")
 	})
 }
 

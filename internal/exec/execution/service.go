@@ -54,6 +54,7 @@ func setDefault[T comparable](field *T, value T) {
 type Deps struct {
 	Runners  Runners
 	Notifier Notifier // of webhooks; nil: there are none
+	Teller   Teller   // of events; nil: they are not told
 	Clock    clock.Clock
 	IDs      id.Source // used by several goroutines
 	Log      *slog.Logger
@@ -85,7 +86,7 @@ func New(cfg Config, deps Deps) *Service {
 	stopping, stop := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Run
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		feed:     feed{next: uint64(deps.Clock.Now().UnixMicro())},
+		feed:     newFeed(),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
 		byID:      map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
@@ -95,6 +96,9 @@ func New(cfg Config, deps Deps) *Service {
 // Run takes up executions from before this process, waits until ctx ends, then lets go of all of them; those that may
 // run detached go on in their runners.
 func (s *Service) Run(ctx context.Context) error {
+	var telling sync.WaitGroup
+	telling.Go(func() { s.tell(ctx) }) // ends with ctx
+	defer telling.Wait()
 	s.recover(ctx)
 	<-ctx.Done()
 	s.stop()

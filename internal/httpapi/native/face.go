@@ -36,7 +36,6 @@ type Executions interface {
 	Attach(ctx context.Context, executionID string, from drover.Offsets) (drover.Session, error)
 	Control(ctx context.Context, executionID string) (drover.Session, error)
 	List(ctx context.Context, runnerID string) ([]drover.Execution, error)
-	Events(ctx context.Context, index uint64) ([]drover.Event, error)
 	RunOnce(ctx context.Context, r drover.RunRequest) (drover.RunResult, error)
 }
 

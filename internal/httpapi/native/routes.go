@@ -27,12 +27,7 @@ var (
 	ownerParam      = param{"owner", "string", "name or uid[:gid]; default root"}
 	waitParam       = param{"wait", "string", `how long to wait for the end, as in "30s"`}
 	fillParam       = param{"wait", "string", `how long to wait until the pool is full or a runner failed, as in "30s"`}
-	eventParams     = []param{
-		{"index", "integer", "the first to be sent; 0 (default): the oldest kept; 410 if not all from there on are kept"},
-		{"runner", "string", "only of this one"},
-		{"environment", "string", "only of this one"},
-	}
-	attachParams = []param{
+	attachParams    = []param{
 		{"stdout", "integer", "byte offset to begin at"},
 		{"stderr", "integer", "byte offset to begin at"},
 		{"mode", "string", `"binary" (default) or "text"`},
@@ -78,7 +73,6 @@ func (f *Face) operations() []operation {
 		{route{Pattern: "GET /v1/runner/{runner}/executions", Handle: f.listExecutions}, "List a runner's executions", nil, nil, []drover.Execution{}, "", ok},
 		{route{Pattern: "POST /v1/runner/{runner}/executions", Handle: f.createExecution, MaxBody: f.MaxFiles}, "Start an execution", nil, drover.ExecutionRequest{}, drover.Execution{}, "", created},
 		{route{Pattern: "GET /v1/runner/{runner}/execute", Handle: f.execute, Stream: true}, "Start an execution and attach to it (websocket)", attachParams[2:], nil, nil, "websocket", http.StatusSwitchingProtocols},
-		{route{Pattern: "GET /v1/executions/events", Handle: f.events, Stream: true}, "Follow what happens to executions, as JSON lines of Events; their indexes are not those of /v1/event/stream", eventParams, nil, nil, "out", ok},
 		{route{Pattern: "GET /v1/execution/{execution}", Handle: f.getExecution}, "Read an execution, or wait for its end", []param{waitParam}, nil, drover.Execution{}, "", ok},
 		{route{Pattern: "DELETE /v1/execution/{execution}", Handle: f.killExecution}, "Kill an execution", nil, nil, nil, "", empty},
 		{route{Pattern: "GET /v1/execution/{execution}/attach", Handle: f.attach, Stream: true}, "Attach to an execution (websocket)", attachParams, nil, nil, "websocket", http.StatusSwitchingProtocols},

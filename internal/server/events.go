@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/eventstream"
+	"drover/internal/control/intake"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/execution"
+)
+
+// teller puts what happens to executions into the log, and by that into the event stream.
+type teller struct{ intake *intake.Intake }
+
+// TellExecutions implements execution.Teller.
+func (t teller) TellExecutions(ctx context.Context, events []execution.Event) error {
+	list := make([]command.ExecutionEvent, len(events))
+	for i, e := range events {
+		list[i] = command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution}
+	}
+	return t.intake.TellExecutions(ctx, list)
+}
+
+// namedEvents tells of environments as environments; control knows their jobs only.
+type namedEvents struct{ *eventstream.Subscription }
+
+// Next implements nomad.Subscription.
+func (n namedEvents) Next(ctx context.Context) (drover.Events, error) {
+	events, err := n.Subscription.Next(ctx)
+	if err != nil || !slices.ContainsFunc(events.Events, ofEnvironment) {
+		return events, err
+	}
+	events.Events = slices.Clone(events.Events) // others read them too
+	for i, e := range events.Events {
+		job, ok := e.Payload["Job"].(*drover.Job)
+		if !ok || !ofEnvironment(e) {
+			continue
+		}
+		if env, err := environment.FromJob(job); err == nil {
+			events.Events[i].Payload = map[string]any{"Environment": env, "Deleted": e.Payload["Deleted"]}
+		}
+	}
+	return events, nil
+}
+
+func ofEnvironment(e drover.Event) bool { return e.Topic == drover.TopicEnvironment }
