@@ -134,10 +134,9 @@ func (a *Agent) drivers(_ context.Context, images *image.Store, groups *cgroup.M
 		}))
 	}
 	if p := a.cfg.Driver(docker.Name); p.Enabled == nil || *p.Enabled { // it says itself when there is no daemon
-		one, err := docker.New(docker.Config{
-			Endpoint: p.Endpoint, Owner: a.dataDir, Binary: binary, Cgroups: groups, Clock: d.Clock, Log: d.Log.With("part", docker.Name),
-			CoreMHz: int(coreMHz), AllowPrivileged: config.True(p.AllowPrivileged), AllowVolumes: config.True(p.AllowHost),
-		})
+		c := dockerConfig(p)
+		c.Owner, c.Binary, c.Cgroups, c.Clock, c.Log, c.CoreMHz = a.dataDir, binary, groups, d.Clock, d.Log.With("part", docker.Name), int(coreMHz)
+		one, err := docker.New(c)
 		if err != nil {
 			return nil, err
 		}

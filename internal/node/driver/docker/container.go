@@ -3,7 +3,9 @@ package docker
 import (
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +30,10 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
 	}
+	binds, err := d.binds(spec, c)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
 	resources, err := d.resources(spec, c)
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
@@ -41,7 +47,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 		hostname = ""
 	}
 	config := &container.Config{
-		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: labels(spec, c, d.cfg.Owner), ExposedPorts: exposed,
+		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: d.labels(spec, c), ExposedPorts: exposed,
 		Entrypoint: append([]string{ownPath + "/init"}, init.args...), Cmd: []string{}, OpenStdin: init.stdin,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
 	}
@@ -50,17 +56,42 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 		CapAdd: c.capAdd, CapDrop: c.capDrop, DNS: addrs(c.dns), DNSOptions: c.dnsOptions, DNSSearch: c.dnsSearch, ExtraHosts: c.extraHosts,
 		IpcMode: container.IpcMode(c.ipcMode), PidMode: container.PidMode(c.pidMode), UsernsMode: container.UsernsMode(c.usernsMode),
 		Privileged: c.privileged, ReadonlyRootfs: c.readOnly, SecurityOpt: c.securityOpt, Tmpfs: tmpfs(c.tmpfs),
-		ShmSize: c.shmSize, Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Init: new(false),
+		UTSMode: container.UTSMode(c.utsMode), CgroupnsMode: container.CgroupnsMode(c.cgroupns), StorageOpt: c.storage,
+		ShmSize: c.shmSize, Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Binds: binds, Init: new(false),
 	}
-	if len(c.capDrop) > 0 { // drover-init could not start anybody's program otherwise
+	if drop := append(d.deniedCaps(), c.capDrop...); len(drop) > 0 { // drover-init could not start anybody's program otherwise
 		host.CapAdd = append(slices.Clone(c.capAdd), neededCaps...)
-		host.CapDrop = dropped(c.capDrop)
+		host.CapDrop = dropped(drop)
 	}
 	out := client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(spec)}
-	if len(c.aliases) > 0 && c.network != "" {
-		out.NetworkingConfig = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.network: {Aliases: c.aliases}}}
+	out.NetworkingConfig, err = place(c)
+	return out, err
+}
+
+// place is the container's place in its network; nil if nothing is said about it.
+func place(c taskConfig) (*network.NetworkingConfig, error) {
+	if c.network == "" || len(c.aliases) == 0 && c.ipv4 == "" && c.ipv6 == "" && c.mac == "" {
+		return nil, nil //nolint:nilnil // as the daemon has it
 	}
-	return out, nil
+	e := &network.EndpointSettings{Aliases: c.aliases}
+	if c.ipv4 != "" || c.ipv6 != "" {
+		e.IPAMConfig = &network.EndpointIPAMConfig{}
+	}
+	for text, to := range map[string]func(netip.Addr){
+		c.ipv4: func(a netip.Addr) { e.IPAMConfig.IPv4Address = a }, c.ipv6: func(a netip.Addr) { e.IPAMConfig.IPv6Address = a },
+	} {
+		if a, err := parseAddr(text); err == nil { // check has complained
+			to(a)
+		}
+	}
+	if c.mac != "" {
+		mac, err := net.ParseMAC(c.mac)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "mac_address: %w", err)
+		}
+		e.MacAddress = network.HardwareAddr(mac)
+	}
+	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.network: e}}, nil
 }
 
 // dropped leaves out what drover-init needs: docker refuses to be told both.
@@ -89,12 +120,21 @@ func containerName(spec *driver.Spec) string {
 	return "t" + strings.Map(clean, "-"+spec.TaskName+"-"+spec.AllocID)[1:]
 }
 
-func labels(spec *driver.Spec, c taskConfig, owner string) map[string]string {
+// labels of the task, those that the node adds, and ours.
+func (d *Driver) labels(spec *driver.Spec, c taskConfig) map[string]string {
+	const prefix = "com.hashicorp.nomad."
 	out := maps.Clone(c.labels)
 	maps.Copy(out, map[string]string{
-		labelOwner: owner, labelID: spec.ID, "com.hashicorp.nomad.alloc_id": spec.AllocID, "com.hashicorp.nomad.task_name": spec.TaskName,
-		"com.hashicorp.nomad.job_name": spec.Job, "com.hashicorp.nomad.task_group_name": spec.Group,
+		labelOwner: d.cfg.Owner, labelID: spec.ID, prefix + "alloc_id": spec.AllocID, prefix + "task_name": spec.TaskName,
+		prefix + "job_name": spec.Job, prefix + "task_group_name": spec.Group,
 	})
+	for name, variable := range map[string]string{"job_id": "NOMAD_JOB_ID", "namespace": "NOMAD_NAMESPACE"} {
+		for _, pattern := range d.cfg.Labels {
+			if ok, err := path.Match(pattern, name); ok && err == nil && spec.Env[variable] != "" {
+				out[prefix+name] = spec.Env[variable]
+			}
+		}
+	}
 	return out
 }
 
@@ -105,9 +145,12 @@ const (
 
 // resources limits the container; what executions get on top is inside of that.
 func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources, error) {
-	r := container.Resources{CPUShares: min(max(spec.CPUMHz, minShares), maxShares), PidsLimit: new(c.pids)}
+	r := container.Resources{CPUShares: min(max(spec.CPUMHz, minShares), maxShares), Devices: c.devices}
 	if c.pids == 0 {
-		r.PidsLimit = nil
+		c.pids = d.cfg.Pids
+	}
+	if c.pids != 0 {
+		r.PidsLimit = new(c.pids)
 	}
 	hard, soft := spec.MemoryMB, int64(0)
 	switch {

@@ -29,8 +29,20 @@ type Config struct {
 	AllowPrivileged bool
 	// AllowVolumes lets jobs mount any path of the machine; else only paths in their allocation.
 	AllowVolumes bool
-	// AllowCaps are capabilities beyond docker's default that jobs may add ("net_admin"; "all").
+	// AllowCaps are all capabilities that containers may have ("chown", "net_admin"; "all"); empty: docker's default.
 	AllowCaps []string
+	// AllowRuntimes are the runtimes that jobs may name; empty: all that the daemon has.
+	AllowRuntimes []string
+	// Labels are patterns of what containers are labelled with beside the task: "job_id", "namespace", "job*".
+	Labels []string
+	// Pids is the pids_limit of tasks that have none, and the highest that others may have; 0: no limit.
+	Pids int64
+	// SELinux is the label that volumes get ("z"); "" = none.
+	SELinux string
+	// AuthConfig is a docker config.json with accounts of registries; AuthHelper, X, names a docker-credential-X.
+	AuthConfig, AuthHelper string
+	// Cert, Key and CA are files for an endpoint by tcp.
+	Cert, Key, CA string
 	// ImageDelay is how long an image that we pulled stays after its last task; default 3 minutes, negative = forever.
 	ImageDelay time.Duration
 	// PullQuiet ends a pull that makes no progress; default 2 minutes.
@@ -69,6 +81,9 @@ func New(cfg Config) (*Driver, error) {
 	options := []client.Opt{client.FromEnv}
 	if cfg.Endpoint != "" {
 		options = []client.Opt{client.WithHost(cfg.Endpoint)}
+	}
+	if cfg.Cert != "" || cfg.CA != "" {
+		options = append(options, client.WithTLSClientConfig(cfg.CA, cfg.Cert, cfg.Key))
 	}
 	c, err := client.New(options...)
 	if err != nil {

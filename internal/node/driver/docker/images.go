@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -46,7 +47,14 @@ func (s *images) get(ctx context.Context, spec *driver.Spec, c taskConfig) (imag
 	switch {
 	case c.load != "":
 		info, err = s.load(ctx, spec, c)
-	case err == nil && !c.forcePull:
+	case err == nil && !c.forcePull && (spec.Pool || !latest(c.image)):
+	case err == nil && !c.forcePull: // as in Nomad, but what is here serves where there is no registry
+		newer, pullErr := s.pull(ctx, c)
+		if pullErr != nil {
+			s.d.cfg.Log.Warn("using the image that is here", "image", c.image, "error", pullErr)
+			break
+		}
+		info = newer
 	case err == nil || drover.CodeOf(err) == drover.NotFound:
 		info, err = s.pull(ctx, c)
 	}
@@ -55,6 +63,13 @@ func (s *images) get(ctx context.Context, spec *driver.Spec, c taskConfig) (imag
 	}
 	s.hold(&info)
 	return info, nil
+}
+
+// latest tells whether a reference moves: its tag is latest, or it has none.
+func latest(ref string) bool {
+	name := ref[strings.LastIndexByte(ref, '/')+1:]
+	_, tag, tagged := strings.Cut(name, ":")
+	return !strings.Contains(ref, "@") && (!tagged || tag == "latest")
 }
 
 // find inspects an image that is there. Errors: NotFound.

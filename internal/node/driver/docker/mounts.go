@@ -31,7 +31,7 @@ func (d *Driver) checkMounts(c *taskConfig, r *options.Reader) {
 				r.Problem("mounts: %q is not the name of a volume", m.source)
 			}
 			if !d.cfg.AllowVolumes {
-				r.Problem("mounts: this node does not allow docker volumes (allow_host_mounts)")
+				r.Problem("mounts: this node does not allow docker volumes (plugin \"docker\" { config { volumes { enabled = true } } })")
 			}
 		case "tmpfs":
 			if m.source != "" {
@@ -62,7 +62,7 @@ func (d *Driver) checkSource(key, source string, r *options.Reader) {
 		r.Problem("%s: a mount has no source", key)
 	case path.IsAbs(source):
 		if !d.cfg.AllowVolumes {
-			r.Problem("%s: source %q is outside the allocation, which this node does not allow (allow_host_mounts)", key, source)
+			r.Problem("%s: source %q is outside the allocation, which this node does not allow (plugin \"docker\" { config { volumes { enabled = true } } })", key, source)
 		}
 	case !filepath.IsLocal(source):
 		r.Problem("%s: source %q leaves the task's folder", key, source)
@@ -93,15 +93,22 @@ func (d *Driver) mounts(spec *driver.Spec, c taskConfig, init first) ([]mount.Mo
 		}
 		list = append(list, one)
 	}
+	return list, nil
+}
+
+// binds are the volumes as docker has them: a folder of the machine that is not there is made.
+func (d *Driver) binds(spec *driver.Spec, c taskConfig) ([]string, error) {
+	var out []string
 	for _, v := range c.volumes {
 		parts := append(strings.Split(v, ":"), "")
 		source, err := inside(spec, parts[0])
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, bind(source, parts[1], strings.Contains(","+parts[2]+",", ",ro,")))
+		set := strings.Trim(parts[2]+","+d.cfg.SELinux, ",")
+		out = append(out, strings.TrimSuffix(source+":"+parts[1]+":"+set, ":"))
 	}
-	return list, nil
+	return out, nil
 }
 
 func (m mountConfig) mount(spec *driver.Spec) (mount.Mount, error) {

@@ -31,7 +31,27 @@ var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any
 
 // pull gets an image from its registry; many at once are one.
 func (s *images) pull(ctx context.Context, c taskConfig) (imageInfo, error) {
-	key := strings.Join([]string{c.image, c.auth.server, c.auth.username, c.auth.password}, "\x00")
+	if c.pullTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = s.d.cfg.Clock.WithTimeout(ctx, c.pullTimeout)
+		defer cancel()
+	}
+	var err error
+	if c.auth, err = s.d.credentials(ctx, c); err != nil {
+		return imageInfo{}, err
+	}
+	info, err := s.join(ctx, c)
+	if drover.CodeOf(err) == drover.Forbidden && c.softAuth && c.auth != (auth{}) {
+		s.d.cfg.Log.Warn("pulling without an account (auth_soft_fail)", "image", c.image, "error", err)
+		c.auth = auth{}
+		info, err = s.join(ctx, c)
+	}
+	return info, err
+}
+
+// join waits for the pull that is under way, or starts it.
+func (s *images) join(ctx context.Context, c taskConfig) (imageInfo, error) {
+	key := strings.Join([]string{c.image, c.auth.server, c.auth.username, c.auth.password, c.auth.token}, "\x00")
 	s.mu.Lock()
 	p := s.pulls[key]
 	if p == nil {
@@ -107,7 +127,7 @@ func (a auth) encode() string {
 	if a == (auth{}) {
 		return ""
 	}
-	b, err := json.Marshal(registry.AuthConfig{Username: a.username, Password: a.password, ServerAddress: a.server})
+	b, err := json.Marshal(registry.AuthConfig{Username: a.username, Password: a.password, IdentityToken: a.token, ServerAddress: a.server})
 	if err != nil {
 		return "" // strings always marshal
 	}

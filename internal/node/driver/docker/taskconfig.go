@@ -3,6 +3,9 @@ package docker
 import (
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/moby/moby/api/types/container"
 
 	"drover"
 	"drover/internal/node/driver/options"
@@ -49,9 +52,16 @@ type taskConfig struct {
 	pids       int64
 	ulimit     map[string]string
 	labels     map[string]string
+	devices    []container.DeviceMapping
+	storage    map[string]string
+
+	utsMode, cgroupns, mac string
+	ipv4, ipv6             string
+	pullTimeout            time.Duration
+	softAuth               bool
 }
 
-type auth struct{ username, password, server string }
+type auth struct{ username, password, token, server string }
 
 type mountConfig struct {
 	kind, source, target string
@@ -94,9 +104,10 @@ func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	}
 	r.Flag("init") // there always is one: ours
 	r.Each("auth", func(in *options.Reader) {
-		c.auth = auth{in.Str("username"), in.Str("password"), in.Str("server_address")}
+		c.auth = auth{username: in.Str("username"), password: in.Str("password"), server: in.Str("server_address")}
 		in.Str("email") // older files have it
 	})
+	readMore(r, &c)
 	for _, key := range []string{"mounts", "mount"} {
 		r.Each(key, func(in *options.Reader) { c.mounts = append(c.mounts, readMount(in)) })
 	}
@@ -140,6 +151,12 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 			r.Problem("security_opt: %q needs allow_privileged on this node", o)
 		}
 	}
+	if len(d.cfg.AllowRuntimes) > 0 && c.runtime != "" && !slices.Contains(d.cfg.AllowRuntimes, c.runtime) {
+		r.Problem("runtime: %s is none that this node allows: %s", c.runtime, strings.Join(d.cfg.AllowRuntimes, ", "))
+	}
+	if d.cfg.Pids > 0 && (c.pids > d.cfg.Pids || c.pids < 0) {
+		r.Problem("pids_limit: %d is over this node's %d", c.pids, d.cfg.Pids)
+	}
 	d.checkMounts(c, r)
 	d.checkCaps(c, r)
 	if _, err := ulimits(c.ulimit); err != nil {
@@ -170,10 +187,29 @@ func capName(name string) string { return strings.TrimPrefix(strings.ToLower(nam
 
 func (d *Driver) checkCaps(c *taskConfig, r *options.Reader) {
 	for _, name := range c.capAdd {
-		n := capName(name)
-		allowed := slices.ContainsFunc(d.cfg.AllowCaps, func(a string) bool { return capName(a) == n || capName(a) == "all" })
-		if !allowed && !d.cfg.AllowPrivileged && !slices.Contains(defaultCaps, n) {
-			r.Problem("cap_add: %s is not allowed on this node (allow_caps)", n)
+		if n := capName(name); !d.allowsCap(n) {
+			r.Problem("cap_add: %s is not allowed on this node (plugin \"docker\" { config { allow_caps = [...] } })", n)
 		}
 	}
+}
+
+func (d *Driver) allowsCap(name string) bool {
+	allowed := d.cfg.AllowCaps
+	if len(allowed) == 0 {
+		if d.cfg.AllowPrivileged {
+			return true
+		}
+		allowed = defaultCaps
+	}
+	return slices.ContainsFunc(allowed, func(a string) bool { return capName(a) == name || capName(a) == "all" })
+}
+
+// deniedCaps are those of docker's default that this node does not allow.
+func (d *Driver) deniedCaps() (out []string) {
+	for _, n := range defaultCaps {
+		if !d.allowsCap(n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }

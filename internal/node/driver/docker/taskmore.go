@@ -1,0 +1,74 @@
+package docker
+
+import (
+	"time"
+
+	"github.com/moby/moby/api/types/container"
+
+	"drover/internal/node/driver/options"
+)
+
+// readMore reads the rarer options. Those of Nomad that have no meaning here are refused with the reason, unless they ask
+// for what is so anyway.
+func readMore(r *options.Reader, c *taskConfig) {
+	c.utsMode, c.cgroupns, c.mac = r.Str("uts_mode"), r.Str("cgroupns"), r.Str("mac_address")
+	c.ipv4, c.ipv6, c.storage, c.softAuth = r.Str("ipv4_address"), r.Str("ipv6_address"), r.Dict("storage_opt"), r.Flag("auth_soft_fail")
+	for _, key := range []string{"ipv4_address", "ipv6_address"} {
+		if a := r.Str(key); a != "" {
+			if _, err := parseAddr(a); err != nil {
+				r.Problem("%s: %w", key, err)
+			}
+		}
+	}
+	if text := r.Str("image_pull_timeout"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			r.Problem("image_pull_timeout: %q is no duration such as 5m", text)
+		}
+		c.pullTimeout = d
+	}
+	r.Each("devices", func(in *options.Reader) {
+		m := container.DeviceMapping{PathOnHost: in.Str("host_path"), PathInContainer: in.Str("container_path"), CgroupPermissions: in.Str("cgroup_permissions")}
+		if m.PathInContainer == "" {
+			m.PathInContainer = m.PathOnHost
+		}
+		if m.CgroupPermissions == "" {
+			m.CgroupPermissions = "rwm"
+		}
+		c.devices = append(c.devices, m)
+	})
+	refuse(r)
+}
+
+func refuse(r *options.Reader) {
+	r.Each("healthchecks", func(in *options.Reader) { in.Flag("disable") }) // they are disabled: docker would exec them
+	r.Each("logging", func(in *options.Reader) {
+		in.Dict("config")
+		in.Dict("options")
+		driver := in.Str("type")
+		if driver == "" {
+			driver = in.Str("driver")
+		}
+		switch driver {
+		case "", "none", "local", "json-file":
+		default:
+			r.Problem("logging: %s is not possible: the supervisor writes the task's logs itself, into the allocation", driver)
+		}
+	})
+	for _, key := range []string{"tty", "interactive"} {
+		if r.Flag(key) {
+			r.Problem("%s: the main task has no terminal and no input; executions have", key)
+		}
+	}
+	if len(r.Strs("group_add")) > 0 {
+		r.Problem("group_add: is not possible: a task has the groups that its user has in the image")
+	}
+	if r.Num("oom_score_adj", -1000, 1000) != 0 {
+		r.Problem("oom_score_adj: is not possible: the supervisor's programs have 0")
+	}
+	for _, key := range []string{"isolation", "volume_driver"} {
+		if r.Str(key) != "" {
+			r.Problem("%s: is not possible on this node; a mount's volume_options name a driver", key)
+		}
+	}
+}

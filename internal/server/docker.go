@@ -1,0 +1,33 @@
+package server
+
+import (
+	"drover/internal/config"
+	"drover/internal/node/driver/docker"
+)
+
+// forever is an image delay that never ends.
+const forever = -1
+
+// dockerConfig is what the plugin's block says.
+func dockerConfig(p config.PluginConfig) docker.Config {
+	c := docker.Config{
+		Endpoint: p.Endpoint, AllowPrivileged: config.True(p.AllowPrivileged), AllowVolumes: config.True(p.AllowHost),
+		AllowCaps: p.AllowCaps, AllowRuntimes: p.AllowRuntimes, Labels: p.ExtraLabels, Pids: p.PidsLimit,
+		PullQuiet: config.Duration(p.PullActivityTimeout, 0),
+	}
+	images, delay := p.ImageGC()
+	c.ImageDelay = config.Duration(delay, 0)
+	if !images {
+		c.ImageDelay = forever
+	}
+	if v := p.Volumes; v != nil {
+		c.AllowVolumes, c.SELinux = c.AllowVolumes || config.True(v.Enabled), v.SELinuxLabel
+	}
+	if a := p.Auth; a != nil {
+		c.AuthConfig, c.AuthHelper = a.Config, a.Helper
+	}
+	if t := p.TLS; t != nil {
+		c.Cert, c.Key, c.CA = t.Cert, t.Key, t.CA
+	}
+	return c
+}
