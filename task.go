@@ -1,6 +1,9 @@
 package drover
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Task is one process tree of an allocation, started by a driver.
 type Task struct {
@@ -168,8 +171,7 @@ const (
 	TaskMaxRunDurationOver = "Max Run Duration Exceeded"
 )
 
-// TaskEvent is a line of a task's history. The fields other than Type, Time, DisplayMessage and Details repeat
-// Details for older clients.
+// TaskEvent is a line of a task's history.
 type TaskEvent struct {
 	Type           string
 	Time           int64 // unix ns
@@ -177,6 +179,19 @@ type TaskEvent struct {
 	Details        map[string]string
 	Message        string
 
+	*TaskEventLegacy // nil = all of it is zero, as in most of the millions of events that control keeps
+}
+
+// Cause returns what an event says failed, or "".
+func (e *TaskEvent) Cause() string {
+	if l := e.TaskEventLegacy; l != nil {
+		return cmp.Or(l.DriverError, l.SetupError, l.ValidationError)
+	}
+	return ""
+}
+
+// TaskEventLegacy repeats Details for older clients.
+type TaskEventLegacy struct {
 	FailsTask        bool
 	RestartReason    string
 	SetupError       string

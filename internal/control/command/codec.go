@@ -104,7 +104,7 @@ func encode(dst []byte, c Command) ([]byte, error) {
 func Decode(data []byte) (Command, error) { return DecodeSharing(data, nil) }
 
 // DecodeSharing is Decode where strings that many allocations have are shared through in.
-func DecodeSharing(data []byte, in Interner) (c Command, err error) {
+func DecodeSharing(data []byte, in *Interner) (c Command, err error) {
 	if len(data) < 2 {
 		return nil, drover.Errorf(drover.Invalid, "a command of %d bytes", len(data))
 	}
@@ -175,7 +175,7 @@ func encodeBatch(b *Batch) ([]byte, error) {
 	return Marshal([]byte{Version, byte(KindBatch)}, entries)
 }
 
-func decodePlans(data []byte, in Interner) (Command, error) {
+func decodePlans(data []byte, in *Interner) (Command, error) {
 	w := new(wirePlans)
 	if err := Unmarshal(data, w); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "decoding command %s: %w", KindApplyPlans, err)
@@ -187,7 +187,7 @@ func decodePlans(data []byte, in Interner) (Command, error) {
 	return c, nil
 }
 
-func decodeBatch(data []byte, in Interner) (Command, error) {
+func decodeBatch(data []byte, in *Interner) (Command, error) {
 	var entries [][]byte
 	if err := Unmarshal(data, &entries); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "decoding batch: %w", err)

@@ -92,7 +92,7 @@ func (w *writer) msgpack(n int, v any) error {
 // reader takes fields from data. After the last one, or the first malformed one, next returns false.
 type reader struct {
 	data    []byte
-	strings Interner
+	strings *Interner
 	bad     bool
 
 	n     int    // number of the present field
@@ -171,8 +171,17 @@ func (r *reader) err(what string) error {
 	return nil
 }
 
-// Interner makes equal strings share their bytes. Not for several goroutines at once. A nil one shares nothing.
-type Interner map[string]string
+// Interner makes equal strings share their bytes, and empty maps be one. Not for several goroutines at once. A nil one
+// shares nothing.
+type Interner struct {
+	strings map[string]string
+	empty   map[string]string // never written
+}
+
+// NewInterner returns an Interner that knows nothing yet.
+func NewInterner() *Interner {
+	return &Interner{strings: map[string]string{}, empty: map[string]string{}}
+}
 
 // What an Interner keeps at most; it begins anew behind that.
 const (
@@ -180,19 +189,28 @@ const (
 	maxInternedLength = 64
 )
 
-func (in Interner) of(b []byte) string {
+func (in *Interner) of(b []byte) string {
+	if in == nil || len(b) > maxInternedLength {
+		return string(b)
+	}
 	if len(b) == 0 {
 		return ""
 	}
-	if s, ok := in[string(b)]; ok { // the compiler makes no string for this
+	if s, ok := in.strings[string(b)]; ok { // the compiler makes no string for this
 		return s
 	}
-	s := string(b)
-	if in != nil && len(s) <= maxInternedLength {
-		if len(in) >= maxInterned {
-			clear(in)
-		}
-		in[s] = s
+	if len(in.strings) >= maxInterned {
+		clear(in.strings)
 	}
+	s := string(b)
+	in.strings[s] = s
 	return s
+}
+
+// none returns an empty map that many values share.
+func (in *Interner) none() map[string]string {
+	if in == nil {
+		return map[string]string{}
+	}
+	return in.empty
 }

@@ -61,7 +61,7 @@ func number[T any](seen map[*T]int, list *[]*T, v *T) int {
 	return seen[v]
 }
 
-func (w *wirePlans) unpack(in Interner) (*ApplyPlans, error) {
+func (w *wirePlans) unpack(in *Interner) (*ApplyPlans, error) {
 	c := &ApplyPlans{Plans: make([]PlanCommit, len(w.Plans)), Evals: w.Evals, Time: w.Time}
 	for i := range w.Plans {
 		p := &w.Plans[i]

@@ -64,7 +64,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	data, err := AppendAllocation(nil, a)
 	require.NoError(t, err)
-	for _, in := range []Interner{nil, {}} {
+	for _, in := range []*Interner{nil, NewInterner()} {
 		back, err := DecodeAllocation(data, in)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(a, back))
@@ -123,11 +123,11 @@ func TestVersion1(t *testing.T) {
 
 func TestInterner(t *testing.T) {
 	t.Parallel()
-	in := Interner{}
+	in := NewInterner()
 	for i := range 2*maxInterned + 1 {
 		in.of([]byte{byte(i), byte(i >> 8), byte(i >> 16)})
 	}
-	require.LessOrEqual(t, len(in), maxInterned)
+	require.LessOrEqual(t, len(in.strings), maxInterned)
 	in.of(make([]byte, maxInternedLength+1))
-	require.LessOrEqual(t, len(in), 1+2)
+	require.LessOrEqual(t, len(in.strings), 1+2)
 }

@@ -99,7 +99,7 @@ func (w *writer) networkStatus(n int, s *drover.AllocNetworkStatus) {
 
 // DecodeAllocation is AppendAllocation's inverse; strings that many allocations have are shared through in, which may
 // be nil. Errors: Invalid.
-func DecodeAllocation(data []byte, in Interner) (*drover.Allocation, error) {
+func DecodeAllocation(data []byte, in *Interner) (*drover.Allocation, error) {
 	r := &reader{data: data, strings: in}
 	a := &drover.Allocation{}
 	for r.next() {

@@ -45,6 +45,12 @@ func (w *writer) taskEvent(e *drover.TaskEvent) {
 	w.string(3, e.DisplayMessage)
 	w.details(e.Details)
 	w.string(5, e.Message)
+	if e.TaskEventLegacy != nil {
+		w.legacy(e.TaskEventLegacy)
+	}
+}
+
+func (w *writer) legacy(e *drover.TaskEventLegacy) {
 	w.bool(6, e.FailsTask)
 	w.string(7, e.RestartReason)
 	w.string(8, e.SetupError)
@@ -140,22 +146,25 @@ func (r *reader) event() *drover.TaskEvent {
 			key = r.shared()
 		case 5:
 			e.Message = r.shared()
-		case 26, 27:
-			if e.Details == nil {
+		case 26:
+			if len(e.Details) == 0 {
 				e.Details = map[string]string{}
 			}
-			if r.n == 26 {
-				e.Details[key] = r.shared()
-			}
+			e.Details[key] = r.shared()
+		case 27:
+			e.Details = r.strings.none()
 		default:
-			r.rarer(e)
+			r.legacy(e)
 		}
 	}
 	return e
 }
 
-// rarer reads the fields that repeat Details.
-func (r *reader) rarer(e *drover.TaskEvent) {
+func (r *reader) legacy(of *drover.TaskEvent) {
+	if of.TaskEventLegacy == nil {
+		of.TaskEventLegacy = &drover.TaskEventLegacy{}
+	}
+	e := of.TaskEventLegacy
 	switch r.n {
 	case 6:
 		e.FailsTask = r.bool()
@@ -179,7 +188,7 @@ func (r *reader) rarer(e *drover.TaskEvent) {
 }
 
 // textOf returns where the event's text of that number is.
-func textOf(e *drover.TaskEvent, n int) *string {
+func textOf(e *drover.TaskEventLegacy, n int) *string {
 	switch n {
 	case 7:
 		return &e.RestartReason

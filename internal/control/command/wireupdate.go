@@ -32,7 +32,7 @@ func (w *writer) update(u *drover.AllocUpdate) {
 	w.int(7, u.Time)
 }
 
-func decodeUpdates(data []byte, in Interner) (*UpdateAllocs, error) {
+func decodeUpdates(data []byte, in *Interner) (*UpdateAllocs, error) {
 	c := &UpdateAllocs{}
 	r := &reader{data: data, strings: in}
 	for r.next() {

@@ -30,7 +30,7 @@ type RestoreObserver interface{ Restored(index uint64) }
 type FSM struct {
 	store    *store.Store
 	observer Observer
-	strings  command.Interner // owned by Apply
+	strings  *command.Interner // owned by Apply
 }
 
 // New returns an FSM over the store. A nil observer observes nothing.
@@ -38,7 +38,7 @@ func New(s *store.Store, o Observer) *FSM {
 	if o == nil {
 		o = Observers(nil)
 	}
-	return &FSM{store: s, observer: o, strings: command.Interner{}}
+	return &FSM{store: s, observer: o, strings: command.NewInterner()}
 }
 
 // Store returns the state it applies to.

@@ -16,7 +16,7 @@ import (
 func (f *FSM) Restore(r io.Reader) error {
 	x := &imageReader{
 		recordReader: recordReader{r: bufio.NewReaderSize(r, 64<<10)}, jobs: map[jobRef]*drover.Job{},
-		strings: command.Interner{},
+		strings: command.NewInterner(),
 	}
 	if err := x.header(); err != nil {
 		return err
@@ -45,7 +45,7 @@ type imageReader struct {
 	resources []*drover.AllocatedResources
 	metrics   []*drover.AllocationMetric
 	numbered  []*drover.Job // those in jobs, in the order of their records
-	strings   command.Interner
+	strings   *command.Interner
 }
 
 func (x *imageReader) header() error {

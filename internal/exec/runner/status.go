@@ -97,7 +97,7 @@ func failure(a *drover.Allocation) string {
 			switch e.Type {
 			case drover.TaskDriverFailure, drover.TaskSetupFailure, drover.TaskFailedValidation,
 				drover.TaskDownloadFailed, drover.TaskHookFailed, drover.TaskTerminated:
-				return cmp.Or(e.DisplayMessage, e.DriverError, e.SetupError, e.ValidationError, e.Message, e.Type)
+				return cmp.Or(e.DisplayMessage, e.Cause(), e.Message, e.Type)
 			}
 		}
 	}

@@ -11,7 +11,9 @@ import (
 // The texts are those of Nomad's API, which people and programs know.
 
 func newEvent(kind, message string) *drover.TaskEvent {
-	return &drover.TaskEvent{Type: kind, DisplayMessage: message, Details: map[string]string{}}
+	return &drover.TaskEvent{
+		Type: kind, DisplayMessage: message, Details: map[string]string{}, TaskEventLegacy: &drover.TaskEventLegacy{},
+	}
 }
 
 // NewEvent makes a task event with a message; details are key, value pairs.

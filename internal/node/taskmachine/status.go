@@ -74,7 +74,7 @@ func (s *Status) record(e *drover.TaskEvent, now time.Time) {
 		events = events[over:]
 	}
 	state.Events = append(slices.Clip(events), e)
-	if e.FailsTask {
+	if l := e.TaskEventLegacy; l != nil && l.FailsTask {
 		state.Failed = true
 	}
 	if e.Type == drover.TaskRestarting {
