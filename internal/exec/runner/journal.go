@@ -1,16 +1,10 @@
 package runner
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"sync"
 
-	"drover"
+	"drover/internal/exec/linelog"
 )
 
 // The journal is a file of JSON lines, one for each claim and release. A line is written before the claim is answered
@@ -27,62 +21,31 @@ type journalLine struct {
 type pending struct{ claim, release []byte }
 
 type journal struct {
-	path string
-
 	mu      sync.Mutex // guards what follows
-	file    *os.File   // nil: nothing is kept
-	size    int64
+	log     *linelog.Log
 	pending map[string]pending // by allocation: what is not recorded yet
 }
 
 func openJournal(path string) (*journal, error) {
-	j := &journal{path: path, pending: map[string]pending{}}
-	if path == "" {
-		return j, nil
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := linelog.Open(path)
 	if err != nil {
-		return nil, drover.Errorf(drover.Internal, "opening the claims journal: %w", err)
+		return nil, err
 	}
-	j.file = f
-	return j, nil
+	return &journal{log: log, pending: map[string]pending{}}, nil
 }
 
-// read returns all lines. A torn last line is dropped: its claim was never answered.
+// read returns all lines. What is damaged is left out: what is unknown is destroyed by reconciling, not handed out.
 func (j *journal) read() (lines []journalLine, err error) {
-	if j.file == nil {
-		return nil, nil
-	}
-	r := bufio.NewReader(io.NewSectionReader(j.file, 0, 1<<62))
-	for {
-		raw, err := r.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			if len(raw) > 0 {
-				err = j.cut(int64(len(raw)))
-			} else {
-				err = nil
-			}
-			return lines, err
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the claims journal: %w", err)
-		}
-		j.size += int64(len(raw))
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	err = j.log.Read(func(raw []byte) {
 		var line journalLine
-		if json.Unmarshal(raw, &line) != nil {
-			continue // damaged; what is unknown is destroyed by reconciling, not handed out
+		if json.Unmarshal(raw, &line) == nil {
+			lines = append(lines, line)
+			j.keep(line, raw)
 		}
-		lines = append(lines, line)
-		j.keep(line, raw)
-	}
-}
-
-// cut removes a torn end, so that the next line stands on its own.
-func (j *journal) cut(torn int64) error {
-	if err := j.file.Truncate(j.size); err != nil {
-		return fmt.Errorf("cutting %d torn bytes off the claims journal: %w", torn, err)
-	}
-	return nil
+	})
+	return lines, err
 }
 
 func (j *journal) keep(line journalLine, raw []byte) {
@@ -100,7 +63,7 @@ func (j *journal) keep(line journalLine, raw []byte) {
 func (j *journal) claim(c AllocClaim) error     { return j.write(journalLine{Claim: &c}) }
 func (j *journal) release(allocID string) error { return j.write(journalLine{Release: allocID}) }
 func (j *journal) write(line journalLine) (err error) {
-	if j.file == nil {
+	if !j.log.Kept() {
 		return nil
 	}
 	raw, err := json.Marshal(line)
@@ -110,14 +73,9 @@ func (j *journal) write(line journalLine) (err error) {
 	raw = append(raw, '\n')
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	n, err := j.file.Write(raw)
-	if err != nil {
-		if n > 0 {
-			_ = j.file.Truncate(j.size) // a torn line is also dropped when it is read
-		}
+	if err := j.log.Append(raw); err != nil {
 		return err
 	}
-	j.size += int64(n)
 	j.keep(line, raw)
 	return nil
 }
@@ -133,9 +91,6 @@ func (j *journal) ended(allocIDs []string) error {
 }
 
 func (j *journal) forget(allocIDs []string, left func(pending) pending) error {
-	if j.file == nil {
-		return nil
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, id := range allocIDs {
@@ -145,45 +100,18 @@ func (j *journal) forget(allocIDs []string, left func(pending) pending) error {
 			j.pending[id] = p
 		}
 	}
-	if j.size < journalLimit {
+	if j.log.Size() < journalLimit {
 		return nil
 	}
-	if len(j.pending) == 0 {
-		j.size = 0
-		return j.file.Truncate(0)
-	}
-	return j.rewrite()
-}
-
-// rewrite replaces the file by one with the pending lines only.
-func (j *journal) rewrite() error {
-	var all bytes.Buffer
+	var all []byte
 	for _, p := range j.pending {
-		all.Write(p.claim)
-		all.Write(p.release)
+		all = append(append(all, p.claim...), p.release...)
 	}
-	next := j.path + ".new"
-	f, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(all.Bytes()); err == nil {
-		err = os.Rename(next, j.path)
-	}
-	if err != nil {
-		_ = f.Close()
-		return err
-	}
-	_ = j.file.Close() // only ever written with Write
-	j.file, j.size = f, int64(all.Len())
-	return nil
+	return j.log.Replace(all)
 }
 
 func (j *journal) close() error {
-	if j.file == nil {
-		return nil
-	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.file.Close()
+	return j.log.Close()
 }

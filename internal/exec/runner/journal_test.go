@@ -34,6 +34,6 @@ func TestTheJournalIsCompacted(t *testing.T) {
 	lines, err := again.read()
 	require.NoError(t, err)
 	require.Len(t, lines, 3)
-	require.Less(t, again.size, int64(1000))
+	require.Less(t, again.log.Size(), int64(1000))
 	require.NoError(t, again.close())
 }
