@@ -3,27 +3,34 @@ package server
 import (
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/config"
 	"drover/internal/fleet/pool"
 	"drover/internal/fleet/provider"
 	"drover/internal/fleet/provider/docker"
+	"drover/internal/fleet/provider/ec2"
 	"drover/internal/fleet/provider/loopback"
 )
 
-// newProvider makes the provider that the block describes. Errors: Invalid, NotImplemented.
 func (f *fleet) newProvider(cfg *config.FleetProvider, owner string) (provider.Provider, error) {
+	return openProvider(cfg, owner, f.dataDir, f.deps.Clock)
+}
+
+// openProvider makes the provider that the block describes. Errors: Invalid.
+func openProvider(cfg *config.FleetProvider, owner, dataDir string, c clock.Clock) (provider.Provider, error) {
 	bounds := provider.Bounds{Max: cfg.Max, Room: cfg.Room.Capacity()}
 	switch cfg.Kind() {
 	case "loopback":
 		dir := cfg.Dir
 		if dir == "" {
-			dir = filepath.Join(f.dataDir, "fleet", cfg.Name)
+			dir = filepath.Join(dataDir, "fleet", cfg.Name)
 		}
 		var env []string
 		for k, v := range cfg.Env {
@@ -31,13 +38,24 @@ func (f *fleet) newProvider(cfg *config.FleetProvider, owner string) (provider.P
 		}
 		return loopback.New(loopback.Config{
 			Dir: dir, Owner: owner, Env: env, Bounds: bounds, StopTimeout: config.Duration(cfg.StopTimeout, 0),
-		}, f.deps.Clock)
+		}, c)
 	case "docker":
 		return docker.New(docker.Config{
 			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: config.True(cfg.Privileged), Bounds: bounds,
-		}, f.deps.Clock)
+		}, c)
 	}
-	return nil, drover.Errorf(drover.NotImplemented, "fleet.provider.%s.type: %q is not there yet", cfg.Name, cfg.Kind())
+	return ec2.New(ec2.Config{
+		Region: cfg.Region, Endpoint: cfg.Host, Owner: owner, Subnets: cfg.Subnets, SecurityGroups: cfg.SecurityGroups,
+		InstanceProfile: cfg.Profile, KeyName: cfg.KeyName, PerSecond: cfg.PerSecond, Credentials: credentials(cfg, c),
+	}, c)
+}
+
+// credentials are those of the block, else what Amazon's own tools would find.
+func credentials(cfg *config.FleetProvider, c clock.Clock) ec2.Source {
+	if cfg.AccessKey != "" {
+		return ec2.Credentials{AccessKey: cfg.AccessKey, SecretKey: cfg.SecretKey}
+	}
+	return ec2.NewChain(ec2.ChainConfig{Getenv: os.Getenv, File: cfg.CredentialFile}, c)
 }
 
 // localAttributes are what nodes of the provider's machines will have whatever their type.
