@@ -67,6 +67,15 @@ type Spec struct {
 	// Pool: this is a warm runner. The driver prepares everything and starts only the supervisor (plus Config's
 	// command, if there is one); commands arrive as executions.
 	Pool bool
+	// Tell, if set, takes what people should know while the task starts ("Downloading image x"): a task event each.
+	Tell func(message string)
+}
+
+// Say calls Tell if it is set.
+func (s *Spec) Say(message string) {
+	if s.Tell != nil {
+		s.Tell(message)
+	}
 }
 
 // Dirs are the allocation's folders on the host (reference/nomad.md section 1.10).

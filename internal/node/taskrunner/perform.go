@@ -163,7 +163,11 @@ func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent strin
 	r.mu.Lock()
 	request := r.prepared
 	r.mu.Unlock()
-	return request.Driver.Start(ctx, spec(alloc, request, intent))
+	s := spec(alloc, request, intent)
+	s.Tell = func(message string) {
+		r.post(taskmachine.Noted{Event: taskmachine.NewEvent(drover.TaskDriverMessage, message)})
+	}
+	return request.Driver.Start(ctx, s)
 }
 
 // forgetStart forgets the start that failed or ended.

@@ -46,17 +46,18 @@ func (s *images) get(ctx context.Context, spec *driver.Spec, c taskConfig) (imag
 	info, err := s.find(ctx, c.image)
 	switch {
 	case c.load != "":
+		spec.Say("Loading image from " + c.load)
 		info, err = s.load(ctx, spec, c)
 	case err == nil && !c.forcePull && (spec.Pool || !latest(c.image)):
 	case err == nil && !c.forcePull: // as in Nomad, but what is here serves where there is no registry
-		newer, pullErr := s.pull(ctx, c)
+		newer, pullErr := s.pull(ctx, spec, c)
 		if pullErr != nil {
 			s.d.cfg.Log.Warn("using the image that is here", "image", c.image, "error", pullErr)
 			break
 		}
 		info = newer
 	case err == nil || drover.CodeOf(err) == drover.NotFound:
-		info, err = s.pull(ctx, c)
+		info, err = s.pull(ctx, spec, c)
 	}
 	if err != nil {
 		return imageInfo{}, err

@@ -1,15 +1,20 @@
 package docker
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/moby/moby/api/types/jsonstream"
+
+	"drover/internal/clock"
 )
 
-// progress of a pull, told in the log now and then.
+// progressEvery is how often people are told of a pull: a task keeps few events.
+const progressEvery = 30 * time.Second
+
+// progress of a pull.
 type progress struct {
-	cfg    Config
-	image  string
+	clock  clock.Clock
 	layers map[string]layer
 	told   time.Time
 }
@@ -19,13 +24,14 @@ type layer struct {
 	done           bool
 }
 
-func newProgress(cfg Config, image string) *progress {
-	return &progress{cfg: cfg, image: image, layers: map[string]layer{}, told: cfg.Clock.Now()}
+func newProgress(c clock.Clock) *progress {
+	return &progress{clock: c, layers: map[string]layer{}, told: c.Now()}
 }
 
-func (p *progress) note(m jsonstream.Message) {
+// note takes a message of the daemon's; now and then it returns what to say.
+func (p *progress) note(m jsonstream.Message) string {
 	if m.ID == "" {
-		return
+		return ""
 	}
 	l := p.layers[m.ID]
 	if m.Status == "Downloading" && m.Progress != nil {
@@ -33,19 +39,23 @@ func (p *progress) note(m jsonstream.Message) {
 	}
 	l.done = l.done || m.Status == "Pull complete" || m.Status == "Already exists"
 	p.layers[m.ID] = l
-	if now := p.cfg.Clock.Now(); now.Sub(p.told) >= progressEvery {
-		p.told = now
-		done, current, total := p.sum()
-		p.cfg.Log.Info("pulling", "image", p.image, "layers", len(p.layers), "done", done, "bytes", current, "of", total)
+	now := p.clock.Now()
+	if now.Sub(p.told) < progressEvery {
+		return ""
 	}
+	p.told = now
+	return p.String()
 }
 
-func (p *progress) sum() (done int, current, total int64) {
+// String is what a person wants to know. The size of layers that have not begun is not known.
+func (p *progress) String() string {
+	done, current, total := 0, int64(0), int64(0)
 	for _, l := range p.layers {
 		if l.done {
 			done++
 		}
 		current, total = current+l.current, total+l.total
 	}
-	return done, current, total
+	const mega = 1e6
+	return fmt.Sprintf("%d of %d layers, %.1f of %.1f MB", done, len(p.layers), float64(current)/mega, float64(total)/mega)
 }

@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/moby/moby/api/types/registry"
 	"github.com/moby/moby/client"
@@ -21,16 +22,16 @@ import (
 // pull is one that is under way, and those who wait for it.
 type pull struct {
 	done    chan struct{}
-	waiters int                // guarded by images.mu
-	cancel  context.CancelFunc // when the last one has gone
-	info    imageInfo          // set before done is closed
-	err     error              // set before done is closed
+	waiters map[*driver.Spec]bool // guarded by images.mu
+	cancel  context.CancelFunc    // when the last one has gone
+	info    imageInfo             // set before done is closed
+	err     error                 // set before done is closed
 }
 
 var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any more") //nolint:gochecknoglobals // a constant error
 
 // pull gets an image from its registry; many at once are one.
-func (s *images) pull(ctx context.Context, c taskConfig) (imageInfo, error) {
+func (s *images) pull(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
 	if c.pullTimeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = s.d.cfg.Clock.WithTimeout(ctx, c.pullTimeout)
@@ -40,34 +41,36 @@ func (s *images) pull(ctx context.Context, c taskConfig) (imageInfo, error) {
 	if c.auth, err = s.d.credentials(ctx, c); err != nil {
 		return imageInfo{}, err
 	}
-	info, err := s.join(ctx, c)
+	spec.Say("Downloading image " + c.image)
+	info, err := s.join(ctx, spec, c)
 	if drover.CodeOf(err) == drover.Forbidden && c.softAuth && c.auth != (auth{}) {
 		s.d.cfg.Log.Warn("pulling without an account (auth_soft_fail)", "image", c.image, "error", err)
 		c.auth = auth{}
-		info, err = s.join(ctx, c)
+		info, err = s.join(ctx, spec, c)
 	}
 	return info, err
 }
 
 // join waits for the pull that is under way, or starts it.
-func (s *images) join(ctx context.Context, c taskConfig) (imageInfo, error) {
+func (s *images) join(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
 	key := strings.Join([]string{c.image, c.auth.server, c.auth.username, c.auth.password, c.auth.token}, "\x00")
 	s.mu.Lock()
 	p := s.pulls[key]
 	if p == nil {
 		pullCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		p = &pull{done: make(chan struct{}), cancel: cancel}
+		p = &pull{done: make(chan struct{}), waiters: map[*driver.Spec]bool{}, cancel: cancel}
 		s.pulls[key] = p
 		go s.run(pullCtx, p, key, c) // ends with the pull, or when nobody waits for it
 	}
-	p.waiters++
+	p.waiters[spec] = true
 	s.mu.Unlock()
 	select {
 	case <-p.done:
 		return p.info, p.err
 	case <-ctx.Done():
 		s.mu.Lock()
-		if p.waiters--; p.waiters == 0 {
+		delete(p.waiters, spec)
+		if len(p.waiters) == 0 {
 			p.cancel()
 			if s.pulls[key] == p {
 				delete(s.pulls, key)
@@ -78,10 +81,20 @@ func (s *images) join(ctx context.Context, c taskConfig) (imageInfo, error) {
 	}
 }
 
+// tell tells all who wait for the pull.
+func (s *images) tell(p *pull, text string) {
+	s.mu.Lock()
+	waiters := slices.Collect(maps.Keys(p.waiters))
+	s.mu.Unlock()
+	for _, w := range waiters {
+		w.Say(text)
+	}
+}
+
 func (s *images) run(ctx context.Context, p *pull, key string, c taskConfig) {
 	defer p.cancel()
 	started := s.d.cfg.Clock.Now()
-	err := s.fetch(ctx, c)
+	err := s.fetch(ctx, p, c)
 	if err == nil {
 		p.info, err = s.find(ctx, c.image)
 		p.info.ours = true
@@ -99,7 +112,7 @@ func (s *images) run(ctx context.Context, p *pull, key string, c taskConfig) {
 }
 
 // fetch lets the daemon pull, and gives up when nothing moves any more.
-func (s *images) fetch(ctx context.Context, c taskConfig) error {
+func (s *images) fetch(ctx context.Context, p *pull, c taskConfig) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	quiet := s.d.cfg.Clock.AfterFunc(s.d.cfg.PullQuiet, func() { cancel(errQuiet) })
@@ -109,7 +122,7 @@ func (s *images) fetch(ctx context.Context, c taskConfig) error {
 		return pullError(ctx, c.image, err)
 	}
 	defer stream.Close()
-	progress := newProgress(s.d.cfg, c.image)
+	progress := newProgress(s.d.cfg.Clock)
 	for m, err := range stream.JSONMessages(ctx) {
 		if err != nil {
 			return pullError(ctx, c.image, err)
@@ -118,7 +131,9 @@ func (s *images) fetch(ctx context.Context, c taskConfig) error {
 			return pullError(ctx, c.image, m.Error)
 		}
 		quiet.Reset(s.d.cfg.PullQuiet)
-		progress.note(m)
+		if text := progress.note(m); text != "" {
+			s.tell(p, "Downloading image "+c.image+": "+text)
+		}
 	}
 	return pullError(ctx, c.image, context.Cause(ctx))
 }
@@ -209,5 +224,3 @@ func streamText(b []byte) string {
 		words = append(words, strings.TrimSpace(m.Stream+m.Error))
 	}
 }
-
-const progressEvery = 10 * time.Second

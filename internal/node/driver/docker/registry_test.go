@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -26,6 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/stretchr/testify/require"
 
 	"drover"
@@ -166,6 +168,30 @@ func TestPullErrorsSayWhetherToTryAgain(t *testing.T) {
 	require.Greater(t, closed.manifests.Load(), before)
 	require.NoError(t, h.Destroy(t.Context()))
 	require.NoError(t, again.Destroy(t.Context()))
+}
+
+// TestPullsAreTold to all who wait, with the progress now and then.
+func TestPullsAreTold(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, "")
+	b := newBench(t)
+	spec := b.spec(t, map[string]any{"image": s.push(t, "told", "")})
+	var told []string
+	spec.Tell = func(text string) { told = append(told, text) }
+	_, err := b.run(t, spec).Wait(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"Downloading image " + spec.Config["image"].(string)}, told)
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgress(clock.Wall{})
+		layer := func(id, status string, current, total int64) string {
+			return p.note(jsonstream.Message{ID: id, Status: status, Progress: &jsonstream.Progress{Current: current, Total: total}})
+		}
+		require.Empty(t, layer("a", "Downloading", 1e6, 4e6))
+		require.Empty(t, layer("b", "Already exists", 0, 0))
+		time.Sleep(progressEvery)
+		require.Equal(t, "1 of 2 layers, 2.0 of 4.0 MB", layer("a", "Downloading", 2e6, 4e6))
+		require.Empty(t, layer("a", "Pull complete", 0, 0))
+	})
 }
 
 // TestPullThatStops ends after the quiet time, and can be tried again.
