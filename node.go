@@ -242,6 +242,7 @@ type NodePool struct {
 	Description            string
 	Meta                   map[string]string
 	SchedulerConfiguration *NodePoolSchedulerConfiguration
+	NodeIdentityTTL        string // a duration such as "720h0m0s"; accepted and stored
 	CreateIndex            uint64
 	ModifyIndex            uint64
 }
@@ -275,6 +276,7 @@ type SchedulerConfiguration struct {
 	MemoryOversubscriptionEnabled bool
 	RejectJobRegistration         bool
 	PauseEvalBroker               bool
+	NodeLimitForFeasibilityChecks uint // accepted and stored: all nodes are looked at anyway
 	CreateIndex                   uint64
 	ModifyIndex                   uint64
 }

@@ -41,7 +41,7 @@ func plainName(s string) bool {
 
 func (j *Job) validate(v *validation) {
 	v.check(j.ID != "", "job.ID", "must be set")
-	v.check(!strings.ContainsAny(j.ID, " \x00\n\t"), "job.ID", "must not contain spaces or control characters, got %q", j.ID)
+	v.check(!strings.ContainsAny(j.ID, " \x00"), "job.ID", "must not contain spaces or NUL, got %q", j.ID)
 	v.check(len(j.ID) <= 256, "job.ID", "must have at most 256 bytes")
 	v.check(j.Name != "", "job.Name", "must be set")
 	v.check(!strings.ContainsRune(j.Name, 0), "job.Name", "must not contain a NUL")

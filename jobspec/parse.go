@@ -75,7 +75,7 @@ func (d *decoder) file(body *hclsyntax.Body, o Options) *drover.Job {
 				continue
 			}
 			job = &drover.Job{}
-			d.labelled(b, func(label string) { job.ID = label })
+			d.labelled(b, func(label string) { job.ID, job.Name = label, label })
 			d.job(b.Body, job)
 		default:
 			d.errorf(b.TypeRange, "Unsupported block type", "Blocks of type \""+b.Type+"\" are not expected at the top of a job file.")

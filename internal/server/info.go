@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
+	"runtime"
+	"strings"
+	"time"
 
 	"drover"
 	"drover/internal/httpapi/nomad"
@@ -15,13 +18,9 @@ import (
 // agentInfo is what the process says of itself.
 type agentInfo struct{ *Agent }
 
-// Self implements nomad.Agent. The token is not shown.
+// Self implements nomad.Agent. Tokens and other secrets are not shown.
 func (a agentInfo) Self() nomad.AgentSelf {
-	shown := *a.cfg
-	if shown.APIToken != "" {
-		shown.APIToken = "<redacted>"
-	}
-	text, err := json.Marshal(shown)
+	text, err := json.Marshal(a.cfg)
 	var cfg map[string]any
 	if err == nil {
 		err = json.Unmarshal(text, &cfg)
@@ -29,12 +28,33 @@ func (a agentInfo) Self() nomad.AgentSelf {
 	if err != nil {
 		cfg = map[string]any{"error": err.Error()}
 	}
+	redact(cfg)
 	cfg["Version"] = map[string]any{"Version": version.Nomad, "Drover": version.Version}
 	stats := map[string]map[string]string{"nomad": {"server": boolText(a.control != nil), "leader": boolText(a.control != nil && a.control.log.IsLeader())}}
 	if a.node != nil {
 		stats["client"] = map[string]string{"node_id": a.node.agent.NodeID()}
 	}
 	return nomad.AgentSelf{Config: cfg, Member: a.member(), Stats: stats}
+}
+
+// redact hides, wherever they are, values whose key says that they are secret.
+func redact(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, one := range v {
+			redact(one)
+		}
+	case map[string]any:
+		for key, value := range v {
+			name := strings.ToLower(key)
+			secret := strings.HasSuffix(name, "token") || strings.Contains(name, "secret") || strings.Contains(name, "password")
+			if text, ok := value.(string); ok && secret && text != "" {
+				v[key] = "<redacted>"
+				continue
+			}
+			redact(value)
+		}
+	}
 }
 
 func boolText(b bool) string {
@@ -89,6 +109,14 @@ func (a agentInfo) Raft() nomad.RaftConfiguration {
 		out.Servers = append(out.Servers, nomad.RaftServer{ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3"})
 	}
 	return out
+}
+
+// Schedulers implements nomad.Agent.
+func (a agentInfo) Schedulers() (int, time.Time) {
+	if n := deref(a.cfg.Server.NumSchedulers); n > 0 {
+		return n, a.started
+	}
+	return runtime.NumCPU(), a.started
 }
 
 // Health implements nomad.Agent.

@@ -65,6 +65,21 @@ func (n nomadIntake) SetJobStable(ctx context.Context, namespace, id string, ver
 	return outcome(n.Intake.SetJobStable(ctx, namespace, id, version, stable))
 }
 
+// TagJobVersion implements nomad.Intake.
+func (n nomadIntake) TagJobVersion(ctx context.Context, r nomad.TagRequest) (nomad.Outcome, error) {
+	return outcome(n.Intake.TagJobVersion(ctx, intake.TagRequest(r)))
+}
+
+// UntagJobVersion implements nomad.Intake.
+func (n nomadIntake) UntagJobVersion(ctx context.Context, namespace, id, name string) (nomad.Outcome, error) {
+	return outcome(n.Intake.UntagJobVersion(ctx, namespace, id, name))
+}
+
+// DeleteEvaluations implements nomad.Intake.
+func (n nomadIntake) DeleteEvaluations(ctx context.Context, ids []string) (nomad.Outcome, error) {
+	return outcome(n.Intake.DeleteEvaluations(ctx, ids))
+}
+
 // DispatchJob implements nomad.Intake.
 func (n nomadIntake) DispatchJob(ctx context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
 	return outcome(n.Intake.DispatchJob(ctx, intake.DispatchRequest(r)))

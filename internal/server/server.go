@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"drover"
 	"drover/internal/clock"
@@ -37,6 +38,7 @@ type Agent struct {
 	dataDir string
 	lock    *os.File
 	metrics *telemetry.Metrics
+	started time.Time
 
 	control *control // nil without server
 	node    *node    // nil without client
@@ -51,7 +53,7 @@ type Agent struct {
 // New builds an agent from a valid configuration: it takes the data folder, opens the log and the listeners, but
 // serves nothing yet. Errors: Conflict when another agent has the data folder; Invalid; Unavailable for a port in use.
 func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error) {
-	a = &Agent{cfg: cfg, deps: deps, metrics: telemetry.NewMetrics(deps.Clock), remote: link.NewNodes()}
+	a = &Agent{cfg: cfg, deps: deps, metrics: telemetry.NewMetrics(deps.Clock), started: deps.Clock.Now(), remote: link.NewNodes()}
 	defer func() {
 		if err != nil {
 			a.close()

@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"regexp"
+	"time"
 
 	"drover"
 	"drover/internal/control/command"
@@ -12,8 +13,11 @@ var clusterName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)
 
 // UpsertNamespace stores a namespace. Errors: Invalid.
 func (in *Intake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (Outcome, error) {
-	if n == nil || !clusterName.MatchString(n.Name) {
-		return Outcome{}, drover.Errorf(drover.Invalid, "namespace: the name must be 1 to 128 letters, digits or '-'")
+	if n == nil {
+		return Outcome{}, drover.Errorf(drover.Invalid, "missing namespace")
+	}
+	if !clusterName.MatchString(n.Name) {
+		return Outcome{}, drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits or '-'", n.Name)
 	}
 	if len(n.Description) > 256 {
 		return Outcome{}, drover.Errorf(drover.Invalid, "description longer than 256")
@@ -28,11 +32,19 @@ func (in *Intake) DeleteNamespace(ctx context.Context, name string) (Outcome, er
 
 // UpsertNodePool stores a node pool. Errors: Invalid.
 func (in *Intake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (Outcome, error) {
-	if p == nil || !clusterName.MatchString(p.Name) {
-		return Outcome{}, drover.Errorf(drover.Invalid, "node pool: the name must be 1 to 128 letters, digits or '-'")
+	if p == nil {
+		return Outcome{}, drover.Errorf(drover.Invalid, "missing node pool")
+	}
+	if !clusterName.MatchString(p.Name) {
+		return Outcome{}, drover.Errorf(drover.Invalid, "invalid name %q. Must be 1 to 128 letters, digits or '-'", p.Name)
 	}
 	if len(p.Description) > 256 {
 		return Outcome{}, drover.Errorf(drover.Invalid, "description longer than 256")
+	}
+	if p.NodeIdentityTTL != "" {
+		if d, err := time.ParseDuration(p.NodeIdentityTTL); err != nil || d < 0 {
+			return Outcome{}, drover.Errorf(drover.Invalid, "NodeIdentityTTL: %q is no duration such as 720h", p.NodeIdentityTTL)
+		}
 	}
 	return in.propose(ctx, &command.UpsertNodePools{Pools: []*drover.NodePool{p}})
 }
@@ -58,6 +70,30 @@ func (in *Intake) SetSchedulerConfig(ctx context.Context, c drover.SchedulerConf
 	}
 	updated, _ = result.(bool)
 	return updated, Outcome{Index: index}, nil
+}
+
+// DeleteEvaluations forgets ended evaluations, which only is allowed while the broker is paused: what waits in it must
+// not vanish under it. Errors: Invalid (the broker is not paused, an evaluation has not ended), NotFound.
+func (in *Intake) DeleteEvaluations(ctx context.Context, ids []string) (Outcome, error) {
+	s := in.deps.Store.Snapshot()
+	if cfg := s.SchedulerConfig(); cfg == nil || !cfg.PauseEvalBroker {
+		return Outcome{}, drover.Errorf(drover.Invalid, "eval broker is enabled; eval broker must be paused to delete evals")
+	}
+	for _, id := range ids {
+		e := s.Evaluation(id)
+		if e == nil {
+			return Outcome{}, drover.Errorf(drover.NotFound, "eval not found: %s", id)
+		}
+		if !e.Terminal() {
+			return Outcome{}, drover.Errorf(drover.Invalid, "eval %s is %s: only ended ones can be deleted", id, e.Status)
+		}
+		for a := range s.AllocationsByEval(id) {
+			if !a.Terminal() {
+				return Outcome{}, drover.Errorf(drover.Invalid, "eval %s still has the allocation %s", id, a.ID)
+			}
+		}
+	}
+	return in.propose(ctx, &command.Reap{Evals: ids})
 }
 
 // CollectGarbage removes everything that ended, whatever its age.

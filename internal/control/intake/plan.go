@@ -40,7 +40,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (Previe
 	if job == nil {
 		return Preview{}, drover.Errorf(drover.Invalid, "job required for plan")
 	}
-	j, err := in.admit(job, false)
+	j, err := in.admit(RegisterRequest{Job: job})
 	if err != nil {
 		return Preview{}, err
 	}

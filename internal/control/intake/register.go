@@ -13,7 +13,9 @@ type RegisterRequest struct {
 	EnforceIndex   bool
 	JobModifyIndex uint64 // with EnforceIndex: what it must be; 0 = the job must be new
 	PreserveCounts bool
-	EvalPriority   int
+	// PreserveResources keeps the resources of the tasks that are there already.
+	PreserveResources bool
+	EvalPriority      int
 }
 
 // RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
@@ -23,7 +25,7 @@ func (in *Intake) RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, 
 	if r.Job == nil {
 		return Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
 	}
-	j, err := in.admit(r.Job, r.PreserveCounts)
+	j, err := in.admit(r)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -31,8 +33,8 @@ func (in *Intake) RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, 
 }
 
 // admit returns the canonical job as it would be stored. Errors: as RegisterJob.
-func (in *Intake) admit(given *drover.Job, preserveCounts bool) (*drover.Job, error) {
-	j := drover.Copy(given)
+func (in *Intake) admit(r RegisterRequest) (*drover.Job, error) {
+	j := drover.Copy(r.Job)
 	j.Canonicalize()
 	clearServerFields(j)
 	if err := j.Validate(); err != nil {
@@ -55,8 +57,11 @@ func (in *Intake) admit(given *drover.Job, preserveCounts bool) (*drover.Job, er
 	if err := checkUpdate(old, j); err != nil {
 		return nil, err
 	}
-	if preserveCounts && old != nil {
+	if r.PreserveCounts && old != nil {
 		keepCounts(old, j)
+	}
+	if r.PreserveResources && old != nil {
+		keepResources(old, j)
 	}
 	return j, nil
 }
@@ -98,6 +103,20 @@ func keepCounts(old, j *drover.Job) {
 		g.Count = o.Count
 		if g.Pool != nil {
 			g.Pool.Size = o.Pool.Size
+		}
+	}
+}
+
+func keepResources(old, j *drover.Job) {
+	for _, g := range j.TaskGroups {
+		o := old.Group(g.Name)
+		if o == nil {
+			continue
+		}
+		for _, t := range g.Tasks {
+			if was := o.Task(t.Name); was != nil {
+				t.Resources = drover.Copy(was.Resources)
+			}
 		}
 	}
 }

@@ -236,7 +236,7 @@ func TestCluster(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
 	_, err := b.UpsertNamespace(ctx, &drover.Namespace{Name: "a b"})
-	code(t, drover.Invalid, err, "namespace")
+	code(t, drover.Invalid, err, "invalid name")
 	_, err = b.UpsertNamespace(ctx, &drover.Namespace{Name: "team"})
 	require.NoError(t, err)
 	_, err = b.DeleteNamespace(ctx, "team")

@@ -41,6 +41,29 @@ func (in *Intake) RevertJob(ctx context.Context, r RevertRequest) (Outcome, erro
 	return o, err
 }
 
+// TagRequest names a version.
+type TagRequest struct {
+	Namespace, ID     string
+	Name, Description string
+	Version           uint64
+}
+
+// TagJobVersion names a version, so that it is kept. Errors: NotFound, Invalid, Conflict if another has the name.
+func (in *Intake) TagJobVersion(ctx context.Context, r TagRequest) (Outcome, error) {
+	if r.Name == "" || len(r.Name) > 128 || len(r.Description) > 1000 {
+		return Outcome{}, drover.Errorf(drover.Invalid, "a version tag needs a name of 1 to 128 bytes and at most 1000 bytes of description")
+	}
+	return in.propose(ctx, &command.TagJobVersion{
+		Namespace: r.Namespace, ID: r.ID, Version: r.Version, Name: r.Name,
+		Tag: &drover.JobVersionTag{Name: r.Name, Description: r.Description, TaggedTime: in.now().UnixNano()},
+	})
+}
+
+// UntagJobVersion removes a version's name. Errors: NotFound.
+func (in *Intake) UntagJobVersion(ctx context.Context, namespace, id, name string) (Outcome, error) {
+	return in.propose(ctx, &command.TagJobVersion{Namespace: namespace, ID: id, Name: name})
+}
+
 // SetJobStable marks a version as known to work or not. Errors: NotFound.
 func (in *Intake) SetJobStable(ctx context.Context, namespace, id string, version uint64, stable bool) (Outcome, error) {
 	o, err := in.propose(ctx, &command.SetJobStability{Namespace: namespace, ID: id, Version: version, Stable: stable})

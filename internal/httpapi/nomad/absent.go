@@ -27,9 +27,8 @@ func (f *Face) absentRoutes() []httpapi.Route {
 		{"gossip keys are not used", []string{"/v1/agent/keyring/"}},
 		{"servers are joined by configuration", []string{"/v1/agent/join", "/v1/agent/force-leave"}},
 		{"reloading the configuration is not implemented yet", []string{"/v1/agent/reload"}},
-		{"changing the scheduler workers of a running server is not implemented", []string{"/v1/agent/schedulers", "/v1/agent/schedulers/config"}},
 		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
-		{"changing the raft voters through this API is not implemented yet", []string{"/v1/operator/raft/peer", "/v1/operator/raft/transfer-leadership"}},
+		{"there is one server: the leadership can't be transferred", []string{"/v1/operator/raft/transfer-leadership"}},
 		{"autopilot is not implemented yet", []string{"/v1/operator/autopilot/"}},
 		{"snapshots through this API are not implemented yet", []string{"/v1/operator/snapshot"}},
 		{"there is no keyring", []string{"/v1/operator/keyring/"}},
@@ -43,7 +42,7 @@ func (f *Face) absentRoutes() []httpapi.Route {
 			routes = append(routes, httpapi.Route{Pattern: p, Handle: absent(a.sentence)})
 		}
 	}
-	return append(routes, httpapi.Route{Pattern: "DELETE /v1/evaluations", Handle: absent("deleting evaluations is not implemented yet")})
+	return routes
 }
 
 func absent(sentence string) httpapi.Handle {

@@ -3,6 +3,7 @@ package nomad
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"drover"
 )
@@ -27,6 +28,8 @@ type Agent interface {
 	Peers() []string
 	// Raft is the raft configuration.
 	Raft() RaftConfiguration
+	// Schedulers is the number of scheduler workers, and since when they are there.
+	Schedulers() (count int, started time.Time)
 	// Health reports the parts that this agent has: an error is why it is not healthy.
 	Health() (server, client *Health)
 	// Metrics writes metrics: in Nomad's JSON, or with ?format=prometheus.

@@ -23,7 +23,11 @@ func (f *Face) agentRoutes() []httpapi.Route {
 		{Pattern: "GET /v1/status/peers", Handle: f.peers, Open: true},
 		{Pattern: "GET /.well-known/jwks.json", Handle: f.jwks, Open: true},
 		{Pattern: "GET /v1/regions", Handle: f.regions, Open: true},
+		{Pattern: "GET /v1/agent/schedulers", Handle: f.schedulers},
+		{Pattern: "GET /v1/agent/schedulers/config", Handle: f.schedulersConfig},
+		{Pattern: "PUT,POST /v1/agent/schedulers/config", Handle: f.setSchedulers},
 		{Pattern: "GET /v1/operator/raft/configuration", Handle: f.raftConfiguration},
+		{Pattern: "DELETE /v1/operator/raft/peer", Handle: f.removePeer},
 		{Pattern: "GET /v1/operator/scheduler/configuration", Handle: f.readSchedulerConfig},
 		{Pattern: "PUT,POST /v1/operator/scheduler/configuration", Handle: f.writeSchedulerConfig},
 		{Pattern: "PUT,POST /v1/system/gc", Handle: f.systemGC},
@@ -143,6 +147,24 @@ func (f *Face) regions(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) raftConfiguration(w http.ResponseWriter, r *http.Request) error {
 	return f.reply(w, r, f.Agent.Raft())
+}
+
+// removePeer refuses: one server is one voter, and it can't be taken away.
+func (f *Face) removePeer(_ http.ResponseWriter, r *http.Request) error {
+	v := r.URL.Query()
+	id, address := v.Get("id"), v.Get("address")
+	if id == "" == (address == "") {
+		return drover.Errorf(drover.Invalid, "Must specify either ?id with the server's ID or ?address with IP:port of peer to remove")
+	}
+	for _, s := range f.Agent.Raft().Servers {
+		if s.ID == id && id != "" || s.Address == address && address != "" {
+			return drover.Errorf(drover.Invalid, "%s is the only voter: it can't be removed", s.ID)
+		}
+	}
+	if id != "" {
+		return drover.Errorf(drover.NotFound, "id %q was not found in the Raft configuration", id)
+	}
+	return drover.Errorf(drover.NotFound, "address %q was not found in the Raft configuration", address)
 }
 
 func (f *Face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error {

@@ -57,12 +57,12 @@ func (f *Face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// allocation finds one, else 404 with Nomad's text.
+// allocation finds one to ask its node about, else 404 with Nomad's text.
 func (f *Face) allocation(id string) (*drover.Allocation, error) {
 	if a := f.State.Snapshot().Allocation(id); a != nil {
 		return a, nil
 	}
-	return nil, drover.Errorf(drover.NotFound, "alloc %q not found", id)
+	return nil, drover.Errorf(drover.NotFound, "Unknown allocation %q", id)
 }
 
 // workloads finds the node of an allocation.

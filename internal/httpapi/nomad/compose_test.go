@@ -185,6 +185,21 @@ func (i realIntake) PurgeNode(ctx context.Context, node string) (nomad.Outcome, 
 	return nomad.Outcome(o), err
 }
 
+func (i realIntake) TagJobVersion(ctx context.Context, r nomad.TagRequest) (nomad.Outcome, error) {
+	o, err := i.Intake.TagJobVersion(ctx, intake.TagRequest(r))
+	return nomad.Outcome(o), err
+}
+
+func (i realIntake) UntagJobVersion(ctx context.Context, ns, id, name string) (nomad.Outcome, error) {
+	o, err := i.Intake.UntagJobVersion(ctx, ns, id, name)
+	return nomad.Outcome(o), err
+}
+
+func (i realIntake) DeleteEvaluations(ctx context.Context, ids []string) (nomad.Outcome, error) {
+	o, err := i.Intake.DeleteEvaluations(ctx, ids)
+	return nomad.Outcome(o), err
+}
+
 func (i realIntake) SetNodeMeta(ctx context.Context, node string, change map[string]*string) (nomad.Outcome, error) {
 	o, err := i.Intake.SetNodeMeta(ctx, node, change)
 	return nomad.Outcome(o), err

@@ -97,6 +97,40 @@ func relatives(s Snapshot, e *drover.Evaluation) []*drover.EvaluationStub {
 	return stubs
 }
 
+// deleteEvaluations forgets those that are named, or that match a filter.
+func (f *Face) deleteEvaluations(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		EvalIDs []string
+		Filter  string
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if len(b.EvalIDs) > 0 == (b.Filter != "") {
+		return drover.Errorf(drover.Invalid, "evals must be deleted by either EvalIDs or Filter")
+	}
+	if b.Filter != "" {
+		match, err := compile[*drover.Evaluation](b.Filter)
+		if err != nil {
+			return err
+		}
+		for e := range f.State.Snapshot().Evaluations(namespaceOf(r), "") {
+			ok, err := match(e)
+			if err != nil {
+				return err
+			}
+			if ok && e.Terminal() {
+				b.EvalIDs = append(b.EvalIDs, e.ID)
+			}
+		}
+	}
+	o, err := f.Intake.DeleteEvaluations(r.Context(), b.EvalIDs)
+	if err != nil {
+		return err
+	}
+	return f.written(w, r, o, struct{ Count int }{len(b.EvalIDs)})
+}
+
 func (f *Face) evaluationAllocations(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	return stubLister(func(_ query, s Snapshot) iter.Seq[*drover.Allocation] { return s.AllocationsByEval(id) }, true).serve(f, w, r)

@@ -82,7 +82,7 @@ func TestExecErrorsReachTheClient(t *testing.T) {
 	w.node.noExec = drover.Errorf(drover.Internal, "%s", strings.Repeat("long ", 100))
 	require.ErrorContains(t, exec("echo"), "long long")
 	_, err := w.client.Allocations().Exec(t.Context(), &api.Allocation{ID: "nope", NodeID: nodeID}, "t", false, []string{"echo"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
-	require.EqualError(t, err, `alloc "nope" not found`)
+	require.EqualError(t, err, `Unknown allocation "nope"`)
 	_, err = w.client.Allocations().Exec(t.Context(), &api.Allocation{ID: allocID, NodeID: nodeID}, "other", false, []string{"echo"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
 	require.EqualError(t, err, `task "other" not found in allocation`)
 

@@ -125,6 +125,18 @@ func (i *fakeIntake) PurgeNode(_ context.Context, node string) (nomad.Outcome, e
 	return i.took("purge node %s", node)
 }
 
+func (i *fakeIntake) TagJobVersion(_ context.Context, r nomad.TagRequest) (nomad.Outcome, error) {
+	return i.took("tag %s/%s %d %s %s", r.Namespace, r.ID, r.Version, r.Name, r.Description)
+}
+
+func (i *fakeIntake) UntagJobVersion(_ context.Context, ns, id, name string) (nomad.Outcome, error) {
+	return i.took("untag %s/%s %s", ns, id, name)
+}
+
+func (i *fakeIntake) DeleteEvaluations(_ context.Context, ids []string) (nomad.Outcome, error) {
+	return i.took("delete evaluations %v", ids)
+}
+
 func (i *fakeIntake) SetNodeMeta(_ context.Context, id string, change map[string]*string) (nomad.Outcome, error) {
 	n := drover.Copy(i.store.Snapshot().Node(id))
 	n.MergeMeta(n.OwnMeta(), change)

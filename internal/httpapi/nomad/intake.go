@@ -17,6 +17,8 @@ type Intake interface {
 	ScaleJob(ctx context.Context, r ScaleRequest) (Outcome, error)
 	RevertJob(ctx context.Context, r RevertRequest) (Outcome, error)
 	SetJobStable(ctx context.Context, namespace, id string, version uint64, stable bool) (Outcome, error)
+	TagJobVersion(ctx context.Context, r TagRequest) (Outcome, error)
+	UntagJobVersion(ctx context.Context, namespace, id, name string) (Outcome, error)
 	DispatchJob(ctx context.Context, r DispatchRequest) (Outcome, error)
 	ForcePeriodic(ctx context.Context, namespace, id string) (Outcome, error)
 
@@ -43,6 +45,8 @@ type Intake interface {
 	UnblockDeployment(ctx context.Context, id string) (Outcome, error)
 	SetAllocHealth(ctx context.Context, deploymentID string, healthy, unhealthy []string) (Outcome, error)
 
+	// DeleteEvaluations forgets ended evaluations.
+	DeleteEvaluations(ctx context.Context, ids []string) (Outcome, error)
 	CollectGarbage(ctx context.Context) error
 	ReconcileSummaries(ctx context.Context) error
 }
@@ -68,7 +72,9 @@ type RegisterRequest struct {
 	EnforceIndex   bool
 	JobModifyIndex uint64 // with EnforceIndex: what it must be; 0 = the job must be new
 	PreserveCounts bool
-	EvalPriority   int
+	// PreserveResources keeps the resources of the tasks that are there already.
+	PreserveResources bool
+	EvalPriority      int
 }
 
 // DeregisterRequest stops a job.
@@ -105,6 +111,13 @@ type RevertRequest struct {
 	Namespace, ID       string
 	Version             uint64
 	EnforcePriorVersion *uint64
+}
+
+// TagRequest names a version.
+type TagRequest struct {
+	Namespace, ID     string
+	Name, Description string
+	Version           uint64
 }
 
 // DispatchRequest starts a child of a parameterized job.

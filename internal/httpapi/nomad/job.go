@@ -50,8 +50,8 @@ func (f *Face) jobGet(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) jobPut(w http.ResponseWriter, r *http.Request) error {
-	if strings.HasSuffix(r.URL.EscapedPath(), "/tag") {
-		return drover.Errorf(drover.NotImplemented, "version tags are not implemented yet")
+	if id, name, ok := taggedPath(r); ok {
+		return f.tagVersion(w, r, id, name)
 	}
 	return route(w, r, f.jobWrites(), f.jobReads())
 }
@@ -80,10 +80,10 @@ func route(w http.ResponseWriter, r *http.Request, table, others map[string]jobH
 }
 
 func (f *Face) jobDelete(w http.ResponseWriter, r *http.Request) error {
-	id := unescape(strings.TrimPrefix(r.URL.EscapedPath(), jobRoot))
-	if strings.HasSuffix(r.URL.EscapedPath(), "/tag") {
-		return drover.Errorf(drover.NotImplemented, "version tags are not implemented yet")
+	if id, name, ok := taggedPath(r); ok {
+		return f.untagVersion(w, r, id, name)
 	}
+	id := unescape(strings.TrimPrefix(r.URL.EscapedPath(), jobRoot))
 	req := DeregisterRequest{Namespace: namespaceOf(r), ID: id}
 	var err error
 	if req.Purge, err = httpapi.BoolParam(r, "purge", false); err != nil {
@@ -101,6 +101,9 @@ func (f *Face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 	}
 	req.EvalPriority = int(priority)
 	o, err := f.Intake.DeregisterJob(r.Context(), req)
+	if drover.CodeOf(err) == drover.NotFound { // it is as asked for: Nomad answers so too
+		o, err = Outcome{Index: f.State.Snapshot().Index()}, nil
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"reflect"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -38,6 +39,8 @@ type jobBody struct {
 	EvalPriority   int
 	Diff           bool
 	Namespace      string
+
+	PreserveResources bool
 }
 
 // decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's.
@@ -51,9 +54,6 @@ func (f *Face) decodeJob(r *http.Request) (jobBody, error) {
 	}
 	if b.Job == nil {
 		return b, drover.Errorf(drover.Invalid, "Job must be specified")
-	}
-	if b.Job.ID == "" {
-		return b, drover.Errorf(drover.Invalid, "Job ID hasn't been provided")
 	}
 	if b.EvalPriority < 0 || b.EvalPriority > drover.MaxPriority {
 		return b, drover.Errorf(drover.Invalid, "EvalPriority: %d is not from 1 to %d", b.EvalPriority, drover.MaxPriority)
@@ -120,12 +120,15 @@ func (f *Face) register(w http.ResponseWriter, r *http.Request, id string) error
 	if err != nil {
 		return err
 	}
+	if b.Job.ID == "" {
+		return drover.Errorf(drover.Invalid, "Job ID hasn't been provided")
+	}
 	if id != "" && id != b.Job.ID {
 		return drover.Errorf(drover.Invalid, "Job ID does not match name in request path")
 	}
 	o, err := f.Intake.RegisterJob(r.Context(), RegisterRequest{
 		Job: b.Job, EnforceIndex: b.EnforceIndex, JobModifyIndex: b.JobModifyIndex, PreserveCounts: b.PreserveCounts,
-		EvalPriority: b.EvalPriority,
+		PreserveResources: b.PreserveResources, EvalPriority: b.EvalPriority,
 	})
 	if err != nil {
 		return err
@@ -202,5 +205,8 @@ func (f *Face) parseJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.reply(w, r, job)
+	if b.Canonicalize {
+		return f.reply(w, r, job)
+	}
+	return f.reply(w, r, sparse(reflect.ValueOf(job)))
 }

@@ -37,6 +37,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "PUT,POST /v1/client/metadata", Handle: f.writeNodeMeta},
 
 		{Pattern: "GET /v1/evaluations", Handle: f.listEvaluations},
+		{Pattern: "DELETE /v1/evaluations", Handle: f.deleteEvaluations},
 		{Pattern: "GET /v1/evaluations/count", Handle: f.countEvaluations},
 		{Pattern: "GET /v1/evaluation/{id}", Handle: f.readEvaluation},
 		{Pattern: "GET /v1/evaluation/{id}/allocations", Handle: f.evaluationAllocations},

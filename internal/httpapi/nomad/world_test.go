@@ -174,9 +174,10 @@ func (a *fakeAgent) Self() nomad.AgentSelf {
 func (a *fakeAgent) Members() []nomad.Member {
 	return []nomad.Member{{Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"}, Status: "alive"}}
 }
-func (a *fakeAgent) LocalNode() string { return nodeID }
-func (a *fakeAgent) Leader() string    { return "127.0.0.1:4647" }
-func (a *fakeAgent) Peers() []string   { return []string{"127.0.0.1:4647"} }
+func (a *fakeAgent) LocalNode() string            { return nodeID }
+func (a *fakeAgent) Leader() string               { return "127.0.0.1:4647" }
+func (a *fakeAgent) Peers() []string              { return []string{"127.0.0.1:4647"} }
+func (a *fakeAgent) Schedulers() (int, time.Time) { return 2, fixed }
 func (a *fakeAgent) Raft() nomad.RaftConfiguration {
 	return nomad.RaftConfiguration{Servers: []nomad.RaftServer{{ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true, Voter: true, RaftProtocol: "3"}}, Index: 1}
 }

@@ -1,0 +1,55 @@
+package nomad
+
+import (
+	"net/http"
+	"strings"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+// taggedPath takes /v1/job/ID/versions/NAME/tag apart.
+func taggedPath(r *http.Request) (id, name string, ok bool) {
+	rest, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.EscapedPath(), jobRoot), "/tag")
+	if !ok {
+		return "", "", false
+	}
+	at := strings.LastIndex(rest, "/versions/")
+	if at <= 0 {
+		return "", "", false
+	}
+	name = rest[at+len("/versions/"):]
+	return unescape(rest[:at]), unescape(name), name != "" && !strings.Contains(name, "/")
+}
+
+// tagVersion names a version, the latest if none is given, so that it is kept.
+func (f *Face) tagVersion(w http.ResponseWriter, r *http.Request, id, name string) error {
+	var b struct {
+		Version     uint64
+		Latest      bool
+		Description string
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	job := f.State.Snapshot().Job(namespaceOf(r), id)
+	if job == nil {
+		return drover.Errorf(drover.NotFound, "job not found")
+	}
+	if b.Latest && b.Version == 0 {
+		b.Version = job.Version
+	}
+	o, err := f.Intake.TagJobVersion(r.Context(), TagRequest{job.Namespace, id, name, b.Description, b.Version})
+	if err != nil {
+		return err
+	}
+	return f.written(w, r, o, struct{ Name, Description string }{name, b.Description})
+}
+
+func (f *Face) untagVersion(w http.ResponseWriter, r *http.Request, id, name string) error {
+	o, err := f.Intake.UntagJobVersion(r.Context(), namespaceOf(r), id, name)
+	if err != nil {
+		return err
+	}
+	return f.written(w, r, o, struct{}{})
+}
