@@ -115,6 +115,11 @@ func (p *FleetPolicy) Canonicalize() {
 	if p.SSH != nil && p.SSH.Port == 0 {
 		p.SSH.Port = 22
 	}
+	for i := range p.Types {
+		if p.Types[i].Capacity.DiskMB == 0 {
+			p.Types[i].Capacity.DiskMB = 20_000
+		}
+	}
 }
 
 // Template names what machines are made from, so that those made from something else are found.

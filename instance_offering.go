@@ -11,7 +11,7 @@ const (
 // InstanceType is a kind of machine that a provider sells, as configured or as the provider tells.
 type InstanceType struct {
 	Name        string
-	Capacity    Capacity
+	Capacity    Capacity          // DiskMB defaults to 20,000
 	Devices     map[string]int    // how many of each device, by the name that tasks ask for
 	Attributes  map[string]string // of the node that it becomes: cpu.arch, …
 	Price       float64           // per hour, on demand

@@ -9,6 +9,7 @@ import (
 	"drover"
 	"drover/internal/config"
 	"drover/internal/httpapi"
+	fleetface "drover/internal/httpapi/fleet"
 	"drover/internal/httpapi/native"
 	"drover/internal/httpapi/nomad"
 	"drover/internal/httpapi/poseidon"
@@ -69,6 +70,7 @@ func (a *Agent) handler() http.Handler {
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{Runners: a.exec.runners, Executions: a.exec.executions, Clock: a.deps.Clock, Log: shared.Logger}),
+		&fleetface.Face{Fleet: fleetFace{a.fleet}, Work: fleetWork{a.fleet}, Metrics: a.metrics},
 	}
 	return httpapi.Handler(shared, faces...)
 }

@@ -25,7 +25,7 @@ func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 	var list []pool.Intent
 	for i := range l.control.store.Snapshot().FleetInstances("") {
 		if i.State != drover.InstanceGone && i.Provider == l.provider {
-			list = append(list, pool.Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID})
+			list = append(list, pool.Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID, Behavior: i.Behavior})
 		}
 	}
 	return list, nil

@@ -44,6 +44,7 @@ type Intent struct {
 	At       time.Time
 	Charged  float64 // by the ledger, before a restart
 	NodeID   string  // that used its token, before a restart
+	Behavior drover.IdleBehavior
 }
 
 // Entry is a line of the audit log.

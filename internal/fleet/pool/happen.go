@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"time"
 
 	"drover"
@@ -18,7 +19,7 @@ func (c *Core) Restore(now time.Time, intents []Intent) {
 			continue
 		}
 		i := &drover.Instance{
-			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: in.Template, Behavior: drover.BehaviorRun,
+			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: in.Template, Behavior: cmp.Or(in.Behavior, drover.BehaviorRun),
 			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true, Charged: in.Charged,
 		}
 		if o := p.offering[in.Offering]; o != nil {

@@ -1,0 +1,100 @@
+package drover
+
+import "time"
+
+// FleetPoolStatus is a pool with how it stands.
+type FleetPoolStatus struct {
+	FleetPool
+	Problem   string         // why its provider can't be used; "" if it can
+	Machines  map[string]int // by state
+	PerHour   float64        // what its machines cost an hour
+	Today     float64        // what the pool cost since midnight UTC, as far as charged
+	Least     int            // machines that are kept now: Min, or what a schedule says
+	Waiting   []FleetWaiting
+	NextCheck time.Time // when the fleet looks again if nothing happens; zero = no need
+}
+
+// FleetWaiting is a kind of work that waits for machines, and what happens about it.
+type FleetWaiting struct {
+	Pool     string
+	Class    string // job/group, with the namespace before it unless it is the default
+	Each     Capacity
+	Count    int
+	Placed   int // for which there is room on machines that are there or starting
+	Bought   int // for which machines are bought now
+	Position int // in line: 1 is served first
+	Of       int
+	Priority int
+	Since    time.Time
+	Reason   string
+	ReadyAt  time.Time // when the first machine for it is expected; zero = not known
+}
+
+// FleetAction is what the fleet would do now.
+type FleetAction struct {
+	Kind     string // create, drain, undrain or destroy
+	Offering string // of a create
+	Count    int    // of a create
+	PerHour  float64
+	Instance string // of the others
+	Hedge    bool
+	Why      string
+	Reason   string
+}
+
+// FleetPlan is a dry run of a pool: what the fleet would do now, and why.
+type FleetPlan struct {
+	Pool     string
+	At       time.Time
+	Actions  []FleetAction
+	Waiting  []FleetWaiting
+	Deferred int // creates that are wanted, but wait for their turn
+	Settled  bool
+	Note     string
+}
+
+// FleetAudit is a line of the audit log.
+type FleetAudit struct {
+	At       time.Time
+	Pool     string
+	Instance string
+	What     string // create, drain, destroy, a state, or an operator's word
+	Why      string // a code
+	Reason   string // for people
+	Count    int
+	Offering string
+}
+
+// FleetExplanation says why a machine is there, and what becomes of it.
+type FleetExplanation struct {
+	Instance Instance
+	Text     []string // sentences for people
+	Next     []FleetAction
+	Jobs     []NamespacedID
+	History  []FleetAudit
+}
+
+// FleetCostReport is the ledger, summed up.
+type FleetCostReport struct {
+	From  string
+	By    string // day, pool, job or machine
+	Total float64
+	Lines []FleetCostLine
+}
+
+// FleetCostLine is a line of a report. Key is what it is about: a day, a pool, namespace/job ("idle" for what nothing
+// used), or a machine.
+type FleetCostLine struct {
+	Key   string
+	Pool  string
+	Cost  float64
+	Hours float64 // of machines
+	Gone  bool    // the machine is
+}
+
+// FleetPause switches decisions off.
+type FleetPause struct {
+	Creates  bool
+	Destroys bool
+	Reason   string
+}

@@ -1,0 +1,53 @@
+package pool
+
+import (
+	"time"
+
+	"drover"
+)
+
+// NextCheck returns when the last decision about the pool wanted to be made again; zero = no need.
+func (c *Core) NextCheck(pool string) time.Time {
+	if p := c.pool(pool); p != nil {
+		return p.last.Wake
+	}
+	return time.Time{}
+}
+
+// SettledAt returns until when agents have time to call home after a start, before anything is destroyed.
+func (c *Core) SettledAt(pool string) time.Time {
+	if p := c.pool(pool); p != nil {
+		return c.started.Add(p.policy.AdoptGrace)
+	}
+	return c.started
+}
+
+// FirstReady returns when the first of the pool's starting machines is expected to take work; zero if none starts.
+func (c *Core) FirstReady(now time.Time, pool string) (first time.Time) {
+	p := c.pool(pool)
+	if p == nil {
+		return first
+	}
+	for _, i := range p.living() {
+		if !i.State.Starting() {
+			continue
+		}
+		at := i.PlannedAt.Add(c.beliefs.BootQuantile(i.Offering, i.Type, 0.5))
+		if at.Before(now) {
+			at = now
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// BootDeadline returns how long the machine has to come up.
+func (c *Core) BootDeadline(i *drover.Instance) time.Duration {
+	most := 15 * time.Minute
+	if p := c.pool(i.Pool); p != nil {
+		most = p.policy.BootTimeout
+	}
+	return c.beliefs.BootDeadline(i.Offering, i.Type, most)
+}

@@ -1,0 +1,100 @@
+// Package fleet is the face of machines that are bought and returned: pools, machines, plans, costs, under /v1/fleet,
+// and the management paths that users of Arvados' dispatcher know.
+//
+// Bodies are the root package's nouns; durations are nanoseconds. Errors are {"code","message"} with drover.Code's
+// names, and {"errors":["…"]} on Arvados' paths.
+package fleet
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+// Fleet is what the face needs. Errors: NotFound, Invalid, Conflict, Unavailable.
+type Fleet interface {
+	Pools(ctx context.Context) ([]drover.FleetPoolStatus, error)
+	Pool(ctx context.Context, name string) (drover.FleetPoolStatus, error)
+	PutPool(ctx context.Context, policy *drover.FleetPolicy) error
+	DeletePool(ctx context.Context, name string) error
+	Pause(ctx context.Context, name string, pause drover.FleetPause) error
+	Instances(ctx context.Context, pool string) ([]drover.Instance, error)
+	Behave(ctx context.Context, id string, behavior drover.IdleBehavior, reason string) error
+	Kill(ctx context.Context, id, reason string) error
+	Plan(ctx context.Context, pool string) ([]drover.FleetPlan, error)
+	Waiting(ctx context.Context, pool string) ([]drover.FleetWaiting, error)
+	Explain(ctx context.Context, id string) (drover.FleetExplanation, error)
+	Audit(ctx context.Context, pool, instance string, most int) ([]drover.FleetAudit, error)
+	Costs(ctx context.Context, from, by string) (drover.FleetCostReport, error)
+}
+
+// Work is what runs, for Arvados' paths.
+type Work interface {
+	// Running returns the allocations that are on the fleet's machines.
+	Running(ctx context.Context) ([]*drover.Allocation, error)
+	// StopAllocation stops one, without a replacement. Errors: NotFound.
+	StopAllocation(ctx context.Context, id, reason string) error
+}
+
+// Face serves the fleet.
+type Face struct {
+	Fleet   Fleet
+	Work    Work
+	Metrics http.Handler
+}
+
+// Routes serves httpapi.Face.
+func (f *Face) Routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Pattern: "GET /v1/fleet/pools", Handle: f.listPools},
+		{Pattern: "GET /v1/fleet/pool/{pool}", Handle: f.getPool},
+		{Pattern: "PUT,POST /v1/fleet/pool/{pool}", Handle: f.putPool},
+		{Pattern: "DELETE /v1/fleet/pool/{pool}", Handle: f.deletePool},
+		{Pattern: "PUT,POST /v1/fleet/pool/{pool}/pause", Handle: f.pausePool},
+		{Pattern: "GET /v1/fleet/instances", Handle: f.listInstances},
+		{Pattern: "GET /v1/fleet/instance/{instance}", Handle: f.explain},
+		{Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Handle: f.bid},
+		{Pattern: "GET /v1/fleet/plan", Handle: f.plan},
+		{Pattern: "GET /v1/fleet/waiting", Handle: f.waiting},
+		{Pattern: "GET /v1/fleet/audit", Handle: f.audit},
+		{Pattern: "GET /v1/fleet/cost", Handle: f.costs},
+
+		{Pattern: "GET /arvados/v1/dispatch/containers", Handle: f.containers},
+		{Pattern: "GET /arvados/v1/dispatch/container", Handle: f.container},
+		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Handle: f.killContainer},
+		{Pattern: "GET /arvados/v1/dispatch/instances", Handle: f.arvadosInstances},
+		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Handle: f.arvadosBid},
+		{Pattern: "GET /metrics", Handle: f.metrics},
+		{Pattern: "GET /metrics.json", Handle: f.metricsJSON},
+		{Pattern: "GET /_health/ping", Handle: f.ping},
+	}
+}
+
+// WriteError serves httpapi.Face.
+func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
+	var body any = map[string]string{"code": drover.CodeOf(err).String(), "message": httpapi.Message(err)}
+	if strings.HasPrefix(r.URL.Path, "/arvados/") || strings.HasPrefix(r.URL.Path, "/_health/") {
+		body = map[string][]string{"errors": {httpapi.Message(err)}}
+	}
+	_ = httpapi.WriteJSON(w, r, httpapi.Status(err), body) // strings only
+}
+
+func (f *Face) metrics(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	q.Set("format", "prometheus")
+	r.URL.RawQuery = q.Encode()
+	f.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+func (f *Face) metricsJSON(w http.ResponseWriter, r *http.Request) error {
+	f.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+func (f *Face) ping(w http.ResponseWriter, r *http.Request) error {
+	return httpapi.WriteJSON(w, r, http.StatusOK, map[string]string{"health": "OK"})
+}

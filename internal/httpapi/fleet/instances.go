@@ -1,0 +1,83 @@
+package fleet
+
+import (
+	"net/http"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+func (f *Face) listInstances(w http.ResponseWriter, r *http.Request) error {
+	list, err := f.Fleet.Instances(r.Context(), r.URL.Query().Get("pool"))
+	if err != nil {
+		return err
+	}
+	state := r.URL.Query().Get("state")
+	out := []drover.Instance{}
+	for _, i := range list {
+		if state == "" || i.State.String() == state {
+			out = append(out, i)
+		}
+	}
+	return answer(w, r, out, nil)
+}
+
+func (f *Face) explain(w http.ResponseWriter, r *http.Request) error {
+	x, err := f.Fleet.Explain(r.Context(), r.PathValue("instance"))
+	return answer(w, r, x, err)
+}
+
+// reason is the body of what an operator bids.
+type reason struct{ Reason string }
+
+// bid does an operator's bidding: hold, drain, run or kill.
+func (f *Face) bid(w http.ResponseWriter, r *http.Request) error {
+	var body reason
+	if err := httpapi.DecodeOptionalJSON(r, &body); err != nil {
+		return err
+	}
+	if body.Reason == "" {
+		body.Reason = r.URL.Query().Get("reason")
+	}
+	if err := f.steer(r, r.PathValue("instance"), r.PathValue("word"), body.Reason); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (f *Face) steer(r *http.Request, instance, word, why string) error {
+	switch word {
+	case "hold", "drain", "run":
+		return f.Fleet.Behave(r.Context(), instance, drover.IdleBehavior(word), why)
+	case "kill":
+		return f.Fleet.Kill(r.Context(), instance, why)
+	}
+	return drover.Errorf(drover.NotFound, "%q is nothing that a machine can be told: hold, drain, run or kill", word)
+}
+
+func (f *Face) plan(w http.ResponseWriter, r *http.Request) error {
+	list, err := f.Fleet.Plan(r.Context(), r.URL.Query().Get("pool"))
+	return answer(w, r, list, err)
+}
+
+func (f *Face) waiting(w http.ResponseWriter, r *http.Request) error {
+	list, err := f.Fleet.Waiting(r.Context(), r.URL.Query().Get("pool"))
+	return answer(w, r, list, err)
+}
+
+func (f *Face) audit(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	most, err := httpapi.UintParam(r, "limit", 200)
+	if err != nil {
+		return err
+	}
+	list, err := f.Fleet.Audit(r.Context(), q.Get("pool"), q.Get("instance"), int(min(most, 10_000)))
+	return answer(w, r, list, err)
+}
+
+func (f *Face) costs(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	report, err := f.Fleet.Costs(r.Context(), q.Get("from"), q.Get("by"))
+	return answer(w, r, report, err)
+}

@@ -1,0 +1,64 @@
+package fleet
+
+import (
+	"net/http"
+
+	"drover"
+	"drover/internal/httpapi"
+)
+
+func (f *Face) listPools(w http.ResponseWriter, r *http.Request) error {
+	list, err := f.Fleet.Pools(r.Context())
+	return answer(w, r, list, err)
+}
+
+func (f *Face) getPool(w http.ResponseWriter, r *http.Request) error {
+	p, err := f.Fleet.Pool(r.Context(), r.PathValue("pool"))
+	return answer(w, r, p, err)
+}
+
+// putPool creates or replaces a pool. Its machines are untouched by the change itself.
+func (f *Face) putPool(w http.ResponseWriter, r *http.Request) error {
+	var policy drover.FleetPolicy
+	if err := httpapi.DecodeStrictJSON(r, &policy); err != nil {
+		return err
+	}
+	name := r.PathValue("pool")
+	if policy.Name == "" {
+		policy.Name = name
+	}
+	if policy.Name != name {
+		return drover.Errorf(drover.Invalid, "Name: is %q, but the path says %q", policy.Name, name)
+	}
+	if err := f.Fleet.PutPool(r.Context(), &policy); err != nil {
+		return err
+	}
+	return f.getPool(w, r)
+}
+
+func (f *Face) deletePool(w http.ResponseWriter, r *http.Request) error {
+	if err := f.Fleet.DeletePool(r.Context(), r.PathValue("pool")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (f *Face) pausePool(w http.ResponseWriter, r *http.Request) error {
+	var pause drover.FleetPause
+	if err := httpapi.DecodeStrictJSON(r, &pause); err != nil {
+		return err
+	}
+	if err := f.Fleet.Pause(r.Context(), r.PathValue("pool"), pause); err != nil {
+		return err
+	}
+	return f.getPool(w, r)
+}
+
+// answer writes v, with an empty list for none.
+func answer(w http.ResponseWriter, r *http.Request, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return httpapi.WriteJSON(w, r, http.StatusOK, v)
+}
