@@ -19,6 +19,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	b := &box{
 		slot: s.Slot, slotTaken: true, stateDir: s.StateDir, startedAt: state.StartedAt, pid: s.Pid, startTicks: s.StartTicks,
+		disk: s.Disk,
 	}
 	b.rootfs = d.cfg.Images.Hold(s.Image, s.Digest)
 	d.ids.hold(s.Slot)
@@ -41,5 +42,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err := d.forward(b); err != nil { // the sandbox runs on, as it did while there was no agent
 		d.cfg.Log.Error("forwarding a sandbox's ports again", "alloc", state.AllocID, "task", state.TaskName, "error", err)
 	}
-	return newHandle(d, b, client, state, s.Warm), nil
+	h := newHandle(d, b, client, state, s.Warm)
+	h.watchDisk(ctx)
+	return h, nil
 }

@@ -30,6 +30,7 @@ type box struct {
 	env       map[string]string
 	stateDir  string
 	net       *network // nil unless it is on the bridge
+	disk      diskLimit
 	startedAt time.Time
 
 	pid        int // drover-init as the host sees it
@@ -50,10 +51,11 @@ type stored struct {
 	OOMKills   uint64               `json:"oomKills,omitempty"`
 	Address    string               `json:"address,omitempty"` // on the bridge
 	Ports      []drover.PortMapping `json:"ports,omitempty"`
+	Disk       diskLimit            `json:"disk,omitzero"`
 }
 
 func (b *box) state(id, alloc, task string, warm bool) driver.State {
-	s := stored{Pid: b.pid, StartTicks: b.startTicks, Slot: b.slot, StateDir: b.stateDir, Warm: warm}
+	s := stored{Pid: b.pid, StartTicks: b.startTicks, Slot: b.slot, StateDir: b.stateDir, Warm: warm, Disk: b.disk}
 	if b.group != nil {
 		s.Group = b.group.Name()
 	}

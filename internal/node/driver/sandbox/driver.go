@@ -40,6 +40,7 @@ type Driver struct {
 	ids      idRanges
 	devices  devices
 	bridge   *bridge.Network
+	disks    diskWatch
 	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
 	plainMounts atomic.Bool
 }
@@ -49,7 +50,7 @@ var _ driver.Driver = (*Driver)(nil)
 // New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
 func New(cfg Config) *Driver {
 	cfg.Bridge.Clock, cfg.Bridge.Log = cfg.Clock, cfg.Log
-	return &Driver{cfg: cfg, bridge: bridge.New(cfg.Bridge), rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}}}
+	return &Driver{cfg: cfg, bridge: bridge.New(cfg.Bridge), rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}}, disks: diskWatch{clock: cfg.Clock}}
 }
 
 // Name returns "sandbox".

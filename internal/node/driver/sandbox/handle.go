@@ -21,6 +21,7 @@ type handle struct {
 	ident driver.State
 	// network is constant; nil unless it is on the bridge.
 	network *drover.AllocNetworkStatus
+	disk    disk
 
 	mu    sync.Mutex
 	meter grouped.Meter // guarded by mu
@@ -55,6 +56,7 @@ func (h *handle) Stop(ctx context.Context, signal string, timeout time.Duration)
 // Destroy kills everything and frees everything. Idempotent.
 func (h *handle) Destroy(ctx context.Context) error {
 	h.Stopping()
+	h.disk.end()
 	if err := h.d.free(ctx, h.box); err != nil {
 		return fmt.Errorf("destroying the sandbox: %w", err)
 	}

@@ -113,7 +113,11 @@ func reachableResolver() string {
 
 // writesOutside reports whether the sandbox may write to the machine's file systems.
 func writesOutside(spec *driver.Spec, c taskConfig) bool {
-	return !spec.Pool || slices.ContainsFunc(spec.Mounts, func(m driver.Mount) bool { return !m.ReadOnly }) ||
+	return !spec.Pool || writableMounts(spec, c)
+}
+
+func writableMounts(spec *driver.Spec, c taskConfig) bool {
+	return slices.ContainsFunc(spec.Mounts, func(m driver.Mount) bool { return !m.ReadOnly }) ||
 		slices.ContainsFunc(c.mounts, func(m mountConfig) bool { return !m.readOnly })
 }
 
@@ -265,6 +269,9 @@ func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []nsinit.Rlimit {
 		{Resource: unix.RLIMIT_MEMLOCK, Soft: 64 << 10, Hard: 64 << 10},
 		{Resource: unix.RLIMIT_MSGQUEUE, Soft: 819200, Hard: 819200},
 	}
+	if size := largestFile(spec, c); size > 0 {
+		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_FSIZE, Soft: size, Hard: size})
+	}
 	if d.cfg.Cgroups == nil {
 		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_NPROC, Soft: uint64(c.pids), Hard: uint64(c.pids)})
 		if memory := max(spec.MemoryMB, spec.MemoryMaxMB); memory > 0 {
@@ -273,4 +280,13 @@ func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []nsinit.Rlimit {
 		}
 	}
 	return limits
+}
+
+// largestFile is what no file of a task can be larger than without being over the limit of its disk; 0 = no bound: what
+// it mounts from elsewhere has its own. The supervisor, which writes the logs, lives with it too.
+func largestFile(spec *driver.Spec, c taskConfig) uint64 {
+	if spec.Pool || spec.DiskMB <= 0 || writableMounts(spec, c) {
+		return 0
+	}
+	return uint64(max(spec.DiskMB<<20, 2*spec.Log.MaxFileSize)) //nolint:gosec // positive
 }

@@ -36,6 +36,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	b := &box{spec: spec, config: config, stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now()}
+	b.disk = diskLimit{Dir: spec.Dirs.Alloc, MB: spec.DiskMB}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
@@ -77,6 +78,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		_ = client.Close()
 		return nil, err
 	}
+	h.watchDisk(ctx)
 	return h, nil
 }
 
