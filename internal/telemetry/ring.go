@@ -114,6 +114,9 @@ func (r *Ring) Tail(level slog.Level, asJSON bool) *Tail {
 // take formats the record for this watcher; it never waits.
 func (t *Tail) take(ctx context.Context, record slog.Record, with []func(slog.Handler) slog.Handler) {
 	var buf bytes.Buffer
+	if !t.json {
+		fmt.Fprintf(&buf, "%s [%s] %s: ", record.Time.Format(lineTime), levelName(record.Level), record.Message)
+	}
 	h := t.handler(&buf)
 	for _, f := range with {
 		h = f(h)
@@ -138,19 +141,47 @@ func (t *Tail) take(ctx context.Context, record slog.Record, with []func(slog.Ha
 	}
 }
 
+// lineTime is how Nomad's log writes times.
+const lineTime = "2006-01-02T15:04:05.000Z07:00"
+
+func levelName(l slog.Level) string {
+	if l <= LevelTrace {
+		return "TRACE"
+	}
+	return l.String()
+}
+
+// handler writes what follows the head of a text line, or JSON with the names that Nomad's log has.
 func (t *Tail) handler(w io.Writer) slog.Handler {
-	opts := &slog.HandlerOptions{Level: t.level, ReplaceAttr: nameTrace}
+	opts := &slog.HandlerOptions{Level: t.level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		if len(groups) > 0 {
+			return a
+		}
+		level, _ := a.Value.Any().(slog.Level)
+		switch a.Key {
+		case slog.TimeKey:
+			a.Key = "@timestamp"
+		case slog.LevelKey:
+			a = slog.String("@level", strings.ToLower(levelName(level)))
+		case slog.MessageKey:
+			a.Key = "@message"
+		case "part":
+			if t.json {
+				a.Key = "@module"
+			}
+			return a
+		default:
+			return a
+		}
+		if !t.json {
+			return slog.Attr{} // it stands in the head
+		}
+		return a
+	}}
 	if t.json {
 		return slog.NewJSONHandler(w, opts)
 	}
 	return slog.NewTextHandler(w, opts)
-}
-
-func nameTrace(groups []string, a slog.Attr) slog.Attr {
-	if len(groups) == 0 && a.Key == slog.LevelKey && a.Value.Any() == LevelTrace {
-		a.Value = slog.StringValue("TRACE")
-	}
-	return a
 }
 
 // Next returns the next line, with its newline. Errors: ctx's.

@@ -34,16 +34,18 @@ func TestRingPassesOnAndCopiesToWatchers(t *testing.T) {
 		require.NoError(t, err)
 		return string(line)
 	}
-	require.Contains(t, next(text), "level=DEBUG msg=fine part=agent g.n=1\n")
-	require.Contains(t, next(text), "level=TRACE msg=finer")
+	require.Regexp(t, `^\d{4}-\d\d-\d\dT\S+ \[DEBUG\] fine: part=agent g.n=1\n$`, next(text))
+	require.Contains(t, next(text), "[TRACE] finer: ")
 	require.Contains(t, next(text), "careful")
 	var line struct {
-		Level, Msg, Part string
-		G                struct{ N int }
+		Level string `json:"@level"`
+		Msg   string `json:"@message"`
+		Part  string `json:"@module"`
+		G     struct{ N int }
 	}
 	require.NoError(t, json.Unmarshal([]byte(next(asJSON)), &line))
 	require.Equal(t, 2, line.G.N)
-	require.Equal(t, "careful", line.Msg)
+	require.Equal(t, []string{"careful", "warn", "agent"}, []string{line.Msg, line.Level, line.Part})
 	require.NotContains(t, under.String(), "fine")
 	require.Contains(t, under.String(), "careful")
 
