@@ -30,9 +30,9 @@ type executionService struct {
 }
 
 func (a *Agent) openExecution() (*executionService, error) {
-	journal := filepath.Join(a.dataDir, "claims.journal")
+	journal, ledger := filepath.Join(a.dataDir, "claims.journal"), filepath.Join(a.dataDir, "executions.ledger")
 	if a.forgetful() {
-		journal = ""
+		journal, ledger = "", ""
 	}
 	d, opts := a.deps, environment.Options{NetworkMode: a.cfg.Exec.NetworkMode}
 	if opts.NetworkMode != "bridge" && opts.NetworkMode != "host" {
@@ -51,7 +51,10 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, err
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
-	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	executions, err := execution.New(execution.Config{LedgerPath: ledger}, execution.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	if err != nil {
+		return nil, err
+	}
 	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, d}, nil
 }
 

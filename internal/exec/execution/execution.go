@@ -127,12 +127,13 @@ func (x *Execution) current() drover.Session {
 	return x.session
 }
 
-// pump moves frames from the session into the journal until the execution ended or ctx does.
-func (x *Execution) pump(ctx context.Context) {
+// pump moves frames from the session into the journal until the execution ended or ctx does. It reports whether it is
+// known how the execution ended; else it may run on.
+func (x *Execution) pump(ctx context.Context) (known bool) {
 	for {
 		if !x.awaitRoom(ctx) {
 			x.end(x.lost(ctx, context.Cause(ctx)))
-			return
+			return x.lease.GoneReason() != nil
 		}
 		f, err := x.current().Next(ctx)
 		switch {
@@ -143,12 +144,12 @@ func (x *Execution) pump(ctx context.Context) {
 				err = drover.Errorf(drover.Gone, "the session ended without a receipt")
 			}
 			x.end(x.lost(ctx, err))
-			return
+			return x.lease.GoneReason() != nil
 		case f.Receipt != nil:
 			receipt := *f.Receipt
 			receipt.ExecutionID = x.id
 			x.end(receipt)
-			return
+			return true
 		}
 		x.take(f)
 	}

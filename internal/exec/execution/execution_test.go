@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,27 @@ type bundle struct {
 	stop    func()
 	hooks   *hooks
 	told    *told
+}
+
+// again is the next process's service over the same runners.
+func (b *bundle) again(t *testing.T, cfg execution.Config) *bundle {
+	t.Helper()
+	next := &bundle{control: b.control, runners: b.runners, runner: b.runner, hooks: &hooks{}, told: &told{}}
+	next.start(t, cfg)
+	return next
+}
+
+func (b *bundle) start(t *testing.T, cfg execution.Config) {
+	t.Helper()
+	s, err := execution.New(cfg, execution.Deps{
+		Runners: b.runners, Notifier: b.hooks, Teller: b.told, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	b.Service = s
+	ctx, cancel := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
+	b.stop = sync.OnceFunc(func() { cancel(); run.Wait() })
 }
 
 // told stands for the event stream.
@@ -92,11 +114,13 @@ func (h *hooks) Notify(_ context.Context, url string, body []byte) error {
 	return nil
 }
 
-func (h *hooks) count() int {
+func (h *hooks) called() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.calls)
+	return slices.Clone(h.calls)
 }
+
+func (h *hooks) count() int { return len(h.called()) }
 
 // bubble runs the test in synctest's time, with one claimed runner.
 func bubble(t *testing.T, cfg execution.Config, test func(t *testing.T, b *bundle)) {
@@ -111,14 +135,10 @@ func bubble(t *testing.T, cfg execution.Config, test func(t *testing.T, b *bundl
 		synctest.Wait()
 		r, err := runners.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute})
 		require.NoError(t, err)
-		web, log := &hooks{}, &told{}
-		s := execution.New(cfg, execution.Deps{Runners: runners, Notifier: web, Teller: log, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
-		ctx, cancel := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
-		stop := sync.OnceFunc(func() { cancel(); run.Wait() })
-		test(t, &bundle{s, c, runners, r, stop, web, log})
-		stop()
+		b := &bundle{control: c, runners: runners, runner: r, hooks: &hooks{}, told: &told{}}
+		b.start(t, cfg)
+		test(t, b)
+		b.stop()
 		stopRunners()
 		synctest.Wait()
 	})
@@ -460,12 +480,9 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 		x, err := b.Start(t.Context(), b.runner.ID, spec)
 		require.NoError(t, err)
 		synctest.Wait()
-		next := execution.New(execution.Config{}, execution.Deps{Runners: b.runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler)})
 		b.control.Node.CutLink(true) // the old server is gone
 		b.stop()
-		ctx, cancel := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { _ = next.Run(ctx) }) // ends with ctx
+		next := b.again(t, execution.Config{})
 		time.Sleep(3 * time.Second)
 		b.control.Node.CutLink(false)
 		found, err := next.Execution(t.Context(), x.ID())
@@ -477,7 +494,6 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 		require.Equal(t, "two\n", out)
 		require.Equal(t, 0, receipt.ExitCode)
 		require.NoError(t, r.Close())
-		cancel()
-		run.Wait()
+		next.stop()
 	})
 }

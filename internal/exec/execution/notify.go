@@ -19,7 +19,7 @@ type Notifier interface {
 const (
 	webhookAttempts = 6
 	webhookDelay    = time.Second
-	maxNotifying    = 1_000
+	maxNotifying    = 1_000 // at once; the others wait
 	maxWebhook      = 2_048
 )
 
@@ -38,9 +38,9 @@ func validateWebhook(address string) error {
 	return nil
 }
 
-// notify tells an execution's webhook how it ended. It goes on beside everything else, and ends by itself, or with Run.
-// A process that is killed meanwhile tells nobody.
-func (s *Service) notify(x *Execution) {
+// notify tells an execution's webhook how it ended. It goes on beside everything else, and ends by itself, or with Run:
+// then the next process tells.
+func (s *Service) notify(ctx context.Context, x *Execution) {
 	if x.webhook == "" || s.deps.Notifier == nil {
 		return
 	}
@@ -51,31 +51,45 @@ func (s *Service) notify(x *Execution) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.notifying >= maxNotifying {
-		s.deps.Log.Warn("a webhook is not told", "execution", x.id, "waiting", s.notifying, "stopping", s.closed)
+	if s.closed {
 		return
 	}
-	s.notifying++
-	s.pumps.Go(func() { // ends with the last attempt, or with Run
-		s.deliver(x, body)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.notifying--
-	})
+	s.pumps.Go(func() { s.post(ctx, x, body) }) // ends with the last attempt, or with Run
 }
 
-func (s *Service) deliver(x *Execution, body []byte) {
-	ctx, cancel := context.WithCancel(x.base)
+// post waits for its turn, tells the webhook and notes it.
+func (s *Service) post(ctx context.Context, x *Execution, body []byte) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)()
+	defer context.AfterFunc(s.stopping, cancel)() //nolint:contextcheck // a second end, that of Run
+	select {
+	case s.telling <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-s.telling }()
+	if !s.deliver(ctx, x, body) {
+		return
+	}
+	if err := s.ledger.told(x.id); err != nil {
+		s.deps.Log.Warn("noting that a webhook was told", "execution", x.id, "error", err)
+	}
+}
+
+// deliver tries until the webhook was told or gives up. It reports false when ctx ended before.
+func (s *Service) deliver(ctx context.Context, x *Execution, body []byte) bool {
 	for attempt, delay := 1, webhookDelay; ; attempt, delay = attempt+1, 2*delay {
 		err := s.deps.Notifier.Notify(ctx, x.webhook, body)
-		if err == nil {
-			return
-		}
-		if attempt == webhookAttempts || drover.CodeOf(err) != drover.Unavailable || !clock.Sleep(ctx, s.deps.Clock, delay) {
+		switch {
+		case err == nil:
+			return true
+		case ctx.Err() != nil:
+			return false
+		case attempt == webhookAttempts || drover.CodeOf(err) != drover.Unavailable:
 			s.deps.Log.Warn("a webhook could not be told", "execution", x.id, "attempts", attempt, "error", err)
-			return
+			return true
+		case !clock.Sleep(ctx, s.deps.Clock, delay):
+			return false
 		}
 	}
 }

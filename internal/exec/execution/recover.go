@@ -48,8 +48,8 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 }
 
 // recover takes up the executions that run in claimed runners from before this process started. A node that is away, or
-// still looking for its own tasks, is asked again for a while.
-func (s *Service) recover(ctx context.Context) {
+// still looking for its own tasks, is asked again for a while. What is remembered of them is in running.
+func (s *Service) recover(ctx context.Context, running map[string]record) {
 	defer close(s.recovered)
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
 	defer cancel()
@@ -59,7 +59,7 @@ func (s *Service) recover(ctx context.Context) {
 		sure := !s.deps.Clock.Now().Before(settled)
 		var later []string
 		for _, id := range pending {
-			n, err := s.recoverRunner(limit, id)
+			n, err := s.recoverRunner(limit, id, running)
 			if n == 0 && !sure || again(err, sure) {
 				later = append(later, id)
 			}
@@ -88,7 +88,7 @@ func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
 }
 
 // recoverRunner takes up the executions of one runner, and says how many it has.
-func (s *Service) recoverRunner(ctx context.Context, runnerID string) (found int, err error) {
+func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]record) (found int, err error) {
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
 	if err != nil {
 		return 0, err
@@ -99,14 +99,14 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string) (found int
 		return 0, err
 	}
 	for _, x := range list {
-		if err := s.recoverExecution(ctx, runnerID, x); err != nil {
+		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].Webhook); err != nil {
 			return len(list), err
 		}
 	}
 	return len(list), nil
 }
 
-func (s *Service) recoverExecution(ctx context.Context, runnerID string, found drover.Execution) error {
+func (s *Service) recoverExecution(ctx context.Context, runnerID string, found drover.Execution, webhook string) error {
 	if s.find(found.ID) != nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found d
 		return err
 	}
 	found.Spec.ID = found.ID
-	if _, err := s.adopt(ctx, lease, found.Spec, session, ""); err != nil {
+	if _, err := s.adopt(ctx, lease, found.Spec, session, webhook); err != nil {
 		lease.Done()
 	}
 	return err

@@ -36,6 +36,7 @@ func (s *Service) dropLocked(i int) {
 	x := s.ended[i]
 	s.ended = slices.Delete(s.ended, i, i+1)
 	delete(s.byID, x.id)
+	s.ledger.drop(x.id)
 	s.bytes -= x.kept()
 	if env := x.runner.Environment; s.perEnv[env] > 1 {
 		s.perEnv[env]--

@@ -31,6 +31,7 @@ type Config struct {
 	RetainBytes  int64         // how much of their output together; default 64 MiB
 	AttachGrace  time.Duration // in which somebody must attach to one that may not run detached; default 30 s
 	PreparedTime time.Duration // how long a prepared one waits to be started; default 10 minutes
+	LedgerPath   string        // file of what was started and how it ended; "" keeps nothing over restarts
 }
 
 func (c Config) withDefaults() Config {
@@ -67,30 +68,35 @@ type Service struct {
 	pumps     sync.WaitGroup
 	recovered chan struct{} // closed when executions from before were looked for
 	feed      feed
+	ledger    *ledger
+	telling   chan struct{}   // holds an element for each webhook that is being told
 	stopping  context.Context // ends when Run does
 	stop      context.CancelFunc
 
-	mu        sync.Mutex // guards what follows
-	closed    bool
-	byID      map[string]*Execution
-	prepared  map[string]prepared
-	ended     []*Execution // oldest first
-	perEnv    map[string]int
-	bytes     int64 // kept of ended
-	shells    map[string]string
-	notifying int // webhooks
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	byID     map[string]*Execution
+	prepared map[string]prepared
+	ended    []*Execution // oldest first
+	perEnv   map[string]int
+	bytes    int64 // kept of ended
+	shells   map[string]string
 }
 
-// New returns a Service; it starts nothing.
-func New(cfg Config, deps Deps) *Service {
+// New returns a Service; it opens the ledger and starts nothing. Errors: the ledger cannot be read or written.
+func New(cfg Config, deps Deps) (*Service, error) {
+	ledger, err := openLedger(cfg.LedgerPath)
+	if err != nil {
+		return nil, err
+	}
 	stopping, stop := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Run
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps,
-		feed:     newFeed(),
+		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
 		byID:      map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
-	}
+	}, nil
 }
 
 // Run takes up executions from before this process, waits until ctx ends, then lets go of all of them; those that may
@@ -99,7 +105,12 @@ func (s *Service) Run(ctx context.Context) error {
 	var telling sync.WaitGroup
 	telling.Go(func() { s.tell(ctx) }) // ends with ctx
 	defer telling.Wait()
-	s.recover(ctx)
+	running, err := s.remember(ctx)
+	if err != nil {
+		return err
+	}
+	s.recover(ctx, running)
+	s.lose(ctx, running)
 	<-ctx.Done()
 	s.stop()
 	s.mu.Lock()
@@ -109,7 +120,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.pumps.Wait()
-	return nil
+	return s.ledger.close()
 }
 
 // Start starts the command in the runner. What the environment and the claim bind (variables, user, directory) is
@@ -154,6 +165,13 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 			return nil, err
 		}
 	}
+	if err := s.ledger.write(startRecord(r, spec, webhook)); err != nil {
+		if webhook != "" {
+			_ = session.Close() // which kills it
+			return nil, drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)
+		}
+		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
+	}
 	return s.adopt(ctx, lease, spec, session, webhook)
 }
 
@@ -188,12 +206,21 @@ func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.Execu
 			case <-x.done:
 			}
 		})
-		x.pump(pumpCtx)
-		s.feed.publish(EventEnded, x.Info())
-		s.retire(x)
-		s.notify(x)
+		if known := x.pump(pumpCtx); known || s.stopping.Err() == nil {
+			s.conclude(pumpCtx, x)
+		}
 	})
 	return x, nil
+}
+
+// conclude tells, keeps and remembers how an execution ended.
+func (s *Service) conclude(ctx context.Context, x *Execution) {
+	if err := s.ledger.write(x.record()); err != nil {
+		s.deps.Log.Warn("writing an execution's end down", "execution", x.id, "error", err)
+	}
+	s.feed.publish(EventEnded, x.Info())
+	s.retire(x)
+	s.notify(ctx, x)
 }
 
 // Execution returns a running or lately ended one. Errors: NotFound.

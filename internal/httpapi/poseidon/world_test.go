@@ -48,7 +48,8 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	c := exectest.NewControl()
 	runners, _ := exectest.Start(t, c, runner.Config{})
 	quiet := slog.New(slog.DiscardHandler)
-	executions := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	executions, err := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test

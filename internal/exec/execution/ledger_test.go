@@ -1,0 +1,100 @@
+package execution_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/exec/execution"
+)
+
+func TestReceiptsAndWebhooksSurviveARestart(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger")
+	cfg := execution.Config{LedgerPath: path}
+	bubble(t, cfg, func(t *testing.T, b *bundle) {
+		done, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 3", "https://example.org/down"))
+		require.NoError(t, err)
+		told, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 4", "https://example.org/"))
+		require.NoError(t, err)
+		long := withHook("sleep 10m; exit 5", "https://example.org/long")
+		long.Detach = -1
+		running, err := b.CreateRequest(t.Context(), b.runner.ID, long)
+		require.NoError(t, err)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		b.stop()
+
+		next := b.again(t, cfg)
+		defer next.stop()
+		time.Sleep(5 * time.Second)
+		for id, code := range map[string]int{done.ID: 3, told.ID: 4} {
+			x, err := next.Info(t.Context(), id)
+			require.NoError(t, err)
+			require.False(t, x.Running)
+			require.Equal(t, code, x.Receipt.ExitCode)
+			require.Empty(t, x.Spec.Env)
+			out, _, receipt := collect(t, must(next.Attach(t.Context(), id, drover.Offsets{})))
+			require.Empty(t, out)
+			require.Equal(t, code, receipt.ExitCode)
+		}
+		require.Contains(t, next.hooks.called(), "https://example.org/down")
+		require.NotContains(t, next.hooks.called(), "https://example.org/", "it was told before")
+		x, err := next.Info(t.Context(), running.ID)
+		require.NoError(t, err)
+		require.True(t, x.Running)
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		require.Contains(t, next.hooks.called(), "https://example.org/long")
+		var last drover.Execution
+		require.NoError(t, json.Unmarshal(next.hooks.last, &last))
+		require.Equal(t, 5, last.Receipt.ExitCode)
+	})
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "claim", "variables are not written down")
+}
+
+func TestWhatIsNotFoundAgainIsToldAsLost(t *testing.T) {
+	t.Parallel()
+	cfg := execution.Config{LedgerPath: filepath.Join(t.TempDir(), "ledger")}
+	bubble(t, cfg, func(t *testing.T, b *bundle) {
+		spec := sh("sleep 10h")
+		spec.Detach = -1
+		x, err := b.CreateRequest(t.Context(), b.runner.ID, drover.ExecutionRequest{ExecutionSpec: spec, Webhook: "https://example.org/"})
+		require.NoError(t, err)
+		synctest.Wait()
+		b.stop()
+		require.NoError(t, b.runners.Release(t.Context(), b.runner.ID))
+		next := b.again(t, cfg)
+		defer next.stop()
+		time.Sleep(time.Minute)
+		lost, err := next.Info(t.Context(), x.ID)
+		require.NoError(t, err)
+		require.Equal(t, drover.CauseRunnerGone, lost.Receipt.Cause)
+		require.NotZero(t, lost.Receipt.ExitCode)
+		require.Equal(t, 1, next.hooks.count())
+		require.Len(t, next.told.all(), 1)
+
+		time.Sleep(time.Hour)
+		last := next.again(t, cfg)
+		defer last.stop()
+		time.Sleep(time.Minute)
+		_, err = last.Info(t.Context(), x.ID)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err), "it was kept long enough")
+		require.Zero(t, last.hooks.count())
+	})
+}
+
+func must(s drover.Session, err error) drover.Session {
+	if err != nil {
+		panic(err)
+	}
+	return s
+}

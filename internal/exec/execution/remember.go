@@ -1,0 +1,94 @@
+package execution
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"drover"
+)
+
+// startRecord is what is written down of an execution that was started.
+func startRecord(r drover.Runner, spec drover.ExecutionSpec, webhook string) record {
+	return record{
+		Execution:   drover.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
+		Environment: r.Environment, Webhook: webhook,
+	}
+}
+
+// record is what is written down of an execution as it stands.
+func (x *Execution) record() record {
+	info := x.Info()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, EndedAt: x.endedAt}
+}
+
+// remember takes up what an earlier process wrote down: ended executions with their receipts, and webhooks that were
+// not told. It returns the executions whose end nobody saw.
+func (s *Service) remember(ctx context.Context) (running map[string]record, err error) {
+	records, err := s.ledger.read(s.deps.Clock.Now().Add(-s.cfg.Retain))
+	if err != nil {
+		return nil, err
+	}
+	running = map[string]record{}
+	for _, r := range records {
+		if r.Execution.Receipt == nil {
+			running[r.Execution.ID] = r
+			continue
+		}
+		x := s.restore(ctx, r)
+		if !r.dropped {
+			s.keep(x)
+		}
+		s.notify(ctx, x)
+	}
+	return running, nil
+}
+
+// restore makes an ended execution of what was written down. Of its output only the size is known.
+func (s *Service) restore(ctx context.Context, r record) *Execution {
+	x := &Execution{
+		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
+		runner:  drover.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: r.Environment},
+		webhook: r.Webhook, clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
+	}
+	for i, size := range []int64{x.receipt.StdoutBytes, x.receipt.StderrBytes} {
+		x.journal.streams[i].start, x.journal.streams[i].end = size, size
+	}
+	close(x.done)
+	return x
+}
+
+// keep makes a restored execution one that can be asked for.
+func (s *Service) keep(x *Execution) {
+	s.mu.Lock()
+	s.byID[x.id] = x
+	s.mu.Unlock()
+	s.retire(x)
+}
+
+// lose ends what was running before and was not found again.
+func (s *Service) lose(ctx context.Context, running map[string]record) {
+	if ctx.Err() != nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(running)) {
+		if s.find(id) != nil {
+			continue
+		}
+		r := running[id]
+		r.Execution.Running = false
+		r.Execution.Receipt = &drover.Receipt{
+			ExecutionID: id, ExitCode: 137, Signal: 9, Cause: drover.CauseRunnerGone, Truncated: true,
+			Error: "it was not found any more when the server was back",
+		}
+		r.EndedAt = s.deps.Clock.Now()
+		x := s.restore(ctx, r)
+		s.mu.Lock()
+		s.byID[x.id] = x
+		s.mu.Unlock()
+		s.conclude(ctx, x)
+	}
+}
