@@ -59,7 +59,7 @@ func (a *App) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, state")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, state")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	return c
 }
@@ -96,6 +96,7 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"output", b.output, false},
 		{"jobs", b.jobs, false},
 		{"idle", b.idle, false},
+		{"crowd", b.crowd, false},
 		{"state", b.state, true},
 	}
 	for _, p := range parts {

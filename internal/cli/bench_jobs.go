@@ -5,15 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"drover"
-	"drover/internal/clock"
 )
 
 func newAPI(address string) *api { return &api{http: &http.Client{}, address: address} }
@@ -81,104 +75,21 @@ func (b *bench) jobs(ctx context.Context) error {
 			return err
 		}
 		b.report(t.name, float64(n)/b.now().Sub(begin).Seconds(), "a second", t.goal, t.peer)
+		entries, err := b.entries(ctx, id)
+		if err != nil {
+			return err
+		}
+		b.report(t.name+": raft entries per allocation life", entries/float64(n), "", "≤ 0.015", "Nomad 0.015")
 	}
 	return nil
 }
 
-// idle measures what waiting costs: 25 warm runners, then 50 raw tasks.
-func (b *bench) idle(ctx context.Context) error {
-	if err := b.environment(ctx, "bench", 25); err != nil {
-		return err
+// entries counts the raft entries from the job's registration to the last change of its summary. Nothing else is
+// going on in this agent.
+func (b *bench) entries(ctx context.Context, id string) (float64, error) {
+	var s drover.JobSummary
+	if _, err := b.api.call(ctx, http.MethodGet, "/v1/job/"+id+"/summary", nil, nil, &s); err != nil {
+		return 0, err
 	}
-	cpu := b.cpuOver(ctx, 10*time.Second)
-	b.report("CPU of 25 warm runners", cpu, "% of a core", "≤ 0.5", "55 with 20 sessions")
-	pids := b.supervisors(ctx)
-	b.report("private memory per idle sandbox", privateMB(pids), "MB", "≤ 1.2", "")
-	if err := b.register(ctx, benchJob("idle", "service", "raw_exec", 50, map[string]any{"command": "/bin/sleep", "args": []string{"1000"}})); err != nil {
-		return err
-	}
-	if err := b.await(ctx, "idle", func(s drover.TaskGroupSummary) bool { return s.Running == 50 }); err != nil {
-		return err
-	}
-	cpu = b.cpuOver(ctx, 10*time.Second)
-	b.report("CPU of 50 idle raw_exec tasks and 25 warm runners", cpu, "% of a core", "≤ 0.5", "Nomad 20")
-	b.report("private memory per supervisor", privateMB(b.supervisors(ctx)), "MB", "≤ 1", "Nomad 37 a task")
-	return nil
-}
-
-// cpuOver is the CPU that the agent and all its supervisors use over d, in percent of a core.
-func (b *bench) cpuOver(ctx context.Context, d time.Duration) float64 {
-	sum := func() (t float64) {
-		for _, pid := range append(b.supervisors(ctx), b.agent.Process.Pid) {
-			t += cpuSeconds(pid)
-		}
-		return t
-	}
-	clock.Sleep(ctx, clock.Wall{}, 2*time.Second) // what just started calms down
-	before, begin := sum(), b.now()
-	clock.Sleep(ctx, clock.Wall{}, d)
-	return 100 * (sum() - before) / b.now().Sub(begin).Seconds()
-}
-
-// supervisors lists the drover-init processes that run from this bench's data folder.
-func (b *bench) supervisors(ctx context.Context) []int {
-	out, err := exec.CommandContext(ctx, "pgrep", "-f", "drover-init").Output()
-	if err != nil {
-		return nil
-	}
-	data := b.agent.Args[4]
-	var pids []int
-	for _, f := range strings.Fields(string(out)) {
-		pid, err := strconv.Atoi(f)
-		if err != nil {
-			continue
-		}
-		cmdline, err := os.ReadFile(filepath.Join("/proc", f, "cmdline"))
-		if err == nil && (strings.Contains(string(cmdline), data) || inherits(pid, b.agent.Process.Pid)) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// inherits reports whether pid's parent is the given process.
-func inherits(pid, parent int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	return len(fields) > 1 && fields[1] == strconv.Itoa(parent)
-}
-
-func cpuSeconds(pid int) float64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.ParseFloat(fields[11], 64)
-	system, _ := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / 100 // USER_HZ
-}
-
-// privateMB is the mean private memory of the processes, file-backed pages included once they are private.
-func privateMB(pids []int) float64 {
-	var kb float64
-	for _, pid := range pids {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); len(f) >= 2 && (f[0] == "Private_Dirty:" || f[0] == "Private_Clean:") {
-				n, _ := strconv.ParseFloat(f[1], 64)
-				kb += n
-			}
-		}
-	}
-	return kb / 1000 / float64(max(1, len(pids)))
+	return float64(s.ModifyIndex - s.CreateIndex + 1), nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -65,7 +66,11 @@ func TestTaskThatCannotStart(t *testing.T) {
 func TestStopKillsAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", "trap '' TERM; while :; do sleep 988.2; done"}}, nil)
+	ready := filepath.Join(t.TempDir(), "ready")
+	require.NoError(t, syscall.Mkfifo(ready, 0o600))
+	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", "trap '' TERM; echo > " + ready + "; while :; do sleep 988.2; done"}}, nil)
+	require.NoError(t, err)
+	_, err = os.ReadFile(ready) // the trap is set
 	require.NoError(t, err)
 	require.NoError(t, c.StopTask(t.Context(), "", 100*time.Millisecond))
 	exit, err := c.WaitTask(t.Context())
