@@ -1,0 +1,5 @@
+// Package bootstrap makes a machine one of the fleet's over ssh, for images that take no user data: it verifies the
+// host key, waits for the boot probe, uploads our program and the agent's configuration, and starts the agent.
+//
+// Every step can be repeated: a machine that was half done is finished by the next Run, and nothing is started twice.
+package bootstrap
