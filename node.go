@@ -22,7 +22,8 @@ const (
 // Node is a machine that runs allocations.
 type Node struct {
 	ID                    string
-	SecretID              string `json:"-"` // proves the node to the servers; never leaves them
+	SecretID              string `json:"-"`        // proves the node to the servers; never leaves them
+	NoSecretID            string `json:"SecretID"` // always empty: what clients of Nomad find in its place
 	Datacenter            string
 	Name                  string
 	HTTPAddr              string

@@ -278,11 +278,14 @@ func Default() *Agent {
 	}
 }
 
-// DevMode returns what -dev changes: both planes, raw_exec allowed, nothing kept.
+// DevMode returns what -dev changes: both planes, raw_exec and the scriptable driver allowed, nothing kept.
 func DevMode() *Agent {
 	return &Agent{
 		Dev: true, Server: &Server{Enabled: new(true)}, Client: &Client{Enabled: new(true)},
-		Plugins: []*Plugin{{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}}},
+		Plugins: []*Plugin{
+			{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}},
+			{Name: "mock_driver", Config: &PluginConfig{Enabled: new(true)}}, // as Nomad's development builds
+		},
 	}
 }
 

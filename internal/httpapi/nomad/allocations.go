@@ -50,10 +50,16 @@ func (f *Face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 func (f *Face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	return single(f, w, r, source{table: tableAllocs, key: id}, "alloc", func(_ query, s Snapshot) (*drover.Allocation, uint64) {
-		if a := s.Allocation(id); a != nil {
-			return a, a.ModifyIndex
+		a := s.Allocation(id)
+		if a == nil {
+			return nil, 0
 		}
-		return nil, 0
+		if a.NetworkStatus == nil && a.ClientStatus != drover.AllocClientPending { // on the host's own network
+			c := *a
+			c.NetworkStatus = &drover.AllocNetworkStatus{}
+			a = &c
+		}
+		return a, a.ModifyIndex
 	})
 }
 
