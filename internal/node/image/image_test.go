@@ -137,7 +137,19 @@ func TestLayoutAndArchives(t *testing.T) {
 		require.NoError(t, err, ref)
 		checkLayers(t, f)
 		f.Release()
+		pulls := 0
+		count := func(Progress) { pulls++ }
+		again, err := s.Prepare(t.Context(), Request{Ref: ref, Progress: count})
+		require.NoError(t, err)
+		require.Equal(t, f.Lowers, again.Lowers)
+		require.Zero(t, pulls, "it is read once")
+		again.Release()
 	}
+	require.NoError(t, tarball.WriteToFile(docker, ref, testImage(t, layers(t)[0])))
+	f, err := s.Prepare(t.Context(), Request{Ref: docker})
+	require.NoError(t, err)
+	require.Len(t, f.Lowers, 2, "another image is at the path by now")
+	f.Release()
 }
 
 func writeOCIArchive(t *testing.T, dir, to string) {
@@ -179,24 +191,25 @@ func TestRegistry(t *testing.T) {
 	require.NoError(t, remote.Write(ref, img))
 	s := newStore(t)
 	blobs.Store(0)
-	var last Progress
+	var pulled atomic.Int64
 	var wg sync.WaitGroup
-	for i := range 8 { // one pull for many waiters
+	for range 8 { // one pull for many waiters, each of which is told how far it is
 		wg.Go(func() {
-			r := Request{Ref: ref.String()}
-			if i == 0 {
-				r.Progress = func(p Progress) { last = p }
-			}
-			f, err := s.Prepare(t.Context(), r)
+			var told []Progress
+			f, err := s.Prepare(t.Context(), Request{Ref: ref.String(), Progress: func(p Progress) { told = append(told, p) }})
 			require.NoError(t, err)
 			checkLayers(t, f)
+			if len(told) > 0 { // else it came when all was there
+				require.Equal(t, 2, told[len(told)-1].LayersDone)
+				require.Positive(t, told[len(told)-1].Bytes)
+				pulled.Add(1)
+			}
 		})
 	}
 	wg.Wait()
+	require.Positive(t, pulled.Load())
+	require.Empty(t, s.listeners)
 	require.Equal(t, int64(3), blobs.Load(), "a config and two layers")
-	if last.Layers != 0 { // only if that waiter was the one that pulled
-		require.Equal(t, 2, last.LayersDone)
-	}
 	digest, err := img.Digest()
 	require.NoError(t, err)
 	f, err := s.Prepare(t.Context(), Request{Ref: host + "/a/b@" + digest.String()})

@@ -5,10 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"drover"
 )
@@ -19,6 +22,20 @@ type record struct {
 	Digest string   `json:"digest"`
 	Layers []string `json:"layers"` // diff ids, the lowest first
 	Config Config   `json:"config"`
+	// Source tells whether what lies at a path is still the same; "" of registry references.
+	Source string `json:"source,omitempty"`
+}
+
+// source describes the layout or archive at a path; "" if there is none.
+func source(ref string) string {
+	if !isPath(ref) {
+		return ""
+	}
+	var st unix.Stat_t
+	if unix.Stat(filepath.Join(ref, "index.json"), &st) != nil && unix.Stat(ref, &st) != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
 }
 
 func (s *Store) recordPath(ref string) string {
@@ -37,8 +54,8 @@ func (s *Store) load(ref string) (*record, error) {
 		return nil, err
 	}
 	var r record
-	if json.Unmarshal(data, &r) != nil || r.Ref != ref {
-		return nil, nil //nolint:nilnil,nilerr // damaged: fetch it again
+	if json.Unmarshal(data, &r) != nil || r.Ref != ref || r.Source != source(ref) {
+		return nil, nil //nolint:nilnil,nilerr // damaged, or something else by now: fetch it again
 	}
 	for _, l := range r.Layers {
 		if _, err := os.Stat(s.layerDir(l)); err != nil {

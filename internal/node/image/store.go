@@ -35,13 +35,16 @@ type Store struct {
 	// preparing is held for reading while layers come, for writing while they go.
 	preparing sync.RWMutex
 
-	mu   sync.Mutex
-	host *Rootfs        // generated once
-	uses map[string]int // sandboxes by digest
+	mu        sync.Mutex
+	host      *Rootfs                             // generated once; guarded by mu
+	uses      map[string]int                      // sandboxes by digest; guarded by mu
+	listeners map[string]map[*func(Progress)]bool // of pulls under way; guarded by mu
 }
 
 // NewStore returns a store on a directory. No I/O.
-func NewStore(opts Options) *Store { return &Store{opts: opts, uses: map[string]int{}} }
+func NewStore(opts Options) *Store {
+	return &Store{opts: opts, uses: map[string]int{}, listeners: map[string]map[*func(Progress)]bool{}}
+}
 
 // Request is an image to make ready.
 type Request struct {
@@ -50,7 +53,8 @@ type Request struct {
 	Password string
 	// Pull asks the registry even if the image is there already.
 	Pull bool
-	// Progress, if set, is told as layers arrive; not after Prepare returned.
+	// Progress, if set, is told that a pull began (zeroes), and as layers arrive; also of a pull that somebody else
+	// waits for too. Not after Prepare returned.
 	Progress func(Progress)
 }
 
@@ -84,14 +88,16 @@ func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
 }
 
 func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
-	if !r.Pull && !isPath(r.Ref) { // a path's content may have changed
+	if !r.Pull {
 		if rec, err := s.load(r.Ref); rec != nil || err != nil {
 			return rec, err
 		}
 	}
 	// The first waiter's context must not take the pull away from the others.
-	results := s.flights.DoChan("image "+r.Username+"\x00"+r.Ref, func() (any, error) {
-		return s.fetch(context.WithoutCancel(ctx), r)
+	key := "image " + r.Username + "\x00" + r.Ref
+	defer s.listen(key, r.Progress)()
+	results := s.flights.DoChan(key, func() (any, error) {
+		return s.fetch(context.WithoutCancel(ctx), r, func(p Progress) { s.tell(key, p) })
 	})
 	select {
 	case <-ctx.Done():
@@ -105,9 +111,11 @@ func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 }
 
 // fetch unpacks the missing layers, one after the other, and writes the record.
-func (s *Store) fetch(ctx context.Context, r Request) (*record, error) {
+func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*record, error) {
 	s.preparing.RLock() // also when all waiters have gone away
 	defer s.preparing.RUnlock()
+	tell(Progress{})
+	from := source(r.Ref) // before it is read: what changes meanwhile is read again next time
 	if err := os.MkdirAll(s.opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -120,6 +128,7 @@ func (s *Store) fetch(ctx context.Context, r Request) (*record, error) {
 	if err != nil {
 		return nil, remoteError(r.Ref, err)
 	}
+	rec.Source = from
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, remoteError(r.Ref, err)
@@ -129,20 +138,14 @@ func (s *Store) fetch(ctx context.Context, r Request) (*record, error) {
 		return nil, drover.Errorf(drover.Invalid, "image %s: its manifest has %d layers, its configuration %d", r.Ref, len(layers), len(rec.Layers))
 	}
 	for i, l := range layers {
-		err := s.layer(ctx, l, rec.Layers[i], func(n int64) { progress.Bytes += n; r.report(progress) })
+		err := s.layer(ctx, l, rec.Layers[i], func(n int64) { progress.Bytes += n; tell(progress) })
 		if err != nil {
 			return nil, s.layerError(r.Ref, err)
 		}
 		progress.LayersDone++
-		r.report(progress)
+		tell(progress)
 	}
 	return rec, s.save(rec)
-}
-
-func (r *Request) report(p Progress) {
-	if r.Progress != nil {
-		r.Progress(p)
-	}
 }
 
 func (s *Store) layerError(ref string, err error) error {

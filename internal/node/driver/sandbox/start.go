@@ -42,7 +42,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
 		}
 	}()
-	if b.rootfs, err = d.cfg.Images.Prepare(ctx, config.request()); err != nil {
+	request := config.request()
+	request.Progress = pullTeller(d.cfg.Clock, spec, config.image)
+	if b.rootfs, err = d.cfg.Images.Prepare(ctx, request); err != nil {
 		return nil, err
 	}
 	task, err := b.command(spec)
