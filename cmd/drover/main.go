@@ -14,7 +14,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try}
+	app := &cli.App{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try, Simulate: server.Simulate,
+	}
 	code := app.Main(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

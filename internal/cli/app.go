@@ -29,6 +29,8 @@ type App struct {
 	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
 	// FillState fills a data folder with a large state, for the bench; it returns how long that and its snapshot took.
 	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
+	// Simulate runs a policy of the fleet on virtual time.
+	Simulate func(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSimulated, error)
 
 	target target // of commands that ask an agent
 }
@@ -103,7 +105,7 @@ run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndro
 	for _, c := range []*cobra.Command{
 		a.jobCommand(), a.allocCommand(), a.nodeCommand(), a.evalCommand(), a.deploymentCommand(), a.namespaceCommand(),
 		a.operatorCommand(), a.systemCommand(), a.serverCommand(), a.statusCommand(), a.eventCommand(), a.monitorCommand(),
-		a.agentInfoCommand(), a.envCommand(), a.runCommand(), a.runnerCommand(),
+		a.agentInfoCommand(), a.envCommand(), a.runCommand(), a.runnerCommand(), a.fleetCommand(),
 	} {
 		root.AddCommand(a.remote(c))
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"drover"
 )
 
 // Result is what a run came to.
@@ -23,6 +25,7 @@ type Result struct {
 	Decisions int
 	Actions   int
 	Hash      string
+	Points    []drover.FleetSimulatedPoint
 	waits     [512]int // by a twelfth of an octave of milliseconds
 	waited    int
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Restarts []time.Duration                  // when the server is killed and started again
 	Linger   time.Duration                    // for how long after the last task machines may still exist; default 2 h
 	Check    int                              // full invariants every so many events; default 1000
+	Sample   time.Duration                    // between points of Result.Points; 0 = none
 }
 
 // Sim is a run under way.
@@ -123,6 +124,18 @@ func (s *Sim) start() {
 		s.at(int64(at), s.restart)
 	}
 	s.decideIn(0)
+	if s.cfg.Sample > 0 {
+		s.at(0, s.sample)
+	}
+}
+
+// sample notes how things stand.
+func (s *Sim) sample() {
+	machines, perHour := s.cloud.Running()
+	s.result.Points = append(s.result.Points, drover.FleetSimulatedPoint{
+		At: time.Duration(s.now), Machines: machines, Running: s.running, Waiting: s.waits, PerHour: perHour,
+	})
+	s.in(s.cfg.Sample, s.sample)
 }
 
 func (s *Sim) newCore() {
