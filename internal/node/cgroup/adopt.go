@@ -42,7 +42,7 @@ func (m *Manager) View(name string, pid int) (*Group, error) {
 			paths[c] = f[2]
 		}
 	}
-	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}}
+	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
 		return g, m.viewV2(g, paths[""], pid)
 	}

@@ -96,14 +96,13 @@ func TestUsageOnV2(t *testing.T) {
 	fill(t, dir, "memory.current", "160\n")
 	fill(t, dir, "memory.peak", "200\n")
 	fill(t, dir, "memory.events", "low 0\noom 3\noom_kill 2\n")
-	fill(t, dir, "pids.current", "4\n")
 	g := &Group{version: V2, dirs: []string{dir}}
 	u, err := g.Usage()
 	require.NoError(t, err)
 	require.Equal(t, Usage{
 		CPUTotal: 30 * time.Microsecond, CPUUser: 20 * time.Microsecond, CPUSystem: 10 * time.Microsecond,
 		Throttled: 2, ThrottledTime: 5 * time.Microsecond,
-		Memory: 120, MemoryRaw: 160, MemoryPeak: 200, RSS: 100, Cache: 50, MappedFile: 7, Pids: 4,
+		Memory: 120, MemoryRaw: 160, MemoryPeak: 200, RSS: 100, Cache: 50, MappedFile: 7,
 	}, u)
 	require.Equal(t, uint64(2), g.OOMKills())
 	g.dirs[0] = filepath.Join(dir, "gone")

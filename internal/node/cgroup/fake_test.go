@@ -115,3 +115,23 @@ func TestAdoptOnV2(t *testing.T) {
 	_, err := m.Adopt("abc", 1<<30)
 	require.Error(t, err)
 }
+
+// TestUsageKeepsItsFiles from the second sample on, within the room that there is, and lets them go.
+func TestUsageKeepsItsFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fill(t, dir, "cpu.stat", "usage_usec 30\n")
+	fill(t, dir, "memory.current", "160\n")
+	m := &Manager{}
+	m.room.Store(1)
+	g := &Group{version: V2, dirs: []string{dir}, stats: openStats{room: &m.room}}
+	for _, kept := range []int{0, 1, 1} {
+		u, err := g.Usage()
+		require.NoError(t, err)
+		require.Equal(t, int64(160), u.Memory)
+		require.Len(t, g.stats.files, kept)
+	}
+	g.Close()
+	require.Empty(t, g.stats.files)
+	require.Equal(t, int64(1), m.room.Load())
+}

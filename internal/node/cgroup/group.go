@@ -22,6 +22,7 @@ type Group struct {
 	tops    []string          // what Remove removes
 
 	homes map[string]string // v1: the agent's own groups by tree
+	stats openStats
 
 	// Of a child: the kernel counts memory kills in the parent when the child has no memory group.
 	parent  *Group
@@ -29,7 +30,7 @@ type Group struct {
 }
 
 func (m *Manager) group(name string, cpuset bool) *Group {
-	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, homes: m.homes}
+	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, homes: m.homes, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
 		top := filepath.Join(m.info.mounts[""], m.parent, name)
 		task := filepath.Join(top, "task")

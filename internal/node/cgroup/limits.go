@@ -19,14 +19,13 @@ type Usage struct {
 	CPUSystem     time.Duration
 	Throttled     uint64
 	ThrottledTime time.Duration
-	Memory        int64 // bytes, page cache that can be dropped not counted
+	Memory        int64 // bytes, page cache not counted
 	MemoryRaw     int64 // bytes, as the kernel counts
 	MemoryPeak    int64
 	RSS           int64
 	Cache         int64
 	Swap          int64
 	MappedFile    int64
-	Pids          int64
 }
 
 // cpuWeight converts v1 shares [2, 262144] to a v2 weight [1, 10000], as runc and systemd do.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"drover"
 )
@@ -25,6 +26,8 @@ type Manager struct {
 	// v1: the trees in which supervisors have to be moved out of the agent's own group, and those groups of the agent.
 	away  []string
 	homes map[string]string
+	// room is how many statistics files may still be kept open; the rest of the descriptors is for others.
+	room atomic.Int64
 }
 
 // New probes the machine and makes the parent groups. Errors: Unavailable when groups cannot be made; the caller then
@@ -37,6 +40,7 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Parent = "drover"
 	}
 	m := &Manager{info: Probe(cfg.Root), parent: cfg.Parent}
+	m.room.Store(roomForStats())
 	if m.info.Version == None || !m.info.Writable {
 		return nil, drover.Errorf(drover.Unavailable, "no cgroups: %s", m.info.Reason)
 	}

@@ -17,6 +17,7 @@ import (
 // Remove kills what is left in the group, waits for the deaths, and removes its directories and their children.
 // Idempotent. Errors: ctx's, with the processes that would not die.
 func (g *Group) Remove(ctx context.Context, clk clock.Clock) error {
+	g.Close()
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		err := g.removeDirs()
 		if err == nil {

@@ -1,49 +1,93 @@
 package cgroup
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 )
 
-// Usage reads what the group used: a few small files, no process list. Errors: fs.ErrNotExist once it was removed.
-func (g *Group) Usage() (Usage, error) {
-	if _, err := os.Stat(g.dirs[0]); err != nil {
-		return Usage{}, err
-	}
+// Usage reads what the group used: six small files or fewer, no process list. A group that is sampled again and again
+// keeps them open until Close. Errors: fs.ErrNotExist once it was removed.
+func (g *Group) Usage() (u Usage, err error) {
+	r := g.stats.reader()
+	defer r.done()
 	if g.version == V2 {
-		return g.usageV2(), nil
+		u = g.usageV2(r)
+	} else {
+		u = g.usageV1(r)
 	}
-	return g.usageV1(), nil
+	if !r.found {
+		return Usage{}, &fs.PathError{Op: "read", Path: g.dirs[0], Err: fs.ErrNotExist}
+	}
+	return u, nil
 }
 
-func (g *Group) usageV2() Usage {
+// Close lets go of what Usage keeps; it may be used again.
+func (g *Group) Close() { g.stats.close() }
+
+func (g *Group) usageV2(r *statReader) (u Usage) {
 	dir := g.dirs[0]
-	cpu, mem := readKeys(dir, "cpu.stat"), readKeys(dir, "memory.stat")
-	u := Usage{
-		CPUTotal: micro(cpu["usage_usec"]), CPUUser: micro(cpu["user_usec"]), CPUSystem: micro(cpu["system_usec"]),
-		Throttled: uint64(cpu["nr_throttled"]), ThrottledTime: micro(cpu["throttled_usec"]),
-		RSS: mem["anon"], Cache: mem["file"], MappedFile: mem["file_mapped"],
-		MemoryRaw: intOr0(dir, "memory.current"), MemoryPeak: intOr0(dir, "memory.peak"),
-		Swap: intOr0(dir, "memory.swap.current"), Pids: intOr0(dir, "pids.current"),
-	}
-	return u.WithoutCache(mem["shmem"])
+	r.lines(dir, "cpu.stat", func(key []byte, v int64) {
+		switch string(key) {
+		case "usage_usec":
+			u.CPUTotal = micro(v)
+		case "user_usec":
+			u.CPUUser = micro(v)
+		case "system_usec":
+			u.CPUSystem = micro(v)
+		case "nr_throttled":
+			u.Throttled = uint64(v)
+		case "throttled_usec":
+			u.ThrottledTime = micro(v)
+		}
+	})
+	var tmpfs int64
+	r.lines(dir, "memory.stat", func(key []byte, v int64) {
+		switch string(key) {
+		case "anon":
+			u.RSS = v
+		case "file":
+			u.Cache = v
+		case "file_mapped":
+			u.MappedFile = v
+		case "shmem":
+			tmpfs = v
+		}
+	})
+	u.MemoryRaw, u.MemoryPeak, u.Swap = r.number(dir, "memory.current"), r.number(dir, "memory.peak"), r.number(dir, "memory.swap.current")
+	return u.WithoutCache(tmpfs)
 }
 
-func (g *Group) usageV1() Usage {
-	cpu, acct := readKeys(g.byCtl["cpu"], "cpu.stat"), g.byCtl["cpuacct"]
-	mem, memDir := readKeys(g.byCtl["memory"], "memory.stat"), g.byCtl["memory"]
-	u := Usage{
-		CPUTotal: time.Duration(intOr0(acct, "cpuacct.usage")), CPUUser: time.Duration(intOr0(acct, "cpuacct.usage_user")),
-		CPUSystem: time.Duration(intOr0(acct, "cpuacct.usage_sys")),
-		Throttled: uint64(cpu["nr_throttled"]), ThrottledTime: time.Duration(cpu["throttled_time"]),
-		RSS: mem["total_rss"], Cache: mem["total_cache"], MappedFile: mem["total_mapped_file"], Swap: mem["total_swap"],
-		MemoryRaw: intOr0(memDir, "memory.usage_in_bytes"), MemoryPeak: intOr0(memDir, "memory.max_usage_in_bytes"),
-		Pids: intOr0(g.byCtl["pids"], "pids.current"),
-	}
-	return u.WithoutCache(mem["total_shmem"])
+func (g *Group) usageV1(r *statReader) (u Usage) {
+	cpu, acct, memory := g.byCtl["cpu"], g.byCtl["cpuacct"], g.byCtl["memory"]
+	r.lines(cpu, "cpu.stat", func(key []byte, v int64) {
+		switch string(key) {
+		case "nr_throttled":
+			u.Throttled = uint64(v)
+		case "throttled_time":
+			u.ThrottledTime = time.Duration(v)
+		}
+	})
+	u.CPUUser, u.CPUSystem = time.Duration(r.number(acct, "cpuacct.usage_user")), time.Duration(r.number(acct, "cpuacct.usage_sys"))
+	u.CPUTotal = u.CPUUser + u.CPUSystem // as the kernel makes cpuacct.usage
+	var tmpfs int64
+	r.lines(memory, "memory.stat", func(key []byte, v int64) {
+		switch string(key) {
+		case "total_rss":
+			u.RSS = v
+		case "total_cache":
+			u.Cache = v
+		case "total_mapped_file":
+			u.MappedFile = v
+		case "total_swap":
+			u.Swap = v
+		case "total_shmem":
+			tmpfs = v
+		}
+	})
+	u.MemoryRaw, u.MemoryPeak = r.number(memory, "memory.usage_in_bytes"), r.number(memory, "memory.max_usage_in_bytes")
+	return u.WithoutCache(tmpfs)
 }
 
 // WithoutCache sets Memory: without page cache, which the kernel gives up when memory is needed. What is in tmpfs is
@@ -57,7 +101,7 @@ func (u Usage) WithoutCache(tmpfs int64) Usage {
 // memory. For a child without a memory group of its own: those of the whole payload since it was made.
 func (g *Group) OOMKills() uint64 {
 	if g.version == V2 {
-		return uint64(readKeys(g.dirs[0], "memory.events")["oom_kill"])
+		return counter(g.dirs[0], "memory.events", "oom_kill")
 	}
 	var total uint64 // v1 counts each group apart
 	dir := g.byCtl["memory"]
@@ -67,7 +111,7 @@ func (g *Group) OOMKills() uint64 {
 		}
 		return g.parent.OOMKills() - g.oomBase
 	}
-	walk(dir, func(d string) { total += uint64(readKeys(d, "memory.oom_control")["oom_kill"]) })
+	walk(dir, func(d string) { total += counter(d, "memory.oom_control", "oom_kill") })
 	return total
 }
 
@@ -87,35 +131,6 @@ func walk(dir string, visit func(dir string)) {
 		}
 	}
 	visit(dir)
-}
-
-func readKeys(dir, file string) map[string]int64 {
-	keys := map[string]int64{}
-	if dir == "" {
-		return keys
-	}
-	data, err := readFile(dir, file)
-	if err != nil {
-		return keys
-	}
-	for line := range strings.Lines(string(data)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if v, err := strconv.ParseInt(value, 10, 64); err == nil {
-			keys[name] = v
-		}
-	}
-	return keys
-}
-
-func intOr0(dir, file string) int64 {
-	if dir == "" {
-		return 0
-	}
-	v, err := readInt(dir, file)
-	if err != nil {
-		return 0
-	}
-	return v
 }
 
 func micro(v int64) time.Duration { return time.Duration(v) * time.Microsecond }

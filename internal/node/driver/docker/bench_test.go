@@ -40,3 +40,12 @@ func BenchmarkDockerExec(b *testing.B) {
 		require.NoError(b, err, string(out))
 	}
 }
+
+// BenchmarkUsage is one sample; a thousand tasks need a thousand a second.
+func BenchmarkUsage(b *testing.B) {
+	h := newBench(b).warm(b, nil)
+	for b.Loop() {
+		_, err := h.Usage(b.Context())
+		require.NoError(b, err)
+	}
+}

@@ -103,6 +103,9 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 		}
 		d.forget(b.id)
 	}
+	if b.usage != nil {
+		b.usage.Close()
+	}
 	if b.image != "" {
 		d.images.release(b.image)
 		b.image = ""

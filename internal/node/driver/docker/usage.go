@@ -81,7 +81,6 @@ func fromDaemon(s *container.StatsResponse) cgroup.Usage {
 		Throttled: s.CPUStats.ThrottlingData.ThrottledPeriods, ThrottledTime: nanos(s.CPUStats.ThrottlingData.ThrottledTime),
 		RSS: first("total_rss", "anon"), Cache: first("total_cache", "file"), MappedFile: first("total_mapped_file", "file_mapped"),
 		Swap: first("total_swap"), MemoryRaw: int64(s.MemoryStats.Usage), MemoryPeak: int64(s.MemoryStats.MaxUsage), //nolint:gosec // as above
-		Pids: int64(s.PidsStats.Current), //nolint:gosec // a count
 	}
 	return u.WithoutCache(first("total_shmem", "shmem"))
 }

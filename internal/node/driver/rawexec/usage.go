@@ -105,6 +105,5 @@ func addProcess(u *cgroup.Usage, pid int) {
 	u.CPUUser += ticks(11) + ticks(13)
 	u.CPUSystem += ticks(12) + ticks(14)
 	pages, _ := strconv.ParseInt(f[21], 10, 64)
-	u.Pids++
 	u.RSS += pages * int64(os.Getpagesize())
 }
