@@ -127,6 +127,28 @@ func TestDeviceConstraints(t *testing.T) {
 	}
 }
 
+// TestNetworkModesThatADriverLacks: a driver tells what it has not; of others nothing is assumed.
+func TestNetworkModesThatADriverLacks(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.addNode("no", func(n *drover.Node) { n.Attributes["driver.fake.network.bridge"] = "false" })
+	j := newJob("web", drover.JobTypeService, 1)
+	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
+	w.putJob(j)
+	require.Equal(t, map[string]int{"${attr.driver.fake.network.bridge} != false": 1}, w.eval("web").Eval.FailedTGAllocs["g"].ConstraintFiltered)
+	j = newJob("own", drover.JobTypeService, 1)
+	j.TaskGroups[0].Tasks[0].Config = map[string]any{"network_mode": "bridge"}
+	w.putJob(j)
+	require.Empty(t, placed(w.eval("own")))
+	w.addNode("yes", func(n *drover.Node) { n.Attributes["driver.fake.network.bridge"] = "true" })
+	require.Equal(t, "yes", placed(w.eval("web"))[0].NodeID)
+	w.addNode("unknown", func(*drover.Node) {})
+	j = newJob("many", drover.JobTypeSystem, 1)
+	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
+	w.putJob(j)
+	require.Equal(t, []string{"unknown", "yes"}, sortedKeys(w.eval("many").Plan.NodeAllocation))
+}
+
 func TestNodeMaxAllocsAndOversubscription(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -37,6 +37,7 @@ func newFeasibility(m *matcher, job *drover.Job, g *drover.TaskGroup, classes in
 			seen[t.Driver] = true
 			f.drivers = append(f.drivers, t.Driver)
 		}
+		f.sort(implied(g, t))
 	}
 	for _, t := range g.Tasks {
 		if t.Resources != nil {
@@ -50,6 +51,18 @@ func newFeasibility(m *matcher, job *drover.Job, g *drover.TaskGroup, classes in
 	}
 	f.escaped = len(f.unique) > 0
 	return f
+}
+
+// implied is what a task needs without saying so: the network mode, where drivers tell which they have.
+func implied(g *drover.TaskGroup, t *drover.Task) []*drover.Constraint {
+	mode, ok := t.Config["network_mode"].(string)
+	if !ok && len(g.Networks) > 0 {
+		mode = g.Networks[0].Mode
+	}
+	if mode == "" || t.Driver == "" {
+		return nil
+	}
+	return []*drover.Constraint{{LTarget: "${attr.driver." + t.Driver + ".network." + mode + "}", Operand: "!=", RTarget: "false"}}
 }
 
 func (f *feasibility) sort(cs []*drover.Constraint) {
