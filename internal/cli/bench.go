@@ -39,6 +39,10 @@ type bench struct {
 	now     func() time.Time
 	figures []figure
 	quick   bool
+
+	driver, image string // of environments; "": sandbox, host
+	prefix        string // of figures' names
+	few           bool   // what is measured is slow: fewer repetitions, smaller pools
 }
 
 func (a *App) benchCommand() *cobra.Command {
@@ -59,8 +63,9 @@ func (a *App) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, state")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, state, sessions, docker-env")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
+	c.AddCommand(a.benchRunnersCommand())
 	return c
 }
 
@@ -98,6 +103,8 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"idle", b.idle, false},
 		{"crowd", b.crowd, false},
 		{"state", b.state, true},
+		{"sessions", b.sessions, false},
+		{"docker-env", b.dockerEnv, true},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {
@@ -154,7 +161,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 }
 
 func (b *bench) report(name string, value float64, unit, goal, peer string) {
-	f := figure{name, value, unit, goal, peer}
+	f := figure{b.prefix + name, value, unit, goal, peer}
 	b.figures = append(b.figures, f)
 	line, err := json.Marshal(f)
 	if err == nil {
@@ -173,7 +180,10 @@ func (b *bench) table() error {
 
 // n scales a number of repetitions.
 func (b *bench) n(full int) int {
-	if b.quick {
+	switch {
+	case b.few:
+		return max(10, full/100)
+	case b.quick:
 		return max(10, full/10)
 	}
 	return full
