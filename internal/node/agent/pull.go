@@ -97,7 +97,7 @@ func (a *Agent) take(assignment drover.Assignment) {
 // tell gives a running allocation its newer version; one that has ended says so again, as control does not know it.
 func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	v := e.runner.View()
-	a.pusher.learn(alloc.ID, alloc.ClientStatus)
+	a.pusher.learn(alloc)
 	if v.Alloc.AllocModifyIndex != alloc.AllocModifyIndex {
 		e.runner.Update(alloc)
 	}
@@ -108,7 +108,7 @@ func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 
 // admit starts an allocation that the node does not have.
 func (a *Agent) admit(alloc *drover.Allocation) {
-	a.pusher.know(alloc.ID, alloc.ClientStatus)
+	a.pusher.know(alloc)
 	if alloc.ClientTerminal() {
 		return
 	}

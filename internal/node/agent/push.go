@@ -29,7 +29,11 @@ type pusher struct {
 	mu      sync.Mutex // guards what follows
 	pending map[string]drover.AllocUpdate
 	urgent  bool
+	awaited bool                 // one of a warm pool is urgent
 	since   time.Time            // of the oldest pending
+	newest  time.Time            // of the newest urgent one
+	rate    pushRate             // of urgent ones
+	pools   map[string]bool      // allocations that claims may wait for
 	status  map[string]string    // client status that control knows
 	heard   map[string]time.Time // when control acknowledged an end
 }
@@ -38,23 +42,30 @@ func newPusher(control drover.Controller, nodeID string, c clock.Clock, log *slo
 	return &pusher{
 		control: control, nodeID: nodeID, clock: c, log: log, wake: make(chan struct{}, 1),
 		pending: map[string]drover.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
+		pools: map[string]bool{},
 	}
 }
 
-// know says which client status control has of an allocation.
-func (p *pusher) know(id, status string) {
+// know says what control has of an allocation.
+func (p *pusher) know(a *drover.Allocation) {
 	p.mu.Lock()
-	p.status[id] = status
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	p.status[a.ID] = a.ClientStatus
+	if a.Job != nil {
+		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
+			p.pools[a.ID] = true
+		}
+	}
 }
 
 // learn is know for an allocation that was restored: nothing was acknowledged to this agent yet.
-func (p *pusher) learn(id, status string) {
+func (p *pusher) learn(a *drover.Allocation) {
 	p.mu.Lock()
-	if _, known := p.status[id]; !known {
-		p.status[id] = status
-	}
+	_, known := p.status[a.ID]
 	p.mu.Unlock()
+	if !known {
+		p.know(a)
+	}
 }
 
 // forget drops an allocation that control does not ask about any more. Its last update is still sent.
@@ -62,6 +73,7 @@ func (p *pusher) forget(id string) {
 	p.mu.Lock()
 	delete(p.status, id)
 	delete(p.heard, id)
+	delete(p.pools, id)
 	p.mu.Unlock()
 }
 
@@ -75,15 +87,22 @@ func (p *pusher) heardEnd(id string) time.Time {
 // add replaces what is pending of the allocation. A changed client status is urgent.
 func (p *pusher) add(u drover.AllocUpdate) {
 	p.mu.Lock()
+	now := p.clock.Now()
 	first := len(p.pending) == 0
 	if first {
-		p.since = p.clock.Now()
+		p.since = now
 	}
 	p.pending[u.ID] = u
-	urgent := !p.urgent && p.status[u.ID] != u.ClientStatus
-	p.urgent = p.urgent || urgent
+	changed := p.status[u.ID] != u.ClientStatus
+	awaited := changed && p.pools[u.ID] && !p.awaited
+	urgent := changed && !p.urgent
+	if changed {
+		p.newest = now
+		p.rate.count(now)
+	}
+	p.urgent, p.awaited = p.urgent || urgent, p.awaited || awaited
 	p.mu.Unlock()
-	if first || urgent {
+	if first || urgent || awaited {
 		p.nudge()
 	}
 }
@@ -102,14 +121,25 @@ func (p *pusher) take() (updates []drover.AllocUpdate, wait time.Duration) {
 	if len(p.pending) == 0 {
 		return nil, 0
 	}
-	if wait := pushInterval - p.clock.Now().Sub(p.since); wait > 0 && !p.urgent {
+	now := p.clock.Now()
+	due := p.since.Add(pushInterval)
+	switch {
+	case p.awaited:
+		due = now
+	case p.urgent:
+		due = p.since.Add(p.rate.spread(now))
+		if lull := p.newest.Add(pushLull); lull.Before(due) {
+			due = lull
+		}
+	}
+	if wait := due.Sub(now); wait > 0 {
 		return nil, wait
 	}
 	for _, u := range p.pending {
 		updates = append(updates, u)
 	}
 	clear(p.pending)
-	p.urgent = false
+	p.urgent, p.awaited = false, false
 	return updates, 0
 }
 

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// counting is a control that notes when messages come, and what was in them.
+type counting struct {
+	drover.Controller
+	at      []time.Time
+	updates []int
+	last    drover.AllocUpdate
+}
+
+func (c *counting) Push(_ context.Context, _ string, updates []drover.AllocUpdate) error {
+	c.at, c.updates, c.last = append(c.at, time.Now()), append(c.updates, len(updates)), updates[len(updates)-1]
+	return nil
+}
+
+func pushing(t *testing.T) (*counting, *pusher) {
+	c := &counting{}
+	p := newPusher(c, "n", clock.Wall{}, slog.New(slog.DiscardHandler))
+	contacted := make(chan struct{})
+	close(contacted)
+	go p.run(t.Context(), contacted) // ends with the test
+	return c, p
+}
+
+func TestALoneUpdateWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, p := pushing(t)
+		for i := range 5 {
+			clock.Sleep(t.Context(), clock.Wall{}, 200*time.Millisecond)
+			now := time.Now()
+			p.add(drover.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientRunning})
+			synctest.Wait()
+			require.Len(t, c.at, i+1)
+			require.Equal(t, now, c.at[i])
+		}
+	})
+}
+
+func TestManyUpdatesShareMessages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, p := pushing(t)
+		const n = 1000
+		for i := range n { // 500 allocations a second, each runs and is complete 20 ms later
+			p.add(drover.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientRunning})
+			p.add(drover.AllocUpdate{ID: fmt.Sprint(i - 10), ClientStatus: drover.AllocClientComplete})
+			clock.Sleep(t.Context(), clock.Wall{}, 2*time.Millisecond)
+		}
+		end := time.Now()
+		clock.Sleep(t.Context(), clock.Wall{}, time.Second)
+		require.Less(t, len(c.at), 15)
+		require.Less(t, c.at[len(c.at)-1].Sub(end), 2*pushLull, "behind the last, nobody waits for more")
+
+		p.know(&drover.Allocation{ID: "warm", TaskGroup: "g", Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{}}}}})
+		for i := range n / 2 {
+			p.add(drover.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientFailed})
+		}
+		clock.Sleep(t.Context(), clock.Wall{}, pushPace)
+		before := len(c.at)
+		p.add(drover.AllocUpdate{ID: "warm", ClientStatus: drover.AllocClientRunning})
+		synctest.Wait()
+		require.Len(t, c.at, before+1, "claims may wait for it")
+	})
+}
