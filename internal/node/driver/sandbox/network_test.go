@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -133,6 +134,45 @@ func ask(port int) string {
 	_, _ = io.WriteString(c, "hello")
 	answer, _ := io.ReadAll(c)
 	return string(answer)
+}
+
+// TestDatagrams: what comes on a port reaches the sandbox, and its answers the right one of those who sent.
+func TestDatagrams(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	port := freePort(t)
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "network_mode": "bridge", "args": []any{"-c", `python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 5353))
+while True:
+    data, peer = s.recvfrom(65536)
+    s.sendto(b"got " + data, peer)'`}})
+	spec.Ports = []drover.PortMapping{{Label: "dns", Value: port, To: 5353, HostIP: "127.0.0.1"}}
+	h := b.run(t, spec)
+	var peers []net.Conn
+	for range 3 {
+		c, err := net.Dial("udp", "127.0.0.1:"+strconv.Itoa(port))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		peers = append(peers, c)
+	}
+	say := func(c net.Conn, text string) string {
+		_, _ = io.WriteString(c, text) // while nobody listens yet, an earlier one is told as refused
+		_ = c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		buf := make([]byte, 1<<16)
+		n, _ := c.Read(buf)
+		return string(buf[:n])
+	}
+	require.Eventually(t, func() bool { return say(peers[0], "0") == "got 0" }, 10*time.Second, 20*time.Millisecond)
+	for i, c := range peers {
+		for round := range 3 {
+			text := fmt.Sprintf("%d.%d %s", i, round, strings.Repeat("x", 1000*round))
+			require.Eventually(t, func() bool { return say(c, text) == "got "+text }, 10*time.Second, 10*time.Millisecond)
+		}
+	}
+	require.NoError(t, h.Destroy(t.Context()))
+	require.Empty(t, say(peers[0], "x"), "it is over with the sandbox")
 }
 
 func TestBridgeAfterAnAgentRestart(t *testing.T) {

@@ -21,11 +21,11 @@ const (
 	acceptPause    = 10 * time.Millisecond
 )
 
-// Forwarder passes TCP connections on the machine's ports to a sandbox's. It works inside the agent: an agent restart
-// cuts connections, and Forward begins anew.
+// Forwarder passes TCP connections and datagrams on the machine's ports to a sandbox's. It works inside the agent: an
+// agent restart cuts connections, and Forward begins anew.
 type Forwarder struct {
 	clock     clock.Clock
-	listeners []net.Listener
+	listeners []io.Closer
 	loops     sync.WaitGroup
 
 	mu     sync.Mutex
@@ -37,19 +37,31 @@ type Forwarder struct {
 func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwarder, error) {
 	f := &Forwarder{clock: clk, conns: map[net.Conn]bool{}}
 	for _, p := range ports {
-		l, err := net.Listen("tcp", net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)))
-		if err != nil {
-			f.Close()
-			return nil, drover.Errorf(drover.Unavailable, "forwarding port %q: %w", p.Label, err)
-		}
 		port := p.To
 		if port <= 0 {
 			port = p.Value
 		}
-		f.listeners = append(f.listeners, l)
-		f.loops.Go(func() { f.accept(l, netip.AddrPortFrom(to, uint16(port)).String()) }) // ends with Close
+		host, inside := net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)), netip.AddrPortFrom(to, uint16(port)) //nolint:gosec // a port
+		err := f.listenTCP(host, inside)
+		if err == nil {
+			err = f.listenUDP(host, inside)
+		}
+		if err != nil {
+			f.Close()
+			return nil, drover.Errorf(drover.Unavailable, "forwarding port %q: %w", p.Label, err)
+		}
 	}
 	return f, nil
+}
+
+func (f *Forwarder) listenTCP(host string, to netip.AddrPort) error {
+	l, err := net.Listen("tcp", host)
+	if err != nil {
+		return err
+	}
+	f.listeners = append(f.listeners, l)
+	f.loops.Go(func() { f.accept(l, to.String()) }) // ends with Close
+	return nil
 }
 
 // Close ends all connections. Idempotent, also on nil.
