@@ -2,6 +2,7 @@ package assignment
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -178,6 +179,32 @@ func TestPushesShareEntries(t *testing.T) {
 		for _, a := range []string{"a1", "a2", "a3"} {
 			require.Equal(t, drover.AllocClientRunning, b.store.Snapshot().Allocation(a).ClientStatus)
 		}
+	})
+}
+
+func TestPushesOfManyNodesShareEntries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t)
+		ctx := t.Context()
+		var ids []string
+		for i := range 400 {
+			ids = append(ids, fmt.Sprint("a", i))
+		}
+		b.place(t, drover.JobTypeBatch, "n1", ids...)
+		done := make(chan error, len(ids))
+		for _, id := range ids { // 400 a second, each told on its own
+			go func() { done <- b.Push(ctx, "n1", update(id, drover.AllocClientRunning)) }() // ends when it is stored
+			clock.Sleep(ctx, clock.Wall{}, 2500*time.Microsecond)
+		}
+		for range ids {
+			require.NoError(t, <-done)
+		}
+		require.Less(t, len(b.log.updates), 40)
+		clock.Sleep(ctx, clock.Wall{}, time.Minute)
+		now := time.Now()
+		require.NoError(t, b.Push(ctx, "n1", update("a1", drover.AllocClientComplete)))
+		require.Equal(t, now, time.Now(), "a lone one waits for nothing")
 	})
 }
 

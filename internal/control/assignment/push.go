@@ -2,8 +2,10 @@ package assignment
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
+	"time"
 
 	"drover"
 	"drover/internal/control/command"
@@ -11,19 +13,45 @@ import (
 	"drover/internal/control/trigger"
 )
 
-// pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one.
-// A lone update waits for nothing.
+// pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one,
+// and so do those that come right behind an entry, the longer the more they are. So what the log takes does not grow
+// with the number of nodes. A lone update waits for nothing, nor does one that claims may wait for.
 type pushes struct {
 	turn chan struct{} // capacity 1: held while an entry is on its way
 
-	mu   sync.Mutex // guards next
-	next *batch     // still open
+	mu    sync.Mutex // guards the rest
+	next  *batch     // still open
+	last  time.Time  // when the last entry went
+	level float64    // updates in about the last second
+	at    time.Time  // when level was that
 }
 
 type batch struct {
-	nodes []command.NodeUpdates
-	done  chan struct{} // closed when err is set
-	err   error
+	nodes  []command.NodeUpdates
+	urgent chan struct{} // closed when it must go at once
+	rushed bool          // urgent is closed
+	size   int           // updates
+	done   chan struct{} // closed when err is set
+	err    error
+}
+
+// How far apart entries are kept.
+const (
+	spacing    = 500 * time.Microsecond // for each update a second
+	spacingMax = 200 * time.Millisecond
+	fullBatch  = 250 // updates that are worth an entry at once
+)
+
+// count notes n updates.
+func (p *pushes) count(n int, now time.Time) {
+	p.level = p.level*math.Exp(-now.Sub(p.at).Seconds()) + float64(n)
+	p.at = now
+}
+
+// wait returns how long the next entry is to be held back.
+func (p *pushes) wait(now time.Time) time.Duration {
+	p.count(0, now)
+	return p.last.Add(min(time.Duration(p.level*float64(spacing)), spacingMax)).Sub(now)
 }
 
 // Push implements drover.Controller. Errors: NotFound (register first), NotLeader, Unavailable.
@@ -34,7 +62,7 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []drover.A
 	if len(updates) == 0 {
 		return nil
 	}
-	b := c.join(ctx, command.NodeUpdates{NodeID: nodeID, Updates: updates})
+	b := c.join(ctx, command.NodeUpdates{NodeID: nodeID, Updates: updates}, c.awaited(updates))
 	select {
 	case <-b.done:
 		return b.err
@@ -43,27 +71,66 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []drover.A
 	}
 }
 
+// awaited reports whether claims may wait for one of the updates: a warm runner started or ended.
+func (c *Controller) awaited(updates []drover.AllocUpdate) bool {
+	s := c.deps.Store.Snapshot()
+	for i := range updates {
+		a := s.Allocation(updates[i].ID)
+		if a == nil || a.Job == nil || a.ClientStatus == updates[i].ClientStatus {
+			continue
+		}
+		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // join adds the updates to the open batch; who opens one has it flushed.
-func (c *Controller) join(ctx context.Context, u command.NodeUpdates) *batch {
+func (c *Controller) join(ctx context.Context, u command.NodeUpdates, awaited bool) *batch {
 	p := &c.pushes
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.count(len(u.Updates), c.deps.Clock.Now())
 	b := p.next
 	if b == nil {
-		b = &batch{done: make(chan struct{})}
+		b = &batch{done: make(chan struct{}), urgent: make(chan struct{})}
 		p.next = b
 		go c.flush(context.WithoutCancel(ctx), b) // ends when the log answers; others wait for it, whatever becomes of ctx
 	}
 	b.nodes = append(b.nodes, u)
+	b.size += len(u.Updates)
+	if (awaited || b.size >= fullBatch) && !b.rushed {
+		b.rushed = true
+		close(b.urgent)
+	}
 	return b
+}
+
+// hold waits until the batch may go.
+func (c *Controller) hold(b *batch) {
+	p := &c.pushes
+	p.mu.Lock()
+	wait := p.wait(c.deps.Clock.Now())
+	p.mu.Unlock()
+	if wait <= 0 {
+		return
+	}
+	t := c.deps.Clock.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C():
+	case <-b.urgent:
+	}
 }
 
 // flush waits for its turn, closes the batch and commits it.
 func (c *Controller) flush(ctx context.Context, b *batch) {
 	p := &c.pushes
 	p.turn <- struct{}{}
+	c.hold(b)
 	p.mu.Lock()
-	p.next = nil
+	p.next, p.last = nil, c.deps.Clock.Now()
 	p.mu.Unlock()
 	_, _, b.err = c.deps.Log.Propose(ctx, Entry(c.deps.Store.Snapshot(), c.maker(), b.nodes))
 	<-p.turn
