@@ -42,6 +42,7 @@ type bench struct {
 
 	driver, image string // of environments; "": sandbox, host
 	prefix        string // of figures' names
+	config        string // of the agent, beside what all have
 	few           bool   // what is measured is slow: fewer repetitions, smaller pools
 }
 
@@ -63,7 +64,7 @@ func (a *App) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, state, sessions, docker-env")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, state, sessions, docker-env, docker-exec, stats")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(a.benchRunnersCommand())
 	return c
@@ -105,6 +106,8 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"state", b.state, true},
 		{"sessions", b.sessions, false},
 		{"docker-env", b.dockerEnv, true},
+		{"docker-exec", b.dockerExec, false},
+		{"stats", b.taskStats, true},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {
@@ -134,7 +137,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	defer func() { _ = os.RemoveAll(dir) }()
 	config := dir + "/bench.hcl"
 	text := "plugin \"mock_driver\" {\n  config {\n    enabled = true\n  }\n}\nclient {\n  gc_max_allocs = 5000\n  memory_total_mb = 1000000\n  cpu_total_compute = 10000000\n disk_total_mb = 10000000\n}\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(text+b.config), 0o600); err != nil {
 		return err
 	}
 	read, write := io.Pipe()
