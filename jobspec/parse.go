@@ -4,6 +4,7 @@ package jobspec
 
 import (
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -18,6 +19,8 @@ type Options struct {
 	Vars     map[string]string // values for variables, as text: "3", "[\"a\"]", "plain words"
 	VarFile  string            // the text of a file with name = value lines
 	VarNames []string          // of Vars given by flags must be declared: an unknown one is an error
+	Dir      string            // where file("x") begins; "" = the functions that read files refuse
+	Now      func() time.Time  // for timestamp(); nil = it refuses
 }
 
 // Parse reads a job file. The job is not canonicalized. Errors: Invalid, with file, line and what is wrong, all at once.
@@ -29,7 +32,7 @@ func Parse(text []byte, o Options) (*drover.Job, error) {
 	if diags.HasErrors() {
 		return nil, diagnosed(diags)
 	}
-	d := &decoder{src: text, ctx: &hcl.EvalContext{Functions: functions(), Variables: map[string]cty.Value{}}}
+	d := &decoder{src: text, ctx: &hcl.EvalContext{Functions: functions(o), Variables: map[string]cty.Value{}}}
 	job := d.file(file.Body.(*hclsyntax.Body), o)
 	if d.diags.HasErrors() {
 		return nil, diagnosed(d.diags)
@@ -40,7 +43,11 @@ func Parse(text []byte, o Options) (*drover.Job, error) {
 func diagnosed(diags hcl.Diagnostics) error {
 	var lines []string
 	for _, d := range diags {
-		if d.Severity == hcl.DiagError {
+		switch {
+		case d.Severity != hcl.DiagError:
+		case d.Subject == nil:
+			lines = append(lines, d.Summary+"; "+d.Detail)
+		default:
 			lines = append(lines, d.Error())
 		}
 	}

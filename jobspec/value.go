@@ -1,12 +1,15 @@
 package jobspec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/function"
 )
 
 // value evaluates an expression; interpolations that are the node's matter stay as text.
@@ -44,7 +47,7 @@ func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 // call evaluates a function whose arguments may hold the node's interpolations.
 func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
 	f, known := d.ctx.Functions[e.Name]
-	if !known || e.ExpandFinal {
+	if !known || e.ExpandFinal || takesExpressions(f) {
 		v, diags := e.Value(d.ctx)
 		d.diags = append(d.diags, diags...)
 		return v
@@ -71,6 +74,17 @@ func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
 		return cty.DynamicVal
 	}
 	return v
+}
+
+// takesExpressions reports whether a function evaluates its arguments itself (try, can, convert).
+func takesExpressions(f function.Function) bool {
+	params := f.Params()
+	if v := f.VarParam(); v != nil {
+		params = append(params, *v)
+	}
+	return slices.ContainsFunc(params, func(p function.Parameter) bool {
+		return customdecode.CustomExpressionDecoderForType(p.Type) != nil
+	})
 }
 
 // runtime reports whether the expression reads what only the node knows.

@@ -13,7 +13,7 @@ import (
 
 // variables fills var.* from defaults, the variables file and the given texts, in this order.
 func (d *decoder) variables(body *hclsyntax.Body, o Options) {
-	fromFile := d.variableFile(o.VarFile)
+	fromFile, places := d.variableFile(o.VarFile)
 	values := map[string]cty.Value{}
 	declared := map[string]bool{}
 	for _, b := range body.Blocks {
@@ -30,9 +30,16 @@ func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 			}
 		}
 	}
-	for _, name := range o.VarNames {
+	for _, name := range slices.Sorted(maps.Keys(places)) {
 		if !declared[name] {
-			d.errorf(body.SrcRange, "Undeclared variable", "The file declares no variable \""+name+"\".")
+			d.errorf(places[name], "Undeclared variable", "The job file declares no variable \""+name+"\".")
+		}
+	}
+	for _, name := range o.VarNames {
+		if !declared[name] { // it stands nowhere in the file
+			d.diags = append(d.diags, &hcl.Diagnostic{
+				Severity: hcl.DiagError, Summary: "Undeclared variable", Detail: "The file declares no variable \"" + name + "\".",
+			})
 		}
 	}
 	d.ctx.Variables["var"] = cty.ObjectVal(values)
@@ -53,7 +60,50 @@ func (d *decoder) variable(b *hclsyntax.Block, name string, fromFile map[string]
 			d.errorf(a.NameRange, "Unsupported argument", "A variable has type, default and description, not \""+key+"\".")
 		}
 	}
-	return d.chosen(name, kind, def, fromFile, o, b.TypeRange)
+	v := d.chosen(name, kind, def, fromFile, o, b.TypeRange)
+	for _, inner := range b.Body.Blocks {
+		if inner.Type != "validation" {
+			d.errorf(inner.TypeRange, "Unsupported block type", "A variable has validation blocks, not \""+inner.Type+"\".")
+			continue
+		}
+		if v.IsWhollyKnown() {
+			d.checkVariable(inner, name, v)
+		}
+	}
+	return v
+}
+
+// checkVariable evaluates a validation block: condition, and the message if it does not hold.
+func (d *decoder) checkVariable(b *hclsyntax.Block, name string, v cty.Value) {
+	var message string
+	var condition hclsyntax.Expression
+	for key, a := range b.Body.Attributes {
+		switch key {
+		case "condition":
+			condition = a.Expr
+		case "error_message":
+			if err := assign(&message, d.value(a.Expr)); err != nil {
+				d.errorf(a.SrcRange, "Wrong value", "error_message: "+err.Error())
+			}
+		default:
+			d.errorf(a.NameRange, "Unsupported argument", "A validation has condition and error_message, not \""+key+"\".")
+		}
+	}
+	if condition == nil {
+		d.errorf(b.TypeRange, "No condition", "A validation block needs a condition.")
+		return
+	}
+	outer := d.ctx
+	d.ctx = outer.NewChild()
+	d.ctx.Variables = map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{name: v})}
+	holds, err := convert.Convert(d.value(condition), cty.Bool)
+	d.ctx = outer
+	switch {
+	case err != nil || holds.IsNull() || !holds.IsKnown():
+		d.errorf(condition.Range(), "Wrong condition", "The condition of variable \""+name+"\" is neither true nor false.")
+	case holds.False():
+		d.errorf(condition.Range(), "Invalid value for variable", "The variable \""+name+"\": "+message)
+	}
 }
 
 // chosen picks a variable's value and converts it.
@@ -91,24 +141,25 @@ func (d *decoder) fromText(text string, kind cty.Type) cty.Value {
 	return cty.StringVal(text)
 }
 
-func (d *decoder) variableFile(text string) map[string]cty.Value {
-	out := map[string]cty.Value{}
+// variableFile returns what a variables file says, and where.
+func (d *decoder) variableFile(text string) (map[string]cty.Value, map[string]hcl.Range) {
+	out, places := map[string]cty.Value{}, map[string]hcl.Range{}
 	if text == "" {
-		return out
+		return out, places
 	}
 	file, diags := hclsyntax.ParseConfig([]byte(text), "variables", hcl.InitialPos)
 	d.diags = append(d.diags, diags...)
 	if diags.HasErrors() {
-		return out
+		return out, places
 	}
 	attrs, diags := file.Body.JustAttributes()
 	d.diags = append(d.diags, diags...)
 	for name, a := range attrs {
 		v, diags := a.Expr.Value(nil)
 		d.diags = append(d.diags, diags...)
-		out[name] = v
+		out[name], places[name] = v, a.NameRange
 	}
-	return out
+	return out, places
 }
 
 // locals evaluates local.*; they may use each other, in any order.

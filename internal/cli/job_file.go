@@ -7,11 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/jobspec"
 )
 
@@ -66,9 +68,9 @@ func (a *App) readInput(path string) ([]byte, error) {
 }
 
 func (j *jobFile) parse(path string, text []byte) (*drover.Job, error) {
-	o := jobspec.Options{Name: path, Vars: map[string]string{}}
+	o := jobspec.Options{Name: path, Vars: map[string]string{}, Dir: filepath.Dir(path), Now: clock.Wall{}.Now}
 	if path == "-" {
-		o.Name = "stdin"
+		o.Name, o.Dir = "stdin", "."
 	}
 	for _, kv := range os.Environ() {
 		if name, value, ok := strings.Cut(kv, "="); ok {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/config"
 	"drover/internal/httpapi"
 	fleetface "drover/internal/httpapi/fleet"
@@ -115,7 +116,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 }
 
 func parseHCL(hcl, variables string, canonicalize bool) (*drover.Job, error) {
-	j, err := jobspec.Parse([]byte(hcl), jobspec.Options{VarFile: variables})
+	j, err := jobspec.Parse([]byte(hcl), jobspec.Options{VarFile: variables, Now: clock.Wall{}.Now})
 	if err == nil && canonicalize {
 		j.Canonicalize()
 	}
