@@ -117,10 +117,7 @@ func (n *network) status() *drover.AllocNetworkStatus {
 
 // bridgeMissing says why there is no bridge on this machine, "" if there can be one.
 func (d *Driver) bridgeMissing() string {
-	if d.rootless {
-		return "the agent is not root"
-	}
-	return bridge.Missing()
+	return d.bridge.Missing()
 }
 
 // Close removes what the driver itself has on the machine, the bridge, unless a sandbox still uses it: for an agent

@@ -23,13 +23,15 @@ import (
 )
 
 // newBridgeBench has a bridge of its own, of which nothing may be left at the end.
-func newBridgeBench(t testing.TB) *bench {
+func newBridgeBench(t testing.TB, firewall ...string) *bench {
 	t.Helper()
 	var r [3]byte
 	_, _ = rand.Read(r[:]) // never fails
 	name := fmt.Sprintf("dt%x", r)
 	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 28 + r[0]%4, r[1], 0}), 24)
-	b := newBench(t, func(c *Config) { c.Bridge = bridge.Config{Name: name, Subnet: subnet} })
+	b := newBench(t, func(c *Config) {
+		c.Bridge = bridge.Config{Name: name, Subnet: subnet, Firewall: strings.Join(firewall, "")}
+	})
 	t.Cleanup(func() {
 		require.NoError(t, b.Close())
 		links, err := exec.Command("ip", "-o", "link").Output()
@@ -38,6 +40,9 @@ func newBridgeBench(t testing.TB) *bench {
 		first := bridge.Device(subnet.Addr())
 		require.NotContains(t, string(links), first[:len(first)-2], "pairs left behind")
 		rules, err := exec.Command("nft", "list", "tables").Output()
+		require.NoError(t, err)
+		require.NotContains(t, string(rules), name)
+		rules, err = exec.Command("iptables-save").Output()
 		require.NoError(t, err)
 		require.NotContains(t, string(rules), name)
 	})
@@ -98,7 +103,16 @@ func outside(t *testing.T) string {
 
 func TestBridge(t *testing.T) {
 	t.Parallel()
-	b := newBridgeBench(t)
+	for _, firewall := range []string{"nft", "iptables"} {
+		t.Run(firewall, func(t *testing.T) {
+			t.Parallel()
+			bridged(t, newBridgeBench(t, firewall))
+		})
+	}
+}
+
+func bridged(t *testing.T, b *bench) {
+	t.Helper()
 	port := freePort(t)
 	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}, "network_mode": "bridge"})
 	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}

@@ -14,14 +14,17 @@ import (
 type Config struct {
 	Name   string       // of the bridge and of the rules; default drover0
 	Subnet netip.Prefix // IPv4, default 172.27.64.0/20; its first address is the bridge's
-	Clock  clock.Clock
-	Log    *slog.Logger
+	// Firewall is "nft" or "iptables"; "" = the first of them that works here.
+	Firewall string
+	Clock    clock.Clock
+	Log      *slog.Logger
 }
 
 // Network is the bridge and what is connected to it. Its methods may be called at once. The kernel keeps the bridge,
 // the pairs and the rules over an agent restart.
 type Network struct {
-	cfg Config
+	cfg  Config
+	kind func() (string, error) // of firewall, found once
 
 	mu   sync.Mutex
 	up   int // index of the bridge, 0 = not looked at yet; guarded by mu
@@ -39,6 +42,7 @@ func New(cfg Config) *Network {
 	}
 	cfg.Subnet = cfg.Subnet.Masked()
 	n := &Network{cfg: cfg, used: map[netip.Addr]bool{}}
+	n.kind = sync.OnceValues(func() (string, error) { return findFirewall(cfg.Firewall) })
 	n.last = n.Gateway()
 	return n
 }
