@@ -49,11 +49,14 @@ const (
 	SpotOnly   = "only"
 )
 
-// FleetSSH is how machines without user data are reached.
+// FleetSSH is how machines are reached whose image takes no user data: our program is uploaded and started. The machine
+// proves that it is the one that was bought by a key of HostKeys, else by the secret, else by its console.
 type FleetSSH struct {
-	User string
-	Port int    // default 22
-	Key  string // path of the private key
+	User       string   // default "root"; others need sudo without a password
+	Port       int      // default 22
+	Key        string   // path of the private key, on the server
+	HostKeys   []string // host keys or their fingerprints (SHA256:…)
+	SecretFile string   // file on the machine into which the user data wrote ${secret}
 }
 
 // What happens when a budget is spent.

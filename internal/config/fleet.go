@@ -118,9 +118,11 @@ type FleetBudget struct {
 
 // FleetSSH is how machines without user data are reached.
 type FleetSSH struct {
-	User string `hcl:"user,optional"`
-	Port int    `hcl:"port,optional"`
-	Key  string `hcl:"key"`
+	User       string   `hcl:"user,optional"` // default root; others need sudo without a password
+	Port       int      `hcl:"port,optional"`
+	Key        string   `hcl:"key"`
+	HostKeys   []string `hcl:"host_keys,optional"`   // host keys or fingerprints; default: what the machine writes to its console
+	SecretFile string   `hcl:"secret_file,optional"` // where the user data wrote ${secret}, instead
 }
 
 // FleetType is an instance type that a pool may buy.
@@ -176,7 +178,7 @@ func (p *FleetPool) Policy() (*drover.FleetPolicy, error) {
 		out.Budget = drover.FleetBudget(*b)
 	}
 	if s := p.SSH; s != nil {
-		out.SSH = &drover.FleetSSH{User: s.User, Port: s.Port, Key: s.Key}
+		out.SSH = &drover.FleetSSH{User: s.User, Port: s.Port, Key: s.Key, HostKeys: s.HostKeys, SecretFile: s.SecretFile}
 	}
 	for _, t := range p.Types {
 		out.Types = append(out.Types, t.instanceType(d))
@@ -243,7 +245,7 @@ func ParsePools(data []byte, name string) ([]*drover.FleetPolicy, error) {
 // placeholders lets user data say ${token} and so on: what they stand for is known when a machine is made.
 func placeholders() *hcl.EvalContext {
 	vars := map[string]cty.Value{}
-	for _, name := range []string{"config", "server", "token", "intent", "pool", "node_pool"} {
+	for _, name := range []string{"config", "server", "token", "intent", "pool", "node_pool", "secret"} {
 		vars[name] = cty.StringVal("${" + name + "}")
 	}
 	return &hcl.EvalContext{Variables: vars}

@@ -86,6 +86,7 @@ func (f *fleet) run(ctx context.Context) error {
 	for _, c := range f.clouds {
 		if c.pool != nil {
 			loops.Go(func() { f.keep(ctx, c) }) // ends with ctx
+			loops.Go(func() { f.bootstrap(ctx, c, who.Key) })
 		}
 	}
 	close(f.opened)
@@ -139,7 +140,7 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *
 	c.provider = f.meters.watch(cfg.Name, c.provider, f.deps.Clock)
 	c.pool = pool.New(pool.Config{
 		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
-		UserData: f.userData(who.Key), Audit: f.audit.add, Attributes: localAttributes(cfg),
+		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.audit.add, Attributes: localAttributes(cfg),
 	}, pool.Deps{
 		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Demand: fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},

@@ -12,6 +12,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/config"
+	"drover/internal/fleet/bootstrap"
 	"drover/internal/fleet/pool"
 	"drover/internal/fleet/provider"
 	"drover/internal/fleet/provider/docker"
@@ -60,29 +61,39 @@ func credentials(cfg *config.FleetProvider, c clock.Clock) ec2.Source {
 
 // localAttributes are what nodes of the provider's machines will have whatever their type.
 func localAttributes(cfg *config.FleetProvider) map[string]string {
-	if cfg.Kind() == "ec2" {
+	if cfg.Kind() == kindEC2 {
 		return map[string]string{"kernel.name": "linux"}
 	}
 	return map[string]string{"kernel.name": "linux", "cpu.arch": runtime.GOARCH, "arch": runtime.GOARCH}
 }
 
 // userData fills the placeholders of the policy's user data in; without user data the machine gets its agent's
-// configuration.
-func (f *fleet) userData(key []byte) func(*drover.FleetPolicy, string) string {
+// configuration, a machine of a cloud a script with it, and a machine that is reached over ssh nothing.
+func (f *fleet) userData(key []byte, kind string) func(*drover.FleetPolicy, string) string {
 	return func(p *drover.FleetPolicy, intent string) string {
-		token, text := pool.Token(key, intent), p.UserData
-		if text == "" {
-			text = "${config}"
-		}
-		return strings.NewReplacer(
-			"${config}", agentConfig(p, f.server, token), "${server}", f.server, "${token}", token, "${intent}", intent,
-			"${pool}", p.Name, "${node_pool}", p.NodePool,
-		).Replace(text)
+		return machineData(p, kind, f.server, pool.Token(key, intent), intent)
 	}
 }
 
+func machineData(p *drover.FleetPolicy, kind, server, token, intent string) string {
+	text, config := p.UserData, agentConfig(p, kind, server, token)
+	switch {
+	case text != "" || p.SSH != nil:
+	case kind == kindEC2:
+		return bootstrap.CloudInit(config)
+	default:
+		return config
+	}
+	return strings.NewReplacer(
+		"${config}", config, "${server}", server, "${token}", token, "${intent}", intent, "${pool}", p.Name,
+		"${node_pool}", p.NodePool, "${secret}", hostSecret(token),
+	).Replace(text)
+}
+
+const kindEC2 = "ec2"
+
 // agentConfig is the configuration of a machine's agent, in HCL.
-func agentConfig(p *drover.FleetPolicy, server, token string) string {
+func agentConfig(p *drover.FleetPolicy, kind, server, token string) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
@@ -94,6 +105,9 @@ func agentConfig(p *drover.FleetPolicy, server, token string) string {
 	line("boot_probe", p.BootProbe)
 	line("run_probe", p.RunProbe)
 	line("dead_after", p.TerminateAtDead.String())
+	if kind == kindEC2 || p.SSH != nil { // a machine of its own, not a guest of this one
+		b.WriteString("    power_off = [\"poweroff\"]\n")
+	}
 	b.WriteString("  }\n}\n")
 	return b.String()
 }

@@ -1,0 +1,23 @@
+package drover
+
+import "time"
+
+// FleetCheck asks for one machine of a pool to be bought, looked at and returned.
+type FleetCheck struct {
+	Pool   string
+	Type   string        // default the cheapest
+	Zone   string        // default the first
+	Market string        // MarketOnDemand (default) or MarketSpot
+	Listen string        // host:port where the machine's agent is awaited; default fleet.server's host and a free port
+	Dial   string        // host:port that the machine dials; default Listen
+	Within time.Duration // from the create until the agent calls; default the pool's boot timeout
+	Keep   bool          // leave the machine running
+}
+
+// FleetCheckStep is a step of the check that is done, or failed.
+type FleetCheckStep struct {
+	Name  string
+	Says  string
+	Took  time.Duration
+	Error string // "" = done
+}
