@@ -16,6 +16,7 @@ func main() {
 	defer stop()
 	app := &cli.App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try, Simulate: server.Simulate,
+		CheckFleet: server.CheckFleet,
 	}
 	code := app.Main(ctx, os.Args[1:])
 	stop()

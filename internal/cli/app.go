@@ -29,6 +29,8 @@ type App struct {
 	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
 	// FillState fills a data folder with a large state, for the bench; it returns how long that and its snapshot took.
 	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
+	// CheckFleet tries a pool of the configuration with one real machine, and tells each step.
+	CheckFleet func(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, report func(drover.FleetCheckStep)) error
 	// Simulate runs a policy of the fleet on virtual time.
 	Simulate func(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSimulated, error)
 

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"drover"
+)
+
+// fleetCheckCommand tries a provider with one real machine. It needs the configuration, not a running agent.
+func (a *App) fleetCheckCommand() *cobra.Command {
+	o, f, ask, spot := &output{}, &agentFlags{httpPort: -1, rpcPort: -1}, drover.FleetCheck{}, false
+	c := leaf("check POOL", "Buy one machine of a pool, look at it, return it", 1, 1, func(ctx context.Context, args []string) error {
+		if a.CheckFleet == nil {
+			return drover.Errorf(drover.NotImplemented, "this program has no providers")
+		}
+		cfg, err := f.load()
+		if err != nil {
+			return err
+		}
+		if ask.Pool = args[0]; spot {
+			ask.Market = drover.MarketSpot
+		}
+		var steps []drover.FleetCheckStep
+		people := !o.json && o.template == ""
+		err = a.CheckFleet(ctx, cfg, ask, func(s drover.FleetCheckStep) {
+			steps = append(steps, s)
+			if people {
+				a.showStep(s)
+			}
+		})
+		if done, e := o.data(a.Out, steps); done && e != nil {
+			return e
+		}
+		if err == nil && people {
+			fmt.Fprintf(a.Out, "Pool %q can buy machines.\n", ask.Pool)
+		}
+		if failed(steps) { // it was told
+			return &exitError{code: exitFailure}
+		}
+		return err
+	})
+	with(c, `Each step is told with its time: reach, create, list, boot, home, tag, destroy. The machine's agent calls home to this command,
+so no server needs to run; one that runs is not disturbed. The machine is destroyed whatever happens, Ctrl-C included, and so is
+what an earlier check left. A machine costs what its provider charges.`,
+		"drover fleet check web -config /etc/drover\ndrover fleet check web -config /etc/drover -type c5.large -zone eu-central-1b -spot\ndrover fleet check web -config /etc/drover -listen 0.0.0.0:4747 -dial 203.0.113.7:4747")
+	flags := c.Flags()
+	o.bind(flags)
+	flags.StringArrayVar(&f.configs, "config", nil, "a file or folder of the agent's configuration; can be repeated")
+	flags.StringVar(&ask.Type, "type", "", "instance type; default the cheapest")
+	flags.StringVar(&ask.Zone, "zone", "", "zone; default any")
+	flags.BoolVar(&spot, "spot", false, "buy on the spot market")
+	flags.StringVar(&ask.Listen, "listen", "", "host:port where the machine's agent is awaited; default the rpc address and a free port")
+	flags.StringVar(&ask.Dial, "dial", "", "host:port that the machine dials; default fleet.server's host, else -listen")
+	flags.DurationVar(&ask.Within, "within", 0, "how long the agent may take to call; default the pool's boot_timeout")
+	flags.BoolVar(&ask.Keep, "keep", false, "leave the machine running if all went well")
+	return c
+}
+
+func (a *App) showStep(s drover.FleetCheckStep) {
+	word, says := "ok    ", s.Says
+	if s.Error != "" {
+		word, says = "FAILED", strings.ReplaceAll(s.Error, "\n", "\n                        ")
+	}
+	fmt.Fprintf(a.Out, "%s  %8s  %-8s %s\n", word, s.Took.Round(time.Millisecond), s.Name, says)
+}
+
+func failed(steps []drover.FleetCheckStep) bool {
+	for _, s := range steps {
+		if s.Error != "" {
+			return true
+		}
+	}
+	return false
+}
