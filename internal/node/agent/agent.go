@@ -119,7 +119,7 @@ func openState(cfg Config, deps Deps) (localstate.Store, error) {
 	case cfg.InMemory:
 		return localstate.None{}, nil
 	}
-	return localstate.OpenBolt(filepath.Join(cfg.DataDir, "client", "state.db"), deps.Log)
+	return localstate.OpenBolt(filepath.Join(cfg.DataDir, "client", "state.db"), deps.Log, deps.Clock)
 }
 
 // keepOpen leaves the closing to the caller who gave the store.

@@ -209,7 +209,7 @@ func TestRealInterruptedStart(t *testing.T) {
 	r.control.assign(a)
 	r.await(a.ID, "running")
 	r.end()
-	state, err := localstate.OpenBolt(filepath.Join(r.data, "client", "state.db"), slog.New(slog.DiscardHandler))
+	state, err := localstate.OpenBolt(filepath.Join(r.data, "client", "state.db"), slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	records, err := state.Load()
 	require.NoError(t, err)

@@ -148,6 +148,10 @@ type Execer interface {
 // Filer gives access to the files that the task sees. Handles of supervised tasks have it.
 type Filer interface{ Files() drover.Files }
 
+// Noticer tells what a person should know of a running task that is no failure of it: output that a full disk did not
+// take. The function is called by the goroutine that is in Handle.Wait; set it before.
+type Noticer interface{ OnNotice(notice func(text string)) }
+
 // Meter samples usage. Errors: ErrNotSupported, ErrGone.
 type Meter interface {
 	Usage(ctx context.Context) (*drover.TaskResourceUsage, error)

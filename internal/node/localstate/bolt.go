@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"drover/internal/clock"
 )
 
 var bucketName = []byte("state")
@@ -20,6 +22,7 @@ type Bolt struct {
 	db     *bbolt.DB
 	update func(func(*bbolt.Tx) error) error // db.Update; a test makes it fail
 	log    *slog.Logger
+	clock  clock.Clock
 
 	mu      sync.Mutex // guards what follows
 	jobs    *jobs
@@ -27,11 +30,12 @@ type Bolt struct {
 	waiters []chan error
 	writing bool
 	closed  bool
+	retry   clock.Timer // after a failed write; nil = none is due
 	idle    *sync.Cond // writing became false
 }
 
 // OpenBolt opens or makes the file. It fails when another process has it open.
-func OpenBolt(path string, log *slog.Logger) (*Bolt, error) {
+func OpenBolt(path string, log *slog.Logger, c clock.Clock) (*Bolt, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the local state's folder: %w", err)
 	}
@@ -47,7 +51,7 @@ func OpenBolt(path string, log *slog.Logger) (*Bolt, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
 	}
-	b := &Bolt{db: db, update: db.Update, log: log, jobs: newJobs(newFormat()), pending: map[string][]byte{}}
+	b := &Bolt{db: db, update: db.Update, log: log, clock: c, jobs: newJobs(newFormat()), pending: map[string][]byte{}}
 	b.idle = sync.NewCond(&b.mu)
 	return b, nil
 }
@@ -131,9 +135,9 @@ func (b *Bolt) write() {
 		}
 		b.mu.Lock()
 		if err != nil {
-			b.log.Error("local state: writing failed; it is tried again with the next change", "error", err)
 			maps.Copy(batch, b.pending) // newer values win
 			b.pending = batch
+			b.tryLater(err)
 		}
 		if len(b.waiters) == 0 && (len(b.pending) == 0 || err != nil) {
 			b.writing = false
@@ -141,6 +145,25 @@ func (b *Bolt) write() {
 			return
 		}
 	}
+}
+
+const retryAfter = time.Second
+
+// tryLater writes what is pending in a while, or with the next change: a full disk may have room again. b.mu is held.
+func (b *Bolt) tryLater(err error) {
+	if b.retry != nil || b.closed {
+		return
+	}
+	b.log.Error("local state: writing failed, trying again", "error", err, "in", retryAfter)
+	b.retry = b.clock.AfterFunc(retryAfter, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.retry = nil
+		if !b.closed && !b.writing && len(b.pending) > 0 {
+			b.writing = true
+			go b.write() // ends when nothing is pending, or it cannot be written
+		}
+	})
 }
 
 // put makes one transaction, none for nothing.
@@ -170,6 +193,9 @@ func apply(bucket *bbolt.Bucket, batch map[string][]byte) error {
 func (b *Bolt) Close() error {
 	b.mu.Lock()
 	b.closed = true
+	if b.retry != nil {
+		b.retry.Stop()
+	}
 	for b.writing {
 		b.idle.Wait()
 	}

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"drover"
+	"drover/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,18 +45,18 @@ func sampleTask() Task {
 func TestBoltKeepsRecordsOverReopening(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "client", "state.db")
-	b, err := OpenBolt(path, slog.New(slog.DiscardHandler))
+	b, err := OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	ctx := context.Background()
 	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask())))
 	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a2")), PutTask("a2", "t", sampleTask())))
 	b.Queue(Drop("a2", "t")...)
-	_, err = OpenBolt(path, slog.New(slog.DiscardHandler))
+	_, err = OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.ErrorContains(t, err, "does another agent run?")
 	require.NoError(t, b.Close())
 	require.Error(t, b.Commit(ctx, PutAlloc(sampleAlloc("a3"))))
 
-	b, err = OpenBolt(path, slog.New(slog.DiscardHandler))
+	b, err = OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	records, err := b.Load()
 	require.NoError(t, err)
@@ -66,7 +67,7 @@ func TestBoltKeepsRecordsOverReopening(t *testing.T) {
 
 func TestBoltSharesWrites(t *testing.T) {
 	t.Parallel()
-	b, err := OpenBolt(filepath.Join(t.TempDir(), "state.db"), slog.New(slog.DiscardHandler))
+	b, err := OpenBolt(filepath.Join(t.TempDir(), "state.db"), slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	before := b.db.Stats().TxStats
 	start := before.GetWrite()
@@ -88,7 +89,7 @@ func TestBoltSharesWrites(t *testing.T) {
 
 func TestBoltKeepsAJobOnce(t *testing.T) {
 	t.Parallel()
-	b, err := OpenBolt(filepath.Join(t.TempDir(), "state.db"), slog.New(slog.DiscardHandler))
+	b, err := OpenBolt(filepath.Join(t.TempDir(), "state.db"), slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	ctx := context.Background()
 	job := func() (n int) {
@@ -118,7 +119,7 @@ func TestBoltKeepsAJobOnce(t *testing.T) {
 	require.Equal(t, 2, job())
 	path := b.db.Path()
 	require.NoError(t, b.Close())
-	b, err = OpenBolt(path, slog.New(slog.DiscardHandler))
+	b, err = OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	records, err := b.Load()
 	require.NoError(t, err)
@@ -148,7 +149,7 @@ func TestBoltReadsAnOlderRecord(t *testing.T) {
 func TestBoltDiskFull(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
-	b, err := OpenBolt(path, slog.New(slog.DiscardHandler))
+	b, err := OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	works := b.update
 	full := atomic.Bool{}
@@ -173,7 +174,7 @@ func TestBoltDiskFull(t *testing.T) {
 	require.Error(t, b.Commit(ctx))
 	full.Store(false)
 	require.NoError(t, b.Close()) // tries once more
-	b, err = OpenBolt(path, slog.New(slog.DiscardHandler))
+	b, err = OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	records, err = b.Load()
 	require.NoError(t, err)
@@ -197,4 +198,26 @@ func TestMemoryHandsOverToTheNextAgent(t *testing.T) {
 	records, err = m.Load()
 	require.NoError(t, err)
 	require.Empty(t, records)
+}
+
+// TestBoltWritesByItselfOnceThereIsRoom: what was queued while the disk was full needs no later change.
+func TestBoltWritesByItselfOnceThereIsRoom(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	b, err := OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
+	require.NoError(t, err)
+	works, tries, done := b.update, 0, make(chan struct{})
+	b.update = func(f func(*bbolt.Tx) error) error {
+		if tries++; tries == 1 { // one writer at a time
+			return syscall.ENOSPC
+		}
+		defer close(done)
+		return works(f)
+	}
+	b.Queue(PutAlloc(sampleAlloc("a1")))
+	<-done
+	records, err := b.Load()
+	require.NoError(t, err)
+	require.Len(t, records, 1)
+	require.NoError(t, b.Close())
 }

@@ -201,15 +201,26 @@ func (c *Client) ask(ctx context.Context, op proto.Op, request []byte, files ...
 		return nil, err
 	}
 	defer k.forget()
-	m, err := k.next(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			_ = c.write(proto.Frame(proto.KindClose, 0, k.id, nil))
+	return k.answer(ctx, nil)
+}
+
+// answer returns the reply; notices before it go to the function.
+func (k *call) answer(ctx context.Context, notice func(text string)) ([]byte, error) {
+	for {
+		m, err := k.next(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				_ = k.c.write(proto.Frame(proto.KindClose, 0, k.id, nil))
+			}
+			return nil, err
 		}
-		return nil, err
+		switch {
+		case m.kind == proto.KindReply:
+			return m.payload, nil
+		case m.kind == proto.KindNotice && notice != nil:
+			notice(string(m.payload))
+		default:
+			return nil, drover.Errorf(drover.Internal, "supervisor answered with frame kind %d", m.kind)
+		}
 	}
-	if m.kind != proto.KindReply {
-		return nil, drover.Errorf(drover.Internal, "supervisor answered with frame kind %d", m.kind)
-	}
-	return m.payload, nil
 }

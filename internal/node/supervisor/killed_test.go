@@ -63,7 +63,7 @@ func TestAgentKilledHard(t *testing.T) {
 	r := collect(t, s)
 	require.Equal(t, "one\ntwo\n", string(r.stdout))
 	require.Equal(t, 22, r.receipt.ExitCode)
-	exit, err := c.WaitTask(t.Context())
+	exit, err := c.WaitTask(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, 21, exit.Code)
 	require.NoError(t, c.Close())
@@ -82,7 +82,7 @@ func TestSupervisorKilledHard(t *testing.T) {
 	s, err := c.StartExecution(t.Context(), sh("sleep 3"))
 	require.NoError(t, err)
 	require.NoError(t, c.Kill())
-	_, err = c.WaitTask(t.Context())
+	_, err = c.WaitTask(t.Context(), nil)
 	require.ErrorIs(t, err, driver.ErrGone)
 	for err = nil; err == nil; {
 		_, err = s.Next(t.Context())

@@ -25,7 +25,7 @@ func sayAndEnd(t *testing.T, c *Client, script string) driver.Exit {
 	t.Helper()
 	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", script}}, nil)
 	require.NoError(t, err)
-	exit, err := c.WaitTask(t.Context())
+	exit, err := c.WaitTask(t.Context(), nil)
 	require.NoError(t, err)
 	return exit
 }
@@ -39,7 +39,7 @@ func TestOneSupervisorServesTwoTasks(t *testing.T) {
 	require.NoDirExists(t, state)
 	require.Empty(t, processesLike("sleep 988.7"))
 	<-first.Done()
-	_, err := first.WaitTask(t.Context())
+	_, err := first.WaitTask(t.Context(), nil)
 	require.ErrorIs(t, err, driver.ErrGone, "who had the first task does not reach the second")
 
 	other, dir := t.TempDir(), t.TempDir()

@@ -24,10 +24,20 @@ func (c *Client) StartTask(ctx context.Context, spec TaskSpec, group Group) (pid
 	return int(d.Int()), d.Err
 }
 
-// WaitTask returns how the main task ended. Errors: driver.ErrGone when the supervisor ended, Conflict when no task was
+// WaitTask returns how the main task ended. Meanwhile notice, if not nil, is told what a person should know: that output
+// is lost because the disk is full. Errors: driver.ErrGone when the supervisor ended, Conflict when no task was
 // started.
-func (c *Client) WaitTask(ctx context.Context) (driver.Exit, error) {
-	p, err := c.ask(ctx, proto.OpTaskWait, nil)
+func (c *Client) WaitTask(ctx context.Context, notice func(text string)) (driver.Exit, error) {
+	var flag []byte
+	if notice != nil {
+		flag = []byte{1}
+	}
+	k, err := c.open(proto.OpTaskWait, flag)
+	if err != nil {
+		return driver.Exit{}, err
+	}
+	defer k.forget()
+	p, err := k.answer(ctx, notice)
 	if err != nil {
 		return driver.Exit{}, err
 	}

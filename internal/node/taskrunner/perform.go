@@ -182,6 +182,13 @@ func (r *Runner) forgetStart() {
 func (r *Runner) await(alloc *drover.Allocation, h driver.Handle) {
 	ctx := r.life
 	stats := r.publish(ctx, alloc, h)
+	if n, ok := h.(driver.Noticer); ok {
+		n.OnNotice(func(text string) {
+			e := taskmachine.NewEvent(drover.TaskDriverMessage, text, "driver_message", text)
+			e.DriverMessage = text
+			r.post(taskmachine.Noted{Event: e})
+		})
+	}
 	exit, err := h.Wait(ctx)
 	stats()
 	if err != nil && ctx.Err() != nil {

@@ -44,11 +44,13 @@ type Task struct {
 	stopped   bool               // Stop or Stopping was called; guarded by mu
 	destroyed bool               // guarded by mu
 	exit      *driver.Exit       // once it is known; guarded by mu
+	notice    func(string)       // nil = nobody; guarded by mu
 }
 
 var (
-	_ driver.Execer = (*Task)(nil)
-	_ driver.Filer  = (*Task)(nil)
+	_ driver.Execer  = (*Task)(nil)
+	_ driver.Filer   = (*Task)(nil)
+	_ driver.Noticer = (*Task)(nil)
 )
 
 // New returns the task that the client, which it owns from now on, is connected to.
@@ -130,7 +132,7 @@ func (t *Task) Wait(ctx context.Context) (driver.Exit, error) {
 // waitOn waits for the exit, which it notes, or for the connection's end.
 func (t *Task) waitOn(ctx context.Context, client *supervisor.Client) error {
 	if !t.cfg.Warm {
-		exit, err := client.WaitTask(ctx)
+		exit, err := client.WaitTask(ctx, t.noticed)
 		if err == nil {
 			t.note(exit)
 			return nil
@@ -149,6 +151,22 @@ func (t *Task) waitOn(ctx context.Context, client *supervisor.Client) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// OnNotice implements driver.Noticer.
+func (t *Task) OnNotice(notice func(text string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notice = notice
+}
+
+func (t *Task) noticed(text string) {
+	t.mu.Lock()
+	notice := t.notice
+	t.mu.Unlock()
+	if notice != nil {
+		notice(text)
 	}
 }
 

@@ -25,6 +25,10 @@ type logFile struct {
 	first int // the oldest that may still be there
 
 	lineEnd bool // the last byte was a newline
+
+	lost int64        // bytes that the disk did not take since it last took any
+	why  error        // it did not
+	tell func(string) // of a loss, and of its end; nil = nobody
 }
 
 const (
@@ -86,7 +90,8 @@ func (l *logFile) open() error {
 	return nil
 }
 
-// write appends output, and rotates at line ends. What the disk does not take is lost; the program is not blocked.
+// write appends output, and rotates at line ends. What the disk does not take is lost, and marked as soon as it takes
+// something again; the program is not blocked.
 func (l *logFile) write(p []byte) {
 	for len(p) > 0 {
 		if l.size >= l.maxSize && (l.lineEnd || l.size >= l.maxSize+lineGrace) {
@@ -119,17 +124,56 @@ func (l *logFile) cut(p []byte) int {
 }
 
 func (l *logFile) append(p []byte) {
-	l.size += int64(len(p))
-	for len(p) > 0 && l.fd >= 0 {
-		n, err := unix.Write(l.fd, p)
+	if l.fd < 0 {
+		if err := l.open(); err != nil {
+			l.lose(len(p), err)
+			return
+		}
+	}
+	if l.lost > 0 && !l.mark() {
+		l.lost += int64(len(p))
+		return
+	}
+	if n, err := l.put(p); err != nil {
+		l.lose(len(p)-n, err)
+	}
+}
+
+// put returns how much the disk took.
+func (l *logFile) put(p []byte) (n int, err error) {
+	for n < len(p) {
+		k, err := unix.Write(l.fd, p[n:])
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
 		if err != nil {
-			return
+			return n, err
 		}
-		p = p[n:]
+		n += k
+		l.size += int64(k)
 	}
+	return n, nil
+}
+
+func (l *logFile) lose(n int, err error) {
+	first := l.lost == 0
+	l.lost, l.why = l.lost+int64(n), err
+	if first && l.tell != nil {
+		l.tell("output is not written to the log, and is lost: " + err.Error())
+	}
+}
+
+// mark writes where output is missing, and reports whether that could be.
+func (l *logFile) mark() bool {
+	text := strconv.FormatInt(l.lost, 10) + " bytes of output were lost: " + l.why.Error()
+	if _, err := l.put([]byte("\n[drover: " + text + "]\n")); err != nil {
+		return false
+	}
+	l.lost = 0
+	if l.tell != nil {
+		l.tell("the log is written again; " + text)
+	}
+	return true
 }
 
 func (l *logFile) rotate() {

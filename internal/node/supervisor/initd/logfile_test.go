@@ -72,3 +72,33 @@ func TestLogFollowsNoPlantedLink(t *testing.T) {
 	require.Error(t, err)
 	require.NoFileExists(t, target)
 }
+
+func TestLogMarksWhatAFullDiskDidNotTake(t *testing.T) {
+	t.Parallel()
+	dir, fd := openDir(t)
+	l, err := openLog(fd, "web.stdout.", 3, 1000)
+	require.NoError(t, err)
+	var told []string
+	l.tell = func(text string) { told = append(told, text) }
+	l.write([]byte("one\n"))
+	file := l.fd
+	l.fd, err = unix.Open("/dev/full", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	require.NoError(t, err)
+	l.write([]byte("two\n"))
+	l.write([]byte("three\n"))
+	require.Equal(t, []string{"output is not written to the log, and is lost: no space left on device"}, told)
+	require.NoError(t, unix.Close(l.fd))
+	l.fd = file
+	l.write([]byte("four\n"))
+	require.Equal(t, "the log is written again; 10 bytes of output were lost: no space left on device", told[1])
+	b, err := os.ReadFile(filepath.Join(dir, "web.stdout.0"))
+	require.NoError(t, err)
+	require.Equal(t, "one\n\n[drover: 10 bytes of output were lost: no space left on device]\nfour\n", string(b))
+
+	l.close() // as a rotation that found no room for a new file leaves it
+	l.write([]byte("five\n"))
+	b, err = os.ReadFile(filepath.Join(dir, "web.stdout.0"))
+	require.NoError(t, err)
+	require.Contains(t, string(b), "four\nfive\n")
+	l.close()
+}

@@ -53,7 +53,8 @@ func (c *conn) openMore(channel uint32, op proto.Op, d *proto.Decoder) {
 	case proto.OpTaskWait:
 		w := &waiter{stop: make(chan struct{})}
 		c.add(channel, w)
-		go c.waitTask(channel, w) // ends with the task, or when the agent stops waiting
+		notices := len(d.B) > 0 && d.B[0] != 0
+		go c.waitTask(channel, w, notices) // ends with the task, or when the agent stops waiting
 	case proto.OpTaskSignal:
 		c.answer(channel, nil, c.s.signalTask(d.Str()))
 	case proto.OpTaskStop:
@@ -78,24 +79,6 @@ type waiter struct {
 
 func (w *waiter) frame(proto.Header, []byte) {}
 func (w *waiter) gone(bool)                  { w.once.Do(func() { close(w.stop) }) }
-
-func (c *conn) waitTask(channel uint32, w *waiter) {
-	defer c.remove(channel)
-	c.s.mu.Lock()
-	t := c.s.task
-	c.s.mu.Unlock()
-	if t == nil {
-		c.fail(channel, drover.Errorf(drover.Conflict, "no main task was started"))
-		return
-	}
-	select {
-	case <-t.done:
-		var e proto.Encoder
-		e.Receipt(t.receipt)
-		c.reply(channel, e.B)
-	case <-w.stop:
-	}
-}
 
 func (c *conn) startTask(channel uint32, t proto.Task, fds []int) {
 	pid, err := c.s.startTask(t, fds)

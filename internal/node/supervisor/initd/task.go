@@ -25,8 +25,10 @@ type task struct {
 	done    chan struct{}
 	receipt drover.Receipt // set before done is closed
 
-	mu    sync.Mutex
-	cause drover.Cause // guarded by mu
+	mu      sync.Mutex
+	cause   drover.Cause         // guarded by mu
+	hearers map[chan string]bool // of notices; guarded by mu
+	losing  map[string]string    // streams whose log is not written, and the notice of it; guarded by mu
 }
 
 // startTask starts the main process, once. Errors: Conflict, Invalid with the reason.
@@ -92,6 +94,8 @@ func (s *Server) runTask(t *task, req proto.Task) error {
 	t.tree.leader = t.child.pid
 	for i, f := range io.out {
 		if f != nil {
+			name := [...]string{"stdout", "stderr"}[i]
+			logs[i].tell = func(text string) { t.notice(name, text, logs[i].lost > 0) }
 			t.pumps.Go(func() { // ends at the end of the stream; waitTask sees to it that it has one
 				pump(f, logs[i].write)
 				_ = f.Close()

@@ -37,6 +37,7 @@ const (
 	KindExit    Kind = 10 // supervisor: Receipt; the channel is over
 	KindResize  Kind = 11 // agent: rows, cols
 	KindSignal  Kind = 12 // agent: name
+	KindNotice  Kind = 13 // supervisor: text, on a channel of OpTaskWait that asked for it
 )
 
 // Op says what a channel is for.
