@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -9,12 +11,22 @@ import (
 )
 
 // Allocs are the metrics of running tasks, under Nomad's names: gauges nomad.client.allocs.memory.* and .cpu.*, and
-// counters of how tasks ended. They are fed, not sampled: what nobody collects is not there.
+// counters of how tasks ended. They are fed, not sampled: what nobody collects is not there. A sample is only kept, and
+// made into gauges when somebody reads them.
 type Allocs struct {
-	gauges   map[string]*prometheus.GaugeVec
+	mu     sync.Mutex
+	latest map[taskKey]taskSample // guarded by mu
+
 	complete *prometheus.CounterVec
 	failed   *prometheus.CounterVec
 	oom      *prometheus.CounterVec
+}
+
+type taskKey struct{ allocID, task string }
+
+type taskSample struct {
+	job, group, namespace string
+	usage                 *drover.ResourceUsage
 }
 
 // reading is one gauge of a task's usage. Nomad leaves out what is zero, unless the source says it measured it.
@@ -61,28 +73,36 @@ func readings() []reading {
 
 // Allocs registers the metrics; call it once.
 func (m *Metrics) Allocs() *Allocs {
-	labels := []string{"job", "task_group", "alloc_id", "task", "namespace"}
 	a := &Allocs{
-		gauges:   map[string]*prometheus.GaugeVec{},
+		latest:   map[taskKey]taskSample{},
 		complete: m.Counter("nomad.client.allocs.complete", "tasks that ended well", "job", "task_group", "namespace"),
 		failed:   m.Counter("nomad.client.allocs.failed", "tasks that failed", "job", "task_group", "namespace"),
 		oom:      m.Counter("nomad.client.allocs.oom_killed", "tasks killed for want of memory", "job", "task_group", "namespace"),
 	}
-	for _, r := range readings() {
-		a.gauges[r.name] = m.Gauge("nomad.client.allocs."+r.name, "of a running task", labels...)
-	}
+	m.Source(a.read)
 	return a
 }
 
-// Sample takes a task's usage.
+// Sample takes a task's usage, which is not changed afterwards.
 func (a *Allocs) Sample(alloc *drover.Allocation, task string, usage *drover.TaskResourceUsage) {
 	if usage == nil || usage.ResourceUsage == nil {
 		return
 	}
-	u := usage.ResourceUsage
-	for _, r := range readings() {
-		if v := r.value(u); v != 0 || measured(u, r.measured) {
-			a.gauges[r.name].WithLabelValues(alloc.JobID, alloc.TaskGroup, alloc.ID, task, alloc.Namespace).Set(v)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.latest[taskKey{alloc.ID, task}] = taskSample{alloc.JobID, alloc.TaskGroup, alloc.Namespace, usage.ResourceUsage}
+}
+
+func (a *Allocs) read(emit Emit) {
+	a.mu.Lock()
+	latest := maps.Clone(a.latest)
+	a.mu.Unlock()
+	list := readings()
+	for key, s := range latest {
+		for _, r := range list {
+			if v := r.value(s.usage); v != 0 || measured(s.usage, r.measured) {
+				emit("nomad.client.allocs."+r.name, v, "job", s.job, "task_group", s.group, "alloc_id", key.allocID, "task", key.task, "namespace", s.namespace)
+			}
 		}
 	}
 }
@@ -94,9 +114,9 @@ func measured(u *drover.ResourceUsage, name string) bool {
 
 // Ended counts a task's end and forgets its gauges.
 func (a *Allocs) Ended(alloc *drover.Allocation, task string, failed, oomKilled bool) {
-	for _, g := range a.gauges {
-		g.DeleteLabelValues(alloc.JobID, alloc.TaskGroup, alloc.ID, task, alloc.Namespace)
-	}
+	a.mu.Lock()
+	delete(a.latest, taskKey{alloc.ID, task})
+	a.mu.Unlock()
 	kind := []string{alloc.JobID, alloc.TaskGroup, alloc.Namespace}
 	if failed {
 		a.failed.WithLabelValues(kind...).Inc()
