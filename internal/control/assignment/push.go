@@ -14,15 +14,15 @@ import (
 )
 
 // pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one,
-// and so do those that come right behind an entry, the longer the more they are. So what the log takes does not grow
-// with the number of nodes. A lone update waits for nothing, nor does one that claims may wait for.
+// and so do those that come right behind an entry, if there are many or many are to come. So what the log takes does not
+// grow with the number of nodes. A lone update waits for nothing, nor does one that claims may wait for.
 type pushes struct {
 	turn chan struct{} // capacity 1: held while an entry is on its way
 
 	mu    sync.Mutex // guards the rest
 	next  *batch     // still open
 	last  time.Time  // when the last entry went
-	level float64    // updates in about the last second
+	level float64    // updates in about the last tenth of a second
 	at    time.Time  // when level was that
 }
 
@@ -31,27 +31,32 @@ type batch struct {
 	urgent chan struct{} // closed when it must go at once
 	rushed bool          // urgent is closed
 	size   int           // updates
-	done   chan struct{} // closed when err is set
-	err    error
+
+	starting int           // allocations of one of its jobs
+	done     chan struct{} // closed when err is set
+	err      error
 }
 
 // How far apart entries are kept.
 const (
-	spacing    = 500 * time.Microsecond // for each update a second
+	calm       = 15                   // updates in a tenth of a second that are not many
+	few        = 8                    // allocations of a job on their way that are not many
+	spacing    = 5 * time.Millisecond // for each beyond them
 	spacingMax = 200 * time.Millisecond
 	fullBatch  = 250 // updates that are worth an entry at once
 )
 
 // count notes n updates.
 func (p *pushes) count(n int, now time.Time) {
-	p.level = p.level*math.Exp(-now.Sub(p.at).Seconds()) + float64(n)
+	p.level = p.level*math.Exp(-10*now.Sub(p.at).Seconds()) + float64(n)
 	p.at = now
 }
 
-// wait returns how long the next entry is to be held back.
-func (p *pushes) wait(now time.Time) time.Duration {
+// wait returns how long the next entry is to be held back while a job has so many allocations on their way.
+func (p *pushes) wait(now time.Time, starting int) time.Duration {
 	p.count(0, now)
-	return p.last.Add(min(time.Duration(p.level*float64(spacing)), spacingMax)).Sub(now)
+	many := max(p.level-calm, float64(starting-few), 0)
+	return p.last.Add(min(time.Duration(many*float64(spacing)), spacingMax)).Sub(now)
 }
 
 // Push implements drover.Controller. Errors: NotFound (register first), NotLeader, Unavailable.
@@ -62,7 +67,8 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []drover.A
 	if len(updates) == 0 {
 		return nil
 	}
-	b := c.join(ctx, command.NodeUpdates{NodeID: nodeID, Updates: updates}, c.awaited(updates))
+	starting, awaited := c.about(updates)
+	b := c.join(ctx, command.NodeUpdates{NodeID: nodeID, Updates: updates}, starting, awaited)
 	select {
 	case <-b.done:
 		return b.err
@@ -71,23 +77,34 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []drover.A
 	}
 }
 
-// awaited reports whether claims may wait for one of the updates: a warm runner started or ended.
-func (c *Controller) awaited(updates []drover.AllocUpdate) bool {
+// about returns how many allocations of one of the jobs are on their way, and whether claims may wait for one of the
+// updates: a warm runner started or ended.
+func (c *Controller) about(updates []drover.AllocUpdate) (starting int, awaited bool) {
 	s := c.deps.Store.Snapshot()
+	var seen *drover.Job
 	for i := range updates {
 		a := s.Allocation(updates[i].ID)
-		if a == nil || a.Job == nil || a.ClientStatus == updates[i].ClientStatus {
+		if a == nil || a.Job == nil {
 			continue
 		}
-		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
-			return true
+		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil && a.ClientStatus != updates[i].ClientStatus {
+			return starting, true
+		}
+		if a.Job == seen {
+			continue
+		}
+		seen = a.Job
+		if sum := s.JobSummary(a.Namespace, a.JobID); sum != nil {
+			for _, g := range sum.Summary {
+				starting = max(starting, g.Starting)
+			}
 		}
 	}
-	return false
+	return starting, false
 }
 
 // join adds the updates to the open batch; who opens one has it flushed.
-func (c *Controller) join(ctx context.Context, u command.NodeUpdates, awaited bool) *batch {
+func (c *Controller) join(ctx context.Context, u command.NodeUpdates, starting int, awaited bool) *batch {
 	p := &c.pushes
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,6 +117,7 @@ func (c *Controller) join(ctx context.Context, u command.NodeUpdates, awaited bo
 	}
 	b.nodes = append(b.nodes, u)
 	b.size += len(u.Updates)
+	b.starting = max(b.starting, starting)
 	if (awaited || b.size >= fullBatch) && !b.rushed {
 		b.rushed = true
 		close(b.urgent)
@@ -111,7 +129,7 @@ func (c *Controller) join(ctx context.Context, u command.NodeUpdates, awaited bo
 func (c *Controller) hold(b *batch) {
 	p := &c.pushes
 	p.mu.Lock()
-	wait := p.wait(c.deps.Clock.Now())
+	wait := p.wait(c.deps.Clock.Now(), b.starting)
 	p.mu.Unlock()
 	if wait <= 0 {
 		return

@@ -34,6 +34,7 @@ type pusher struct {
 	newest  time.Time            // of the newest urgent one
 	rate    pushRate             // of urgent ones
 	pools   map[string]bool      // allocations that claims may wait for
+	moving  map[string]bool      // those that control has as pending, or wants to stop
 	status  map[string]string    // client status that control knows
 	heard   map[string]time.Time // when control acknowledged an end
 }
@@ -42,7 +43,7 @@ func newPusher(control drover.Controller, nodeID string, c clock.Clock, log *slo
 	return &pusher{
 		control: control, nodeID: nodeID, clock: c, log: log, wake: make(chan struct{}, 1),
 		pending: map[string]drover.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
-		pools: map[string]bool{},
+		pools: map[string]bool{}, moving: map[string]bool{},
 	}
 }
 
@@ -51,6 +52,7 @@ func (p *pusher) know(a *drover.Allocation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status[a.ID] = a.ClientStatus
+	p.move(a)
 	if a.Job != nil {
 		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
 			p.pools[a.ID] = true
@@ -58,10 +60,18 @@ func (p *pusher) know(a *drover.Allocation) {
 	}
 }
 
+// move notes whether the allocation is on its way somewhere. Called with mu held.
+func (p *pusher) move(a *drover.Allocation) {
+	if !a.ClientTerminal() && (a.ClientStatus == drover.AllocClientPending || a.ServerTerminal()) {
+		p.moving[a.ID] = true
+	}
+}
+
 // learn is know for an allocation that was restored: nothing was acknowledged to this agent yet.
 func (p *pusher) learn(a *drover.Allocation) {
 	p.mu.Lock()
 	_, known := p.status[a.ID]
+	p.move(a)
 	p.mu.Unlock()
 	if !known {
 		p.know(a)
@@ -74,6 +84,7 @@ func (p *pusher) forget(id string) {
 	delete(p.status, id)
 	delete(p.heard, id)
 	delete(p.pools, id)
+	delete(p.moving, id)
 	p.mu.Unlock()
 }
 
@@ -127,7 +138,7 @@ func (p *pusher) take() (updates []drover.AllocUpdate, wait time.Duration) {
 	case p.awaited:
 		due = now
 	case p.urgent:
-		due = p.since.Add(p.rate.spread(now))
+		due = p.since.Add(p.rate.spread(now, len(p.moving)))
 		if lull := p.newest.Add(pushLull); lull.Before(due) {
 			due = lull
 		}
@@ -164,6 +175,9 @@ func (p *pusher) acknowledged(updates []drover.AllocUpdate) {
 			continue
 		}
 		p.status[u.ID] = u.ClientStatus
+		if u.ClientStatus != drover.AllocClientPending {
+			delete(p.moving, u.ID)
+		}
 		if (&drover.Allocation{ClientStatus: u.ClientStatus}).ClientTerminal() {
 			p.heard[u.ID] = now
 		}
