@@ -18,6 +18,9 @@ var serverFields = map[string]bool{
 // Diff compares two versions of a job, either of which may be nil, in Nomad's shape.
 func Diff(old, now *drover.Job) *drover.JobDiff {
 	d := &drover.JobDiff{Type: kindOf(old == nil, now == nil)}
+	if old == nil && now == nil {
+		return d
+	}
 	before, after := orEmpty(old), orEmpty(now)
 	d.ID = after.ID
 	if now == nil {
@@ -25,7 +28,7 @@ func Diff(old, now *drover.Job) *drover.JobDiff {
 	}
 	skip := maps.Clone(serverFields)
 	skip["TaskGroups"] = true
-	d.Fields, d.Objects = structDiff(reflect.ValueOf(*before), reflect.ValueOf(*after), skip)
+	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), skip)
 	for _, p := range pairs(before.TaskGroups, after.TaskGroups, func(g *drover.TaskGroup) string { return g.Name }) {
 		if g := groupDiff(p.name, p.old, p.now); g.Type != drover.DiffNone {
 			d.TaskGroups = append(d.TaskGroups, g)
@@ -42,7 +45,7 @@ func sameSpec(a, b *drover.Job) bool { return Diff(a, b).Type == drover.DiffNone
 func groupDiff(name string, old, now *drover.TaskGroup) *drover.TaskGroupDiff {
 	d := &drover.TaskGroupDiff{Type: kindOf(old == nil, now == nil), Name: name}
 	before, after := orEmpty(old), orEmpty(now)
-	d.Fields, d.Objects = structDiff(reflect.ValueOf(*before), reflect.ValueOf(*after), map[string]bool{"Tasks": true})
+	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), map[string]bool{"Tasks": true})
 	for _, p := range pairs(before.Tasks, after.Tasks, func(t *drover.Task) string { return t.Name }) {
 		if t := taskDiff(p.name, p.old, p.now); t.Type != drover.DiffNone {
 			d.Tasks = append(d.Tasks, t)
@@ -56,12 +59,15 @@ func groupDiff(name string, old, now *drover.TaskGroup) *drover.TaskGroupDiff {
 
 func taskDiff(name string, old, now *drover.Task) *drover.TaskDiff {
 	d := &drover.TaskDiff{Type: kindOf(old == nil, now == nil), Name: name}
-	d.Fields, d.Objects = structDiff(reflect.ValueOf(*orEmpty(old)), reflect.ValueOf(*orEmpty(now)), nil)
+	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), nil)
 	if d.Type == drover.DiffEdited && len(d.Fields)+len(d.Objects) == 0 {
 		d.Type = drover.DiffNone
 	}
 	return d
 }
+
+// valueOf returns what p points to, the invalid value for nil.
+func valueOf[T any](p *T) reflect.Value { return reflect.ValueOf(p).Elem() }
 
 func orEmpty[T any](v *T) *T {
 	if v == nil {

@@ -6,24 +6,39 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"drover"
 )
 
-// structDiff compares two structs of the same type, field by field.
+// structDiff compares two structs of the same type, field by field. One of them may be invalid: not there; then what
+// the other has not set is no difference.
 func structDiff(old, now reflect.Value, skip map[string]bool) (fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
-	t := now.Type()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.IsExported() || skip[f.Name] {
+	there := now
+	if !there.IsValid() {
+		there = old
+	}
+	at := func(v reflect.Value, i int) reflect.Value {
+		if !v.IsValid() {
+			return v
+		}
+		return v.Field(i)
+	}
+	alone := !old.IsValid() || !now.IsValid()
+	for i := range there.NumField() {
+		f := there.Type().Field(i)
+		if !f.IsExported() || skip[f.Name] || alone && there.Field(i).IsZero() {
 			continue
 		}
-		fs, os := valueDiff(f.Name, old.Field(i), now.Field(i))
+		fs, os := valueDiff(f.Name, at(old, i), at(now, i))
 		fields, objects = append(fields, fs...), append(objects, os...)
 	}
 	return fields, objects
 }
+
+// freeForm are the fields whose keys are the user's and may be nested.
+var freeForm = map[string]bool{"Config": true, "Policy": true, "Check": true}
 
 // valueDiff compares two values of the same type. Either may be invalid: not there.
 func valueDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drover.ObjectDiff) {
@@ -35,6 +50,9 @@ func valueDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*dro
 	case reflect.Struct:
 		return nil, objectDiff(name, old, now)
 	case reflect.Map:
+		if freeForm[name] {
+			return nil, freeDiff(name, old, now)
+		}
 		return mapDiff(name, old, now)
 	case reflect.Slice:
 		return nil, sliceDiff(name, old, now)
@@ -66,12 +84,6 @@ func kind(old, now reflect.Value) reflect.Kind {
 
 func objectDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
 	d := &drover.ObjectDiff{Type: kindOf(!old.IsValid(), !now.IsValid()), Name: name}
-	if !old.IsValid() {
-		old = reflect.Zero(now.Type())
-	}
-	if !now.IsValid() {
-		now = reflect.Zero(old.Type())
-	}
 	d.Fields, d.Objects = structDiff(old, now, nil)
 	if len(d.Fields)+len(d.Objects) == 0 && d.Type == drover.DiffEdited {
 		return nil
@@ -101,31 +113,79 @@ func mapDiff(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drove
 		fs, os := valueDiff(name+"["+k+"]", at(old, k), at(now, k))
 		fields, objects = append(fields, fs...), append(objects, os...)
 	}
-	if name == "Config" && len(fields)+len(objects) > 0 { // a driver's configuration is an object of its own
-		for _, f := range fields {
-			f.Name = f.Name[len("Config[") : len(f.Name)-1]
-		}
-		return nil, []*drover.ObjectDiff{{Type: collected(fields, objects), Name: name, Fields: fields, Objects: objects}}
-	}
 	return fields, objects
+}
+
+// freeDiff compares free-form values (a driver's configuration, a scaling policy) as an object of its own with flat
+// names: command, args[0], mount[0][type].
+func freeDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
+	before, after := map[string]string{}, map[string]string{}
+	flatten("", old, before)
+	flatten("", now, after)
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	var fields []*drover.FieldDiff
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		fields = append(fields, fieldDiff(k, before[k], after[k])...)
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	d := &drover.ObjectDiff{Type: kindOf(!old.IsValid() || old.Len() == 0, !now.IsValid() || now.Len() == 0), Name: name, Fields: fields}
+	return []*drover.ObjectDiff{d}
+}
+
+func flatten(name string, v reflect.Value, into map[string]string) {
+	v = resolve(v)
+	at := func(key string) string {
+		if name == "" {
+			return key
+		}
+		return name + "[" + key + "]"
+	}
+	switch {
+	case !v.IsValid():
+	case v.Kind() == reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			flatten(at(text(it.Key())), it.Value(), into)
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			flatten(at(strconv.Itoa(i)), v.Index(i), into)
+		}
+	default:
+		into[name] = text(v)
+	}
 }
 
 // sliceDiff compares lists as sets: values by what they are, objects by what they hold.
 func sliceDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
 	before, after := elements(old), elements(now)
+	matched := make([]bool, len(after))
 	var fields []*drover.FieldDiff
 	var objects []*drover.ObjectDiff
-	for i, v := range before {
-		if at := slices.IndexFunc(after, func(w reflect.Value) bool { return equal(v, w) }); at >= 0 {
-			after = slices.Delete(after, at, at+1)
-			continue
-		}
-		fs, os := element(name, i, v, reflect.Value{})
+	add := func(old, now reflect.Value) {
+		fs, os := element(name, old, now)
 		fields, objects = append(fields, fs...), append(objects, os...)
 	}
-	for i, w := range after {
-		fs, os := element(name, i, reflect.Value{}, w)
-		fields, objects = append(fields, fs...), append(objects, os...)
+	for _, v := range before {
+		at := -1
+		for k, w := range after {
+			if !matched[k] && equal(v, w) {
+				at = k
+				break
+			}
+		}
+		if at < 0 {
+			add(v, reflect.Value{})
+			continue
+		}
+		matched[at] = true
+	}
+	for k, w := range after {
+		if !matched[k] {
+			add(reflect.Value{}, w)
+		}
 	}
 	if len(fields) > 0 {
 		objects = append(objects, &drover.ObjectDiff{Type: collected(fields, nil), Name: name, Fields: fields})
@@ -133,7 +193,8 @@ func sliceDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
 	return objects
 }
 
-func element(name string, i int, old, now reflect.Value) ([]*drover.FieldDiff, []*drover.ObjectDiff) {
+// element is one of a list, which is taken as a set: its place says nothing, so it has none in its name.
+func element(name string, old, now reflect.Value) ([]*drover.FieldDiff, []*drover.ObjectDiff) {
 	if k := kind(old, now); k == reflect.Struct || k == reflect.Map || k == reflect.Slice {
 		fs, os := valueDiff(singular(name), old, now)
 		if k == reflect.Map && len(fs) > 0 {
@@ -142,14 +203,18 @@ func element(name string, i int, old, now reflect.Value) ([]*drover.FieldDiff, [
 		}
 		return fs, os
 	}
-	return valueDiff(name+"["+strconv.Itoa(i)+"]", old, now)
+	return valueDiff(name, old, now)
 }
 
 // singular names one of a list: Constraints → Constraint.
 func singular(name string) string {
 	switch {
-	case name == "Affinities":
-		return "Affinity"
+	case name == "ReservedPorts":
+		return "Static Port"
+	case name == "DynamicPorts":
+		return "Dynamic Port"
+	case strings.HasSuffix(name, "ies"): // Affinities, Identities
+		return strings.TrimSuffix(name, "ies") + "y"
 	case len(name) > 1 && name[len(name)-1] == 's':
 		return name[:len(name)-1]
 	}

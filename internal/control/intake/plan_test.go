@@ -68,7 +68,7 @@ func TestDiff(t *testing.T) {
 			field(drover.DiffEdited, "Priority", "50", "70"), field(drover.DiffAdded, "Meta[k]", "", "v"),
 		},
 		Objects: []*drover.ObjectDiff{
-			{Type: drover.DiffAdded, Name: "Datacenters", Fields: []*drover.FieldDiff{field(drover.DiffAdded, "Datacenters[0]", "", "dc2")}},
+			{Type: drover.DiffAdded, Name: "Datacenters", Fields: []*drover.FieldDiff{field(drover.DiffAdded, "Datacenters", "", "dc2")}},
 			{Type: drover.DiffAdded, Name: "Constraint", Fields: []*drover.FieldDiff{
 				field(drover.DiffAdded, "LTarget", "", "${attr.os}"), field(drover.DiffAdded, "RTarget", "", "linux"),
 				field(drover.DiffAdded, "Operand", "", "="),
@@ -95,6 +95,39 @@ func TestDiff(t *testing.T) {
 		t.Fatal(d)
 	}
 	require.Equal(t, drover.DiffDeleted, Diff(old, nil).Type)
+
+	// free-form values are flat, ports have their kind, and all of a new job is added
+	now.TaskGroups[0].Tasks[0].Config["mount"] = []any{map[string]any{"type": "bind"}}
+	now.TaskGroups[0].Tasks[0].Config["args"] = []any{"1", "2"}
+	now.TaskGroups[0].Networks = []*drover.NetworkResource{{DynamicPorts: []drover.Port{{Label: "http"}}}}
+	now.TaskGroups[0].Tasks[0].Identities = []*drover.WorkloadIdentity{{Name: "i"}}
+	g := Diff(old, now).TaskGroups[0]
+	require.Equal(t, []*drover.FieldDiff{
+		field(drover.DiffAdded, "args[1]", "", "2"), field(drover.DiffEdited, "command", "/bin/a", "/bin/b"),
+		field(drover.DiffAdded, "mount[0][type]", "", "bind"),
+	}, g.Tasks[0].Objects[0].Fields)
+	require.Equal(t, "Dynamic Port", g.Objects[0].Objects[0].Name)
+	require.Equal(t, "Identity", g.Tasks[0].Objects[2].Name)
+	kinds := map[string]bool{}
+	var walk func(fields []*drover.FieldDiff, objects []*drover.ObjectDiff)
+	walk = func(fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
+		for _, f := range fields {
+			kinds[f.Type] = true
+		}
+		for _, o := range objects {
+			kinds[o.Type] = true
+			walk(o.Fields, o.Objects)
+		}
+	}
+	fresh := Diff(nil, now)
+	walk(fresh.Fields, fresh.Objects)
+	for _, g := range fresh.TaskGroups {
+		walk(g.Fields, g.Objects)
+		for _, task := range g.Tasks {
+			walk(task.Fields, task.Objects)
+		}
+	}
+	require.Equal(t, map[string]bool{drover.DiffAdded: true}, kinds)
 }
 
 func TestNextLaunch(t *testing.T) {
