@@ -64,7 +64,7 @@ func (a *App) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, state, sessions, docker-env, docker-exec, stats")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, sandbox, state, sessions, docker-env, docker-exec, stats")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(a.benchRunnersCommand())
 	return c
@@ -103,6 +103,7 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"jobs", b.jobs, false},
 		{"idle", b.idle, false},
 		{"crowd", b.crowd, false},
+		{"sandbox", b.sandbox, false},
 		{"state", b.state, true},
 		{"sessions", b.sessions, false},
 		{"docker-env", b.dockerEnv, true},
