@@ -32,6 +32,7 @@ type Log struct {
 	health  *health
 	address raft.ServerAddress
 	close   []func() error // in order, after raft stopped
+	ended   chan struct{}  // closed when raft has stopped: it answers nobody any more
 	once    sync.Once
 	closed  error
 }
@@ -49,7 +50,7 @@ func open(cfg Config, deps Deps, o opener) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "raft: %w", err)
 	}
-	l := &Log{cfg: cfg, log: deps.Log, health: newHealth()}
+	l := &Log{cfg: cfg, log: deps.Log, health: newHealth(), ended: make(chan struct{})}
 	l.machine = &machine{deps.FSM, l.health, deps.Log}
 	if err := l.open(deps, o); err != nil {
 		return nil, errors.Join(err, l.closeAll())
@@ -116,6 +117,7 @@ func (l *Log) closeAll() error {
 		l.health.shut() // raft may be waiting for space on the disk
 		errs = append(errs, stopping.Error())
 	}
+	close(l.ended)
 	for _, f := range l.close {
 		errs = append(errs, f())
 	}
@@ -138,7 +140,7 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 		return 0, nil, err
 	}
 	var f raft.ApplyFuture
-	err = wait(ctx, func() error {
+	err = l.wait(ctx, func() error {
 		f = l.raft.ApplyLog(raft.Log{Data: data}, enqueueTimeout)
 		return f.Error()
 	})
@@ -152,15 +154,23 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 // enqueueTimeout bounds how long raft may be too busy to take a proposal (its disk hangs).
 const enqueueTimeout = 10 * time.Second
 
-// wait calls f but does not wait longer than for ctx.
-func wait(ctx context.Context, f func() error) error {
+// wait calls f but does not wait longer than for ctx or for raft: what it has in its queues when it stops may stay
+// there without an answer.
+func (l *Log) wait(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- f() }() // ends when raft answers, at the latest when it is shut down
+	go func() { done <- f() }() // ends when raft answers
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-l.ended:
+	}
+	select {
+	case err := <-done: // it was answered before
+		return err
+	default:
+		return raft.ErrRaftShutdown
 	}
 }
 
@@ -190,7 +200,7 @@ func (l *Log) notLeader() error {
 
 // Barrier waits until everything that was committed before is applied here. Errors: as of Propose.
 func (l *Log) Barrier(ctx context.Context) error {
-	if err := wait(ctx, func() error { return l.raft.Barrier(enqueueTimeout).Error() }); err != nil {
+	if err := l.wait(ctx, func() error { return l.raft.Barrier(enqueueTimeout).Error() }); err != nil {
 		return l.proposalError(&command.Barrier{}, err)
 	}
 	return nil

@@ -252,3 +252,33 @@ func TestLittleSpaceRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "no space left")
 	require.True(t, l.IsLeader(), "reads go on")
 }
+
+// TestCloseAnswersEveryCaller: also those whose proposals are in raft's queues when it stops.
+func TestCloseAnswersEveryCaller(t *testing.T) {
+	t.Parallel()
+	l, _ := start(t, Config{DataDir: t.TempDir()})
+	const callers = 64
+	begun := make(chan struct{}, callers)
+	var wg sync.WaitGroup
+	for c := range callers {
+		wg.Go(func() { // ends when the log is closed
+			for i := 0; ; i++ {
+				_, _, err := l.Propose(t.Context(), register(fmt.Sprintf("j%d-%d", c, i)))
+				if i == 0 {
+					begun <- struct{}{}
+				}
+				if err != nil {
+					if drover.CodeOf(err) != drover.Unavailable && drover.CodeOf(err) != drover.NotLeader {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	for range callers {
+		<-begun
+	}
+	require.NoError(t, l.Close())
+	wg.Wait()
+}
