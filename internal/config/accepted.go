@@ -37,7 +37,7 @@ var accepted = map[string][]string{
 		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
 		"bridge_network_hairpin_mode", "artifact", "bind_wildcard_default_host_network", "reservable_cores",
 		"drain_on_shutdown", "users", "common_plugin_dir", "fingerprint NAME",
-		"disable_allocation_hook_metrics", "intro_token",
+		"disable_allocation_hook_metrics", "intro_token", "alloc_dir", "state_dir", "network_interface",
 	},
 	"client.reserved": {"cores"},
 	"telemetry": {
@@ -48,11 +48,11 @@ var accepted = map[string][]string{
 		"circonus_api_token", "circonus_api_app", "circonus_api_url", "circonus_submission_interval",
 		"circonus_submission_url", "circonus_check_id", "circonus_check_force_metric_activation",
 		"circonus_check_instance_id", "circonus_check_search_tag", "circonus_check_display_name", "circonus_check_tags",
-		"circonus_broker_id", "circonus_broker_select_tag",
+		"circonus_broker_id", "circonus_broker_select_tag", "disable_hostname", "prometheus_metrics",
 	},
 	"limits": {"https_handshake_timeout", "rpc_handshake_timeout", "rpc_max_conns_per_client"},
 	"tls": {
-		"rpc_upgrade_mode", "tls_cipher_suites", "tls_min_version", "tls_prefer_server_cipher_suites",
+		"rpc_upgrade_mode", "tls_cipher_suites", "tls_min_version", "tls_prefer_server_cipher_suites", "verify_server_hostname",
 	},
 	"acl": {
 		"token_ttl", "policy_ttl", "role_ttl", "replication_token", "token_min_expiration_ttl",

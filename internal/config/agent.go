@@ -73,18 +73,17 @@ type Foreign struct {
 
 // Server is the control plane.
 type Server struct {
-	Enabled          *bool    `hcl:"enabled,optional"`
-	BootstrapExpect  int      `hcl:"bootstrap_expect,optional"`   // default 1
-	DataDir          string   `hcl:"data_dir,optional"`           // default <data_dir>/server
-	NumSchedulers    *int     `hcl:"num_schedulers,optional"`     // default: cores
-	EnabledScheduler []string `hcl:"enabled_schedulers,optional"` //
-	HeartbeatGrace   string   `hcl:"heartbeat_grace,optional"`    // default 10s
-	MinHeartbeatTTL  string   `hcl:"min_heartbeat_ttl,optional"`  // default 10s
-	JobGC            string   `hcl:"job_gc_threshold,optional"`   // default 4h
-	EvalGC           string   `hcl:"eval_gc_threshold,optional"`  // default 1h
-	NodeGC           string   `hcl:"node_gc_threshold,optional"`  // default 24h
-	DeploymentGC     string   `hcl:"deployment_gc_threshold,optional"`
-	JoinToken        string   `hcl:"join_token,optional"` // nodes must show it; default none
+	Enabled         *bool  `hcl:"enabled,optional"`
+	BootstrapExpect int    `hcl:"bootstrap_expect,optional"`  // default 1
+	DataDir         string `hcl:"data_dir,optional"`          // default <data_dir>/server
+	NumSchedulers   *int   `hcl:"num_schedulers,optional"`    // default: cores
+	HeartbeatGrace  string `hcl:"heartbeat_grace,optional"`   // default 10s
+	MinHeartbeatTTL string `hcl:"min_heartbeat_ttl,optional"` // default 10s
+	JobGC           string `hcl:"job_gc_threshold,optional"`  // default 4h
+	EvalGC          string `hcl:"eval_gc_threshold,optional"` // default 1h
+	NodeGC          string `hcl:"node_gc_threshold,optional"` // default 24h
+	DeploymentGC    string `hcl:"deployment_gc_threshold,optional"`
+	JoinToken       string `hcl:"join_token,optional"` // nodes must show it; default none
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
@@ -119,30 +118,27 @@ type ServerJoin struct {
 
 // Client is the node agent.
 type Client struct {
-	Enabled          *bool             `hcl:"enabled,optional"`
-	AllocDir         string            `hcl:"alloc_dir,optional"` // default <data_dir>/alloc
-	StateDir         string            `hcl:"state_dir,optional"` // default <data_dir>/client
-	Servers          []string          `hcl:"servers,optional"`   // host:port of servers' rpc; empty: the server in this process
-	NodeClass        string            `hcl:"node_class,optional"`
-	NodePool         string            `hcl:"node_pool,optional"` // default "default"
-	Meta             map[string]string // from meta { key = "value" }
-	Options          map[string]string // from options { key = "value" }
-	MetaBlock        *Free             `hcl:"meta,block"`
-	OptionsBlock     *Free             `hcl:"options,block"`
-	JoinToken        string            `hcl:"join_token,optional"`
-	NetworkInterface string            `hcl:"network_interface,optional"`
-	CPUTotal         int               `hcl:"cpu_total_compute,optional"` // MHz; default measured
-	MemoryTotalMB    int               `hcl:"memory_total_mb,optional"`
-	DiskTotalMB      int               `hcl:"disk_total_mb,optional"`
-	NodeMaxAllocs    int               `hcl:"node_max_allocs,optional"`
-	MaxKillTimeout   string            `hcl:"max_kill_timeout,optional"` // default 30s
-	MinDynamicPort   int               `hcl:"min_dynamic_port,optional"`
-	MaxDynamicPort   int               `hcl:"max_dynamic_port,optional"`
-	GCInterval       string            `hcl:"gc_interval,optional"`
-	GCDiskUsage      float64           `hcl:"gc_disk_usage_threshold,optional"`
-	GCMaxAllocs      int               `hcl:"gc_max_allocs,optional"`
-	NoRemoteExec     *bool             `hcl:"disable_remote_exec,optional"`
-	CgroupParent     string            `hcl:"cgroup_parent,optional"` // default "drover"
+	Enabled        *bool             `hcl:"enabled,optional"`
+	Servers        []string          `hcl:"servers,optional"` // host:port of servers' rpc; empty: the server in this process
+	NodeClass      string            `hcl:"node_class,optional"`
+	NodePool       string            `hcl:"node_pool,optional"` // default "default"
+	Meta           map[string]string // from meta { key = "value" }
+	Options        map[string]string // from options { key = "value" }
+	MetaBlock      *Free             `hcl:"meta,block"`
+	OptionsBlock   *Free             `hcl:"options,block"`
+	JoinToken      string            `hcl:"join_token,optional"`
+	CPUTotal       int               `hcl:"cpu_total_compute,optional"` // MHz; default measured
+	MemoryTotalMB  int               `hcl:"memory_total_mb,optional"`
+	DiskTotalMB    int               `hcl:"disk_total_mb,optional"`
+	NodeMaxAllocs  int               `hcl:"node_max_allocs,optional"`
+	MaxKillTimeout string            `hcl:"max_kill_timeout,optional"` // default 30s
+	MinDynamicPort int               `hcl:"min_dynamic_port,optional"`
+	MaxDynamicPort int               `hcl:"max_dynamic_port,optional"`
+	GCInterval     string            `hcl:"gc_interval,optional"`
+	GCDiskUsage    float64           `hcl:"gc_disk_usage_threshold,optional"`
+	GCMaxAllocs    int               `hcl:"gc_max_allocs,optional"`
+	NoRemoteExec   *bool             `hcl:"disable_remote_exec,optional"`
+	CgroupParent   string            `hcl:"cgroup_parent,optional"` // default "drover"
 
 	Reserved    *Reserved     `hcl:"reserved,block"`
 	Machine     *Machine      `hcl:"machine,block"`
@@ -213,29 +209,25 @@ type Telemetry struct {
 	CollectionInterval string   `hcl:"collection_interval,optional"` // default 1s
 	AllocMetrics       *bool    `hcl:"publish_allocation_metrics,optional"`
 	NodeMetrics        *bool    `hcl:"publish_node_metrics,optional"`
-	Prometheus         *bool    `hcl:"prometheus_metrics,optional"`
-	DisableHostname    *bool    `hcl:"disable_hostname,optional"`
 	Rest               hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Limits bound clients.
 type Limits struct {
 	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"`
-	RPCMaxConns  *int     `hcl:"rpc_max_conns_per_client,optional"`
 	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"` // ours; default 10 MiB for jobs
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
 // TLS configures listeners and calls.
 type TLS struct {
-	HTTP                 *bool    `hcl:"http,optional"`
-	RPC                  *bool    `hcl:"rpc,optional"`
-	CAFile               string   `hcl:"ca_file,optional"`
-	CertFile             string   `hcl:"cert_file,optional"`
-	KeyFile              string   `hcl:"key_file,optional"`
-	VerifyHTTPSClient    *bool    `hcl:"verify_https_client,optional"`
-	VerifyServerHostname *bool    `hcl:"verify_server_hostname,optional"`
-	Rest                 hcl.Body `hcl:",remain" json:"-"`
+	HTTP              *bool    `hcl:"http,optional"`
+	RPC               *bool    `hcl:"rpc,optional"`
+	CAFile            string   `hcl:"ca_file,optional"`
+	CertFile          string   `hcl:"cert_file,optional"`
+	KeyFile           string   `hcl:"key_file,optional"`
+	VerifyHTTPSClient *bool    `hcl:"verify_https_client,optional"`
+	Rest              hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Plugin configures a driver, as in Nomad: plugin "raw_exec" { config { enabled = true } }.
@@ -274,7 +266,7 @@ func Default() *Agent {
 		Server:    &Server{Enabled: new(false), BootstrapExpect: 1},
 		Client:    &Client{Enabled: new(false), NodePool: "default"},
 		Exec:      &Exec{QueueLength: 1000, ClaimWait: "5s", NetworkMode: "bridge"},
-		Telemetry: &Telemetry{CollectionInterval: "1s", Prometheus: new(true)},
+		Telemetry: &Telemetry{CollectionInterval: "1s"},
 	}
 }
 
@@ -308,11 +300,33 @@ func (a *Agent) Driver(name string) PluginConfig {
 			return *p.Config
 		}
 	}
+	if on, err := strconv.ParseBool(a.Client.Options["driver."+name+".enable"]); err == nil { // Nomad's older way
+		return PluginConfig{Enabled: &on}
+	}
 	return PluginConfig{}
 }
 
 // HTTPAddress is where the faces listen.
 func (a *Agent) HTTPAddress() string { return a.address(a.Addresses, "http", a.Ports.HTTP) }
+
+// AdvertisedHTTP is what others are told of where the faces are, given where they are served: advertise.http, with
+// that port if it names none; else the address itself, unless it stands for all of the machine's: then host.
+func (a *Agent) AdvertisedHTTP(served, host string) string {
+	at, port, err := net.SplitHostPort(served)
+	if err != nil {
+		return served
+	}
+	if a.Advertise != nil && a.Advertise.HTTP != "" {
+		if _, _, err := net.SplitHostPort(a.Advertise.HTTP); err == nil {
+			return a.Advertise.HTTP
+		}
+		return net.JoinHostPort(a.Advertise.HTTP, port)
+	}
+	if ip := net.ParseIP(at); ip != nil && ip.IsUnspecified() && host != "" {
+		return net.JoinHostPort(host, port)
+	}
+	return served
+}
 
 // RPCAddress is where nodes and servers are awaited.
 func (a *Agent) RPCAddress() string { return a.address(a.Addresses, "rpc", a.Ports.RPC) }

@@ -133,3 +133,21 @@ func TestWhereAKeyIsUnknownMatters(t *testing.T) {
 	_, err = Parse([]byte(`{"nmae": "x"}`), "x.json")
 	require.ErrorContains(t, err, "nmae")
 }
+
+func TestWhatOthersAreTold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ advertise, served, want string }{
+		{"", "127.0.0.1:4646", "127.0.0.1:4646"},
+		{"", "[::]:4646", "10.0.0.7:4646"},
+		{"", "0.0.0.0:4646", "10.0.0.7:4646"},
+		{"10.1.1.1", "0.0.0.0:4646", "10.1.1.1:4646"},
+		{"10.1.1.1:80", "0.0.0.0:4646", "10.1.1.1:80"},
+	} {
+		a := Default()
+		a.Advertise = &Addresses{HTTP: c.advertise}
+		require.Equal(t, c.want, a.AdvertisedHTTP(c.served, "10.0.0.7"), c)
+	}
+	a := Default()
+	a.Client.Options = map[string]string{"driver.raw_exec.enable": "1"}
+	require.True(t, True(a.Driver("raw_exec").Enabled))
+}

@@ -37,6 +37,9 @@ func (a *Agent) Validate() error {
 			check(err == nil && d >= 0, key, "%q is no duration such as 10s or 1h", text)
 		}
 	}
+	low, high := a.Client.MinDynamicPort, a.Client.MaxDynamicPort
+	check(low >= 0 && high >= 0 && low <= 65535 && high <= 65535 && (high == 0 || low <= high), "client.min_dynamic_port",
+		"and max_dynamic_port must be ports, the first not above the second, got %d and %d", low, high)
 	for _, v := range a.Client.HostVolumes {
 		check(v.Path != "", "client.host_volume."+v.Name+".path", "must be set")
 	}

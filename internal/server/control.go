@@ -67,7 +67,33 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 		c.close()
 		return nil, fmt.Errorf("replaying the log: %w", err)
 	}
+	if err := c.firstSchedulerConfig(ctx, cfg.SchedulerConfig); err != nil {
+		c.close()
+		return nil, err
+	}
 	return c, nil
+}
+
+// firstSchedulerConfig stores the configured one unless one is stored: from then on the API is where it is changed.
+func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.SchedulerConfig) error {
+	if cfg == nil || c.store.Snapshot().SchedulerConfig() != nil {
+		return nil
+	}
+	first := drover.SchedulerConfiguration{
+		SchedulerAlgorithm: cfg.Algorithm, MemoryOversubscriptionEnabled: config.True(cfg.Oversubscribe),
+		RejectJobRegistration: config.True(cfg.RejectJobs), PauseEvalBroker: config.True(cfg.PauseBroker),
+	}
+	first.PreemptionConfig.SystemSchedulerEnabled = true // as when nobody says otherwise
+	if p := cfg.Preemption; p != nil {
+		first.PreemptionConfig = drover.PreemptionConfig{
+			SystemSchedulerEnabled: p.System == nil || *p.System, SysBatchSchedulerEnabled: config.True(p.SysBatch),
+			BatchSchedulerEnabled: config.True(p.Batch), ServiceSchedulerEnabled: config.True(p.Service),
+		}
+	}
+	if _, _, err := c.intake.SetSchedulerConfig(ctx, first, false); err != nil {
+		return fmt.Errorf("server.default_scheduler_config: %w", err)
+	}
+	return nil
 }
 
 // forgetful reports whether nothing is to outlive the process.

@@ -100,7 +100,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		}
 		protocols.SetUnencryptedHTTP2(secure == nil)
 		protocols.SetHTTP2(secure != nil)
-		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.control, a.HTTPAddr()}, a.control, a.remote), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
+		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.control, a.advertised()}, a.control, a.remote), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
 		if secure != nil {

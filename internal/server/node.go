@@ -61,7 +61,8 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	nodeCfg := agent.Config{
 		DataDir: a.dataDir, InMemory: a.forgetful(), StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
 		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
-		HTTPAddr: a.HTTPAddr(), Version: version.Nomad, DroverVersion: version.Version, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),
+		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
+		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),
 		DiskMB: int64(cfg.DiskTotalMB), MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg),
 		MaxKillTimeout:      config.Duration(cfg.MaxKillTimeout, 0),
 		GC:                  agent.GCConfig{MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, Interval: config.Duration(cfg.GCInterval, 0)},

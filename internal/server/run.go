@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"os"
 
 	"drover"
 	"drover/internal/clock"
@@ -17,6 +18,14 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	level, err := telemetry.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return err
+	}
+	if cfg.LogFile != "" {
+		f, err := os.OpenFile(cfg.LogFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+		if err != nil {
+			return drover.Errorf(drover.Invalid, "log_file: %w", err)
+		}
+		defer f.Close()
+		logs = io.MultiWriter(logs, f)
 	}
 	var out slog.Handler = slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})
 	if config.True(cfg.LogJSON) {

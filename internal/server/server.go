@@ -20,6 +20,7 @@ import (
 	"drover/internal/id"
 	"drover/internal/lifecycle"
 	"drover/internal/link"
+	"drover/internal/node/fingerprint"
 	"drover/internal/telemetry"
 )
 
@@ -99,6 +100,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 
 // HTTPAddr is where the faces are served.
 func (a *Agent) HTTPAddr() string { return a.http.Addr().String() }
+
+// advertised is what others are told of where the faces are.
+func (a *Agent) advertised() string { return a.cfg.AdvertisedHTTP(a.HTTPAddr(), fingerprint.Probe(a.dataDir).IP) }
 
 // RPCAddr is where nodes dial; "" if nothing listens for them.
 func (a *Agent) RPCAddr() string {

@@ -45,6 +45,9 @@ type Config struct {
 	// Reserved is kept from allocations.
 	Reserved      drover.Capacity
 	ReservedPorts string // "22,80,8500-8600"
+	// MinDynamicPort and MaxDynamicPort bound the ports that are given to those who ask for any. Default 20000, 32000.
+	MinDynamicPort int
+	MaxDynamicPort int
 	MaxAllocs     int    // shown as NodeMaxAllocs; 0 = no bound
 	HostVolumes   map[string]*drover.HostVolumeInfo
 

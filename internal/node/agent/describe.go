@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -63,7 +64,7 @@ func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
 			Mode: "host", Device: host.Interface,
 			Addresses: []drover.NodeNetworkAddress{{Family: family, Alias: "default", Address: host.IP}},
 		}},
-		MinDynamicPort: drover.MinDynamicPort, MaxDynamicPort: drover.MaxDynamicPort,
+		MinDynamicPort: cmp.Or(cfg.MinDynamicPort, drover.MinDynamicPort), MaxDynamicPort: cmp.Or(cfg.MaxDynamicPort, drover.MaxDynamicPort),
 	}
 	n.ReservedResources = &drover.NodeReservedResources{
 		Cpu:      drover.NodeReservedCpuResources{CpuShares: uint64(cfg.Reserved.CPU)},
