@@ -24,13 +24,16 @@ func (c *checkedLog) StoreLog(l *raft.Log) error { return c.StoreLogs([]*raft.Lo
 
 // StoreLogs implements raft.LogStore.
 func (c *checkedLog) StoreLogs(logs []*raft.Log) error {
+	var size int64
 	for _, l := range logs {
 		if l.Type == raft.LogCommand {
+			size += int64(len(l.Data))
 			l.Extensions = binary.LittleEndian.AppendUint32(nil, crc32.Checksum(l.Data, castagnoli))
 		}
 	}
 	err := c.LogStore.StoreLogs(logs)
 	c.health.wrote(err)
+	c.health.grew(size)
 	return err
 }
 

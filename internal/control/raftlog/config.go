@@ -17,7 +17,8 @@ type Config struct {
 
 	SnapshotInterval  time.Duration // how often to look; default 2m
 	SnapshotThreshold uint64        // entries since the last snapshot that make a new one worth it; default 16384
-	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096
+	SnapshotBytes     int64         // bytes of entries since the last one that make a new one worth it at once; default 256 MiB
+	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096, 256 if alone
 	Retain            int           // snapshots kept; default 2
 	MinFree           uint64        // bytes that must be free on the disk for a write to be taken; default 32 MiB
 }
@@ -48,8 +49,14 @@ func (c *Config) Validate() error {
 	if c.SnapshotThreshold == 0 {
 		c.SnapshotThreshold = 16384
 	}
+	if c.SnapshotBytes == 0 {
+		c.SnapshotBytes = 256 << 20
+	}
 	if c.TrailingLogs == 0 {
 		c.TrailingLogs = 4096
+		if c.alone() {
+			c.TrailingLogs = 256
+		}
 	}
 	if c.Retain == 0 {
 		c.Retain = 2

@@ -13,15 +13,21 @@ type health struct {
 	dir     string // "" = in memory
 	minFree uint64
 
+	tooLarge chan struct{} // capacity 1: the log has grown beyond maxBytes since it was last told
+	maxBytes int64
+
 	closing  chan struct{} // closed by shut
 	shutOnce sync.Once
 
 	mu     sync.Mutex
 	broken error // guarded by mu: for good
 	failed error // guarded by mu: of the last write to disk
+	bytes  int64 // guarded by mu: of entries since tooLarge was told
 }
 
-func newHealth() *health { return &health{closing: make(chan struct{})} }
+func newHealth() *health {
+	return &health{closing: make(chan struct{}), tooLarge: make(chan struct{}, 1)}
+}
 
 // writable returns nil, or why nothing is taken now.
 func (h *health) writable() error {
@@ -61,6 +67,20 @@ func (h *health) wrote(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed = err
+}
+
+// grew notes that so many bytes of entries were stored.
+func (h *health) grew(n int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bytes += n; h.bytes <= h.maxBytes || h.maxBytes == 0 {
+		return
+	}
+	h.bytes = 0
+	select {
+	case h.tooLarge <- struct{}{}:
+	default:
+	}
 }
 
 // fail refuses writes from now on.

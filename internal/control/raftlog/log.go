@@ -98,9 +98,18 @@ func (l *Log) startError(err error, s *stores, logger *logger) error {
 	return drover.Errorf(drover.Invalid, "starting raft: %w", err)
 }
 
-// Run blocks until ctx ends and then closes the log.
+// Run blocks until ctx ends and then closes the log. Beside raft, which counts entries, it has a snapshot written when
+// the log has grown by many bytes: what a restart has to read is bounded.
 func (l *Log) Run(ctx context.Context) error {
-	<-ctx.Done()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-l.health.tooLarge:
+			if err := l.Snapshot(); err != nil {
+				l.log.Warn("the log is large", "error", err)
+			}
+		}
+	}
 	return l.Close()
 }
 

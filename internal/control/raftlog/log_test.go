@@ -282,3 +282,17 @@ func TestCloseAnswersEveryCaller(t *testing.T) {
 	require.NoError(t, l.Close())
 	wg.Wait()
 }
+
+func TestALargeLogIsPutIntoASnapshot(t *testing.T) {
+	t.Parallel()
+	l, _ := start(t, Config{DataDir: t.TempDir(), SnapshotBytes: 10_000, SnapshotInterval: time.Hour})
+	ran := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { ran <- l.Run(ctx) }() // ends with ctx
+	for i := 0; l.Stats().SnapshotIndex == 0; i++ {
+		_, _, err := l.Propose(t.Context(), register(fmt.Sprint(i)))
+		require.NoError(t, err)
+	}
+	cancel()
+	require.NoError(t, <-ran)
+}

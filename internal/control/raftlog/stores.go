@@ -40,7 +40,7 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 	if err := removeTorn(filepath.Join(dir, "snapshots")); err != nil {
 		return nil, err
 	}
-	h.dir, h.minFree = dir, cfg.MinFree
+	h.dir, h.minFree, h.maxBytes = dir, cfg.MinFree, cfg.SnapshotBytes
 	path := filepath.Join(dir, "raft.db")
 	if err := verifyFile(path); err != nil {
 		return nil, err
