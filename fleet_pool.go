@@ -48,6 +48,7 @@ type FleetInstance struct {
 	Offering   string
 	Template   string
 	State      InstanceState
+	StateAt    time.Time // when it came into State
 	Behavior   IdleBehavior
 	Why        string
 	Reason     string

@@ -140,12 +140,18 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *
 	c.provider = f.meters.watch(cfg.Name, c.provider, f.deps.Clock)
 	c.pool = pool.New(pool.Config{
 		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
-		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.audit.add, Attributes: localAttributes(cfg),
+		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Attributes: localAttributes(cfg),
 	}, pool.Deps{
 		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Demand: fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},
 	})
 	return c
+}
+
+// note takes a line of the audit log.
+func (f *fleet) note(e pool.Entry) {
+	f.meters.actions(e.Pool, e.What, e.Why)
+	f.audit.add(e)
 }
 
 // keep runs a provider's loop, again if it fails.

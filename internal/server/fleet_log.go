@@ -25,7 +25,10 @@ func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 	var list []pool.Intent
 	for i := range l.control.store.Snapshot().FleetInstances("") {
 		if i.State != drover.InstanceGone && i.Provider == l.provider {
-			list = append(list, pool.Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID, Behavior: i.Behavior})
+			list = append(list, pool.Intent{
+				ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID,
+				Behavior: i.Behavior, Answered: i.ProviderID != "", Killed: i.State == drover.InstanceDestroying && i.Why == pool.WhyKilled,
+			})
 		}
 	}
 	return list, nil
@@ -53,10 +56,15 @@ func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 	for k := range u.Changed {
 		c.Put = append(c.Put, rowOf(&u.Changed[k], l.provider))
 	}
+	before := l.control.store.Snapshot()
 	if _, _, err := l.control.log.Propose(ctx, c); err != nil {
 		return err
 	}
-	l.meters.changed(u.Changed)
+	for k := range u.Changed {
+		if old := before.FleetInstance(u.Changed[k].ID); old == nil || old.State != u.Changed[k].State {
+			l.meters.came(&u.Changed[k], old)
+		}
+	}
 	s := l.control.store.Snapshot()
 	for k := range u.Changed {
 		i := &u.Changed[k]
@@ -72,7 +80,7 @@ func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 
 func rowOf(i *drover.Instance, provider string) *drover.FleetInstance {
 	return &drover.FleetInstance{
-		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, Behavior: i.Behavior,
+		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, StateAt: i.StateAt, Behavior: i.Behavior,
 		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
 		PlannedAt: i.PlannedAt, CreatedAt: i.CreatedAt, ReadyAt: i.ReadyAt, GoneAt: i.GoneAt,
 	}

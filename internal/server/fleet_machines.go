@@ -76,16 +76,33 @@ func (f *fleet) find(ctx context.Context, id string, do func(now time.Time, c *p
 
 // Behave implements fleet.Fleet of the face.
 func (f fleetFace) Behave(ctx context.Context, id string, b drover.IdleBehavior, reason string) error {
-	return f.find(ctx, id, func(now time.Time, c *pool.Core, i drover.Instance) error {
-		return c.Behave(now, i.ID, b, cmp.Or(reason, "an operator wants it"))
+	return f.bid(ctx, id, func(now time.Time, c *pool.Core, instance string) error {
+		return c.Behave(now, instance, b, cmp.Or(reason, "an operator wants it"))
 	})
 }
 
 // Kill implements fleet.Fleet of the face.
 func (f fleetFace) Kill(ctx context.Context, id, reason string) error {
-	return f.find(ctx, id, func(now time.Time, c *pool.Core, i drover.Instance) error {
-		return c.Kill(now, i.ID, cmp.Or(reason, "an operator wants it"))
+	return f.bid(ctx, id, func(now time.Time, c *pool.Core, instance string) error {
+		return c.Kill(now, instance, cmp.Or(reason, "an operator wants it"))
 	})
+}
+
+// bid does an operator's bidding; when it returns, a restarted server knows of it too.
+func (f *fleet) bid(ctx context.Context, id string, do func(now time.Time, c *pool.Core, instance string) error) error {
+	var after drover.Instance
+	err := f.find(ctx, id, func(now time.Time, c *pool.Core, i drover.Instance) error {
+		if err := do(now, c, i.ID); err != nil {
+			return err
+		}
+		after, _ = c.Instance(i.ID)
+		return nil
+	})
+	if err != nil || after.ID == "" {
+		return err
+	}
+	_, _, err = f.control.log.Propose(ctx, &command.UpdateFleet{Put: []*drover.FleetInstance{rowOf(&after, after.Provider)}})
+	return err
 }
 
 // Explain implements fleet.Fleet of the face.

@@ -50,24 +50,24 @@ func newFleetMeters(m *telemetry.Metrics) *fleetMeters {
 	}
 }
 
-// changed counts what an update of the log tells.
-func (m *fleetMeters) changed(list []drover.Instance) {
-	for k := range list {
-		i := &list[k]
-		switch i.State {
-		case drover.InstanceRegistered:
-			if !i.Adopted {
-				m.registered(i.StateAt.Sub(i.PlannedAt).Seconds(), i.Pool)
-			}
-		case drover.InstanceActive:
-			if !i.Adopted && i.StateAt.Equal(i.ReadyAt) {
-				m.ready(i.ReadyAt.Sub(i.PlannedAt).Seconds(), i.Pool)
-				m.outcomes("success")
-			}
-		case drover.InstanceGone:
-			m.gone(i)
-		default:
+// came counts that a machine came into its state; old is what the log had of it, nil if nothing.
+func (m *fleetMeters) came(i *drover.Instance, old *drover.FleetInstance) {
+	switch i.State {
+	case drover.InstanceRegistered:
+		if !i.Adopted {
+			m.registered(i.StateAt.Sub(i.PlannedAt).Seconds(), i.Pool)
 		}
+	case drover.InstanceActive:
+		if !i.Adopted && i.StateAt.Equal(i.ReadyAt) {
+			m.ready(i.ReadyAt.Sub(i.PlannedAt).Seconds(), i.Pool)
+			m.outcomes("success")
+		}
+	case drover.InstanceGone:
+		if old != nil && old.State == drover.InstanceDestroying {
+			m.returned(i.GoneAt.Sub(old.StateAt).Seconds(), i.Pool)
+		}
+		m.gone(i)
+	default:
 	}
 }
 

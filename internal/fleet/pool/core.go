@@ -61,18 +61,19 @@ type poolState struct {
 
 type entry struct {
 	*drover.Instance
-	pool     *poolState // nil for orphans
-	counted  bool       // in Core.units
-	sure     bool       // in Core.sure and Core.cost
-	misses   int        // complete lists in a row without it
-	seenAt   time.Time  // when the cloud was last known to have it
-	tries    int        // of the call under way: create or destroy
-	next     time.Time  // when to try again
-	inFlight bool       // a create or destroy is under way
-	killed   bool
-	meter    ledger.Meter
-	written  written   // what the log has of it
-	stopped  time.Time // when the cloud accepted to destroy it, and ended to bill it; zero if it did not
+	pool       *poolState // nil for orphans
+	counted    bool       // in Core.units
+	sure       bool       // in Core.sure and Core.cost
+	misses     int        // complete lists in a row without it
+	seenAt     time.Time  // when the cloud was last known to have it
+	tries      int        // of the call under way: create or destroy
+	next       time.Time  // when to try again
+	inFlight   bool       // a create or destroy is under way
+	killed     bool
+	unanswered bool // its create, when the server was started again
+	meter      ledger.Meter
+	written    written   // what the log has of it
+	stopped    time.Time // when the cloud accepted to destroy it, and ended to bill it; zero if it did not
 }
 
 // NewCore starts with an empty picture: it lists the cloud before it decides anything.

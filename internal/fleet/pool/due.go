@@ -46,6 +46,8 @@ func (c *Core) due(now time.Time) time.Time {
 		switch {
 		case e.State == drover.InstanceDestroying && e.ProviderID != "":
 			c.again(now, e, provider.CallDestroy)
+		case e.unanswered && e.State.Starting() && e.pool != nil:
+			c.again(now, e, provider.CallCreate)
 		case e.Ambiguous && e.ProviderID == "" && c.cfg.Caps.Idempotent && e.pool != nil && e.tries <= 6:
 			c.again(now, e, provider.CallCreate)
 		}

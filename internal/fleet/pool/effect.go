@@ -45,6 +45,8 @@ type Intent struct {
 	Charged  float64 // by the ledger, before a restart
 	NodeID   string  // that used its token, before a restart
 	Behavior drover.IdleBehavior
+	Answered bool // the cloud said that it made it, before a restart
+	Killed   bool // by an operator, before a restart
 }
 
 // Entry is a line of the audit log.

@@ -8,7 +8,11 @@ import (
 	"drover/internal/fleet/provider"
 )
 
-const whyUnrecorded = "unrecorded"
+// Why a machine goes, beside the scaler's reasons.
+const (
+	WhyKilled     = "killed" // by an operator
+	whyUnrecorded = "unrecorded"
+)
 
 // Restore tells the core at its start which intents the raft log has: their creates may or may not have happened.
 func (c *Core) Restore(now time.Time, intents []Intent) {
@@ -26,7 +30,10 @@ func (c *Core) Restore(now time.Time, intents []Intent) {
 			sold(i, o)
 		}
 		become(i, drover.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
-		c.add(i, p)
+		if in.Killed {
+			become(i, drover.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
+		}
+		c.add(i, p).unanswered = !in.Answered
 	}
 }
 
@@ -62,7 +69,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 			c.list.soon(now)
 			continue
 		}
-		e.inFlight = false
+		e.inFlight, e.unanswered = false, false
 		c.confirm(now, e, m)
 		if e.State == drover.InstanceDestroying {
 			c.callDestroy(now, e)
@@ -71,7 +78,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 	c.beliefs.Created(now, &req.Offering, req.Tags[drover.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
 	for _, in := range req.Intents {
 		if e := c.table[in.ID]; !made[in.ID] && e != nil && e.ProviderID == "" {
-			e.inFlight = false
+			e.inFlight, e.unanswered = false, false
 			c.unmade(now, e, err)
 		}
 	}
@@ -235,7 +242,7 @@ func (c *Core) Kill(now time.Time, instance, reason string) error {
 	e.killed = true
 	c.note(now, e, "kill", reason)
 	if e.State != drover.InstanceDestroying {
-		c.destroy(now, e, "killed", reason)
+		c.destroy(now, e, WhyKilled, reason)
 	}
 	return nil
 }

@@ -60,6 +60,9 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 		return
 	}
 	c.list.complete++
+	if c.list.complete == 1 {
+		c.askAgain(now)
+	}
 	inList := make(map[string]bool, len(machines))
 	for k := range machines {
 		inList[machines[k].ID] = true
@@ -75,6 +78,22 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	for id, at := range c.gone {
 		if now.Sub(at) > time.Hour {
 			delete(c.gone, id)
+		}
+	}
+}
+
+// askAgain repeats, with the same keys, creates that were not answered before a restart, whether their machines are in
+// the first list or not: where that is safe it is the quickest way to know, and completes what was cut off.
+func (c *Core) askAgain(now time.Time) {
+	if !c.cfg.Caps.Idempotent {
+		return
+	}
+	for _, p := range c.pools {
+		for _, i := range p.living() {
+			if e := c.table[i.ID]; e.unanswered && i.NodeID == "" {
+				e.next = now
+				c.retry.push(now, i.ID)
+			}
 		}
 	}
 }

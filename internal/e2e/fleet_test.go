@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+// fleetBlock is a fleet on this machine whose machines run raw processes too.
+func fleetBlock(more string) string {
+	return `server {
+  heartbeat_grace = "5s"
+}
+fleet {
+  provider "local" {
+    type = "loopback"
+    max  = 8
+  }
+  pool "std" {
+    provider    = "local"
+    node_pool   = "default"
+    idle        = "3s"
+    adopt_grace = "4s"
+    user_data   = <<EOT
+${config}
+plugin "raw_exec" {
+  config {
+    enabled = true
+  }
+}
+EOT
+    ` + more + `
+    type "small" {
+      cpu    = 1000
+      memory = 512
+      price  = 0.05
+    }
+    type "big" {
+      cpu    = 4000
+      memory = 2048
+      price  = 0.18
+    }
+  }
+}`
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// fleetAgent returns the arguments of a server without a node, whose machines find it again after a restart.
+func fleetAgent(t *testing.T, more string) []string {
+	t.Helper()
+	data := filepath.Join(t.TempDir(), "data")
+	t.Cleanup(func() { endMachines(t, data) })
+	return append([]string{"-server", "-rpc-port", freePort(t)}, config(t, data, fleetBlock(more))...)
+}
+
+// endMachines ends what a test that failed left: machines outlive their server.
+func endMachines(t *testing.T, data string) {
+	t.Helper()
+	eventually(t, "the end of all machines", func() (bool, string) {
+		left := processesOf(data)
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it just ended
+		}
+		return len(left) == 0, fmt.Sprint(left)
+	})
+}
+
+// processesOf lists processes that name the folder in their arguments or environment.
+func processesOf(folder string) (pids []int) {
+	procs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range procs {
+		for _, name := range []string{"cmdline", "environ"} {
+			text, err := os.ReadFile(filepath.Join(p, name))
+			if pid, _ := strconv.Atoi(filepath.Base(p)); err == nil && pid != os.Getpid() && strings.Contains(string(text), folder) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
+
+// fleet asks the fleet's face.
+func (a *agent) fleet(method, path, body string, out any) (int, string) {
+	a.t.Helper()
+	status, text := a.request(method, "/v1/fleet/"+path, body)
+	if out != nil {
+		require.Equal(a.t, 200, status, text)
+		require.NoError(a.t, json.Unmarshal([]byte(text), out), text)
+	}
+	return status, text
+}
+
+func (a *agent) machines() (list []drover.Instance) {
+	a.t.Helper()
+	a.fleet("GET", "instances", "", &list)
+	return list
+}
+
+// noMachine waits until all have gone, and sees that nothing of them is left.
+func (a *agent) noMachine(t *testing.T) {
+	t.Helper()
+	eventually(t, "the machines' end", func() (bool, string) {
+		list := a.machines()
+		return len(list) == 0, fmt.Sprint(len(list), " machines")
+	})
+	eventually(t, "the nodes' end", func() (bool, string) {
+		nodes, _, err := a.nomad().Nodes().List(nil)
+		require.NoError(t, err)
+		return len(nodes) == 0, fmt.Sprint(len(nodes), " nodes")
+	})
+}
+
+func fleetJob(id string, count int, script string) *api.Job {
+	j := rawJob(id, "batch", "/bin/sh", "-c", script)
+	j.TaskGroups[0].Count = &count
+	cpu, memory := 800, 64
+	j.TaskGroups[0].Tasks[0].Resources = &api.Resources{CPU: &cpu, MemoryMB: &memory}
+	return j
+}
+
+// lines returns what all allocations of a job appended to a file.
+func lines(t *testing.T, path string) []string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	list := strings.Fields(string(data))
+	slices.Sort(list)
+	return list
+}
+
+// A server without a node gets a job and an environment: machines come, the work runs, the machines go.
+func TestMachinesComeForWorkAndGo(t *testing.T) {
+	t.Parallel()
+	a := start(t, fleetAgent(t, "")...)
+	c := a.nomad()
+	nodes, _, err := c.Nodes().List(nil)
+	require.NoError(t, err)
+	require.Empty(t, nodes)
+	ran := filepath.Join(t.TempDir(), "ran")
+	_, _, err = c.Jobs().Register(fleetJob("work", 3, "echo $NOMAD_ALLOC_INDEX >> "+ran), nil)
+	require.NoError(t, err)
+	a.putEnvironment("10", 2)
+	eventually(t, "the job's end", func() (bool, string) { got := lines(t, ran); return len(got) == 3, fmt.Sprint(got) })
+	require.Equal(t, []string{"0", "1", "2"}, lines(t, ran))
+	runner := a.claim(10)
+	require.Equal(t, "bought\r\n", a.execute(runner, map[string]any{"command": "echo bought"}, "").stdout)
+	for _, i := range a.machines() {
+		require.Equal(t, "std", i.Pool)
+		var x drover.FleetExplanation
+		a.fleet("GET", "instance/"+i.ID, "", &x)
+		require.NotEmpty(t, x.Text)
+	}
+	status, text := a.ask("DELETE", "/execution-environments/10", nil)
+	require.Equal(t, 204, status, text)
+	a.noMachine(t)
+
+	var report drover.FleetCostReport
+	a.fleet("GET", "cost?by=job", "", &report)
+	require.Positive(t, report.Total)
+	var jobs []string
+	for _, l := range report.Lines {
+		jobs = append(jobs, l.Key)
+	}
+	require.Contains(t, jobs, "default/work")
+	require.Contains(t, jobs, "idle")
+	var audit []drover.FleetAudit
+	a.fleet("GET", "audit", "", &audit)
+	require.NotEmpty(t, audit)
+}
+
+// The server is killed while machines boot, and again while work runs on them: nothing is lost, nothing runs twice.
+func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
+	t.Parallel()
+	args := fleetAgent(t, "")
+	a := start(t, args...)
+	ran, release := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "release")
+	_, _, err := a.nomad().Jobs().Register(fleetJob("work", 3, "echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
+	require.NoError(t, err)
+	eventually(t, "a machine", func() (bool, string) { n := len(a.machines()); return n > 0, "" })
+	a.pullThePlug() // the creates may or may not have happened
+	a = start(t, args...)
+	eventually(t, "the work", func() (bool, string) { got := lines(t, ran); return len(got) == 3, fmt.Sprint(got, a.machines()) })
+	held := a.machines()
+	status, text := a.fleet("PUT", "instance/"+held[0].ID+"/hold", `{"Reason":"a test"}`, nil)
+	require.Equal(t, 204, status, text)
+	a.pullThePlug()
+	a = start(t, args...)
+	eventually(t, "the machines", func() (bool, string) {
+		busy := 0
+		for _, i := range a.machines() {
+			if i.State == drover.InstanceActive && i.Work > 0 {
+				busy++
+			}
+		}
+		return busy == 3, fmt.Sprint(a.machines())
+	})
+	require.Len(t, a.machines(), 3)
+	for _, i := range a.machines() {
+		require.True(t, i.Adopted)
+		require.Equal(t, i.ID == held[0].ID, i.Behavior == drover.BehaviorHold, "who is held stays held")
+	}
+	require.NoError(t, os.WriteFile(release, nil, 0o600))
+	eventually(t, "the held machine to be the last", func() (bool, string) {
+		list := a.machines()
+		return len(list) == 1 && list[0].ID == held[0].ID && list[0].Work == 0, fmt.Sprint(list)
+	})
+	require.Equal(t, []string{"0", "1", "2"}, lines(t, ran), "each ran once")
+	status, text = a.fleet("PUT", "instance/"+held[0].ID+"/kill", `{"Reason":"enough"}`, nil)
+	require.Equal(t, 204, status, text)
+	a.noMachine(t)
+}
+
+// Pools over the API: bad ones are refused with the field, good ones work at once, and end with their machines.
+func TestPoolsOverTheAPI(t *testing.T) {
+	t.Parallel()
+	a := start(t, fleetAgent(t, "")...)
+	bad := map[string]string{
+		`{"Provider":"nobody","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                                    "there is no provider",
+		`{"Provider":"local","Types":[],"Zones":["a"]}`:                                                                                                                             "Types: must have at least one type",
+		`{"Provider":"local","Min":2,"Max":1,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                     "Max: must be at least Min",
+		`{"Provider":"local","Min":2,"Budget":{"PerHour":1},"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                      "can't hold the minimum",
+		`{"Provider":"local","Schedule":[{"Cron":"99 * * * *","Duration":3600000000000,"Min":1}],"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`: "Cron: minute must be",
+		`{"Provider":"local","NodePool":"default","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                "has machines of pool",
+		`{"Colour":1}`: "Colour",
+	}
+	for body, want := range bad {
+		status, text := a.fleet("PUT", "pool/extra", body, nil)
+		require.Equal(t, 400, status, text)
+		require.Contains(t, text, want)
+	}
+	status, text := a.fleet("PUT", "pool/std", `{"Provider":"local","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`, nil)
+	require.Equal(t, 409, status, text)
+	status, text = a.fleet("PUT", "pool/extra", `{"Provider":"local","Zones":["a"],"Min":1,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":500,"MemoryMB":128}}]}`, nil)
+	require.Equal(t, 200, status, text)
+	eventually(t, "the minimum", func() (bool, string) {
+		list := a.machines()
+		return len(list) == 1 && list[0].Pool == "extra" && list[0].State == drover.InstanceActive, fmt.Sprint(list)
+	})
+	nodes, _, err := a.nomad().Nodes().List(nil)
+	require.NoError(t, err)
+	require.Equal(t, "extra", nodes[0].NodePool)
+	status, text = a.fleet("DELETE", "pool/extra", "", nil)
+	require.Equal(t, 204, status, text)
+	a.noMachine(t)
+	eventually(t, "the pool's end", func() (bool, string) {
+		status, _ := a.fleet("GET", "pool/extra", "", nil)
+		return status == 404, fmt.Sprint(status)
+	})
+	status, text = a.request("POST", "/arvados/v1/dispatch/instances/hold?instance_id=nobody", "")
+	require.Equal(t, 404, status, text)
+	require.Contains(t, text, "errors")
+}
