@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
@@ -44,7 +45,9 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intent *pr
 		fresh = true
 	}
 	if err == nil && fresh {
-		err = p.boot(ctx, id, req, intent)
+		if err = p.boot(ctx, id, req, intent); provider.KindOf(kinded(ctx, err)) == provider.Config && err != nil {
+			p.remove(ctx, id) // it will never run
+		}
 	}
 	if err != nil {
 		return provider.Machine{}, err
@@ -139,6 +142,9 @@ func (p *Provider) boot(ctx context.Context, id string, req *provider.Request, i
 		return fmt.Errorf("writing the agent's configuration: %w", err)
 	}
 	_, err = p.docker.ContainerStart(ctx, id, client.ContainerStartOptions{})
+	if err != nil && strings.Contains(err.Error(), "OCI runtime create failed") { // as by a host that forbids what it was asked for
+		return &provider.Error{Kind: provider.Config, Message: "dockerd: " + err.Error()}
+	}
 	return missing(err)
 }
 

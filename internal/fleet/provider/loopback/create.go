@@ -114,6 +114,7 @@ func (p *Provider) start(r *record) error {
 		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = folder, p.cfg.Env, log, log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {
+			_ = os.RemoveAll(folder) // it will never run
 			return &provider.Error{Kind: provider.Config, Message: "starting an agent: " + err.Error()}
 		}
 		r.PID = cmd.Process.Pid

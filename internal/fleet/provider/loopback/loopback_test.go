@@ -116,14 +116,34 @@ func TestMachinesOutliveTheirMaker(t *testing.T) {
 func TestACreateThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	bad := cloud(t, loopback.Config{Dir: dir, Command: []string{"/no/such/program"}})
-	_, err := bad.Create(t.Context(), request("a", offering("small")))
-	require.Equal(t, provider.Config, provider.KindOf(err))
-	require.Equal(t, provider.Pending, one(t, bad).State)
-	made, err := cloud(t, loopback.Config{Dir: dir}).Create(t.Context(), request("a", offering("small")))
+	p := cloud(t, loopback.Config{Dir: dir, StopTimeout: -1})
+	made, err := p.Create(t.Context(), request("a", offering("small")))
 	require.NoError(t, err)
-	require.Equal(t, one(t, bad), made[0])
+	file := filepath.Join(dir, made[0].ID, "machine.json")
+	was, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, p.Destroy(t.Context(), made[0].ID))
+	early := strings.Replace(string(was), `"Started": true`, `"Started": false`, 1)
+	require.NotEqual(t, string(was), early)
+	require.NoError(t, os.WriteFile(file, []byte(early), 0o600))
+	require.Equal(t, provider.Pending, one(t, p).State)
+	made, err = cloud(t, loopback.Config{Dir: dir}).Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	require.Equal(t, one(t, p), made[0])
 	require.Equal(t, provider.Running, made[0].State)
+}
+
+// What can't be started is refused, and nothing is left of it.
+func TestNoProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := cloud(t, loopback.Config{Dir: dir, Command: []string{"/no/such/program"}})
+	made, err := p.Create(t.Context(), request("a", offering("small")))
+	require.Equal(t, provider.Config, provider.KindOf(err))
+	require.Empty(t, made)
+	list, _, err := p.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, list)
 }
 
 // A machine whose agent ended is terminated; what the agent wrote is still to be read.

@@ -39,9 +39,10 @@ func (c *Cloud) authenticate(r *http.Request, body []byte) *failure {
 	var headers strings.Builder
 	for _, name := range strings.Split(fields["SignedHeaders"], ";") {
 		value := strings.Join(r.Header.Values(name), ",")
-		if name == "host" {
+		switch name {
+		case "host":
 			value = r.Host
-		} else if name == "content-length" {
+		case "content-length":
 			value = fmt.Sprint(r.ContentLength)
 		}
 		fmt.Fprintf(&headers, "%s:%s\n", name, strings.Join(strings.Fields(value), " "))
