@@ -80,7 +80,7 @@ func TestNomadsOwnKeysAreAccepted(t *testing.T) {
 		"server":{"enabled":true,"bootstrap_expect":1,"raft_protocol":3},"client":{"enabled":false,"options":{"a":"b"}},
 		"vault":{"enabled":false,"address":"x"},"acl":{"enabled":false},"telemetry":{"prometheus_metrics":true}}`), "x.json")
 	require.NoError(t, err)
-	require.Equal(t, []string{"disable_update_check", "server.raft_protocol"}, a.Ignored)
+	require.Equal(t, []string{"disable_update_check", "server.raft_protocol", "telemetry.prometheus_metrics"}, a.Ignored)
 	require.Equal(t, map[string]string{"a": "b"}, a.Client.Options)
 
 	b, err := Parse([]byte(`

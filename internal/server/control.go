@@ -76,7 +76,10 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 
 // firstSchedulerConfig stores the configured one unless one is stored: from then on the API is where it is changed.
 func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.SchedulerConfig) error {
-	if cfg == nil || c.store.Snapshot().SchedulerConfig() != nil {
+	if cfg == nil {
+		return nil
+	}
+	if stored := c.store.Snapshot().SchedulerConfig(); stored != nil && stored.ModifyIndex > 0 {
 		return nil
 	}
 	first := drover.SchedulerConfiguration{

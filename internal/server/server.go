@@ -102,7 +102,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 func (a *Agent) HTTPAddr() string { return a.http.Addr().String() }
 
 // advertised is what others are told of where the faces are.
-func (a *Agent) advertised() string { return a.cfg.AdvertisedHTTP(a.HTTPAddr(), fingerprint.Probe(a.dataDir).IP) }
+func (a *Agent) advertised() string {
+	return a.cfg.AdvertisedHTTP(a.HTTPAddr(), fingerprint.Probe(a.dataDir).IP)
+}
 
 // RPCAddr is where nodes dial; "" if nothing listens for them.
 func (a *Agent) RPCAddr() string {

@@ -48,8 +48,8 @@ type Config struct {
 	// MinDynamicPort and MaxDynamicPort bound the ports that are given to those who ask for any. Default 20000, 32000.
 	MinDynamicPort int
 	MaxDynamicPort int
-	MaxAllocs     int    // shown as NodeMaxAllocs; 0 = no bound
-	HostVolumes   map[string]*drover.HostVolumeInfo
+	MaxAllocs      int // shown as NodeMaxAllocs; 0 = no bound
+	HostVolumes    map[string]*drover.HostVolumeInfo
 
 	// MaxKillTimeout bounds a task's kill_timeout. Default 30s.
 	MaxKillTimeout time.Duration
