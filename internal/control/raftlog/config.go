@@ -20,7 +20,7 @@ type Config struct {
 	SnapshotBytes     int64         // bytes of entries since the last one that make a new one worth it at once; default 256 MiB
 	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096, 256 if alone
 	Retain            int           // snapshots kept; default 2
-	MinFree           uint64        // bytes that must be free on the disk for a write to be taken; default 32 MiB
+	MinFree           uint64        // bytes that must be free on the disk for a write to be taken; default 32 MiB, or an eighth of a small disk
 }
 
 // Peer is a server of the cluster.
@@ -63,9 +63,6 @@ func (c *Config) Validate() error {
 	}
 	if c.Retain < 0 {
 		errs = append(errs, errors.New("retain must be at least 1"))
-	}
-	if c.MinFree == 0 {
-		c.MinFree = 32 << 20
 	}
 	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 
 	"drover"
 	"drover/internal/clock"
@@ -40,7 +41,7 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 	if err := removeTorn(filepath.Join(dir, "snapshots")); err != nil {
 		return nil, err
 	}
-	h.dir, h.minFree, h.maxBytes = dir, cfg.MinFree, cfg.SnapshotBytes
+	h.dir, h.minFree, h.maxBytes = dir, minFree(cfg, dir), cfg.SnapshotBytes
 	path := filepath.Join(dir, "raft.db")
 	if err := verifyFile(path); err != nil {
 		return nil, err
@@ -61,6 +62,19 @@ func openStores(cfg *Config, h *health, c clock.Clock, logger *logger) (*stores,
 		}
 	}
 	return &stores{log, &patientStable{bolt, h, c}, snapshots, bolt.Close}, nil
+}
+
+// minFree is the configured space that must be free, or the default.
+func minFree(cfg *Config, dir string) uint64 {
+	const usual, share = 32 << 20, 8
+	var s unix.Statfs_t
+	switch {
+	case cfg.MinFree > 0:
+		return cfg.MinFree
+	case unix.Statfs(dir, &s) != nil:
+		return usual
+	}
+	return min(usual, s.Blocks*uint64(s.Bsize)/share)
 }
 
 // verifyFile reads the whole file before it is opened for writing: bbolt then reads it in a goroutine of its own,
