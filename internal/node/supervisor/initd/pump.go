@@ -6,6 +6,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"drover"
 	"drover/internal/node/supervisor/proto"
 )
@@ -52,7 +54,7 @@ func pump(f *os.File, sink func([]byte)) {
 	if err != nil {
 		return
 	}
-	for {
+	for grown := false; ; {
 		b, n, err := readReady(raw)
 		if err != nil {
 			drain(raw, sink)
@@ -61,10 +63,20 @@ func pump(f *os.File, sink func([]byte)) {
 		if b == nil {
 			return
 		}
+		if n == proto.DataSize && !grown {
+			grown = true
+			_ = raw.Control(widen)
+		}
 		sink(b[:n])
 		buffers.Put(b)
 	}
 }
+
+// busyPipe is the size of a pipe through which much goes: its two ends then wake each other less often. The kernel may
+// refuse it to a user who has many.
+const busyPipe = 256 << 10
+
+func widen(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, busyPipe) }
 
 func drain(raw syscall.RawConn, sink func([]byte)) {
 	b := buffers.Get().(*frameBuffer)
