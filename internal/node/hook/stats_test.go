@@ -150,6 +150,14 @@ func TestMeterSourceDropsForASlowReader(t *testing.T) {
 	})
 }
 
+func TestTasksAreSampledTogether(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(100, 0)
+	require.Equal(t, time.Second, together(start, time.Second))
+	require.Equal(t, 1050*time.Millisecond, together(start.Add(50*time.Millisecond), time.Second))
+	require.Equal(t, time.Second, together(start.Add(1100*time.Millisecond), time.Second), "one an interval from then on")
+}
+
 // TestMeterSourceBacksOff from errors, the first one too, by 5 s doubling to 2 min, and recovers.
 func TestMeterSourceBacksOff(t *testing.T) {
 	t.Parallel()
