@@ -200,7 +200,8 @@ func TestRealMissingCommand(t *testing.T) {
 	require.Equal(t, drover.TaskDriverFailure, events[len(events)-2].Type)
 }
 
-// TestRealInterruptedStart: the agent was killed between a driver's start and the storing of its handle.
+// TestRealInterruptedStart: the agent was killed between a driver's start and the storing of its handle. The program runs
+// already: it is found, not started a second time.
 func TestRealInterruptedStart(t *testing.T) {
 	t.Parallel()
 	r := newReal(t)
@@ -223,15 +224,15 @@ func TestRealInterruptedStart(t *testing.T) {
 	for r.control.pushed() == pushed || r.control.alloc(a.ID).TaskStates["t"].StartedAt.IsZero() {
 		r.awaitPush()
 	}
-	var pids []string
-	require.Eventually(t, func() bool {
-		data, _ := os.ReadFile(lives)
-		pids = strings.Fields(string(data))
-		return len(pids) == 2
-	}, 10*time.Second, 5*time.Millisecond)
-	_, err = os.Stat("/proc/" + pids[0] + "/fd/0")
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.DirExists(t, "/proc/"+pids[1])
+	found := r.control.alloc(a.ID)
+	require.Equal(t, "running", found.ClientStatus)
+	require.Equal(t, drover.TaskStarted, found.TaskStates["t"].Events[len(found.TaskStates["t"].Events)-1].Type)
+	data, err := os.ReadFile(lives)
+	require.NoError(t, err)
+	require.Len(t, strings.Fields(string(data)), 1)
+	require.DirExists(t, "/proc/"+strings.TrimSpace(string(data)))
+	r.end() // it was stored now
+	r.start()
 	r.stop(a)
 	r.await(a.ID, "complete")
 }

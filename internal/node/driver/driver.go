@@ -111,7 +111,9 @@ type State struct {
 	AllocID   string
 	TaskName  string
 	StartedAt time.Time
-	Data      json.RawMessage // the driver's own
+	Data      json.RawMessage // the driver's own; empty for a start that the agent's end interrupted
+	// StateDir is the start's Dirs.State, where a driver may find the task of an interrupted start.
+	StateDir string `json:",omitempty"`
 }
 
 // Exit is how a task ended.
@@ -150,7 +152,9 @@ type Filer interface{ Files() drover.Files }
 
 // Noticer tells what a person should know of a running task that is no failure of it: output that a full disk did not
 // take. The function is called by the goroutine that is in Handle.Wait; set it before.
-type Noticer interface{ OnNotice(notice func(text string)) }
+type Noticer interface {
+	OnNotice(notice func(text string))
+}
 
 // Meter samples usage. Errors: ErrNotSupported, ErrGone.
 type Meter interface {

@@ -31,7 +31,7 @@ type Bolt struct {
 	writing bool
 	closed  bool
 	retry   clock.Timer // after a failed write; nil = none is due
-	idle    *sync.Cond // writing became false
+	idle    *sync.Cond  // writing became false
 }
 
 // OpenBolt opens or makes the file. It fails when another process has it open.

@@ -22,6 +22,7 @@ type Client struct {
 	opts    Options
 	conn    *net.UnixConn
 	process process
+	id      string        // that LaunchConfig gave it; set by hello
 	done    chan struct{} // closed when the reader ended
 
 	wmu sync.Mutex // serializes frames
@@ -93,8 +94,12 @@ func (c *Client) hello(ctx context.Context, r *frameReader) error {
 	case theirs.Failure != "":
 		return drover.Errorf(drover.Unavailable, "supervisor: %s (it speaks up to %d, this agent %d to %d)", theirs.Failure, theirs.Max, proto.MinVersion, proto.Version)
 	}
+	c.id = theirs.ID
 	return nil
 }
+
+// ID is what LaunchConfig.ID gave the supervisor that answered.
+func (c *Client) ID() string { return c.id }
 
 func (c *Client) helloFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

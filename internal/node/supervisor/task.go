@@ -50,6 +50,16 @@ func (c *Client) WaitTask(ctx context.Context, notice func(text string)) (driver
 	return driver.Exit{Code: code, Signal: r.Signal, Receipt: &r}, d.Err
 }
 
+// TaskStarted reports whether the main task was started; it may have ended since. Errors: Gone.
+func (c *Client) TaskStarted(ctx context.Context) (bool, error) {
+	p, err := c.ask(ctx, proto.OpTaskState, nil)
+	if err != nil {
+		return false, err
+	}
+	d := proto.Decoder{B: p}
+	return d.Bool(), d.Err
+}
+
 // SignalTask signals the main task's process group by name ("SIGHUP", "HUP"). Errors: Invalid, Gone, Conflict.
 func (c *Client) SignalTask(ctx context.Context, name string) error {
 	var e proto.Encoder

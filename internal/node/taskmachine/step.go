@@ -265,8 +265,12 @@ func (m *machine) restored() {
 	if m.Phase != Pending {
 		return
 	}
+	found := !m.handle // its start was interrupted, and never told
 	m.handle, m.Ran = true, true
 	m.to(Running)
+	if found {
+		m.note(newEvent(drover.TaskStarted, "Task started by client"))
+	}
 	m.do(Await{})
 	if m.Killed { // it was being stopped when the agent ended
 		m.stop(true)

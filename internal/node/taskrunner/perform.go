@@ -127,11 +127,7 @@ func (r *Runner) launch(ctx context.Context, alloc *drover.Allocation) taskmachi
 		}
 		return failed
 	}
-	data, err := json.Marshal(h.State())
-	if err == nil {
-		err = r.change(context.WithoutCancel(ctx), func(t *localstate.Task) { t.Handle = data })
-	}
-	if err != nil {
+	if err := r.keepHandle(context.WithoutCancel(ctx), h); err != nil {
 		r.destroy(h)
 		r.forgetStart()
 		return taskmachine.StartFailed{Reason: err.Error(), Recoverable: true}
@@ -140,6 +136,15 @@ func (r *Runner) launch(ctx context.Context, alloc *drover.Allocation) taskmachi
 	r.handle = h
 	r.mu.Unlock()
 	return taskmachine.Started{}
+}
+
+// keepHandle stores how to find the start again.
+func (r *Runner) keepHandle(ctx context.Context, h driver.Handle) error {
+	data, err := json.Marshal(h.State())
+	if err != nil {
+		return fmt.Errorf("encoding the driver's state: %w", err)
+	}
+	return r.change(ctx, func(t *localstate.Task) { t.Handle = data })
 }
 
 // intend returns the id of the start. The first start's was stored with the allocation.

@@ -42,6 +42,11 @@ func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
 		r.forgetStart()
 		return taskmachine.RestoreFailed{Reason: err.Error()}
 	}
+	if len(record.Handle) == 0 { // the agent was killed between the driver's start and the storing of it
+		if err := r.keepHandle(ctx, h); err != nil {
+			r.shared.Log.Error("a task that was found again could not be stored", "alloc", r.allocID, "task", r.task.Name, "error", err)
+		}
+	}
 	r.mu.Lock()
 	r.handle = h
 	r.mu.Unlock()
@@ -63,7 +68,7 @@ func (r *Runner) attach(ctx context.Context, data json.RawMessage, intent string
 	if d == nil {
 		return nil, errors.New("its driver is not on this node any more")
 	}
-	state := driver.State{Driver: d.Name(), ID: intent, AllocID: r.allocID, TaskName: r.task.Name}
+	state := driver.State{Driver: d.Name(), ID: intent, AllocID: r.allocID, TaskName: r.task.Name, StateDir: r.dir.Task(r.task.Name).State}
 	if len(data) > 0 {
 		if err := json.Unmarshal(data, &state); err != nil {
 			return nil, err

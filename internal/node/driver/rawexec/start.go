@@ -2,14 +2,11 @@ package rawexec
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/user"
 	"strconv"
 	"strings"
-	"time"
 
 	"drover"
 	"drover/internal/node/driver"
@@ -17,13 +14,6 @@ import (
 	"drover/internal/node/driver/supervised"
 	"drover/internal/node/supervisor"
 )
-
-// stateData is what Attach needs.
-type stateData struct {
-	StateDir string
-	Group    string // of the task; "" = none
-	Warm     bool
-}
 
 // Start starts a supervisor and, unless the task is a warm runner without a command, the task's program. Errors:
 // *driver.StartError; nothing is left behind.
@@ -56,7 +46,7 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 		}
 	}()
 	if d.cfg.Cgroups != nil {
-		h.groupName = strings.ReplaceAll(spec.ID, "/", "_") // unique: an earlier start may still be dying
+		h.groupName = groupName(spec.ID)
 		if h.group, err = d.cfg.Cgroups.Create(h.groupName, grouped.Limits(&spec, 0), 0); err != nil {
 			return nil, err
 		}
@@ -122,34 +112,4 @@ func lookupUser(name string) (supervisor.User, error) {
 		return self, drover.Errorf(drover.Invalid, "unknown user %q", name)
 	}
 	return supervisor.User{UID: uint32(uid), GID: uint32(gid), Groups: []uint32{uint32(gid)}}, nil
-}
-
-func (h *handle) state(spec driver.Spec) driver.State {
-	data, _ := json.Marshal(stateData{StateDir: h.stateDir, Group: h.groupName, Warm: h.warm}) // cannot fail: plain data
-	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: h.startedAt, Data: data}
-}
-
-const attachPatience = 10 * time.Second
-
-// Attach finds a task again after an agent restart. Errors: driver.ErrGone; what such a task left is removed.
-func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
-	var data stateData
-	if err := json.Unmarshal(state.Data, &data); err != nil || data.StateDir == "" {
-		return nil, fmt.Errorf("reading the state of %s: %w", state.ID, errors.Join(driver.ErrGone, err))
-	}
-	h := &handle{d: d, stateDir: data.StateDir, groupName: data.Group, warm: data.Warm, startedAt: state.StartedAt, ident: state}
-	if data.Group != "" && d.cfg.Cgroups != nil {
-		h.group, _ = d.cfg.Cgroups.Open(data.Group) // gone: then so is the task
-	}
-	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, attachPatience)
-	defer cancel()
-	client, err := supervisor.Connect(ctx, supervisor.SocketPath(data.StateDir), h.options())
-	if errors.Is(err, driver.ErrGone) {
-		return nil, errors.Join(err, h.free(context.WithoutCancel(ctx), nil))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("attaching to %s: %w", state.ID, err)
-	}
-	h.connected(client)
-	return h, nil
 }

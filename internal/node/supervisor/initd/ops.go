@@ -55,6 +55,11 @@ func (c *conn) openMore(channel uint32, op proto.Op, d *proto.Decoder) {
 		c.add(channel, w)
 		notices := len(d.B) > 0 && d.B[0] != 0
 		go c.waitTask(channel, w, notices) // ends with the task, or when the agent stops waiting
+	case proto.OpTaskState:
+		_, err := c.s.mainTask()
+		var e proto.Encoder
+		e.Bool(err == nil)
+		c.reply(channel, e.B)
 	case proto.OpTaskSignal:
 		c.answer(channel, nil, c.s.signalTask(d.Str()))
 	case proto.OpTaskStop:

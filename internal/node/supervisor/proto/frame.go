@@ -55,6 +55,7 @@ const (
 	OpShutdown   Op = 8
 	OpRetire     Op = 9  // let the ended task go
 	OpReuse      Op = 10 // serve another: its Boot, with the log folder's descriptor
+	OpTaskState  Op = 11 // whether the main task was started
 	OpFileList   Op = 16
 	OpFileRead   Op = 17
 	OpFileApply  Op = 18
