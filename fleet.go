@@ -57,6 +57,7 @@ type FleetSSH struct {
 	Key        string   // path of the private key, on the server
 	HostKeys   []string // host keys or their fingerprints (SHA256:…)
 	SecretFile string   // file on the machine into which the user data wrote ${secret}
+	Config     string   // the agent's configuration; default ${config}
 }
 
 // What happens when a budget is spent.

@@ -123,6 +123,7 @@ type FleetSSH struct {
 	Key        string   `hcl:"key"`
 	HostKeys   []string `hcl:"host_keys,optional"`   // host keys or fingerprints; default: what the machine writes to its console
 	SecretFile string   `hcl:"secret_file,optional"` // where the user data wrote ${secret}, instead
+	Config     string   `hcl:"config,optional"`      // the agent's configuration; default ${config}
 }
 
 // FleetType is an instance type that a pool may buy.
@@ -178,7 +179,7 @@ func (p *FleetPool) Policy() (*drover.FleetPolicy, error) {
 		out.Budget = drover.FleetBudget(*b)
 	}
 	if s := p.SSH; s != nil {
-		out.SSH = &drover.FleetSSH{User: s.User, Port: s.Port, Key: s.Key, HostKeys: s.HostKeys, SecretFile: s.SecretFile}
+		out.SSH = &drover.FleetSSH{User: s.User, Port: s.Port, Key: s.Key, HostKeys: s.HostKeys, SecretFile: s.SecretFile, Config: s.Config}
 	}
 	for _, t := range p.Types {
 		out.Types = append(out.Types, t.instanceType(d))

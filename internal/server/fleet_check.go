@@ -48,7 +48,7 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 	deps := check.Deps{Provider: p, Clock: c, Home: door.await}
 	if policy.SSH != nil {
 		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(drover.FleetCheckStep)) error {
-			ssh, err := sshConfig(policy, p, m.ID, door.token, agentConfig(policy, cloud.Kind(), door.dial, door.token))
+			ssh, err := sshConfig(policy, p, m.ID, door.token, sshData(policy, cloud.Kind(), door.dial, door.token, intent))
 			if err != nil {
 				return err
 			}

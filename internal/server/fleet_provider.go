@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -76,16 +77,24 @@ func (f *fleet) userData(key []byte, kind string) func(*drover.FleetPolicy, stri
 }
 
 func machineData(p *drover.FleetPolicy, kind, server, token, intent string) string {
-	text, config := p.UserData, agentConfig(p, kind, server, token)
 	switch {
-	case text != "" || p.SSH != nil:
+	case p.UserData != "" || p.SSH != nil:
+		return filled(p.UserData, p, kind, server, token, intent)
 	case kind == kindEC2:
-		return bootstrap.CloudInit(config)
-	default:
-		return config
+		return bootstrap.CloudInit(agentConfig(p, kind, server, token))
 	}
+	return agentConfig(p, kind, server, token)
+}
+
+// sshData is the configuration of an agent that is started over ssh.
+func sshData(p *drover.FleetPolicy, kind, server, token, intent string) string {
+	return filled(cmp.Or(p.SSH.Config, "${config}"), p, kind, server, token, intent)
+}
+
+// filled fills the placeholders in.
+func filled(text string, p *drover.FleetPolicy, kind, server, token, intent string) string {
 	return strings.NewReplacer(
-		"${config}", config, "${server}", server, "${token}", token, "${intent}", intent, "${pool}", p.Name,
+		"${config}", agentConfig(p, kind, server, token), "${server}", server, "${token}", token, "${intent}", intent, "${pool}", p.Name,
 		"${node_pool}", p.NodePool, "${secret}", hostSecret(token),
 	).Replace(text)
 }

@@ -18,6 +18,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/fleet/bootstrap"
+	"drover/internal/fleet/bootstrap/sshtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +33,7 @@ esac
 
 // bed is an ssh server and a bootstrap that fits it.
 type bed struct {
-	*sshd
+	*sshtest.Server
 	cfg   bootstrap.Config
 	state string
 	steps []string
@@ -43,10 +44,10 @@ func newBed(t *testing.T) *bed {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	require.NoError(t, os.WriteFile(program, []byte(agent), 0o600))
-	b := &bed{sshd: newServer(t), state: filepath.Join(dir, "it's state")}
+	b := &bed{Server: sshtest.New(t), state: filepath.Join(dir, "it's state")}
 	b.cfg = bootstrap.Config{
-		Port: b.port(), Signer: b.user, Binary: program, Dir: filepath.Join(dir, "bin"), State: b.state, Agent: "client {}\n",
-		Host: bootstrap.HostKey{Pinned: []string{ssh.FingerprintSHA256((*b.key.Load()).PublicKey())}}, Retry: time.Millisecond,
+		Port: b.Port(), Signer: b.User, Binary: program, Dir: filepath.Join(dir, "bin"), State: b.state, Agent: "client {}\n",
+		Host: bootstrap.HostKey{Pinned: []string{ssh.FingerprintSHA256(b.HostKey())}}, Retry: time.Millisecond,
 		Report: func(s bootstrap.Step) { b.steps = append(b.steps, s.Name+": "+s.Says) },
 	}
 	t.Cleanup(func() {
@@ -101,8 +102,8 @@ func TestBootstrap(t *testing.T) {
 
 func TestHostKeys(t *testing.T) {
 	t.Parallel()
-	line := func(s *sshd) string {
-		return strings.TrimSpace(string(ssh.MarshalAuthorizedKey((*s.key.Load()).PublicKey())))
+	line := func(s *sshtest.Server) string {
+		return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(s.HostKey())))
 	}
 	console := func(text string) func(context.Context) ([]byte, error) {
 		return func(context.Context) ([]byte, error) { return []byte(text), nil }
@@ -110,17 +111,17 @@ func TestHostKeys(t *testing.T) {
 	t.Run("pinned", func(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
-		b.cfg.Host.Pinned = []string{"ssh-rsa nonsense", line(b.sshd) + " somebody"}
+		b.cfg.Host.Pinned = []string{"ssh-rsa nonsense", line(b.Server) + " somebody"}
 		require.NoError(t, b.run(t))
 	})
 	t.Run("another one than pinned", func(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
-		b.rekey(newKey(t))
+		b.Rekey(sshtest.NewKey(t))
 		err := b.run(t)
 		require.Equal(t, drover.Forbidden, drover.CodeOf(err), "%v", err)
 		require.ErrorContains(t, err, "host_keys")
-		require.Zero(t, b.logins.Load(), "we do not log in at a stranger's")
+		require.Zero(t, b.Logins.Load(), "we do not log in at a stranger's")
 	})
 	t.Run("on the console, which is late", func(t *testing.T) {
 		t.Parallel()
@@ -130,7 +131,7 @@ func TestHostKeys(t *testing.T) {
 			if calls++; calls < 3 {
 				return []byte("[    0.1] Linux\n"), nil
 			}
-			return []byte("ci-info: x\n-----BEGIN SSH HOST KEY KEYS-----\n" + line(b.sshd) + " root@host\n-----END SSH HOST KEY KEYS-----\n"), nil
+			return []byte("ci-info: x\n-----BEGIN SSH HOST KEY KEYS-----\n" + line(b.Server) + " root@host\n-----END SSH HOST KEY KEYS-----\n"), nil
 		}}
 		require.NoError(t, b.run(t))
 		require.Equal(t, 3, calls)
@@ -138,11 +139,11 @@ func TestHostKeys(t *testing.T) {
 	t.Run("not the one on the console", func(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
-		text := "-----BEGIN SSH HOST KEY KEYS-----\n" + line(b.sshd) + "\n-----END SSH HOST KEY KEYS-----\n"
-		b.rekey(newKey(t))
+		text := "-----BEGIN SSH HOST KEY KEYS-----\n" + line(b.Server) + "\n-----END SSH HOST KEY KEYS-----\n"
+		b.Rekey(sshtest.NewKey(t))
 		b.cfg.Host = bootstrap.HostKey{Console: console(text)}
 		require.Equal(t, drover.Forbidden, drover.CodeOf(b.run(t)))
-		require.Zero(t, b.logins.Load())
+		require.Zero(t, b.Logins.Load())
 	})
 	t.Run("by a secret", func(t *testing.T) {
 		t.Parallel()
@@ -171,11 +172,11 @@ func TestBrokenConnections(t *testing.T) {
 	b.cfg.Probe = "true"
 	b.cfg.Report = func(s bootstrap.Step) {
 		if s.Name == "boot probe" {
-			b.cut()
+			b.Cut()
 		}
 	}
 	require.NoError(t, b.run(t))
-	require.EqualValues(t, 2, b.logins.Load())
+	require.EqualValues(t, 2, b.Logins.Load())
 
 	b = newBed(t)
 	file := filepath.Join(t.TempDir(), "secret")
@@ -183,20 +184,20 @@ func TestBrokenConnections(t *testing.T) {
 	b.cfg.Host = bootstrap.HostKey{Secret: "s", SecretFile: file}
 	b.cfg.Report = func(s bootstrap.Step) {
 		if s.Name == "host key" {
-			b.rekey(newKey(t))
-			b.cut()
+			b.Rekey(sshtest.NewKey(t))
+			b.Cut()
 		}
 	}
 	err := b.run(t)
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err), "%v", err)
-	require.NotContains(t, b.said(), "agent.hcl", "the token was not told")
+	require.NotContains(t, b.Said(), "agent.hcl", "the token was not told")
 }
 
 // What does not mend by itself is told at once; what may is tried until the time is up, and the reason told.
 func TestWhatGoesWrong(t *testing.T) {
 	t.Parallel()
 	short := func(t *testing.T, b *bed, address string) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		return bootstrap.Run(ctx, b.cfg, address, clock.Wall{})
 	}
@@ -209,7 +210,7 @@ func TestWhatGoesWrong(t *testing.T) {
 	t.Run("our key is not taken", func(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
-		b.cfg.Signer = newKey(t)
+		b.cfg.Signer = sshtest.NewKey(t)
 		require.ErrorContains(t, short(t, b, "127.0.0.1"), "does not take our key")
 	})
 	t.Run("the probe fails", func(t *testing.T) {

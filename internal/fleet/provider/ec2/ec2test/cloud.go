@@ -35,6 +35,9 @@ type Cloud struct {
 	Calls     map[string]int // by action
 
 	// Behaviour; set it through With.
+	Address   string          // of all machines; default one each in 10.0.0.0/16
+	Console   string          // what machines write to it
+	Wall      bool            // its time is the real one
 	Delay     time.Duration   // until what changed is seen in lists
 	PageMost  int             // machines a page at most; default 1000
 	Types     []string        // that exist
@@ -165,6 +168,15 @@ func (i *Instance) seen(at time.Time, delay time.Duration) string {
 		return "pending"
 	}
 	return "running"
+}
+
+// address is where the machine is.
+func (c *Cloud) address(i *Instance) string {
+	if c.Address != "" {
+		return c.Address
+	}
+	n := slices.Index(c.instances, i)
+	return fmt.Sprintf("10.0.%d.%d", n/250%250, n%250+1)
 }
 
 func (c *Cloud) name(prefix string) string {

@@ -40,6 +40,9 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.Wall {
+		c.now = time.Now()
+	}
 	action := form["Action"]
 	c.Calls[action]++
 	fault, failing := c.fault(action)
@@ -198,7 +201,7 @@ func (c *Cloud) instanceXML(i *Instance, n int, at time.Time) string {
 		b.WriteString("<instanceLifecycle>spot</instanceLifecycle>")
 	}
 	if state == "running" {
-		fmt.Fprintf(&b, "<privateIpAddress>10.0.%d.%d</privateIpAddress><ipAddress>198.51.100.%d</ipAddress>", c.seq/250%250, len(i.ID)%250+1, n+1)
+		fmt.Fprintf(&b, "<privateIpAddress>%s</privateIpAddress><ipAddress>198.51.100.%d</ipAddress>", c.address(i), n+1)
 	}
 	b.WriteString("<tagSet>")
 	done := map[string]bool{}
@@ -317,6 +320,6 @@ func (c *Cloud) console(form map[string]string) (string, *failure) {
 	if i == nil {
 		return "", no("InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", form["InstanceId"])
 	}
-	out := base64.StdEncoding.EncodeToString([]byte("console of " + i.ID + "\n"))
+	out := base64.StdEncoding.EncodeToString([]byte("console of " + i.ID + "\n" + c.Console))
 	return fmt.Sprintf("<instanceId>%s</instanceId><timestamp>%s</timestamp><output>%s\n</output>", i.ID, c.now.Format(time.RFC3339), out), nil
 }

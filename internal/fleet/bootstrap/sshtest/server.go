@@ -1,9 +1,11 @@
-package bootstrap_test
+// Package sshtest is an ssh server in the test's process that really runs what it is told to.
+package sshtest
 
 import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"io"
 	"net"
 	"os/exec"
 	"strings"
@@ -15,7 +17,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-func newKey(t *testing.T) ssh.Signer {
+// NewKey makes a key.
+func NewKey(t testing.TB) ssh.Signer {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -24,40 +27,48 @@ func newKey(t *testing.T) ssh.Signer {
 	return key
 }
 
-// sshd is an ssh server in this process that really runs what it is told to.
-type sshd struct {
-	key      atomic.Pointer[ssh.Signer] // its host key
-	user     ssh.Signer                 // who may log in
+// Server is the ssh server.
+type Server struct {
+	User   ssh.Signer        // who may log in
+	Logins atomic.Int64      // how many did
+	Moved  map[string]string // words in commands, and in small files that are written, that are replaced; set it before the first login
+
+	key      atomic.Pointer[ssh.Signer]
 	listener net.Listener
 	all      sync.WaitGroup
 	mu       sync.Mutex
 	conns    []net.Conn // guarded by mu
 	commands []string   // guarded by mu
-	logins   atomic.Int64
 }
 
-func newServer(t *testing.T) *sshd {
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
 	t.Helper()
-	s := &sshd{user: newKey(t)}
-	s.rekey(newKey(t))
+	s := &Server{User: NewKey(t)}
+	s.Rekey(NewKey(t))
 	var err error
 	s.listener, err = net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s.all.Go(s.accept) // ends with the listener
 	t.Cleanup(func() {
 		_ = s.listener.Close()
-		s.cut()
+		s.Cut()
 		s.all.Wait()
 	})
 	return s
 }
 
-func (s *sshd) rekey(k ssh.Signer) { s.key.Store(&k) }
+// Rekey gives it another host key.
+func (s *Server) Rekey(k ssh.Signer) { s.key.Store(&k) }
 
-func (s *sshd) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+// HostKey is its host key.
+func (s *Server) HostKey() ssh.PublicKey { return (*s.key.Load()).PublicKey() }
 
-// cut breaks all connections.
-func (s *sshd) cut() {
+// Port is where it listens, on 127.0.0.1.
+func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// Cut breaks all connections.
+func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.conns {
@@ -65,13 +76,14 @@ func (s *sshd) cut() {
 	}
 }
 
-func (s *sshd) said() string {
+// Said returns all commands.
+func (s *Server) Said() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.commands, "\n")
 }
 
-func (s *sshd) accept() {
+func (s *Server) accept() {
 	for {
 		c, err := s.listener.Accept()
 		if err != nil {
@@ -84,9 +96,9 @@ func (s *sshd) accept() {
 	}
 }
 
-func (s *sshd) serve(c net.Conn) {
+func (s *Server) serve(c net.Conn) {
 	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
-		if string(key.Marshal()) != string(s.user.PublicKey().Marshal()) {
+		if string(key.Marshal()) != string(s.User.PublicKey().Marshal()) {
 			return nil, errors.New("who are you?")
 		}
 		return &ssh.Permissions{}, nil
@@ -97,7 +109,7 @@ func (s *sshd) serve(c net.Conn) {
 		_ = c.Close()
 		return
 	}
-	s.logins.Add(1)
+	s.Logins.Add(1)
 	s.all.Go(func() { ssh.DiscardRequests(requests) }) // ends with the connection
 	for n := range channels {
 		ch, reqs, err := n.Accept()
@@ -108,7 +120,14 @@ func (s *sshd) serve(c net.Conn) {
 	_ = conn.Wait()
 }
 
-func (s *sshd) session(ch ssh.Channel, reqs <-chan *ssh.Request) {
+func (s *Server) moved(text string) string {
+	for from, to := range s.Moved {
+		text = strings.ReplaceAll(text, from, to)
+	}
+	return text
+}
+
+func (s *Server) session(ch ssh.Channel, reqs <-chan *ssh.Request) {
 	defer ch.Close()
 	for r := range reqs {
 		var payload struct{ Command string }
@@ -120,8 +139,13 @@ func (s *sshd) session(ch ssh.Channel, reqs <-chan *ssh.Request) {
 		s.mu.Lock()
 		s.commands = append(s.commands, payload.Command)
 		s.mu.Unlock()
-		cmd := exec.Command("sh", "-c", payload.Command)
+		cmd := exec.Command("sh", "-c", s.moved(payload.Command))
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = ch, ch, ch.Stderr()
+		if strings.Contains(payload.Command, ".hcl.new") {
+			if data, err := io.ReadAll(ch); err == nil {
+				cmd.Stdin = strings.NewReader(s.moved(string(data)))
+			}
+		}
 		code := uint32(0)
 		if err := cmd.Run(); err != nil {
 			code = 255

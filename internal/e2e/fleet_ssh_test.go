@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"drover/internal/fleet/bootstrap/sshtest"
+	"drover/internal/fleet/provider/ec2/ec2test"
+)
+
+// Machines of an emulated EC2 are made ours over ssh, as for images without user data: our program is uploaded, the
+// agent started, a job runs on it, and the machine is returned. The host key is the one on the machine's console.
+func TestMachinesOverSSH(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	t.Cleanup(func() { endMachines(t, dir) })
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(private, "")
+	require.NoError(t, err)
+	key := filepath.Join(dir, "key")
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(block), 0o600))
+	machine := sshtest.New(t)
+	machine.User, err = ssh.NewSignerFromKey(private)
+	require.NoError(t, err)
+	// The machine is this one: its folders are ours, its HTTP port free, and nobody turns us off.
+	machine.Moved = map[string]string{
+		"/usr/local/bin": filepath.Join(dir, "bin"), "/var/lib/drover": filepath.Join(dir, "state"), `"poweroff"`: `"true"`, "-data-dir": "-http-port 0 -data-dir",
+	}
+	cloud := ec2test.New(t)
+	cloud.With(func(c *ec2test.Cloud) {
+		c.Wall, c.Address = true, "127.0.0.1"
+		c.Console = "-----BEGIN SSH HOST KEY KEYS-----\n" + string(ssh.MarshalAuthorizedKey(machine.HostKey())) + "-----END SSH HOST KEY KEYS-----\n"
+	})
+	a := start(t, append([]string{"-server", "-rpc-port", freePort(t)}, config(t, filepath.Join(dir, "data"), fmt.Sprintf(`fleet {
+  provider "ec2" {
+    region     = %q
+    endpoint   = %q
+    access_key = %q
+    secret_key = %q
+  }
+  pool "aws" {
+    provider   = "ec2"
+    node_pool  = "default"
+    zones      = ["eu-test-1a"]
+    image      = "ami-1"
+    max        = 1
+    idle       = "2s"
+    adopt_grace = "1s"
+    boot_probe = "test -d /tmp"
+    ssh {
+      key  = %q
+      port = %d
+      config = "${config}\nplugin \"raw_exec\" {\n  config {\n    enabled = true\n  }\n}\n"
+    }
+    type "m5.large" {
+      cpu    = 2000
+      memory = 512
+      price  = 0.1
+    }
+  }
+}
+`, ec2test.Region, cloud.URL, ec2test.AccessKey, ec2test.SecretKey, key, machine.Port()))...)...)
+	ran := filepath.Join(dir, "ran")
+	_, _, err = a.nomad().Jobs().Register(fleetJob("work", 2, "echo $NOMAD_ALLOC_INDEX >> "+ran), nil)
+	require.NoError(t, err)
+	eventually(t, "the work", func() (bool, string) {
+		got := lines(t, ran)
+		return len(got) == 2, fmt.Sprint(a.machines(), a.output())
+	})
+	require.Contains(t, machine.Said(), "agent.hcl")
+	eventually(t, "the machine's end", func() (bool, string) { return len(a.machines()) == 0, fmt.Sprint(a.machines()) })
+	list := cloud.Instances()
+	require.NotEmpty(t, list)
+	for _, i := range list {
+		require.False(t, i.Ended.IsZero(), "it costs")
+		require.Empty(t, i.UserData)
+	}
+	require.NotContains(t, strings.ToLower(a.output()), "somebody may be in between")
+}
