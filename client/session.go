@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -33,7 +34,7 @@ var _ drover.Session = (*Session)(nil)
 // Attach attaches to an execution, from the offsets on. Errors: NotFound.
 func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*Session, error) {
 	query := url.Values{"stdout": {formatInt(from.Stdout)}, "stderr": {formatInt(from.Stderr)}}
-	conn, err := c.dial(ctx, []string{"execution", id, "attach"}, query)
+	conn, err := c.dial(ctx, []string{"execution", id, "attach"}, query, http.Header{})
 	if err != nil {
 		return nil, err
 	}
@@ -42,15 +43,28 @@ func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*S
 	return s, nil
 }
 
+// A request that is short enough goes with the handshake, so that the command starts while that goes on.
+const (
+	requestHeader = "Drover-Execution"
+	maxHeader     = 16 << 10
+)
+
 // Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next.
 func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionRequest) (*Session, error) {
 	first, err := json.Marshal(r)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding the request: %w", err)
 	}
-	conn, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil)
+	headers, early := http.Header{}, len(first) <= maxHeader
+	if early {
+		headers.Set(requestHeader, base64.StdEncoding.EncodeToString(first))
+	}
+	conn, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil, headers)
 	if err != nil {
 		return nil, err
+	}
+	if early {
+		return &Session{conn: conn}, nil
 	}
 	if err := conn.Write(ctx, websocket.MessageText, first); err != nil {
 		_ = conn.CloseNow()
@@ -59,8 +73,7 @@ func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionR
 	return &Session{conn: conn}, nil
 }
 
-func (c *Client) dial(ctx context.Context, path []string, query url.Values) (*websocket.Conn, error) {
-	headers := http.Header{}
+func (c *Client) dial(ctx context.Context, path []string, query url.Values, headers http.Header) (*websocket.Conn, error) {
 	c.authorize(headers)
 	address := "ws" + strings.TrimPrefix(c.url(path, query), "http") // https → wss
 	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: headers})

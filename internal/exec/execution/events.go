@@ -29,7 +29,7 @@ type Teller interface {
 
 // The bounds of telling.
 const (
-	tellEvery   = 50 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
+	tellEvery   = 200 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
 	maxTold     = 1_000                 // at once
 	maxUntold   = 100_000               // then the oldest are dropped
 	maxToldArgv = 4 << 10

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -70,7 +71,11 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// execute starts what the client's first message asks for and stays attached to it.
+// requestHeader may have the execution request (JSON in base64): then the command starts while the websocket is still
+// being agreed on.
+const requestHeader = "Drover-Execution"
+
+// execute starts what the client's header or first message asks for and stays attached to it.
 func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	text, err := textMode(r)
 	if err != nil {
@@ -83,14 +88,21 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	if err := wantUpgrade(r); err != nil {
 		return err
 	}
+	early, err := f.openEarly(r.Context(), r.Header.Get(requestHeader), runner)
+	if err != nil {
+		return err
+	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
+		if early != nil {
+			(<-early).close()
+		}
 		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxMessage)
 	p := &peer{conn: socket.New(conn, f.Clock), text: text}
-	if p.session, err = f.openFirst(r.Context(), conn, runner); err != nil {
+	if p.session, err = f.openFirst(r.Context(), conn, runner, early); err != nil {
 		p.fail(r.Context(), err)
 		_ = conn.Close(websocket.StatusNormalClosure, "")
 		return nil
@@ -101,7 +113,44 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner string) (drover.Session, error) {
+// opened is what became of a start.
+type opened struct {
+	session drover.Session
+	err     error
+}
+
+func (o opened) close() {
+	if o.err == nil {
+		_ = o.session.Close() // detaching cannot fail
+	}
+}
+
+// openEarly starts what the header's text asks for, beside what follows; nil if it is empty. Errors: Invalid.
+func (f *Face) openEarly(ctx context.Context, text, runner string) (<-chan opened, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nothing was asked for yet
+	}
+	var req drover.ExecutionRequest
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &req)
+	}
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", requestHeader, err)
+	}
+	early := make(chan opened, 1)
+	go func() { // ends when the command was started
+		session, err := f.Executions.OpenRequest(ctx, runner, req)
+		early <- opened{session, err}
+	}()
+	return early, nil
+}
+
+func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner string, early <-chan opened) (drover.Session, error) {
+	if early != nil {
+		o := <-early
+		return o.session, o.err
+	}
 	first, cancel := f.Clock.WithTimeout(ctx, firstMessage)
 	defer cancel()
 	_, data, err := conn.Read(first)

@@ -43,8 +43,18 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	conn, err := websocket.Accept(w, r, nil)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	starting := make(chan opened, 1)
+	go func() { // ends when the command was started
+		session, err := f.Executions.Open(ctx, runner, spec)
+		starting <- opened{session, err}
+	}()
+	conn, err := websocket.Accept(w, r, nil) // beside the start
 	if err != nil {
+		if o := <-starting; o.err == nil {
+			_ = o.session.Close() // which kills it
+		}
 		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
@@ -53,27 +63,35 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	if spec.Limits.Wall == 0 {
 		p.patience = claimed.IdleTimeout
 	}
-	f.serve(r.Context(), p, runner, spec)
+	f.serve(ctx, p, runner, starting)
 	return nil
 }
 
+// opened is what became of a start.
+type opened struct {
+	session drover.Session
+	err     error
+}
+
 // serve lasts as long as the execution or its client.
-func (f *Face) serve(ctx context.Context, p *peer, runner string, spec drover.ExecutionSpec) {
+func (f *Face) serve(ctx context.Context, p *peer, runner string, starting <-chan opened) {
 	ctx, leave := context.WithCancelCause(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
 	defer leave(nil)
-	if p.send(ctx, "start", nil) != nil {
-		return
-	}
-	session, err := f.Executions.Open(ctx, runner, spec)
-	if err != nil {
-		f.Log.Info("execution did not start", "runner", runner, "error", err)
-		p.fail(ctx, err)
+	sent := p.send(ctx, "start", nil)
+	start := <-starting
+	if start.err != nil {
+		f.Log.Info("execution did not start", "runner", runner, "error", start.err)
+		p.fail(ctx, start.err)
 		p.finish()
 		return
 	}
+	session := start.session
 	defer session.Close() //nolint:errcheck // detaching cannot fail
+	if sent != nil {
+		return
+	}
 	stdin := make(chan []byte, maxStdinQueue)
 	helpers.Go(func() { leave(p.read(ctx, stdin)) })                 // ends with the socket
 	helpers.Go(func() { write(ctx, session, stdin) })                // ends with ctx
