@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,6 +174,7 @@ func TestMachinesComeForWorkAndGo(t *testing.T) {
 		a.fleet("GET", "instance/"+i.ID, "", &x)
 		require.NotEmpty(t, x.Text)
 	}
+	a.refusesTokenTwice(t, c)
 	status, text := a.ask("DELETE", "/execution-environments/10", nil)
 	require.Equal(t, 204, status, text)
 	a.noMachine(t)
@@ -190,6 +192,26 @@ func TestMachinesComeForWorkAndGo(t *testing.T) {
 	a.fleet("GET", "audit", "", &audit)
 	require.NotEmpty(t, audit)
 }
+
+// refusesTokenTwice joins with the configuration, and so the token, that a machine got.
+func (a *agent) refusesTokenTwice(t *testing.T, c *api.Client) {
+	t.Helper()
+	given, err := filepath.Glob(filepath.Join(dataOf(a), "fleet", "local", "*", "user-data.hcl"))
+	require.NoError(t, err)
+	require.NotEmpty(t, given)
+	before, _, err := c.Nodes().List(nil)
+	require.NoError(t, err)
+	thief := start(t, append([]string{"-config", given[0]}, config(t, filepath.Join(t.TempDir(), "thief"), "")...)...)
+	eventually(t, "the refusal", func() (bool, string) { return strings.Contains(thief.output(), "good for one node"), thief.output() })
+	after, _, err := c.Nodes().List(nil)
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(after), len(before), "no node joined")
+	thief.stop()
+}
+
+var dataDir = regexp.MustCompile(`data_dir=(\S+)`)
+
+func dataOf(a *agent) string { return dataDir.FindStringSubmatch(a.output())[1] }
 
 // The server is killed while machines boot, and again while work runs on them: nothing is lost, nothing runs twice.
 func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
@@ -272,4 +294,20 @@ func TestPoolsOverTheAPI(t *testing.T) {
 	status, text = a.request("POST", "/arvados/v1/dispatch/instances/hold?instance_id=nobody", "")
 	require.Equal(t, 404, status, text)
 	require.Contains(t, text, "errors")
+}
+
+// An agent that keeps nothing leaves no machines either.
+func TestADevAgentTakesItsMachinesAlong(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fleet.hcl")
+	require.NoError(t, os.WriteFile(path, []byte(fleetBlock("min = 1")+"\nclient {\n  enabled = false\n}\n"), 0o600))
+	a := start(t, "-dev", "-config", path)
+	eventually(t, "the machine", func() (bool, string) {
+		list := a.machines()
+		return len(list) == 1 && list[0].State == drover.InstanceActive, fmt.Sprint(list)
+	})
+	data := dataOf(a)
+	require.NotEmpty(t, processesOf(filepath.Join(data, "fleet")))
+	a.stop()
+	require.Empty(t, processesOf(filepath.Join(data, "fleet")))
 }

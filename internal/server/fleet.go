@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"reflect"
 	"sync"
 	"time"
@@ -26,8 +27,10 @@ type fleet struct {
 	view    *fleetView
 	server  string // host:port that machines dial
 	dataDir string
-	audit   *auditLog
-	meters  *fleetMeters
+	// forgetful: nothing outlives the process, machines neither.
+	forgetful bool
+	audit     *auditLog
+	meters    *fleetMeters
 
 	opened chan struct{}     // closed once clouds is filled
 	clouds map[string]*cloud // by the provider's name; read after opened
@@ -48,7 +51,8 @@ func (a *Agent) openFleet() (*fleet, error) {
 	}
 	f := &fleet{
 		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: make(chan struct{}),
-		server: serverAddress(a), meters: newFleetMeters(a.metrics),
+		forgetful: a.forgetful(),
+		server:    serverAddress(a), meters: newFleetMeters(a.metrics),
 	}
 	var err error
 	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
@@ -74,7 +78,7 @@ func (f *fleet) run(ctx context.Context) error {
 	defer f.audit.close()
 	who, err := f.identify(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // it ends with ctx, as it should
+		return nil // it ends with ctx, as it should
 	}
 	f.clouds = map[string]*cloud{}
 	for _, p := range f.cfg.Providers {
@@ -82,7 +86,6 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 	f.until(ctx, "putting the configured pools", f.putConfigured)
 	var loops sync.WaitGroup
-	defer loops.Wait()
 	for _, c := range f.clouds {
 		if c.pool != nil {
 			loops.Go(func() { f.keep(ctx, c) }) // ends with ctx
@@ -91,7 +94,31 @@ func (f *fleet) run(ctx context.Context) error {
 	}
 	close(f.opened)
 	f.follow(ctx)
+	loops.Wait()
+	if f.forgetful {
+		f.abandon(context.WithoutCancel(ctx))
+	}
 	return nil
+}
+
+// abandon destroys all machines: nothing of this process is kept, so nobody would ever find them again.
+func (f *fleet) abandon(ctx context.Context) {
+	ctx, cancel := f.deps.Clock.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for name, c := range f.clouds {
+		if c.provider == nil {
+			continue
+		}
+		list, err := pool.ListAll(ctx, c.provider)
+		for k := range list {
+			if s := list[k].State; s == provider.Pending || s == provider.Running {
+				err = errors.Join(err, c.provider.Destroy(ctx, list[k].ID))
+			}
+		}
+		if err != nil {
+			f.deps.Log.Warn("destroying the machines of an agent that keeps nothing", "provider", name, "error", err)
+		}
+	}
 }
 
 // until repeats what the log refuses until it takes it, or ctx ends.

@@ -88,6 +88,17 @@ func (f fleetFace) Kill(ctx context.Context, id, reason string) error {
 	})
 }
 
+// Interrupt implements fleet.Fleet of the face. Without a time it is in two minutes, as clouds mostly give.
+func (f fleetFace) Interrupt(ctx context.Context, id string, at time.Time) error {
+	return f.bid(ctx, id, func(now time.Time, c *pool.Core, instance string) error {
+		if at.IsZero() {
+			at = now.Add(2 * time.Minute)
+		}
+		c.Interrupted(now, instance, at)
+		return nil
+	})
+}
+
 // bid does an operator's bidding; when it returns, a restarted server knows of it too.
 func (f *fleet) bid(ctx context.Context, id string, do func(now time.Time, c *pool.Core, instance string) error) error {
 	var after drover.Instance
@@ -145,7 +156,8 @@ func (f fleetFace) Explain(ctx context.Context, id string) (drover.FleetExplanat
 // explainGone tells of a machine that is not there any more, as long as it is remembered.
 func (f fleetFace) explainGone(ctx context.Context, id string, notFound error) (x drover.FleetExplanation, err error) {
 	for r := range f.control.store.Snapshot().FleetInstances("") {
-		if r.State != drover.InstanceGone || r.ID != id && r.ProviderID != id && !(len(id) >= 4 && strings.HasPrefix(r.ID, id)) {
+		meant := r.ID == id || r.ProviderID == id || len(id) >= 4 && strings.HasPrefix(r.ID, id)
+		if r.State != drover.InstanceGone || !meant {
 			continue
 		}
 		x.Instance = drover.Instance{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"drover/internal/control/store"
 	"drover/internal/fleet/ledger"
 	"drover/internal/fleet/pool"
+	"drover/internal/node/machine"
 )
 
 // Attributes of nodes that are machines of the fleet. Only the server sets them, from the token that the node showed.
@@ -20,6 +22,8 @@ const (
 	attrType     = "platform.type"
 	attrZone     = "platform.zone"
 	attrMarket   = "platform.market"
+	// attrInterrupted is set by the node: when the cloud takes its machine back (RFC 3339).
+	attrInterrupted = "unique.fleet.interrupted"
 )
 
 // corePriceMHz is what one reserved core counts as when machines are chosen, before a node says what its cores are.
@@ -282,7 +286,14 @@ func machineOf(s *store.Snapshot, n *drover.Node) *pool.Node {
 	m := &pool.Node{ID: n.ID, Intent: n.Attributes[attrInstance], Lost: n.Status != drover.NodeStatusReady}
 	r := &m.Report
 	r.Ready, r.Drained = n.Status == drover.NodeStatusReady, n.SchedulingEligibility != drover.NodeEligible || n.Drain
+	r.Broken = n.Attributes[machine.AttributeBroken]
 	r.Total, r.Attributes, r.Movable, r.Jobs = n.Total(), constraintNames(n), true, []ledger.Use{}
+	if r.Broken != "" {
+		r.Total, r.Attributes = drover.Capacity{}, nil // it is not what others of its kind will be
+	}
+	if at, err := time.Parse(time.RFC3339, n.Attributes[attrInterrupted]); err == nil {
+		r.InterruptAt = at
+	}
 	for a := range s.UnfinishedByNode(n.ID) {
 		used := a.AllocatedResources.Used()
 		r.Jobs = append(r.Jobs, ledger.Use{Job: drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}, Used: used})
@@ -305,7 +316,9 @@ func movable(a *drover.Allocation) bool {
 func constraintNames(n *drover.Node) map[string]string {
 	out := make(map[string]string, len(n.Attributes)+len(n.Meta)+2)
 	for k, v := range n.Attributes {
-		out[k] = v
+		if !strings.HasPrefix(k, "unique.") { // another machine will have another
+			out[k] = v
+		}
 	}
 	for k, v := range n.Meta {
 		out["meta."+k] = v

@@ -165,6 +165,9 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 	first := e.ReadyAt.IsZero()
 	reported(e.Instance, r, now)
 	c.learn(e, &r)
+	if !r.InterruptAt.IsZero() {
+		c.Interrupted(now, e.ID, r.InterruptAt)
+	}
 	if r.Jobs != nil || r.Total != (drover.Capacity{}) {
 		e.meter.Observe(now, e.Capacity, r.Jobs)
 	}

@@ -26,7 +26,7 @@ func (l *loop) perform(e Effect) {
 		err := l.deps.Provider.SetTags(ctx, e.ProviderID, e.Tags)
 		l.tell(func(now time.Time, c *Core) { c.Tagged(now, err) })
 	case EffectList:
-		list, err := listAll(ctx, l.deps.Provider)
+		list, err := ListAll(ctx, l.deps.Provider)
 		l.tell(func(now time.Time, c *Core) { c.Listed(now, list, err == nil, err) })
 	case EffectDrain:
 		l.steer(e, func() error { return l.deps.Nodes.Drain(ctx, e.NodeID, e.Deadline) })
@@ -51,8 +51,8 @@ func (l *loop) tell(f func(time.Time, *Core)) {
 	}
 }
 
-// listAll reads every page; what it gives with an error is not everything.
-func listAll(ctx context.Context, p provider.Provider) (all []provider.Machine, err error) {
+// ListAll reads every page; what it gives with an error is not everything.
+func ListAll(ctx context.Context, p provider.Provider) (all []provider.Machine, err error) {
 	for page := ""; ; {
 		list, next, err := p.List(ctx, page)
 		all = append(all, list...)

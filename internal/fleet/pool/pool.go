@@ -171,7 +171,7 @@ func (l *loop) run(ctx context.Context) error {
 				l.sync(now)
 				synced = now
 			}
-			next = l.decide(now)
+			next = l.decide(now) //nolint:contextcheck // what it begins has the context of the loop's calls
 			if r := synced.Add(resync); r.Before(next) {
 				next = r
 			}

@@ -73,11 +73,13 @@ func sold(i *drover.Instance, o *drover.Offering) {
 
 // Report is what is known of a machine's work.
 type Report struct {
-	Ready   bool // it takes work, or could if it were not drained
-	Used    drover.Capacity
-	Work    int
-	Movable bool
-	Drained bool // its agent knows that it is drained: no new work can begin
+	Ready       bool // it takes work, or could if it were not drained
+	Used        drover.Capacity
+	Work        int
+	Movable     bool
+	Drained     bool      // its agent knows that it is drained: no new work can begin
+	InterruptAt time.Time // when the cloud takes the machine back; zero = no notice came
+	Broken      string    // why its run probe fails; "" = it does not
 
 	Jobs       []ledger.Use      // whose work; nil = not told
 	Total      drover.Capacity   // what the machine really has for work; zero = not told
@@ -98,6 +100,9 @@ func reported(i *drover.Instance, r Report, now time.Time) {
 			i.ReadyAt = now
 		}
 		become(i, drover.InstanceActive, now, "ready", "its agent is ready")
+	}
+	if r.Broken != "" && i.State == drover.InstanceActive && i.Behavior != drover.BehaviorHold {
+		become(i, drover.InstanceDraining, now, "broken", "its run probe fails: "+r.Broken)
 	}
 	if r.Drained && i.State == drover.InstanceActive && i.Behavior == drover.BehaviorRun && i.Why != "demand" {
 		// Drained before a restart of ours, or by somebody else: it takes no work, so it is returned.

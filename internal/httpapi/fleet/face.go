@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -24,6 +25,8 @@ type Fleet interface {
 	Instances(ctx context.Context, pool string) ([]drover.Instance, error)
 	Behave(ctx context.Context, id string, behavior drover.IdleBehavior, reason string) error
 	Kill(ctx context.Context, id, reason string) error
+	// Interrupt tells that the cloud takes the machine back at a time.
+	Interrupt(ctx context.Context, id string, at time.Time) error
 	Plan(ctx context.Context, pool string) ([]drover.FleetPlan, error)
 	Waiting(ctx context.Context, pool string) ([]drover.FleetWaiting, error)
 	Explain(ctx context.Context, id string) (drover.FleetExplanation, error)
@@ -57,6 +60,7 @@ func (f *Face) Routes() []httpapi.Route {
 		{Pattern: "GET /v1/fleet/instances", Handle: f.listInstances},
 		{Pattern: "GET /v1/fleet/instance/{instance}", Handle: f.explain},
 		{Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Handle: f.bid},
+		{Pattern: "PUT,POST /v1/fleet/instance/{instance}/interrupt", Handle: f.interrupt},
 		{Pattern: "GET /v1/fleet/plan", Handle: f.plan},
 		{Pattern: "GET /v1/fleet/waiting", Handle: f.waiting},
 		{Pattern: "GET /v1/fleet/audit", Handle: f.audit},

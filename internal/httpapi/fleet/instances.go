@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"net/http"
+	"time"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -40,6 +41,19 @@ func (f *Face) bid(w http.ResponseWriter, r *http.Request) error {
 		body.Reason = r.URL.Query().Get("reason")
 	}
 	if err := f.steer(r, r.PathValue("instance"), r.PathValue("word"), body.Reason); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// interrupt takes a notice of the cloud's: work is moved, and replaced now.
+func (f *Face) interrupt(w http.ResponseWriter, r *http.Request) error {
+	var body struct{ At time.Time }
+	if err := httpapi.DecodeOptionalJSON(r, &body); err != nil {
+		return err
+	}
+	if err := f.Fleet.Interrupt(r.Context(), r.PathValue("instance"), body.At); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
