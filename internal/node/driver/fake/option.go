@@ -20,12 +20,17 @@ type options struct {
 	startError            string
 	startErrorRecoverable bool
 	startBlockFor         time.Duration
-	stdout, stderr        string
-	repeat                int
-	repeatEvery           time.Duration
+	stdout, stderr        speech
 	killAfter             time.Duration
 	signalError           string
 	oom                   bool
+}
+
+// speech is what a task writes to one stream.
+type speech struct {
+	text   string
+	repeat int           // times after the first
+	every  time.Duration // between two; 0 = all at once
 }
 
 // Validate checks Task.Config: all problems at once. Errors: Invalid.
@@ -67,13 +72,17 @@ func (o *options) set(key string, v any) (err error) {
 	case "start_block_for":
 		o.startBlockFor, err = duration(v)
 	case "stdout_string":
-		o.stdout, err = text(v)
+		o.stdout.text, err = text(v)
 	case "stderr_string":
-		o.stderr, err = text(v)
-	case "stdout_repeat", "stderr_repeat":
-		o.repeat, err = number(v)
-	case "stdout_repeat_duration", "stderr_repeat_duration":
-		o.repeatEvery, err = duration(v)
+		o.stderr.text, err = text(v)
+	case "stdout_repeat":
+		o.stdout.repeat, err = number(v)
+	case "stderr_repeat":
+		o.stderr.repeat, err = number(v)
+	case "stdout_repeat_duration":
+		o.stdout.every, err = duration(v)
+	case "stderr_repeat_duration":
+		o.stderr.every, err = duration(v)
 	case "kill_after":
 		o.killAfter, err = duration(v)
 	case "signal_error":

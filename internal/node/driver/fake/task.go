@@ -28,7 +28,6 @@ type task struct {
 	exit      driver.Exit           // guarded by mu until done
 	timers    []clock.Timer         // guarded by mu
 	execs     map[string]*execution // guarded by mu
-	repeated  int                   // guarded by mu
 	signals   []string              // guarded by mu
 	destroyed bool                  // guarded by mu
 }
@@ -49,7 +48,8 @@ func newTask(d *Driver, spec driver.Spec, o options) *task {
 
 // start sets the task's timers.
 func (t *task) start() {
-	t.output()
+	t.say("stdout", t.options.stdout, 0)
+	t.say("stderr", t.options.stderr, 0)
 	run := t.options.runFor
 	if t.spec.Pool && !t.options.runForSet {
 		run = forever
@@ -82,19 +82,14 @@ func (t *task) after(d time.Duration, f func()) {
 	t.timers = append(t.timers, t.d.clock.AfterFunc(d, f))
 }
 
-// output appends to the task's log files, again and again if asked to.
-func (t *task) output() {
-	if t.over() {
+// say appends to a log of the task, again and again if asked to; said is how often it did.
+func (t *task) say(stream string, s speech, said int) {
+	if s.text == "" || t.over() {
 		return
 	}
-	t.write("stdout", t.options.stdout)
-	t.write("stderr", t.options.stderr)
-	t.mu.Lock()
-	t.repeated++
-	again := t.repeated <= t.options.repeat && t.options.repeatEvery > 0
-	t.mu.Unlock()
-	if again {
-		t.after(t.options.repeatEvery, t.output)
+	t.write(stream, s.text)
+	if said < s.repeat {
+		t.after(max(s.every, time.Nanosecond), func() { t.say(stream, s, said+1) })
 	}
 }
 
