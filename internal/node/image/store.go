@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/sys/unix"
@@ -114,7 +115,9 @@ func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*record, error) {
 	s.preparing.RLock() // also when all waiters have gone away
 	defer s.preparing.RUnlock()
-	tell(Progress{})
+	if _, err := name.ParseReference(r.Ref); err == nil || isPath(r.Ref) {
+		tell(Progress{})
+	}
 	from := source(r.Ref) // before it is read: what changes meanwhile is read again next time
 	if err := os.MkdirAll(s.opts.Dir, 0o700); err != nil {
 		return nil, err

@@ -32,6 +32,9 @@ func spec(alloc *drover.Allocation, r *hook.Request, id string) driver.Spec {
 			}
 		}
 	}
+	if len(s.Networks) == 0 { // without ports nothing was allocated: the mode counts all the same
+		s.Networks = r.Group.Networks
+	}
 	return s
 }
 

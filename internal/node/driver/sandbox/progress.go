@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"drover/internal/clock"
@@ -15,6 +16,10 @@ const progressEvery = 30 * time.Second
 // pullTeller turns a pull's progress into task events: that it began, and now and then how far it is. Nothing is told
 // of an image that is there.
 func pullTeller(c clock.Clock, spec *driver.Spec, ref string) func(image.Progress) {
+	doing := "Downloading"
+	if strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, ".") {
+		doing = "Unpacking"
+	}
 	begun := false
 	var told time.Time
 	return func(p image.Progress) {
@@ -22,10 +27,10 @@ func pullTeller(c clock.Clock, spec *driver.Spec, ref string) func(image.Progres
 		switch {
 		case !begun:
 			begun, told = true, now
-			spec.Say("Downloading image " + ref)
+			spec.Say(doing + " image " + ref)
 		case now.Sub(told) >= progressEvery:
 			told = now
-			spec.Say(fmt.Sprintf("Downloading image %s: %d of %d layers, %.1f MB unpacked", ref, p.LayersDone, p.Layers, float64(p.Bytes)/1e6))
+			spec.Say(fmt.Sprintf("%s image %s: %d of %d layers, %.1f MB unpacked", doing, ref, p.LayersDone, p.Layers, float64(p.Bytes)/1e6))
 		}
 	}
 }
