@@ -39,7 +39,7 @@ func (s *Server) as(privileged bool, fn func() error) error {
 
 func (s *Server) takeRights(uid, gid int, groups []uint32) error {
 	if uid == 0 { // first, for the right to change the groups
-		_ = unix.Setfsuid(uid)
+		_ = setFileUser(uid)
 	}
 	if !s.keepGroups {
 		_, _, e := syscall.RawSyscall(syscall.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(&groups[0])), 0)
@@ -47,12 +47,30 @@ func (s *Server) takeRights(uid, gid int, groups []uint32) error {
 			return drover.Errorf(drover.Internal, "changing groups: %w", e)
 		}
 	}
-	_ = unix.Setfsgid(gid)
-	_ = unix.Setfsuid(uid)
-	if now, _ := unix.SetfsuidRetUid(-1); now != uid {
+	if _, err := unix.SetfsgidRetGid(gid); err != nil {
+		_, _, _ = syscall.RawSyscall(syscall.SYS_SETRESGID, keepID, uintptr(gid), keepID) // setFileUser tells
+	}
+	if !setFileUser(uid) {
 		return drover.Errorf(drover.Internal, "the file user could not be changed to %d", uid)
 	}
 	return nil
+}
+
+const keepID = ^uintptr(0)
+
+// setFileUser changes the thread's file user; where the kernel has none, as gVisor's, its effective one.
+func setFileUser(uid int) bool {
+	_ = unix.Setfsuid(uid)
+	if now, _ := unix.SetfsuidRetUid(-1); now == uid {
+		return true
+	}
+	return setEffective(uid)
+}
+
+// setEffective changes the thread's effective user.
+func setEffective(uid int) bool {
+	_, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, keepID, uintptr(uid), keepID)
+	return e == 0
 }
 
 // absolute resolves a path of a request: relative ones start at the working directory. Errors: Invalid.

@@ -3,6 +3,7 @@ package initd
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,13 @@ func openTTY(size drover.WindowSize) (master *os.File, slave int, err error) {
 // openPeer opens the slave without a path: nothing that the guest mounts over /dev/pts matters.
 func openPeer(master int) (int, error) {
 	r, _, e := syscall.Syscall(syscall.SYS_IOCTL, uintptr(master), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+	if e == syscall.ENOTTY { // gVisor has no such call
+		n, err := unix.IoctlGetUint32(master, unix.TIOCGPTN)
+		if err != nil {
+			return -1, err
+		}
+		return unix.Open("/dev/pts/"+strconv.Itoa(int(n)), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	}
 	if e != 0 {
 		return -1, e
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"runtime"
 	"syscall"
 
 	"drover"
@@ -171,6 +172,7 @@ func groupFiles(fds []int, clone bool) (join []int, folder, procs int) {
 
 // stdio are the two ends of a program's descriptors.
 type stdio struct {
+	owner  int // of pipes whose owner cannot be changed later; 0: ours
 	theirs []int
 	stdin  *os.File    // nil: /dev/null
 	out    [2]*os.File // nil: none
@@ -180,20 +182,50 @@ type stdio struct {
 func openStdio(spec drover.ExecutionSpec, user *spawn.User) (*stdio, error) {
 	s := &stdio{}
 	err := s.open(spec)
+	if err == nil && user != nil && !s.giveTo(int(user.UID), spec.TTY) { // gVisor's
+		s.closeTheirs()
+		s.closeOurs()
+		s = &stdio{owner: int(user.UID)}
+		if err = s.open(spec); err == nil {
+			_ = s.giveTo(int(user.UID), spec.TTY) // the terminal
+		}
+	}
 	if err != nil {
 		s.closeTheirs()
 		s.closeOurs()
 		return nil, err
 	}
-	if user != nil { // so that the program may open /dev/stderr or its terminal again
-		for _, fd := range s.theirs {
-			var st syscall.Stat_t
-			if syscall.Fstat(fd, &st) == nil && (st.Mode&syscall.S_IFMT == syscall.S_IFIFO || spec.TTY && fd == s.theirs[0]) {
-				_ = syscall.Fchown(fd, int(user.UID), -1)
-			}
+	return s, nil
+}
+
+// giveTo makes the user the owner, so that the program may open /dev/stderr or its terminal again; false when pipes cannot
+// be given away.
+func (s *stdio) giveTo(uid int, tty bool) bool {
+	for _, fd := range s.theirs {
+		var st syscall.Stat_t
+		pipe := syscall.Fstat(fd, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFIFO
+		if !pipe && !(tty && fd == s.theirs[0]) {
+			continue
+		}
+		if syscall.Fchown(fd, uid, -1) == syscall.EPERM && pipe && uid != os.Geteuid() && s.owner == 0 {
+			return false
 		}
 	}
-	return s, nil
+	return true
+}
+
+// pipe makes one. Its owner is who makes it.
+func (s *stdio) pipe() (p [2]int, err error) {
+	if s.owner == 0 {
+		return p, syscall.Pipe2(p[:], syscall.O_CLOEXEC)
+	}
+	runtime.LockOSThread()
+	_ = setEffective(s.owner) // else the pipe is ours
+	err = syscall.Pipe2(p[:], syscall.O_CLOEXEC)
+	if setEffective(0) { // else the thread ends with its goroutine
+		runtime.UnlockOSThread()
+	}
+	return p, err
 }
 
 func (s *stdio) open(spec drover.ExecutionSpec) error {
@@ -228,8 +260,8 @@ func (s *stdio) openStdin(piped bool) error {
 		s.theirs = []int{fd}
 		return err
 	}
-	var p [2]int
-	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
+	p, err := s.pipe()
+	if err != nil {
 		return err
 	}
 	s.theirs = []int{p[0]}
@@ -240,8 +272,8 @@ func (s *stdio) openStdin(piped bool) error {
 
 // addOut makes the pipe of stdout (0) or stderr (1). Only our end does not block.
 func (s *stdio) addOut(i int) error {
-	var p [2]int
-	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
+	p, err := s.pipe()
+	if err != nil {
 		return err
 	}
 	s.theirs = append(s.theirs[:i+1], p[1])
