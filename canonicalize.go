@@ -69,6 +69,8 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	g.RestartPolicy.canonicalize(j.Type)
 	g.canonicalizeReschedule(j)
 	g.canonicalizeUpdate(j)
+	g.canonicalizeDisconnect()
+	canonicalizeServices(g.Services)
 	if j.Type == JobTypeService {
 		g.Migrate = mergeMigrate(g.Migrate, j.Migrate)
 	}
@@ -80,6 +82,34 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	for _, t := range g.Tasks {
 		if t != nil {
 			t.canonicalize(g)
+		}
+	}
+}
+
+func (g *TaskGroup) canonicalizeDisconnect() {
+	if g.Disconnect == nil {
+		if g.MaxClientDisconnect == nil && g.StopAfterClientDisconnect == nil && !g.PreventRescheduleOnLost {
+			return
+		}
+		g.Disconnect = &DisconnectStrategy{}
+		if d := g.MaxClientDisconnect; d != nil {
+			g.Disconnect.LostAfter = *d
+		}
+		if d := g.StopAfterClientDisconnect; d != nil {
+			g.Disconnect.StopOnClientAfter = *d
+		}
+		setPointer(&g.Disconnect.Replace, !g.PreventRescheduleOnLost)
+	}
+	setPointer(&g.Disconnect.Replace, true)
+	setDefault(&g.Disconnect.Reconcile, ReconcileBestScore)
+}
+
+func canonicalizeServices(list []*Service) {
+	for _, s := range list {
+		if s != nil {
+			setDefault(&s.Provider, "consul")
+			setDefault(&s.AddressMode, "auto")
+			setDefault(&s.OnUpdate, "require_healthy")
 		}
 	}
 }
@@ -198,8 +228,14 @@ func (t *Task) canonicalize(g *TaskGroup) {
 		setDefault(&t.Resources.CPU, 100)
 	}
 	setDefault(&t.Resources.MemoryMB, 300)
+	for _, d := range t.Resources.Devices {
+		if d != nil {
+			setDefault(&d.Count, 1)
+		}
+	}
 	canonicalizeAffinities(t.Affinities)
 	canonicalizeConstraints(t.Constraints)
+	canonicalizeServices(t.Services)
 	restart := *g.RestartPolicy
 	if own := t.RestartPolicy; own != nil {
 		overridePointer(&restart.Attempts, own.Attempts)

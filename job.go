@@ -205,12 +205,21 @@ type ReschedulePolicy struct {
 	Unlimited     *bool
 }
 
-// DisconnectStrategy says what becomes of allocations whose node is away.
+// What is kept when a node comes back whose allocations were replaced meanwhile.
+const (
+	ReconcileBestScore       = "best_score"
+	ReconcileKeepOriginal    = "keep_original"
+	ReconcileKeepReplacement = "keep_replacement"
+	ReconcileLongestRunning  = "longest_running"
+)
+
+// DisconnectStrategy says what becomes of allocations whose node is away. Canonicalize makes one of the group's older
+// fields (MaxClientDisconnect, StopAfterClientDisconnect, PreventRescheduleOnLost), so that this alone counts.
 type DisconnectStrategy struct {
-	LostAfter         time.Duration
-	StopOnClientAfter time.Duration
-	Replace           *bool
-	Reconcile         string
+	LostAfter         time.Duration // they are unknown that long before they are lost; 0 = lost at once
+	StopOnClientAfter time.Duration // the node stops them itself; 0 = never
+	Replace           *bool         // meanwhile; default true
+	Reconcile         string        // default best_score
 }
 
 // JobSummary counts a job's allocations by group and state.

@@ -11,7 +11,11 @@ import (
 func (g *TaskGroup) validate(v *validation, j *Job, at string) {
 	v.check(g.Name != "", at+".Name", "must be set")
 	v.check(!strings.ContainsAny(g.Name, "/\x00"), at+".Name", "must not contain '/' or NUL")
-	v.check(*g.Count >= 0, at+".Count", "must not be negative, got %d", *g.Count)
+	v.check(*g.Count >= 0 && *g.Count <= MaxGroupCount, at+".Count", "must be from 0 to %d, got %d", MaxGroupCount, *g.Count)
+	if j.Type == JobTypeSystem || j.Type == JobTypeSysBatch {
+		v.check(len(g.Affinities) == 0, at+".Affinities", "system jobs run on every node that fits: they can't have affinities")
+		v.check(len(g.Spreads) == 0, at+".Spreads", "system jobs run on every node that fits: they can't be spread")
+	}
 	if j.Type == JobTypeSystem {
 		v.check(*g.Count <= 1, at+".Count", "a system job runs once on each node: must be 0 or 1, got %d", *g.Count)
 	}
@@ -27,7 +31,12 @@ func (g *TaskGroup) validate(v *validation, j *Job, at string) {
 	g.RestartPolicy.validate(v, at+".RestartPolicy")
 	g.validateReschedule(v, j, at+".ReschedulePolicy")
 	g.validateUpdate(v, at+".Update")
-	v.check(g.EphemeralDisk.SizeMB >= 10, at+".EphemeralDisk.SizeMB", "must be at least 10, got %d", g.EphemeralDisk.SizeMB)
+	v.check(g.EphemeralDisk.SizeMB >= 10 && g.EphemeralDisk.SizeMB <= maxAmount, at+".EphemeralDisk.SizeMB", "must be from 10 to %d, got %d", maxAmount, g.EphemeralDisk.SizeMB)
+	g.validateDisconnect(v, at)
+	g.validateVolumes(v, at)
+	g.validateScaling(v, at)
+	g.Migrate.validate(v, at+".Migrate")
+	validateServices(v, at, g, g.Services)
 	v.check(g.ShutdownDelay == nil || *g.ShutdownDelay >= 0, at+".ShutdownDelay", "must not be negative")
 	v.check(g.MaxRunDuration == nil || *g.MaxRunDuration > 0, at+".MaxRunDuration", "must be positive")
 	if g.MaxRunDuration != nil {
@@ -54,6 +63,7 @@ func (g *TaskGroup) validateTasks(v *validation, at string) {
 		if t.Lifecycle == nil {
 			mains++
 		}
+		validateServices(v, fmt.Sprintf("%s.task[%s]", at, nameOr(t.Name, i)), g, t.Services)
 		t.validate(v, g, fmt.Sprintf("%s.task[%s]", at, nameOr(t.Name, i)))
 	}
 	v.check(leaders <= 1, at, "only one task can be the leader, %d are", leaders)
@@ -65,7 +75,7 @@ func (p *RestartPolicy) validate(v *validation, at string) {
 	v.check(*p.Attempts >= 0, at+".Attempts", "must not be negative, got %d", *p.Attempts)
 	v.check(*p.Delay >= 0, at+".Delay", "must not be negative")
 	v.check(*p.Attempts == 0 || *p.Interval >= 5*time.Second, at+".Interval", "must be at least 5s, got %v", *p.Interval)
-	if *p.Attempts > 0 && time.Duration(*p.Attempts)*(*p.Delay) > *p.Interval {
+	if *p.Attempts > 0 && *p.Delay > 0 && int64(*p.Attempts) > int64(*p.Interval / *p.Delay) {
 		v.addf(at, "%d attempts with a delay of %v don't fit into the interval of %v", *p.Attempts, *p.Delay, *p.Interval)
 	}
 }
@@ -102,6 +112,7 @@ func (g *TaskGroup) validateUpdate(v *validation, at string) {
 		return
 	}
 	v.check(*u.MaxParallel >= 0, at+".MaxParallel", "must not be negative, got %d", *u.MaxParallel)
+	v.check(u.Stagger >= 0, at+".Stagger", "must not be negative, got %v", u.Stagger)
 	v.check(u.Canary >= 0, at+".Canary", "must not be negative, got %d", u.Canary)
 	v.check(!u.AutoPromote || u.Canary > 0, at+".AutoPromote", "needs Canary > 0")
 	switch u.HealthCheck {
@@ -156,11 +167,8 @@ func (t *Task) validate(v *validation, g *TaskGroup, at string) {
 	validateAffinities(v, at, t.Affinities)
 	t.RestartPolicy.validate(v, at+".RestartPolicy")
 	t.Resources.validate(v, at+".Resources")
-	v.check(t.LogConfig.MaxFiles >= 1, at+".LogConfig.MaxFiles", "must be at least 1, got %d", t.LogConfig.MaxFiles)
-	v.check(t.LogConfig.MaxFileSizeMB >= 1, at+".LogConfig.MaxFileSizeMB", "must be at least 1, got %d", t.LogConfig.MaxFileSizeMB)
-	if logs := t.LogConfig.MaxFiles * t.LogConfig.MaxFileSizeMB; !t.LogConfig.Disabled && logs > g.EphemeralDisk.SizeMB {
-		v.addf(at+".LogConfig", "may take %d MB, more than the ephemeral disk's %d MB", logs, g.EphemeralDisk.SizeMB)
-	}
+	t.validateLogs(v, g, at+".LogConfig")
+	t.validateInterpolation(v, at)
 	if l := t.Lifecycle; l != nil {
 		switch l.Hook {
 		case HookPrestart, HookPoststart, HookPoststop:
@@ -173,6 +181,15 @@ func (t *Task) validate(v *validation, g *TaskGroup, at string) {
 		v.check(key != "" && !strings.ContainsAny(key, "=\x00"), at+".Env", "%q is no name for a variable", key)
 	}
 	t.validateFiles(v, g, at)
+}
+
+func (t *Task) validateLogs(v *validation, g *TaskGroup, at string) {
+	files, size := t.LogConfig.MaxFiles, t.LogConfig.MaxFileSizeMB
+	v.check(files >= 1 && files <= 1<<15, at+".MaxFiles", "must be from 1 to %d, got %d", 1<<15, files)
+	v.check(size >= 1 && size <= 1<<15, at+".MaxFileSizeMB", "must be from 1 to %d, got %d", 1<<15, size)
+	if files > 0 && size > 0 && !t.LogConfig.Disabled && files > g.EphemeralDisk.SizeMB/size {
+		v.addf(at, "%d files of %d MB may take more than the ephemeral disk's %d MB", files, size, g.EphemeralDisk.SizeMB)
+	}
 }
 
 func (t *Task) validateFiles(v *validation, g *TaskGroup, at string) {
@@ -198,6 +215,7 @@ func (t *Task) validateFiles(v *validation, g *TaskGroup, at string) {
 		v.check((m.SourcePath == "") != (m.EmbeddedTmpl == ""), where, "needs either SourcePath or EmbeddedTmpl")
 		v.check(m.DestPath != "", where+".DestPath", "must be set")
 		v.check(staysInside(m.DestPath), where+".DestPath", "must not leave the task's folder, got %q", m.DestPath)
+		t.validateTemplate(v, where, m)
 		switch m.ChangeMode {
 		case "restart", "noop", "script":
 		case "signal":
@@ -221,11 +239,15 @@ func (t *Task) validateFiles(v *validation, g *TaskGroup, at string) {
 func (r *Resources) validate(v *validation, at string) {
 	v.check(r.Cores >= 0, at+".Cores", "must not be negative, got %d", r.Cores)
 	v.check(r.Cores > 0 || r.CPU >= 1, at+".CPU", "must be at least 1, got %d", r.CPU)
-	v.check(r.CPU <= 1<<31-1 && r.MemoryMB <= 1<<31-1, at, "is too large")
+	v.check(r.CPU <= maxAmount && r.MemoryMB <= maxAmount && r.MemoryMaxMB <= maxAmount && r.Cores <= 1<<16, at, "is too large")
+	v.check(r.DiskMB >= 0, at+".DiskMB", "must not be negative, got %d", r.DiskMB)
+	v.check(r.SecretsMB >= 0, at+".SecretsMB", "must not be negative, got %d", r.SecretsMB)
 	v.check(r.MemoryMB >= 10, at+".MemoryMB", "must be at least 10, got %d", r.MemoryMB)
 	v.check(r.MemoryMaxMB == 0 || r.MemoryMaxMB == -1 || r.MemoryMaxMB >= r.MemoryMB, at+".MemoryMaxMB", "must be -1, 0 or at least MemoryMB (%d), got %d", r.MemoryMB, r.MemoryMaxMB)
+	validateNetworks(v, at, r.Networks)
 	for _, d := range r.Devices {
 		v.check(d != nil && d.Name != "", at+".Devices", "a device has no name")
+		v.check(d == nil || d.Count >= 1 && d.Count <= maxAmount, at+".Devices", "a device's Count must be at least 1")
 	}
 }
 
@@ -250,6 +272,8 @@ func validateConstraints(v *validation, at string, list []*Constraint) {
 			v.addf(where, "must not be null")
 			continue
 		}
+		v.interpolated(where+".LTarget", c.LTarget)
+		v.interpolated(where+".RTarget", c.RTarget)
 		v.check(constraintOperands[c.Operand], where+".Operand", "unknown operand %q", c.Operand)
 		switch c.Operand {
 		case "regexp":

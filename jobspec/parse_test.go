@@ -97,6 +97,7 @@ EOF
         port = "http"
         check {
           type     = "http"
+          path     = "/"
           interval = "10s"
         }
       }

@@ -34,24 +34,12 @@ func (in *Intake) RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, 
 
 // admit returns the canonical job as it would be stored. Errors: as RegisterJob.
 func (in *Intake) admit(r RegisterRequest) (*drover.Job, error) {
-	j := drover.Copy(r.Job)
-	j.Canonicalize()
-	clearServerFields(j)
-	if err := j.Validate(); err != nil {
+	j, s := canonical(r.Job), in.deps.Store.Snapshot()
+	if err := faults(j, s); err != nil {
 		return nil, err
 	}
-	if err := CheckPeriodic(j.Periodic); err != nil {
-		return nil, err
-	}
-	s := in.deps.Store.Snapshot()
 	if cfg := s.SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
 		return nil, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
-	}
-	if s.Namespace(j.Namespace) == nil {
-		return nil, drover.Errorf(drover.Invalid, "job %q is in nonexistent namespace %q", j.ID, j.Namespace)
-	}
-	if s.NodePool(j.NodePool) == nil {
-		return nil, drover.Errorf(drover.Invalid, "job %q is in nonexistent node pool %q", j.ID, j.NodePool)
 	}
 	old := s.Job(j.Namespace, j.ID)
 	if err := checkUpdate(old, j); err != nil {
@@ -72,6 +60,11 @@ func clearServerFields(j *drover.Job) {
 	j.CreateIndex, j.ModifyIndex, j.JobModifyIndex, j.SubmitTime = 0, 0, 0, 0
 	j.VersionTag, j.NomadTokenID = nil, ""
 	j.Dispatched, j.DispatchIdempotencyToken, j.Payload, j.ParentID = false, "", nil, ""
+	for _, g := range j.TaskGroups {
+		if g != nil && g.Pool != nil {
+			g.Pool.Demand = 0
+		}
+	}
 }
 
 func checkUpdate(old, j *drover.Job) error {

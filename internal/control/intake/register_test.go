@@ -274,3 +274,26 @@ func TestScalingIsRemembered(t *testing.T) {
 	require.Nil(t, list[1].Count)
 	require.Equal(t, map[string]any{"a": "b"}, list[1].Meta)
 }
+
+func TestFaultsOfTheJobAndOfTheStateAreToldTogether(t *testing.T) {
+	b := setup(t)
+	j := job("j", drover.JobTypeBatch)
+	require.NoError(t, b.ValidateJob(t.Context(), j))
+	j.Namespace, j.NodePool, j.Priority = "nope", "nowhere", 500
+	j.Periodic = &drover.PeriodicConfig{Spec: "now and then"}
+	j.Constraints = []*drover.Constraint{{LTarget: "${attr.v}", Operand: "version", RTarget: "about 3"}}
+	j.TaskGroups[0].Tasks[0].Driver = "teleport"
+	index := b.store.Index()
+	_, err := b.RegisterJob(t.Context(), RegisterRequest{Job: j})
+	for _, err := range []error{err, b.ValidateJob(t.Context(), j)} {
+		for _, want := range []string{
+			"job.Namespace", "job.NodePool", "job.Priority", "job.Periodic.Spec", "job.Constraints[0].RTarget",
+			`job.group[g].task[t].Driver: no node has the driver "teleport"`,
+		} {
+			code(t, drover.Invalid, err, want)
+		}
+	}
+	require.Equal(t, index, b.store.Index())
+	b.propose(&command.RegisterNode{Node: &drover.Node{ID: "n", Drivers: map[string]*drover.DriverInfo{"teleport": {}}}})
+	require.NotContains(t, b.ValidateJob(t.Context(), j).Error(), "teleport")
+}

@@ -125,6 +125,11 @@ func (i *fakeIntake) PurgeNode(_ context.Context, node string) (nomad.Outcome, e
 	return i.took("purge node %s", node)
 }
 
+func (i *fakeIntake) ValidateJob(_ context.Context, j *drover.Job) error {
+	j.Canonicalize()
+	return j.Validate()
+}
+
 func (i *fakeIntake) TagJobVersion(_ context.Context, r nomad.TagRequest) (nomad.Outcome, error) {
 	return i.took("tag %s/%s %d %s %s", r.Namespace, r.ID, r.Version, r.Name, r.Description)
 }

@@ -12,6 +12,8 @@ import (
 type Intake interface {
 	RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, error)
 	DeregisterJob(ctx context.Context, r DeregisterRequest) (Outcome, error)
+	// ValidateJob reports everything that would keep the job from being registered, joined.
+	ValidateJob(ctx context.Context, job *drover.Job) error
 	PlanJob(ctx context.Context, job *drover.Job, diff bool) (Preview, error)
 	EvaluateJob(ctx context.Context, namespace, id string, forceReschedule bool) (Outcome, error)
 	ScaleJob(ctx context.Context, r ScaleRequest) (Outcome, error)

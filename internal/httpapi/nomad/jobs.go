@@ -162,8 +162,7 @@ func (f *Face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		Error                 string
 		Warnings              string
 	}{DriverConfigValidated: false}
-	b.Job.Canonicalize()
-	if err := b.Job.Validate(); err != nil {
+	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
 		answer.ValidationErrors = faults(err)
 		answer.Error = err.Error()
 	}

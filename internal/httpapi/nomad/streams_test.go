@@ -164,7 +164,7 @@ func TestClientMonitor(t *testing.T) {
 	w.cfg.Logger.With(slog.Int("n", 1)).Warn("careful")
 	select {
 	case f := <-frames:
-		require.Contains(t, string(f.Data), "level=WARN msg=careful n=1\n")
+		require.Contains(t, string(f.Data), "[WARN] careful: n=1\n")
 		require.Equal(t, "log", f.FileEvent)
 	case err := <-errs:
 		require.NoError(t, err)

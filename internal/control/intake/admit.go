@@ -1,0 +1,128 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/go-version"
+
+	"drover"
+	"drover/internal/control/store"
+)
+
+// ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and
+// changes nothing. Errors: Invalid.
+func (in *Intake) ValidateJob(_ context.Context, job *drover.Job) error {
+	if job == nil {
+		return drover.Errorf(drover.Invalid, "missing job for validation")
+	}
+	return faults(canonical(job), in.deps.Store.Snapshot())
+}
+
+// canonical returns a copy as it would be stored.
+func canonical(given *drover.Job) *drover.Job {
+	j := drover.Copy(given)
+	j.Canonicalize()
+	clearServerFields(j)
+	return j
+}
+
+// faults joins what the job itself shows, and what only the state does.
+func faults(j *drover.Job, s *store.Snapshot) error {
+	var errs []error
+	if err := j.Validate(); err != nil {
+		errs = joined(err)
+	}
+	if err := CheckPeriodic(j.Periodic); err != nil {
+		errs = append(errs, err)
+	}
+	if s.Namespace(j.Namespace) == nil {
+		errs = append(errs, fmt.Errorf("job.Namespace: job %q is in nonexistent namespace %q", j.ID, j.Namespace))
+	}
+	if s.NodePool(j.NodePool) == nil {
+		errs = append(errs, fmt.Errorf("job.NodePool: job %q is in nonexistent node pool %q", j.ID, j.NodePool))
+	}
+	errs = append(errs, unknownDrivers(j, s)...)
+	errs = append(errs, wrongVersions(j)...)
+	if len(errs) == 0 {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "job validation: %w", errors.Join(errs...))
+}
+
+// joined takes an error apart that holds several.
+func joined(err error) []error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if several, ok := e.(interface{ Unwrap() []error }); ok {
+			return slices.Clone(several.Unwrap())
+		}
+	}
+	return []error{err}
+}
+
+// wellKnown are drivers of ours and of Nomad: a node that has one may come later, so a job may wait for it.
+func wellKnown() map[string]bool {
+	return map[string]bool{
+		"raw_exec": true, "sandbox": true, "docker": true, "fake": true, "mock_driver": true, "exec": true, "exec2": true,
+		"java": true, "qemu": true, "podman": true, "containerd-driver": true, "virt": true,
+	}
+}
+
+// unknownDrivers reports drivers that no node has and nobody knows: a slip of the pen would wait for ever.
+func unknownDrivers(j *drover.Job, s *store.Snapshot) (errs []error) {
+	known := wellKnown()
+	each(j, func(at string, t *drover.Task) {
+		if t.Driver == "" || known[t.Driver] {
+			return
+		}
+		for n := range s.Nodes("") {
+			if n.Drivers[t.Driver] != nil {
+				known[t.Driver] = true
+				return
+			}
+		}
+		names := slices.Sorted(maps.Keys(known))
+		errs = append(errs, fmt.Errorf("%s.Driver: no node has the driver %q; known are %s", at, t.Driver, strings.Join(names, ", ")))
+	})
+	return errs
+}
+
+// each calls f for every task with its path.
+func each(j *drover.Job, f func(at string, t *drover.Task)) {
+	for _, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		for _, t := range g.Tasks {
+			if t != nil {
+				f(fmt.Sprintf("job.group[%s].task[%s]", g.Name, t.Name), t)
+			}
+		}
+	}
+}
+
+// wrongVersions reports constraints on versions that are none.
+func wrongVersions(j *drover.Job) (errs []error) {
+	check := func(at string, list []*drover.Constraint) {
+		for i, c := range list {
+			if c == nil || c.Operand != "version" && c.Operand != "semver" {
+				continue
+			}
+			if _, err := version.NewConstraint(c.RTarget); err != nil && !strings.Contains(c.RTarget, "${") {
+				errs = append(errs, fmt.Errorf("%s.Constraints[%d].RTarget: %q is no constraint on versions such as \">= 1.2, < 2.0\"", at, i, c.RTarget))
+			}
+		}
+	}
+	check("job", j.Constraints)
+	for _, g := range j.TaskGroups {
+		if g != nil {
+			check(fmt.Sprintf("job.group[%s]", g.Name), g.Constraints)
+		}
+	}
+	each(j, func(at string, t *drover.Task) { check(at, t.Constraints) })
+	return errs
+}
