@@ -204,7 +204,7 @@ func (s *stdio) giveTo(uid int, tty bool) bool {
 	for _, fd := range s.theirs {
 		var st syscall.Stat_t
 		pipe := syscall.Fstat(fd, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFIFO
-		if !pipe && !(tty && fd == s.theirs[0]) {
+		if !pipe && (!tty || fd != s.theirs[0]) {
 			continue
 		}
 		if syscall.Fchown(fd, uid, -1) == syscall.EPERM && pipe && uid != os.Geteuid() && s.owner == 0 {
