@@ -1,0 +1,148 @@
+package config
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+const fleetText = `
+fleet {
+  provider "local" { 
+    type = "loopback" 
+  }
+  pool "std" {
+    provider  = "local"
+    zones     = ["a", "b"]
+    node_pool = "default"
+    min       = 1
+    max       = 5
+    idle      = "90s"
+    user_data = "${config} and ${token}"
+    limits { 
+      cpu = 9000 
+    }
+    budget {
+      per_hour = 2.5
+      at_limit = "alert"
+    }
+    schedule {
+      cron     = "0 8 * * 1-5"
+      zone     = "Europe/Berlin"
+      duration = "10h"
+      min      = 2
+    }
+    standby {
+      cpu   = 500
+      count = 3
+    }
+    type "c.1" {
+      cpu       = 2000
+      memory    = 4096
+      price     = 0.1
+      billed_by = "1h"
+      devices   = { gpu = 1 }
+    }
+  }
+}`
+
+func TestFleetPoolsAreRead(t *testing.T) {
+	t.Parallel()
+	a, err := Parse([]byte(fleetText), "x.hcl")
+	require.NoError(t, err)
+	p, err := a.Fleet.Pools[0].Policy()
+	require.NoError(t, err)
+	require.Equal(t, "${config} and ${token}", p.UserData, "what it stands for is known when a machine is made")
+	require.Equal(t, 90*time.Second, p.Idle)
+	require.Equal(t, drover.FleetBudget{PerHour: 2.5, AtLimit: "alert"}, p.Budget)
+	require.Equal(t, []drover.FleetSchedule{{Cron: "0 8 * * 1-5", Zone: "Europe/Berlin", Duration: 10 * time.Hour, Min: 2}}, p.Schedule)
+	require.Equal(t, []drover.FleetStandby{{Each: drover.Capacity{CPU: 500}, Count: 3}}, p.Standby)
+	require.Equal(t, int64(9000), p.Limits.CPU)
+	typ := p.Types[0]
+	require.Equal(t, time.Hour, typ.Billing.Granularity)
+	require.Equal(t, map[string]int{"gpu": 1}, typ.Devices)
+	require.Len(t, p.Offerings(), 2)
+
+	list, err := ParsePools([]byte(fleetText), "x.hcl")
+	require.NoError(t, err)
+	require.Equal(t, p, list[0])
+	list, err = ParsePools([]byte(`{"pool":{"std":{"provider":"local","type":{"t":{"cpu":1,"memory":1,"price":1}}}}}`), "x.json")
+	require.NoError(t, err)
+	require.Equal(t, []string{"default"}, list[0].Zones)
+	require.Equal(t, "std", list[0].NodePool)
+}
+
+func TestBadFleetsAreRefusedWithTheirKeys(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`fleet { 
+  provider "x" {} 
+}`: "fleet.provider.x.type: must be loopback, docker or ec2",
+		`fleet { 
+  provider "ec2" {} 
+}`: "fleet.provider.ec2.region: must be set",
+		`fleet {
+  pool "p" {
+    provider = "nobody"
+    type "t" {
+      cpu = 1
+      memory = 1
+      price = 1
+    }
+  }
+}`: `there is no provider "nobody"`,
+		`fleet {
+  provider "loopback" {}
+  pool "p" {
+    provider = "loopback"
+    idle     = "soon"
+    min      = 3
+    max      = 2
+  }
+}`: `idle: "soon" is no duration`,
+		`fleet {
+  provider "loopback" {}
+  pool "p" {
+    provider = "loopback"
+    min      = 3
+    max      = 2
+  }
+}`: "Max: must be at least Min (3), got 2",
+		`fleet {
+  provider "loopback" {}
+  pool "p" {
+    provider = "loopback"
+    node_pool = "n"
+    type "t" {
+      cpu = 1
+      memory = 1
+      price = 1
+    }
+  }
+  pool "q" {
+    provider = "loopback"
+    node_pool = "n"
+    type "t" {
+      cpu = 1
+      memory = 1
+      price = 1
+    }
+  }
+}`: `fleet.pool.q.node_pool: node pool "n" has machines of pool "p" already`,
+	} {
+		file, err := Parse([]byte(text), "x.hcl")
+		require.NoError(t, err, text)
+		a := Merge(Default(), file)
+		a.Server.Enabled, a.DataDir = new(true), "/x"
+		err = a.Validate()
+		require.Equal(t, drover.Invalid, drover.CodeOf(err), text)
+		require.ErrorContains(t, err, want)
+	}
+	_, err := Parse([]byte("fleet {\n  colour = 1\n}\n"), "x.hcl")
+	require.ErrorContains(t, err, "x.hcl:2")
+	_, err = ParsePools([]byte("data_dir = \"/x\"\n"), "x.hcl")
+	require.ErrorContains(t, err, "no pool block")
+}
