@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -16,6 +17,7 @@ type Machine struct {
 	PowerOff    []string `hcl:"power_off,optional"`       // command and arguments; default: work is stopped, and the agent ends
 	ProbeEvery  string   `hcl:"probe_interval,optional"`  // of the run probe; default 10s
 	ProbeWithin string   `hcl:"probe_timeout,optional"`   // of both; default 30s
+	Notices     string   `hcl:"notices,optional"`         // EC2's metadata service, which tells when a spot machine is taken back: "http://169.254.169.254"; default nobody is asked
 	Rest        hcl.Body `hcl:",remain" json:"-"`
 }
 
@@ -29,6 +31,11 @@ func (m *Machine) problems() (errs []error) {
 	} {
 		if d, err := time.ParseDuration(text); text != "" && (err != nil || d < 0) {
 			errs = append(errs, fmt.Errorf("client.machine.%s: %q is no duration such as 10s or 1h", key, text))
+		}
+	}
+	if m.Notices != "" {
+		if u, err := url.Parse(m.Notices); err != nil || u.Host == "" {
+			errs = append(errs, fmt.Errorf("client.machine.notices: %q is no URL such as http://169.254.169.254", m.Notices))
 		}
 	}
 	return errs

@@ -114,6 +114,9 @@ func agentConfig(p *drover.FleetPolicy, kind, server, token string) string {
 	line("boot_probe", p.BootProbe)
 	line("run_probe", p.RunProbe)
 	line("dead_after", p.TerminateAtDead.String())
+	if kind == kindEC2 && p.Spot != drover.SpotNever {
+		line("notices", "http://169.254.169.254")
+	}
 	if kind == kindEC2 || p.SSH != nil { // a machine of its own, not a guest of this one
 		b.WriteString("    power_off = [\"poweroff\"]\n")
 	}

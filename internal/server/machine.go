@@ -13,7 +13,7 @@ func (a *Agent) guard(n *node, control drover.Controller) *machine.Guard {
 		return nil
 	}
 	return machine.New(machine.Config{
-		BootProbe: m.BootProbe, RunProbe: m.RunProbe, PowerOff: m.PowerOff,
+		BootProbe: m.BootProbe, RunProbe: m.RunProbe, PowerOff: m.PowerOff, Notices: m.Notices,
 		Idle: config.Duration(m.DeadAfter, 0), Busy: config.Duration(m.DeadBusy, 0),
 		ProbeEvery: config.Duration(m.ProbeEvery, 0), ProbeTimeout: config.Duration(m.ProbeWithin, 0),
 	}, machine.Deps{

@@ -12,8 +12,13 @@ import (
 	"drover/internal/clock"
 )
 
-// AttributeBroken is the attribute of a node whose run probe fails; its value says why.
-const AttributeBroken = "fleet.broken"
+// Attributes of nodes that a fleet looks at.
+const (
+	// AttributeBroken is there while the run probe fails, and says why.
+	AttributeBroken = "unique.fleet.broken"
+	// AttributeInterrupted is when the cloud takes the machine back (RFC 3339), once it said so.
+	AttributeInterrupted = "unique.fleet.interrupted"
+)
 
 // Config is what a Guard does. Its zero value does nothing.
 type Config struct {
@@ -25,6 +30,9 @@ type Config struct {
 	ProbeEvery time.Duration
 	// ProbeTimeout ends a probe that hangs; default 30 s.
 	ProbeTimeout time.Duration
+	// Notices is the address of the cloud's metadata service (EC2's, version 2), which tells when a spot machine is
+	// taken back. "" = there is none.
+	Notices string
 	// Idle is how long a machine without work lives when no server answers. 0 = forever.
 	Idle time.Duration
 	// Busy is the same for a machine with work. 0 = forever.
@@ -49,10 +57,16 @@ type Guard struct {
 	booted chan struct{} // closed when the boot probe succeeded
 	dead   chan struct{} // closed when the machine is given up
 
-	mu     sync.Mutex
-	heard  time.Time // when control last answered; guarded by mu
-	broken string    // what the run probe says; guarded by mu
-	told   string    // what of it was registered; guarded by mu
+	mu    sync.Mutex
+	heard time.Time // when control last answered; guarded by mu
+	news  marks     // what the node is marked with; guarded by mu
+	told  marks     // what of it was registered; guarded by mu
+}
+
+// marks are what control shall know of the machine.
+type marks struct {
+	broken      string // what the run probe says
+	interrupted string // when the cloud takes the machine back
 }
 
 // New returns a guard that does nothing before Run, but for holding back registrations.
@@ -80,6 +94,9 @@ func (g *Guard) Run(ctx context.Context) error {
 			g.probe(ctx)
 		}
 	})
+	if g.cfg.Notices != "" {
+		loops.Go(func() { g.notice(ctx) }) // ends with ctx
+	}
 	err := g.watch(ctx)
 	cancel()
 	return err
@@ -93,24 +110,24 @@ func (g *Guard) Register(ctx context.Context, n *drover.Node) (drover.Registrati
 		return drover.Registration{}, drover.Errorf(drover.Canceled, "waiting for the boot probe: %w", context.Cause(ctx))
 	}
 	g.mu.Lock()
-	broken := g.broken
+	news := g.news
 	g.mu.Unlock()
-	answer, err := g.deps.Controller.Register(ctx, marked(n, broken))
+	answer, err := g.deps.Controller.Register(ctx, news.on(n))
 	if err == nil {
 		g.mu.Lock()
-		g.told = broken
+		g.told = news
 		g.mu.Unlock()
 	}
 	return answer, g.hear(err)
 }
 
-// Heartbeat implements drover.Controller. When the run probe has news the agent is asked to register again.
+// Heartbeat implements drover.Controller. When the machine has news the agent is asked to register again.
 func (g *Guard) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
 	g.mu.Lock()
-	news := g.broken != g.told
+	news := g.news != g.told
 	g.mu.Unlock()
 	if news {
-		return drover.Registration{}, drover.Errorf(drover.NotFound, "the run probe has news: register again")
+		return drover.Registration{}, drover.Errorf(drover.NotFound, "the machine has news: register again")
 	}
 	answer, err := g.deps.Controller.Heartbeat(ctx, nodeID)
 	return answer, g.hear(err)
@@ -160,25 +177,33 @@ func (g *Guard) isDead() bool {
 	}
 }
 
-// marked is the node as it is registered: without a healthy driver while it is broken, so that no work is placed on it.
-func marked(n *drover.Node, broken string) *drover.Node {
-	if broken == "" {
+// on is the node as it is registered: with the marks, and without a healthy driver while the machine is broken, so that
+// no work is placed on it.
+func (m marks) on(n *drover.Node) *drover.Node {
+	if m == (marks{}) {
 		return n
 	}
-	m := *n
-	m.Attributes, m.Drivers = maps.Clone(n.Attributes), map[string]*drover.DriverInfo{}
-	if m.Attributes == nil {
-		m.Attributes = map[string]string{}
+	out := *n
+	out.Attributes = maps.Clone(n.Attributes)
+	if out.Attributes == nil {
+		out.Attributes = map[string]string{}
 	}
-	m.Attributes[AttributeBroken] = broken
+	if m.interrupted != "" {
+		out.Attributes[AttributeInterrupted] = m.interrupted
+	}
+	if m.broken == "" {
+		return &out
+	}
+	out.Attributes[AttributeBroken] = m.broken
+	out.Drivers = map[string]*drover.DriverInfo{}
 	for name, info := range n.Drivers {
 		sick := *info
-		sick.Healthy, sick.HealthDescription = false, "the machine's run probe fails: "+broken
-		m.Drivers[name] = &sick
-		delete(m.Attributes, "driver."+name)
+		sick.Healthy, sick.HealthDescription = false, "the machine's run probe fails: "+m.broken
+		out.Drivers[name] = &sick
+		delete(out.Attributes, "driver."+name)
 	}
-	m.ComputedClass += "-broken"
-	return &m
+	out.ComputedClass += "-broken"
+	return &out
 }
 
 // ErrDead ends an agent on a machine that is given up.

@@ -56,9 +56,9 @@ func (g *Guard) probe(ctx context.Context) {
 			}
 		}
 		g.mu.Lock()
-		changed := (g.broken == "") != (text == "")
+		changed := (g.news.broken == "") != (text == "")
 		if changed {
-			g.broken = text
+			g.news.broken = text
 		}
 		g.mu.Unlock()
 		if changed {
