@@ -141,6 +141,7 @@ var quarantine = map[string][]string{
 	"github.com/moby/moby/client":                          {"drover/internal/node/driver/docker", "drover/internal/fleet/provider/docker"},
 	"github.com/hashicorp/nomad/api":                       {"drover/internal/exec/nomadbackend"},
 	"github.com/vishvananda/netlink":                       {"drover/internal/node/driver/sandbox/bridge"},
+	"golang.org/x/crypto/ssh":                              {"drover/internal/fleet/bootstrap"},
 	"go.etcd.io/bbolt":                                     {"drover/internal/control/raftlog", "drover/internal/node/localstate"},
 	"github.com/google/go-containerregistry/pkg/v1/remote": {"drover/internal/node/image"},
 	"github.com/prometheus/client_golang/prometheus":       {"drover/internal/telemetry"},
