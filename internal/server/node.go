@@ -97,7 +97,12 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		controller = n.guard
 	}
 	tasks := a.metrics.Allocs()
+	var sweeper agent.GroupSweeper
+	if groups != nil {
+		sweeper = groups
+	}
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
+		Groups:     sweeper,
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)

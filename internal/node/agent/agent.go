@@ -28,6 +28,7 @@ type Agent struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	host      HostMeter
+	groups    GroupSweeper
 	identity  Identity
 	root      allocdir.Root
 	drivers   map[string]driver.Driver
@@ -64,7 +65,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	}
 	cfg = cfg.withDefaults()
 	a := &Agent{
-		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host,
+		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups,
 		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}), contacted: make(chan struct{}),
 		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
@@ -151,6 +152,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.restore(); err != nil {
 		return fmt.Errorf("restoring the node's tasks: %w", err)
 	}
+	a.sweep(ctx)
 	close(a.restored)
 	var loops, pushing sync.WaitGroup
 	loops.Go(func() { a.stayRegistered(ctx) }) // these end with ctx

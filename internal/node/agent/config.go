@@ -91,6 +91,8 @@ type Deps struct {
 	State localstate.Store
 	// Host samples the machine. nil: NodeStats answers NotImplemented.
 	Host HostMeter
+	// Groups removes control groups that an earlier agent left; nil: there are none.
+	Groups GroupSweeper
 	// Samples receives what PublishAllocMetrics collects; it must not block. nil drops them.
 	Samples func(alloc *drover.Allocation, task string, usage *drover.TaskResourceUsage)
 	// Terminated is told of every task's exit, for counters; it must not block. nil drops it.

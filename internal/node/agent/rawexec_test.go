@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -233,6 +234,33 @@ func TestRealInterruptedStart(t *testing.T) {
 	require.DirExists(t, "/proc/"+strings.TrimSpace(string(data)))
 	r.end() // it was stored now
 	r.start()
+	r.stop(a)
+	r.await(a.ID, "complete")
+}
+
+// TestRealLostStateRunsNothingTwice: the local state is gone, and what ran is not known any more.
+func TestRealLostStateRunsNothingTwice(t *testing.T) {
+	t.Parallel()
+	r := newReal(t)
+	lives := filepath.Join(t.TempDir(), "lives")
+	require.NoError(t, syscall.Mkfifo(lives, 0o600))
+	pid := func() string { // of the next start
+		b, err := os.ReadFile(lives)
+		require.NoError(t, err)
+		return strings.TrimSpace(string(b))
+	}
+	a := rawAlloc("service", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo $$ > " + lives + "; exec sleep 600"}})
+	r.control.assign(a)
+	first := pid()
+	r.await(a.ID, "running")
+	r.end()
+	require.NoError(t, os.Remove(filepath.Join(r.data, "client", "state.db")))
+	require.DirExists(t, "/proc/"+first, "it outlives the agent")
+	r.start()
+	<-r.agent.restored
+	_, err := os.Stat("/proc/" + first + "/fd/0")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NotEqual(t, first, pid())
 	r.stop(a)
 	r.await(a.ID, "complete")
 }
