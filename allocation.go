@@ -55,6 +55,9 @@ type Allocation struct {
 	CreateTime            int64  // unix ns
 	ModifyTime            int64  // unix ns
 
+	// UnknownSince is when control last lost sight of it (unix ns); 0 unless its client status is unknown. Ours.
+	UnknownSince int64 `json:",omitempty"`
+
 	// Claim is set once the allocation, a warm runner, was handed out. Ours, not Nomad's.
 	Claim *Claim `json:",omitempty"`
 }

@@ -21,6 +21,7 @@ const (
 	TriggerAllocStop         = "alloc-stop"
 	TriggerAllocFailure      = "alloc-failure"
 	TriggerReconnect         = "reconnect"
+	TriggerDisconnectTimeout = "max-disconnect-timeout"
 	TriggerQueuedAllocs      = "queued-allocs"
 	TriggerRetryFailedAlloc  = "alloc-failure-retry"
 	TriggerPreemption        = "preemption"

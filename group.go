@@ -32,6 +32,15 @@ type TaskGroup struct {
 	Pool *WarmPool `json:",omitempty"`
 }
 
+// LostAfter is how long allocations of the group stay unknown when their node is not heard of, before they are lost;
+// 0 = they are lost at once.
+func (g *TaskGroup) LostAfter() time.Duration {
+	if g == nil || g.Disconnect == nil || g.Pool != nil {
+		return 0
+	}
+	return g.Disconnect.LostAfter
+}
+
 // WarmPool asks the scheduler for allocations that wait to be claimed. A claimed allocation does not count.
 type WarmPool struct {
 	Size       int // unclaimed allocations to keep

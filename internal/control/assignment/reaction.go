@@ -15,8 +15,8 @@ func reaction(a *drover.Allocation, u *drover.AllocUpdate, j *drover.Job) string
 		return drover.TriggerJobDeregister // it runs, and nobody wants it
 	case j == nil:
 		return ""
-	case a.ClientStatus == drover.AllocClientUnknown && !ends:
-		return drover.TriggerReconnect
+	case a.ClientStatus == drover.AllocClientUnknown && u.ClientStatus != drover.AllocClientUnknown:
+		return drover.TriggerReconnect // what replaced it may have to go, even if it has ended
 	case !ends || a.ClientTerminal():
 		return ""
 	}

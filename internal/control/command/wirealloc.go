@@ -37,6 +37,7 @@ func AppendAllocation(dst []byte, a *drover.Allocation) ([]byte, error) {
 	w.uint(26, a.AllocModifyIndex)
 	w.int(27, a.CreateTime)
 	w.int(28, a.ModifyTime)
+	w.int(32, a.UnknownSince)
 	if err := w.rareAlloc(a); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding allocation %s: %w", a.ID, err)
 	}
@@ -171,6 +172,8 @@ func (r *reader) numbers(a *drover.Allocation) {
 		a.CreateTime = r.int()
 	case 28:
 		a.ModifyTime = r.int()
+	case 32:
+		a.UnknownSince = r.int()
 	}
 }
 

@@ -27,7 +27,7 @@ func (e *entry) observe(nodeID string, u *drover.AllocUpdate, now int64) {
 	}
 	a := *old
 	if acceptStatus(old.ClientStatus, u.ClientStatus) {
-		a.ClientStatus, a.ClientDescription = u.ClientStatus, u.ClientDescription
+		a.ClientStatus, a.ClientDescription, a.UnknownSince = u.ClientStatus, u.ClientDescription, 0
 	}
 	if u.TaskStates != nil {
 		a.TaskStates = u.TaskStates

@@ -32,7 +32,7 @@ func (e *entry) registerNode(c *command.RegisterNode) error {
 		n.Drain, n.DrainStrategy, n.SchedulingEligibility = old.Drain, old.DrainStrategy, old.SchedulingEligibility
 		n.MergeMeta(n.OwnMeta(), old.DynamicMeta)
 		message = ""
-		if old.Status == drover.NodeStatusDown && n.Status != drover.NodeStatusDown {
+		if (old.Status == drover.NodeStatusDown || old.Status == drover.NodeStatusDisconnected) && n.Status == drover.NodeStatusReady {
 			message = "Node re-registered"
 		}
 	}

@@ -99,6 +99,7 @@ func keepObserved(a, old *drover.Allocation) {
 	unknown := a.ClientStatus == drover.AllocClientUnknown && !old.ClientTerminal()
 	a.CreateIndex, a.CreateTime = old.CreateIndex, old.CreateTime
 	a.ClientStatus, a.ClientDescription, a.TaskStates = old.ClientStatus, old.ClientDescription, old.TaskStates
+	a.UnknownSince = old.UnknownSince
 	a.NetworkStatus, a.Claim, a.NextAllocation = old.NetworkStatus, old.Claim, old.NextAllocation
 	a.DesiredTransition = old.DesiredTransition
 	if unknown {
@@ -133,7 +134,10 @@ func (e *entry) stopByPlan(s *command.StoppedAlloc, now int64) {
 		a.DesiredStatus = drover.AllocDesiredRun
 	}
 	if s.ClientStatus != "" && !old.ClientTerminal() {
-		a.ClientStatus = s.ClientStatus
+		a.ClientStatus, a.UnknownSince = s.ClientStatus, 0
+		if s.ClientStatus == drover.AllocClientUnknown {
+			a.UnknownSince = now
+		}
 	}
 	if s.FollowupEvalID != "" {
 		a.FollowupEvalID = s.FollowupEvalID

@@ -72,6 +72,24 @@ func (h *heartbeats) beat(nodeID string) time.Duration {
 	return ttl
 }
 
+// await looks at a node again after that time, unless it is heard of.
+func (h *heartbeats) await(nodeID string, after time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.nodes[nodeID] != nil {
+		return // it was heard of meanwhile
+	}
+	n := &nodeDeadline{id: nodeID, at: h.clock.Now().Add(after)}
+	h.nodes[nodeID] = n
+	heap.Push(&h.queue, n)
+	if n.index == 0 {
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // forgive gives all nodes the grace once more if we wake up late ourselves: the machine is too busy, or the process was
 // stopped, and who did not get to watch cannot say that others were silent. Their heartbeats may wait beside us.
 func (h *heartbeats) forgive(late time.Duration) {
@@ -135,7 +153,13 @@ func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
 
 // markDown stores the nodes as down, with evaluations of what ran on them.
 func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
-	c := Down(l.deps.Store.Snapshot(), ids, l.maker())
+	s, now := l.deps.Store.Snapshot(), l.deps.Clock.Now()
+	c := Down(s, ids, l.maker())
+	for _, id := range ids {
+		if away := Away(s, id, now); away > 0 {
+			l.heartbeats.await(id, away) // it may be down then
+		}
+	}
 	if len(c.Nodes) == 0 {
 		return
 	}
@@ -148,7 +172,22 @@ func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
 	}
 }
 
-// Down is the command that marks those of the nodes down that are not.
+// Away is how long the node is to be disconnected instead of down: some of its allocations are not lost before.
+func Away(s *store.Snapshot, nodeID string, now time.Time) (longest time.Duration) {
+	for a := range s.UnfinishedByNode(nodeID) {
+		if a.ServerTerminal() || a.Job == nil {
+			continue
+		}
+		after := a.Job.Group(a.TaskGroup).LostAfter()
+		if a.UnknownSince != 0 {
+			after = min(after, time.Unix(0, a.UnknownSince).Add(after).Sub(now))
+		}
+		longest = max(longest, after)
+	}
+	return longest
+}
+
+// Down is the command that marks those of the nodes down, or disconnected, that are not.
 func Down(s *store.Snapshot, ids []string, m trigger.Maker) *command.UpdateNodeStatuses {
 	c := &command.UpdateNodeStatuses{Time: m.Now}
 	for _, id := range ids {
@@ -156,8 +195,15 @@ func Down(s *store.Snapshot, ids []string, m trigger.Maker) *command.UpdateNodeS
 		if n == nil || n.Status == drover.NodeStatusDown {
 			continue
 		}
+		status := drover.NodeStatusDown
+		if Away(s, id, time.Unix(0, m.Now)) > 0 {
+			status = drover.NodeStatusDisconnected
+		}
+		if n.Status == status {
+			continue
+		}
 		c.Nodes = append(c.Nodes, command.NodeStatus{
-			NodeID: id, Status: drover.NodeStatusDown, Description: "heartbeat missed",
+			NodeID: id, Status: status, Description: "heartbeat missed",
 			Event: &drover.NodeEvent{Message: "Node heartbeat missed", Subsystem: "Cluster", Timestamp: time.Unix(0, m.Now).UTC()},
 		})
 		c.Evals = append(c.Evals, m.Node(s, id, drover.TriggerNodeUpdate)...)

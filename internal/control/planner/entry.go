@@ -87,7 +87,7 @@ func strays(state Snapshot, placed []placement, m trigger.Maker) []*drover.Evalu
 		gone, known := seen[at.nodeID]
 		if !known {
 			n := state.Node(at.nodeID)
-			gone = n == nil || n.Status == drover.NodeStatusDown
+			gone = n == nil || n.Status == drover.NodeStatusDown || n.Status == drover.NodeStatusDisconnected
 			seen[at.nodeID] = gone
 		}
 		if !gone || at.job == nil || jobs[at.job.Key()] {

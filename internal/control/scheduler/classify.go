@@ -16,6 +16,7 @@ type sorted struct {
 	reschedule []*drover.Allocation // failed, to replace now
 	lost       []*drover.Allocation // on a node that is gone
 	migrate    []*drover.Allocation // to move
+	away       []*drover.Allocation // unknown, to be replaced meanwhile
 	canaries   []*drover.Allocation // wait for promotion
 	abandoned  []*drover.Allocation // canaries of a deployment that ended
 	ranVersion bool                 // some allocation is of the job's current version
@@ -40,6 +41,7 @@ func (r *run) classify(g *drover.TaskGroup, allocs []*drover.Allocation) *sorted
 			}
 		case a.ClientTerminal():
 			r.classifyEnded(s, g, a)
+		case r.away(s, g, a):
 		case r.lost(a.NodeID):
 			if g.PreventRescheduleOnLost && r.node(a.NodeID) != nil {
 				s.live = append(s.live, a) // may still run there: the job's author wants it nowhere else

@@ -122,6 +122,7 @@ const (
 	whyMigrating   = "alloc is being migrated"
 	whyUpdating    = "alloc is being updated due to job update"
 	whyRescheduled = "alloc was rescheduled because it failed"
+	whyReconnected = "alloc not needed due to disconnected client reconnect"
 	whyNotOnNode   = "alloc not needed as node is tainted"
 )
 

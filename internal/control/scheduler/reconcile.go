@@ -72,6 +72,7 @@ func (r *run) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation) *chang
 		r.end(a, whyNotNeeded)
 		u.Stop++
 	}
+	r.reconnect(g, s, allocs, u)
 	keep := r.stopExtra(s, desiredCount(g), u)
 	destructive := r.updateInPlace(g, keep, u)
 	r.beginDeployment(g, s, destructive, u)
@@ -242,6 +243,11 @@ func (r *run) replace(c *changes, s *sorted, keep []*drover.Allocation, missing 
 	for _, a := range s.lost {
 		r.stop(a, whyLost, drover.AllocClientLost)
 		add(a, false)
+	}
+	for _, a := range s.away {
+		if a.NextAllocation == "" {
+			add(a, false)
+		}
 	}
 	for _, a := range s.migrate {
 		if add(a, false) {

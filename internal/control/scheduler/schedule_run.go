@@ -128,7 +128,7 @@ func (r *run) node(id string) *drover.Node {
 // lost reports whether nothing can be known of what runs on the node.
 func (r *run) lost(nodeID string) bool {
 	n := r.node(nodeID)
-	return n == nil || n.Status == drover.NodeStatusDown
+	return n == nil || n.Status == drover.NodeStatusDown || n.Status == drover.NodeStatusDisconnected
 }
 
 // theStage builds the stage when it is first needed.

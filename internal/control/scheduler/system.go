@@ -71,6 +71,9 @@ func (r *run) sortSystem(g *drover.TaskGroup, b *board, allocs []*drover.Allocat
 			if s.previous == nil || a.CreateIndex > s.previous.CreateIndex {
 				s.previous = a
 			}
+		case r.away(&sorted{}, g, a):
+			s.live = a
+			u.Ignore++
 		case r.lost(a.NodeID):
 			r.stop(a, whyLost, drover.AllocClientLost)
 			u.Stop++

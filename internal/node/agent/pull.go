@@ -101,7 +101,10 @@ func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	if v.Alloc.AllocModifyIndex != alloc.AllocModifyIndex {
 		e.runner.Update(alloc)
 	}
-	if v.Ended() && v.Update.ClientStatus != alloc.ClientStatus {
+	if alloc.ClientStatus == drover.AllocClientUnknown { // it lost sight of us
+		a.pusher.know(alloc)
+	}
+	if (v.Ended() || alloc.ClientStatus == drover.AllocClientUnknown) && v.Update.ClientStatus != alloc.ClientStatus {
 		a.pusher.add(v.Update)
 	}
 }
