@@ -110,6 +110,7 @@ func workDir(c taskConfig, img imageInfo) string {
 	return "/"
 }
 
+// containerName is Nomad's: <task>-<alloc>.
 func containerName(spec *driver.Spec) string {
 	clean := func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_.-", r) {
@@ -117,7 +118,11 @@ func containerName(spec *driver.Spec) string {
 		}
 		return '_'
 	}
-	return "t" + strings.Map(clean, "-"+spec.TaskName+"-"+spec.AllocID)[1:]
+	name := strings.Map(clean, spec.TaskName+"-"+spec.AllocID)
+	if strings.ContainsRune("_.-", rune(name[0])) { // docker wants a letter or a digit first
+		name = "t" + name
+	}
+	return name
 }
 
 // labels of the task, those that the node adds, and ours.

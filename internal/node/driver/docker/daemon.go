@@ -6,6 +6,9 @@ import (
 
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
+
+	"drover/internal/clock"
+	"drover/internal/node/driver"
 )
 
 // daemonInfo is what dockerd says about itself, as of the last time that it was asked.
@@ -24,6 +27,19 @@ func (a *daemonInfo) ask(ctx context.Context) (*system.Info, error) {
 	}
 	a.last.Store(&r.Info)
 	return &r.Info, nil
+}
+
+// await waits for a daemon that is away. A restart of it is no fault of the tasks that it ended: they should not lose
+// their attempts with it. It reports whether the daemon answers.
+func (a *daemonInfo) await(ctx context.Context, spec *driver.Spec) bool {
+	spec.Say("Waiting for the docker daemon")
+	end := a.d.cfg.Clock.Now().Add(a.d.cfg.DaemonWait)
+	for a.d.cfg.Clock.Now().Before(end) && clock.Sleep(ctx, a.d.cfg.Clock, min(retryDaemon, a.d.cfg.DaemonWait)) {
+		if _, err := a.ask(ctx); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // get does not ask when it was asked before.

@@ -47,6 +47,8 @@ type Config struct {
 	ImageDelay time.Duration
 	// PullQuiet ends a pull that makes no progress; default 2 minutes.
 	PullQuiet time.Duration
+	// DaemonWait is how long a start waits for a daemon that is away, as while it restarts; default 30 s.
+	DaemonWait time.Duration
 	// SweepGrace is how old a container must be, and how long this driver must run, before one that nobody knows is
 	// removed; default 5 minutes.
 	SweepGrace time.Duration
@@ -70,6 +72,7 @@ const (
 	defaultImageDelay = 3 * time.Minute
 	defaultPullQuiet  = 2 * time.Minute
 	defaultGrace      = 5 * time.Minute
+	defaultDaemonWait = 30 * time.Second
 )
 
 // New returns the driver. No I/O: whether there is a daemon is in Fingerprint and in Start's errors. Errors: an endpoint
@@ -78,6 +81,7 @@ func New(cfg Config) (*Driver, error) {
 	cfg.ImageDelay = orElse(cfg.ImageDelay, defaultImageDelay)
 	cfg.PullQuiet = orElse(cfg.PullQuiet, defaultPullQuiet)
 	cfg.SweepGrace = orElse(cfg.SweepGrace, defaultGrace)
+	cfg.DaemonWait = orElse(cfg.DaemonWait, defaultDaemonWait)
 	options := []client.Opt{client.FromEnv}
 	if cfg.Endpoint != "" {
 		options = []client.Opt{client.WithHost(cfg.Endpoint)}

@@ -55,7 +55,7 @@ func TestDaemonRestartWithLiveRestore(t *testing.T) {
 func TestDaemonStops(t *testing.T) {
 	t.Parallel()
 	dir, at := daemon(t, "--shutdown-timeout", "1")
-	b := newBench(t, func(c *Config) { c.Endpoint, c.SweepGrace = at, time.Nanosecond })
+	b := newBench(t, func(c *Config) { c.Endpoint, c.SweepGrace, c.DaemonWait = at, time.Nanosecond, time.Millisecond })
 	require.Contains(t, b.Fingerprint(t.Context()).HealthDescription, "live-restore is off")
 	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
 	out, err := script("halt", dir)
@@ -72,8 +72,22 @@ func TestDaemonStops(t *testing.T) {
 	require.ErrorAs(t, err, &start)
 	require.True(t, start.Recoverable)
 	require.NoError(t, h.Destroy(t.Context()))
+	patient := b.restart(t)
+	patient.cfg.DaemonWait = time.Minute
+	waiting := b.spec(t, script2("true", nil))
+	told, started := make(chan string, 1), make(chan error, 1)
+	waiting.Tell = func(text string) { told <- text }
+	go func() { // ends with the start
+		late, err := patient.Start(t.Context(), waiting)
+		if err == nil {
+			err = late.Destroy(t.Context())
+		}
+		started <- err
+	}()
+	require.Contains(t, <-told, "Waiting for the docker daemon")
 	out, err = script("restart", dir)
 	require.NoError(t, err, out)
+	require.NoError(t, <-started)
 	n, err := b.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

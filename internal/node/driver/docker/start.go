@@ -38,6 +38,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		}
 	}()
 	img, err := d.images.get(ctx, spec, config)
+	if client.IsErrConnectionFailed(err) && d.daemon.await(ctx, spec) {
+		img, err = d.images.get(ctx, spec, config)
+	}
 	if err != nil {
 		return nil, err
 	}
