@@ -132,9 +132,41 @@ func TestWrappedCommandsGetTheirArgumentsAsTheyAre(t *testing.T) {
 	})
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "NOMAD_JOB_ID=secret"}
-	out, err := cmd.CombinedOutput()
+	out, err := cmd.Output()
 	require.NoError(t, err)
-	require.Equal(t, odd+"|"+odd+"|/tmp|x1|", string(out))
+	c := newCutter("x1")
+	require.Equal(t, odd+"|"+odd+"|/tmp|x1|", string(c.take(out)))
+	require.True(t, c.ended)
+	require.Zero(t, c.code)
+}
+
+func TestTrailersAreCutOff(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		output string
+		ended  bool
+		code   int
+	}{
+		"abc\x1eid 7\x1e":             {"abc", true, 7},
+		"\x1eid 0\x1elate":            {"", true, 0},
+		"abc":                         {"abc", false, 0},
+		"a\x1eidea \x1e\x1ei":         {"a\x1eidea \x1e\x1ei", false, 0},
+		"\x1e\x1e\x1eid 130\x1e":      {"\x1e\x1e", true, 130},
+		"cut within \x1eid 13":        {"cut within \x1eid 13", false, 0},
+		"\x1eid no code\x1e and more": {"\x1eid no code\x1e and more", false, 0},
+	} {
+		for step := 1; step <= len(text); step++ {
+			c := newCutter("id")
+			var out []byte
+			for rest := text; rest != ""; rest = rest[min(step, len(rest)):] {
+				out = append(out, c.take([]byte(rest[:min(step, len(rest))]))...)
+			}
+			out = append(out, c.rest()...)
+			require.Equal(t, want.output, string(out), "%q in steps of %d", text, step)
+			require.Equal(t, want.ended, c.ended, "%q", text)
+			require.Equal(t, want.code, c.code, "%q", text)
+		}
+	}
 }
 
 func TestParseStat(t *testing.T) {

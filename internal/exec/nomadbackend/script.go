@@ -63,7 +63,12 @@ func wrap(spec drover.ExecutionSpec) []string {
 	case user == "":
 		user = "nobody"
 	}
-	argv := []string{"/bin/sh", "-c", intro(spec.Limits) + outro, "drover", spec.WorkDir, user, mark + "=" + spec.ID}
+	streams := 2
+	if spec.TTY {
+		streams = 1
+	}
+	script := trailerScript(intro(spec.Limits)+outro, streams)
+	argv := []string{"/bin/sh", "-c", script, "drover", spec.ID, spec.WorkDir, user, mark + "=" + spec.ID}
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
 		argv = append(argv, name+"="+spec.Env[name])
 	}

@@ -18,6 +18,7 @@ var (
 	errWall   = errors.New("the wall limit")
 	errOutput = errors.New("the output limit")
 	errKilled = errors.New("killed")
+	errEnded  = errors.New("all of it is here")
 )
 
 // session is an execution over Nomad's exec websocket, and its only connection.
@@ -34,7 +35,10 @@ type session struct {
 	stdinR  *io.PipeReader
 	stdinW  *io.PipeWriter
 	sizes   chan api.TerminalSize
-	written [3]int64 // by the goroutine that runs it
+
+	mu      sync.Mutex // the two streams are written by two goroutines
+	written [3]int64
+	cut     [3]*cutter // nil: there is no such stream
 }
 
 var _ drover.Session = (*session)(nil)
@@ -50,6 +54,10 @@ func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec 
 		closed: make(chan struct{}), sizes: make(chan api.TerminalSize, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.cut[drover.Stdout] = newCutter(spec.ID)
+	if !spec.TTY {
+		s.cut[drover.Stderr] = newCutter(spec.ID)
+	}
 	s.stdinR, s.stdinW = io.Pipe()
 	if !spec.Stdin {
 		_ = s.stdinW.Close()
@@ -76,10 +84,20 @@ func (s *session) run() {
 	}
 	code, err := s.b.client.Allocations().Exec(s.ctx, s.b.stub(s.allocID), environment.TaskName, s.spec.TTY, wrap(s.spec),
 		s.stdinR, stream{s, drover.Stdout}, stream{s, drover.Stderr}, s.sizes, s.b.query(s.ctx))
+	if ended, ok := s.ended(); ok {
+		s.deliver(drover.Frame{Receipt: s.receipt(ended, nil)})
+		return
+	}
 	if err != nil && s.ctx.Err() != nil {
 		_ = s.kill("KILL") // if it cannot be reached, nothing more can be done
 	}
+	for of, held := range s.held() {
+		_ = s.pass(drover.Stream(of), held) // nobody may be there any more
+	}
 	r := s.receipt(code, err)
+	if r != nil && err == nil {
+		r.Truncated, r.Error = true, "the cluster reported the end before all output was here"
+	}
 	if r == nil {
 		return // Next says that the runner is gone, or the connection
 	}
@@ -88,9 +106,12 @@ func (s *session) run() {
 
 // receipt says how it ended; nil if nobody knows.
 func (s *session) receipt(code int, err error) *drover.Receipt {
+	s.mu.Lock()
+	written := s.written
+	s.mu.Unlock()
 	r := &drover.Receipt{
 		ExecutionID: s.spec.ID, ExitCode: code, Cause: drover.CauseExited, StartedAt: s.begun, Wall: s.b.deps.Clock.Now().Sub(s.begun),
-		StdoutBytes: s.written[drover.Stdout], StderrBytes: s.written[drover.Stderr],
+		StdoutBytes: written[drover.Stdout], StderrBytes: written[drover.Stderr],
 	}
 	if err == nil {
 		return r
@@ -128,25 +149,70 @@ type stream struct {
 
 // Write implements io.Writer.
 func (w stream) Write(p []byte) (int, error) {
-	s, n := w.s, len(p)
+	s := w.s
+	output := p
+	if c := s.cut[w.of]; c != nil {
+		s.mu.Lock()
+		output = c.take(p)
+		s.mu.Unlock()
+	}
+	if err := s.pass(w.of, output); err != nil {
+		return 0, err
+	}
+	if _, ok := s.ended(); ok {
+		s.cancel(errEnded)
+	}
+	return len(p), nil
+}
+
+// pass hands output on, up to the limit.
+func (s *session) pass(of drover.Stream, p []byte) error {
+	s.mu.Lock()
+	at := s.written[of]
+	s.written[of] += int64(len(p))
+	s.mu.Unlock()
 	limit := s.spec.Limits.OutputBytes
-	at := s.written[w.of]
-	s.written[w.of] += int64(n)
-	if limit > 0 && at+int64(n) > limit {
+	if limit > 0 && at+int64(len(p)) > limit {
 		p = p[:max(limit-at, 0)]
 		defer s.cancel(errOutput)
 	}
 	for len(p) > 0 {
 		piece := p[:min(len(p), 32<<10)]
 		select {
-		case s.frames <- drover.Frame{Stream: w.of, Offset: at, Data: append([]byte(nil), piece...)}:
+		case s.frames <- drover.Frame{Stream: of, Offset: at, Data: append([]byte(nil), piece...)}:
+		case <-s.closed:
+			return errKilled
 		case <-s.ctx.Done():
-			return 0, context.Cause(s.ctx)
+			return context.Cause(s.ctx)
 		}
 		at += int64(len(piece))
 		p = p[len(piece):]
 	}
-	return n, nil
+	return nil
+}
+
+// held is what the streams hold back that never came to a trailer.
+func (s *session) held() (rest [3][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of, c := range s.cut {
+		if c != nil {
+			rest[of] = c.rest()
+		}
+	}
+	return rest
+}
+
+// ended reports whether all streams came to their trailers, and the exit code that these say.
+func (s *session) ended() (code int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.cut {
+		if c != nil && !c.ended {
+			return 0, false
+		}
+	}
+	return s.cut[drover.Stdout].code, true
 }
 
 // Next implements drover.Session. Errors: Gone when the connection broke: there is nothing to attach to again.

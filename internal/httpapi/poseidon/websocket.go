@@ -240,6 +240,10 @@ func (p *peer) conclude(ctx context.Context, r *drover.Receipt) {
 			_ = p.exit(ctx, r.ExitCode)
 		}
 	default:
+		if r.Truncated && r.ExitCode == 0 { // some of the output was lost: that is no success
+			p.fail(ctx, errors.New(r.Error))
+			return
+		}
 		_ = p.exit(ctx, r.ExitCode)
 	}
 }
