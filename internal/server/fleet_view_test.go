@@ -1,0 +1,195 @@
+package server
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/control/command"
+	"drover/internal/control/fsm"
+	"drover/internal/control/store"
+	"drover/internal/fleet/pool"
+)
+
+// logged is a state machine that a view observes.
+type logged struct {
+	t     *testing.T
+	fsm   *fsm.FSM
+	view  *fleetView
+	index uint64
+}
+
+func newLogged(t *testing.T) *logged {
+	s := store.New()
+	l := &logged{t: t, view: newFleetView(s)}
+	l.fsm = fsm.New(s, fsm.Observers{l.view})
+	return l
+}
+
+func (l *logged) do(c command.Command) {
+	l.t.Helper()
+	l.index++
+	data, err := command.Encode(c)
+	require.NoError(l.t, err)
+	_, err = l.fsm.Apply(l.index, data)
+	require.NoError(l.t, err)
+}
+
+func (l *logged) counts(nodePool string) map[string]int {
+	out := map[string]int{}
+	list, _ := l.view.classes(nodePool, "default")
+	for _, c := range list {
+		out[c.Name] = c.Count
+	}
+	return out
+}
+
+func batch(id, nodePool string, count int) *drover.Job {
+	j := &drover.Job{
+		ID: id, Name: id, Namespace: "default", Type: drover.JobTypeBatch, NodePool: nodePool, Priority: 50,
+		TaskGroups: []*drover.TaskGroup{{Name: "g", Count: &count, Tasks: []*drover.Task{{
+			Name: "t", Driver: "raw_exec", Resources: &drover.Resources{CPU: 500, MemoryMB: 100, Devices: []*drover.RequestedDevice{{Name: "gpu", Count: 2}}},
+		}}}},
+	}
+	j.Canonicalize()
+	return j
+}
+
+func blocked(job, id string, n int) []*drover.Evaluation {
+	why := map[string]*drover.AllocationMetric{"g": {}}
+	base := drover.Evaluation{Namespace: "default", JobID: job, Type: drover.JobTypeBatch, Priority: 50, CreateTime: 1000}
+	first, waits := base, base
+	first.ID, first.Status, first.FailedTGAllocs, first.QueuedAllocations, first.BlockedEval = id+"-1", drover.EvalComplete, why, map[string]int{"g": n}, id
+	waits.ID, waits.Status, waits.PreviousEval = id, drover.EvalBlocked, id+"-1"
+	return []*drover.Evaluation{&waits, &first}
+}
+
+func TestDemandIsWhatTheSchedulerLeft(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t)
+	require.Empty(t, l.counts("default"))
+	job := batch("a", "default", 10)
+	l.do(&command.RegisterJob{Job: job, Time: 1})
+	_, changed := l.view.classes("default", "default")
+	l.do(&command.UpdateEvals{Evals: blocked("a", "b1", 7)})
+	select {
+	case <-changed:
+	default:
+		t.Fatal("a change of demand was not told")
+	}
+	require.Equal(t, map[string]int{"a/g": 7}, l.counts("default"))
+	list, _ := l.view.classes("default", "default")
+	require.Equal(t, drover.Capacity{CPU: 500, MemoryMB: 100, DiskMB: 300}, list[0].Each)
+	require.Equal(t, map[string]int{"gpu": 2}, list[0].Devices)
+	require.Empty(t, l.counts("other"), "it waits for other nodes")
+
+	// What was placed since counts at once, before its evaluation says so: else it would be bought for twice.
+	l.do(&command.ApplyPlans{Time: 2, Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{
+		{ID: "x1", Namespace: "default", JobID: "a", TaskGroup: "g", NodeID: "n", Job: job, DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending},
+		{ID: "x2", Namespace: "default", JobID: "a", TaskGroup: "g", NodeID: "n", Job: job, DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending},
+	}}}})
+	require.Equal(t, map[string]int{"a/g": 5}, l.counts("default"))
+	again := blocked("a", "b1", 7)[0]
+	again.FailedTGAllocs, again.QueuedAllocations = map[string]*drover.AllocationMetric{"g": {}}, map[string]int{"g": 5}
+	l.do(&command.UpdateEvals{Evals: []*drover.Evaluation{again}})
+	require.Equal(t, map[string]int{"a/g": 5}, l.counts("default"), "counted once")
+
+	l.view.Restored(l.index)
+	require.Equal(t, map[string]int{"a/g": 5}, l.counts("default"), "a restart sees the same")
+
+	done := *again
+	done.Status, done.FailedTGAllocs = drover.EvalComplete, nil
+	l.do(&command.UpdateEvals{Evals: []*drover.Evaluation{&done}})
+	require.Empty(t, l.counts("default"))
+}
+
+func TestDemandOfStoppedAndSystemJobs(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t)
+	l.do(&command.RegisterJob{Job: batch("anywhere", "all", 2), Time: 1})
+	l.do(&command.UpdateEvals{Evals: blocked("anywhere", "b1", 2)})
+	require.Equal(t, map[string]int{"anywhere/g": 2}, l.counts("default"), "the first pool serves those that may run anywhere")
+	require.Empty(t, l.counts("other"))
+	stopped := batch("anywhere", "all", 2)
+	stopped.Stop = true
+	l.do(&command.RegisterJob{Job: stopped, Time: 2})
+	require.Empty(t, l.counts("default"))
+
+	system := blocked("sys", "b2", 3)
+	for _, e := range system {
+		e.Type = drover.JobTypeSystem
+	}
+	l.do(&command.RegisterJob{Job: batch("sys", "default", 3), Time: 3})
+	l.do(&command.UpdateEvals{Evals: system})
+	require.Empty(t, l.counts("default"), "system jobs run on the machines that there are")
+}
+
+func TestNodesOfTheFleet(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t)
+	node := &drover.Node{ID: "n1", Status: drover.NodeStatusReady, Attributes: map[string]string{attrInstance: "i1", "cpu.arch": "amd64"}}
+	l.do(&command.RegisterNode{Node: &drover.Node{ID: "n0", Status: drover.NodeStatusReady}, Time: 1})
+	l.do(&command.RegisterNode{Node: node, Time: 1})
+	list, changed := l.view.machines()
+	require.Len(t, list, 1)
+	require.Equal(t, "i1", list[0].Intent)
+	require.True(t, list[0].Report.Ready)
+	require.Zero(t, list[0].Report.Work)
+	require.Equal(t, "amd64", list[0].Report.Attributes["cpu.arch"])
+	require.NotContains(t, list[0].Report.Attributes, attrInstance)
+
+	job := batch("a", "default", 1)
+	l.do(&command.ApplyPlans{Time: 2, Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{
+		{ID: "x1", Namespace: "default", JobID: "a", TaskGroup: "g", NodeID: "n1", Job: job, DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending},
+	}}}})
+	select {
+	case <-changed:
+	default:
+		t.Fatal("work on a machine was not told")
+	}
+	list, _ = l.view.machines()
+	require.Equal(t, 1, list[0].Report.Work)
+	require.False(t, list[0].Report.Movable, "batch work starts anew elsewhere")
+	l.do(&command.SetEligibility{NodeID: "n1", Eligibility: drover.NodeIneligible, Time: 3})
+	list, _ = l.view.machines()
+	require.True(t, list[0].Report.Drained)
+	l.do(&command.DeregisterNodes{IDs: []string{"n1"}, Time: 4})
+	list, _ = l.view.machines()
+	require.Empty(t, list)
+}
+
+func TestAMachinesTokenMarksItsNode(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t)
+	key := []byte("0123456789abcdef0123456789abcdef")
+	policy := &drover.FleetPolicy{Name: "std", NodePool: "cloud", Provider: "p", Zones: []string{"a"}, Types: []drover.InstanceType{{Name: "t", Price: 1}}}
+	l.do(&command.InitFleet{Identity: drover.FleetIdentity{Owner: "me", Key: key}})
+	l.do(&command.PutFleetPools{Pools: []*drover.FleetPool{{Name: "std", Policy: policy}}})
+	l.do(&command.UpdateFleet{Put: []*drover.FleetInstance{{ID: "i1", Pool: "std", Offering: "p/t/a/on-demand", State: drover.InstanceBooting}}})
+	c := &control{store: l.fsm.Store(), joinToken: "secret"}
+	liar := &drover.Node{ID: "n0", Attributes: map[string]string{attrInstance: "i1"}}
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit("wrong", liar)))
+	require.NoError(t, c.Admit("secret", liar))
+	require.Empty(t, liar.Attributes, "a node can't say that it is a machine of the fleet")
+	n := &drover.Node{ID: "n1", NodePool: "mine"}
+	require.NoError(t, c.Admit(pool.Token(key, "i1"), n))
+	require.Equal(t, "cloud", n.NodePool)
+	require.Equal(t, map[string]string{attrInstance: "i1", attrPool: "std", attrType: "t", attrZone: "a", attrMarket: "on-demand"}, n.Attributes)
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit(pool.Token(key, "i2"), n)), "no such machine")
+	l.do(&command.BindFleetNode{Instance: "i1", Node: "n1"})
+	require.NoError(t, c.Admit(pool.Token(key, "i1"), n))
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit(pool.Token(key, "i1"), &drover.Node{ID: "n2"})), "it is good for one node")
+}
+
+func TestAgentConfigIsWhatItSays(t *testing.T) {
+	t.Parallel()
+	f := &fleet{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
+	p := &drover.FleetPolicy{Name: "std", NodePool: "cloud", UserData: "a ${token} b ${config}", BootProbe: `test "${X}" = 1`, TerminateAtDead: time.Minute}
+	text := f.userData([]byte("k"), "loopback")(p, "i1")
+	require.Contains(t, text, "a "+pool.Token([]byte("k"), "i1")+" b client {")
+	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)
+	require.Contains(t, text, `"test \"$${X}\" = 1"`, "the agent's own templates are not ours")
+}
