@@ -45,6 +45,15 @@ type AllocResourceUsage struct {
 	ResourceUsage *ResourceUsage
 	Tasks         map[string]*TaskResourceUsage
 	Timestamp     int64
+	Disk          *AllocDiskUsage `json:",omitempty"`
+}
+
+// AllocDiskUsage is what an allocation's folder takes on its node's disk.
+type AllocDiskUsage struct {
+	Bytes     uint64 // of blocks in use; a file with several names counts once
+	Files     uint64 // and folders
+	Timestamp int64  // when it was measured, unix ns
+	Partial   bool   `json:",omitempty"` // there are more: the counting was ended
 }
 
 // HostStats is a node's sample.

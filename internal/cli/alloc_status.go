@@ -66,6 +66,11 @@ func (a *App) allocStatus(ctx context.Context, c *api, o *output, prefix string,
 			return fmt.Errorf("reading what it uses: %w", err)
 		}
 	}
+	if usage != nil && usage.Disk != nil {
+		if err := facts(a.Out, "Disk", bytesText(float64(usage.Disk.Bytes)), "Measured", nanos(usage.Disk.Timestamp)); err != nil {
+			return err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.TaskStates)) {
 		if err := a.taskStatus(v, name, usage); err != nil {
 			return err

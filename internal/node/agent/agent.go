@@ -43,6 +43,7 @@ type Agent struct {
 	node    atomic.Pointer[drover.Node]
 	state   localstate.Store
 	samples samples
+	disk    diskMeter
 	alive   sync.WaitGroup // allocation runners
 
 	mu      sync.Mutex // guards what follows
@@ -69,6 +70,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}), contacted: make(chan struct{}),
 		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
+		disk:    diskMeter{clock: deps.Clock, allocs: map[string]*diskSample{}},
 	}
 	for _, d := range deps.Drivers {
 		a.drivers[d.Name()] = d

@@ -26,7 +26,7 @@ func (a *Agent) SignalTask(ctx context.Context, allocID, task, signal string) er
 	return coded(r.Signal(ctx, task, signal), allocID)
 }
 
-// AllocStats samples the running tasks, or one. Errors: NotFound, Gone.
+// AllocStats samples the running tasks, or one, and measures the allocation's folder. Errors: NotFound, Gone.
 func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error) {
 	r, err := a.runner(allocID)
 	if err != nil {
@@ -52,6 +52,7 @@ func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.A
 		out.Tasks[name] = usage
 	}
 	sum(out)
+	out.Disk = a.disk.usage(allocID, r.Dir())
 	return out, nil
 }
 

@@ -213,3 +213,26 @@ func TestFollowAFile(t *testing.T) {
 		require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 	})
 }
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	root := NewRoot(t.TempDir())
+	require.NoError(t, root.Prepare())
+	d, err := root.Dir("5f2b1a3c-0000-4000-8000-0000000000aa")
+	require.NoError(t, err)
+	_, err = d.Usage()
+	require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	require.NoError(t, d.Build())
+	require.NoError(t, d.BuildTask("t"))
+	empty, err := d.Usage()
+	require.NoError(t, err)
+	require.Equal(t, uint64(10), empty.Files)
+	big := filepath.Join(d.Path(), "t", "local", "big")
+	require.NoError(t, os.WriteFile(big, make([]byte, 1<<20), 0o600))
+	require.NoError(t, os.Link(big, filepath.Join(d.Path(), "alloc", "data", "again")))
+	require.NoError(t, os.Symlink("/usr", filepath.Join(d.Path(), "t", "local", "out")))
+	full, err := d.Usage()
+	require.NoError(t, err)
+	require.Equal(t, uint64(12), full.Files)
+	require.InDelta(t, 1<<20, full.Bytes-empty.Bytes, 64<<10)
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/node/allocdir"
+)
+
+const (
+	diskPace  = 10 * time.Second // at least, between two measurements of an allocation
+	diskShare = 100              // and so many times as long as one takes: a hundredth of a core at most
+)
+
+// diskMeter measures what allocations take on the disk, when somebody asks, and not too often.
+type diskMeter struct {
+	clock clock.Clock
+
+	mu     sync.Mutex // guards allocs, and lets one measurement run at a time
+	allocs map[string]*diskSample
+}
+
+type diskSample struct {
+	usage *drover.AllocDiskUsage
+	due   time.Time
+}
+
+// usage returns the last measurement, or a new one if that is due; nil if there is no folder.
+func (m *diskMeter) usage(allocID string, dir allocdir.Dir) *drover.AllocDiskUsage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.allocs[allocID]
+	begin := m.clock.Now()
+	if s != nil && begin.Before(s.due) {
+		return s.usage
+	}
+	usage, err := dir.Usage()
+	if err != nil { // it was never made, or is gone
+		delete(m.allocs, allocID)
+		return nil
+	}
+	usage.Timestamp = begin.UnixNano()
+	took := m.clock.Now().Sub(begin)
+	m.allocs[allocID] = &diskSample{usage, begin.Add(max(diskPace, diskShare*took))}
+	return usage
+}
+
+// forget drops an allocation whose folder is gone.
+func (m *diskMeter) forget(allocID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.allocs, allocID)
+}
