@@ -32,8 +32,14 @@ func (m *Manager) View(name string, pid int) (*Group, error) {
 	if err != nil {
 		return nil, drover.Errorf(drover.Unavailable, "finding the cgroup of process %d: %w", pid, err)
 	}
+	return m.view(name, parsePaths(string(own)))
+}
+
+// parsePaths reads /proc/<pid>/cgroup: paths by controller, "" is v2's. They are as the container's runtime made them,
+// by files or by systemd ("/system.slice/docker-<id>.scope").
+func parsePaths(text string) map[string]string {
 	paths := map[string]string{}
-	for line := range strings.Lines(string(own)) {
+	for line := range strings.Lines(text) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(f) < 3 || strings.Contains(f[2], "..") { // outside of our own cgroup namespace
 			continue
@@ -42,9 +48,13 @@ func (m *Manager) View(name string, pid int) (*Group, error) {
 			paths[c] = f[2]
 		}
 	}
+	return paths
+}
+
+func (m *Manager) view(name string, paths map[string]string) (*Group, error) {
 	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
-		return g, m.viewV2(g, paths[""], pid)
+		return g, m.viewV2(g, paths[""])
 	}
 	for _, c := range m.payloadControllers() {
 		if p := paths[c]; p != "" && p != "/" {
@@ -59,17 +69,17 @@ func (m *Manager) View(name string, pid int) (*Group, error) {
 	slices.Sort(g.dirs)
 	g.initDir = g.dirs // it is born there, and so is what it starts
 	if len(g.dirs) == 0 {
-		return nil, drover.Errorf(drover.Unavailable, "process %d is in no cgroup of its own", pid)
+		return nil, drover.Errorf(drover.Unavailable, "%s is in no cgroup of its own", name)
 	}
 	return g, nil
 }
 
-func (m *Manager) viewV2(g *Group, path string, pid int) error {
+func (m *Manager) viewV2(g *Group, path string) error {
 	if filepath.Base(path) == adoptedInit {
 		path = filepath.Dir(path)
 	}
 	if path == "" || path == "/" {
-		return drover.Errorf(drover.Unavailable, "process %d is in no cgroup of its own", pid)
+		return drover.Errorf(drover.Unavailable, "%s is in no cgroup of its own", g.name)
 	}
 	dir := filepath.Join(m.info.mounts[""], path)
 	g.byCtl[""], g.dirs, g.initDir = dir, []string{dir}, []string{filepath.Join(dir, adoptedInit)}

@@ -106,12 +106,12 @@ func TestAdoptOnV2(t *testing.T) {
 	}
 	g := &Group{name: "abc", version: V2, byCtl: map[string]string{}}
 	for _, path := range []string{"/docker/abc", "/docker/abc/init"} { // a second agent finds it moved already
-		require.NoError(t, m.viewV2(g, path, os.Getpid()))
+		require.NoError(t, m.viewV2(g, path))
 		require.NoError(t, g.divide(os.Getpid()))
 		require.Equal(t, []string{container}, g.Dirs())
 		require.Equal(t, strconv.Itoa(os.Getpid()), read(t, filepath.Join(container, "init"), "cgroup.procs"))
 	}
-	require.Error(t, m.viewV2(g, "/", 1))
+	require.Error(t, m.viewV2(g, "/"))
 	_, err := m.Adopt("abc", 1<<30)
 	require.Error(t, err)
 }
@@ -134,4 +134,37 @@ func TestUsageKeepsItsFiles(t *testing.T) {
 	g.Close()
 	require.Empty(t, g.stats.files)
 	require.Equal(t, int64(1), m.room.Load())
+}
+
+// TestViewOfContainers that docker's two cgroup drivers made, on both versions: their usage is read where they are.
+func TestViewOfContainers(t *testing.T) {
+	t.Parallel()
+	v2, _ := fakeManager(t)
+	v1Root := t.TempDir()
+	for _, c := range []string{"cpu,cpuacct", "memory", "pids"} {
+		fill(t, filepath.Join(v1Root, c), "tasks", "")
+	}
+	v1 := &Manager{info: Probe(v1Root)}
+	for _, path := range []string{"/docker/abc", "/system.slice/docker-abc.scope", "/user.slice/user-1000.slice/docker-abc.scope"} {
+		dir := filepath.Join(v2.info.mounts[""], path)
+		fill(t, dir, "memory.current", "100\n")
+		fill(t, dir, "memory.stat", "anon 70\nfile 30\n")
+		g, err := v2.view("abc", parsePaths("0::"+path+"\n"))
+		require.NoError(t, err)
+		u, err := g.Usage()
+		require.NoError(t, err)
+		require.Equal(t, []int64{70, 70, 30}, []int64{u.Memory, u.RSS, u.Cache}, path)
+		require.NoDirExists(t, filepath.Join(dir, adoptedInit), "nothing is made")
+
+		fill(t, filepath.Join(v1Root, "memory", path), "memory.usage_in_bytes", "100\n")
+		fill(t, filepath.Join(v1Root, "memory", path), "memory.stat", "cache 1\nrss 1\ntotal_cache 30\ntotal_rss 70\n")
+		fill(t, filepath.Join(v1Root, "cpu,cpuacct", path), "cpuacct.usage_user", "5\n")
+		g, err = v1.view("abc", parsePaths("12:pids:"+path+"\n5:memory:"+path+"\n4:cpu,cpuacct:"+path+"\n1:name=systemd:"+path+"\n0::/\n"))
+		require.NoError(t, err)
+		u, err = g.Usage()
+		require.NoError(t, err)
+		require.Equal(t, []int64{70, 70, 30, 5}, []int64{u.Memory, u.RSS, u.Cache, int64(u.CPUUser)}, path)
+	}
+	_, err := v2.view("abc", parsePaths("0::/../../elsewhere\n"))
+	require.ErrorContains(t, err, "abc is in no cgroup of its own")
 }
