@@ -298,3 +298,15 @@ func TestParentsThatWereTaken(t *testing.T) {
 		})
 	}
 }
+
+func TestAGroupWithoutStatisticsIsThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	g := &Group{version: V1, dirs: []string{dir}, byCtl: map[string]string{"pids": dir}}
+	u, err := g.Usage()
+	require.NoError(t, err)
+	require.Zero(t, u)
+	g.dirs[0] = filepath.Join(dir, "gone")
+	_, err = g.Usage()
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

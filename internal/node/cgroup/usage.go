@@ -17,10 +17,13 @@ func (g *Group) Usage() (u Usage, err error) {
 	} else {
 		u = g.usageV1(r)
 	}
-	if !r.found {
+	if r.found {
+		return u, nil
+	}
+	if _, err := os.Stat(g.dirs[0]); err != nil {
 		return Usage{}, &fs.PathError{Op: "read", Path: g.dirs[0], Err: fs.ErrNotExist}
 	}
-	return u, nil
+	return u, nil // it is there, in trees that have no statistics: an execution's on v1
 }
 
 // Close lets go of what Usage keeps; it may be used again.
