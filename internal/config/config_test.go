@@ -130,8 +130,8 @@ func TestWhereAKeyIsUnknownMatters(t *testing.T) {
 	}
 	_, err := Parse([]byte(`{"client": {"reserved": {"cups": 1}}}`), "x.json")
 	require.ErrorContains(t, err, "cups")
-	_, err = Parse([]byte(`{"nmae": "x"}`), "x.json")
-	require.ErrorContains(t, err, "nmae")
+	_, err = Parse([]byte(`{"label": "x"}`), "x.json")
+	require.ErrorContains(t, err, "label")
 }
 
 func TestWhatOthersAreTold(t *testing.T) {
