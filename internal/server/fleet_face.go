@@ -75,10 +75,13 @@ func (f fleetFace) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) 
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	for n := range list {
 		list[n].Problem = f.problem(list[n].Policy.Provider)
 	}
-	return list, err
+	return list, nil
 }
 
 // problem says why a provider can't be used.

@@ -132,8 +132,9 @@ type loop struct {
 	answers chan func(time.Time, *Core)
 	demand  map[string]<-chan struct{}
 	nodes   <-chan struct{}
-	telling bool      // an update of the log is under way
-	charged time.Time // when the ledger was brought up to date
+	look    time.Duration // how long the last look at all nodes took
+	telling bool          // an update of the log is under way
+	charged time.Time     // when the ledger was brought up to date
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -164,12 +165,12 @@ func (l *loop) run(ctx context.Context) error {
 			sooner(l.deps.Clock.Now().Add(coalesce))
 		case <-l.nodes:
 			l.nodes, synced = nil, time.Time{}
-			sooner(l.deps.Clock.Now().Add(coalesce))
+			sooner(l.deps.Clock.Now().Add(max(coalesce, 10*l.look))) // at most a tenth of the time
 		case <-timer.C():
 			now := l.deps.Clock.Now()
 			if now.Sub(synced) >= resync {
 				l.sync(now)
-				synced = now
+				l.look, synced = l.deps.Clock.Now().Sub(now), now
 			}
 			next = l.decide(now) //nolint:contextcheck // what it begins has the context of the loop's calls
 			if r := synced.Add(resync); r.Before(next) {

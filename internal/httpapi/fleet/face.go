@@ -79,11 +79,15 @@ func (f *Face) Routes() []httpapi.Route {
 
 // WriteError serves httpapi.Face.
 func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
-	var body any = map[string]string{"code": drover.CodeOf(err).String(), "message": httpapi.Message(err)}
+	status, code := httpapi.Status(err), drover.CodeOf(err)
+	if status == http.StatusMethodNotAllowed {
+		code = drover.Invalid
+	}
+	var body any = map[string]string{"code": code.String(), "message": httpapi.Message(err)}
 	if strings.HasPrefix(r.URL.Path, "/arvados/") || strings.HasPrefix(r.URL.Path, "/_health/") {
 		body = map[string][]string{"errors": {httpapi.Message(err)}}
 	}
-	_ = httpapi.WriteJSON(w, r, httpapi.Status(err), body) // strings only
+	_ = httpapi.WriteJSON(w, r, status, body) // strings only
 }
 
 func (f *Face) metrics(w http.ResponseWriter, r *http.Request) error {
