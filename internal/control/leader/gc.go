@@ -216,7 +216,13 @@ func (g *collector) eval(e *drover.Evaluation) {
 	g.take(&g.reap.Evals, e.ID)
 }
 
+// deployment reaps one that is over, but not what says that the job's present version must not spread: without it the
+// scheduler would begin the roll-out that failed once more.
 func (g *collector) deployment(d *drover.Deployment) {
+	if j := g.s.Job(d.Namespace, d.JobID); j != nil && !j.Stop && d.Status != drover.DeploymentSuccessful &&
+		j.Version == d.JobVersion && j.CreateIndex == d.JobCreateIndex {
+		return
+	}
 	if d.Active() || !g.old(d.ModifyTime, g.ages.Deployments) {
 		return
 	}
