@@ -32,7 +32,7 @@ var accepted = map[string][]string{
 	"server.default_scheduler_config": {"node_limit_for_feasibility_checks"},
 	"client": {
 		"alloc_mounts_dir", "preferred_address_family", "network_speed", "cpu_disable_dmidecode", "disk_free_mb",
-		"chroot_env", "client_min_port", "client_max_port", "gc_inode_usage_threshold", "gc_parallel_destroys",
+		"chroot_env", "client_min_port", "client_max_port", "gc_parallel_destroys",
 		"gc_volumes_on_node_gc", "no_host_uuid", "template", "host_volumes_dir", "host_volume_plugin_dir", "host_network NAME",
 		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
 		"bridge_network_hairpin_mode", "artifact", "bind_wildcard_default_host_network", "reservable_cores",

@@ -136,7 +136,10 @@ type Client struct {
 	MaxDynamicPort int               `hcl:"max_dynamic_port,optional"`
 	GCInterval     string            `hcl:"gc_interval,optional"`
 	GCDiskUsage    float64           `hcl:"gc_disk_usage_threshold,optional"`
+	GCInodeUsage   float64           `hcl:"gc_inode_usage_threshold,optional"`
 	GCMaxAllocs    int               `hcl:"gc_max_allocs,optional"`
+	GCMinAge       string            `hcl:"gc_min_age,optional"` // logs of ended tasks stay at least so long, unless a person asks. Default 0s
+	GCMaxAge       string            `hcl:"gc_max_age,optional"` // and at most. Default 24h
 	NoRemoteExec   *bool             `hcl:"disable_remote_exec,optional"`
 	CgroupParent   string            `hcl:"cgroup_parent,optional"` // default "drover"
 

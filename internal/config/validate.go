@@ -68,7 +68,7 @@ func (a *Agent) durations() map[string]string {
 		"server.heartbeat_grace": s.HeartbeatGrace, "server.min_heartbeat_ttl": s.MinHeartbeatTTL,
 		"server.job_gc_threshold": s.JobGC, "server.eval_gc_threshold": s.EvalGC, "server.node_gc_threshold": s.NodeGC,
 		"server.deployment_gc_threshold": s.DeploymentGC, "client.max_kill_timeout": c.MaxKillTimeout,
-		"client.gc_interval": c.GCInterval, "exec.claim_wait": a.Exec.ClaimWait,
+		"client.gc_interval": c.GCInterval, "client.gc_min_age": c.GCMinAge, "client.gc_max_age": c.GCMaxAge, "exec.claim_wait": a.Exec.ClaimWait,
 		"telemetry.collection_interval": a.Telemetry.CollectionInterval,
 	}
 }

@@ -290,6 +290,27 @@ func TestGarbageByCountAndAge(t *testing.T) {
 	})
 }
 
+func TestGarbageByDiskKeepsLogsAsLongAsConfigured(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.GC = GCConfig{MaxAllocs: 1, MinAge: 10 * time.Minute, DiskPercent: 0.001}
+		b.world.Instant = true
+		b.start()
+		one, two := b.alloc(1, "batch"), b.alloc(2, "batch")
+		b.control.assign(one)
+		b.control.assign(two)
+		there := func(a *drover.Allocation) bool {
+			_, err := b.agent.ListFolder(context.Background(), a.ID, "alloc/logs")
+			return err == nil
+		}
+		sleep(9 * time.Minute)
+		require.True(t, there(one))
+		require.True(t, there(two))
+		sleep(3 * time.Minute)
+		require.False(t, there(one))
+		require.False(t, there(two), "the disk is fuller than it may be")
+	})
+}
+
 func TestStopOnClientAfter(t *testing.T) {
 	bubble(t, func(t *testing.T, b *bundle) {
 		b.start()

@@ -63,10 +63,10 @@ func (a *Agent) collectOnce() {
 	full := len(corpses) > 0 && a.diskFull()
 	for i, c := range corpses {
 		age := now.Sub(c.endedAt)
-		over := len(corpses)-i > gc.MaxAllocs && age >= gc.MinAge
-		old := gc.MaxAge > 0 && age >= max(gc.MaxAge, gc.MinAge)
-		if !over && !old && !full {
-			break
+		over := len(corpses)-i > gc.MaxAllocs
+		old := gc.MaxAge > 0 && age >= gc.MaxAge
+		if age < gc.MinAge || !over && !old && !full {
+			break // and so is what ended later
 		}
 		a.remove(c)
 		full = full && a.diskFull()

@@ -73,7 +73,7 @@ type Config struct {
 type GCConfig struct {
 	MaxAllocs    int           // folders of ended allocations kept. Default 50
 	MaxAge       time.Duration // an ended allocation's folder goes after this. Default 24h; < 0 = never
-	MinAge       time.Duration // and is kept at least this long, unless the disk is full or a person asked. Default 0
+	MinAge       time.Duration // and is kept at least this long, unless a person asks. Default 0
 	DiskPercent  float64       // folders go while the disk is fuller than this. Default 80
 	InodePercent float64       // same for inodes. Default 70
 	Interval     time.Duration // default 1m
