@@ -102,6 +102,9 @@ func (s *Service) tell(ctx context.Context) {
 				events, wait = s.untold(), tellEvery
 				continue
 			}
+			if ctx.Err() != nil {
+				return
+			}
 			s.deps.Log.Warn("telling of executions, trying again", "events", len(events), "error", err)
 			if !clock.Sleep(ctx, s.deps.Clock, wait) {
 				return
