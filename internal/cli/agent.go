@@ -19,6 +19,11 @@ type agentFlags struct {
 	client    bool
 	server    bool
 	servers   []string
+	meta      map[string]string
+	class     string
+	pool      string
+	expect    int
+	logJSON   bool
 }
 
 func (a *App) agentCommand() *cobra.Command {
@@ -59,9 +64,31 @@ outlive it: a restarted agent finds them again.`,
 	flags.IntVar(&f.rpcPort, "rpc-port", -1, "port where nodes dial; 0 picks a free one")
 	flags.BoolVar(&f.server, "server", false, "run the control plane")
 	flags.BoolVar(&f.client, "client", false, "run the node")
+	flags.IntVar(&f.expect, "bootstrap-expect", 0, "how many servers the cluster has")
+	flags.StringVar(&f.class, "node-class", "", "the node's class")
+	flags.StringVar(&f.pool, "node-pool", "", "the node's pool")
+	flags.StringToStringVar(&f.meta, "meta", nil, "the node's metadata, key=value; can be repeated")
+	flags.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
 	flags.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
 	c.AddCommand(a.agentConfigCommand(f))
 	return c
+}
+
+// over is what the flags say.
+func (f *agentFlags) over() *config.Agent {
+	over := f.set
+	over.Server = &config.Server{BootstrapExpect: f.expect}
+	over.Client = &config.Client{Servers: f.servers, Meta: f.meta, NodeClass: f.class, NodePool: f.pool}
+	if f.server {
+		over.Server.Enabled = new(true)
+	}
+	if f.client || len(f.servers) > 0 {
+		over.Client.Enabled = new(true)
+	}
+	if f.logJSON {
+		over.LogJSON = new(true)
+	}
+	return &over
 }
 
 // load puts the configuration together: defaults, -dev, files, environment, flags.
@@ -85,14 +112,7 @@ func (f *agentFlags) load() (*config.Agent, error) {
 		return nil, err
 	}
 	cfg = config.Merge(cfg, env)
-	over := f.set
-	if f.server {
-		over.Server = &config.Server{Enabled: new(true)}
-	}
-	if f.client || len(f.servers) > 0 {
-		over.Client = &config.Client{Enabled: new(true), Servers: f.servers}
-	}
-	cfg = config.Merge(cfg, &over)
+	cfg = config.Merge(cfg, f.over())
 	if f.httpPort >= 0 {
 		cfg.Ports.HTTP = f.httpPort
 	}

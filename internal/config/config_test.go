@@ -151,3 +151,21 @@ func TestWhatOthersAreTold(t *testing.T) {
 	a.Client.Options = map[string]string{"driver.raw_exec.enable": "1"}
 	require.True(t, True(a.Driver("raw_exec").Enabled))
 }
+
+func TestFreeKeysInEveryDialect(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"assigned": "client {\n  options = {\n    \"driver.raw_exec.enable\" = \"1\"\n    plain = true\n  }\n  meta = { \"my.key\" = 3 }\n}",
+		"quoted":   "data_dir = \"/x\"\nclient {\n  enabled = true\n  options {\n    \"driver.raw_exec.enable\" = \"1\"\n    \"plain\" = true\n  }\n  meta {\n    \"my.key\" = 3\n  }\n}\nserver {\n  enabled = true\n}",
+		"json":     `{"client": {"options": {"driver.raw_exec.enable": "1", "plain": true}, "meta": [{"my.key": 3}]}}`,
+	} {
+		a, err := Parse([]byte(text), "x")
+		require.NoError(t, err, name)
+		require.Equal(t, map[string]string{"driver.raw_exec.enable": "1", "plain": "true"}, a.Client.Options, name)
+		require.Equal(t, map[string]string{"my.key": "3"}, a.Client.Meta, name)
+	}
+	_, err := Parse([]byte("client {\n  options {\n    \"a.b\" = 1\n  }\n  colour = 1\n}"), "x.hcl")
+	require.ErrorContains(t, err, "x.hcl:5")
+	_, err = Parse([]byte("\"quoted\" = 1"), "x.hcl")
+	require.ErrorContains(t, err, "x.hcl:1")
+}

@@ -57,10 +57,9 @@ func loadFile(path string) (*Agent, error) {
 
 // Parse reads one file's text: JSON if it begins with a brace, which HCL never does, or its name ends in .json, else HCL.
 func Parse(data []byte, name string) (*Agent, error) {
-	parser := hclparse.NewParser()
-	parse := parser.ParseHCL
+	parse := parseHCL
 	if strings.HasSuffix(name, ".json") || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
-		parse = parser.ParseJSON
+		parse = hclparse.NewParser().ParseJSON
 	}
 	file, diags := parse(data, name)
 	if diags.HasErrors() {
