@@ -25,6 +25,8 @@ type LaunchConfig struct {
 	WorkDir string            // default working directory, as the guest sees it
 	Env     map[string]string // default environment
 	Grace   time.Duration     // how long executions without Detach live after the agent was lost; default 30 s
+	// Drop are capabilities, by number, as bits, that drover-init has and no program that it starts gets.
+	Drop uint64
 	// Sandbox is given to the in-namespace setup stage before anything else happens; empty: no such stage.
 	Sandbox     []byte
 	SysProcAttr *syscall.SysProcAttr // Setsid is always set; namespaces, maps and cgroup are the driver's

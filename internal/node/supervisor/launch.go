@@ -71,7 +71,7 @@ func configure(ctx context.Context, cfg LaunchConfig, opts Options, pid int, con
 func (cfg *LaunchConfig) boot() proto.Boot {
 	boot := proto.Boot{
 		ID: cfg.ID, LogTask: cfg.Log.Task, LogMaxFiles: cfg.Log.MaxFiles, LogMaxSize: cfg.Log.MaxFileSize,
-		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace,
+		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace, Drop: cfg.Drop,
 	}
 	if cfg.LogDir == nil {
 		boot.LogTask = ""

@@ -60,7 +60,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 		ShmSize: c.shmSize, Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Binds: binds, Init: new(false),
 	}
 	if drop := append(d.deniedCaps(), c.capDrop...); len(drop) > 0 { // drover-init could not start anybody's program otherwise
-		host.CapAdd = append(slices.Clone(c.capAdd), neededCaps...)
+		host.CapAdd = slices.Concat(c.capAdd, slices.Sorted(maps.Keys(neededCaps)))
 		host.CapDrop = dropped(drop)
 	}
 	out := client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(spec)}
@@ -97,7 +97,8 @@ func place(c taskConfig) (*network.NetworkingConfig, error) {
 // dropped leaves out what drover-init needs: docker refuses to be told both.
 func dropped(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-		return slices.Contains(neededCaps, strings.ToUpper(capName(n)))
+		_, needed := neededCaps[strings.ToUpper(capName(n))]
+		return needed
 	})
 }
 

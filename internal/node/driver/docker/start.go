@@ -77,7 +77,7 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 		ID: spec.ID, StateDir: spec.Dirs.State, LogDir: logs,
 		Log:     supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize},
 		WorkDir: workDir(c, img), Env: environment(spec, c, img),
-		Forked: func(pid int) error { return d.settle(b, pid) },
+		Forked: func(pid int) error { return d.settle(b, pid) }, Drop: d.withheld(c),
 	}
 	var start starter = &handed{d: d, b: b}
 	if b.attached, err = d.attaches(ctx, c.runtime); err != nil {

@@ -49,7 +49,7 @@ func TestOptionsReachTheContainer(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(spec.Dirs.Local, "own/f"), []byte("own\n"), 0o644)) //nolint:gosec // read by others
 	out := b.logged(t, spec)
 	for _, want := range []string{
-		"1\n/local\nfrom the host\n", "read-only\n", "writable\n1\n", "\n300\n", "busybox hello from /local\n", "\nown\n", "CapBnd:\t00000000000000e2\n",
+		"1\n/local\nfrom the host\n", "read-only\n", "writable\n1\n", "\n300\n", "busybox hello from /local\n", "\nown\n", "CapBnd:\t0000000000000000\n",
 	} {
 		require.Contains(t, out, want)
 	}
@@ -133,4 +133,21 @@ func TestUsage(t *testing.T) {
 	require.NoError(t, h.Destroy(t.Context()))
 	_, err = h.Usage(t.Context())
 	require.ErrorIs(t, err, driver.ErrGone)
+}
+
+// TestCapabilities are the task's and its executions', root's too: what drover-init needs for itself they do not get.
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for want, config := range map[string]map[string]any{
+		"0000000000000000": {"cap_drop": []any{"all"}}, "0000000000000081": {"cap_drop": []any{"ALL"}, "cap_add": []any{"chown", "CAP_SETUID"}},
+		"00000000a80405db": {"cap_drop": []any{"kill", "net_raw"}}, // runsc never has net_raw
+	} {
+		for _, runtime := range []string{"runc", "runsc"} {
+			config["runtime"] = runtime
+			h := b.warm(t, config)
+			require.Equal(t, want+"\n", h.root(t, "awk '/CapEff/ { print $2 }' /proc/self/status").out, "%v", config)
+			require.NoError(t, h.Destroy(t.Context()))
+		}
+	}
 }

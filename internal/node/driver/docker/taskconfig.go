@@ -180,8 +180,23 @@ var defaultCaps = []string{ //nolint:gochecknoglobals // a constant
 	"setgid", "setpcap", "setuid", "sys_chroot",
 }
 
-// neededCaps are drover-init's: to start programs as their users and to end them.
-var neededCaps = []string{"SETUID", "SETGID", "KILL", "DAC_OVERRIDE"} //nolint:gochecknoglobals // a constant
+// neededCaps are drover-init's, by number: to start programs as their users, without what they may not have, and to end
+// them. It keeps those that a task dropped to itself.
+var neededCaps = map[string]uint{"DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8} //nolint:gochecknoglobals // a constant
+
+// withheld are those of them that the task's programs do not get, as bits.
+func (d *Driver) withheld(c taskConfig) (mask uint64) {
+	has := func(list []string, name string) bool {
+		return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(capName(n), name) })
+	}
+	drop := slices.Concat(d.deniedCaps(), c.capDrop)
+	for name, bit := range neededCaps {
+		if (has(drop, name) || has(drop, "all")) && !has(c.capAdd, name) && !c.privileged {
+			mask |= 1 << bit
+		}
+	}
+	return mask
+}
 
 func capName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "cap_") }
 

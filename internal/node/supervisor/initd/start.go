@@ -92,7 +92,7 @@ func (s *Server) program(spec drover.ExecutionSpec) (spawn.Spec, error) {
 		return spawn.Spec{}, explainStart(&spawn.Error{Step: spawn.StepExec, Errno: errno}, spec.Argv[0], dir)
 	}
 	return spawn.Spec{
-		Path: file, Argv: spec.Argv, Env: env, Dir: dir, User: user, ResetOOM: true,
+		Path: file, Argv: spec.Argv, Env: env, Dir: dir, User: user, ResetOOM: true, Drop: s.boot().Drop,
 	}, nil
 }
 

@@ -68,6 +68,7 @@ type Boot struct {
 	Env         map[string]string
 	Grace       time.Duration
 	Sandbox     []byte
+	Drop        uint64 // capabilities that no program gets, as bits
 }
 
 // The descriptors that drover-init is started with.
@@ -94,6 +95,7 @@ func (b Boot) Encode() []byte {
 	e.Map(b.Env)
 	e.Int(int64(b.Grace))
 	e.Bytes(b.Sandbox)
+	e.Uint(b.Drop)
 	return e.B
 }
 
@@ -106,7 +108,7 @@ func DecodeBoot(p []byte) (Boot, error) {
 		b.Groups = append(b.Groups, uint32(d.Uint()))
 	}
 	b.WorkDir, b.Env = d.Str(), d.Map()
-	b.Grace, b.Sandbox = time.Duration(d.Int()), d.Bytes()
+	b.Grace, b.Sandbox, b.Drop = time.Duration(d.Int()), d.Bytes(), d.Uint()
 	return b, d.Err
 }
 

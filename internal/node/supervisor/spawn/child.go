@@ -80,6 +80,9 @@ func runChild(p *plan) {
 	}
 
 	p.step = StepUser
+	if p.errno = dropCapabilities(p); p.errno != 0 {
+		return
+	}
 	if p.errno = changeUser(p); p.errno != 0 {
 		return
 	}
@@ -118,6 +121,21 @@ func passFiles(p *plan) syscall.Errno {
 	}
 	for i := range p.files {
 		if _, _, e := syscall.RawSyscall(syscall.SYS_DUP3, uintptr(p.files[i]), uintptr(i), 0); e != 0 {
+			return e
+		}
+	}
+	return 0
+}
+
+//go:norace
+//go:nocheckptr
+//go:nosplit
+func dropCapabilities(p *plan) syscall.Errno {
+	for c := uintptr(0); c <= lastCapability && p.drop != 0; c++ {
+		if p.drop>>c&1 == 0 {
+			continue
+		}
+		if _, _, e := syscall.RawSyscall(syscall.SYS_PRCTL, prCapbsetDrop, c, 0); e != 0 {
 			return e
 		}
 	}

@@ -25,6 +25,9 @@ type Spec struct {
 	// parent writes its maps; it keeps all capabilities over the namespace, as ambient ones. The address space is not
 	// copied: os.StartProcess does that for CLONE_NEWUSER, which costs a parent with a large heap tens of milliseconds.
 	Namespaces uintptr
+	// Drop are capabilities that the program and all that it starts can never have, by number, as bits. The caller needs
+	// CAP_SETPCAP.
+	Drop uint64
 	// ResetOOM sets oom_score_adj back to 0: the supervisor's own is low.
 	ResetOOM bool
 }
@@ -94,6 +97,7 @@ type plan struct {
 	arg1     uintptr
 	arg2     uintptr
 	oomPath  *byte
+	drop     uint64
 	ambient  bool
 	capHead  [2]uint32 // version, pid
 	capData  [6]uint32 // effective, permitted, inheritable, twice
@@ -113,6 +117,7 @@ const (
 	prCapAmbient    = 47
 	ambientRaise    = 2
 	lastCapability  = 63
+	prCapbsetDrop   = 24
 	firstSafeFD     = 100 // scratch descriptors start above what Files may need
 )
 
@@ -144,7 +149,7 @@ func Start(s Spec) (pid int, err error) {
 }
 
 func newPlan(s Spec) (*plan, error) {
-	p := &plan{files: append([]int(nil), s.Files...), tty: s.TTY, rlimits: s.Rlimits, join: s.Join}
+	p := &plan{files: append([]int(nil), s.Files...), tty: s.TTY, rlimits: s.Rlimits, join: s.Join, drop: s.Drop}
 	var err error
 	if p.path, err = syscall.BytePtrFromString(s.Path); err != nil {
 		return nil, &Error{Step: StepExec, Errno: syscall.EINVAL}
