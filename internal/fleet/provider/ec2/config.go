@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync"
 	"time"
 
 	"drover"
@@ -73,6 +75,9 @@ type Provider struct {
 	clock  clock.Clock
 	calls  *caller
 	limits backoffs
+
+	mu    sync.Mutex
+	fresh map[string]time.Time // machines that we made lately, which calls may not find yet; guarded by mu
 }
 
 // New returns a provider. No I/O: wrong credentials are told by the first call. Errors: Invalid.
@@ -80,11 +85,15 @@ func New(cfg Config, c clock.Clock) (*Provider, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg.Endpoint = cmp.Or(cfg.Endpoint, "https://ec2."+cfg.Region+".amazonaws.com")
+	domain := ".amazonaws.com"
+	if strings.HasPrefix(cfg.Region, "cn-") {
+		domain += ".cn"
+	}
+	cfg.Endpoint = cmp.Or(strings.TrimSuffix(cfg.Endpoint, "/"), "https://ec2."+cfg.Region+domain)
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{Timeout: callTimeout}
 	}
-	return &Provider{cfg: cfg, clock: c, calls: &caller{cfg: &cfg, clock: c}}, nil
+	return &Provider{cfg: cfg, clock: c, calls: &caller{cfg: &cfg, clock: c}, fresh: map[string]time.Time{}}, nil
 }
 
 // Capabilities implements provider.Provider. The rates are Amazon's for an account that asked for no more.

@@ -44,6 +44,7 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intent *pr
 		return m, &provider.Error{Kind: provider.Ambiguous, Message: fmt.Sprintf("asked for one machine, got %d", len(answer.Instances))}
 	}
 	m = p.machine(&answer.Instances[0])
+	p.made(m.ID)
 	if m.Tags[drover.TagIntent] == "" { // answers need not have the tags yet
 		m.Tags, m.Intent = tagsOf(req, intent), intent.ID
 	}

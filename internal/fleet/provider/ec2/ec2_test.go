@@ -3,8 +3,11 @@ package ec2_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -229,4 +232,60 @@ func TestPages(t *testing.T) {
 	c.Fail("DescribeInstances", ec2test.Fault{})
 	_, _, err := p.List(context.Background(), "10")
 	require.Error(t, err)
+}
+
+// A machine that was just made may not be found. It is there, and costs.
+func TestAMachineThatIsNotFoundYet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { // no network: the cloud is a function
+		found := false
+		cloud := roundTrip(func(r *http.Request) (*http.Response, error) {
+			body, status := `<Response><Errors><Error><Code>InvalidInstanceID.NotFound</Code></Error></Errors></Response>`, 400
+			require.NoError(t, r.ParseForm())
+			switch {
+			case r.Form.Get("Action") == "RunInstances":
+				body, status = `<RunInstancesResponse><instancesSet><item><instanceId>i-1</instanceId></item></instancesSet></RunInstancesResponse>`, 200
+			case found:
+				body, status = `<TerminateInstancesResponse/>`, 200
+			}
+			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		})
+		p, err := ec2.New(ec2.Config{Region: "eu-central-1", Owner: "me", Credentials: keys, HTTP: &http.Client{Transport: cloud}}, clock.Wall{})
+		require.NoError(t, err)
+		_, err = p.Create(t.Context(), request("a", offering("m5.large", drover.MarketOnDemand)))
+		require.NoError(t, err)
+		require.Equal(t, provider.Transient, provider.KindOf(p.Destroy(t.Context(), "i-1")))
+		require.Equal(t, provider.NotFound, provider.KindOf(p.Destroy(t.Context(), "i-2")))
+		found = true
+		require.NoError(t, p.Destroy(t.Context(), "i-1"))
+		found = false
+		time.Sleep(time.Minute)
+		require.Equal(t, provider.NotFound, provider.KindOf(p.Destroy(t.Context(), "i-1")))
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// BenchmarkList reads ten thousand machines.
+func BenchmarkList(b *testing.B) {
+	c := ec2test.New(b)
+	p, err := ec2.New(ec2.Config{Region: ec2test.Region, Endpoint: c.URL, Owner: "me", Credentials: keys}, clock.Wall{})
+	require.NoError(b, err)
+	for n := range 10_000 {
+		_, err := p.Create(b.Context(), request(fmt.Sprint(n), offering("m5.large", drover.MarketOnDemand)))
+		require.NoError(b, err)
+	}
+	for b.Loop() {
+		seen := 0
+		for page := ""; ; {
+			list, next, err := p.List(b.Context(), page)
+			require.NoError(b, err)
+			if seen, page = seen+len(list), next; next == "" {
+				break
+			}
+		}
+		require.Equal(b, 10_000, seen)
+	}
 }

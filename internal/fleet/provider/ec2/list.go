@@ -86,7 +86,7 @@ func (p *Provider) Destroy(ctx context.Context, id string) error {
 	var answer struct {
 		XMLName xml.Name `xml:"TerminateInstancesResponse"`
 	}
-	return p.call(ctx, provider.CallDestroy, "TerminateInstances", url.Values{"InstanceId.1": {id}}, &answer, subject{})
+	return p.sure(id, p.call(ctx, provider.CallDestroy, "TerminateInstances", url.Values{"InstanceId.1": {id}}, &answer, subject{}))
 }
 
 // SetTags implements provider.Provider.
@@ -96,7 +96,34 @@ func (p *Provider) SetTags(ctx context.Context, id string, tags map[string]strin
 	var answer struct {
 		XMLName xml.Name `xml:"CreateTagsResponse"`
 	}
-	return p.call(ctx, provider.CallTag, "CreateTags", form, &answer, subject{})
+	return p.sure(id, p.call(ctx, provider.CallTag, "CreateTags", form, &answer, subject{}))
+}
+
+// made notes a machine that we just made.
+func (p *Provider) made(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	for old, at := range p.fresh {
+		if now.Sub(at) > visible {
+			delete(p.fresh, old)
+		}
+	}
+	p.fresh[id] = now
+}
+
+// sure takes NotFound for what it is: of a machine that we just made it says that Amazon's left hand does not know yet
+// what the right one did. Whoever believed it would forget a machine that costs.
+func (p *Provider) sure(id string, err error) error {
+	if err == nil || provider.KindOf(err) != provider.NotFound {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at, ok := p.fresh[id]; ok && p.clock.Now().Sub(at) <= visible {
+		return &provider.Error{Kind: provider.Transient, Message: "not to be seen yet: " + err.Error()}
+	}
+	return err
 }
 
 // Console implements provider.Consoler. Amazon shows it minutes late.
