@@ -3,7 +3,7 @@
 // Real are: the commands and their codec, fsm, store (with its watches, snapshots and restores), the broker and the
 // blocked evaluations, the scheduler, the planner's check, intake with all its use cases, registrations and heartbeats
 // of assignment, its reactions and what it wants of a node, the leader's deciders (drains, roll-outs, garbage,
-// what becomes of lost nodes and of evaluations that cannot be delivered), the triggers, the task machine, the warm
+// what becomes of lost and disconnected nodes and of evaluations that cannot be delivered), the triggers, the task machine, the warm
 // pool's values and the translation of environments.
 //
 // Only reachable through goroutines, and therefore written again here as thin loops around the same deciders: the

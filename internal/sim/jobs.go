@@ -76,6 +76,12 @@ func jobOf(kind, id string, o options) *drover.Job {
 			t.Config["run"] = 5
 		}
 	}
+	if away := time.Duration(o["away"]) * time.Second; away > 0 && kind != drover.JobTypeSysBatch {
+		strategies := []string{
+			drover.ReconcileBestScore, drover.ReconcileKeepOriginal, drover.ReconcileKeepReplacement, drover.ReconcileLongestRunning,
+		}
+		g.Disconnect = &drover.DisconnectStrategy{LostAfter: away, Replace: new(o["stay"] == 0), Reconcile: strategies[o["away"]%4]}
+	}
 	if o["distinct"] > 0 {
 		g.Constraints = []*drover.Constraint{{Operand: "distinct_hosts", RTarget: "true"}}
 	}

@@ -57,7 +57,8 @@ func (l *local) tell(alloc *drover.Allocation) {
 	if alloc.AllocModifyIndex >= l.alloc.AllocModifyIndex {
 		l.alloc = alloc
 	}
-	if l.ended && l.last.ClientStatus != alloc.ClientStatus {
+	unseen := alloc.ClientStatus == drover.AllocClientUnknown && l.last.ID != ""
+	if (l.ended || unseen) && l.last.ClientStatus != alloc.ClientStatus {
 		l.n.add(l.last)
 	}
 	if alloc.ServerTerminal() {

@@ -33,9 +33,14 @@ func (s *server) cancelNeedless(p *proc) {
 func (s *server) watchHeartbeats(p *proc) {
 	for {
 		ids := s.alive.Due(s.w.now)
+		for _, id := range ids {
+			if away := leader.Away(s.store.Snapshot(), id, s.w.now); away > 0 {
+				s.alive.Set(id, s.w.now.Add(away))
+			}
+		}
 		if c := leader.Down(s.store.Snapshot(), ids, s.maker()); len(c.Nodes) > 0 {
 			for _, n := range c.Nodes {
-				s.w.say("node %s missed its heartbeat", short(n.NodeID))
+				s.w.say("node %s missed its heartbeat: %s", short(n.NodeID), n.Status)
 			}
 			if _, _, err := s.Propose(s.w.ctx, c); err != nil {
 				for _, id := range ids {

@@ -117,6 +117,7 @@ func (g generator) step() Step {
 		for _, opt := range []string{
 			g.kv("fail", 10, 60), g.kv("startfail", 10, 40), g.kv("ports", 1, 1), g.kv("static", 8080, 8081), g.kv("update", 1, 2),
 			g.kv("tasks", 2, 2), g.kv("canary", 1, 1), g.kv("distinct", 1, 1), g.kv("spread", 1, 1), g.kv("priority", 20, 90),
+			g.kv("away", 20, 200), g.kv("stay", 1, 1),
 		} {
 			if g.rng.IntN(5) == 0 {
 				args = append(args, opt)
