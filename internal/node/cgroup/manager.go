@@ -40,6 +40,9 @@ func New(cfg Config) (*Manager, error) {
 		cfg.Parent = "drover"
 	}
 	m := &Manager{info: Probe(cfg.Root), parent: cfg.Parent}
+	if m.info.Version == V2 && !m.info.Writable {
+		m.info = m.info.delegated(cfg.Root, ownGroup())
+	}
 	m.room.Store(roomForStats())
 	if m.info.Version == None || !m.info.Writable {
 		return nil, drover.Errorf(drover.Unavailable, "no cgroups: %s", m.info.Reason)
@@ -127,6 +130,9 @@ func (m *Manager) findAway() error {
 
 // prepareV2 hands the controllers down from the root to the parent group.
 func (m *Manager) prepareV2() error {
+	if err := m.info.settle(); err != nil {
+		return err
+	}
 	dir := m.info.mounts[""]
 	parts := strings.Split(m.parent, "/")
 	for _, p := range parts {

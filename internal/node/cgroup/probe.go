@@ -32,6 +32,7 @@ type Info struct {
 	Writable    bool     // groups can be made
 	Reason      string   // why not, if so
 	mounts      map[string]string
+	home        string // v2: a group that was given to the agent, which is in it; "" = the whole tree is ours
 	tracking    string // v1: an extra tree (unified or systemd) that process managers look at
 }
 

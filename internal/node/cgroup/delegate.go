@@ -1,0 +1,66 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// agentLeaf is where an agent goes in a group that was given to it: a group with controllers for its children may hold
+// no processes.
+const agentLeaf = "agent"
+
+// ownGroup is this process's group in the v2 tree, as a path from its root; "" = it is in none.
+func ownGroup() string {
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(data)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return path
+		}
+	}
+	return ""
+}
+
+// delegated is what an agent without rights over the whole v2 tree can use: its own group, if that was given to it
+// (systemd's Delegate=yes, in a user's slice or a service).
+func (i Info) delegated(root, own string) Info {
+	if filepath.Base(own) == agentLeaf { // an earlier agent of this process went there
+		own = filepath.Dir(own)
+	}
+	dir := filepath.Join(root, own)
+	if own == "" || own == "/" || dir == root {
+		return i
+	}
+	for _, f := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
+		if err := unix.Access(filepath.Join(dir, f), unix.W_OK); err != nil {
+			i.Reason = fmt.Sprintf("groups cannot be made in %s, and the agent's own group %s is not given to it "+
+				"(systemd-run --user --scope -p Delegate=yes drover agent …): %v", root, own, err)
+			return i
+		}
+	}
+	given := Probe(dir)
+	given.home = dir
+	return given
+}
+
+// settle moves this process out of the group whose children get controllers.
+func (i Info) settle() error {
+	if i.home == "" {
+		return nil
+	}
+	leaf := filepath.Join(i.home, agentLeaf)
+	if err := mkdir(leaf); err != nil {
+		return err
+	}
+	if err := write(leaf, "cgroup.procs", strconv.Itoa(os.Getpid())); err != nil {
+		return fmt.Errorf("moving the agent into %s: %w", leaf, err)
+	}
+	return nil
+}

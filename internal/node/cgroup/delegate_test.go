@@ -1,0 +1,116 @@
+package cgroup
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover/internal/clock"
+	"drover/internal/node/driver/drivertest"
+)
+
+func TestDelegatedTree(t *testing.T) {
+	t.Parallel()
+	root := fakeV2(t)
+	own := filepath.Join(root, "user.slice/app.scope")
+	fakeGroup(t, own)
+	i := Probe(root)
+	i.Writable = false // as for a user
+	given := i.delegated(root, "/user.slice/app.scope")
+	require.True(t, given.Writable)
+	require.Equal(t, own, given.mounts[""])
+	require.Equal(t, []string{"cpuset", "cpu", "memory", "pids"}, given.Controllers)
+	require.Equal(t, own, i.delegated(root, "/user.slice/app.scope/agent").mounts[""], "the agent went into its leaf before")
+	require.False(t, i.delegated(root, "/").Writable)
+	require.False(t, i.delegated(root, "").Writable)
+	other := i.delegated(root, "/user.slice/other.scope")
+	require.False(t, other.Writable)
+	require.Contains(t, other.Reason, "Delegate=yes")
+	fakeGroup(t, filepath.Join(own, "agent"))
+	require.NoError(t, given.settle())
+	require.Equal(t, strconv.Itoa(os.Getpid()), read(t, filepath.Join(own, "agent"), "cgroup.procs"))
+}
+
+const delegatedEnv = "DROVER_TEST_DELEGATED"
+
+// TestDelegatedForReal runs TestDelegatedInside as a user who was given a group of the kernel's v2 tree.
+func TestDelegatedForReal(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(delegatedEnv) != "" {
+		return
+	}
+	require.Zero(t, os.Geteuid(), "this test gives a group away: run it as root")
+	root := "/sys/fs/cgroup"
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
+		root = "/sys/fs/cgroup/unified" // beside v1; it has no controllers, but all else
+	}
+	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err != nil {
+		t.Log("there is no v2 tree: not tried")
+		return
+	}
+	given := filepath.Join(root, drivertest.GroupParent(t))
+	require.NoError(t, os.Mkdir(given, 0o755))
+	t.Cleanup(func() {
+		for _, d := range []string{"drover/supervisors", "drover", agentLeaf, ""} {
+			_ = os.Remove(filepath.Join(given, d))
+		}
+		require.NoDirExists(t, given)
+	})
+	for _, f := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
+		require.NoError(t, os.Chown(filepath.Join(given, f), 12345, 12345))
+	}
+	dir, err := os.MkdirTemp("", "delegated-*")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o755))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	data, err := os.ReadFile(self)
+	require.NoError(t, err)
+	program := filepath.Join(dir, "test") // go test's own is where only root can read
+	require.NoError(t, os.WriteFile(program, data, 0o755))
+	group, err := os.Open(given)
+	require.NoError(t, err)
+	defer group.Close()
+	c := exec.Command(program, "-test.run=^TestDelegatedInside$", "-test.v")
+	c.Dir, c.Env = dir, append(os.Environ(), delegatedEnv+"="+root, "TMPDIR="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: 12345, Gid: 12345}, UseCgroupFD: true, CgroupFD: int(group.Fd()),
+	}
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestDelegatedInside")
+}
+
+func TestDelegatedInside(t *testing.T) { //nolint:paralleltest // alone in its process
+	root := os.Getenv(delegatedEnv)
+	if root == "" {
+		return
+	}
+	m, err := New(Config{Root: root})
+	require.NoError(t, err)
+	require.Equal(t, V2, m.Info().Version)
+	require.True(t, strings.HasSuffix(ownGroup(), "/"+agentLeaf), ownGroup())
+	g, err := m.Create("a.t", Limits{MemoryMax: 64 << 20, Pids: 10}, 0)
+	require.NoError(t, err)
+	sleep := exec.Command("sleep", "1000")
+	require.NoError(t, sleep.Start())
+	require.NoError(t, g.Add(sleep.Process.Pid))
+	pids, err := g.Procs()
+	require.NoError(t, err)
+	require.Equal(t, []int{sleep.Process.Pid}, pids)
+	again, err := New(Config{Root: root})
+	require.NoError(t, err, "a second time, from the leaf")
+	_, err = again.Open("a.t")
+	require.NoError(t, err)
+	require.NoError(t, g.Kill())
+	require.Error(t, sleep.Wait())
+	require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
+	require.NoError(t, m.Close())
+}
