@@ -92,7 +92,7 @@ func runnerID(ctx context.Context, c *client.Client, prefix string) (string, err
 
 func (a *App) runnerExecCommand() *cobra.Command {
 	f := &command{}
-	c := leaf("exec RUNNER COMMAND [ARG…]", "Run a command in a claimed runner", 2, -1, func(ctx context.Context, args []string) error {
+	c := leaf("exec [flags] RUNNER COMMAND [ARG…]", "Run a command in a claimed runner", 2, -1, func(ctx context.Context, args []string) error {
 		c, err := a.native()
 		if err != nil {
 			return err
@@ -109,6 +109,7 @@ func (a *App) runnerExecCommand() *cobra.Command {
 	})
 	with(c, "Runs the command with your streams, and exits with its code. The command's own flags need no --.", "drover runner exec python-3f2a python3 main.py")
 	c.Annotations = map[string]string{passThrough: "yes"}
+	c.DisableFlagsInUseLine = true // they stand before the runner
 	c.Flags().SetInterspersed(false)
 	f.bind(c.Flags())
 	return c
