@@ -306,3 +306,27 @@ func TestHeartbeat(t *testing.T) {
 	_, err = b.Register(ctx, &drover.Node{ID: "x"})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 }
+
+func TestARolloutGoesOnWhenAWarmRunnerStarts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	pool := func(cpu int, alloc string) {
+		j := &drover.Job{ID: "env", Type: drover.JobTypeService, TaskGroups: []*drover.TaskGroup{{
+			Name: "g", Pool: &drover.WarmPool{Size: 1}, Tasks: []*drover.Task{{Name: "t", Driver: "fake", Resources: &drover.Resources{CPU: cpu}}},
+		}}}
+		j.Canonicalize()
+		_, stored, err := b.log.Propose(t.Context(), &command.RegisterJob{Job: j})
+		require.NoError(t, err)
+		_, _, err = b.log.Propose(t.Context(), &command.ApplyPlans{Plans: []command.PlanCommit{{
+			Job: stored.(*drover.Job), Placed: []*drover.Allocation{{ID: alloc, Namespace: "default", JobID: "env", TaskGroup: "g", NodeID: "n1"}},
+		}}})
+		require.NoError(t, err)
+	}
+	pool(100, "old")
+	require.NoError(t, b.Push(t.Context(), "n1", update("old", drover.AllocClientRunning)))
+	require.Empty(t, b.log.updates[0].Evals, "nothing rolls out")
+	pool(200, "new")
+	require.NoError(t, b.Push(t.Context(), "n1", update("new", drover.AllocClientRunning)))
+	require.Len(t, b.log.updates[1].Evals, 1)
+	require.Equal(t, drover.TriggerRollingUpdate, b.log.updates[1].Evals[0].TriggeredBy)
+}

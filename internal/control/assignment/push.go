@@ -159,7 +159,7 @@ func (c *Controller) flush(ctx context.Context, b *batch) {
 // is pure.
 func Entry(s *store.Snapshot, m trigger.Maker, nodes []command.NodeUpdates) *command.UpdateAllocs {
 	cmd := &command.UpdateAllocs{Time: m.Now}
-	seen := map[drover.NamespacedID]bool{}
+	seen, rolls := map[drover.NamespacedID]bool{}, rollouts{}
 	for _, n := range nodes {
 		n.Updates = slices.Clone(n.Updates) // the caller's may be changed once it does not wait any more
 		cmd.Nodes = append(cmd.Nodes, n)
@@ -175,6 +175,9 @@ func Entry(s *store.Snapshot, m trigger.Maker, nodes []command.NodeUpdates) *com
 			}
 			j := s.Job(a.Namespace, a.JobID)
 			by := reaction(a, &n.Updates[i], j)
+			if by == "" && becameWarm(a, &n.Updates[i], j) && rolls.out(s, j) {
+				by = drover.TriggerRollingUpdate
+			}
 			if by == "" {
 				continue
 			}

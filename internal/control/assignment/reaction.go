@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/control/store"
 )
 
 // reaction says why the scheduler has to look at the job j (nil if it is gone) of a when the node reports u; "" if it
@@ -38,6 +39,33 @@ func poolReaction(a *drover.Allocation, g *drover.TaskGroup) string {
 		return drover.TriggerAllocFailure
 	}
 	return ""
+}
+
+// becameWarm reports whether a runner of a pool that may be rolling out begins to run.
+func becameWarm(a *drover.Allocation, u *drover.AllocUpdate, j *drover.Job) bool {
+	if j == nil || j.Version == 0 || a.ClientStatus != drover.AllocClientPending || u.ClientStatus != drover.AllocClientRunning {
+		return false
+	}
+	g := j.Group(a.TaskGroup)
+	return g != nil && g.Pool != nil
+}
+
+// rollouts remembers which jobs have unclaimed runners of older versions, which the next steps of a roll-out end.
+type rollouts map[drover.NamespacedID]bool
+
+func (r rollouts) out(s *store.Snapshot, j *drover.Job) bool {
+	old, known := r[j.Key()]
+	if known {
+		return old
+	}
+	for a := range s.ActiveAllocationsByJob(j.Namespace, j.ID) {
+		if a.Claim == nil && !a.Terminal() && a.Job != nil && a.Version() != j.Version {
+			old = true
+			break
+		}
+	}
+	r[j.Key()] = old
+	return old
 }
 
 func terminal(clientStatus string) bool {
