@@ -46,8 +46,15 @@ type lease struct {
 
 func (l *lease) Runner() drover.Runner           { return l.runner }
 func (l *lease) Environment() drover.Environment { return l.env }
-func (l *lease) Workloads() drover.Workloads     { return l.workloads }
 func (l *lease) Gone() <-chan struct{}           { return l.r.gone }
+
+// Workloads serves pool.Lease. A node that came back is reached through another connection than the one of before.
+func (l *lease) Workloads() drover.Workloads {
+	if w, err := l.s.deps.Workloads(l.runner.NodeID); err == nil {
+		return w
+	}
+	return l.workloads // which says that it is away
+}
 
 // GoneReason serves pool.Lease.
 func (l *lease) GoneReason() error {
