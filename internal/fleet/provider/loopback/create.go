@@ -26,7 +26,8 @@ func (p *Provider) create(req *provider.Request, intent *provider.Intent) (provi
 	if err != nil && provider.KindOf(err) != provider.NotFound {
 		return provider.Machine{}, err
 	}
-	if r == nil {
+	fresh := r == nil
+	if fresh {
 		r = &record{
 			ID: id, Intent: intent.ID, Type: req.Offering.Type, Zone: req.Offering.Zone, Market: req.Offering.Market,
 			Capacity: req.Offering.Capacity, Tags: tags, CreatedAt: p.clock.Now().UTC(),
@@ -38,7 +39,7 @@ func (p *Provider) create(req *provider.Request, intent *provider.Intent) (provi
 	if !r.EndedAt.IsZero() || r.Started {
 		return r.machine(), nil
 	}
-	if err := p.start(r); err != nil {
+	if err := p.start(r, fresh); err != nil {
 		return provider.Machine{}, err
 	}
 	return r.machine(), nil
@@ -95,9 +96,12 @@ func (p *Provider) admit(r *record) (address string, err error) {
 }
 
 // start starts the machine's agent, detached from this process.
-func (p *Provider) start(r *record) error {
+func (p *Provider) start(r *record, fresh bool) error {
 	folder := p.folder(r.ID)
-	if r.PID = agentOf(p.data(r.ID)); r.PID == 0 { // a create that died behind the start: it runs
+	if !fresh {
+		r.PID = agentOf(p.data(r.ID)) // of a create that died behind the start
+	}
+	if r.PID == 0 {
 		log, err := os.OpenFile(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return transient("starting machine "+r.ID, err)

@@ -55,7 +55,7 @@ func (p *Provider) finish(ctx context.Context, r *record) error {
 // end asks the agent to end, then ends everything by force.
 func (p *Provider) end(ctx context.Context, r *record) error {
 	data := p.data(r.ID)
-	if pid := agentOf(data); pid != 0 && p.cfg.StopTimeout > 0 {
+	if pid := r.PID; isAgent(pid, data) && p.cfg.StopTimeout > 0 {
 		_ = unix.Kill(pid, unix.SIGTERM) // it just ended
 		deadline := p.clock.Now().Add(p.cfg.StopTimeout)
 		for isAgent(pid, data) && p.clock.Now().Before(deadline) {

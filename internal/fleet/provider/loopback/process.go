@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,17 +19,17 @@ type process struct {
 	zombie      bool
 }
 
-// processes returns what runs on this machine.
-func processes() []process {
-	entries, _ := os.ReadDir("/proc") // nothing runs that we could see
-	var list []process
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if p, ok := look(pid); ok {
-			list = append(list, p)
+// pids returns what runs on this machine.
+func pids() (list []int) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil // nothing runs that we could see
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1) // then some are missing, and are found the next time
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			list = append(list, pid)
 		}
 	}
 	return list
@@ -56,23 +55,26 @@ func reap(pid int) { _, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) } // others'
 
 // isAgent reports whether the process is alive and runs as the agent with the data folder.
 func isAgent(pid int, data string) bool {
-	p, ok := look(pid)
-	if !ok {
+	if pid == 0 || !saysAgent(pid, data) {
+		if p, ok := look(pid); ok && p.zombie {
+			reap(pid)
+		}
 		return false
 	}
-	if p.zombie {
-		reap(pid)
-		return false
-	}
+	return true
+}
+
+// saysAgent reports whether the process was started as that agent; a dead one has no arguments any more.
+func saysAgent(pid int, data string) bool {
 	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // it just ended
-	return slices.Contains(strings.Split(string(line), "\x00"), dataFlag+data)
+	return strings.Contains(string(line), "\x00"+dataFlag+data+"\x00")
 }
 
 // agentOf finds the agent with the data folder; 0 = none runs.
 func agentOf(data string) int {
-	for _, p := range processes() {
-		if !p.zombie && isAgent(p.pid, data) {
-			return p.pid
+	for _, pid := range pids() {
+		if saysAgent(pid, data) {
+			return pid
 		}
 	}
 	return 0
@@ -80,16 +82,21 @@ func agentOf(data string) int {
 
 // members returns what lives and belongs to the machine: its agent, programs that the agent put into its folder (the
 // supervisors of tasks), what is in its control groups, and all that these started.
-func members(data, group string) []int {
-	list := processes()
+func members(data, group string) (alive []int) {
 	mine := map[int]bool{}
 	for _, pid := range inGroups(group) {
 		mine[pid] = true
 	}
-	for _, p := range list {
-		exe, _ := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/exe") // a kernel thread, or it just ended
-		if strings.HasPrefix(exe, data+string(filepath.Separator)) || isAgent(p.pid, data) {
-			mine[p.pid] = true
+	var list []process
+	for _, pid := range pids() {
+		p, ok := look(pid)
+		if !ok {
+			continue
+		}
+		list = append(list, p)
+		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // a kernel thread, or it just ended
+		if strings.HasPrefix(exe, data+string(filepath.Separator)) || exe != "" && saysAgent(pid, data) {
+			mine[pid] = true
 		}
 	}
 	for grew := true; grew; {
@@ -100,13 +107,12 @@ func members(data, group string) []int {
 			}
 		}
 	}
-	var pids []int
 	for _, p := range list {
 		if mine[p.pid] && p.zombie {
 			reap(p.pid)
 		} else if mine[p.pid] && p.pid > 1 && p.pid != os.Getpid() {
-			pids = append(pids, p.pid)
+			alive = append(alive, p.pid)
 		}
 	}
-	return pids
+	return alive
 }
