@@ -22,7 +22,8 @@ import (
 // fleetBlock is a fleet on this machine whose machines run raw processes too.
 func fleetBlock(more string) string {
 	return `server {
-  heartbeat_grace = "5s"
+  heartbeat_grace   = "2s"
+  min_heartbeat_ttl = "2s"
 }
 fleet {
   provider "local" {
@@ -275,7 +276,7 @@ func TestPoolsOverTheAPI(t *testing.T) {
 	}
 	status, text := a.fleet("PUT", "pool/std", `{"Provider":"local","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`, nil)
 	require.Equal(t, 409, status, text)
-	status, text = a.fleet("PUT", "pool/extra", `{"Provider":"local","Zones":["a"],"Min":1,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":500,"MemoryMB":128}}]}`, nil)
+	status, text = a.fleet("PUT", "pool/extra", `{"Provider":"local","Zones":["a"],"Min":1,"AdoptGrace":1000000000,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":500,"MemoryMB":128}}]}`, nil)
 	require.Equal(t, 200, status, text)
 	eventually(t, "the minimum", func() (bool, string) {
 		list := a.machines()
@@ -310,4 +311,44 @@ func TestADevAgentTakesItsMachinesAlong(t *testing.T) {
 	require.NotEmpty(t, processesOf(filepath.Join(data, "fleet")))
 	a.stop()
 	require.Empty(t, processesOf(filepath.Join(data, "fleet")))
+}
+
+// A machine that dies with its work is noticed by its silence, and by the cloud's list: the work runs on another one.
+func TestAMachineThatDiesIsReplaced(t *testing.T) {
+	t.Parallel()
+	args := fleetAgent(t, "")
+	a := start(t, args...)
+	c := a.nomad()
+	j := fleetJob("svc", 1, "sleep 1000")
+	kind := "service"
+	j.Type = &kind
+	_, _, err := c.Jobs().Register(j, nil)
+	require.NoError(t, err)
+	before := allocation(t, c, "svc", "running")
+	old := a.machines()
+	require.Len(t, old, 1)
+	for _, pid := range processesOf(filepath.Join(dataOf(a), "fleet", "local", old[0].ProviderID)) {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it just ended
+	}
+	eventually(t, "the work on another machine", func() (bool, string) {
+		list, _, err := c.Jobs().Allocations("svc", false, nil)
+		require.NoError(t, err)
+		for _, x := range list {
+			if x.ID != before.ID && x.ClientStatus == "running" {
+				return x.NodeID != before.NodeID, x.NodeID
+			}
+		}
+		return false, fmt.Sprint(len(list), " allocations")
+	})
+	eventually(t, "the dead machine's end", func() (bool, string) {
+		list := a.machines()
+		return len(list) == 1 && list[0].ID != old[0].ID, fmt.Sprint(list)
+	})
+	var x drover.FleetExplanation
+	a.fleet("GET", "instance/"+old[0].ID, "", &x)
+	require.Equal(t, drover.InstanceGone, x.Instance.State)
+	require.NotEmpty(t, x.Text)
+	_, _, err = c.Jobs().Deregister("svc", true, nil)
+	require.NoError(t, err)
+	a.noMachine(t)
 }

@@ -157,8 +157,13 @@ func (f fleetFace) Explain(ctx context.Context, id string) (drover.FleetExplanat
 func (f fleetFace) explainGone(ctx context.Context, id string, notFound error) (x drover.FleetExplanation, err error) {
 	for r := range f.control.store.Snapshot().FleetInstances("") {
 		meant := r.ID == id || r.ProviderID == id || len(id) >= 4 && strings.HasPrefix(r.ID, id)
-		if r.State != drover.InstanceGone || !meant {
+		if !meant {
 			continue
+		}
+		if r.State != drover.InstanceGone { // just now: the log is about to be told
+			gone := *r
+			gone.State, gone.GoneAt, gone.Reason = drover.InstanceGone, f.deps.Clock.Now(), "it went just now"
+			r = &gone
 		}
 		x.Instance = drover.Instance{
 			ID: r.ID, ProviderID: r.ProviderID, Pool: r.Pool, Provider: r.Provider, Offering: r.Offering, Template: r.Template, NodeID: r.NodeID,

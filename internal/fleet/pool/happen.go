@@ -190,6 +190,7 @@ func (c *Core) Lost(now time.Time, node string, work int) {
 		e.Work = work
 		if e.LostAt.IsZero() {
 			e.LostAt = now
+			c.list.soon(now) // the cloud may know what became of it
 		}
 		if work == 0 {
 			e.Used = drover.Capacity{}
