@@ -121,7 +121,7 @@ func (p *Pool) Put(ctx context.Context, stateDir string, opts Options) bool {
 	if err == nil {
 		err = os.Rename(stateDir, r.dir)
 	}
-	if err != nil || !p.keep(&r) {
+	if err != nil || !p.keep(&r) { //nolint:contextcheck // it waits for longer than this call
 		_ = client.Close() // it ends itself
 		return false
 	}

@@ -75,7 +75,8 @@ func (d *Driver) adopt(ctx context.Context, state driver.State) (driver.Handle, 
 		started, err = client.TaskStarted(ctx)
 	}
 	if !started {
-		return nil, errors.Join(fmt.Errorf("the start %s was interrupted: %w", state.ID, driver.ErrGone), h.free(context.WithoutCancel(ctx), client))
+		gone := fmt.Errorf("the start %s was interrupted: %w", state.ID, driver.ErrGone)
+		return nil, errors.Join(gone, err, h.free(context.WithoutCancel(ctx), client))
 	}
 	h.connected(client)
 	return h, nil
