@@ -30,12 +30,13 @@ import (
 
 // node is the node agent of this process.
 type node struct {
-	agent  *agent.Agent
-	remote *link.Control // nil when control is in this process
-	open   chan struct{} // closed once the first tunnel stands
-	images *image.Store
-	guard  *machine.Guard // nil without client.machine
-	deps   Deps
+	agent   *agent.Agent
+	remote  *link.Control // nil when control is in this process
+	open    chan struct{} // closed once the first tunnel stands
+	images  *image.Store
+	guard   *machine.Guard // nil without client.machine
+	deps    Deps
+	drivers map[string]driver.Driver // by name
 	// closers are the drivers with something of their own, and the parents of control groups.
 	closers []io.Closer
 }
@@ -50,7 +51,9 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.drivers = map[string]driver.Driver{}
 	for _, d := range drivers {
+		n.drivers[d.Name()] = d
 		if c, ok := d.(io.Closer); ok {
 			n.closers = append(n.closers, c)
 		}
@@ -115,6 +118,14 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.WithoutCancel(ctx)) }))
 	}
 	return n, err
+}
+
+// validateTask asks the task's driver about its configuration; asked is false if this process does not have it.
+func (a *Agent) validateTask(t *drover.Task) (asked bool, err error) {
+	if a.node == nil || a.node.drivers[t.Driver] == nil {
+		return false, nil
+	}
+	return true, a.node.drivers[t.Driver].Validate(t)
 }
 
 func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {

@@ -22,10 +22,13 @@ type Config struct {
 	ParseHCL func(hcl, variables string, canonicalize bool) (*drover.Job, error)
 	// DiffJobs is intake's job diff (Nomad's JobDiff shape); nil = versions are answered without diffs.
 	DiffJobs func(old, new *drover.Job) any
-	Clock    clock.Clock
-	ID       id.Source // of executions
-	Logger   *slog.Logger
-	Region   string // default "global"
+	// ValidateTask asks a driver about a task's configuration; asked is false where it can't be asked. May be nil.
+	ValidateTask func(t *drover.Task) (asked bool, err error)
+
+	Clock  clock.Clock
+	ID     id.Source // of executions
+	Logger *slog.Logger
+	Region string // default "global"
 	// Authorize is the same as httpapi.Config's; exec asks it for tokens that come in the websocket's handshake.
 	Authorize func(token string) error
 	// DisableExec refuses exec in tasks, as Nomad's disable_remote_exec.

@@ -2,6 +2,7 @@ package nomad
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"net/http"
@@ -162,11 +163,55 @@ func (f *Face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		Error                 string
 		Warnings              string
 	}{DriverConfigValidated: false}
+	var found []error
 	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
-		answer.ValidationErrors = faults(err)
-		answer.Error = err.Error()
+		found = append(found, err)
+	}
+	asked, err := f.validateConfigs(b.Job)
+	if err != nil {
+		found = append(found, err)
+	}
+	answer.DriverConfigValidated = asked
+	for _, err := range found {
+		answer.ValidationErrors = append(answer.ValidationErrors, faults(err)...)
+	}
+	if len(found) > 0 {
+		answer.Error = errors.Join(found...).Error()
 	}
 	return f.reply(w, r, answer)
+}
+
+// validateConfigs has the drivers look at their tasks' configurations. It reports whether all of them were asked. Pools
+// are left out: their tasks get commands later.
+func (f *Face) validateConfigs(j *drover.Job) (all bool, err error) {
+	if f.ValidateTask == nil {
+		return false, nil
+	}
+	j = drover.Copy(j)
+	j.Canonicalize()
+	all = true
+	var errs []error
+	for _, g := range j.TaskGroups {
+		if g == nil || g.Pool != nil {
+			continue
+		}
+		for _, t := range g.Tasks {
+			if t == nil {
+				continue
+			}
+			asked, err := f.ValidateTask(t)
+			all = all && asked
+			if err != nil {
+				for _, text := range faults(err) {
+					errs = append(errs, fmt.Errorf("job.group[%s].task[%s].Config.%s", g.Name, t.Name, text)) //nolint:err113 // a list of problems
+				}
+			}
+		}
+	}
+	if len(errs) == 0 {
+		return all, nil
+	}
+	return all, drover.Errorf(drover.Invalid, "driver configuration: %w", errors.Join(errs...))
 }
 
 // faults lists the problems that Validate joined.
