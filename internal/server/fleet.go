@@ -58,6 +58,7 @@ func (a *Agent) openFleet() (*fleet, error) {
 	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
 		return nil, err
 	}
+	f.view.listen(f.meters.waited)
 	a.metrics.Source(f.gauges)
 	return f, nil
 }
@@ -170,7 +171,8 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *
 		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Attributes: localAttributes(cfg),
 	}, pool.Deps{
 		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
-		Demand: fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},
+		Decided: func(took time.Duration) { f.meters.decided(took.Seconds(), cfg.Name) },
+		Demand:  fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},
 	})
 	return c
 }

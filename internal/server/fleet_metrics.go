@@ -21,6 +21,7 @@ type fleetMeters struct {
 	outcomes    count
 	disappeared count
 	actions     count
+	decided     observe
 }
 
 // observe adds a value to a histogram, count one to a counter.
@@ -46,8 +47,14 @@ func newFleetMeters(m *telemetry.Metrics) *fleetMeters {
 		waited:      span("time_to_placed", "How long work waited for a machine until it was placed", "node_pool"),
 		outcomes:    counter("boot_outcomes", "How boots ended: success, failure, aborted, disappeared", "outcome"),
 		disappeared: counter("disappeared", "Machines that went without having been destroyed", "pool"),
+		decided:     decisions(m),
 		actions:     counter("actions", "What the fleet and its operators did, by reason", "pool", "what", "why"),
 	}
+}
+
+func decisions(m *telemetry.Metrics) observe {
+	h := m.Durations("drover.fleet.decide", "Decisions of a loop over all of its pools", "provider")
+	return func(v float64, l ...string) { h.WithLabelValues(l...).Observe(v) }
 }
 
 // came counts that a machine came into its state; old is what the log had of it, nil if nothing.
@@ -162,7 +169,7 @@ func (f *fleet) gauges(emit telemetry.Emit) {
 }
 
 type sums struct {
-	n, price, cpu, memory float64
+	n, price, cpu, memory, work float64
 }
 
 func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *pool.Core) {
@@ -179,6 +186,15 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 		}
 		emit("drover.fleet.waiting_without_machine", float64(waiting), "pool", p.Name)
 		emit("drover.fleet.longest_wait_seconds", longest, "pool", p.Name)
+		if p.Budget.PerDay > 0 {
+			emit("drover.fleet.budget_left_today", p.Budget.PerDay-core.Beliefs().SpentToday(now), "pool", p.Name)
+		}
+		offers := p.Offerings()
+		for k := range offers {
+			if why, _ := core.Beliefs().Blocked(now, &offers[k], p.Template()); why != "" {
+				emit("drover.fleet.offering_blocked", 1, "pool", p.Name, "offering", offers[k].Key)
+			}
+		}
 	}
 	for _, poolName := range names {
 		by := map[[2]string]*sums{}
@@ -191,6 +207,7 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 			}
 			s.n++
 			s.price += i.Price
+			s.work += float64(i.Work)
 			s.cpu += float64(i.Capacity.CPU)
 			s.memory += float64(i.Capacity.MemoryMB) * (1 << 20)
 		}
@@ -200,6 +217,7 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 			emit("drover.fleet.price_per_hour", s.price, labels...)
 			emit("drover.fleet.cpu_mhz", s.cpu, labels...)
 			emit("drover.fleet.memory_bytes", s.memory, labels...)
+			emit("drover.fleet.work", s.work, labels...)
 		}
 	}
 }

@@ -33,6 +33,8 @@ const corePriceMHz = 3000
 // the log, so nothing is scanned to find out what waits.
 type fleetView struct {
 	store *store.Store
+	// placed is told how long work waited until it was placed, in seconds; nil = nobody is.
+	placed func(seconds float64, labels ...string)
 
 	mu       sync.Mutex
 	blocked  map[drover.NamespacedID]*blockedWork // guarded by mu; as are all below
@@ -46,8 +48,10 @@ type fleetView struct {
 type blockedWork struct {
 	evalID string
 	since  int64
-	queued map[string]int // by group, of those that failed; nil: the job is counted
-	placed map[string]int // since then
+	// nodePool is the job's.
+	nodePool string
+	queued   map[string]int // by group, of those that failed; nil: the job is counted
+	placed   map[string]int // since then
 }
 
 func newFleetView(s *store.Store) *fleetView {
@@ -55,6 +59,13 @@ func newFleetView(s *store.Store) *fleetView {
 		store: s, blocked: map[drover.NamespacedID]*blockedWork{}, nodes: map[string]*pool.Node{}, dirty: map[string]struct{}{},
 		waiting: make(chan struct{}), reported: make(chan struct{}),
 	}
+}
+
+// listen has waited told of work that is placed from now on.
+func (v *fleetView) listen(waited func(seconds float64, labels ...string)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.placed = waited
 }
 
 func wake(c *chan struct{}) {
@@ -77,6 +88,9 @@ func (v *fleetView) Events(events drover.Events) {
 		if b := v.blocked[drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}]; b != nil && a.CreateIndex == events.Index {
 			b.placed[a.TaskGroup]++
 			wake(&v.waiting)
+			if v.placed != nil {
+				v.placed(max(0, time.Duration(a.CreateTime-b.since).Seconds()), b.nodePool)
+			}
 		}
 	}
 }
@@ -138,7 +152,11 @@ func (v *fleetView) block(e *drover.Evaluation, queued map[string]int) {
 	if old := v.blocked[e.Job()]; old != nil {
 		since = min(since, old.since)
 	}
-	v.blocked[e.Job()] = &blockedWork{evalID: e.ID, since: since, queued: queued, placed: map[string]int{}}
+	b := &blockedWork{evalID: e.ID, since: since, queued: queued, placed: map[string]int{}}
+	if j := v.store.Snapshot().Job(e.Namespace, e.JobID); j != nil {
+		b.nodePool = j.NodePool
+	}
+	v.blocked[e.Job()] = b
 }
 
 // CapacityFreed implements fsm.Observer.

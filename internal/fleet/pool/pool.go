@@ -47,6 +47,7 @@ type Deps struct {
 	Demand   Demand
 	Nodes    Nodes
 	Intents  Intents
+	Decided  func(took time.Duration) // told of each decision; nil = nobody is
 }
 
 // The loop's periods.
@@ -207,7 +208,11 @@ func (l *loop) decide(now time.Time) (next time.Time) {
 		l.demand[p.NodePool] = changed
 	}
 	next = now.Add(resync)
-	if wake := l.core.Decide(now); !wake.IsZero() && wake.Before(next) {
+	wake := l.core.Decide(now)
+	if l.deps.Decided != nil {
+		l.deps.Decided(l.deps.Clock.Now().Sub(now))
+	}
+	if !wake.IsZero() && wake.Before(next) {
 		next = wake
 	}
 	for list := l.core.Effects(); len(list) > 0; list = l.core.Effects() {
