@@ -65,7 +65,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			return a, err
 		}
 	}
-	if err = a.takeDataDir(); err != nil {
+	if err = a.takeDataDir(ctx); err != nil {
 		return a, err
 	}
 	if a.http, err = listen(ctx, cfg.HTTPAddress(), "ports.http"); err != nil {
@@ -142,7 +142,7 @@ func (a *Agent) Run(ctx context.Context) error {
 }
 
 // takeDataDir makes the data folder and locks it. With -dev it is a temporary one.
-func (a *Agent) takeDataDir() error {
+func (a *Agent) takeDataDir(ctx context.Context) error {
 	a.dataDir = a.cfg.DataDir
 	if a.cfg.Dev && a.dataDir == "" {
 		dir, err := os.MkdirTemp("", "drover-dev-")
@@ -166,10 +166,25 @@ func (a *Agent) takeDataDir() error {
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
 	}
-	if err := syscall.Flock(int(a.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if !a.lockDataDir(ctx) {
 		return drover.Errorf(drover.Conflict, "data_dir: %s is in use by another agent: stop it, or give this one its own data_dir", abs)
 	}
 	return nil
+}
+
+// lockDataDir waits a moment for the lock: a process that an agent was just starting when it was killed has it until
+// its own program runs.
+func (a *Agent) lockDataDir(ctx context.Context) bool {
+	const tries, wait = 200, 5 * time.Millisecond
+	for range tries {
+		if syscall.Flock(int(a.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			return true
+		}
+		if !clock.Sleep(ctx, a.deps.Clock, wait) {
+			break
+		}
+	}
+	return false
 }
 
 func (a *Agent) close() {
