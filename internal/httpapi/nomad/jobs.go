@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -203,7 +204,12 @@ func (f *Face) validateConfigs(j *drover.Job) (all bool, err error) {
 			all = all && asked
 			if err != nil {
 				for _, text := range faults(err) {
-					errs = append(errs, fmt.Errorf("job.group[%s].task[%s].Config.%s", g.Name, t.Name, text)) //nolint:err113 // a list of problems
+					if !strings.HasPrefix(text, "unknown ") {
+						text = "." + text // it begins with its key
+					} else {
+						text = ": " + text
+					}
+					errs = append(errs, fmt.Errorf("job.group[%s].task[%s].Config%s", g.Name, t.Name, text)) //nolint:err113 // a list of problems
 				}
 			}
 		}
