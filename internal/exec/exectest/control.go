@@ -320,6 +320,13 @@ func AwaitWarm(t testing.TB, s *runner.Service, n int) {
 	}
 }
 
+// ClaimEntries is how many entries recorded claims so far.
+func (c *Control) ClaimEntries() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.claims
+}
+
 // Fail makes ClaimRunners fail, or work again (nil).
 func (c *Control) Fail(err error) {
 	c.mu.Lock()

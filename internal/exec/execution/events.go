@@ -30,8 +30,8 @@ type Teller interface {
 // The bounds of telling.
 const (
 	tellEvery   = 200 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
-	maxTold     = 1_000                 // at once
-	maxUntold   = 100_000               // then the oldest are dropped
+	maxTold     = 1_000                  // at once
+	maxUntold   = 100_000                // then the oldest are dropped
 	maxToldArgv = 4 << 10
 )
 

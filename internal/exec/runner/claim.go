@@ -59,6 +59,7 @@ func validateClaim(r drover.ClaimRequest) error {
 // handOutLocked makes the warm runner the claimer's. From here on it is never warm again.
 func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) AllocClaim {
 	r.handed, r.counts = true, e
+	s.uses++
 	e.handing++
 	idle := req.IdleTimeout
 	switch {
@@ -199,6 +200,7 @@ func (s *Service) writeRelease(allocID string) {
 // dropLocked ends a runner here and has its allocation stopped.
 func (s *Service) dropLocked(r *runner, reason error) {
 	s.endLocked(r, reason)
+	s.uses++
 	s.releases = append(s.releases, release{r.alloc.ID, reason.Error()})
 	signal(s.toWrite)
 }

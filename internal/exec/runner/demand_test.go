@@ -152,3 +152,34 @@ func TestAwaitPool(t *testing.T) {
 		stop()
 	})
 }
+
+// TestALargePoolIsRefilledInALull: claims that come together are recorded together, soon; a small pool's at once.
+func TestALargePoolIsRefilledInALull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "large", 40)
+		exectest.Put(t, s, "small", 2)
+		synctest.Wait()
+		before := c.ClaimEntries()
+		for range 30 {
+			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "large"})
+			require.NoError(t, err)
+			time.Sleep(10 * time.Millisecond) // synctest's time
+		}
+		time.Sleep(300 * time.Millisecond)
+		synctest.Wait()
+		require.LessOrEqual(t, c.ClaimEntries()-before, 4)
+		status, err := s.PoolStatus(t.Context(), "large")
+		require.NoError(t, err)
+		require.Equal(t, 40, status.Warm)
+
+		before = c.ClaimEntries()
+		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "small"})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 1, c.ClaimEntries()-before)
+		stop()
+	})
+}

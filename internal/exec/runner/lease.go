@@ -31,6 +31,7 @@ func (s *Service) Acquire(ctx context.Context, runnerID string) (pool.Lease, err
 	}
 	l := &lease{s: s, r: r, runner: r.public(), env: spec, workloads: w}
 	r.busy++
+	s.uses++
 	s.rearmLocked(r)
 	return l, nil
 }

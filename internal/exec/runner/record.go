@@ -90,6 +90,7 @@ func (s *Service) record(ctx context.Context) {
 			return
 		case <-s.toWrite:
 		}
+		s.gather(ctx)
 		for {
 			b := s.takeBatch()
 			s.compacted(s.journal.claimsRecorded(b.dropped))
@@ -106,6 +107,43 @@ func (s *Service) record(ctx context.Context) {
 			wait = min(2*wait, 2*time.Second)
 		}
 	}
+}
+
+// Recording starts the refilling, which costs more than what claimers do in the meantime, and many claims in one entry
+// cost hardly more than one. So it waits for a lull while a large pool is drawn from, but not for long, and not when
+// somebody waits or a small pool lacks runners.
+const (
+	lull       = 20 * time.Millisecond
+	gatherFor  = 200 * time.Millisecond
+	largePools = 10 // runners: what is claimed of smaller pools is replaced at once
+)
+
+// gather waits until recording is urgent or nothing happened for a lull.
+func (s *Service) gather(ctx context.Context) {
+	for left := gatherFor; left > 0; left -= lull {
+		before, urgent := s.activity()
+		if urgent || !clock.Sleep(ctx, s.deps.Clock, lull) {
+			return
+		}
+		if now, _ := s.activity(); now == before {
+			return
+		}
+	}
+}
+
+// activity counts what claimers do, and reports whether what is to be recorded must not wait.
+func (s *Service) activity() (count uint64, urgent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	drawn := false
+	for _, e := range s.envs {
+		lacks := e.warm.Len() < e.PoolSize
+		if e.waiters.Len() > 0 || e.wanted() != e.demand || lacks && e.PoolSize < largePools {
+			return s.uses, true
+		}
+		drawn = drawn || lacks
+	}
+	return s.uses, !drawn || 4*len(s.claims) > maxBatch
 }
 
 // batch is what is recorded together. A claim that was released before it was recorded needs no record.

@@ -25,6 +25,7 @@ type Service struct {
 	deadlines pool.Deadlines // of idle runners, by allocation
 	claims    []AllocClaim   // to be recorded
 	releases  []release      // to be recorded, after the claims
+	uses      uint64         // of runners, so far: claims, leases and releases
 }
 
 // env is an environment with its pool.
