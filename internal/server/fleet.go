@@ -168,13 +168,23 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *
 	c.provider = f.meters.watch(cfg.Name, c.provider, f.deps.Clock)
 	c.pool = pool.New(pool.Config{
 		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
-		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Attributes: localAttributes(cfg),
+		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Spent: f.spentToday, Attributes: localAttributes(cfg),
 	}, pool.Deps{
 		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Decided: func(took time.Duration) { f.meters.decided(took.Seconds(), cfg.Name) },
 		Demand:  fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},
 	})
 	return c
+}
+
+// spentToday is what the ledger has of a pool since midnight UTC.
+func (f *fleet) spentToday(name string) (sum float64) {
+	for c := range f.control.store.Snapshot().FleetCosts(f.deps.Clock.Now().UTC().Format(time.DateOnly)) {
+		if c.Pool == name {
+			sum += c.Cost
+		}
+	}
+	return sum
 }
 
 // note takes a line of the audit log.

@@ -173,7 +173,6 @@ type sums struct {
 }
 
 func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *pool.Core) {
-	emit("drover.fleet.spent_today", core.Beliefs().SpentToday(now), "provider", name)
 	names := []string{""}
 	for _, p := range core.Policies() {
 		names = append(names, p.Name)
@@ -186,8 +185,10 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 		}
 		emit("drover.fleet.waiting_without_machine", float64(waiting), "pool", p.Name)
 		emit("drover.fleet.longest_wait_seconds", longest, "pool", p.Name)
+		spent := core.SpentToday(now, p.Name)
+		emit("drover.fleet.spent_today", spent, "pool", p.Name)
 		if p.Budget.PerDay > 0 {
-			emit("drover.fleet.budget_left_today", p.Budget.PerDay-core.Beliefs().SpentToday(now), "pool", p.Name)
+			emit("drover.fleet.budget_left_today", p.Budget.PerDay-spent, "pool", p.Name)
 		}
 		offers := p.Offerings()
 		for k := range offers {

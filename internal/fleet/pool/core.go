@@ -20,6 +20,7 @@ type Config struct {
 	Seed       uint64
 	IDs        id.Source
 	Attributes map[string]string                                      // that all nodes of its machines have, as constraints name them without "attr."
+	Spent      func(pool string) float64                              // what the ledger has of it today, at the start; nil = nothing
 	UserData   func(policy *drover.FleetPolicy, intent string) string // nil = none
 	Decide     func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
 	Audit      func(Entry)                                            // nil = not told
@@ -57,6 +58,8 @@ type poolState struct {
 	stale     bool // instances holds some that are gone
 	learned   map[string]learned
 	base      map[string]string // attributes of all its nodes
+	cost      float64           // per hour, of its confirmed machines
+	spent     scaler.Spending
 }
 
 type entry struct {
@@ -88,7 +91,7 @@ func NewCore(now time.Time, cfg Config) *Core {
 		c.cfg.Decide = scaler.Decide
 	}
 	for _, p := range cfg.Policies {
-		c.pools = append(c.pools, c.newPoolState(p))
+		c.pools = append(c.pools, c.newPoolState(now, p))
 	}
 	return c
 }
@@ -244,6 +247,9 @@ func (c *Core) confirm(now time.Time, e *entry, m *provider.Machine) {
 		e.sure = true
 		c.sure[e.QuotaGroup] += e.QuotaUnits
 		c.cost += e.Price
+		if e.pool != nil {
+			e.pool.cost += e.Price
+		}
 	}
 }
 
@@ -260,6 +266,9 @@ func (c *Core) end(now time.Time, e *entry, why, reason string) {
 	if e.sure {
 		c.sure[e.QuotaGroup] -= e.QuotaUnits
 		c.cost -= e.Price
+		if e.pool != nil {
+			e.pool.cost -= e.Price
+		}
 		c.beliefs.Destroyed(now, e.QuotaGroup)
 	}
 	c.charge(now, e)

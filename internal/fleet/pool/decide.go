@@ -16,7 +16,9 @@ func (c *Core) Decide(now time.Time) (wake time.Time) {
 			wake = t
 		}
 	}
-	c.beliefs.Charge(now, c.cost)
+	for _, p := range c.pools {
+		p.spent.Charge(now, p.cost)
+	}
 	sooner(c.due(now))
 	for _, p := range c.pools {
 		sooner(c.decidePool(now, p))
@@ -40,7 +42,7 @@ func (c *Core) Input(now time.Time, pool string) (scaler.Input, error) {
 func (c *Core) input(now time.Time, p *poolState) scaler.Input {
 	return scaler.Input{
 		Now: now, Policy: p.policy, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
-		Beliefs: c.beliefs, Listed: c.list.complete > 0, Settled: c.settled(now, p),
+		Beliefs: c.beliefs, Spent: p.spent.Today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
 	}
 }
 

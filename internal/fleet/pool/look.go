@@ -6,6 +6,14 @@ import (
 	"drover"
 )
 
+// SpentToday returns what the pool cost since midnight UTC.
+func (c *Core) SpentToday(now time.Time, pool string) float64 {
+	if p := c.pool(pool); p != nil {
+		return p.spent.Today(now)
+	}
+	return 0
+}
+
 // NextCheck returns when the last decision about the pool wanted to be made again; zero = no need.
 func (c *Core) NextCheck(pool string) time.Time {
 	if p := c.pool(pool); p != nil {

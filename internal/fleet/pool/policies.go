@@ -8,12 +8,15 @@ import (
 	"drover"
 )
 
-func (c *Core) newPoolState(p *drover.FleetPolicy) *poolState {
+func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {
 	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes)}
 	if ps.base == nil {
 		ps.base = map[string]string{}
 	}
 	ps.base["fleet.pool"] = p.Name
+	if c.cfg.Spent != nil {
+		ps.spent.Begin(now, c.cfg.Spent(p.Name))
+	}
 	ps.sell(p.Offerings())
 	return ps
 }
@@ -35,7 +38,7 @@ func (c *Core) SetPolicies(now time.Time, policies []*drover.FleetPolicy) {
 		p := c.pool(policy.Name)
 		switch {
 		case p == nil:
-			p = c.newPoolState(policy)
+			p = c.newPoolState(now, policy)
 			c.claim(now, p)
 		case p.policy != policy:
 			p.policy = policy
@@ -55,6 +58,9 @@ func (c *Core) SetPolicies(now time.Time, policies []*drover.FleetPolicy) {
 
 // abandon makes an orphan of a machine whose pool is not there any more.
 func (c *Core) abandon(now time.Time, e *entry) {
+	if e.sure {
+		e.pool.cost -= e.Price
+	}
 	e.pool = nil
 	c.strays[e.ID] = e
 	if e.State != drover.InstanceOrphaned && e.State.CanBecome(drover.InstanceOrphaned) && e.State != drover.InstanceDestroying {
@@ -70,6 +76,9 @@ func (c *Core) claim(now time.Time, p *poolState) {
 			continue
 		}
 		e.pool = p
+		if e.sure {
+			p.cost += e.Price
+		}
 		delete(c.strays, id)
 		p.instances = append(p.instances, e.Instance)
 		if o := p.offering[e.Offering]; o != nil {
@@ -77,6 +86,7 @@ func (c *Core) claim(now time.Time, p *poolState) {
 			if e.sure {
 				c.sure[e.QuotaGroup] -= e.QuotaUnits
 				c.cost += o.Price - e.Price
+				p.cost += o.Price - e.Price
 			}
 			sold(e.Instance, o)
 			c.units[e.QuotaGroup] += e.QuotaUnits

@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -42,7 +43,9 @@ type world struct {
 	states  map[string][]string // that the log was told, by machine
 	cost    float64
 	total   drover.Capacity // of nodes
-	fail    error           // of Record
+	policy  *drover.FleetPolicy
+	spent   float64 // today, says the ledger
+	fail    error   // of Record
 	changed chan struct{}
 }
 
@@ -137,7 +140,7 @@ func (w *world) running() (n int) {
 
 // run starts a loop, and the cloud's clockwork beside it; stop ends both.
 func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
-	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: []*drover.FleetPolicy{policy()}, Seed: 1, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: pool.UserData([]byte("key"))},
+	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: []*drover.FleetPolicy{cmp.Or(w.policy, policy())}, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: pool.UserData([]byte("key"))},
 		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: w})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup
@@ -331,5 +334,20 @@ func TestAnOfferingIsWhatItsMachinesAre(t *testing.T) {
 		out, err := p.Plan(t.Context(), "p")
 		require.NoError(t, err)
 		require.Contains(t, out.Waiting[0].Reason, "big enough")
+	})
+}
+
+func TestABudgetHoldsOverARestart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{})
+		w.policy = policy()
+		w.policy.Budget.PerDay = 0.45
+		w.spent = 0.3 // another machine would have to be paid for an hour
+		_, stop := w.run(t)
+		defer stop()
+		w.change(func() { w.demand = work(3) })
+		time.Sleep(time.Minute)
+		require.Equal(t, 1, w.running())
 	})
 }

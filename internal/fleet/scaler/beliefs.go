@@ -20,7 +20,6 @@ type Beliefs struct {
 	breakers map[string]*breaker
 	creates  concurrency
 	market   map[string]*interruptions
-	spent    spending
 	stopped  string // why nothing can be bought at all (credentials), until stopEnds
 	stopEnds time.Time
 	stops    int
@@ -141,12 +140,6 @@ func (b *Beliefs) Ran(offering string, d time.Duration, taken bool) {
 		m.taken++
 	}
 }
-
-// Charge notes that machines cost perHour since the last call.
-func (b *Beliefs) Charge(now time.Time, perHour float64) { b.spent.charge(now, perHour) }
-
-// SpentToday returns the cost since midnight UTC, as far as charged.
-func (b *Beliefs) SpentToday(now time.Time) float64 { return b.spent.today(now) }
 
 // Tokens returns how many machines calls of the kind may be about now.
 func (b *Beliefs) Tokens(now time.Time, call provider.Call) int { return b.rates[call].whole(now) }

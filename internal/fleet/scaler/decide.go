@@ -17,8 +17,9 @@ type Input struct {
 	Instances []*drover.Instance // of the pool, in a fixed order, without those that are gone
 	GroupUsed map[string]int64   // units in use by quota group, over all pools of the cloud
 	Beliefs   *Beliefs
-	Listed    bool // the cloud's machines were all seen once: creates may be decided
-	Settled   bool // and agents had time to call home: destroys may be decided
+	Spent     float64 // by the pool since midnight UTC
+	Listed    bool    // the cloud's machines were all seen once: creates may be decided
+	Settled   bool    // and agents had time to call home: destroys may be decided
 }
 
 // ActionKind says what is to be done.
@@ -224,7 +225,7 @@ func (p *plan) allows(o *drover.Offering, n, priority int) (int, string) {
 	}
 	if b.PerDay > 0 {
 		// What runs now is assumed to run for another hour: it may be busy, and then can't be returned.
-		left := b.PerDay - p.in.Beliefs.SpentToday(p.in.Now) - l.cost
+		left := b.PerDay - p.in.Spent - l.cost
 		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %.4g a day", b.PerDay))
 	}
 	return n, why

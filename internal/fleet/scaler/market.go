@@ -22,14 +22,15 @@ func (b *Beliefs) Interruptions(o *drover.Offering) float64 {
 	return (o.Interrupted*prior + m.taken) / (prior + m.hours)
 }
 
-// spending integrates the cost of the day.
-type spending struct {
+// Spending integrates the cost of the day.
+type Spending struct {
 	day int64
 	sum float64
 	at  time.Time
 }
 
-func (s *spending) charge(now time.Time, perHour float64) {
+// Charge notes that machines cost perHour since the last call.
+func (s *Spending) Charge(now time.Time, perHour float64) {
 	if s.at.IsZero() {
 		s.at, s.day = now, now.Unix()/86400
 		return
@@ -44,9 +45,15 @@ func (s *spending) charge(now time.Time, perHour float64) {
 	s.at = now
 }
 
-func (s *spending) today(now time.Time) float64 {
+// Today returns the cost since midnight UTC, as far as charged.
+func (s *Spending) Today(now time.Time) float64 {
 	if now.Unix()/86400 != s.day {
 		return 0
 	}
 	return s.sum
+}
+
+// Begin starts with what a ledger has of the day.
+func (s *Spending) Begin(now time.Time, today float64) {
+	*s = Spending{day: now.Unix() / 86400, sum: today, at: now}
 }
