@@ -30,8 +30,8 @@ var _ supervisor.Groups = (*Groups)(nil)
 
 // Execution makes the group of one execution.
 func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error) {
-	if g.Task == nil {
-		return nil, nil //nolint:nilnil // as supervisor.Groups has it
+	if g.Task == nil || l.MemoryMB > 0 && g.Task.Dir("memory") == "" || l.Pids > 0 && g.Task.Dir("pids") == "" {
+		return nil, nil //nolint:nilnil // as supervisor.Groups has it: the supervisor keeps the limits itself then
 	}
 	made, err := g.Make("x."+id, cgroup.Limits{MemoryMax: int64(l.MemoryMB) << 20, Pids: int64(l.Pids), CPUShares: int64(l.CPUMHz)})
 	if err != nil {

@@ -54,8 +54,8 @@ type watched struct {
 
 	at   time.Time // of the last measurement
 	took time.Duration
-	free int64 // of the file system then
-	room int64 // what could be written more
+	free diskuse.Usage // of the file system then
+	room diskuse.Usage // what could be written more
 	over bool
 }
 
@@ -98,7 +98,7 @@ func (w *diskWatch) run(ctx context.Context) {
 
 // look measures those that may have come over their limit.
 func (w *diskWatch) look(ctx context.Context, tasks []*watched) {
-	free := map[unix.Fsid]int64{}
+	free := map[unix.Fsid]diskuse.Usage{}
 	for _, t := range tasks {
 		if t.over {
 			continue
@@ -108,7 +108,7 @@ func (w *diskWatch) look(ctx context.Context, tasks []*watched) {
 			continue // it is being removed
 		}
 		if _, known := free[st.Fsid]; !known {
-			free[st.Fsid] = int64(st.Bfree) * st.Bsize //nolint:gosec // a size of a disk
+			free[st.Fsid] = diskuse.Usage{Bytes: int64(st.Bfree) * st.Bsize, Files: int64(st.Ffree)} //nolint:gosec // sizes of a disk
 		}
 		if t.due(w.clock.Now(), free[st.Fsid]) {
 			w.measure(ctx, t, free[st.Fsid])
@@ -116,12 +116,13 @@ func (w *diskWatch) look(ctx context.Context, tasks []*watched) {
 	}
 }
 
-func (t *watched) due(now time.Time, free int64) bool {
+func (t *watched) due(now time.Time, free diskuse.Usage) bool {
 	age := now.Sub(t.at)
-	return t.at.IsZero() || age >= diskShare*t.took && (t.free-free >= t.room || age >= diskStale)
+	grown := t.free.Bytes-free.Bytes >= t.room.Bytes || t.free.Files-free.Files >= t.room.Files
+	return t.at.IsZero() || age >= diskShare*t.took && (grown || age >= diskStale)
 }
 
-func (w *diskWatch) measure(ctx context.Context, t *watched, free int64) {
+func (w *diskWatch) measure(ctx context.Context, t *watched, free diskuse.Usage) {
 	from := w.clock.Now()
 	allowed := t.limit.allowed()
 	used, err := diskuse.Measure(t.limit.Dir, allowed)
@@ -133,7 +134,8 @@ func (w *diskWatch) measure(ctx context.Context, t *watched, free int64) {
 		}
 	}
 	t.at = w.clock.Now()
-	t.took, t.free, t.room = t.at.Sub(from), free, allowed.Bytes-used.Bytes
+	t.took, t.free = t.at.Sub(from), free
+	t.room = diskuse.Usage{Bytes: allowed.Bytes - used.Bytes, Files: allowed.Files - used.Files}
 	if errors.Is(err, diskuse.ErrMore) || errors.Is(err, diskuse.ErrDeep) {
 		t.over = true
 		t.kill(ctx, overDisk(t.limit, used, err))

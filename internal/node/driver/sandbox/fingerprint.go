@@ -48,6 +48,11 @@ func (d *Driver) cgroupVersion() string {
 	return d.cfg.Cgroups.Info().Version.String()
 }
 
+// controls reports whether tasks have control groups with this controller.
+func (d *Driver) controls(controller string) bool {
+	return d.cfg.Cgroups != nil && d.cfg.Cgroups.Info().Has(controller)
+}
+
 // missing lists what the driver cannot do without.
 func (d *Driver) missing() []string {
 	var missing []string
@@ -89,7 +94,7 @@ func (d *Driver) weaker() []string {
 		weaker = append(weaker, "no cgroups: memory is limited for each process, not together; cpu is not limited; usage is not measured")
 	default:
 		for _, c := range []string{"memory", "pids", "cpu"} {
-			if !d.cfg.Cgroups.Info().Has(c) {
+			if !d.controls(c) {
 				weaker = append(weaker, "no "+c+" cgroup controller")
 			}
 		}

@@ -272,12 +272,12 @@ func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []nsinit.Rlimit {
 	if size := largestFile(spec, c); size > 0 {
 		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_FSIZE, Soft: size, Hard: size})
 	}
-	if d.cfg.Cgroups == nil {
+	if !d.controls("pids") {
 		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_NPROC, Soft: uint64(c.pids), Hard: uint64(c.pids)})
-		if memory := max(spec.MemoryMB, spec.MemoryMaxMB); memory > 0 {
-			bytes := uint64(max(memory, 64)) << 20
-			limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_DATA, Soft: bytes, Hard: bytes})
-		}
+	}
+	if memory := max(spec.MemoryMB, spec.MemoryMaxMB); memory > 0 && !d.controls("memory") {
+		bytes := uint64(max(memory, 64)) << 20
+		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_DATA, Soft: bytes, Hard: bytes})
 	}
 	return limits
 }

@@ -21,9 +21,45 @@ const rootlessEnv = "DROVER_TEST_ROOTLESS"
 // TestRootless runs TestRootlessInside in this same program as an unprivileged user.
 func TestRootless(t *testing.T) {
 	t.Parallel()
+	if os.Getenv(rootlessEnv) == "" {
+		rootless(t, "none", -1)
+	}
+}
+
+// TestRootlessInAGivenGroup does it in a part of the kernel's v2 tree that was given to the user. Beside v1 that has no
+// controllers: limits are kept as without, but what a task started is known, and killed, by its group.
+func TestRootlessInAGivenGroup(t *testing.T) {
+	t.Parallel()
 	if os.Getenv(rootlessEnv) != "" {
 		return
 	}
+	root := "/sys/fs/cgroup"
+	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+		root += "/unified"
+	}
+	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+		t.Log("there is no v2 tree: not tried")
+		return
+	}
+	given := filepath.Join(root, drivertest.GroupParent(t))
+	require.NoError(t, os.Mkdir(given, 0o755))
+	t.Cleanup(func() {
+		for _, d := range []string{"drover/supervisors", "drover", "agent", ""} {
+			_ = os.Remove(filepath.Join(given, d))
+		}
+		require.NoDirExists(t, given, "groups left behind")
+	})
+	for _, f := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
+		require.NoError(t, os.Chown(filepath.Join(given, f), 12345, 12345))
+	}
+	group, err := os.Open(given)
+	require.NoError(t, err)
+	defer group.Close()
+	rootless(t, root, int(group.Fd()))
+}
+
+func rootless(t *testing.T, root string, group int) {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "rootless-*")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
@@ -35,8 +71,8 @@ func TestRootless(t *testing.T) {
 	program := filepath.Join(dir, "test") // go test's own is where only root can read
 	require.NoError(t, os.WriteFile(program, data, 0o755))
 	c := exec.Command(program, "-test.run=^TestRootlessInside$", "-test.v")
-	c.Dir, c.Env = dir, append(os.Environ(), rootlessEnv+"=1", "TMPDIR="+dir, "HOME="+dir)
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+	c.Dir, c.Env = dir, append(os.Environ(), rootlessEnv+"="+root, "TMPDIR="+dir, "HOME="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}, UseCgroupFD: group >= 0, CgroupFD: group}
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--- PASS: TestRootlessInside")
@@ -46,9 +82,15 @@ func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its pr
 	if os.Getenv(rootlessEnv) == "" {
 		return
 	}
-	_, err := cgroup.New(cgroup.Config{})
-	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
-	b := newBench(t, func(c *Config) { c.Cgroups = nil })
+	root := os.Getenv(rootlessEnv)
+	groups, err := cgroup.New(cgroup.Config{Root: root})
+	if root == "none" {
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		groups = nil
+	} else {
+		require.NoError(t, err)
+	}
+	b := newBench(t, func(c *Config) { c.Cgroups = groups })
 	info := b.Fingerprint(t.Context())
 	require.True(t, info.Healthy, info.HealthDescription)
 	require.Contains(t, info.Attributes["driver.sandbox.weaker"], "not root")
@@ -85,7 +127,7 @@ func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its pr
 			},
 			Missing: map[drivertest.Ability]string{
 				drivertest.Users:  "one user is all that a user may map",
-				drivertest.Groups: "the user's slice is not delegated",
+				drivertest.Groups: "there is no memory controller",
 			},
 		})
 	})
