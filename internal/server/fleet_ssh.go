@@ -21,19 +21,15 @@ const lookForBoots = 2 * time.Second
 func (f *fleet) bootstrap(ctx context.Context, c *cloud, key []byte) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
-	var mu sync.Mutex
-	done := map[string]bool{} // instances that were, or are being, made ours
+	begun := map[string]bool{} // instances that boot, and were, or are being, made ours
 	for clock.Sleep(ctx, f.deps.Clock, lookForBoots) {
+		still := map[string]bool{}
 		for _, p := range f.policies(c.cfg.Name) {
 			if p.SSH == nil {
 				continue
 			}
 			for _, i := range f.booting(ctx, c, p.Name) {
-				mu.Lock()
-				begun := done[i.ID]
-				done[i.ID] = true
-				mu.Unlock()
-				if begun {
+				if still[i.ID] = true; begun[i.ID] {
 					continue
 				}
 				calls.Go(func() { // ends with the boot timeout, or with ctx
@@ -43,6 +39,7 @@ func (f *fleet) bootstrap(ctx context.Context, c *cloud, key []byte) {
 				})
 			}
 		}
+		begun = still
 	}
 }
 

@@ -65,6 +65,8 @@ const (
 	userDataMax = 16 << 10 // before base64
 	pageSize    = 1000
 	callTimeout = 30 * time.Second
+	// connections are kept for the next calls: a burst of creates needs one each.
+	connections = 64
 	// visible is how late a machine may come into lists; Amazon promises nothing, and is mostly within seconds.
 	visible = 30 * time.Second
 )
@@ -91,7 +93,9 @@ func New(cfg Config, c clock.Clock) (*Provider, error) {
 	}
 	cfg.Endpoint = cmp.Or(strings.TrimSuffix(cfg.Endpoint, "/"), "https://ec2."+cfg.Region+domain)
 	if cfg.HTTP == nil {
-		cfg.HTTP = &http.Client{Timeout: callTimeout}
+		cfg.HTTP = &http.Client{Timeout: callTimeout, Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
+		}}
 	}
 	return &Provider{cfg: cfg, clock: c, calls: &caller{cfg: &cfg, clock: c}, fresh: map[string]time.Time{}}, nil
 }
@@ -103,7 +107,7 @@ func (p *Provider) Capabilities() provider.Capabilities {
 		create = provider.Rate{PerSecond: p.cfg.PerSecond, Burst: max(1, p.cfg.PerSecond)}
 	}
 	return provider.Capabilities{
-		Idempotent: true, Batch: 1, Visible: visible, UserDataMax: userDataMax,
+		Idempotent: true, Batch: 1, Visible: visible, UserDataMax: userDataMax, Interrupts: true, // the machines' agents ask for notices
 		Rates: map[provider.Call]provider.Rate{
 			provider.CallCreate:  create,
 			provider.CallDestroy: {PerSecond: 5, Burst: 100},

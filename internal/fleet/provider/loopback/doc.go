@@ -5,5 +5,8 @@
 // outlive the process that made them. A machine is its agent's process: when that ends, by itself, by its dead-man
 // switch or because it is destroyed, everything else that it started is ended, and its folder goes.
 //
+// A service manager that ends everything in its service's control group ends the machines with the server: under
+// systemd, KillMode=process lets them live on.
+//
 // The user data of a machine is its agent's configuration, in HCL or JSON: servers, join token, node pool.
 package loopback
