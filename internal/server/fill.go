@@ -15,6 +15,7 @@ import (
 	"drover/internal/control/scheduler"
 	"drover/internal/control/store"
 	"drover/internal/id"
+	"drover/internal/telemetry"
 )
 
 // allocsPerJob is the size of the jobs that FillState makes.
@@ -24,6 +25,7 @@ const allocsPerJob = 1000
 // for measurements. Every fourth job has a port, so that its allocations' resources differ. It returns how long the
 // log took to take it all, and to write the snapshot.
 func FillState(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error) {
+	telemetry.PaceGC()
 	wall := clock.Wall{}
 	log, err := raftlog.Open(raftlog.Config{DataDir: filepath.Join(dataDir, "server")}, raftlog.Deps{
 		FSM: fsm.New(store.New(), nil), Log: slog.New(slog.DiscardHandler), Clock: wall,

@@ -31,6 +31,7 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	if config.True(cfg.LogJSON) {
 		out = slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})
 	}
+	telemetry.PaceGC()
 	ring := telemetry.NewRing(out)
 	a, err := New(ctx, cfg, Deps{Log: slog.New(ring), Ring: ring, Clock: clock.Wall{}, IDs: id.Random{}})
 	if err != nil {
