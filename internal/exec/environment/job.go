@@ -42,6 +42,9 @@ func ToJob(env drover.Environment, opts Options) (*drover.Job, error) {
 	return job, nil
 }
 
+// minDiskMB is the smallest that a job may reserve; the runner's own bound may be smaller.
+const minDiskMB = 10
+
 func group(env drover.Environment, opts Options) *drover.TaskGroup {
 	return &drover.TaskGroup{
 		Name:          GroupName,
@@ -49,7 +52,7 @@ func group(env drover.Environment, opts Options) *drover.TaskGroup {
 		Pool:          &drover.WarmPool{Size: env.PoolSize, MaxRunners: env.MaxRunners},
 		Tasks:         []*drover.Task{task(env, opts)},
 		Networks:      networks(env, opts),
-		EphemeralDisk: &drover.EphemeralDisk{SizeMB: env.DiskMB},
+		EphemeralDisk: &drover.EphemeralDisk{SizeMB: max(env.DiskMB, minDiskMB)},
 		RestartPolicy: &drover.RestartPolicy{
 			Attempts: new(0), Interval: new(time.Hour), Delay: new(time.Second), Mode: "fail",
 		},
