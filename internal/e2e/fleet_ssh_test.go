@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,31 +18,33 @@ import (
 	"drover/internal/fleet/provider/ec2/ec2test"
 )
 
-// Machines of an emulated EC2 are made ours over ssh, as for images without user data: our program is uploaded, the
-// agent started, a job runs on it, and the machine is returned. The host key is the one on the machine's console.
-func TestMachinesOverSSH(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// sshCloud is an emulated EC2 whose machines are this one, reached over an ssh server in the test, and the
+// configuration of a server that buys there. Its folders are below dir, its HTTP port is free, and nobody turns it off.
+// The host key is the one on the machines' console.
+func sshCloud(t *testing.T, dir, secret string) (block string, cloud *ec2test.Cloud, machine *sshtest.Server) {
+	t.Helper()
 	t.Cleanup(func() { endMachines(t, dir) })
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
-	block, err := ssh.MarshalPrivateKey(private, "")
+	text, err := ssh.MarshalPrivateKey(private, "")
 	require.NoError(t, err)
 	key := filepath.Join(dir, "key")
-	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(block), 0o600))
-	machine := sshtest.New(t)
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(text), 0o600))
+	machine = sshtest.New(t)
 	machine.User, err = ssh.NewSignerFromKey(private)
 	require.NoError(t, err)
-	// The machine is this one: its folders are ours, its HTTP port free, and nobody turns us off.
 	machine.Moved = map[string]string{
 		"/usr/local/bin": filepath.Join(dir, "bin"), "/var/lib/drover": filepath.Join(dir, "state"), `"poweroff"`: `"true"`, "-data-dir": "-http-port 0 -data-dir",
 	}
-	cloud := ec2test.New(t)
+	cloud = ec2test.New(t)
 	cloud.With(func(c *ec2test.Cloud) {
 		c.Wall, c.Address = true, "127.0.0.1"
 		c.Console = "-----BEGIN SSH HOST KEY KEYS-----\n" + string(ssh.MarshalAuthorizedKey(machine.HostKey())) + "-----END SSH HOST KEY KEYS-----\n"
 	})
-	a := start(t, append([]string{"-server", "-rpc-port", freePort(t)}, config(t, filepath.Join(dir, "data"), fmt.Sprintf(`fleet {
+	return fmt.Sprintf(`server {
+  enabled = true
+}
+fleet {
   provider "ec2" {
     region     = %q
     endpoint   = %q
@@ -69,9 +72,18 @@ func TestMachinesOverSSH(t *testing.T) {
     }
   }
 }
-`, ec2test.Region, cloud.URL, ec2test.AccessKey, ec2test.SecretKey, key, machine.Port()))...)...)
+`, ec2test.Region, cloud.URL, ec2test.AccessKey, secret, key, machine.Port()), cloud, machine
+}
+
+// Machines of EC2 are made ours over ssh, as for images without user data: our program is uploaded, the agent started,
+// a job runs on it, and the machine is returned.
+func TestMachinesOverSSH(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	block, cloud, machine := sshCloud(t, dir, ec2test.SecretKey)
+	a := start(t, append([]string{"-rpc-port", freePort(t)}, config(t, filepath.Join(dir, "data"), block)...)...)
 	ran := filepath.Join(dir, "ran")
-	_, _, err = a.nomad().Jobs().Register(fleetJob("work", 2, "echo $NOMAD_ALLOC_INDEX >> "+ran), nil)
+	_, _, err := a.nomad().Jobs().Register(fleetJob("work", 2, "echo $NOMAD_ALLOC_INDEX >> "+ran), nil)
 	require.NoError(t, err)
 	eventually(t, "the work", func() (bool, string) {
 		got := lines(t, ran)
@@ -86,4 +98,26 @@ func TestMachinesOverSSH(t *testing.T) {
 		require.Empty(t, i.UserData)
 	}
 	require.NotContains(t, strings.ToLower(a.output()), "somebody may be in between")
+}
+
+// A pool of EC2 is tried with one machine over ssh. With wrong credentials, the error says what to change.
+func TestFleetCheckOverSSH(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	block, cloud, _ := sshCloud(t, dir, ec2test.SecretKey)
+	out, err := exec.Command(binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, want := range []string{"ssh: host key", "is on the console", "ssh: start", "home", "node ", "is gone", "can buy machines"} {
+		require.Contains(t, string(out), want)
+	}
+	require.Len(t, cloud.Instances(), 1)
+	require.False(t, cloud.Instances()[0].Ended.IsZero())
+
+	dir = t.TempDir()
+	block, cloud, _ = sshCloud(t, dir, "wrong")
+	out, err = exec.Command(binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "fleet.provider.ec2: the credentials are refused")
+	require.Contains(t, string(out), "SignatureDoesNotMatch")
+	require.Empty(t, cloud.Instances())
 }
