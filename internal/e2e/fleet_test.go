@@ -352,3 +352,37 @@ func TestAMachineThatDiesIsReplaced(t *testing.T) {
 	require.NoError(t, err)
 	a.noMachine(t)
 }
+
+// The cloud gives notice that it takes a machine back: another is bought at once, and the work moves there before.
+func TestWorkLeavesAMachineThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	a := start(t, fleetAgent(t, "")...)
+	c := a.nomad()
+	j := fleetJob("svc", 1, "sleep 1000")
+	kind := "service"
+	j.Type = &kind
+	_, _, err := c.Jobs().Register(j, nil)
+	require.NoError(t, err)
+	before := allocation(t, c, "svc", "running")
+	old := a.machines()
+	require.Len(t, old, 1)
+	status, text := a.fleet("POST", "instance/"+old[0].ID+"/interrupt", "", nil)
+	require.Equal(t, 204, status, text)
+	eventually(t, "the work on another machine", func() (bool, string) {
+		list, _, err := c.Jobs().Allocations("svc", false, nil)
+		require.NoError(t, err)
+		for _, x := range list {
+			if x.ID != before.ID && x.ClientStatus == "running" {
+				return x.NodeID != before.NodeID, x.NodeID
+			}
+		}
+		return false, fmt.Sprint(len(list), " allocations")
+	})
+	eventually(t, "the old machine's end", func() (bool, string) {
+		list := a.machines()
+		return len(list) == 1 && list[0].ID != old[0].ID, fmt.Sprint(list)
+	})
+	_, _, err = c.Jobs().Deregister("svc", true, nil)
+	require.NoError(t, err)
+	a.noMachine(t)
+}

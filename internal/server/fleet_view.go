@@ -22,8 +22,6 @@ const (
 	attrType     = "platform.type"
 	attrZone     = "platform.zone"
 	attrMarket   = "platform.market"
-	// attrInterrupted is set by the node: when the cloud takes its machine back (RFC 3339).
-	attrInterrupted = "unique.fleet.interrupted"
 )
 
 // corePriceMHz is what one reserved core counts as when machines are chosen, before a node says what its cores are.
@@ -309,7 +307,7 @@ func machineOf(s *store.Snapshot, n *drover.Node) *pool.Node {
 	if r.Broken != "" {
 		r.Total, r.Attributes = drover.Capacity{}, nil // it is not what others of its kind will be
 	}
-	if at, err := time.Parse(time.RFC3339, n.Attributes[attrInterrupted]); err == nil {
+	if at, err := time.Parse(time.RFC3339, n.Attributes[machine.AttributeInterrupted]); err == nil {
 		r.InterruptAt = at
 	}
 	for a := range s.UnfinishedByNode(n.ID) {
