@@ -3,6 +3,7 @@ package drover
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -71,8 +72,13 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	g.canonicalizeUpdate(j)
 	g.canonicalizeDisconnect()
 	canonicalizeServices(g.Services)
-	if j.Type == JobTypeService {
+	if j.Type == JobTypeService || g.Migrate != nil {
 		g.Migrate = mergeMigrate(g.Migrate, j.Migrate)
+	}
+	if s := g.Scaling; s != nil {
+		setPointer(&s.Enabled, true)
+		setPointer(&s.Min, int64(*g.Count))
+		setDefault(&s.Type, "horizontal")
 	}
 	for _, n := range g.Networks {
 		if n != nil {
@@ -110,6 +116,7 @@ func canonicalizeServices(list []*Service) {
 			setDefault(&s.Provider, "consul")
 			setDefault(&s.AddressMode, "auto")
 			setDefault(&s.OnUpdate, "require_healthy")
+			setDefault(&s.Cluster, "default")
 		}
 	}
 }
@@ -151,10 +158,7 @@ func (g *TaskGroup) canonicalizeReschedule(j *Job) {
 }
 
 func (g *TaskGroup) canonicalizeUpdate(j *Job) {
-	if j.Type != JobTypeService && j.Type != JobTypeSystem {
-		return
-	}
-	if j.Type == JobTypeSystem && g.Update == nil && j.Update == nil {
+	if j.Type != JobTypeService && g.Update == nil && (j.Update == nil || j.Type != JobTypeSystem) {
 		return
 	}
 	u := UpdateStrategy{}
@@ -264,6 +268,7 @@ func (t *Task) canonicalize(g *TaskGroup) {
 			setDefault(&m.LeftDelim, "{{")
 			setDefault(&m.RightDelim, "}}")
 			setPointer(&m.Splay, 5*time.Second)
+			m.ChangeSignal = strings.ToUpper(m.ChangeSignal)
 		}
 	}
 	for _, m := range t.VolumeMounts {

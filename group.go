@@ -110,6 +110,7 @@ type Service struct {
 	Address     string
 	TaskName    string
 	OnUpdate    string
+	Cluster     string // default "default"
 	Tags        []string
 	CanaryTags  []string
 	Meta        map[string]string

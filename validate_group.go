@@ -32,6 +32,7 @@ func (g *TaskGroup) validate(v *validation, j *Job, at string) {
 	g.validateReschedule(v, j, at+".ReschedulePolicy")
 	g.validateUpdate(v, at+".Update")
 	v.check(g.EphemeralDisk.SizeMB >= 10 && g.EphemeralDisk.SizeMB <= maxAmount, at+".EphemeralDisk.SizeMB", "must be from 10 to %d, got %d", maxAmount, g.EphemeralDisk.SizeMB)
+	g.validateRollOut(v, j, at)
 	g.validateDisconnect(v, at)
 	g.validateVolumes(v, at)
 	g.validateScaling(v, at)

@@ -32,6 +32,13 @@ func (g *TaskGroup) validateDisconnect(v *validation, at string) {
 	legacy("MaxClientDisconnect", g.MaxClientDisconnect, d.LostAfter)
 }
 
+// validateRollOut refuses what only jobs that stay have: what ends by itself is neither rolled out nor moved.
+func (g *TaskGroup) validateRollOut(v *validation, j *Job, at string) {
+	stays := j.Type == JobTypeService || j.Type == JobTypeSystem
+	v.check(stays || g.Update == nil, at+".Update", "only service and system jobs can have one, not %s", j.Type)
+	v.check(j.Type == JobTypeService || g.Migrate == nil, at+".Migrate", "only service jobs can have one, not %s", j.Type)
+}
+
 func (g *TaskGroup) validateVolumes(v *validation, at string) {
 	for name, r := range g.Volumes {
 		where := fmt.Sprintf("%s.volume[%s]", at, name)

@@ -71,6 +71,31 @@ func TestEveryFaultIsToldAtOnceWithItsPath(t *testing.T) {
 	}
 }
 
+// Blocks that are not for the job's type are refused, however little of them is given.
+func TestRollOutIsForJobsThatStay(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{JobTypeBatch, JobTypeSysBatch, JobTypeSystem} {
+		j := &Job{ID: "j", Type: kind, TaskGroups: []*TaskGroup{{
+			Name: "g", Update: &UpdateStrategy{Canary: 1}, Migrate: &MigrateStrategy{}, Tasks: []*Task{{Name: "t", Driver: "fake"}},
+		}}}
+		j.Canonicalize()
+		require.Equal(t, 1, *j.TaskGroups[0].Update.MaxParallel)
+		require.ErrorContains(t, j.Validate(), "job.group[g].Migrate: only service jobs", kind)
+		if kind != JobTypeSystem {
+			require.ErrorContains(t, j.Validate(), "job.group[g].Update: only service and system jobs", kind)
+		}
+	}
+}
+
+func TestScalingDefaults(t *testing.T) {
+	t.Parallel()
+	j := valid()
+	j.TaskGroups[0].Count, j.TaskGroups[0].Scaling = new(3), &ScalingPolicy{Max: new(int64(5))}
+	j.Canonicalize()
+	require.Equal(t, &ScalingPolicy{Min: new(int64(3)), Max: new(int64(5)), Enabled: new(true), Type: "horizontal"}, j.TaskGroups[0].Scaling)
+	require.NoError(t, j.Validate())
+}
+
 func TestOlderDisconnectFieldsBecomeTheBlock(t *testing.T) {
 	t.Parallel()
 	j := valid()

@@ -110,7 +110,7 @@ func (d *decoder) service(b *hclsyntax.Block, s *drover.Service) {
 	d.fill(b.Body, attrs{
 		"name": &s.Name, "port": &s.PortLabel, "provider": &s.Provider, "tags": &s.Tags, "canary_tags": &s.CanaryTags,
 		"address_mode": &s.AddressMode, "address": &s.Address, "task": &s.TaskName, "on_update": &s.OnUpdate,
-		"meta": &s.Meta, "canary_meta": &s.CanaryMeta, "weights": &s.Weights,
+		"meta": &s.Meta, "canary_meta": &s.CanaryMeta, "weights": &s.Weights, "cluster": &s.Cluster,
 	}, blocks{
 		"check": func(b *hclsyntax.Block) {
 			var check map[string]any
