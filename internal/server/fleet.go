@@ -96,7 +96,7 @@ func (f *fleet) run(ctx context.Context) error {
 	close(f.opened)
 	f.follow(ctx)
 	loops.Wait()
-	if f.forgetful {
+	if f.forgetful && f.cfg.Owner == "" { // under a name of its own they can be found again
 		f.abandon(context.WithoutCancel(ctx))
 	}
 	return nil

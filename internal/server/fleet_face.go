@@ -72,6 +72,7 @@ func (f fleetFace) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) 
 			}
 			list[n].Waiting = waitingOf(now, c, policy.Name, c.Waiting(policy.Name))
 			list[n].NextCheck = c.NextCheck(policy.Name)
+			list[n].Problem = c.Trouble()
 		}
 		return nil
 	})
@@ -79,7 +80,7 @@ func (f fleetFace) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) 
 		return nil, err
 	}
 	for n := range list {
-		list[n].Problem = f.problem(list[n].Policy.Provider)
+		list[n].Problem = cmp.Or(f.problem(list[n].Policy.Provider), list[n].Problem)
 	}
 	return list, nil
 }
@@ -112,6 +113,7 @@ func (f fleetFace) Pool(ctx context.Context, name string) (drover.FleetPoolStatu
 
 // PutPool implements fleet.Fleet of the face.
 func (f fleetFace) PutPool(ctx context.Context, policy *drover.FleetPolicy) error {
+	policy.Retiring = false // that is what DELETE is for
 	policy.Canonicalize()
 	if err := policy.Validate(); err != nil {
 		return err
@@ -222,6 +224,8 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) dro
 	}
 	p.Waiting = waitingOf(now, c, in.Policy.Name, out.Waiting)
 	switch {
+	case c.Trouble() != "":
+		p.Note = c.Trouble()
 	case !in.Listed:
 		p.Note = "the cloud's machines were not listed yet: nothing is decided before"
 	case !in.Settled:

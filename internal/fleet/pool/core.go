@@ -44,6 +44,7 @@ type Core struct {
 	retry   retries
 	strays  map[string]*entry // those of no pool
 	ended   []drover.Instance // gone, and the log does not know it yet
+	trouble string            // why the cloud can't be used, as its last answers say; "" = it can
 	before  map[string]Intent // from the log, of pools that are not there
 	costs   []drover.FleetCost
 }

@@ -75,6 +75,9 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 			c.callDestroy(now, e)
 		}
 	}
+	if err == nil || provider.KindOf(err) == provider.Auth {
+		c.troubled(now, "creating machines", err)
+	}
 	c.beliefs.Created(now, &req.Offering, req.Tags[drover.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
 	for _, in := range req.Intents {
 		if e := c.table[in.ID]; !made[in.ID] && e != nil && e.ProviderID == "" {

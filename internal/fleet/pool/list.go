@@ -52,6 +52,7 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	began := c.list.began
 	c.list.inFlight = false
 	c.beliefs.Done(now, provider.CallList, err)
+	c.troubled(now, "listing its machines", err)
 	for k := range machines {
 		c.listed(now, &machines[k])
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/fleet/provider"
 )
 
 // SpentToday returns what the pool cost since midnight UTC.
@@ -12,6 +13,25 @@ func (c *Core) SpentToday(now time.Time, pool string) float64 {
 		return p.spent.Today(now)
 	}
 	return 0
+}
+
+// Trouble says why the cloud can't be used now, as its last answers say; "" if it can.
+func (c *Core) Trouble() string { return c.trouble }
+
+// troubled notes how a call ended that tells whether the cloud can be used at all; each change is in the audit log.
+func (c *Core) troubled(now time.Time, doing string, err error) {
+	was := c.trouble
+	c.trouble = ""
+	if err != nil {
+		c.trouble = doing + ": " + err.Error()
+	}
+	switch {
+	case c.trouble == was:
+	case c.trouble == "":
+		c.audit(Entry{At: now, What: "cloud answers", Why: "recovered", Reason: "it can be used again"})
+	default:
+		c.audit(Entry{At: now, What: "cloud fails", Why: string(provider.KindOf(err)), Reason: c.trouble})
+	}
 }
 
 // NextCheck returns when the last decision about the pool wanted to be made again; zero = no need.

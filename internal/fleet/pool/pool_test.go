@@ -351,3 +351,19 @@ func TestABudgetHoldsOverARestart(t *testing.T) {
 		require.Equal(t, 1, w.running())
 	})
 }
+
+func TestACloudThatFailsSaysWhy(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{Errors: 1})
+		p, stop := w.run(t)
+		defer stop()
+		w.change(func() { w.demand = work(2) })
+		time.Sleep(5 * time.Minute)
+		require.NoError(t, p.Do(t.Context(), func(_ time.Time, c *pool.Core) error {
+			require.Contains(t, c.Trouble(), "listing its machines: transient")
+			return nil
+		}))
+		require.Zero(t, w.running(), "nothing is decided before the whole picture was seen")
+	})
+}
