@@ -32,8 +32,12 @@ func TestDefaultsAreNomads(t *testing.T) {
 		"migrate": func(j *api.Job, g *api.TaskGroup, _ *api.Task) {
 			j.Migrate, g.Migrate = &api.MigrateStrategy{MaxParallel: new(3)}, &api.MigrateStrategy{HealthCheck: new("task_states")}
 		},
-		"periodic":   func(j *api.Job, _ *api.TaskGroup, _ *api.Task) { j.Periodic = &api.PeriodicConfig{Spec: new("* * * * *")} },
-		"disconnect": func(_ *api.Job, g *api.TaskGroup, _ *api.Task) { g.Disconnect = &api.DisconnectStrategy{LostAfter: new(time.Hour)} },
+		"periodic": func(j *api.Job, _ *api.TaskGroup, _ *api.Task) {
+			j.Periodic = &api.PeriodicConfig{Spec: new("* * * * *")}
+		},
+		"disconnect": func(_ *api.Job, g *api.TaskGroup, _ *api.Task) {
+			g.Disconnect = &api.DisconnectStrategy{LostAfter: new(time.Hour)}
+		},
 		"rich": func(_ *api.Job, g *api.TaskGroup, t *api.Task) {
 			g.Affinities = []*api.Affinity{{LTarget: "${x}", RTarget: "y", Operand: "="}}
 			g.Spreads = []*api.Spread{{Attribute: "${node.datacenter}"}}
