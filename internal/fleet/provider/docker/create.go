@@ -43,6 +43,9 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intent *pr
 	if err == nil && id == "" {
 		id, err = p.build(ctx, name, req, intent, tags)
 		fresh = true
+		if cerrdefs.IsConflict(err) { // another create of the intent was faster
+			id, fresh, err = p.find(ctx, name)
+		}
 	}
 	if err == nil && fresh {
 		if err = p.boot(ctx, id, req, intent); provider.KindOf(kinded(ctx, err)) == provider.Config && err != nil {
@@ -75,6 +78,8 @@ func (p *Provider) find(ctx context.Context, name string) (id string, fresh bool
 
 // build makes the container, which does not run yet.
 func (p *Provider) build(ctx context.Context, name string, req *provider.Request, intent *provider.Intent, tags map[string]string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := p.admit(ctx, req.Offering.Capacity); err != nil {
 		return "", err
 	}
@@ -169,7 +174,7 @@ func archive(files []file) (io.Reader, error) {
 	return &b, w.Close()
 }
 
-// machineImage is an image with nothing in it but our binary, made once per binary.
+// machineImage is an image with nothing in it but our binary, made once per binary. p.mu is held.
 func (p *Provider) machineImage(ctx context.Context) (string, error) {
 	if p.image != "" {
 		return p.image, nil

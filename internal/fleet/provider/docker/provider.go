@@ -37,7 +37,7 @@ type Provider struct {
 	cfg    Config
 	clock  clock.Clock
 	docker *client.Client
-	mu     sync.Mutex // one create at a time, so that bounds hold
+	mu     sync.Mutex // one container is made at a time, so that bounds hold; they start at once
 	image  string     // that was made of the binary; guarded by mu
 	tagMu  sync.Mutex // one change of tags at a time, so that none is lost
 }
@@ -74,8 +74,6 @@ func (p *Provider) Create(ctx context.Context, req provider.Request) (made []pro
 	if err := p.cfg.Sells(req.Offering.Type); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for i := range req.Intents {
 		m, err := p.create(ctx, &req, &req.Intents[i])
 		if err != nil {
