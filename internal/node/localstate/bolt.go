@@ -31,6 +31,7 @@ type Bolt struct {
 	writing bool
 	closed  bool
 	retry   clock.Timer // after a failed write; nil = none is due
+	last    time.Time   // of the last transaction's begin
 	idle    *sync.Cond  // writing became false
 }
 
@@ -80,7 +81,7 @@ func (b *Bolt) Load() ([]Record, error) {
 // Commit makes the changes and waits until they are durable.
 func (b *Bolt) Commit(ctx context.Context, changes ...Change) error {
 	done := make(chan error, 1)
-	if err := b.add(changes, done); err != nil {
+	if err := b.add(changes, done); err != nil { //nolint:contextcheck // the writer is of nobody's call
 		return err
 	}
 	select {
@@ -121,11 +122,21 @@ func (b *Bolt) add(changes []Change, done chan error) error {
 	return nil
 }
 
+// writePace is the least time between two transactions: under load they carry more each. A change after a pause waits for
+// nothing.
+const writePace = 3 * time.Millisecond
+
 // write makes transactions until nothing is pending. What comes while one is being synced shares the next.
 func (b *Bolt) write() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
+		if early := writePace - b.clock.Now().Sub(b.last); early > 0 && !b.closed {
+			b.mu.Unlock()
+			clock.Sleep(context.Background(), b.clock, early) //nolint:forbidigo // Close waits for it
+			b.mu.Lock()
+		}
+		b.last = b.clock.Now()
 		batch, waiters := b.pending, b.waiters
 		b.pending, b.waiters = map[string][]byte{}, nil
 		b.mu.Unlock()
