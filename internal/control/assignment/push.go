@@ -113,7 +113,7 @@ func (c *Controller) join(ctx context.Context, u command.NodeUpdates, starting i
 	if b == nil {
 		b = &batch{done: make(chan struct{}), urgent: make(chan struct{})}
 		p.next = b
-		go c.flush(context.WithoutCancel(ctx), b) // ends when the log answers; others wait for it, whatever becomes of ctx
+		go c.flush(ctx, b) // ends when the log answers; others wait for it, whatever becomes of ctx
 	}
 	b.nodes = append(b.nodes, u)
 	b.size += len(u.Updates)
@@ -125,8 +125,8 @@ func (c *Controller) join(ctx context.Context, u command.NodeUpdates, starting i
 	return b
 }
 
-// hold waits until the batch may go.
-func (c *Controller) hold(b *batch) {
+// hold waits until the batch may go, or nobody waits for what is to come.
+func (c *Controller) hold(ctx context.Context, b *batch) {
 	p := &c.pushes
 	p.mu.Lock()
 	wait := p.wait(c.deps.Clock.Now(), b.starting)
@@ -139,6 +139,7 @@ func (c *Controller) hold(b *batch) {
 	select {
 	case <-t.C():
 	case <-b.urgent:
+	case <-ctx.Done():
 	}
 }
 
@@ -146,7 +147,8 @@ func (c *Controller) hold(b *batch) {
 func (c *Controller) flush(ctx context.Context, b *batch) {
 	p := &c.pushes
 	p.turn <- struct{}{}
-	c.hold(b)
+	c.hold(ctx, b)
+	ctx = context.WithoutCancel(ctx) // of who opened the batch: others wait for it too
 	p.mu.Lock()
 	p.next, p.last = nil, c.deps.Clock.Now()
 	p.mu.Unlock()
