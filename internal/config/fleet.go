@@ -38,6 +38,8 @@ type FleetProvider struct {
 	CredentialFile string            `hcl:"credentials,optional"`         // of ec2: path; default the environment, then the usual file, then the machine's role
 	AccessKey      string            `hcl:"access_key,optional" json:"-"` // of ec2
 	SecretKey      string            `hcl:"secret_key,optional" json:"-"` // of ec2
+	RootDevice     string            `hcl:"root_device,optional"`         // of ec2: the image's, such as /dev/xvda; with it the disk is as large as the type's
+	PublicAddress  *bool             `hcl:"public_address,optional"`      // of ec2: reach machines at their public addresses
 	PerSecond      float64           `hcl:"calls_per_second,optional"`    // of ec2: bound of our own calls
 	StopTimeout    string            `hcl:"stop_timeout,optional"`        // of loopback: how long agents have to end
 	Env            map[string]string `hcl:"env,optional" json:"-"`        // of loopback: of the agents

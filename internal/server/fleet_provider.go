@@ -43,12 +43,14 @@ func openProvider(cfg *config.FleetProvider, owner, dataDir string, c clock.Cloc
 		}, c)
 	case "docker":
 		return docker.New(docker.Config{
-			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: config.True(cfg.Privileged), Bounds: bounds,
+			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: config.True(cfg.Privileged), Image: cfg.AgentImage,
+			Bounds: bounds,
 		}, c)
 	}
 	return ec2.New(ec2.Config{
 		Region: cfg.Region, Endpoint: cfg.Host, Owner: owner, Subnets: cfg.Subnets, SecurityGroups: cfg.SecurityGroups,
-		InstanceProfile: cfg.Profile, KeyName: cfg.KeyName, PerSecond: cfg.PerSecond, Credentials: credentials(cfg, c),
+		InstanceProfile: cfg.Profile, KeyName: cfg.KeyName, PerSecond: cfg.PerSecond,
+		RootDevice: cfg.RootDevice, PublicAddress: config.True(cfg.PublicAddress), Credentials: credentials(cfg, c),
 	}, c)
 }
 

@@ -3,6 +3,7 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -83,7 +84,7 @@ func (p *Provider) build(ctx context.Context, name string, req *provider.Request
 	if err := p.admit(ctx, req.Offering.Capacity); err != nil {
 		return "", err
 	}
-	image := req.Image
+	image := cmp.Or(req.Image, p.cfg.Image)
 	if image == "" {
 		var err error
 		if image, err = p.machineImage(ctx); err != nil {
@@ -132,7 +133,7 @@ func (p *Provider) boot(ctx context.Context, id string, req *provider.Request, i
 		{configDir + "agent.hcl", []byte(provider.AgentDefaults(req.Offering.Capacity, "")), 0o600},
 		{configDir + provider.UserDataFile(intent.UserData), []byte(intent.UserData), 0o600},
 	}
-	if req.Image != "" { // somebody's image: it becomes a machine by our binary
+	if cmp.Or(req.Image, p.cfg.Image) != "" { // somebody's image: it becomes a machine by our binary
 		binary, err := os.ReadFile(p.cfg.Binary)
 		if err != nil {
 			return &provider.Error{Kind: provider.Config, Message: "reading the agent's program: " + err.Error()}

@@ -20,6 +20,8 @@ type Config struct {
 	Owner string
 	// Binary is the drover that machines run, linked statically. Default: this program.
 	Binary string
+	// Image of machines whose pool names none. Default: one with nothing in it but the binary.
+	Image string
 	// Network of the daemon that machines are on. Default: the daemon's.
 	Network string
 	// Privileged lets machines make sandboxes and control groups, and gives them the run of the real machine.

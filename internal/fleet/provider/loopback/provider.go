@@ -24,7 +24,7 @@ type Config struct {
 	Owner string
 	// Command is what a machine runs, before the flags of an agent. Default: this program, "agent".
 	Command []string
-	// Env is what machines have of an environment. Default PATH, HOME and TMPDIR of ours.
+	// Env is what machines have of an environment, beside PATH, HOME and TMPDIR of ours.
 	Env []string
 	provider.Bounds
 	// StopTimeout is how long an agent has to end by itself when its machine is destroyed. Default 3 s; below 0: none.
@@ -62,13 +62,13 @@ func New(cfg Config, c clock.Clock) (*Provider, error) {
 		}
 		cfg.Command = []string{self, "agent"}
 	}
-	if cfg.Env == nil {
-		for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
-			if v, ok := os.LookupEnv(name); ok {
-				cfg.Env = append(cfg.Env, name+"="+v)
-			}
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
 		}
 	}
+	cfg.Env = append(env, cfg.Env...) // the last one counts
 	if cfg.StopTimeout == 0 {
 		cfg.StopTimeout = 3 * time.Second
 	}
