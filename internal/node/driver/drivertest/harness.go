@@ -30,6 +30,10 @@ const (
 	Users    Ability = "users"    // executions may run as other users
 	Links    Ability = "links"    // the file system has symbolic links
 	Groups   Ability = "groups"   // control groups hold the task to its limits
+	// Isolation: a task sees neither the machine nor other tasks. Without it these are not tried: they could do harm.
+	Isolation Ability = "isolation"
+	// Guard: not even the task's root can look into its supervisor, or end it, and with it the task, by a signal.
+	Guard Ability = "guard"
 )
 
 // Harness tells the suite how to use a driver.

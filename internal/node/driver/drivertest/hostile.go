@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,7 +18,13 @@ import (
 // What hostile programs try. After each of them the suite counts what is left on the machine.
 func hostileChecks() []check {
 	programs := []Ability{Programs, Shell}
+	alone := []Ability{Programs, Shell, Isolation}
 	return []check{
+		{"hostile: reaches for the supervisor", reachSupervisor, slices.Concat(alone, []Ability{Guard})},
+		{"hostile: signals the supervisor", signalSupervisor, slices.Concat(alone, []Ability{Guard})},
+		{"hostile: reaches for the kernel", reachKernel, alone},
+		{"hostile: looks for others", lookAround, alone},
+		{"hostile: links for the agent to follow", plantedLinks, slices.Concat(alone, []Ability{Links})},
 		{"hostile: fork bomb", forkBomb, programs},
 		{"hostile: memory bomb", memoryBomb, programs},
 		{"hostile: memory bomb as the task", memoryBombTask, []Ability{Programs, Shell, Groups}},

@@ -54,7 +54,7 @@ func harness(t *testing.T, cfg rawexec.Config) drivertest.Harness {
 		Config: func(p drivertest.Program) map[string]any {
 			return map[string]any{"command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
 		},
-		Missing: map[drivertest.Ability]string{},
+		Missing: map[drivertest.Ability]string{drivertest.Isolation: "it has none"},
 	}
 	if os.Getuid() != 0 {
 		h.Missing[drivertest.Users] = "an agent without root runs everything as itself"
