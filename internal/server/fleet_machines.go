@@ -219,7 +219,8 @@ func (f fleetFace) Audit(_ context.Context, poolName, instance string, most int)
 	return out, nil
 }
 
-// Costs implements fleet.Fleet of the face: as far as charged, which is every minute and when a machine goes.
+// Costs implements fleet.Fleet of the face: as far as charged, which is every ten seconds (rarer in big fleets) and when a machine goes. What used
+// a machine between the last time and a crash of the server is counted as what used it afterwards.
 func (f fleetFace) Costs(_ context.Context, from, by string) (drover.FleetCostReport, error) {
 	by = cmp.Or(by, "pool")
 	report := drover.FleetCostReport{From: from, By: by, Lines: []drover.FleetCostLine{}}

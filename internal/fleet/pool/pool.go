@@ -54,7 +54,7 @@ type Deps struct {
 const (
 	coalesce    = 50 * time.Millisecond // from a change of demand to the decision
 	resync      = 10 * time.Second      // between looks at all nodes
-	chargeEvery = time.Minute           // between entries of the ledger; five times as long in a fleet of thousands
+	chargeEvery = 10 * time.Second      // between entries of the ledger; rarer in big fleets
 	callTimeout = time.Minute
 )
 
@@ -226,10 +226,7 @@ func (l *loop) decide(now time.Time) (next time.Time) {
 
 // record tells the log what changed, one call at a time.
 func (l *loop) record(now time.Time) {
-	every := chargeEvery
-	if l.core.Totals(now).Machines > 1000 {
-		every *= 5
-	}
+	every := chargeEvery * time.Duration(min(1+l.core.Totals(now).Machines/100, 30)) // five minutes at most
 	if now.Sub(l.charged) >= every {
 		l.core.Charge(now)
 		l.charged = now
