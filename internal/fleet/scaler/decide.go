@@ -132,6 +132,8 @@ type counts struct {
 	hedges   int
 	moving   int // draining with work, or being replaced
 	lost     int
+	busy     int
+	busyCost float64 // per hour
 }
 
 func newPlan(in *Input) *plan {
@@ -182,6 +184,10 @@ func (p *plan) survey() {
 			}
 		case i.State == drover.InstanceActive:
 			p.counts.live++
+			if i.Work > 0 {
+				p.counts.busy++
+				p.counts.busyCost += i.Price
+			}
 			if !i.LostAt.IsZero() {
 				p.counts.lost++
 			}

@@ -75,10 +75,11 @@ func (p *plan) bootFrom(i *drover.Instance) time.Time {
 	return i.PlannedAt
 }
 
-// retireIdle drains machines whose idling cost as much as having them back would.
+// retireIdle drains machines whose idling cost as much as having them back would, but for a reserve that damps.
 func (p *plan) retireIdle() {
 	spare := p.counts.live - p.in.Policy.MinAt(p.in.Now)
 	var idle []*drover.Instance
+	reserve := p.reserve()
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] {
@@ -86,6 +87,7 @@ func (p *plan) retireIdle() {
 		}
 		at := p.idleUntil(i)
 		if p.in.Now.Before(at) {
+			reserve -= i.Price
 			p.wake(at.Truncate(tick).Add(tick)) // many at once
 			continue
 		}
@@ -95,7 +97,7 @@ func (p *plan) retireIdle() {
 	slices.SortStableFunc(idle, func(a, b *drover.Instance) int {
 		return cmp.Or(-cmp.Compare(rank(a, template), rank(b, template)), -cmp.Compare(a.Price, b.Price), a.IdleAt.Compare(b.IdleAt))
 	})
-	for _, i := range idle {
+	for _, i := range p.hold(idle, template, reserve) {
 		if spare <= 0 {
 			return
 		}
@@ -103,6 +105,9 @@ func (p *plan) retireIdle() {
 		p.act(Drain, i, WhyIdle, "idle since %s", i.IdleAt.UTC().Format(time.TimeOnly))
 	}
 }
+
+// coarse is from which granularity on billing decides when an idle machine goes.
+const coarse = 10 * time.Minute
 
 // tick is how exactly idle machines are watched.
 const tick = 2 * time.Second
@@ -132,7 +137,7 @@ func (p *plan) idleUntil(i *drover.Instance) time.Time {
 		return at
 	}
 	billing := p.offers[k].Billing
-	if billing.Granularity < 10*time.Minute {
+	if billing.Granularity < coarse {
 		if billing.Minimum > 0 {
 			return later(at, i.CreatedAt.Add(billing.Minimum))
 		}
