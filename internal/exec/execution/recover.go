@@ -107,7 +107,7 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 }
 
 func (s *Service) recoverExecution(ctx context.Context, runnerID string, found drover.Execution, webhook string) error {
-	if s.find(found.ID) != nil {
+	if s.known(found.ID) {
 		return nil
 	}
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)

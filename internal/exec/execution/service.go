@@ -76,6 +76,7 @@ type Service struct {
 	mu       sync.Mutex // guards what follows
 	closed   bool
 	byID     map[string]*Execution
+	starting map[string]struct{} // not yet in byID, but perhaps on their node already
 	prepared map[string]prepared
 	ended    []*Execution // oldest first
 	perEnv   map[string]int
@@ -95,7 +96,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
-		byID:      map[string]*Execution{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+		byID:      map[string]*Execution{}, starting: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}, nil
 }
 
@@ -156,6 +157,7 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 	if spec.ID == "" {
 		spec.ID = s.deps.IDs.New()
 	}
+	defer s.claimID(spec.ID)()
 	session, err := lease.Workloads().StartExecution(ctx, r.AllocID, taskName, spec)
 	if err != nil {
 		select {
@@ -173,6 +175,26 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
 	}
 	return s.adopt(ctx, lease, spec, session, webhook)
+}
+
+// claimID keeps recovering from taking up an execution that is being started; what it returns ends that.
+func (s *Service) claimID(id string) (done func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starting[id] = struct{}{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.starting, id)
+	}
+}
+
+// known reports whether this process has the execution, or is about to have it.
+func (s *Service) known(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, starting := s.starting[id]
+	return starting || s.byID[id] != nil
 }
 
 // adopt makes an Execution of a session and starts its pump.
