@@ -244,13 +244,14 @@ func (g *collector) node(n *drover.Node) {
 	g.reap.Nodes = append(g.reap.Nodes, n.ID)
 }
 
-// chunks splits what is to be reaped into entries of a bounded size; none if there is nothing.
+// chunks splits what is to be reaped into entries of a bounded size; none if there is nothing. Jobs go first: a batch
+// job whose finished allocations were forgotten before it, if the rest is never committed, would run once more.
 func chunks(r *command.Reap) []*command.Reap {
 	var out []*command.Reap
+	split(r.Jobs, func(ids []drover.NamespacedID) { out = append(out, &command.Reap{Jobs: ids}) })
 	split(r.Allocs, func(ids []string) { out = append(out, &command.Reap{Allocs: ids}) })
 	split(r.Evals, func(ids []string) { out = append(out, &command.Reap{Evals: ids}) })
 	split(r.Deployments, func(ids []string) { out = append(out, &command.Reap{Deployments: ids}) })
-	split(r.Jobs, func(ids []drover.NamespacedID) { out = append(out, &command.Reap{Jobs: ids}) })
 	split(r.Nodes, func(ids []string) { out = append(out, &command.Reap{Nodes: ids}) })
 	return out
 }
