@@ -25,9 +25,9 @@ func (c *Core) troubled(now time.Time, doing string, err error) {
 	if err != nil {
 		c.trouble = doing + ": " + err.Error()
 	}
-	switch {
-	case c.trouble == was:
-	case c.trouble == "":
+	switch c.trouble {
+	case was:
+	case "":
 		c.audit(Entry{At: now, What: "cloud answers", Why: "recovered", Reason: "it can be used again"})
 	default:
 		c.audit(Entry{At: now, What: "cloud fails", Why: string(provider.KindOf(err)), Reason: c.trouble})
