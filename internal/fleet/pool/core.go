@@ -51,6 +51,7 @@ type Core struct {
 
 type poolState struct {
 	policy    *drover.FleetPolicy
+	template  string // the policy's: one string for all, as it is compared often
 	offerings []drover.Offering
 	offering  map[string]*drover.Offering
 	instances []*drover.Instance // in the order in which they were decided
@@ -69,6 +70,7 @@ type entry struct {
 	counted    bool       // in Core.units
 	sure       bool       // in Core.sure and Core.cost
 	misses     int        // complete lists in a row without it
+	listed     int        // listing.seq of the last list that had it
 	seenAt     time.Time  // when the cloud was last known to have it
 	tries      int        // of the call under way: create or destroy
 	next       time.Time  // when to try again
@@ -101,7 +103,7 @@ func (p *poolState) sell(offerings []drover.Offering) {
 	for i := range offerings {
 		p.known(&offerings[i])
 	}
-	p.offerings = offerings
+	p.offerings, p.template = offerings, p.policy.Template()
 	p.offering = make(map[string]*drover.Offering, len(offerings))
 	for i := range offerings {
 		p.offering[offerings[i].Key] = &offerings[i]

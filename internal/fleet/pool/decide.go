@@ -41,7 +41,7 @@ func (c *Core) Input(now time.Time, pool string) (scaler.Input, error) {
 
 func (c *Core) input(now time.Time, p *poolState) scaler.Input {
 	return scaler.Input{
-		Now: now, Policy: p.policy, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
+		Now: now, Policy: p.policy, Template: p.template, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
 		Beliefs: c.beliefs, Spent: p.spent.Today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
 	}
 }
@@ -108,7 +108,7 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 		for range n {
 			i := &drover.Instance{
 				ID: c.cfg.IDs.New(), Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: drover.BehaviorRun, Hedge: a.Hedge,
-				Template: p.policy.Template(), PlannedAt: now,
+				Template: p.template, PlannedAt: now,
 			}
 			sold(i, a.Offering)
 			if p.policy.Expire > 0 {

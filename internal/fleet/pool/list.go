@@ -13,12 +13,14 @@ type listing struct {
 	inFlight bool
 	began    time.Time // of the last one
 	urgent   bool
+	seq      int // of the list that is looked at
 }
 
 // How often the cloud is listed: with something open, and without.
 const (
 	listOpen  = 10 * time.Second
 	listQuiet = time.Minute
+	listEach  = 4 * time.Millisecond // longer for each machine, up to listQuiet: a list of ten thousand is ten pages or more
 )
 
 func (l *listing) soon(time.Time) { l.urgent = true }
@@ -31,7 +33,7 @@ func (c *Core) lists(now time.Time) time.Time {
 	}
 	every := listQuiet
 	if l.urgent || l.complete == 0 {
-		every = listOpen
+		every = min(max(listOpen, time.Duration(len(c.table))*listEach), listQuiet)
 	}
 	at := l.began.Add(every)
 	if t := c.beliefs.TokensAt(now, provider.CallList, 0); t.After(at) {
@@ -53,8 +55,12 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	c.list.inFlight = false
 	c.beliefs.Done(now, provider.CallList, err)
 	c.troubled(now, "listing its machines", err)
+	c.list.seq++
 	for k := range machines {
 		c.listed(now, &machines[k])
+		if e := c.byCloud[machines[k].ID]; e != nil {
+			e.listed = c.list.seq
+		}
 	}
 	if err != nil || !complete {
 		c.list.urgent = true
@@ -64,17 +70,13 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	if c.list.complete == 1 {
 		c.askAgain(now)
 	}
-	inList := make(map[string]bool, len(machines))
-	for k := range machines {
-		inList[machines[k].ID] = true
-	}
 	for _, p := range c.pools {
 		for _, i := range p.living() {
-			c.missing(now, began, c.table[i.ID], inList)
+			c.missing(now, began, c.table[i.ID])
 		}
 	}
 	for _, id := range c.orphans() {
-		c.missing(now, began, c.strays[id], inList)
+		c.missing(now, began, c.strays[id])
 	}
 	for id, at := range c.gone {
 		if now.Sub(at) > time.Hour {
@@ -163,8 +165,8 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) {
 }
 
 // missing notes that a complete list lacks the machine; two in a row, and it is gone.
-func (c *Core) missing(now, began time.Time, e *entry, inList map[string]bool) {
-	if e == nil || e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" || e.ProviderID != "" && inList[e.ProviderID] {
+func (c *Core) missing(now, began time.Time, e *entry) {
+	if e == nil || e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" || e.ProviderID != "" && e.listed == c.list.seq {
 		return
 	}
 	since := e.seenAt

@@ -1,6 +1,7 @@
 package scaler
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 type Input struct {
 	Now       time.Time
 	Policy    *drover.FleetPolicy // canonicalized and valid
+	Template  string              // the policy's, if it is at hand
 	Offerings []drover.Offering   // that the policy may buy, with today's prices
 	Demand    []drover.DemandClass
 	Instances []*drover.Instance // of the pool, in a fixed order, without those that are gone
@@ -123,6 +125,8 @@ type plan struct {
 	destroys int    // tokens left
 	spent    int
 	onStart  int // pieces of work placed onto starting machines
+	boots    map[string]time.Duration
+	template string // of the policy
 }
 
 // counts is what the survey found.
@@ -133,11 +137,13 @@ type counts struct {
 	moving   int // draining with work, or being replaced
 	lost     int
 	busy     int
-	busyCost float64 // per hour
+	busyCost float64   // per hour
+	newest   time.Time // when the newest active one became ready
 }
 
 func newPlan(in *Input) *plan {
-	p := &plan{in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, kept: make([]bool, len(in.Instances))}
+	p := &plan{in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, kept: make([]bool, len(in.Instances)), boots: map[string]time.Duration{}}
+	p.template = cmp.Or(in.Template, in.Policy.Template())
 	p.destroys = in.Beliefs.Tokens(in.Now, provider.CallDestroy)
 	p.offers = make([]offer, len(in.Offerings))
 	for i := range in.Offerings {
@@ -167,9 +173,8 @@ func ordinary(i *drover.Instance, template string) bool {
 // survey counts machines and what they cost.
 func (p *plan) survey() {
 	l := &p.limits
-	template := p.in.Policy.Template()
 	for n, i := range p.in.Instances {
-		if !ordinary(i, template) {
+		if !ordinary(i, p.template) {
 			p.special = append(p.special, n)
 		}
 		l.cost += i.Price
@@ -184,6 +189,9 @@ func (p *plan) survey() {
 			}
 		case i.State == drover.InstanceActive:
 			p.counts.live++
+			if i.ReadyAt.After(p.counts.newest) {
+				p.counts.newest = i.ReadyAt
+			}
 			if i.Work > 0 {
 				p.counts.busy++
 				p.counts.busyCost += i.Price

@@ -41,7 +41,7 @@ const expect = 30 * time.Minute
 // look finds out what can be bought now, and what a machine of each offering is expected to cost.
 func (p *plan) look() {
 	b := p.in.Beliefs
-	template := p.in.Policy.Template()
+	template := p.template
 	for i := range p.offers {
 		o := &p.offers[i]
 		o.size = p.sized(o.Capacity, o.Devices)

@@ -9,7 +9,7 @@ import (
 // replace drains what must go although it is good: by an operator's word, taken back by the cloud, expired, or made
 // from an older template. The latter two within the policy's share.
 func (p *plan) replace() {
-	template := p.in.Policy.Template()
+	template := p.template
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		if i.State == drover.InstanceDraining && i.Why == WhyIdle && i.Busy() && i.Behavior == drover.BehaviorRun {

@@ -93,7 +93,7 @@ func (p *plan) retireIdle() {
 		}
 		idle = append(idle, i)
 	}
-	template := p.in.Policy.Template()
+	template := p.template
 	slices.SortStableFunc(idle, func(a, b *drover.Instance) int {
 		return cmp.Or(-cmp.Compare(rank(a, template), rank(b, template)), -cmp.Compare(a.Price, b.Price), a.IdleAt.Compare(b.IdleAt))
 	})
@@ -132,11 +132,7 @@ func (p *plan) idleUntil(i *drover.Instance) time.Time {
 		limit = p.skiRental(i)
 	}
 	at := i.IdleAt.Add(limit)
-	k, sold := p.byKey[i.Offering]
-	if !sold {
-		return at
-	}
-	billing := p.offers[k].Billing
+	billing := i.Billing
 	if billing.Granularity < coarse {
 		if billing.Minimum > 0 {
 			return later(at, i.CreatedAt.Add(billing.Minimum))
@@ -155,8 +151,18 @@ func (p *plan) idleUntil(i *drover.Instance) time.Time {
 // skiRental is the idle time that costs as much as booting the machine again and the waiting for it, if it is needed
 // again with a chance of one half.
 func (p *plan) skiRental(i *drover.Instance) time.Duration {
-	boot := p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.5)
+	boot := p.bootOf(i)
 	factor := 1 + 0.5*p.in.Policy.WaitCost/max(i.Price, 1e-6)
 	factor = min(factor, 4) * (0.9 + 0.2*chance(p.in.Beliefs.seed, i.ID, 1))
 	return min(max(time.Duration(float64(boot)*factor), 30*time.Second), 10*time.Minute)
+}
+
+// bootOf is how long a machine like this one takes to boot, typically.
+func (p *plan) bootOf(i *drover.Instance) time.Duration {
+	boot, known := p.boots[i.Offering]
+	if !known {
+		boot = p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.5)
+		p.boots[i.Offering] = boot
+	}
+	return boot
 }

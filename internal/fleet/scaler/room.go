@@ -2,8 +2,8 @@ package scaler
 
 import (
 	"cmp"
+	"math"
 	"slices"
-	"time"
 
 	"drover"
 )
@@ -52,11 +52,15 @@ func (p *plan) findRooms() {
 	parts := p.partsCount()
 	settled := p.in.Now.Add(-settle)
 	look := p.special
-	if parts || p.anyReady(settled) {
+	if parts || p.counts.newest.After(settled) {
 		look = p.all()
 	}
+	least := p.least()
 	for _, n := range look {
 		i := p.in.Instances[n]
+		if i.Work > 0 && !least.fits(i) {
+			continue // full, as most are: not worth a closer look
+		}
 		kind, ok := p.roomOf(i)
 		if !ok {
 			continue
@@ -125,14 +129,19 @@ func (p *plan) all() []int {
 	return list
 }
 
-// anyReady reports whether a machine became ready after t.
-func (p *plan) anyReady(t time.Time) bool {
-	for _, i := range p.in.Instances {
-		if i.ReadyAt.After(t) {
-			return true
-		}
+// least is the smallest cpu and memory that any class asks for.
+type least struct{ cpu, memoryMB int64 }
+
+func (p *plan) least() least {
+	l := least{math.MaxInt64, math.MaxInt64}
+	for i := range p.classes {
+		l.cpu, l.memoryMB = min(l.cpu, p.classes[i].each[0]), min(l.memoryMB, p.classes[i].each[1])
 	}
-	return false
+	return l
+}
+
+func (l least) fits(i *drover.Instance) bool {
+	return i.Capacity.CPU-i.Used.CPU >= l.cpu && i.Capacity.MemoryMB-i.Used.MemoryMB >= l.memoryMB
 }
 
 // partsCount reports whether any class may count on machines that have work since long.
