@@ -98,6 +98,18 @@ const (
 
 // Instance is a machine that the fleet bought, or is about to.
 type Instance struct {
+	// What every decision reads of every machine: side by side, as there may be ten thousand.
+	State       InstanceState
+	Behavior    IdleBehavior
+	Template    string  // of the policy that it was made from; another one now means drift
+	Work        int     // pieces of work on it
+	Price       float64 // per hour
+	Capacity    Capacity
+	LostAt      time.Time // since when its agent is silent; zero if it is not
+	InterruptAt time.Time // when the cloud takes it back; zero if no notice came
+	ExpiresAt   time.Time // zero = never
+	Hedge       bool      // bought beside a slow one
+
 	ID         string // the intent's: ours, and the cloud's idempotency key
 	ProviderID string // the cloud's; "" until known
 	Pool       string
@@ -107,38 +119,28 @@ type Instance struct {
 	Zone       string
 	Market     string
 	QuotaGroup string
-	Template   string // of the policy that it was made from; another one now means drift
 	NodeID     string // "" until the agent called home
 	Address    string
 
-	State     InstanceState
-	Behavior  IdleBehavior
 	Why       string // the code of why it is in this state
 	Reason    string // the same, for people
 	Quiet     bool   // draining, and its agent confirmed that nothing runs
 	Adopted   bool   // found in the cloud, not made by this process
-	Hedge     bool   // bought beside a slow one
 	Ambiguous bool   // the create may or may not have happened
 
-	Capacity   Capacity
 	Used       Capacity // by work
-	Work       int      // pieces of work on it
 	Movable    bool     // all of its work can be moved elsewhere
 	QuotaUnits int64
-	Price      float64 // per hour
 	Billing    Billing
 	Charged    float64 // that the ledger has of it
 
-	PlannedAt   time.Time
-	CreatedAt   time.Time // when the cloud began to bill
-	StateAt     time.Time // when it came into State
-	ReadyAt     time.Time // when it first became active
-	IdleAt      time.Time // since when it has no work; zero while busy
-	LostAt      time.Time // since when its agent is silent; zero if it is not
-	InterruptAt time.Time // when the cloud takes it back; zero if no notice came
-	ExpiresAt   time.Time // zero = never
-	GoneAt      time.Time // zero while it is there
-	Tags        map[string]string
+	PlannedAt time.Time
+	CreatedAt time.Time // when the cloud began to bill
+	StateAt   time.Time // when it came into State
+	ReadyAt   time.Time // when it first became active
+	IdleAt    time.Time // since when it has no work; zero while busy
+	GoneAt    time.Time // zero while it is there
+	Tags      map[string]string
 }
 
 // Busy reports whether work runs on it.

@@ -54,7 +54,7 @@ func machine(p *drover.FleetPolicy, id, typ string, state drover.InstanceState) 
 		if o.Type == typ && o.Zone == "a" && o.Market == drover.MarketOnDemand {
 			i := &drover.Instance{
 				ID: id, ProviderID: "cloud-" + id, Offering: o.Key, Type: typ, Zone: o.Zone, Market: o.Market, Template: p.Template(),
-				State: state, Behavior: drover.BehaviorRun, Capacity: o.Capacity, Price: o.Price, QuotaGroup: o.QuotaGroup, QuotaUnits: 1,
+				State: state, Behavior: drover.BehaviorRun, Capacity: o.Capacity, Price: o.Price, QuotaGroup: o.QuotaGroup, QuotaUnits: 1, Billing: o.Billing,
 				PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), StateAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour),
 			}
 			if state == drover.InstanceActive {
