@@ -7,11 +7,16 @@ import (
 	"fmt"
 
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/supervised"
 )
 
 // Attach finds a container again after an agent restart; the daemon is not asked. One whose supervisor is gone is
-// cleared away. Errors: ErrGone.
+// cleared away, as is one whose program an interrupted start had not executed. Errors: ErrGone.
 func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
+	state, interrupted, err := supervised.Kept(state)
+	if err != nil {
+		return nil, err
+	}
 	var s stored
 	if err := json.Unmarshal(state.Data, &s); err != nil {
 		return nil, fmt.Errorf("reading the container's state: %w", err)
@@ -23,6 +28,9 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	d.remember(b.id)
 	d.images.hold(&imageInfo{id: b.image, ours: b.imageOurs})
 	client, err := d.connect(ctx, b)
+	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {
+		err = errors.Join(driver.ErrGone, client.Close())
+	}
 	if errors.Is(err, driver.ErrGone) {
 		if err := d.free(ctx, b); err != nil {
 			d.forget(b.id) // so that a sweep takes it

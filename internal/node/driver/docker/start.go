@@ -55,11 +55,15 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	h := newHandle(d, b, client, b.state(spec))
-	if task != nil {
-		if err := h.StartMain(ctx, *task, b.groups); err != nil {
-			_ = client.Close()
-			return nil, err
-		}
+	if task == nil {
+		return h, nil
+	}
+	if err = supervised.Keep(b.stateDir, h.State()); err == nil {
+		err = h.StartMain(ctx, *task, b.groups)
+	}
+	if err != nil {
+		_ = client.Close()
+		return nil, err
 	}
 	return h, nil
 }

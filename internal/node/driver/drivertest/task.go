@@ -27,6 +27,7 @@ func taskChecks() []check {
 		{"destroy a running task", destroyRunning, nil},
 		{"attach after an agent restart", attach, nil},
 		{"attach to what is gone", attachGone, nil},
+		{"attach to an interrupted start", attachInterrupted, []Ability{Programs}},
 		{"usage", usage, nil},
 		{"log", logOnce, nil},
 		{"command that does not exist", unknownCommand, real},
@@ -115,6 +116,26 @@ func attach(s *suite) {
 	require.NoError(s.t, err)
 	s.handles = append(s.handles, h)
 	require.Equal(s.t, 5, s.wait(h).Code)
+}
+
+// attachInterrupted: the agent was killed between the driver's start and the storing of its state. A program that was
+// executed must not be started a second time.
+func attachInterrupted(s *suite) {
+	interrupted := func(spec driver.Spec) driver.State {
+		return driver.State{Driver: s.d.Name(), ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StateDir: spec.Dirs.State}
+	}
+	spec := s.spec(Program{Run: Long})
+	s.startSpec(spec)
+	never := s.spec(Program{Run: Long})
+	s.d = s.New(s.t)
+	h, err := s.d.Attach(s.t.Context(), interrupted(spec))
+	require.NoError(s.t, err)
+	s.handles = append(s.handles, h)
+	require.Equal(s.t, spec.ID, h.State().ID)
+	_, err = s.d.Attach(s.t.Context(), interrupted(never))
+	require.ErrorIs(s.t, err, driver.ErrGone)
+	require.NoError(s.t, h.Stop(s.t.Context(), "SIGKILL", patience))
+	require.Equal(s.t, 137, s.wait(h).Code)
 }
 
 func attachGone(s *suite) {

@@ -8,11 +8,17 @@ import (
 	"net/netip"
 
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/supervised"
 	"drover/internal/node/supervisor"
 )
 
-// Attach finds a sandbox again after an agent restart. One whose supervisor is gone is cleared away. Errors: ErrGone.
+// Attach finds a sandbox again after an agent restart. One whose supervisor is gone, or whose program an interrupted start
+// had not executed, is cleared away. Errors: ErrGone.
 func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
+	state, interrupted, err := supervised.Kept(state)
+	if err != nil {
+		return nil, err
+	}
 	var s stored
 	if err := json.Unmarshal(state.Data, &s); err != nil {
 		return nil, fmt.Errorf("reading the sandbox's state: %w", err)
@@ -33,6 +39,9 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 		b.net = &network{address: address, ports: s.Ports}
 	}
 	client, err := supervisor.Connect(ctx, supervisor.SocketPath(s.StateDir), b.options(d))
+	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {
+		err = errors.Join(driver.ErrGone, client.Close())
+	}
 	if errors.Is(err, driver.ErrGone) {
 		return nil, errors.Join(driver.ErrGone, d.free(ctx, b))
 	}

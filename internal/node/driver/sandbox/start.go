@@ -76,7 +76,10 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if task == nil {
 		return h, nil
 	}
-	if err := h.StartMain(ctx, *task, b.groups(d)); err != nil {
+	if err = supervised.Keep(b.stateDir, h.ident); err == nil {
+		err = h.StartMain(ctx, *task, b.groups(d))
+	}
+	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}
