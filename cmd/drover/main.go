@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"drover/internal/cli"
+	"drover/internal/fleet/simulator"
 	"drover/internal/server"
 )
 
@@ -16,7 +17,7 @@ func main() {
 	defer stop()
 	app := &cli.App{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try, Simulate: server.Simulate,
-		CheckFleet: server.CheckFleet,
+		CheckFleet: server.CheckFleet, FleetFigures: simulator.Figures,
 	}
 	code := app.Main(ctx, os.Args[1:])
 	stop()

@@ -31,6 +31,8 @@ type App struct {
 	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
 	// CheckFleet tries a pool of the configuration with one real machine, and tells each step.
 	CheckFleet func(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, report func(drover.FleetCheckStep)) error
+	// FleetFigures measures the fleet on simulated clouds, for the bench.
+	FleetFigures func(ctx context.Context, quick bool, now func() time.Time, tell func(name string, value float64, unit, goal string)) error
 	// Simulate runs a policy of the fleet on virtual time.
 	Simulate func(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSimulated, error)
 

@@ -64,7 +64,7 @@ func (a *App) benchCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, sandbox, state, sessions, docker-env, docker-exec, stats")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(a.benchRunnersCommand())
 	return c
@@ -109,6 +109,7 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 		{"docker-env", b.dockerEnv, true},
 		{"docker-exec", b.dockerExec, false},
 		{"stats", b.taskStats, true},
+		{"fleet", b.fleet, true},
 	}
 	for _, p := range parts {
 		if !only.MatchString(p.name) {

@@ -70,13 +70,18 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	if c.list.complete == 1 {
 		c.askAgain(now)
 	}
+	if c.lies(began) {
+		c.list.urgent = true
+		return
+	}
+	patience := c.patience()
 	for _, p := range c.pools {
 		for _, i := range p.living() {
-			c.missing(now, began, c.table[i.ID])
+			c.missing(now, began, c.table[i.ID], patience)
 		}
 	}
 	for _, id := range c.orphans() {
-		c.missing(now, began, c.strays[id])
+		c.missing(now, began, c.strays[id], patience)
 	}
 	for id, at := range c.gone {
 		if now.Sub(at) > time.Hour {
@@ -164,8 +169,8 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) {
 	c.note(now, e, "adopted", i.Reason)
 }
 
-// missing notes that a complete list lacks the machine; two in a row, and it is gone.
-func (c *Core) missing(now, began time.Time, e *entry) {
+// missing notes that a complete list lacks the machine; patience of them in a row, and it is gone.
+func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 	if e == nil || e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" || e.ProviderID != "" && e.listed == c.list.seq {
 		return
 	}
@@ -178,7 +183,7 @@ func (c *Core) missing(now, began time.Time, e *entry) {
 		return
 	}
 	e.misses++
-	if e.misses < 2 {
+	if e.misses < patience {
 		c.list.urgent = true
 		return
 	}
@@ -194,6 +199,37 @@ func (c *Core) missing(now, began time.Time, e *entry) {
 		}
 	}
 	c.end(now, e, why, reason)
+}
+
+// lies reports that the list lacks a machine that is surely there, as its agent is connected: then what it lacks of
+// others means nothing either.
+func (c *Core) lies(began time.Time) bool {
+	for _, p := range c.pools {
+		for _, i := range p.living() {
+			e := c.table[i.ID]
+			if i.State == drover.InstanceActive && i.LostAt.IsZero() && e.listed != c.list.seq && began.After(later(e.seenAt, i.ReadyAt).Add(c.cfg.Caps.Visible)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// patience is how many lists in a row have to lack a machine: two, but more if they lack most of what we have at once.
+func (c *Core) patience() int {
+	known, lacked := 0, 0
+	for id, e := range c.byCloud { // counting only
+		if e.ProviderID == id && e.State != drover.InstanceDestroying {
+			known++
+			if e.listed != c.list.seq {
+				lacked++
+			}
+		}
+	}
+	if lacked >= 3 && 2*lacked > known {
+		return 12
+	}
+	return 2
 }
 
 // alive reports that the machine's agent is connected, whatever the cloud says: control tells when it is not. One that

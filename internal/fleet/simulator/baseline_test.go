@@ -15,7 +15,7 @@ func TestBaselines(t *testing.T) {
 	t.Parallel()
 	work := Bursty(3, 4*time.Hour, Mixed(5*time.Minute), 2000)
 	run := func(decide func(scaler.Input) scaler.Output) Result {
-		res, err := Run(Config{Seed: 3, Policy: policy(), Cloud: ec2(), Work: work, Decide: decide})
+		res, err := Run(Config{Seed: 3, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: work, Decide: decide})
 		require.NoError(t, err)
 		return res
 	}

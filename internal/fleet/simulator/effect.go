@@ -75,6 +75,7 @@ func (s *Sim) perform(e *pool.Effect) {
 			delete(s.intents, in.ID)
 		}
 	case pool.EffectCreate:
+		s.result.ask(time.Duration(s.now), len(eff.Request.Intents))
 		made, took, err := s.cloud.Create(s.time(), eff.Request)
 		s.checkCreate()
 		s.watchCloud()
@@ -168,7 +169,7 @@ func (s *Sim) boots(cloudID, intent string) {
 	if !alive || s.byCloud[cloudID] != nil {
 		return
 	}
-	n := &node{intent: intent, cloud: cloudID, id: fmt.Sprint("node-", cloudID), size: size, free: size, up: true, bucket: -1}
+	n := &node{intent: intent, cloud: cloudID, id: fmt.Sprint("node-", cloudID), size: size, free: size, up: true, bucket: -1, epoch: s.epoch}
 	s.byCloud[cloudID] = n
 	s.callHome(n)
 	if s.cfg.Flaps > 0 {
@@ -190,6 +191,7 @@ func (s *Sim) callHome(n *node) {
 		s.decideIn(s.cfg.Coalesce)
 		return
 	}
+	s.isBack(n)
 	if s.nodes[n.intent] != n {
 		s.nodes[n.intent] = n
 		n.draining = false
@@ -206,6 +208,7 @@ func (s *Sim) dies(n *node) {
 		return
 	}
 	n.up = false
+	s.isBack(n)
 	s.free.drop(n)
 	lost := append([]int32(nil), n.tasks...)
 	s.in(10*time.Second, func() {
@@ -231,6 +234,17 @@ func (s *Sim) dies(n *node) {
 	}
 }
 
+// isBack notes that a machine from before a restart called home, or does not live any more.
+func (s *Sim) isBack(n *node) {
+	if n.epoch == s.epoch {
+		return
+	}
+	n.epoch = s.epoch
+	if s.missed--; s.missed == 0 {
+		s.result.Adopted = time.Duration(s.now - s.restarted)
+	}
+}
+
 func (s *Sim) flapLater(n *node) {
 	s.in(time.Duration(s.rng.ExpFloat64()/s.cfg.Flaps*float64(time.Hour)), func() {
 		if !n.up {
@@ -251,6 +265,12 @@ func (s *Sim) flapLater(n *node) {
 // restart kills the server: what it knew is lost but for the log, and every agent calls again.
 func (s *Sim) restart() {
 	s.newCore()
+	s.restarted, s.missed = s.now, 0
+	for _, n := range s.byCloud {
+		if n.up {
+			s.missed++
+		}
+	}
 	var intents []pool.Intent
 	for _, id := range sortedKeys(s.intents) {
 		intents = append(intents, s.intents[id])

@@ -26,12 +26,37 @@ type Result struct {
 	Actions   int
 	Hash      string
 	Points    []drover.FleetSimulatedPoint
+	Adopted   time.Duration // from the last restart until every machine had called home
+	asked     []asked
 	waits     [512]int // by a twelfth of an octave of milliseconds
 	waited    int
 }
 
 // Reasons counts machines by why they were bought.
 type Reasons map[string]int
+
+// asked is how many machines were asked for until then.
+type asked struct {
+	at    time.Duration
+	total int
+}
+
+func (r *Result) ask(at time.Duration, n int) {
+	if k := len(r.asked); k > 0 {
+		n += r.asked[k-1].total
+	}
+	r.asked = append(r.asked, asked{at, n})
+}
+
+// CreatedAt returns when the cloud was asked for the nth machine, repeated calls counted again; 0 if it was not.
+func (r *Result) CreatedAt(n int) time.Duration {
+	for _, a := range r.asked {
+		if a.total >= n {
+			return a.at
+		}
+	}
+	return 0
+}
 
 // wait counts how long a task waited for its first start.
 func (r *Result) wait(d time.Duration) {

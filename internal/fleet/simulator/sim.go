@@ -32,30 +32,35 @@ type Config struct {
 	Sample   time.Duration                    // between points of Result.Points; 0 = none
 }
 
+// start is when virtual time begins, if nothing else is said: a Monday.
+var start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+
 // Sim is a run under way.
 type Sim struct {
-	cfg     Config
-	now     int64
-	events  events
-	core    *pool.Core
-	epoch   int // of the core: answers to an older one are lost
-	cloud   *sim.Cloud
-	rng     *rand.Rand
-	ids     id.Source
-	intents map[string]pool.Intent // what the raft log has
-	nodes   map[string]*node       // by intent
-	byCloud map[string]*node
-	free    buckets
-	tasks   []task
-	waiting []queue
-	waits   int // tasks that wait
-	done    int
-	doneAt  int64
-	running int
-	wakeAt  int64 // of the decision that is planned; -1 = none
-	wakeMe  int64 // of the cloud's next happening; -1 = none
-	hash    hash.Hash
-	result  Result
+	cfg       Config
+	now       int64
+	events    events
+	core      *pool.Core
+	epoch     int // of the core: answers to an older one are lost
+	cloud     *sim.Cloud
+	rng       *rand.Rand
+	ids       id.Source
+	intents   map[string]pool.Intent // what the raft log has
+	nodes     map[string]*node       // by intent
+	byCloud   map[string]*node
+	free      buckets
+	tasks     []task
+	waiting   []queue
+	waits     int // tasks that wait
+	done      int
+	doneAt    int64
+	running   int
+	wakeAt    int64 // of the decision that is planned; -1 = none
+	wakeMe    int64 // of the cloud's next happening; -1 = none
+	hash      hash.Hash
+	result    Result
+	restarted int64 // when the server was
+	missed    int   // machines that have not called home since
 	integral
 	thrash
 }
@@ -88,7 +93,7 @@ func Run(cfg Config) (res Result, err error) {
 
 func newSim(cfg Config) *Sim {
 	if cfg.Start.IsZero() {
-		cfg.Start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
+		cfg.Start = start
 	}
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {

@@ -45,6 +45,7 @@ type node struct {
 	up, draining      bool
 	taken             bool // the cloud gave notice, or took it
 	silent            bool
+	epoch             int // of the core that it called last
 	bucket, at        int // in the scheduler's index; -1 = not in it
 }
 

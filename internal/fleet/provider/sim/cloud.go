@@ -77,8 +77,8 @@ func NewCloud(cfg Config) *Cloud {
 }
 
 // latency is how long a call takes.
-func (c *Cloud) latency() time.Duration {
-	if c.cfg.Hangs > 0 && c.rng.Float64() < c.cfg.Hangs {
+func (c *Cloud) latency(now time.Time) time.Duration {
+	if c.cfg.mode(now) == ModeHangs || c.cfg.Hangs > 0 && c.rng.Float64() < c.cfg.Hangs {
 		return time.Minute
 	}
 	return time.Duration(float64(c.cfg.Latency) * (0.5 + c.rng.Float64()))
@@ -98,15 +98,15 @@ func (c *Cloud) begin(now time.Time, call provider.Call, n int) error {
 		}
 		b.tokens -= float64(n)
 	}
-	if c.cfg.Errors > 0 && c.rng.Float64() < c.cfg.Errors {
+	if c.cfg.mode(now) == ModeFails || c.cfg.Errors > 0 && c.rng.Float64() < c.cfg.Errors {
 		return &provider.Error{Kind: provider.Transient, Message: "InternalError"}
 	}
 	return nil
 }
 
 // after may lose the answer of what was done.
-func (c *Cloud) after() error {
-	if c.cfg.Lost > 0 && c.rng.Float64() < c.cfg.Lost {
+func (c *Cloud) after(now time.Time) error {
+	if c.cfg.mode(now) == ModeHangs || c.cfg.Lost > 0 && c.rng.Float64() < c.cfg.Lost {
 		return &provider.Error{Kind: provider.Ambiguous, Message: "the connection was cut"}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (c *Cloud) after() error {
 
 // Create makes machines and says how long the call takes.
 func (c *Cloud) Create(now time.Time, req *provider.Request) (made []provider.Machine, took time.Duration, err error) {
-	took = c.latency()
+	took = c.latency(now)
 	if err := c.begin(now, provider.CallCreate, len(req.Intents)); err != nil {
 		return nil, took, err
 	}
@@ -133,7 +133,7 @@ func (c *Cloud) Create(now time.Time, req *provider.Request) (made []provider.Ma
 		}
 		made = append(made, m.Machine)
 	}
-	if err := c.after(); err != nil {
+	if err := c.after(now); err != nil {
 		return nil, took, err
 	}
 	return made, took, stop
@@ -259,7 +259,7 @@ func (c *Cloud) end(now time.Time, m *machine) {
 
 // Destroy terminates a machine.
 func (c *Cloud) Destroy(now time.Time, id string) (took time.Duration, err error) {
-	took = c.latency()
+	took = c.latency(now)
 	if err := c.begin(now, provider.CallDestroy, 1); err != nil {
 		return took, err
 	}
@@ -268,12 +268,12 @@ func (c *Cloud) Destroy(now time.Time, id string) (took time.Duration, err error
 		return took, &provider.Error{Kind: provider.NotFound, Message: "InvalidInstanceID.NotFound: " + id}
 	}
 	c.end(now, m)
-	return took, c.after()
+	return took, c.after(now)
 }
 
 // SetTags sets tags.
 func (c *Cloud) SetTags(now time.Time, id string, tags map[string]string) (took time.Duration, err error) {
-	took = c.latency()
+	took = c.latency(now)
 	if err := c.begin(now, provider.CallTag, 1); err != nil {
 		return took, err
 	}
@@ -289,7 +289,7 @@ func (c *Cloud) SetTags(now time.Time, id string, tags map[string]string) (took 
 		all[k] = v
 	}
 	m.Tags = all
-	return took, c.after()
+	return took, c.after(now)
 }
 
 // Cost returns what was charged so far, machines that run included.

@@ -32,12 +32,39 @@ type Config struct {
 	Omits      float64 // share of lists that are cut short and say nothing of it
 	PageSize   int
 
+	Outages []Outage // of the whole cloud
+
 	SoldOut     map[string]bool // offerings that can never be had
 	CapacityOn  time.Duration   // mean time for which an offering can be had; 0 = always
 	CapacityOff time.Duration
 	Interrupts  bool          // take spot machines back at the offering's rate
 	Notice      time.Duration // before that; default 2 min
 	PriceStep   float64       // size of the hourly random walk of spot prices, relative
+}
+
+// Mode is how a cloud is out of order.
+type Mode string
+
+// The modes.
+const (
+	ModeFails Mode = "fails" // every call fails, nothing is done
+	ModeHangs Mode = "hangs" // every call is done, and answered with a timeout after a minute
+	ModeLies  Mode = "lies"  // lists are empty and say nothing of it
+)
+
+// Outage is a time in which the whole cloud is out of order.
+type Outage struct {
+	From, Until time.Time
+	Mode        Mode
+}
+
+func (c *Config) mode(now time.Time) Mode {
+	for _, o := range c.Outages {
+		if !now.Before(o.From) && now.Before(o.Until) {
+			return o.Mode
+		}
+	}
+	return ""
 }
 
 func (c Config) withDefaults() Config {

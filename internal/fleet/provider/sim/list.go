@@ -13,20 +13,20 @@ const keep = time.Minute
 
 // List gives a page as it was a moment ago. next is "" after the last page.
 func (c *Cloud) List(now time.Time, page string) (list []provider.Machine, next string, took time.Duration, err error) {
-	took = c.latency()
+	took = c.latency(now)
 	if err := c.begin(now, provider.CallList, 1); err != nil {
 		return nil, "", took, err
 	}
 	c.forget(now)
 	from, _ := strconv.Atoi(page)
-	if c.cfg.Partial > 0 && c.rng.Float64() < c.cfg.Partial {
+	if c.cfg.mode(now) == ModeHangs || c.cfg.Partial > 0 && c.rng.Float64() < c.cfg.Partial {
 		return nil, "", took, &provider.Error{Kind: provider.Transient, Message: "a page could not be read"}
 	}
 	seen := now
 	if c.cfg.Stale > 0 {
 		seen = now.Add(-time.Duration(c.rng.Float64() * float64(c.cfg.Stale)))
 	}
-	if c.cfg.Omits > 0 && c.rng.Float64() < c.cfg.Omits {
+	if c.cfg.mode(now) == ModeLies || c.cfg.Omits > 0 && c.rng.Float64() < c.cfg.Omits {
 		return nil, "", took, nil
 	}
 	at := from

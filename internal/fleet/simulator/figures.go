@@ -1,0 +1,180 @@
+package simulator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"drover"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/provider/sim"
+	"drover/internal/id"
+)
+
+// Tell takes a figure of the fleet.
+type Tell = func(name string, value float64, unit, goal string)
+
+// Figures measures the fleet on simulated clouds: decisions, adoption, the simulator itself, and what comes of days and
+// of faults. now is the wall's clock; quick takes a tenth of the time. Errors: a breach of an invariant; ctx's.
+func Figures(ctx context.Context, quick bool, now func() time.Time, tell Tell) error {
+	for _, part := range []func(context.Context, bool, func() time.Time, Tell) error{
+		figurePlan, figureAdoption, figureLatency, figureCreates, figureCosts, figureFaults, figureDay,
+	} {
+		if err := part(ctx, quick, now, tell); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// StandardPolicy is the pool of the figures: five types in three zones, paid by the second.
+func StandardPolicy() *drover.FleetPolicy {
+	size := func(name string, cores int64, price float64) drover.InstanceType {
+		return drover.InstanceType{Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.05}
+	}
+	p := &drover.FleetPolicy{
+		Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img",
+		Types: []drover.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4), size("c5.4xlarge", 16, 0.8), size("m5.xlarge", 4, 0.22)},
+	}
+	p.Canonicalize()
+	return p
+}
+
+// StandardCloud boots in half a minute and has the rate limits of EC2; creates are its RunInstances bucket.
+func StandardCloud() sim.Config {
+	return sim.Config{Latency: 300 * time.Millisecond, Caps: provider.Capabilities{
+		Idempotent: true, Batch: 50, Visible: 10 * time.Second,
+		Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 2, Burst: 1000}, provider.CallDestroy: {PerSecond: 20, Burst: 1000}, provider.CallList: {PerSecond: 20, Burst: 100}, provider.CallTag: {PerSecond: 20, Burst: 100}},
+	}}
+}
+
+// figureCosts runs days of work; all of it is deterministic.
+func figureCosts(_ context.Context, quick bool, _ func() time.Time, tell Tell) error {
+	length := 24 * time.Hour
+	if quick {
+		length = 6 * time.Hour
+	}
+	for _, load := range []struct {
+		name, cost, again string
+		work              Workload
+	}{
+		{"daily load, 2,000 tasks an hour", "≤ 1.2", "", Daily(1, length, Mixed(10*time.Minute), 2000)},
+		{"daily load, 20,000 tasks an hour", "≤ 1.2", "< 1", Daily(1, length, Mixed(10*time.Minute), 20000)},
+		{"bursty load", "≤ 1.35", "", Bursty(1, length, Mixed(10*time.Minute), 4000)},
+		{"heavy-tailed load", "", "", Poisson(1, length, Mix{Run: 10 * time.Minute, Heavy: 1.5, Sizes: Mixed(0).Sizes}, 1000)},
+		{"burst of 30,000 tasks", "", "", Burst(1, 30000, time.Minute, Mixed(10*time.Minute))},
+	} {
+		res, err := Run(Config{Seed: 1, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: load.work})
+		if err != nil {
+			return fmt.Errorf("%s: %w", load.name, err)
+		}
+		tell("fleet: cost of the "+load.name, res.Ratio(), "x clairvoyant bound", load.cost)
+		tell("fleet: equal re-creates in 10 min, "+load.name, 100*float64(res.Again)/float64(max(res.Created, 1)), "%", load.again)
+		tell("fleet: wait of the "+load.name+", p95", res.Wait(0.95).Seconds(), "s", "")
+	}
+	return nil
+}
+
+// figureDay is a day of a million tasks on up to ten thousand machines and more, twice for the hash when not quick.
+func figureDay(_ context.Context, quick bool, now func() time.Time, tell Tell) error {
+	length, runs := 24*time.Hour, 2
+	if quick {
+		length, runs = 3*time.Hour, 2
+	}
+	cloud := StandardCloud()
+	cloud.Caps.Rates[provider.CallCreate] = provider.Rate{PerSecond: 100, Burst: 2000}
+	work := Daily(1, length, Mixed(17*time.Minute), 75_760)
+	hashes := map[string]bool{}
+	var took time.Duration
+	var res Result
+	for range runs {
+		began := now()
+		var err error
+		if res, err = Run(Config{Seed: 1, Policy: StandardPolicy(), Cloud: cloud, Work: work, Coalesce: 5 * time.Second, Burst: time.Second}); err != nil {
+			return err
+		}
+		took = now().Sub(began)
+		hashes[res.Hash] = true
+	}
+	tell("fleet: simulated day, wall time", took.Seconds(), "s", "< 60")
+	tell("fleet: simulated day, tasks", float64(res.Tasks), "", "1 M")
+	tell("fleet: simulated day, most machines at once", float64(res.Peak), "", "10,000")
+	tell("fleet: simulated day, different hashes of equal seeds", float64(len(hashes)), "", "1")
+	tell("fleet: simulated day, cost", res.Ratio(), "x clairvoyant bound", "≤ 1.2")
+	tell("fleet: simulated day, equal re-creates in 10 min", 100*float64(res.Again)/float64(max(res.Created, 1)), "%", "< 1")
+	return nil
+}
+
+// figureFaults runs fault seeds; the first breach of an invariant ends it.
+func figureFaults(ctx context.Context, quick bool, now func() time.Time, tell Tell) error {
+	seeds := 1000
+	if quick {
+		seeds = 100
+	}
+	began := now()
+	for seed := range seeds {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if _, err := Run(Faulty(uint64(seed))); err != nil {
+			return err
+		}
+	}
+	tell("fleet: fault seeds with no lost or doubled work and no leaked machine", float64(seeds), "", "1000")
+	tell("fleet: fault seeds, wall time each", now().Sub(began).Seconds()/float64(seeds)*1000, "ms", "")
+	return nil
+}
+
+// figureCreates is how long after a burst 64 machines were asked for, on a cloud that allows it.
+func figureCreates(_ context.Context, _ bool, _ func() time.Time, tell Tell) error {
+	p := StandardPolicy()
+	p.Types = p.Types[:1]
+	for _, batch := range []int{1, 50} {
+		cloud := StandardCloud()
+		cloud.Caps.Batch = batch
+		work := Workload{}
+		for range 64 {
+			work = append(work, Task{At: time.Minute, Run: time.Minute, Each: p.Types[0].Capacity, Priority: 50})
+		}
+		res, err := Run(Config{Seed: 1, Policy: p, Cloud: cloud, Work: work})
+		if err != nil {
+			return err
+		}
+		tell(fmt.Sprintf("fleet: 64 creates issued after a burst, %d a call", batch), (res.CreatedAt(64) - time.Minute).Seconds(), "s", "< 1")
+	}
+	return nil
+}
+
+// percentile of durations in ms; the list is sorted.
+func percentile(list []time.Duration, q float64) float64 {
+	slices.Sort(list)
+	return float64(list[min(len(list)-1, int(q*float64(len(list))))]) / 1e6
+}
+
+// fleetOf returns a core that runs n busy machines in a cloud, and the cloud's list.
+func fleetOf(at time.Time, p *drover.FleetPolicy, n int) (*pool.Core, []provider.Machine, []pool.Intent) {
+	cfg := pool.Config{
+		Owner: "sim", Provider: p.Provider, Policies: []*drover.FleetPolicy{p}, Seed: 1, IDs: id.NewSeeded(1),
+		Caps: provider.Capabilities{Idempotent: true, Batch: 1000, Visible: 10 * time.Second},
+	}
+	offerings := p.Offerings()
+	machines := make([]provider.Machine, n)
+	intents := make([]pool.Intent, n)
+	for k := range machines {
+		o := &offerings[k%len(offerings)]
+		name := fmt.Sprintf("intent-%05d", k)
+		machines[k] = provider.Machine{
+			ID: fmt.Sprintf("i-%05d", k), Intent: name, Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Running, CreatedAt: at.Add(-time.Hour),
+			Tags: map[string]string{
+				drover.TagOwner: "sim", drover.TagPool: p.Name, drover.TagOffering: o.Key, drover.TagTemplate: p.Template(), drover.TagIntent: name,
+			},
+		}
+		intents[k] = pool.Intent{ID: name, Pool: p.Name, Offering: o.Key, Template: p.Template(), At: at.Add(-time.Hour), Answered: true, NodeID: fmt.Sprintf("node-%05d", k)}
+	}
+	return pool.NewCore(at, cfg), machines, intents
+}
