@@ -80,9 +80,16 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 	}
 	c.beliefs.Created(now, &req.Offering, req.Tags[drover.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
 	for _, in := range req.Intents {
-		if e := c.table[in.ID]; !made[in.ID] && e != nil && e.ProviderID == "" {
-			e.inFlight, e.unanswered = false, false
+		e := c.table[in.ID]
+		if e == nil || made[in.ID] {
+			continue
+		}
+		e.inFlight, e.unanswered = false, false
+		switch {
+		case e.ProviderID == "":
 			c.unmade(now, e, err)
+		case e.State == drover.InstanceDestroying: // a list told of it meanwhile, and its destroy waited for this answer
+			c.callDestroy(now, e)
 		}
 	}
 }
