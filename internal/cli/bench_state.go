@@ -112,13 +112,14 @@ func memoryMB(pid int, key string) float64 {
 
 func folderMB(dir string) (mb float64) {
 	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return nil
+		if err != nil {
+			return err
 		}
-		if info, err := e.Info(); err == nil {
+		info, err := e.Info()
+		if err == nil && info.Mode().IsRegular() {
 			mb += float64(info.Size()) / 1e6
 		}
-		return nil
+		return err
 	})
 	return mb
 }
