@@ -126,6 +126,7 @@ type plan struct {
 	spent    int
 	onStart  int // pieces of work placed onto starting machines
 	boots    map[string]time.Duration
+	acted    map[string]bool // machines that something was decided about
 	template string // of the policy
 }
 
@@ -160,7 +161,15 @@ func (p *plan) wake(t time.Time) {
 	}
 }
 
+// act decides one thing about a machine; the first decision of a pass holds.
 func (p *plan) act(kind ActionKind, i *drover.Instance, why, format string, args ...any) {
+	if p.acted[i.ID] {
+		return
+	}
+	if p.acted == nil {
+		p.acted = map[string]bool{}
+	}
+	p.acted[i.ID] = true
 	p.out.Actions = append(p.out.Actions, Action{Kind: kind, Instance: i.ID, Why: why, Reason: fmt.Sprintf(format, args...)})
 }
 

@@ -16,7 +16,7 @@ func (p *plan) replace() {
 			p.act(Undrain, i, WhyDemand, "work was placed on it before its drain was seen")
 			continue
 		}
-		if i.State != drover.InstanceActive || i.Behavior == drover.BehaviorHold {
+		if i.State != drover.InstanceActive || i.Behavior == drover.BehaviorHold || p.acted[i.ID] {
 			continue
 		}
 		switch {

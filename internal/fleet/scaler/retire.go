@@ -82,7 +82,7 @@ func (p *plan) retireIdle() {
 	reserve := p.reserve()
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] {
+		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] || p.acted[i.ID] {
 			continue
 		}
 		at := p.idleUntil(i)
