@@ -127,13 +127,12 @@ func (x *Execution) current() drover.Session {
 	return x.session
 }
 
-// pump moves frames from the session into the journal until the execution ended or ctx does. It reports whether it is
-// known how the execution ended; else it may run on.
-func (x *Execution) pump(ctx context.Context) (known bool) {
+// pump moves frames from the session into the journal until the execution ended or ctx does. It returns how it ended,
+// and whether that is known; else it may run on. Nobody hears of the end before it is written down: see conclude.
+func (x *Execution) pump(ctx context.Context) (receipt drover.Receipt, known bool) {
 	for {
 		if !x.awaitRoom(ctx) {
-			x.end(x.lost(ctx, context.Cause(ctx)))
-			return x.lease.GoneReason() != nil
+			return x.lost(ctx, context.Cause(ctx)), x.lease.GoneReason() != nil
 		}
 		f, err := x.current().Next(ctx)
 		switch {
@@ -143,13 +142,11 @@ func (x *Execution) pump(ctx context.Context) (known bool) {
 			if errors.Is(err, io.EOF) {
 				err = drover.Errorf(drover.Gone, "the session ended without a receipt")
 			}
-			x.end(x.lost(ctx, err))
-			return x.lease.GoneReason() != nil
+			return x.lost(ctx, err), x.lease.GoneReason() != nil
 		case f.Receipt != nil:
-			receipt := *f.Receipt
+			receipt = *f.Receipt
 			receipt.ExecutionID = x.id
-			x.end(receipt)
-			return true
+			return receipt, true
 		}
 		x.take(f)
 	}
@@ -233,13 +230,14 @@ func (x *Execution) lost(ctx context.Context, why error) drover.Receipt {
 	}
 }
 
-func (x *Execution) end(receipt drover.Receipt) {
+// end lets everybody know how it ended.
+func (x *Execution) end(receipt drover.Receipt, at time.Time) {
 	_ = x.current().Close() // it has ended, or is not reached any more
 	x.lease.Done()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.stopReaperLocked()
-	x.receipt, x.endedAt = &receipt, x.clock.Now()
+	x.receipt, x.endedAt = &receipt, at
 	close(x.done)
 	x.wakeLocked()
 }

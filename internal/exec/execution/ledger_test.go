@@ -98,3 +98,30 @@ func must(s drover.Session, err error) drover.Session {
 	}
 	return s
 }
+
+// Found as a receipt of a command that ended with 7, by a process that was killed once its client had read the 7, and
+// came back with 137.
+func TestNobodyHearsOfAnEndThatIsNotWrittenDown(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger")
+	bubble(t, execution.Config{LedgerPath: path}, func(t *testing.T, b *bundle) {
+		written := func(id string) {
+			t.Helper()
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Regexp(t, `"id":"`+id+`".*"exitCode":7`, string(text))
+		}
+		for range 50 {
+			waited, err := b.Start(t.Context(), b.runner.ID, sh("exit 7"))
+			require.NoError(t, err)
+			_, err = waited.Wait(t.Context())
+			require.NoError(t, err)
+			written(waited.ID())
+			read, err := b.Start(t.Context(), b.runner.ID, sh("exit 7"))
+			require.NoError(t, err)
+			_, _, receipt := collect(t, read.Attach(drover.Offsets{}))
+			require.Equal(t, 7, receipt.ExitCode)
+			written(read.ID())
+		}
+	})
+}

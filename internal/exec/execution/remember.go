@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"drover"
 )
@@ -16,12 +17,11 @@ func startRecord(r drover.Runner, spec drover.ExecutionSpec, webhook string) rec
 	}
 }
 
-// record is what is written down of an execution as it stands.
-func (x *Execution) record() record {
+// record is what is written down of an execution's end.
+func (x *Execution) record(receipt drover.Receipt, at time.Time) record {
 	info := x.Info()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, EndedAt: x.endedAt}
+	info.Running, info.Receipt = false, &receipt
+	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, EndedAt: at}
 }
 
 // remember takes up what an earlier process wrote down: ended executions with their receipts, and webhooks that were
@@ -85,10 +85,11 @@ func (s *Service) lose(ctx context.Context, running map[string]record) {
 			Error: "it was not found any more when the server was back",
 		}
 		r.EndedAt = s.deps.Clock.Now()
+		s.writeDown(r)
 		x := s.restore(ctx, r)
 		s.mu.Lock()
 		s.byID[x.id] = x
 		s.mu.Unlock()
-		s.conclude(ctx, x)
+		s.tellEnd(ctx, x)
 	}
 }

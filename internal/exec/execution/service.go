@@ -228,18 +228,33 @@ func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.Execu
 			case <-x.done:
 			}
 		})
-		if known := x.pump(pumpCtx); known || s.stopping.Err() == nil {
-			s.conclude(pumpCtx, x)
-		}
+		receipt, known := x.pump(pumpCtx)
+		s.conclude(pumpCtx, x, receipt, known || s.stopping.Err() == nil)
 	})
 	return x, nil
 }
 
-// conclude tells, keeps and remembers how an execution ended.
-func (s *Service) conclude(ctx context.Context, x *Execution) {
-	if err := s.ledger.write(x.record()); err != nil {
-		s.deps.Log.Warn("writing an execution's end down", "execution", x.id, "error", err)
+// conclude ends an execution. If that is sure it is written down first: what somebody has heard of must still be known
+// when this process is killed.
+func (s *Service) conclude(ctx context.Context, x *Execution, receipt drover.Receipt, sure bool) {
+	at := s.deps.Clock.Now()
+	if sure {
+		s.writeDown(x.record(receipt, at))
 	}
+	x.end(receipt, at)
+	if sure {
+		s.tellEnd(ctx, x)
+	}
+}
+
+func (s *Service) writeDown(r record) {
+	if err := s.ledger.write(r); err != nil {
+		s.deps.Log.Warn("writing an execution's end down", "execution", r.Execution.ID, "error", err)
+	}
+}
+
+// tellEnd tells of an ended execution, and keeps it for late readers.
+func (s *Service) tellEnd(ctx context.Context, x *Execution) {
 	s.feed.publish(EventEnded, x.Info())
 	s.retire(x)
 	s.notify(ctx, x)
