@@ -13,6 +13,7 @@ import (
 	"drover/internal/fleet/provider/sim"
 	"drover/internal/fleet/scaler"
 	"drover/internal/id"
+	"drover/internal/invariant"
 )
 
 // Config is one run.
@@ -68,9 +69,19 @@ type Sim struct {
 // Run simulates until all work is done and all machines are gone. Errors: a breach of an invariant, with the seed.
 func Run(cfg Config) (res Result, err error) {
 	s := newSim(cfg)
+	breaches := invariant.Breaches()
 	defer func() {
-		if b, ok := recover().(breach); ok {
-			res, err = s.finish(), fmt.Errorf("seed %d at %s: %s", cfg.Seed, time.Duration(s.now), string(b))
+		switch r := recover().(type) {
+		case nil:
+			if n := invariant.Breaches() - breaches; n > 0 && err == nil {
+				err = fmt.Errorf("seed %d: %d invariants were breached, see the log", cfg.Seed, n)
+			}
+		case breach:
+			res, err = s.finish(), fmt.Errorf("seed %d at %s: %s", cfg.Seed, time.Duration(s.now), string(r))
+		case string:
+			res, err = s.finish(), fmt.Errorf("seed %d at %s: %s", cfg.Seed, time.Duration(s.now), r)
+		default:
+			panic(r)
 		}
 	}()
 	s.start()
