@@ -127,7 +127,7 @@ type plan struct {
 	onStart  int // pieces of work placed onto starting machines
 	boots    map[string]time.Duration
 	acted    map[string]bool // machines that something was decided about
-	template string // of the policy
+	template string          // of the policy
 }
 
 // counts is what the survey found.
