@@ -2,6 +2,7 @@ package drover
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 )
 
@@ -180,6 +181,16 @@ type TaskEvent struct {
 	Message        string
 
 	*TaskEventLegacy // nil = all of it is zero, as in most of the millions of events that control keeps
+}
+
+// MarshalJSON shows the fields for older clients also when they are zero, as Nomad does.
+func (e *TaskEvent) MarshalJSON() ([]byte, error) {
+	type fields TaskEvent // without this method
+	all := fields(*e)
+	if all.TaskEventLegacy == nil {
+		all.TaskEventLegacy = &TaskEventLegacy{}
+	}
+	return json.Marshal(all)
 }
 
 // Cause returns what an event says failed, or "".
