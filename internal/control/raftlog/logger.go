@@ -26,7 +26,7 @@ func newLogger(to *slog.Logger) *logger {
 	if to == nil {
 		to = slog.New(slog.DiscardHandler)
 	}
-	return &logger{to: to.With("part", "raft"), last: &atomic.Pointer[string]{}}
+	return &logger{to: to, last: &atomic.Pointer[string]{}}
 }
 
 // level maps hclog's levels.
