@@ -39,7 +39,8 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 	go reap(p) // ends with drover-init
 	c, err := configure(ctx, cfg, opts, p.Pid, config)
 	if err != nil {
-		_ = p.Kill()
+		_ = Bury(ctx, cfg.StateDir, opts.Clock)
+		_ = p.Kill() // its id was not noted
 		return nil, fmt.Errorf("starting the supervisor: %w%s", err, tail(filepath.Join(cfg.StateDir, initLog)))
 	}
 	return c, nil

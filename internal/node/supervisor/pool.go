@@ -56,11 +56,10 @@ func (p *Pool) Take(ctx context.Context, cfg LaunchConfig, opts Options) *Client
 		if !ok {
 			return nil
 		}
-		err := r.serve(ctx, cfg, opts)
-		if err == nil {
+		if err := r.serve(ctx, cfg, opts); err == nil {
 			return r.client
 		}
-		p.end(ctx, r)
+		p.end(ctx, r) // it was killed, or can't serve this task
 	}
 }
 
@@ -68,18 +67,13 @@ func (p *Pool) Take(ctx context.Context, cfg LaunchConfig, opts Options) *Client
 func (p *Pool) pop() (resting, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.idle) > 0 {
-		r := p.idle[len(p.idle)-1]
-		p.idle = p.idle[:len(p.idle)-1]
-		r.timer.Stop() // if it has fired, it does not find r any more
-		select {
-		case <-r.client.Done(): // it was killed
-			_ = os.RemoveAll(r.dir)
-		default:
-			return r, true
-		}
+	if len(p.idle) == 0 {
+		return resting{}, false
 	}
-	return resting{}, false
+	r := p.idle[len(p.idle)-1]
+	p.idle = p.idle[:len(p.idle)-1]
+	r.timer.Stop() // if it has fired, it does not find r any more
+	return r, true
 }
 
 // serve gives the supervisor its task's folder and configuration.
@@ -116,16 +110,15 @@ func (p *Pool) Put(ctx context.Context, stateDir string, opts Options) bool {
 		_ = client.Close() // the caller ends it
 		return false
 	}
-	r := resting{client: client}
-	r.dir, err = p.folder()
-	if err == nil {
-		err = os.Rename(stateDir, r.dir)
+	r := resting{client: client, dir: stateDir}
+	if dir, err := p.folder(); err == nil && os.Rename(stateDir, dir) == nil {
+		r.dir = dir
+		if p.keep(&r) { //nolint:contextcheck // it waits for longer than this call
+			return true
+		}
 	}
-	if err != nil || !p.keep(&r) { //nolint:contextcheck // it waits for longer than this call
-		_ = client.Close() // it ends itself
-		return false
-	}
-	return true
+	p.end(ctx, r)
+	return false
 }
 
 func (p *Pool) room() bool {
@@ -155,7 +148,6 @@ func (p *Pool) keep(r *resting) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		_ = os.RemoveAll(r.dir)
 		return false
 	}
 	r.timer = p.clock.AfterFunc(keepFor, func() { p.expire(r.client) })
@@ -180,7 +172,7 @@ func (p *Pool) expire(client *Client) {
 	p.mu.Unlock()
 }
 
-// end ends a supervisor.
+// end ends a supervisor, and returns when it has ended.
 func (p *Pool) end(ctx context.Context, r resting) {
 	ctx, cancel := p.clock.WithTimeout(context.WithoutCancel(ctx), endAtOnce)
 	defer cancel()

@@ -8,8 +8,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"drover/internal/clock"
 )
 
 // process is a drover-init as the host sees it. A pid alone may be somebody else's by now: the start time tells.
@@ -93,6 +96,27 @@ func (p process) wait(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+const killedIn = 5 * time.Second // the kernel needs milliseconds to take a killed process apart, on a busy machine more
+
+// end kills the process and waits for its end: only then does it hold its control groups no more. ctx may have ended.
+func (p process) end(ctx context.Context, clk clock.Clock) error {
+	if err := p.kill(); err != nil {
+		return fmt.Errorf("killing supervisor %d: %w", p.pid, err)
+	}
+	ctx, cancel := clk.WithTimeout(context.WithoutCancel(ctx), killedIn)
+	defer cancel()
+	if err := p.wait(ctx); err != nil {
+		return fmt.Errorf("waiting for the killed supervisor %d: %w", p.pid, err)
+	}
+	return nil
+}
+
+// Bury waits for the end of a supervisor that does not listen any more, killing it if need be: its socket is closed before
+// it has left its control groups. Without a supervisor there it returns at once.
+func Bury(ctx context.Context, stateDir string, clk clock.Clock) error {
+	return readProcess(stateDir).end(ctx, clk)
 }
 
 // Pid is drover-init's process id as the host sees it; 0 when it is not known.

@@ -82,12 +82,12 @@ func (c *Client) StopTask(ctx context.Context, signal string, timeout time.Durat
 func (c *Client) Shutdown(ctx context.Context) error {
 	_, err := c.ask(ctx, proto.OpShutdown, nil)
 	if err != nil && !errors.Is(err, driver.ErrGone) {
-		return errors.Join(err, c.process.kill())
+		return errors.Join(err, c.process.end(ctx, c.opts.Clock))
 	}
 	select {
 	case <-c.done:
 	case <-ctx.Done():
-		return c.process.kill()
+		return c.process.end(ctx, c.opts.Clock)
 	}
 	return c.process.wait(ctx)
 }
@@ -101,7 +101,7 @@ func Clean(ctx context.Context, stateDir string, opts Options) error {
 		err = c.Shutdown(ctx)
 		_ = c.Close() // it is gone
 	case errors.Is(err, driver.ErrGone):
-		err = nil
+		err = Bury(ctx, stateDir, opts.Clock)
 	}
 	if err != nil {
 		return fmt.Errorf("cleaning up %s: %w", stateDir, err)

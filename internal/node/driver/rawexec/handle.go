@@ -113,6 +113,8 @@ func (h *handle) free(ctx context.Context, client *supervisor.Client) error {
 		orderly = orderly && err == nil
 		errs = append(errs, err)
 		_ = client.Close() // it ended
+	} else {
+		errs = append(errs, supervisor.Bury(ctx, h.stateDir, h.d.cfg.Clock))
 	}
 	if h.group == nil && !orderly {
 		killMarked(h.ident)
