@@ -34,7 +34,7 @@ var _ drover.Session = (*Session)(nil)
 // Attach attaches to an execution, from the offsets on. Errors: NotFound.
 func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*Session, error) {
 	query := url.Values{"stdout": {formatInt(from.Stdout)}, "stderr": {formatInt(from.Stderr)}}
-	conn, err := c.dial(ctx, []string{"execution", id, "attach"}, query, http.Header{})
+	conn, _, err := c.dial(ctx, []string{"execution", id, "attach"}, query, http.Header{})
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,11 @@ func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*S
 	return s, nil
 }
 
-// A request that is short enough goes with the handshake, so that the command starts while that goes on.
+// A request that is short enough goes with the handshake, so that the command starts while that goes on. The server
+// answers with the same header when it took it; one that doesn't know it, or never got it, waits for the first message.
 const (
 	requestHeader = "Drover-Execution"
-	maxHeader     = 16 << 10
+	maxHeader     = 4 << 10 // in base64 it is within the 8 KB that proxies let pass
 )
 
 // Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next.
@@ -55,15 +56,15 @@ func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionR
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding the request: %w", err)
 	}
-	headers, early := http.Header{}, len(first) <= maxHeader
-	if early {
+	headers := http.Header{}
+	if len(first) <= maxHeader {
 		headers.Set(requestHeader, base64.StdEncoding.EncodeToString(first))
 	}
-	conn, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil, headers)
+	conn, answered, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil, headers)
 	if err != nil {
 		return nil, err
 	}
-	if early {
+	if answered.Get(requestHeader) != "" {
 		return &Session{conn: conn}, nil
 	}
 	if err := conn.Write(ctx, websocket.MessageText, first); err != nil {
@@ -73,18 +74,18 @@ func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionR
 	return &Session{conn: conn}, nil
 }
 
-func (c *Client) dial(ctx context.Context, path []string, query url.Values, headers http.Header) (*websocket.Conn, error) {
+func (c *Client) dial(ctx context.Context, path []string, query url.Values, headers http.Header) (*websocket.Conn, http.Header, error) {
 	c.authorize(headers)
 	address := "ws" + strings.TrimPrefix(c.url(path, query), "http") // https → wss
 	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: headers})
 	switch {
 	case err == nil:
 		conn.SetReadLimit(1 << 20)
-		return conn, nil
+		return conn, res.Header, nil
 	case res != nil && res.StatusCode >= http.StatusBadRequest:
-		return nil, problem(res)
+		return nil, nil, problem(res)
 	}
-	return nil, drover.Errorf(drover.Unavailable, "connecting: %w", err)
+	return nil, nil, drover.Errorf(drover.Unavailable, "connecting: %w", err)
 }
 
 // ID is the execution's id; after Execute it is known from the first frame on.

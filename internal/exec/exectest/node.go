@@ -40,8 +40,15 @@ func (n *Node) Started() int {
 	return n.started
 }
 
+// Stuck is a command that this node neither starts nor refuses.
+const Stuck = "stuck"
+
 // StartExecution serves drover.Workloads.
-func (n *Node) StartExecution(_ context.Context, allocID, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+	if spec.Argv[0] == Stuck {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s := newSession(spec)

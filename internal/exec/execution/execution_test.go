@@ -497,3 +497,18 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 		next.stop()
 	})
 }
+
+func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		begin := time.Now()
+		_, err := b.Start(t.Context(), b.runner.ID, drover.ExecutionSpec{Argv: []string{exectest.Stuck}})
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.Equal(t, time.Minute, time.Since(begin))
+		x, err := b.Start(t.Context(), b.runner.ID, sh("exit 4"))
+		require.NoError(t, err)
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 4, receipt.ExitCode)
+	})
+}

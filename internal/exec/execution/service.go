@@ -158,7 +158,7 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 		spec.ID = s.deps.IDs.New()
 	}
 	defer s.claimID(spec.ID)()
-	session, err := lease.Workloads().StartExecution(ctx, r.AllocID, taskName, spec)
+	session, err := s.open(ctx, lease, spec)
 	if err != nil {
 		select {
 		case <-lease.Gone():
@@ -175,6 +175,19 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
 	}
 	return s.adopt(ctx, lease, spec, session, webhook)
+}
+
+// startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
+const startWithin = time.Minute
+
+func (s *Service) open(ctx context.Context, lease pool.Lease, spec drover.ExecutionSpec) (drover.Session, error) {
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
+	defer cancel()
+	session, err := lease.Workloads().StartExecution(limit, lease.Runner().AllocID, taskName, spec)
+	if err != nil && limit.Err() != nil && ctx.Err() == nil {
+		return nil, drover.Errorf(drover.Unavailable, "the runner's node did not start the command within %v: %w", startWithin, err)
+	}
+	return session, err
 }
 
 // claimID keeps recovering from taking up an execution that is being started; what it returns ends that.

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -20,7 +19,6 @@ import (
 const (
 	maxMessage    = 16 << 20
 	maxStdinQueue = 64
-	firstMessage  = 10 * time.Second // of an execute
 )
 
 // event is a JSON message in either direction.
@@ -72,7 +70,7 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 }
 
 // requestHeader may have the execution request (JSON in base64): then the command starts while the websocket is still
-// being agreed on.
+// being agreed on, no first message is waited for, and the answer has the header too, as "taken".
 const requestHeader = "Drover-Execution"
 
 // execute starts what the client's header or first message asks for and stays attached to it.
@@ -91,6 +89,9 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	early, err := f.openEarly(r.Context(), r.Header.Get(requestHeader), runner)
 	if err != nil {
 		return err
+	}
+	if early != nil {
+		w.Header().Set(requestHeader, "taken")
 	}
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
@@ -151,17 +152,40 @@ func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner strin
 		o := <-early
 		return o.session, o.err
 	}
-	first, cancel := f.Clock.WithTimeout(ctx, firstMessage)
-	defer cancel()
-	_, data, err := conn.Read(first)
+	data, err := f.readFirst(ctx, conn)
 	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, "reading the first message: %w", err)
+		return nil, err
 	}
 	var req drover.ExecutionRequest
 	if err := json.Unmarshal(data, &req); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)
 	}
 	return f.Executions.OpenRequest(ctx, runner, req)
+}
+
+// readFirst reads the first message. The socket is as usable as before when none comes in time, to say so: a Read whose
+// context ends would close it. Errors: Invalid.
+func (f *Face) readFirst(ctx context.Context, conn *websocket.Conn) ([]byte, error) {
+	type message struct {
+		data []byte
+		err  error
+	}
+	got := make(chan message, 1)
+	go func() { // ends with the message or the socket
+		_, data, err := conn.Read(ctx)
+		got <- message{data, err}
+	}()
+	late := f.Clock.NewTimer(f.FirstMessage)
+	defer late.Stop()
+	select {
+	case m := <-got:
+		if m.err != nil {
+			return nil, drover.Errorf(drover.Invalid, "reading the first message: %w", m.err)
+		}
+		return m.data, nil
+	case <-late.C():
+		return nil, drover.Errorf(drover.Invalid, "no execution request came within %v, neither as the first message nor in the header %s", f.FirstMessage, requestHeader)
+	}
 }
 
 // idOf is the execution's id, which sessions of the execution service know.

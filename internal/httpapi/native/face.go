@@ -41,9 +41,10 @@ type Executions interface {
 
 // Config of a Face.
 type Config struct {
-	MaxFiles  int64         // bytes of a JSON body with files; default 256 MiB
-	MaxWait   time.Duration // of long polls; default 5 minutes
-	PingEvery time.Duration // finds peers that vanished; default 15 s
+	MaxFiles     int64         // bytes of a JSON body with files; default 256 MiB
+	MaxWait      time.Duration // of long polls; default 5 minutes
+	PingEvery    time.Duration // finds peers that vanished; default 15 s
+	FirstMessage time.Duration // in which a client of execute says what to execute; default 10 s
 }
 
 // Deps of a Face.
@@ -70,6 +71,9 @@ func New(cfg Config, deps Deps) *Face {
 	}
 	if cfg.PingEvery == 0 {
 		cfg.PingEvery = 15 * time.Second
+	}
+	if cfg.FirstMessage == 0 {
+		cfg.FirstMessage = 10 * time.Second
 	}
 	return &Face{cfg, deps}
 }

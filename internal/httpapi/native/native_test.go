@@ -48,6 +48,11 @@ const token = "secret"
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, native.Config{})
+}
+
+func newWorldWith(t *testing.T, cfg native.Config) *world {
+	t.Helper()
 	c := exectest.NewControl()
 	runners, _ := exectest.Start(t, c, runner.Config{})
 	quiet := slog.New(slog.DiscardHandler)
@@ -56,7 +61,7 @@ func newWorld(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
-	face := native.New(native.Config{}, native.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
+	face := native.New(cfg, native.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
 	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
 	server := httptest.NewServer(h)
 	cl, err := client.New(server.URL, client.WithToken(token), client.WithHTTPClient(server.Client()))
