@@ -15,23 +15,23 @@ func (taskDir) Name() string { return "task_dir" }
 func (taskDir) Once() bool   { return false }
 
 func (taskDir) Prestart(_ context.Context, r *Request) error {
-	if lean(r.Driver, r.Task) && !r.Dir.Exists() || r.Dir.TaskBuilt(r.Task.Name) {
+	if lean(r.Driver, r.Group, r.Task) && !r.Dir.Exists() || r.Dir.TaskBuilt(r.Task.Name) {
 		return nil
 	}
 	r.Emit(taskmachine.NewEvent(drover.TaskSetup, "Building Task Directory"))
 	return r.Dir.BuildTask(r.Task.Name)
 }
 
-// Lean is an optional power of a driver, whose tasks may be no processes: it says which of them need no folders. A job
-// of thousands is not worth ten folders for each then; who asks for the files makes them.
+// Lean is an optional power of a driver: it says which of its tasks need no folders, because they are no processes, or
+// have all their files in memory. Ten folders each would be most of their cost; who asks for the files makes them.
 type Lean interface {
-	NeedsFolders(task *drover.Task) bool
+	NeedsFolders(group *drover.TaskGroup, task *drover.Task) bool
 }
 
 // lean reports whether nothing will look for the task's folders.
-func lean(d driver.Driver, t *drover.Task) bool {
+func lean(d driver.Driver, g *drover.TaskGroup, t *drover.Task) bool {
 	l, ok := d.(Lean)
-	return ok && len(t.Artifacts) == 0 && len(t.Templates) == 0 && t.DispatchPayload == nil && !l.NeedsFolders(t)
+	return ok && len(t.Artifacts) == 0 && len(t.Templates) == 0 && t.DispatchPayload == nil && !l.NeedsFolders(g, t)
 }
 
 // NeedsFolders reports whether a new allocation's folders have to be made before its tasks start.
@@ -40,7 +40,7 @@ func NeedsFolders(alloc *drover.Allocation, group *drover.TaskGroup, drivers map
 		return true // there may be data to take over
 	}
 	for _, t := range group.Tasks {
-		if !lean(drivers[t.Driver], t) {
+		if !lean(drivers[t.Driver], group, t) {
 			return true
 		}
 	}

@@ -94,7 +94,7 @@ func (t *task) say(stream string, s speech, said int) {
 }
 
 // NeedsFolders reports whether the task writes logs.
-func (d *Driver) NeedsFolders(t *drover.Task) bool {
+func (d *Driver) NeedsFolders(_ *drover.TaskGroup, t *drover.Task) bool {
 	return t.Config["stdout_string"] != nil || t.Config["stderr_string"] != nil
 }
 

@@ -51,6 +51,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
+	if task == nil {
+		spec.Log.Disabled = true // nothing would ever write them
+	}
 	if b.slot, err = d.ids.take(); err != nil {
 		return nil, err
 	}

@@ -49,6 +49,18 @@ func (d *Driver) Validate(task *drover.Task) error {
 	return err
 }
 
+// NeedsFolders reports whether anything of the allocation's folder is ever used: not by a warm runner, which writes no
+// logs, and whose /alloc, /local and /secrets are in memory (see addAllocation).
+func (d *Driver) NeedsFolders(group *drover.TaskGroup, task *drover.Task) bool {
+	c, err := d.parse(task.Config)
+	return group.Pool == nil || err != nil || c.hasProgram() || len(c.mounts) > 0
+}
+
+// hasProgram reports whether the configuration names one, which a warm runner may do without.
+func (c *taskConfig) hasProgram() bool {
+	return c.command != "" || len(c.args) > 0 || len(c.entrypoint) > 0
+}
+
 // parse reads the configuration. Errors: Invalid with all problems.
 func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	r := options.New(config)
