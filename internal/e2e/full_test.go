@@ -56,6 +56,11 @@ func TestFullDisk(t *testing.T) {
 	runs("before")
 	_, _, err = a.nomad().Jobs().Info("refused", nil)
 	require.Error(t, err, "what was refused is not there")
+	health, err := a.nomad().Agent().Health()
+	require.NoError(t, err)
+	require.False(t, health.Server.Ok)
+	require.Contains(t, health.Server.Message, "no space left")
+	require.True(t, health.Client.Ok)
 
 	require.NoError(t, os.Remove(ballast))
 	eventually(t, "writes to go on", func() (bool, string) {
@@ -63,6 +68,15 @@ func TestFullDisk(t *testing.T) {
 		return err == nil, fmt.Sprint(err)
 	})
 	runs("after")
+	health, err = a.nomad().Agent().Health()
+	require.NoError(t, err)
+	require.True(t, health.Server.Ok, health.Server.Message)
+	self, err := a.nomad().Agent().Self()
+	require.NoError(t, err)
+	for _, key := range []string{"state", "term", "applied_index", "commit_index", "last_log_index", "num_peers"} {
+		require.NotEmpty(t, self.Stats["raft"][key], key)
+	}
+	require.Equal(t, "Leader", self.Stats["raft"]["state"])
 	a.pullThePlug()
 	a = start(t, args...)
 	for _, id := range []string{"before", "after"} {

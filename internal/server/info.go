@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,11 +31,27 @@ func (a agentInfo) Self() nomad.AgentSelf {
 	}
 	redact(cfg)
 	cfg["Version"] = map[string]any{"Version": version.Nomad, "Drover": version.Version}
-	stats := map[string]map[string]string{"nomad": {"server": boolText(a.control != nil), "leader": boolText(a.control != nil && a.control.log.IsLeader())}}
-	if a.node != nil {
-		stats["client"] = map[string]string{"node_id": a.node.agent.NodeID()}
+	return nomad.AgentSelf{Config: cfg, Member: a.member(), Stats: a.stats()}
+}
+
+// stats are texts under Nomad's names.
+func (a agentInfo) stats() map[string]map[string]string {
+	out := map[string]map[string]string{
+		"nomad": {"server": boolText(a.control != nil), "leader": boolText(a.control != nil && a.control.log.IsLeader())},
+		"runtime": {
+			"arch": runtime.GOARCH, "version": runtime.Version(), "kernel.name": runtime.GOOS,
+			"cpu_count": strconv.Itoa(runtime.NumCPU()), "max_procs": strconv.Itoa(runtime.GOMAXPROCS(0)),
+			"goroutines": strconv.Itoa(runtime.NumGoroutine()),
+		},
 	}
-	return nomad.AgentSelf{Config: cfg, Member: a.member(), Stats: stats}
+	if a.control != nil {
+		out["nomad"]["leader_addr"] = a.Leader()
+		out["raft"] = a.control.log.Stats().Raft
+	}
+	if a.node != nil {
+		out["client"] = map[string]string{"node_id": a.node.agent.NodeID()}
+	}
+	return out
 }
 
 // redact hides, wherever they are, values whose key says that they are secret.
@@ -125,6 +142,9 @@ func (a agentInfo) Health() (server, client *nomad.Health) {
 		server = &nomad.Health{Ok: a.control.log.IsLeader(), Message: "ok"}
 		if !server.Ok {
 			server.Message = "no leader"
+		}
+		if sick := a.control.log.Stats().Sick; sick != "" {
+			server.Ok, server.Message = false, sick
 		}
 	}
 	if a.node != nil {
