@@ -36,6 +36,7 @@ type Registration struct {
 type Assignment struct {
 	Index  uint64
 	Allocs []*Allocation
+	Meta   map[string]*string // what people set of the node's meta at runtime (Node.DynamicMeta)
 }
 
 // AllocUpdate is what a node observes of an allocation.

@@ -152,6 +152,16 @@ func TestPull(t *testing.T) {
 	})
 }
 
+func TestPullTellsTheMetaSetAtRuntime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, _, err := b.log.Propose(t.Context(), &command.SetNodeMeta{NodeID: "n1", Meta: map[string]*string{"rack": new("r2"), "old": nil}})
+	require.NoError(t, err)
+	a, err := b.Pull(t.Context(), "n1", 0, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, map[string]*string{"rack": new("r2"), "old": nil}, a.Meta)
+}
+
 func TestPushesShareEntries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,9 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 // Wanted lists what is wanted of the node: all that it has not reported as ended. It is pure.
 func Wanted(s *store.Snapshot, nodeID string) drover.Assignment {
 	a := drover.Assignment{Index: max(s.NodeChanged(nodeID), 1)} // 0 would be answered at once the next time
+	if n := s.Node(nodeID); n != nil {
+		a.Meta = n.DynamicMeta
+	}
 	for x := range s.UnfinishedByNode(nodeID) {
 		a.Allocs = append(a.Allocs, x)
 	}

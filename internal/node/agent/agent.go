@@ -41,6 +41,7 @@ type Agent struct {
 	collect   chan struct{} // an allocation ended
 
 	node    atomic.Pointer[drover.Node]
+	meta    atomic.Pointer[map[string]*string] // set by people at runtime, as control said last; nil: not heard yet
 	state   localstate.Store
 	samples samples
 	disk    diskMeter
@@ -93,7 +94,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 
 func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	s := &taskrunner.Shared{
-		Node: a.node.Load, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
+		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), MaxKillTimeout: a.cfg.MaxKillTimeout,
 		Reclaim: reclaimer(a.clock, a.log),
 		Hooks:   hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes}),
@@ -136,6 +137,17 @@ func (a *Agent) NodeID() string { return a.identity.ID }
 
 // Node returns the node as it was last registered, before Run only its name; it must not be changed.
 func (a *Agent) Node() *drover.Node { return a.node.Load() }
+
+// nodeForTasks is the node as jobs see it: with the meta that people set at runtime.
+func (a *Agent) nodeForTasks() *drover.Node {
+	n, meta := a.node.Load(), a.meta.Load()
+	if meta == nil || len(*meta) == 0 {
+		return n
+	}
+	merged := *n
+	merged.MergeMeta(n.Meta, *meta)
+	return &merged
+}
 
 // Run restores what ran, registers, and works until ctx ends. Tasks outlive it, unless Config.StopOnExit. It can be
 // called once.

@@ -17,6 +17,7 @@ type control struct {
 	beats    int
 	allocs   map[string]*drover.Allocation
 	pushes   [][]drover.AllocUpdate
+	meta     map[string]*string
 	away     error // returned by everything
 	slow     chan struct{}
 	changed  chan struct{}
@@ -73,7 +74,7 @@ func (c *control) Pull(ctx context.Context, _ string, since uint64, maxWait time
 			return drover.Assignment{}, drover.Errorf(drover.NotFound, "register first")
 		}
 		if since == 0 || c.index != since {
-			out := drover.Assignment{Index: c.index}
+			out := drover.Assignment{Index: c.index, Meta: c.meta}
 			for _, a := range c.allocs {
 				if !a.ClientTerminal() {
 					out.Allocs = append(out.Allocs, a)

@@ -52,6 +52,7 @@ func (a *Agent) pull(ctx context.Context) {
 		}
 		behind = 0
 		pause.reset()
+		a.meta.Store(&assignment.Meta)
 		if assignment.Index != since || since == 0 {
 			a.take(assignment)
 		}

@@ -25,6 +25,7 @@ type Driver struct {
 	mu      sync.Mutex // guards what follows
 	tasks   map[string]*Task
 	journal []string
+	samples int
 	changed chan struct{}
 }
 
@@ -217,10 +218,20 @@ func (t *Task) Destroy(context.Context) error {
 // Network has none.
 func (t *Task) Network() *drover.AllocNetworkStatus { return nil }
 
-// Usage is a constant.
+// Usage is a constant; it is counted.
 func (t *Task) Usage(context.Context) (*drover.TaskResourceUsage, error) {
+	t.world.mu.Lock()
+	t.world.samples++
+	t.world.mu.Unlock()
 	return &drover.TaskResourceUsage{
 		Timestamp:     t.world.Clock.Now().UnixNano(),
 		ResourceUsage: &drover.ResourceUsage{MemoryStats: &drover.MemoryStats{RSS: 10, Measured: []string{"RSS"}}, CpuStats: &drover.CpuStats{Percent: 5}},
 	}, nil
+}
+
+// Samples returns how often a task's usage was read.
+func (d *Driver) Samples() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.samples
 }
