@@ -3,8 +3,35 @@ package supervisor
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover/internal/clock"
 )
+
+func TestEndedSupervisorsAreCollected(t *testing.T) {
+	t.Parallel()
+	p, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	require.NoError(t, err)
+	reap(p)
+	require.ErrorIs(t, syscall.Kill(p.Pid, 0), syscall.ESRCH)
+}
+
+func TestBuryReturnsWhenNothingRuns(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	require.NoError(t, Bury(t.Context(), state, clock.Wall{}))
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(c.Pid()), "stat"))
+	if err == nil { // it is not yet collected, but runs no more
+		require.Contains(t, string(status), ") Z ")
+	}
+	require.NoError(t, Bury(t.Context(), state, clock.Wall{}), "nothing is left to bury")
+	require.NoError(t, Bury(t.Context(), t.TempDir(), clock.Wall{}), "nothing ever was")
+}
 
 // processesLike lists running processes by their command line.
 func processesLike(text string) (found []string) {

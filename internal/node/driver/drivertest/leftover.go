@@ -8,10 +8,20 @@ import (
 	"strings"
 )
 
+// dead reports whether the process has ended, and only its parent has not taken its exit status yet: it holds nothing any
+// more, but its v2 group's name sticks to it. That what the agent started is collected is the supervisor's to test.
+func dead(proc string) bool {
+	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
+	return err != nil || bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z"))
+}
+
 // leftovers lists processes, mounts, control groups and folders that carry the allocation's id or lie in its folder.
 func leftovers(alloc, root string) (found []string) {
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, n := range names {
+		if dead(filepath.Dir(n)) {
+			continue
+		}
 		b, err := os.ReadFile(n)
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(n), "cmdline"))
 		groups, _ := os.ReadFile(filepath.Join(filepath.Dir(n), "cgroup")) // a program may hide the other two
