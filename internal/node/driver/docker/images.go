@@ -32,9 +32,11 @@ type images struct {
 	mu     sync.Mutex
 	pulls  map[string]*pull       // under way, by reference and account; guarded by mu
 	users  map[string]int         // by image id; guarded by mu
-	ours   map[string]bool        // guarded by mu
+	ours   map[string]bool        // by image id; guarded by mu
 	timers map[string]clock.Timer // of images without users; guarded by mu
 	closed bool                   // guarded by mu
+
+	recalled bool // ours has what the file says; guarded by mu
 }
 
 func newImages(d *Driver) *images {
@@ -92,10 +94,12 @@ func (s *images) find(ctx context.Context, ref string) (imageInfo, error) {
 func (s *images) hold(info *imageInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.recall()
 	s.users[info.id]++
 	info.ours = s.ours[info.id] || info.ours
-	if info.ours {
+	if info.ours && !s.ours[info.id] {
 		s.ours[info.id] = true
+		s.keep()
 	}
 	if t := s.timers[info.id]; t != nil {
 		t.Stop()
@@ -112,10 +116,9 @@ func (s *images) release(id string) {
 		return
 	}
 	delete(s.users, id)
-	if !s.ours[id] || s.d.cfg.ImageDelay < 0 || s.closed {
-		return
+	if s.ours[id] {
+		s.expire(id)
 	}
-	s.timers[id] = s.d.cfg.Clock.AfterFunc(s.d.cfg.ImageDelay, func() { s.remove(id) })
 }
 
 // remove removes an image that nobody took meanwhile. What others made of it, a tag or a container, keeps it.
@@ -130,9 +133,16 @@ func (s *images) remove(id string) {
 	s.mu.Unlock()
 	ctx, cancel := s.d.cfg.Clock.WithTimeout(context.Background(), s.d.cfg.PullQuiet) //nolint:forbidigo // nobody waits for it
 	defer cancel()
-	if _, err := s.d.docker.ImageRemove(ctx, id, client.ImageRemoveOptions{PruneChildren: true}); err != nil && !cerrdefs.IsNotFound(err) {
+	_, err := s.d.docker.ImageRemove(ctx, id, client.ImageRemoveOptions{PruneChildren: true})
+	if err != nil && !cerrdefs.IsNotFound(err) {
 		s.d.cfg.Log.Info("an image that no task uses stays", "image", id, "error", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
+		s.ours[id] = true // the daemon is away: the next sweep tries again
+	}
+	s.keep()
 }
 
 func (s *images) close() {

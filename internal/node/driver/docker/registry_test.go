@@ -133,6 +133,33 @@ func TestPullIsOneForMany(t *testing.T) {
 	require.NoError(t, err, "what we did not pull stays")
 }
 
+// TestImagesOfAnEarlierAgentAreRemoved when no task is left that uses them.
+func TestImagesOfAnEarlierAgentAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, "")
+	ref := s.push(t, "earlier", "")
+	b := newBench(t, func(c *Config) { c.ImageDelay, c.SweepGrace = time.Hour, time.Nanosecond })
+	h := b.run(t, b.spec(t, map[string]any{"image": ref}))
+	_, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, h.Destroy(t.Context()))
+	require.NoError(t, b.Close()) // its timer is gone with it
+	b.cfg.ImageDelay = time.Millisecond
+	later := b.restart(t)
+	_, err = later.images.find(t.Context(), ref)
+	require.NoError(t, err)
+	_, err = later.Sweep(t.Context())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := later.images.find(t.Context(), ref)
+		return drover.CodeOf(err) == drover.NotFound
+	}, patience, tick)
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(later.images.kept())
+		return err == nil && string(text) == "[]"
+	}, patience, tick)
+}
+
 func TestPullErrorsSayWhetherToTryAgain(t *testing.T) {
 	t.Parallel()
 	open, closed := newStore(t, ""), newStore(t, "secret")

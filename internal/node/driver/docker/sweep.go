@@ -10,12 +10,14 @@ import (
 
 // Sweep removes this agent's containers that no task knows: what an agent that was killed had started and not yet
 // written down, or what a daemon that was away kept. Young ones are spared, and all while this driver is young itself:
-// tasks are being attached then. It returns how many it removed.
+// tasks are being attached then. Images that an
+// earlier agent pulled go too, after their delay. It returns how many it removed.
 func (d *Driver) Sweep(ctx context.Context) (removed int, err error) {
 	now := d.cfg.Clock.Now()
 	if now.Sub(d.since) < d.cfg.SweepGrace {
 		return 0, nil
 	}
+	d.images.sweep()
 	list, err := d.docker.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: client.Filters{}.Add("label", labelOwner+"="+d.cfg.Owner),
 	})

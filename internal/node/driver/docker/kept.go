@@ -1,0 +1,74 @@
+package docker
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// kept is the file in which the images are that this agent got, so that a later one removes them.
+func (s *images) kept() string { return filepath.Join(s.d.cfg.Owner, "docker-images.json") }
+
+// recall reads, once, what an earlier agent got. The caller holds mu.
+func (s *images) recall() {
+	if s.recalled {
+		return
+	}
+	s.recalled = true
+	var ids []string
+	text, err := os.ReadFile(s.kept())
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &ids)
+	}
+	if err != nil {
+		s.d.cfg.Log.Warn("images that an earlier agent pulled stay on the machine", "file", s.kept(), "error", err)
+		return
+	}
+	for _, id := range ids {
+		s.ours[id] = true
+	}
+}
+
+// keep writes down which images are ours. The caller holds mu.
+func (s *images) keep() {
+	ids := slices.AppendSeq([]string{}, maps.Keys(s.ours))
+	slices.Sort(ids)
+	text, err := json.Marshal(ids)
+	if err == nil {
+		err = os.WriteFile(s.kept()+".new", text, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(s.kept()+".new", s.kept())
+	}
+	if err != nil {
+		s.d.cfg.Log.Warn("an image that was pulled stays if this agent ends before it is removed", "error", err)
+	}
+}
+
+// sweep lets go of images of ours that no task uses: those of an earlier agent, and those that the daemon could not
+// remove when it was asked.
+func (s *images) sweep() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recall()
+	for id := range s.ours {
+		if s.users[id] <= 0 && s.timers[id] == nil {
+			s.expire(id)
+		}
+	}
+}
+
+// expire removes an image after the delay. The caller holds mu.
+func (s *images) expire(id string) {
+	if s.d.cfg.ImageDelay < 0 || s.closed {
+		return
+	}
+	s.timers[id] = s.d.cfg.Clock.AfterFunc(s.d.cfg.ImageDelay, func() { s.remove(id) })
+}
