@@ -46,8 +46,15 @@ func readProcess(dir string) process {
 	return process{n, start}
 }
 
+// write notes the process over the one before (see Shelf), in a line as long: to truncate a file makes ext4 write it out.
 func (p process) write(dir string) error {
-	return os.WriteFile(filepath.Join(dir, pidFile), fmt.Appendf(nil, "%d %s\n", p.pid, p.start), 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, pidFile), os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("noting the supervisor's process: %w", err)
+	}
+	const width = 40 // two numbers of 64 bits fit
+	_, err = fmt.Fprintf(f, "%-*s\n", width, strconv.Itoa(p.pid)+" "+p.start)
+	return errors.Join(err, f.Close())
 }
 
 func (p process) alive() bool { return p.pid > 0 && p.start != "" && startTime(p.pid) == p.start }

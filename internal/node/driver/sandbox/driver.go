@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 
 	"drover/internal/clock"
@@ -9,6 +10,7 @@ import (
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/sandbox/bridge"
 	"drover/internal/node/image"
+	"drover/internal/node/supervisor"
 )
 
 // Name of the driver in jobs.
@@ -41,6 +43,7 @@ type Driver struct {
 	devices  devices
 	bridge   *bridge.Network
 	disks    diskWatch
+	shelf    *supervisor.Shelf
 	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
 	plainMounts atomic.Bool
 }
@@ -50,7 +53,10 @@ var _ driver.Driver = (*Driver)(nil)
 // New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
 func New(cfg Config) *Driver {
 	cfg.Bridge.Clock, cfg.Bridge.Log = cfg.Clock, cfg.Log
-	return &Driver{cfg: cfg, bridge: bridge.New(cfg.Bridge), rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}}, disks: diskWatch{clock: cfg.Clock}}
+	return &Driver{
+		cfg: cfg, bridge: bridge.New(cfg.Bridge), rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}},
+		disks: diskWatch{clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors")),
+	}
 }
 
 // Name returns "sandbox".

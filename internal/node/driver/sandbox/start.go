@@ -71,6 +71,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 			return nil, err
 		}
 	}
+	d.shelf.Take(b.stateDir)
 	client, err := d.launch(ctx, b)
 	if err != nil {
 		return nil, err
@@ -179,8 +180,11 @@ func groupName(spec *driver.Spec) string {
 // free gives back everything that the sandbox holds on the host. Idempotent.
 func (d *Driver) free(ctx context.Context, b *box) error {
 	var errs []error
+	alive := false
 	if b.pid > 0 {
-		errs = append(errs, d.kill(ctx, b))
+		err := d.kill(ctx, b)
+		alive = err != nil
+		errs = append(errs, err)
 	}
 	errs = append(errs, d.disconnect(ctx, b))
 	if b.group != nil {
@@ -190,8 +194,12 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 			b.group = nil
 		}
 	}
-	if b.stateDir != "" {
+	switch {
+	case b.stateDir == "":
+	case alive:
 		errs = append(errs, os.RemoveAll(b.stateDir))
+	default:
+		errs = append(errs, d.shelf.Put(b.stateDir))
 	}
 	if b.slotTaken {
 		d.ids.release(b.slot)
