@@ -28,13 +28,19 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 		s.mu.Unlock()
 		return drover.Runner{}, err
 	}
-	if id, ok := e.warm.Pop(); ok {
-		got := s.runners[id]
-		claim := s.handOutLocked(e, got, r)
-		s.mu.Unlock()
-		return s.enter(got, claim)
+	return s.take(ctx, e, r) // unlocks
+}
+
+// take hands out a warm runner, or waits for one. It is called with mu held and returns without.
+func (s *Service) take(ctx context.Context, e *env, r drover.ClaimRequest) (drover.Runner, error) {
+	id, ok := e.warm.Pop()
+	if !ok {
+		return s.wait(ctx, e, r)
 	}
-	return s.wait(ctx, e, r) // unlocks
+	got := s.runners[id]
+	claim := s.handOutLocked(e, got, r)
+	s.mu.Unlock()
+	return s.enter(got, claim)
 }
 
 func validateClaim(r drover.ClaimRequest) error {
@@ -143,7 +149,8 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 	return drover.Runner{}, late
 }
 
-// accept takes the runner that a waiter was served, unless it ended in between: then it waits on.
+// accept takes the runner that a waiter was served, unless it ended in between: then it takes another, which may have
+// become warm while nobody waited in line, or waits on.
 func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.ClaimRequest) (drover.Runner, error) {
 	s.mu.Lock()
 	if s.runners[r.alloc.ID] == r && r.claim == nil {
@@ -156,7 +163,7 @@ func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.Clai
 		s.mu.Unlock()
 		return drover.Runner{}, noEnvironment(req.Environment)
 	}
-	return s.wait(ctx, e, req)
+	return s.take(ctx, e, req)
 }
 
 // Release ends a claimed runner: it can't be used from now on, and its processes are killed. Errors: NotFound, Gone.

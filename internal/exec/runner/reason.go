@@ -11,10 +11,10 @@ func endReason(alloc *drover.Allocation) error {
 	switch {
 	case oomKilled(alloc):
 		return drover.Errorf(drover.Gone, "%w", pool.ErrOOM)
+	case alloc.ClientStatus == drover.AllocClientLost: // which is then also stopped, to be replaced
+		return drover.Errorf(drover.Gone, "the node of the runner was lost")
 	case alloc.ServerTerminal():
 		return drover.Errorf(drover.Gone, "%w", pool.ErrStopped)
-	case alloc.ClientStatus == drover.AllocClientLost:
-		return drover.Errorf(drover.Gone, "the node of the runner was lost")
 	}
 	return drover.Errorf(drover.Gone, "the allocation ended: %s", alloc.ClientStatus)
 }

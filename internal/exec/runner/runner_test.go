@@ -196,6 +196,17 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 		status, err := s.PoolStatus(t.Context(), "python")
 		require.NoError(t, err)
 		require.Equal(t, 2, status.Warm, "it was replaced")
+
+		r, err = s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		synctest.Wait()
+		c.Update(r.AllocID, func(a *drover.Allocation) { // as a plan that replaces it does
+			a.ClientStatus, a.DesiredStatus = drover.AllocClientLost, drover.AllocDesiredStop
+		})
+		synctest.Wait()
+		_, err = s.Acquire(t.Context(), r.ID)
+		require.ErrorContains(t, err, "lost")
+		require.NotErrorIs(t, err, pool.ErrStopped)
 		stop()
 	})
 }

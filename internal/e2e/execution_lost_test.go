@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/gorilla/websocket"
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+// A machine is lost in mid-execution: its agent, its supervisors and all they ran are gone at once, and it says nothing
+// any more. Who waits hears why, and never of a success; the pool is at its size again on another node. When the
+// machine is back, what is left there is removed.
+func TestANodeIsLostDuringExecutions(t *testing.T) {
+	t.Parallel()
+	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  heartbeat_grace = \"1s\"\n  min_heartbeat_ttl = \"1s\"\n}")...)...)
+	m := rpcOn.FindStringSubmatch(s.output())
+	require.NotNil(t, m, s.output())
+	servers := "servers = [\"" + m[1] + "\"]"
+	parent := groupParent() + "-lost"
+	t.Cleanup(func() {
+		if t.Failed() { // it would outlive this
+			killGroup(t, parent)
+			_ = removeGroup(parent)
+		}
+	})
+	doomedArgs := append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "doomed"), fmt.Sprintf("client {\n  cgroup_parent = %q\n  %s\n}\n", parent, servers))...)
+	doomed := start(t, doomedArgs...)
+	s.putEnvironment("26", 2)
+	runner := s.claim(26)
+	was, err := s.native().Runner(t.Context(), runner)
+	require.NoError(t, err)
+	polled, err := s.native().StartExecution(t.Context(), runner, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: []string{"/bin/sleep", "1000"}, Detach: -1}})
+	require.NoError(t, err)
+	ws := s.connect(runner, map[string]any{"command": "echo here; sleep 1000"})
+	var first struct{ Type, Data string }
+	for first.Type != "stdout" {
+		require.NoError(t, ws.ReadJSON(&first))
+	}
+	other := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "other"), clientBlock(servers))...)...)
+	eventually(t, "two nodes", func() (bool, string) {
+		nodes, _, err := s.nomad().Nodes().List(nil)
+		require.NoError(t, err)
+		return len(nodes) == 2 && nodes[0].Status == "ready" && nodes[1].Status == "ready", fmt.Sprint(len(nodes))
+	})
+
+	doomed.pullThePlug()
+	killGroup(t, parent)
+	types, _, code := drain(t, ws)
+	require.Equal(t, websocket.CloseNormalClosure, code)
+	require.NotContains(t, types, "exit")
+	require.Equal(t, "error", types[len(types)-1], types)
+	ended, err := s.native().WaitExecution(t.Context(), polled.ID)
+	require.NoError(t, err)
+	require.Equal(t, drover.CauseRunnerGone, ended.Receipt.Cause)
+	require.NotZero(t, ended.Receipt.ExitCode)
+	require.Contains(t, ended.Receipt.Error, "lost")
+
+	eventually(t, "the pool at its size, elsewhere", func() (bool, string) {
+		list, _, err := s.nomad().Allocations().List(nil)
+		require.NoError(t, err)
+		warm := 0
+		for _, x := range list {
+			if x.ClientStatus == "running" && x.NodeID != was.NodeID {
+				warm++
+			}
+		}
+		p := s.pool("26")
+		return p.IdleRunners == 2 && p.UsedRunners == 0 && warm == 2, fmt.Sprint(p, warm)
+	})
+	status, _ := s.ask("GET", "/runners/"+runner+"/files", nil)
+	require.Equal(t, 410, status)
+	require.Equal(t, "usable\r\n", s.execute(s.claim(26), map[string]any{"command": "echo usable"}, "").stdout)
+
+	status, _ = s.ask("DELETE", "/execution-environments/26", nil)
+	require.Equal(t, 204, status)
+	back := start(t, doomedArgs...)
+	eventually(t, "empty nodes", func() (bool, string) {
+		nodes, _, err := s.nomad().Nodes().List(nil)
+		require.NoError(t, err)
+		for _, n := range nodes {
+			if n.Status != "ready" {
+				return false, n.Name + " is " + n.Status
+			}
+		}
+		list, _, err := s.nomad().Allocations().List(nil)
+		require.NoError(t, err)
+		for _, x := range list {
+			if x.ClientStatus == "running" || x.ClientStatus == "pending" {
+				return false, x.Name + " " + x.ClientStatus
+			}
+		}
+		return true, ""
+	})
+	other.stop()
+	back.stop()
+	require.Empty(t, removeGroup(parent), "control groups left")
+}
+
+// killGroup kills everything that runs below a parent of cgroups, as a machine's loss does.
+func killGroup(t *testing.T, parent string) {
+	t.Helper()
+	killed := 0
+	eventually(t, "the end of "+parent, func() (bool, string) {
+		left := 0
+		for _, dir := range folders(parent) {
+			text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // removed meanwhile
+			for _, field := range strings.Fields(string(text)) {
+				pid, err := strconv.Atoi(field)
+				require.NoError(t, err)
+				if syscall.Kill(pid, syscall.SIGKILL) == nil {
+					left++
+				}
+			}
+		}
+		killed += left
+		return left == 0, strconv.Itoa(left)
+	})
+	require.NotZero(t, killed)
+}
+
+// removeGroup removes the empty folders of a parent of cgroups and returns those that should not be there.
+func removeGroup(parent string) (left []string) {
+	all := folders(parent)
+	for i := len(all) - 1; i >= 0; i-- {
+		if err := os.Remove(all[i]); err != nil || filepath.Base(all[i]) != parent && filepath.Base(all[i]) != "supervisors" {
+			left = append(left, all[i])
+		}
+	}
+	return left
+}
+
+// folders lists the cgroups of a parent, outer ones first.
+func folders(parent string) (all []string) {
+	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
+		roots, _ := filepath.Glob(pattern + parent)
+		for _, root := range roots {
+			if resolved, err := filepath.EvalSymlinks(root); err != nil || resolved != root {
+				continue // cpu and cpuacct are one
+			}
+			_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					all = append(all, path)
+				}
+				return nil
+			})
+		}
+	}
+	return all
+}
