@@ -42,7 +42,9 @@ func (p *Provider) finish(ctx context.Context, r *record) error {
 		return err
 	}
 	unmount(p.folder(r.ID))
-	removeGroups(groupOf(r.ID))
+	if err := removeGroups(groupOf(r.ID)); err != nil { // it stays a dying one, and is taken up again
+		return transient("removing the control groups of machine "+r.ID, err)
+	}
 	for _, name := range []string{dataFolder, agentFile, "user-data.hcl", "user-data.json"} {
 		if err := os.RemoveAll(filepath.Join(p.folder(r.ID), name)); err != nil {
 			return transient("clearing machine "+r.ID, err)

@@ -1,6 +1,7 @@
 package loopback
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,11 +48,14 @@ func inGroups(group string) (pids []int) {
 	return pids
 }
 
-// removeGroups removes what is empty.
-func removeGroups(group string) {
+// removeGroups removes the machine's control groups. Errors: one is still in use; what we may not remove holds nothing up.
+func removeGroups(group string) (busy error) {
 	for _, path := range groups(group) {
-		_ = os.Remove(path) // one that is in use stays, and holds nothing up
+		if err := os.Remove(path); errors.Is(err, unix.EBUSY) {
+			busy = err
+		}
 	}
+	return busy
 }
 
 // unmount detaches everything that is mounted below the folder.
