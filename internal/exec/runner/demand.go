@@ -31,12 +31,19 @@ func (s *Service) settleLocked(r *runner) {
 	}
 }
 
-// demandsLocked returns what changed of all environments' demands, and takes it as recorded.
-func (s *Service) demandsLocked() (changed []Demand) {
+// demandsLocked returns what changed of all environments' demands, and takes it as recorded with the claims. As long as
+// somebody draws from the pool, a demand falls by no more than what is claimed: else the pool would shrink, and of what
+// it stops one may be handed out at this moment.
+func (s *Service) demandsLocked(claims []AllocClaim) (changed []Demand) {
+	claimed := map[string]int{}
+	for _, c := range claims {
+		id, _, _ := allocOf(c.Claim.RunnerID)
+		claimed[id]++
+	}
 	for id, e := range s.envs {
 		want := e.wanted()
-		if want < e.demand && e.handing > 0 {
-			continue // a pool that shrinks could lose the one that is being handed out
+		if e.drawn() {
+			want = max(want, e.demand-claimed[id])
 		}
 		if want != e.demand {
 			changed = append(changed, Demand{Environment: id, Runners: want})
@@ -46,6 +53,9 @@ func (s *Service) demandsLocked() (changed []Demand) {
 	slices.SortFunc(changed, func(a, b Demand) int { return cmp.Compare(a.Environment, b.Environment) })
 	return changed
 }
+
+// drawn reports whether somebody is being handed a runner, or waits for one.
+func (e *env) drawn() bool { return e.handing+e.serving+e.waiters.Len() > 0 }
 
 // forgetDemandsLocked has demands recorded again that could not be.
 func (s *Service) forgetDemandsLocked(demands []Demand) {

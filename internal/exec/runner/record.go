@@ -168,7 +168,7 @@ func (s *Service) takeBatch() (b batch) {
 	}
 	s.claims = slices.Delete(s.claims, 0, n)
 	if len(s.claims) == 0 { // with the last of them: a claim must not be recorded after the demand that it ends
-		b.demands = s.demandsLocked()
+		b.demands = s.demandsLocked(b.claims)
 	}
 	n = min(len(s.releases), maxBatch)
 	b.releases = slices.Clone(s.releases[:n])
