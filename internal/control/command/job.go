@@ -11,7 +11,8 @@ type RegisterJob struct {
 	Eval           *drover.Evaluation   // optional; JobModifyIndex is filled in by the FSM
 	Evals          []*drover.Evaluation // further ones
 	Time           int64
-	Scaling        *ScalingRecord // optional: the registration is a scaling action
+	Scaling        *ScalingRecord        // optional: the registration is a scaling action
+	Submission     *drover.JobSubmission `codec:",omitempty"` // optional: what the job was made of; the FSM says of which version
 }
 
 // ScalingRecord is a scaling event of a group; its CreateIndex is filled in by the FSM.

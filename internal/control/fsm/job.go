@@ -30,6 +30,11 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 	if c.Scaling != nil {
 		e.keepScaling(j, c.Scaling)
 	}
+	if c.Submission != nil {
+		s := *c.Submission
+		s.Namespace, s.JobID, s.Version, s.JobModifyIndex = j.Namespace, j.ID, j.Version, e.index
+		e.txn.PutJobSubmission(&s)
+	}
 	return j, nil
 }
 

@@ -106,7 +106,11 @@ func (d draw) updates(s *store.Snapshot) command.Command {
 func (d draw) command(s *store.Snapshot) command.Command {
 	switch rapid.IntRange(0, 17).Draw(d.t, "kind") {
 	case 0, 1:
-		return &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
+		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
+		if d.time()%2 == 0 {
+			c.Submission = &drover.JobSubmission{Source: "job", Format: "hcl2", VariableFlags: map[string]string{"a": "b"}}
+		}
+		return c
 	case 2:
 		return &command.DeregisterJob{Namespace: "default", ID: d.id("j", 4), Purge: rapid.Bool().Draw(d.t, "purge"), Time: d.time()}
 	case 3, 4, 5:

@@ -49,6 +49,7 @@ const (
 	recFleetInstance
 	recFleetCost
 	recPlaced
+	recJobSubmission
 )
 
 type metaRecord struct {

@@ -132,6 +132,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreJobRow)
 	case recScaling:
 		return read(payload, x.t.RestoreScalingEvents)
+	case recJobSubmission:
+		return read(payload, x.t.RestoreJobSubmission)
 	case recEval:
 		return read(payload, x.t.RestoreEvaluation)
 	case recDeployment:

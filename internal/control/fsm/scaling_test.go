@@ -50,3 +50,24 @@ func TestNodeMeta(t *testing.T) {
 	_, err := b.try(&command.SetNodeMeta{NodeID: "x"})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
+
+// A version's source goes with the version, and outlives a restore.
+func TestJobSubmissions(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	register := func(priority int, source string) {
+		j := job("j", "service", 1)
+		j.Priority = priority
+		b.do(&command.RegisterJob{Job: j, Submission: &drover.JobSubmission{Source: source}})
+	}
+	for i := range drover.TrackedJobVersions + 2 {
+		register(10+i, "v")
+	}
+	require.Nil(t, b.now().JobSubmission("default", "j", 1))
+	newest := uint64(drover.TrackedJobVersions + 1)
+	register(10+int(newest), "again") // the same specification
+	require.Equal(t, "again", b.now().JobSubmission("default", "j", newest).Source)
+	restore(t, b.f) // to the same hash
+	b.do(&command.DeregisterJob{Namespace: "default", ID: "j", Purge: true})
+	require.Nil(t, b.now().JobSubmission("default", "j", newest))
+}

@@ -104,6 +104,9 @@ func (x *imageWriter) jobs() error {
 	if err := writeAll(x, recScaling, x.s.AllScalingEvents()); err != nil {
 		return err
 	}
+	if err := writeAll(x, recJobSubmission, x.s.AllJobSubmissions()); err != nil {
+		return err
+	}
 	return writeAll(x, recJobRow, x.s.JobRows())
 }
 

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"context"
+	"fmt"
 
 	"drover"
 	"drover/internal/control/command"
@@ -16,6 +17,7 @@ type RegisterRequest struct {
 	// PreserveResources keeps the resources of the tasks that are there already.
 	PreserveResources bool
 	EvalPriority      int
+	Submission        *drover.JobSubmission // optional: what the job was made of; not kept if it is larger than drover.MaxJobSource
 }
 
 // RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
@@ -128,6 +130,14 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 		j.SubmitTime = now
 	}
 	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
+	warning := ""
+	switch {
+	case r.Submission == nil:
+	case r.Submission.Size() > drover.MaxJobSource:
+		warning = fmt.Sprintf("the job's source is not kept: it has %d bytes, more than %d", r.Submission.Size(), drover.MaxJobSource)
+	default:
+		c.Submission = r.Submission
+	}
 	if !j.Periodical() && !j.Parameterized() {
 		c.Eval = in.maker().Job(j, r.by)
 		if r.EvalPriority > 0 {
@@ -141,7 +151,7 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index}
+	o := Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: warning}
 	if stored, ok := result.(*drover.Job); ok && stored != nil {
 		o.JobModifyIndex, o.JobCreateIndex = stored.JobModifyIndex, stored.CreateIndex
 	}

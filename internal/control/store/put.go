@@ -21,6 +21,7 @@ func (t *Txn) PutJobVersion(j *drover.Job) {
 func (t *Txn) DeleteJobVersion(j *drover.Job) {
 	t.remove(TableJobVersions, j)
 	t.touch(TableJobVersions, JobKey(j.Namespace, j.ID))
+	t.dropSubmission(j)
 }
 
 // DeleteJob forgets the job and its versions. Its allocations and evaluations stay.
@@ -28,6 +29,7 @@ func (t *Txn) DeleteJob(j *drover.Job) {
 	t.remove(TableJobs, j)
 	for _, v := range t.JobVersions(j.Namespace, j.ID) {
 		t.remove(TableJobVersions, v)
+		t.dropSubmission(v)
 	}
 	t.touch(TableJobs, JobKey(j.Namespace, j.ID))
 	t.touch(TableJobVersions, JobKey(j.Namespace, j.ID))

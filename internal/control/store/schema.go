@@ -21,6 +21,7 @@ const (
 	TableNodePools       = "node_pools"
 	TableSchedulerConfig = "scheduler_config"
 	TableScalingEvents   = "scaling_events"
+	TableJobSubmissions  = "job_submissions"
 	tableUsage           = "usage"
 )
 
@@ -97,6 +98,7 @@ func schema() *memdb.DBSchema {
 		table(TableNodePools, func(p *drover.NodePool) string { return term(p.Name) }),
 		table(TableSchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
 		table(TableScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
+		table(TableJobSubmissions, submissionKey),
 		table(tableUsage, func(u *usageRow) string { return term(u.NodeID) }),
 	} {
 		s.Tables[t.Name] = t

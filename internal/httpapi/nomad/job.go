@@ -26,7 +26,7 @@ func (f *Face) jobReads() map[string]jobHandle {
 		"/scale":       f.scaleStatus,
 		"/services":    f.jobServices,
 		"/actions":     f.jobActions,
-		"/submission":  absentJob("job submissions (the source text of jobs) are not kept by this server"),
+		"/submission":  f.jobSubmission,
 		"/action":      absentJob("running job actions is not implemented yet; use exec"),
 	}
 }

@@ -43,6 +43,7 @@ type jobBody struct {
 	Namespace      string
 
 	PreserveResources bool
+	Submission        *drover.JobSubmission
 }
 
 // decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's.
@@ -130,7 +131,7 @@ func (f *Face) register(w http.ResponseWriter, r *http.Request, id string) error
 	}
 	o, err := f.Intake.RegisterJob(r.Context(), RegisterRequest{
 		Job: b.Job, EnforceIndex: b.EnforceIndex, JobModifyIndex: b.JobModifyIndex, PreserveCounts: b.PreserveCounts,
-		PreserveResources: b.PreserveResources, EvalPriority: b.EvalPriority,
+		PreserveResources: b.PreserveResources, EvalPriority: b.EvalPriority, Submission: b.Submission,
 	})
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ type Snapshot interface {
 	Jobs(namespace, prefix string) iter.Seq[*drover.Job]
 	JobVersions(namespace, id string) []*drover.Job
 	JobSummary(namespace, id string) *drover.JobSummary
+	JobSubmission(namespace, id string, version uint64) *drover.JobSubmission
 	ScalingEvents(namespace, id string) *drover.JobScalingEvents
 	Node(id string) *drover.Node
 	Nodes(prefix string) iter.Seq[*drover.Node]
@@ -54,6 +55,7 @@ const (
 	tableNamespaces  = "namespaces"
 	tablePools       = "node_pools"
 	tableScheduler   = "scheduler_config"
+	tableSubmissions = "job_submissions"
 )
 
 // What can be watched besides tables: the allocations and the evaluations of one job.

@@ -1,0 +1,38 @@
+package store
+
+import (
+	"iter"
+
+	"drover"
+)
+
+func submissionKey(s *drover.JobSubmission) string {
+	return versionKey(&drover.Job{Namespace: s.Namespace, ID: s.JobID, Version: s.Version})
+}
+
+// JobSubmission returns what a version of the job was made of, or nil if that is not known.
+func (r *reader) JobSubmission(namespace, id string, version uint64) *drover.JobSubmission {
+	key := submissionKey(&drover.JobSubmission{Namespace: namespace, JobID: id, Version: version})
+	return get[drover.JobSubmission](r, TableJobSubmissions, key)
+}
+
+// AllJobSubmissions yields those of all jobs, by namespace and id, the newest first.
+func (r *reader) AllJobSubmissions() iter.Seq[*drover.JobSubmission] {
+	return scan[drover.JobSubmission](r, TableJobSubmissions, indexID, "")
+}
+
+// PutJobSubmission stores what a version that is stored was made of. It goes with the version.
+func (t *Txn) PutJobSubmission(s *drover.JobSubmission) {
+	t.insert(TableJobSubmissions, s)
+	t.touch(TableJobSubmissions, JobKey(s.Namespace, s.JobID))
+}
+
+// RestoreJobSubmission stores one from a snapshot on disk.
+func (t *Txn) RestoreJobSubmission(s *drover.JobSubmission) { t.insert(TableJobSubmissions, s) }
+
+func (t *Txn) dropSubmission(j *drover.Job) {
+	if s := t.JobSubmission(j.Namespace, j.ID, j.Version); s != nil {
+		t.remove(TableJobSubmissions, s)
+		t.touch(TableJobSubmissions, JobKey(j.Namespace, j.ID))
+	}
+}
