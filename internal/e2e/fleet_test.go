@@ -12,8 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"drover"
@@ -84,18 +86,39 @@ func endMachines(t *testing.T, data string) {
 		}
 		return len(left) == 0, fmt.Sprint(left)
 	})
+	records, err := filepath.Glob(filepath.Join(data, "fleet", "*", "lo-*", "machine.json"))
+	require.NoError(t, err)
+	for _, file := range records {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var m struct {
+			ID      string
+			EndedAt time.Time
+			Dying   bool
+		}
+		require.NoError(t, json.Unmarshal(text, &m))
+		group := "drover-" + m.ID
+		if !m.EndedAt.IsZero() && !m.Dying {
+			assert.Empty(t, folders(group), "control groups of a machine that the provider ended")
+		}
+		eventually(t, "the end of the machine's control groups", func() (bool, string) {
+			_ = removeGroup(group) // of machines that outlived their server
+			left := folders(group)
+			return len(left) == 0, fmt.Sprint(left)
+		})
+	}
 }
 
-// processesOf lists processes that name the folder in their arguments or environment.
+// processesOf lists processes that name the folder in their arguments or environment, or whose program is in it.
 func processesOf(folder string) (pids []int) {
 	procs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range procs {
-		for _, name := range []string{"cmdline", "environ"} {
-			text, err := os.ReadFile(filepath.Join(p, name))
-			if pid, _ := strconv.Atoi(filepath.Base(p)); err == nil && pid != os.Getpid() && strings.Contains(string(text), folder) {
-				pids = append(pids, pid)
-				break
-			}
+		exe, _ := os.Readlink(filepath.Join(p, "exe")) // drover-init says nothing else
+		command, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+		env, _ := os.ReadFile(filepath.Join(p, "environ"))
+		pid, _ := strconv.Atoi(filepath.Base(p))
+		if pid != os.Getpid() && strings.Contains(strings.Join([]string{exe, string(command), string(env)}, "\n"), folder) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids
