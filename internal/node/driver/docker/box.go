@@ -107,7 +107,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 		b.usage.Close()
 	}
 	if b.image != "" {
-		d.images.release(b.image)
+		d.images.release(b.image) //nolint:contextcheck // the image goes later, by a timer
 		b.image = ""
 	}
 	if b.stateDir == "" {

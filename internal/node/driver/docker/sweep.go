@@ -17,7 +17,7 @@ func (d *Driver) Sweep(ctx context.Context) (removed int, err error) {
 	if now.Sub(d.since) < d.cfg.SweepGrace {
 		return 0, nil
 	}
-	d.images.sweep()
+	d.images.sweep() //nolint:contextcheck // images go later, by a timer
 	list, err := d.docker.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: client.Filters{}.Add("label", labelOwner+"="+d.cfg.Owner),
 	})
