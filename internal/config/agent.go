@@ -177,7 +177,7 @@ type Exec struct {
 	PublicURL      string        `hcl:"public_url,optional"`                // for websocketUrl behind a proxy
 	AlertThreshold float64       `hcl:"prewarming_pool_threshold,optional"` // 0..1, default 0: no alert
 	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
-	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 5s
+	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 15s: a cold start on a busy machine, or of a container, must fit
 	NetworkMode    string        `hcl:"network_mode,optional"`              // of environments with network access: "bridge" (default) or "host"
 	WebhookAllow   []string      `hcl:"webhook_allow,optional"`             // networks (CIDR) beside public ones that webhooks may reach
 	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
@@ -268,7 +268,7 @@ func Default() *Agent {
 		Ports:     &Ports{HTTP: 4646, RPC: 4647, Serf: 4648},
 		Server:    &Server{Enabled: new(false), BootstrapExpect: 1},
 		Client:    &Client{Enabled: new(false), NodePool: "default"},
-		Exec:      &Exec{QueueLength: 1000, ClaimWait: "5s", NetworkMode: "bridge"},
+		Exec:      &Exec{QueueLength: 1000, ClaimWait: "15s", NetworkMode: "bridge"},
 		Telemetry: &Telemetry{CollectionInterval: "1s"},
 	}
 }
