@@ -81,21 +81,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 // spec of a task in an allocation of its own.
 func (b *bench) spec(t testing.TB, config map[string]any) driver.Spec {
 	t.Helper()
-	alloc := id.Random{}.New()
-	top := filepath.Join(b.dir, "alloc", alloc)
-	dirs := driver.Dirs{
-		Alloc: top, Shared: filepath.Join(top, "alloc"), Task: filepath.Join(top, "t"), Local: filepath.Join(top, "t/local"),
-		Secrets: filepath.Join(top, "t/secrets"), State: filepath.Join(b.dir, "supervisor", alloc, "t"),
-	}
-	for _, d := range []string{filepath.Join(dirs.Shared, "logs"), dirs.Local, dirs.Secrets} {
-		require.NoError(t, os.MkdirAll(d, 0o755))
-	}
-	require.NoError(t, os.Chmod(dirs.Local, 0o777))
-	return driver.Spec{
-		AllocID: alloc, TaskName: "t", ID: alloc + "/t/00000000", Config: config, Dirs: dirs, MemoryMB: 128, CPUMHz: 500,
-		Log: driver.LogConfig{Dir: filepath.Join(dirs.Shared, "logs"), MaxFiles: 2, MaxFileSize: 1 << 20},
-		Env: map[string]string{"NOMAD_TASK_DIR": dirs.Local, "GREETING": "hello from " + dirs.Local},
-	}
+	return drivertest.Spec(t, b.dir, config)
 }
 
 func (b *bench) warm(t testing.TB, config map[string]any) *handle {
