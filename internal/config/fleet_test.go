@@ -115,23 +115,14 @@ func TestBadFleetsAreRefusedWithTheirKeys(t *testing.T) {
   provider "loopback" {}
   pool "p" {
     provider = "loopback"
-    node_pool = "n"
+    region   = "eu"
     type "t" {
       cpu = 1
       memory = 1
       price = 1
     }
   }
-  pool "q" {
-    provider = "loopback"
-    node_pool = "n"
-    type "t" {
-      cpu = 1
-      memory = 1
-      price = 1
-    }
-  }
-}`: `fleet.pool.q.node_pool: node pool "n" has machines of pool "p" already`,
+}`: `fleet.pool.p.region: is "eu", but provider "loopback" has ""`,
 	} {
 		file, err := Parse([]byte(text), "x.hcl")
 		require.NoError(t, err, text)

@@ -44,19 +44,15 @@ func (f *Fleet) problems() (errs []error) {
 		d.read("stop_timeout", p.StopTimeout)
 		check(len(d.wrong) == 0, key, "%v", d.wrong)
 	}
-	seen, serving := map[string]bool{}, map[string]string{}
+	seen := map[string]bool{}
 	for _, p := range f.Pools {
 		check(!seen[p.Name], "fleet.pool."+p.Name, "is there twice")
 		seen[p.Name] = true
 		check(known[p.Provider] != nil, "fleet.pool."+p.Name+".provider", "there is no provider %q in the fleet block", p.Provider)
-		policy, err := p.Policy()
-		if err != nil {
+		if _, err := p.Policy(); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		other := serving[policy.NodePool]
-		check(other == "", "fleet.pool."+p.Name+".node_pool", "node pool %q has machines of pool %q already: give that one more types, or this one another node pool", policy.NodePool, other)
-		serving[policy.NodePool] = p.Name
 		if c := known[p.Provider]; c != nil {
 			check(p.Region == "" || p.Region == c.Region, "fleet.pool."+p.Name+".region", "is %q, but provider %q has %q: another region is another provider block", p.Region, c.Name, c.Region)
 		}

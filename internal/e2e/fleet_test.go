@@ -296,7 +296,6 @@ func TestPoolsOverTheAPI(t *testing.T) {
 		`{"Provider":"local","Min":2,"Max":1,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                     "Max: must be at least Min",
 		`{"Provider":"local","Min":2,"Budget":{"PerHour":1},"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                      "can't hold the minimum",
 		`{"Provider":"local","Schedule":[{"Cron":"99 * * * *","Duration":3600000000000,"Min":1}],"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`: "Cron: minute must be",
-		`{"Provider":"local","NodePool":"default","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                "has machines of pool",
 		`{"Colour":1}`: "Colour",
 	}
 	for body, want := range bad {

@@ -31,6 +31,7 @@ type fleet struct {
 	forgetful bool
 	audit     *auditLog
 	meters    *fleetMeters
+	sharing   *pool.Sharing
 
 	opened chan struct{}     // closed once clouds is filled
 	clouds map[string]*cloud // by the provider's name; read after opened
@@ -59,6 +60,7 @@ func (a *Agent) openFleet() (*fleet, error) {
 		return nil, err
 	}
 	f.view.listen(f.meters.waited)
+	f.sharing = pool.NewSharing(f.view.poke)
 	a.metrics.Source(f.gauges)
 	return f, nil
 }
@@ -86,6 +88,7 @@ func (f *fleet) run(ctx context.Context) error {
 		f.clouds[p.Name] = f.openCloud(p, who)
 	}
 	f.until(ctx, "putting the configured pools", f.putConfigured)
+	f.share()
 	var loops sync.WaitGroup
 	for _, c := range f.clouds {
 		if c.pool != nil {
@@ -169,6 +172,7 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *
 	c.pool = pool.New(pool.Config{
 		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
 		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Spent: f.spentToday, Attributes: localAttributes(cfg),
+		Sharing: f.sharing,
 	}, pool.Deps{
 		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Decided: func(took time.Duration) { f.meters.decided(took.Seconds(), cfg.Name) },
@@ -214,6 +218,17 @@ func (f *fleet) policies(providerName string) []*drover.FleetPolicy {
 	return list
 }
 
+// share tells which pools there are that can buy: they divide the work of the node pools that they serve together.
+func (f *fleet) share() {
+	var list []*drover.FleetPolicy
+	for name, c := range f.clouds {
+		if c.pool != nil {
+			list = append(list, f.policies(name)...)
+		}
+	}
+	f.sharing.Set(list)
+}
+
 // firstNodePool is where work goes that may run anywhere.
 func (f *fleet) firstNodePool() string {
 	for p := range f.control.store.Snapshot().FleetPools() {
@@ -232,6 +247,7 @@ func (f *fleet) follow(ctx context.Context) {
 		machines := f.control.store.Watch(store.TableFleetInstances, "")
 		s := f.control.store.Snapshot()
 		if index := s.TableIndex(store.TableFleetPools); index != last {
+			f.share()
 			for name, c := range f.clouds {
 				if c.pool != nil {
 					_ = c.pool.SetPolicies(ctx, f.policies(name)) // fails only with ctx

@@ -135,11 +135,6 @@ func (f fleetFace) PutPool(ctx context.Context, policy *drover.FleetPolicy) erro
 		}
 		next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
 	}
-	for other := range s.FleetPools() {
-		if other.Name != policy.Name && !other.Retiring && other.Policy.NodePool == policy.NodePool {
-			return drover.Errorf(drover.Invalid, "fleet[%s].NodePool: node pool %q has machines of pool %q already: give that one more types, or this one another node pool", policy.Name, policy.NodePool, other.Name)
-		}
-	}
 	if _, _, err := f.control.log.Propose(ctx, &command.PutFleetPools{Pools: []*drover.FleetPool{next}}); err != nil {
 		return err
 	}

@@ -103,6 +103,15 @@ func (l fleetLog) Demand(nodePool string) ([]drover.DemandClass, <-chan struct{}
 	return l.view.classes(nodePool, l.firstNodePool())
 }
 
-// Nodes implements pool.Nodes. Those of other providers' machines are not known to this one's core, which passes over
-// them.
-func (l fleetLog) Nodes() ([]pool.Node, <-chan struct{}) { return l.view.machines() }
+// Nodes implements pool.Nodes, without those of other providers' machines.
+func (l fleetLog) Nodes() ([]pool.Node, <-chan struct{}) {
+	list, changed := l.view.machines()
+	if len(l.cfg.Providers) > 1 {
+		s := l.control.store.Snapshot()
+		list = slices.DeleteFunc(list, func(n pool.Node) bool {
+			i := s.FleetInstance(n.Intent)
+			return i != nil && i.Provider != l.provider
+		})
+	}
+	return list, changed
+}

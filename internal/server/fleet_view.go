@@ -93,6 +93,13 @@ func (v *fleetView) Events(events drover.Events) {
 	}
 }
 
+// poke has the loops look at the demand again.
+func (v *fleetView) poke() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	wake(&v.waiting)
+}
+
 func (v *fleetView) soil(nodeID string) {
 	if len(v.dirty) == 0 {
 		wake(&v.reported)

@@ -24,6 +24,7 @@ type Config struct {
 	UserData   func(policy *drover.FleetPolicy, intent string) string // nil = none
 	Decide     func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
 	Audit      func(Entry)                                            // nil = not told
+	Sharing    *Sharing                                               // of node pools that several pools serve; nil = each pool has one of its own
 }
 
 // Core is the fleet on one cloud. Not for use by several goroutines at once.

@@ -36,7 +36,9 @@ func (c *Core) Input(now time.Time, pool string) (scaler.Input, error) {
 	if p == nil {
 		return scaler.Input{}, drover.Errorf(drover.NotFound, "no pool %q", pool)
 	}
-	return c.input(now, p), nil
+	in := c.input(now, p)
+	in.Demand = c.cfg.Sharing.peek(p.policy, p.demand)
+	return in, nil
 }
 
 func (c *Core) input(now time.Time, p *poolState) scaler.Input {
@@ -58,7 +60,11 @@ func (c *Core) settled(now time.Time, p *poolState) bool {
 func (c *Core) decidePool(now time.Time, p *poolState) time.Time {
 	p.retire()
 	in := c.input(now, p)
-	p.last = c.cfg.Decide(in)
+	var answerAt time.Time
+	p.last, answerAt = c.cfg.Sharing.turn(in, c.trouble, c.cfg.Decide)
+	if !answerAt.IsZero() && (p.last.Wake.IsZero() || answerAt.Before(p.last.Wake)) {
+		p.last.Wake = answerAt
+	}
 	for k := range p.last.Actions {
 		c.perform(now, p, &p.last.Actions[k])
 	}

@@ -44,13 +44,16 @@ type world struct {
 	cost    float64
 	total   drover.Capacity // of nodes
 	policy  *drover.FleetPolicy
-	spent   float64 // today, says the ledger
-	fail    error   // of Record
-	changed chan struct{}
+	// policies, if there are several, and how they share.
+	policies []*drover.FleetPolicy
+	sharing  *pool.Sharing
+	spent    float64 // today, says the ledger
+	fail     error   // of Record
+	changed  chan struct{}
 }
 
 func newWorld(cfg sim.Config) *world {
-	cfg.Owner, cfg.Offerings = "me", policy().Offerings()
+	cfg.Owner, cfg.Offerings = "me", append(cfg.Offerings, policy().Offerings()...)
 	cfg.Caps.Idempotent, cfg.Caps.Batch = true, 10
 	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]pool.Intent{}, states: map[string][]string{}, changed: make(chan struct{})}
 	w.cloud.Notify = func(h sim.Happening) {
@@ -140,7 +143,11 @@ func (w *world) running() (n int) {
 
 // run starts a loop, and the cloud's clockwork beside it; stop ends both.
 func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
-	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: []*drover.FleetPolicy{cmp.Or(w.policy, policy())}, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: pool.UserData([]byte("key"))},
+	policies := w.policies
+	if policies == nil {
+		policies = []*drover.FleetPolicy{cmp.Or(w.policy, policy())}
+	}
+	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: pool.UserData([]byte("key"))},
 		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: w})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup
