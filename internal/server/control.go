@@ -35,6 +35,10 @@ type control struct {
 // leader launches periodic jobs through the intake, which needs the log: so the intake is handed over last.
 func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	cfg, d := a.cfg.Server, a.deps
+	maxSource, err := config.Size(cfg.JobMaxSource, drover.MaxJobSource)
+	if err != nil {
+		return nil, fmt.Errorf("server.job_max_source_size: %w", err)
+	}
 	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{}), joinToken: cfg.JoinToken}
 	c.leader = leader.New(leaderConfig(cfg), leader.Deps{
 		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"),
@@ -42,6 +46,7 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 			_, err := c.intake.LaunchPeriodic(ctx, namespace, jobID, at)
 			return err
 		},
+		Withhold: a.withhold,
 	})
 	c.view = newFleetView(c.store)
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
@@ -52,12 +57,13 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	if a.forgetful() {
 		raftDir = ""
 	}
-	var err error
 	c.log, err = raftlog.Open(raftlog.Config{DataDir: raftDir}, raftlog.Deps{FSM: machine, Log: d.Log.With("part", "raft"), Clock: d.Clock})
 	if err != nil {
 		return nil, fmt.Errorf("opening the log: %w", err)
 	}
-	c.intake = intake.New(intake.Deps{Log: c.log, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage})
+	c.intake = intake.New(intake.Deps{
+		Log: c.log, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
+	})
 	c.assignment = assignment.New(assignment.Deps{Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment")})
 	if err := c.log.WaitLeader(ctx); err != nil {
 		c.close()

@@ -162,3 +162,11 @@ func (p poolIntake) ReleaseRunners(ctx context.Context, allocIDs []string, reaso
 	_, err := p.in.ReleaseRunners(ctx, allocIDs, reason)
 	return err
 }
+
+// withhold keeps runners that are about to be stopped from being handed out.
+func (a *Agent) withhold(ctx context.Context, allocIDs []string) (giveBack func()) {
+	if a.exec == nil || a.exec.cluster != nil { // its runners are elsewhere
+		return func() {}
+	}
+	return a.exec.runners.Withhold(ctx, allocIDs)
+}

@@ -68,6 +68,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Launch launches a periodic job's child that is due at the time (intake.Intake.LaunchPeriodic).
 	Launch func(ctx context.Context, namespace, jobID string, at time.Time) error
+	// Withhold is planner.Deps.Withhold; nil: there are no warm runners.
+	Withhold func(ctx context.Context, allocIDs []string) (giveBack func())
 }
 
 // Leader is an fsm.Observer all the time, and works while Run does.
@@ -148,7 +150,7 @@ func (l *Leader) Run(ctx context.Context, log Log) error {
 	defer l.broker.Disable()
 	plans := planner.New(l.cfg.Plans, planner.Deps{
 		Log: log, State: func() planner.Snapshot { return l.deps.Store.Snapshot() }, Token: l.broker.Outstanding,
-		Clock: l.deps.Clock, IDs: l.deps.IDs, Logger: l.deps.Logger,
+		Clock: l.deps.Clock, IDs: l.deps.IDs, Logger: l.deps.Logger, Withhold: l.deps.Withhold,
 	})
 	l.restore()
 	var wg sync.WaitGroup

@@ -42,10 +42,13 @@ type Deps struct {
 	State func() Snapshot // the newest state
 	// Token returns the token of an evaluation that is with a worker (evalbroker.Shell.Outstanding). A plan whose
 	// token is another was made by a worker that took too long, and is refused.
-	Token  func(evalID string) (token string, ok bool)
-	Clock  clock.Clock
-	IDs    id.Source
-	Logger *slog.Logger
+	Token func(evalID string) (token string, ok bool)
+	// Withhold, if set, is called before warm runners are stopped. Until giveBack is called none of them is handed out,
+	// and those that were are in the state as claimed when it returns (exec/runner's Service.Withhold).
+	Withhold func(ctx context.Context, allocIDs []string) (giveBack func())
+	Clock    clock.Clock
+	IDs      id.Source
+	Logger   *slog.Logger
 }
 
 // Planner checks and commits plans, one entry at a time.
@@ -80,6 +83,7 @@ func New(cfg Config, deps Deps) *Planner {
 // Errors: Conflict when the plan's token is no longer valid; NotLeader, Unavailable and Canceled when it is not known
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
+	defer p.withhold(ctx, plan)()
 	s := &submission{plan: plan, evals: evals, answer: make(chan answer, 1)}
 	if err := p.enqueue(s); err != nil {
 		return drover.PlanResult{}, err

@@ -207,6 +207,7 @@ func (s *Service) writeRelease(allocID string) {
 // dropLocked ends a runner here and has its allocation stopped.
 func (s *Service) dropLocked(r *runner, reason error) {
 	s.endLocked(r, reason)
+	s.recordedLocked()
 	s.uses++
 	s.releases = append(s.releases, release{r.alloc.ID, reason.Error()})
 	signal(s.toWrite)

@@ -21,6 +21,7 @@ func (s *Service) settleLocked(r *runner) {
 	if r.served {
 		r.served = false
 		r.counts.serving--
+		s.recordedLocked() // it was taken, or goes back
 	}
 	if r.handed {
 		r.handed = false

@@ -147,7 +147,7 @@ func (s *Service) observeLocked(snap Snapshot, allocID string) {
 			e.warm.Remove(allocID)
 			delete(s.runners, allocID)
 		}
-	case warm(alloc):
+	case warm(alloc) && s.held[allocID] == 0:
 		s.addWarmLocked(e, &runner{alloc: alloc, env: envID, of: e.Environment})
 	}
 }

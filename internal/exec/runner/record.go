@@ -136,6 +136,9 @@ func (s *Service) activity() (count uint64, urgent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	drawn := false
+	if s.recorded != nil {
+		return s.uses, true
+	}
 	for _, e := range s.envs {
 		lacks := e.warm.Len() < e.PoolSize
 		if e.waiters.Len() > 0 || e.wanted() != e.demand || lacks && e.PoolSize < largePools {
@@ -210,6 +213,7 @@ func (s *Service) settleClaims(claims []AllocClaim, results []error) {
 			s.dropLocked(r, drover.Errorf(drover.Gone, "the runner ended while it was handed out: %w", results[i]))
 		}
 	}
+	s.recordedLocked()
 	s.mu.Unlock()
 	s.compacted(s.journal.claimsRecorded(ids))
 }

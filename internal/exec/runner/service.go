@@ -26,6 +26,8 @@ type Service struct {
 	claims    []AllocClaim   // to be recorded
 	releases  []release      // to be recorded, after the claims
 	uses      uint64         // of runners, so far: claims, leases and releases
+	held      map[string]int // allocations that are about to be stopped, and how many times
+	recorded  chan struct{}  // closed when claims were recorded; nil: nobody waits for that
 }
 
 // env is an environment with its pool.
@@ -68,7 +70,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps, journal: j,
 		synced: make(chan struct{}), timerUp: make(chan struct{}, 1), toWrite: make(chan struct{}, 1),
-		envs: map[string]*env{}, runners: map[string]*runner{}, tombs: newTombs(10_000),
+		envs: map[string]*env{}, runners: map[string]*runner{}, tombs: newTombs(10_000), held: map[string]int{},
 	}, nil
 }
 

@@ -1,0 +1,74 @@
+package runner_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/exec/environment"
+	"drover/internal/exec/exectest"
+	"drover/internal/exec/runner"
+)
+
+// What is about to be stopped is not handed out, and what was handed out can be seen as claimed before it is stopped.
+func TestWithhold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 20)
+		exectest.AwaitWarm(t, s, 20)
+		c.StopRefill()
+		var all []string
+		for a := range c.Snapshot().AllocationsByJob("default", environment.JobID("python")) {
+			all = append(all, a.ID)
+		}
+		mine, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		require.NoError(t, err)
+		require.Nil(t, c.Snapshot().Allocation(mine.AllocID).Claim, "a large pool: recorded in a lull only")
+
+		giveBack := s.Withhold(t.Context(), all)
+		require.NotNil(t, c.Snapshot().Allocation(mine.AllocID).Claim)
+		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+
+		waited := make(chan drover.Runner, 1)
+		go func() { // ends when one is given back
+			r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			require.NoError(t, err)
+			waited <- r
+		}()
+		synctest.Wait()
+		for _, id := range all[2:] {
+			if id != mine.AllocID {
+				c.Update(id, func(a *drover.Allocation) { a.DesiredStatus = drover.AllocDesiredStop })
+			}
+		}
+		giveBack()
+		require.Contains(t, all[:2], (<-waited).AllocID)
+		_, err = s.Runner(t.Context(), mine.ID)
+		require.NoError(t, err)
+		stop()
+	})
+}
+
+// A node that cannot record claims does not keep runners from being stopped for ever.
+func TestWithholdEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 1)
+		exectest.AwaitWarm(t, s, 1)
+		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
+		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		require.NoError(t, err)
+		begin := time.Now()
+		s.Withhold(t.Context(), []string{r.AllocID, "unknown"})()
+		require.Less(t, time.Since(begin), 10*time.Second)
+		stop()
+	})
+}
