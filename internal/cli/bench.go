@@ -44,6 +44,7 @@ type bench struct {
 	prefix        string // of figures' names
 	config        string // of the agent, beside what all have
 	few           bool   // what is measured is slow: fewer repetitions, smaller pools
+	repeat        int    // how many cycles; 0 = as many as usual
 }
 
 func (a *App) benchCommand() *cobra.Command {

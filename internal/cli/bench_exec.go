@@ -117,7 +117,8 @@ func (b *bench) cycles(ctx context.Context) error {
 	if err := b.environment(ctx, "bench", b.pool(100)); err != nil {
 		return err
 	}
-	total := int64(b.n(10_000))
+	total := int64(cmp.Or(b.repeat, b.n(10_000)))
+	before := b.spent()
 	var done, lost atomic.Int64
 	var mu sync.Mutex
 	var failure error
@@ -146,6 +147,7 @@ func (b *bench) cycles(ctx context.Context) error {
 	took := b.now().Sub(begin)
 	b.report("whole cycles, 8 at once", float64(total)/took.Minutes(), "a minute", "≥ 10,000 (first step 2,000)", "Poseidon 125")
 	b.report("cycles that lost output", float64(lost.Load()), fmt.Sprintf("of %d", total), "0", "Poseidon 2 %")
+	b.reportSpent(before, total)
 	return nil
 }
 

@@ -99,17 +99,8 @@ func inherits(pid, parent int) bool {
 }
 
 func cpuSeconds(pid int) float64 {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	if len(fields) < 13 {
-		return 0
-	}
-	user, _ := strconv.ParseFloat(fields[11], 64)
-	system, _ := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / 100 // USER_HZ
+	own, _ := cpuTimes(pid)
+	return own
 }
 
 // privateMB is the mean private memory of the processes, file-backed pages included once they are private.

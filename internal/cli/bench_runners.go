@@ -44,7 +44,7 @@ func (a *App) benchRunnersCommand() *cobra.Command {
 	var only string
 	c := &cobra.Command{
 		Use: "runners", Short: "Measure claims, executions and pools, and print what others publish beside it", Args: cobra.NoArgs,
-		Example: "  drover bench runners -quick\n  drover bench runners -driver docker -image busybox",
+		Example: "  drover bench runners -quick\n  drover bench runners -driver docker -image busybox\n  drover bench runners -only cycles -cycles 100000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pattern, err := regexp.Compile(only)
 			if err != nil {
@@ -66,6 +66,7 @@ func (a *App) benchRunnersCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&b.quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, sessions")
+	c.Flags().IntVar(&b.repeat, "cycles", 0, "how many whole cycles; default 10,000, or 1,000 with -quick")
 	c.Flags().StringVar(&b.driver, "driver", "", "of the runners: sandbox (default) or docker")
 	c.Flags().StringVar(&b.image, "image", "", "of the runners; default \"host\"; it needs sh, echo, head and cat")
 	return c
