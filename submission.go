@@ -1,7 +1,7 @@
 package drover
 
-// MaxJobSource bounds the source text of a job that is kept, in bytes of source and variables together: Nomad's
-// job_max_source_size.
+// MaxJobSource bounds the source text of a job that is kept, in bytes of source and variables together, unless the
+// server is configured otherwise: Nomad's job_max_source_size.
 const MaxJobSource = 1_000_000
 
 // JobSubmission is the text that a version of a job was made of.

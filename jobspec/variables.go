@@ -11,6 +11,23 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
+// Declared names the variables that a job file declares; none if it cannot be read.
+func Declared(text []byte) (names []string) {
+	file, _ := hclsyntax.ParseConfig(text, "job.hcl", hcl.InitialPos) // Parse reports its errors
+	if file == nil {
+		return nil
+	}
+	for _, b := range file.Body.(*hclsyntax.Body).Blocks {
+		switch {
+		case b.Type == "variable" && len(b.Labels) == 1:
+			names = append(names, b.Labels[0])
+		case b.Type == "variables":
+			names = slices.AppendSeq(names, maps.Keys(b.Body.Attributes))
+		}
+	}
+	return names
+}
+
 // variables fills var.* from defaults, the variables file and the given texts, in this order.
 func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 	fromFile, places := d.variableFile(o.VarFile)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -30,25 +32,27 @@ func (j *jobFile) bind(f *pflag.FlagSet) {
 	f.BoolVar(&j.json, "json", false, "the file is JSON (found out by itself otherwise)")
 }
 
-// read reads the job from the path, "-" being stdin. Errors: Invalid with file and line.
-func (j *jobFile) read(a *App, path string) (*drover.Job, error) {
+// read reads the job from the path, "-" being stdin, and returns what it was made of besides. Errors: Invalid with file
+// and line.
+func (j *jobFile) read(a *App, path string) (*drover.Job, *drover.JobSubmission, error) {
 	text, err := a.readInput(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	source := &drover.JobSubmission{Source: string(text), Format: "json"}
 	var job *drover.Job
 	if j.json || strings.HasPrefix(string(bytes.TrimSpace(text)), "{") {
 		job, err = jobFromJSON(text)
 	} else {
-		job, err = j.parse(path, text)
+		job, err = j.parse(path, text, source)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if t := a.resolved(); job.Namespace == "" && t.namespace != "*" {
 		job.Namespace = t.namespace
 	}
-	return job, nil
+	return job, source, nil
 }
 
 // readInput reads a file, or stdin for "-".
@@ -67,7 +71,8 @@ func (a *App) readInput(path string) ([]byte, error) {
 	return text, nil
 }
 
-func (j *jobFile) parse(path string, text []byte) (*drover.Job, error) {
+// parse reads HCL, and notes in source which variables went into it.
+func (j *jobFile) parse(path string, text []byte, source *drover.JobSubmission) (*drover.Job, error) {
 	o := jobspec.Options{Name: path, Vars: map[string]string{}, Dir: filepath.Dir(path), Now: clock.Wall{}.Now}
 	if path == "-" {
 		o.Name, o.Dir = "stdin", "."
@@ -94,7 +99,12 @@ func (j *jobFile) parse(path string, text []byte) (*drover.Job, error) {
 		}
 		o.VarFile += string(more) + "\n"
 	}
-	return jobspec.Parse(text, o)
+	job, err := jobspec.Parse(text, o)
+	declared := jobspec.Declared(text)
+	source.Format, source.Variables = "hcl2", o.VarFile
+	maps.DeleteFunc(o.Vars, func(name, _ string) bool { return !slices.Contains(declared, name) }) // the environment has others
+	source.VariableFlags = o.Vars
+	return job, err
 }
 
 // jobFromJSON reads a job as the API has it, {"Job": {…}} or the job alone.

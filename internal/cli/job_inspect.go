@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +13,7 @@ import (
 )
 
 func (a *App) jobInspectCommand() *cobra.Command {
-	version := int64(-1)
+	version, source := int64(-1), false
 	o := &output{}
 	c := leaf("inspect JOB", "Print a job as JSON, as 'job run' reads it", 1, 1, func(ctx context.Context, args []string) error {
 		c, err := a.asks()
@@ -27,14 +29,30 @@ func (a *App) jobInspectCommand() *cobra.Command {
 				return err
 			}
 		}
+		if source {
+			return a.printSource(ctx, c, j)
+		}
 		o.json = o.template == ""
 		_, err = o.data(a.Out, map[string]any{"Job": j})
 		return err
 	})
 	c.Flags().Int64Var(&version, "version", -1, "an older version")
 	c.Flags().StringVarP(&o.template, "template", "t", "", "print with this Go template")
-	c.Flags().Bool("json", true, "print JSON, as it always does")
+	c.Flags().Bool("json", true, "print JSON, as it does without -hcl")
+	c.Flags().BoolVar(&source, "hcl", false, "print the text that it was registered with")
 	return c
+}
+
+// printSource prints the text that this version of the job was made of.
+func (a *App) printSource(ctx context.Context, c *api, j *drover.Job) error {
+	q := inNamespace(j.Namespace)
+	q.Set("version", strconv.FormatUint(j.Version, 10))
+	var source drover.JobSubmission
+	if _, err := c.get(ctx, jobPath(j.ID, "/submission"), q, &source); err != nil {
+		return err
+	}
+	_, err := io.WriteString(a.Out, source.Source)
+	return err
 }
 
 // versions lists the versions of a job, newest first.

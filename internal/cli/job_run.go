@@ -51,7 +51,7 @@ type registered struct {
 }
 
 func (a *App) jobRun(ctx context.Context, f *jobRunFlags, path string) error {
-	job, err := f.file.read(a, path)
+	job, source, err := f.file.read(a, path)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (a *App) jobRun(ctx context.Context, f *jobRunFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"Job": job, "EvalPriority": f.priority, "PreserveCounts": f.preserveCounts}
+	body := map[string]any{"Job": job, "EvalPriority": f.priority, "PreserveCounts": f.preserveCounts, "Submission": source}
 	if f.checkIndex >= 0 {
 		body["EnforceIndex"], body["JobModifyIndex"] = true, f.checkIndex
 	}

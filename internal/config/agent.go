@@ -83,7 +83,8 @@ type Server struct {
 	EvalGC          string `hcl:"eval_gc_threshold,optional"` // default 1h
 	NodeGC          string `hcl:"node_gc_threshold,optional"` // default 24h
 	DeploymentGC    string `hcl:"deployment_gc_threshold,optional"`
-	JoinToken       string `hcl:"join_token,optional"` // nodes must show it; default none
+	JoinToken       string `hcl:"join_token,optional"`          // nodes must show it; default none
+	JobMaxSource    string `hcl:"job_max_source_size,optional"` // of a job's text that is kept beside it; default "1M", "0" keeps none
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`

@@ -25,6 +25,8 @@ func (a *Agent) Validate() error {
 		check(port >= 0 && port <= 65535, name, "must be from 0 to 65535, got %d", port)
 	}
 	check(net.ParseIP(a.BindAddr) != nil, "bind_addr", "must be an IP address, got %q", a.BindAddr)
+	_, sizeErr := Size(a.Server.JobMaxSource, 0)
+	check(sizeErr == nil, "server.job_max_source_size", "%v", sizeErr)
 	check(a.Server.BootstrapExpect == 1, "server.bootstrap_expect", "must be 1: clusters of several servers are not there yet, got %d", a.Server.BootstrapExpect)
 	if True(a.Client.Enabled) && !True(a.Server.Enabled) {
 		check(len(a.Client.ServerList()) == 1, "client.servers", "must name one server (host:port of its rpc port), as no server runs in this process")

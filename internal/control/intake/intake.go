@@ -30,6 +30,9 @@ type Deps struct {
 	IDs   id.Source // used by several goroutines at once
 	// Collect removes everything that garbage collection may remove, whatever its age (leader.Leader.CollectGarbage).
 	Collect func(ctx context.Context) error
+	// MaxSource bounds the text of a job that is kept, in bytes; larger ones are left out with a warning. Nil:
+	// drover.MaxJobSource, 0: none is kept.
+	MaxSource *int
 }
 
 // Intake is safe for use by several goroutines.

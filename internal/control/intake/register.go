@@ -17,7 +17,7 @@ type RegisterRequest struct {
 	// PreserveResources keeps the resources of the tasks that are there already.
 	PreserveResources bool
 	EvalPriority      int
-	Submission        *drover.JobSubmission // optional: what the job was made of; not kept if it is larger than drover.MaxJobSource
+	Submission        *drover.JobSubmission // optional: what the job was made of; not kept if it is larger than Deps.MaxSource
 }
 
 // RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
@@ -131,12 +131,8 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	}
 	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	warning := ""
-	switch {
-	case r.Submission == nil:
-	case r.Submission.Size() > drover.MaxJobSource:
-		warning = fmt.Sprintf("the job's source is not kept: it has %d bytes, more than %d", r.Submission.Size(), drover.MaxJobSource)
-	default:
-		c.Submission = r.Submission
+	if r.Submission != nil && r.Submission.Source != "" {
+		c.Submission, warning = in.keepable(r.Submission)
 	}
 	if !j.Periodical() && !j.Parameterized() {
 		c.Eval = in.maker().Job(j, r.by)
@@ -159,6 +155,21 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 		o.EvalID, o.EvalCreateIndex = c.Eval.ID, index
 	}
 	return o, nil
+}
+
+// keepable returns the source if it is to be kept, else why it is not.
+func (in *Intake) keepable(s *drover.JobSubmission) (kept *drover.JobSubmission, warning string) {
+	limit := drover.MaxJobSource
+	if in.deps.MaxSource != nil {
+		limit = *in.deps.MaxSource
+	}
+	switch size := s.Size(); {
+	case limit == 0: // switched off: nobody waits for it
+		return nil, ""
+	case size > limit:
+		return nil, fmt.Sprintf("the job's source is not kept: it has %d bytes, more than %d (server.job_max_source_size)", size, limit)
+	}
+	return s, ""
 }
 
 // DeregisterRequest stops a job.

@@ -297,3 +297,16 @@ func TestFaultsOfTheJobAndOfTheStateAreToldTogether(t *testing.T) {
 	b.propose(&command.RegisterNode{Node: &drover.Node{ID: "n", Drivers: map[string]*drover.DriverInfo{"teleport": {}}}})
 	require.NotContains(t, b.ValidateJob(t.Context(), j).Error(), "teleport")
 }
+
+func TestSourceIsKeptUpToALimit(t *testing.T) {
+	b := setup(t)
+	for limit, kept := range map[int]bool{0: false, 9: false, 10: true} {
+		b.deps.MaxSource = &limit
+		o, err := b.RegisterJob(t.Context(), RegisterRequest{
+			Job: job("j", "service"), Submission: &drover.JobSubmission{Source: "job", Format: "hcl2", Variables: "a=1"},
+		})
+		require.NoError(t, err)
+		require.Equal(t, kept, b.log.last.(*command.RegisterJob).Submission != nil, limit)
+		require.Equal(t, limit == 9, o.Warnings != "", "switched off, it is not missed")
+	}
+}

@@ -77,7 +77,7 @@ type RegisterRequest struct {
 	// PreserveResources keeps the resources of the tasks that are there already.
 	PreserveResources bool
 	EvalPriority      int
-	Submission        *drover.JobSubmission // optional: what the job was made of; not kept if it is larger than drover.MaxJobSource
+	Submission        *drover.JobSubmission // optional: what the job was made of; not kept if it is larger than the server's limit
 }
 
 // DeregisterRequest stops a job.

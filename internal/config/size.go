@@ -1,0 +1,29 @@
+package config
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"drover"
+)
+
+// Size reads a number of bytes such as "1M" or "64 KiB", as Nomad does: K, M and G are decimal, with an "i" binary, and
+// a "B" may follow. Empty is def. Errors: Invalid.
+func Size(text string, def int) (int, error) {
+	if text == "" {
+		return def, nil
+	}
+	at := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if at < 0 {
+		at = len(text)
+	}
+	n, err := strconv.ParseFloat(text[:at], 64)
+	unit, known := map[string]float64{
+		"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30,
+	}[strings.TrimSuffix(strings.ToLower(strings.TrimSpace(text[at:])), "b")]
+	if err != nil || !known || n*unit > math.MaxInt32 {
+		return 0, drover.Errorf(drover.Invalid, "%q is no size such as 1M or 64KiB, up to 2G", text)
+	}
+	return int(n * unit), nil
+}
