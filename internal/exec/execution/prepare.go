@@ -40,6 +40,20 @@ func (s *Service) Prepare(ctx context.Context, runnerID string, spec drover.Exec
 	return spec.ID, nil
 }
 
+// Prepared reports whether Take would find it.
+func (s *Service) Prepared(runnerID, executionID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.preparedLocked(runnerID, executionID)
+	return ok
+}
+
+func (s *Service) preparedLocked(runnerID, executionID string) (p prepared, ok bool) {
+	s.expireLocked()
+	p, ok = s.prepared[executionID]
+	return p, ok && p.runnerID == runnerID && !s.staleLocked(p, s.deps.Clock.Now())
+}
+
 // Take takes a prepared execution out, once; Open starts it. Errors: NotFound; Gone and NotFound of the runner.
 func (s *Service) Take(ctx context.Context, runnerID, executionID string) (drover.ExecutionSpec, error) {
 	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
@@ -49,9 +63,8 @@ func (s *Service) Take(ctx context.Context, runnerID, executionID string) (drove
 	lease.Done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expireLocked()
-	p, ok := s.prepared[executionID]
-	if !ok || p.runnerID != runnerID {
+	p, ok := s.preparedLocked(runnerID, executionID)
+	if !ok {
 		return drover.ExecutionSpec{}, drover.Errorf(drover.NotFound, "execution id unknown")
 	}
 	delete(s.prepared, executionID)

@@ -1,6 +1,9 @@
 package execution
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // retire keeps an ended execution for late readers, within bounds.
 func (s *Service) retire(x *Execution) {
@@ -25,11 +28,22 @@ func (s *Service) expireLocked() {
 	for len(s.ended) > 0 && now.Sub(s.ended[0].endedAt) >= s.cfg.Retain {
 		s.dropLocked(0)
 	}
+	if len(s.prepared) == 0 || now.Sub(s.swept) < sweepEvery {
+		return
+	}
+	s.swept = now
 	for key, p := range s.prepared {
-		if now.Sub(p.at) >= s.cfg.PreparedTime {
+		if s.staleLocked(p, now) {
 			delete(s.prepared, key)
 		}
 	}
+}
+
+// sweepEvery is how often the prepared executions are walked over: there may be many.
+const sweepEvery = time.Second
+
+func (s *Service) staleLocked(p prepared, now time.Time) bool {
+	return now.Sub(p.at) >= s.cfg.PreparedTime
 }
 
 func (s *Service) dropLocked(i int) {

@@ -78,6 +78,7 @@ type Service struct {
 	byID     map[string]*Execution
 	starting map[string]struct{} // not yet in byID, but perhaps on their node already
 	prepared map[string]prepared
+	swept    time.Time    // when prepared was walked over last
 	ended    []*Execution // oldest first
 	perEnv   map[string]int
 	bytes    int64 // kept of ended

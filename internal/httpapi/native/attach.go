@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/coder/websocket"
@@ -207,11 +206,17 @@ func textMode(r *http.Request) (bool, error) {
 	}
 }
 
+// wantUpgrade refuses what cannot become a websocket before anything is started, or left, on its behalf. Errors:
+// Invalid; Forbidden: of another site.
 func wantUpgrade(r *http.Request) error {
-	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return drover.Errorf(drover.Invalid, "this is a websocket: the request has no Upgrade header")
+	switch refusal := socket.Check(r); {
+	case refusal == nil:
+		return nil
+	case refusal.Status == http.StatusForbidden:
+		return drover.Errorf(drover.Forbidden, "this is a websocket: %s", refusal.Reason)
+	default:
+		return drover.Errorf(drover.Invalid, "this is a websocket: %s", refusal.Reason)
 	}
-	return nil
 }
 
 // peer is the client of one attachment.

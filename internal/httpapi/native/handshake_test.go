@@ -97,3 +97,27 @@ func TestASilentClientIsServed(t *testing.T) {
 	require.Equal(t, []string{"started", "stdout", "receipt"}, types(dial(patient, http.Header{"Drover-Execution": {request}})))
 	require.Equal(t, []string{"error"}, types(dial(impatient, http.Header{})))
 }
+
+// A refused handshake is no reader who came and left: the execution, which ends with its last reader, runs on.
+func TestARefusedHandshakeEndsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x, err := w.StartExecution(t.Context(), w.claim().ID, drover.ExecutionRequest{Command: "sleep 1h"})
+	require.NoError(t, err)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server.URL+"/v1/execution/"+x.ID+"/attach", nil)
+	require.NoError(t, err)
+	for k, v := range map[string]string{
+		"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+		"Origin": "http://evil.example", "X-Drover-Token": token,
+	} {
+		req.Header.Set(k, v)
+	}
+	res, err := w.server.Client().Do(req)
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	require.Equal(t, http.StatusForbidden, res.StatusCode)
+	x, err = w.Execution(t.Context(), x.ID)
+	require.NoError(t, err)
+	require.True(t, x.Running)
+	require.NoError(t, w.Kill(t.Context(), x.ID))
+}

@@ -29,6 +29,7 @@ type Runners interface {
 type Executions interface {
 	Shell(ctx context.Context, runnerID, command string) (argv []string, err error)
 	Prepare(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (executionID string, err error)
+	Prepared(runnerID, executionID string) bool
 	Take(ctx context.Context, runnerID, executionID string) (drover.ExecutionSpec, error)
 	Open(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (drover.Session, error)
 }

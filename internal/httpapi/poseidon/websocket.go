@@ -30,10 +30,14 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return runnerError(err)
 	}
-	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-		return &reply{status: http.StatusBadRequest, message: "websocket: the client is not using the websocket protocol"}
+	execution := r.URL.Query().Get("executionID")
+	if !f.Executions.Prepared(runner, execution) {
+		return &reply{status: http.StatusNotFound, message: textNoExecution}
 	}
-	spec, err := f.Executions.Take(r.Context(), runner, r.URL.Query().Get("executionID"))
+	if refusal := socket.Check(r); refusal != nil { // before it is taken: a refused client may try again
+		return refused(refusal)
+	}
+	spec, err := f.Executions.Take(r.Context(), runner, execution)
 	switch drover.CodeOf(err) {
 	case drover.Gone:
 		return runnerError(err)
@@ -65,6 +69,14 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	f.serve(ctx, p, runner, starting)
 	return nil
+}
+
+// refused is how the library of Poseidon answers a bad handshake.
+func refused(r *socket.Refusal) error {
+	if r.Status == http.StatusForbidden {
+		return &reply{status: r.Status, message: "websocket: request origin not allowed by Upgrader.CheckOrigin"}
+	}
+	return &reply{status: http.StatusBadRequest, message: "websocket: the client is not using the websocket protocol: " + r.Reason}
 }
 
 // opened is what became of a start.

@@ -274,3 +274,23 @@ func TestRawFilesHaveTheirLengthAndName(t *testing.T) {
 	require.Equal(t, int64(3), res.ContentLength)
 	require.Equal(t, `attachment; filename*=utf-8''a%20%22q%22%20%C3%BC.bin`, res.Header.Get("Content-Disposition"))
 }
+
+// A refused handshake starts nothing and takes nothing: who sent it may try again.
+func TestARefusedHandshakeChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, poseidon.Config{}, "")
+	runner := w.claim()
+	_, body := w.do("POST", "/api/v1/runners/"+runner+"/execute", `{"command":"echo x"}`)
+	url := between(t, body, `"websocketUrl":"`, `"`)
+	path := strings.TrimPrefix(url, "ws://"+w.server.Listener.Addr().String())
+	for status, headers := range map[int][]string{
+		400: {"Sec-WebSocket-Version: 8"},
+		403: {"Sec-WebSocket-Version: 13", "Origin: http://evil.example"},
+	} {
+		headers = append(headers, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==")
+		require.Equal(t, status, first(w.do("GET", path, "", headers...)).StatusCode)
+	}
+	require.Zero(t, w.control.Node.Started())
+	stdout, _, _ := w.dial(url).rest()
+	require.Equal(t, "x\r\n", stdout)
+}
