@@ -2,24 +2,30 @@ package localstate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"drover"
 	"drover/internal/clock"
 )
 
 var bucketName = []byte("state")
 
-// Bolt keeps records in a bbolt file. A writer runs only while there is something to write.
+// Bolt keeps records in a bbolt file, but those of warm pools in one beside it that needs no fsync (transient). A writer
+// runs only while there is something to write.
 type Bolt struct {
 	db     *bbolt.DB
+	pools  *transient
+	found  map[string][]byte                 // in pools, when it was opened
 	update func(func(*bbolt.Tx) error) error // db.Update; a test makes it fail
 	log    *slog.Logger
 	clock  clock.Clock
@@ -30,12 +36,13 @@ type Bolt struct {
 	waiters []chan error
 	writing bool
 	closed  bool
-	retry   clock.Timer // after a failed write; nil = none is due
-	last    time.Time   // of the last transaction's begin
-	idle    *sync.Cond  // writing became false
+	retry   clock.Timer     // after a failed write; nil = none is due
+	last    time.Time       // of the last transaction's begin
+	idle    *sync.Cond      // writing became false
+	bolted  map[string]bool // allocations of pools that an older agent put into the bbolt file
 }
 
-// OpenBolt opens or makes the file. It fails when another process has it open.
+// OpenBolt opens or makes the file, and runners.log beside it. It fails when another process has it open.
 func OpenBolt(path string, log *slog.Logger, c clock.Clock) (*Bolt, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the local state's folder: %w", err)
@@ -52,12 +59,25 @@ func OpenBolt(path string, log *slog.Logger, c clock.Clock) (*Bolt, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
 	}
-	b := &Bolt{db: db, update: db.Update, log: log, clock: c, jobs: newJobs(newFormat()), pending: map[string][]byte{}}
+	b := &Bolt{db: db, update: db.Update, log: log, clock: c, jobs: newJobs(newFormat()), pending: map[string][]byte{}, bolted: map[string]bool{}}
+	if b.pools, b.found, err = openTransient(filepath.Join(filepath.Dir(path), "runners.log"), bootID()); err != nil {
+		_ = db.Close()
+		return nil, err
+	}
 	b.idle = sync.NewCond(&b.mu)
 	return b, nil
 }
 
-// Load returns everything.
+// bootID differs after each start of the machine.
+func bootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Load returns everything. It is called once, before all else.
 func (b *Bolt) Load() ([]Record, error) {
 	entries := map[string][]byte{}
 	err := b.db.View(func(tx *bbolt.Tx) error {
@@ -71,15 +91,83 @@ func (b *Bolt) Load() ([]Record, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	records, jobOf, err := b.jobs.format.assemble(entries)
-	for id, key := range jobOf {
-		b.jobs.assign(id, key)
+	records, err := b.jobs.assemble(entries)
+	if err != nil {
+		return nil, err
 	}
-	return records, err
+	for _, r := range records {
+		if ofPool(r.Alloc) {
+			b.bolted[r.Alloc.ID] = true
+		}
+	}
+	more, err := b.pools.jobs.assemble(b.found)
+	b.found = nil
+	return append(records, more...), err
+}
+
+func ofPool(a *drover.Allocation) bool {
+	if a.Job == nil {
+		return false
+	}
+	g := a.Job.Group(a.TaskGroup)
+	return g != nil && g.Pool != nil
+}
+
+// transient reports whether the change belongs into the pools' file.
+func (b *Bolt) transient(c Change) bool {
+	if b.pools.has(c.allocID()) {
+		return true
+	}
+	a, put := c.value.(*drover.Allocation)
+	if !put || !ofPool(a) {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.bolted[a.ID]
+}
+
+// keepPools makes the changes to warm pools' allocations, and returns the others. Those of one allocation all go one way:
+// it is in the file that its first change made it be in.
+func (b *Bolt) keepPools(changes []Change) (others []Change, err error) {
+	var pools []Change
+	began := ""
+	for _, c := range changes {
+		if id := c.allocID(); id == began || b.transient(c) {
+			pools, began = append(pools, c), id
+		} else {
+			others = append(others, c)
+		}
+	}
+	if len(pools) == 0 {
+		return others, nil
+	}
+	if err = b.pools.add(pools); err != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tryLater(err)
+	}
+	return others, err
 }
 
 // Commit makes the changes and waits until they are durable.
 func (b *Bolt) Commit(ctx context.Context, changes ...Change) error {
+	others, err := b.keepPools(changes) //nolint:contextcheck // a retry is of nobody's call
+	if len(others) > 0 || len(changes) == 0 {
+		err = errors.Join(err, b.commit(ctx, others))
+	}
+	return err
+}
+
+// Settle waits until what was queued for the allocation is durable.
+func (b *Bolt) Settle(ctx context.Context, allocID string) error {
+	if b.pools.has(allocID) {
+		return b.pools.flush()
+	}
+	return b.commit(ctx, nil)
+}
+
+func (b *Bolt) commit(ctx context.Context, changes []Change) error {
 	done := make(chan error, 1)
 	if err := b.add(changes, done); err != nil { //nolint:contextcheck // the writer is of nobody's call
 		return err
@@ -94,7 +182,11 @@ func (b *Bolt) Commit(ctx context.Context, changes ...Change) error {
 
 // Queue makes the changes soon.
 func (b *Bolt) Queue(changes ...Change) {
-	if err := b.add(changes, nil); err != nil {
+	others, _ := b.keepPools(changes) // after an error it tries again
+	if len(others) == 0 {
+		return
+	}
+	if err := b.add(others, nil); err != nil {
 		b.log.Error("local state: a change was refused", "error", err)
 	}
 }
@@ -170,6 +262,12 @@ func (b *Bolt) tryLater(err error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.retry = nil
+		if b.closed {
+			return
+		}
+		if err := b.pools.flush(); err != nil {
+			b.tryLater(err)
+		}
 		if !b.closed && !b.writing && len(b.pending) > 0 {
 			b.writing = true
 			go b.write() // ends when nothing is pending, or it cannot be written
@@ -213,8 +311,5 @@ func (b *Bolt) Close() error {
 	batch := b.pending
 	b.mu.Unlock()
 	err := b.put(batch) // what an earlier failure left
-	if closeErr := b.db.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+	return errors.Join(err, b.pools.close(), b.db.Close())
 }

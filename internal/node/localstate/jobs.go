@@ -72,6 +72,15 @@ func (j *jobs) entries(c Change) (map[string][]byte, error) {
 	return out, err
 }
 
+// assemble is format's, and takes note of who has which job.
+func (j *jobs) assemble(entries map[string][]byte) ([]Record, error) {
+	records, jobOf, err := j.format.assemble(entries)
+	for id, key := range jobOf {
+		j.assign(id, key)
+	}
+	return records, err
+}
+
 // key returns a job's key, and its encoding if that was made now.
 func (j *jobs) key(job *drover.Job) (string, []byte, error) {
 	if key := j.byPtr[job]; key != "" {

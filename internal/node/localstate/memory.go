@@ -32,6 +32,9 @@ func (m *Memory) Commit(_ context.Context, changes ...Change) error { return m.p
 // Queue makes the changes.
 func (m *Memory) Queue(changes ...Change) { _ = m.put(changes) }
 
+// Settle returns at once: there is nothing to wait for.
+func (m *Memory) Settle(context.Context, string) error { return nil }
+
 func (m *Memory) put(changes []Change) error {
 	for _, c := range changes {
 		data, err := m.format.encode(c)
@@ -63,6 +66,9 @@ func (None) Commit(context.Context, ...Change) error { return nil }
 
 // Queue does nothing.
 func (None) Queue(...Change) {}
+
+// Settle returns at once.
+func (None) Settle(context.Context, string) error { return nil }
 
 // Close does nothing.
 func (None) Close() error { return nil }

@@ -5,6 +5,7 @@ package localstate
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"drover"
 )
@@ -18,6 +19,8 @@ type Store interface {
 	Commit(ctx context.Context, changes ...Change) error
 	// Queue makes the changes soon, without waiting. Order is kept, also with Commit.
 	Queue(changes ...Change)
+	// Settle returns once what was queued for the allocation is durable. Errors: as those of Commit.
+	Settle(ctx context.Context, allocID string) error
 	// Close writes what is pending.
 	Close() error
 }
@@ -61,6 +64,13 @@ type Exit struct {
 type Change struct {
 	key   string
 	value any // nil deletes
+}
+
+// allocID is whose change it is.
+func (c Change) allocID() string {
+	_, rest, _ := strings.Cut(c.key, "/")
+	id, _, _ := strings.Cut(rest, "/")
+	return id
 }
 
 // PutAlloc records an allocation as control wants it.
