@@ -1,20 +1,25 @@
 package drover
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // FleetPolicy says which machines a pool may buy, how many and for how much, and how they are treated.
 type FleetPolicy struct {
 	Name     string // the pool's
 	NodePool string // that its machines join; default Name
-	Provider string // a configured provider's name
-	Region   string // default the provider's
-	Zones    []string
-	Types    []InstanceType
-	Spot     string    // SpotNever (default), SpotPrefer or SpotOnly
-	Image    string    // the provider's name of the machine image
-	UserData string    // given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool} and ${node_pool}
-	SSH      *FleetSSH // for images without user data
-	Tags     map[string]string
+	// Datacenter of its machines' nodes; default the server's. Only work that may run there is bought for.
+	Datacenter string
+	Provider   string // a configured provider's name
+	Region     string // default the provider's
+	Zones      []string
+	Types      []InstanceType
+	Spot       string    // SpotNever (default), SpotPrefer or SpotOnly
+	Image      string    // the provider's name of the machine image
+	UserData   string    // given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool} and ${node_pool}
+	SSH        *FleetSSH // for images without user data
+	Tags       map[string]string
 
 	Min      int      // machines to keep
 	Max      int      // machines at most; 0 = no limit
@@ -142,24 +147,31 @@ func (p *FleetPolicy) Template() string {
 	return string(b[:])
 }
 
-// Offerings returns everything that the policy may buy, in its own order.
-func (p *FleetPolicy) Offerings() []Offering {
+// Offerings returns everything that the policy may buy, in its own order, at the prices that it names.
+func (p *FleetPolicy) Offerings() []Offering { return p.OfferingsAt(nil) }
+
+// OfferingsAt is Offerings at these prices, by key; what is not in them costs what the policy says.
+func (p *FleetPolicy) OfferingsAt(prices map[string]float64) []Offering {
+	list := p.Wanted()
+	for i := range list {
+		if price, told := prices[list[i].Key]; told {
+			list[i].Price = price
+		}
+	}
+	return slices.DeleteFunc(list, func(o Offering) bool { return p.MaxPrice > 0 && o.Price > p.MaxPrice })
+}
+
+// Wanted is Offerings with those that cost more than MaxPrice: their price may fall.
+func (p *FleetPolicy) Wanted() []Offering {
 	var list []Offering
 	for i := range p.Types {
 		for _, o := range p.Types[i].Offerings(p.Provider, p.Zones) {
-			if p.sells(o) {
+			if o.Market == MarketSpot && p.Spot != SpotNever || o.Market == MarketOnDemand && p.Spot != SpotOnly {
 				list = append(list, o)
 			}
 		}
 	}
 	return list
-}
-
-func (p *FleetPolicy) sells(o Offering) bool {
-	if p.MaxPrice > 0 && o.Price > p.MaxPrice {
-		return false
-	}
-	return o.Market == MarketSpot && p.Spot != SpotNever || o.Market == MarketOnDemand && p.Spot != SpotOnly
 }
 
 // MinAt returns how many machines the policy keeps at a time: Min, or what a running schedule says.

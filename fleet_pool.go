@@ -55,8 +55,10 @@ type FleetInstance struct {
 	ProviderID string
 	NodeID     string // which node used its token; no other may
 	Address    string
-	Price      float64 // per hour
-	Charged    float64 // that the ledger has of it so far
+	Price      float64   // per hour
+	Charged    float64   // that the ledger has of it so far
+	RepricedAt time.Time // since when Price counts, if it changed while the machine ran; zero = since CreatedAt
+	CostBefore float64   // what it cost until RepricedAt
 	PlannedAt  time.Time
 	CreatedAt  time.Time // when the cloud began to bill; zero until known
 	ReadyAt    time.Time

@@ -13,6 +13,7 @@ func (p *FleetPolicy) Validate() error {
 	v.check(plainName(p.Name), "fleet.Name", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Name)
 	at := func(field string) string { return "fleet[" + p.Name + "]." + field }
 	v.check(plainName(p.NodePool), at("NodePool"), "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.NodePool)
+	v.check(p.Datacenter == "" || plainName(p.Datacenter), at("Datacenter"), "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Datacenter)
 	v.check(p.Provider != "", at("Provider"), "must name a provider")
 	v.check(len(p.Zones) > 0, at("Zones"), "must have at least one zone")
 	v.check(p.Spot == SpotNever || p.Spot == SpotPrefer || p.Spot == SpotOnly, at("Spot"), "must be empty, prefer or only, got %q", p.Spot)

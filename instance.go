@@ -132,7 +132,9 @@ type Instance struct {
 	Movable    bool     // all of its work can be moved elsewhere
 	QuotaUnits int64
 	Billing    Billing
-	Charged    float64 // that the ledger has of it
+	Charged    float64   // that the ledger has of it
+	RepricedAt time.Time // since when Price counts, if it changed while the machine ran; zero = since CreatedAt
+	CostBefore float64   // what it cost until RepricedAt
 
 	PlannedAt time.Time
 	CreatedAt time.Time // when the cloud began to bill

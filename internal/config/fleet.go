@@ -41,6 +41,7 @@ type FleetProvider struct {
 	RootDevice     string            `hcl:"root_device,optional"`         // of ec2: the image's, such as /dev/xvda; with it the disk is as large as the type's
 	PublicAddress  *bool             `hcl:"public_address,optional"`      // of ec2: reach machines at their public addresses
 	PerSecond      float64           `hcl:"calls_per_second,optional"`    // of ec2: bound of our own calls
+	PriceEvery     string            `hcl:"price_interval,optional"`      // of ec2: how often spot prices are asked for; default 15m
 	StopTimeout    string            `hcl:"stop_timeout,optional"`        // of loopback: how long agents have to end
 	Env            map[string]string `hcl:"env,optional" json:"-"`        // of loopback: of the agents
 	Privileged     *bool             `hcl:"privileged,optional"`          // of docker: agents that run sandboxes need it
@@ -74,15 +75,16 @@ func (s *FleetSize) Capacity() drover.Capacity { return s.capacity() }
 
 // FleetPool is a drover.FleetPolicy as people write it: what the fields mean is said there.
 type FleetPool struct {
-	Name     string            `hcl:"name,label"`
-	Provider string            `hcl:"provider"`
-	Region   string            `hcl:"region,optional"`
-	Zones    []string          `hcl:"zones,optional"` // default one, named "default"
-	NodePool string            `hcl:"node_pool,optional"`
-	Spot     string            `hcl:"spot,optional"`
-	Image    string            `hcl:"image,optional"`
-	UserData string            `hcl:"user_data,optional"`
-	Tags     map[string]string `hcl:"tags,optional"`
+	Name       string            `hcl:"name,label"`
+	Provider   string            `hcl:"provider"`
+	Region     string            `hcl:"region,optional"`
+	Zones      []string          `hcl:"zones,optional"` // default one, named "default"
+	NodePool   string            `hcl:"node_pool,optional"`
+	Datacenter string            `hcl:"datacenter,optional"` // default the server's
+	Spot       string            `hcl:"spot,optional"`
+	Image      string            `hcl:"image,optional"`
+	UserData   string            `hcl:"user_data,optional"`
+	Tags       map[string]string `hcl:"tags,optional"`
 
 	Min      int     `hcl:"min,optional"`
 	Max      int     `hcl:"max,optional"`
@@ -166,7 +168,7 @@ type FleetStandby struct {
 func (p *FleetPool) Policy() (*drover.FleetPolicy, error) {
 	d := &durations{}
 	out := &drover.FleetPolicy{
-		Name: p.Name, NodePool: p.NodePool, Provider: p.Provider, Region: p.Region, Zones: p.Zones, Spot: p.Spot, Image: p.Image,
+		Name: p.Name, NodePool: p.NodePool, Datacenter: p.Datacenter, Provider: p.Provider, Region: p.Region, Zones: p.Zones, Spot: p.Spot, Image: p.Image,
 		UserData: p.UserData, Tags: p.Tags, Min: p.Min, Max: p.Max, MaxPrice: p.MaxPrice, WaitCost: p.WaitCost,
 		Limits: p.Limits.capacity(), Disruption: p.Disruption, Consolidate: True(p.Consolidate), SpotSpread: p.SpotSpread,
 		BootProbe: p.BootProbe, RunProbe: p.RunProbe,

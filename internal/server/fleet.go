@@ -1,12 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"drover"
@@ -27,14 +29,18 @@ type fleet struct {
 	view    *fleetView
 	server  string // host:port that machines dial
 	dataDir string
+	// datacenter of machines, unless their pool says otherwise.
+	datacenter string
 	// forgetful: nothing outlives the process, machines neither.
 	forgetful bool
 	audit     *auditLog
 	meters    *fleetMeters
 	sharing   *pool.Sharing
 
-	opened chan struct{}     // closed once clouds is filled
-	clouds map[string]*cloud // by the provider's name; read after opened
+	opened chan struct{}                     // closed once this server has led
+	open   func()                            // closes it
+	clouds atomic.Pointer[map[string]*cloud] // by the provider's name, while this server leads; else nil
+	cloud  map[string]*cloud                 // the same, of the last term; only lead uses it
 }
 
 // cloud is a provider and its loop.
@@ -50,10 +56,11 @@ func (a *Agent) openFleet() (*fleet, error) {
 	if cfg == nil {
 		cfg = &config.Fleet{}
 	}
+	opened := make(chan struct{})
 	f := &fleet{
-		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: make(chan struct{}),
-		forgetful: a.forgetful(),
-		server:    serverAddress(a), meters: newFleetMeters(a.metrics),
+		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: opened, open: sync.OnceFunc(func() { close(opened) }),
+		forgetful: a.forgetful(), datacenter: a.cfg.Datacenter,
+		server: serverAddress(a), meters: newFleetMeters(a.metrics),
 	}
 	var err error
 	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
@@ -79,37 +86,62 @@ func (f *fleet) parts() []lifecycle.Part { return []lifecycle.Part{{Name: "fleet
 
 func (f *fleet) run(ctx context.Context) error {
 	defer f.audit.close()
-	who, err := f.identify(ctx)
-	if err != nil {
-		return nil // it ends with ctx, as it should
-	}
-	f.clouds = map[string]*cloud{}
-	for _, p := range f.cfg.Providers {
-		f.clouds[p.Name] = f.openCloud(p, who)
-	}
-	f.until(ctx, "putting the configured pools", f.putConfigured)
-	f.share()
-	var loops sync.WaitGroup
-	for _, c := range f.clouds {
-		if c.pool != nil {
-			loops.Go(func() { f.keep(ctx, c) }) // ends with ctx
-			loops.Go(func() { f.bootstrap(ctx, c, who.Key) })
-		}
-	}
-	close(f.opened)
-	f.follow(ctx)
-	loops.Wait()
+	f.control.log.Follow(ctx, f.lead)
 	if f.forgetful && f.cfg.Owner == "" { // under a name of its own they can be found again
 		f.abandon(context.WithoutCancel(ctx))
 	}
 	return nil
 }
 
+// lead keeps the fleet for a term of office: two servers that buy would buy twice.
+func (f *fleet) lead(ctx context.Context) {
+	who, err := f.identify(ctx)
+	if err != nil {
+		return // it ends with ctx, as it should
+	}
+	f.until(ctx, "putting the configured pools", f.putConfigured)
+	clouds := map[string]*cloud{}
+	for _, p := range f.cfg.Providers {
+		clouds[p.Name] = f.openCloud(p, who, f.cloud[p.Name])
+	}
+	f.cloud = clouds
+	f.share()
+	var loops sync.WaitGroup
+	for _, c := range clouds {
+		if c.pool != nil {
+			loops.Go(func() { f.keep(ctx, c) }) // ends with ctx, as all that follow
+			loops.Go(func() { f.bootstrap(ctx, c, who.Key) })
+			loops.Go(func() { f.followPrices(ctx, c) })
+		}
+	}
+	f.clouds.Store(&clouds)
+	f.open()
+	f.follow(ctx)
+	f.clouds.Store(nil)
+	loops.Wait()
+}
+
+// led returns the clouds, while this server leads. Errors: NotLeader, Unavailable.
+func (f *fleet) led(ctx context.Context) (map[string]*cloud, error) {
+	if !f.control.log.IsLeader() {
+		return nil, drover.Errorf(drover.NotLeader, "the fleet is kept by the leading server, and this one does not lead")
+	}
+	select {
+	case <-f.opened:
+	case <-ctx.Done():
+		return nil, drover.Errorf(drover.Unavailable, "the fleet is not open yet")
+	}
+	if c := f.clouds.Load(); c != nil {
+		return *c, nil
+	}
+	return nil, drover.Errorf(drover.NotLeader, "the fleet is kept by the leading server, and this one does not lead any more")
+}
+
 // abandon destroys all machines: nothing of this process is kept, so nobody would ever find them again.
 func (f *fleet) abandon(ctx context.Context) {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	for name, c := range f.clouds {
+	for name, c := range f.cloud {
 		if c.provider == nil {
 			continue
 		}
@@ -161,14 +193,21 @@ func (f *fleet) identify(ctx context.Context) (drover.FleetIdentity, error) {
 	return out, nil
 }
 
-func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity) *cloud {
+// openCloud makes a provider's loop for a term, with the provider of the term before.
+func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity, before *cloud) *cloud {
 	c := &cloud{cfg: cfg}
-	c.provider, c.err = f.newProvider(cfg, who.Owner)
-	if c.err != nil {
-		f.deps.Log.Error("a provider of the fleet can't be used", "provider", cfg.Name, "error", c.err)
-		return c
+	if before != nil {
+		c.provider = before.provider
 	}
-	c.provider = f.meters.watch(cfg.Name, c.provider, f.deps.Clock)
+	if c.provider == nil {
+		made, err := f.newProvider(cfg, who.Owner)
+		if err != nil {
+			c.err = err
+			f.deps.Log.Error("a provider of the fleet can't be used", "provider", cfg.Name, "error", err)
+			return c
+		}
+		c.provider = f.meters.watch(cfg.Name, made, f.deps.Clock)
+	}
 	c.pool = pool.New(pool.Config{
 		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
 		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Spent: f.spentToday, Attributes: localAttributes(cfg),
@@ -212,7 +251,9 @@ func (f *fleet) policies(providerName string) []*drover.FleetPolicy {
 	var list []*drover.FleetPolicy
 	for p := range f.control.store.Snapshot().FleetPools() {
 		if p.Policy.Provider == providerName {
-			list = append(list, p.Effective())
+			e := p.Effective()
+			e.Datacenter = cmp.Or(e.Datacenter, f.datacenter)
+			list = append(list, e)
 		}
 	}
 	return list
@@ -221,7 +262,7 @@ func (f *fleet) policies(providerName string) []*drover.FleetPolicy {
 // share tells which pools there are that can buy: they divide the work of the node pools that they serve together.
 func (f *fleet) share() {
 	var list []*drover.FleetPolicy
-	for name, c := range f.clouds {
+	for name, c := range f.cloud {
 		if c.pool != nil {
 			list = append(list, f.policies(name)...)
 		}
@@ -248,7 +289,7 @@ func (f *fleet) follow(ctx context.Context) {
 		s := f.control.store.Snapshot()
 		if index := s.TableIndex(store.TableFleetPools); index != last {
 			f.share()
-			for name, c := range f.clouds {
+			for name, c := range f.cloud {
 				if c.pool != nil {
 					_ = c.pool.SetPolicies(ctx, f.policies(name)) // fails only with ctx
 				}

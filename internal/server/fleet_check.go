@@ -80,6 +80,7 @@ func checked(cfg *config.Agent, name string) (*drover.FleetPolicy, *config.Fleet
 			return nil, nil, err
 		}
 		policy.Canonicalize()
+		policy.Datacenter = cmp.Or(policy.Datacenter, cfg.Datacenter)
 		for _, cloud := range cfg.Fleet.Providers {
 			if cloud.Name == policy.Provider {
 				return policy, cloud, nil

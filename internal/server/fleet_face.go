@@ -25,13 +25,12 @@ const asks = 10 * time.Second
 func (f *fleet) each(ctx context.Context, do func(name string, now time.Time, c *pool.Core) error) error {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, asks)
 	defer cancel()
-	select {
-	case <-f.opened:
-	case <-ctx.Done():
-		return drover.Errorf(drover.Unavailable, "the fleet is not open yet")
+	clouds, err := f.led(ctx)
+	if err != nil {
+		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(f.clouds)) {
-		c := f.clouds[name]
+	for _, name := range slices.Sorted(maps.Keys(clouds)) {
+		c := clouds[name]
 		if c.pool == nil {
 			continue
 		}
@@ -87,12 +86,26 @@ func (f fleetFace) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) 
 
 // problem says why a provider can't be used.
 func (f *fleet) problem(name string) string {
-	c := f.clouds[name]
+	clouds := f.clouds.Load()
+	if clouds == nil {
+		return ""
+	}
+	c := (*clouds)[name]
 	switch {
 	case c == nil:
 		return fmt.Sprintf("there is no provider %q in the agent's fleet block", name)
 	case c.err != nil:
 		return c.err.Error()
+	}
+	return ""
+}
+
+// region is where the provider buys.
+func (f *fleet) region(name string) string {
+	for _, p := range f.cfg.Providers {
+		if p.Name == name {
+			return p.Region
+		}
 	}
 	return ""
 }
@@ -124,7 +137,7 @@ func (f fleetFace) PutPool(ctx context.Context, policy *drover.FleetPolicy) erro
 	if problem := f.problem(policy.Provider); problem != "" {
 		return drover.Errorf(drover.Invalid, "fleet[%s].Provider: %s", policy.Name, problem)
 	}
-	if region := f.clouds[policy.Provider].cfg.Region; policy.Region != "" && policy.Region != region {
+	if region := f.region(policy.Provider); policy.Region != "" && policy.Region != region {
 		return drover.Errorf(drover.Invalid, "fleet[%s].Region: is %q, but provider %q has %q: another region is another provider", policy.Name, policy.Region, policy.Provider, region)
 	}
 	s := f.control.store.Snapshot()

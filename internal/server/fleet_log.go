@@ -27,6 +27,7 @@ func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 		if i.State != drover.InstanceGone && i.Provider == l.provider {
 			list = append(list, pool.Intent{
 				ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID,
+				Price: i.Price, RepricedAt: i.RepricedAt, CostBefore: i.CostBefore,
 				Behavior: i.Behavior, Answered: i.ProviderID != "", Killed: i.State == drover.InstanceDestroying && i.Why == pool.WhyKilled,
 			})
 		}
@@ -82,6 +83,7 @@ func rowOf(i *drover.Instance, provider string) *drover.FleetInstance {
 	return &drover.FleetInstance{
 		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, StateAt: i.StateAt, Behavior: i.Behavior,
 		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
+		RepricedAt: i.RepricedAt, CostBefore: i.CostBefore,
 		PlannedAt: i.PlannedAt, CreatedAt: i.CreatedAt, ReadyAt: i.ReadyAt, GoneAt: i.GoneAt,
 	}
 }

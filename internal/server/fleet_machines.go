@@ -24,7 +24,7 @@ func (f fleetFace) Instances(ctx context.Context, name string) ([]drover.Instanc
 				continue
 			}
 			for _, i := range c.Instances(p) {
-				i.Charged = max(i.Charged, ledger.Total(i.Price, i.Billing, i.CreatedAt, now))
+				i.Charged = max(i.Charged, ledger.Of(&i, now))
 				list = append(list, i)
 			}
 		}
@@ -120,7 +120,7 @@ func (f *fleet) bid(ctx context.Context, id string, do func(now time.Time, c *po
 func (f fleetFace) Explain(ctx context.Context, id string) (drover.FleetExplanation, error) {
 	x := drover.FleetExplanation{Next: []drover.FleetAction{}, Jobs: []drover.NamespacedID{}}
 	err := f.find(ctx, id, func(now time.Time, c *pool.Core, i drover.Instance) error {
-		i.Charged = max(i.Charged, ledger.Total(i.Price, i.Billing, i.CreatedAt, now))
+		i.Charged = max(i.Charged, ledger.Of(&i, now))
 		x.Instance = i
 		if in, err := c.Input(now, i.Pool); err == nil {
 			out := scaler.Decide(in)

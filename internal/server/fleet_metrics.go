@@ -97,11 +97,7 @@ func (m *fleetMeters) gone(i *drover.Instance) {
 
 // watch returns the provider with its calls measured.
 func (m *fleetMeters) watch(name string, p provider.Provider, c clock.Clock) provider.Provider {
-	w := &watched{Provider: p, name: name, meters: m, clock: c}
-	if o, ok := p.(provider.Offerer); ok {
-		return offering{w, o}
-	}
-	return w
+	return &watched{Provider: p, name: name, meters: m, clock: c}
 }
 
 type watched struct {
@@ -111,17 +107,17 @@ type watched struct {
 	clock  clock.Clock
 }
 
-type offering struct {
-	*watched
-	provider.Offerer
+func (w *watched) took(operation string, began time.Time, err error) {
+	w.meters.called(w.name, operation, w.clock.Now().Sub(began), err)
 }
 
-func (w *watched) took(operation string, began time.Time, err error) {
+// called counts a call of a cloud.
+func (m *fleetMeters) called(name, operation string, took time.Duration, err error) {
 	kind := "none"
 	if err != nil {
 		kind = string(provider.KindOf(err))
 	}
-	w.meters.calls(w.clock.Now().Sub(began).Seconds(), w.name, operation, kind)
+	m.calls(took.Seconds(), name, operation, kind)
 }
 
 // Create implements provider.Provider.
@@ -150,12 +146,11 @@ func (w *watched) SetTags(ctx context.Context, id string, tags map[string]string
 
 // gauges tells what there is now. A loop that does not answer at once is left out.
 func (f *fleet) gauges(emit telemetry.Emit) {
-	select {
-	case <-f.opened:
-	default:
+	clouds := f.clouds.Load()
+	if clouds == nil {
 		return
 	}
-	for name, c := range f.clouds {
+	for name, c := range *clouds {
 		if c.pool == nil {
 			continue
 		}

@@ -111,6 +111,9 @@ func agentConfig(p *drover.FleetPolicy, kind, server, token string) string {
 			fmt.Fprintf(&b, "    %s = %s\n", key, quoted(value))
 		}
 	}
+	if p.Datacenter != "" && p.Datacenter != config.Default().Datacenter { // the user data may name one instead
+		fmt.Fprintf(&b, "datacenter = %s\n", quoted(p.Datacenter))
+	}
 	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n  join_token = %s\n  node_pool = %s\n  machine {\n",
 		quoted(server), quoted(token), quoted(p.NodePool))
 	line("boot_probe", p.BootProbe)

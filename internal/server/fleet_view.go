@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -268,6 +269,9 @@ func classOf(j *drover.Job, g *drover.TaskGroup, n int, since int64) drover.Dema
 	if j.Namespace != drover.DefaultNamespace {
 		c.Name = j.Namespace + "/" + c.Name
 	}
+	if d := within(j.Datacenters); d != nil {
+		c.Constraints = append(c.Constraints, d)
+	}
 	for _, t := range g.Tasks {
 		c.Constraints = append(c.Constraints, t.Constraints...)
 		if t.Resources == nil {
@@ -283,6 +287,21 @@ func classOf(j *drover.Job, g *drover.TaskGroup, n int, since int64) drover.Dema
 		}
 	}
 	return c
+}
+
+// within is the constraint that a node is in one of the job's datacenters, which may be patterns; nil if any will do.
+func within(datacenters []string) *drover.Constraint {
+	var all []string
+	for _, d := range datacenters {
+		if d == "*" {
+			return nil
+		}
+		all = append(all, strings.ReplaceAll(regexp.QuoteMeta(d), `\*`, ".*"))
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &drover.Constraint{LTarget: "${node.datacenter}", Operand: "regexp", RTarget: "^(?:" + strings.Join(all, "|") + ")$"}
 }
 
 // machines returns the nodes that are machines of the fleet, and a channel that the next change closes.
@@ -346,6 +365,7 @@ func constraintNames(n *drover.Node) map[string]string {
 	for k, v := range n.Meta {
 		out["meta."+k] = v
 	}
+	out["node.datacenter"] = n.Datacenter
 	out["node.class"], out["node.pool"] = n.NodeClass, n.NodePool
 	return out
 }

@@ -12,6 +12,7 @@ import (
 	"drover/internal/control/fsm"
 	"drover/internal/control/store"
 	"drover/internal/fleet/pool"
+	"drover/internal/fleet/scaler"
 )
 
 // logged is a state machine that a view observes.
@@ -192,4 +193,21 @@ func TestAgentConfigIsWhatItSays(t *testing.T) {
 	require.Contains(t, text, "a "+pool.Token([]byte("k"), "i1")+" b client {")
 	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)
 	require.Contains(t, text, `"test \"$${X}\" = 1"`, "the agent's own templates are not ours")
+}
+
+func TestDemandStaysInItsDatacenters(t *testing.T) {
+	t.Parallel()
+	l := newLogged(t)
+	job := batch("a", "default", 1)
+	job.Datacenters = []string{"eu-*", "us.1"}
+	l.do(&command.RegisterJob{Job: job, Time: 1})
+	l.do(&command.UpdateEvals{Evals: blocked("a", "b1", 1)})
+	list, _ := l.view.classes("default", "default")
+	for datacenter, want := range map[string]bool{"eu-west": true, "us.1": true, "usx1": false, "ap-eu-1": false} {
+		o := drover.Offering{Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000}, Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter}}
+		_, ok := scaler.PricePerPiece(&o, &list[0])
+		require.Equal(t, want, ok, datacenter)
+	}
+	require.Nil(t, within([]string{"a", "*"}))
+	require.Nil(t, within(nil))
 }

@@ -27,6 +27,7 @@ type Deps struct {
 type Log struct {
 	cfg     Config
 	log     *slog.Logger
+	clock   clock.Clock
 	raft    *raft.Raft
 	machine *machine
 	health  *health
@@ -50,7 +51,7 @@ func open(cfg Config, deps Deps, o opener) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, drover.Errorf(drover.Invalid, "raft: %w", err)
 	}
-	l := &Log{cfg: cfg, log: deps.Log, health: newHealth(), ended: make(chan struct{})}
+	l := &Log{cfg: cfg, log: deps.Log, clock: deps.Clock, health: newHealth(), ended: make(chan struct{})}
 	l.machine = &machine{deps.FSM, l.health, deps.Log}
 	if err := l.open(deps, o); err != nil {
 		return nil, errors.Join(err, l.closeAll())

@@ -105,6 +105,14 @@ func Total(price float64, b drover.Billing, from, now time.Time) float64 {
 	return price * b.Charged(now.Sub(from)).Hours()
 }
 
+// Of returns what a machine costs until now, at all prices that it had.
+func Of(i *drover.Instance, now time.Time) float64 {
+	if i.RepricedAt.IsZero() || now.Before(i.RepricedAt) {
+		return Total(i.Price, i.Billing, i.CreatedAt, now)
+	}
+	return i.CostBefore + i.Price*max(i.Billing.Charged(now.Sub(i.CreatedAt))-i.Billing.Charged(i.RepricedAt.Sub(i.CreatedAt)), 0).Hours()
+}
+
 // Sum adds lines of the same day, pool and job, in a fixed order.
 func Sum(lines []drover.FleetCost) []drover.FleetCost {
 	slices.SortStableFunc(lines, func(a, b drover.FleetCost) int {

@@ -48,6 +48,7 @@ type Core struct {
 	trouble string            // why the cloud can't be used, as its last answers say; "" = it can
 	before  map[string]Intent // from the log, of pools that are not there
 	costs   []drover.FleetCost
+	prices  map[string]float64 // per hour, by offering, as the cloud told; else the policies' count
 }
 
 type poolState struct {
@@ -60,8 +61,9 @@ type poolState struct {
 	last      scaler.Output
 	stale     bool // instances holds some that are gone
 	learned   map[string]learned
-	base      map[string]string // attributes of all its nodes
-	cost      float64           // per hour, of its confirmed machines
+	base      map[string]string  // attributes of all its nodes
+	prices    map[string]float64 // the core's
+	cost      float64            // per hour, of its confirmed machines
 	spent     scaler.Spending
 }
 
@@ -88,7 +90,7 @@ func NewCore(now time.Time, cfg Config) *Core {
 	c := &Core{
 		cfg: cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
-		strays: map[string]*entry{}, before: map[string]Intent{},
+		strays: map[string]*entry{}, before: map[string]Intent{}, prices: map[string]float64{},
 	}
 	c.cfg.Caps.Batch = max(cfg.Caps.Batch, 1)
 	if cfg.Decide == nil {
@@ -100,7 +102,12 @@ func NewCore(now time.Time, cfg Config) *Core {
 	return c
 }
 
-func (p *poolState) sell(offerings []drover.Offering) {
+// sell finds out anew what the pool may buy.
+func (p *poolState) sell() {
+	if p.policy.Datacenter != "" {
+		p.base["node.datacenter"] = p.policy.Datacenter
+	}
+	offerings := p.policy.OfferingsAt(p.prices)
 	for i := range offerings {
 		p.known(&offerings[i])
 	}
@@ -184,13 +191,6 @@ func (c *Core) SetDemand(nodePool string, demand []drover.DemandClass) {
 		if p.policy.NodePool == nodePool {
 			p.demand = demand
 		}
-	}
-}
-
-// SetOfferings replaces what can be bought, after a change of prices; the policies' bounds hold.
-func (c *Core) SetOfferings(pool string, offerings []drover.Offering) {
-	if p := c.pool(pool); p != nil {
-		p.sell(offerings)
 	}
 }
 

@@ -43,10 +43,21 @@ type Intent struct {
 	Template string
 	At       time.Time
 	Charged  float64 // by the ledger, before a restart
-	NodeID   string  // that used its token, before a restart
-	Behavior drover.IdleBehavior
-	Answered bool // the cloud said that it made it, before a restart
-	Killed   bool // by an operator, before a restart
+	// Price, RepricedAt and CostBefore are as in drover.Instance, before a restart.
+	Price      float64
+	RepricedAt time.Time
+	CostBefore float64
+	NodeID     string // that used its token, before a restart
+	Behavior   drover.IdleBehavior
+	Answered   bool // the cloud said that it made it, before a restart
+	Killed     bool // by an operator, before a restart
+}
+
+// priced takes over at which prices the machine ran before a restart.
+func (in Intent) priced(i *drover.Instance) {
+	if !in.RepricedAt.IsZero() {
+		i.Price, i.RepricedAt, i.CostBefore = in.Price, in.RepricedAt, in.CostBefore
+	}
 }
 
 // Entry is a line of the audit log.

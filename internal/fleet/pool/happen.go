@@ -29,6 +29,7 @@ func (c *Core) Restore(now time.Time, intents []Intent) {
 		if o := p.offering[in.Offering]; o != nil {
 			sold(i, o)
 		}
+		in.priced(i)
 		become(i, drover.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
 		if in.Killed {
 			become(i, drover.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")

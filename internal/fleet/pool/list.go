@@ -163,6 +163,7 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) {
 	}
 	delete(c.gone, m.Intent)
 	i.Charged = c.before[i.ID].Charged
+	c.before[i.ID].priced(i)
 	delete(c.before, i.ID)
 	e := c.add(i, p)
 	c.confirm(now, e, m)

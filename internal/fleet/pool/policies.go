@@ -9,7 +9,7 @@ import (
 )
 
 func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {
-	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes)}
+	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes), prices: c.prices}
 	if ps.base == nil {
 		ps.base = map[string]string{}
 	}
@@ -17,7 +17,7 @@ func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {
 	if c.cfg.Spent != nil {
 		ps.spent.Begin(now, c.cfg.Spent(p.Name))
 	}
-	ps.sell(p.Offerings())
+	ps.sell()
 	return ps
 }
 
@@ -42,7 +42,7 @@ func (c *Core) SetPolicies(now time.Time, policies []*drover.FleetPolicy) {
 			c.claim(now, p)
 		case p.policy != policy:
 			p.policy = policy
-			p.sell(policy.Offerings())
+			p.sell()
 		}
 		next = append(next, p)
 	}
@@ -141,8 +141,7 @@ func (c *Core) learn(e *entry, r *Report) {
 	}
 	l.size, l.attributes = size, r.Attributes
 	e.pool.learned[e.Offering] = l
-	offerings := slices.Clone(e.pool.offerings)
-	e.pool.sell(offerings)
+	e.pool.sell()
 }
 
 func lesser(a, b drover.Capacity) drover.Capacity {

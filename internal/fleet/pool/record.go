@@ -22,9 +22,10 @@ type written struct {
 	behavior drover.IdleBehavior
 	provider string
 	charged  float64
+	price    float64
 }
 
-func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID, e.Charged} }
+func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID, e.Charged, e.Price} }
 
 // TakeUpdate returns what changed since the last time. Give it back with Untold if it can't be recorded.
 func (c *Core) TakeUpdate() Update {
@@ -82,7 +83,7 @@ func (c *Core) charge(now time.Time, e *entry) {
 	if !e.stopped.IsZero() {
 		until = e.stopped
 	}
-	total := ledger.Total(e.Price, e.Billing, e.CreatedAt, until)
+	total := ledger.Of(e.Instance, until)
 	cost := max(total-e.Charged, 0)
 	c.costs = append(c.costs, e.meter.Take(now, e.Pool, cost)...)
 	e.Charged += cost

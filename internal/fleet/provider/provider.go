@@ -25,9 +25,10 @@ type Provider interface {
 	Capabilities() Capabilities
 }
 
-// Offerer is a provider that tells what it sells, at which prices now.
-type Offerer interface {
-	Offerings(ctx context.Context) ([]drover.Offering, error)
+// Pricer is a provider that tells what offerings cost now, where that changes.
+type Pricer interface {
+	// Prices returns prices per hour by the offering's key, of those of the offerings whose price it knows.
+	Prices(ctx context.Context, offerings []drover.Offering) (map[string]float64, error)
 }
 
 // Consoler is a provider that tells what a machine wrote to its console, for people who look why it does not boot, and
@@ -83,6 +84,7 @@ type Capabilities struct {
 	Visible     time.Duration // after which a created machine is surely in List
 	UserDataMax int           // bytes; 0 = no user data
 	Interrupts  bool          // tells of interruptions
+	Reprices    bool          // spot machines that run cost what their offering costs now, not what it did when they were bought
 	Rates       map[Call]Rate // what the cloud allows, as far as known
 }
 

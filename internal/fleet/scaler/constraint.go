@@ -45,7 +45,10 @@ func attribute(o *drover.Offering, target string) (value string, set bool) {
 	}
 	name = strings.TrimSuffix(name, "}")
 	switch name {
-	case "node.datacenter", "attr.platform.zone":
+	case "node.datacenter":
+		value, set = o.Attributes[name]
+		return value, set
+	case "attr.platform.zone":
 		return o.Zone, true
 	case "attr.platform.type":
 		return o.Type, true

@@ -107,7 +107,7 @@ func (p *Provider) Capabilities() provider.Capabilities {
 		create = provider.Rate{PerSecond: p.cfg.PerSecond, Burst: max(1, p.cfg.PerSecond)}
 	}
 	return provider.Capabilities{
-		Idempotent: true, Batch: 1, Visible: visible, UserDataMax: userDataMax, Interrupts: true, // the machines' agents ask for notices
+		Idempotent: true, Batch: 1, Visible: visible, UserDataMax: userDataMax, Reprices: true, Interrupts: true, // the machines' agents ask for notices
 		Rates: map[provider.Call]provider.Rate{
 			provider.CallCreate:  create,
 			provider.CallDestroy: {PerSecond: 5, Burst: 100},

@@ -1,6 +1,6 @@
 // Package ec2 buys machines of Amazon EC2, or of a cloud that speaks its query API.
 //
-// The client is its own: six calls as signed forms, answered in XML. The official SDK is 10 MB of source for them, and
+// The client is its own: seven calls as signed forms, answered in XML. The official SDK is 10 MB of source for them, and
 // is used in tests only, where it judges the emulator that the client is tried against.
 //
 // A create asks for one machine, with the intent as its ClientToken: a repeat gives the same one. Machines terminate

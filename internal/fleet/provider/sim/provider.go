@@ -94,13 +94,18 @@ func (p *Provider) Capabilities() provider.Capabilities {
 	return p.cloud.cfg.Caps
 }
 
-// Offerings implements provider.Offerer: what is sold, at the prices of now.
-func (p *Provider) Offerings(context.Context) (list []drover.Offering, err error) {
-	p.With(func(now time.Time, c *Cloud) { list = c.Prices(now) })
-	return list, nil
+// Prices implements provider.Pricer: of all that it sells.
+func (p *Provider) Prices(context.Context, []drover.Offering) (map[string]float64, error) {
+	prices := map[string]float64{}
+	p.With(func(now time.Time, c *Cloud) {
+		for _, o := range c.Prices(now) {
+			prices[o.Key] = o.Price
+		}
+	})
+	return prices, nil
 }
 
 var (
 	_ provider.Provider = (*Provider)(nil)
-	_ provider.Offerer  = (*Provider)(nil)
+	_ provider.Pricer   = (*Provider)(nil)
 )

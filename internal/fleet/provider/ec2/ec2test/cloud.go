@@ -44,7 +44,9 @@ type Cloud struct {
 	SoldOut   map[string]bool // "type/zone/market" or "type"
 	Quota     map[string]int  // instances by type; -1 = none
 	Sessions  map[string]bool // session tokens that are refused as expired
-	AskedRole int
+	// SpotPrices are those of all times.
+	SpotPrices []SpotPrice
+	AskedRole  int
 }
 
 // Fault is how one call fails.

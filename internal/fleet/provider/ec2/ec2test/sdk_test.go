@@ -104,6 +104,30 @@ func TestTheSDKAgrees(t *testing.T) {
 	require.Equal(t, types.InstanceStateNameTerminated, one.Reservations[0].Instances[0].State.Name)
 }
 
+func TestTheSDKReadsPrices(t *testing.T) {
+	t.Parallel()
+	c := ec2test.New(t)
+	c.With(func(c *ec2test.Cloud) {
+		c.PageMost = 1
+		c.SpotPrices = []ec2test.SpotPrice{{Type: "m5.large", Zone: "eu-test-1a", Price: 0.05}, {Type: "m5.large", Zone: "eu-test-1b", Price: 0.06}, {Type: "c5.large", Zone: "eu-test-1a", Price: 1}}
+	})
+	at := time.Now()
+	seen := map[string]string{}
+	for pages := ec2.NewDescribeSpotPriceHistoryPaginator(sdk(t, c, ec2test.SecretKey), &ec2.DescribeSpotPriceHistoryInput{
+		StartTime: &at, EndTime: &at, InstanceTypes: []types.InstanceType{"m5.large"}, ProductDescriptions: []string{"Linux/UNIX"},
+		Filters: []types.Filter{{Name: aws.String("availability-zone"), Values: []string{"eu-test-1a", "eu-test-1b"}}},
+	}); pages.HasMorePages(); {
+		page, err := pages.NextPage(t.Context())
+		require.NoError(t, err)
+		for _, p := range page.SpotPriceHistory {
+			require.Equal(t, types.InstanceTypeM5Large, p.InstanceType)
+			require.NotNil(t, p.Timestamp)
+			seen[*p.AvailabilityZone] = *p.SpotPrice
+		}
+	}
+	require.Equal(t, map[string]string{"eu-test-1a": "0.050000", "eu-test-1b": "0.060000"}, seen)
+}
+
 func TestTheSDKReadsItsErrors(t *testing.T) {
 	t.Parallel()
 	c := ec2test.New(t)

@@ -112,6 +112,8 @@ func (c *Cloud) act(r *http.Request, body []byte, action string, form map[string
 		return c.createTags(form)
 	case "GetConsoleOutput":
 		return c.console(form)
+	case "DescribeSpotPriceHistory":
+		return c.spotPrices(form)
 	}
 	return "", no("InvalidAction", "The action %s is not valid for this web service.", action)
 }

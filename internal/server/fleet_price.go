@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/config"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+)
+
+// pricesEvery is how often a cloud is asked for its prices unless the configuration says otherwise: spot prices change a
+// few times a day.
+const pricesEvery = 15 * time.Minute
+
+// lookForOfferings is how often it is looked whether pools have offerings whose price is not known.
+const lookForOfferings = 5 * time.Second
+
+// followPrices asks the cloud what its offerings cost, at the begin and then once an interval, until ctx ends. A cloud
+// that does not tell prices is not asked: those of the pools count.
+func (f *fleet) followPrices(ctx context.Context, c *cloud) {
+	p, ok := c.provider.(interface{ unwrap() provider.Provider }).unwrap().(provider.Pricer)
+	if !ok {
+		return
+	}
+	every := config.Duration(c.cfg.PriceEvery, pricesEvery)
+	asked := map[string]bool{} // what was asked for last time
+	for next := (time.Time{}); ctx.Err() == nil; clock.Sleep(ctx, f.deps.Clock, min(every, lookForOfferings)) {
+		offerings, news := f.floating(c.cfg.Name, asked)
+		now := f.deps.Clock.Now()
+		if len(offerings) == 0 || !news && now.Before(next) {
+			continue
+		}
+		next = now.Add(every)
+		if !f.askPrices(ctx, c, p, offerings) {
+			next = now.Add(min(every, time.Minute))
+		}
+	}
+}
+
+// floating returns the provider's offerings whose prices change, and whether there are new ones among them.
+func (f *fleet) floating(providerName string, asked map[string]bool) (list []drover.Offering, news bool) {
+	for _, p := range f.policies(providerName) {
+		for _, o := range p.Wanted() {
+			if o.Market == drover.MarketSpot {
+				list = append(list, o)
+				news = news || !asked[o.Key]
+				asked[o.Key] = true
+			}
+		}
+	}
+	return list, news
+}
+
+func (f *fleet) askPrices(ctx context.Context, c *cloud, p provider.Pricer, offerings []drover.Offering) (ok bool) {
+	callCtx, cancel := f.deps.Clock.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	began := f.deps.Clock.Now()
+	prices, err := p.Prices(callCtx, offerings)
+	f.meters.called(c.cfg.Name, "prices", f.deps.Clock.Now().Sub(began), err)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.deps.Log.Warn("asking the cloud for its prices; those known so far count", "provider", c.cfg.Name, "error", err)
+		}
+		return false
+	}
+	_ = c.pool.Do(ctx, func(now time.Time, core *pool.Core) error { // fails only with ctx
+		if n := core.SetPrices(now, prices); n > 0 {
+			f.note(pool.Entry{At: now, What: "prices", Why: "market", Reason: fmt.Sprintf("%d of %d offerings of %s cost something else now", n, len(offerings), c.cfg.Name), Count: n})
+		}
+		return nil
+	})
+	return true
+}
