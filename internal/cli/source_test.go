@@ -13,14 +13,20 @@ func TestJobSource(t *testing.T) {
 	dir := t.TempDir()
 	text := `variable "image" {}
 variables { count = "1" }
-job "web" { group "g" { task "t" { driver = "docker" } } }`
+job "web" {
+  group "g" {
+    task "t" {
+      driver = "docker"
+    }
+  }
+}`
 	file, vars := filepath.Join(dir, "job.hcl"), filepath.Join(dir, "vars")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	require.NoError(t, os.WriteFile(vars, []byte(`count = "2"`), 0o600))
 	t.Setenv("NOMAD_VAR_image", "nginx")
 	t.Setenv("NOMAD_VAR_password", "of another job")
 	f := &jobFile{varFiles: []string{vars}}
-	job, source, err := f.read(&App{}, file)
+	job, source, err := f.read(&App{Getenv: os.Getenv}, file)
 	require.NoError(t, err)
 	require.Equal(t, "web", job.ID)
 	require.Equal(t, "hcl2", source.Format)
@@ -29,7 +35,7 @@ job "web" { group "g" { task "t" { driver = "docker" } } }`
 	require.Equal(t, "count = \"2\"\n", source.Variables)
 
 	require.NoError(t, os.WriteFile(file, []byte(`{"Job": {"ID": "web"}}`), 0o600))
-	_, source, err = (&jobFile{}).read(&App{}, file)
+	_, source, err = (&jobFile{}).read(&App{Getenv: os.Getenv}, file)
 	require.NoError(t, err)
 	require.Equal(t, "json", source.Format)
 }

@@ -127,15 +127,24 @@ func taskNames(g *drover.TaskGroup) []string {
 
 func (a *Agent) diskFull() bool {
 	var st unix.Statfs_t
-	if unix.Statfs(a.root.Path(), &st) != nil || st.Blocks == 0 {
+	if unix.Statfs(a.root.Path(), &st) != nil {
 		return false
 	}
-	used := 100 * (1 - float64(st.Bavail)/float64(st.Blocks))
-	inodes := 0.0
+	bytes, inodes := fullness(&st)
+	return bytes >= a.cfg.GC.DiskPercent || inodes >= a.cfg.GC.InodePercent
+}
+
+// fullness returns how much of a file system's bytes and inodes is in use, in percent of what we may use at all, as df
+// counts: what is kept for root, or lies beyond a quota, is neither free nor used.
+func fullness(st *unix.Statfs_t) (bytes, inodes float64) {
+	used := float64(st.Blocks - st.Bfree)
+	if all := used + float64(st.Bavail); all > 0 {
+		bytes = 100 * used / all
+	}
 	if st.Files > 0 {
 		inodes = 100 * (1 - float64(st.Ffree)/float64(st.Files))
 	}
-	return used >= a.cfg.GC.DiskPercent || inodes >= a.cfg.GC.InodePercent
+	return bytes, inodes
 }
 
 // CollectGarbage removes the folders of ended allocations: one, or all with allocID "". Errors: NotFound, Conflict
