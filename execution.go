@@ -126,7 +126,8 @@ type Session interface {
 	Resize(ctx context.Context, size WindowSize) error
 	// Signal sends a signal by name ("SIGINT", "INT") to the execution's process group; "KILL" ends the whole tree.
 	Signal(ctx context.Context, name string) error
-	// Close detaches. What becomes of the execution is Spec.Detach's matter.
+	// Close detaches. What becomes of the execution is Spec.Detach's matter. A receipt that was read is kept for other
+	// readers until Close: first write down what must not be lost.
 	Close() error
 }
 

@@ -31,6 +31,7 @@ func once(ctx context.Context, c *Client, spec drover.ExecutionSpec) (n int64, e
 	if err != nil {
 		return 0, err
 	}
+	defer s.Close()
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {

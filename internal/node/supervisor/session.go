@@ -16,6 +16,7 @@ type session struct {
 	id    string
 	keep  bool          // what the command leaves behind lives on, in its group
 	over  chan struct{} // closed after the receipt, an error, or Close
+	end   sync.Once     // of over
 	close sync.Once
 
 	// Owned by the caller of Next.
@@ -102,6 +103,8 @@ func (s *session) data(m message) (drover.Frame, error) {
 	return f, nil
 }
 
+// exit takes the receipt. The supervisor keeps it until Close: who writes it down first, and is killed before that,
+// gets it again.
 func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
 	d := proto.Decoder{B: m.payload}
 	r := d.Receipt()
@@ -110,7 +113,7 @@ func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
 	}
 	s.finished = true
 	s.k.c.closeGroup(ctx, s.id, &r, s.keep)
-	_ = s.Close()
+	s.end.Do(func() { close(s.over) })
 	return drover.Frame{Receipt: &r}, nil
 }
 
@@ -161,7 +164,7 @@ func (s *session) Signal(_ context.Context, name string) error {
 // Close implements drover.Session.
 func (s *session) Close() error {
 	s.close.Do(func() {
-		close(s.over)
+		s.end.Do(func() { close(s.over) })
 		s.k.forget()
 		_ = s.k.c.write(proto.Frame(proto.KindClose, 0, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))

@@ -145,6 +145,28 @@ func TestExecutionsWithoutAnAgentEndAfterTheGrace(t *testing.T) {
 	require.Equal(t, 1, running)
 }
 
+// A receipt that was read is kept until it is said to be safe, by Close: its reader may be killed in between.
+func TestAReceiptIsKeptUntilClose(t *testing.T) {
+	t.Parallel()
+	first, state := launch(t, nil)
+	s, err := first.StartExecution(t.Context(), drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "exit 7"}})
+	require.NoError(t, err)
+	require.Equal(t, 7, collect(t, s).receipt.ExitCode)
+	require.NoError(t, first.Close()) // what kill -9 of the agent looks like from the supervisor
+
+	second, err := Connect(t.Context(), SocketPath(state), options())
+	require.NoError(t, err)
+	defer second.Close()
+	s, err = second.AttachExecution(t.Context(), "x", drover.Offsets{})
+	require.NoError(t, err)
+	require.Equal(t, 7, collect(t, s).receipt.ExitCode)
+	require.NoError(t, s.Close())
+	require.Eventually(t, func() bool {
+		list, err := second.Executions(t.Context())
+		return err == nil && len(list) == 0
+	}, 5*time.Second, 5*time.Millisecond)
+}
+
 func TestDetachedKeepsTheLastOutput(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
