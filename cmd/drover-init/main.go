@@ -6,6 +6,7 @@ import (
 
 	"drover/internal/node/supervisor/carrier"
 	"drover/internal/node/supervisor/handover"
+	"drover/internal/node/supervisor/hold"
 	"drover/internal/node/supervisor/initd"
 	"drover/internal/node/supervisor/nsinit"
 )
@@ -19,6 +20,9 @@ func main() {
 	}
 	if len(os.Args) > 1 && os.Args[1] == carrier.Command {
 		os.Exit(initd.MainAttached(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == hold.Command {
+		os.Exit(hold.Main())
 	}
 	os.Exit(initd.Main())
 }

@@ -19,7 +19,9 @@ import (
 	"drover/internal/node/driver/fake"
 	"drover/internal/node/driver/rawexec"
 	"drover/internal/node/driver/sandbox"
+	"drover/internal/node/driver/sandbox/bridge"
 	"drover/internal/node/fingerprint"
+	"drover/internal/node/groupnet"
 	"drover/internal/node/image"
 	"drover/internal/node/machine"
 	"drover/internal/node/stats"
@@ -47,10 +49,13 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	n := &node{deps: d}
 	n.images = image.NewStore(image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: d.Clock, Log: d.Log.With("part", "image")})
 	groups := a.cgroups()
-	drivers, err := a.drivers(ctx, n.images, groups)
+	network := bridge.New(bridge.Config{Clock: d.Clock, Log: d.Log.With("part", "bridge")})
+	drivers, err := a.drivers(network, n.images, groups)
 	if err != nil {
 		return nil, err
 	}
+	networks := a.networks(network, drivers)
+	n.closers = append(n.closers, networks)
 	n.drivers = map[string]driver.Driver{}
 	for _, d := range drivers {
 		n.drivers[d.Name()] = d
@@ -58,6 +63,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 			n.closers = append(n.closers, c)
 		}
 	}
+	n.closers = append(n.closers, network)
 	if groups != nil {
 		n.closers = append(n.closers, groups)
 	}
@@ -108,7 +114,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		sweeper = groups
 	}
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
-		Groups:     sweeper,
+		Groups: sweeper, Networks: networks,
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
@@ -137,7 +143,7 @@ func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 }
 
 // drivers of this machine. The fake one is there for benchmarks and tests, when it is asked for.
-func (a *Agent) drivers(_ context.Context, images *image.Store, groups *cgroup.Manager) ([]driver.Driver, error) {
+func (a *Agent) drivers(network *bridge.Network, images *image.Store, groups *cgroup.Manager) ([]driver.Driver, error) {
 	d := a.deps
 	binary, err := supervisor.Binary(a.dataDir)
 	if err != nil {
@@ -150,7 +156,7 @@ func (a *Agent) drivers(_ context.Context, images *image.Store, groups *cgroup.M
 	if p := a.cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
 		list = append(list, sandbox.New(sandbox.Config{
 			Dir: filepath.Join(a.dataDir, "sandbox"), Binary: binary, Images: images, Cgroups: groups, Clock: d.Clock,
-			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost),
+			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost), Bridge: network,
 		}))
 	}
 	if p := a.cfg.Driver(docker.Name); p.Enabled == nil || *p.Enabled { // it says itself when there is no daemon
@@ -166,6 +172,21 @@ func (a *Agent) drivers(_ context.Context, images *image.Store, groups *cgroup.M
 		list = append(list, fake.New(fake.Config{Name: "mock_driver", Clock: d.Clock}), fake.New(fake.Config{Name: "fake", Clock: d.Clock}))
 	}
 	return list, nil
+}
+
+// networks that groups share; those of an earlier agent are taken over.
+func (a *Agent) networks(network *bridge.Network, drivers []driver.Driver) *groupnet.Networks {
+	cfg := groupnet.Config{Dir: filepath.Join(a.dataDir, "netns"), Bridge: network, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "groupnet")}
+	for _, d := range drivers {
+		if h, ok := d.(groupnet.Holder); ok {
+			cfg.Holder = h
+		}
+	}
+	n := groupnet.New(cfg)
+	if err := n.Restore(); err != nil {
+		cfg.Log.Error("taking over the networks of groups", "error", err)
+	}
+	return n
 }
 
 func (a *Agent) cgroups() *cgroup.Manager {

@@ -29,6 +29,7 @@ type Agent struct {
 	log       *slog.Logger
 	host      HostMeter
 	groups    GroupSweeper
+	networks  Networks
 	identity  Identity
 	root      allocdir.Root
 	drivers   map[string]driver.Driver
@@ -67,7 +68,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	}
 	cfg = cfg.withDefaults()
 	a := &Agent{
-		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups,
+		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups, networks: deps.Networks,
 		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}), contacted: make(chan struct{}),
 		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
@@ -104,6 +105,9 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 				deps.Terminated(alloc, task, exit)
 			}
 		},
+	}
+	if deps.Networks != nil {
+		s.Networks = deps.Networks
 	}
 	if a.cfg.PublishAllocMetrics {
 		s.Publish = a.publisher(deps)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"drover/internal/id"
 	"drover/internal/node/driver"
 	"drover/internal/node/localstate"
+	"drover/internal/node/taskrunner"
 )
 
 // Config is what a node is told about itself. The zero value of every field but DataDir is usable.
@@ -91,12 +93,21 @@ type Deps struct {
 	State localstate.Store
 	// Host samples the machine. nil: NodeStats answers NotImplemented.
 	Host HostMeter
+	// Networks has the network namespaces that groups share; nil: there are none. It was restored.
+	Networks Networks
 	// Groups removes control groups that an earlier agent left; nil: there are none.
 	Groups GroupSweeper
 	// Samples receives what PublishAllocMetrics collects; it must not block. nil drops them.
 	Samples func(alloc *drover.Allocation, task string, usage *drover.TaskResourceUsage)
 	// Terminated is told of every task's exit, for counters; it must not block. nil drops it.
 	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
+}
+
+// Networks has the network namespaces that groups share; node/groupnet is one.
+type Networks interface {
+	taskrunner.Networks
+	// Sweep gives up those of allocations that keep does not want.
+	Sweep(ctx context.Context, keep func(allocID string) bool) error
 }
 
 // HostMeter samples a machine; node/stats has one.

@@ -34,11 +34,17 @@ func (a *Agent) sweep(ctx context.Context) {
 		}
 	}
 	a.mu.Unlock()
+	ctx, cancel := a.clock.WithTimeout(ctx, reclaimPatience)
+	defer cancel()
+	if a.networks != nil {
+		lives := func(allocID string) bool { return !dead[allocID] && a.previous(allocID) != nil }
+		if err := a.networks.Sweep(ctx, lives); err != nil {
+			a.log.Error("giving up networks that an earlier agent left", "error", err)
+		}
+	}
 	if a.groups == nil || len(dead) == 0 {
 		return
 	}
-	ctx, cancel := a.clock.WithTimeout(ctx, reclaimPatience)
-	defer cancel()
 	removed, err := a.groups.Sweep(ctx, a.clock, func(name string) bool { return !dead[name[:min(len(name), idLength)]] })
 	if err != nil {
 		a.log.Error("removing control groups that an earlier agent left", "error", err)

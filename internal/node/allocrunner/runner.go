@@ -158,9 +158,24 @@ func (r *Runner) Run(life context.Context) {
 			return
 		}
 	}
+	r.leaveNetwork(life)
 	r.finish()
 	cancel()
 	r.leave()
+}
+
+// networkPatience is how long the group's network may take to be given up.
+const networkPatience = 30 * time.Second
+
+func (r *Runner) leaveNetwork(life context.Context) {
+	if r.cfg.Shared.Networks == nil {
+		return
+	}
+	ctx, cancel := r.clock.WithTimeout(context.WithoutCancel(life), networkPatience)
+	defer cancel()
+	if err := r.cfg.Shared.Networks.Leave(ctx, r.id); err != nil {
+		r.log.Error("the allocation's network stays until the agent starts again", "error", err)
+	}
 }
 
 // leave waits for what was begun; its messages are not heard any more.

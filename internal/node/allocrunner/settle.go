@@ -101,6 +101,9 @@ func (r *Runner) observe() drover.AllocUpdate {
 			u.NetworkStatus = h.Network()
 		}
 	}
+	if n := r.cfg.Shared.Networks; n != nil && u.NetworkStatus == nil {
+		u.NetworkStatus = n.Status(r.id)
+	}
 	u.ClientStatus, u.ClientDescription = ClientStatus(u.TaskStates)
 	switch {
 	case r.reviving:

@@ -61,7 +61,10 @@ type Spec struct {
 	DiskMB      int64
 	Networks    []*drover.NetworkResource
 	Ports       []drover.PortMapping
-	Mounts      []Mount
+	// NetNS, if set, is the namespace that the task shares with the others of its allocation; Ports are mapped to it
+	// already. A task whose Config names a network of its own has none.
+	NetNS  *NetNS
+	Mounts []Mount
 	// Stdout and Stderr are files of the log collector, opened for append by the supervisor through LogSink.
 	Log LogConfig
 	// Pool: this is a warm runner. The driver prepares everything and starts only the supervisor (plus Config's
@@ -76,6 +79,12 @@ func (s *Spec) Say(message string) {
 	if s.Tell != nil {
 		s.Tell(message)
 	}
+}
+
+// NetNS is a network namespace that tasks of an allocation share.
+type NetNS struct {
+	Path      string // a file of it, which setns takes
+	Container string // the docker container that holds it; "" = none
 }
 
 // Dirs are the allocation's folders on the host (reference/nomad.md section 1.10).

@@ -33,6 +33,8 @@ type LaunchConfig struct {
 	// Namespaces, if not 0, are clone flags with CLONE_NEWUSER: drover-init is started without copying the agent's
 	// address space, and Forked writes its maps. Of SysProcAttr only the cgroup is used then.
 	Namespaces uintptr
+	// NetNS is a file of the network namespace that drover-init is born in; "" = the agent's.
+	NetNS      string
 	Dir        string     // working directory of drover-init itself; default "/"
 	ExtraFiles []*os.File // appear as FirstExtraFD and up
 	// Forked, if set, is called with drover-init's pid while it waits for its configuration: join cgroups, write maps.

@@ -102,7 +102,11 @@ func start(cfg LaunchConfig) (*os.Process, *os.File, error) {
 		return nil, nil, err
 	}
 	defer r.Close()
-	p, err := startProcess(cfg, attributes(cfg, null, log, listener, r))
+	var p *os.Process
+	err = withinNetNS(cfg.NetNS, func() error {
+		p, err = startProcess(cfg, attributes(cfg, null, log, listener, r))
+		return err
+	})
 	if err != nil {
 		_ = w.Close()
 		return nil, nil, err

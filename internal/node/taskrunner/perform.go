@@ -169,6 +169,11 @@ func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent strin
 	request := r.prepared
 	r.mu.Unlock()
 	s := spec(alloc, request, intent)
+	if r.shared.Networks != nil {
+		if s.NetNS, err = r.shared.Networks.Join(ctx, alloc, request.Group, request.Task); err != nil {
+			return nil, &driver.StartError{Recoverable: drover.CodeOf(err) != drover.Conflict, Err: err}
+		}
+	}
 	s.Tell = func(message string) {
 		r.post(taskmachine.Noted{Event: taskmachine.NewEvent(drover.TaskDriverMessage, message)})
 	}

@@ -30,6 +30,7 @@ type Shared struct {
 	IDs            id.Source
 	Log            *slog.Logger
 	State          localstate.Store
+	Networks       Networks      // nil: no group shares a network
 	Slots          chan struct{} // its capacity bounds the starts under way
 	MaxKillTimeout time.Duration
 	// Reclaim ends what a start left in its state folder that was interrupted before it was stored. nil = nothing.
@@ -38,6 +39,16 @@ type Shared struct {
 	Publish func(alloc *drover.Allocation, task string, source hook.StatsSource) *hook.Stats
 	// Terminated is told of every exit. nil = nobody.
 	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
+}
+
+// Networks has the network namespaces that the tasks of an allocation share; node/groupnet is one.
+type Networks interface {
+	// Join returns the task's, made with the first that joins it; nil if the task has one of its own.
+	Join(ctx context.Context, alloc *drover.Allocation, group *drover.TaskGroup, task *drover.Task) (*driver.NetNS, error)
+	// Status is the allocation's address; nil if its tasks share none.
+	Status(allocID string) *drover.AllocNetworkStatus
+	// Leave gives it up once all tasks have ended. Idempotent.
+	Leave(ctx context.Context, allocID string) error
 }
 
 // Config is one task.

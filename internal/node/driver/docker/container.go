@@ -42,9 +42,17 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
 	}
+	files, err := c.files(spec)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
+	mounts = append(mounts, files...)
 	hostname := c.hostname
-	if c.network == "host" || strings.HasPrefix(c.network, "container:") {
+	if c.network == "host" || strings.HasPrefix(c.network, containerMode) {
 		hostname = ""
+	}
+	if c.joined { // docker has these of a container with a network of its own only; see files
+		c.dns, c.dnsSearch, c.dnsOptions, c.extraHosts, c.mac = nil, nil, nil, nil, ""
 	}
 	config := &container.Config{
 		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: d.labels(spec, c), ExposedPorts: exposed,
@@ -70,7 +78,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 
 // place is the container's place in its network; nil if nothing is said about it.
 func place(c taskConfig) (*network.NetworkingConfig, error) {
-	if c.network == "" || len(c.aliases) == 0 && c.ipv4 == "" && c.ipv6 == "" && c.mac == "" {
+	if c.network == "" || c.joined || len(c.aliases) == 0 && c.ipv4 == "" && c.ipv6 == "" && c.mac == "" {
 		return nil, nil //nolint:nilnil // as the daemon has it
 	}
 	e := &network.EndpointSettings{Aliases: c.aliases}

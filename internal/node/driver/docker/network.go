@@ -12,7 +12,7 @@ import (
 
 // address asks for the container's address, if it has a network of its own.
 func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.AllocNetworkStatus, error) {
-	if c.network == "none" || c.network == "host" {
+	if c.network == "none" || c.network == "host" || c.joined {
 		return nil, nil //nolint:nilnil // it has none
 	}
 	r, err := d.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})

@@ -31,6 +31,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
+	config.group(spec)
 	b := &box{stateDir: spec.Dirs.State, startedAt: d.cfg.Clock.Now(), groups: d.noGroups()}
 	defer func() {
 		if err != nil {

@@ -3,6 +3,8 @@ package docker
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -27,7 +29,7 @@ func (d *Driver) Sweep(ctx context.Context) (removed int, err error) {
 	var errs []error
 	for _, c := range list.Items {
 		d.mu.Lock()
-		known := d.known[c.ID]
+		known := d.known[c.ID] || slices.ContainsFunc(c.Names, func(name string) bool { return d.known[strings.TrimPrefix(name, "/")] })
 		d.mu.Unlock()
 		if known || now.Sub(time.Unix(c.Created, 0)) < d.cfg.SweepGrace {
 			continue

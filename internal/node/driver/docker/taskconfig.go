@@ -24,6 +24,7 @@ type taskConfig struct {
 	hostname    string
 
 	network    string
+	joined     bool // network is the container that holds the group's
 	aliases    []string
 	ports      []string
 	extraHosts []string

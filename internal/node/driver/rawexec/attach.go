@@ -17,13 +17,14 @@ type stateData struct {
 	StateDir string
 	Group    string // of the task; "" = none
 	Warm     bool
+	Joined   bool `json:",omitempty"` // in its group's network namespace
 }
 
 // groupName is unique: an earlier start of the task may still be dying.
 func groupName(id string) string { return strings.ReplaceAll(id, "/", "_") }
 
 func (h *handle) state(spec driver.Spec) driver.State {
-	data, _ := json.Marshal(stateData{StateDir: h.stateDir, Group: h.groupName, Warm: h.warm}) // cannot fail: plain data
+	data, _ := json.Marshal(stateData{StateDir: h.stateDir, Group: h.groupName, Warm: h.warm, Joined: h.joined}) // cannot fail: plain data
 	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: h.startedAt, Data: data}
 }
 
@@ -38,7 +39,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err := json.Unmarshal(state.Data, &data); err != nil || data.StateDir == "" {
 		return nil, fmt.Errorf("reading the state of %s: %w", state.ID, errors.Join(driver.ErrGone, err))
 	}
-	h := &handle{d: d, stateDir: data.StateDir, groupName: data.Group, warm: data.Warm, startedAt: state.StartedAt, ident: state}
+	h := &handle{d: d, stateDir: data.StateDir, groupName: data.Group, warm: data.Warm, joined: data.Joined, startedAt: state.StartedAt, ident: state}
 	if data.Group != "" && d.cfg.Cgroups != nil {
 		h.group, _ = d.cfg.Cgroups.Open(data.Group) // gone: then so is the task
 	}
@@ -61,7 +62,7 @@ func (d *Driver) adopt(ctx context.Context, state driver.State) (driver.Handle, 
 	if state.StateDir == "" {
 		return nil, fmt.Errorf("%s was never started: %w", state.ID, driver.ErrGone)
 	}
-	h := &handle{d: d, stateDir: state.StateDir, startedAt: d.cfg.Clock.Now()}
+	h := &handle{d: d, stateDir: state.StateDir, startedAt: d.cfg.Clock.Now(), joined: true} // nobody wrote down whether it is
 	if d.cfg.Cgroups != nil {
 		h.groupName = groupName(state.ID)
 		h.group, _ = d.cfg.Cgroups.Open(h.groupName) // none: it did not come so far

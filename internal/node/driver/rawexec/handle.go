@@ -24,6 +24,7 @@ type handle struct {
 	stateDir  string
 	groupName string
 	warm      bool // no program of its own: a warm runner
+	joined    bool // in its group's network namespace
 	startedAt time.Time
 	group     *cgroup.Group // nil without control groups
 
@@ -56,7 +57,7 @@ func (h *handle) connected(client *supervisor.Client) {
 // State returns what Attach needs.
 func (h *handle) State() driver.State { return h.ident }
 
-// Network returns nil: the task is in the host's.
+// Network returns nil: the task is in the host's, or in its group's.
 func (h *handle) Network() *drover.AllocNetworkStatus { return nil }
 
 // destroyPatience is how long a supervisor may take to kill everything, before it is killed itself.
@@ -82,7 +83,7 @@ func (h *handle) Destroy(ctx context.Context) error {
 
 // handOn gives the supervisor of an ended task away for the next, and reports whether that could be.
 func (h *handle) handOn(ctx context.Context) bool {
-	return h.d.pool != nil && !h.warm && h.d.pool.Put(ctx, h.stateDir, h.options())
+	return h.d.pool != nil && !h.warm && !h.joined && h.d.pool.Put(ctx, h.stateDir, h.options())
 }
 
 func (h *handle) removeGroup(ctx context.Context) error {

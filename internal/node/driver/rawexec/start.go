@@ -79,7 +79,9 @@ func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supe
 		defer cfg.LogDir.Close()
 		cfg.Log = supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize}
 	}
-	if d.pool != nil {
+	if spec.NetNS != nil {
+		cfg.NetNS, h.joined = spec.NetNS.Path, true
+	} else if d.pool != nil {
 		if client := d.pool.Take(ctx, cfg, h.options()); client != nil {
 			return client, nil
 		}

@@ -30,8 +30,8 @@ type Config struct {
 	AllowHostMounts bool
 	// AllowCaps are capabilities that jobs may add, by name ("net_raw"); nil means none.
 	AllowCaps []string
-	// Bridge names the bridge of sandboxes with network_mode bridge, and its addresses; zero: bridge's defaults.
-	Bridge bridge.Config
+	// Bridge is what sandboxes with network_mode bridge are on; nil: one with bridge's defaults, which is the driver's own.
+	Bridge *bridge.Network
 }
 
 // Driver starts sandboxes. Its methods may be called at once.
@@ -52,9 +52,11 @@ var _ driver.Driver = (*Driver)(nil)
 
 // New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
 func New(cfg Config) *Driver {
-	cfg.Bridge.Clock, cfg.Bridge.Log = cfg.Clock, cfg.Log
+	if cfg.Bridge == nil {
+		cfg.Bridge = bridge.New(bridge.Config{Clock: cfg.Clock, Log: cfg.Log})
+	}
 	return &Driver{
-		cfg: cfg, bridge: bridge.New(cfg.Bridge), rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}},
+		cfg: cfg, bridge: cfg.Bridge, rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}},
 		disks: diskWatch{clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors")),
 	}
 }

@@ -60,6 +60,9 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 			return d.furnish(ctx, b, pid, ours)
 		},
 	}
+	if b.config.network == networkGroup {
+		cfg.NetNS = b.spec.NetNS.Path
+	}
 	return d.launchJoined(ctx, b, cfg)
 }
 
@@ -169,7 +172,7 @@ func controlSocket() (ours, theirs *os.File, err error) {
 // sysProcAttr describes the namespaces. done releases what it holds.
 func (d *Driver) sysProcAttr(b *box) (attr *syscall.SysProcAttr, done func(), err error) {
 	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-	if b.config.network != "host" {
+	if ownNamespace(b.config.network) {
 		flags |= unix.CLONE_NEWNET
 	}
 	attr = &syscall.SysProcAttr{

@@ -38,7 +38,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	diskMB := d.diskMB(spec, c)
 	config := &nsinit.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
-		Loopback: c.network != networkHost, MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
+		Loopback: ownNamespace(c.network), MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
 		NoUserNamespaces: true, KeepCaps: caps, Seccomp: program, Rlimits: d.rlimits(spec, c),
 		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
@@ -70,22 +70,29 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		return nil, err
 	}
 	if c.network != networkNone {
-		if err := addResolver(config, m, c.network); err != nil {
+		if err := addResolver(config, m, spec, c.network); err != nil {
 			return nil, err
 		}
 	}
 	return config, d.addMounts(config, m, spec, c)
 }
 
-// addResolver shows the machine's name service configuration to a sandbox that can reach it.
-func addResolver(c *nsinit.Config, m *mounter, network string) error {
+// addResolver shows the machine's name service configuration to a sandbox that can reach it, or that which its group has.
+func addResolver(c *nsinit.Config, m *mounter, spec *driver.Spec, network string) error {
+	own, err := supervised.Resolver(spec)
+	if err != nil {
+		return err
+	}
 	for _, name := range []string{"/etc/resolv.conf", "/etc/hosts"} {
 		from := name
-		if network == networkBridge {
+		if network != networkHost {
 			if name == "/etc/hosts" {
 				continue // its names may be the machine's own services
 			}
 			from = reachableResolver()
+		}
+		if own != "" && name == "/etc/resolv.conf" {
+			from = own
 		}
 		path, err := filepath.EvalSymlinks(from)
 		if err != nil {

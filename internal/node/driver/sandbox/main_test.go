@@ -21,6 +21,7 @@ import (
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/drivertest"
+	"drover/internal/node/driver/sandbox/bridge"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
@@ -33,8 +34,9 @@ func TestMain(m *testing.M) {
 // bench is a driver on folders of its own.
 type bench struct {
 	*Driver
-	dir    string
-	parent string
+	dir     string
+	parent  string
+	network bridge.Config // of newBridgeBench
 }
 
 // newBench returns a driver as an agent with root has it, and checks at the end that nothing was left.

@@ -15,6 +15,7 @@ const (
 	networkNone   = "none"
 	networkHost   = "host"
 	networkBridge = "bridge"
+	networkGroup  = "group" // the group's namespace, which is on the bridge
 )
 
 // network is a sandbox's place on the bridge.
@@ -30,6 +31,8 @@ func networkMode(c taskConfig, spec *driver.Spec) string {
 	switch {
 	case c.network != "":
 		return c.network
+	case spec.NetNS != nil:
+		return networkGroup
 	case len(spec.Networks) == 0:
 		return networkNone
 	case spec.Networks[0].Mode == networkBridge:
@@ -39,6 +42,9 @@ func networkMode(c taskConfig, spec *driver.Spec) string {
 	}
 	return networkNone
 }
+
+// ownNamespace reports whether the sandbox has a network namespace that nobody else has.
+func ownNamespace(mode string) bool { return mode != networkHost && mode != networkGroup }
 
 // chosenPorts are those of the allocation that the configuration names, all if it names none. Errors: Invalid.
 func chosenPorts(c taskConfig, spec *driver.Spec) ([]drover.PortMapping, error) {

@@ -29,9 +29,12 @@ func newBridgeBench(t testing.TB, firewall ...string) *bench {
 	_, _ = rand.Read(r[:]) // never fails
 	name := fmt.Sprintf("dt%x", r)
 	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 28 + r[0]%4, r[1], 0}), 24)
+	var network bridge.Config
 	b := newBench(t, func(c *Config) {
-		c.Bridge = bridge.Config{Name: name, Subnet: subnet, Firewall: strings.Join(firewall, "")}
+		network = bridge.Config{Name: name, Subnet: subnet, Firewall: strings.Join(firewall, ""), Clock: c.Clock, Log: c.Log}
+		c.Bridge = bridge.New(network)
 	})
+	b.network = network
 	t.Cleanup(func() {
 		require.NoError(t, b.Close())
 		links, err := exec.Command("ip", "-o", "link").Output()
@@ -199,7 +202,9 @@ func TestBridgeAfterAnAgentRestart(t *testing.T) {
 	require.NoError(t, err)
 	first.(*handle).box.net.forward.Close() // as the agent's end does
 	require.NoError(t, first.(*handle).Last().Close())
-	d := New(b.cfg)
+	cfg := b.cfg
+	cfg.Bridge = bridge.New(b.network)
+	d := New(cfg)
 	h, err := d.Attach(t.Context(), first.State())
 	require.NoError(t, err)
 	require.Equal(t, first.Network(), h.Network())

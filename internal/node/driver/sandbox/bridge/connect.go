@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"drover"
 	"drover/internal/clock"
 )
 
@@ -21,20 +22,23 @@ const Inside = "eth0"
 // Connect gives the network namespace of a process the address, which was taken before. The bridge is made if it is
 // not there. Errors leave nothing but the address, which Disconnect gives back.
 func (n *Network) Connect(a netip.Addr, pid int) error {
+	return n.ConnectAt(a, fmt.Sprintf("/proc/%d/ns/net", pid))
+}
+
+// ConnectAt is Connect for the namespace at a path.
+func (n *Network) ConnectAt(a netip.Addr, path string) error {
 	bridge, err := n.ensure()
 	if err != nil {
 		return err
 	}
-	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
+	ns, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("opening the network namespace: %w", err)
 	}
 	defer ns.Close()
 	err = addPair(a, bridge, int(ns.Fd()))
-	if errors.Is(err, os.ErrExist) { // of one that was killed with its agent
-		if err = deleteLink(Device(a)); err == nil {
-			err = addPair(a, bridge, int(ns.Fd()))
-		}
+	if errors.Is(err, os.ErrExist) { // another agent was faster
+		return drover.Errorf(drover.Unavailable, "another agent of this machine has the address %s", a)
 	}
 	if err != nil {
 		return fmt.Errorf("making the network pair %s: %w", Device(a), err)
@@ -86,6 +90,9 @@ const netlinkRoute = 0 // NETLINK_ROUTE
 func (n *Network) ipnet(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(n.cfg.Subnet.Bits(), 32)}
 }
+
+// Reset removes the pair of an address that is kept, for its namespace to be made anew.
+func (n *Network) Reset(a netip.Addr) error { return deleteLink(Device(a)) }
 
 // The kernel removes a pair with its namespace, many at once. To remove one by itself takes 30 ms, in which no other
 // network of the machine can be changed.

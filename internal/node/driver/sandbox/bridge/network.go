@@ -50,7 +50,8 @@ func New(cfg Config) *Network {
 // Gateway is the machine's address in the network.
 func (n *Network) Gateway() netip.Addr { return n.cfg.Subnet.Addr().Next() }
 
-// Take reserves an address; one that was given back is used again as late as possible. Errors: Exhausted.
+// Take reserves an address; one that was given back is used again as late as possible, and one that another agent of this
+// machine has, on the same bridge, not at all. Errors: Exhausted.
 func (n *Network) Take() (netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,7 +63,7 @@ func (n *Network) Take() (netip.Addr, error) {
 			}
 			continue
 		}
-		if !n.used[a] {
+		if !n.used[a] && !there(a) {
 			n.used[a], n.last = true, a
 			return a, nil
 		}

@@ -47,11 +47,15 @@ func (n *Network) ensure() (int, error) {
 	return n.up, nil
 }
 
-// Close removes the bridge and the rules if nothing is connected any more: for an agent that ends cleanly.
+// Close removes the bridge and the rules if nothing is connected any more, of other agents neither: for one that ends
+// cleanly.
 func (n *Network) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.used) > 0 || n.up == 0 {
+		return nil
+	}
+	if ports, err := os.ReadDir("/sys/class/net/" + n.cfg.Name + "/brif"); err == nil && len(ports) > 0 {
 		return nil
 	}
 	n.up = 0

@@ -1,0 +1,62 @@
+package docker
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/id"
+	"drover/internal/node/driver"
+)
+
+// TestContainersShareANetwork: those of a group see each other on localhost, and a sweep of a later agent spares what
+// holds it.
+func TestContainersShareANetwork(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *Config) { c.SweepGrace = 1 })
+	name := "drover-network-" + id.Random{}.New()
+	pid, err := b.HoldNetwork(t.Context(), name, "together")
+	require.NoError(t, err)
+	require.Positive(t, pid)
+	t.Cleanup(func() { require.NoError(t, b.LetGoNetwork(context.Background(), name)) })
+	held, err := b.NetworkHeld(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, pid, held)
+
+	joined := func(config map[string]any) *handle {
+		config["network_mode"] = ""
+		spec := b.spec(t, config)
+		spec.Pool = true
+		spec.NetNS = &driver.NetNS{Container: name}
+		spec.Networks = []*drover.NetworkResource{{Mode: "bridge", DNS: &drover.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"one.test"}}}}
+		spec.Ports = []drover.PortMapping{{Label: "http", Value: 4, To: 80}}
+		return b.run(t, spec)
+	}
+	server, client := joined(script2("mkdir /w; echo served > /w/index.html; exec httpd -f -p 80 -h /w", map[string]any{
+		"ports": []any{"http"}, "hostname": "ignored",
+	})), joined(map[string]any{"extra_hosts": []any{"thing:10.9.8.7"}})
+	require.Equal(t, "served\n", client.sh(t, "for i in $(seq 200); do wget -qO- http://127.0.0.1/ 2>/dev/null && break; sleep 0.05; done").out)
+	require.Equal(t, "together\n", client.sh(t, "hostname").out)
+	require.Contains(t, client.sh(t, "cat /etc/hosts").out, "10.9.8.7\tthing")
+	require.Equal(t, "nameserver 192.0.2.53\nsearch one.test\n", server.sh(t, "cat /etc/resolv.conf").out)
+
+	later := b.restart(t)
+	later.KeepNetwork(name)
+	later.remember(server.box.id)
+	later.remember(client.box.id)
+	_, err = later.Sweep(t.Context())
+	require.NoError(t, err)
+	held, err = b.NetworkHeld(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, pid, held)
+
+	require.NoError(t, server.Destroy(t.Context()))
+	require.NoError(t, client.Destroy(t.Context()))
+	require.NoError(t, b.LetGoNetwork(t.Context(), name))
+	require.NoError(t, b.LetGoNetwork(t.Context(), name))
+	held, err = b.NetworkHeld(t.Context(), name)
+	require.NoError(t, err)
+	require.Zero(t, held)
+}

@@ -1,0 +1,140 @@
+package groupnet
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"drover"
+	"drover/internal/node/driver/sandbox/bridge"
+)
+
+const (
+	modeBridge    = "bridge"
+	driverDocker  = "docker"
+	driverSandbox = "sandbox"
+)
+
+// shares reports whether the group's tasks have one namespace.
+func shares(g *drover.TaskGroup) bool {
+	return g.Pool == nil && len(g.Networks) > 0 && g.Networks[0].Mode == modeBridge &&
+		(len(g.Tasks) > 1 || g.Tasks[0].Driver != driverSandbox) && slices.ContainsFunc(g.Tasks, known)
+}
+
+// known are the drivers whose tasks can join a namespace.
+func known(t *drover.Task) bool {
+	return t.Driver == driverDocker || t.Driver == driverSandbox || t.Driver == "raw_exec"
+}
+
+// ownNetwork reports whether the task is not in its group's.
+func ownNetwork(t *drover.Task) bool {
+	mode, _ := t.Config["network_mode"].(string)
+	return mode != "" || !known(t)
+}
+
+// ensure makes the namespace if there is none, or docker's part of it is gone. The caller holds s.mu.
+func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocation, group *drover.TaskGroup) error {
+	path := n.path(alloc.ID)
+	if s.made && s.record.Container {
+		pid, err := n.cfg.Holder.NetworkHeld(ctx, containerName(alloc.ID))
+		if err != nil {
+			return err
+		}
+		if s.made = pid > 0 && sameFile(namespaceOf(pid), path); !s.made && occupied(path) {
+			return drover.Errorf(drover.Conflict, "the container that held it is gone, and other tasks of the group are still in it: stop the allocation, so that another takes its place")
+		}
+	}
+	if s.made {
+		return nil
+	}
+	if why := n.cfg.Bridge.Missing(); why != "" {
+		return drover.Errorf(drover.Unavailable, "mode bridge cannot be had on this node: %s", why)
+	}
+	forwarded := s.forward != nil // ports led there before: the address stays
+	if err := n.describe(s, alloc, group); err != nil {
+		return err
+	}
+	err := n.make(ctx, s, alloc.ID)
+	if err == nil && !forwarded {
+		s.forward, err = bridge.Forward(n.cfg.Clock, s.address, s.record.Ports)
+	}
+	if err != nil {
+		s.forward.Close()
+		s.forward = nil
+		if undo := n.unmake(context.WithoutCancel(ctx), s, alloc.ID); undo != nil {
+			n.cfg.Log.Error("a network namespace that could not be made stays", "alloc", alloc.ID, "error", undo)
+		}
+		return err
+	}
+	s.made = true
+	n.show(s)
+	return nil
+}
+
+// describe writes down what will be made.
+func (n *Networks) describe(s *shared, alloc *drover.Allocation, group *drover.TaskGroup) (err error) {
+	if !s.address.IsValid() {
+		if s.address, err = n.cfg.Bridge.Take(); err != nil {
+			return err
+		}
+	}
+	s.record = record{Address: s.address.String(), Hostname: hostname(alloc, group)}
+	s.record.Container = slices.ContainsFunc(group.Tasks, func(t *drover.Task) bool { return t.Driver == driverDocker && !ownNetwork(t) })
+	if alloc.AllocatedResources != nil {
+		s.record.Ports = alloc.AllocatedResources.Shared.Ports
+	}
+	if s.record.Container && n.cfg.Holder == nil {
+		return drover.Errorf(drover.Unavailable, "this node has no docker driver")
+	}
+	return n.write(alloc.ID, s.record)
+}
+
+// hostname of the container that holds the namespace, which docker gives to those that join it.
+func hostname(alloc *drover.Allocation, group *drover.TaskGroup) string {
+	if h := group.Networks[0].Hostname; h != "" {
+		return h
+	}
+	for _, t := range group.Tasks {
+		if h, _ := t.Config["hostname"].(string); t.Driver == driverDocker && h != "" {
+			return h
+		}
+	}
+	return group.Name + "-" + alloc.ID[:min(len(alloc.ID), 8)]
+}
+
+func (n *Networks) make(ctx context.Context, s *shared, allocID string) error {
+	path := n.path(allocID)
+	if err := errors.Join(bridge.DropNamespace(path), n.cfg.Bridge.Reset(s.address)); err != nil {
+		return err
+	}
+	if s.record.Container {
+		pid, err := n.cfg.Holder.HoldNetwork(ctx, containerName(allocID), s.record.Hostname)
+		if err != nil {
+			return err
+		}
+		if err := bridge.KeepNamespace(path, pid); err != nil {
+			return err
+		}
+	} else if err := bridge.NewNamespace(path); err != nil {
+		return err
+	}
+	return n.cfg.Bridge.ConnectAt(s.address, path)
+}
+
+func namespaceOf(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid), "ns/net") }
+
+// sameFile reports whether two paths lead to one file; false if one leads nowhere.
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
+}
+
+// occupied reports whether any process is in the namespace at path.
+func occupied(path string) bool {
+	all, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	return err == nil && slices.ContainsFunc(all, func(p string) bool { return sameFile(p, path) })
+}

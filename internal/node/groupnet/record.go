@@ -1,0 +1,71 @@
+package groupnet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"drover"
+	"drover/internal/id"
+)
+
+// record is what is written about a namespace before anything of it is made.
+type record struct {
+	Address   string               `json:"address"`
+	Ports     []drover.PortMapping `json:"ports,omitempty"`
+	Container bool                 `json:"container,omitempty"` // a container holds it
+	Hostname  string               `json:"hostname,omitempty"`  // of that container
+}
+
+const suffix = ".json"
+
+func (n *Networks) path(allocID string) string { return filepath.Join(n.cfg.Dir, allocID) }
+
+func (n *Networks) write(allocID string, r record) error {
+	if err := os.MkdirAll(n.cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("making the folder of network namespaces: %w", err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	file := n.path(allocID) + suffix
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
+		return fmt.Errorf("writing down a network namespace: %w", err)
+	}
+	return os.Rename(file+".new", file)
+}
+
+// read returns all records by allocation.
+func (n *Networks) read() (map[string]record, error) {
+	entries, err := os.ReadDir(n.cfg.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for network namespaces: %w", err)
+	}
+	out := map[string]record{}
+	var errs []error
+	for _, e := range entries {
+		allocID, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || !id.Valid(allocID) {
+			continue
+		}
+		var r record
+		text, err := os.ReadFile(n.path(allocID) + suffix)
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("reading the network namespace of allocation %s: %w", allocID, err))
+			continue
+		}
+		out[allocID] = r
+	}
+	return out, errors.Join(errs...)
+}
