@@ -146,6 +146,9 @@ func (c *workloadsClient) download(ctx context.Context, procedure string, t targ
 		err := s.Err()
 		cancel()
 		_ = s.Close()
+		if err == nil {
+			err = drover.Errorf(drover.Unavailable, "link: the node ended the file before it began")
+		}
 		return drover.FileInfo{}, nil, fromWire(err)
 	}
 	var info drover.FileInfo

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"drover"
 )
@@ -20,6 +21,8 @@ type fakeNode struct {
 	logs             chan any      // chunks, then an error
 	sessions         chan *session // those started
 	noExec           error
+	reading          atomic.Int32 // calls of Next under way
+	closed           chan int32   // how many they were at each Close of logs
 }
 
 func newFakeNode() *fakeNode {
@@ -27,6 +30,7 @@ func newFakeNode() *fakeNode {
 		files:    map[string]string{"alloc/logs/t.stdout.0": "hello\n", "t/local/x.html": "<script>alert(1)</script>"},
 		logs:     make(chan any, 16),
 		sessions: make(chan *session, 16),
+		closed:   make(chan int32, 16),
 	}
 }
 
@@ -76,6 +80,8 @@ func (n *fakeNode) Logs(_ context.Context, r drover.LogRequest) (drover.LogReade
 }
 
 func (n *fakeNode) Next(ctx context.Context) (drover.LogChunk, error) {
+	n.reading.Add(1)
+	defer n.reading.Add(-1)
 	select {
 	case l := <-n.logs:
 		if err, ok := l.(error); ok {
@@ -87,7 +93,10 @@ func (n *fakeNode) Next(ctx context.Context) (drover.LogChunk, error) {
 	}
 }
 
-func (n *fakeNode) Close() error { return nil }
+func (n *fakeNode) Close() error {
+	n.closed <- n.reading.Load()
+	return nil
+}
 
 func (n *fakeNode) RestartTask(_ context.Context, alloc, task string, all bool) error {
 	return n.took("restart %s %t", task, all)

@@ -176,8 +176,12 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, node drover.Worklo
 	if err != nil {
 		return err
 	}
-	defer func() { _ = logs.Close() }() // only read
 	source := pump(ctx, 4, logs.Next)
+	defer func() {
+		cancel()
+		drain(source)    // a reader is not closed while it is read from
+		_ = logs.Close() // only read
+	}()
 	f.setIndex(w, f.State.Snapshot().Index())
 	if plain {
 		s := f.openStream(w, "text/plain; charset=utf-8", false)

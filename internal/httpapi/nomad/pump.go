@@ -28,3 +28,9 @@ func pump[T any](ctx context.Context, depth int, next func(context.Context) (T, 
 	}()
 	return out
 }
+
+// drain waits for the end of a pump whose context has ended, or whose source.
+func drain[T any](source <-chan pumped[T]) {
+	for range source { //nolint:revive // what is read now is for nobody
+	}
+}

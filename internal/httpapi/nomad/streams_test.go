@@ -103,6 +103,17 @@ func TestClientFiles(t *testing.T) {
 	require.Equal(t, "nosniff", html.Header.Get("X-Content-Type-Options"))
 }
 
+// A log that nobody follows any more is closed once nothing reads it, as its reader is for one goroutine.
+func TestLogsAreClosedAfterTheLastRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 20 {
+		resp := w.open("/v1/client/fs/logs/" + allocID + "?task=t&type=stdout&follow=true")
+		require.NoError(t, resp.Body.Close())
+		require.Zero(t, <-w.node.closed)
+	}
+}
+
 func TestClientLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
