@@ -17,6 +17,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"drover"
 	"drover/internal/node/taskmachine"
@@ -157,18 +158,7 @@ func (h artifacts) download(ctx context.Context, r *Request, a *drover.TaskArtif
 
 func (h artifacts) open(ctx context.Context, r *Request, a *drover.TaskArtifact, u *url.URL) (io.ReadCloser, error) {
 	if u.Scheme == "file" {
-		f, err := os.Open(u.Path)
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, drover.Errorf(drover.Invalid, "%s: no such file", u.Path)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-			_ = f.Close()
-			return nil, drover.Errorf(drover.Invalid, "%s: is not a regular file", u.Path)
-		}
-		return f, nil
+		return openLocal(r, u.Path)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -186,6 +176,26 @@ func (h artifacts) open(ctx context.Context, r *Request, a *drover.TaskArtifact,
 		return nil, fmt.Errorf("the server answered %s", res.Status)
 	}
 	return res.Body, nil
+}
+
+// openLocal opens a file of the node. The agent may read what a sandbox never may: so only where jobs can read all that
+// themselves, as raw_exec's tasks can.
+func openLocal(r *Request, path string) (io.ReadCloser, error) {
+	if d := r.Node.Drivers["raw_exec"]; d == nil || !d.Healthy {
+		return nil, drover.Errorf(drover.Invalid, "%s: files of the node are for jobs only where raw_exec is enabled (plugin \"raw_exec\")", path)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // a fifo must not hold us
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, drover.Errorf(drover.Invalid, "%s: no such file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, drover.Errorf(drover.Invalid, "%s: is not a regular file", path)
+	}
+	return f, nil
 }
 
 func parseChecksum(s string) (hash.Hash, string, error) {

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,7 +37,7 @@ func newRequest(t *testing.T) *Request {
 	require.NoError(t, dir.BuildTask("web"))
 	task := &drover.Task{Name: "web", Env: map[string]string{"COLOUR": "blue"}}
 	r := &Request{
-		Node: &drover.Node{HostVolumes: map[string]*drover.HostVolumeInfo{"data": {Path: "/srv/data"}, "data[2]": {Path: "/srv/2", ReadOnly: true}}},
+		Node: &drover.Node{Drivers: map[string]*drover.DriverInfo{"raw_exec": {Healthy: true}}, HostVolumes: map[string]*drover.HostVolumeInfo{"data": {Path: "/srv/data"}, "data[2]": {Path: "/srv/2", ReadOnly: true}}},
 		Dir:  dir, Dirs: dir.Task("web"), Task: task, Group: &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{task}},
 		Alloc: &drover.Allocation{ID: "a", Name: "j.g[2]", TaskGroup: "g", Job: &drover.Job{ID: "j"}}, Emit: func(*drover.TaskEvent) {},
 	}
@@ -206,6 +207,28 @@ func TestArtifacts(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
+}
+
+// The agent reads what a sandbox may not: a job gets files of the node only where it could read them itself.
+func TestArtifactsOfTheNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fifo, file := filepath.Join(dir, "fifo"), filepath.Join(dir, "file")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for path, enabled := range map[string]bool{fifo: true, dir: true, file: false} {
+		r := newRequest(t)
+		r.Node.Drivers["raw_exec"].Healthy = enabled
+		r.Task.Artifacts = []*drover.TaskArtifact{{GetterSource: path}}
+		var f *Failure
+		require.ErrorAs(t, artifacts{Settings{ArtifactMax: 1}}.Prestart(t.Context(), r), &f, path)
+		require.False(t, f.Recoverable, path)
+		require.Equal(t, drover.Invalid, drover.CodeOf(f.Err))
+	}
+	r := newRequest(t)
+	require.NoError(t, syscall.Mkfifo(filepath.Join(r.Dirs.Local, "t"), 0o600))
+	r.Task.Templates = []*drover.Template{{SourcePath: "local/t", DestPath: "local/out"}}
+	require.ErrorContains(t, templates{}.Prestart(t.Context(), r), "not a regular file")
 }
 
 func TestDispatchPayload(t *testing.T) {

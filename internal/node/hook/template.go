@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"text/template"
 
 	"drover"
@@ -83,11 +84,14 @@ func templateSource(r *Request, t *drover.Template) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	f, err := root.Open(rel)
+	f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0) // a task may have put a fifo there
 	if err != nil {
 		return "", fmt.Errorf("opening the source: %w", err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", drover.Errorf(drover.Invalid, "the source %q is not a regular file", t.SourcePath)
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
 	if err == nil && len(data) > maxTemplate {
 		err = drover.Errorf(drover.TooLarge, "the source has more than %d bytes", maxTemplate)
