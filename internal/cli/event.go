@@ -122,6 +122,7 @@ func (a *App) monitorCommand() *cobra.Command {
 			}
 			node = n.ID
 		}
+		fmt.Fprintf(a.Err, "==> What the agent logs from now on, level %s and up (Ctrl-C ends it)\n", level)
 		if asJSON {
 			return a.monitorJSON(ctx, c, query("log_level", level, "node_id", node, "server_id", server, "log_json", "true"))
 		}

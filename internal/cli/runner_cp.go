@@ -63,6 +63,9 @@ func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string,
 // download copies one file out of a runner. A file that could not be read whole is not left behind.
 func (a *App) download(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
 	body, err := c.ReadFile(ctx, runner, r)
+	if drover.CodeOf(err) == drover.Invalid {
+		return fmt.Errorf("copying %q (a folder is copied with -r): %w", r.Path, err)
+	}
 	if err != nil {
 		return err
 	}
