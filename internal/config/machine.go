@@ -18,6 +18,7 @@ type Machine struct {
 	ProbeEvery  string   `hcl:"probe_interval,optional"`  // of the run probe; default 10s
 	ProbeWithin string   `hcl:"probe_timeout,optional"`   // of both; default 30s
 	Notices     string   `hcl:"notices,optional"`         // EC2's metadata service, which tells when a spot machine is taken back: "http://169.254.169.254"; default nobody is asked
+	Authority   string   `hcl:"authority,optional"`       // PEM of the authority that the server's certificate is of: the agent gets a certificate for its join token, and the links are mutual TLS
 	Rest        hcl.Body `hcl:",remain" json:"-"`
 }
 

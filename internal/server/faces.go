@@ -94,13 +94,13 @@ func nodeOnlyHandler(a *Agent) http.Handler {
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		secure, err := tlsFor(a.cfg.TLS, "rpc")
+		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.advertised()}, a.control, a.remote))
 		if err != nil {
 			return err
 		}
 		protocols.SetUnencryptedHTTP2(secure == nil)
 		protocols.SetHTTP2(secure != nil)
-		srv := &http.Server{Handler: link.Handler(remoteNodes{a.control.assignment, a.control, a.advertised()}, a.control, a.remote), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
+		srv := &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
 		if secure != nil {

@@ -28,7 +28,9 @@ type fleet struct {
 	control *control
 	view    *fleetView
 	server  string // host:port that machines dial
-	dataDir string
+	// authority is what they know the server by, in PEM; "" without TLS between agents.
+	authority string
+	dataDir   string
 	// datacenter of machines, unless their pool says otherwise.
 	datacenter string
 	// forgetful: nothing outlives the process, machines neither.
@@ -63,6 +65,9 @@ func (a *Agent) openFleet() (*fleet, error) {
 		server: serverAddress(a), meters: newFleetMeters(a.metrics),
 	}
 	var err error
+	if f.authority, err = machineAuthority(a.cfg.TLS); err != nil {
+		return nil, err
+	}
 	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
 		return nil, err
 	}

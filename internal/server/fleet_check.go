@@ -6,11 +6,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/hex"
 	"net"
 	"net/http"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"drover"
@@ -44,11 +46,15 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 		return err
 	}
 	defer door.close()
-	intent := id.Random{}.New()
+	authority, err := machineAuthority(cfg.TLS)
+	if err != nil {
+		return err
+	}
+	intent, at := id.Random{}.New(), home{cloud.Kind(), door.dial, authority}
 	deps := check.Deps{Provider: p, Clock: c, Home: door.await}
 	if policy.SSH != nil {
 		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(drover.FleetCheckStep)) error {
-			ssh, err := sshConfig(policy, p, m.ID, door.token, sshData(policy, cloud.Kind(), door.dial, door.token, intent))
+			ssh, err := sshConfig(policy, p, m.ID, door.token, sshData(policy, at, door.token, intent))
 			if err != nil {
 				return err
 			}
@@ -60,7 +66,7 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 	}
 	return check.Run(ctx, check.Config{
 		ProviderName: cloud.Name, Policy: policy, Offering: offer, Owner: owner, Intent: intent, Keep: ask.Keep,
-		UserData: machineData(policy, cloud.Kind(), door.dial, door.token, intent), Within: cmp.Or(ask.Within, policy.BootTimeout),
+		UserData: machineData(policy, at, door.token, intent), Within: cmp.Or(ask.Within, policy.BootTimeout),
 	}, deps, report)
 }
 
@@ -148,7 +154,7 @@ func openDoor(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck) (*d
 		_ = ln.Close()
 		return nil, drover.Errorf(drover.Invalid, "fleet.server: must be set, or -dial given: the address at which machines reach this one")
 	}
-	secure, err := tlsFor(cfg.TLS, "rpc")
+	handler, secure, err := d.links(cfg)
 	if err != nil {
 		_ = ln.Close()
 		return nil, err
@@ -156,7 +162,7 @@ func openDoor(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck) (*d
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(secure == nil)
 	protocols.SetHTTP2(secure != nil)
-	d.srv = &http.Server{Handler: link.Handler(d, d, link.NewNodes()), Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
+	d.srv = &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 	go func() { // ends with close
 		defer close(d.ended)
 		if secure != nil {
@@ -166,6 +172,23 @@ func openDoor(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck) (*d
 		}
 	}()
 	return d, nil
+}
+
+// links is how the door is served: as by a server of the fleet, with an authority for this one machine.
+func (d *door) links(cfg *config.Agent) (http.Handler, *tls.Config, error) {
+	next := link.Handler(d, d, link.NewNodes())
+	mutual, err := tlsFor(cfg.TLS, "rpc")
+	if err != nil || mutual == nil {
+		return next, mutual, err
+	}
+	of := sync.OnceValues(func() (*authority, error) { return newAuthority([]byte(d.token)) })
+	machine := func(token string) (string, error) { return "check", d.Admit(token, nil) }
+	return gated(next, mutual, of, machine, func(_ context.Context, a *authority, who link.Identity, csr []byte) ([]byte, error) {
+		if err := d.Admit(who.JoinToken, nil); err != nil {
+			return nil, err
+		}
+		return a.certify(csr, "check", clock.Wall{}.Now())
+	})
 }
 
 // fleetHost is the host at which machines reach this one, if it is configured.

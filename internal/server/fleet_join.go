@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 
 	"drover"
-	"drover/internal/control/command"
 	"drover/internal/fleet/pool"
 )
 
@@ -63,13 +62,8 @@ type remoteNodes struct {
 func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
 	n.HTTPAddr = r.httpAddr
 	if id := n.Attributes[attrInstance]; id != "" {
-		if i := r.control.store.Snapshot().FleetInstance(id); i == nil || i.NodeID != n.ID {
-			if _, _, err := r.control.log.Propose(ctx, &command.BindFleetNode{Instance: id, Node: n.ID}); err != nil {
-				if code := drover.CodeOf(err); code == drover.Conflict || code == drover.NotFound {
-					err = drover.Errorf(drover.Unauthorized, "registering: %w", err)
-				}
-				return drover.Registration{}, err
-			}
+		if err := r.control.bind(ctx, id, n.ID); err != nil {
+			return drover.Registration{}, err
 		}
 	}
 	return r.Controller.Register(ctx, n)

@@ -74,29 +74,38 @@ func localAttributes(cfg *config.FleetProvider) map[string]string {
 // configuration, a machine of a cloud a script with it, and a machine that is reached over ssh nothing.
 func (f *fleet) userData(key []byte, kind string) func(*drover.FleetPolicy, string) string {
 	return func(p *drover.FleetPolicy, intent string) string {
-		return machineData(p, kind, f.server, pool.Token(key, intent), intent)
+		return machineData(p, f.home(kind), pool.Token(key, intent), intent)
 	}
 }
 
-func machineData(p *drover.FleetPolicy, kind, server, token, intent string) string {
+// home is what machines of a kind of provider are told of where they belong.
+type home struct {
+	kind      string
+	server    string // host:port that they dial
+	authority string // PEM, that the server's certificate is of; "" without TLS between agents
+}
+
+func (f *fleet) home(kind string) home { return home{kind, f.server, f.authority} }
+
+func machineData(p *drover.FleetPolicy, h home, token, intent string) string {
 	switch {
 	case p.UserData != "" || p.SSH != nil:
-		return filled(p.UserData, p, kind, server, token, intent)
-	case kind == kindEC2:
-		return bootstrap.CloudInit(agentConfig(p, kind, server, token))
+		return filled(p.UserData, p, h, token, intent)
+	case h.kind == kindEC2:
+		return bootstrap.CloudInit(agentConfig(p, h, token))
 	}
-	return agentConfig(p, kind, server, token)
+	return agentConfig(p, h, token)
 }
 
 // sshData is the configuration of an agent that is started over ssh.
-func sshData(p *drover.FleetPolicy, kind, server, token, intent string) string {
-	return filled(cmp.Or(p.SSH.Config, "${config}"), p, kind, server, token, intent)
+func sshData(p *drover.FleetPolicy, h home, token, intent string) string {
+	return filled(cmp.Or(p.SSH.Config, "${config}"), p, h, token, intent)
 }
 
 // filled fills the placeholders in.
-func filled(text string, p *drover.FleetPolicy, kind, server, token, intent string) string {
+func filled(text string, p *drover.FleetPolicy, h home, token, intent string) string {
 	return strings.NewReplacer(
-		"${config}", agentConfig(p, kind, server, token), "${server}", server, "${token}", token, "${intent}", intent, "${pool}", p.Name,
+		"${config}", agentConfig(p, h, token), "${server}", h.server, "${token}", token, "${intent}", intent, "${pool}", p.Name,
 		"${node_pool}", p.NodePool, "${secret}", hostSecret(token),
 	).Replace(text)
 }
@@ -104,7 +113,7 @@ func filled(text string, p *drover.FleetPolicy, kind, server, token, intent stri
 const kindEC2 = "ec2"
 
 // agentConfig is the configuration of a machine's agent, in HCL.
-func agentConfig(p *drover.FleetPolicy, kind, server, token string) string {
+func agentConfig(p *drover.FleetPolicy, h home, token string) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
@@ -115,14 +124,15 @@ func agentConfig(p *drover.FleetPolicy, kind, server, token string) string {
 		fmt.Fprintf(&b, "datacenter = %s\n", quoted(p.Datacenter))
 	}
 	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n  join_token = %s\n  node_pool = %s\n  machine {\n",
-		quoted(server), quoted(token), quoted(p.NodePool))
+		quoted(h.server), quoted(token), quoted(p.NodePool))
 	line("boot_probe", p.BootProbe)
 	line("run_probe", p.RunProbe)
+	line("authority", h.authority)
 	line("dead_after", p.TerminateAtDead.String())
-	if kind == kindEC2 && p.Spot != drover.SpotNever {
+	if h.kind == kindEC2 && p.Spot != drover.SpotNever {
 		line("notices", "http://169.254.169.254")
 	}
-	if kind == kindEC2 || p.SSH != nil { // a machine of its own, not a guest of this one
+	if h.kind == kindEC2 || p.SSH != nil { // a machine of its own, not a guest of this one
 		b.WriteString("    power_off = [\"poweroff\"]\n")
 	}
 	b.WriteString("  }\n}\n")

@@ -59,7 +59,7 @@ func (f *fleet) booting(ctx context.Context, c *cloud, name string) (list []drov
 func (f *fleet) bootstrapOne(ctx context.Context, c *cloud, p *drover.FleetPolicy, i *drover.Instance, token string) error {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, p.BootTimeout)
 	defer cancel()
-	cfg, err := sshConfig(p, c.provider, i.ProviderID, token, sshData(p, c.cfg.Kind(), f.server, token, i.ID))
+	cfg, err := sshConfig(p, c.provider, i.ProviderID, token, sshData(p, f.home(c.cfg.Kind()), token, i.ID))
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,9 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			}
 		}
 	}
+	if err = a.enroll(ctx); err != nil {
+		return a, err
+	}
 	if config.True(cfg.Client.Enabled) {
 		if a.node, err = a.openNode(ctx); err != nil {
 			return a, err
