@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/control/command"
 	"drover/internal/control/store"
 	"drover/internal/control/trigger"
@@ -15,7 +16,7 @@ import (
 
 // pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one,
 // and so do those that come right behind an entry, if there are many or many are to come. So what the log takes does not
-// grow with the number of nodes. A lone update waits for nothing, nor does one that claims may wait for.
+// grow with the number of nodes. A lone update waits for nothing, and one that claims may wait for not for long.
 type pushes struct {
 	turn chan struct{} // capacity 1: held while an entry is on its way
 
@@ -43,7 +44,8 @@ const (
 	few        = 8                    // allocations of a job on their way that are not many
 	spacing    = 5 * time.Millisecond // for each beyond them
 	spacingMax = 200 * time.Millisecond
-	fullBatch  = 250 // updates that are worth an entry at once
+	fullBatch  = 250                   // updates that are worth an entry at once
+	rushed     = 20 * time.Millisecond // between entries of updates that claims may wait for, when there are many
 )
 
 // count notes n updates.
@@ -57,6 +59,15 @@ func (p *pushes) wait(now time.Time, starting int) time.Duration {
 	p.count(0, now)
 	many := max(p.level-calm, float64(starting-few), 0)
 	return p.last.Add(min(time.Duration(many*float64(spacing)), spacingMax)).Sub(now)
+}
+
+// rush returns how long an entry that must go at once is to be held back.
+func (p *pushes) rush(now time.Time) time.Duration {
+	p.count(0, now)
+	if p.level <= calm {
+		return 0
+	}
+	return p.last.Add(rushed).Sub(now)
 }
 
 // Push implements drover.Controller. Errors: NotFound (register first), NotLeader, Unavailable.
@@ -138,8 +149,16 @@ func (c *Controller) hold(ctx context.Context, b *batch) {
 	defer t.Stop()
 	select {
 	case <-t.C():
-	case <-b.urgent:
+		return
 	case <-ctx.Done():
+		return
+	case <-b.urgent:
+	}
+	p.mu.Lock()
+	least := p.rush(c.deps.Clock.Now())
+	p.mu.Unlock()
+	if least > 0 && least < wait {
+		clock.Sleep(ctx, c.deps.Clock, least)
 	}
 }
 

@@ -28,7 +28,12 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 		s.mu.Unlock()
 		return drover.Runner{}, err
 	}
-	return s.take(ctx, e, r) // unlocks
+	got, err := s.take(ctx, e, r) // unlocks
+	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
+		_ = s.Release(context.WithoutCancel(ctx), got.ID) // it may have ended
+		return drover.Runner{}, drover.Errorf(drover.Canceled, "claiming a runner: %w", context.Cause(ctx))
+	}
+	return got, err
 }
 
 // take hands out a warm runner, or waits for one. It is called with mu held and returns without.
@@ -130,7 +135,7 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 	case <-timer.C():
 		late = drover.Errorf(drover.Exhausted, "no runner of environment %q became ready within %s", req.Environment, req.Wait)
 	case <-ctx.Done():
-		late = drover.Errorf(drover.Canceled, "waiting for a runner: %w", context.Cause(ctx))
+		late = left(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,29 +144,42 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 	select {
 	case r, ok := <-w.served: // served at the same moment: somebody else may have it
 		if ok {
-			s.settleLocked(r)
-		}
-		if ok && s.runners[r.alloc.ID] == r && r.claim == nil {
-			s.addWarmLocked(e, r)
+			s.giveUpLocked(e, r)
 		}
 	default:
 	}
 	return drover.Runner{}, late
 }
 
+// giveUpLocked lets others have a runner that a waiter was served and does not take.
+func (s *Service) giveUpLocked(e *env, r *runner) {
+	s.settleLocked(r)
+	if s.runners[r.alloc.ID] == r && r.claim == nil {
+		s.addWarmLocked(e, r)
+	}
+}
+
+func left(ctx context.Context) error {
+	return drover.Errorf(drover.Canceled, "waiting for a runner: %w", context.Cause(ctx))
+}
+
 // accept takes the runner that a waiter was served, unless it ended in between: then it takes another, which may have
 // become warm while nobody waited in line, or waits on.
 func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.ClaimRequest) (drover.Runner, error) {
 	s.mu.Lock()
-	if s.runners[r.alloc.ID] == r && r.claim == nil {
+	if s.runners[r.alloc.ID] == r && r.claim == nil && ctx.Err() == nil {
 		claim := s.handOutLocked(e, r, req)
 		s.mu.Unlock()
 		return s.enter(r, claim)
 	}
-	s.settleLocked(r)
+	s.giveUpLocked(e, r)
 	if s.envs[req.Environment] != e {
 		s.mu.Unlock()
 		return drover.Runner{}, noEnvironment(req.Environment)
+	}
+	if ctx.Err() != nil {
+		s.mu.Unlock()
+		return drover.Runner{}, left(ctx)
 	}
 	return s.take(ctx, e, req)
 }

@@ -18,6 +18,12 @@ func demand(c *exectest.Control, name string) int {
 	return c.Snapshot().Job("default", environment.JobID(name)).TaskGroups[0].Pool.Demand
 }
 
+// settle waits until what happened is recorded, under load too.
+func settle() {
+	time.Sleep(20 * time.Millisecond) // simulated
+	synctest.Wait()
+}
+
 func TestAWaitingClaimIsServedWhereThePoolKeepsNone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +38,7 @@ func TestAWaitingClaimIsServedWhereThePoolKeepsNone(t *testing.T) {
 			})
 		}
 		claims.Wait()
-		synctest.Wait()
+		settle()
 		require.Zero(t, demand(c, "python"))
 		status, err := s.PoolStatus(t.Context(), "python")
 		require.NoError(t, err)
@@ -81,7 +87,7 @@ func TestExtendHoldsAfterARestart(t *testing.T) {
 		synctest.Wait()
 		_, err = s.Extend(t.Context(), recorded.ID, time.Hour)
 		require.NoError(t, err)
-		synctest.Wait()
+		settle()
 		require.Equal(t, time.Hour, c.Snapshot().Allocation(recorded.AllocID).Claim.IdleTimeout)
 		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
 		_, err = s.Extend(t.Context(), written.ID, 2*time.Hour)

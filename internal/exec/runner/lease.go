@@ -70,6 +70,7 @@ func (l *lease) Done() {
 		l.s.mu.Lock()
 		defer l.s.mu.Unlock()
 		l.r.busy--
+		l.s.uses++
 		if l.r.reason == nil {
 			l.s.rearmLocked(l.r)
 		}

@@ -84,6 +84,7 @@ func (s *Service) replayReleaseLocked(allocID string) {
 // record proposes claims and releases until ctx ends. What comes while an entry is on its way goes with the next.
 func (s *Service) record(ctx context.Context) {
 	wait := 20 * time.Millisecond
+	var last time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -92,6 +93,10 @@ func (s *Service) record(ctx context.Context) {
 		}
 		s.gather(ctx)
 		for {
+			if early := recordPace - s.deps.Clock.Now().Sub(last); early > 0 && s.unrecorded() {
+				clock.Sleep(ctx, s.deps.Clock, early)
+			}
+			last = s.deps.Clock.Now()
 			b := s.takeBatch()
 			s.compacted(s.journal.claimsRecorded(b.dropped))
 			if len(b.claims)+len(b.releases)+len(b.demands) == 0 {
@@ -107,6 +112,17 @@ func (s *Service) record(ctx context.Context) {
 			wait = min(2*wait, 2*time.Second)
 		}
 	}
+}
+
+// recordPace is the least time between two entries: under load they carry more each. A claim after a pause waits for
+// nothing.
+const recordPace = 15 * time.Millisecond
+
+// unrecorded reports whether there is something to record.
+func (s *Service) unrecorded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.claims)+len(s.releases) > 0
 }
 
 // Recording starts the refilling, which costs more than what claimers do in the meantime, and many claims in one entry

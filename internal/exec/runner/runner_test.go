@@ -38,7 +38,7 @@ func TestClaimedRunnersAreReplacedAndNeverHandedOutTwice(t *testing.T) {
 			})
 		}
 		claimers.Wait()
-		synctest.Wait()
+		settle()
 		status, err := s.PoolStatus(t.Context(), "python")
 		require.NoError(t, err)
 		require.Equal(t, drover.PoolStatus{Environment: "python", Size: 5, Warm: 5, Claimed: 50}, status)

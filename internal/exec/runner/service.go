@@ -25,7 +25,7 @@ type Service struct {
 	deadlines pool.Deadlines // of idle runners, by allocation
 	claims    []AllocClaim   // to be recorded
 	releases  []release      // to be recorded, after the claims
-	uses      uint64         // of runners, so far: claims, leases and releases
+	uses      uint64         // of runners, so far: claims, releases, leases and their ends
 	held      map[string]int // allocations that are about to be stopped, and how many times
 	recorded  chan struct{}  // closed when claims were recorded; nil: nobody waits for that
 }

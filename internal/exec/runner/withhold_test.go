@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,29 @@ func TestWithholdEnds(t *testing.T) {
 		begin := time.Now()
 		s.Withhold(t.Context(), []string{r.AllocID, "unknown"})()
 		require.Less(t, time.Since(begin), 10*time.Second)
+		stop()
+	})
+}
+
+// Whoever left while waiting gets no runner: nobody would ever give it back.
+func TestAClaimerWhoLeftGetsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		exectest.Put(t, s, "python", 1)
+		exectest.AwaitWarm(t, s, 1)
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		for range 100 {
+			_, err := s.Claim(gone, drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			require.Equal(t, drover.Canceled, drover.CodeOf(err))
+			synctest.Wait()
+		}
+		status, err := s.PoolStatus(t.Context(), "python")
+		require.NoError(t, err)
+		require.Zero(t, status.Claimed)
+		require.Equal(t, 1, status.Warm)
 		stop()
 	})
 }
