@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"drover"
@@ -48,7 +49,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (Previe
 	old := s.Job(j.Namespace, j.ID)
 	m := in.maker()
 	j.SubmitTime, j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = m.Now, s.Index(), s.Index(), s.Index()+1
-	p := Preview{}
+	p := Preview{Warnings: strings.Join(j.Unheeded(), "; ")}
 	if old != nil {
 		j.CreateIndex, j.Version, p.JobModifyIndex = old.CreateIndex, old.Version+1, old.JobModifyIndex
 		if sameSpec(old, j) {

@@ -3,6 +3,7 @@ package intake
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"drover"
 	"drover/internal/control/command"
@@ -130,9 +131,15 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 		j.SubmitTime = now
 	}
 	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
-	warning := ""
+	var warnings []string
+	if r.by == drover.TriggerJobRegister {
+		warnings = j.Unheeded()
+	}
 	if r.Submission != nil && r.Submission.Source != "" {
-		c.Submission, warning = in.keepable(r.Submission)
+		kept, warning := in.keepable(r.Submission)
+		if c.Submission = kept; warning != "" {
+			warnings = append(warnings, warning)
+		}
 	}
 	if !j.Periodical() && !j.Parameterized() {
 		c.Eval = in.maker().Job(j, r.by)
@@ -147,7 +154,7 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: warning}
+	o := Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: strings.Join(warnings, "; ")}
 	if stored, ok := result.(*drover.Job); ok && stored != nil {
 		o.JobModifyIndex, o.JobCreateIndex = stored.JobModifyIndex, stored.CreateIndex
 	}

@@ -164,7 +164,7 @@ func (f *Face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		ValidationErrors      []string
 		Error                 string
 		Warnings              string
-	}{DriverConfigValidated: false}
+	}{Warnings: strings.Join(b.Job.Unheeded(), "; ")}
 	var found []error
 	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
 		found = append(found, err)
