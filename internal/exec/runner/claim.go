@@ -18,6 +18,9 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 	if err := s.awaitSync(ctx); err != nil {
 		return drover.Runner{}, err
 	}
+	if ctx.Err() != nil {
+		return drover.Runner{}, left(ctx)
+	}
 	s.mu.Lock()
 	e := s.envLocked(r.Environment)
 	if e == nil {
@@ -28,10 +31,10 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 		s.mu.Unlock()
 		return drover.Runner{}, err
 	}
-	got, err := s.take(ctx, e, r) // unlocks
+	got, err := s.take(ctx, e, r)       // unlocks
 	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
 		_ = s.Release(context.WithoutCancel(ctx), got.ID) // it may have ended
-		return drover.Runner{}, drover.Errorf(drover.Canceled, "claiming a runner: %w", context.Cause(ctx))
+		return drover.Runner{}, left(ctx)
 	}
 	return got, err
 }
