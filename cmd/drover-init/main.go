@@ -8,13 +8,9 @@ import (
 	"drover/internal/node/supervisor/handover"
 	"drover/internal/node/supervisor/hold"
 	"drover/internal/node/supervisor/initd"
-	"drover/internal/node/supervisor/nsinit"
 )
 
 func main() {
-	if len(os.Args) > 2 && os.Args[1] == nsinit.Command {
-		os.Exit(nsinit.Main(os.Args[2:]))
-	}
 	if len(os.Args) > 2 && os.Args[1] == handover.Command {
 		os.Exit(handover.Main(os.Args[2:]))
 	}

@@ -3,14 +3,11 @@ package supervisor
 import (
 	"log/slog"
 	"os"
-	"syscall"
 	"time"
 
 	"drover/internal/clock"
+	"drover/internal/node/supervisor/spawn"
 )
-
-// FirstExtraFD is the number that LaunchConfig.ExtraFiles[0] has in drover-init.
-const FirstExtraFD = 6
 
 // LaunchConfig says how to start a drover-init.
 type LaunchConfig struct {
@@ -27,18 +24,24 @@ type LaunchConfig struct {
 	Grace   time.Duration     // how long executions without Detach live after the agent was lost; default 30 s
 	// Drop are capabilities, by number, as bits, that drover-init has and no program that it starts gets.
 	Drop uint64
-	// Sandbox is given to the in-namespace setup stage before anything else happens; empty: no such stage.
-	Sandbox     []byte
-	SysProcAttr *syscall.SysProcAttr // Setsid is always set; namespaces, maps and cgroup are the driver's
-	// Namespaces, if not 0, are clone flags with CLONE_NEWUSER: drover-init is started without copying the agent's
-	// address space, and Forked writes its maps. Of SysProcAttr only the cgroup is used then.
-	Namespaces uintptr
 	// NetNS is a file of the network namespace that drover-init is born in; "" = the agent's.
-	NetNS      string
-	Dir        string     // working directory of drover-init itself; default "/"
-	ExtraFiles []*os.File // appear as FirstExtraFD and up
+	NetNS string
+	Dir   string // working directory of drover-init itself; default "/"
+	// Stage, if not nil, furnishes namespaces for drover-init, before it is executed in them.
+	Stage *Stage
 	// Forked, if set, is called with drover-init's pid while it waits for its configuration: join cgroups, write maps.
 	Forked func(pid int) error
+}
+
+// Stage says how drover-init comes into namespaces of its own. It is forked without copying the agent's address space,
+// and makes the calls of a script before it is a program.
+type Stage struct {
+	// Namespaces are clone flags with CLONE_NEWUSER. Those of Unshare are made a moment later, by the child itself.
+	Namespaces, Unshare uintptr
+	Cgroup              *os.File // the v2 group's folder to be born in; nil: the agent's
+	// Script is called, in place of Forked, with the pid of the child, which waits: write its maps. It returns the script,
+	// which executes spawn.ProgramFD with env, and the descriptors that go with it.
+	Script func(pid int, env []string) (script *spawn.Script, descriptors []int, err error)
 }
 
 // LogFiles names the main task's rotated logs: <Task>.stdout.<N>, <Task>.stderr.<N>.

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drover"
-	"drover/internal/node/supervisor/nsinit"
 	"drover/internal/node/supervisor/proto"
 	"drover/internal/node/supervisor/spawn"
 )
@@ -27,7 +26,7 @@ const (
 )
 
 // Launch starts a drover-init and connects to it. It is in its own session and outlives the agent. Errors say what
-// the in-namespace setup or the start ran into.
+// the script or the start ran into.
 func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error) {
 	if err := os.MkdirAll(cfg.StateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the supervisor's folder: %w", err)
@@ -36,14 +35,28 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
-	go reap(p) // ends with drover-init
-	c, err := configure(ctx, cfg, opts, p.Pid, config)
+	if p.staged != nil {
+		cfg.Forked = func(pid int) error { return furnish(ctx, cfg.Stage, p.staged) }
+	}
+	go p.reap() // ends with drover-init
+	c, err := configure(ctx, cfg, opts, p.pid, config)
 	if err != nil {
 		_ = Bury(ctx, cfg.StateDir, opts.Clock)
-		_ = p.Kill() // its id was not noted
+		p.kill() // its id was not noted
 		return nil, fmt.Errorf("starting the supervisor: %w%s", err, tail(filepath.Join(cfg.StateDir, initLog)))
 	}
 	return c, nil
+}
+
+// furnish does the agent's part for namespaces while the child waits in them, and returns when it is drover-init.
+func furnish(ctx context.Context, stage *Stage, child *spawn.Staged) error {
+	script, fds, err := stage.Script(child.Pid, environment())
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, child.Interrupt)
+	defer stop()
+	return child.Run(script, fds)
 }
 
 // configure lets a started drover-init go on, and connects.
@@ -65,7 +78,11 @@ func configure(ctx context.Context, cfg LaunchConfig, opts Options, pid int, con
 	if err := config.Close(); err != nil {
 		return nil, err
 	}
-	return Connect(ctx, SocketPath(cfg.StateDir), opts)
+	conn, err := dial(SocketPath(cfg.StateDir))
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, conn, proc, opts)
 }
 
 // boot is the configuration as drover-init gets it.
@@ -81,7 +98,7 @@ func (cfg *LaunchConfig) boot() proto.Boot {
 }
 
 // start starts the process. It waits for its configuration, which goes into the returned file.
-func start(cfg LaunchConfig) (*os.Process, *os.File, error) {
+func start(cfg LaunchConfig) (*started, *os.File, error) {
 	listener, err := listen(SocketPath(cfg.StateDir))
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +119,7 @@ func start(cfg LaunchConfig) (*os.Process, *os.File, error) {
 		return nil, nil, err
 	}
 	defer r.Close()
-	var p *os.Process
+	var p *started
 	err = withinNetNS(cfg.NetNS, func() error {
 		p, err = startProcess(cfg, attributes(cfg, null, log, listener, r))
 		return err
@@ -114,49 +131,49 @@ func start(cfg LaunchConfig) (*os.Process, *os.File, error) {
 	return p, w, nil
 }
 
-func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*os.Process, error) {
-	if cfg.Namespaces == 0 {
-		return os.StartProcess(cfg.Binary, arguments(cfg), attr)
+func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*started, error) {
+	if cfg.Stage == nil {
+		p, err := os.StartProcess(cfg.Binary, []string{processTitle}, attr)
+		if err != nil {
+			return nil, err
+		}
+		return &started{pid: p.Pid, process: p}, nil
 	}
-	spec := spawn.Spec{Path: cfg.Binary, Argv: arguments(cfg), Env: attr.Env, Dir: attr.Dir, Namespaces: cfg.Namespaces}
+	program, err := os.Open(cfg.Binary)
+	if err != nil {
+		return nil, fmt.Errorf("opening the supervisor: %w", err)
+	}
+	defer program.Close()
+	stage := spawn.Stage{Program: int(program.Fd()), Namespaces: cfg.Stage.Namespaces, Unshare: cfg.Stage.Unshare}
 	for _, f := range attr.Files {
-		spec.Files = append(spec.Files, int(f.Fd()))
+		stage.Files = append(stage.Files, int(f.Fd()))
 	}
-	if attr.Sys.UseCgroupFD {
-		spec.Cgroup = attr.Sys.CgroupFD
+	if cfg.Stage.Cgroup != nil {
+		stage.Cgroup = int(cfg.Stage.Cgroup.Fd())
 	}
-	pid, err := spawn.Start(spec)
+	child, err := spawn.StartStaged(stage)
 	runtime.KeepAlive(attr)
 	if err != nil {
 		return nil, err
 	}
-	return os.FindProcess(pid)
+	return &started{pid: child.Pid, staged: child}, nil
 }
 
-func arguments(cfg LaunchConfig) []string {
-	if len(cfg.Sandbox) > 0 {
-		return []string{processTitle, nsinit.Command, string(cfg.Sandbox)}
-	}
-	return []string{processTitle}
-}
+// environment is drover-init's own.
+func environment() []string { return []string{"GOMAXPROCS=1", "GOGC=25", "GODEBUG=madvdontneed=1"} }
 
 func attributes(cfg LaunchConfig, null, log, listener, config *os.File) *os.ProcAttr {
 	logDir := cfg.LogDir
 	if logDir == nil {
 		logDir = null
 	}
-	sys := cfg.SysProcAttr
-	if sys == nil {
-		sys = &syscall.SysProcAttr{}
-	}
-	sys.Setsid = true
 	dir := cfg.Dir
 	if dir == "" {
 		dir = "/"
 	}
 	return &os.ProcAttr{
-		Dir: dir, Env: []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"}, Sys: sys,
-		Files: append([]*os.File{null, log, log, listener, config, logDir}, cfg.ExtraFiles...),
+		Dir: dir, Env: environment(), Sys: &syscall.SysProcAttr{Setsid: true},
+		Files: []*os.File{null, log, log, listener, config, logDir},
 	}
 }
 

@@ -17,7 +17,7 @@ func TestEndedSupervisorsAreCollected(t *testing.T) {
 	t.Parallel()
 	p, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
 	require.NoError(t, err)
-	reap(p)
+	(&started{pid: p.Pid, process: p}).reap()
 	require.ErrorIs(t, syscall.Kill(p.Pid, 0), syscall.ESRCH)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"drover"
 )
@@ -73,6 +74,33 @@ func BenchmarkStartRemove8(b *testing.B) {
 	close(work)
 	wg.Wait()
 	b.ReportMetric(float64(n)/time.Since(from).Seconds(), "start+remove/s")
+}
+
+// BenchmarkLife is the driver's part of a warm runner's life, with one program in it. What it costs in processor time does
+// not depend on what else the machine does.
+func BenchmarkLife(b *testing.B) {
+	bench := newBench(b)
+	bench.warm(b, nil)
+	agent, children := spent(b, unix.RUSAGE_SELF), spent(b, unix.RUSAGE_CHILDREN)
+	for b.Loop() {
+		spec := bench.spec(b, nil)
+		spec.Pool = true
+		h, err := bench.Start(b.Context(), spec)
+		require.NoError(b, err)
+		h.(*handle).do(b, drover.ExecutionSpec{Argv: []string{"/bin/echo", "hello"}})
+		require.NoError(b, h.Destroy(b.Context()))
+	}
+	agent, children = spent(b, unix.RUSAGE_SELF)-agent, spent(b, unix.RUSAGE_CHILDREN)-children
+	b.ReportMetric(float64(agent.Microseconds())/float64(b.N), "agent-cpu-µs/op")
+	b.ReportMetric(float64(children.Microseconds())/float64(b.N), "children-cpu-µs/op")
+}
+
+// spent is the processor time of who.
+func spent(b *testing.B, who int) time.Duration {
+	b.Helper()
+	var r unix.Rusage
+	require.NoError(b, unix.Getrusage(who, &r))
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // BenchmarkExec runs /bin/true through the driver's Execer.

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"os"
 	"sync"
-	"syscall"
 
 	"drover"
 )
@@ -52,15 +51,5 @@ func (r *idRanges) release(slot uint32) {
 }
 
 func base(slot uint32) int { return idFirst + int(slot)*idSize }
-
-// mappings returns the uid or gid map of a slot.
-func mappings(slot uint32) []syscall.SysProcIDMap {
-	return []syscall.SysProcIDMap{{ContainerID: 0, HostID: base(slot), Size: idSize}}
-}
-
-// selfMapping maps the sandbox's root to the agent's own id: all that a user may map without help.
-func selfMapping(id int) []syscall.SysProcIDMap {
-	return []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
-}
 
 func geteuid() int { return os.Geteuid() }

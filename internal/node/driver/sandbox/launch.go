@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"sync"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,21 +14,11 @@ import (
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 	"drover/internal/node/supervisor/nsinit"
+	"drover/internal/node/supervisor/spawn"
 )
 
-// launch starts drover-init in fresh namespaces and lets nsinit build the sandbox.
+// launch starts drover-init in fresh namespaces that the script furnishes.
 func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error) {
-	binary, err := os.Open(d.cfg.Binary)
-	if err != nil {
-		return nil, fmt.Errorf("opening the supervisor: %w", err)
-	}
-	defer binary.Close()
-	ours, theirs, err := controlSocket()
-	if err != nil {
-		return nil, err
-	}
-	defer ours.Close()
-	defer theirs.Close()
 	logs, err := supervised.OpenLogs(b.spec.Log)
 	if err != nil {
 		return nil, err
@@ -39,31 +26,29 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	if logs != nil {
 		defer logs.Close()
 	}
-	attr, done, err := d.sysProcAttr(b)
+	m := &mounter{d: d}
+	defer m.close()
+	stage, err := d.stage(b)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
+	if stage.Cgroup != nil {
+		defer stage.Cgroup.Close()
+	}
+	stage.Script = func(pid int, env []string) (*spawn.Script, []int, error) { return d.furnish(b, m, pid, env) }
 	cfg := supervisor.LaunchConfig{
-		// By descriptor: the agent's folder may be closed to the sandbox's ids.
-		Binary:   "/proc/self/fd/" + strconv.Itoa(supervisor.FirstExtraFD),
-		ID:       b.spec.ID,
-		StateDir: b.spec.Dirs.State, LogDir: logs,
+		Binary: d.cfg.Binary, ID: b.spec.ID, StateDir: b.spec.Dirs.State, LogDir: logs,
 		Log:     supervisor.LogFiles{Task: b.spec.TaskName, MaxFiles: b.spec.Log.MaxFiles, MaxFileSize: b.spec.Log.MaxFileSize},
 		User:    b.user,
 		WorkDir: b.workDir(),
 		Env:     b.env,
-		Sandbox: []byte(strconv.Itoa(supervisor.FirstExtraFD + 1)), SysProcAttr: attr,
-		ExtraFiles: []*os.File{binary, theirs}, Namespaces: d.namespaces(attr),
-		Forked: func(pid int) error {
-			_ = theirs.Close() // so that end of file comes when the sandbox closed its end
-			return d.furnish(ctx, b, pid, ours)
-		},
+		Stage:   stage,
 	}
 	if b.config.network == networkGroup {
 		cfg.NetNS = b.spec.NetNS.Path
 	}
-	return d.launchJoined(ctx, b, cfg)
+	client, err := d.launchJoined(ctx, b, cfg)
+	return client, nsinit.Explain(err)
 }
 
 // launchJoined launches from a thread that is in the supervisor's v1 groups, so that drover-init is born in them. The
@@ -83,10 +68,10 @@ func (d *Driver) launchJoined(ctx context.Context, b *box, cfg supervisor.Launch
 				runtime.UnlockOSThread()
 			}
 		})
-		furnish := cfg.Forked
-		cfg.Forked = func(pid int) error {
+		furnish := cfg.Stage.Script
+		cfg.Stage.Script = func(pid int, env []string) (*spawn.Script, []int, error) {
 			home()
-			return furnish(pid)
+			return furnish(pid, env)
 		}
 		client, err = supervisor.Launch(ctx, cfg, b.options(d))
 		home()
@@ -95,107 +80,84 @@ func (d *Driver) launchJoined(ctx context.Context, b *box, cfg supervisor.Launch
 	return client, err
 }
 
-// furnish does the agent's part while nsinit waits inside.
-func (d *Driver) furnish(ctx context.Context, b *box, pid int, control *os.File) error {
-	stop := context.AfterFunc(ctx, func() { _ = control.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+// furnish does the agent's part while the child waits in its namespaces: it writes the maps, and the script.
+func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Script, []int, error) {
 	b.pid, b.startTicks = pid, processStart(pid)
 	if b.group != nil && b.group.Version() == cgroup.V1 && !b.joined {
 		if err := b.group.AddInit(pid); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
-	m := &mounter{d: d}
-	defer m.close()
+	if err := d.writeMaps(pid, b.slot); err != nil {
+		return nil, nil, err
+	}
 	if !d.rootless {
-		if err := writeMaps(pid, b.slot); err != nil {
-			return err
-		}
 		userns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
 		if err != nil {
-			return fmt.Errorf("opening the user namespace: %w", err)
+			return nil, nil, fmt.Errorf("opening the user namespace: %w", err)
 		}
 		defer userns.Close()
 		m.userns = userns
 	}
 	if err := d.connect(b); err != nil {
-		return err
+		return nil, nil, err
 	}
 	config, err := d.layout(b.spec, b.config, b.rootfs, m)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if err := nsinit.Send(control, config, m.fds); err != nil {
-		return err
-	}
-	return nsinit.Result(control)
+	// v2 paths would be shown relative to a root that hides nothing: see package cgroup.
+	config.CgroupNamespace = b.group != nil && b.group.Version() == cgroup.V1
+	script, err := nsinit.Script(config, len(m.fds), env)
+	return script, m.fds, err
 }
 
-// namespaces are the clone flags for an agent with root, which can write the maps afterwards.
-func (d *Driver) namespaces(attr *syscall.SysProcAttr) uintptr {
+// writeMaps gives the sandbox its range of ids; without root, the agent's own as its root's.
+func (d *Driver) writeMaps(pid int, slot uint32) error {
+	users := fmt.Appendf(nil, "0 %d %d\n", base(slot), idSize)
+	groups := users
 	if d.rootless {
-		return 0
+		users, groups = fmt.Appendf(nil, "0 %d 1\n", os.Geteuid()), fmt.Appendf(nil, "0 %d 1\n", os.Getegid())
+		if err := writeMap(pid, "setgroups", []byte("deny")); err != nil {
+			return err
+		}
 	}
-	return attr.Cloneflags
+	if err := writeMap(pid, "uid_map", users); err != nil {
+		return err
+	}
+	return writeMap(pid, "gid_map", groups)
 }
 
-// writeMaps gives the sandbox its range of ids.
-func writeMaps(pid int, slot uint32) error {
-	line := fmt.Appendf(nil, "0 %d %d\n", base(slot), idSize)
-	for _, name := range []string{"uid_map", "gid_map"} {
-		f, err := os.OpenFile(fmt.Sprintf("/proc/%d/%s", pid, name), os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("mapping ids: %w", err)
-		}
-		_, err = f.Write(line)
-		if cerr := f.Close(); err == nil {
-			err = cerr
-		}
-		if err != nil {
-			return fmt.Errorf("mapping ids: %w", err)
-		}
+func writeMap(pid int, name string, line []byte) error {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", pid, name), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("mapping ids: %w", err)
+	}
+	defer unix.Close(fd)
+	if _, err = unix.Write(fd, line); err != nil {
+		return fmt.Errorf("mapping ids: writing %s: %w", name, err)
 	}
 	return nil
 }
 
-func controlSocket() (ours, theirs *os.File, err error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("making the control socket: %w", err)
-	}
-	if err := unix.SetNonblock(pair[0], true); err != nil { // for deadlines
-		return nil, nil, err
-	}
-	return os.NewFile(uintptr(pair[0]), "sandbox-control"), os.NewFile(uintptr(pair[1]), "sandbox-control"), nil
-}
-
-// sysProcAttr describes the namespaces. done releases what it holds.
-func (d *Driver) sysProcAttr(b *box) (attr *syscall.SysProcAttr, done func(), err error) {
-	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
-	if ownNamespace(b.config.network) {
-		flags |= unix.CLONE_NEWNET
-	}
-	attr = &syscall.SysProcAttr{
-		Cloneflags: uintptr(flags), UidMappings: mappings(b.slot), GidMappings: mappings(b.slot),
-		GidMappingsEnableSetgroups: true, Credential: &syscall.Credential{},
-	}
-	if d.rootless {
-		attr.UidMappings, attr.GidMappings = selfMapping(os.Geteuid()), selfMapping(os.Getegid())
-		attr.GidMappingsEnableSetgroups, attr.Credential.NoSetGroups = false, true
+// stage lists the namespaces. The caller closes its cgroup's folder.
+func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
+	s := &supervisor.Stage{Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Unshare: unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS}
+	switch {
+	case !ownNamespace(b.config.network):
+	case b.config.network == networkBridge: // which is connected before the child goes on
+		s.Namespaces |= unix.CLONE_NEWNET
+	default:
+		s.Unshare |= unix.CLONE_NEWNET
 	}
 	if b.group == nil || b.group.Version() != cgroup.V2 {
-		if b.group != nil {
-			// v2 paths would be shown relative to a root that hides nothing: see package cgroup.
-			attr.Cloneflags |= unix.CLONE_NEWCGROUP
-		}
-		return attr, func() {}, nil
+		return s, nil
 	}
-	dir, err := os.Open(b.group.InitDir())
-	if err != nil {
-		return nil, nil, fmt.Errorf("opening the supervisor's cgroup: %w", err)
+	var err error
+	if s.Cgroup, err = os.Open(b.group.InitDir()); err != nil {
+		return nil, fmt.Errorf("opening the supervisor's cgroup: %w", err)
 	}
-	attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
-	return attr, func() { _ = dir.Close() }, nil
+	return s, nil
 }
 
 func lookupUser(rootfs *image.Rootfs, name string) (supervisor.User, error) {

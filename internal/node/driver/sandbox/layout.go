@@ -20,7 +20,7 @@ import (
 // What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root;
 // /proc/sys must be read-only, because some of it (user.max_user_namespaces) belongs to the namespace.
 var (
-	maskedFiles = []string{"/proc/keys", "/proc/interrupts", "/proc/latency_stats", "/proc/sched_debug", "/proc/kallsyms"}
+	maskedFiles = []string{"/proc/keys", "/proc/interrupts", "/proc/latency_stats", "/proc/sched_debug", "/proc/kallsyms", "/proc/1/cgroup"}
 	maskedDirs  = []string{"/proc/acpi", "/proc/scsi"}
 	fixedPaths  = []string{"/proc/sys"}
 )
@@ -39,7 +39,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	config := &nsinit.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
 		Loopback: ownNamespace(c.network), MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
-		NoUserNamespaces: true, KeepCaps: caps, Seccomp: program, Rlimits: d.rlimits(spec, c),
+		NoUserNamespaces: true, KeepCaps: caps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
 		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {

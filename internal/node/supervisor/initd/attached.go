@@ -3,8 +3,6 @@ package initd
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 
@@ -16,8 +14,7 @@ import (
 // MainAttached is Main where the agent reaches us by stdin and stdout only: see package carrier. The argument, if there
 // is one, is the folder of the main task's logs.
 func MainAttached(args []string) int {
-	debug.SetGCPercent(gcPercent)
-	runtime.GOMAXPROCS(1)
+	tune()
 	err := serveAttached(args)
 	if err == nil {
 		return 0
@@ -41,9 +38,12 @@ func serveAttached(args []string) error {
 			return fmt.Errorf("opening the log folder: %w", err)
 		}
 	}
-	shield()
+	children, err := shield()
+	if err != nil {
+		return err
+	}
 	s := New(boot, clock.Wall{}, logDir)
-	go s.reaper.run() // ends with the process
+	go s.reaper.run(children) // ends with the process
 	s.trimLater()
 	failed := make(chan error, 1)
 	go func() { // ends with stdin

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"syscall"
@@ -18,27 +17,37 @@ import (
 // The garbage collector's aim: small, because there is one of us a task.
 const (
 	gcPercent   = 25
-	lastSignal  = 31
 	exitNoStart = 70
 )
 
 // Main is drover-init, in its namespaces: it reads its configuration, and serves until it is told to shut down. It
 // returns the process's exit code.
 func Main() int {
-	debug.SetGCPercent(gcPercent)
-	runtime.GOMAXPROCS(1) // a start passes through few threads then: twice as fast, and less memory
+	tune()
 	boot, err := readBoot()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "drover-init:", err)
 		return exitNoStart
 	}
-	shield()
-	if err := New(boot, clock.Wall{}, proto.LogDirFD).Serve(proto.ListenerFD); err != nil {
+	children, err := shield()
+	if err == nil {
+		err = New(boot, clock.Wall{}, proto.LogDirFD).Serve(proto.ListenerFD, children)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "drover-init:", err)
 		return exitNoStart
 	}
 	_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 0, 0, 0) // at once: there is nothing to finish
 	return 0
+}
+
+// tune makes the runtime small. Where the agent sets our environment it is that already.
+func tune() {
+	runtime.MemProfileRate = 0
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	runtime.GOMAXPROCS(1) // a start passes through few threads then: twice as fast, and less memory
 }
 
 func readBoot() (proto.Boot, error) {
@@ -60,18 +69,10 @@ func readBoot() (proto.Boot, error) {
 	return proto.DecodeBoot(b)
 }
 
-// shield makes us the parent of all orphans, and keeps what we run from ending or reading us.
-func shield() {
+// shield makes us the parent of all orphans, and keeps what we run from ending or reading us. It returns what tells of
+// ended children.
+func shield() (children *os.File, err error) {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	var taken []os.Signal
-	for n := syscall.Signal(1); n <= lastSignal; n++ {
-		switch n {
-		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGCHLD, syscall.SIGURG, syscall.SIGPROF:
-		default:
-			taken = append(taken, n)
-		}
-	}
-	// Taken, not ignored: an ignored signal would stay ignored in the programs that we start. Nobody reads the channel.
-	signal.Notify(make(chan os.Signal, 1), taken...)
+	return takeSignals()
 }

@@ -2,6 +2,7 @@ package initd
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -23,15 +24,9 @@ type reaper struct {
 	mu      sync.Mutex // also held over a start, so that no child is reaped before it is known
 	known   map[int]*child
 	changed chan struct{} // closed and replaced whenever something was reaped
-	starts  uint64        // how many were started
-	started *sync.Cond    // starts grew
 }
 
-func newReaper() *reaper {
-	r := &reaper{known: map[int]*child{}, changed: make(chan struct{})}
-	r.started = sync.NewCond(&r.mu)
-	return r
-}
+func newReaper() *reaper { return &reaper{known: map[int]*child{}, changed: make(chan struct{})} }
 
 func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
 	r.mu.Lock()
@@ -42,31 +37,24 @@ func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
 	}
 	c := &child{pid: pid, killGroup: killGroup, done: make(chan struct{})}
 	r.known[pid] = c
-	r.starts++
-	r.started.Signal()
 	return c, nil
 }
 
-// run reaps for ever, on a thread that sleeps in the kernel meanwhile. Where there is no child there is no orphan
-// either, until the next start.
-func (r *reaper) run() {
+// run reaps for ever, whenever the file says that a child has ended.
+func (r *reaper) run(children *os.File) {
+	event := make([]byte, 8)
 	for {
-		r.mu.Lock()
-		before := r.starts
-		r.mu.Unlock()
 		for r.reapOne() {
 		}
-		r.mu.Lock()
-		for r.starts == before {
-			r.started.Wait()
+		if _, err := children.Read(event); err != nil {
+			return // never: nobody closes it
 		}
-		r.mu.Unlock()
 	}
 }
 
 func (r *reaper) reapOne() bool {
-	pid, err := peekExited(0)
-	if err != nil {
+	pid, err := peekExited()
+	if err != nil || pid == 0 {
 		return false
 	}
 	r.mu.Lock()
@@ -129,15 +117,15 @@ const (
 
 // childless reports whether we have no children at all.
 func childless() bool {
-	_, err := peekExited(wNoHang)
+	_, err := peekExited()
 	return errors.Is(err, syscall.ECHILD)
 }
 
-// peekExited returns the pid of a zombie child without reaping it; with wNoHang 0 if there is none. Errors: ECHILD.
-func peekExited(options uintptr) (int, error) {
+// peekExited returns the pid of a zombie child without reaping it; 0 if there is none. Errors: ECHILD.
+func peekExited() (int, error) {
 	var info [siginfoSz]byte
 	for {
-		_, _, e := syscall.Syscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&info[0])), wExited|wNoWait|options, 0, 0)
+		_, _, e := syscall.RawSyscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&info[0])), wExited|wNoWait|wNoHang, 0, 0)
 		switch e {
 		case 0:
 			return int(*(*int32)(unsafe.Pointer(&info[siPidAt]))), nil

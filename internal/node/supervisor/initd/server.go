@@ -72,9 +72,9 @@ func (s *Server) configure(boot proto.Boot, logDir int) {
 	s.config.Store(&boot)
 }
 
-// Serve accepts agents on the listening descriptor until a shutdown was asked for and done.
-func (s *Server) Serve(listener int) error {
-	go s.reaper.run() // ends with the process
+// Serve accepts agents on the listening descriptor until a shutdown was asked for and done. children tells of ended ones.
+func (s *Server) Serve(listener int, children *os.File) error {
+	go s.reaper.run(children) // ends with the process
 	s.mu.Lock()
 	s.watchSocket() // the agent may have been killed right after it started us
 	s.mu.Unlock()

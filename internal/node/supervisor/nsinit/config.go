@@ -1,6 +1,6 @@
 package nsinit
 
-// Config is what a sandbox looks like from inside. It travels with a list of descriptors.
+// Config is what a sandbox looks like from inside.
 type Config struct {
 	Hostname string
 	// Lowers are the read-only layers of the root, the topmost first. At least one, and the topmost has a directory
@@ -31,6 +31,10 @@ type Config struct {
 	KeepCaps         uint64 // the bounding set: bit n is capability n
 	Seccomp          []byte // assembled program: 8 bytes an instruction, as the kernel has them; empty = none
 	Rlimits          []Rlimit
+	// CgroupNamespace: what the child is in when it begins the script is the root of what it sees.
+	CgroupNamespace bool
+	// OneUser: only the agent's own user is mapped, as the sandbox's root.
+	OneUser bool
 }
 
 // Scratch is a private writable directory.

@@ -87,12 +87,6 @@ func runChild(p *plan) {
 		return
 	}
 
-	if p.ambient {
-		if p.errno = keepCapabilities(p); p.errno != 0 {
-			return
-		}
-	}
-
 	p.step = StepDir // as the user: it has to be able to enter it
 	if p.dir != nil {
 		if _, _, e = syscall.RawSyscall(syscall.SYS_CHDIR, uintptr(unsafe.Pointer(p.dir)), 0, 0); e != 0 {
@@ -163,21 +157,4 @@ func changeUser(p *plan) syscall.Errno {
 	}
 	_, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, p.uid, p.uid, p.uid)
 	return e
-}
-
-// keepCapabilities makes those of a new user namespace survive the execution, though nobody is mapped in it yet.
-//
-//go:norace
-//go:nocheckptr
-//go:nosplit
-func keepCapabilities(p *plan) syscall.Errno {
-	if _, _, e := syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&p.capHead[0])), uintptr(unsafe.Pointer(&p.capData[0])), 0); e != 0 {
-		return e
-	}
-	for c := uintptr(0); c <= lastCapability; c++ {
-		if _, _, e := syscall.RawSyscall6(syscall.SYS_PRCTL, prCapAmbient, ambientRaise, c, 0, 0, 0); e != 0 {
-			return 0 // beyond the kernel's last one
-		}
-	}
-	return 0
 }

@@ -15,3 +15,6 @@ func afterForkInChild()
 
 //go:noescape
 func rawVfork(trap, a1, a2 uintptr) (pid, errno uintptr)
+
+//go:noescape
+func rawClone(args *cloneArgs, size uintptr, m *machine, entry uintptr) (pid, errno uintptr)

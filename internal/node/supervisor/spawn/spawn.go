@@ -21,10 +21,6 @@ type Spec struct {
 	Join []int
 	// Cgroup is a v2 group's folder to be born in; -1 or 0 = none.
 	Cgroup int
-	// Namespaces are clone flags (CLONE_NEWUSER and its like). In a new user namespace the program is nobody until the
-	// parent writes its maps; it keeps all capabilities over the namespace, as ambient ones. The address space is not
-	// copied: os.StartProcess does that for CLONE_NEWUSER, which costs a parent with a large heap tens of milliseconds.
-	Namespaces uintptr
 	// Drop are capabilities that the program and all that it starts can never have, by number, as bits. The caller needs
 	// CAP_SETPCAP.
 	Drop uint64
@@ -98,10 +94,7 @@ type plan struct {
 	arg2     uintptr
 	oomPath  *byte
 	drop     uint64
-	ambient  bool
-	capHead  [2]uint32 // version, pid
-	capData  [6]uint32 // effective, permitted, inheritable, twice
-	step     Step      // written by the child
+	step     Step // written by the child
 	errno    syscall.Errno
 }
 
@@ -113,9 +106,6 @@ type cloneArgs struct {
 const (
 	cloneIntoCgroup = 0x200000000
 	sysClone3       = 435
-	capVersion3     = 0x20080522
-	prCapAmbient    = 47
-	ambientRaise    = 2
 	lastCapability  = 63
 	prCapbsetDrop   = 24
 	firstSafeFD     = 100 // scratch descriptors start above what Files may need
@@ -128,10 +118,10 @@ func Start(s Spec) (pid int, err error) {
 		return 0, err
 	}
 	var args cloneArgs
-	p.trap, p.arg1 = syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|syscall.CLONE_VFORK|syscall.CLONE_VM|s.Namespaces
+	p.trap, p.arg1 = syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|syscall.CLONE_VFORK|syscall.CLONE_VM
 	if s.Cgroup > 0 {
 		args = cloneArgs{
-			flags: syscall.CLONE_VFORK | syscall.CLONE_VM | cloneIntoCgroup | uint64(s.Namespaces), exitSignal: uint64(syscall.SIGCHLD), cgroup: uint64(s.Cgroup),
+			flags: syscall.CLONE_VFORK | syscall.CLONE_VM | cloneIntoCgroup, exitSignal: uint64(syscall.SIGCHLD), cgroup: uint64(s.Cgroup),
 		}
 		p.trap, p.arg1, p.arg2 = sysClone3, uintptr(unsafe.Pointer(&args)), unsafe.Sizeof(args)
 	}
@@ -163,12 +153,6 @@ func newPlan(s Spec) (*plan, error) {
 	if s.Dir != "" {
 		if p.dir, err = syscall.BytePtrFromString(s.Dir); err != nil {
 			return nil, &Error{Step: StepDir, Errno: syscall.EINVAL}
-		}
-	}
-	if s.Namespaces&syscall.CLONE_NEWUSER != 0 {
-		p.ambient, p.capHead[0] = true, capVersion3
-		for i := range p.capData {
-			p.capData[i] = ^uint32(0)
 		}
 	}
 	if s.ResetOOM {
