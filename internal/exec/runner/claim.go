@@ -51,6 +51,9 @@ func (s *Service) take(ctx context.Context, e *env, r drover.ClaimRequest) (drov
 	return s.enter(got, claim)
 }
 
+// maxLabels bounds a claim's labels, in bytes: they stand in the journal, the log and the state.
+const maxLabels = 16 << 10
+
 func validateClaim(r drover.ClaimRequest) error {
 	if r.Environment == "" {
 		return drover.Errorf(drover.Invalid, "environment: missing")
@@ -61,8 +64,12 @@ func validateClaim(r drover.ClaimRequest) error {
 	if r.Wait < 0 {
 		return drover.Errorf(drover.Invalid, "wait %d: want 0 or more ns", r.Wait)
 	}
-	if len(r.Labels) > 100 {
-		return drover.Errorf(drover.Invalid, "labels: %d of them, want at most 100", len(r.Labels))
+	size := 0
+	for name, value := range r.Labels {
+		size += len(name) + len(value)
+	}
+	if len(r.Labels) > 100 || size > maxLabels {
+		return drover.Errorf(drover.Invalid, "labels: %d of %d bytes together, want at most 100 of %d", len(r.Labels), size, maxLabels)
 	}
 	if err := environment.ValidateLimits(r.Limits); err != nil {
 		return err
@@ -100,7 +107,9 @@ func (s *Service) enter(r *runner, claim AllocClaim) (drover.Runner, error) {
 	defer s.mu.Unlock()
 	s.settleLocked(r) // together with what follows: a lower demand must not be recorded before the claim
 	if err != nil {
-		s.dropLocked(r, drover.Errorf(drover.Gone, "its claim could not be written"))
+		if r.reason == nil { // else it ended in between
+			s.dropLocked(r, drover.Errorf(drover.Gone, "its claim could not be written"))
+		}
 		return drover.Runner{}, drover.Errorf(drover.Unavailable, "writing the claim down: %w", err)
 	}
 	s.claims = append(s.claims, claim)

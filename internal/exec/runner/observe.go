@@ -60,6 +60,9 @@ func (s *Service) readAll(snap Snapshot) {
 	}
 	for job := range snap.Jobs(environment.Namespace, environment.JobPrefix) {
 		s.readEnvLocked(snap, job.ID)
+		for alloc := range snap.AllocationsByJob(environment.Namespace, job.ID) { // of a known environment too: events were missed
+			s.observeLocked(snap, alloc.ID)
+		}
 	}
 	for id := range s.runners {
 		s.observeLocked(snap, id)

@@ -11,8 +11,11 @@ import (
 	"drover/internal/exec/pool"
 )
 
-// maxBatch bounds the claims in one entry.
-const maxBatch = 1_000
+// The bounds of the claims in one entry.
+const (
+	maxBatch      = 1_000
+	maxBatchBytes = 4 << 20 // of their variables and labels, about
+)
 
 // replay takes up what an earlier process handed out and did not record.
 func (s *Service) replay() error {
@@ -177,7 +180,7 @@ type batch struct {
 func (s *Service) takeBatch() (b batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := min(len(s.claims), maxBatch)
+	n := fitting(s.claims)
 	for _, c := range s.claims[:n] {
 		if s.tombs.has(c.AllocID) {
 			b.dropped = append(b.dropped, c.AllocID)
@@ -193,6 +196,22 @@ func (s *Service) takeBatch() (b batch) {
 	b.releases = slices.Clone(s.releases[:n])
 	s.releases = slices.Delete(s.releases, 0, n)
 	return b
+}
+
+// fitting is how many of the claims go into one entry, at least one.
+func fitting(claims []AllocClaim) int {
+	bytes := 0
+	for i, c := range claims {
+		for _, m := range []map[string]string{c.Claim.Env, c.Claim.Labels} {
+			for k, v := range m {
+				bytes += len(k) + len(v)
+			}
+		}
+		if i == maxBatch || i > 0 && bytes > maxBatchBytes {
+			return i
+		}
+	}
+	return len(claims)
 }
 
 // recordBatch reports false if it must be tried again; then everything is in the queues again.
