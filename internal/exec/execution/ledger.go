@@ -9,7 +9,8 @@ import (
 	"drover/internal/exec/linelog"
 )
 
-// ledgerLimit is the size from which the ledger is written anew, with what still counts.
+// ledgerLimit is the size from which the ledger is written anew, with what still counts; twice as much as was left of it
+// then, if that is more: else it would be written anew for each line.
 const ledgerLimit = 8 << 20
 
 // ledger remembers executions across restarts: that they were started, how they ended, and which webhooks are still to
@@ -17,6 +18,7 @@ const ledgerLimit = 8 << 20
 type ledger struct {
 	mu   sync.Mutex // guards what follows
 	log  *linelog.Log
+	next int64 // from this size on it is written anew
 	kept map[string]*record
 }
 
@@ -41,7 +43,7 @@ func openLedger(path string) (*ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ledger{log: log, kept: map[string]*record{}}, nil
+	return &ledger{log: log, next: ledgerLimit, kept: map[string]*record{}}, nil
 }
 
 // read returns what an earlier process left, in the order of the lines. What ended before the time is only kept for a
@@ -129,7 +131,7 @@ func (l *ledger) drop(id string) {
 }
 
 func (l *ledger) append(raw []byte) error {
-	if l.log.Size()+int64(len(raw)) < ledgerLimit {
+	if l.log.Size()+int64(len(raw)) < l.next {
 		return l.log.Append(raw)
 	}
 	var all []byte
@@ -140,6 +142,7 @@ func (l *ledger) append(raw []byte) error {
 		}
 		all = append(all, line...)
 	}
+	l.next = max(ledgerLimit, 2*int64(len(all)))
 	if err := l.log.Replace(all); err != nil {
 		return l.log.Append(raw)
 	}
