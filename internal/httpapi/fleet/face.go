@@ -49,34 +49,6 @@ type Face struct {
 	Metrics http.Handler
 }
 
-// Routes serves httpapi.Face.
-func (f *Face) Routes() []httpapi.Route {
-	return []httpapi.Route{
-		{Pattern: "GET /v1/fleet/pools", Handle: f.listPools},
-		{Pattern: "GET /v1/fleet/pool/{pool}", Handle: f.getPool},
-		{Pattern: "PUT,POST /v1/fleet/pool/{pool}", Handle: f.putPool},
-		{Pattern: "DELETE /v1/fleet/pool/{pool}", Handle: f.deletePool},
-		{Pattern: "PUT,POST /v1/fleet/pool/{pool}/pause", Handle: f.pausePool},
-		{Pattern: "GET /v1/fleet/instances", Handle: f.listInstances},
-		{Pattern: "GET /v1/fleet/instance/{instance}", Handle: f.explain},
-		{Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Handle: f.bid},
-		{Pattern: "PUT,POST /v1/fleet/instance/{instance}/interrupt", Handle: f.interrupt},
-		{Pattern: "GET /v1/fleet/plan", Handle: f.plan},
-		{Pattern: "GET /v1/fleet/waiting", Handle: f.waiting},
-		{Pattern: "GET /v1/fleet/audit", Handle: f.audit},
-		{Pattern: "GET /v1/fleet/cost", Handle: f.costs},
-
-		{Pattern: "GET /arvados/v1/dispatch/containers", Handle: f.containers},
-		{Pattern: "GET /arvados/v1/dispatch/container", Handle: f.container},
-		{Pattern: "POST /arvados/v1/dispatch/containers/kill", Handle: f.killContainer},
-		{Pattern: "GET /arvados/v1/dispatch/instances", Handle: f.arvadosInstances},
-		{Pattern: "POST /arvados/v1/dispatch/instances/{word}", Handle: f.arvadosBid},
-		{Pattern: "GET /metrics", Handle: f.metrics},
-		{Pattern: "GET /metrics.json", Handle: f.metricsJSON},
-		{Pattern: "GET /_health/ping", Handle: f.ping},
-	}
-}
-
 // WriteError serves httpapi.Face.
 func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	status, code := httpapi.Status(err), drover.CodeOf(err)

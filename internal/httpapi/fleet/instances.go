@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"net/http"
-	"time"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -28,12 +27,9 @@ func (f *Face) explain(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, x, err)
 }
 
-// reason is the body of what an operator bids.
-type reason struct{ Reason string }
-
 // bid does an operator's bidding: hold, drain, run or kill.
 func (f *Face) bid(w http.ResponseWriter, r *http.Request) error {
-	var body reason
+	var body Reason
 	if err := httpapi.DecodeOptionalJSON(r, &body); err != nil {
 		return err
 	}
@@ -49,7 +45,7 @@ func (f *Face) bid(w http.ResponseWriter, r *http.Request) error {
 
 // interrupt takes a notice of the cloud's: work is moved, and replaced now.
 func (f *Face) interrupt(w http.ResponseWriter, r *http.Request) error {
-	var body struct{ At time.Time }
+	var body Notice
 	if err := httpapi.DecodeOptionalJSON(r, &body); err != nil {
 		return err
 	}
