@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type Agent struct {
 	drivers   map[string]driver.Driver
 	runnerCfg allocrunner.Config
 	pusher    *pusher
+	refills   *refills
 	known     chan struct{} // closed with the first registration
 	restored  chan struct{} // closed when what the local state knows was begun
 	contacted chan struct{} // closed with the first assignment
@@ -88,6 +90,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
+	a.refills = newRefills(deps.Clock, runtime.NumCPU())
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
 	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous}
 	return a, nil
@@ -217,12 +220,13 @@ func (a *Agent) destroy(life context.Context, r *allocrunner.Runner) {
 	}
 }
 
-// start runs an allocation. a.mu is held.
-func (a *Agent) start(r *allocrunner.Runner, allocID string) *entry {
+// start runs an allocation, once before returns. a.mu is held.
+func (a *Agent) start(r *allocrunner.Runner, allocID string, before func(life context.Context)) *entry {
 	e := &entry{runner: r}
 	a.allocs[allocID] = e
 	life := a.life
 	a.alive.Go(func() { // ends with the allocation, or with life
+		before(life)
 		r.Run(life)
 		a.nudge(a.collect)
 	})
@@ -278,7 +282,10 @@ func (a *Agent) previous(allocID string) *allocrunner.Runner {
 	return nil
 }
 
-func (a *Agent) report(u drover.AllocUpdate) { a.pusher.add(u) }
+func (a *Agent) report(u drover.AllocUpdate) {
+	a.refills.observe(u.ID, u.ClientStatus)
+	a.pusher.add(u)
+}
 
 // nudge wakes a loop.
 func (a *Agent) nudge(c chan struct{}) {

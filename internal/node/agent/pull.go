@@ -99,6 +99,9 @@ func (a *Agent) take(assignment drover.Assignment) {
 func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	v := e.runner.View()
 	a.pusher.learn(alloc)
+	if alloc.Claim != nil {
+		a.refills.claimed(alloc.ID)
+	}
 	if v.Alloc.AllocModifyIndex != alloc.AllocModifyIndex {
 		e.runner.Update(alloc)
 	}
@@ -134,7 +137,7 @@ func (a *Agent) admit(alloc *drover.Allocation) {
 		a.refuse(alloc, drover.AllocClientFailed, err.Error())
 		return
 	}
-	a.start(r, alloc.ID)
+	a.start(r, alloc.ID, func(life context.Context) { a.refills.await(life, alloc) })
 }
 
 // mustNotStart: a warm runner that was used or ran once, and that this node does not remember, is lost.

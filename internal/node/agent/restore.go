@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+
 	"drover/internal/node/allocrunner"
 )
 
@@ -25,7 +27,7 @@ func (a *Agent) restore() error {
 			a.log.Error("a stored allocation is not restored", "alloc", id, "error", err)
 			continue
 		}
-		e := a.start(r, id)
+		e := a.start(r, id, func(context.Context) {})
 		e.removed = r.View().Ended() && !dir.Exists()
 	}
 	if len(records) > 0 {

@@ -11,6 +11,7 @@ import (
 
 // StartExecution runs a command in a task. Errors: NotFound, Gone, Conflict (not running), NotImplemented.
 func (a *Agent) StartExecution(ctx context.Context, allocID, task string, spec drover.ExecutionSpec) (drover.Session, error) {
+	a.refills.use()
 	e, err := a.execer(allocID, task)
 	if err != nil {
 		return nil, err
@@ -134,6 +135,7 @@ func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
 	if err != nil {
 		return err
 	}
+	f.agent.refills.use()
 	return coded(files.Apply(ctx, changes), f.allocID)
 }
 

@@ -1,0 +1,185 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as commands are being
+// started in this node's runners and their pool is not scarce, few replacements start at once; a moment of calm, and
+// all go.
+const (
+	refillCalm   = 20 * time.Millisecond // without a new command or file
+	refillScarce = 4                     // a pool is scarce below this part of its size, as far as it is on this node
+)
+
+// refills paces the starts of warm runners.
+type refills struct {
+	clock clock.Clock
+	limit int // starts at once while it is busy
+
+	mu       sync.Mutex // guards what follows, and what is in pools
+	used     time.Time  // when a runner was last used
+	pools    map[drover.NamespacedID]*warmth
+	of       map[string]*refill // by allocation
+	starting int
+	changed  chan struct{} // closed when another may have its turn
+}
+
+// warmth is a pool's part on this node.
+type warmth struct {
+	key     drover.NamespacedID
+	turn    chan struct{} // capacity 1: held by the next to start
+	warm    int           // that were started by this agent, and are not claimed
+	members int           // that wait, start or are warm
+}
+
+// refill is a runner that was not claimed yet.
+type refill struct {
+	*warmth
+	phase refillPhase
+}
+
+type refillPhase int
+
+const (
+	refillWaits refillPhase = iota
+	refillStarts
+	refillWarm
+)
+
+func newRefills(c clock.Clock, cores int) *refills {
+	return &refills{
+		clock: c, limit: max(1, cores/2), pools: map[drover.NamespacedID]*warmth{}, of: map[string]*refill{},
+		changed: make(chan struct{}),
+	}
+}
+
+// use notes that a runner is used: a command starts, a file is written.
+func (f *refills) use() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used = f.clock.Now()
+}
+
+// await returns when the allocation may start, or ctx ended. What is no replacement may start at once.
+func (f *refills) await(ctx context.Context, a *drover.Allocation) {
+	size := poolSize(a)
+	if size == 0 {
+		return
+	}
+	w := f.join(a)
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-ctx.Done():
+		return
+	}
+	for {
+		changed, wait := f.enter(a.ID, w, size)
+		if wait <= 0 {
+			return
+		}
+		t := f.clock.NewTimer(wait)
+		select {
+		case <-changed:
+			t.Stop()
+		case <-t.C():
+		case <-ctx.Done():
+			t.Stop()
+			return
+		}
+	}
+}
+
+// poolSize is that of an unclaimed runner's pool; 0 for all others.
+func poolSize(a *drover.Allocation) int {
+	if a.Job == nil || a.Claim != nil {
+		return 0
+	}
+	if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
+		return max(1, g.Pool.Size)
+	}
+	return 0
+}
+
+// join makes the allocation one of its pool's.
+func (f *refills) join(a *drover.Allocation) *warmth {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
+	w := f.pools[key]
+	if w == nil {
+		w = &warmth{key: key, turn: make(chan struct{}, 1)}
+		f.pools[key] = w
+	}
+	w.members++
+	f.of[a.ID] = &refill{warmth: w}
+	return w
+}
+
+// enter takes a turn (0), or says how long to wait for one at most.
+func (f *refills) enter(id string, w *warmth, size int) (changed <-chan struct{}, wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait = f.used.Add(refillCalm).Sub(f.clock.Now())
+	if wait > 0 && w.warm*refillScarce >= size && f.starting >= f.limit {
+		return f.changed, wait
+	}
+	if r := f.of[id]; r != nil { // else it ended meanwhile
+		r.phase = refillStarts
+		f.starting++
+	}
+	return nil, 0
+}
+
+// observe takes what became of an allocation.
+func (f *refills) observe(id, status string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.of[id]
+	switch {
+	case r == nil || status == drover.AllocClientPending:
+	case status != drover.AllocClientRunning:
+		f.forgetLocked(id)
+	case r.phase == refillStarts:
+		r.phase = refillWarm
+		r.warm++
+		f.startedLocked()
+	}
+}
+
+// claimed notes that a runner is not warm any more.
+func (f *refills) claimed(id string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forgetLocked(id)
+}
+
+func (f *refills) forgetLocked(id string) {
+	r := f.of[id]
+	if r == nil {
+		return
+	}
+	delete(f.of, id)
+	if r.members--; r.members == 0 {
+		delete(f.pools, r.key)
+	}
+	switch r.phase {
+	case refillWaits:
+	case refillStarts:
+		f.startedLocked()
+	case refillWarm:
+		r.warm--
+	}
+}
+
+func (f *refills) startedLocked() {
+	f.starting--
+	close(f.changed)
+	f.changed = make(chan struct{})
+}

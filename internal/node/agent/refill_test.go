@@ -1,0 +1,133 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+type refillBundle struct {
+	*refills
+	started map[string]bool
+	ids     []string
+}
+
+func newRefillBundle() *refillBundle {
+	return &refillBundle{refills: newRefills(clock.Wall{}, 2), started: map[string]bool{}}
+}
+
+func warmAlloc(id string, size int) *drover.Allocation {
+	j := &drover.Job{ID: "pool", TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{Size: size}}}}
+	return &drover.Allocation{ID: id, JobID: j.ID, Job: j, TaskGroup: "g"}
+}
+
+// ask has n runners of a pool ask for their turns.
+func (b *refillBundle) ask(ctx context.Context, n, size int) {
+	for range n {
+		id := fmt.Sprint(len(b.ids))
+		b.ids = append(b.ids, id)
+		go func() { // ends with its turn, or ctx
+			b.await(ctx, warmAlloc(id, size))
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.started[id] = true
+		}()
+	}
+	synctest.Wait()
+}
+
+func (b *refillBundle) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.started)
+}
+
+// finish makes all that were started run.
+func (b *refillBundle) finish() {
+	for _, id := range b.ids {
+		b.mu.Lock()
+		on := b.started[id]
+		b.mu.Unlock()
+		if on {
+			b.observe(id, drover.AllocClientRunning)
+		}
+	}
+	synctest.Wait()
+}
+
+func TestRefillsGoAtOnceWhenItIsCalm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newRefillBundle()
+		b.ask(t.Context(), 10, 10)
+		require.Equal(t, 10, b.count())
+	})
+}
+
+func TestRefillsOfABusyNodeGoOneByOneUntilItIsCalm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newRefillBundle()
+		b.ask(t.Context(), 10, 10)
+		b.finish()
+		for i := range 4 {
+			b.claimed(fmt.Sprint(i))
+		}
+		b.use()
+		b.ask(t.Context(), 4, 10)
+		require.Equal(t, 11, b.count())
+		b.finish()
+		require.Equal(t, 12, b.count(), "the next when one runs")
+		time.Sleep(refillCalm)
+		synctest.Wait()
+		require.Equal(t, 14, b.count())
+		b.observe("13", drover.AllocClientFailed)
+		b.finish()
+		require.Equal(t, 9, b.of["12"].warm)
+		require.Zero(t, b.starting)
+	})
+}
+
+func TestRefillsOfAScarcePoolDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newRefillBundle()
+		b.ask(t.Context(), 8, 8)
+		b.finish()
+		for i := range 7 {
+			b.claimed(fmt.Sprint(i))
+		}
+		b.use()
+		b.ask(t.Context(), 7, 8)
+		require.Equal(t, 15, b.count())
+	})
+}
+
+func TestRefillsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newRefillBundle()
+		ctx, cancel := context.WithCancel(t.Context())
+		b.ask(ctx, 4, 4)
+		b.finish()
+		b.use()
+		b.ask(ctx, 3, 4)
+		cancel() // the agent ends
+		synctest.Wait()
+		for _, id := range b.ids {
+			b.observe(id, drover.AllocClientComplete)
+			b.claimed(id)
+		}
+		require.Empty(t, b.pools)
+		require.Empty(t, b.of)
+		require.Zero(t, b.starting)
+		b.await(t.Context(), &drover.Allocation{ID: "of no pool"})
+	})
+}
