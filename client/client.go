@@ -30,7 +30,7 @@ type Option func(*Client)
 // WithToken sends the token with every request.
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
-// WithHTTPClient uses another http.Client than http.DefaultClient.
+// WithHTTPClient uses another http.Client than one with http.DefaultTransport's settings and more connections kept open.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // New returns a client of the server at the address, as in "http://127.0.0.1:4646". It does not connect yet.
@@ -39,11 +39,24 @@ func New(address string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, drover.Errorf(drover.Invalid, "address %q: want http://host:port or https://host:port", address)
 	}
-	c := &Client{base: base, http: http.DefaultClient}
+	c := &Client{base: base, http: newHTTPClient()}
 	for _, o := range options {
 		o(c)
 	}
 	return c, nil
+}
+
+// keptOpen is how many idle connections are kept: as many calls at once need no new ones. net/http keeps 2.
+const keptOpen = 100
+
+func newHTTPClient() *http.Client {
+	usual, ok := http.DefaultTransport.(*http.Transport)
+	if !ok { // somebody put another there
+		return http.DefaultClient
+	}
+	t := usual.Clone()
+	t.MaxIdleConnsPerHost = keptOpen
+	return &http.Client{Transport: t}
 }
 
 // url joins escaped path elements and the query.
