@@ -68,7 +68,7 @@ func (a *App) benchRunnersCommand() *cobra.Command {
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, sessions")
 	c.Flags().IntVar(&b.repeat, "cycles", 0, "how many whole cycles; default 10,000, or 1,000 with -quick")
 	c.Flags().StringVar(&b.driver, "driver", "", "of the runners: sandbox (default) or docker")
-	c.Flags().StringVar(&b.image, "image", "", "of the runners; default \"host\"; it needs sh, echo, head and cat")
+	c.Flags().StringVar(&b.image, "image", "", "of the runners; default \"host\"; it needs sh, echo, dd and cat")
 	return c
 }
 
