@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -138,6 +140,28 @@ func TestWrappedCommandsGetTheirArgumentsAsTheyAre(t *testing.T) {
 	require.Equal(t, odd+"|"+odd+"|/tmp|x1|", string(c.take(out)))
 	require.True(t, c.ended)
 	require.Zero(t, c.code)
+}
+
+// Busybox's setpriv knows no users, but its su does.
+func TestBecomingAUserInABusyboxImage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ setpriv, want string }{
+		"util-linux": {"case $1 in --help) echo ' --reuid <uid|user>';; *) echo setpriv $1; shift 3; exec \"$@\";; esac", "setpriv --reuid=nobody\nA=b\n"},
+		"busybox":    {"echo 'Usage: setpriv [OPTIONS] PROG ARGS' >&2; exit 1", "su nobody\nA=b\n"},
+	} {
+		bin := t.TempDir()
+		for tool, script := range map[string]string{
+			"id": "echo 0", "setpriv": c.setpriv, "su": "echo su $3; shift 3; exec /bin/sh \"$@\"",
+		} {
+			require.NoError(t, os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // a program
+		}
+		argv := wrap(drover.ExecutionSpec{ID: "x", Argv: []string{"/bin/sh", "-c", "echo A=$A"}, Env: map[string]string{"A": "b"}})
+		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+		cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
+		out, err := cmd.Output()
+		require.NoError(t, err, name)
+		require.Contains(t, string(out), c.want, name)
+	}
 }
 
 func TestTrailersAreCutOff(t *testing.T) {

@@ -42,12 +42,13 @@ func intro(l drover.Limits) string {
 	return s.String()
 }
 
-// outro becomes the user, with what the image has for it, and runs the rest of the arguments.
+// outro becomes the user, with what the image has for it, and runs the rest of the arguments. Busybox has a setpriv that
+// knows no users.
 const outro = `if [ -z "$drover_user" ] || [ "$(id -u)" != 0 ]; then exec env "$@"; fi
-if command -v setpriv >/dev/null 2>&1; then
+case $(setpriv --help 2>&1) in *--reuid*)
   gid=$(id -g "$drover_user" 2>/dev/null) || { case $drover_user in *[!0-9]*) echo "user $drover_user: not in the image" >&2; exit 126;; esac; gid=$drover_user; }
-  exec setpriv --reuid="$drover_user" --regid="$gid" --clear-groups env "$@"
-fi
+  exec setpriv --reuid="$drover_user" --regid="$gid" --clear-groups env "$@";;
+esac
 id -u "$drover_user" >/dev/null 2>&1 || { echo "user $drover_user: not in the image" >&2; exit 126; }
 if [ -x /sbin/setuser ]; then exec /sbin/setuser "$drover_user" env "$@"; fi
 if command -v su >/dev/null 2>&1; then exec su -s /bin/sh "$drover_user" -c 'exec env "$@"' sh "$@"; fi
