@@ -151,7 +151,7 @@ func TestBecomingAUserInABusyboxImage(t *testing.T) {
 	} {
 		bin := t.TempDir()
 		for tool, script := range map[string]string{
-			"id": "echo 0", "setpriv": c.setpriv, "su": "echo su $3; shift 3; exec /bin/sh \"$@\"",
+			"id": "echo 0", "setpriv": c.setpriv, "su": "echo su $3; [ $6 = -- ] || exit 1; c=$5; shift 6; exec /bin/sh -c \"$c\" \"$@\"",
 		} {
 			require.NoError(t, os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // a program
 		}

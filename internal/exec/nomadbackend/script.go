@@ -43,7 +43,7 @@ func intro(l drover.Limits) string {
 }
 
 // outro becomes the user, with what the image has for it, and runs the rest of the arguments. Busybox has a setpriv that
-// knows no users.
+// knows no users, and its su, without the --, takes a -c of the command for its own.
 const outro = `if [ -z "$drover_user" ] || [ "$(id -u)" != 0 ]; then exec env "$@"; fi
 case $(setpriv --help 2>&1) in *--reuid*)
   gid=$(id -g "$drover_user" 2>/dev/null) || { case $drover_user in *[!0-9]*) echo "user $drover_user: not in the image" >&2; exit 126;; esac; gid=$drover_user; }
@@ -51,7 +51,7 @@ case $(setpriv --help 2>&1) in *--reuid*)
 esac
 id -u "$drover_user" >/dev/null 2>&1 || { echo "user $drover_user: not in the image" >&2; exit 126; }
 if [ -x /sbin/setuser ]; then exec /sbin/setuser "$drover_user" env "$@"; fi
-if command -v su >/dev/null 2>&1; then exec su -s /bin/sh "$drover_user" -c 'exec env "$@"' sh "$@"; fi
+if command -v su >/dev/null 2>&1; then exec su -s /bin/sh "$drover_user" -c 'exec env "$@"' -- sh "$@"; fi
 echo "the image has no setpriv, setuser or su to become user $drover_user with" >&2; exit 126
 `
 
