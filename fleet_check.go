@@ -12,6 +12,8 @@ type FleetCheck struct {
 	Dial   string        // host:port that the machine dials; default Listen
 	Within time.Duration // from the create until the agent calls; default the pool's boot timeout
 	Keep   bool          // leave the machine running
+	// Policy is the pool's if it was made over the API; nil: it is in the configuration.
+	Policy *FleetPolicy
 }
 
 // FleetCheckStep is a step of the check that is done, or failed.

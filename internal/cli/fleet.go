@@ -20,6 +20,7 @@ func (a *App) fleetCommand() *cobra.Command {
 		a.fleetListCommand(), a.fleetStatusCommand(), a.fleetExplainCommand(), a.fleetPlanCommand(),
 		a.fleetSteerCommand("hold", "Keep machines, without new work"), a.fleetSteerCommand("drain", "Return machines as soon as they are idle"),
 		a.fleetSteerCommand("run", "Let machines work again"), a.fleetSteerCommand("kill", "Destroy machines now, with what runs on them"),
+		a.fleetInterruptCommand(),
 		a.fleetAuditCommand(), a.fleetCostCommand(), a.fleetSimulateCommand(), a.fleetCheckCommand())
 	with(c, "The fleet buys machines when work finds no place, and returns them when they are idle. Pools say which machines, how many\nand for how much; they are in the agent's configuration (fleet block) or set with 'drover fleet put'.",
 		"drover fleet pools\ndrover fleet plan\ndrover fleet explain 3f2a\ndrover fleet simulate pool.hcl -workload bursty -compare")

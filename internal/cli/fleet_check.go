@@ -3,12 +3,15 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"drover"
+	"drover/internal/config"
 )
 
 // fleetCheckCommand tries a provider with one real machine. It needs the configuration, not a running agent.
@@ -25,6 +28,7 @@ func (a *App) fleetCheckCommand() *cobra.Command {
 		if ask.Pool = args[0]; spot {
 			ask.Market = drover.MarketSpot
 		}
+		ask.Policy = a.madePool(ctx, cfg, ask.Pool)
 		var steps []drover.FleetCheckStep
 		people := !o.json && o.template == ""
 		err = a.CheckFleet(ctx, cfg, ask, func(s drover.FleetCheckStep) {
@@ -44,7 +48,8 @@ func (a *App) fleetCheckCommand() *cobra.Command {
 		}
 		return err
 	})
-	with(c, `Each step is told with its time: reach, create, list, boot, home, tag, destroy. The machine's agent calls home to this command,
+	with(c, `POOL is in the configuration, or was made over the API of the agent that -address names; its provider is in the configuration.
+Each step is told with its time: reach, create, list, boot, home, tag, destroy. The machine's agent calls home to this command,
 so no server needs to run; one that runs is not disturbed. The machine is destroyed whatever happens, Ctrl-C included, and so is
 what an earlier check left. A machine costs what its provider charges.`,
 		"drover fleet check web -config /etc/drover\ndrover fleet check web -config /etc/drover -type c5.large -zone eu-central-1b -spot\ndrover fleet check web -config /etc/drover -listen 0.0.0.0:4747 -dial 203.0.113.7:4747")
@@ -59,6 +64,23 @@ what an earlier check left. A machine costs what its provider charges.`,
 	flags.DurationVar(&ask.Within, "within", 0, "how long the agent may take to call; default the pool's boot_timeout")
 	flags.BoolVar(&ask.Keep, "keep", false, "leave the machine running if all went well")
 	return c
+}
+
+// madePool returns the policy of a pool that was made over the API; nil if the configuration has it, or no agent that
+// can be reached.
+func (a *App) madePool(ctx context.Context, cfg *config.Agent, name string) *drover.FleetPolicy {
+	if cfg.Fleet != nil && slices.ContainsFunc(cfg.Fleet.Pools, func(p *config.FleetPool) bool { return p.Name == name }) {
+		return nil
+	}
+	c, err := a.asksFleet()
+	if err != nil {
+		return nil
+	}
+	var p drover.FleetPoolStatus
+	if c.get(ctx, "/v1/fleet/pool/"+url.PathEscape(name), nil, &p) != nil {
+		return nil
+	}
+	return p.Policy
 }
 
 func (a *App) showStep(s drover.FleetCheckStep) {

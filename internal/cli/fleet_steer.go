@@ -7,10 +7,12 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/config"
 )
 
@@ -32,6 +34,32 @@ func (a *App) fleetSteerCommand(word, short string) *cobra.Command {
 		return failed
 	})
 	c.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
+	return c
+}
+
+// fleetInterruptCommand tells what the cloud would: for clouds whose notices come by another way, and to try it.
+func (a *App) fleetInterruptCommand() *cobra.Command {
+	in := 2 * time.Minute
+	c := leaf("interrupt INSTANCE…", "Tell that the cloud takes machines back: others are bought now, work moves before", 1, -1, func(ctx context.Context, args []string) error {
+		if in <= 0 {
+			return drover.Errorf(drover.Invalid, "-in: must be above 0, got %s", in)
+		}
+		c, err := a.asksFleet()
+		if err != nil {
+			return err
+		}
+		var failed error
+		for _, id := range args {
+			at := clock.Wall{}.Now().Add(in).UTC()
+			if err := c.put(ctx, "/v1/fleet/instance/"+url.PathEscape(id)+"/interrupt", map[string]time.Time{"At": at}); err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			fmt.Fprintf(a.Out, "%s: taken back at %s\n", id, at.Format(time.RFC3339)) // Out's errors are not worth more than the deed
+		}
+		return failed
+	})
+	c.Flags().DurationVar(&in, "in", in, "when it is taken back, from now")
 	return c
 }
 

@@ -94,7 +94,7 @@ func nodeOnlyHandler(a *Agent) http.Handler {
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.advertised()}, a.control, a.remote))
+		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.fleet, a.advertised()}, a.control, a.remote))
 		if err != nil {
 			return err
 		}

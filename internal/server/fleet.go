@@ -62,7 +62,7 @@ func (a *Agent) openFleet() (*fleet, error) {
 	f := &fleet{
 		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: opened, open: sync.OnceFunc(func() { close(opened) }),
 		forgetful: a.forgetful(), datacenter: a.cfg.Datacenter,
-		server: serverAddress(a), meters: newFleetMeters(a.metrics),
+		server: serverAddress(a), meters: newFleetMeters(a.metrics, a.deps.Clock),
 	}
 	var err error
 	if f.authority, err = machineAuthority(a.cfg.TLS); err != nil {

@@ -28,7 +28,7 @@ import (
 // CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is told. No server
 // needs to run: the machine's agent calls home to us. Errors: with the field to change.
 func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, report func(drover.FleetCheckStep)) error {
-	policy, cloud, err := checked(cfg, ask.Pool)
+	policy, cloud, err := checked(cfg, ask)
 	if err != nil {
 		return err
 	}
@@ -70,31 +70,34 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 	}, deps, report)
 }
 
-// checked finds pool and provider in the configuration.
-func checked(cfg *config.Agent, name string) (*drover.FleetPolicy, *config.FleetProvider, error) {
-	var names []string
+// checked finds pool and provider in the configuration; a pool that was made over the API comes with the question.
+func checked(cfg *config.Agent, ask drover.FleetCheck) (*drover.FleetPolicy, *config.FleetProvider, error) {
 	if cfg.Fleet == nil {
 		cfg.Fleet = &config.Fleet{}
 	}
+	policy := ask.Policy
+	var names []string
 	for _, block := range cfg.Fleet.Pools {
 		names = append(names, block.Name)
-		if block.Name != name {
+		if block.Name != ask.Pool {
 			continue
 		}
-		policy, err := block.Policy()
-		if err != nil {
+		var err error
+		if policy, err = block.Policy(); err != nil {
 			return nil, nil, err
 		}
-		policy.Canonicalize()
-		policy.Datacenter = cmp.Or(policy.Datacenter, cfg.Datacenter)
-		for _, cloud := range cfg.Fleet.Providers {
-			if cloud.Name == policy.Provider {
-				return policy, cloud, nil
-			}
-		}
-		return nil, nil, drover.Errorf(drover.Invalid, "fleet.pool.%s.provider: there is no provider %q", name, policy.Provider)
 	}
-	return nil, nil, drover.Errorf(drover.NotFound, "the configuration has no pool %q: it has %q; give it with -config", name, names)
+	if policy == nil {
+		return nil, nil, drover.Errorf(drover.NotFound, "the configuration has no pool %q: it has %q; give it with -config, or reach the agent where it was made with -address", ask.Pool, names)
+	}
+	policy.Canonicalize()
+	policy.Datacenter = cmp.Or(policy.Datacenter, cfg.Datacenter)
+	for _, cloud := range cfg.Fleet.Providers {
+		if cloud.Name == policy.Provider {
+			return policy, cloud, nil
+		}
+	}
+	return nil, nil, drover.Errorf(drover.Invalid, "fleet.pool.%s.provider: there is no provider %q in the configuration; give it with -config", ask.Pool, policy.Provider)
 }
 
 // offered picks what is bought: the cheapest that fits what was asked for.

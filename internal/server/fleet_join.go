@@ -55,7 +55,17 @@ func (c *control) admitMachine(node *drover.Node, i *drover.FleetInstance, poolO
 type remoteNodes struct {
 	drover.Controller
 	control  *control
+	fleet    *fleet
 	httpAddr string
+}
+
+// Heartbeat implements drover.Controller.
+func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+	reg, err := r.Controller.Heartbeat(ctx, nodeID)
+	if err == nil {
+		r.fleet.meters.heartbeat(nodeID, r.fleet.deps.Clock.Now())
+	}
+	return reg, err
 }
 
 // Register implements drover.Controller. The first node that registers with a machine's token is bound to it for good.

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"drover"
@@ -11,7 +13,31 @@ import (
 	"drover/internal/telemetry"
 )
 
-// fleetMeters are the fleet's counters and histograms; its gauges are read from the loops when somebody asks.
+// fleetMeters are the fleet's counters and histograms; its gauges are read from the loops when somebody asks. Those who
+// come from Arvados' dispatcher find theirs so (arvados_dispatchcloud_…, and ours as drover_fleet_…):
+//
+//	containers_running                                          work
+//	containers_allocated_not_started                            work_starting
+//	containers_not_allocated_over_quota                         waiting_without_machine
+//	containers_longest_wait_time_seconds                        longest_wait_seconds
+//	queue_entries {state}                                       queue {pool, state: placed, bought, waiting}
+//	instances_total {category}                                  instances {provider, pool, state, type, zone}
+//	instances_price                                             price_per_hour
+//	vcpus_total, memory_bytes_total                             cpu_mhz, memory_bytes
+//	boot_outcomes, instances_disappeared                        boot_outcomes, disappeared
+//	instances_time_to_ssh_seconds                               time_to_registered
+//	instances_time_to_ready_for_container_seconds               time_to_ready
+//	instances_time_from_shutdown_request_to_disappearance       time_to_gone
+//	containers_time_from_queue_to_crunch_run_seconds            time_to_placed
+//	instances_run_probe_duration_seconds {outcome}              drover_machine_probe {probe, outcome}, at each machine's agent
+//	probe_age_seconds_max, probe_age_seconds_median             heartbeat_age_seconds_max, heartbeat_age_seconds_median
+//	last_503_time                                               last_rate_limited_time
+//	max_concurrent_containers                                   create_room, quota_limit {group}
+//	at_quota                                                    at_quota {group}
+//	driver_operations {operation, error}                        call {operation, error: kind}, with durations
+//	ec2_instances {subnet}, ec2_instance_starts_total {subnet}  instances {zone}, starts {zone, market, outcome}
+//
+// Beside them: decide, actions, offering_blocked, spent_today, budget_left_today.
 type fleetMeters struct {
 	calls       observe
 	registered  observe
@@ -21,7 +47,20 @@ type fleetMeters struct {
 	outcomes    count
 	disappeared count
 	actions     count
+	starts      count
 	decided     observe
+	clock       clock.Clock
+
+	mu      sync.Mutex
+	heard   map[string]time.Time // when each remote node last called; guarded by mu
+	limited map[string]time.Time // when each provider last said that we ask too often; guarded by mu
+}
+
+// heartbeat notes that a remote node called.
+func (m *fleetMeters) heartbeat(nodeID string, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.heard[nodeID] = now
 }
 
 // observe adds a value to a histogram, count one to a counter.
@@ -30,7 +69,7 @@ type (
 	count   func(labels ...string)
 )
 
-func newFleetMeters(m *telemetry.Metrics) *fleetMeters {
+func newFleetMeters(m *telemetry.Metrics, c clock.Clock) *fleetMeters {
 	span := func(name, help string, labels ...string) observe {
 		h := m.Spans("drover.fleet."+name, help, labels...)
 		return func(v float64, l ...string) { h.WithLabelValues(l...).Observe(v) }
@@ -49,6 +88,10 @@ func newFleetMeters(m *telemetry.Metrics) *fleetMeters {
 		disappeared: counter("disappeared", "Machines that went without having been destroyed", "pool"),
 		decided:     decisions(m),
 		actions:     counter("actions", "What the fleet and its operators did, by reason", "pool", "what", "why"),
+		starts:      counter("starts", "Machines asked for, by what came of the call", "provider", "zone", "market", "outcome"),
+		heard:       map[string]time.Time{},
+		limited:     map[string]time.Time{},
+		clock:       c,
 	}
 }
 
@@ -116,13 +159,25 @@ func (m *fleetMeters) called(name, operation string, took time.Duration, err err
 	kind := "none"
 	if err != nil {
 		kind = string(provider.KindOf(err))
+		if kind == string(provider.RateLimited) {
+			m.mu.Lock()
+			m.limited[name] = m.clock.Now()
+			m.mu.Unlock()
+		}
 	}
 	m.calls(took.Seconds(), name, operation, kind)
 }
 
 // Create implements provider.Provider.
 func (w *watched) Create(ctx context.Context, req provider.Request) (made []provider.Machine, err error) {
-	defer func(began time.Time) { w.took("create", began, err) }(w.clock.Now())
+	defer func(began time.Time) {
+		w.took("create", began, err)
+		outcome := "success"
+		if err != nil {
+			outcome = string(provider.KindOf(err))
+		}
+		w.meters.starts(w.name, req.Offering.Zone, req.Offering.Market, outcome)
+	}(w.clock.Now())
 	return w.Provider.Create(ctx, req)
 }
 
@@ -150,6 +205,7 @@ func (f *fleet) gauges(emit telemetry.Emit) {
 	if clouds == nil {
 		return
 	}
+	f.nodeGauges(emit)
 	for name, c := range *clouds {
 		if c.pool == nil {
 			continue
@@ -168,13 +224,17 @@ type sums struct {
 }
 
 func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *pool.Core) {
+	f.cloudGauges(emit, name, core)
 	names := []string{""}
 	for _, p := range core.Policies() {
 		names = append(names, p.Name)
-		waiting, longest := 0, 0.0
+		placed, bought, waiting, longest := 0, 0, 0, 0.0
 		for _, w := range core.Waiting(p.Name) {
-			waiting += max(w.Count-w.Placed-w.Bought, 0)
+			placed, bought, waiting = placed+w.Placed, bought+w.Bought, waiting+max(w.Count-w.Placed-w.Bought, 0)
 		}
+		emit("drover.fleet.queue", float64(placed), "pool", p.Name, "state", "placed")
+		emit("drover.fleet.queue", float64(bought), "pool", p.Name, "state", "bought")
+		emit("drover.fleet.queue", float64(waiting), "pool", p.Name, "state", "waiting")
 		for _, d := range core.Demand(p.Name) {
 			longest = max(longest, now.Sub(d.Since).Seconds())
 		}
@@ -193,9 +253,9 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 		}
 	}
 	for _, poolName := range names {
-		by := map[[2]string]*sums{}
+		by := map[[3]string]*sums{}
 		for _, i := range core.Instances(poolName) {
-			key := [2]string{category(&i), i.Type}
+			key := [3]string{category(&i), i.Type, i.Zone}
 			s := by[key]
 			if s == nil {
 				s = &sums{}
@@ -208,7 +268,7 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 			s.memory += float64(i.Capacity.MemoryMB) * (1 << 20)
 		}
 		for key, s := range by {
-			labels := []string{"provider", name, "pool", poolName, "state", key[0], "type", key[1]}
+			labels := []string{"provider", name, "pool", poolName, "state", key[0], "type", key[1], "zone", key[2]}
 			emit("drover.fleet.instances", s.n, labels...)
 			emit("drover.fleet.price_per_hour", s.price, labels...)
 			emit("drover.fleet.cpu_mhz", s.cpu, labels...)
@@ -216,6 +276,63 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 			emit("drover.fleet.work", s.work, labels...)
 		}
 	}
+}
+
+// cloudGauges tells what is believed of a cloud's limits.
+func (f *fleet) cloudGauges(emit telemetry.Emit, name string, core *pool.Core) {
+	groups := map[string]bool{}
+	for _, p := range core.Policies() {
+		for _, o := range p.Wanted() {
+			groups[o.QuotaGroup] = true
+		}
+	}
+	for group := range groups {
+		reached := 0.0
+		if q, met := core.Beliefs().Quota(group); met {
+			emit("drover.fleet.quota_limit", float64(q.Limit), "provider", name, "group", group)
+			if core.InUse(group) >= q.Limit {
+				reached = 1
+			}
+		}
+		emit("drover.fleet.at_quota", reached, "provider", name, "group", group)
+	}
+	emit("drover.fleet.create_room", float64(core.Beliefs().CreateRoom()), "provider", name)
+	f.meters.mu.Lock()
+	defer f.meters.mu.Unlock()
+	if at, ever := f.meters.limited[name]; ever {
+		emit("drover.fleet.last_rate_limited_time", float64(at.Unix()), "provider", name)
+	}
+}
+
+// nodeGauges tells how long machines have been silent, and what is about to start on them.
+func (f *fleet) nodeGauges(emit telemetry.Emit) {
+	now, s := f.deps.Clock.Now(), f.control.store.Snapshot()
+	nodes, _ := f.view.machines()
+	var ages []float64
+	starting := 0
+	f.meters.mu.Lock()
+	seen := make(map[string]time.Time, len(nodes))
+	for _, n := range nodes {
+		if at, ok := f.meters.heard[n.ID]; ok {
+			ages, seen[n.ID] = append(ages, now.Sub(at).Seconds()), at
+		}
+	}
+	f.meters.heard = seen // others are not machines of ours, or not any more
+	f.meters.mu.Unlock()
+	for _, n := range nodes {
+		for a := range s.UnfinishedByNode(n.ID) {
+			if a.ClientStatus == drover.AllocClientPending {
+				starting++
+			}
+		}
+	}
+	emit("drover.fleet.work_starting", float64(starting))
+	if len(ages) == 0 {
+		return
+	}
+	slices.Sort(ages)
+	emit("drover.fleet.heartbeat_age_seconds_max", ages[len(ages)-1])
+	emit("drover.fleet.heartbeat_age_seconds_median", ages[len(ages)/2])
 }
 
 // category is an instance's state as people count it: active ones are busy, idle or held.

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"drover"
 	"drover/internal/config"
 	"drover/internal/node/machine"
@@ -12,11 +14,19 @@ func (a *Agent) guard(n *node, control drover.Controller) *machine.Guard {
 	if m == nil {
 		return nil
 	}
+	probes := a.metrics.Spans("drover.machine.probe", "Tries of the machine's boot and run probe, by outcome (success, fail)", "probe", "outcome")
 	return machine.New(machine.Config{
 		BootProbe: m.BootProbe, RunProbe: m.RunProbe, PowerOff: m.PowerOff, Notices: m.Notices,
 		Idle: config.Duration(m.DeadAfter, 0), Busy: config.Duration(m.DeadBusy, 0),
 		ProbeEvery: config.Duration(m.ProbeEvery, 0), ProbeTimeout: config.Duration(m.ProbeWithin, 0),
 	}, machine.Deps{
 		Controller: control, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "machine"), Work: func() int { return n.agent.Work() },
+		Probed: func(probe string, took time.Duration, ok bool) {
+			outcome := "fail"
+			if ok {
+				outcome = "success"
+			}
+			probes.WithLabelValues(probe, outcome).Observe(took.Seconds())
+		},
 	})
 }

@@ -79,3 +79,6 @@ func (c *Core) BootDeadline(i *drover.Instance) time.Duration {
 	}
 	return c.beliefs.BootDeadline(i.Offering, i.Type, most)
 }
+
+// InUse returns what machines that are not gone take of a group's quota.
+func (c *Core) InUse(group string) int64 { return c.units[group] }

@@ -48,6 +48,7 @@ type Deps struct {
 	Log        *slog.Logger
 	Work       func() int                                               // how many allocations run
 	Command    func(ctx context.Context, argv []string) ([]byte, error) // runs a program; nil = for real
+	Probed     func(probe string, took time.Duration, ok bool)          // told of each try of the "boot" and the "run" probe; nil = nobody is
 }
 
 // Guard is a drover.Controller that knows when it last heard of control.

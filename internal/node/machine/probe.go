@@ -22,7 +22,7 @@ const (
 func (g *Guard) boot(ctx context.Context) bool {
 	said := ""
 	for g.cfg.BootProbe != "" {
-		text, ok := g.try(ctx, g.cfg.BootProbe)
+		text, ok := g.try(ctx, "boot", g.cfg.BootProbe)
 		if ok {
 			g.deps.Log.Info("the boot probe succeeded")
 			break
@@ -43,7 +43,7 @@ func (g *Guard) boot(ctx context.Context) bool {
 func (g *Guard) probe(ctx context.Context) {
 	failed := 0
 	for clock.Sleep(ctx, g.deps.Clock, g.cfg.ProbeEvery) {
-		text, ok := g.try(ctx, g.cfg.RunProbe)
+		text, ok := g.try(ctx, "run", g.cfg.RunProbe)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -68,7 +68,10 @@ func (g *Guard) probe(ctx context.Context) {
 }
 
 // try runs a probe once; text says why it failed.
-func (g *Guard) try(ctx context.Context, probe string) (text string, ok bool) {
+func (g *Guard) try(ctx context.Context, kind, probe string) (text string, ok bool) {
+	if g.deps.Probed != nil {
+		defer func(began time.Time) { g.deps.Probed(kind, g.deps.Clock.Now().Sub(began), ok) }(g.deps.Clock.Now())
+	}
 	ctx, cancel := g.deps.Clock.WithTimeout(ctx, g.cfg.ProbeTimeout)
 	defer cancel()
 	out, err := g.deps.Command(ctx, []string{shell, "-c", probe})
