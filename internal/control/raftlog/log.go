@@ -83,6 +83,9 @@ func (l *Log) open(deps Deps, o opener) error {
 	if err != nil {
 		return l.startError(err, s, logger)
 	}
+	if l.cfg.alone() {
+		transport.elect(rc)
+	}
 	return nil
 }
 
@@ -235,7 +238,7 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 	rc.MaxAppendEntries = 512
 	rc.SnapshotInterval, rc.SnapshotThreshold = cfg.SnapshotInterval, cfg.SnapshotThreshold
 	rc.TrailingLogs = cfg.TrailingLogs
-	if cfg.alone() { // nobody else can win: an election is only a formality, which is hardly waited for
+	if cfg.alone() { // nobody else can win: an election is only a formality, see transport.elect
 		rc.HeartbeatTimeout, rc.ElectionTimeout = aloneTimeout, aloneTimeout
 		rc.LeaderLeaseTimeout, rc.CommitTimeout = aloneTimeout, 5*time.Millisecond
 		rc.PreVoteDisabled = true
@@ -243,9 +246,9 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 	return rc
 }
 
-// aloneTimeout is how long a lone server waits for others at its start, and also how often it looks at its lease ever
-// after: with 10 ms an idle agent woke up a hundred times a second for it.
-const aloneTimeout = 50 * time.Millisecond
+// aloneTimeout is how often a lone server looks at its lease: with 50 ms that was most of what an idle agent woke up for.
+// It is also how long it waits before it elects itself again after its disk refused an entry.
+const aloneTimeout = time.Second
 
 func bootstrap(cfg *Config, rc *raft.Config, s *stores, t raft.Transport, self raft.ServerAddress) error {
 	if cfg.Join {

@@ -23,6 +23,7 @@ const (
 func openTransport(cfg *Config, logger *logger) (*transport, error) {
 	if cfg.alone() {
 		_, t := raft.NewInmemTransport(aloneAddress)
+		t.Connect(aloneAddress, t)
 		return &transport{t, t.Close}, nil
 	}
 	var advertise net.Addr
@@ -45,4 +46,11 @@ func openTransport(cfg *Config, logger *logger) (*transport, error) {
 		t.CloseStreams()
 		return t.Close()
 	}}, nil
+}
+
+// elect has a lone server elect itself at once, as one whose leader hands over to it. If that fails it does so after
+// aloneTimeout.
+func (t *transport) elect(rc *raft.Config) {
+	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: rc.ProtocolVersion, ID: []byte(rc.LocalID), Addr: []byte(t.LocalAddr())}}
+	_ = t.TimeoutNow(rc.LocalID, t.LocalAddr(), request, &raft.TimeoutNowResponse{})
 }
