@@ -62,6 +62,19 @@ func (g *Group) OpenJoin(dir string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
+// OpenInit opens the files that a supervisor writes "0" into to go where AddInit would move it. The descriptors are the
+// caller's, also after an error.
+func (g *Group) OpenInit() (fds []int, err error) {
+	for _, dir := range g.initDir {
+		fd, err := openRaw(filepath.Join(dir, g.JoinFile()), unix.O_WRONLY)
+		if err != nil {
+			return fds, err
+		}
+		fds = append(fds, fd)
+	}
+	return fds, nil
+}
+
 // childless reports whether the kernel says that the directory has no directories in it.
 func childless(dir string) bool {
 	var st unix.Stat_t

@@ -21,11 +21,11 @@ const (
 	argumentsAt = 16
 )
 
-// assembler collects instructions. Every block ends where the next begins, whatever is in the accumulator: each loads
-// what it looks at.
+// assembler collects what is to be done about each call. The kernel runs the program for every call there is when it takes
+// it in, so calls are looked for in a tree.
 type assembler struct {
 	numbers map[string]int
-	code    []bpf.Instruction
+	cases   map[uint32][]bpf.Instruction // by number; what they do not answer is allowed
 }
 
 // anyBit is true if one of the bits is set in the low half of an argument.
@@ -33,8 +33,6 @@ type anyBit struct {
 	argument uint32
 	bits     uint32
 }
-
-func (a *assembler) add(i ...bpf.Instruction) { a.code = append(a.code, i...) }
 
 func low(argument uint32) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: argumentsAt + 8*argument, Size: 4}
@@ -44,25 +42,43 @@ func high(argument uint32) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: argumentsAt + 8*argument + 4, Size: 4}
 }
 
-// head ends calls of other architectures, whose numbers mean something else, and calls that are too new.
-func (a *assembler) head(arch uint32) {
-	a.add(
+// program returns the whole. It begins by ending calls of other architectures, whose numbers mean something else, and calls
+// that are too new.
+func (a *assembler) program(arch uint32) []bpf.Instruction {
+	return append([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: archAt, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1},
 		bpf.RetConstant{Val: noCall},
 		bpf.LoadAbsolute{Off: numberAt, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: maxCall, SkipFalse: 1},
 		bpf.RetConstant{Val: noCall},
-	)
+	}, a.tree(slices.Sorted(maps.Keys(a.cases)))...)
+}
+
+// tree finds the number in the accumulator among these, which are sorted.
+func (a *assembler) tree(numbers []uint32) []bpf.Instruction {
+	allow := bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}
+	switch len(numbers) {
+	case 0:
+		return []bpf.Instruction{allow}
+	case 1:
+		body := a.cases[numbers[0]]
+		code := append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: numbers[0], SkipTrue: uint8(len(body))}}, body...) //nolint:gosec // small
+		return append(code, allow)
+	}
+	half := len(numbers) / 2
+	below := a.tree(numbers[:half])
+	code := append([]bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: numbers[half], SkipFalse: 1},
+		bpf.Jump{Skip: uint32(len(below))}, //nolint:gosec // some hundred
+	}, below...)
+	return append(code, a.tree(numbers[half:])...)
 }
 
 // deny answers the calls, as far as this architecture has them.
 func (a *assembler) deny(answer uint32, names ...string) {
-	a.add(bpf.LoadAbsolute{Off: numberAt, Size: 4})
 	for _, name := range names {
-		if n, ok := a.numbers[name]; ok {
-			a.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(n), SkipFalse: 1}, bpf.RetConstant{Val: answer}) //nolint:gosec // a call's number
-		}
+		a.block(name, []bpf.Instruction{bpf.RetConstant{Val: answer}})
 	}
 }
 
@@ -86,16 +102,15 @@ func (a *assembler) unless(name string, answer uint32, allowed []uint32) {
 	a.block(name, append(body, bpf.RetConstant{Val: answer}))
 }
 
+// block adds a case. What is said of a call first holds.
 func (a *assembler) block(name string, body []bpf.Instruction) {
 	n, ok := a.numbers[name]
 	if !ok {
 		return
 	}
-	a.add(
-		bpf.LoadAbsolute{Off: numberAt, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(n), SkipTrue: uint8(len(body))}, //nolint:gosec // small
-	)
-	a.add(body...)
+	if _, said := a.cases[uint32(n)]; !said { //nolint:gosec // a call's number
+		a.cases[uint32(n)] = body //nolint:gosec // likewise
+	}
 }
 
 // plainModes refuses calls that set the setuid or setgid bit of a file.

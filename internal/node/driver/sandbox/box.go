@@ -24,7 +24,6 @@ type box struct {
 	rootfs    *image.Rootfs
 	slot      uint32
 	slotTaken bool
-	joined    bool          // drover-init was born in its v1 groups
 	group     *cgroup.Group // nil = none
 	user      supervisor.User
 	env       map[string]string

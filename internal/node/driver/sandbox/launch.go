@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -47,47 +45,13 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	if b.config.network == networkGroup {
 		cfg.NetNS = b.spec.NetNS.Path
 	}
-	client, err := d.launchJoined(ctx, b, cfg)
+	client, err := supervisor.Launch(ctx, cfg, b.options(d))
 	return client, nsinit.Explain(err)
-}
-
-// launchJoined launches from a thread that is in the supervisor's v1 groups, so that drover-init is born in them. The
-// thread goes back as soon as it has forked; if it cannot, it ends with its goroutine.
-func (d *Driver) launchJoined(ctx context.Context, b *box, cfg supervisor.LaunchConfig) (client *supervisor.Client, err error) {
-	if b.group == nil || b.group.Version() != cgroup.V1 {
-		return supervisor.Launch(ctx, cfg, b.options(d))
-	}
-	done := make(chan struct{})
-	go func() { // ends with the launch
-		defer close(done)
-		runtime.LockOSThread()
-		back, joinErr := b.group.JoinInit()
-		b.joined = joinErr == nil
-		home := sync.OnceFunc(func() {
-			if !b.joined || back() == nil {
-				runtime.UnlockOSThread()
-			}
-		})
-		furnish := cfg.Stage.Script
-		cfg.Stage.Script = func(pid int, env []string) (*spawn.Script, []int, error) {
-			home()
-			return furnish(pid, env)
-		}
-		client, err = supervisor.Launch(ctx, cfg, b.options(d))
-		home()
-	}()
-	<-done
-	return client, err
 }
 
 // furnish does the agent's part while the child waits in its namespaces: it writes the maps, and the script.
 func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Script, []int, error) {
 	b.pid, b.startTicks = pid, processStart(pid)
-	if b.group != nil && b.group.Version() == cgroup.V1 && !b.joined {
-		if err := b.group.AddInit(pid); err != nil {
-			return nil, nil, err
-		}
-	}
 	if err := d.writeMaps(pid, b.slot); err != nil {
 		return nil, nil, err
 	}
@@ -106,10 +70,26 @@ func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Scri
 	if err != nil {
 		return nil, nil, err
 	}
-	// v2 paths would be shown relative to a root that hides nothing: see package cgroup.
-	config.CgroupNamespace = b.group != nil && b.group.Version() == cgroup.V1
+	if err := joinGroups(config, m, b.group); err != nil {
+		return nil, nil, err
+	}
 	script, err := nsinit.Script(config, len(m.fds), env)
 	return script, m.fds, err
+}
+
+// joinGroups lets the child go into its v1 groups by itself: to move somebody else stops all forks of the machine, for
+// milliseconds. v2 paths would be shown relative to a root that hides nothing, so that there is no namespace: see package
+// cgroup.
+func joinGroups(c *nsinit.Config, m *mounter, group *cgroup.Group) error {
+	if group == nil || group.Version() != cgroup.V1 {
+		return nil
+	}
+	fds, err := group.OpenInit()
+	for _, fd := range fds {
+		c.Join = append(c.Join, m.add(fd))
+	}
+	c.CgroupNamespace = true
+	return err
 }
 
 // writeMaps gives the sandbox its range of ids; without root, the agent's own as its root's.

@@ -36,8 +36,13 @@ func (m *mounter) source(t tree) (nsinit.Source, error) {
 	if err != nil {
 		return nsinit.Source{}, fmt.Errorf("opening %s: %w", t.path, err)
 	}
+	return nsinit.Source{FD: m.add(fd)}, nil
+}
+
+// add returns the position of a descriptor, which the mounter owns from then on.
+func (m *mounter) add(fd int) int {
 	m.fds = append(m.fds, fd)
-	return nsinit.Source{FD: len(m.fds) - 1}, nil
+	return len(m.fds) - 1
 }
 
 func (m *mounter) detach(t tree) (int, error) {

@@ -85,8 +85,7 @@ func assemble(f filter) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
 	}
-	a := &assembler{numbers: info.SyscallNames}
-	a.head(uint32(info.ID))
+	a := &assembler{numbers: info.SyscallNames, cases: map[uint32][]bpf.Instruction{}}
 	if !f.clone3 {
 		a.deny(noCall, "clone3")
 	}
@@ -98,8 +97,7 @@ func assemble(f filter) ([]byte, error) {
 	a.forbid("clone", anyBit{0, namespaceFlags})
 	a.unless("socket", notPermitted, families)
 	a.unless("personality", notPermitted, personalities)
-	a.add(bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW})
-	raw, err := bpf.Assemble(a.code)
+	raw, err := bpf.Assemble(a.program(uint32(info.ID)))
 	if err != nil {
 		return nil, fmt.Errorf("assembling the seccomp filter: %w", err)
 	}

@@ -31,7 +31,9 @@ type Config struct {
 	KeepCaps         uint64 // the bounding set: bit n is capability n
 	Seccomp          []byte // assembled program: 8 bytes an instruction, as the kernel has them; empty = none
 	Rlimits          []Rlimit
-	// CgroupNamespace: what the child is in when it begins the script is the root of what it sees.
+	// Join are positions of files that the child writes "0" into: its v1 control groups.
+	Join []int
+	// CgroupNamespace: what the child is in then is the root of what it sees.
 	CgroupNamespace bool
 	// OneUser: only the agent's own user is mapped, as the sandbox's root.
 	OneUser bool

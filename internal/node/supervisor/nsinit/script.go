@@ -27,6 +27,9 @@ func Script(c *Config, descriptors int, env []string) (*spawn.Script, error) {
 		return nil, errors.New("the sandbox has no root")
 	}
 	b := &builder{Script: spawn.NewScript(descriptors), c: c}
+	for _, fd := range c.Join {
+		b.Call("joining a control group", unix.SYS_WRITE, spawn.Slot(fd).Arg(), b.Bytes([]byte("0")), spawn.Num(1))
+	}
 	b.becomeRoot()
 	if c.CgroupNamespace {
 		b.Call("making a cgroup namespace", unix.SYS_UNSHARE, spawn.Num(unix.CLONE_NEWCGROUP))
