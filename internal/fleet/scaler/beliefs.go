@@ -68,12 +68,12 @@ func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, go
 	}
 	switch e.Kind {
 	case provider.Quota:
-		group := e.Group
-		if group == "" {
-			group = o.QuotaGroup
+		limit := e.Limit
+		if e.Group != "" && e.Group != o.QuotaGroup { // the cloud's name for something else, such as all machines: its limit is not this group's
+			limit = 0
 		}
-		q := b.quota(group)
-		q.failed(now, used, e.Limit, chance(b.seed, group, q.fails))
+		q := b.quota(o.QuotaGroup)
+		q.failed(now, used, limit, chance(b.seed, o.QuotaGroup, q.fails))
 	case provider.Capacity:
 		b.lacks(now, o, e.Scope)
 	case provider.Config:
