@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -67,8 +68,16 @@ type machine struct {
 	stack    [stageStack]byte
 }
 
+// dumpable is whether others may look at this process, as it was before the first staged child: while one runs its script
+// the kernel may say no for all.
+var dumpable = sync.OnceValue(func() bool {
+	n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	return err == nil && n == 1
+})
+
 // StartStaged forks. The caller calls Run, or kills the child; it reaps the child, and calls Close after that.
 func StartStaged(s Stage) (*Staged, error) {
+	dumpable()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("making the control socket: %w", err)
@@ -122,11 +131,10 @@ func (s *Staged) Run(script *Script, fds []int) error {
 		return &Error{Step: StepFork, Errno: syscall.ESRCH} // it has ended
 	}
 	m.script = script
-	dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
-	if err == nil && dumpable == 1 { // to change its user makes the memory that it uses secret: ours
+	if dumpable() { // to change its user makes the memory that it uses secret: ours
 		defer func() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0) }()
 	}
-	err = s.send(fds)
+	err := s.send(fds)
 	if err == nil {
 		_, err = s.control.Read(make([]byte, 1))
 	}
