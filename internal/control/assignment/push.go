@@ -45,7 +45,7 @@ const (
 	spacing    = 5 * time.Millisecond // for each beyond them
 	spacingMax = 200 * time.Millisecond
 	fullBatch  = 250                   // updates that are worth an entry at once
-	rushed     = 20 * time.Millisecond // between entries of updates that claims may wait for, when there are many
+	rushed     = 30 * time.Millisecond // between entries of updates that claims may wait for, when there are many
 )
 
 // count notes n updates.

@@ -20,7 +20,7 @@ func demand(c *exectest.Control, name string) int {
 
 // settle waits until what happened is recorded, under load too.
 func settle() {
-	time.Sleep(20 * time.Millisecond) // simulated
+	time.Sleep(50 * time.Millisecond) // simulated
 	synctest.Wait()
 }
 

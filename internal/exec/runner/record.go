@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"drover"
@@ -63,7 +64,7 @@ func (s *Service) replayClaimLocked(snap Snapshot, alloc *drover.Allocation, c A
 	}
 	switch r := s.runners[alloc.ID]; {
 	case r == nil:
-		s.addClaimedLocked(e, &runner{alloc: alloc, env: id, of: e.Environment}, &c.Claim)
+		s.addClaimedLocked(e, &runner{alloc: alloc, env: id, of: madeOf(snap, e, alloc)}, &c.Claim)
 	case r.claim == nil:
 		e.warm.Remove(alloc.ID)
 		s.addClaimedLocked(e, r, &c.Claim)
@@ -119,7 +120,7 @@ func (s *Service) record(ctx context.Context) {
 
 // recordPace is the least time between two entries: under load they carry more each. A claim after a pause waits for
 // nothing.
-const recordPace = 15 * time.Millisecond
+const recordPace = 25 * time.Millisecond
 
 // unrecorded reports whether there is something to record.
 func (s *Service) unrecorded() bool {
@@ -214,20 +215,35 @@ func fitting(claims []AllocClaim) int {
 	return len(claims)
 }
 
-// recordBatch reports false if it must be tried again; then everything is in the queues again.
+// recordBatch reports false if something of it must be tried again; then that is in the queues again. Claims and releases
+// of one batch are of different allocations: they are proposed beside each other, and share a write of the log.
 func (s *Service) recordBatch(ctx context.Context, b batch) bool {
-	if len(b.claims)+len(b.demands) > 0 {
-		results, err := s.deps.Intake.ClaimRunners(ctx, b.claims, b.demands)
-		if err != nil {
-			s.putBack(b, err)
-			return false
-		}
-		s.settleClaims(b.claims, results)
+	var beside sync.WaitGroup
+	released := true
+	beside.Go(func() { released = s.recordReleases(ctx, b.releases) }) // ends with the log's answer or ctx
+	claimed := s.recordClaims(ctx, b)
+	beside.Wait()
+	return claimed && released
+}
+
+func (s *Service) recordClaims(ctx context.Context, b batch) bool {
+	if len(b.claims)+len(b.demands) == 0 {
+		return true
 	}
-	for _, reason := range reasonsOf(b.releases) {
-		ids := allocsWith(b.releases, reason)
+	results, err := s.deps.Intake.ClaimRunners(ctx, b.claims, b.demands)
+	if err != nil {
+		s.putBack(batch{claims: b.claims, demands: b.demands}, err)
+		return false
+	}
+	s.settleClaims(b.claims, results)
+	return true
+}
+
+func (s *Service) recordReleases(ctx context.Context, releases []release) bool {
+	for _, reason := range reasonsOf(releases) {
+		ids := allocsWith(releases, reason)
 		if err := s.deps.Intake.ReleaseRunners(ctx, ids, reason); err != nil {
-			s.putBack(batch{releases: b.releases}, err)
+			s.putBack(batch{releases: releases}, err)
 			return false
 		}
 		s.compacted(s.journal.ended(ids))
