@@ -25,11 +25,7 @@ func (s *Service) Acquire(ctx context.Context, runnerID string) (pool.Lease, err
 	if err != nil {
 		return nil, err
 	}
-	var spec drover.Environment
-	if e := s.envs[r.env]; e != nil {
-		spec = e.Environment
-	}
-	l := &lease{s: s, r: r, runner: r.public(), env: spec, workloads: w}
+	l := &lease{s: s, r: r, runner: r.public(), env: r.of, workloads: w}
 	r.busy++
 	s.uses++
 	s.rearmLocked(r)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"drover"
@@ -89,7 +90,11 @@ func (s *Service) readEnvLocked(snap Snapshot, jobID string) {
 		return // somebody's job whose name looks like ours
 	}
 	if known != nil {
+		changed := !reflect.DeepEqual(known.Environment, read) // and not its demand only
 		known.Environment, known.version, known.demand = read, job.ModifyIndex, demandOf(job)
+		if changed {
+			s.remakeLocked(snap, known)
+		}
 		known.wake()
 		s.demandLocked(known)
 		return
@@ -98,6 +103,15 @@ func (s *Service) readEnvLocked(snap Snapshot, jobID string) {
 	s.demandLocked(s.envs[id])
 	for alloc := range snap.AllocationsByJob(environment.Namespace, jobID) {
 		s.observeLocked(snap, alloc.ID)
+	}
+}
+
+// remakeLocked lets what is bound late hold for the runners that a changed environment keeps.
+func (s *Service) remakeLocked(snap Snapshot, e *env) {
+	for _, r := range s.runners {
+		if r.env == e.ID {
+			r.of = madeOf(snap, e, r.alloc)
+		}
 	}
 }
 
@@ -143,7 +157,7 @@ func (s *Service) observeLocked(snap Snapshot, allocID string) {
 			s.endLocked(known, endReason(alloc))
 		}
 	case alloc.Claim != nil:
-		s.observeClaimedLocked(e, known, alloc)
+		s.observeClaimedLocked(snap, e, known, alloc)
 	case known != nil:
 		known.alloc = alloc
 		if known.claim == nil && !warm(alloc) { // it stopped answering; it may come back
@@ -151,11 +165,11 @@ func (s *Service) observeLocked(snap Snapshot, allocID string) {
 			delete(s.runners, allocID)
 		}
 	case warm(alloc) && s.held[allocID] == 0:
-		s.addWarmLocked(e, &runner{alloc: alloc, env: envID, of: e.Environment})
+		s.addWarmLocked(e, &runner{alloc: alloc, env: envID, of: madeOf(snap, e, alloc)})
 	}
 }
 
-func (s *Service) observeClaimedLocked(e *env, known *runner, alloc *drover.Allocation) {
+func (s *Service) observeClaimedLocked(snap Snapshot, e *env, known *runner, alloc *drover.Allocation) {
 	if known != nil && known.claim != nil {
 		known.alloc = alloc
 		return
@@ -164,7 +178,19 @@ func (s *Service) observeClaimedLocked(e *env, known *runner, alloc *drover.Allo
 		e.warm.Remove(alloc.ID)
 	}
 	claim := *alloc.Claim
-	s.addClaimedLocked(e, &runner{alloc: alloc, env: e.ID, of: e.Environment}, &claim)
+	s.addClaimedLocked(e, &runner{alloc: alloc, env: e.ID, of: madeOf(snap, e, alloc)}, &claim)
+}
+
+// madeOf returns the environment as the runner was made of it: a claimed one outlives its replacement.
+func madeOf(snap Snapshot, e *env, alloc *drover.Allocation) drover.Environment {
+	job := snap.Job(alloc.Namespace, alloc.JobID)
+	if alloc.Job == nil || job == nil || sameRunner(alloc.Job, job) {
+		return e.Environment
+	}
+	if made, err := environment.FromJob(alloc.Job); err == nil {
+		return made
+	}
+	return e.Environment
 }
 
 func warm(alloc *drover.Allocation) bool {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"drover"
+	"drover/internal/exec/environment"
 	"drover/internal/exec/exectest"
 	"drover/internal/exec/pool"
 	"drover/internal/exec/runner"
@@ -352,4 +353,41 @@ func BenchmarkClaim(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// A claimed runner outlives the replacement of its environment, and restarts, as what it was made of: another image's
+// user is not in it.
+func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		s, stop := exectest.Start(t, c, runner.Config{})
+		_, err := s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", PoolSize: 1, User: "old"})
+		require.NoError(t, err)
+		exectest.AwaitWarm(t, s, 1)
+		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		require.NoError(t, err)
+		time.Sleep(time.Second) // synctest's time: the claim is recorded
+		_, err = s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", PoolSize: 1, User: "other"})
+		require.NoError(t, err)
+		lease, err := s.Acquire(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.Equal(t, "other", lease.Environment().User, "bound late: runners need not be made anew for it")
+		lease.Done()
+		made := *c.Snapshot().Job("default", environment.JobID("python"))
+		made.Version = 7
+		c.Update(r.AllocID, func(a *drover.Allocation) { a.Job = &made })
+		synctest.Wait()
+		_, err = s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "busybox:1", PoolSize: 1, User: "new"})
+		require.NoError(t, err)
+		for range 2 {
+			lease, err := s.Acquire(t.Context(), r.ID)
+			require.NoError(t, err)
+			require.Equal(t, "other", lease.Environment().User)
+			lease.Done()
+			stop()
+			s, stop = exectest.Start(t, c, runner.Config{})
+		}
+		stop()
+	})
 }

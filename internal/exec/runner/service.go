@@ -47,7 +47,7 @@ type env struct {
 type runner struct {
 	alloc  *drover.Allocation
 	env    string
-	of     drover.Environment // as it was made of, or is now
+	of     drover.Environment // as it was made of
 	claim  *drover.Claim      // nil while warm
 	busy   int                // leases held
 	counts *env               // in whose serving and handing it counts
