@@ -28,12 +28,12 @@ func Parse(text []byte, o Options) (*drover.Job, error) {
 	if o.Name == "" {
 		o.Name = "job.hcl"
 	}
-	file, diags := hclsyntax.ParseConfig(text, o.Name, hcl.InitialPos)
-	if diags.HasErrors() {
+	body, diags := parse(text, o.Name)
+	if body == nil {
 		return nil, diagnosed(diags)
 	}
 	d := &decoder{src: text, ctx: &hcl.EvalContext{Functions: functions(o), Variables: map[string]cty.Value{}}}
-	job := d.file(file.Body.(*hclsyntax.Body), o)
+	job := d.file(body, o)
 	if d.diags.HasErrors() {
 		return nil, diagnosed(d.diags)
 	}

@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -13,11 +14,11 @@ import (
 
 // Declared names the variables that a job file declares; none if it cannot be read.
 func Declared(text []byte) (names []string) {
-	file, _ := hclsyntax.ParseConfig(text, "job.hcl", hcl.InitialPos) // Parse reports its errors
-	if file == nil {
+	body, _ := parse(text, "job.hcl") // Parse reports its errors
+	if body == nil {
 		return nil
 	}
-	for _, b := range file.Body.(*hclsyntax.Body).Blocks {
+	for _, b := range body.Blocks {
 		switch {
 		case b.Type == "variable" && len(b.Labels) == 1:
 			names = append(names, b.Labels[0])
@@ -164,12 +165,12 @@ func (d *decoder) variableFile(text string) (map[string]cty.Value, map[string]hc
 	if text == "" {
 		return out, places
 	}
-	file, diags := hclsyntax.ParseConfig([]byte(text), "variables", hcl.InitialPos)
+	body, diags := parse([]byte(text), "variables")
 	d.diags = append(d.diags, diags...)
-	if diags.HasErrors() {
+	if body == nil {
 		return out, places
 	}
-	attrs, diags := file.Body.JustAttributes()
+	attrs, diags := body.JustAttributes()
 	d.diags = append(d.diags, diags...)
 	for name, a := range attrs {
 		v, diags := a.Expr.Value(nil)
@@ -198,6 +199,10 @@ func (d *decoder) locals(body *hclsyntax.Body) {
 				continue
 			}
 			values[name] = d.value(expr)
+			if weight(values[name], maxLocal) > maxLocal {
+				d.errorf(expr.Range(), "Too large", fmt.Sprintf("local.%s is larger than %d bytes and elements.", name, maxLocal))
+				return
+			}
 			d.ctx.Variables["local"] = cty.ObjectVal(maps.Clone(values)) // the next may use it
 			delete(pending, name)
 			progress = true
