@@ -64,7 +64,7 @@ func (s *Service) replayClaimLocked(snap Snapshot, alloc *drover.Allocation, c A
 	}
 	switch r := s.runners[alloc.ID]; {
 	case r == nil:
-		s.addClaimedLocked(e, &runner{alloc: alloc, env: id, of: e.Environment}, &c.Claim)
+		s.addClaimedLocked(e, &runner{alloc: alloc, env: id, of: madeOf(snap, e, alloc)}, &c.Claim)
 	case r.claim == nil:
 		e.warm.Remove(alloc.ID)
 		s.addClaimedLocked(e, r, &c.Claim)
