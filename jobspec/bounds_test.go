@@ -31,7 +31,7 @@ func TestBounds(t *testing.T) {
 		"directives":    {inMeta(`"` + strings.Repeat("%{if true}", n/4) + `"`), "operators"},
 		"signs":         {inMeta(strings.Repeat("-", n) + "1"), "operators"},
 		"a sum":         {inMeta("1" + strings.Repeat("+1", n)), "operators"},
-		"conditions":    {inMeta(strings.Repeat("true ? 1 : ", n/4) + "2"), "operators"},
+		"conditions":    {inMeta(strings.Repeat("true ? 1 : ", n/2) + "2"), "operators"},
 		"long":          {strings.Repeat("# a longer comment, of which there are many lines\n", n), "bytes"},
 		"a product":     {inMeta("length(setproduct(range(1000), range(1000), range(1000)))"), "setproduct: more than"},
 		"doubled texts": {doubled.String() + inMeta("local.a40"), "larger than"},
