@@ -33,9 +33,19 @@ func (b *builder) buildRoot() {
 	for i, s := range b.c.Scratch {
 		b.makeScratch(fmt.Sprintf("s%d", i), s)
 	}
-	b.empty = b.cloneMount("cloning the empty directory", "empty", true)
+	b.makeMasks()
 	// A new /proc may be mounted only while the old one can be seen.
 	b.mount(mountingProc, "proc", "root/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+}
+
+// makeMasks makes detached mounts of the empty directory, of which the first is attached: kernels before 6.15 do not
+// clone a detached mount.
+func (b *builder) makeMasks() {
+	const what, empty = "cloning the empty directory", "empty"
+	b.moveMount(what, b.cloneMount(what, empty, true), empty)
+	for range b.c.MaskDirs {
+		b.masks = append(b.masks, b.cloneMount(what, empty, false))
+	}
 }
 
 func (b *builder) mountOverlay() {
@@ -104,11 +114,8 @@ func (b *builder) cover() {
 	for _, p := range b.c.MaskFiles {
 		b.mount("masking "+p, "/dev/null", p, "", unix.MS_BIND, "").Forgive(unix.ENOENT)
 	}
-	for _, p := range b.c.MaskDirs {
-		what := "masking " + p
-		fd := b.Call(what, unix.SYS_OPEN_TREE, b.empty.Arg(), b.Str(""), spawn.Num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)).Result()
-		b.moveMount(what, fd, p).Forgive(unix.ENOENT)
-		b.close(fd)
+	for i, p := range b.c.MaskDirs {
+		b.moveMount("masking "+p, b.masks[i], p).Forgive(unix.ENOENT)
 	}
 	for _, p := range b.c.ReadOnlyPaths {
 		what := "making " + p + " read-only"

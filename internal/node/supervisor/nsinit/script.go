@@ -18,7 +18,7 @@ type builder struct {
 	layers  []spawn.Slot
 	binds   []spawn.Slot
 	scratch []spawn.Slot
-	empty   spawn.Slot
+	masks   []spawn.Slot
 }
 
 // Script returns the calls for a child with that many descriptors, which Config names. env is drover-init's.

@@ -28,6 +28,16 @@ func TestSealingComesLast(t *testing.T) {
 	require.Regexp(t, `forbidding nested user namespaces.*masking /m.*making it read-only: / .*dropping a capability setting no_new_privs installing the seccomp filter executing the supervisor\]$`, s.String())
 }
 
+// TestMasksAreClonedWhileTheirSourceIsAttached: kernels before 6.15 do not clone detached mounts.
+func TestMasksAreClonedWhileTheirSourceIsAttached(t *testing.T) {
+	t.Parallel()
+	s, err := Script(&Config{Lowers: []Source{{FD: 0}}, MaskDirs: []string{"/m", "/n"}}, 1, nil)
+	require.NoError(t, err)
+	const clone = "cloning the empty directory"
+	require.Regexp(t, clone+" making it read-only: "+clone+" "+clone+" .*changing the root.*masking /m masking /n", s.String())
+	require.NotRegexp(t, "changing the root.*"+clone, s.String())
+}
+
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	require.ErrorContains(t, Explain(&spawn.ScriptError{What: mountingProc, Errno: unix.EPERM}), "systempaths=unconfined")
