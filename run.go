@@ -13,7 +13,7 @@ type ExecutionRequest struct {
 	Input   []byte `json:"input,omitempty"`   // all of stdin, given ahead
 	// Webhook is posted the Execution, with its receipt, when it ended: up to six times within half a minute, until it
 	// answers 2xx. Addresses that are not public are refused unless exec.webhook_allow names them; redirects are not
-	// followed. An end that comes while the server is down, or is killed, is not told.
+	// followed. An end while the server was down is told when it is back.
 	Webhook string `json:"webhook,omitempty"`
 }
 

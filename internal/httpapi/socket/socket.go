@@ -61,24 +61,25 @@ func Hand[T any](ctx context.Context, c *Conn, items chan<- T, item T) bool {
 // KeepAlive pings until ctx ends (nil) or the peer is gone (ErrLeft).
 func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
 	for clock.Sleep(ctx, c.clock, every) {
-		if c.excused() {
+		if c.sends() {
 			continue
 		}
 		pong, cancel := c.clock.WithTimeout(ctx, pongTimeout)
 		err := c.Ping(pong)
+		late := pong.Err() != nil
 		cancel()
-		if err != nil && ctx.Err() == nil && !c.excused() {
-			return ErrLeft
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case late && (c.sends() || c.waiting.Load()): // a peer that lives may be unable to answer
+		default:
+			return ErrLeft // also one whose stdin nobody reads, so that it is not read that it closed
 		}
 	}
 	return nil
 }
 
-// excused reports whether a peer that lives may be unable to answer a ping.
-func (c *Conn) excused() bool {
-	if c.waiting.Load() {
-		return true
-	}
+// sends reports whether a message is on its way to a peer that is slow, but not stalled.
+func (c *Conn) sends() bool {
 	since := c.sending.Load()
 	return since != 0 && c.clock.Now().UnixNano()-since < int64(stallLimit)
 }

@@ -103,6 +103,27 @@ func TestASlowReaderHasNotLeftForAMinute(t *testing.T) {
 	})
 }
 
+// While nobody takes stdin the socket is not read, and so not its closing either.
+func TestAPeerThatLeavesWhileItsStdinWaits(t *testing.T) {
+	t.Parallel()
+	connected(t, func(ctx context.Context, c *socket.Conn) error {
+		taking, stop := context.WithCancel(ctx)
+		var reading sync.WaitGroup
+		reading.Go(func() { _, data, _ := c.Read(ctx); socket.Hand(taking, c, nil, data) }) // ends with taking
+		err := c.KeepAlive(ctx, 15*time.Second)
+		stop()
+		reading.Wait()
+		return err
+	}, func(client *websocket.Conn, result chan error) {
+		require.NoError(t, client.Write(context.Background(), websocket.MessageText, []byte("stdin")))
+		synctest.Wait()
+		_ = client.CloseNow()
+		begin := time.Now()
+		require.ErrorIs(t, <-result, socket.ErrLeft)
+		require.LessOrEqual(t, time.Since(begin), 30*time.Second)
+	})
+}
+
 func TestAPeerThatAnswersStays(t *testing.T) {
 	t.Parallel()
 	connected(t, func(ctx context.Context, c *socket.Conn) error {
