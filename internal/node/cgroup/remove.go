@@ -51,6 +51,9 @@ func (g *Group) killAll() error {
 func (g *Group) removeDirs() error {
 	var first error
 	for _, top := range g.tops {
+		if unix.Rmdir(top) == nil {
+			continue // nothing was in it
+		}
 		walk(top, func(d string) {
 			err := unix.Rmdir(d)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && first == nil {

@@ -150,9 +150,9 @@ func (c *Client) closeGroup(ctx context.Context, id string, r *drover.Receipt, k
 		if stats.PeakMemory > 0 {
 			r.PeakMemory = stats.PeakMemory
 		}
-		if stats.OOMKills > 0 && r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) {
-			r.Cause = drover.CauseOOM
-		}
+	}
+	if r != nil && r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
+		r.Cause = drover.CauseOOM
 	}
 	if !release(g, keep) {
 		c.removeGroup(ctx, id, g)

@@ -22,6 +22,8 @@ type Group interface {
 	Files() GroupFiles
 	// Stats reads what the group used up to now.
 	Stats() (GroupStats, error)
+	// OOMKills counts the processes of it that the kernel killed for memory.
+	OOMKills() int
 	// Kill kills all processes in it.
 	Kill() error
 	// Remove kills what is left and removes the group; idempotent.
@@ -43,5 +45,4 @@ type GroupStats struct {
 	UserCPU    time.Duration
 	SystemCPU  time.Duration
 	PeakMemory int64 // bytes
-	OOMKills   int
 }

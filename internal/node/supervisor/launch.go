@@ -104,17 +104,17 @@ func start(cfg LaunchConfig) (*started, *os.File, error) {
 		return nil, nil, err
 	}
 	defer listener.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	null, err := open(os.DevNull, unix.O_RDWR)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer null.Close()
-	log, err := os.OpenFile(filepath.Join(cfg.StateDir, initLog), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := open(filepath.Join(cfg.StateDir, initLog), unix.O_CREAT|unix.O_WRONLY|unix.O_APPEND)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer log.Close()
-	r, w, err := os.Pipe()
+	r, w, err := pipe()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,7 +139,7 @@ func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*started, error) {
 		}
 		return &started{pid: p.Pid, process: p}, nil
 	}
-	program, err := os.Open(cfg.Binary)
+	program, err := open(cfg.Binary, unix.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("opening the supervisor: %w", err)
 	}
@@ -177,6 +177,24 @@ func attributes(cfg LaunchConfig, null, log, listener, config *os.File) *os.Proc
 	}
 }
 
+// open and pipe make files that are not in the runtime's poller, which costs more than to open them: they are for the
+// child.
+func open(path string, flags int) (*os.File, error) {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func pipe() (r, w *os.File, err error) {
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	return os.NewFile(uintptr(p[0]), "configuration"), os.NewFile(uintptr(p[1]), "configuration"), nil
+}
+
 // listen makes the socket before the supervisor starts: connecting never has to be tried again.
 func listen(socket string) (*os.File, error) {
 	dir, name, err := openParent(socket)
@@ -184,14 +202,17 @@ func listen(socket string) (*os.File, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)})
+	address := &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)}
+	err = unix.Bind(fd, address)
+	if errors.Is(err, unix.EADDRINUSE) { // one of an earlier start
+		if err = os.Remove(socket); err == nil {
+			err = unix.Bind(fd, address)
+		}
+	}
 	if err == nil {
 		err = unix.Listen(fd, listenQueue)
 	}

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,11 +25,17 @@ type process struct {
 const pidFile = "pid"
 
 func startTime(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}
-	f := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+	defer unix.Close(fd)
+	var b [1024]byte // it is one line
+	n, err := unix.Read(fd, b[:])
+	if err != nil {
+		return ""
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b[:n], ')')+1 : n]))
 	const startField = 19 // after the name
 	if len(f) <= startField {
 		return ""
@@ -128,6 +135,12 @@ func Bury(ctx context.Context, stateDir string, clk clock.Clock) error {
 
 // Pid is drover-init's process id as the host sees it; 0 when it is not known.
 func (c *Client) Pid() int { return c.process.pid }
+
+// StartTicks is when drover-init was started, in the kernel's ticks; 0 when it is not known.
+func (c *Client) StartTicks() uint64 {
+	n, _ := strconv.ParseUint(c.process.start, 10, 64)
+	return n
+}
 
 // Kill kills drover-init hard; what it ran as PID 1 of a namespace ends with it. Raw processes do not: Shutdown first.
 func (c *Client) Kill() error { return c.process.kill() }

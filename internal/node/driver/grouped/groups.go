@@ -123,13 +123,15 @@ func (e *Group) Files() supervisor.GroupFiles { return e.files }
 
 // Stats reads what the group used. What this kernel's trees do not tell stays zero, and wait4 tells it.
 func (e *Group) Stats() (supervisor.GroupStats, error) {
-	oom := int(e.group.OOMKills()) //nolint:gosec // a count of processes
 	u, err := e.group.Usage()
 	if err != nil {
-		return supervisor.GroupStats{OOMKills: oom}, err
+		return supervisor.GroupStats{}, err
 	}
-	return supervisor.GroupStats{UserCPU: u.CPUUser, SystemCPU: u.CPUSystem, PeakMemory: u.MemoryPeak, OOMKills: oom}, nil
+	return supervisor.GroupStats{UserCPU: u.CPUUser, SystemCPU: u.CPUSystem, PeakMemory: u.MemoryPeak}, nil
 }
+
+// OOMKills counts the processes of it that the kernel killed for memory.
+func (e *Group) OOMKills() int { return int(e.group.OOMKills()) } //nolint:gosec // a count of processes
 
 // Kill kills all processes in it.
 func (e *Group) Kill() error { return e.group.Kill() }

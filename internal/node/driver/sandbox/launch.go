@@ -46,12 +46,16 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 		cfg.NetNS = b.spec.NetNS.Path
 	}
 	client, err := supervisor.Launch(ctx, cfg, b.options(d))
-	return client, nsinit.Explain(err)
+	if err != nil {
+		return nil, nsinit.Explain(err)
+	}
+	b.pid, b.startTicks = client.Pid(), client.StartTicks()
+	return client, nil
 }
 
 // furnish does the agent's part while the child waits in its namespaces: it writes the maps, and the script.
 func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Script, []int, error) {
-	b.pid, b.startTicks = pid, processStart(pid)
+	b.pid = pid
 	if err := d.writeMaps(pid, b.slot); err != nil {
 		return nil, nil, err
 	}
