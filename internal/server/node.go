@@ -68,7 +68,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		n.closers = append(n.closers, groups)
 	}
 	nodeCfg := agent.Config{
-		DataDir: a.dataDir, InMemory: a.forgetful(), StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
+		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
 		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
 		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
 		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),

@@ -41,8 +41,10 @@ if [ "$4" != -1 ] && [ "$(wc -c <"$t")" -ne "$4" ]; then rm -f -- "$t"; echo "th
 { [ -z "$3" ] || chown -- "$3" "$t"; } && chmod "$2" "$t" && mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 45; }`
 
 const (
-	mkdirScript  = `mkdir -p -- "$1" && chmod "$2" "$1" && { [ -z "$3" ] || chown -- "$3" "$1"; } || exit 45`
-	deleteScript = `for p; do case $p in '*'|'./*') rm -rf -- ./*;; */'*') rm -rf -- "${p%/*}"/*;; *) rm -rf -- "$p";; esac || exit 45; done`
+	mkdirScript = `mkdir -p -- "$1" && chmod "$2" "$1" && { [ -z "$3" ] || chown -- "$3" "$1"; } || exit 45`
+	// What a "*" leaves are folders that something is mounted on, as a task's secrets: they have to be empty.
+	deleteScript = `left() { for f in "$1"/*; do [ ! -e "$f" ] || { [ -d "$f" ] && [ -z "$(ls -A -- "$f")" ]; } || return 1; done; }
+for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac; rm -rf -- "$d"/* || left "$d";; *) rm -rf -- "$p";; esac || exit 45; done`
 )
 
 // do runs a helper script as the runner's user, or its root. Errors: NotFound, Forbidden, Unavailable.

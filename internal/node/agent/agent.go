@@ -76,6 +76,9 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
 		disk:    diskMeter{clock: deps.Clock, allocs: map[string]*diskSample{}},
 	}
+	if cfg.SecretsInMemory {
+		a.root = a.root.SecretsInMemory()
+	}
 	for _, d := range deps.Drivers {
 		a.drivers[d.Name()] = d
 	}

@@ -21,6 +21,8 @@ type Config struct {
 	DataDir string
 	// InMemory keeps the local state out of the disk (dev mode): a restarted agent remembers no task.
 	InMemory bool
+	// SecretsInMemory keeps tasks' secrets out of the disk, where the machine has what that takes.
+	SecretsInMemory bool
 	// StopOnExit stops and destroys everything when Run ends. Else tasks outlive the agent, and are found again.
 	StopOnExit bool
 	// ExitTimeout bounds the stopping of StopOnExit. Default 15s.

@@ -33,6 +33,10 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	fill(&version, "2.0.0")
 	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, cfg.DroverVersion
 	n.Attributes["node.region"] = cfg.Region
+	n.Attributes["drover.secrets"] = "tmpfs"
+	if why := a.root.SecretsOnDisk(); why != "" {
+		n.Attributes["drover.secrets"] = "disk: " + why
+	}
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
 		n.Drivers[name] = &info

@@ -20,8 +20,9 @@ import (
 
 // Root makes the folders of a node's allocations below a data folder.
 type Root struct {
-	data string
-	nest *nest
+	data    string
+	nest    *nest
+	secrets *secrets // nil: on the disk
 }
 
 // NewRoot returns the folders below dataDir.
@@ -135,7 +136,7 @@ func (d Dir) state(task string) string {
 
 // Remove deletes the folder, and the supervisors' ones of the tasks.
 func (d Dir) Remove(tasks ...string) error {
-	return errors.Join(d.RemoveState(tasks...), os.RemoveAll(d.Path()))
+	return errors.Join(d.RemoveState(tasks...), d.uncover(), os.RemoveAll(d.Path()))
 }
 
 // TakeOver moves alloc/data and the tasks' local folders from another allocation of this node, whose tasks have ended.

@@ -2,6 +2,7 @@ package allocrunner
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -349,8 +350,8 @@ func (r *Runner) ended() bool {
 // finish stores the end.
 func (r *Runner) finish() {
 	at := r.clock.Now().UnixNano()
-	if err := r.dir.RemoveState(taskNames(r.group)...); err != nil {
-		r.log.Warn("removing the supervisors' folder", "error", err)
+	if err := errors.Join(r.dir.RemoveState(taskNames(r.group)...), r.dir.UnmountSecrets(taskNames(r.group)...)); err != nil {
+		r.log.Warn("removing what is left of the tasks", "error", err)
 	}
 	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(at)))
 	r.mu.Lock()

@@ -15,11 +15,20 @@ func (taskDir) Name() string { return "task_dir" }
 func (taskDir) Once() bool   { return false }
 
 func (taskDir) Prestart(_ context.Context, r *Request) error {
-	if lean(r.Driver, r.Group, r.Task) && !r.Dir.Exists() || r.Dir.TaskBuilt(r.Task.Name) {
+	if lean(r.Driver, r.Group, r.Task) && !r.Dir.Exists() {
 		return nil
 	}
-	r.Emit(taskmachine.NewEvent(drover.TaskSetup, "Building Task Directory"))
-	return r.Dir.BuildTask(r.Task.Name)
+	if !r.Dir.TaskBuilt(r.Task.Name) {
+		r.Emit(taskmachine.NewEvent(drover.TaskSetup, "Building Task Directory"))
+		if err := r.Dir.BuildTask(r.Task.Name); err != nil {
+			return err
+		}
+	}
+	mb := 0
+	if r.Task.Resources != nil {
+		mb = r.Task.Resources.SecretsMB
+	}
+	return r.Dir.MountSecrets(r.Task.Name, mb, r.Task.Driver == "sandbox")
 }
 
 // Lean is an optional power of a driver: it says which of its tasks need no folders, because they are no processes, or

@@ -16,6 +16,7 @@ import (
 
 	"drover"
 	"drover/internal/node/driver"
+	"drover/internal/node/supervisor/proto"
 )
 
 // Labels of our containers. Nomad's are there too, for tools that look for them.
@@ -57,7 +58,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 	config := &container.Config{
 		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: d.labels(spec, c), ExposedPorts: exposed,
 		Entrypoint: append([]string{ownPath + "/init"}, init.args...), Cmd: []string{}, OpenStdin: init.stdin,
-		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
+		Env: initEnv(c), Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
 	}
 	host := &container.HostConfig{
 		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: container.NetworkMode(c.network), PortBindings: bindings,
@@ -194,6 +195,18 @@ func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources
 	var err error
 	r.Ulimits, err = ulimits(c.ulimit)
 	return r, err
+}
+
+// initEnv is for drover-init: Go's runtime raises its soft limit of open files, and it could not know the task's.
+func initEnv(c taskConfig) []string {
+	if limits, err := ulimits(c.ulimit); err == nil {
+		for _, l := range limits {
+			if l.Name == "nofile" && l.Soft >= 0 {
+				return []string{proto.OpenFilesVariable + "=" + strconv.FormatInt(l.Soft, 10)}
+			}
+		}
+	}
+	return nil
 }
 
 // ulimits reads name = "soft:hard" or "both".

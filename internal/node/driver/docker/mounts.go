@@ -1,7 +1,9 @@
 package docker
 
 import (
+	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -101,6 +103,9 @@ func (d *Driver) binds(spec *driver.Spec, c taskConfig) ([]string, error) {
 	var out []string
 	for _, v := range c.volumes {
 		parts := append(strings.Split(v, ":"), "")
+		if err := makeSource(spec, parts[0]); err != nil {
+			return nil, err
+		}
 		source, err := inside(spec, parts[0])
 		if err != nil {
 			return nil, err
@@ -109,6 +114,25 @@ func (d *Driver) binds(spec *driver.Spec, c taskConfig) ([]string, error) {
 		out = append(out, strings.TrimSuffix(source+":"+parts[1]+":"+set, ":"))
 	}
 	return out, nil
+}
+
+// makeSource makes a volume's folder in the task's if nothing is there, as docker does outside of it.
+func makeSource(spec *driver.Spec, source string) error {
+	if path.IsAbs(source) {
+		return nil
+	}
+	root, err := os.OpenRoot(spec.Dirs.Task)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if _, err := root.Lstat(source); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what is wrong with it is told when it is mounted
+	}
+	if err := root.MkdirAll(source, 0o777); err != nil {
+		return drover.Errorf(drover.Invalid, "volumes: making %s in the task's folder: %w", source, err)
+	}
+	return nil
 }
 
 func (m mountConfig) mount(spec *driver.Spec) (mount.Mount, error) {

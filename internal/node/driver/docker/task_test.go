@@ -151,3 +151,23 @@ func TestCapabilities(t *testing.T) {
 		}
 	}
 }
+
+// TestVolumesAreMade: a folder of the task that is not there is, as docker does it with the machine's; a link in its place
+// leads nowhere else.
+func TestVolumesAreMade(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, map[string]any{"volumes": []any{"local/a/b:/new"}, "ulimit": map[string]any{"nofile": "2000:3000"}})
+	spec.Pool = true
+	h := b.run(t, spec)
+	require.Equal(t, "2000 3000\n", h.sh(t, "echo $(ulimit -n) $(ulimit -Hn)").out)
+	require.Equal(t, "0\n", h.root(t, "echo x > /new/f; echo $?").out)
+	require.FileExists(t, filepath.Join(spec.Dirs.Local, "a", "b", "f"))
+
+	bad := b.spec(t, map[string]any{"volumes": []any{"local/out/x:/new"}})
+	require.NoError(t, os.Symlink("/tmp", filepath.Join(bad.Dirs.Local, "out")))
+	_, err := b.Start(t.Context(), bad)
+	require.Error(t, err)
+	require.NoDirExists(t, "/tmp/x")
+	require.NoError(t, h.Destroy(t.Context()))
+}

@@ -41,6 +41,10 @@ func readMore(r *options.Reader, c *taskConfig) {
 }
 
 func refuse(r *options.Reader) {
+	r.Num("container_exists_attempts", 0, maxPids) // a name that is taken is waited for, however long that is
+	if r.Flag("advertise_ipv6_address") {
+		r.Problem("advertise_ipv6_address: is not possible: ports are advertised with the node's address")
+	}
 	r.Each("healthchecks", func(in *options.Reader) { in.Flag("disable") }) // they are disabled: docker would exec them
 	r.Each("logging", func(in *options.Reader) {
 		in.Dict("config")

@@ -3,6 +3,7 @@ package handover
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 
@@ -77,7 +78,11 @@ func become(fd int) error {
 	if err := unix.Chdir("/"); err != nil {
 		return err
 	}
-	err = syscall.Exec("/proc/self/exe", []string{"drover-init"}, []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"})
+	env := []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"}
+	if limit, ok := os.LookupEnv(proto.OpenFilesVariable); ok {
+		env = append(env, proto.OpenFilesVariable+"="+limit)
+	}
+	err = syscall.Exec("/proc/self/exe", []string{"drover-init"}, env)
 	return fmt.Errorf("executing the supervisor: %w", err)
 }
 

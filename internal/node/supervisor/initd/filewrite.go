@@ -2,6 +2,7 @@ package initd
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -94,7 +95,8 @@ func (s *Server) owner(who string) (ids, error) {
 	return ids{int(a.uid), int(a.gid)}, err
 }
 
-// remove deletes recursively. What is not there is fine. A final "*" stands for all that is not hidden.
+// remove deletes recursively. What is not there is fine. A final "*" stands for all that is not hidden; what something is
+// mounted on (a task's secrets) is then emptied and stays.
 func remove(asked, p string) error {
 	if path.Base(asked) != "*" {
 		if p == "/" {
@@ -119,7 +121,7 @@ func remove(asked, p string) error {
 		if strings.HasPrefix(name, ".") {
 			continue
 		}
-		if err := os.RemoveAll(dir + "/" + name); err != nil {
+		if err := os.RemoveAll(dir + "/" + name); err != nil && !errors.Is(err, unix.EBUSY) {
 			return err
 		}
 	}

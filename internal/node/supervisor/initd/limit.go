@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drover"
+	"drover/internal/node/supervisor/proto"
 	"drover/internal/node/supervisor/spawn"
 )
 
@@ -60,7 +61,11 @@ func openFiles(n int) spawn.Rlimit {
 		v := min(uint64(n), own.Max)
 		return both(unix.RLIMIT_NOFILE, v)
 	}
-	return spawn.Rlimit{Resource: unix.RLIMIT_NOFILE, Cur: min(defaultOpenFiles, own.Max), Max: own.Max}
+	soft := uint64(defaultOpenFiles)
+	if said, err := strconv.ParseUint(os.Getenv(proto.OpenFilesVariable), 10, 64); err == nil {
+		soft = said
+	}
+	return spawn.Rlimit{Resource: unix.RLIMIT_NOFILE, Cur: min(soft, own.Max), Max: own.Max}
 }
 
 // watch starts the timers of the limits. Caller holds mu.
