@@ -14,6 +14,8 @@ import (
 // MaxPayload bounds a dispatched job's payload, in bytes.
 const MaxPayload = 16 << 10
 
+const maxIDPrefix = 128 // bytes of what goes into the ids of dispatched jobs
+
 // DispatchRequest starts a child of a parameterized job.
 type DispatchRequest struct {
 	Namespace, ID    string
@@ -106,6 +108,8 @@ func checkDispatch(j *drover.Job, r DispatchRequest) error {
 		return drover.Errorf(drover.Invalid, "payload is not provided but required by parameterized job")
 	case p.Payload == "forbidden" && len(r.Payload) > 0:
 		return drover.Errorf(drover.Invalid, "payload provided but forbidden by parameterized job")
+	case len(r.IDPrefixTemplate) > maxIDPrefix || strings.ContainsAny(r.IDPrefixTemplate, " \x00"):
+		return drover.Errorf(drover.Invalid, "IdPrefixTemplate: must have at most %d bytes, and no space or NUL", maxIDPrefix)
 	case r.Priority < 0 || r.Priority > drover.MaxPriority:
 		return drover.Errorf(drover.Invalid, "job priority must be between [1, %d]", drover.MaxPriority)
 	}

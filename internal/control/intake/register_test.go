@@ -130,6 +130,8 @@ func TestDispatch(t *testing.T) {
 	refuse(drover.Invalid, "required meta keys: who", func(r *DispatchRequest) { r.Meta = nil })
 	refuse(drover.Invalid, "unpermitted metadata keys: x", func(r *DispatchRequest) { r.Meta = map[string]string{"who": "", "x": ""} })
 	refuse(drover.NotFound, "job not found", func(r *DispatchRequest) { r.ID = "q" })
+	refuse(drover.Invalid, "IdPrefixTemplate", func(r *DispatchRequest) { r.IDPrefixTemplate = "a\x00b" })
+	refuse(drover.Invalid, "IdPrefixTemplate", func(r *DispatchRequest) { r.IDPrefixTemplate = strings.Repeat("a", 1000) })
 
 	req.IdempotencyToken, req.IDPrefixTemplate = "once", "pre"
 	first, err := b.DispatchJob(ctx, req)
@@ -308,5 +310,22 @@ func TestSourceIsKeptUpToALimit(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, kept, b.log.last.(*command.RegisterJob).Submission != nil, limit)
 		require.Equal(t, limit == 9, o.Warnings != "", "switched off, it is not missed")
+	}
+}
+
+// A job that is reverted is made of the old version's text again.
+func TestRevertTakesTheSourceAlong(t *testing.T) {
+	b := setup(t)
+	for _, note := range []string{"old", "new"} {
+		j := job("j", "service")
+		j.Meta = map[string]string{"note": note}
+		_, err := b.RegisterJob(t.Context(), RegisterRequest{Job: j, Submission: &drover.JobSubmission{Source: note, Format: "hcl2"}})
+		require.NoError(t, err)
+	}
+	_, err := b.RevertJob(t.Context(), RevertRequest{Namespace: "default", ID: "j", Version: 0})
+	require.NoError(t, err)
+	s := b.store.Snapshot()
+	for version, source := range []string{"old", "new", "old"} {
+		require.Equal(t, source, s.JobSubmission("default", "j", uint64(version)).Source)
 	}
 }

@@ -27,13 +27,17 @@ func (in *Intake) RevertJob(ctx context.Context, r RevertRequest) (Outcome, erro
 	if p := r.EnforcePriorVersion; p != nil && *p != now.Version {
 		return Outcome{}, drover.Errorf(drover.Conflict, "current job has version %d; enforcing version %d", now.Version, *p)
 	}
-	old := in.deps.Store.Snapshot().JobVersion(r.Namespace, r.ID, r.Version)
+	s := in.deps.Store.Snapshot()
+	old := s.JobVersion(r.Namespace, r.ID, r.Version)
 	if old == nil {
 		return Outcome{}, drover.Errorf(drover.NotFound, "job %q in namespace %q at version %d was not found", r.ID, r.Namespace, r.Version)
 	}
 	spec := *old
 	spec.Stop, spec.SubmitTime = false, 0
-	req := RegisterRequest{EnforceIndex: true, JobModifyIndex: now.JobModifyIndex}
+	req := RegisterRequest{
+		EnforceIndex: true, JobModifyIndex: now.JobModifyIndex,
+		Submission: s.JobSubmission(r.Namespace, r.ID, r.Version), // it is what this version will be made of, too
+	}
 	o, err := in.register(ctx, &spec, registration{RegisterRequest: req, by: drover.TriggerJobRegister})
 	if err == nil {
 		o.RevertedJobVersion = new(r.Version)
