@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -228,7 +229,9 @@ func parseRange(header string) (byteRange, error) {
 	var err1, err2 error
 	switch {
 	case first == "":
-		out.suffix, err1 = strconv.ParseInt(last, 10, 62)
+		if out.suffix, err1 = strconv.ParseInt(last, 10, 62); out.suffix == 0 && err1 == nil {
+			out.from = math.MaxInt64 >> 2 // nothing: behind any end
+		}
 	case last == "":
 		out.from, err1 = strconv.ParseInt(first, 10, 62)
 	default:

@@ -90,6 +90,7 @@ func (a *Agent) take(assignment drover.Assignment) {
 	for id := range a.refused {
 		if !listed[id] {
 			delete(a.refused, id)
+			a.pusher.forget(id)
 		}
 	}
 	a.nudge(a.collect)
