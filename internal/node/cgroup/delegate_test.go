@@ -101,7 +101,7 @@ func TestDelegatedInside(t *testing.T) { //nolint:paralleltest // alone in its p
 	require.NoError(t, err)
 	sleep := exec.Command("sleep", "1000")
 	require.NoError(t, sleep.Start())
-	require.NoError(t, g.Add(sleep.Process.Pid))
+	add(t, g, sleep.Process.Pid)
 	pids, err := g.Procs()
 	require.NoError(t, err)
 	require.Equal(t, []int{sleep.Process.Pid}, pids)

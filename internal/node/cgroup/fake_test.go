@@ -57,8 +57,6 @@ func TestCreateOnV2(t *testing.T) {
 
 	require.NoError(t, g.AddInit(77))
 	require.Equal(t, "77", read(t, filepath.Join(top, "init"), "cgroup.procs"), "the supervisor is beside the payload")
-	require.NoError(t, g.Add(78))
-	require.Equal(t, "78", read(t, filepath.Join(top, "task"), "cgroup.procs"))
 	require.Equal(t, "cgroup.procs", g.JoinFile())
 	files, err := g.OpenDirs()
 	require.NoError(t, err)

@@ -203,9 +203,6 @@ func (g *Group) JoinFile() string {
 	return "cgroup.procs"
 }
 
-// Add moves a process into the payload's group.
-func (g *Group) Add(pid int) error { return place(g.Dirs(), pid) }
-
 func place(dirs []string, pid int) error {
 	for _, d := range dirs {
 		if err := write(d, "cgroup.procs", strconv.Itoa(pid)); err != nil {
