@@ -49,6 +49,9 @@ type Config struct {
 	PullQuiet time.Duration
 	// DaemonWait is how long a start waits for a daemon that is away, as while it restarts; default 30 s.
 	DaemonWait time.Duration
+	// RemoveWait is how long a removal waits for a daemon that hangs, before the container is killed without it; default
+	// 20 s.
+	RemoveWait time.Duration
 	// SweepGrace is how old a container must be, and how long this driver must run, before one that nobody knows is
 	// removed; default 5 minutes.
 	SweepGrace time.Duration
@@ -73,6 +76,7 @@ const (
 	defaultPullQuiet  = 2 * time.Minute
 	defaultGrace      = 5 * time.Minute
 	defaultDaemonWait = 30 * time.Second
+	defaultRemoveWait = 20 * time.Second
 )
 
 // New returns the driver. No I/O: whether there is a daemon is in Fingerprint and in Start's errors. Errors: an endpoint
@@ -82,6 +86,7 @@ func New(cfg Config) (*Driver, error) {
 	cfg.PullQuiet = orElse(cfg.PullQuiet, defaultPullQuiet)
 	cfg.SweepGrace = orElse(cfg.SweepGrace, defaultGrace)
 	cfg.DaemonWait = orElse(cfg.DaemonWait, defaultDaemonWait)
+	cfg.RemoveWait = orElse(cfg.RemoveWait, defaultRemoveWait)
 	options := []client.Opt{client.FromEnv}
 	if cfg.Endpoint != "" {
 		options = []client.Opt{client.WithHost(cfg.Endpoint)}

@@ -103,8 +103,11 @@ func (h *handle) Stop(ctx context.Context, signal string, timeout time.Duration)
 // all the same, and what the daemon keeps of it is removed by a later Sweep.
 func (h *handle) Destroy(ctx context.Context) error {
 	h.Stopping()
-	err := h.d.free(ctx, h.box)
-	if drover.CodeOf(err) == drover.Unavailable && ctx.Err() == nil {
+	bound, cancel := h.d.cfg.Clock.WithTimeout(ctx, h.d.cfg.RemoveWait)
+	err := h.d.free(bound, h.box)
+	hangs := bound.Err() != nil
+	cancel()
+	if err != nil && (hangs || drover.CodeOf(err) == drover.Unavailable) && ctx.Err() == nil {
 		h.d.cfg.Log.Warn("the docker daemon is away: its container is killed, and removed when it is back", "container", h.box.id, "error", err)
 		err = h.abandon()
 	}

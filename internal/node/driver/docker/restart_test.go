@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +95,35 @@ func TestDaemonStops(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.True(t, b.Fingerprint(t.Context()).Healthy)
+}
+
+// TestDaemonHangs: tasks, executions and samples go on, a task can be ended, and what the daemon kept is swept when it
+// goes on.
+func TestDaemonHangs(t *testing.T) {
+	t.Parallel()
+	dir, at := daemon(t)
+	b := newBench(t, func(c *Config) { c.Endpoint, c.SweepGrace, c.RemoveWait = at, time.Nanosecond, 100*time.Millisecond })
+	h := b.run(t, b.spec(t, script2("trap '' TERM; sleep 600", nil)))
+	text, err := os.ReadFile(filepath.Join(dir, "pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	goOn := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(pid, syscall.SIGCONT)) })
+	t.Cleanup(goOn) // before the daemon is stopped
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
+	_, err = h.Usage(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, h.Stop(t.Context(), "", 10*time.Millisecond))
+	exit, err := h.Wait(t.Context())
+	require.NoError(t, err)
+	require.NotZero(t, exit.Code)
+	require.NoError(t, h.Destroy(t.Context()))
+	goOn()
+	require.Eventually(t, func() bool { // it may do what it was asked before, too
+		_, err := b.Sweep(t.Context())
+		return err == nil && len(b.containers(t)) == 0
+	}, patience, tick)
 }
 
 // TestSweepSparesWhatIsKnownAndOthers.
