@@ -120,14 +120,16 @@ func waiting(g *drover.DeploymentState) bool {
 	return g.HealthyAllocs < g.DesiredTotal
 }
 
+// untilDeadline says when a deadline will have passed. One that has is dealt with, or is not ours: of a version that
+// the scheduler has still to take the deployment from.
 func untilDeadline(d *drover.Deployment, now time.Time) time.Duration {
 	wait := time.Hour
 	for _, g := range d.TaskGroups {
-		if waiting(g) && !g.RequireProgressBy.IsZero() {
+		if waiting(g) && g.RequireProgressBy.After(now) {
 			wait = min(wait, g.RequireProgressBy.Sub(now))
 		}
 	}
-	return max(wait, 0)
+	return wait
 }
 
 // promotable reports whether all canaries are healthy and all groups that have some want to be promoted by that.
