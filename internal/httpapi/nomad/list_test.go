@@ -156,3 +156,15 @@ func TestAListOfTenThousandJobs(t *testing.T) {
 	require.Len(t, stubs, 10_000)
 	t.Logf("10,000 jobs listed and decoded in %v, %d bytes", time.Since(start), rec.Body.Len())
 }
+
+// A list in which nothing ever was has an index that can be waited for.
+func TestTheIndexIsNeverZero(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, meta, err := w.client.NodePools().List(nil)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, meta.LastIndex)
+	_, meta, err = w.client.NodePools().List(&api.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: 300 * time.Millisecond})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, meta.RequestTime, 250*time.Millisecond, "it waited")
+}
