@@ -65,6 +65,7 @@ type poolState struct {
 	prices    map[string]float64 // the core's
 	cost      float64            // per hour, of its confirmed machines
 	spent     scaler.Spending
+	pace      scaler.Pace
 }
 
 type entry struct {

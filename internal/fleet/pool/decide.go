@@ -44,7 +44,7 @@ func (c *Core) Input(now time.Time, pool string) (scaler.Input, error) {
 func (c *Core) input(now time.Time, p *poolState) scaler.Input {
 	return scaler.Input{
 		Now: now, Policy: p.policy, Template: p.template, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
-		Beliefs: c.beliefs, Spent: p.spent.Today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
+		Beliefs: c.beliefs, Pace: p.pace, Spent: p.spent.Today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
 	}
 }
 
@@ -65,6 +65,8 @@ func (c *Core) decidePool(now time.Time, p *poolState) time.Time {
 	if !answerAt.IsZero() && (p.last.Wake.IsZero() || answerAt.Before(p.last.Wake)) {
 		p.last.Wake = answerAt
 	}
+	p.pace.Busy(now, p.last.Busy)
+	p.pace.Waits(now, p.last.Awaits > 0)
 	for k := range p.last.Actions {
 		c.perform(now, p, &p.last.Actions[k])
 	}

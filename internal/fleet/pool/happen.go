@@ -174,6 +174,9 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 	}
 	e.LostAt = time.Time{}
 	first := e.ReadyAt.IsZero()
+	if e.pool != nil && r.Used.CPU < e.Used.CPU {
+		e.pool.pace.Freed(now, e.Used.Sub(r.Used))
+	}
 	reported(e.Instance, r, now)
 	c.learn(e, &r)
 	if !r.InterruptAt.IsZero() {

@@ -2,6 +2,7 @@ package scaler
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type class struct {
 	standby  bool // room to keep, not work
 	unit     float64
 	placed   int
+	awaits   int // has no place, but gets one before a machine could come
 	bought   int
 	strange  string // why it can't be served at all
 	eligible []bool // by offering
@@ -107,6 +109,14 @@ func (c *class) fit(free *vector, n int) int {
 		k = min(k, c.perBin)
 	}
 	return k
+}
+
+// whole returns how many pieces an empty machine of the size holds, however many there are.
+func (c *class) whole(size *vector) int {
+	if c.perBin > 0 {
+		return min(size.fit(&c.each, math.MaxInt), c.perBin)
+	}
+	return size.fit(&c.each, math.MaxInt)
 }
 
 // elig says of every offering whether the class may run on it.

@@ -19,6 +19,7 @@ type Input struct {
 	Instances []*drover.Instance // of the pool, in a fixed order, without those that are gone
 	GroupUsed map[string]int64   // units in use by quota group, over all pools of the cloud
 	Beliefs   *Beliefs
+	Pace      Pace    // of the pool's work
 	Spent     float64 // by the pool since midnight UTC
 	Listed    bool    // the cloud's machines were all seen once: creates may be decided
 	Settled   bool    // and agents had time to call home: destroys may be decided
@@ -79,6 +80,8 @@ type Waiting struct {
 type Output struct {
 	Actions  []Action
 	Waiting  []Waiting
+	Busy     int       // machines that have work
+	Awaits   int       // pieces of work for which room is expected sooner than a new machine
 	Deferred int       // creates that are wanted, but wait for rate or concurrency
 	Wake     time.Time // decide again then even if nothing happens; zero = no need
 }
@@ -87,9 +90,11 @@ type Output struct {
 func Decide(in Input) Output {
 	p := newPlan(&in)
 	p.survey()
+	p.out.Busy = p.counts.busy
 	if in.Listed {
 		p.demand()
 		p.place()
+		p.await()
 		p.buyDemand()
 		p.improve()
 		p.buyMinimum()

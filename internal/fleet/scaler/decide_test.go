@@ -253,7 +253,7 @@ func TestDestructionOnlyWhenSettledAndNeverOfBusyOrHeld(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p)
-	long := start.Add(-time.Hour)
+	long := start.Add(-dampHold)
 	add := func(id string, state drover.InstanceState, change func(*drover.Instance)) {
 		i := machine(p, id, "c5.large", state)
 		i.IdleAt = long

@@ -15,6 +15,8 @@ func (p *plan) explain() {
 		switch {
 		case c.left > 0:
 			w.Reason = p.whyNot(c)
+		case c.awaits > 0:
+			w.Reason = fmt.Sprintf("room for %d is expected sooner than a new machine could come, as other work ends; %d have a place", c.awaits, c.placed)
 		case c.bought > 0:
 			w.Reason = fmt.Sprintf("machines are bought for %d, %d have a place", c.bought, c.placed)
 		default:

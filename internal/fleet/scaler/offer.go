@@ -173,7 +173,7 @@ func (p *plan) unitCosts() {
 			if o < 0 || !cl.eligible[o] {
 				continue
 			}
-			if n := cl.fit(&p.shapes[s].size, cl.left); n > 0 {
+			if n := cl.whole(&p.shapes[s].size); n > 0 {
 				if u := p.offers[o].cost / float64(n); cl.unit == 0 || u < cl.unit {
 					cl.unit = u
 				}

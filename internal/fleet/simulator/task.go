@@ -94,9 +94,7 @@ func (s *Sim) begin(t int32, n *node) {
 		s.result.wait(time.Duration(s.now - tk.readyAt))
 	}
 	s.events.push(event{at: s.now + int64(tk.Run), task: t, run: tk.run})
-	if len(n.tasks) == 1 {
-		s.report(n)
-	}
+	s.report(n)
 }
 
 func (s *Sim) taskEnds(t, run int32) {
@@ -109,10 +107,8 @@ func (s *Sim) taskEnds(t, run int32) {
 	tk.done = true
 	s.done++
 	s.leave(t, n)
+	s.report(n)
 	s.fill(n)
-	if len(n.tasks) == 0 || n.draining {
-		s.report(n)
-	}
 }
 
 func (s *Sim) leave(t int32, n *node) {
@@ -168,5 +164,7 @@ func (s *Sim) report(n *node) {
 		return
 	}
 	s.core.Reported(s.time(), n.id, pool.Report{Ready: true, Used: n.size.Sub(n.free), Work: len(n.tasks), Drained: n.draining})
-	s.decideIn(s.cfg.Coalesce)
+	if len(n.tasks) <= 1 || n.draining || s.waits > 0 {
+		s.decideIn(s.cfg.Coalesce)
+	}
 }
