@@ -37,6 +37,7 @@ type Agent struct {
 	runnerCfg allocrunner.Config
 	pusher    *pusher
 	refills   *refills
+	stops     *stops
 	known     chan struct{} // closed with the first registration
 	restored  chan struct{} // closed when what the local state knows was begun
 	contacted chan struct{} // closed with the first assignment
@@ -94,6 +95,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	}
 	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
 	a.refills = newRefills(deps.Clock, runtime.NumCPU())
+	a.stops = newStops(deps.Clock, a.refills.busy)
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
 	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous}
 	return a, nil
@@ -183,6 +185,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	loops.Go(func() { a.watchDrivers(ctx) })
 	loops.Go(func() { a.pull(ctx) })
 	loops.Go(func() { a.collectLoop(ctx) })
+	loops.Go(func() { a.stops.run(ctx) })
 	pushing.Go(func() { a.pusher.run(life, a.contacted) }) // ends with life, behind the last word of the tasks
 	<-ctx.Done()
 	loops.Wait()

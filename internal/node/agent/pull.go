@@ -103,7 +103,11 @@ func (a *Agent) tell(e *entry, alloc *drover.Allocation) {
 	if alloc.Claim != nil {
 		a.refills.claimed(alloc.ID)
 	}
-	if v.Alloc.AllocModifyIndex != alloc.AllocModifyIndex {
+	switch {
+	case v.Alloc.AllocModifyIndex == alloc.AllocModifyIndex:
+	case released(alloc) && !released(v.Alloc):
+		a.stops.add(func() { e.runner.Update(alloc) })
+	default:
 		e.runner.Update(alloc)
 	}
 	if alloc.ClientStatus == drover.AllocClientUnknown { // it lost sight of us

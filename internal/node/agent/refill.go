@@ -66,6 +66,13 @@ func (f *refills) use() {
 	f.used = f.clock.Now()
 }
 
+// busy reports whether a runner was used just now.
+func (f *refills) busy() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.clock.Now().Sub(f.used) < refillCalm
+}
+
 // await returns when the allocation may start, or ctx ended. What is no replacement may start at once.
 func (f *refills) await(ctx context.Context, a *drover.Allocation) {
 	size := poolSize(a)

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+// What removing a released runner costs comes in heaps, as releases are recorded together, and competes with those who
+// use others meanwhile. So as long as runners are used, released ones are stopped one after the other.
+const (
+	stopPace  = 5 * time.Millisecond
+	stopsMost = 50 // that wait; beyond them all are stopped at once
+)
+
+// stops passes on that runners are to be stopped.
+type stops struct {
+	clock clock.Clock
+	busy  func() bool
+	more  chan struct{} // holds an element when there is something to do
+
+	mu      sync.Mutex // guards what follows
+	waiting []func()
+}
+
+func newStops(c clock.Clock, busy func() bool) *stops {
+	return &stops{clock: c, busy: busy, more: make(chan struct{}, 1)}
+}
+
+// released reports whether control wants an end to a runner that was claimed. Nobody waits for that.
+func released(a *drover.Allocation) bool {
+	return a.Claim != nil && a.ServerTerminal() && !a.ClientTerminal()
+}
+
+// add has stop called soon.
+func (s *stops) add(stop func()) {
+	s.mu.Lock()
+	s.waiting = append(s.waiting, stop)
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+// run calls what was added until ctx ends; what is left is then asked for again by control, at the next start.
+func (s *stops) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.more:
+		}
+		for ctx.Err() == nil && s.next() {
+			if s.busy() {
+				clock.Sleep(ctx, s.clock, stopPace)
+			}
+		}
+	}
+}
+
+// next calls one, or all if they are too many; it reports whether there was one.
+func (s *stops) next() bool {
+	s.mu.Lock()
+	n := min(len(s.waiting), 1)
+	if len(s.waiting) > stopsMost {
+		n = len(s.waiting)
+	}
+	due := s.waiting[:n:n]
+	s.waiting = s.waiting[n:]
+	s.mu.Unlock()
+	for _, stop := range due {
+		stop()
+	}
+	return n > 0
+}
