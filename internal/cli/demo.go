@@ -119,6 +119,8 @@ func (a *App) runDemo(ctx context.Context, addr string) error {
 func warm(ctx context.Context, c *client.Client, environment string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	now := clock.Wall{}.Now
+	hopeful := now() // when something still went right
 	for {
 		pool, err := c.Pool(ctx, environment)
 		if err != nil {
@@ -127,7 +129,10 @@ func warm(ctx context.Context, c *client.Client, environment string, n int) erro
 		if pool.Warm >= n {
 			return nil
 		}
-		if pool.LastError != "" && pool.Warm+pool.Starting+pool.Queued == 0 {
+		if pool.LastError == "" || pool.Warm+pool.Starting > 0 {
+			hopeful = now()
+		}
+		if now().Sub(hopeful) > 10*time.Second {
 			return drover.Errorf(drover.Unavailable, "the pool of %s does not fill: %s", environment, pool.LastError)
 		}
 		if !clock.Sleep(ctx, clock.Wall{}, 5*time.Millisecond) {

@@ -15,6 +15,7 @@ import (
 // Bounds of an environment's fields.
 const (
 	MaxPoolSize  = drover.MaxGroupCount
+	minMemoryMB  = 10 // Job.Validate has it too
 	maxEnvVars   = 1_000
 	maxEnvBytes  = 128 << 10
 	maxPorts     = 64
@@ -45,17 +46,20 @@ func Validate(env drover.Environment) error {
 	for _, n := range []struct {
 		field      string
 		value, max int
+		least      int // of what is not 0
 	}{
-		{"poolSize", env.PoolSize, MaxPoolSize},
-		{"maxRunners", env.MaxRunners, MaxPoolSize},
-		{"cpu", env.CPU, math.MaxInt32},
-		{"memoryMB", env.MemoryMB, math.MaxInt32},
-		{"memoryMaxMB", env.MemoryMaxMB, math.MaxInt32},
-		{"diskMB", env.DiskMB, math.MaxInt32},
-		{"pidsLimit", env.PidsLimit, 4 << 20},
+		{"poolSize", env.PoolSize, MaxPoolSize, 0},
+		{"maxRunners", env.MaxRunners, MaxPoolSize, 0},
+		{"cpu", env.CPU, math.MaxInt32, 0},
+		{"memoryMB", env.MemoryMB, math.MaxInt32, minMemoryMB},
+		{"memoryMaxMB", env.MemoryMaxMB, math.MaxInt32, minMemoryMB},
+		{"diskMB", env.DiskMB, math.MaxInt32, 0},
+		{"pidsLimit", env.PidsLimit, 4 << 20, 0},
 	} {
 		if n.value < 0 || n.value > n.max {
 			fault("%s %d: want 0 to %d", n.field, n.value, n.max)
+		} else if n.value != 0 && n.value < n.least {
+			fault("%s %d: want at least %d", n.field, n.value, n.least)
 		}
 	}
 	if env.MaxRunners > 0 && env.PoolSize > env.MaxRunners {

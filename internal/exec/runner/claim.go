@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"drover"
@@ -145,7 +146,7 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 		}
 		return s.accept(ctx, e, r, req)
 	case <-timer.C():
-		late = drover.Errorf(drover.Exhausted, "no runner of environment %q became ready within %s", req.Environment, req.Wait)
+		late = s.noneCame(req)
 	case <-ctx.Done():
 		late = left(ctx)
 	}
@@ -169,6 +170,15 @@ func (s *Service) giveUpLocked(e *env, r *runner) {
 	if s.runners[r.alloc.ID] == r && r.claim == nil {
 		s.addWarmLocked(e, r)
 	}
+}
+
+// noneCame says what keeps runners from coming, if that is known.
+func (s *Service) noneCame(req drover.ClaimRequest) error {
+	text := fmt.Sprintf("no runner of environment %q became ready within %s", req.Environment, req.Wait)
+	if why := lastError(s.deps.Snapshot(), req.Environment); why != "" {
+		text += ": " + why
+	}
+	return drover.Errorf(drover.Exhausted, "%s", text)
 }
 
 func left(ctx context.Context) error {

@@ -39,6 +39,9 @@ type asAsked struct {
 // reservedMB is what the scheduler counts for a runner; its limit is memoryLimit. Poseidon has 50.
 const reservedMB = 32
 
+// leastMB is the least that a task can have, in Nomad as here.
+const leastMB = 10
+
 func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	var req ExecutionEnvironmentRequest
 	if err := decode(r, &req); err != nil {
@@ -68,6 +71,9 @@ func (f *Face) toEnvironment(id int, req ExecutionEnvironmentRequest) (env drove
 	const limit = 1<<31 - 1
 	if req.CPULimit > limit || req.MemoryLimit > limit || req.PrewarmingPoolSize > limit {
 		return env, &reply{status: http.StatusBadRequest, message: "limit too high"}
+	}
+	if req.MemoryLimit > 0 && req.MemoryLimit < leastMB {
+		return env, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("memoryLimit %d: want at least %d MB, or 0", req.MemoryLimit, leastMB)}
 	}
 	asked, err := json.Marshal(asAsked{req.CPULimit, req.MemoryLimit, req.ExposedPorts})
 	if err != nil {
