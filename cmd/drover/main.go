@@ -9,6 +9,7 @@ import (
 
 	"drover/internal/cli"
 	"drover/internal/fleet/simulator"
+	"drover/internal/node/driver/sandbox"
 	"drover/internal/server"
 )
 
@@ -16,7 +17,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	app := &cli.App{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try, Simulate: server.Simulate,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try, Overlay: sandbox.Overlay, Simulate: server.Simulate,
 		CheckFleet: server.CheckFleet, FleetFigures: simulator.Figures,
 	}
 	code := app.Main(ctx, os.Args[1:])

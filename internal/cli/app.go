@@ -27,6 +27,8 @@ type App struct {
 	// Try runs hostile programs in sandboxes of this machine, in a new folder below dir ("" = any), and tells of each
 	// how it fared: contained, weak, escaped, not tried.
 	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
+	// Overlay reports whether sandboxes can layer images here.
+	Overlay func() bool
 	// FillState fills a data folder with a large state, for the bench; it returns how long that and its snapshot took.
 	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
 	// CheckFleet tries a pool of the configuration with one real machine, and tells each step.

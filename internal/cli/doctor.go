@@ -42,7 +42,7 @@ func (a *App) doctorCommand() *cobra.Command {
 	var dir, scratch string
 	var quick bool
 	c := leaf("doctor", "Say what this machine has for running tasks, what it lacks, and what hostile programs can do to it", 0, 0, func(ctx context.Context, _ []string) error {
-		list := examine(ctx, dir)
+		list := a.examine(ctx, dir)
 		if !quick && a.Try != nil {
 			list = append(list, a.tryGuests(ctx, scratch)...)
 		}

@@ -14,10 +14,10 @@ import (
 )
 
 // examine looks at this machine.
-func examine(ctx context.Context, dir string) []finding {
+func (a *App) examine(ctx context.Context, dir string) []finding {
 	root := os.Geteuid() == 0
 	return []finding{
-		checkKernel(), checkRights(root), checkCgroups(root), checkNamespaces(ctx), checkOverlay(), checkSeccomp(),
+		checkKernel(), checkRights(root), checkCgroups(root), checkNamespaces(ctx), a.checkOverlay(), checkSeccomp(),
 		checkDocker(ctx), checkRunsc(), checkDisk(dir),
 	}
 }
@@ -95,8 +95,8 @@ func checkNamespaces(ctx context.Context) finding {
 	return f
 }
 
-func checkOverlay() finding {
-	if strings.Contains(text("/proc/filesystems")+"\n", "\toverlay\n") {
+func (a *App) checkOverlay() finding {
+	if a.Overlay == nil || a.Overlay() {
 		return finding{Check: "overlay", State: findingOK, Says: "the file system that layers images", Needed: true}
 	}
 	return finding{Check: "overlay", State: findingMissing, Says: "the kernel has no overlay file system: modprobe overlay", Needed: true}

@@ -56,7 +56,7 @@ func (d *Driver) controls(controller string) bool {
 // missing lists what the driver cannot do without.
 func (d *Driver) missing() []string {
 	var missing []string
-	if systems, err := os.ReadFile("/proc/filesystems"); err == nil && !strings.Contains(string(systems), "\toverlay\n") {
+	if !Overlay() {
 		missing = append(missing, "the kernel has no overlay file system (modprobe overlay)")
 	}
 	if n, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err != nil || strings.TrimSpace(string(n)) == "0" {
