@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"drover"
@@ -57,8 +59,7 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	c.troubled(now, "listing its machines", err)
 	c.list.seq++
 	for k := range machines {
-		c.listed(now, &machines[k])
-		if e := c.byCloud[machines[k].ID]; e != nil {
+		if e := c.listed(now, &machines[k]); e != nil {
 			e.listed = c.list.seq
 		}
 	}
@@ -70,18 +71,14 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	if c.list.complete == 1 {
 		c.askAgain(now)
 	}
-	if c.lies(began) {
+	lacked := c.lacked()
+	if c.lies(began, lacked) {
 		c.list.urgent = true
 		return
 	}
-	patience := c.patience()
-	for _, p := range c.pools {
-		for _, i := range p.living() {
-			c.missing(now, began, c.table[i.ID], patience)
-		}
-	}
-	for _, id := range c.orphans() {
-		c.missing(now, began, c.strays[id], patience)
+	patience := c.patience(lacked)
+	for _, e := range lacked {
+		c.missing(now, began, e, patience)
 	}
 	for id, at := range c.gone {
 		if now.Sub(at) > time.Hour {
@@ -106,9 +103,11 @@ func (c *Core) askAgain(now time.Time) {
 	}
 }
 
-func (c *Core) listed(now time.Time, m *provider.Machine) {
+// listed takes over what the cloud tells of a machine, and returns what is known of it now; nil if it is none of ours, or
+// gone.
+func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 	if m.Tags[drover.TagOwner] != c.cfg.Owner {
-		return
+		return nil
 	}
 	e := c.byCloud[m.ID]
 	if e == nil && m.Intent != "" {
@@ -120,12 +119,15 @@ func (c *Core) listed(now time.Time, m *provider.Machine) {
 	switch {
 	case e == nil && over:
 	case e == nil:
-		c.adopt(now, m)
+		return c.adopt(now, m)
 	case m.State == provider.Terminated:
 		if e.State == drover.InstanceDestroying {
 			c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		} else if !c.alive(e) {
 			c.end(now, e, "terminated", "the cloud says that it is terminated")
+		}
+		if e.State == drover.InstanceGone || c.byCloud[m.ID] != e {
+			return nil
 		}
 	default:
 		c.confirm(now, e, m)
@@ -134,10 +136,11 @@ func (c *Core) listed(now time.Time, m *provider.Machine) {
 			c.callDestroy(now, e)
 		}
 	}
+	return e
 }
 
 // adopt takes a machine over that has our owner tag and that nobody here knows.
-func (c *Core) adopt(now time.Time, m *provider.Machine) {
+func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 	p := c.pool(m.Tags[drover.TagPool])
 	_, again := c.gone[m.Intent]
 	double := c.table[m.Intent] != nil
@@ -168,11 +171,12 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) {
 	e := c.add(i, p)
 	c.confirm(now, e, m)
 	c.note(now, e, "adopted", i.Reason)
+	return e
 }
 
 // missing notes that a complete list lacks the machine; patience of them in a row, and it is gone.
 func (c *Core) missing(now, began time.Time, e *entry, patience int) {
-	if e == nil || e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" || e.ProviderID != "" && e.listed == c.list.seq {
+	if e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" {
 		return
 	}
 	since := e.seenAt
@@ -204,30 +208,46 @@ func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 
 // lies reports that the list lacks a machine that is surely there, as its agent is connected: then what it lacks of
 // others means nothing either.
-func (c *Core) lies(began time.Time) bool {
-	for _, p := range c.pools {
-		for _, i := range p.living() {
-			e := c.table[i.ID]
-			if i.State == drover.InstanceActive && i.LostAt.IsZero() && e.listed != c.list.seq && began.After(later(e.seenAt, i.ReadyAt).Add(c.cfg.Caps.Visible)) {
-				return true
-			}
+func (c *Core) lies(began time.Time, lacked []*entry) bool {
+	for _, e := range lacked {
+		if e.pool != nil && e.State == drover.InstanceActive && e.LostAt.IsZero() && began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
+			return true
 		}
 	}
 	return false
 }
 
+// lacked returns what is known and not in the list that is looked at, in a fixed order.
+func (c *Core) lacked() (list []*entry) {
+	for _, e := range c.table {
+		if e.ProviderID == "" || e.listed != c.list.seq {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(a.PlannedAt.Compare(b.PlannedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return list
+}
+
 // patience is how many lists in a row have to lack a machine: two, but more if they lack most of what we have at once.
-func (c *Core) patience() int {
-	known, lacked := 0, 0
+func (c *Core) patience(lacked []*entry) int {
+	missed := 0
+	for _, e := range lacked {
+		if e.ProviderID != "" && e.State != drover.InstanceDestroying {
+			missed++
+		}
+	}
+	if missed < 3 {
+		return 2
+	}
+	known := 0
 	for id, e := range c.byCloud { // counting only
 		if e.ProviderID == id && e.State != drover.InstanceDestroying {
 			known++
-			if e.listed != c.list.seq {
-				lacked++
-			}
 		}
 	}
-	if lacked >= 3 && 2*lacked > known {
+	if 2*missed > known {
 		return 12
 	}
 	return 2

@@ -143,8 +143,7 @@ type counts struct {
 	moving   int // draining with work, or being replaced
 	lost     int
 	busy     int
-	busyCost float64   // per hour
-	newest   time.Time // when the newest active one became ready
+	busyCost float64 // per hour
 }
 
 func newPlan(in *Input) *plan {
@@ -203,9 +202,6 @@ func (p *plan) survey() {
 			}
 		case i.State == drover.InstanceActive:
 			p.counts.live++
-			if i.ReadyAt.After(p.counts.newest) {
-				p.counts.newest = i.ReadyAt
-			}
 			if i.Work > 0 {
 				p.counts.busy++
 				p.counts.busyCost += i.Price

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 
 	"drover"
 )
@@ -52,7 +53,7 @@ func (p *plan) findRooms() {
 	parts := p.partsCount()
 	settled := p.in.Now.Add(-settle)
 	look := p.special
-	if parts || p.counts.newest.After(settled) {
+	if parts || p.anyReadyAfter(settled) {
 		look = p.all()
 	}
 	least := p.least()
@@ -87,6 +88,15 @@ func (p *plan) findRooms() {
 		p.rooms[at].machine = append(p.rooms[at].machine, n)
 	}
 	slices.SortStableFunc(p.rooms, func(a, b room) int { return cmp.Compare(a.kind, b.kind) })
+}
+
+func (p *plan) anyReadyAfter(t time.Time) bool {
+	for _, i := range p.in.Instances {
+		if i.State == drover.InstanceActive && i.ReadyAt.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // roomOf says whether waiting work may count on the machine. Work that waits although a partly used machine has room
