@@ -63,6 +63,7 @@ type FleetAudit struct {
 	Reason   string // for people
 	Count    int
 	Offering string
+	Provider string // of what is about none of its pools
 }
 
 // FleetExplanation says why a machine is there, and what becomes of it.

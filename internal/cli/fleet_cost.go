@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -29,7 +30,7 @@ func (a *App) fleetAuditCommand() *cobra.Command {
 		for n := range rows {
 			about := o.id(list[n].Instance)
 			if about == "" {
-				about = list[n].Offering
+				about = cmp.Or(list[n].Offering, list[n].Provider)
 			}
 			rows[n] = append([]string{rows[n][0], list[n].Pool, about}, rows[n][1:]...)
 		}

@@ -70,7 +70,11 @@ type Entry struct {
 	Reason   string
 	Count    int
 	Offering string
+	Provider string // of what is about none of its pools
 }
+
+// CloudFails is the Entry.What that says that a cloud can't be used, and why.
+const CloudFails = "cloud fails"
 
 // Node is what the fleet needs of control about a machine's node.
 type Node struct {

@@ -62,7 +62,7 @@ func (b *Beliefs) BootQuantile(offering, typ string, q float64) time.Duration {
 	return 150 * time.Second
 }
 
-// BootDeadline is when a machine that has not come up is given up: twice the 99th percentile, from one minute to limit.
+// BootDeadline is when a machine that has not come up is given up: twice the 99th percentile and at least a minute, but never longer than limit.
 func (b *Beliefs) BootDeadline(offering, typ string, limit time.Duration) time.Duration {
-	return min(max(2*b.BootQuantile(offering, typ, 0.99), time.Minute), max(limit, time.Minute))
+	return min(max(2*b.BootQuantile(offering, typ, 0.99), time.Minute), limit)
 }

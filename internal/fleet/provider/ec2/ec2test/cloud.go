@@ -54,6 +54,7 @@ type Fault struct {
 	Status int    // default 400
 	Code   string // "" = the connection is cut
 	After  bool   // the call is done first, and its answer lost
+	Hang   bool   // nobody answers until the caller gives up
 	Retry  int    // Retry-After, in seconds
 }
 

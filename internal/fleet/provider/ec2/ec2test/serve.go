@@ -47,6 +47,9 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 	c.Calls[action]++
 	fault, failing := c.fault(action)
 	if failing && !fault.After {
+		if fault.Hang {
+			c.hang(r)
+		}
 		if fault.Code == "" {
 			panic(http.ErrAbortHandler)
 		}
@@ -56,6 +59,9 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 	answer, refused := c.act(r, body, action, form, err)
 	switch {
 	case failing:
+		if fault.Hang {
+			c.hang(r)
+		}
 		panic(http.ErrAbortHandler) // it was done, and nobody hears of it
 	case refused != nil:
 		answerNo(w, refused)
@@ -63,6 +69,14 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
 		fmt.Fprintf(w, "%s<%sResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>%s</requestId>%s</%sResponse>", xml.Header, action, c.name("req"), answer, action)
 	}
+}
+
+// hang waits until the caller gave up, without the lock.
+func (c *Cloud) hang(r *http.Request) {
+	c.mu.Unlock()
+	<-r.Context().Done()
+	c.mu.Lock()
+	panic(http.ErrAbortHandler)
 }
 
 func (c *Cloud) fault(action string) (f Fault, ok bool) {
