@@ -28,6 +28,7 @@ type secrets struct {
 	mu    sync.Mutex
 	idle  []int          // descriptors of file systems; guarded by mu
 	used  map[string]int // by path; guarded by mu
+	plain bool           // the kernel is before 6.15 and does not clone detached mounts, so that none is kept; guarded by mu
 	why   string         // there are none; guarded by mu
 	tried bool           // why is known; guarded by mu
 }
@@ -74,11 +75,18 @@ func (s *secrets) mount(path string, mb int) error {
 	if err != nil {
 		return err
 	}
-	if err := attach(fd, path); err != nil {
+	if !s.plain {
+		err = attachClone(fd, path)
+		s.plain = errors.Is(err, unix.EINVAL)
+	}
+	if s.plain {
+		err = unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	}
+	if err != nil {
 		_ = unix.Close(fd)
 		return fmt.Errorf("mounting the secrets' file system at %s: %w", path, err)
 	}
-	if mb != secretsMB {
+	if mb != secretsMB || s.plain {
 		return unix.Close(fd)
 	}
 	s.used[path] = fd
@@ -140,7 +148,7 @@ func newMemory(mb int) (int, error) {
 	return unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
-func attach(fd int, path string) error {
+func attachClone(fd int, path string) error {
 	copied, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 	if err != nil {
 		return err
