@@ -22,6 +22,7 @@ type Client struct {
 	opts    Options
 	conn    *net.UnixConn
 	process process
+	child   *Child        // nil if this agent did not start it
 	id      string        // that LaunchConfig gave it; set by hello
 	done    chan struct{} // closed when the reader ended
 
@@ -100,6 +101,9 @@ func (c *Client) hello(ctx context.Context, r *frameReader) error {
 
 // ID is what LaunchConfig.ID gave the supervisor that answered.
 func (c *Client) ID() string { return c.id }
+
+// Child is the process, if the client comes from Launch, else nil.
+func (c *Client) Child() *Child { return c.child }
 
 func (c *Client) helloFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

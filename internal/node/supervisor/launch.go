@@ -45,6 +45,7 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 		p.kill() // its id was not noted
 		return nil, fmt.Errorf("starting the supervisor: %w%s", err, tail(filepath.Join(cfg.StateDir, initLog)))
 	}
+	c.child = p
 	return c, nil
 }
 
@@ -98,7 +99,7 @@ func (cfg *LaunchConfig) boot() proto.Boot {
 }
 
 // start starts the process. It waits for its configuration, which goes into the returned file.
-func start(cfg LaunchConfig) (*started, *os.File, error) {
+func start(cfg LaunchConfig) (*Child, *os.File, error) {
 	listener, err := listen(SocketPath(cfg.StateDir))
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +120,7 @@ func start(cfg LaunchConfig) (*started, *os.File, error) {
 		return nil, nil, err
 	}
 	defer r.Close()
-	var p *started
+	var p *Child
 	err = withinNetNS(cfg.NetNS, func() error {
 		p, err = startProcess(cfg, attributes(cfg, null, log, listener, r))
 		return err
@@ -131,13 +132,13 @@ func start(cfg LaunchConfig) (*started, *os.File, error) {
 	return p, w, nil
 }
 
-func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*started, error) {
+func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*Child, error) {
 	if cfg.Stage == nil {
 		p, err := os.StartProcess(cfg.Binary, []string{processTitle}, attr)
 		if err != nil {
 			return nil, err
 		}
-		return &started{pid: p.Pid, process: p}, nil
+		return &Child{pid: p.Pid, process: p, gone: make(chan struct{})}, nil
 	}
 	program, err := open(cfg.Binary, unix.O_RDONLY)
 	if err != nil {
@@ -156,7 +157,7 @@ func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*started, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &started{pid: child.Pid, staged: child}, nil
+	return &Child{pid: child.Pid, staged: child, gone: make(chan struct{})}, nil
 }
 
 // environment is drover-init's own.

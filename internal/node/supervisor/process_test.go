@@ -17,7 +17,7 @@ func TestEndedSupervisorsAreCollected(t *testing.T) {
 	t.Parallel()
 	p, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
 	require.NoError(t, err)
-	(&started{pid: p.Pid, process: p}).reap()
+	(&Child{pid: p.Pid, process: p, gone: make(chan struct{})}).reap()
 	require.ErrorIs(t, syscall.Kill(p.Pid, 0), syscall.ESRCH)
 }
 

@@ -1,6 +1,8 @@
 package supervisor
 
 import (
+	"context"
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -8,36 +10,50 @@ import (
 	"drover/internal/node/supervisor/spawn"
 )
 
-// started is a drover-init that was started: as a program, or staged.
-type started struct {
+// Child is a drover-init that this agent has started: as a program, or staged.
+type Child struct {
 	pid     int
 	process *os.Process
 	staged  *spawn.Staged
+	gone    chan struct{} // closed when it was collected
 }
 
 // reap collects a drover-init when it has ended. It waits in the runtime's poller where the kernel can do that (5.10):
 // os.Process.Wait alone would hold a thread for each task.
-func (s *started) reap() {
-	if s.staged != nil {
-		await(s.staged.PidFD)
-		_, _ = unix.Wait4(s.pid, nil, 0, nil)
-		s.staged.Close()
+func (c *Child) reap() {
+	defer close(c.gone)
+	if c.staged != nil {
+		await(c.staged.PidFD)
+		_, _ = unix.Wait4(c.pid, nil, 0, nil)
+		c.staged.Close()
 		return
 	}
-	if fd, err := unix.PidfdOpen(s.pid, unix.PIDFD_NONBLOCK); err == nil {
+	if fd, err := unix.PidfdOpen(c.pid, unix.PIDFD_NONBLOCK); err == nil {
 		await(os.NewFile(uintptr(fd), "process"))
 	}
-	_, _ = s.process.Wait()
+	_, _ = c.process.Wait()
 }
 
 // kill kills it, if it was not collected yet.
-func (s *started) kill() {
-	if s.staged == nil {
-		_ = s.process.Kill()
+func (c *Child) kill() {
+	if c.staged == nil {
+		_ = c.process.Kill()
 		return
 	}
-	if raw, err := s.staged.PidFD.SyscallConn(); err == nil {
+	if raw, err := c.staged.PidFD.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) })
+	}
+}
+
+// End kills drover-init, and with it, if it is PID 1 of a namespace, all that it ran, and returns when it was collected.
+// Errors: ctx's.
+func (c *Child) End(ctx context.Context) error {
+	c.kill()
+	select {
+	case <-c.gone:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("process %d does not end: %w", c.pid, context.Cause(ctx))
 	}
 }
 

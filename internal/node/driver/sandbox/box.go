@@ -32,7 +32,8 @@ type box struct {
 	disk      diskLimit
 	startedAt time.Time
 
-	pid        int // drover-init as the host sees it
+	pid        int               // drover-init as the host sees it
+	child      *supervisor.Child // nil after Attach
 	dead       atomic.Bool
 	startTicks uint64 // so that a pid which was given to another process is noticed
 }

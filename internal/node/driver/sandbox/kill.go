@@ -17,6 +17,13 @@ func (d *Driver) kill(ctx context.Context, b *box) error {
 	if b.dead.Load() {
 		return nil
 	}
+	if b.child != nil {
+		if err := b.child.End(ctx); err != nil {
+			return err
+		}
+		b.dead.Store(true)
+		return nil
+	}
 	fd, err := unix.PidfdOpen(b.pid, 0)
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil // the number is nobody's, or a thread's by now

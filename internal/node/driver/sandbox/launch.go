@@ -49,7 +49,7 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	if err != nil {
 		return nil, nsinit.Explain(err)
 	}
-	b.pid, b.startTicks = client.Pid(), client.StartTicks()
+	b.pid, b.startTicks, b.child = client.Pid(), client.StartTicks(), client.Child()
 	return client, nil
 }
 

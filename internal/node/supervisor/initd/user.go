@@ -158,7 +158,7 @@ func (a accounts) home(uid uint32) string {
 
 // resolveUser decides whom a program runs as. nil means: as we are, because we may be nobody else.
 func (s *Server) resolveUser(who string, privileged bool) (*spawn.User, string, error) {
-	a := s.readAccounts()
+	a := accounts{users: parseAccounts(s.passwd.read())} // whose groups are asked for seldom
 	boot := s.boot()
 	want := account{uid: boot.UID, gid: boot.GID}
 	groups := boot.Groups
@@ -168,7 +168,7 @@ func (s *Server) resolveUser(who string, privileged bool) (*spawn.User, string, 
 	switch {
 	case who != "":
 		var err error
-		if want, groups, err = a.find(who); err != nil {
+		if want, groups, err = s.readAccounts().find(who); err != nil {
 			return nil, "", err
 		}
 	case privileged:
