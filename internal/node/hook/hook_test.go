@@ -231,6 +231,28 @@ func TestArtifactsOfTheNode(t *testing.T) {
 	require.ErrorContains(t, templates{}.Prestart(t.Context(), r), "not a regular file")
 }
 
+// A template that would never end is ended.
+func TestTemplatesThatLoop(t *testing.T) {
+	t.Parallel()
+	render := func(ctx context.Context, text string) error {
+		r := newRequest(t)
+		r.Task.Templates = []*drover.Template{{EmbeddedTmpl: text, DestPath: "local/out"}}
+		return templates{}.Prestart(ctx, r)
+	}
+	for _, text := range []string{
+		"{{range 9000000000000000000}}{{end}}",
+		"{{with 1}}{{if true}}{{range 1000000000}}{{range 1000000000}}{{end}}{{else}}{{end}}{{end}}{{end}}",
+		`{{define "a"}}{{template "b"}}{{template "b"}}{{end}}{{define "b"}}{{template "c"}}{{template "c"}}{{end}}` +
+			`{{define "c"}}{{range 1000}}{{range 1000}}{{end}}{{end}}{{end}}{{template "a"}}`,
+	} {
+		require.ErrorContains(t, render(t.Context(), text), "go round more than", text)
+	}
+	require.NoError(t, render(t.Context(), `{{define "x"}}x{{end}}{{range 3}}{{template "x"}}{{else}}none{{end}}`))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, render(ended, "{{range 3}}{{end}}"), context.Canceled)
+}
+
 func TestDispatchPayload(t *testing.T) {
 	t.Parallel()
 	r := newRequest(t)

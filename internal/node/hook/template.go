@@ -23,26 +23,29 @@ type templates struct{}
 func (templates) Name() string { return "template" }
 func (templates) Once() bool   { return false }
 
-func (templates) Prestart(_ context.Context, r *Request) error {
+func (templates) Prestart(ctx context.Context, r *Request) error {
 	for i, t := range r.Task.Templates {
-		if err := render(r, t); err != nil {
+		if err := render(ctx, r, t); err != nil {
 			return &Failure{Err: fmt.Errorf("template %d (%s): %w", i, t.DestPath, err)}
 		}
 	}
 	return nil
 }
 
-func render(r *Request, t *drover.Template) error {
+func render(ctx context.Context, r *Request, t *drover.Template) error {
 	source, err := templateSource(r, t)
 	if err != nil {
 		return err
 	}
-	parsed := template.New("template").Delims(t.LeftDelim, t.RightDelim).Funcs(functions(r))
+	parsed := template.New("template").Delims(t.LeftDelim, t.RightDelim).Funcs(functions(r)).Funcs(template.FuncMap{tickName: ticker(ctx)})
 	if t.ErrMissingKey {
 		parsed = parsed.Option("missingkey=error")
 	}
 	if parsed, err = parsed.Parse(source); err != nil {
 		return drover.Errorf(drover.Invalid, "parsing: %w", err)
+	}
+	if err := bound(parsed); err != nil {
+		return drover.Errorf(drover.Internal, "bounding: %w", err)
 	}
 	out := &limited{left: maxTemplate}
 	if err := parsed.Execute(out, nil); err != nil {
