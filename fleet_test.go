@@ -35,6 +35,15 @@ func TestFleetPolicyIsRefusedWithFieldAndReason(t *testing.T) {
 		}, "fleet[p].Schedule[0].Zone"},
 		{func(p *FleetPolicy) { p.MaxPrice = 0.01 }, "none can be bought"},
 		{func(p *FleetPolicy) { p.Budget.AtLimit = "explode" }, "fleet[p].Budget.AtLimit"},
+		{func(p *FleetPolicy) { p.MaxPrice = -1 }, "fleet[p].MaxPrice: must not be negative"},
+		{func(p *FleetPolicy) { p.Limits.CPU = -5 }, "fleet[p].Limits: must not be negative"},
+		{func(p *FleetPolicy) { p.Min, p.Limits.MemoryMB = 2, 5000 }, "fleet[p].Limits.MemoryMB: can't hold the minimum: 2 machines have at least 8192, the limit is 5000"},
+		{func(p *FleetPolicy) { p.Tags = map[string]string{TagOwner: "x"} }, "fleet[p].Tags: \"drover-owner\" is a name of ours"},
+		{func(p *FleetPolicy) { p.Zones = []string{"a", "a"} }, "fleet[p].Zones[1]: must be set, and be there once"},
+		{func(p *FleetPolicy) { p.Types[0].Devices = map[string]int{"gpu": 0} }, "fleet[p].Types[0:c5.large].Devices: must be above 0"},
+		{func(p *FleetPolicy) { p.Types[0].QuotaUnits = -1 }, "fleet[p].Types[0:c5.large]: QuotaUnits and Interrupted"},
+		{func(p *FleetPolicy) { p.SSH = &FleetSSH{} }, "fleet[p].SSH: must have a Key"},
+		{func(p *FleetPolicy) { p.Datacenter = "a b" }, "fleet[p].Datacenter"},
 		{func(p *FleetPolicy) { p.Idle = -1 }, "fleet[p].Idle: must not be negative"},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,7 @@ package drover
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,15 @@ func (p *FleetPolicy) Validate() error {
 	v.check(p.Datacenter == "" || plainName(p.Datacenter), at("Datacenter"), "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Datacenter)
 	v.check(p.Provider != "", at("Provider"), "must name a provider")
 	v.check(len(p.Zones) > 0, at("Zones"), "must have at least one zone")
+	zones := map[string]bool{}
+	for i, z := range p.Zones {
+		v.check(z != "" && !zones[z], at(fmt.Sprintf("Zones[%d]", i)), "must be set, and be there once, got %q", z)
+		zones[z] = true
+	}
+	for key := range p.Tags {
+		v.check(!strings.HasPrefix(key, "drover-"), at("Tags"), "%q is a name of ours: machines are found again by it", key)
+	}
+	v.check(p.SSH == nil || p.SSH.Key != "" && p.SSH.Port > 0 && p.SSH.Port < 1<<16, at("SSH"), "must have a Key, and a Port from 1 to 65535")
 	v.check(p.Spot == SpotNever || p.Spot == SpotPrefer || p.Spot == SpotOnly, at("Spot"), "must be empty, prefer or only, got %q", p.Spot)
 	p.validateTypes(v, at)
 	p.validateSizes(v, at)
@@ -38,6 +48,10 @@ func (p *FleetPolicy) validateTypes(v *validation, at func(string) string) {
 		v.check(t.Capacity.CPU > 0 && t.Capacity.MemoryMB > 0 && t.Capacity.DiskMB >= 0, where+".Capacity", "must have CPU and MemoryMB above 0, got %+v", t.Capacity)
 		v.check(t.Price > 0, where+".Price", "must be above 0, got %g", t.Price)
 		v.check(t.SpotPrice >= 0, where+".SpotPrice", "must not be negative, got %g", t.SpotPrice)
+		v.check(t.QuotaUnits >= 0 && t.Interrupted >= 0, where, "QuotaUnits and Interrupted must not be negative, got %d and %g", t.QuotaUnits, t.Interrupted)
+		for name, n := range t.Devices {
+			v.check(n > 0 && name != "", where+".Devices", "must be above 0, got %d of %q", n, name)
+		}
 		v.check(t.Billing.Granularity >= 0 && t.Billing.Minimum >= 0, where+".Billing", "must not be negative")
 	}
 	if len(p.Types) > 0 && len(p.Zones) > 0 {
@@ -49,11 +63,41 @@ func (p *FleetPolicy) validateSizes(v *validation, at func(string) string) {
 	v.check(p.Min >= 0, at("Min"), "must not be negative, got %d", p.Min)
 	v.check(p.Max >= 0, at("Max"), "must not be negative, got %d", p.Max)
 	v.check(p.Max == 0 || p.Max >= p.Min, at("Max"), "must be at least Min (%d), got %d", p.Min, p.Max)
+	v.check(p.MaxPrice >= 0, at("MaxPrice"), "must not be negative, got %g", p.MaxPrice)
+	p.validateLimits(v, at)
 	v.check(p.Disruption > 0 && p.Disruption <= 1, at("Disruption"), "must be above 0 and at most 1, got %g", p.Disruption)
 	v.check(p.SpotSpread > 0, at("SpotSpread"), "must be above 0, got %d", p.SpotSpread)
 	v.check(p.WaitCost >= 0, at("WaitCost"), "must not be negative, got %g", p.WaitCost)
 	for i, s := range p.Standby {
 		v.check(s.Count > 0 && s.Each.CPU >= 0 && s.Each.MemoryMB >= 0 && s.Each != Capacity{}, at(fmt.Sprintf("Standby[%d]", i)), "must have a Count above 0 and a size, got %+v", s)
+	}
+}
+
+// validateLimits sees that the minimum fits into the limits, at all times.
+func (p *FleetPolicy) validateLimits(v *validation, at func(string) string) {
+	l := p.Limits
+	v.check(l.CPU >= 0 && l.MemoryMB >= 0 && l.DiskMB >= 0, at("Limits"), "must not be negative, got %+v", l)
+	least := p.Min
+	for _, s := range p.Schedule {
+		least = max(least, s.Min)
+	}
+	for _, x := range []struct {
+		name string
+		most int64
+		of   func(c Capacity) int64
+	}{
+		{"CPU", l.CPU, func(c Capacity) int64 { return c.CPU }},
+		{"MemoryMB", l.MemoryMB, func(c Capacity) int64 { return c.MemoryMB }},
+		{"DiskMB", l.DiskMB, func(c Capacity) int64 { return c.DiskMB }},
+	} {
+		smallest := int64(0)
+		for i := range p.Types {
+			if n := x.of(p.Types[i].Capacity); i == 0 || n < smallest {
+				smallest = n
+			}
+		}
+		need := smallest * int64(least)
+		v.check(x.most <= 0 || need <= x.most, at("Limits."+x.name), "can't hold the minimum: %d machines have at least %d, the limit is %d", least, need, x.most)
 	}
 }
 
