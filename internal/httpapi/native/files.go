@@ -2,9 +2,7 @@ package native
 
 import (
 	"encoding/base64"
-	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -146,102 +144,9 @@ func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	part, err := parseRange(r.Header.Get("Range"))
-	if err != nil {
-		return err
-	}
 	return f.onFiles(r, func(files drover.Files) error {
-		if part.suffix > 0 { // the last bytes: the size must be known first
-			info, body, err := files.Read(r.Context(), req)
-			if err != nil {
-				return err
-			}
-			_ = body.Close() // only its size was wanted
-			part.from, part.to = max(0, info.Size-part.suffix), info.Size-1
-		}
-		req.Offset = part.from
-		if part.to >= 0 && part.given {
-			req.Length = part.to - part.from + 1
-		}
-		info, body, err := files.Read(r.Context(), req)
-		if err != nil {
-			return err
-		}
-		defer body.Close()
-		return sendFile(w, info, body, part)
+		return httpapi.Download(w, r, files, req, func(drover.FileInfo) { w.Header().Set("Content-Type", "application/octet-stream") })
 	})
-}
-
-func sendFile(w http.ResponseWriter, info drover.FileInfo, body io.Reader, part byteRange) error {
-	if info.Type == "d" {
-		return drover.Errorf(drover.Invalid, "path: it is a directory")
-	}
-	h := w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	h.Set("Accept-Ranges", "bytes")
-	h.Set("Last-Modified", info.ModTime.UTC().Format(http.TimeFormat))
-	if info.Type != "-" || info.Size == 0 { // as in /proc: nobody knows how much it will be
-		_, err := io.Copy(w, body)
-		return err
-	}
-	length := info.Size
-	if part.given {
-		if part.from >= info.Size {
-			h.Set("Content-Range", fmt.Sprintf("bytes */%d", info.Size))
-			return &httpapi.StatusError{
-				Status: http.StatusRequestedRangeNotSatisfiable,
-				Err:    drover.Errorf(drover.Invalid, "Range: the file has %d bytes", info.Size),
-			}
-		}
-		last := info.Size - 1
-		if part.to >= 0 {
-			last = min(last, part.to)
-		}
-		length = last - part.from + 1
-		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", part.from, last, info.Size))
-		h.Set("Content-Length", strconv.FormatInt(length, 10))
-		w.WriteHeader(http.StatusPartialContent)
-	} else {
-		h.Set("Content-Length", strconv.FormatInt(length, 10))
-	}
-	_, err := io.CopyN(w, body, length) // a file that shrank meanwhile cuts the connection, visibly
-	return err
-}
-
-// byteRange is what a Range header asks for; to < 0: to the end.
-type byteRange struct {
-	given    bool
-	from, to int64
-	suffix   int64
-}
-
-// parseRange understands one range; several are answered with the whole file, as RFC 9110 allows.
-func parseRange(header string) (byteRange, error) {
-	spec, ok := strings.CutPrefix(header, "bytes=")
-	if !ok || strings.Contains(spec, ",") {
-		return byteRange{to: -1}, nil
-	}
-	first, last, ok := strings.Cut(strings.TrimSpace(spec), "-")
-	if !ok {
-		return byteRange{}, drover.Errorf(drover.Invalid, "Range: want bytes=FROM-TO, got %q", header)
-	}
-	out := byteRange{given: true, to: -1}
-	var err1, err2 error
-	switch {
-	case first == "":
-		if out.suffix, err1 = strconv.ParseInt(last, 10, 62); out.suffix == 0 && err1 == nil {
-			out.from = math.MaxInt64 >> 2 // nothing: behind any end
-		}
-	case last == "":
-		out.from, err1 = strconv.ParseInt(first, 10, 62)
-	default:
-		out.from, err1 = strconv.ParseInt(first, 10, 62)
-		out.to, err2 = strconv.ParseInt(last, 10, 62)
-	}
-	if err1 != nil || err2 != nil || out.from < 0 || out.suffix < 0 || last != "" && first != "" && out.to < out.from {
-		return byteRange{}, drover.Errorf(drover.Invalid, "Range: want bytes=FROM-TO, got %q", header)
-	}
-	return out, nil
 }
 
 func (f *Face) readArchive(w http.ResponseWriter, r *http.Request) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"mime"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 	"strings"
 
 	"drover"
+	"drover/internal/httpapi"
 )
 
 type updateRequest struct {
@@ -121,6 +121,9 @@ func (f *Face) fileError(r *http.Request, err error) error {
 
 // missing maps the errors of reading to the contract's 424.
 func (f *Face) missing(r *http.Request, err error) error {
+	if _, ok := errors.AsType[*httpapi.StatusError](err); ok {
+		return err // of a range
+	}
 	switch drover.CodeOf(err) {
 	case drover.NotFound, drover.Forbidden, drover.Invalid:
 		return &reply{status: http.StatusFailedDependency, message: textNoFile}
@@ -217,7 +220,8 @@ func permissions(mode uint32) string {
 	return string(letters)
 }
 
-// rawFile sends a file. Its length is that of the opened file; what has none (as in /proc) is sent chunked.
+// rawFile sends a file, or a range of it. Its length is that of the opened file; what has none (as in /proc) is sent
+// chunked.
 func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
 	files, done, err := f.Runners.Files(r.Context(), r.PathValue("runner"))
 	if err != nil {
@@ -229,22 +233,13 @@ func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		return &reply{status: http.StatusFailedDependency, message: textNoFile}
 	}
-	info, body, err := files.Read(r.Context(), drover.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")})
+	err = httpapi.Download(w, r, files, drover.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")}, func(drover.FileInfo) {
+		w.Header().Set("Content-Disposition", disposition(name))
+	})
 	if err != nil {
 		return f.missing(r, err)
 	}
-	defer body.Close()
-	if info.Type == "d" {
-		return &reply{status: http.StatusFailedDependency, message: textNoFile}
-	}
-	w.Header().Set("Content-Disposition", disposition(name))
-	if info.Type == "-" && info.Size > 0 {
-		w.Header().Set("Content-Length", strconv.FormatInt(info.Size, 10))
-		_, err = io.CopyN(w, body, info.Size)
-		return err
-	}
-	_, err = io.Copy(w, body)
-	return err
+	return nil
 }
 
 // disposition quotes the name, and encodes one that is not plain ASCII (RFC 5987).

@@ -273,6 +273,17 @@ func TestRawFilesHaveTheirLengthAndName(t *testing.T) {
 	require.Equal(t, "\x00\x01\x02", body)
 	require.Equal(t, int64(3), res.ContentLength)
 	require.Equal(t, `attachment; filename*=utf-8''a%20%22q%22%20%C3%BC.bin`, res.Header.Get("Content-Disposition"))
+
+	raw := "/api/v1/runners/" + runner + "/files/raw?path=a+%22q%22+%C3%BC.bin"
+	res, body = w.do("GET", raw, "", "Range: bytes=1-")
+	require.Equal(t, http.StatusPartialContent, res.StatusCode)
+	require.Equal(t, "bytes 1-2/3", res.Header.Get("Content-Range"))
+	require.Equal(t, "\x01\x02", body)
+	res, body = w.do("GET", raw, "", "Range: bytes=3-")
+	require.Equal(t, http.StatusRequestedRangeNotSatisfiable, res.StatusCode)
+	require.Equal(t, `{"message":"Range: the file has 3 bytes"}`, body)
+	res, _ = w.do("GET", raw, "", "Range: bytes=x")
+	require.Equal(t, http.StatusBadRequest, res.StatusCode)
 }
 
 // A refused handshake starts nothing and takes nothing: who sent it may try again.
