@@ -48,8 +48,8 @@ func Simulate(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSi
 		base *simulator.Baseline
 	}{
 		{"drover", nil},
-		{"arvados", &simulator.Baseline{Every: 5 * time.Second, Creates: 1, PerTask: true, Idle: time.Minute}}, // its defaults: one create in 5 s
-		{"cluster-autoscaler", &simulator.Baseline{Every: 10 * time.Second, Idle: 10 * time.Minute}},
+		{"arvados", simulator.Arvados()},
+		{"cluster-autoscaler", simulator.ClusterAutoscaler()},
 	} {
 		if rules.base != nil && !ask.Compare || ctx.Err() != nil {
 			break

@@ -70,7 +70,7 @@ type Action struct {
 type Waiting struct {
 	Class   string
 	Count   int
-	Placed  int    // fits on machines that are there or starting
+	Placed  int    // has room on machines that are there or starting, or gets it before a new one could come
 	Bought  int    // fits on machines that are bought now
 	Reason  string // for people
 	ReadyAt time.Time

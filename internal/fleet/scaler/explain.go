@@ -11,7 +11,7 @@ import (
 func (p *plan) explain() {
 	for i := range p.classes {
 		c := &p.classes[i]
-		w := Waiting{Class: c.Name, Count: c.Count, Placed: c.placed, Bought: c.bought}
+		w := Waiting{Class: c.Name, Count: c.Count, Placed: c.placed + c.awaits, Bought: c.bought}
 		switch {
 		case c.left > 0:
 			w.Reason = p.whyNot(c)

@@ -21,10 +21,13 @@ func TestBaselines(t *testing.T) {
 	}
 	ours := run(nil)
 	t.Log("ours    ", ours)
-	arvados := run((&Baseline{Every: 5 * time.Second, Creates: 1, PerTask: true, Idle: time.Minute}).Decide)
+	arvados := run(Arvados().Decide)
 	t.Log("arvados ", arvados)
-	autoscaler := run((&Baseline{Every: 10 * time.Second, Idle: 10 * time.Minute}).Decide)
+	autoscaler := run(ClusterAutoscaler().Decide)
 	t.Log("ca      ", autoscaler)
 	require.Less(t, ours.Wait(0.95), arvados.Wait(0.95))
 	require.Less(t, ours.Cost, autoscaler.Cost)
+	fixed := run((&Baseline{Fixed: ours.Peak}).Decide)
+	t.Log("fixed   ", fixed)
+	require.Less(t, ours.Cost, fixed.Cost)
 }

@@ -200,7 +200,7 @@ func (s *Sim) over() bool {
 	}
 	if s.doneAt == 0 {
 		s.doneAt = s.now
-		s.cfg.Policy.Min, s.cfg.Policy.Standby = 0, nil // now everything has to go
+		s.cfg.Policy.Min, s.cfg.Policy.Standby, s.cfg.Policy.Retiring = 0, nil, true // now everything has to go
 	}
 	machines, _ := s.cloud.Running()
 	return machines == 0 && s.core.Totals(s.time()).Machines == 0 || s.now > s.doneAt+int64(s.cfg.Linger)

@@ -142,25 +142,3 @@ func Trace(r io.Reader) (Workload, error) {
 	}
 	return Join(w), nil
 }
-
-// Bound is what a clairvoyant would pay at least: every task from its arrival on, at the price per size of the best
-// offering, on machines that are always full and boot in no time.
-func (w Workload) Bound(offerings []drover.Offering) (cost float64) {
-	unit := map[drover.Capacity]float64{}
-	for i := range w {
-		u, known := unit[w[i].Each]
-		if !known {
-			u = math.Inf(1)
-			for k := range offerings {
-				o := &offerings[k]
-				share := max(float64(w[i].Each.CPU)/float64(o.Capacity.CPU), float64(w[i].Each.MemoryMB)/float64(o.Capacity.MemoryMB))
-				if share <= 1 {
-					u = min(u, o.Price*share)
-				}
-			}
-			unit[w[i].Each] = u
-		}
-		cost += u * w[i].Run.Hours()
-	}
-	return cost
-}
