@@ -49,6 +49,14 @@ func (r *Reader) Next(ctx context.Context) (drover.Frame, error) {
 	}
 }
 
+// Pending reports whether Next has something at once.
+func (r *Reader) Pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pid != 0 && !r.started || r.journal.of(drover.Stdout).end > r.from.Stdout || r.journal.of(drover.Stderr).end > r.from.Stderr ||
+		r.receipt != nil && !r.ended
+}
+
 func (r *Reader) nextLocked() (f drover.Frame, ok bool, err error) {
 	if r.pid != 0 && !r.started {
 		r.started = true

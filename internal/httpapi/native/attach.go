@@ -59,12 +59,12 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer session.Close() //nolint:errcheck // detaching cannot fail
-	conn, err := websocket.Accept(w, r, nil)
+	conn, err := socket.Accept(w, r, f.Clock)
 	if err != nil {
 		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
-	f.serve(r.Context(), &peer{conn: socket.New(conn, f.Clock), text: text, session: session, id: id})
+	f.serve(r.Context(), &peer{conn: conn, text: text, session: session, id: id})
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	if early != nil {
 		w.Header().Set(requestHeader, "taken")
 	}
-	conn, err := websocket.Accept(w, r, nil)
+	conn, err := socket.Accept(w, r, f.Clock)
 	if err != nil {
 		if early != nil {
 			(<-early).close()
@@ -101,8 +101,8 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxMessage)
-	p := &peer{conn: socket.New(conn, f.Clock), text: text}
-	if p.session, err = f.openFirst(r.Context(), conn, runner, early); err != nil {
+	p := &peer{conn: conn, text: text}
+	if p.session, err = f.openFirst(r.Context(), conn.Conn, runner, early); err != nil {
 		p.fail(r.Context(), err)
 		_ = conn.Close(websocket.StatusNormalClosure, "")
 		return nil
@@ -259,16 +259,26 @@ func (p *peer) relay(ctx context.Context) error {
 		}
 		switch {
 		case frame.Started:
+			if pending(p.session) {
+				p.conn.Join()
+			}
 			err = p.send(ctx, event{Type: "started", Execution: p.id, Pid: frame.Pid})
 		case frame.Receipt != nil:
 			return p.finish(ctx, frame.Receipt)
 		default:
 			err = p.output(ctx, frame)
+			p.conn.Flush() // it may have had nothing to send yet
 		}
 		if err != nil {
 			return err
 		}
 	}
+}
+
+// pending reports whether the session has another frame right now.
+func pending(s drover.Session) bool {
+	r, ok := s.(interface{ Pending() bool })
+	return ok && r.Pending()
 }
 
 func (p *peer) finish(ctx context.Context, receipt *drover.Receipt) error {
@@ -279,6 +289,7 @@ func (p *peer) finish(ctx context.Context, receipt *drover.Receipt) error {
 			}
 		}
 	}
+	p.conn.Join() // with the closing
 	return p.send(ctx, event{Type: "receipt", Receipt: receipt})
 }
 

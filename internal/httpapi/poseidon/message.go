@@ -25,5 +25,6 @@ func (p *peer) send(ctx context.Context, kind string, data []byte) error {
 
 func (p *peer) exit(ctx context.Context, code int) error {
 	text := `{"type":"exit","data":` + strconv.Itoa(int(exitCode(code))) + `}`
+	p.conn.Join() // with the closing
 	return p.conn.Send(ctx, websocket.MessageText, []byte(text))
 }

@@ -54,7 +54,7 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 		session, err := f.Executions.Open(ctx, runner, spec)
 		starting <- opened{session, err}
 	}()
-	conn, err := websocket.Accept(w, r, nil) // beside the start
+	conn, err := socket.Accept(w, r, f.Clock) // beside the start
 	if err != nil {
 		if o := <-starting; o.err == nil {
 			_ = o.session.Close() // which kills it
@@ -63,7 +63,7 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxStdinFrame)
-	p := &peer{conn: socket.New(conn, f.Clock), clock: f.Clock}
+	p := &peer{conn: conn, clock: f.Clock}
 	if spec.Limits.Wall == 0 {
 		p.patience = claimed.IdleTimeout
 	}

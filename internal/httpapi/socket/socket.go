@@ -26,6 +26,7 @@ const (
 type Conn struct {
 	*websocket.Conn
 	clock   clock.Clock
+	joined  *joiner      // nil: nothing can be joined
 	sending atomic.Int64 // unix ns since when a message is being sent; 0 = none is
 	waiting atomic.Bool  // a received message finds no taker, so pongs are not read either
 }

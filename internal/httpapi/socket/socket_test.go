@@ -48,12 +48,12 @@ func connected(t *testing.T, serve func(ctx context.Context, c *socket.Conn) err
 		result := make(chan error, 1)
 		l := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			conn, err := websocket.Accept(w, r, nil)
+			conn, err := socket.Accept(w, r, clock.Wall{})
 			if err != nil {
 				return
 			}
 			defer conn.CloseNow()
-			result <- serve(t.Context(), socket.New(conn, clock.Wall{}))
+			result <- serve(t.Context(), conn)
 		})}
 		var running sync.WaitGroup
 		running.Go(func() { _ = srv.Serve(l) }) // ends with srv.Close

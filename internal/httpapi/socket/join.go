@@ -1,0 +1,99 @@
+package socket
+
+import (
+	"bufio"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/coder/websocket"
+
+	"drover/internal/clock"
+)
+
+// joinMost bounds what is held back for the message behind it.
+const joinMost = 4 << 10
+
+// Accept is websocket.Accept; messages of its connection can be joined. Errors: it has answered.
+func Accept(w http.ResponseWriter, r *http.Request, c clock.Clock) (*Conn, error) {
+	h := &hijacking{ResponseWriter: w}
+	conn, err := websocket.Accept(h, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	s := New(conn, c)
+	s.joined = &h.joiner
+	return s, nil
+}
+
+// Join has the next message go out together with the one behind it, or with the closing: that spares a write here and a
+// wake-up there. The other one must follow at once, or else Flush.
+func (c *Conn) Join() {
+	if c.joined != nil {
+		c.joined.mu.Lock()
+		defer c.joined.mu.Unlock()
+		c.joined.join = true
+	}
+}
+
+// Flush sends what Join held back, if anything. Errors: those of writing, which the next message meets too.
+func (c *Conn) Flush() {
+	if c.joined != nil {
+		c.joined.flush()
+	}
+}
+
+// hijacking hands over a connection whose writer joins.
+type hijacking struct {
+	http.ResponseWriter
+	joiner joiner
+}
+
+// Hijack serves http.Hijacker.
+func (h *hijacking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.joiner.conn = conn
+	rw.Writer.Reset(&h.joiner) // it is empty
+	return conn, rw, nil
+}
+
+// joiner writes to the connection.
+type joiner struct {
+	conn net.Conn
+
+	mu   sync.Mutex // guards what follows, and the order of writes
+	join bool       // the next write is held back
+	held []byte
+}
+
+// Write serves io.Writer. What it held back goes out with the next.
+func (j *joiner) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	hold := j.join && len(j.held) == 0 && len(p) <= joinMost
+	j.join = false
+	switch {
+	case hold:
+		j.held = append(j.held, p...)
+		return len(p), nil
+	case len(j.held) == 0:
+		return j.conn.Write(p)
+	}
+	both := append(j.held, p...)
+	j.held = nil
+	n, err := j.conn.Write(both)
+	return max(0, n-(len(both)-len(p))), err
+}
+
+func (j *joiner) flush() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.join = false
+	if len(j.held) > 0 {
+		_, _ = j.conn.Write(j.held)
+		j.held = nil
+	}
+}

@@ -1,0 +1,62 @@
+package socket_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"drover/internal/httpapi/socket"
+)
+
+func TestJoinedMessagesArriveInOrderAndBeforeTheClosing(t *testing.T) {
+	t.Parallel()
+	messages := []string{"one", "two", strings.Repeat("long", 10_000), "three", "four", "last"}
+	connected(t, func(ctx context.Context, c *socket.Conn) error {
+		go func() { _, _, _ = c.Read(ctx) }() // ends with the connection
+		for i, m := range messages {
+			if i%2 == 0 || m == "last" {
+				c.Join()
+			}
+			if err := c.Send(ctx, websocket.MessageText, []byte(m)); err != nil {
+				return err
+			}
+			if m == "three" {
+				c.Flush()
+				c.Flush() // nothing is left
+			}
+		}
+		return c.Close(websocket.StatusNormalClosure, "")
+	}, func(client *websocket.Conn, result chan error) {
+		client.SetReadLimit(1 << 20)
+		for _, want := range messages {
+			_, got, err := client.Read(context.Background())
+			require.NoError(t, err)
+			require.Equal(t, want, string(got))
+		}
+		_, _, err := client.Read(context.Background())
+		require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
+		require.NoError(t, <-result)
+	})
+}
+
+func TestFlushSendsWhatJoinHeldBack(t *testing.T) {
+	t.Parallel()
+	connected(t, func(ctx context.Context, c *socket.Conn) error {
+		c.Join()
+		if err := c.Send(ctx, websocket.MessageText, []byte("held")); err != nil {
+			return err
+		}
+		c.Flush()
+		_, _, err := c.Read(ctx)
+		return err
+	}, func(client *websocket.Conn, result chan error) {
+		_, got, err := client.Read(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, "held", string(got))
+		require.NoError(t, client.Write(context.Background(), websocket.MessageText, []byte("got it")))
+		require.NoError(t, <-result)
+	})
+}
