@@ -6,6 +6,7 @@ import "time"
 type FleetPoolStatus struct {
 	FleetPool
 	Problem   string         // why its provider can't be used; "" if it can
+	Alert     string         // that it costs more than its budget; "" if it does not
 	Machines  map[string]int // by state
 	PerHour   float64        // what its machines cost an hour
 	Today     float64        // what the pool cost since midnight UTC, as far as charged

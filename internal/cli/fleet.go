@@ -117,6 +117,9 @@ func poolNote(p *drover.FleetPoolStatus) string {
 	if p.Problem != "" {
 		out = append(out, p.Problem)
 	}
+	if p.Alert != "" {
+		out = append(out, p.Alert)
+	}
 	if p.Retiring {
 		out = append(out, "ends with its last machine")
 	}

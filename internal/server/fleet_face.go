@@ -79,6 +79,7 @@ func (f fleetFace) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) 
 		return nil, err
 	}
 	for n := range list {
+		list[n].Alert = overBudget(&list[n].Policy.Budget, list[n].PerHour, list[n].Today)
 		list[n].Problem = cmp.Or(f.problem(list[n].Policy.Provider), list[n].Problem)
 	}
 	return list, nil
@@ -96,6 +97,17 @@ func (f *fleet) problem(name string) string {
 		return fmt.Sprintf("there is no provider %q in the agent's fleet block", name)
 	case c.err != nil:
 		return c.err.Error()
+	}
+	return ""
+}
+
+// overBudget says by how much a budget is passed: with BudgetAlert, by work of a critical priority, or as it was lowered.
+func overBudget(b *drover.FleetBudget, perHour, today float64) string {
+	switch {
+	case b.PerHour > 0 && perHour > b.PerHour:
+		return fmt.Sprintf("costs %.4g an hour, the budget is %.4g", perHour, b.PerHour)
+	case b.PerDay > 0 && today > b.PerDay:
+		return fmt.Sprintf("cost %.4g today, the budget is %.4g", today, b.PerDay)
 	}
 	return ""
 }
@@ -234,6 +246,12 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) dro
 	switch {
 	case c.Trouble() != "":
 		p.Note = c.Trouble()
+	case in.Policy.PauseCreates && in.Policy.PauseDestroys:
+		p.Note = "creates and destroys are paused"
+	case in.Policy.PauseCreates:
+		p.Note = "creates are paused"
+	case in.Policy.PauseDestroys:
+		p.Note = "destroys are paused"
 	case !in.Listed:
 		p.Note = "the cloud's machines were not listed yet: nothing is decided before"
 	case !in.Settled:

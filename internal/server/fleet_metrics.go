@@ -37,7 +37,7 @@ import (
 //	driver_operations {operation, error}                        call {operation, error: kind}, with durations
 //	ec2_instances {subnet}, ec2_instance_starts_total {subnet}  instances {zone}, starts {zone, market, outcome}
 //
-// Beside them: decide, actions, offering_blocked, spent_today, budget_left_today.
+// Beside them: decide, actions, offering_blocked, spent_today, budget_left_today, budget_left_hour.
 type fleetMeters struct {
 	calls       observe
 	registered  observe
@@ -242,6 +242,9 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 		emit("drover.fleet.longest_wait_seconds", longest, "pool", p.Name)
 		spent := core.SpentToday(now, p.Name)
 		emit("drover.fleet.spent_today", spent, "pool", p.Name)
+		if p.Budget.PerHour > 0 {
+			emit("drover.fleet.budget_left_hour", p.Budget.PerHour-core.PerHour(p.Name), "pool", p.Name)
+		}
 		if p.Budget.PerDay > 0 {
 			emit("drover.fleet.budget_left_today", p.Budget.PerDay-spent, "pool", p.Name)
 		}

@@ -82,3 +82,11 @@ func (c *Core) BootDeadline(i *drover.Instance) time.Duration {
 
 // InUse returns what machines that are not gone take of a group's quota.
 func (c *Core) InUse(group string) int64 { return c.units[group] }
+
+// PerHour returns what the pool's machines cost an hour that the cloud confirmed.
+func (c *Core) PerHour(pool string) float64 {
+	if p := c.pool(pool); p != nil {
+		return p.cost
+	}
+	return 0
+}

@@ -48,6 +48,7 @@ type world struct {
 	policies []*drover.FleetPolicy
 	sharing  *pool.Sharing
 	spent    float64 // today, says the ledger
+	work     int     // on each node, as soon as it is there
 	fail     error   // of Record
 	changed  chan struct{}
 }
@@ -59,7 +60,7 @@ func newWorld(cfg sim.Config) *world {
 	w.cloud.Notify = func(h sim.Happening) {
 		if h.Kind == "booted" {
 			w.change(func() {
-				w.nodes["n-"+h.ID] = &pool.Node{ID: "n-" + h.ID, Intent: h.Intent, Report: pool.Report{Ready: true, Total: w.total}}
+				w.nodes["n-"+h.ID] = &pool.Node{ID: "n-" + h.ID, Intent: h.Intent, Report: pool.Report{Ready: true, Total: w.total, Work: w.work}}
 				w.demand = nil // whatever waited found a place
 			})
 		}
