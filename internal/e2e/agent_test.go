@@ -28,7 +28,8 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "drover-e2e-")
+	sweep()
+	dir, err := os.MkdirTemp("", groupParent()+"-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

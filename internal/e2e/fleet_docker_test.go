@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/dockerdtest"
 )
 
 // dockerd starts a docker daemon of its own with a network, and returns its endpoint, the network, and the address at
@@ -21,21 +21,20 @@ import (
 // DROVER_TEST_DOCKER=off leaves the test out.
 func dockerd(t *testing.T) (endpoint, network, gateway string) {
 	t.Helper()
-	if os.Getenv("DROVER_TEST_DOCKER") == "off" {
+	if dockerdtest.Off() {
 		t.Skip("DROVER_TEST_DOCKER=off")
 	}
-	dir, err := os.MkdirTemp("", "dd") // short: sockets have short names
+	daemon, err := dockerdtest.Start()
 	require.NoError(t, err)
-	command := func(name string, args ...string) string {
-		out, err := exec.Command(name, args...).CombinedOutput()
-		require.NoError(t, err, "%s %v: %s", name, args, out)
-		words := strings.Fields(string(out))
-		return words[len(words)-1]
+	t.Cleanup(func() { require.NoError(t, daemon.Stop()) })
+	network = "drvfd" + freePort(t)
+	command := func(args ...string) string {
+		out, err := daemon.Docker(args...)
+		require.NoError(t, err)
+		return strings.TrimSpace(out)
 	}
-	t.Cleanup(func() { _ = exec.Command("../../scripts/docker", "stop", dir).Run() })
-	endpoint, network = command("../../scripts/docker", "start", dir), "drvfd"+freePort(t)
-	command("docker", "-H", endpoint, "network", "create", "-o", "com.docker.network.bridge.name="+network, network)
-	return endpoint, network, command("docker", "-H", endpoint, "network", "inspect", network, "-f", "{{(index .IPAM.Config 0).Gateway}}")
+	command("network", "create", "-o", "com.docker.network.bridge.name="+network, network)
+	return daemon.Endpoint, network, command("network", "inspect", network, "-f", "{{(index .IPAM.Config 0).Gateway}}")
 }
 
 // Machines that are containers come for work and go. The server is killed in the middle.

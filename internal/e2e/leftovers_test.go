@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"drover/internal/node/driver/drivertest"
 )
 
 // leftovers lists what agents of this run left on the machine: processes, mounts, cgroups and files that name dir.
@@ -50,8 +52,22 @@ func leftovers(dir string) []string {
 	return left
 }
 
+const runPrefix = "drover-e2e-"
+
 // groupParent is this run's own parent of cgroups.
-func groupParent() string { return "drover-e2e-" + strconv.Itoa(os.Getpid()) }
+func groupParent() string { return runPrefix + strconv.Itoa(os.Getpid()) }
+
+// sweep ends and removes what an earlier run left that was killed.
+func sweep() {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), runPrefix+"*-*"))
+	for _, dir := range folders {
+		if drivertest.Abandoned(dir, runPrefix) {
+			drivertest.SweepFolder(dir)
+		}
+	}
+	drivertest.SweepGroups(runPrefix)
+	drivertest.SweepGroupParents()
+}
 
 // groupParents are its folders, whichever hierarchies the machine has.
 func groupParents() []string {

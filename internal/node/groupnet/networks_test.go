@@ -22,6 +22,7 @@ import (
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/id"
+	"drover/internal/node/driver/drivertest"
 	"drover/internal/node/driver/sandbox/bridge"
 )
 
@@ -31,7 +32,10 @@ const (
 	tick     = 10 * time.Millisecond
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	drivertest.SweepGroupParents()
+	goleak.VerifyTestMain(m)
+}
 
 // bench has a bridge and a folder of its own, of which nothing may be left at the end.
 type bench struct {
@@ -44,7 +48,7 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	var r [3]byte
 	_, _ = rand.Read(r[:]) // never fails
-	name := fmt.Sprintf("dt%x", r)
+	name := drivertest.Bridge(t)
 	br := bridge.New(bridge.Config{
 		Name: name, Subnet: netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 24 + r[0]%4, r[1], 0}), 24), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	})

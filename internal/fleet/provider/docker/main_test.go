@@ -5,10 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"drover/internal/dockerdtest"
 )
 
 // Of the daemon and the machines of all tests.
@@ -19,34 +20,26 @@ var endpoint, binary, network string //nolint:gochecknoglobals // made by TestMa
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if os.Getenv("DROVER_TEST_DOCKER") == "off" {
+	if dockerdtest.Off() {
 		fmt.Println("the docker provider is NOT TESTED: DROVER_TEST_DOCKER=off")
 		return 0
 	}
-	dir, err := os.MkdirTemp("", "drover-dockerfleet-")
+	daemon, err := dockerdtest.Start()
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	command := func(name string, args ...string) string {
-		cmd := exec.Command(name, args...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, e := cmd.CombinedOutput()
-		if e != nil && err == nil {
-			err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), e, out)
-		}
-		return string(out)
+	defer func() { _ = daemon.Stop() }() // what is left is told by the next run
+	endpoint, binary = daemon.Endpoint, filepath.Join(daemon.Dir, "agent")
+	network = "drvfl" + daemon.Dir[max(0, len(daemon.Dir)-8):]
+	build := exec.Command("go", "build", "-o", binary, "./testdata/agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Printf("building the agent: %v\n%s", err, out)
+		return 1
 	}
-	defer command("../../../../scripts/docker", "stop", dir)
-	lines := strings.Fields(command("../../../../scripts/docker", "start", dir))
-	if err == nil {
-		endpoint, binary = lines[len(lines)-1], filepath.Join(dir, "agent")
-		network = "drvfl" + dir[max(0, len(dir)-8):]
-		command("go", "build", "-o", binary, "./testdata/agent")
-		command("docker", "-H", endpoint, "network", "create", "-o", "com.docker.network.bridge.name="+network, network)
-	}
-	if err != nil {
-		fmt.Printf("%v\nto leave these tests out, set DROVER_TEST_DOCKER=off\n", err)
+	if _, err := daemon.Docker("network", "create", "-o", "com.docker.network.bridge.name="+network, network); err != nil {
+		fmt.Println(err)
 		return 1
 	}
 	code := m.Run()

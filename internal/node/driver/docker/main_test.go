@@ -18,6 +18,7 @@ import (
 
 	"drover"
 	"drover/internal/clock"
+	"drover/internal/dockerdtest"
 	"drover/internal/id"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
@@ -44,34 +45,24 @@ const (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if os.Getenv("DROVER_TEST_DOCKER") == "off" {
+	if dockerdtest.Off() {
 		fmt.Println("the docker driver is NOT TESTED: DROVER_TEST_DOCKER=off")
 		return 0
 	}
-	dir, err := os.MkdirTemp("", "drover-docker-")
+	drivertest.SweepGroupParents()
+	daemon, err := dockerdtest.Start()
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	defer script("stop", dir)
-	out, err := script("start", dir)
-	if err != nil {
-		fmt.Printf("starting dockerd: %v\n%s\nto leave these tests out, set DROVER_TEST_DOCKER=off\n", err, out)
-		return 1
-	}
-	lines := strings.Fields(out)
-	endpoint = lines[len(lines)-1]
+	defer func() { _ = daemon.Stop() }() // what is left is told by the next run
+	endpoint = daemon.Endpoint
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Println(err)
 		code = 1
 	}
 	return code
-}
-
-func script(args ...string) (string, error) {
-	out, err := exec.Command("../../../../scripts/docker", args...).CombinedOutput()
-	return string(out), err
 }
 
 // bench is a driver on folders of its own.
@@ -85,8 +76,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	dir, err := os.MkdirTemp("", "dd") // short: sockets have short names
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // as an agent's folder is
-	parent := "drover-dt-" + id.Random{}.New()[:8]
-	groups, err := cgroup.New(cgroup.Config{Parent: parent})
+	groups, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
 	require.NoError(t, err)
 	binary, err := supervisor.Binary(dir)
 	require.NoError(t, err)

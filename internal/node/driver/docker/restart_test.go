@@ -2,10 +2,7 @@ package docker
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,35 +11,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/dockerdtest"
 	"drover/internal/node/driver"
 )
 
-// daemon starts a docker daemon for one test, and returns its folder and endpoint.
-func daemon(t *testing.T, options ...string) (dir, at string) {
+// daemon starts a docker daemon for one test.
+func daemon(t *testing.T, options ...string) *dockerdtest.Daemon {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "drover-docker-")
+	d, err := dockerdtest.Start(options...)
 	require.NoError(t, err)
-	out, err := script(append([]string{"start", dir}, options...)...)
-	require.NoError(t, err, out)
-	t.Cleanup(func() {
-		out, err := script("stop", dir)
-		require.NoError(t, err, out)
-	})
-	lines := strings.Fields(out)
-	return dir, lines[len(lines)-1]
+	t.Cleanup(func() { require.NoError(t, d.Stop()) })
+	return d
 }
 
 // TestDaemonRestartWithLiveRestore is not noticed by tasks and executions.
 func TestDaemonRestartWithLiveRestore(t *testing.T) {
 	t.Parallel()
-	dir, at := daemon(t, "--live-restore")
-	b := newBench(t, func(c *Config) { c.Endpoint = at })
+	dockerd := daemon(t, "--live-restore")
+	b := newBench(t, func(c *Config) { c.Endpoint = dockerd.Endpoint })
 	require.Equal(t, "Healthy", b.Fingerprint(t.Context()).HealthDescription)
 	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
-	out, err := script("restart", dir)
-	require.NoError(t, err, out)
+	require.NoError(t, dockerd.Restart())
 	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
-	_, err = h.Usage(t.Context())
+	_, err := h.Usage(t.Context())
 	require.NoError(t, err)
 	again, err := b.restart(t).Attach(t.Context(), h.State())
 	require.NoError(t, err)
@@ -57,12 +48,13 @@ func TestDaemonRestartWithLiveRestore(t *testing.T) {
 // what the daemon kept is swept when it is back.
 func TestDaemonStops(t *testing.T) {
 	t.Parallel()
-	dir, at := daemon(t, "--shutdown-timeout", "1")
-	b := newBench(t, func(c *Config) { c.Endpoint, c.SweepGrace, c.DaemonWait = at, time.Nanosecond, time.Millisecond })
+	dockerd := daemon(t, "--shutdown-timeout", "1")
+	b := newBench(t, func(c *Config) {
+		c.Endpoint, c.SweepGrace, c.DaemonWait = dockerd.Endpoint, time.Nanosecond, time.Millisecond
+	})
 	require.Contains(t, b.Fingerprint(t.Context()).HealthDescription, "live-restore is off")
 	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
-	out, err := script("halt", dir)
-	require.NoError(t, err, out)
+	require.NoError(t, dockerd.Halt())
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)
 	require.ErrorContains(t, exit.Err, "daemon was stopped")
@@ -88,8 +80,7 @@ func TestDaemonStops(t *testing.T) {
 		started <- err
 	}()
 	require.Contains(t, <-told, "Waiting for the docker daemon")
-	out, err = script("restart", dir)
-	require.NoError(t, err, out)
+	require.NoError(t, dockerd.Restart())
 	require.NoError(t, <-started)
 	n, err := b.Sweep(t.Context())
 	require.NoError(t, err)
@@ -101,12 +92,12 @@ func TestDaemonStops(t *testing.T) {
 // goes on.
 func TestDaemonHangs(t *testing.T) {
 	t.Parallel()
-	dir, at := daemon(t)
-	b := newBench(t, func(c *Config) { c.Endpoint, c.SweepGrace, c.RemoveWait = at, time.Nanosecond, 100*time.Millisecond })
+	dockerd := daemon(t)
+	b := newBench(t, func(c *Config) {
+		c.Endpoint, c.SweepGrace, c.RemoveWait = dockerd.Endpoint, time.Nanosecond, 100*time.Millisecond
+	})
 	h := b.run(t, b.spec(t, script2("trap '' TERM; sleep 600", nil)))
-	text, err := os.ReadFile(filepath.Join(dir, "pid"))
-	require.NoError(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	pid, err := dockerd.Pid()
 	require.NoError(t, err)
 	goOn := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(pid, syscall.SIGCONT)) })
 	t.Cleanup(goOn) // before the daemon is stopped

@@ -58,8 +58,8 @@ func TestGVisor(t *testing.T) {
 // TestGVisorSurvivesTheDaemon with live-restore: what runs there runs on, and can be reached when the daemon is back.
 func TestGVisorSurvivesTheDaemon(t *testing.T) {
 	t.Parallel()
-	dir, at := daemon(t, "--live-restore")
-	b := newBench(t, func(c *Config) { c.Endpoint = at })
+	dockerd := daemon(t, "--live-restore")
+	b := newBench(t, func(c *Config) { c.Endpoint = dockerd.Endpoint })
 	h := b.run(t, b.spec(t, script2("sleep 600", map[string]any{"runtime": "runsc"})))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -68,8 +68,7 @@ func TestGVisorSurvivesTheDaemon(t *testing.T) {
 		exit, err := h.Wait(ctx)
 		ended <- errors.Join(exit.Err, err)
 	}()
-	out, err := script("restart", dir)
-	require.NoError(t, err, out)
+	require.NoError(t, dockerd.Restart())
 	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
 	select {
 	case err := <-ended:

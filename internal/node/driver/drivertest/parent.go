@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,16 +23,67 @@ func GroupParent(t testing.TB) string {
 	return fmt.Sprintf("%s%d-%s", parentPrefix, os.Getpid(), id.Random{}.New()[:8])
 }
 
-// SweepGroupParents removes the control groups of tests whose process is no more. For TestMain.
+// SweepGroupParents removes the control groups of tests whose process is no more, and the bridges of theirs. For TestMain.
 func SweepGroupParents() {
+	SweepGroups(parentPrefix)
+	sweepBridges()
+}
+
+// SweepGroups removes the control groups named prefix<pid> or prefix<pid>-more whose process is no more.
+func SweepGroups(prefix string) {
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
-		found, _ := filepath.Glob(pattern + parentPrefix + "*-*")
+		found, _ := filepath.Glob(pattern + prefix + "*")
 		for _, dir := range found {
-			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), parentPrefix), "-")
-			pid, err := strconv.Atoi(owner)
-			if err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			if Abandoned(dir, prefix) {
 				removeGroups(dir)
 			}
+		}
+	}
+}
+
+// Abandoned reports whether the process is no more whose number is between the prefix and a "-" in the path's last part.
+func Abandoned(path, prefix string) bool {
+	owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), "-")
+	pid, err := strconv.Atoi(owner)
+	return err == nil && syscall.Kill(pid, 0) == syscall.ESRCH
+}
+
+// SweepFolder ends the processes that name an abandoned folder, gives up what is mounted below, and removes it.
+func SweepFolder(dir string) {
+	for range 3 { // what forks away meanwhile is seen by the next round
+		names, _ := filepath.Glob("/proc/[0-9]*")
+		for _, p := range names {
+			line, _ := os.ReadFile(filepath.Join(p, "cmdline"))
+			environ, _ := os.ReadFile(filepath.Join(p, "environ"))
+			pid, err := strconv.Atoi(filepath.Base(p))
+			if err == nil && pid > 1 && pid != os.Getpid() && strings.Contains(string(line)+string(environ), dir+"/") {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+	}
+	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
+			_ = syscall.Unmount(f[4], syscall.MNT_DETACH)
+		}
+	}
+	_ = os.RemoveAll(dir) // the next run tries again
+}
+
+const bridgePrefix = "dt"
+
+// Bridge returns a name for the bridge of one test, which tells whose it is.
+func Bridge(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("%s%d-%s", bridgePrefix, os.Getpid(), id.Random{}.New()[:4]) // 15 are the most
+}
+
+func sweepBridges() {
+	found, _ := filepath.Glob("/sys/class/net/" + bridgePrefix + "[0-9]*-*")
+	for _, p := range found {
+		if name := filepath.Base(p); Abandoned(name, bridgePrefix) {
+			_ = exec.Command("ip", "link", "delete", name).Run()
+			_ = exec.Command("nft", "delete", "table", "inet", name).Run()
 		}
 	}
 }

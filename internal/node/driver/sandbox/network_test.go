@@ -19,6 +19,7 @@ import (
 
 	"drover"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/drivertest"
 	"drover/internal/node/driver/sandbox/bridge"
 )
 
@@ -27,7 +28,7 @@ func newBridgeBench(t testing.TB, firewall ...string) *bench {
 	t.Helper()
 	var r [3]byte
 	_, _ = rand.Read(r[:]) // never fails
-	name := fmt.Sprintf("dt%x", r)
+	name := drivertest.Bridge(t)
 	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 28 + r[0]%4, r[1], 0}), 24)
 	var network bridge.Config
 	b := newBench(t, func(c *Config) {
