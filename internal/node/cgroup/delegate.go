@@ -29,25 +29,40 @@ func ownGroup() string {
 }
 
 // delegated is what an agent without rights over the whole v2 tree can use: its own group, if that was given to it
-// (systemd's Delegate=yes, in a user's slice or a service).
+// (systemd's Delegate=yes), or better the highest group above that was given too: a user's service manager's. There our
+// groups are no part of the agent's service. If they were, systemd before 254 could not start it again while tasks run:
+// it puts the new process into the service's own group, which takes none then.
 func (i Info) delegated(root, own string) Info {
 	if filepath.Base(own) == agentLeaf { // an earlier agent of this process went there
 		own = filepath.Dir(own)
 	}
-	dir := filepath.Join(root, own)
-	if own == "" || own == "/" || dir == root {
+	if own == "" || own == "/" || own == "." {
 		return i
 	}
+	if err := given(filepath.Join(root, own)); err != nil {
+		i.Reason = fmt.Sprintf("groups cannot be made in %s, and the agent's own group %s is not given to it "+
+			"(systemd-run --user -p Delegate=yes drover agent …): %v", root, own, err)
+		return i
+	}
+	top := own
+	for above := filepath.Dir(own); above != "/" && given(filepath.Join(root, above)) == nil; above = filepath.Dir(above) {
+		top = above
+	}
+	found := Probe(filepath.Join(root, top))
+	if top == own {
+		found.home = filepath.Join(root, own)
+	}
+	return found
+}
+
+// given returns why groups cannot be made in a group, and processes moved in it.
+func given(dir string) error {
 	for _, f := range []string{"", "cgroup.procs", "cgroup.subtree_control"} {
 		if err := unix.Access(filepath.Join(dir, f), unix.W_OK); err != nil {
-			i.Reason = fmt.Sprintf("groups cannot be made in %s, and the agent's own group %s is not given to it "+
-				"(systemd-run --user --scope -p Delegate=yes drover agent …): %v", root, own, err)
-			return i
+			return err
 		}
 	}
-	given := Probe(dir)
-	given.home = dir
-	return given
+	return nil
 }
 
 // settle moves this process out of the group whose children get controllers.

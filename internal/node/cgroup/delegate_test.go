@@ -37,6 +37,23 @@ func TestDelegatedTree(t *testing.T) {
 	require.Equal(t, strconv.Itoa(os.Getpid()), read(t, filepath.Join(own, "agent"), "cgroup.procs"))
 }
 
+// TestDelegatedManager: a user's service manager has a tree of which the agent's service is a part.
+func TestDelegatedManager(t *testing.T) {
+	t.Parallel()
+	root := fakeV2(t)
+	manager := filepath.Join(root, "user.slice/user-1.slice/user@1.service")
+	for _, d := range []string{"", "app.slice", "app.slice/drover.service"} {
+		fakeGroup(t, filepath.Join(manager, d))
+	}
+	i := Probe(root)
+	i.Writable = false
+	given := i.delegated(root, "/user.slice/user-1.slice/user@1.service/app.slice/drover.service")
+	require.True(t, given.Writable)
+	require.Equal(t, manager, given.mounts[""])
+	require.NoError(t, given.settle())
+	require.NoDirExists(t, filepath.Join(manager, agentLeaf), "the agent stays where it is")
+}
+
 const delegatedEnv = "DROVER_TEST_DELEGATED"
 
 // TestDelegatedForReal runs TestDelegatedInside as a user who was given a group of the kernel's v2 tree.
