@@ -126,7 +126,10 @@ func (b *bench) cycles(ctx context.Context) error {
 	begin := b.now()
 	for range 8 {
 		wg.Go(func() { // ends after its share, or at the first failure
-			for done.Add(1) <= total {
+			for n := done.Add(1); n <= total; n = done.Add(1) {
+				if n%cyclesTold == 0 {
+					fmt.Fprintf(b.app.Err, "%d cycles, %d lost output\n", n, lost.Load())
+				}
 				ok, err := b.cycle(ctx)
 				if err != nil {
 					mu.Lock()
@@ -151,6 +154,9 @@ func (b *bench) cycles(ctx context.Context) error {
 	return nil
 }
 
+// cyclesTold is after how many cycles their number is told.
+const cyclesTold = 10_000
+
 func (b *bench) cycle(ctx context.Context) (ok bool, err error) {
 	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: 30 * time.Second})
 	if err != nil {
@@ -163,7 +169,11 @@ func (b *bench) cycle(ctx context.Context) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return t.text == r.ID+"\n" && t.receipt != nil && t.receipt.ExitCode == 0, b.client.Release(ctx, r.ID)
+	ok = t.text == r.ID+"\n" && t.receipt != nil && t.receipt.ExitCode == 0
+	if !ok {
+		fmt.Fprintf(b.app.Err, "lost output: runner %s printed %q, its receipt is %+v\n", r.ID, t.text, t.receipt)
+	}
+	return ok, b.client.Release(ctx, r.ID)
 }
 
 // fill measures how fast a pool comes up.
