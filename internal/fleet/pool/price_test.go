@@ -45,7 +45,7 @@ func TestPricesChange(t *testing.T) {
 		i = instances(t, p)[0]
 		require.InDelta(t, 0.02, i.Price, 1e-9)
 		require.InDelta(t, 0.06, i.Charged, 0.001)
-		require.InDelta(t, 0.06, w.cost, 0.001)
+		require.InDelta(t, 0.06, w.charged(), 0.001)
 
 		w.mu.Lock()
 		in := w.intents[i.ID]
@@ -57,6 +57,6 @@ func TestPricesChange(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Hour)
 		require.InDelta(t, 0.08, instances(t, p)[0].Charged, 0.001)
-		require.InDelta(t, 0.08, w.cost, 0.001)
+		require.InDelta(t, 0.08, w.charged(), 0.001)
 	})
 }

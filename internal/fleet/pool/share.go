@@ -124,7 +124,11 @@ func (s *Sharing) turn(in scaler.Input, trouble string, decide func(scaler.Input
 	}
 	me := c.of(in.Policy.Name)
 	freed := me.sells(&in)
-	in.Demand = c.part(me, in.Demand)
+	all := in.Demand
+	in.Demand = c.part(me, all)
+	if me.forget(all, in.Demand) {
+		freed = true
+	}
 	out = decide(in)
 	if me.answer(&in, &out, trouble) {
 		freed = true
@@ -175,7 +179,6 @@ func (s *sharer) price(d *drover.DemandClass) (least float64, ok bool) {
 // part is what the pool is offered: what it has room for, and of what nobody has room for that which the pools where
 // it costs less can't buy for. What no pool can buy for is shown to all.
 func (c *common) part(me *sharer, demand []drover.DemandClass) []drover.DemandClass {
-	c.forget(demand)
 	var out []drover.DemandClass
 	for i := range demand {
 		d := demand[i]
@@ -207,29 +210,23 @@ func (c *common) offered(me *sharer, d *drover.DemandClass, rest int) int {
 	return max(rest, 0)
 }
 
-// forget drops what was noted about work that waits no more.
-func (c *common) forget(demand []drover.DemandClass) {
-	waits := make(map[string]bool, len(demand))
+// forget drops what the pool noted about work that waits no more, and what it has room for of work that others have
+// room for altogether: it is asked again when they don't. Others look after theirs: they may know of newer work.
+func (s *sharer) forget(demand, mine []drover.DemandClass) (freed bool) {
+	waits, asked := make(map[string]bool, len(demand)), make(map[string]bool, len(mine))
 	for i := range demand {
 		waits[demand[i].Name] = true
 	}
-	for _, s := range c.sharers {
-		for name := range s.covered {
-			if !waits[name] {
-				delete(s.covered, name)
-			}
-		}
-		for name := range s.declined {
-			if !waits[name] {
-				delete(s.declined, name)
-			}
-		}
-		for name := range s.since {
-			if !waits[name] {
-				delete(s.since, name)
-			}
-		}
+	for i := range mine {
+		asked[mine[i].Name] = true
 	}
+	maps.DeleteFunc(s.covered, func(name string, n int) bool {
+		freed = freed || !asked[name] && waits[name] && n > 0
+		return !asked[name]
+	})
+	maps.DeleteFunc(s.declined, func(name string, _ int) bool { return !waits[name] })
+	maps.DeleteFunc(s.since, func(name string, _ time.Time) bool { return !waits[name] })
+	return freed
 }
 
 // answer notes what the pool decided, and reports whether others may be offered more than before.

@@ -9,6 +9,7 @@ import (
 
 	"drover"
 	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
 	"drover/internal/fleet/provider/sim"
 )
 
@@ -85,4 +86,27 @@ func TestWorkGoesToAnotherProviderInTheSameBreath(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Two pools that both have room for all of the work do not leave it to each other when the machines of both fail.
+func TestSharersDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(sim.Config{BootFails: 1, Offerings: dearer().Offerings()})
+		w.policies = []*drover.FleetPolicy{dearer(), policy()}
+		w.policies[1].Max = 5
+		w.sharing = pool.NewSharing(func() { w.change(func() {}) })
+		w.sharing.Set(w.policies)
+		_, stop := w.run(t)
+		defer stop()
+		time.Sleep(time.Minute)
+		w.change(func() { w.demand = work(10) }) // five each
+		time.Sleep(time.Second)
+		require.Equal(t, 10, w.running())
+		w.change(func() { w.demand = work(5) }) // and either has room for it
+		time.Sleep(20 * time.Minute)            // none of them boots
+		w.cloud.With(func(_ time.Time, c *sim.Cloud) {
+			require.Greater(t, c.Calls[provider.CallCreate], 2, "it is tried again")
+		})
+	})
 }
