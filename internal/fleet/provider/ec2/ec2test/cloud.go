@@ -35,15 +35,15 @@ type Cloud struct {
 	Calls     map[string]int // by action
 
 	// Behaviour; set it through With.
-	Address   string          // of all machines; default one each in 10.0.0.0/16
-	Console   string          // what machines write to it
-	Wall      bool            // its time is the real one
-	Delay     time.Duration   // until what changed is seen in lists
-	PageMost  int             // machines a page at most; default 1000
-	Types     []string        // that exist
-	SoldOut   map[string]bool // "type/zone/market" or "type"
-	Quota     map[string]int  // instances by type; -1 = none
-	Sessions  map[string]bool // session tokens that are refused as expired
+	Address  string          // of all machines; default one each in 10.0.0.0/16
+	Console  string          // what machines write to it
+	Wall     bool            // its time is the real one
+	Delay    time.Duration   // until what changed is seen in lists
+	PageMost int             // machines a page at most; default 1000
+	Types    []string        // that exist
+	SoldOut  map[string]bool // "type/zone/market" or "type"
+	Quota    map[string]int  // instances by type; -1 = none
+	Sessions map[string]bool // session tokens that are refused as expired
 	// SpotPrices are those of all times.
 	SpotPrices []SpotPrice
 	AskedRole  int
