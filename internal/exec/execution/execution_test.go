@@ -512,3 +512,25 @@ func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 		require.Equal(t, 4, receipt.ExitCode)
 	})
 }
+
+// Who asks for executions and never connects gets no more memory than there is for that.
+func TestPreparedExecutionsAreBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		_, err := b.runners.Extend(t.Context(), b.runner.ID, 0)
+		require.NoError(t, err)
+		long := sh("echo " + strings.Repeat("x", 1<<20-100)) // shared by all of them here
+		n := 0
+		for ; err == nil; n++ {
+			require.Less(t, n, 300)
+			_, err = b.Prepare(t.Context(), b.runner.ID, long)
+		}
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		require.Greater(t, n, 250)
+		time.Sleep(11 * time.Minute)
+		prepared, err := b.Prepare(t.Context(), b.runner.ID, long)
+		require.NoError(t, err)
+		_, err = b.Take(t.Context(), b.runner.ID, prepared)
+		require.NoError(t, err)
+	})
+}

@@ -12,10 +12,14 @@ type prepared struct {
 	runnerID string
 	spec     drover.ExecutionSpec
 	at       time.Time
+	bytes    int
 }
 
-// maxPrepared bounds what waits to be started, over all runners.
-const maxPrepared = 100_000
+// The bounds of what waits to be started, over all runners.
+const (
+	maxPrepared      = 100_000
+	maxPreparedBytes = 256 << 20
+)
 
 // Prepare keeps a spec for the one who will connect with its id. Errors: Invalid, NotFound, Gone, Exhausted.
 func (s *Service) Prepare(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (executionID string, err error) {
@@ -28,16 +32,31 @@ func (s *Service) Prepare(ctx context.Context, runnerID string, spec drover.Exec
 	}
 	defer lease.Done()
 	spec.ID = s.deps.IDs.New()
+	p := prepared{runnerID, spec, s.deps.Clock.Now(), sizeOf(spec)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.prepared) >= maxPrepared {
-		s.expireLocked()
-		if len(s.prepared) >= maxPrepared {
-			return "", drover.Errorf(drover.Exhausted, "%d prepared executions wait already", maxPrepared)
-		}
+	s.expireLocked()
+	if len(s.prepared) >= maxPrepared || s.preparedBytes+p.bytes > maxPreparedBytes {
+		return "", drover.Errorf(drover.Exhausted, "%d prepared executions of %d bytes wait already", len(s.prepared), s.preparedBytes)
 	}
-	s.prepared[spec.ID] = prepared{runnerID, spec, s.deps.Clock.Now()}
+	s.prepared[spec.ID] = p
+	s.preparedBytes += p.bytes
 	return spec.ID, nil
+}
+
+func sizeOf(spec drover.ExecutionSpec) (n int) {
+	for _, a := range spec.Argv {
+		n += len(a)
+	}
+	for k, v := range spec.Env {
+		n += len(k) + len(v)
+	}
+	return n
+}
+
+func (s *Service) unprepareLocked(executionID string, p prepared) {
+	delete(s.prepared, executionID)
+	s.preparedBytes -= p.bytes
 }
 
 // Prepared reports whether Take would find it.
@@ -67,6 +86,6 @@ func (s *Service) Take(ctx context.Context, runnerID, executionID string) (drove
 	if !ok {
 		return drover.ExecutionSpec{}, drover.Errorf(drover.NotFound, "execution id unknown")
 	}
-	delete(s.prepared, executionID)
+	s.unprepareLocked(executionID, p)
 	return p.spec, nil
 }

@@ -34,7 +34,7 @@ func (s *Service) expireLocked() {
 	s.swept = now
 	for key, p := range s.prepared {
 		if s.staleLocked(p, now) {
-			delete(s.prepared, key)
+			s.unprepareLocked(key, p)
 		}
 	}
 }

@@ -73,16 +73,17 @@ type Service struct {
 	stopping  context.Context // ends when Run does
 	stop      context.CancelFunc
 
-	mu       sync.Mutex // guards what follows
-	closed   bool
-	byID     map[string]*Execution
-	starting map[string]struct{} // not yet in byID, but perhaps on their node already
-	prepared map[string]prepared
-	swept    time.Time    // when prepared was walked over last
-	ended    []*Execution // oldest first
-	perEnv   map[string]int
-	bytes    int64 // kept of ended
-	shells   map[string]string
+	mu            sync.Mutex // guards what follows
+	closed        bool
+	byID          map[string]*Execution
+	starting      map[string]struct{} // not yet in byID, but perhaps on their node already
+	prepared      map[string]prepared
+	swept         time.Time    // when prepared was walked over last
+	preparedBytes int          // of their commands and variables
+	ended         []*Execution // oldest first
+	perEnv        map[string]int
+	bytes         int64 // kept of ended
+	shells        map[string]string
 }
 
 // New returns a Service; it opens the ledger and starts nothing. Errors: the ledger cannot be read or written.
