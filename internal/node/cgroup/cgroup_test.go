@@ -277,6 +277,22 @@ func TestChildGroups(t *testing.T) {
 	}
 }
 
+func TestLimitsGrowAndShrink(t *testing.T) {
+	t.Parallel()
+	m := realTrees(t)["main"]
+	g, err := m.Create("resized", Limits{MemoryMax: 64 << 20}, 0)
+	require.NoError(t, err)
+	for _, mb := range []int64{128, 16, 256} {
+		require.NoError(t, g.Update(Limits{MemoryMax: mb << 20}))
+		for _, file := range []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.max"} {
+			if _, err := os.Stat(filepath.Join(g.Dir("memory"), file)); err == nil {
+				require.Equal(t, itoa(mb<<20)+"\n", read(t, g.Dir("memory"), file), file)
+			}
+		}
+	}
+	require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
+}
+
 func TestOutOfMemoryIsCounted(t *testing.T) {
 	t.Parallel()
 	m := realTrees(t)["main"]

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"drover"
 )
 
@@ -249,15 +251,21 @@ func checkName(name string) error {
 }
 
 func write(dir, file, value string) error {
-	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	path := filepath.Join(dir, file)
+	fd, err := openRaw(path, unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if _, err := f.WriteString(value); err != nil {
-		return fmt.Errorf("writing %q: %w", value, err)
+	defer unix.Close(fd)
+	for {
+		_, err := unix.Write(fd, []byte(value))
+		switch {
+		case err == nil:
+			return nil
+		case err != unix.EINTR: // a bare errno
+			return fmt.Errorf("writing %q: %w", value, &fs.PathError{Op: "write", Path: path, Err: err})
+		}
 	}
-	return nil
 }
 
 // Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a

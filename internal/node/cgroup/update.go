@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Update sets the limits. A limit whose controller is missing is left out: Manager.Info tells.
@@ -84,10 +86,10 @@ func (g *Group) setMemoryV1(limit int64) error {
 	value := itoa(limit)
 	memsw := func() error { return optional(write(dir, "memory.memsw.limit_in_bytes", value)) }
 	memory := func() error { return write(dir, "memory.limit_in_bytes", value) }
-	if now, err := readInt(dir, "memory.limit_in_bytes"); err == nil && now < limit {
-		return errors.Join(memsw(), memory())
+	if err := memory(); !errors.Is(err, unix.EINVAL) {
+		return errors.Join(err, memsw())
 	}
-	return errors.Join(memory(), memsw())
+	return errors.Join(memsw(), memory()) // it grows
 }
 
 // optional forgives a file that this kernel does not have (swap accounting off).
@@ -106,16 +108,4 @@ func coreList(cores []uint16) string {
 		parts[i] = strconv.Itoa(int(c))
 	}
 	return strings.Join(parts, ",")
-}
-
-func readInt(dir, file string) (int64, error) {
-	data, err := readFile(dir, file)
-	if err != nil {
-		return 0, err
-	}
-	text := strings.TrimSpace(string(data))
-	if text == "max" {
-		return -1, nil
-	}
-	return strconv.ParseInt(text, 10, 64)
 }
