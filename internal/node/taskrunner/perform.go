@@ -47,6 +47,9 @@ func (r *Runner) perform(e taskmachine.Effect) {
 		if r.cancel != nil {
 			r.cancel()
 		}
+		r.mu.Lock()
+		r.prepared = nil // the agent keeps ended allocations for a while
+		r.mu.Unlock()
 	}
 }
 
@@ -168,6 +171,9 @@ func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent strin
 	r.mu.Lock()
 	request := r.prepared
 	r.mu.Unlock()
+	if request == nil {
+		return nil, context.Canceled // the task is dead
+	}
 	s := spec(alloc, request, intent)
 	if r.shared.Networks != nil {
 		if s.NetNS, err = r.shared.Networks.Join(ctx, alloc, request.Group, request.Task); err != nil {
