@@ -73,6 +73,7 @@ type entry struct {
 	pool       *poolState // nil for orphans
 	counted    bool       // in Core.units
 	sure       bool       // in Core.sure and Core.cost
+	unseen     int        // lists in a row that lack it though its agent is connected, and show most of the others
 	misses     int        // complete lists in a row without it
 	listed     int        // listing.seq of the last list that had it
 	seenAt     time.Time  // when the cloud was last known to have it

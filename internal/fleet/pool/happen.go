@@ -177,7 +177,11 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 	if e.pool != nil && r.Used.CPU < e.Used.CPU {
 		e.pool.pace.Freed(now, e.Used.Sub(r.Used))
 	}
+	was := e.State
 	reported(e.Instance, r, now)
+	if was != e.State && e.State == drover.InstanceDraining && !r.Drained {
+		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
+	}
 	c.learn(e, &r)
 	if !r.InterruptAt.IsZero() {
 		c.Interrupted(now, e.ID, r.InterruptAt)

@@ -60,7 +60,7 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	c.list.seq++
 	for k := range machines {
 		if e := c.listed(now, &machines[k]); e != nil {
-			e.listed = c.list.seq
+			e.listed, e.unseen = c.list.seq, 0
 		}
 	}
 	if err != nil || !complete {
@@ -209,13 +209,22 @@ func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 // lies reports that the list lacks a machine that is surely there, as its agent is connected: then what it lacks of
 // others means nothing either.
 func (c *Core) lies(began time.Time, lacked []*entry) bool {
+	most := 2*len(lacked) < len(c.table)
+	lies := false
 	for _, e := range lacked {
 		if e.pool != nil && e.State == drover.InstanceActive && e.LostAt.IsZero() && began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
-			return true
+			if most {
+				e.unseen++
+			}
+			lies = lies || e.unseen < hidden
 		}
 	}
-	return false
+	return lies
 }
+
+// hidden is after how many lists that lack a living machine and show most others it is the cloud's secret: one that is
+// never shown must not keep us from noticing others that are gone.
+const hidden = 4
 
 // lacked returns what is known and not in the list that is looked at, in a fixed order.
 func (c *Core) lacked() (list []*entry) {

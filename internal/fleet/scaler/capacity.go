@@ -19,7 +19,7 @@ type coolDown struct {
 func coolKeys(o *drover.Offering) [5]string {
 	return [5]string{
 		"offering " + o.Key, "type " + o.Type + " " + o.Market, "zone " + o.Zone + " " + o.Market,
-		"family " + o.Family + " " + o.Market, "everything",
+		"family " + o.Family + " " + o.Market, "anything",
 	}
 }
 

@@ -48,14 +48,13 @@ func (p *plan) destroyHopeless() {
 			continue
 		}
 		switch {
-		case i.State == drover.InstanceBooting || i.State == drover.InstanceRegistered || i.State == drover.InstanceCreating && i.ProviderID != "":
-			limit := p.in.Beliefs.BootDeadline(i.Offering, i.Type, p.in.Policy.BootTimeout)
-			at := p.bootFrom(i).Add(limit)
+		case made(i):
+			at := p.bootEnds(i)
 			if p.in.Now.Before(at) {
 				p.wake(at)
 				continue
 			}
-			p.destroy(i, WhyBoot, "took no work %s after it was asked for", limit)
+			p.destroy(i, WhyBoot, "took no work %s after it was asked for", at.Sub(p.bootFrom(i)))
 		case i.State == drover.InstanceActive && !i.LostAt.IsZero():
 			at := i.LostAt.Add(p.in.Policy.LostTimeout)
 			if p.in.Now.Before(at) {
@@ -65,6 +64,22 @@ func (p *plan) destroyHopeless() {
 			}
 		}
 	}
+}
+
+// made reports that the cloud has the machine, which has not come up yet.
+func made(i *drover.Instance) bool {
+	return i.State == drover.InstanceBooting || i.State == drover.InstanceRegistered || i.State == drover.InstanceCreating && i.ProviderID != ""
+}
+
+// givenUp reports that the machine goes because it did not come up: no work may count on it. One that may not even have
+// been made counts, so that a cloud which does not answer is not asked for ever more.
+func (p *plan) givenUp(i *drover.Instance) bool {
+	return made(i) && p.in.Settled && !p.in.Policy.PauseDestroys && !p.in.Now.Before(p.bootEnds(i))
+}
+
+// bootEnds is when the machine is given up if it has not come up.
+func (p *plan) bootEnds(i *drover.Instance) time.Time {
+	return p.bootFrom(i).Add(p.in.Beliefs.BootDeadline(i.Offering, i.Type, p.in.Policy.BootTimeout))
 }
 
 // bootFrom is when the machine began to start, as far as known: adopted ones get the whole time again.

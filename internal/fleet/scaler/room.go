@@ -107,7 +107,7 @@ func (p *plan) roomOf(i *drover.Instance) (roomKind, bool) {
 	}
 	switch {
 	case i.State.Starting():
-		return roomStarting, true
+		return roomStarting, !p.givenUp(i)
 	case i.State != drover.InstanceActive:
 		return 0, false
 	case !i.Busy():

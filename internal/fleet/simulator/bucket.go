@@ -10,7 +10,7 @@ const step = 250
 // move puts the node where its room belongs; those that take no work are in none.
 func (b *buckets) move(n *node) {
 	b.drop(n)
-	if !n.up || n.draining || n.free.CPU <= 0 {
+	if !n.up || n.draining || n.half || n.free.CPU <= 0 {
 		return
 	}
 	k := min(int(n.free.CPU/step), len(b.list)-1)

@@ -88,7 +88,8 @@ func (s *Sim) perform(e *pool.Effect) {
 	case pool.EffectDestroy:
 		s.checkDestroy(&eff)
 		took, err := s.cloud.Destroy(s.time(), eff.ProviderID)
-		if n := s.byCloud[eff.ProviderID]; n != nil && (err == nil || provider.KindOf(err) == provider.Ambiguous) {
+		_, runs := s.cloud.Size(eff.ProviderID)
+		if n := s.byCloud[eff.ProviderID]; n != nil && !runs {
 			s.dies(n)
 		}
 		s.answer(took, func() { s.core.Destroyed(s.time(), eff.Instance, err) })
@@ -175,6 +176,12 @@ func (s *Sim) boots(cloudID, intent string) {
 	if s.cfg.Flaps > 0 {
 		s.flapLater(n)
 	}
+	if s.cfg.Halves > 0 {
+		s.in(time.Duration(s.rng.ExpFloat64()/s.cfg.Halves*float64(time.Hour)), func() { s.halves(n) })
+	}
+	if s.cfg.Ghosts > 0 && s.rng.Float64() < s.cfg.Ghosts {
+		s.in(time.Duration(s.rng.IntN(600))*time.Second, func() { s.ghost(n) })
+	}
 }
 
 // callHome registers the agent; one that the core does not know, or whose place is taken, tries again later.
@@ -195,6 +202,9 @@ func (s *Sim) callHome(n *node) {
 	if s.nodes[n.intent] != n {
 		s.nodes[n.intent] = n
 		n.draining = false
+	}
+	if i, known := s.core.Instance(n.intent); known && (i.State == drover.InstanceDestroying || i.State == drover.InstanceDraining) {
+		n.draining = true // control lets it in as one that is drained
 	}
 	s.free.move(n)
 	s.report(n)

@@ -21,6 +21,7 @@ func Faulty(seed uint64) Config {
 	c.Stragglers, c.BootFails, c.Dies = maybe(0.5, 0.05), maybe(0.5, 0.2), maybe(0.3, 0.2)
 	c.Errors, c.Lost, c.Hangs, c.Partial, c.Omits = maybe(0.6, 0.1), maybe(0.6, 0.1), maybe(0.3, 0.02), maybe(0.5, 0.2), maybe(0.3, 0.05)
 	c.Stale = time.Duration(maybe(0.5, float64(10*time.Second)))
+	c.Zombies, c.Hidden = maybe(0.3, 0.3), maybe(0.3, 0.1)
 	c.PageSize = 10 + rng.IntN(100)
 	c.Interrupts = true
 	if rng.IntN(2) == 0 {
@@ -48,7 +49,7 @@ func Faulty(seed uint64) Config {
 		work = Join(Burst(seed, 300, time.Minute, mix), Burst(seed+1, 100, time.Hour, mix))
 	}
 	c.Outages = outages(rng)
-	cfg := Config{Seed: seed, Policy: p, Cloud: c, Work: work, Flaps: maybe(0.3, 1), Check: 50, Linger: 4 * time.Hour}
+	cfg := Config{Seed: seed, Policy: p, Cloud: c, Work: work, Flaps: maybe(0.3, 1), Halves: maybe(0.3, 1), Ghosts: maybe(0.3, 1), Check: 1, Linger: 4 * time.Hour}
 	for range rng.IntN(3) {
 		cfg.Restarts = append(cfg.Restarts, time.Duration(rng.Int64N(int64(2*time.Hour))))
 	}

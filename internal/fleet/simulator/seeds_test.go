@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var seeds = flag.Int("fleet.seeds", 25, "fault seeds to simulate")
+var (
+	seeds = flag.Int("fleet.seeds", 25, "fault seeds to simulate")
+	first = flag.Int("fleet.first", 0, "the first of them")
+)
 
 func TestSimulationSurvivesFaults(t *testing.T) {
 	t.Parallel()
@@ -27,7 +30,7 @@ func TestSimulationSurvivesFaults(t *testing.T) {
 		})
 	}
 	for seed := range *seeds {
-		next <- uint64(seed)
+		next <- uint64(*first + seed)
 	}
 	close(next)
 	all.Wait()

@@ -26,6 +26,8 @@ type Config struct {
 	Decide   func(scaler.Input) scaler.Output // nil = ours
 	Coalesce time.Duration                    // between decisions while nothing waits; default 1 s
 	Burst    time.Duration                    // from the arrival of work to the decision; default 50 ms
+	Halves   float64                          // times an hour that an agent stays but starts and ends no work any more
+	Ghosts   float64                          // share of machines from which a second agent calls with the same token
 	Flaps    float64                          // times an hour that an agent falls silent for about a minute
 	Restarts []time.Duration                  // when the server is killed and started again
 	Linger   time.Duration                    // for how long after the last task machines may still exist; default 2 h

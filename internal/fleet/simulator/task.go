@@ -45,8 +45,10 @@ type node struct {
 	up, draining      bool
 	taken             bool // the cloud gave notice, or took it
 	silent            bool
-	epoch             int // of the core that it called last
-	bucket, at        int // in the scheduler's index; -1 = not in it
+	half              bool // its agent lives, its work does not
+	broken            bool // and its run probe says so
+	epoch             int  // of the core that it called last
+	bucket, at        int  // in the scheduler's index; -1 = not in it
 }
 
 func (s *Sim) arrive(t int32) {
@@ -128,7 +130,7 @@ func (s *Sim) leave(t int32, n *node) {
 
 // fill gives waiting tasks to a node.
 func (s *Sim) fill(n *node) {
-	if s.waits == 0 || n.draining || !n.up {
+	if s.waits == 0 || n.draining || n.half || !n.up {
 		return
 	}
 	for i := range s.waiting {
@@ -163,7 +165,11 @@ func (s *Sim) report(n *node) {
 	if !n.up || n.silent {
 		return
 	}
-	s.core.Reported(s.time(), n.id, pool.Report{Ready: true, Used: n.size.Sub(n.free), Work: len(n.tasks), Drained: n.draining})
+	r := pool.Report{Ready: true, Used: n.size.Sub(n.free), Work: len(n.tasks), Drained: n.draining}
+	if n.broken {
+		r.Broken = "it starts nothing"
+	}
+	s.core.Reported(s.time(), n.id, r)
 	if len(n.tasks) <= 1 || n.draining || s.waits > 0 {
 		s.decideIn(s.cfg.Coalesce)
 	}

@@ -36,6 +36,8 @@ type machine struct {
 	price    float64
 	ended    time.Time
 	booted   bool
+	zombie   bool // survives the next Destroy
+	hidden   bool // not in lists for some time
 }
 
 // supply is whether an offering can be had.
@@ -206,6 +208,8 @@ func (c *Cloud) fate(now time.Time, m *machine) {
 	if c.cfg.BootFails == 0 || c.rng.Float64() >= c.cfg.BootFails {
 		c.plan(now.Add(time.Duration(boot)), "booted", m, time.Time{})
 	}
+	m.hidden = c.cfg.Hidden > 0 && c.rng.Float64() < c.cfg.Hidden
+	m.zombie = c.cfg.Zombies > 0 && c.rng.Float64() < c.cfg.Zombies && !m.hidden // else nobody could know
 	if c.cfg.Dies > 0 {
 		c.plan(now.Add(c.exponential(time.Duration(float64(time.Hour)/c.cfg.Dies))), "died", m, time.Time{})
 	}
@@ -267,7 +271,11 @@ func (c *Cloud) Destroy(now time.Time, id string) (took time.Duration, err error
 	if m == nil || !m.ended.IsZero() {
 		return took, &provider.Error{Kind: provider.NotFound, Message: "InvalidInstanceID.NotFound: " + id}
 	}
-	c.end(now, m)
+	if m.zombie {
+		m.zombie = false
+	} else {
+		c.end(now, m)
+	}
 	return took, c.after(now)
 }
 

@@ -30,6 +30,8 @@ type Config struct {
 	Stale      time.Duration
 	Partial    float64 // share of lists of which a page is missing, with an error
 	Omits      float64 // share of lists that are cut short and say nothing of it
+	Zombies    float64 // share of machines that run on after the first Destroy was accepted
+	Hidden     float64 // share of machines that lists lack for half an hour, from five minutes after their creation on
 	PageSize   int
 
 	Outages []Outage // of the whole cloud

@@ -31,7 +31,7 @@ func (c *Cloud) List(now time.Time, page string) (list []provider.Machine, next 
 	}
 	at := from
 	for ; at < len(c.machines) && len(list) < c.cfg.PageSize; at++ {
-		if m := c.machines[at]; !m.CreatedAt.After(seen) && m.Tags[drover.TagOwner] == c.cfg.Owner {
+		if m := c.machines[at]; !m.secret(now) && !m.CreatedAt.After(seen) && m.Tags[drover.TagOwner] == c.cfg.Owner {
 			list = append(list, m.at(seen))
 		}
 	}
@@ -39,6 +39,12 @@ func (c *Cloud) List(now time.Time, page string) (list []provider.Machine, next 
 		next = strconv.Itoa(at)
 	}
 	return list, next, took, nil
+}
+
+// secret reports that lists lack the machine at this time.
+func (m *machine) secret(now time.Time) bool {
+	age := now.Sub(m.CreatedAt)
+	return m.hidden && age >= 5*time.Minute && age < 35*time.Minute
 }
 
 // at is what was to be seen of the machine then.
