@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"log/slog"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -240,11 +239,11 @@ func (f *fleet) spentToday(name string) (sum float64) {
 func (f *fleet) note(e pool.Entry) {
 	f.meters.actions(e.Pool, e.What, e.Why)
 	f.audit.add(e)
-	level := slog.LevelInfo
+	say := f.deps.Log.Info
 	if e.What == pool.CloudFails {
-		level = slog.LevelError
+		say = f.deps.Log.Error
 	}
-	f.deps.Log.Log(context.Background(), level, "fleet: "+e.What, "provider", e.Provider, "pool", e.Pool, "instance", e.Instance, "offering", e.Offering, "why", e.Why, "reason", e.Reason) //nolint:forbidigo // a line of a log needs no context
+	say("fleet: "+e.What, "provider", e.Provider, "pool", e.Pool, "instance", e.Instance, "offering", e.Offering, "why", e.Why, "reason", e.Reason)
 }
 
 // keep runs a provider's loop, again if it fails.

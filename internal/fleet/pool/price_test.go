@@ -39,7 +39,7 @@ func TestPricesChange(t *testing.T) {
 		require.Equal(t, 1, w.running())
 		i := instances(t, p)[0]
 		require.InDelta(t, 0.04, i.Price, 1e-9)
-		time.Sleep(i.CreatedAt.Add(time.Hour).Sub(time.Now()))
+		time.Sleep(time.Until(i.CreatedAt.Add(time.Hour)))
 		require.Equal(t, 1, set(0.02))
 		time.Sleep(time.Hour)
 		i = instances(t, p)[0]
