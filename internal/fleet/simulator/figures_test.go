@@ -10,24 +10,24 @@ import (
 	"drover/internal/fleet/scaler"
 )
 
-// What a day costs and how often machines come back is deterministic: the bounds of issue 6, at the sizes at which
-// chance does not rule.
+// What a day costs and how often machines come back is deterministic: the bounds of issue 6.
 func TestCostsAndRecreatesOfADay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name         string
+		seed         uint64
 		work         Workload
 		ratio, again float64
 	}{
-		{"daily, large", Daily(1, 12*time.Hour, Mixed(10*time.Minute), 10000), 1.2, 0.01},
-		{"daily", Daily(1, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.2, 0.05},
-		{"daily, other seed", Daily(3, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.2, 0.05},
-		{"bursty", Bursty(1, 12*time.Hour, Mixed(10*time.Minute), 4000), 1.35, 0.3}, // most bursts come back in time to be re-creates
-		{"burst", Burst(1, 3000, time.Minute, Mixed(10*time.Minute)), 1.7, 0.01},    // one machine fits two tasks, and the longest of 3,000 runs for 80 minutes,
+		{"daily, large", 1, Daily(1, 12*time.Hour, Mixed(10*time.Minute), 10000), 1.2, 0.01},
+		{"daily", 1, Daily(1, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.2, 0.01},
+		{"daily, the seed with the widest swings", 5, Daily(5, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.2, 0.01},
+		{"bursty", 1, Bursty(1, 24*time.Hour, Mixed(10*time.Minute), 4000), 1.35, 0.25}, // a burst begins within ten minutes of any moment with 28 %
+		{"burst", 1, Burst(1, 3000, time.Minute, Mixed(10*time.Minute)), 1.7, 0.01},     // one machine fits two tasks, and the longest of 3,000 runs for 80 minutes,
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res, err := Run(Config{Seed: 1, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: tt.work})
+			res, err := Run(Config{Seed: tt.seed, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: tt.work})
 			require.NoError(t, err)
 			t.Log(res)
 			require.LessOrEqual(t, res.Ratio(), tt.ratio)
