@@ -53,5 +53,8 @@ func Try(ctx context.Context, dir string, tell func(program, state, says string)
 	for _, f := range list {
 		tell(f.Program, string(f.State), f.Says)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tryDocker(ctx, dir, binary, cfg.Clock, tell)
 }

@@ -63,11 +63,15 @@ for i in 1 2; do (setsid sh -c 'while :; do sleep 5; done' ` + name + ` > /dev/n
 	if err != nil {
 		return "", Contained, err
 	}
+	inside := t.evil.spec.AllocID
+	if t.cfg.Group != nil {
+		inside = t.cfg.Group(t.evil.h.State())
+	}
 	found := 0
 	for _, p := range processes(name) {
 		found++
 		groups, err := os.ReadFile(filepath.Join("/proc", p, "cgroup"))
-		if err == nil && !strings.Contains(string(groups), t.evil.spec.AllocID) {
+		if err == nil && !strings.Contains(string(groups), inside) {
 			return "a process is outside: " + got(string(groups)), Contained, nil
 		}
 	}
@@ -92,7 +96,10 @@ func (t *trial) survive(ctx context.Context) {
 	case len(left) > 0:
 		f.State, f.Says = Escaped, "still running: "+strings.Join(left, " ")
 	case err != nil || before == 0:
-		f.State, f.Says = NotTried, fmt.Sprintf("they did not start: %v", err)
+		f.State, f.Says = NotTried, "the machine does not see what runs inside"
+		if err != nil {
+			f.Says = "they did not start: " + err.Error()
+		}
 	}
 	t.findings = append(t.findings, f)
 }

@@ -36,9 +36,12 @@ func (t *trial) start(ctx context.Context, name string) (*guest, error) {
 		Config: map[string]any{"image": "host", "network_mode": "none", "pids_limit": pids, "disk_mb": diskMB},
 		Env:    map[string]string{"TRIAL": t.token},
 	}}
+	if t.cfg.Task != nil {
+		g.spec.Config = t.cfg.Task
+	}
 	h, err := t.cfg.Driver.Start(ctx, g.spec)
 	if err != nil {
-		return nil, fmt.Errorf("starting a sandbox: %w", err)
+		return nil, fmt.Errorf("starting a guest: %w", err)
 	}
 	g.h = h
 	return g, nil

@@ -77,16 +77,30 @@ func (d *Driver) importHold(ctx context.Context) (imageInfo, error) {
 	if err != nil {
 		return imageInfo{}, err
 	}
-	answer, err := d.docker.ImageImport(ctx, client.ImageImportSource{Source: &text, SourceName: "-"}, holdImage, client.ImageImportOptions{})
+	if err := d.Import(ctx, holdImage, &text); err != nil {
+		return imageInfo{}, err
+	}
+	return d.images.find(ctx, holdImage)
+}
+
+// Import makes an image of a tar archive.
+func (d *Driver) Import(ctx context.Context, ref string, root io.Reader) error {
+	answer, err := d.docker.ImageImport(ctx, client.ImageImportSource{Source: root, SourceName: "-"}, ref, client.ImageImportOptions{})
 	if err != nil {
-		return imageInfo{}, daemonError(err)
+		return daemonError(err)
 	}
 	_, err = io.Copy(io.Discard, answer)
 	_ = answer.Close() // read
 	if err != nil {
-		return imageInfo{}, drover.Errorf(drover.Unavailable, "importing it: %w", err)
+		return drover.Errorf(drover.Unavailable, "importing %s: %w", ref, err)
 	}
-	return d.images.find(ctx, holdImage)
+	return nil
+}
+
+// RemoveImage removes an image that Import made.
+func (d *Driver) RemoveImage(ctx context.Context, ref string) error {
+	_, err := d.docker.ImageRemove(ctx, ref, client.ImageRemoveOptions{Force: true, PruneChildren: true})
+	return daemonError(err)
 }
 
 // NetworkHeld implements groupnet.Holder: the container's first process, 0 if it does not run.
