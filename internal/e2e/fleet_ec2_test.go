@@ -31,7 +31,10 @@ type account struct {
 func newAccount(t *testing.T, provider, more string) *account {
 	t.Helper()
 	c := &account{Cloud: ec2test.New(t), t: t, dir: t.TempDir()}
-	t.Cleanup(func() { endMachines(t, c.dir) })
+	t.Cleanup(func() {
+		endMachines(t, c.dir)
+		endMachines(t, filepath.Join(c.dir, "data")) // those of a loopback provider beside
+	})
 	c.With(func(c *ec2test.Cloud) { c.Wall = true })
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "bin"), 0o755))
 	off := "#!/bin/sh\ntouch " + c.dir + "/off\nkill -KILL $PPID\n"
