@@ -63,13 +63,14 @@ func (p *Pace) within(now time.Time, d time.Duration) vector {
 }
 
 // await leaves work alone that gets room before a new machine could take it, because other work ends: a machine that
-// comes too late costs and helps nobody. Only as long as a machine takes to boot: what waits longer is no swing.
+// comes too late costs and helps nobody. Only for a quarter of the time that a machine boots: what lacks longer is no
+// swing, and then it is bought.
 func (p *plan) await() {
 	pace := &p.in.Pace
 	horizon := p.in.Beliefs.BootQuantile("", "", 0.5)
-	until := p.in.Now.Add(horizon)
+	until := p.in.Now.Add(horizon / 4)
 	if !pace.since.IsZero() {
-		until = pace.since.Add(horizon)
+		until = pace.since.Add(horizon / 4)
 	}
 	if pace.cpu == 0 || !p.in.Now.Before(until) {
 		return

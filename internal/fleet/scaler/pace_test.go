@@ -22,7 +22,7 @@ func TestWorkThatGetsRoomBeforeAMachineComesWaitsForIt(t *testing.T) {
 	require.Empty(t, out.Actions)
 	require.Equal(t, 4, out.Awaits)
 	require.Contains(t, out.Waiting[0].Reason, "room for 4 is expected sooner")
-	require.Equal(t, start.Add(40*time.Second), out.Wake, "as long as a machine boots")
+	require.Equal(t, start.Add(10*time.Second), out.Wake, "a quarter of what a machine boots")
 
 	in.Pace.Waits(start, true)
 	in.Now = out.Wake
@@ -57,7 +57,7 @@ func TestSwingsAreHeldAndFallsAreNot(t *testing.T) {
 		}
 		return n
 	}
-	require.Equal(t, 10, drained(64, 31, 64), "2.75 roots of 64 are held")
+	require.Equal(t, 10, drained(64, 31, 64), "2.7 roots of 64 are held")
 	require.Equal(t, 4, drained(64, 38, 80), "a dip of two roots: 0.8 of it more")
 	require.Equal(t, 10, drained(64, 31, 200), "a fall")
 	require.Equal(t, 5, drained(0, 5, 3), "nothing is busy")

@@ -61,7 +61,7 @@ func figureCosts(ctx context.Context, quick bool, _ func() time.Time, tell Tell)
 	}
 	worst, again, bought := 0.0, 0, 0
 	for seed := uint64(1); seed <= seeds && ctx.Err() == nil; seed++ {
-		res, err := Run(Config{Seed: seed, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: Daily(seed, length, Mixed(10*time.Minute), 2000)})
+		res, err := Run(Config{Seed: seed, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: Daily(seed, 24*time.Hour, Mixed(10*time.Minute), 2000)})
 		if err != nil {
 			return fmt.Errorf("daily load: %w", err)
 		}
