@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,27 +81,10 @@ func TestDelegatedForReal(t *testing.T) {
 	for _, f := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
 		require.NoError(t, os.Chown(filepath.Join(given, f), 12345, 12345))
 	}
-	dir, err := os.MkdirTemp("", "delegated-*")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o755))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	data, err := os.ReadFile(self)
-	require.NoError(t, err)
-	program := filepath.Join(dir, "test") // go test's own is where only root can read
-	require.NoError(t, os.WriteFile(program, data, 0o755))
 	group, err := os.Open(given)
 	require.NoError(t, err)
 	defer group.Close()
-	c := exec.Command(program, "-test.run=^TestDelegatedInside$", "-test.v")
-	c.Dir, c.Env = dir, append(os.Environ(), delegatedEnv+"="+root, "TMPDIR="+dir)
-	c.SysProcAttr = &syscall.SysProcAttr{
-		Credential: &syscall.Credential{Uid: 12345, Gid: 12345}, UseCgroupFD: true, CgroupFD: int(group.Fd()),
-	}
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: TestDelegatedInside")
+	drivertest.AsUser(t, "TestDelegatedInside", delegatedEnv+"="+root, int(group.Fd()))
 }
 
 func TestDelegatedInside(t *testing.T) { //nolint:paralleltest // alone in its process

@@ -2,9 +2,7 @@ package sandbox
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +20,7 @@ const rootlessEnv = "DROVER_TEST_ROOTLESS"
 func TestRootless(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(rootlessEnv) == "" {
-		rootless(t, "none", -1)
+		drivertest.AsUser(t, "TestRootlessInside", rootlessEnv+"=none", -1)
 	}
 }
 
@@ -55,27 +53,7 @@ func TestRootlessInAGivenGroup(t *testing.T) {
 	group, err := os.Open(given)
 	require.NoError(t, err)
 	defer group.Close()
-	rootless(t, root, int(group.Fd()))
-}
-
-func rootless(t *testing.T, root string, group int) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "rootless-*")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chown(dir, 12345, 12345))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	data, err := os.ReadFile(self)
-	require.NoError(t, err)
-	program := filepath.Join(dir, "test") // go test's own is where only root can read
-	require.NoError(t, os.WriteFile(program, data, 0o755))
-	c := exec.Command(program, "-test.run=^TestRootlessInside$", "-test.v")
-	c.Dir, c.Env = dir, append(os.Environ(), rootlessEnv+"="+root, "TMPDIR="+dir, "HOME="+dir)
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}, UseCgroupFD: group >= 0, CgroupFD: group}
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "--- PASS: TestRootlessInside")
+	drivertest.AsUser(t, "TestRootlessInside", rootlessEnv+"="+root, int(group.Fd()))
 }
 
 func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its process

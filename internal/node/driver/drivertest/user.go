@@ -1,0 +1,37 @@
+package drivertest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// AsUser runs a test of this test program once more, as a user without rights, with one more variable ("NAME=value")
+// by which it knows, in a folder of the user's, and in the v2 control group of that descriptor if it is not negative.
+func AsUser(t *testing.T, test, variable string, group int) {
+	t.Helper()
+	const user = 12345
+	dir, err := os.MkdirTemp("", "user-*")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chown(dir, user, user))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	data, err := os.ReadFile(self)
+	require.NoError(t, err)
+	program := filepath.Join(dir, "test") // go test's own is where only root can read
+	syscall.ForkLock.RLock()              // what another test forks meanwhile would keep it open for writing: "text file busy"
+	err = os.WriteFile(program, data, 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
+	c := exec.Command(program, "-test.run=^"+test+"$", "-test.v")
+	c.Dir, c.Env = dir, append(os.Environ(), variable, "TMPDIR="+dir, "HOME="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}, UseCgroupFD: group >= 0, CgroupFD: group}
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: "+test)
+}
