@@ -105,7 +105,7 @@ func TestStartErrors(t *testing.T) {
 		"nosuchnet":                {"command": "true", "network_mode": "nosuchnet"},
 		"no port":                  {"command": "true", "ports": []any{"http"}},
 		"leads out":                {"command": "true", "volumes": []any{"local/link:/x"}},
-		"no such file":             {"command": "true", "volumes": []any{"local/nothing:/x"}},
+		"no such file":             {"command": "true", "mounts": []any{map[string]any{"type": "bind", "source": "local/nothing", "target": "/x"}}},
 		"invalid reference format": {"command": "true", "image": "UPPER/Case"},
 	} {
 		spec := b.spec(t, config)
