@@ -34,6 +34,7 @@ type Log struct {
 	address raft.ServerAddress
 	close   []func() error // in order, after raft stopped
 	ended   chan struct{}  // closed when raft has stopped: it answers nobody any more
+	asked   questions      // that raft has not answered yet
 	once    sync.Once
 	closed  error
 }
@@ -117,7 +118,8 @@ func (l *Log) Run(ctx context.Context) error {
 	return l.Close()
 }
 
-// Close stops raft and closes the files. Proposals under way fail with Unavailable. It may be called twice.
+// Close stops raft and closes the files. Proposals under way are answered before, if that takes no more than a moment, or
+// fail with Unavailable; new ones fail with it at once. It may be called twice.
 func (l *Log) Close() error {
 	l.once.Do(func() { l.closed = l.closeAll() })
 	return l.closed
@@ -126,6 +128,7 @@ func (l *Log) Close() error {
 func (l *Log) closeAll() error {
 	var errs []error
 	if l.raft != nil {
+		l.asked.end(l.clock)
 		stopping := l.raft.Shutdown()
 		l.health.shut() // raft may be waiting for space on the disk
 		errs = append(errs, stopping.Error())
@@ -170,8 +173,14 @@ const enqueueTimeout = 10 * time.Second
 // wait calls f but does not wait longer than for ctx or for raft: what it has in its queues when it stops may stay
 // there without an answer.
 func (l *Log) wait(ctx context.Context, f func() error) error {
+	if !l.asked.begin() {
+		return raft.ErrRaftShutdown
+	}
 	done := make(chan error, 1)
-	go func() { done <- f() }() // ends when raft answers
+	go func() { // ends when raft answers
+		defer l.asked.answered()
+		done <- f()
+	}()
 	select {
 	case err := <-done:
 		return err
