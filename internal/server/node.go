@@ -65,7 +65,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	}
 	n.closers = append(n.closers, network)
 	if groups != nil {
-		n.closers = append(n.closers, groups)
+		n.closers = append(n.closers, closer(func() error { return groups.Close(a.deps.Clock) }))
 	}
 	nodeCfg := agent.Config{
 		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
@@ -188,6 +188,12 @@ func (a *Agent) networks(network *bridge.Network, drivers []driver.Driver) *grou
 	}
 	return n
 }
+
+// closer is a function that closes.
+type closer func() error
+
+// Close calls it.
+func (c closer) Close() error { return c() }
 
 func (a *Agent) cgroups() *cgroup.Manager {
 	if config.True(a.cfg.Driver("raw_exec").NoCgroups) {

@@ -37,7 +37,7 @@ func Try(ctx context.Context, dir string, tell func(program, state, says string)
 	groups, groupsErr := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-doctor-%d", os.Getpid())})
 	if groupsErr == nil {
 		cfg.Groups = groups.List
-		defer func() { err = errors.Join(err, groups.Close()) }()
+		defer func() { err = errors.Join(err, groups.Close(cfg.Clock)) }()
 	}
 	log := slog.New(slog.DiscardHandler)
 	d := sandbox.New(sandbox.Config{

@@ -38,7 +38,7 @@ func tryDocker(ctx context.Context, dir, binary string, clk clock.Clock, tell fu
 	if err != nil {
 		groups = nil
 	} else {
-		defer func() { err = errors.Join(err, groups.Close()) }()
+		defer func() { err = errors.Join(err, groups.Close(clk)) }()
 	}
 	d, err := docker.New(docker.Config{
 		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: forever,

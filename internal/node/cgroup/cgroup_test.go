@@ -319,10 +319,10 @@ func TestParentsThatWereTaken(t *testing.T) {
 	for name, m := range realTrees(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, m.Close())
+			require.NoError(t, m.Close(clock.Wall{}))
 			g, err := m.Create("anew", Limits{}, 0)
 			require.NoError(t, err)
-			require.Error(t, m.Close(), "it is in use")
+			require.Error(t, m.Close(clock.Wall{}), "it is in use")
 			require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
 		})
 	}

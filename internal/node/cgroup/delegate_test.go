@@ -111,5 +111,5 @@ func TestDelegatedInside(t *testing.T) { //nolint:paralleltest // alone in its p
 	require.NoError(t, g.Kill())
 	require.Error(t, sleep.Wait())
 	require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
-	require.NoError(t, m.Close())
+	require.NoError(t, m.Close(clock.Wall{}))
 }

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"drover"
+	"drover/internal/clock"
 )
 
 // Config of a Manager.
@@ -270,7 +272,7 @@ func write(dir, file, value string) error {
 
 // Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a
 // machine.
-func (m *Manager) Close() error {
+func (m *Manager) Close(clk clock.Clock) error {
 	roots := append(m.trees(m.info.Controllers...), m.info.tracking)
 	if m.info.Version == V2 {
 		roots = []string{m.info.mounts[""]}
@@ -281,10 +283,32 @@ func (m *Manager) Close() error {
 			continue
 		}
 		for _, dir := range []string{filepath.Join(root, m.parent, supervisors), filepath.Join(root, m.parent)} {
-			if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := removeParent(dir, clk); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// deathTakes is how long a process that has died may still hold its group.
+const deathTakes = time.Second
+
+// removeParent waits for processes that are dying, not for what lives or for groups below.
+func removeParent(dir string, clk clock.Clock) error {
+	until := clk.Now().Add(deathTakes)
+	for {
+		err := os.Remove(dir)
+		if !errors.Is(err, unix.EBUSY) || inUse(dir) || clk.Now().After(until) {
+			return err
+		}
+		<-clk.NewTimer(5 * time.Millisecond).C() // the kernel tells nobody
+	}
+}
+
+// inUse reports whether there are processes in the group that are not dying, or groups below it.
+func inUse(dir string) bool {
+	procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	entries, listErr := os.ReadDir(dir)
+	return err != nil || listErr != nil || len(procs) > 0 || slices.ContainsFunc(entries, fs.DirEntry.IsDir)
 }

@@ -77,7 +77,7 @@ func setup(t *testing.T) (dir string, groups *cgroup.Manager, binary string) {
 	dir = t.TempDir()
 	groups, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, groups.Close()) })
+	t.Cleanup(func() { require.NoError(t, groups.Close(clock.Wall{})) })
 	binary, err = supervisor.Binary(dir)
 	require.NoError(t, err)
 	return dir, groups, binary

@@ -93,7 +93,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 		require.NoError(t, err)
 		require.Empty(t, states, "files left behind")
 		require.NoError(t, d.Close())
-		require.NoError(t, groups.Close())
+		require.NoError(t, groups.Close(clock.Wall{}))
 		require.NoError(t, os.RemoveAll(dir))
 	})
 	return b

@@ -76,7 +76,7 @@ func TestConformanceWithControlGroups(t *testing.T) {
 		t.Logf("this machine has no control groups: %v", err)
 		return
 	}
-	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	t.Cleanup(func() { require.NoError(t, m.Close(clock.Wall{})) })
 	cfg := config(t)
 	cfg.Cgroups = m
 	drivertest.Run(t, harness(t, cfg))
@@ -97,7 +97,7 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 		t.Logf("this machine has no control groups for it: %v", err)
 		return
 	}
-	t.Cleanup(func() { require.NoError(t, m.Close()) })
+	t.Cleanup(func() { require.NoError(t, m.Close(clock.Wall{})) })
 	cfg := config(t)
 	cfg.Cgroups = m
 	dir := t.TempDir()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/drivertest"
@@ -167,7 +168,7 @@ func TestV2(t *testing.T) {
 	left, err := groups.List()
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.NoError(t, groups.Close())
+	require.NoError(t, groups.Close(clock.Wall{}))
 }
 
 // TestWithoutCgroups: only what rlimits can do.

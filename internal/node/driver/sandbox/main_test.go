@@ -70,7 +70,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 			left, err := groups.List()
 			require.NoError(t, err)
 			require.Empty(t, left, "cgroups left behind")
-			require.NoError(t, groups.Close())
+			require.NoError(t, groups.Close(clock.Wall{}))
 		}
 		require.Empty(t, b.leftovers(t))
 		states, err := filepath.Glob(filepath.Join(dir, "supervisor", "*", "*"))
