@@ -66,12 +66,16 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if b.user, err = d.defaultUser(spec, b.rootfs); err != nil {
 		return nil, err
 	}
+	// The folder comes before the group: by it a restarted agent finds what one that was killed here left.
+	d.shelf.Take(b.stateDir)
+	if err = os.MkdirAll(b.stateDir, 0o700); err != nil {
+		return nil, err
+	}
 	if d.cfg.Cgroups != nil {
 		if b.group, err = d.cfg.Cgroups.Create(groupName(spec), d.limits(spec, config), d.groupOwner(b)); err != nil {
 			return nil, err
 		}
 	}
-	d.shelf.Take(b.stateDir)
 	client, err := d.launch(ctx, b)
 	if err != nil {
 		return nil, err
