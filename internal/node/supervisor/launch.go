@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,9 @@ const (
 	processTitle = "drover-init"
 )
 
+// furnishedIn bounds what takes two milliseconds: a start that hangs is given up, and tried again by who wanted it.
+const furnishedIn = 20 * time.Second
+
 // Launch starts a drover-init and connects to it. It is in its own session and outlives the agent. Errors say what
 // the script or the start ran into.
 func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error) {
@@ -36,7 +40,11 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
 	if p.staged != nil {
-		cfg.Forked = func(pid int) error { return furnish(ctx, cfg.Stage, p.staged) }
+		cfg.Forked = func(int) error {
+			ctx, cancel := opts.Clock.WithTimeout(ctx, furnishedIn)
+			defer cancel()
+			return furnish(ctx, cfg.Stage, p.staged)
+		}
 	}
 	go p.reap() // ends with drover-init
 	c, err := configure(ctx, cfg, opts, p.pid, config)
