@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"drover"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/supervised"
 	"drover/internal/node/supervisor"
@@ -17,7 +18,7 @@ import (
 func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle, error) {
 	state, interrupted, err := supervised.Kept(state)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.clear(ctx, state))
 	}
 	var s stored
 	if err := json.Unmarshal(state.Data, &s); err != nil {
@@ -54,4 +55,26 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	h := newHandle(d, b, client, state, s.Warm)
 	h.watchDisk(ctx)
 	return h, nil
+}
+
+// clear ends and removes what a start left that was interrupted before its state was kept. Its ids and its address were
+// not written down, so nobody holds them.
+func (d *Driver) clear(ctx context.Context, state driver.State) error {
+	if state.StateDir == "" {
+		return nil
+	}
+	if err := supervisor.Clean(ctx, state.StateDir, supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log}); err != nil {
+		return err
+	}
+	if d.cfg.Cgroups == nil {
+		return nil
+	}
+	group, err := d.cfg.Cgroups.Open(groupName(state.AllocID, state.TaskName))
+	if drover.CodeOf(err) == drover.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return group.Remove(ctx, d.cfg.Clock)
 }

@@ -84,6 +84,24 @@ func TestAttachWhenTheSupervisorWasKilled(t *testing.T) {
 	require.Empty(t, names, "Attach clears away what is gone")
 }
 
+// TestAttachToAnInterruptedStart: the agent was killed before it knew what to keep, and the task is not to start again.
+func TestAttachToAnInterruptedStart(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	h := b.warm(t, nil)
+	interrupted := h.State()
+	interrupted.Data = nil
+	interrupted.StateDir = h.box.stateDir
+	_, err := b.restart().Attach(t.Context(), interrupted)
+	require.ErrorIs(t, err, driver.ErrGone)
+	_, err = h.Wait(t.Context())
+	require.NoError(t, err)
+	names, err := b.cfg.Cgroups.List()
+	require.NoError(t, err)
+	require.Empty(t, names)
+	require.NoDirExists(t, h.box.stateDir)
+}
+
 // TestSweepAfterAnAgentForgot: the agent died before it wrote the sandbox down.
 func TestSweepAfterAnAgentForgot(t *testing.T) {
 	t.Parallel()

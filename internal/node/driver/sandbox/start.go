@@ -72,7 +72,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	if d.cfg.Cgroups != nil {
-		if b.group, err = d.cfg.Cgroups.Create(groupName(spec), d.limits(spec, config), d.groupOwner(b)); err != nil {
+		if b.group, err = d.cfg.Cgroups.Create(groupName(spec.AllocID, spec.TaskName), d.limits(spec, config), d.groupOwner(b)); err != nil {
 			return nil, err
 		}
 	}
@@ -177,8 +177,8 @@ func (d *Driver) groupOwner(b *box) int {
 	return base(b.slot)
 }
 
-func groupName(spec *driver.Spec) string {
-	return strings.NewReplacer("/", "_").Replace(spec.AllocID + "." + spec.TaskName)
+func groupName(allocID, task string) string {
+	return strings.ReplaceAll(allocID+"."+task, "/", "_")
 }
 
 // free gives back everything that the sandbox holds on the host. Idempotent.
