@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	registered *drover.Node
 	pushed     []drover.AllocUpdate
+	left       chan string // how sessions were left, if somebody wants to know
 	drover.Workloads
 }
 
@@ -70,7 +71,7 @@ func (w *world) StartExecution(_ context.Context, _, _ string, spec drover.Execu
 	if len(spec.Argv) == 0 {
 		return nil, drover.Errorf(drover.Invalid, "argv: must be set")
 	}
-	return &echo{in: make(chan []byte), eof: make(chan struct{}), quit: make(chan string, 1)}, nil
+	return &echo{in: make(chan []byte), eof: make(chan struct{}), quit: make(chan string, 1), left: w.left}, nil
 }
 
 func (w *world) Files(string, string) drover.Files { return &memFiles{} }
@@ -103,6 +104,7 @@ type echo struct {
 	quit chan string
 	off  int64
 	over bool
+	left chan string
 }
 
 func (e *echo) Next(ctx context.Context) (drover.Frame, error) {
@@ -140,7 +142,14 @@ func (e *echo) Write(ctx context.Context, p []byte) error {
 func (e *echo) CloseStdin(context.Context) error                { close(e.eof); return nil }
 func (e *echo) Resize(context.Context, drover.WindowSize) error { return nil }
 func (e *echo) Signal(_ context.Context, s string) error        { e.quit <- s; return nil }
-func (e *echo) Close() error                                    { return nil }
+func (e *echo) Close() error                                    { e.leave("closed"); return nil }
+func (e *echo) Lost()                                           { e.leave("lost") }
+
+func (e *echo) leave(how string) {
+	if e.left != nil {
+		e.left <- how
+	}
+}
 
 type memFiles struct{ drover.Files }
 
@@ -203,8 +212,9 @@ func TestControllerOverTheWire(t *testing.T) {
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
 }
 
-func TestWorkloadsThroughTheTunnel(t *testing.T) {
-	w := &world{}
+// dialled opens a node's tunnel; cut breaks it and waits for its end.
+func dialled(t *testing.T, w *world) (remote drover.Workloads, nodes *Nodes, cut func()) {
+	t.Helper()
 	c, nodes := serve(t, w)
 	_, err := nodes.Workloads("n1")
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
@@ -212,8 +222,52 @@ func TestWorkloadsThroughTheTunnel(t *testing.T) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- c.ServeWorkloads(ctx, w, func() { close(ready) }) }() // ends with cancel
 	<-ready
-	var remote drover.Workloads
 	require.Eventually(t, func() bool { remote, err = nodes.Workloads("n1"); return err == nil }, 5*time.Second, time.Millisecond)
+	return remote, nodes, func() {
+		cancel()
+		require.Error(t, <-ended)
+	}
+}
+
+// A caller that closes a session has what it wanted; one whose connection breaks may come back: the program must not be
+// killed for a broken connection, nor its receipt be forgotten before somebody wrote it down.
+func TestSessionsOfACallerWhoIsLostAreNotClosed(t *testing.T) {
+	w := &world{left: make(chan string)}
+	remote, _, cut := dialled(t, w)
+	ctx := t.Context()
+	start := func() drover.Session {
+		s, err := remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+		require.NoError(t, err)
+		return s
+	}
+	ended := func() drover.Session {
+		s := start()
+		require.NoError(t, s.CloseStdin(ctx))
+		f, err := s.Next(ctx)
+		require.NoError(t, err)
+		require.NotNil(t, f.Receipt)
+		return s
+	}
+	for _, s := range []drover.Session{start(), ended()} {
+		require.NoError(t, s.Close())
+		require.Equal(t, "closed", <-w.left)
+	}
+	running, unread := start(), ended()
+	select {
+	case how := <-w.left:
+		require.Fail(t, "the node forgot a receipt that nobody acknowledged", how)
+	default:
+	}
+	go cut() // ends with the tunnel
+	require.Equal(t, "lost", <-w.left)
+	require.Equal(t, "lost", <-w.left)
+	require.NoError(t, running.Close())
+	require.NoError(t, unread.Close())
+}
+
+func TestWorkloadsThroughTheTunnel(t *testing.T) {
+	w := &world{}
+	remote, nodes, cut := dialled(t, w)
 
 	t.Run("session", func(t *testing.T) { trySession(t, remote) })
 	t.Run("detach", func(t *testing.T) {
@@ -224,9 +278,8 @@ func TestWorkloadsThroughTheTunnel(t *testing.T) {
 	t.Run("files", func(t *testing.T) { tryFiles(t, remote) })
 	t.Run("logs", func(t *testing.T) { tryLogs(t, remote) })
 
-	cancel()
-	require.Error(t, <-ended)
-	require.Eventually(t, func() bool { _, err = nodes.Workloads("n1"); return err != nil }, 5*time.Second, time.Millisecond)
+	cut()
+	require.Eventually(t, func() bool { _, err := nodes.Workloads("n1"); return err != nil }, 5*time.Second, time.Millisecond)
 }
 
 func trySession(t *testing.T, remote drover.Workloads) {

@@ -59,6 +59,7 @@ type sessionClient struct {
 	frames chan drover.Frame
 	ended  chan struct{} // closed when receive returned; err is set then
 	err    error
+	over   bool // the receipt was read; owned by Next's caller
 }
 
 func (s *sessionClient) receive() {
@@ -81,8 +82,12 @@ func (s *sessionClient) receive() {
 
 // Next returns the next frame.
 func (s *sessionClient) Next(ctx context.Context) (drover.Frame, error) {
+	if s.over {
+		return drover.Frame{}, io.EOF
+	}
 	select {
 	case f := <-s.frames:
+		s.over = f.Receipt != nil
 		return f, nil
 	case <-ctx.Done():
 		return drover.Frame{}, ctx.Err()

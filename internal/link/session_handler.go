@@ -14,17 +14,19 @@ import (
 // sessions knows the node's open sessions by the callers' ids.
 type sessions struct {
 	workloads drover.Workloads
+	broken    func() bool // whether the connection to the callers has ended
 	mu        sync.Mutex
 	open      map[string]drover.Session // guarded by mu
 }
 
-// serve opens a session and sends its frames; it is closed when the stream ends.
+// serve opens a session and sends its frames; it is closed when the caller closes it. That is also how it says that a
+// receipt is where it will not get lost.
 func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.ServerStream[sessionEvent]) error {
 	session, err := openSession(ctx, s.workloads, o)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = session.Close() }()
+	defer s.leave(session)
 	s.mu.Lock()
 	s.open[o.SessionID] = session
 	s.mu.Unlock()
@@ -39,6 +41,7 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 	for {
 		f, err := session.Next(ctx)
 		if errors.Is(err, io.EOF) {
+			<-ctx.Done()
 			return nil
 		}
 		if err != nil {
@@ -48,6 +51,15 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 			return err
 		}
 	}
+}
+
+// leave closes a session. A caller whose connection broke did not: it may come back, to this execution or its receipt.
+func (s *sessions) leave(session drover.Session) {
+	if l, ok := session.(interface{ Lost() }); ok && s.broken() {
+		l.Lost()
+		return
+	}
+	_ = session.Close() // detaching cannot fail
 }
 
 func openSession(ctx context.Context, w drover.Workloads, o *sessionOpen) (drover.Session, error) {

@@ -48,7 +48,8 @@ func (c *Control) ServeWorkloads(ctx context.Context, w drover.Workloads, ready 
 		ready()
 	}
 	server := &http2.Server{IdleTimeout: 0, ReadIdleTimeout: 15 * time.Second, PingTimeout: 10 * time.Second, MaxConcurrentStreams: 100_000}
-	server.ServeConn(conn, &http2.ServeConnOpts{Context: ctx, Handler: workloadsHandler(w)})
+	base := context.WithoutCancel(ctx) // what is served ends with the connection, and finds it broken
+	server.ServeConn(conn, &http2.ServeConnOpts{Context: base, Handler: workloadsHandler(w, conn.broken)})
 	return drover.Errorf(drover.Unavailable, "link: the tunnel to control closed")
 }
 
@@ -160,6 +161,13 @@ func (c *streamConn) Close() error {
 	c.closed = true
 	c.sendMu.Unlock()
 	return nil
+}
+
+// broken reports whether the connection has ended. It is told of that before what goes over it is.
+func (c *streamConn) broken() bool {
+	c.sendMu.Lock()
+	defer c.sendMu.Unlock()
+	return c.closed
 }
 
 type tunnelAddr struct{}

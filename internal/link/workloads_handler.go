@@ -13,8 +13,8 @@ import (
 
 const chunkSize = 64 << 10
 
-// workloadsHandler serves a node's workloads to control.
-func workloadsHandler(w drover.Workloads) http.Handler {
+// workloadsHandler serves a node's workloads to control. broken reports whether control is not connected any more.
+func workloadsHandler(w drover.Workloads, broken func() bool) http.Handler {
 	mux := http.NewServeMux()
 	opts := connect.WithCodec(newMsgpack())
 	on := func(procedure string, f func(ctx context.Context, t *target) error) {
@@ -72,7 +72,7 @@ func workloadsHandler(w drover.Workloads) http.Handler {
 	mux.Handle(procLogs, connect.NewServerStreamHandler(procLogs, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[drover.LogChunk]) error {
 		return toWire(serveLogs(ctx, w, r.Msg.Log, s))
 	}, opts))
-	open := &sessions{workloads: w, open: map[string]drover.Session{}}
+	open := &sessions{workloads: w, broken: broken, open: map[string]drover.Session{}}
 	mux.Handle(procSession, connect.NewServerStreamHandler(procSession, func(ctx context.Context, r *connect.Request[sessionOpen], s *connect.ServerStream[sessionEvent]) error {
 		return toWire(open.serve(ctx, r.Msg, s))
 	}, opts))

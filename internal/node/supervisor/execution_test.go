@@ -288,3 +288,48 @@ func TestDuplicateIDIsAConflict(t *testing.T) {
 	_, err = c.AttachExecution(t.Context(), "nonsense", drover.Offsets{})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
+
+// A reader who vanishes may come back: what it reads lives on, and its receipt is kept.
+func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
+	t.Parallel()
+	c, _ := launch(t, nil)
+	ctx := t.Context()
+	lose := func(s drover.Session) {
+		l, ok := s.(interface{ Lost() })
+		require.True(t, ok)
+		l.Lost()
+	}
+	s, err := c.StartExecution(ctx, drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "echo one; read x; echo $x; exit 3"}, Stdin: true})
+	require.NoError(t, err)
+	awaitOutput(t, s, "one\n")
+	lose(s)
+	s, err = c.AttachExecution(ctx, "x", drover.Offsets{Stdout: 4})
+	require.NoError(t, err)
+	require.NoError(t, s.Write(ctx, []byte("two\n")))
+	awaitOutput(t, s, "two\n")
+	for range 2 {
+		got := drain(t, s)
+		require.Equal(t, 3, got.ExitCode)
+		lose(s)
+		s, err = c.AttachExecution(ctx, "x", drover.Offsets{Stdout: 8})
+		require.NoError(t, err)
+	}
+	drain(t, s)
+	require.NoError(t, s.Close())
+	require.Eventually(t, func() bool {
+		_, err := c.AttachExecution(ctx, "x", drover.Offsets{})
+		return drover.CodeOf(err) == drover.NotFound
+	}, 5*time.Second, time.Millisecond)
+}
+
+// drain reads up to the receipt.
+func drain(t *testing.T, s drover.Session) *drover.Receipt {
+	t.Helper()
+	for {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if f.Receipt != nil {
+			return f.Receipt
+		}
+	}
+}

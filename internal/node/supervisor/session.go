@@ -163,12 +163,20 @@ func (s *session) Signal(_ context.Context, name string) error {
 
 // Close implements drover.Session.
 func (s *session) Close() error {
+	s.leave(0)
+	return nil
+}
+
+// Lost is Close for a user who vanished and may come back: as after a loss of the agent, the execution has the grace,
+// and its receipt is kept.
+func (s *session) Lost() { s.leave(proto.CloseLost) }
+
+func (s *session) leave(how uint8) {
 	s.close.Do(func() {
 		s.end.Do(func() { close(s.over) })
 		s.k.forget()
-		_ = s.k.c.write(proto.Frame(proto.KindClose, 0, s.k.id, nil))
+		_ = s.k.c.write(proto.Frame(proto.KindClose, how, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
 		s.k.c.abandonGroup(s.id, s.keep)
 	})
-	return nil
 }

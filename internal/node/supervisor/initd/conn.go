@@ -13,7 +13,7 @@ import (
 // handler is what a channel's frames go to. Both methods are called by the connection's reader and must not block.
 type handler interface {
 	frame(h proto.Header, payload []byte)
-	// gone is called once: the agent closed the channel, or (lost) the connection ended.
+	// gone is called once: the agent closed the channel, or (lost) it or its own user vanished.
 	gone(lost bool)
 }
 
@@ -105,7 +105,7 @@ func (c *conn) handle(h proto.Header, p []byte) error {
 		c.open(h.Channel, proto.Op(p[0]), p[1:], fds)
 	case proto.KindClose:
 		if t := c.remove(h.Channel); t != nil {
-			t.gone(false)
+			t.gone(h.Stream == proto.CloseLost)
 		}
 	default:
 		c.mu.Lock()

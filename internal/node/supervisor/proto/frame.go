@@ -27,7 +27,7 @@ type Kind uint8
 const (
 	KindHello   Kind = 1  // both: Hello, on channel 0
 	KindOpen    Kind = 2  // agent: Op, request
-	KindClose   Kind = 3  // agent: the channel is no longer wanted
+	KindClose   Kind = 3  // agent: the channel is no longer wanted; with stream CloseLost its user may come back
 	KindReply   Kind = 4  // supervisor: the answer
 	KindError   Kind = 5  // supervisor: Failure; the channel is over
 	KindStarted Kind = 6  // supervisor: pid
@@ -39,6 +39,9 @@ const (
 	KindSignal  Kind = 12 // agent: name
 	KindNotice  Kind = 13 // supervisor: text, on a channel of OpTaskWait that asked for it
 )
+
+// CloseLost stands in a KindClose's stream: who used the channel vanished, as if the connection had ended.
+const CloseLost = 1
 
 // Op says what a channel is for.
 type Op uint8
