@@ -11,9 +11,11 @@ import (
 	"drover/internal/fleet/simulator"
 	"drover/internal/node/driver/sandbox"
 	"drover/internal/server"
+	"drover/internal/sysmon"
 )
 
 func main() {
+	sysmon.Calm()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	app := &cli.App{

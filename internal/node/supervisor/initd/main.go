@@ -12,6 +12,7 @@ import (
 
 	"drover/internal/clock"
 	"drover/internal/node/supervisor/proto"
+	"drover/internal/sysmon"
 )
 
 // The garbage collector's aim: small, because there is one of us a task.
@@ -48,6 +49,7 @@ func tune() {
 		debug.SetGCPercent(gcPercent)
 	}
 	runtime.GOMAXPROCS(1) // a start passes through few threads then: twice as fast, and less memory
+	sysmon.Calm()
 }
 
 func readBoot() (proto.Boot, error) {
