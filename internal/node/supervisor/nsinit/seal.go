@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"drover/internal/node/supervisor/spawn"
+	"drover/internal/sysmon"
 )
 
 // knobs sets what belongs to the new namespaces.
@@ -16,6 +17,7 @@ func (b *builder) knobs() {
 	if b.c.Loopback {
 		b.loopbackUp()
 	}
+	b.Call("calming drover-init", unix.SYS_PRCTL, spawn.Num(unix.PR_SET_TIMERSLACK), spawn.Num(sysmon.Slack), spawn.Num(0), spawn.Num(0), spawn.Num(0))
 	if b.c.NoUserNamespaces {
 		const what = "forbidding nested user namespaces"
 		open := b.Call(what, unix.SYS_OPENAT, spawn.Num(atCwd), b.Str("/proc/sys/user/max_user_namespaces"), spawn.Num(unix.O_WRONLY|unix.O_CLOEXEC), spawn.Num(0)).
