@@ -1,10 +1,7 @@
 package leader
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"drover"
@@ -19,13 +16,10 @@ type GCConfig struct {
 	Jobs        time.Duration // dead jobs with all that is theirs; default 4 h
 	Nodes       time.Duration // nodes that are down; default 24 h
 	Deployments time.Duration // default 1 h
-	// Runners is how many used up runners an environment keeps, the newest, until Evals; default 2,000. At ten thousand
-	// cycles a minute an hour's would be more than everything else together.
+	// Runners is how many used up runners, and evaluations that filled its pool, an environment keeps, the newest, until
+	// Evals; default 500. At ten thousand cycles a minute an hour's would be more than everything else together.
 	Runners int
 }
-
-// runnerRest is how long a used up runner can be asked for in any case.
-const runnerRest = time.Minute
 
 func (c GCConfig) withDefaults() GCConfig {
 	for _, f := range []struct {
@@ -43,7 +37,7 @@ func (c GCConfig) withDefaults() GCConfig {
 		}
 	}
 	if c.Runners <= 0 {
-		c.Runners = 2000
+		c.Runners = 500
 	}
 	return c
 }
@@ -77,7 +71,11 @@ func (l *Leader) collectPeriodically(ctx context.Context, log Log) {
 }
 
 func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
-	for _, c := range Garbage(l.deps.Store.Snapshot(), l.deps.Clock.Now(), ages) {
+	return proposeAll(ctx, log, Garbage(l.deps.Store.Snapshot(), l.deps.Clock.Now(), ages))
+}
+
+func proposeAll(ctx context.Context, log Log, entries []*command.Reap) error {
+	for _, c := range entries {
 		if _, _, err := log.Propose(ctx, c); err != nil {
 			return err
 		}
@@ -88,14 +86,14 @@ func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
 // Garbage says what may be forgotten at now: what ended longer ago than the ages, and what nothing refers to; in
 // entries of a bounded size.
 func Garbage(s *store.Snapshot, now time.Time, ages GCConfig) []*command.Reap {
-	g := &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}, used: map[drover.NamespacedID][]*drover.Allocation{}}
+	g := newCollector(s, now, ages)
 	for j := range s.Jobs("*", "") {
 		g.job(j)
+		g.used(j)
 	}
 	for a := range s.Allocations("*", "") {
 		g.alloc(a)
 	}
-	g.runners()
 	for e := range s.Evaluations("*", "") {
 		g.eval(e)
 	}
@@ -113,8 +111,12 @@ type collector struct {
 	now  time.Time
 	ages GCConfig
 	reap *command.Reap
-	gone map[string]bool                              // allocations and evaluations that are reaped
-	used map[drover.NamespacedID][]*drover.Allocation // runners that were used up and are not old, by environment
+	gone map[string]bool // allocations and evaluations that are reaped
+	left map[string]bool // evaluations of which an allocation is left
+}
+
+func newCollector(s *store.Snapshot, now time.Time, ages GCConfig) *collector {
+	return &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}, left: map[string]bool{}}
 }
 
 // old reports whether unix ns is longer ago than age.
@@ -160,30 +162,11 @@ func (g *collector) take(list *[]string, id string) {
 
 // alloc reaps an ended allocation that the scheduler no longer looks at.
 func (g *collector) alloc(a *drover.Allocation) {
-	switch {
-	case !a.ClientTerminal():
-	case g.old(a.ModifyTime, g.ages.Evals):
-		if g.forgettable(a) {
-			g.take(&g.reap.Allocs, a.ID)
-		}
-	case a.Claim != nil && g.old(a.ModifyTime, runnerRest) && g.forgettable(a):
-		key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
-		g.used[key] = append(g.used[key], a)
+	if a.ClientTerminal() && g.old(a.ModifyTime, g.ages.Evals) && g.forgettable(a) {
+		g.take(&g.reap.Allocs, a.ID)
 	}
-}
-
-// runners reaps what an environment has too many of, the longest ended first.
-func (g *collector) runners() {
-	for _, key := range slices.SortedFunc(maps.Keys(g.used), func(x, y drover.NamespacedID) int {
-		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.ID, y.ID))
-	}) {
-		list := g.used[key]
-		slices.SortFunc(list, func(x, y *drover.Allocation) int {
-			return cmp.Or(cmp.Compare(y.ModifyTime, x.ModifyTime), cmp.Compare(x.ID, y.ID))
-		})
-		for _, a := range list[min(g.ages.Runners, len(list)):] {
-			g.take(&g.reap.Allocs, a.ID)
-		}
+	if !g.gone[a.ID] {
+		g.left[a.EvalID] = true
 	}
 }
 
@@ -205,15 +188,9 @@ func (g *collector) forgettable(a *drover.Allocation) bool {
 
 // eval reaps an evaluation of which no allocation is left.
 func (g *collector) eval(e *drover.Evaluation) {
-	if !e.Terminal() || !g.old(e.ModifyTime, g.ages.Evals) {
-		return
+	if e.Terminal() && g.old(e.ModifyTime, g.ages.Evals) && !g.left[e.ID] {
+		g.take(&g.reap.Evals, e.ID)
 	}
-	for a := range g.s.AllocationsByEval(e.ID) {
-		if !g.gone[a.ID] {
-			return
-		}
-	}
-	g.take(&g.reap.Evals, e.ID)
 }
 
 // deployment reaps one that is over, but not what says that the job's present version must not spread: without it the

@@ -157,7 +157,7 @@ func (l *Leader) Run(ctx context.Context, log Log) error {
 	for _, loop := range []func(context.Context, Log){
 		func(ctx context.Context, _ Log) { _ = plans.Run(ctx) },
 		func(ctx context.Context, _ Log) { _ = l.broker.Run(ctx) },
-		l.cancelNeedless, l.reapFailed, l.watchHeartbeats, l.watchSchedulerConfig, l.runPeriodic, l.collectPeriodically,
+		l.cancelNeedless, l.reapFailed, l.watchHeartbeats, l.watchSchedulerConfig, l.runPeriodic, l.collectPeriodically, l.collectUsed,
 		l.watchDeployments, l.watchDrains,
 	} {
 		wg.Go(func() { loop(ctx, log) }) // ends with ctx

@@ -59,6 +59,10 @@ type runner struct {
 
 type waiter struct{ served chan *runner } // capacity 1
 
+// manyTombs is how many ended runners are remembered, some 250 bytes each: what ends in five minutes at ten thousand
+// cycles a minute. The state forgets them sooner.
+const manyTombs = 50_000
+
 type release struct{ allocID, reason string }
 
 // New returns a Service; it opens the journal and starts nothing. Errors: the journal cannot be read or written.
@@ -70,7 +74,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return &Service{
 		cfg: cfg.withDefaults(), deps: deps, journal: j,
 		synced: make(chan struct{}), timerUp: make(chan struct{}, 1), toWrite: make(chan struct{}, 1),
-		envs: map[string]*env{}, runners: map[string]*runner{}, tombs: newTombs(10_000), held: map[string]int{},
+		envs: map[string]*env{}, runners: map[string]*runner{}, tombs: newTombs(manyTombs), held: map[string]int{},
 	}, nil
 }
 

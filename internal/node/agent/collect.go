@@ -30,6 +30,7 @@ func (a *Agent) collectLoop(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		timer.Stop()
+		a.collectUsed()
 		switch due := !a.clock.Now().Before(next); {
 		case due:
 			next = a.clock.Now().Add(a.cfg.GC.Interval)
@@ -74,6 +75,19 @@ func (a *Agent) collectOnce() {
 	a.dropForgotten()
 }
 
+// collectUsed forgets the runners that were used up and ended well, whatever their number: nobody asks for one again,
+// most have no folder, and there may be hundreds a second.
+func (a *Agent) collectUsed() {
+	now := a.clock.Now()
+	for _, c := range a.corpses() {
+		v := c.entry.runner.View()
+		if v.Alloc.Claim != nil && v.Update.ClientStatus == drover.AllocClientComplete && now.Sub(c.endedAt) >= a.cfg.GC.MinAge {
+			a.remove(c)
+		}
+	}
+	a.dropForgotten()
+}
+
 // corpses lists ended allocations with a folder, the longest ended first.
 func (a *Agent) corpses() []corpse {
 	a.mu.Lock()
@@ -106,6 +120,7 @@ func (a *Agent) dropForgotten() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.clock.Now()
+	var gone []localstate.Change
 	for id, e := range a.allocs {
 		heard := a.pusher.heardEnd(id)
 		if !e.removed || !e.unlisted && (heard.IsZero() || now.Sub(heard) < forgetAfter) {
@@ -113,7 +128,10 @@ func (a *Agent) dropForgotten() {
 		}
 		delete(a.allocs, id)
 		a.pusher.forget(id)
-		a.state.Queue(localstate.Drop(id, taskNames(e.runner.Group())...)...)
+		gone = append(gone, localstate.Drop(id, taskNames(e.runner.Group())...)...)
+	}
+	if len(gone) > 0 {
+		a.state.Queue(gone...)
 	}
 }
 

@@ -2,9 +2,13 @@ package agent
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"drover"
+	"drover/internal/node/driver"
 )
 
 // A disk of which much is kept back is not full: counted against its whole size, this one would be at 80 %, and the
@@ -19,4 +23,39 @@ func TestFullness(t *testing.T) {
 	require.Zero(t, inodes)
 	bytes, _ = fullness(&unix.Statfs_t{})
 	require.Zero(t, bytes, "no disk at all")
+}
+
+// TestUsedRunnersAreForgotten counts what hundreds of cycles leave on the node: nothing, though fewer folders than that
+// would be kept.
+func TestUsedRunnersAreForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.start()
+		var claimed, stopped []*drover.Allocation
+		for i := range 40 {
+			a := b.alloc(i, drover.JobTypeService)
+			a.Job.TaskGroups[0].Pool = &drover.WarmPool{Size: 40}
+			b.control.assign(a)
+			c := *a
+			c.Claim, c.AllocModifyIndex = &drover.Claim{RunnerID: "r"}, 2
+			s := c
+			s.DesiredStatus, s.AllocModifyIndex = drover.AllocDesiredStop, 3
+			claimed, stopped = append(claimed, &c), append(stopped, &s)
+		}
+		sleep(time.Second)
+		b.control.assign(claimed...)
+		sleep(time.Second)
+		b.control.assign(stopped[1:]...)
+		b.world.Running("t0").End(driver.Exit{Code: 1}) // this one failed: somebody may ask why
+		sleep(3 * time.Second)
+		b.control.assign(b.alloc(100, drover.JobTypeBatch))
+		sleep(5 * time.Second)
+		require.Equal(t, drover.AllocClientFailed, b.control.alloc(claimed[0].ID).ClientStatus)
+		b.agent.mu.Lock()
+		defer b.agent.mu.Unlock()
+		require.Len(t, b.agent.allocs, 2)
+		require.Contains(t, b.agent.allocs, claimed[0].ID)
+		records, err := b.state.Load()
+		require.NoError(t, err)
+		require.Len(t, records, 2)
+	})
 }
