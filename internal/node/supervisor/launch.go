@@ -26,8 +26,9 @@ const (
 	processTitle = "drover-init"
 )
 
-// furnishedIn bounds what takes two milliseconds: a start that hangs is given up, and tried again by who wanted it.
-const furnishedIn = 20 * time.Second
+// launchedIn bounds what takes a few milliseconds, from the fork to the supervisor's greeting: a start that hangs is given
+// up, and tried again by who wanted it.
+const launchedIn = 20 * time.Second
 
 // Launch starts a drover-init and connects to it. It is in its own session and outlives the agent. Errors say what
 // the script or the start ran into.
@@ -39,15 +40,13 @@ func Launch(ctx context.Context, cfg LaunchConfig, opts Options) (*Client, error
 	if err != nil {
 		return nil, fmt.Errorf("starting the supervisor: %w", err)
 	}
+	bounded, cancel := opts.Clock.WithTimeout(ctx, launchedIn)
+	defer cancel()
 	if p.staged != nil {
-		cfg.Forked = func(int) error {
-			ctx, cancel := opts.Clock.WithTimeout(ctx, furnishedIn)
-			defer cancel()
-			return furnish(ctx, cfg.Stage, p.staged)
-		}
+		cfg.Forked = func(int) error { return furnish(bounded, cfg.Stage, p.staged) }
 	}
 	go p.reap() // ends with drover-init
-	c, err := configure(ctx, cfg, opts, p.pid, config)
+	c, err := configure(bounded, cfg, opts, p.pid, config)
 	if err != nil {
 		_ = Bury(ctx, cfg.StateDir, opts.Clock)
 		p.kill() // its id was not noted
