@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -170,4 +171,78 @@ func TestArchiveAndExtract(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.Equal(t, drover.Invalid, drover.CodeOf(f.Extract(t.Context(), drover.FileRequest{Path: "dst"}, strings.NewReader("no tar"))))
+}
+
+// Folders get their modes and times last: they may not be written to, and what is made in them changes their times.
+func TestExtractKeepsModesAndTimes(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	dir := filepath.Dir(state)
+	at := time.Unix(1_000_000_000, 0)
+	var ar bytes.Buffer
+	w := tar.NewWriter(&ar)
+	for _, h := range []*tar.Header{
+		{Name: "sealed/", Typeflag: tar.TypeDir, Mode: 0o555},
+		{Name: "sealed/inner/", Typeflag: tar.TypeDir, Mode: 0o710},
+		{Name: "sealed/inner/f", Typeflag: tar.TypeReg, Mode: 0o640},
+		{Name: "sealed/link", Typeflag: tar.TypeSymlink, Linkname: "nowhere"},
+		{Name: "was", Typeflag: tar.TypeDir, Mode: 0o700},
+		{Name: "was", Typeflag: tar.TypeSymlink, Linkname: "/etc"},
+	} {
+		h.ModTime = at
+		require.NoError(t, w.WriteHeader(h))
+	}
+	require.NoError(t, w.Close())
+	f := c.Files()
+	require.NoError(t, f.Extract(t.Context(), drover.FileRequest{Path: "dst"}, &ar))
+	list, err := f.List(t.Context(), drover.FileRequest{Path: "dst", Recursive: true})
+	require.NoError(t, err)
+	modes := map[string]uint32{}
+	for _, i := range list {
+		require.WithinDuration(t, at, i.ModTime, 0, i.Path)
+		if i.Type != "l" {
+			modes[i.Path] = i.Mode
+		}
+	}
+	require.Equal(t, map[string]uint32{"sealed": 0o555, "sealed/inner": 0o710, "sealed/inner/f": 0o640}, modes)
+	require.NoError(t, os.Chmod(filepath.Join(dir, "dst/sealed"), 0o755)) // for the test's cleaning
+}
+
+// A file that is being uploaded is not there yet: neither in listings nor in archives, nor for the program.
+func TestAnUploadIsNotSeenBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	f := c.Files()
+	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "d", Mkdir: true}}))
+	r, w := io.Pipe()
+	written := make(chan error, 1)
+	go func() { written <- f.Write(t.Context(), drover.FileChange{Path: "d/new"}, r) }() // ends with w
+	for range 100 {
+		_, err := w.Write(make([]byte, 64<<10)) // more than is under way: it is being written
+		require.NoError(t, err)
+	}
+	list, err := f.List(t.Context(), drover.FileRequest{Path: "d"})
+	require.NoError(t, err)
+	require.Empty(t, list)
+	ar, err := f.Archive(t.Context(), drover.FileRequest{Path: "d"})
+	require.NoError(t, err)
+	_, err = tar.NewReader(ar).Next()
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, ar.Close())
+	require.NoError(t, w.Close())
+	require.NoError(t, <-written)
+	entries, err := os.ReadDir(filepath.Join(filepath.Dir(state), "d"))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.Equal(t, "new", entries[0].Name())
+
+	r, w = io.Pipe()
+	go func() { written <- f.Write(t.Context(), drover.FileChange{Path: "d/new"}, r) }() // ends with w
+	_, err = w.Write([]byte("x"))
+	require.NoError(t, err)
+	require.NoError(t, w.CloseWithError(io.ErrUnexpectedEOF))
+	require.Error(t, <-written)
+	entries, err = os.ReadDir(filepath.Join(filepath.Dir(state), "d"))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }

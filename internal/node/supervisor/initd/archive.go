@@ -6,12 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path"
 	"slices"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"drover"
 	"drover/internal/node/supervisor/proto"
@@ -51,8 +47,8 @@ func pack(w *tar.Writer, n *names, dir, prefix string, depth int) error {
 	for _, name := range entries {
 		full := dir + "/" + name
 		info, err := n.describe(full, prefix+name)
-		if err != nil {
-			continue // it was removed meanwhile
+		if err != nil || isDraft(full, name) {
+			continue // it was removed meanwhile, or is not there yet
 		}
 		if err := packOne(w, full, info); err != nil {
 			return err
@@ -104,71 +100,4 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
-}
-
-// extract unpacks a tar below a directory. Devices are left out.
-func (s *Server) extract(t *transfer, d *proto.Decoder) error {
-	req := d.FileRequest()
-	dir, err := s.absolute(req.Path)
-	if err != nil {
-		return err
-	}
-	err = s.as(req.Privileged, func() error {
-		if err := os.MkdirAll(dir, parentMode); err != nil {
-			return err
-		}
-		r := tar.NewReader(t.in)
-		for {
-			h, err := r.Next()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return drover.Errorf(drover.Invalid, "reading the archive: %w", err)
-			}
-			if err := s.unpack(dir, h, r, req.Privileged); err != nil {
-				return err
-			}
-		}
-	})
-	return fileError(req.Path, err)
-}
-
-// unpack makes one entry. Its name cannot lead above dir.
-func (s *Server) unpack(dir string, h *tar.Header, r io.Reader, privileged bool) error {
-	name := path.Clean("/" + h.Name)
-	if name == "/" {
-		return nil
-	}
-	full := dir + name
-	o := ids{-1, -1}
-	if privileged && os.Geteuid() == 0 {
-		o = ids{h.Uid, h.Gid}
-	}
-	bits := uint32(h.Mode) & modeBits
-	switch h.Typeflag {
-	case tar.TypeDir:
-		return s.mkdir(full, bits, o)
-	case tar.TypeReg:
-		return s.replace(full, bits, o, r)
-	case tar.TypeSymlink:
-		return link(full, func() error { return os.Symlink(h.Linkname, full) }, o)
-	case tar.TypeLink:
-		return link(full, func() error { return os.Link(dir+path.Clean("/"+strings.TrimPrefix(h.Linkname, "./")), full) }, ids{-1, -1})
-	default:
-		return nil
-	}
-}
-
-func link(full string, make func() error, o ids) error {
-	if err := os.MkdirAll(path.Dir(full), parentMode); err != nil {
-		return err
-	}
-	if err := os.Remove(full); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if err := make(); err != nil {
-		return err
-	}
-	return unix.Lchown(full, o.uid, o.gid)
 }

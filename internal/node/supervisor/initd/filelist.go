@@ -69,6 +69,9 @@ func (l *lister) directory(dir, prefix string, depth int) error {
 	}
 	slices.Sort(entries)
 	for _, name := range entries {
+		if isDraft(dir+"/"+name, name) {
+			continue
+		}
 		if err := l.entry(dir+"/"+name, prefix+name); err != nil {
 			return err
 		}

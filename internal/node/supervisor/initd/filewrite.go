@@ -3,13 +3,12 @@ package initd
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
 	"strings"
-	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -68,7 +67,7 @@ func (s *Server) apply(c drover.FileChange, data io.Reader) error {
 		if strings.HasSuffix(c.Path, "/") {
 			return drover.Errorf(drover.Invalid, "%q names a directory", c.Path)
 		}
-		return s.replace(p, mode(c.Mode, defaultFileMode), o, data)
+		return s.replace(p, mode(c.Mode, defaultFileMode), o, time.Time{}, data)
 	default:
 		return drover.Errorf(drover.Invalid, "a change is exactly one of delete, mkdir and write: %q", c.Path)
 	}
@@ -146,38 +145,47 @@ func (s *Server) mkdir(p string, mode uint32, o ids) error {
 	return unix.Fchmod(fd, mode)
 }
 
-var tempNumber atomic.Uint64 //nolint:gochecknoglobals // makes names that are not in use
-
-// replace writes a new file beside the old one and moves it into its place: nobody sees half a file.
-func (s *Server) replace(p string, mode uint32, o ids, data io.Reader) (err error) {
+// replace writes a new file and moves it into the old one's place: nobody sees half a file. A time of zero is now.
+func (s *Server) replace(p string, mode uint32, o ids, at time.Time, data io.Reader) (err error) {
 	if st, err := os.Lstat(p); err == nil && st.IsDir() {
 		return syscall.EISDIR
 	}
 	if err := os.MkdirAll(path.Dir(p), parentMode); err != nil {
 		return err
 	}
-	temp := fmt.Sprintf("%s/.drover-%d-%d", path.Dir(p), os.Getpid(), tempNumber.Add(1))
-	fd, err := unix.Open(temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	d, err := openDraft(path.Dir(p))
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), temp)
-	defer func() {
-		_ = f.Close()
-		if err != nil {
-			_ = os.Remove(temp)
-		}
-	}()
-	if err := fill(f, data); err != nil {
+	defer func() { d.close(err == nil) }()
+	if err := fill(d.f, data); err != nil {
 		return err
 	}
-	if err := f.Chown(o.uid, o.gid); err != nil {
+	if err := d.link(); err != nil {
 		return err
 	}
-	if err := unix.Fchmod(fd, mode); err != nil {
+	if err := d.f.Chown(o.uid, o.gid); err != nil {
 		return err
 	}
-	return os.Rename(temp, p)
+	if err := unix.Fchmod(int(d.f.Fd()), mode); err != nil {
+		return err
+	}
+	if err := setTime(d.name, at); err != nil {
+		return err
+	}
+	return os.Rename(d.name, p)
+}
+
+// setTime sets when a file, not what it links to, was changed last; a time of zero leaves it.
+func setTime(p string, at time.Time) error {
+	if at.IsZero() {
+		return nil
+	}
+	ts, err := unix.TimeToTimespec(at)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "the time %v: %w", at, err)
+	}
+	return unix.UtimesNanoAt(unix.AT_FDCWD, p, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 func fill(f *os.File, data io.Reader) error {
