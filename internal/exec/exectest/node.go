@@ -141,8 +141,11 @@ func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
 	all, dir := f.all(), path.Clean(r.Path)
-	if d, ok := all[dir]; !ok || !d.dir {
+	switch d, ok := all[dir]; {
+	case !ok:
 		return nil, drover.Errorf(drover.NotFound, "%s: no such directory", r.Path)
+	case !d.dir:
+		return []drover.FileInfo{info(path.Base(dir), d)}, nil
 	}
 	if dir == "forbidden" && !r.Privileged {
 		return nil, drover.Errorf(drover.Forbidden, "%s: permission denied", r.Path)

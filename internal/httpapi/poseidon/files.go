@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -163,22 +164,35 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return f.missing(r, err)
 	}
+	if isFile(r.Context(), files, req, infos) {
+		infos[0].Path = req.Path // as ls names it
+		return writeListing(w, "", infos)
+	}
 	prefix := ""
 	if req.Recursive {
 		prefix = strings.TrimSuffix(req.Path, "/") + "/"
 	}
-	return writeListing(w, prefix, infos)
+	return writeListing(w, prefix, slices.DeleteFunc(infos, hidden))
 }
 
-// writeListing writes what ls without -a shows, in the contract's spacing.
+// isFile reports whether what was listed is itself all there is in the listing. A directory may hold one thing with its
+// own name: then that can be listed.
+func isFile(ctx context.Context, files drover.Files, req drover.FileRequest, infos []drover.FileInfo) bool {
+	name := path.Base(req.Path)
+	if len(infos) != 1 || infos[0].Path != name || infos[0].Type == "d" {
+		return false
+	}
+	req.Path += "/" + name
+	_, err := files.List(ctx, req)
+	return err != nil
+}
+
+// writeListing writes entries in the contract's spacing.
 func writeListing(w http.ResponseWriter, prefix string, infos []drover.FileInfo) error {
 	var out bytes.Buffer
 	out.WriteString(`{"files": [`)
 	first := true
 	for _, info := range infos {
-		if hidden(info.Path) {
-			continue
-		}
 		entry, err := json.Marshal(fileHeader{
 			Name: prefix + info.Path, EntryType: info.Type, LinkTarget: info.LinkTarget, Size: info.Size,
 			ModificationTime: info.ModTime.Unix(), Permissions: permissions(info.Mode), Owner: info.Owner, Group: info.Group,
@@ -199,7 +213,10 @@ func writeListing(w http.ResponseWriter, prefix string, infos []drover.FileInfo)
 	return nil
 }
 
-func hidden(p string) bool { return strings.HasPrefix(p, ".") || strings.Contains(p, "/.") }
+// hidden is what ls without -a leaves out.
+func hidden(info drover.FileInfo) bool {
+	return strings.HasPrefix(info.Path, ".") || strings.Contains(info.Path, "/.")
+}
 
 // permissions renders the nine letters of ls, with s, S, t and T.
 func permissions(mode uint32) string {

@@ -32,20 +32,27 @@ func (w *world) run(runner, request string) *socket {
 
 func (w *world) dial(url string) *socket {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	ctx, cancel := context.WithTimeout(w.t.Context(), soon)
 	w.t.Cleanup(cancel)
 	conn, res, err := websocket.Dial(ctx, url, nil)
 	require.NoError(w.t, err)
 	require.Equal(w.t, http.StatusSwitchingProtocols, res.StatusCode)
 	w.t.Cleanup(func() { _ = conn.CloseNow() })
 	conn.SetReadLimit(1 << 20)
-	return &socket{w.t, ctx, conn}
+	return &socket{w.t, w.t.Context(), conn}
+}
+
+// read returns the next message, which may take as long as any other: what is much is not late.
+func (s *socket) read() (websocket.MessageType, []byte, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, soon)
+	defer cancel()
+	return s.conn.Read(ctx)
 }
 
 // next returns the next message as it was sent.
 func (s *socket) next() string {
 	s.t.Helper()
-	kind, data, err := s.conn.Read(s.ctx)
+	kind, data, err := s.read()
 	require.NoError(s.t, err)
 	require.Equal(s.t, websocket.MessageText, kind)
 	return string(data)
@@ -54,11 +61,12 @@ func (s *socket) next() string {
 // rest returns all messages up to the regular close, output joined.
 func (s *socket) rest() (stdout, stderr string, last []string) {
 	s.t.Helper()
+	var out, errs strings.Builder
 	for {
-		_, data, err := s.conn.Read(s.ctx)
+		_, data, err := s.read()
 		if err != nil {
 			require.Equal(s.t, websocket.StatusNormalClosure, websocket.CloseStatus(err), err)
-			return stdout, stderr, last
+			return out.String(), errs.String(), last
 		}
 		var m struct {
 			Type string
@@ -67,9 +75,9 @@ func (s *socket) rest() (stdout, stderr string, last []string) {
 		require.NoError(s.t, json.Unmarshal(data, &m))
 		switch m.Type {
 		case "stdout":
-			stdout += m.Data.(string)
+			out.WriteString(m.Data.(string))
 		case "stderr":
-			stderr += m.Data.(string)
+			errs.WriteString(m.Data.(string))
 		default:
 			last = append(last, string(data))
 		}
@@ -145,7 +153,7 @@ func TestWebSocketStdin(t *testing.T) {
 	require.Equal(t, `{"type":"stdout","data":"<&>"}`, s.next())
 	s.write("\x04")
 	require.Equal(t, `{"type":"exit","data":0}`, s.next())
-	_, _, err := s.conn.Read(s.ctx)
+	_, _, err := s.read()
 	require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
 }
 
@@ -208,7 +216,7 @@ func TestDeletingTheRunnerEndsItsExecution(t *testing.T) {
 	require.Equal(t, `{"type":"stdout","data":"on\r\n"}`, s.next())
 	require.Equal(t, http.StatusNoContent, first(w.do("DELETE", "/api/v1/runners/"+runner, "")).StatusCode)
 	require.Equal(t, `{"type":"error","data":"the allocation stopped as expected"}`, s.next())
-	_, _, err := s.conn.Read(s.ctx)
+	_, _, err := s.read()
 	require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
 }
 
