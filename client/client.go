@@ -22,6 +22,7 @@ type Client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
+	ws    *http.Client // for handshakes of websockets
 }
 
 // Option changes a Client.
@@ -31,7 +32,7 @@ type Option func(*Client)
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
 // WithHTTPClient uses another http.Client than one with http.DefaultTransport's settings and more connections kept open.
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http, c.ws = h, h } }
 
 // New returns a client of the server at the address, as in "http://127.0.0.1:4646". It does not connect yet.
 func New(address string, options ...Option) (*Client, error) {
@@ -39,7 +40,8 @@ func New(address string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, drover.Errorf(drover.Invalid, "address %q: want http://host:port or https://host:port", address)
 	}
-	c := &Client{base: base, http: newHTTPClient()}
+	usual := newHTTPClient()
+	c := &Client{base: base, http: usual, ws: &http.Client{Transport: newDirect(usual.Transport)}}
 	for _, o := range options {
 		o(c)
 	}
@@ -52,7 +54,7 @@ const keptOpen = 100
 func newHTTPClient() *http.Client {
 	usual, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // somebody put another there
-		return http.DefaultClient
+		return &http.Client{Transport: http.DefaultTransport}
 	}
 	t := usual.Clone()
 	t.MaxIdleConnsPerHost = keptOpen
