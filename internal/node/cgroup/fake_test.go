@@ -66,6 +66,39 @@ func TestCreateOnV2(t *testing.T) {
 	require.Equal(t, "1", read(t, filepath.Join(top, "task"), "cgroup.kill"))
 }
 
+// TestContainersRoot: where the root of the tree is a container's group, the processes in it go into a leaf first.
+func TestContainersRoot(t *testing.T) {
+	t.Parallel()
+	root := fakeV2(t)
+	fakeGroup(t, filepath.Join(root, "drover"))
+	fakeGroup(t, filepath.Join(root, vacatedLeaf))
+	fill(t, root, "cgroup.type", "domain\n")
+	fill(t, root, "cgroup.subtree_control", "")
+	fill(t, root, "cgroup.procs", "7\n")
+	_, err := New(Config{Root: root})
+	require.ErrorContains(t, err, "always new processes", "a fake root never empties")
+	require.Equal(t, "7", read(t, filepath.Join(root, vacatedLeaf), "cgroup.procs"))
+	require.Empty(t, read(t, root, "cgroup.subtree_control"), "nothing is handed down as long as it is not empty")
+	fill(t, root, "cgroup.procs", "7\n0\n")
+	_, err = New(Config{Root: root})
+	require.ErrorContains(t, err, "outside of this container")
+	require.NoError(t, os.Remove(filepath.Join(root, "cgroup.type")))
+	_, err = New(Config{Root: root})
+	require.NoError(t, err, "a machine's root may have processes")
+}
+
+// TestRefusedControllers are done without, and told.
+func TestRefusedControllers(t *testing.T) {
+	t.Parallel()
+	i := Info{Version: V2, Controllers: []string{"cpu", "memory", "pids"}, mounts: map[string]string{"": "/root"}}
+	i.lack("cpu", "invalid argument")
+	require.Equal(t, []string{"memory", "pids"}, i.Controllers)
+	require.Equal(t, "invalid argument", i.Lacks("cpu"))
+	require.Equal(t, "/root/cgroup.controllers does not list it", i.Lacks("cpuset"))
+	require.Empty(t, i.Lacks("memory"))
+	require.Equal(t, "it is not mounted", Info{Version: V1}.Lacks("memory"))
+}
+
 func TestChildOnV2(t *testing.T) {
 	t.Parallel()
 	m, top := fakeManager(t)

@@ -212,15 +212,6 @@ func place(dirs []string, pid int) error {
 	return nil
 }
 
-// handDown gives all controllers that a v2 group has to its children.
-func handDown(dir string) error {
-	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
-	if err != nil {
-		return err
-	}
-	return enableControllers(dir, strings.Fields(string(controllers)))
-}
-
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

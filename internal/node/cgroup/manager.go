@@ -132,45 +132,6 @@ func (m *Manager) findAway() error {
 	return nil
 }
 
-// prepareV2 hands the controllers down from the root to the parent group.
-func (m *Manager) prepareV2() error {
-	if err := m.info.settle(); err != nil {
-		return err
-	}
-	dir := m.info.mounts[""]
-	parts := strings.Split(m.parent, "/")
-	for _, p := range parts {
-		if err := enableControllers(dir, m.info.Controllers); err != nil {
-			return err
-		}
-		dir = filepath.Join(dir, p)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := mkdir(filepath.Join(dir, supervisors)); err != nil {
-		return err
-	}
-	return enableControllers(dir, m.info.Controllers)
-}
-
-// enableControllers writes each controller apart: one that cannot be had must not cost us the others.
-func enableControllers(dir string, controllers []string) error {
-	have, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
-	if err != nil {
-		return fmt.Errorf("reading the subtree controllers: %w", err)
-	}
-	enabled := strings.Fields(string(have))
-	var errs []error
-	for _, c := range controllers {
-		if slices.Contains(enabled, c) {
-			continue
-		}
-		errs = append(errs, write(dir, "cgroup.subtree_control", "+"+c))
-	}
-	return errors.Join(errs...)
-}
-
 // payloadControllers are those in which every task gets a group; cpuset only when cores were asked for.
 func (m *Manager) payloadControllers() []string {
 	return slices.DeleteFunc(slices.Clone(m.info.Controllers), func(c string) bool { return c == "cpuset" || c == "freezer" })

@@ -28,9 +28,10 @@ var wanted = []string{"cpu", "cpuacct", "memory", "pids", "cpuset", "freezer"}
 // Info is what a machine offers.
 type Info struct {
 	Version     Version
-	Controllers []string // of wanted, those that are there
-	Writable    bool     // groups can be made
-	Reason      string   // why not, if so
+	Controllers []string          // of wanted, those that are there
+	Writable    bool              // groups can be made
+	Reason      string            // why not, if so
+	lacks       map[string]string // controllers that were refused, and why
 	mounts      map[string]string
 	home        string // v2: a group that was given to the agent, which is in it; "" = the whole tree is ours
 	tracking    string // v1: an extra tree (unified or systemd) that process managers look at
@@ -38,6 +39,28 @@ type Info struct {
 
 // Has reports whether the controller is there.
 func (i Info) Has(controller string) bool { return slices.Contains(i.Controllers, controller) }
+
+// Lacks says why there is no such controller; "" if there is.
+func (i Info) Lacks(controller string) string {
+	if i.Has(controller) {
+		return ""
+	}
+	if why := i.lacks[controller]; why != "" {
+		return why
+	}
+	if i.Version == V2 {
+		return filepath.Join(i.mounts[""], "cgroup.controllers") + " does not list it"
+	}
+	return "it is not mounted"
+}
+
+func (i *Info) lack(controller, why string) {
+	i.Controllers = slices.DeleteFunc(slices.Clone(i.Controllers), func(c string) bool { return c == controller })
+	if i.lacks == nil {
+		i.lacks = map[string]string{}
+	}
+	i.lacks[controller] = why
+}
 
 // Probe looks at the tree mounted at root, usually /sys/fs/cgroup.
 func Probe(root string) Info {
