@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"drover"
+	"drover/internal/node/allocdir"
 	"drover/internal/node/fingerprint"
 )
 
@@ -33,10 +34,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	fill(&version, "2.0.0")
 	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, cfg.DroverVersion
 	n.Attributes["node.region"] = cfg.Region
-	n.Attributes["drover.secrets"] = "tmpfs"
-	if why := a.root.SecretsOnDisk(); why != "" {
-		n.Attributes["drover.secrets"] = "disk: " + why
-	}
+	n.Attributes["drover.secrets"] = secretsIn(a.root)
 	for name, d := range a.drivers {
 		info := d.Fingerprint(ctx)
 		n.Drivers[name] = &info
@@ -47,6 +45,17 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	}
 	n.ComputedClass = class(n)
 	return n
+}
+
+// secretsIn says where tasks' secrets are.
+func secretsIn(root allocdir.Root) string {
+	if why := root.SecretsOnDisk(); why != "" {
+		return "disk: " + why
+	}
+	if why := root.ShiftedSecretsOnDisk(); why != "" {
+		return "tmpfs; of sandbox tasks, disk: " + why
+	}
+	return "tmpfs"
 }
 
 func (a *Agent) size(n *drover.Node, host fingerprint.Host) {

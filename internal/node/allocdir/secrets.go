@@ -186,11 +186,19 @@ func (r Root) SecretsInMemory() Root {
 // SecretsOnDisk says why tasks' secrets are on the disk, and not in memory; "" if they are in memory.
 func (r Root) SecretsOnDisk() string { return r.secrets.missing() }
 
+// ShiftedSecretsOnDisk says why the secrets of tasks that see them with other owners are on the disk; "" if they are not.
+func (r Root) ShiftedSecretsOnDisk() string {
+	if why := r.SecretsOnDisk(); why != "" || shiftsMemory() {
+		return why
+	}
+	return "kernels before 6.3 do not shift the owners of a file system in memory"
+}
+
 // MountSecrets puts a task's secrets folder, which is there, into memory where that can be: a file system of mb MiB (0: 1)
-// in which nothing can be executed. It stays over a restart of the agent. shifted: the task sees it with other owners,
-// which kernels before 6.3 cannot show.
+// in which nothing can be executed. It stays over a restart of the agent. shifted: the task sees it with other owners; see
+// ShiftedSecretsOnDisk.
 func (d Dir) MountSecrets(task string, mb int, shifted bool) error {
-	if d.root.secrets == nil || shifted && !shiftsMemory() {
+	if d.root.secrets == nil || shifted && d.root.ShiftedSecretsOnDisk() != "" {
 		return nil
 	}
 	if mb <= 0 {

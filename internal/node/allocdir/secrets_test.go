@@ -32,10 +32,13 @@ func newSecrets(t *testing.T) (allocdir.Root, allocdir.Dir) {
 
 func TestSecretsAreInMemory(t *testing.T) {
 	t.Parallel()
-	_, d := newSecrets(t)
-	require.NoError(t, d.MountSecrets("web", 0, true))
+	r, d := newSecrets(t)
 	path := d.Task("web").Secrets
 	var st unix.Statfs_t
+	require.NoError(t, d.MountSecrets("web", 0, true))
+	require.NoError(t, unix.Statfs(path, &st))
+	require.Equal(t, r.ShiftedSecretsOnDisk() == "", st.Type == unix.TMPFS_MAGIC)
+	require.NoError(t, d.MountSecrets("web", 0, false))
 	require.NoError(t, unix.Statfs(path, &st))
 	require.Equal(t, int64(unix.TMPFS_MAGIC), int64(st.Type))
 	require.Equal(t, uint64(1<<20), st.Blocks*uint64(st.Bsize))
@@ -45,7 +48,7 @@ func TestSecretsAreInMemory(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
 	require.ErrorIs(t, exec.Command(script).Run(), os.ErrPermission)
 
-	require.NoError(t, d.MountSecrets("web", 0, true), "again")
+	require.NoError(t, d.MountSecrets("web", 0, false), "again")
 	require.FileExists(t, script)
 	usage, err := d.Usage()
 	require.NoError(t, err)
