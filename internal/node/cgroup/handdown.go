@@ -86,7 +86,7 @@ const vacatedLeaf = "init"
 // unusable. The root of a machine is exempt.
 func vacate(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.type")); err != nil {
-		return nil //nolint:nilerr // the machine's root, which has no type
+		return nil // the machine's root, which has no type
 	}
 	if procs, err := readFile(dir, "cgroup.procs"); err != nil || len(procs) == 0 {
 		return err

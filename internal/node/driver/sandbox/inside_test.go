@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -150,6 +152,39 @@ func shellImage(t *testing.T) string {
 	return out
 }
 
+func TestControlGroupsAreOutOfSight(t *testing.T) {
+	t.Parallel()
+	sealedFromGroups(t, newBench(t))
+}
+
+// sealedFromGroups: neither a task nor an execution sees more of the tree than its own part, or has what making another
+// namespace needs.
+func sealedFromGroups(t *testing.T, b *bench) {
+	t.Helper()
+	const look = "cut -d: -f3 /proc/self/cgroup | sort -u; grep CapBnd /proc/self/status"
+	caps, err := b.caps(taskConfig{})
+	require.NoError(t, err)
+	want := fmt.Sprintf("/\nCapBnd:\t%016x\n", caps)
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", look + "; sleep 100"}})
+	h := b.run(t, spec)
+	for what, r := range map[string]result{"execution": h.sh(t, look), "root": h.root(t, look)} {
+		require.Equal(t, want, r.out, what)
+	}
+	var log []byte
+	require.Eventually(t, func() bool {
+		log, _ = os.ReadFile(filepath.Join(spec.Log.Dir, "t.stdout.0"))
+		return strings.Contains(string(log), "CapBnd")
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, want, string(log))
+	defer func() { require.NoError(t, h.Destroy(t.Context())) }()
+	for what, script := range map[string]string{
+		"a namespace": "unshare -C true", "init's namespace": "nsenter -t 1 -C true", "to see init's": "readlink /proc/1/ns/cgroup",
+		"groups": "ls /sys/fs/cgroup/*", "to mount them": "mount -t cgroup2 x /mnt || mount -t cgroup -o memory x /mnt",
+	} {
+		refused(t, h, what, script)
+	}
+}
+
 // TestV2 runs on the empty v2 tree of a hybrid machine: placement, killing and removal are v2's; there are no
 // controllers.
 func TestV2(t *testing.T) {
@@ -163,7 +198,8 @@ func TestV2(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Cgroups = groups })
 	h := b.warm(t, nil)
 	r := h.sh(t, "grep ^0: /proc/self/cgroup; python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start()'")
-	require.Contains(t, r.out, "/task/x.", "%+v", r)
+	require.Equal(t, "0::/\n1\n", r.out, "%+v", r)
+	sealedFromGroups(t, b)
 	require.NoError(t, h.Destroy(t.Context()))
 	left, err := groups.List()
 	require.NoError(t, err)

@@ -24,6 +24,10 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	if logs != nil {
 		defer logs.Close()
 	}
+	caps, err := d.caps(b.config)
+	if err != nil {
+		return nil, err
+	}
 	m := &mounter{d: d}
 	defer m.close()
 	stage, err := d.stage(b)
@@ -36,11 +40,12 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	stage.Script = func(pid int, env []string) (*spawn.Script, []int, error) { return d.furnish(b, m, pid, env) }
 	cfg := supervisor.LaunchConfig{
 		Binary: d.cfg.Binary, ID: b.spec.ID, StateDir: b.spec.Dirs.State, LogDir: logs,
-		Log:     supervisor.LogFiles{Task: b.spec.TaskName, MaxFiles: b.spec.Log.MaxFiles, MaxFileSize: b.spec.Log.MaxFileSize},
-		User:    b.user,
-		WorkDir: b.workDir(),
-		Env:     b.env,
-		Stage:   stage,
+		Log:             supervisor.LogFiles{Task: b.spec.TaskName, MaxFiles: b.spec.Log.MaxFiles, MaxFileSize: b.spec.Log.MaxFileSize},
+		User:            b.user,
+		WorkDir:         b.workDir(),
+		Env:             b.env,
+		Stage:           stage,
+		CgroupNamespace: true, Drop: supervisorCaps &^ caps,
 	}
 	if b.config.network == networkGroup {
 		cfg.NetNS = b.spec.NetNS.Path
@@ -82,8 +87,7 @@ func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Scri
 }
 
 // joinGroups lets the child go into its v1 groups by itself: to move somebody else stops all forks of the machine, for
-// milliseconds. v2 paths would be shown relative to a root that hides nothing, so that there is no namespace: see package
-// cgroup.
+// milliseconds.
 func joinGroups(c *nsinit.Config, m *mounter, group *cgroup.Group) error {
 	if group == nil || group.Version() != cgroup.V1 {
 		return nil
@@ -92,7 +96,6 @@ func joinGroups(c *nsinit.Config, m *mounter, group *cgroup.Group) error {
 	for _, fd := range fds {
 		c.Join = append(c.Join, m.add(fd))
 	}
-	c.CgroupNamespace = true
 	return err
 }
 

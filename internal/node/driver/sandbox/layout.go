@@ -39,7 +39,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	config := &nsinit.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
 		Loopback: ownNamespace(c.network), MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
-		NoUserNamespaces: true, KeepCaps: caps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
+		NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
 		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {

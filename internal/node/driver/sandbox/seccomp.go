@@ -15,7 +15,7 @@ import (
 var deniedCalls = []string{
 	// mounts and namespaces
 	"mount", "umount2", "pivot_root", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "open_tree", "mount_setattr",
-	"open_tree_attr", "unshare", "setns", "swapon", "swapoff", "quotactl", "quotactl_fd",
+	"open_tree_attr", "setns", "swapon", "swapoff", "quotactl", "quotactl_fd",
 	// the kernel itself
 	"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module", "get_kernel_syms",
 	"query_module", "reboot", "bpf", "perf_event_open", "syslog", "acct", "lookup_dcookie", "nfsservctl", "uselib",
@@ -93,6 +93,8 @@ func assemble(f filter) ([]byte, error) {
 		a.deny(noCall, "openat2") // its mode cannot be seen
 		a.plainModes()
 	}
+	// The supervisor makes one for each program. To others the kernel refuses it, as they lack the capability.
+	a.unless("unshare", notPermitted, []uint32{unix.CLONE_NEWCGROUP})
 	a.deny(notPermitted, deniedCalls...)
 	a.forbid("clone", anyBit{0, namespaceFlags})
 	a.unless("socket", notPermitted, families)

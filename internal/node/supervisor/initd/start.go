@@ -93,6 +93,7 @@ func (s *Server) program(spec drover.ExecutionSpec) (spawn.Spec, error) {
 	}
 	return spawn.Spec{
 		Path: file, Argv: spec.Argv, Env: env, Dir: dir, User: user, ResetOOM: true, Drop: s.boot().Drop,
+		CgroupNamespace: s.boot().CgroupNamespace,
 	}, nil
 }
 

@@ -75,7 +75,10 @@ func (s *Server) runTask(t *task, req proto.Task) error {
 	if errno != 0 {
 		return explainStart(&spawn.Error{Step: spawn.StepExec, Errno: errno}, req.Argv[0], dir)
 	}
-	prog := spawn.Spec{Path: file, Argv: req.Argv, Env: env, Dir: dir, User: user, ResetOOM: true, Drop: s.boot().Drop, Rlimits: []spawn.Rlimit{openFiles(0)}}
+	prog := spawn.Spec{
+		Path: file, Argv: req.Argv, Env: env, Dir: dir, User: user, ResetOOM: true, Drop: s.boot().Drop,
+		CgroupNamespace: s.boot().CgroupNamespace, Rlimits: []spawn.Rlimit{openFiles(0)},
+	}
 	for r, v := range req.Rlimits {
 		prog.Rlimits = append(prog.Rlimits, both(r, v))
 	}

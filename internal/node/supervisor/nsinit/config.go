@@ -33,8 +33,6 @@ type Config struct {
 	Rlimits          []Rlimit
 	// Join are positions of files that the child writes "0" into: its v1 control groups.
 	Join []int
-	// CgroupNamespace: what the child is in then is the root of what it sees.
-	CgroupNamespace bool
 	// OneUser: only the agent's own user is mapped, as the sandbox's root.
 	OneUser bool
 }

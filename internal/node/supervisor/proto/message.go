@@ -69,6 +69,8 @@ type Boot struct {
 	Grace       time.Duration
 	Sandbox     []byte
 	Drop        uint64 // capabilities that no program gets, as bits
+	// CgroupNamespace: each program gets one, whose root is its control group.
+	CgroupNamespace bool
 }
 
 // The descriptors that drover-init is started with.
@@ -96,6 +98,7 @@ func (b Boot) Encode() []byte {
 	e.Int(int64(b.Grace))
 	e.Bytes(b.Sandbox)
 	e.Uint(b.Drop)
+	e.Bool(b.CgroupNamespace)
 	return e.B
 }
 
@@ -108,7 +111,7 @@ func DecodeBoot(p []byte) (Boot, error) {
 		b.Groups = append(b.Groups, uint32(d.Uint()))
 	}
 	b.WorkDir, b.Env = d.Str(), d.Map()
-	b.Grace, b.Sandbox, b.Drop = time.Duration(d.Int()), d.Bytes(), d.Uint()
+	b.Grace, b.Sandbox, b.Drop, b.CgroupNamespace = time.Duration(d.Int()), d.Bytes(), d.Uint(), d.Bool()
 	return b, d.Err
 }
 

@@ -48,6 +48,12 @@ func runChild(p *plan) {
 			return
 		}
 	}
+	if p.cgroupNS {
+		if _, _, e = syscall.RawSyscall(syscall.SYS_UNSHARE, cloneNewCgroup, 0, 0); e != 0 {
+			p.errno = e
+			return
+		}
+	}
 	if p.oomPath != nil { // best effort
 		if fd, _, e := syscall.RawSyscall6(syscall.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(p.oomPath)), syscall.O_WRONLY|syscall.O_CLOEXEC, 0, 0, 0); e == 0 {
 			_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&joinSelf[0])), 1)

@@ -24,6 +24,8 @@ type Spec struct {
 	// Drop are capabilities that the program and all that it starts can never have, by number, as bits. The caller needs
 	// CAP_SETPCAP.
 	Drop uint64
+	// CgroupNamespace makes the program's control group the root of what it sees of the tree. The caller needs CAP_SYS_ADMIN.
+	CgroupNamespace bool
 	// ResetOOM sets oom_score_adj back to 0: the supervisor's own is low.
 	ResetOOM bool
 }
@@ -89,6 +91,7 @@ type plan struct {
 	gids     []uint32
 	rlimits  []Rlimit
 	join     []int
+	cgroupNS bool
 	trap     uintptr
 	arg1     uintptr
 	arg2     uintptr
@@ -105,6 +108,7 @@ type cloneArgs struct {
 
 const (
 	cloneIntoCgroup = 0x200000000
+	cloneNewCgroup  = 0x2000000
 	sysClone3       = 435
 	lastCapability  = 63
 	prCapbsetDrop   = 24
@@ -139,7 +143,7 @@ func Start(s Spec) (pid int, err error) {
 }
 
 func newPlan(s Spec) (*plan, error) {
-	p := &plan{files: append([]int(nil), s.Files...), tty: s.TTY, rlimits: s.Rlimits, join: s.Join, drop: s.Drop}
+	p := &plan{files: append([]int(nil), s.Files...), tty: s.TTY, rlimits: s.Rlimits, join: s.Join, cgroupNS: s.CgroupNamespace, drop: s.Drop}
 	var err error
 	if p.path, err = syscall.BytePtrFromString(s.Path); err != nil {
 		return nil, &Error{Step: StepExec, Errno: syscall.EINVAL}
