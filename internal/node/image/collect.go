@@ -113,7 +113,7 @@ func (s *Store) removeLayers(ctx context.Context, needed map[string]bool) error 
 			}
 			path = hidden
 		}
-		if err := os.RemoveAll(path); err != nil {
+		if err := removeTree(path); err != nil {
 			return fmt.Errorf("removing a layer: %w", err)
 		}
 	}

@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"io"
 	"log"
 	"log/slog"
@@ -132,7 +133,16 @@ func TestLayoutAndArchives(t *testing.T) {
 	oci := filepath.Join(dir, "oci.tar")
 	writeOCIArchive(t, lay, oci)
 	s := newStore(t)
-	for _, ref := range []string{lay, docker, oci} {
+	squeezed := filepath.Join(dir, "docker.tar.gz")
+	plain, err := os.ReadFile(docker)
+	require.NoError(t, err)
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	_, err = w.Write(plain)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, os.WriteFile(squeezed, z.Bytes(), 0o600))
+	for _, ref := range []string{lay, docker, oci, squeezed} {
 		f, err := s.Prepare(t.Context(), Request{Ref: ref})
 		require.NoError(t, err, ref)
 		checkLayers(t, f)
@@ -145,6 +155,9 @@ func TestLayoutAndArchives(t *testing.T) {
 		require.Zero(t, pulls, "it is read once")
 		again.Release()
 	}
+	left, err := filepath.Glob(filepath.Join(s.opts.Dir, ".archive-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 	require.NoError(t, tarball.WriteToFile(docker, ref, testImage(t, layers(t)[0])))
 	f, err := s.Prepare(t.Context(), Request{Ref: docker})
 	require.NoError(t, err)
@@ -208,7 +221,7 @@ func TestRegistry(t *testing.T) {
 	}
 	wg.Wait()
 	require.Positive(t, pulled.Load())
-	require.Empty(t, s.listeners)
+	require.Empty(t, s.flights)
 	require.Equal(t, int64(3), blobs.Load(), "a config and two layers")
 	digest, err := img.Digest()
 	require.NoError(t, err)

@@ -10,10 +10,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sys/unix"
 
 	"drover"
+	"drover/internal/clock"
 )
 
 // layerDir is where a layer's files are once it is complete.
@@ -21,20 +24,42 @@ func (s *Store) layerDir(diffID string) string { return filepath.Join(s.opts.Dir
 
 // layer unpacks one layer, unless it is there. Its identity is what the image's configuration says: the content must
 // have it. Callers for one layer at once are served by one of them.
-func (s *Store) layer(ctx context.Context, l v1.Layer, diffID string, wrote func(int64)) error {
-	if len(diffID) != 64 {
+func (s *Store) layer(ctx context.Context, open content, diffID string, limits Limits, wrote func(int64)) error {
+	if len(diffID) != sha256.Size*2 {
 		return drover.Errorf(drover.Invalid, "layer %q: only sha256 is known", diffID)
 	}
-	_, err, _ := s.flights.Do("layer "+diffID, func() (any, error) {
-		if _, err := os.Stat(s.layerDir(diffID)); err == nil {
-			return nil, nil
-		}
-		return nil, s.unpackLayer(ctx, l, diffID, wrote)
-	})
-	return err
+	for {
+		_, err, _ := s.layers.Do(diffID, func() (any, error) {
+			if _, err := os.Stat(s.layerDir(diffID)); err == nil {
+				return nil, nil
+			}
+			return nil, s.unpackLayer(ctx, open, diffID, limits, wrote)
+		})
+		if !errors.Is(err, context.Canceled) || ctx.Err() != nil {
+			return err
+		} // else nobody waits for the image any more whose fetch it was
+	}
 }
 
-func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diffID string, wrote func(int64)) error {
+// The registry may be asked so often for a layer that breaks off, with a pause between.
+const (
+	layerTries = 3
+	layerPause = time.Second
+)
+
+// tries fetches a layer again that broke off on its way.
+func (s *Store) tries(ctx context.Context, img *opened, i int, diffID string, limits Limits, wrote func(int64)) error {
+	for n := 1; ; n++ {
+		err := s.layer(ctx, img.layers[i], diffID, limits, wrote)
+		broken := (*brokenError)(nil)
+		if !img.remote || !errors.As(err, &broken) || n == layerTries || !clock.Sleep(ctx, s.opts.Clock, time.Duration(n)*layerPause) {
+			return err
+		}
+		s.opts.Log.Info("a layer broke off, trying again", "layer", diffID[:12], "error", err)
+	}
+}
+
+func (s *Store) unpackLayer(ctx context.Context, open content, diffID string, limits Limits, wrote func(int64)) (err error) {
 	layers := filepath.Join(s.opts.Dir, "layers")
 	if err := os.MkdirAll(layers, 0o700); err != nil {
 		return err
@@ -43,25 +68,15 @@ func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diffID string, wrot
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)                      //nolint:errcheck // after the rename there is nothing
+	defer removeTree(tmp)                        //nolint:errcheck // after the rename there is nothing
 	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // becomes a root directory
 		return err
 	}
-	content, err := l.Uncompressed()
+	got, err := s.read(ctx, open, tmp, limits, wrote)
 	if err != nil {
-		return fmt.Errorf("opening layer %s: %w", diffID[:12], err)
-	}
-	defer content.Close()
-	sum := sha256.New()
-	stream := io.TeeReader(&cancelReader{ctx, content}, sum)
-	o := unpackOptions{limits: s.limits(), chown: os.Geteuid() == 0, wrote: wrote}
-	if err := unpack(stream, tmp, o); err != nil {
 		return fmt.Errorf("layer %s: %w", diffID[:12], err)
 	}
-	if _, err := io.Copy(io.Discard, stream); err != nil { // padding after the archive's end counts too
-		return fmt.Errorf("layer %s: %w", diffID[:12], err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != diffID {
+	if got != diffID {
 		return drover.Errorf(drover.Invalid, "layer %s: its content has digest %s: the image is damaged or forged", diffID[:12], got[:12])
 	}
 	err = os.Rename(tmp, s.layerDir(diffID))
@@ -71,16 +86,100 @@ func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diffID string, wrot
 	return err
 }
 
-// cancelReader ends reading when the context ends.
-type cancelReader struct {
-	ctx context.Context //nolint:containedctx // lives as long as the call
-	r   io.Reader
+// read unpacks a layer's content and returns the digest of its tar stream.
+func (s *Store) read(ctx context.Context, open content, dir string, limits Limits, wrote func(int64)) (digest string, err error) {
+	raw, err := open()
+	if err != nil {
+		return "", err
+	}
+	defer raw.Close()
+	w := &wire{ctx: ctx, r: raw}
+	w.quiet = s.opts.Clock.AfterFunc(s.quiet(), func() {
+		w.stalled.Store(true)
+		_ = raw.Close() // ends a read
+	})
+	defer w.quiet.Stop()
+	w.patience = s.quiet()
+	plain, end, err := decompress(w)
+	if err != nil {
+		return "", w.cause(err)
+	}
+	if end != nil {
+		defer end()
+	}
+	sum := sha256.New()
+	stream := io.TeeReader(&bounded{plain, limits.stream()}, sum)
+	if err := unpack(stream, dir, unpackOptions{limits: limits, chown: os.Geteuid() == 0, wrote: wrote}); err != nil {
+		return "", w.cause(err)
+	}
+	if _, err := io.Copy(io.Discard, stream); err != nil { // padding after the archive's end counts too
+		return "", w.cause(err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// wire is where a layer comes from. It ends with the context, and when nothing comes any more.
+type wire struct {
+	ctx      context.Context //nolint:containedctx // lives as long as the call
+	r        io.Reader
+	quiet    clock.Timer
+	patience time.Duration
+	stalled  atomic.Bool
+	err      error // but for the end
+}
+
+// brokenError is what happened to a layer on its way: what it made of the archive is no fault of the image's.
+type brokenError struct{ error }
+
+// Unwrap returns the cause.
+func (b *brokenError) Unwrap() error { return b.error }
+
 // Read reads unless the context ended.
-func (c *cancelReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
+func (w *wire) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		w.err = err
 		return 0, err
 	}
-	return c.r.Read(p)
+	n, err := w.r.Read(p)
+	if n > 0 {
+		w.quiet.Reset(w.patience)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.err = err
+	}
+	return n, err
 }
+
+// cause is why reading failed: the connection, rather than what it cut. That the content is not what was asked for shows
+// at its end.
+func (w *wire) cause(err error) error {
+	if w.err == nil && !diskFull(err) && drover.CodeOf(err) != drover.TooLarge {
+		_, _ = io.Copy(io.Discard, w) // w.err tells
+	}
+	switch {
+	case w.err == nil:
+		return err
+	case w.ctx.Err() != nil:
+		return w.ctx.Err()
+	case w.stalled.Load():
+		return &brokenError{errQuiet}
+	}
+	return &brokenError{w.err}
+}
+
+// removeTree removes a tree, of which folders may not be written in.
+func removeTree(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error { // told by what comes next
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700) //nolint:gosec // a folder that goes
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+func diskFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

@@ -1,24 +1,18 @@
 package image
 
 import (
-	"archive/tar"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/authn"
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"drover"
 )
@@ -28,171 +22,190 @@ func isPath(ref string) bool {
 	return strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, "./") || strings.HasPrefix(ref, "../")
 }
 
-// open finds the image. done releases what reading it needs.
-func (s *Store) open(ctx context.Context, r Request) (img v1.Image, done func(), err error) {
+// opened is an image that can be read.
+type opened struct {
+	digest string
+	config *v1.ConfigFile
+	layers []content // the lowest first
+	remote bool      // what fails may pass
+	close  func() error
+}
+
+// content opens a layer, compressed or not.
+type content func() (io.ReadCloser, error)
+
+// open finds the image.
+func (s *Store) open(ctx context.Context, r Request) (*opened, error) {
 	if !isPath(r.Ref) {
-		img, err = s.openRemote(ctx, r)
-		return img, func() {}, err
+		return s.openRemote(ctx, r)
 	}
 	info, err := os.Stat(r.Ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, drover.Errorf(drover.NotFound, "image %s: there is no layout and no archive of that name on this machine", r.Ref)
+	}
 	if err != nil {
-		return nil, nil, drover.Errorf(drover.NotFound, "image %s: no such layout or archive: %w", r.Ref, err)
+		return nil, drover.Errorf(drover.Invalid, "image %s: %w", r.Ref, err)
 	}
-	if info.IsDir() {
-		img, err = openLayout(r.Ref)
-		return img, func() {}, err
-	}
-	return s.openArchive(r.Ref)
-}
-
-func (s *Store) openRemote(ctx context.Context, r Request) (v1.Image, error) {
-	ref, err := name.ParseReference(r.Ref)
+	img, err := s.openPath(r.Ref, info)
 	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, `image %q is no reference (like docker.io/library/python:3), no path, and not "host": %w`, r.Ref, err)
-	}
-	options := []remote.Option{
-		remote.WithContext(ctx), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),
-	}
-	if r.Username != "" {
-		options = append(options, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}))
-	} else {
-		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain))
-	}
-	if s.opts.Transport != nil {
-		options = append(options, remote.WithTransport(s.opts.Transport))
-	}
-	img, err := remote.Image(ref, options...)
-	if err != nil {
-		return nil, remoteError(r.Ref, err)
+		return nil, pathError(r.Ref, err)
 	}
 	return img, nil
 }
 
-// remoteError says what went wrong with a registry and whether trying again helps.
-func remoteError(ref string, err error) error {
-	if ours := (*drover.Error)(nil); errors.As(err, &ours) {
-		return err
+// pathError is what is wrong with an image on disk: it stays so, unless it is the disk.
+func pathError(ref string, err error) error {
+	code := drover.CodeOf(err)
+	switch {
+	case diskFull(err):
+		code = drover.Unavailable
+	case code == drover.Internal:
+		code = drover.Invalid
 	}
-	var answer *transport.Error
-	if !errors.As(err, &answer) {
-		return drover.Errorf(drover.Unavailable, "image %s: reaching the registry: %w", ref, err)
-	}
-	switch answer.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return drover.Errorf(drover.Forbidden, "image %s: the registry refuses access (wrong or missing login, or no such image): %w", ref, err)
-	case http.StatusNotFound:
-		return drover.Errorf(drover.NotFound, "image %s: the registry does not have it: %w", ref, err)
-	}
-	return drover.Errorf(drover.Unavailable, "image %s: %w", ref, err)
+	return drover.Errorf(code, "image %s: %w", ref, err)
 }
 
-// openLayout takes the image for this machine out of an OCI layout.
-func openLayout(dir string) (v1.Image, error) {
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, "image %s: a folder must be an OCI layout: %w", dir, err)
-	}
-	img, err := fromIndex(index, 0)
-	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, "image %s: %w", dir, err)
-	}
-	return img, nil
-}
-
-// fromIndex picks the manifest for this machine, or the first.
-func fromIndex(index v1.ImageIndex, depth int) (v1.Image, error) {
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	if depth > 3 {
-		return nil, errors.New("the indexes are nested too deeply")
-	}
-	var chosen *v1.Descriptor
-	for i, m := range manifest.Manifests {
-		if !m.MediaType.IsImage() && !m.MediaType.IsIndex() {
-			continue
-		}
-		fits := m.Platform == nil || (m.Platform.OS == "linux" && m.Platform.Architecture == runtime.GOARCH)
-		if fits && chosen == nil {
-			chosen = &manifest.Manifests[i]
-		}
-	}
-	if chosen == nil {
-		return nil, fmt.Errorf("there is no image for linux/%s in it", runtime.GOARCH) //nolint:err113 // wrapped with a code
-	}
-	if chosen.MediaType.IsIndex() {
-		inner, err := index.ImageIndex(chosen.Digest)
+func (s *Store) openPath(path string, info os.FileInfo) (*opened, error) {
+	var in files
+	switch {
+	case info.IsDir():
+		root, err := os.OpenRoot(path)
 		if err != nil {
 			return nil, err
 		}
-		return fromIndex(inner, depth+1)
-	}
-	return index.Image(chosen.Digest)
-}
-
-// openArchive reads a docker archive in place; an OCI archive is a packed layout, and is unpacked first.
-func (s *Store) openArchive(path string) (v1.Image, func(), error) {
-	oci, err := isOCIArchive(path)
-	if err != nil {
-		return nil, nil, drover.Errorf(drover.Invalid, "image %s: not a tar archive: %w", path, err)
-	}
-	if !oci {
-		img, err := tarball.ImageFromPath(path, nil)
+		in = folder{root}
+	case info.Mode().IsRegular():
+		p, err := openPacked(path, s.opts.Dir, s.limits().Bytes)
 		if err != nil {
-			return nil, nil, drover.Errorf(drover.Invalid, "image %s: not a docker archive with one image: %w", path, err)
+			return nil, err
 		}
-		return img, func() {}, nil
+		in = p
+	default:
+		return nil, drover.Errorf(drover.Invalid, "it is neither a folder nor a file")
 	}
-	tmp, err := os.MkdirTemp(s.opts.Dir, ".archive-*")
+	img, err := openFiles(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, errors.Join(err, in.Close())
 	}
-	done := func() { _ = os.RemoveAll(tmp) }
-	if err := s.unpackFile(path, tmp); err != nil {
-		done()
-		return nil, nil, drover.Errorf(drover.Invalid, "image %s: unpacking the archive: %w", path, err)
-	}
-	img, err := openLayout(tmp)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return img, done, nil
+	img.close = in.Close
+	return img, nil
 }
 
-func isOCIArchive(path string) (bool, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return false, err
+// openFiles reads the image of a docker archive or a layout. What is both, as newer dockers write it, is read as the first:
+// there the layers' names are given.
+func openFiles(in files) (*opened, error) {
+	text, err := document(in, "manifest.json")
+	if err == nil {
+		return openDocker(in, text)
 	}
-	defer f.Close()
-	docker, oci := false, false
-	for r, first := tar.NewReader(f), true; ; first = false {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return oci && !docker, nil
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	text, err = document(in, "index.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, drover.Errorf(drover.Invalid, "it is no OCI layout and no archive of docker or OCI: it has neither index.json nor manifest.json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openIndex(in, text, 0)
+}
+
+// openDocker reads what docker save writes.
+func openDocker(in files, manifest []byte) (*opened, error) {
+	var list []struct {
+		Config   string
+		RepoTags []string
+		Layers   []string
+	}
+	if err := json.Unmarshal(manifest, &list); err != nil {
+		return nil, fmt.Errorf("reading its manifest.json: %w", err)
+	}
+	if len(list) != 1 {
+		return nil, drover.Errorf(drover.Invalid, "it holds %d images: save one", len(list))
+	}
+	config, err := document(in, list[0].Config)
+	if err != nil {
+		return nil, fmt.Errorf("reading its configuration: %w", err)
+	}
+	img := &opened{}
+	if err := img.setConfig(config); err != nil {
+		return nil, err
+	}
+	sum, _, err := v1.SHA256(bytes.NewReader(config))
+	if err != nil {
+		return nil, err
+	}
+	img.digest = sum.String() // as docker has it: an archive has no manifest of its own
+	for _, name := range list[0].Layers {
+		img.layers = append(img.layers, func() (io.ReadCloser, error) { r, _, err := in.open(name); return r, err })
+	}
+	return img, nil
+}
+
+func (o *opened) setConfig(text []byte) (err error) {
+	if o.config, err = v1.ParseConfigFile(bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("reading its configuration: %w", err)
+	}
+	return nil
+}
+
+// openIndex takes the image for this machine, or the first one of no machine, out of a layout.
+func openIndex(in files, index []byte, depth int) (*opened, error) {
+	manifest, err := v1.ParseIndexManifest(bytes.NewReader(index))
+	if err != nil {
+		return nil, fmt.Errorf("reading its index: %w", err)
+	}
+	const deepest = 3
+	if depth > deepest {
+		return nil, drover.Errorf(drover.Invalid, "its indexes are nested too deeply")
+	}
+	for _, m := range manifest.Manifests {
+		if !m.MediaType.IsImage() && !m.MediaType.IsIndex() || m.Platform != nil && (m.Platform.OS != "linux" || m.Platform.Architecture != runtime.GOARCH) {
+			continue
 		}
+		text, err := blob(in, m.Digest)
 		if err != nil {
-			if first {
-				return false, err
-			}
-			return false, fmt.Errorf("the archive is cut off: %w", err)
+			return nil, err
 		}
-		switch filepath.Clean(h.Name) {
-		case "manifest.json":
-			docker = true
-		case "oci-layout":
-			oci = true
+		if m.MediaType.IsIndex() {
+			return openIndex(in, text, depth+1)
 		}
+		return openManifest(in, text, m.Digest)
 	}
+	return nil, drover.Errorf(drover.NotFound, "there is no image for linux/%s in it", runtime.GOARCH)
 }
 
-func (s *Store) unpackFile(path, dir string) error {
-	f, err := os.Open(path)
+func openManifest(in files, text []byte, digest v1.Hash) (*opened, error) {
+	manifest, err := v1.ParseManifest(bytes.NewReader(text))
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("reading its manifest: %w", err)
 	}
-	defer f.Close()
-	return unpack(f, dir, unpackOptions{limits: s.limits(), plain: true})
+	config, err := blob(in, manifest.Config.Digest)
+	if err != nil {
+		return nil, err
+	}
+	img := &opened{digest: digest.String()}
+	if err := img.setConfig(config); err != nil {
+		return nil, err
+	}
+	for _, l := range manifest.Layers {
+		img.layers = append(img.layers, func() (io.ReadCloser, error) { r, _, err := in.open(blobName(l.Digest)); return r, err })
+	}
+	return img, nil
+}
+
+func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
+
+// blob reads a document whose content is known.
+func blob(in files, want v1.Hash) ([]byte, error) {
+	text, err := document(in, blobName(want))
+	if err != nil {
+		return nil, err
+	}
+	got, _, err := v1.SHA256(bytes.NewReader(text))
+	if err == nil && got != want {
+		err = drover.Errorf(drover.Invalid, "its %s has digest %s: the image is damaged or forged", blobName(want), got)
+	}
+	return text, err
 }

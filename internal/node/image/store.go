@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/sys/unix"
 
@@ -27,24 +28,26 @@ type Options struct {
 	Log       *slog.Logger
 	Limits    Limits
 	Transport http.RoundTripper // to registries; nil = the default
+	// Quiet ends a pull that makes no progress; default 2 minutes.
+	Quiet time.Duration
 }
 
 // Store keeps images. Its methods may be called at once.
 type Store struct {
-	opts    Options
-	flights singleflight.Group
+	opts   Options
+	layers singleflight.Group // by their digests
 	// preparing is held for reading while layers come, for writing while they go.
 	preparing sync.RWMutex
 
-	mu        sync.Mutex
-	host      *Rootfs                             // generated once; guarded by mu
-	uses      map[string]int                      // sandboxes by digest; guarded by mu
-	listeners map[string]map[*func(Progress)]bool // of pulls under way; guarded by mu
+	mu      sync.Mutex
+	host    *Rootfs            // generated once; guarded by mu
+	uses    map[string]int     // sandboxes by digest; guarded by mu
+	flights map[string]*flight // by reference and account; guarded by mu
 }
 
 // NewStore returns a store on a directory. No I/O.
 func NewStore(opts Options) *Store {
-	return &Store{opts: opts, uses: map[string]int{}, listeners: map[string]map[*func(Progress)]bool{}}
+	return &Store{opts: opts, uses: map[string]int{}, flights: map[string]*flight{}}
 }
 
 // Request is an image to make ready.
@@ -65,7 +68,8 @@ type Progress struct {
 	Bytes              int64 // unpacked up to now
 }
 
-// Prepare makes an image ready; many waiters for one image cost one pull. Errors: Invalid (the reference cannot be
+// Prepare makes an image ready; many waiters for one image cost one pull, which ends with the
+// last of them. Errors: Invalid (the reference cannot be
 // one, the archive is bad), NotFound (no such image), Forbidden (the registry refuses), Unavailable (the network),
 // TooLarge.
 func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
@@ -94,22 +98,12 @@ func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 			return rec, err
 		}
 	}
-	// The first waiter's context must not take the pull away from the others.
-	key := "image " + r.Username + "\x00" + r.Ref
-	defer s.listen(key, r.Progress)()
-	results := s.flights.DoChan(key, func() (any, error) {
-		return s.fetch(context.WithoutCancel(ctx), r, func(p Progress) { s.tell(key, p) })
-	})
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("image %s is still being pulled: %w", r.Ref, ctx.Err())
-	case res := <-results:
-		if res.Err != nil {
-			return nil, res.Err
-		}
-		return res.Val.(*record), nil //nolint:forcetypeassert // fetch's type
-	}
+	return s.join(ctx, &r)
 }
+
+const defaultQuiet = 2 * time.Minute
+
+func (s *Store) quiet() time.Duration { return cmp.Or(s.opts.Quiet, defaultQuiet) }
 
 // fetch unpacks the missing layers, one after the other, and writes the record.
 func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*record, error) {
@@ -122,28 +116,21 @@ func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*rec
 	if err := os.MkdirAll(s.opts.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	img, done, err := s.open(ctx, r)
+	img, err := s.find(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	rec, err := s.describe(img, r.Ref)
+	defer img.close() //nolint:errcheck // it was only read
+	rec, err := describe(img, r.Ref)
 	if err != nil {
-		return nil, remoteError(r.Ref, err)
+		return nil, err
 	}
 	rec.Source = from
-	layers, err := img.Layers()
-	if err != nil {
-		return nil, remoteError(r.Ref, err)
-	}
-	progress := Progress{Layers: len(layers)}
-	if len(layers) != len(rec.Layers) {
-		return nil, drover.Errorf(drover.Invalid, "image %s: its manifest has %d layers, its configuration %d", r.Ref, len(layers), len(rec.Layers))
-	}
-	for i, l := range layers {
-		err := s.layer(ctx, l, rec.Layers[i], func(n int64) { progress.Bytes += n; tell(progress) })
+	progress, limits := Progress{Layers: len(img.layers)}, s.limits()
+	for i := range img.layers {
+		err := s.tries(ctx, img, i, rec.Layers[i], limits.less(progress.Bytes), func(n int64) { progress.Bytes += n; tell(progress) })
 		if err != nil {
-			return nil, s.layerError(r.Ref, err)
+			return nil, s.layerError(ctx, r.Ref, err)
 		}
 		progress.LayersDone++
 		tell(progress)
@@ -151,37 +138,58 @@ func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*rec
 	return rec, s.save(rec)
 }
 
-func (s *Store) layerError(ref string, err error) error {
-	if errors.Is(err, unix.ENOSPC) {
+// find opens the image; a registry that says nothing is not waited for forever.
+func (s *Store) find(ctx context.Context, r Request) (*opened, error) {
+	if isPath(r.Ref) {
+		return s.open(ctx, r)
+	}
+	waiting, cancel := context.WithCancelCause(ctx)
+	quiet := s.opts.Clock.AfterFunc(s.quiet(), func() { cancel(errQuiet) })
+	img, err := s.open(waiting, r)
+	if !quiet.Stop() && err == nil {
+		err = errQuiet
+	}
+	switch {
+	case err == nil: // its layers are read by that context
+		img.close = func() error { cancel(nil); return nil }
+		return img, nil
+	case errors.Is(context.Cause(waiting), errQuiet):
+		err = drover.Errorf(drover.Unavailable, "image %s: %w", r.Ref, errQuiet)
+	}
+	cancel(nil)
+	return nil, err
+}
+
+var errQuiet = errors.New("the registry sends nothing any more") //nolint:gochecknoglobals // a constant error
+
+func (s *Store) layerError(ctx context.Context, ref string, err error) error {
+	broken := (*brokenError)(nil)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("pulling image %s: %w", ref, context.Cause(ctx))
+	case diskFull(err):
 		return drover.Errorf(drover.Unavailable, "image %s: the disk of %s is full: %w", ref, s.opts.Dir, err)
-	}
-	if isPath(ref) && drover.CodeOf(err) == drover.Internal {
-		return drover.Errorf(drover.Invalid, "image %s: %w", ref, err)
-	}
-	if drover.CodeOf(err) != drover.Internal {
-		return drover.Errorf(drover.CodeOf(err), "image %s: %w", ref, err)
+	case isPath(ref):
+		return pathError(ref, err)
+	case errors.As(err, &broken):
+		return drover.Errorf(drover.Unavailable, "image %s: it broke off on its way from the registry: %w", ref, err)
 	}
 	return remoteError(ref, err)
 }
 
-func (s *Store) describe(img v1.Image, ref string) (*record, error) {
-	digest, err := img.Digest()
-	if err != nil {
-		return nil, err
-	}
-	file, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	rec := &record{Ref: ref, Digest: digest.String(), Config: Config{
-		Env: file.Config.Env, Entrypoint: file.Config.Entrypoint, Cmd: file.Config.Cmd,
-		WorkDir: file.Config.WorkingDir, User: file.Config.User,
+func describe(img *opened, ref string) (*record, error) {
+	c := img.config.Config
+	rec := &record{Ref: ref, Digest: img.digest, Config: Config{
+		Env: c.Env, Entrypoint: c.Entrypoint, Cmd: c.Cmd, WorkDir: c.WorkingDir, User: c.User,
 	}}
-	for _, d := range file.RootFS.DiffIDs {
+	for _, d := range img.config.RootFS.DiffIDs {
 		rec.Layers = append(rec.Layers, d.Hex)
 	}
 	if len(rec.Layers) > maxLayers {
 		return nil, drover.Errorf(drover.TooLarge, "image %s has %d layers, at most %d can be used", ref, len(rec.Layers), maxLayers)
+	}
+	if len(img.layers) != len(rec.Layers) {
+		return nil, drover.Errorf(drover.Invalid, "image %s: its manifest has %d layers, its configuration %d", ref, len(img.layers), len(rec.Layers))
 	}
 	return rec, nil
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,31 +20,46 @@ import (
 
 // Limits bound what an image may take. Zero fields mean the defaults.
 type Limits struct {
-	Bytes int64 // unpacked, of one layer; default 20 GiB
+	Bytes int64 // unpacked; default 20 GiB
 	Files int64 // of one layer; default 2 million
+}
+
+// less is what is left when some bytes are unpacked.
+func (l Limits) less(n int64) Limits {
+	l.Bytes = max(l.Bytes-n, 0)
+	return l
+}
+
+// stream bounds the archive itself: its headers, and what is left out of it.
+func (l Limits) stream() int64 {
+	const perFile, padding = 2048, 1 << 20
+	return l.Bytes + l.Files*perFile + padding
 }
 
 type unpackOptions struct {
 	limits Limits
-	plain  bool // an archive of files, not a layer: nothing in it is a whiteout, owners do not matter
 	chown  bool
 	wrote  func(n int64) // told of progress; may be nil
 }
 
-// unpack writes a layer's tar stream into an empty directory. Nothing in the stream can reach out of it: os.Root
-// refuses what leads out, links in the way are resolved within, devices are left out.
+// unpack writes a layer's tar stream into an empty directory. Nothing in the stream can reach out of it: all is done
+// below directories that were opened one in the other, links in the way are resolved within, devices are left out.
 func unpack(r io.Reader, dir string, o unpackOptions) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	u := &unpacker{root: root, opts: o}
+	u := &unpacker{root: root, opts: o, dirs: map[string]dirMeta{}, left: map[string]bool{}, buf: make([]byte, copySize)}
+	defer u.forget()
 	t := tar.NewReader(r)
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			return u.finish()
+		}
+		if ours := (*drover.Error)(nil); errors.As(err, &ours) {
+			return err
 		}
 		if err != nil {
 			return drover.Errorf(drover.Invalid, "reading the archive: %w", err)
@@ -52,18 +70,39 @@ func unpack(r io.Reader, dir string, o unpackOptions) error {
 	}
 }
 
+const copySize = 256 << 10
+
 type unpacker struct {
 	root  *os.Root
 	opts  unpackOptions
 	bytes int64
 	files int64
-	dirs  []*tar.Header // their times and modes are set last
+	names int64  // bytes of the names that are kept
+	buf   []byte // for contents
+
+	dirs map[string]dirMeta // set last
+	left map[string]bool    // left out
+
+	last place // of the entry before
 }
 
-const (
-	whiteoutPrefix = ".wh."
-	opaqueName     = ".wh..wh..opq"
-)
+// dirMeta is what unpacking into a directory would change.
+type dirMeta struct {
+	mode os.FileMode
+	time time.Time
+}
+
+// maxNames bounds the memory that names take, in bytes.
+const maxNames = 64 << 20
+
+// keep counts a name that is remembered.
+func (u *unpacker) keep(name string) error {
+	const entry = 100
+	if u.names += int64(len(name)) + entry; u.names > maxNames {
+		return drover.Errorf(drover.TooLarge, "more directories and deletions than are remembered")
+	}
+	return nil
+}
 
 func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	if u.files++; u.files > u.opts.limits.Files {
@@ -76,132 +115,118 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	if name == "" {
 		return u.top(h)
 	}
-	parent, base, err := u.parent(name)
+	at, base, err := u.parent(name)
 	if err != nil {
 		return err
 	}
-	if !u.opts.plain && strings.HasPrefix(base, whiteoutPrefix) {
-		return u.whiteout(parent, base)
+	if strings.HasPrefix(base, whiteoutPrefix) {
+		return u.whiteout(at, base)
 	}
-	return u.make(path.Join(parent, base), h, content)
+	return u.make(at, base, h, content)
 }
 
 // top takes the mode of the root directory.
 func (u *unpacker) top(h *tar.Header) error {
-	if h.Typeflag != tar.TypeDir || u.opts.plain {
+	if h.Typeflag != tar.TypeDir {
 		return nil
 	}
 	return u.root.Chmod(".", h.FileInfo().Mode().Perm())
 }
 
-// parent returns the directory of a name with its links resolved, and makes it if it is missing.
-func (u *unpacker) parent(name string) (dir, base string, err error) {
-	dir, base = path.Split(name)
-	dir = strings.TrimSuffix(dir, "/")
-	if dir == "" {
-		return ".", base, nil
-	}
-	if dir, err = u.resolve(dir); err != nil {
-		return "", "", err
-	}
-	return dir, base, u.root.MkdirAll(dir, 0o755)
-}
-
-// resolve follows links as they would be followed with the directory as root.
-func (u *unpacker) resolve(name string) (string, error) {
-	done, rest := ".", strings.Split(name, "/")
-	for hops := 0; len(rest) > 0; {
-		part := rest[0]
-		rest = rest[1:]
-		switch part {
-		case "", ".":
-			continue
-		case "..":
-			done = path.Dir(done)
-			continue
-		}
-		next := path.Join(done, part)
-		info, err := u.root.Lstat(next)
-		if errors.Is(err, fs.ErrNotExist) || (err == nil && info.Mode()&fs.ModeSymlink == 0) {
-			done = next
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		if hops++; hops > 40 {
-			return "", drover.Errorf(drover.Invalid, "too many links")
-		}
-		target, err := u.root.Readlink(next)
-		if err != nil {
-			return "", err
-		}
-		if strings.HasPrefix(target, "/") {
-			done = "."
-		}
-		rest = append(strings.Split(target, "/"), rest...)
-	}
-	return done, nil
-}
-
-func (u *unpacker) make(name string, h *tar.Header, content io.Reader) error {
-	if err := u.clear(name, h); err != nil {
+func (u *unpacker) make(at place, base string, h *tar.Header, content io.Reader) error {
+	hides, err := u.clear(at, base, h)
+	if err != nil {
 		return err
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
-		if err := u.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		d := *h
-		d.Name = name
-		u.dirs = append(u.dirs, &d)
-		return u.owner(name, h)
-	case tar.TypeReg:
-		if err := u.file(name, content); err != nil {
+		return u.mkdir(at, base, h, hides)
+	case tar.TypeReg, tar.TypeGNUSparse: // holes are written as zeros
+		if err := u.file(at.root, base, content); err != nil {
 			return err
 		}
 	case tar.TypeSymlink:
-		if err := u.root.Symlink(h.Linkname, name); err != nil {
+		if err := at.root.Symlink(h.Linkname, base); err != nil {
 			return err
 		}
-		return u.owner(name, h)
+		return u.owner(at.root, base, h)
 	case tar.TypeLink:
-		parent, base, err := u.parent(path.Clean("/" + h.Linkname)[1:])
-		if err != nil {
+		return u.link(at, base, h.Linkname)
+	default: // devices and pipes have no place in a layer: the sandbox has its own /dev
+		u.left[path.Join(at.path, base)] = true
+		return u.keep(at.path + base)
+	}
+	if err := u.owner(at.root, base, h); err != nil {
+		return err
+	}
+	if err := at.root.Chmod(base, mode(h)); err != nil {
+		return err
+	}
+	return at.root.Chtimes(base, h.ModTime, h.ModTime)
+}
+
+func (u *unpacker) mkdir(at place, base string, h *tar.Header, hides bool) error {
+	if err := at.root.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if hides {
+		if err := hideLower(at.root, base); err != nil {
 			return err
 		}
-		return u.root.Link(path.Join(parent, base), name)
-	default: // devices and pipes have no place in a layer: the sandbox has its own /dev
-		return nil
 	}
-	if err := u.owner(name, h); err != nil {
-		return err
-	}
-	if err := u.root.Chmod(name, mode(h)); err != nil {
-		return err
-	}
-	return u.root.Chtimes(name, h.ModTime, h.ModTime)
+	name := path.Join(at.path, base)
+	u.dirs[name] = dirMeta{mode(h), h.ModTime}
+	return errors.Join(u.keep(name), u.owner(at.root, base, h))
 }
 
-// clear removes what an earlier entry put there, unless both are directories.
-func (u *unpacker) clear(name string, h *tar.Header) error {
-	info, err := u.root.Lstat(name)
+// link makes a hard link to what came before in this layer.
+func (u *unpacker) link(to place, base, target string) error {
+	target = path.Clean("/" + target)[1:]
+	source, err := u.open(path.Dir(target))
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	from := path.Base(target)
+	if u.left[path.Join(source.path, from)] {
+		return nil
+	}
+	a, err := source.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := to.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := unix.Linkat(int(a.Fd()), from, int(b.Fd()), base, 0); err != nil {
+		return fmt.Errorf("linking to %q: %w", target, err)
+	}
+	return nil
+}
+
+// clear removes what an earlier entry put there, unless both are directories. It reports whether that was a deletion of
+// what lower layers have.
+func (u *unpacker) clear(at place, base string, h *tar.Header) (hides bool, err error) {
+	info, err := at.root.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && info.IsDir() && h.Typeflag == tar.TypeDir) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	return u.root.RemoveAll(name)
+	return info.Mode()&fs.ModeCharDevice != 0, at.root.RemoveAll(base)
 }
 
-func (u *unpacker) file(name string, content io.Reader) error {
-	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func (u *unpacker) file(at *os.Root, base string, content io.Reader) error {
+	f, err := at.OpenFile(base, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(content, u.opts.limits.Bytes-u.bytes+1))
+	plain := struct{ io.Writer }{f} // else the file's own ReadFrom takes no buffer
+	n, err := io.CopyBuffer(plain, io.LimitReader(content, u.opts.limits.Bytes-u.bytes+1), u.buf)
 	if u.bytes += n; err == nil && u.bytes > u.opts.limits.Bytes {
 		err = drover.Errorf(drover.TooLarge, "more than %d bytes", u.opts.limits.Bytes)
 	}
@@ -212,11 +237,11 @@ func (u *unpacker) file(name string, content io.Reader) error {
 }
 
 // owner sets the owner; ids that a sandbox does not have become nobody.
-func (u *unpacker) owner(name string, h *tar.Header) error {
+func (u *unpacker) owner(at *os.Root, base string, h *tar.Header) error {
 	if !u.opts.chown {
 		return nil
 	}
-	return u.root.Lchown(name, inRange(h.Uid), inRange(h.Gid))
+	return at.Lchown(base, inRange(h.Uid), inRange(h.Gid))
 }
 
 func inRange(id int) int {
@@ -231,42 +256,18 @@ func mode(h *tar.Header) os.FileMode {
 	return m.Perm() | m&(os.ModeSetuid|os.ModeSetgid|os.ModeSticky)
 }
 
-// whiteout translates a deletion into what overlay understands: a device 0:0, or a mark on the directory.
-func (u *unpacker) whiteout(parent, base string) error {
-	dir, err := u.root.Open(parent)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if base == opaqueName {
-		err = unix.Fsetxattr(int(dir.Fd()), "user.overlay.opaque", []byte("y"), 0)
-		if err != nil {
-			return fmt.Errorf("marking a directory as replaced: %w", err)
-		}
-		return nil
-	}
-	name := strings.TrimPrefix(base, whiteoutPrefix)
-	if name == "" || name == "." || name == ".." {
-		return drover.Errorf(drover.Invalid, "a deletion without a name")
-	}
-	if err := u.root.RemoveAll(path.Join(parent, name)); err != nil {
-		return err
-	}
-	return unix.Mknodat(int(dir.Fd()), name, unix.S_IFCHR, 0)
-}
-
 // finish sets what unpacking into the directories would have changed, the innermost first.
 func (u *unpacker) finish() error {
-	for i := len(u.dirs) - 1; i >= 0; i-- {
-		h := u.dirs[i]
-		info, err := u.root.Lstat(h.Name)
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(u.dirs))) {
+		info, err := u.root.Lstat(name)
 		if err != nil || !info.IsDir() {
 			continue // a later entry took its place
 		}
-		if err := u.root.Chmod(h.Name, mode(h)); err != nil {
+		d := u.dirs[name]
+		if err := u.root.Chmod(name, d.mode); err != nil {
 			return err
 		}
-		if err := u.root.Chtimes(h.Name, h.ModTime, h.ModTime); err != nil {
+		if err := u.root.Chtimes(name, d.time, d.time); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,136 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+func (s *Store) openRemote(ctx context.Context, r Request) (*opened, error) {
+	ref, err := name.ParseReference(r.Ref)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, `image %q is no reference (like docker.io/library/python:3), no path, and not "host": %w`, r.Ref, err)
+	}
+	options := []remote.Option{
+		remote.WithContext(ctx), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),
+		remote.WithTransport(&patient{next: s.transport(), clock: s.opts.Clock}),
+	}
+	if r.Username != "" {
+		options = append(options, remote.WithAuth(&authn.Basic{Username: r.Username, Password: r.Password}))
+	} else {
+		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	}
+	img, err := remote.Image(ref, options...)
+	if err != nil {
+		return nil, remoteError(r.Ref, err)
+	}
+	o, err := describeRemote(img)
+	if err != nil {
+		return nil, remoteError(r.Ref, err)
+	}
+	return o, nil
+}
+
+func (s *Store) transport() http.RoundTripper {
+	if s.opts.Transport != nil {
+		return s.opts.Transport
+	}
+	return remote.DefaultTransport
+}
+
+func describeRemote(img v1.Image) (*opened, error) {
+	digest, err := img.Digest()
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, err
+	}
+	if manifest.Config.Size > maxDocument {
+		return nil, drover.Errorf(drover.TooLarge, "its configuration has %d bytes, at most %d are read", manifest.Config.Size, maxDocument)
+	}
+	o := &opened{digest: digest.String(), remote: true}
+	if o.config, err = img.ConfigFile(); err != nil {
+		return nil, err
+	}
+	layers, err := img.Layers()
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range layers {
+		if len(manifest.Layers[i].URLs) > 0 { // they could name what only this machine reaches
+			return nil, drover.Errorf(drover.Invalid, "its layer %d is at another address, which is not followed", i+1)
+		}
+		o.layers = append(o.layers, l.Compressed)
+	}
+	return o, nil
+}
+
+// remoteError says what went wrong with a registry and whether trying again helps.
+func remoteError(ref string, err error) error {
+	if ours := (*drover.Error)(nil); errors.As(err, &ours) {
+		return drover.Errorf(ours.Code, "image %s: %w", ref, err)
+	}
+	var answer *transport.Error
+	if !errors.As(err, &answer) {
+		if strings.Contains(err.Error(), "no child with platform") {
+			return drover.Errorf(drover.NotFound, "image %s: the registry has it, but not for linux/%s", ref, runtime.GOARCH)
+		}
+		return drover.Errorf(drover.Unavailable, "image %s: reaching the registry: %w", ref, err)
+	}
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return drover.Errorf(drover.Forbidden, "image %s: the registry refuses access (wrong or missing login, or no such image): %w", ref, err)
+	case http.StatusNotFound:
+		return drover.Errorf(drover.NotFound, "image %s: the registry does not have it: %w", ref, err)
+	}
+	return drover.Errorf(drover.Unavailable, "image %s: %w", ref, err)
+}
+
+// patient waits as long as a registry asks for, if that is not too long: trying again earlier would be refused too.
+type patient struct {
+	next  http.RoundTripper
+	clock clock.Clock
+}
+
+const longestWait = time.Minute
+
+// RoundTrip sends the request, and once more after the wait that the answer asks for.
+func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := p.next.RoundTrip(r)
+	if err != nil || answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusServiceUnavailable || r.Body != nil {
+		return answer, err
+	}
+	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // a date, which is rare, counts as nothing
+	wait := time.Duration(seconds) * time.Second
+	if wait <= 0 || wait > longestWait {
+		return answer, nil
+	}
+	_ = answer.Body.Close() // it says nothing more
+	if err := p.wait(r.Context(), wait); err != nil {
+		return nil, err
+	}
+	return p.next.RoundTrip(r)
+}
+
+func (p *patient) wait(ctx context.Context, d time.Duration) error {
+	if !clock.Sleep(ctx, p.clock, d) {
+		return fmt.Errorf("waiting as the registry asks: %w", context.Cause(ctx))
+	}
+	return nil
+}
