@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 
 	"drover"
 	"drover/internal/clock"
@@ -313,17 +316,53 @@ func TestOutOfMemoryIsCounted(t *testing.T) {
 	require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
 }
 
-// TestParentsThatWereTaken: another agent with the same parent ended cleanly and removed it.
-func TestParentsThatWereTaken(t *testing.T) {
+// TestParentsAreShared: of several agents with the same parent the last one removes it.
+func TestParentsAreShared(t *testing.T) {
 	t.Parallel()
 	for name, m := range realTrees(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, m.Close(clock.Wall{}))
-			g, err := m.Create("anew", Limits{}, 0)
+			own := m.parent + "-" + name
+			first, other := &Manager{info: m.info, parent: own}, &Manager{info: m.info, parent: own}
+			require.NoError(t, first.prepare())
+			require.NoError(t, other.prepare())
+			require.NoError(t, first.Close(clock.Wall{}))
+			g, err := other.Create("task", Limits{}, 0)
 			require.NoError(t, err)
-			require.Error(t, m.Close(clock.Wall{}), "it is in use")
+			fds, err := g.OpenInit()
+			require.NoError(t, err)
+			for _, fd := range fds {
+				require.NoError(t, unix.Close(fd))
+			}
+			require.Error(t, other.Close(clock.Wall{}), "it is in use")
 			require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
+			require.NoError(t, other.Close(clock.Wall{}))
+			require.NoDirExists(t, other.lockDir())
+		})
+	}
+}
+
+// TestParentsComeAndGo: no agent ever has its parent removed by another that ends.
+func TestParentsComeAndGo(t *testing.T) {
+	t.Parallel()
+	for name, m := range realTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first := &Manager{info: m.info, parent: m.parent + "-" + name}
+			var agents sync.WaitGroup
+			for range 4 {
+				agents.Go(func() {
+					for range 25 {
+						own := &Manager{info: first.info, parent: first.parent}
+						if assert.NoError(t, own.prepare()) {
+							assert.DirExists(t, filepath.Join(own.lockDir(), supervisors))
+							assert.NoError(t, own.Close(clock.Wall{}))
+						}
+					}
+				})
+			}
+			agents.Wait()
+			require.NoDirExists(t, first.lockDir())
 		})
 	}
 }

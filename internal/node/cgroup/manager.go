@@ -30,6 +30,7 @@ type Manager struct {
 	// v1: the trees in which supervisors have to be moved out of the agent's own group, and those groups of the agent.
 	away  []string
 	homes map[string]string
+	held  *os.File // see hold; nil = closed
 	// room is how many statistics files may still be kept open; the rest of the descriptors is for others.
 	room atomic.Int64
 }
@@ -63,6 +64,9 @@ func (m *Manager) Info() Info { return m.info }
 const supervisors = "supervisors"
 
 func (m *Manager) prepare() error {
+	if err := m.hold(); err != nil {
+		return err
+	}
 	if err := m.makeParents(); err != nil || m.info.Version == V2 {
 		return err
 	}
@@ -155,13 +159,7 @@ func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) 
 		return nil, err
 	}
 	g := m.group(name, len(limits.Cores) > 0)
-	err := g.create(limits, owner)
-	if errors.Is(err, fs.ErrNotExist) { // another agent with the same parent went, and took it along
-		if err = m.makeParents(); err == nil {
-			err = g.create(limits, owner)
-		}
-	}
-	if err != nil {
+	if err := g.create(limits, owner); err != nil {
 		_ = g.removeDirs()
 		return nil, fmt.Errorf("creating cgroup %s: %w", name, err)
 	}
@@ -234,12 +232,16 @@ func write(dir, file, value string) error {
 // Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a
 // machine.
 func (m *Manager) Close(clk clock.Clock) error {
+	return m.removeHeld(func() error { return m.removeParents(clk) })
+}
+
+func (m *Manager) removeParents(clk clock.Clock) error {
 	roots := append(m.trees(m.info.Controllers...), m.info.tracking)
 	if m.info.Version == V2 {
 		roots = []string{m.info.mounts[""]}
 	}
 	var errs []error
-	for _, root := range roots {
+	for _, root := range slices.Backward(roots) { // the one with the lock last
 		if root == "" {
 			continue
 		}
