@@ -111,7 +111,7 @@ type Frame struct {
 	Stream  Stream   // of Data
 	Offset  int64    // of Data's first byte
 	Data    []byte   // valid until the next call of Next
-	Skipped bool     // bytes before Offset were asked for but are no longer kept
+	Skipped bool     // bytes before Offset were asked for but are no longer kept; Data may be empty
 	Receipt *Receipt // the last frame; all output came before it
 }
 

@@ -22,7 +22,6 @@ func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 type Session struct {
 	conn    *websocket.Conn
 	offsets [3]int64
-	skipped [3]bool
 	ended   bool
 
 	mu sync.Mutex // guards id
@@ -135,9 +134,8 @@ func (s *Session) data(message []byte) (f drover.Frame, ok bool) {
 		return f, false
 	}
 	stream := drover.Stream(message[0])
-	f = drover.Frame{Stream: stream, Offset: s.offsets[stream], Data: message[1:], Skipped: s.skipped[stream]}
+	f = drover.Frame{Stream: stream, Offset: s.offsets[stream], Data: message[1:]}
 	s.offsets[stream] += int64(len(f.Data))
-	s.skipped[stream] = false
 	return f, true
 }
 
@@ -157,7 +155,8 @@ func (s *Session) event(text []byte) (f drover.Frame, ok bool, err error) {
 		if m.Stream == "stderr" {
 			stream = drover.Stderr
 		}
-		s.offsets[stream], s.skipped[stream] = m.Offset, true
+		s.offsets[stream] = m.Offset
+		return drover.Frame{Stream: stream, Offset: m.Offset, Skipped: true}, true, nil
 	case "receipt":
 		s.ended = true
 		return drover.Frame{Receipt: m.Receipt}, true, nil

@@ -498,6 +498,28 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 	})
 }
 
+// A runner without executions may have some that its node does not know of yet; those that were found need not wait.
+func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		_, err := b.runners.Claim(t.Context(), drover.ClaimRequest{Environment: b.runner.Environment, Wait: time.Minute})
+		require.NoError(t, err)
+		spec := sh("sleep 10m")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.stop()
+		next := b.again(t, execution.Config{})
+		begin := time.Now()
+		_, err = next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), time.Second)
+		time.Sleep(11 * time.Minute) // until it ended
+		next.stop()
+	})
+}
+
 func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
 	t.Parallel()
 	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {

@@ -19,7 +19,7 @@ func TestReceiptsAndWebhooksSurviveARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	cfg := execution.Config{LedgerPath: path}
 	bubble(t, cfg, func(t *testing.T, b *bundle) {
-		done, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 3", "https://example.org/down"))
+		done, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("echo abc;exit 3", "https://example.org/down"))
 		require.NoError(t, err)
 		told, err := b.CreateRequest(t.Context(), b.runner.ID, withHook("exit 4", "https://example.org/"))
 		require.NoError(t, err)
@@ -44,6 +44,16 @@ func TestReceiptsAndWebhooksSurviveARestart(t *testing.T) {
 			require.Empty(t, out)
 			require.Equal(t, code, receipt.ExitCode)
 		}
+		late := must(next.Attach(t.Context(), done.ID, drover.Offsets{Stdout: 2}))
+		f, err := late.Next(t.Context())
+		require.NoError(t, err)
+		require.True(t, f.Started)
+		f, err = late.Next(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, drover.Frame{Stream: drover.Stdout, Offset: 4, Skipped: true}, f, "of its output only the size is known")
+		f, err = late.Next(t.Context())
+		require.NoError(t, err)
+		require.EqualValues(t, 4, f.Receipt.StdoutBytes)
 		require.Contains(t, next.hooks.called(), "https://example.org/down")
 		require.NotContains(t, next.hooks.called(), "https://example.org/", "it was told before")
 		x, err := next.Info(t.Context(), running.ID)

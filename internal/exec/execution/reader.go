@@ -75,19 +75,18 @@ func (r *Reader) nextLocked() (f drover.Frame, ok bool, err error) {
 	return drover.Frame{Receipt: r.receipt}, true, nil
 }
 
-// dataLocked returns the bytes that arrived first of those not yet read.
+// dataLocked returns the bytes that arrived first of those not yet read. That bytes are missing which nothing follows is
+// told without data.
 func (r *Reader) dataLocked() (f drover.Frame, ok bool) {
-	out, outSkipped := r.positionLocked(drover.Stdout, &r.from.Stdout)
-	err, errSkipped := r.positionLocked(drover.Stderr, &r.from.Stderr)
-	outSeq, outData := out.at(r.from.Stdout)
-	errSeq, errData := err.at(r.from.Stderr)
+	out, outSeq := r.peekLocked(drover.Stdout, r.from.Stdout)
+	err, errSeq := r.peekLocked(drover.Stderr, r.from.Stderr)
 	switch {
-	case outData != nil && (errData == nil || outSeq < errSeq):
-		f = drover.Frame{Stream: drover.Stdout, Offset: r.from.Stdout, Data: outData, Skipped: outSkipped}
-		r.from.Stdout += int64(len(outData))
-	case errData != nil:
-		f = drover.Frame{Stream: drover.Stderr, Offset: r.from.Stderr, Data: errData, Skipped: errSkipped}
-		r.from.Stderr += int64(len(errData))
+	case out.Skipped && out.Data == nil, out.Data != nil && (err.Data == nil || outSeq < errSeq):
+		f = out
+		r.from.Stdout = f.Offset + int64(len(f.Data))
+	case err.Skipped, err.Data != nil:
+		f = err
+		r.from.Stderr = f.Offset + int64(len(f.Data))
 	default:
 		return f, false
 	}
@@ -97,12 +96,11 @@ func (r *Reader) dataLocked() (f drover.Frame, ok bool) {
 	return f, true
 }
 
-func (r *Reader) positionLocked(s drover.Stream, at *int64) (l *streamLog, skipped bool) {
-	l = r.journal.of(s)
-	if *at < l.start {
-		*at, skipped = l.start, true
-	}
-	return l, skipped
+func (r *Reader) peekLocked(s drover.Stream, from int64) (f drover.Frame, seq uint64) {
+	l := r.journal.of(s)
+	f = drover.Frame{Stream: s, Offset: max(from, l.start), Skipped: from < l.start}
+	seq, f.Data = l.at(f.Offset)
+	return f, seq
 }
 
 // Close detaches. When it was the last, the execution's Detach decides what becomes of it.

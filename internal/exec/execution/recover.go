@@ -122,8 +122,34 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found d
 	found.Spec.ID = found.ID
 	if _, err := s.adopt(ctx, lease, found.Spec, session, webhook); err != nil {
 		lease.Done()
+		return err
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.found)
+	s.found = make(chan struct{})
+	return nil
+}
+
+// awaitRecovered waits for an execution that may still be found; nil if it is not.
+func (s *Service) awaitRecovered(ctx context.Context, executionID string) *Execution {
+	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		found := s.found
+		s.mu.Unlock()
+		if x := s.find(executionID); x != nil {
+			return x
+		}
+		select {
+		case <-found:
+		case <-s.recovered:
+			return s.find(executionID)
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // again reports whether the error may pass. An agent that just started does not know its tasks yet.

@@ -76,6 +76,7 @@ type Service struct {
 	mu            sync.Mutex // guards what follows
 	closed        bool
 	byID          map[string]*Execution
+	found         chan struct{}       // closed when one from before was found; then there is another
 	starting      map[string]struct{} // not yet in byID, but perhaps on their node already
 	prepared      map[string]prepared
 	swept         time.Time    // when prepared was walked over last
@@ -97,8 +98,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		cfg: cfg.withDefaults(), deps: deps,
 		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
 		stopping: stopping, stop: stop,
-		recovered: make(chan struct{}),
-		byID:      map[string]*Execution{}, starting: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+		recovered: make(chan struct{}), found: make(chan struct{}),
+		byID: map[string]*Execution{}, starting: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}, nil
 }
 
@@ -280,13 +281,7 @@ func (s *Service) Execution(ctx context.Context, executionID string) (*Execution
 	if x := s.find(executionID); x != nil {
 		return x, nil
 	}
-	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
-	defer cancel()
-	select {
-	case <-s.recovered:
-	case <-ctx.Done():
-	}
-	if x := s.find(executionID); x != nil {
+	if x := s.awaitRecovered(ctx, executionID); x != nil {
 		return x, nil
 	}
 	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)

@@ -301,6 +301,9 @@ func (p *peer) output(ctx context.Context, frame drover.Frame) error {
 			return err
 		}
 	}
+	if len(frame.Data) == 0 {
+		return nil
+	}
 	if !p.text {
 		p.frame = append(append(p.frame[:0], byte(frame.Stream)), frame.Data...)
 		return p.conn.Send(ctx, websocket.MessageBinary, p.frame)

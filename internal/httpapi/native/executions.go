@@ -147,10 +147,10 @@ func (f *Face) output(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if frame.Stream != stream || len(frame.Data) == 0 {
+		if frame.Stream != stream {
 			continue
 		}
-		if frame.Skipped && frame.Offset > from.Stdout+from.Stderr {
+		if frame.Skipped {
 			w.Header().Set("Drover-Offset", strconv.FormatInt(frame.Offset, 10)) // seen if nothing was sent yet
 		}
 		if _, err := w.Write(frame.Data); err != nil {
