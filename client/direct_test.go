@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,13 +93,20 @@ func TestAHandshakeEndsWithItsContext(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	accepted := make(chan net.Conn, 1)
-	go func() { // ends with the first connection
+	accepted, asked := make(chan net.Conn, 1), make(chan string, 1)
+	go func() { // ends with the first request
 		conn, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		buf := make([]byte, 1024)
+		n, err := conn.Read(buf)
 		if err != nil {
 			t.Error(err)
 		}
 		accepted <- conn
+		asked <- string(buf[:n])
 		cancel()
 	}()
 	c, err := New("http://" + l.Addr().String())
@@ -108,14 +116,8 @@ func TestAHandshakeEndsWithItsContext(t *testing.T) {
 	conn := <-accepted
 	defer conn.Close()
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
-	var got strings.Builder
-	buf := make([]byte, 1024)
-	for {
-		n, err := conn.Read(buf)
-		got.Write(buf[:n])
-		if err != nil {
-			break // the client has closed it
-		}
-	}
-	require.True(t, strings.HasPrefix(got.String(), "GET /v1/greet HTTP/1.1\r\n"), got.String())
+	_, err = io.Copy(io.Discard, conn)
+	require.NoError(t, err, "the client has closed it")
+	got := <-asked
+	require.True(t, strings.HasPrefix(got, "GET /v1/greet HTTP/1.1\r\n"), got)
 }
