@@ -56,6 +56,10 @@ func group(env drover.Environment, opts Options) *drover.TaskGroup {
 		RestartPolicy: &drover.RestartPolicy{
 			Attempts: new(0), Interval: new(time.Hour), Delay: new(time.Second), Mode: "fail",
 		},
+		// A passing fault must not leave the pool empty for long, one that stays must not keep the node busy.
+		ReschedulePolicy: &drover.ReschedulePolicy{
+			Unlimited: new(true), Delay: new(5 * time.Second), MaxDelay: new(time.Minute), DelayFunction: "exponential",
+		},
 	}
 }
 

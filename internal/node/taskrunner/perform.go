@@ -122,6 +122,9 @@ func (r *Runner) launch(ctx context.Context, alloc *drover.Allocation) taskmachi
 	}
 	h, err := r.ask(ctx, alloc, intent)
 	if err != nil {
+		if ctx.Err() == nil {
+			r.shared.Log.Warn("a task could not be started", "alloc", alloc.ID, "task", r.task.Name, "error", err)
+		}
 		r.forgetStart()
 		failed := taskmachine.StartFailed{Reason: err.Error(), Recoverable: ctx.Err() != nil}
 		var start *driver.StartError
