@@ -44,6 +44,7 @@ type Driver struct {
 	bridge   *bridge.Network
 	disks    diskWatch
 	shelf    *supervisor.Shelf
+	outer    bool // see remembers
 	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
 	plainMounts atomic.Bool
 }
@@ -55,8 +56,9 @@ func New(cfg Config) *Driver {
 	if cfg.Bridge == nil {
 		cfg.Bridge = bridge.New(bridge.Config{Clock: cfg.Clock, Log: cfg.Log})
 	}
+	rootless := geteuid() != 0
 	return &Driver{
-		cfg: cfg, bridge: cfg.Bridge, rootless: geteuid() != 0, ids: idRanges{used: map[uint32]bool{}},
+		cfg: cfg, bridge: cfg.Bridge, rootless: rootless, outer: !rootless && !remembers(), ids: idRanges{used: map[uint32]bool{}},
 		disks: diskWatch{clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors")),
 	}
 }

@@ -96,6 +96,9 @@ func (d *Driver) weaker() []string {
 	default:
 		weaker = append(weaker, d.uncontrolled()...)
 	}
+	if d.rootless && !remembers() {
+		weaker = append(weaker, "kernels before 6.6 do not let a user's sandbox remove directories of its image")
+	}
 	if d.plainMounts.Load() {
 		weaker = append(weaker, "the kernel does not shift owners of mounts: images show nobody as owner and cannot be changed")
 	}

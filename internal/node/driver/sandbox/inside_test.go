@@ -89,7 +89,31 @@ func TestPseudoTerminal(t *testing.T) {
 // TestImage runs an image with an entry point, a user and deletions, made of the machine's own shell.
 func TestImage(t *testing.T) {
 	t.Parallel()
+	testImage(t, newBench(t))
+}
+
+// TestOuterRoot: as on kernels before 6.6.
+func TestOuterRoot(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
+	b.outer = true
+	testImage(t, b)
+	h := b.warm(t, map[string]any{"disk_mb": 8})
+	r := h.root(t, "head -c 12m /dev/zero > /etc/fill; rm /etc/fill; mkdir /etc/made && mv /etc/made /etc/moved && rmdir /etc/moved && id -u && stat -c %u / /tmp /etc")
+	require.Equal(t, "0\n0\n0\n0\n", r.out, r.err)
+	require.Contains(t, r.err, "No space left on device")
+	for what, script := range map[string]string{
+		"a device": "mknod /tmp/null c 1 3", "trusted marks": `python3 -c 'import os; os.setxattr("/tmp", "trusted.overlay.opaque", b"y")'`,
+		"the machine's programs": "touch /usr/x", "mount": "mount -o remount,size=1g /tmp",
+	} {
+		refused(t, h, what, script)
+	}
+	require.Contains(t, h.sh(t, "id; echo x > /tmp/x && cat /tmp/x").out, "uid=1000(user)")
+	require.NoError(t, h.Destroy(t.Context()))
+}
+
+func testImage(t *testing.T, b *bench) {
+	t.Helper()
 	spec := b.spec(t, map[string]any{"image": shellImage(t), "args": []any{"-c", "echo $0 $FROM; pwd; id -u; cat /etc/lower /gone; ls -ln /etc/lower; rm /etc/lower; echo y > /etc/new; cat /etc/new; ls /etc"}})
 	spec.User = "joe"
 	h := b.run(t, spec)

@@ -82,6 +82,11 @@ func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Scri
 	if err := joinGroups(config, m, b.group); err != nil {
 		return nil, nil, err
 	}
+	if d.outer {
+		if err := outerRoot(config, m, base(b.slot)); err != nil {
+			return nil, nil, err
+		}
+	}
 	script, err := nsinit.Script(config, len(m.fds), env)
 	return script, m.fds, err
 }

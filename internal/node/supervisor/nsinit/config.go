@@ -1,11 +1,15 @@
 package nsinit
 
+import "fmt"
+
 // Config is what a sandbox looks like from inside.
 type Config struct {
 	Hostname string
 	// Lowers are the read-only layers of the root, the topmost first. At least one, and the topmost has a directory
 	// /proc.
 	Lowers []Source
+	// Outer, if not nil, has been made of them already.
+	Outer *Outer
 	// SizeMB bounds all that the guest writes outside Binds; 0 = no bound. Inodes likewise.
 	SizeMB   int64
 	Inodes   int64
@@ -35,6 +39,22 @@ type Config struct {
 	Join []int
 	// OneUser: only the agent's own user is mapped, as the sandbox's root.
 	OneUser bool
+}
+
+// Outer is a root that was made outside of the sandbox's user namespace: positions of detached mounts. Writable is the
+// size-limited file system, with the directories root and empty, and belongs to the sandbox's root.
+type Outer struct{ Writable, Root int }
+
+// WritableOptions are those of the size-limited file system.
+func (c *Config) WritableOptions() string {
+	options := "mode=0755"
+	if c.SizeMB > 0 {
+		options += fmt.Sprintf(",size=%dm", c.SizeMB)
+	}
+	if c.Inodes > 0 {
+		options += fmt.Sprintf(",nr_inodes=%d", c.Inodes)
+	}
+	return options
 }
 
 // Scratch is a private writable directory.

@@ -17,19 +17,18 @@ const mountingProc = "mounting /proc"
 // directories and of an empty one.
 func (b *builder) buildRoot() {
 	const writable = "mounting the writable layer"
-	options := "mode=0755"
-	if b.c.SizeMB > 0 {
-		options += fmt.Sprintf(",size=%dm", b.c.SizeMB)
+	if o := b.c.Outer; o != nil {
+		b.moveMount(writable, spawn.Slot(o.Writable), stage)
+		b.chdir(writable, stage)
+		b.moveMount("mounting the overlay", spawn.Slot(o.Root), "root")
+	} else {
+		b.mount(writable, "drover", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, b.c.WritableOptions())
+		b.chdir(writable, stage)
+		for _, d := range []string{"root", "up", "work", "empty"} {
+			b.mkdir("making "+d, d, 0o755)
+		}
+		b.mountOverlay()
 	}
-	if b.c.Inodes > 0 {
-		options += fmt.Sprintf(",nr_inodes=%d", b.c.Inodes)
-	}
-	b.mount(writable, "drover", stage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
-	b.chdir(writable, stage)
-	for _, d := range []string{"root", "up", "work", "empty"} {
-		b.mkdir("making "+d, d, 0o755)
-	}
-	b.mountOverlay()
 	for i, s := range b.c.Scratch {
 		b.makeScratch(fmt.Sprintf("s%d", i), s)
 	}

@@ -23,7 +23,7 @@ type builder struct {
 
 // Script returns the calls for a child with that many descriptors, which Config names. env is drover-init's.
 func Script(c *Config, descriptors int, env []string) (*spawn.Script, error) {
-	if len(c.Lowers) == 0 {
+	if len(c.Lowers) == 0 && c.Outer == nil {
 		return nil, errors.New("the sandbox has no root")
 	}
 	b := &builder{Script: spawn.NewScript(descriptors), c: c}

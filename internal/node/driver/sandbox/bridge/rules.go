@@ -45,9 +45,12 @@ func (n *Network) Missing() string {
 	return ""
 }
 
+// trialTable needs of the kernel what our rules need; it is checked, not made.
+const trialTable = "table inet drover-trial { chain c { type nat hook postrouting priority 100; masquerade; }; }\n"
+
 // findFirewall tries what is installed: a program is not enough where the kernel lacks its part. Errors are for people.
 func findFirewall(want string) (string, error) {
-	tries := map[string][]string{firewallNFT: {"nft", "list", "tables"}, firewallIPTables: {"iptables", "-w", "-t", "nat", "-S"}}
+	tries := map[string][]string{firewallNFT: {"nft", "--check", "--file", "-"}, firewallIPTables: {"iptables", "-w", "-t", "nat", "-S"}}
 	var why []string
 	for _, kind := range []string{firewallNFT, firewallIPTables} {
 		if want != "" && want != kind {
@@ -58,8 +61,9 @@ func findFirewall(want string) (string, error) {
 			why = append(why, try[0]+" is not installed")
 			continue
 		}
-		if err := run("", try[0], try[1:]...); err != nil {
-			why = append(why, err.Error())
+		if err := run(trialTable, try[0], try[1:]...); err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			why = append(why, first)
 			continue
 		}
 		return kind, nil
