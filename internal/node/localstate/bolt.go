@@ -127,10 +127,9 @@ func (b *Bolt) transient(c Change) bool {
 	return !b.bolted[a.ID]
 }
 
-// keepPools makes the changes to warm pools' allocations, and returns the others. Those of one allocation all go one way:
-// it is in the file that its first change made it be in.
-func (b *Bolt) keepPools(changes []Change) (others []Change, err error) {
-	var pools []Change
+// apart divides the changes into those of warm pools' allocations and others. Those of one allocation all go one way: it
+// is in the file that its first change made it be in.
+func (b *Bolt) apart(changes []Change) (pools, others []Change) {
 	began := ""
 	for _, c := range changes {
 		if id := c.allocID(); id == began || b.transient(c) {
@@ -139,20 +138,38 @@ func (b *Bolt) keepPools(changes []Change) (others []Change, err error) {
 			others = append(others, c)
 		}
 	}
-	if len(pools) == 0 {
-		return others, nil
+	return pools, others
+}
+
+// queuePace is how late a warm pool's change that nobody waits for is written, at most. Most are outdated by then: of a
+// runner that is used up within it, half of all.
+const queuePace = 100 * time.Millisecond
+
+// queue has changes to warm pools' allocations written soon.
+func (b *Bolt) queue(pools []Change) {
+	if !b.pools.queue(pools) {
+		return // they go with those before
 	}
-	if err = b.pools.add(pools); err != nil {
+	b.clock.AfterFunc(queuePace, func() { _ = b.kept(b.pools.flush()) })
+}
+
+// kept has what could not be written to the pools' file tried again.
+func (b *Bolt) kept(err error) error {
+	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.tryLater(err)
 	}
-	return others, err
+	return err
 }
 
 // Commit makes the changes and waits until they are durable.
 func (b *Bolt) Commit(ctx context.Context, changes ...Change) error {
-	others, err := b.keepPools(changes) //nolint:contextcheck // a retry is of nobody's call
+	pools, others := b.apart(changes)
+	var err error
+	if len(pools) > 0 {
+		err = b.kept(b.pools.add(pools)) //nolint:contextcheck // a retry is of nobody's call
+	}
 	if len(others) > 0 || len(changes) == 0 {
 		err = errors.Join(err, b.commit(ctx, others))
 	}
@@ -162,7 +179,7 @@ func (b *Bolt) Commit(ctx context.Context, changes ...Change) error {
 // Settle waits until what was queued for the allocation is durable.
 func (b *Bolt) Settle(ctx context.Context, allocID string) error {
 	if b.pools.has(allocID) {
-		return b.pools.flush()
+		return b.pools.settle(allocID)
 	}
 	return b.commit(ctx, nil)
 }
@@ -182,7 +199,10 @@ func (b *Bolt) commit(ctx context.Context, changes []Change) error {
 
 // Queue makes the changes soon.
 func (b *Bolt) Queue(changes ...Change) {
-	others, _ := b.keepPools(changes) // after an error it tries again
+	pools, others := b.apart(changes)
+	if len(pools) > 0 {
+		b.queue(pools)
+	}
 	if len(others) == 0 {
 		return
 	}

@@ -1,7 +1,6 @@
 package localstate
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,33 +17,39 @@ const (
 	splitRecord = 2 // an allocation apart from its job
 )
 
-// format turns records into bytes. One is kept for a store's life: it remembers what it learned of the types.
-type format struct{ handle *codec.MsgpackHandle }
+// format turns records into bytes. One is kept for a store's life: it remembers what it learned of the types. Its owner
+// locks it to encode.
+type format struct {
+	handle  *codec.MsgpackHandle
+	encoder *codec.Encoder
+	scratch []byte // of the encoder
+}
 
-func newFormat() format {
+func newFormat() *format {
 	h := &codec.MsgpackHandle{WriteExt: true}
 	h.RawToString = true
 	h.MapType = reflect.TypeFor[map[string]any]()
-	return format{h}
+	return &format{handle: h, encoder: codec.NewEncoderBytes(nil, h), scratch: make([]byte, 0, 4<<10)}
 }
 
-func (f format) encode(c Change) ([]byte, error) {
+func (f *format) encode(c Change) ([]byte, error) {
 	if c.value == nil {
 		return nil, nil
 	}
-	var buf bytes.Buffer
-	if _, split := c.value.(stored); split {
-		buf.WriteByte(splitRecord)
-	} else {
-		buf.WriteByte(version)
-	}
-	if err := codec.NewEncoder(&buf, f.handle).Encode(c.value); err != nil {
+	f.encoder.ResetBytes(&f.scratch)
+	if err := f.encoder.Encode(c.value); err != nil {
 		return nil, fmt.Errorf("encoding %s for the local state: %w", c.key, err)
 	}
-	return buf.Bytes(), nil
+	out := make([]byte, 1+len(f.scratch))
+	out[0] = version
+	if _, split := c.value.(stored); split {
+		out[0] = splitRecord
+	}
+	copy(out[1:], f.scratch)
+	return out, nil
 }
 
-func (f format) decode(data []byte, into any) error {
+func (f *format) decode(data []byte, into any) error {
 	_, split := into.(*stored)
 	if len(data) == 0 || data[0] != version && !split || split && data[0] != splitRecord {
 		return errors.New("unknown version of a record")
@@ -54,7 +59,7 @@ func (f format) decode(data []byte, into any) error {
 
 // assemble joins allocations and their tasks. A task without its allocation is dropped: the allocation was forgotten.
 // jobOf tells the job's key of those that have it apart.
-func (f format) assemble(entries map[string][]byte) (out []Record, jobOf map[string]string, err error) {
+func (f *format) assemble(entries map[string][]byte) (out []Record, jobOf map[string]string, err error) {
 	records, jobOf, err := f.allocs(entries)
 	if err != nil {
 		return nil, nil, err
@@ -84,7 +89,7 @@ func (f format) assemble(entries map[string][]byte) (out []Record, jobOf map[str
 }
 
 // allocs decodes the allocations; those of one job share it, as they do in an answer of control.
-func (f format) allocs(entries map[string][]byte) (records map[string]*Record, jobOf map[string]string, err error) {
+func (f *format) allocs(entries map[string][]byte) (records map[string]*Record, jobOf map[string]string, err error) {
 	records, jobOf = map[string]*Record{}, map[string]string{}
 	decoded := map[string]*drover.Job{}
 	for key, data := range entries {
@@ -111,7 +116,7 @@ func (f format) allocs(entries map[string][]byte) (records map[string]*Record, j
 	return records, jobOf, nil
 }
 
-func (f format) job(entries map[string][]byte, decoded map[string]*drover.Job, key string) (*drover.Job, error) {
+func (f *format) job(entries map[string][]byte, decoded map[string]*drover.Job, key string) (*drover.Job, error) {
 	if j := decoded[key]; j != nil {
 		return j, nil
 	}

@@ -11,7 +11,7 @@ import (
 // jobs keeps each job once, however many allocations it has here: in an allocation it would be most of the record. A job's
 // key is a hash of its content, and its record goes with the last allocation. Its owner locks it.
 type jobs struct {
-	format format
+	format *format
 	byPtr  map[*drover.Job]string // jobs are not changed once they are shared: the same one needs no second encoding
 	of     map[string]string      // job key by allocation
 	users  map[string]int         // allocations by job key
@@ -23,7 +23,7 @@ const (
 	maxPointers = 256 // more than jobs that start at once
 )
 
-func newJobs(f format) *jobs {
+func newJobs(f *format) *jobs {
 	return &jobs{format: f, byPtr: map[*drover.Job]string{}, of: map[string]string{}, users: map[string]int{}}
 }
 

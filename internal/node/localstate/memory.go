@@ -8,9 +8,8 @@ import (
 
 // Memory keeps records as long as the process lives. It encodes them like Bolt, so that nothing is shared.
 type Memory struct {
-	format format
-
-	mu      sync.Mutex // guards entries
+	mu      sync.Mutex // guards what follows
+	format  *format
 	entries map[string][]byte
 }
 
@@ -36,18 +35,18 @@ func (m *Memory) Queue(changes ...Change) { _ = m.put(changes) }
 func (m *Memory) Settle(context.Context, string) error { return nil }
 
 func (m *Memory) put(changes []Change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, c := range changes {
 		data, err := m.format.encode(c)
 		if err != nil {
 			return err
 		}
-		m.mu.Lock()
 		if data == nil {
 			delete(m.entries, c.key)
 		} else {
 			m.entries[c.key] = data
 		}
-		m.mu.Unlock()
 	}
 	return nil
 }

@@ -14,10 +14,11 @@ import (
 type Store interface {
 	// Load returns everything, in no order.
 	Load() ([]Record, error)
-	// Commit makes the changes and returns once they, and all that was queued before, are durable; calls at the same
-	// time share one write. After an error the changes are still pending: they are part of the next write.
+	// Commit makes the changes and returns once they, and all that was queued before of their allocations, are durable;
+	// calls at the same time share one write. After an error the changes are still pending: they are part of the next write.
 	Commit(ctx context.Context, changes ...Change) error
-	// Queue makes the changes soon, without waiting. Order is kept, also with Commit.
+	// Queue makes the changes soon, without waiting; their values must not change any more. An allocation's keep their
+	// order, also with Commit.
 	Queue(changes ...Change)
 	// Settle returns once what was queued for the allocation is durable. Errors: as those of Commit.
 	Settle(ctx context.Context, allocID string) error

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -26,9 +25,10 @@ type transient struct {
 	size      int64
 	live      int64 // bytes of it that count
 	jobs      *jobs
-	index     map[string]span   // by key
-	unwritten map[string][]byte // after a failed write
-	allocs    map[string]bool   // that are kept here
+	index     map[string]span           // by key
+	queued    map[string]map[string]any // by allocation and key: what is to be encoded
+	unwritten map[string][]byte         // of a write under way, or that failed
+	allocs    map[string]bool           // that are kept here
 }
 
 // span is where a record is in the file.
@@ -53,7 +53,7 @@ func openTransient(path, boot string) (*transient, map[string][]byte, error) {
 	}
 	t := &transient{
 		path: path, boot: boot, file: f, jobs: newJobs(newFormat()),
-		index: map[string]span{}, unwritten: map[string][]byte{}, allocs: map[string]bool{},
+		index: map[string]span{}, queued: map[string]map[string]any{}, unwritten: map[string][]byte{}, allocs: map[string]bool{},
 	}
 	entries, err := t.read()
 	if err == nil && string(entries[bootKey]) != boot {
@@ -121,26 +121,53 @@ func (t *transient) has(allocID string) bool {
 	return t.allocs[allocID]
 }
 
-// add makes the changes. After an error they are tried again with the next.
+// queue takes changes, the newest of each key, to be encoded and written by add, flush or settle. It reports whether
+// nothing was queued before.
+func (t *transient) queue(changes []Change) (first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	first = len(t.queued) == 0
+	t.queueLocked(changes)
+	return first
+}
+
+func (t *transient) queueLocked(changes []Change) {
+	for _, c := range changes {
+		id := c.allocID()
+		if t.queued[id] == nil {
+			t.queued[id] = map[string]any{}
+		}
+		t.queued[id][c.key] = c.value
+		if strings.HasPrefix(c.key, allocPrefix) {
+			if c.value != nil {
+				t.allocs[id] = true
+			} else {
+				delete(t.allocs, id)
+			}
+		}
+	}
+}
+
+// add makes the changes, behind what was queued of their allocations. After an error they are tried again with the next.
 func (t *transient) add(changes []Change) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.queueLocked(changes)
+	var errs []error
 	for _, c := range changes {
-		entries, err := t.jobs.entries(c)
-		if err != nil {
-			return err
-		}
-		maps.Copy(t.unwritten, entries)
-		if id, isAlloc := strings.CutPrefix(c.key, allocPrefix); isAlloc && c.value != nil {
-			t.allocs[id] = true
-		} else if isAlloc {
-			delete(t.allocs, id)
-		}
+		errs = append(errs, t.encodeLocked(c.allocID()))
 	}
-	return t.flushLocked()
+	return errors.Join(append(errs, t.writeLocked())...)
 }
 
-// flush writes what could not be written.
+// settle writes what was queued of an allocation.
+func (t *transient) settle(allocID string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Join(t.encodeLocked(allocID), t.writeLocked())
+}
+
+// flush writes everything that was queued, or could not be written.
 func (t *transient) flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,6 +175,32 @@ func (t *transient) flush() error {
 }
 
 func (t *transient) flushLocked() error {
+	var errs []error
+	for id := range t.queued {
+		errs = append(errs, t.encodeLocked(id))
+	}
+	return errors.Join(append(errs, t.writeLocked())...)
+}
+
+// encodeLocked makes records of what was queued of an allocation. A record that was never written need not be deleted.
+func (t *transient) encodeLocked(allocID string) error {
+	var errs []error
+	for key, value := range t.queued[allocID] {
+		entries, err := t.jobs.entries(Change{key, value})
+		errs = append(errs, err)
+		for key, data := range entries {
+			if _, written := t.index[key]; data == nil && !written {
+				delete(t.unwritten, key)
+			} else {
+				t.unwritten[key] = data
+			}
+		}
+	}
+	delete(t.queued, allocID)
+	return errors.Join(errs...)
+}
+
+func (t *transient) writeLocked() error {
 	if t.file == nil {
 		return os.ErrClosed
 	}
@@ -171,8 +224,12 @@ func (t *transient) write(records map[string][]byte) error {
 		put bool
 		span
 	}
-	var all []byte
-	var notes []noted
+	size := 0
+	for key, value := range records {
+		size += recordHead + 1 + binary.MaxVarintLen32 + len(key) + len(value)
+	}
+	all := make([]byte, 0, size)
+	notes := make([]noted, 0, len(records))
 	for key, value := range records {
 		begin := len(all)
 		all = appendRecord(all, key, value)
@@ -195,17 +252,17 @@ func (t *transient) compact() error {
 	if err != nil {
 		return nil //nolint:nilerr // everything is in the old file
 	}
-	w := bufio.NewWriter(next)
-	index, at := make(map[string]span, len(t.index)), int64(0)
+	all, index := make([]byte, 0, t.live), make(map[string]span, len(t.index))
 	for key, s := range t.index {
-		if _, err = io.Copy(w, io.NewSectionReader(t.file, s.at, s.size)); err != nil {
+		at := len(all)
+		all = all[:at+int(s.size)]
+		if _, err = t.file.ReadAt(all[at:], s.at); err != nil {
 			break
 		}
-		index[key] = span{at, s.size}
-		at += s.size
+		index[key] = span{int64(at), s.size}
 	}
 	if err == nil {
-		err = w.Flush()
+		_, err = next.Write(all)
 	}
 	if err == nil {
 		err = os.Rename(next.Name(), t.path)
@@ -215,7 +272,7 @@ func (t *transient) compact() error {
 		return nil //nolint:nilerr // as above
 	}
 	_ = t.file.Close()
-	t.file, t.index, t.size, t.live = next, index, at, at
+	t.file, t.index, t.size, t.live = next, index, int64(len(all)), int64(len(all))
 	return nil
 }
 

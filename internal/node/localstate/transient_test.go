@@ -50,6 +50,7 @@ func TestRunnersAreKeptWithoutTransactions(t *testing.T) {
 	require.NoError(t, b.Settle(ctx, "r1"))
 	require.NoError(t, b.Commit(ctx, PutAlloc(sampleRunner("r2")), PutTask("r2", "t", Task{})))
 	b.Queue(Drop("r2", "t")...)
+	require.NoError(t, b.pools.flush())
 	for _, key := range keysOf(t, b) {
 		require.NotContains(t, key, "r1")
 	}
@@ -190,6 +191,39 @@ func TestWhatWasNotWrittenOfARunnerIsWrittenLater(t *testing.T) {
 		_, entries, err := openTransient(b.pools.path, b.pools.boot)
 		require.NoError(t, err)
 		require.Len(t, entries, 3)
+		require.NoError(t, b.Close())
+	})
+}
+
+func TestWhatIsOutdatedOfARunnerIsNotWritten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, path)
+		ctx := t.Context()
+		size := func() int64 {
+			b.pools.mu.Lock()
+			defer b.pools.mu.Unlock()
+			return b.pools.size
+		}
+		require.NoError(t, b.Commit(ctx, PutAlloc(sampleRunner("r1")), PutAlloc(sampleRunner("r2"))))
+		before := size()
+		b.Queue(PutTask("r1", "t", sampleTask()))
+		b.Queue(PutTask("r2", "t", sampleTask()))
+		require.Equal(t, before, size())
+		require.NoError(t, b.Settle(ctx, "r1"))
+		one := size() - before
+		require.Positive(t, one, "only r1's")
+		for range 5 {
+			b.Queue(PutTask("r1", "t", sampleTask()))
+			b.Queue(PutTask("r2", "t", sampleTask()))
+		}
+		clock.Sleep(ctx, clock.Wall{}, 2*queuePace)
+		require.Equal(t, before+3*one, size(), "one more of each")
+		b.Queue(PutAlloc(sampleRunner("r3")), PutTask("r3", "t", sampleTask()))
+		b.Queue(Drop("r3", "t")...)
+		clock.Sleep(ctx, clock.Wall{}, 2*queuePace)
+		require.Equal(t, before+3*one, size(), "nobody has to forget what was never written")
 		require.NoError(t, b.Close())
 	})
 }
