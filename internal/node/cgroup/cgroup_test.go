@@ -113,6 +113,31 @@ func TestUsageOnV2(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// TestUsageOnV1: cache is told apart, and cpu.stat is read only where something can be throttled, which may change.
+func TestUsageOnV1(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	fill(t, dir, "cpu.stat", "nr_periods 9\nnr_throttled 2\nthrottled_time 5\n")
+	fill(t, dir, "cpu.cfs_quota_us", "-1\n")
+	fill(t, dir, "cpuacct.usage_user", "20\n")
+	fill(t, dir, "cpuacct.usage_sys", "10\n")
+	fill(t, dir, "memory.stat", "cache 1\nrss 1\ntotal_cache 50\ntotal_rss 100\ntotal_shmem 10\ntotal_mapped_file 7\ntotal_swap 3\n")
+	fill(t, dir, "memory.usage_in_bytes", "160\n")
+	fill(t, dir, "memory.max_usage_in_bytes", "200\n")
+	g := &Group{version: V1, dirs: []string{dir}, byCtl: map[string]string{"cpu": dir, "cpuacct": dir, "memory": dir}}
+	want := Usage{CPUTotal: 30, CPUUser: 20, CPUSystem: 10, Memory: 120, MemoryRaw: 160, MemoryPeak: 200, RSS: 100, Cache: 50, MappedFile: 7, Swap: 3}
+	u, err := g.Usage()
+	require.NoError(t, err)
+	require.Equal(t, want, u)
+	fill(t, dir, "cpu.cfs_quota_us", "50000\n")
+	for range lookEvery {
+		u, err = g.Usage()
+		require.NoError(t, err)
+	}
+	want.Throttled, want.ThrottledTime = 2, 5
+	require.Equal(t, want, u)
+}
+
 func TestWeights(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, int64(1), cpuWeight(0))

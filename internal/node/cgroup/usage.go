@@ -64,14 +64,16 @@ func (g *Group) usageV2(r *statReader) (u Usage) {
 
 func (g *Group) usageV1(r *statReader) (u Usage) {
 	cpu, acct, memory := g.byCtl["cpu"], g.byCtl["cpuacct"], g.byCtl["memory"]
-	r.lines(cpu, "cpu.stat", func(key []byte, v int64) {
-		switch string(key) {
-		case "nr_throttled":
-			u.Throttled = uint64(v)
-		case "throttled_time":
-			u.ThrottledTime = time.Duration(v)
-		}
-	})
+	if r.limited(cpu) {
+		r.lines(cpu, "cpu.stat", func(key []byte, v int64) {
+			switch string(key) {
+			case "nr_throttled":
+				u.Throttled = uint64(v)
+			case "throttled_time":
+				u.ThrottledTime = time.Duration(v)
+			}
+		})
+	}
 	u.CPUUser, u.CPUSystem = time.Duration(r.number(acct, "cpuacct.usage_user")), time.Duration(r.number(acct, "cpuacct.usage_sys"))
 	u.CPUTotal = u.CPUUser + u.CPUSystem // as the kernel makes cpuacct.usage
 	var tmpfs int64

@@ -27,23 +27,35 @@ func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage 
 	m.at, m.last = now, u
 	elapsed := max(now.Sub(from), time.Millisecond)
 	percent := func(used time.Duration) float64 { return 100 * float64(max(used, 0)) / float64(elapsed) }
-	cpu := &drover.CpuStats{
+	all := &struct { // one allocation: a node makes a thousand of these a second
+		sample drover.TaskResourceUsage
+		usage  drover.ResourceUsage
+		cpu    drover.CpuStats
+		memory drover.MemoryStats
+	}{memory: memory(u)}
+	all.cpu = drover.CpuStats{
 		UserMode: percent(u.CPUUser - last.CPUUser), SystemMode: percent(u.CPUSystem - last.CPUSystem),
 		Percent: percent(u.CPUTotal - last.CPUTotal), ThrottledPeriods: u.Throttled, ThrottledTime: uint64(u.ThrottledTime), //nolint:gosec // not negative
-		Measured: []string{"System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time"},
+		Measured: measuredCPU,
 	}
-	cpu.TotalTicks = cpu.Percent / 100 * float64(m.CoreMHz)
-	return &drover.TaskResourceUsage{
-		Timestamp:     now.UnixNano(),
-		ResourceUsage: &drover.ResourceUsage{CpuStats: cpu, MemoryStats: memory(u), DeviceStats: []any{}},
-		Pids:          map[string]*drover.ResourceUsage{},
-	}
+	all.cpu.TotalTicks = all.cpu.Percent / 100 * float64(m.CoreMHz)
+	all.usage = drover.ResourceUsage{CpuStats: &all.cpu, MemoryStats: &all.memory, DeviceStats: noDevices}
+	all.sample = drover.TaskResourceUsage{Timestamp: now.UnixNano(), ResourceUsage: &all.usage, Pids: noPids}
+	return &all.sample
 }
 
-func memory(u cgroup.Usage) *drover.MemoryStats {
+//nolint:gochecknoglobals // constants, which nobody changes
+var (
+	measuredCPU    = []string{"System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time"}
+	measuredMemory = []string{"RSS", "Cache", "Swap", "Mapped File", "Usage", "Max Usage"}
+	noDevices      = []any{}
+	noPids         = map[string]*drover.ResourceUsage{}
+)
+
+func memory(u cgroup.Usage) drover.MemoryStats {
 	n := func(v int64) uint64 { return uint64(max(v, 0)) }
-	return &drover.MemoryStats{
+	return drover.MemoryStats{
 		RSS: n(u.RSS), Cache: n(u.Cache), Swap: n(u.Swap), MappedFile: n(u.MappedFile), Usage: n(u.Memory), MaxUsage: n(u.MemoryPeak),
-		Measured: []string{"RSS", "Cache", "Swap", "Mapped File", "Usage", "Max Usage"},
+		Measured: measuredMemory,
 	}
 }
