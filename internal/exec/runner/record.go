@@ -97,7 +97,7 @@ func (s *Service) record(ctx context.Context) {
 		}
 		s.gather(ctx)
 		for {
-			if early := recordPace - s.deps.Clock.Now().Sub(last); early > 0 && s.unrecorded() {
+			if early := s.pace() - s.deps.Clock.Now().Sub(last); early > 0 && s.unrecorded() {
 				clock.Sleep(ctx, s.deps.Clock, early)
 			}
 			last = s.deps.Clock.Now()
@@ -118,9 +118,19 @@ func (s *Service) record(ctx context.Context) {
 	}
 }
 
-// recordPace is the least time between two entries: under load they carry more each. A claim after a pause waits for
-// nothing.
-const recordPace = 25 * time.Millisecond
+// The least time between two entries: under load they carry more each, as do those that follow from them, the plan and the
+// nodes' reports. A claim after a pause waits for nothing.
+const (
+	urgentPace = 25 * time.Millisecond
+	recordPace = 50 * time.Millisecond
+)
+
+func (s *Service) pace() time.Duration {
+	if _, urgent := s.activity(); urgent {
+		return urgentPace
+	}
+	return recordPace
+}
 
 // unrecorded reports whether there is something to record.
 func (s *Service) unrecorded() bool {
