@@ -25,13 +25,13 @@ func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) 
 	}
 	k, err := c.open(proto.OpExec, proto.Exec{Spec: spec, Clone: clone}.Encode(), files...)
 	if err != nil {
-		c.closeGroup(ctx, spec.ID, nil, false)
+		c.closeGroup(ctx, spec.ID)
 		return nil, err
 	}
 	s, err := c.newSession(ctx, k, spec.ID, drover.Offsets{})
 	if err != nil {
 		if drover.CodeOf(err) != drover.Conflict { // else the group is that of the other one
-			c.closeGroup(ctx, spec.ID, nil, false)
+			c.closeGroup(ctx, spec.ID)
 		}
 		return nil, err
 	}
@@ -135,28 +135,41 @@ func (c *Client) findGroup(id string) bool {
 	return c.groups[id] != nil
 }
 
-// closeGroup completes the receipt with what the group knows, and removes the group; one in which something may live
-// on goes with the task's.
-func (c *Client) closeGroup(ctx context.Context, id string, r *drover.Receipt, keep bool) {
+// closeGroup removes the group of an execution that was not started.
+func (c *Client) closeGroup(ctx context.Context, id string) {
+	if g := c.takeGroup(id); g != nil {
+		c.removeGroup(ctx, id, g)
+	}
+}
+
+func (c *Client) takeGroup(id string) Group {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	g := c.groups[id]
 	delete(c.groups, id)
-	c.mu.Unlock()
+	return g
+}
+
+// completeGroup completes the receipt with what the group knows. What it returns removes the group, which nobody should
+// have to wait for; nil if there is none, or if something may live on in it: it goes with the task's.
+func (c *Client) completeGroup(ctx context.Context, id string, r *drover.Receipt, keep bool) (remove func()) {
+	g := c.takeGroup(id)
 	if g == nil {
-		return
+		return nil
 	}
-	if stats, err := g.Stats(); err == nil && r != nil {
+	if stats, err := g.Stats(); err == nil {
 		r.UserCPU, r.SystemCPU = max(r.UserCPU, stats.UserCPU), max(r.SystemCPU, stats.SystemCPU)
 		if stats.PeakMemory > 0 {
 			r.PeakMemory = stats.PeakMemory
 		}
 	}
-	if r != nil && r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
+	if r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
 		r.Cause = drover.CauseOOM
 	}
-	if !release(g, keep) {
-		c.removeGroup(ctx, id, g)
+	if release(g, keep) {
+		return nil
 	}
+	return func() { c.removeGroup(ctx, id, g) }
 }
 
 // release lets go of a group in which something may live on; false if it is to be removed.

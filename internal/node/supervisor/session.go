@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"drover"
 	"drover/internal/node/supervisor/proto"
@@ -18,6 +19,7 @@ type session struct {
 	over  chan struct{} // closed after the receipt, an error, or Close
 	end   sync.Once     // of over
 	close sync.Once
+	spent atomic.Pointer[func()] // removes the group of an execution that has ended
 
 	// Owned by the caller of Next.
 	first    *message // was read by the start
@@ -66,26 +68,21 @@ func (s *session) Next(ctx context.Context) (drover.Frame, error) {
 	}
 }
 
-// message returns the next one; before it waits, what was consumed is acknowledged.
+// message returns the next one.
 func (s *session) message(ctx context.Context) (message, error) {
 	if s.first != nil {
 		m := *s.first
 		s.first = nil
 		return m, nil
 	}
-	s.ack(proto.Window / 4)
-	m, ok, err := s.k.poll()
-	if ok || err != nil {
-		return m, err
-	}
-	s.ack(1)
+	s.ack()
 	return s.k.next(ctx)
 }
 
-// ack acknowledges streams with so many consumed bytes.
-func (s *session) ack(least int64) {
+// ack acknowledges streams of which much was consumed: for each little the supervisor would be woken in vain.
+func (s *session) ack() {
 	for i := range s.expected {
-		if s.expected[i]-s.told[i] >= least {
+		if s.expected[i]-s.told[i] >= proto.Window/4 {
 			s.told[i] = s.expected[i]
 			_ = s.k.c.write(proto.Ack(uint8(i)+uint8(drover.Stdout), s.k.id, s.told[i])) // next reports a lost connection
 		}
@@ -112,7 +109,9 @@ func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
 		return drover.Frame{}, d.Err
 	}
 	s.finished = true
-	s.k.c.closeGroup(ctx, s.id, &r, s.keep)
+	if remove := s.k.c.completeGroup(ctx, s.id, &r, s.keep); remove != nil {
+		s.spent.Store(&remove)
+	}
 	s.end.Do(func() { close(s.over) })
 	return drover.Frame{Receipt: &r}, nil
 }
@@ -178,5 +177,8 @@ func (s *session) leave(how uint8) {
 		_ = s.k.c.write(proto.Frame(proto.KindClose, how, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
 		s.k.c.abandonGroup(s.id, s.keep)
+		if remove := s.spent.Load(); remove != nil {
+			(*remove)()
+		}
 	})
 }
