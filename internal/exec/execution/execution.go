@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -230,16 +231,17 @@ func (x *Execution) lost(ctx context.Context, why error) drover.Receipt {
 	}
 }
 
-// end lets everybody know how it ended.
+// end lets everybody know how it ended, before it clears away what nobody waits for.
 func (x *Execution) end(receipt drover.Receipt, at time.Time) {
-	_ = x.current().Close() // it has ended, or is not reached any more
 	x.lease.Done()
 	x.mu.Lock()
-	defer x.mu.Unlock()
 	x.stopReaperLocked()
 	x.receipt, x.endedAt = &receipt, at
 	close(x.done)
 	x.wakeLocked()
+	x.mu.Unlock()
+	runtime.Gosched()
+	_ = x.current().Close() // it has ended, or is not reached any more
 }
 
 // changedLocked returns a channel that is closed at the next change.

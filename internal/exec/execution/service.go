@@ -237,13 +237,7 @@ func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec drover.Execu
 	}
 	s.pumps.Go(func() { // ends with the execution, its runner, or Run
 		defer stop()
-		s.pumps.Go(func() { // ends with the execution or its runner
-			select {
-			case <-lease.Gone():
-				stop()
-			case <-x.done:
-			}
-		})
+		defer lease.WhenGone(stop)()
 		receipt, known := x.pump(pumpCtx)
 		s.conclude(pumpCtx, x, receipt, known || s.stopping.Err() == nil)
 	})

@@ -12,6 +12,8 @@ type Lease interface {
 	Workloads() drover.Workloads
 	// Gone is closed when the runner ended or was released.
 	Gone() <-chan struct{}
+	// WhenGone calls f then, in a goroutine of its own, unless it was stopped before.
+	WhenGone(f func()) (stop func() bool)
 	// GoneReason says why; nil while it lives. Its code is drover.Gone.
 	GoneReason() error
 	// Done gives the lease back; calling it again does nothing.

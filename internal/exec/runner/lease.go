@@ -43,7 +43,10 @@ type lease struct {
 
 func (l *lease) Runner() drover.Runner           { return l.runner }
 func (l *lease) Environment() drover.Environment { return l.env }
-func (l *lease) Gone() <-chan struct{}           { return l.r.gone }
+func (l *lease) Gone() <-chan struct{}           { return l.r.life.Done() }
+
+// WhenGone serves pool.Lease.
+func (l *lease) WhenGone(f func()) (stop func() bool) { return context.AfterFunc(l.r.life, f) }
 
 // Workloads serves pool.Lease. A node that came back is reached through another connection than the one of before.
 func (l *lease) Workloads() drover.Workloads {

@@ -211,7 +211,8 @@ func (s *Service) addWarmLocked(e *env, r *runner) {
 }
 
 func (s *Service) addClaimedLocked(e *env, r *runner, claim *drover.Claim) {
-	r.claim, r.gone = claim, make(chan struct{})
+	r.claim = claim
+	r.life, r.end = context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by endLocked
 	s.runners[r.alloc.ID] = r
 	e.claimed++
 	s.rearmLocked(r)
@@ -233,5 +234,5 @@ func (s *Service) endLocked(r *runner, reason error) {
 	s.tombs.add(r.alloc.ID, reason)
 	s.deadlines.Clear(r.alloc.ID)
 	r.reason = reason
-	close(r.gone)
+	r.end()
 }

@@ -53,7 +53,8 @@ type runner struct {
 	counts *env               // in whose serving and handing it counts
 	served bool               // a waiter has it
 	handed bool               // it was handed out, and its claim is not in line yet
-	gone   chan struct{}      // closed when it ended; nil while warm
+	life   context.Context    // ends with it; nil while warm
+	end    context.CancelFunc // of life
 	reason error              // why it ended
 }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -89,10 +91,12 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	accept := socket.Accept
 	if early != nil {
 		w.Header().Set(requestHeader, "taken")
+		accept = socket.AcceptJoined
 	}
-	conn, err := socket.Accept(w, r, f.Clock)
+	conn, err := accept(w, r, f.Clock)
 	if err != nil {
 		if early != nil {
 			(<-early).close()
@@ -102,7 +106,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxMessage)
 	p := &peer{conn: conn, text: text}
-	if p.session, err = f.openFirst(r.Context(), conn.Conn, runner, early); err != nil {
+	if p.session, err = f.openFirst(r.Context(), conn, runner, early); err != nil {
 		p.fail(r.Context(), err)
 		_ = conn.Close(websocket.StatusNormalClosure, "")
 		return nil
@@ -143,15 +147,21 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (<-chan opene
 		session, err := f.Executions.OpenRequest(ctx, runner, req)
 		early <- opened{session, err}
 	}()
+	runtime.Gosched() // what follows has time while the node starts the command
 	return early, nil
 }
 
-func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner string, early <-chan opened) (drover.Session, error) {
+// soon is how long a start may take for its first message to go out with the answer to the handshake.
+const soon = time.Second
+
+func (f *Face) openFirst(ctx context.Context, conn *socket.Conn, runner string, early <-chan opened) (drover.Session, error) {
 	if early != nil {
+		late := f.Clock.AfterFunc(soon, conn.Flush)
+		defer late.Stop()
 		o := <-early
 		return o.session, o.err
 	}
-	data, err := f.readFirst(ctx, conn)
+	data, err := f.readFirst(ctx, conn.Conn)
 	if err != nil {
 		return nil, err
 	}
@@ -235,11 +245,9 @@ func (f *Face) serve(ctx context.Context, p *peer) {
 	ctx, leave := context.WithCancelCause(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
+	defer p.conn.KeepAlive(ctx, f.PingEvery, leave)()
 	defer leave(nil)
-	stdin := make(chan func() error, maxStdinQueue)
-	helpers.Go(func() { leave(p.read(ctx, stdin)) })                 // ends with the socket
-	helpers.Go(func() { act(ctx, stdin) })                           // ends with ctx
-	helpers.Go(func() { leave(p.conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
+	helpers.Go(func() { leave(p.read(ctx, &helpers)) }) // ends with the socket
 	if err := p.relay(ctx); err != nil {
 		if ctx.Err() == nil {
 			p.fail(ctx, err)
@@ -329,11 +337,16 @@ func (p *peer) fail(ctx context.Context, err error) {
 }
 
 // read turns the client's messages into actions, done one after the other beside the reading.
-func (p *peer) read(ctx context.Context, actions chan<- func() error) error {
+func (p *peer) read(ctx context.Context, helpers *sync.WaitGroup) error {
+	var actions chan func() error // most clients send nothing
 	for {
 		kind, data, err := p.conn.Read(ctx)
 		if err != nil {
 			return socket.ErrLeft
+		}
+		if actions == nil {
+			actions = make(chan func() error, maxStdinQueue)
+			helpers.Go(func() { act(ctx, actions) }) // ends with ctx
 		}
 		if !socket.Hand(ctx, p.conn, actions, p.action(ctx, kind, data)) {
 			return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,8 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 		session, err := f.Executions.Open(ctx, runner, spec)
 		starting <- opened{session, err}
 	}()
-	conn, err := socket.Accept(w, r, f.Clock) // beside the start
+	runtime.Gosched()                               // what follows has time while the node starts the command
+	conn, err := socket.AcceptJoined(w, r, f.Clock) // with "start"
 	if err != nil {
 		if o := <-starting; o.err == nil {
 			_ = o.session.Close() // which kills it
@@ -104,11 +106,9 @@ func (f *Face) serve(ctx context.Context, p *peer, runner string, starting <-cha
 	if sent != nil {
 		return
 	}
-	stdin := make(chan []byte, maxStdinQueue)
-	helpers.Go(func() { leave(p.read(ctx, stdin)) })                 // ends with the socket
-	helpers.Go(func() { write(ctx, session, stdin) })                // ends with ctx
-	helpers.Go(func() { leave(p.conn.KeepAlive(ctx, f.PingEvery)) }) // ends with ctx or the peer
-	following, expire := context.WithCancelCause(ctx)                // its end leaves the socket alone
+	defer p.conn.KeepAlive(ctx, f.PingEvery, leave)()
+	helpers.Go(func() { leave(p.read(ctx, session, &helpers)) }) // ends with the socket
+	following, expire := context.WithCancelCause(ctx)            // its end leaves the socket alone
 	defer expire(nil)
 	if p.patience > 0 {
 		p.note()
@@ -171,13 +171,18 @@ func (p *peer) watch(ctx context.Context) error {
 }
 
 // read takes stdin off the socket: text as the contract says, and binary messages too. It ends with the socket.
-func (p *peer) read(ctx context.Context, stdin chan<- []byte) error {
+func (p *peer) read(ctx context.Context, session drover.Session, helpers *sync.WaitGroup) error {
+	var stdin chan []byte // most clients send none
 	for {
 		_, data, err := p.conn.Read(ctx)
 		if err != nil {
 			return socket.ErrLeft
 		}
 		p.note()
+		if stdin == nil {
+			stdin = make(chan []byte, maxStdinQueue)
+			helpers.Go(func() { write(ctx, session, stdin) }) // ends with ctx
+		}
 		if !socket.Hand(ctx, p.conn, stdin, data) {
 			return nil
 		}

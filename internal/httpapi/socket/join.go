@@ -2,6 +2,7 @@ package socket
 
 import (
 	"bufio"
+	"bytes"
 	"net"
 	"net/http"
 	"sync"
@@ -16,7 +17,16 @@ const joinMost = 4 << 10
 
 // Accept is websocket.Accept; messages of its connection can be joined. Errors: it has answered.
 func Accept(w http.ResponseWriter, r *http.Request, c clock.Clock) (*Conn, error) {
-	h := &hijacking{ResponseWriter: w}
+	return accept(&hijacking{ResponseWriter: w}, r, c)
+}
+
+// AcceptJoined is Accept, as if Join had been called before the answer: it goes out with the first message. Errors: it has
+// answered.
+func AcceptJoined(w http.ResponseWriter, r *http.Request, c clock.Clock) (*Conn, error) {
+	return accept(&hijacking{ResponseWriter: w, joiner: joiner{join: true}}, r, c)
+}
+
+func accept(h *hijacking, r *http.Request, c clock.Clock) (*Conn, error) {
 	conn, err := websocket.Accept(h, r, nil)
 	if err != nil {
 		return nil, err
@@ -43,10 +53,17 @@ func (c *Conn) Flush() {
 	}
 }
 
-// hijacking hands over a connection whose writer joins.
+// hijacking hands over a connection whose writer joins, the answer to the handshake too.
 type hijacking struct {
 	http.ResponseWriter
 	joiner joiner
+}
+
+// WriteHeader keeps the one answer that Hijack gives.
+func (h *hijacking) WriteHeader(status int) {
+	if status != http.StatusSwitchingProtocols {
+		h.ResponseWriter.WriteHeader(status)
+	}
 }
 
 // Hijack serves http.Hijacker.
@@ -55,7 +72,14 @@ func (h *hijacking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	answer := bytes.NewBufferString("HTTP/1.1 101 Switching Protocols\r\n")
+	_ = h.Header().Write(answer) // a buffer takes all
+	answer.WriteString("\r\n")
 	h.joiner.conn = conn
+	if _, err := h.joiner.Write(answer.Bytes()); err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
 	rw.Writer.Reset(&h.joiner) // it is empty
 	return conn, rw, nil
 }

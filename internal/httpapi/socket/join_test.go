@@ -2,12 +2,16 @@ package socket_test
 
 import (
 	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"drover/internal/clock"
 	"drover/internal/httpapi/socket"
 )
 
@@ -59,4 +63,28 @@ func TestFlushSendsWhatJoinHeldBack(t *testing.T) {
 		require.NoError(t, client.Write(context.Background(), websocket.MessageText, []byte("got it")))
 		require.NoError(t, <-result)
 	})
+}
+
+func TestAJoinedAnswerComesWithTheFirstMessage(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Own", "kept")
+		conn, err := socket.AcceptJoined(w, r, clock.Wall{})
+		if err != nil {
+			return
+		}
+		_ = conn.Send(r.Context(), websocket.MessageText, []byte("first"))
+		_ = conn.Close(websocket.StatusNormalClosure, "")
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+	require.NoError(t, err)
+	answer := make([]byte, 4<<10)
+	n, err := conn.Read(answer)
+	require.NoError(t, err)
+	require.Equal(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nSec-Websocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"+
+		"Upgrade: websocket\r\nX-Own: kept\r\n\r\n\x81\x05first", string(answer[:n]))
 }

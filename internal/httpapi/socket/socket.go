@@ -59,9 +59,25 @@ func Hand[T any](ctx context.Context, c *Conn, items chan<- T, item T) bool {
 	}
 }
 
-// KeepAlive pings until ctx ends (nil) or the peer is gone (ErrLeft).
-func (c *Conn) KeepAlive(ctx context.Context, every time.Duration) error {
-	for clock.Sleep(ctx, c.clock, every) {
+// KeepAlive pings until it is stopped or ctx ends (nil), or the peer is gone (ErrLeft), and calls left with that; not if
+// it is stopped before the first ping.
+func (c *Conn) KeepAlive(ctx context.Context, every time.Duration, left func(error)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	timer := c.clock.AfterFunc(every, func() { // ends with stop, ctx or the peer
+		defer close(ended)
+		left(c.ping(ctx, every))
+	})
+	return func() {
+		cancel()
+		if !timer.Stop() {
+			<-ended
+		}
+	}
+}
+
+func (c *Conn) ping(ctx context.Context, every time.Duration) error {
+	for ok := ctx.Err() == nil; ok; ok = clock.Sleep(ctx, c.clock, every) {
 		if c.sends() {
 			continue
 		}

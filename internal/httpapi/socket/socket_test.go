@@ -69,12 +69,19 @@ func connected(t *testing.T, serve func(ctx context.Context, c *socket.Conn) err
 	})
 }
 
+// keepAlive says how keeping the connection alive ended.
+func keepAlive(ctx context.Context, c *socket.Conn) error {
+	left := make(chan error, 1)
+	defer c.KeepAlive(ctx, 15*time.Second, func(err error) { left <- err })()
+	return <-left
+}
+
 func TestAPeerThatAnswersNothingHasLeft(t *testing.T) {
 	t.Parallel()
 	connected(t, func(ctx context.Context, c *socket.Conn) error {
 		var reading sync.WaitGroup
 		reading.Go(func() { _, _, _ = c.Read(ctx) }) // ends with the connection
-		err := c.KeepAlive(ctx, 15*time.Second)
+		err := keepAlive(ctx, c)
 		_ = c.CloseNow()
 		reading.Wait()
 		return err
@@ -91,7 +98,7 @@ func TestASlowReaderHasNotLeftForAMinute(t *testing.T) {
 		var others sync.WaitGroup
 		others.Go(func() { _, _, _ = c.Read(ctx) })                                         // ends with the connection
 		others.Go(func() { _ = c.Send(ctx, websocket.MessageBinary, make([]byte, 1<<20)) }) // as this
-		err := c.KeepAlive(ctx, 15*time.Second)
+		err := keepAlive(ctx, c)
 		_ = c.CloseNow()
 		others.Wait()
 		return err
@@ -110,7 +117,7 @@ func TestAPeerThatLeavesWhileItsStdinWaits(t *testing.T) {
 		taking, stop := context.WithCancel(ctx)
 		var reading sync.WaitGroup
 		reading.Go(func() { _, data, _ := c.Read(ctx); socket.Hand(taking, c, nil, data) }) // ends with taking
-		err := c.KeepAlive(ctx, 15*time.Second)
+		err := keepAlive(ctx, c)
 		stop()
 		reading.Wait()
 		return err
@@ -131,7 +138,7 @@ func TestAPeerThatAnswersStays(t *testing.T) {
 		defer cancel()
 		var reading sync.WaitGroup
 		reading.Go(func() { _, _, _ = c.Read(ctx); cancel() }) // ends with the connection
-		err := c.KeepAlive(ctx, 15*time.Second)
+		err := keepAlive(ctx, c)
 		reading.Wait()
 		return err
 	}, func(client *websocket.Conn, result chan error) {
