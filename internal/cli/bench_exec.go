@@ -84,12 +84,16 @@ func (b *bench) pool(full int) int {
 
 // executions measures one at a time: claim, one file in, first byte, exit.
 func (b *bench) executions(ctx context.Context) error {
-	if err := b.environment(ctx, "bench", 25); err != nil {
+	size, ready := 25, 10
+	if b.few {
+		size, ready = 5, 1
+	}
+	if err := b.environment(ctx, "bench", size); err != nil {
 		return err
 	}
 	var claims, copies, firsts, exits []time.Duration
 	for range b.n(400) {
-		if err := warm(ctx, b.client, "bench", 10); err != nil {
+		if err := warm(ctx, b.client, "bench", ready); err != nil {
 			return err
 		}
 		begin := b.now()
@@ -129,6 +133,9 @@ func (b *bench) cycles(ctx context.Context) error {
 		return err
 	}
 	total := int64(cmp.Or(b.repeat, b.n(10_000)))
+	if b.few && b.repeat == 0 {
+		total = 40
+	}
 	before := b.spent()
 	var done, lost atomic.Int64
 	var mu sync.Mutex
