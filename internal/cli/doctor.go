@@ -52,7 +52,7 @@ func (a *App) doctorCommand() *cobra.Command {
 as an agent with the rights of this user would, and runs hostile programs in one of them for some seconds: a fork bomb, a
 memory bomb, a disk filler, endless output, and attempts to reach the kernel, the supervisor, other sandboxes and the
 machine, and to survive. It says of each whether it was contained, and counts what is left. Run it with and without root:
-without, some things are held by weaker means. Where a docker daemon answers (DOCKER_HOST), the same is done with containers.
+without, some things are held by weaker means. Where a docker daemon answers (DOCKER_HOST), the same is done with containers, of runc and of gVisor (runsc).
 If an agent answers, what its node's drivers say is shown too.
 
 Exit codes: 0 if sandboxes can run here and held, 1 if not.`, "drover doctor\ndrover doctor -quick\ndrover doctor -json")

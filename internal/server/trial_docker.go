@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,9 +22,20 @@ import (
 	"drover/internal/node/trial"
 )
 
-// tiers are the runtimes that are tried, where the daemon has them. gVisor's are not: the programs look for the machine's
-// kernel, and there find a kernel of the guest's own, which answers otherwise.
-var tiers = []string{"runc"} //nolint:gochecknoglobals // a constant
+// tiers are the runtimes that are tried, where the daemon has them.
+var tiers = []struct { //nolint:gochecknoglobals // a constant
+	runtime  string
+	memoryMB int64 // of a guest
+	pids     int
+	loose    map[string]string
+}{{"runc", 0, 128, loose}, {"runsc", 512, 1024, looseOfGVisor()}} // gVisor's own kernel, with its threads, is counted to the guest
+
+// looseOfGVisor adds what its kernel lets guests do to their own parts.
+func looseOfGVisor() map[string]string {
+	l := maps.Clone(loose)
+	l["read the supervisor's environment"] = "gVisor shows that of a guest's first process; there is nothing in it but settings of drover-init's own"
+	return l
+}
 
 // loose is what containers may do by docker's own design; a job can ask for less.
 var loose = map[string]string{ //nolint:gochecknoglobals // a constant
@@ -61,7 +73,8 @@ func tryDocker(ctx context.Context, dir, binary string, clk clock.Clock, tell fu
 		return nil
 	}
 	defer func() { err = errors.Join(err, d.RemoveImage(context.WithoutCancel(ctx), ref)) }()
-	for _, runtime := range tiers {
+	for _, tier := range tiers {
+		runtime := tier.runtime
 		if !slices.Contains(strings.Split(info.Attributes["driver.docker.runtimes"], ","), runtime) {
 			continue
 		}
@@ -70,8 +83,8 @@ func tryDocker(ctx context.Context, dir, binary string, clk clock.Clock, tell fu
 			return err
 		}
 		list, err := trial.Run(ctx, trial.Config{
-			Driver: d, Dir: own, Clock: clk, Group: containerOf, Loose: loose, Groups: func() ([]string, error) { return nil, nil },
-			Task: map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": 128, "volumes": volumes},
+			Driver: d, Dir: own, Clock: clk, Group: containerOf, Loose: tier.loose, MemoryMB: tier.memoryMB, Groups: func() ([]string, error) { return nil, nil },
+			Task: map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": tier.pids, "volumes": volumes},
 		})
 		for _, f := range list {
 			tell("docker ("+runtime+"): "+f.Program, string(f.State), f.Says)

@@ -15,8 +15,8 @@ import (
 // escapes want to be somewhere else.
 func escapes() []program {
 	return []program{
-		{"lead the agent astray by links", "the agent works inside the sandbox, where links lead nowhere else", planted},
-		{"leave the control group", "all its processes are still in it", leave},
+		{name: "lead the agent astray by links", held: "the agent works inside the sandbox, where links lead nowhere else", run: planted},
+		{name: "leave the control group", held: "all its processes are still in it", run: leave},
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 // greedy are programs that want all there is.
 func greedy() []program {
 	return []program{
-		{"fork bomb", fmt.Sprintf("at most %d processes, all of them killed at the end of its time", pids), forkBomb},
-		{"memory bomb", "killed at the limit, and told as out of memory", memoryBomb},
-		{"disk filler", "all that it can write to is one bounded place", diskFiller},
-		{"endless output", "cut at the limit with a mark, and killed", endlessOutput},
+		{name: "fork bomb", held: fmt.Sprintf("at most %d processes, all of them killed at the end of its time", pids), run: forkBomb},
+		{name: "memory bomb", held: "killed at the limit, and told as out of memory", run: memoryBomb},
+		{name: "disk filler", held: "all that it can write to is one bounded place", run: diskFiller},
+		{name: "endless output", held: "cut at the limit with a mark, and killed", run: endlessOutput},
 	}
 }
 
@@ -45,12 +45,12 @@ func memoryBomb(ctx context.Context, t *trial) (string, State, error) {
 	if err != nil {
 		return "", Contained, err
 	}
-	const most = 2 * memoryMB << 20
+	most := 2 * t.cfg.MemoryMB << 20
 	switch {
 	case r.receipt.ExitCode == 0:
 		return "it ended as if nothing had happened", Contained, nil
 	case r.receipt.PeakMemory > most:
-		return fmt.Sprintf("it had %d MB of %d", r.receipt.PeakMemory>>20, memoryMB), Contained, nil
+		return fmt.Sprintf("it had %d MB of %d", r.receipt.PeakMemory>>20, t.cfg.MemoryMB), Contained, nil
 	case r.receipt.Cause != drover.CauseOOM:
 		return "", Weak, nil
 	}

@@ -32,7 +32,7 @@ func (t *trial) start(ctx context.Context, name string) (*guest, error) {
 	}
 	g := &guest{spec: driver.Spec{
 		AllocID: t.token + "-" + name, TaskName: "t", ID: t.token + "-" + name + "/t/0", Dirs: d, Pool: true,
-		CPUMHz: 500, MemoryMB: memoryMB, DiskMB: diskMB, Log: driver.LogConfig{Disabled: true},
+		CPUMHz: 500, MemoryMB: t.cfg.MemoryMB, DiskMB: diskMB, Log: driver.LogConfig{Disabled: true},
 		Config: map[string]any{"image": "host", "network_mode": "none", "pids_limit": pids, "disk_mb": diskMB},
 		Env:    map[string]string{"TRIAL": t.token},
 	}}

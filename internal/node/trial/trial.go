@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -44,13 +45,15 @@ type Config struct {
 	Task map[string]any
 	// Group is what the control groups of a guest are named after; nil: its allocation.
 	Group func(driver.State) string
+	// MemoryMB is the size of a guest; default 64. A kernel of its own needs more.
+	MemoryMB int64
 	// Loose says, by program, what such guests get by design: that is told as weak.
 	Loose map[string]string
 }
 
 // The size of the sandboxes, and the patience with one program.
 const (
-	memoryMB  = 64
+	memoryMB  = 64 // unless the configuration says otherwise
 	diskMB    = 16
 	pids      = 64
 	patience  = 20 * time.Second
@@ -65,11 +68,14 @@ type trial struct {
 	evil      *guest
 	neighbour *guest
 	findings  []Finding
+	ownKernel bool // the guests', as gVisor's: see kernel.go
+	lives     int  // of evil, that were used up
 }
 
 // Run tries all programs, then counts what is left on the machine. The error says why no sandbox could be started; the
 // findings up to then are returned with it.
 func Run(ctx context.Context, cfg Config) ([]Finding, error) {
+	cfg.MemoryMB = cmp.Or(cfg.MemoryMB, memoryMB)
 	t := &trial{cfg: cfg, token: "trial-" + id.Random{}.New()}
 	t.secret = filepath.Join(cfg.Dir, "secret")
 	if err := os.WriteFile(t.secret, []byte(t.token), 0o600); err != nil {
@@ -87,6 +93,7 @@ func (t *trial) all(ctx context.Context) (err error) {
 		t.neighbour.destroy(ctx)
 		return err
 	}
+	t.ownKernel = t.evil.hasOwnKernel(ctx)
 	for _, p := range slices.Concat(refusals(), greedy(), escapes()) {
 		state, says := t.try(ctx, p)
 		t.findings = append(t.findings, Finding{p.name, state, says})
@@ -100,7 +107,9 @@ func (t *trial) all(ctx context.Context) (err error) {
 type program struct {
 	name string
 	held string // what is said when it was contained
-	run  func(ctx context.Context, t *trial) (got string, state State, err error)
+	// kernel: what it wants is of the kernel that runs it.
+	kernel bool
+	run    func(ctx context.Context, t *trial) (got string, state State, err error)
 }
 
 func (t *trial) try(ctx context.Context, p program) (State, string) {
@@ -109,7 +118,9 @@ func (t *trial) try(ctx context.Context, p program) (State, string) {
 	got, state, err := p.run(ctx, t)
 	switch {
 	case err != nil:
-		return Escaped, "the sandbox did not hold out: " + err.Error()
+		return t.fallen(ctx, "the sandbox did not hold out: "+err.Error())
+	case got != "" && p.kernel && t.ownKernel:
+		return Contained, got + ", of a kernel of its own, which is not the machine's"
 	case got != "" && t.cfg.Loose[p.name] != "":
 		return Weak, t.cfg.Loose[p.name]
 	case got != "":
@@ -117,7 +128,7 @@ func (t *trial) try(ctx context.Context, p program) (State, string) {
 	}
 	for who, g := range map[string]*guest{"its neighbour": t.neighbour, "its own sandbox": t.evil} {
 		if r, err := g.run(ctx, false, "echo alive", drover.Limits{}); err != nil || r.stdout != "alive\n" {
-			return Escaped, fmt.Sprintf("%s no longer works: %v %s", who, err, r.stderr)
+			return t.fallen(ctx, fmt.Sprintf("%s no longer works: %v %s", who, err, r.stderr))
 		}
 	}
 	if state == Weak {

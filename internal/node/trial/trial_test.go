@@ -64,6 +64,45 @@ func TestItSeesWhatIsNotHeld(t *testing.T) {
 	require.Equal(t, Contained, y.findings[0].State, "%+v", y.findings)
 }
 
+// TestGuestsWithAKernelOfTheirOwn may reach that, and end themselves. There is none here, so it is claimed of a sandbox.
+func TestGuestsWithAKernelOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	dir, groups, binary := setup(t)
+	d := sandbox.New(sandbox.Config{
+		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}),
+	})
+	y := &trial{cfg: Config{Driver: d, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List, MemoryMB: 64}, token: "trial-test"}
+	var err error
+	y.neighbour, err = y.start(t.Context(), "neighbour")
+	require.NoError(t, err)
+	y.evil, err = y.start(t.Context(), "evil")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		y.evil.destroy(context.Background())
+		y.neighbour.destroy(context.Background())
+	})
+	require.False(t, y.evil.hasOwnKernel(t.Context()))
+	suicide := program{name: "x", run: func(ctx context.Context, y *trial) (string, State, error) {
+		y.evil.destroy(ctx)
+		return "", Contained, nil
+	}}
+	state, _ := y.try(t.Context(), suicide)
+	require.Equal(t, Escaped, state)
+	state, _ = y.try(t.Context(), ofKernel("x", "", "echo dmesg"))
+	require.Equal(t, Escaped, state)
+	y.ownKernel = true
+	state, says := y.try(t.Context(), suicide)
+	require.Equal(t, Weak, state, says)
+	state, says = y.try(t.Context(), ofKernel("x", "", "echo dmesg"))
+	require.Equal(t, Contained, state, "another one was started: %s", says)
+	state, _ = y.try(t.Context(), refusal("x", "", "echo something else"))
+	require.Equal(t, Escaped, state)
+	y.neighbour.destroy(t.Context())
+	state, _ = y.try(t.Context(), suicide)
+	require.Equal(t, Escaped, state, "its neighbour is gone too")
+}
+
 // plain leaves out the options that raw_exec does not have.
 type plain struct{ driver.Driver }
 
