@@ -26,7 +26,7 @@ func (a *App) runnerCopyCommand() *cobra.Command {
 		}
 		return a.runnerCopy(ctx, c, args[0], args[1], folder, privileged)
 	})
-	with(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout. A path that ends with / is a folder to copy\ninto.",
+	with(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout. A path that ends with / is a folder to copy\ninto; a file here whose name has a colon is ./a:b.",
 		"drover runner cp main.py python-3f2a:\ndrover runner cp src/ python-3f2a:/tmp/src\ndrover runner cp python-3f2a:result.csv .\ndrover runner cp -r python-3f2a:/tmp/out ./out")
 	c.Flags().BoolVarP(&folder, "recursive", "r", false, "copy a folder out of the runner")
 	c.Flags().BoolVar(&privileged, "privileged", false, "read as the runner's root")
@@ -34,8 +34,8 @@ func (a *App) runnerCopyCommand() *cobra.Command {
 }
 
 func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string, folder, privileged bool) error {
-	fromRunner, fromPath, out := strings.Cut(from, ":")
-	toRunner, toPath, in := strings.Cut(to, ":")
+	fromRunner, fromPath, out := cutRunner(from)
+	toRunner, toPath, in := cutRunner(to)
 	if out == in {
 		return drover.Errorf(drover.Invalid, "one of FROM and TO is RUNNER:PATH, the other a path here")
 	}
@@ -58,6 +58,15 @@ func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string,
 		return downloadFolder(ctx, c, id, r, to)
 	}
 	return a.download(ctx, c, id, r, to)
+}
+
+// cutRunner splits RUNNER:PATH. A colon behind a slash is one of a path here: such a file is copied as ./a:b.
+func cutRunner(arg string) (runner, path string, remote bool) {
+	runner, path, remote = strings.Cut(arg, ":")
+	if !remote || strings.Contains(runner, "/") {
+		return "", arg, false
+	}
+	return runner, path, true
 }
 
 // download copies one file out of a runner. A file that could not be read whole is not left behind.
@@ -206,7 +215,7 @@ func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
 			return err
 		}
 		_, err = io.Copy(f, data)
-		return errors.Join(err, f.Close())
+		return errors.Join(err, f.Close(), root.Chtimes(name, h.ModTime, h.ModTime))
 	}
 	return nil // devices and the like stay there
 }
