@@ -120,10 +120,14 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
 		},
 	})
-	if err == nil && config.True(a.cfg.Telemetry.NodeMetrics) {
+	if err != nil {
+		return n, err
+	}
+	a.metrics.Source(telemetry.WorkMetrics(n.agent.Node, n.agent.Allocations))
+	if config.True(a.cfg.Telemetry.NodeMetrics) {
 		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.WithoutCancel(ctx)) }))
 	}
-	return n, err
+	return n, nil
 }
 
 // validateTask asks the task's driver about its configuration; asked is false if this process does not have it.

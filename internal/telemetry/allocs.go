@@ -27,6 +27,7 @@ type taskKey struct{ allocID, task string }
 type taskSample struct {
 	job, group, namespace string
 	usage                 *drover.ResourceUsage
+	allocated             *drover.AllocatedTaskResources // nil: not known
 }
 
 // reading is one gauge of a task's usage. Nomad leaves out what is zero, unless the source says it measured it.
@@ -88,9 +89,13 @@ func (a *Allocs) Sample(alloc *drover.Allocation, task string, usage *drover.Tas
 	if usage == nil || usage.ResourceUsage == nil {
 		return
 	}
+	s := taskSample{job: alloc.JobID, group: alloc.TaskGroup, namespace: alloc.Namespace, usage: usage.ResourceUsage}
+	if r := alloc.AllocatedResources; r != nil {
+		s.allocated = r.Tasks[task]
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.latest[taskKey{alloc.ID, task}] = taskSample{alloc.JobID, alloc.TaskGroup, alloc.Namespace, usage.ResourceUsage}
+	a.latest[taskKey{alloc.ID, task}] = s
 }
 
 func (a *Allocs) read(emit Emit) {
@@ -99,9 +104,17 @@ func (a *Allocs) read(emit Emit) {
 	a.mu.Unlock()
 	list := readings()
 	for key, s := range latest {
+		labels := []string{"job", s.job, "task_group", s.group, "alloc_id", key.allocID, "task", key.task, "namespace", s.namespace}
 		for _, r := range list {
 			if v := r.value(s.usage); v != 0 || measured(s.usage, r.measured) {
-				emit("nomad.client.allocs."+r.name, v, "job", s.job, "task_group", s.group, "alloc_id", key.allocID, "task", key.task, "namespace", s.namespace)
+				emit("nomad.client.allocs."+r.name, v, labels...)
+			}
+		}
+		if r := s.allocated; r != nil {
+			emit("nomad.client.allocs.cpu.allocated", float64(r.Cpu.CpuShares), labels...)
+			emit("nomad.client.allocs.memory.allocated", float64(r.Memory.MemoryMB<<20), labels...)
+			if r.Memory.MemoryMaxMB > 0 {
+				emit("nomad.client.allocs.memory.max_allocated", float64(r.Memory.MemoryMaxMB<<20), labels...)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,7 +17,9 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics(clock.Wall{})
 	a := m.Allocs()
-	alloc := &drover.Allocation{ID: "a1", JobID: "web", TaskGroup: "g", Namespace: "default"}
+	alloc := &drover.Allocation{ID: "a1", JobID: "web", TaskGroup: "g", Namespace: "default", AllocatedResources: &drover.AllocatedResources{
+		Tasks: map[string]*drover.AllocatedTaskResources{"t": {Cpu: drover.AllocatedCpuResources{CpuShares: 5}, Memory: drover.AllocatedMemoryResources{MemoryMB: 1}}},
+	}}
 	a.Sample(alloc, "t", &drover.TaskResourceUsage{ResourceUsage: &drover.ResourceUsage{
 		MemoryStats: &drover.MemoryStats{RSS: 4096, Measured: []string{"RSS", "Swap"}}, CpuStats: &drover.CpuStats{Percent: 12.5},
 	}})
@@ -35,6 +38,8 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	require.Contains(t, got, "nomad_client_allocs_memory_rss"+labels+" 4096")
 	require.Contains(t, got, "nomad_client_allocs_memory_swap"+labels+" 0", "measured zero is shown")
 	require.NotContains(t, got, "nomad_client_allocs_memory_cache"+labels)
+	require.Contains(t, got, "nomad_client_allocs_memory_allocated"+labels+" 1.048576e+06")
+	require.Contains(t, got, "nomad_client_allocs_cpu_allocated"+labels+" 5")
 	require.NotContains(t, got, "nomad_client_host")
 	sick = nil
 	require.Contains(t, text(), `nomad_client_host_cpu_idle{cpu="cpu0",datacenter="",node_class="none",node_id="n1",node_pool=""} 50`)
@@ -43,4 +48,32 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	require.NotContains(t, got, labels)
 	require.Contains(t, got, `nomad_client_allocs_oom_killed{job="web",namespace="default",task_group="g"} 1`)
 	require.Contains(t, got, `nomad_client_allocs_failed{job="web",namespace="default",task_group="g"} 1`)
+}
+
+// TestWorkMetrics: what has ended holds nothing, and what a node was given is told beside what is left.
+func TestWorkMetrics(t *testing.T) {
+	t.Parallel()
+	m := NewMetrics(clock.Wall{})
+	node := &drover.Node{ID: "n1", NodeResources: &drover.NodeResources{Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 500}}}
+	holds := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"t": {
+		Cpu: drover.AllocatedCpuResources{CpuShares: 300}, Memory: drover.AllocatedMemoryResources{MemoryMB: 100, MemoryMaxMB: 200},
+	}}}
+	said := func(status, state string, restarts uint64) drover.AllocUpdate {
+		return drover.AllocUpdate{ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: state, Restarts: restarts, StartedAt: time.Unix(1, 0)}}}
+	}
+	m.Source(WorkMetrics(func() *drover.Node { return node }, func(yield func(*drover.Allocation, drover.AllocUpdate) bool) {
+		_ = yield(&drover.Allocation{ID: "a", JobID: "j", AllocatedResources: holds}, said("running", "running", 2)) &&
+			yield(&drover.Allocation{ID: "b", JobID: "j", AllocatedResources: holds}, said("complete", "dead", 0)) &&
+			yield(&drover.Allocation{ID: "c", JobID: "j"}, drover.AllocUpdate{})
+	}))
+	w := httptest.NewRecorder()
+	m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/metrics?format=prometheus", nil))
+	labels := `{datacenter="",node_class="none",node_id="n1",node_pool=""} `
+	for name, want := range map[string]string{
+		"allocations_running": "1", "allocations_terminal": "1", "allocations_pending": "1", "allocations_blocked": "0", "tasks_running": "1", "tasks_dead": "1",
+		"allocated_cpu": "300", "unallocated_cpu": "700", "allocated_memory": "100", "unallocated_memory": "400", "allocated_max_memory": "200",
+	} {
+		require.Contains(t, w.Body.String(), "\nnomad_client_"+name+labels+want+"\n")
+	}
+	require.Contains(t, w.Body.String(), `nomad_client_allocs_running{alloc_id="a",job="j",namespace="",task="t",task_group=""} 3`)
 }

@@ -11,7 +11,7 @@ func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, erro
 		if err != nil || s == nil || n == nil {
 			return
 		}
-		labels := []string{"node_id", n.ID, "datacenter", n.Datacenter, "node_class", orNone(n.NodeClass), "node_pool", n.NodePool}
+		labels := nodeLabels(n)
 		if m := s.Memory; m != nil {
 			emit("nomad.client.host.memory.total", float64(m.Total), labels...)
 			emit("nomad.client.host.memory.available", float64(m.Available), labels...)
@@ -20,6 +20,7 @@ func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, erro
 		}
 		for _, c := range s.CPU {
 			with := append(labels[:len(labels):len(labels)], "cpu", c.CPU)
+			emit("nomad.client.host.cpu.total", c.TotalPercent, with...)
 			emit("nomad.client.host.cpu.total_percent", c.TotalPercent, with...)
 			emit("nomad.client.host.cpu.total_ticks", c.TotalTicks, with...)
 			emit("nomad.client.host.cpu.user", c.User, with...)
@@ -36,6 +37,10 @@ func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, erro
 		}
 		emit("nomad.client.uptime", float64(s.Uptime), labels...)
 	}
+}
+
+func nodeLabels(n *drover.Node) []string {
+	return []string{"node_id", n.ID, "datacenter", n.Datacenter, "node_class", orNone(n.NodeClass), "node_pool", n.NodePool}
 }
 
 func orNone(s string) string {

@@ -76,7 +76,7 @@ func sum(out *drover.AllocResourceUsage) {
 			cpu.Measured = union(cpu.Measured, c.Measured)
 		}
 	}
-	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu}
+	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu, DeviceStats: []any{}}
 }
 
 func union(a, b []string) []string {

@@ -1,5 +1,7 @@
 package agent
 
+import "drover"
+
 // Work returns how many allocations have not ended.
 func (a *Agent) Work() int {
 	n := 0
@@ -9,4 +11,13 @@ func (a *Agent) Work() int {
 		}
 	}
 	return n
+}
+
+// Allocations yields all that this node knows, with what it last said of them.
+func (a *Agent) Allocations(yield func(*drover.Allocation, drover.AllocUpdate) bool) {
+	for _, r := range a.runners() {
+		if v := r.View(); !yield(v.Alloc, v.Update) {
+			return
+		}
+	}
 }
