@@ -248,7 +248,7 @@ func (c *account) said() string {
 // Machines that never call home are given up and replaced, at last by one that does, without anybody's help.
 func TestMachinesThatNeverCallHome(t *testing.T) {
 	t.Parallel()
-	c := newAccount(t, "", `boot_timeout = "2s"`)
+	c := newAccount(t, "", `boot_timeout = "8s"`)
 	c.dark.Store(true)
 	a := start(t, c.server()...)
 	ran := filepath.Join(c.dir, "ran")
