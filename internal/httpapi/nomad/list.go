@@ -46,6 +46,9 @@ func (l lister[T, V]) serve(f *Face, w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	f.setIndex(w, index)
+	if table := l.on[0].table; index == 0 && (table == tableEvals || table == tableAllocs) {
+		w.Header().Set(indexHeader, "0") // clients look for that, to tell that nothing ever was
+	}
 	if next != "" {
 		w.Header().Set("X-Nomad-NextToken", next)
 	}

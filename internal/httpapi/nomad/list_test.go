@@ -157,7 +157,8 @@ func TestAListOfTenThousandJobs(t *testing.T) {
 	t.Logf("10,000 jobs listed and decoded in %v, %d bytes", time.Since(start), rec.Body.Len())
 }
 
-// A list in which nothing ever was has an index that can be waited for.
+// A list in which nothing ever was has an index that can be waited for; but of evaluations and allocations Nomad says 0,
+// and the tests of its client look for it.
 func TestTheIndexIsNeverZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -167,4 +168,22 @@ func TestTheIndexIsNeverZero(t *testing.T) {
 	_, meta, err = w.client.NodePools().List(&api.QueryOptions{WaitIndex: meta.LastIndex, WaitTime: 300 * time.Millisecond})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, meta.RequestTime, 250*time.Millisecond, "it waited")
+
+	empty := newWorld(t, func(c *nomad.Config) { c.State = storeState{store.New()} }).client
+	for name, list := range map[string]func() (*api.QueryMeta, error){
+		"evaluations": func() (*api.QueryMeta, error) { _, meta, err := empty.Evaluations().List(nil); return meta, err },
+		"allocations": func() (*api.QueryMeta, error) { _, meta, err := empty.Allocations().List(nil); return meta, err },
+		"a job's evaluations": func() (*api.QueryMeta, error) {
+			_, meta, err := empty.Jobs().Evaluations("none", nil)
+			return meta, err
+		},
+		"a job's allocations": func() (*api.QueryMeta, error) {
+			_, meta, err := empty.Jobs().Allocations("none", true, nil)
+			return meta, err
+		},
+	} {
+		meta, err := list()
+		require.NoError(t, err, name)
+		require.Zero(t, meta.LastIndex, name)
+	}
 }

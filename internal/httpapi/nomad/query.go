@@ -112,11 +112,13 @@ func (f *Face) await(ctx context.Context, q query, on []source, indexOf func(Sna
 	}
 }
 
+const indexHeader = "X-Nomad-Index"
+
 // setIndex says how new the answer is. It is never 0, even of a table that nothing was ever in: a client that waits for
 // what follows 0 would be answered at once, again and again.
 func (f *Face) setIndex(w http.ResponseWriter, index uint64) {
 	h := w.Header()
-	h.Set("X-Nomad-Index", strconv.FormatUint(max(index, 1), 10))
+	h.Set(indexHeader, strconv.FormatUint(max(index, 1), 10))
 	h.Set("X-Nomad-LastContact", "0")
 	h.Set("X-Nomad-KnownLeader", strconv.FormatBool(f.Agent.Leader() != ""))
 }
