@@ -116,8 +116,13 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	return client, nil
 }
 
-// create makes the container. One of the same name that an earlier start left is ours to remove.
+// create makes the container. One of the same name that an earlier start left is ours to remove. When ctx ends meanwhile,
+// the daemon's answer is waited for all the same, as it may have made the container, which must be known to be removed.
 func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptions) (string, error) {
+	asked := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(asked, func() { d.cfg.Clock.AfterFunc(d.cfg.RemoveWait, cancel) })()
 	made, err := d.docker.ContainerCreate(ctx, options)
 	if cerrdefs.IsConflict(err) {
 		old, inspectErr := d.docker.ContainerInspect(ctx, options.Name, client.ContainerInspectOptions{})
