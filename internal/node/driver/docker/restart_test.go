@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"sync"
@@ -105,6 +106,11 @@ func TestDaemonHangs(t *testing.T) {
 	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
 	_, err = h.Usage(t.Context())
 	require.NoError(t, err)
+	asking, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = b.askUsage(asking, h.box) // what has no cgroup files that can be read
+	require.Error(t, err)
+	require.NotErrorIs(t, err, driver.ErrGone, "it is tried again")
 	require.NoError(t, h.Stop(t.Context(), "", 10*time.Millisecond))
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)
