@@ -148,8 +148,10 @@ func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			slog.String("path", r.URL.Path), slog.Int("status", w.status), slog.Duration("took", took))
 	}()
 	defer e.recovered(w, r)
+	body := r.Body // without its bounds
 	if err := e.run(w, r); err != nil {
 		e.fail(w, r, err)
+		e.drain(w, r, body)
 	}
 }
 

@@ -1,0 +1,46 @@
+package httpapi
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+// A client that sends all before it reads gets to know why it was refused, whatever was left of its body.
+func TestRefusedBodiesAreReadOn(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "PUT /full", MaxBody: -1, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		_, _ = io.CopyN(io.Discard, r.Body, 100)
+		return drover.Errorf(drover.Exhausted, "the disk is full")
+	}}, {Pattern: "PUT /bounded", MaxBody: 1000, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		_, err := io.Copy(io.Discard, r.Body)
+		return drover.Errorf(drover.TooLarge, "%w", err)
+	}}}))
+	defer srv.Close()
+	const size = 40 << 20
+	for path, want := range map[string]string{"/full": "the disk is full", "/bounded": "too large"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL, "http://"))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = io.WriteString(conn, "PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Length: 41943040\r\n\r\n")
+		require.NoError(t, err)
+		n, err := io.Copy(conn, io.LimitReader(neverEnding{}, size))
+		require.NoError(t, err)
+		require.EqualValues(t, size, n)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.True(t, bytes.Contains(answer, []byte(want)), string(answer))
+	}
+}
+
+type neverEnding struct{}
+
+func (neverEnding) Read(p []byte) (int, error) { return len(p), nil }
