@@ -1,4 +1,5 @@
-// Command drover is Drover: control plane, node agent, execution service and command line in one binary.
+// Command drover is Drover: control plane, node agent, execution service and command line in one binary. On other systems
+// than Linux it is the command line only.
 package main
 
 import (
@@ -8,20 +9,13 @@ import (
 	"syscall"
 
 	"drover/internal/cli"
-	"drover/internal/fleet/simulator"
-	"drover/internal/node/driver/sandbox"
-	"drover/internal/server"
-	"drover/internal/sysmon"
 )
 
 func main() {
-	sysmon.Calm()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	app := &cli.App{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, RunAgent: server.Run, FillState: server.FillState, Try: server.Try, Overlay: sandbox.Overlay, Simulate: server.Simulate,
-		CheckFleet: server.CheckFleet, FleetFigures: simulator.Figures,
-	}
+	app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}
+	equip(app)
 	code := app.Main(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

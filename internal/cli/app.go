@@ -29,6 +29,8 @@ type App struct {
 	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
 	// Overlay reports whether sandboxes can layer images here.
 	Overlay func() bool
+	// Groups says what control groups an agent with our rights has here, and what is weaker for want of more.
+	Groups func() (has string, weaker []string)
 	// FillState fills a data folder with a large state, for the bench; it returns how long that and its snapshot took.
 	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
 	// CheckFleet tries a pool of the configuration with one real machine, and tells each step.

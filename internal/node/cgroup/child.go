@@ -3,6 +3,7 @@ package cgroup
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,6 +84,30 @@ func (g *Group) child(name string) *Group {
 	}
 	c.tops = c.dirs
 	return c
+}
+
+// Renamed gives a child of its own, in which there is nothing any more, to another execution. On v1 only. Errors: those of
+// the kernel.
+func (g *Group) Renamed(name string) (*Group, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	c := g.parent.child(name)
+	c.keep(slices.Collect(maps.Keys(g.byCtl)))
+	c.parent, c.oomBase = g.parent, g.parent.OOMKills()
+	for i, dir := range g.dirs {
+		if err := os.Rename(dir, c.dirs[i]); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Empty reports that there is no process in the group, not even a dead one; false also where that cannot be told. Lists of
+// processes of v1 may be a second old.
+func (g *Group) Empty() bool {
+	count, err := readFile(g.byCtl["pids"], "pids.current")
+	return err == nil && string(count) == "0\n"
 }
 
 // existing lists the controllers whose directories are there.

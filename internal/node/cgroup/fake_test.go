@@ -97,6 +97,26 @@ func TestRefusedControllers(t *testing.T) {
 	require.Equal(t, "/root/cgroup.controllers does not list it", i.Lacks("cpuset"))
 	require.Empty(t, i.Lacks("memory"))
 	require.Equal(t, "it is not mounted", Info{Version: V1}.Lacks("memory"))
+	require.Equal(t, []string{
+		"no cpu cgroup controller (invalid argument): cpu is neither shared by weight nor limited",
+		"no cpuset cgroup controller (/root/cgroup.controllers does not list it): reserved cores are not kept apart",
+	}, i.Weaker())
+}
+
+func TestSurvey(t *testing.T) {
+	t.Parallel()
+	root := fakeV2(t)
+	has, weaker := survey(root, "/")
+	require.Equal(t, "v2: cpuset cpu memory pids", has)
+	require.Empty(t, weaker)
+	fill(t, root, "cgroup.controllers", "memory pids")
+	has, weaker = survey(root, "/")
+	require.Equal(t, "v2: memory pids", has)
+	require.Len(t, weaker, 2)
+	has, weaker = survey(t.TempDir(), "/")
+	require.Equal(t, "none", has)
+	require.Len(t, weaker, 1)
+	require.Contains(t, weaker[0], "no cgroup tree is mounted")
 }
 
 func TestChildOnV2(t *testing.T) {

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 
@@ -94,28 +93,13 @@ func (d *Driver) weaker() []string {
 	case nil:
 		weaker = append(weaker, "no cgroups: memory is limited for each process, not together; cpu is not limited; usage is not measured")
 	default:
-		weaker = append(weaker, d.uncontrolled()...)
+		weaker = append(weaker, d.cfg.Cgroups.Info().Weaker()...)
 	}
 	if d.rootless && !remembers() {
 		weaker = append(weaker, "kernels before 6.6 do not let a user's sandbox remove directories of its image")
 	}
 	if d.plainMounts.Load() {
 		weaker = append(weaker, "the kernel does not shift owners of mounts: images show nobody as owner and cannot be changed")
-	}
-	return weaker
-}
-
-// uncontrolled says what is kept by other means, or not at all, for want of a controller.
-func (d *Driver) uncontrolled() (weaker []string) {
-	for _, c := range []struct{ controller, instead string }{
-		{"memory", "memory is limited for each process, not together, and its use is not measured"},
-		{"pids", "processes are counted for each user"},
-		{"cpu", "cpu is neither shared by weight nor limited"},
-		{"cpuset", "reserved cores are not kept apart"},
-	} {
-		if why := d.cfg.Cgroups.Info().Lacks(c.controller); why != "" {
-			weaker = append(weaker, fmt.Sprintf("no %s cgroup controller (%s): %s", c.controller, why, c.instead))
-		}
 	}
 	return weaker
 }

@@ -17,7 +17,7 @@ import (
 func (a *App) examine(ctx context.Context, dir string) []finding {
 	root := os.Geteuid() == 0
 	return []finding{
-		checkKernel(), checkRights(root), checkCgroups(root), checkNamespaces(ctx), a.checkOverlay(), checkSeccomp(),
+		checkKernel(), checkRights(root), a.checkGroups(), checkNamespaces(ctx), a.checkOverlay(), checkSeccomp(),
 		checkDocker(ctx), checkRunsc(), checkDisk(dir),
 	}
 }
@@ -45,26 +45,18 @@ func checkRights(root bool) finding {
 	return finding{Check: "rights", State: findingWeak, Says: "not root: sandboxes have one user id, and limits only where this user's control group is delegated"}
 }
 
-func checkCgroups(root bool) finding {
+func (a *App) checkGroups() finding {
 	f := finding{Check: "control groups", State: findingOK}
-	switch {
-	case text("/sys/fs/cgroup/cgroup.controllers") != "":
-		f.Says = "v2: " + text("/sys/fs/cgroup/cgroup.controllers")
-	case isDir("/sys/fs/cgroup/memory"):
-		f.Says = "v1"
-	default:
-		f.State, f.Says = findingWeak, "none: limits of memory and CPU are rlimits and the supervisor's own checks"
+	if a.Groups == nil {
+		f.State, f.Says = findingWeak, "not looked at"
 		return f
 	}
-	if !root && unix.Access("/sys/fs/cgroup", unix.W_OK) != nil {
-		f.State, f.Says = findingWeak, f.Says+"; not ours to write (only what systemd delegates)"
+	has, weaker := a.Groups()
+	f.Says = strings.Join(append([]string{has}, weaker...), "; ")
+	if len(weaker) > 0 {
+		f.State = findingWeak
 	}
 	return f
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // checkNamespaces makes them once, for a program that ends at once.

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"drover/internal/cli"
+	"drover/internal/fleet/simulator"
+	"drover/internal/node/cgroup"
+	"drover/internal/node/driver/sandbox"
+	"drover/internal/server"
+	"drover/internal/sysmon"
+)
+
+// equip gives the command line what runs on this machine itself.
+func equip(app *cli.App) {
+	sysmon.Calm()
+	app.RunAgent, app.FillState, app.Try = server.Run, server.FillState, server.Try
+	app.Overlay, app.Groups = sandbox.Overlay, cgroup.Survey
+	app.Simulate, app.CheckFleet, app.FleetFigures = server.Simulate, server.CheckFleet, simulator.Figures
+}

@@ -1,0 +1,34 @@
+//go:build !linux
+
+package main
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"time"
+
+	"drover"
+	"drover/internal/cli"
+	"drover/internal/config"
+	"drover/internal/fleet/simulator"
+)
+
+// equip gives the command line what it has in place of an agent's parts, which run on Linux only.
+func equip(app *cli.App) {
+	app.RunAgent = func(context.Context, *config.Agent, io.Writer, func(string)) error { return elsewhere() }
+	app.FillState = func(context.Context, string, int, int) (filled, snapshot time.Duration, err error) {
+		return 0, 0, elsewhere()
+	}
+	app.CheckFleet = func(context.Context, *config.Agent, drover.FleetCheck, func(drover.FleetCheckStep)) error {
+		return elsewhere()
+	}
+	app.Simulate = func(context.Context, drover.FleetSimulation) ([]drover.FleetSimulated, error) {
+		return nil, elsewhere()
+	}
+	app.FleetFigures = simulator.Figures
+}
+
+func elsewhere() error {
+	return drover.Errorf(drover.NotImplemented, "this needs an agent's parts, which run on Linux only; on %s drover is the command line of an agent elsewhere (-address, DROVER_ADDR)", runtime.GOOS)
+}
