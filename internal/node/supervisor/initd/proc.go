@@ -102,8 +102,13 @@ func hasMark(pid int, mark string) bool {
 	return err == nil && bytes.Contains(append([]byte{0}, append(b, 0)...), []byte("\x00"+mark+"\x00"))
 }
 
-// readPids reads the members of a control group through an open cgroup.procs.
+// readPids reads the members of a control group through an open cgroup.procs, opened anew: v1 shows who reads the same
+// file again what it showed before, for a second at least.
 func readPids(fd int) []int {
+	if fresh, err := syscall.Open("/proc/self/fd/"+strconv.Itoa(fd), syscall.O_RDONLY|syscall.O_CLOEXEC, 0); err == nil {
+		defer syscall.Close(fresh) //nolint:errcheck // it is only read
+		fd = fresh
+	}
 	var all []byte
 	buf := make([]byte, 4096)
 	for {

@@ -1,0 +1,41 @@
+package initd
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover/internal/clock"
+	"drover/internal/node/cgroup"
+)
+
+func TestMembersAreThoseOfNow(t *testing.T) {
+	t.Parallel()
+	if !cgroup.Probe("/sys/fs/cgroup").Writable {
+		t.Skip("no groups can be made here")
+	}
+	m, err := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-initd-%d", os.Getpid())})
+	require.NoError(t, err)
+	g, err := m.Create("task", cgroup.Limits{}, 0)
+	require.NoError(t, err)
+	defer func() {
+		require.NoError(t, g.Remove(t.Context(), clock.Wall{}))
+		require.NoError(t, m.Close(clock.Wall{}))
+	}()
+	members, err := g.OpenJoin(g.Dirs()[0])
+	require.NoError(t, err)
+	defer members.Close()
+	require.Empty(t, readPids(int(members.Fd())))
+
+	program := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, program.Start())
+	_, err = fmt.Fprint(members, program.Process.Pid)
+	require.NoError(t, err)
+	require.Equal(t, []int{program.Process.Pid}, readPids(int(members.Fd())))
+	require.NoError(t, program.Process.Kill())
+	require.Error(t, program.Wait())
+	require.Empty(t, readPids(int(members.Fd())))
+}
