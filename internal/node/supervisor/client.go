@@ -151,6 +151,9 @@ func (c *Client) fail() {
 	for _, k := range calls {
 		k.end(errLost)
 	}
+	if g, ok := c.opts.Groups.(interface{ Close() }); ok {
+		g.Close()
+	}
 }
 
 // open opens a channel. Errors: Gone.

@@ -24,6 +24,8 @@ type Groups struct {
 	Owner int
 	// Apart: the supervisor is in none of the task's groups, so that what it starts has to join them all.
 	Apart bool
+
+	spares spares
 }
 
 var _ supervisor.Groups = (*Groups)(nil)
@@ -33,9 +35,18 @@ func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error)
 	if g.Task == nil || l.MemoryMB > 0 && g.Task.Dir("memory") == "" || l.Pids > 0 && g.Task.Dir("pids") == "" {
 		return nil, nil //nolint:nilnil // as supervisor.Groups has it: the supervisor keeps the limits itself then
 	}
-	made, err := g.Make("x."+id, cgroup.Limits{MemoryMax: int64(l.MemoryMB) << 20, Pids: int64(l.Pids), CPUShares: int64(l.CPUMHz)})
+	name, plain := "x."+id, unlimited(l)
+	if plain {
+		if e := g.spare(name); e != nil {
+			return e, nil
+		}
+	}
+	made, err := g.Make(name, cgroup.Limits{MemoryMax: int64(l.MemoryMB) << 20, Pids: int64(l.Pids), CPUShares: int64(l.CPUMHz)})
 	if err != nil {
 		return nil, err
+	}
+	if plain && reusable(made.group) {
+		made.spares = &g.spares
 	}
 	return made, nil
 }
@@ -106,6 +117,8 @@ type Group struct {
 	group *cgroup.Group
 	clock clock.Clock
 	files supervisor.GroupFiles
+
+	spares *spares // that it is kept among once it is empty; nil: it is removed
 }
 
 // Close closes the files: the supervisor has its own once it was given them.
@@ -136,8 +149,11 @@ func (e *Group) OOMKills() int { return int(e.group.OOMKills()) } //nolint:gosec
 // Kill kills all processes in it.
 func (e *Group) Kill() error { return e.group.Kill() }
 
-// Remove kills what is left and removes the group.
+// Remove kills what is left and removes the group, or keeps it for the task's next execution.
 func (e *Group) Remove(ctx context.Context) error {
+	if e.spares != nil && e.spares.keep(e) {
+		return nil
+	}
 	e.Close()
 	return e.group.Remove(ctx, e.clock)
 }
