@@ -27,6 +27,10 @@ func TestUsedRunnersAreBounded(t *testing.T) {
 	for i := range 6 {
 		put(fmt.Sprint("used", i), time.Duration(i+2)*time.Minute, drover.AllocClientComplete)
 	}
+	put("used4", 6*time.Minute, drover.AllocClientComplete)
+	stopped := *txn.Allocation("used4")
+	stopped.Claim, stopped.DesiredStatus = nil, drover.AllocDesiredStop // released before its claim was recorded
+	txn.PutAllocation(&stopped)
 	put("just", runnerRest-time.Second, drover.AllocClientComplete)
 	put("busy", 30*time.Minute, drover.AllocClientRunning)
 	eval := func(id string, ago time.Duration, status string) {

@@ -59,7 +59,8 @@ func (g *collector) used(j *drover.Job) {
 	}
 	var allocs []ended
 	for a := range g.s.AllocationsByJob(j.Namespace, j.ID) {
-		if a.Claim != nil && a.ClientTerminal() && g.old(a.ModifyTime, runnerRest) && g.forgettable(a) {
+		over := a.Claim != nil || a.ServerTerminal() // the claim of one that was released at once may not have been recorded
+		if over && a.ClientTerminal() && g.old(a.ModifyTime, runnerRest) && g.forgettable(a) {
 			allocs = append(allocs, ended{a.ID, a.ModifyTime})
 		}
 	}

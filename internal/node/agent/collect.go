@@ -81,7 +81,8 @@ func (a *Agent) collectUsed() {
 	now := a.clock.Now()
 	for _, c := range a.corpses() {
 		v := c.entry.runner.View()
-		if v.Alloc.Claim != nil && v.Update.ClientStatus == drover.AllocClientComplete && now.Sub(c.endedAt) >= a.cfg.GC.MinAge {
+		stopped := v.Alloc.Claim != nil || v.Alloc.ServerTerminal() // or released before its claim was recorded
+		if g := c.entry.runner.Group(); g.Pool != nil && stopped && v.Update.ClientStatus == drover.AllocClientComplete && now.Sub(c.endedAt) >= a.cfg.GC.MinAge {
 			a.remove(c)
 		}
 	}

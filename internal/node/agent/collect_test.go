@@ -38,6 +38,9 @@ func TestUsedRunnersAreForgotten(t *testing.T) {
 			c := *a
 			c.Claim, c.AllocModifyIndex = &drover.Claim{RunnerID: "r"}, 2
 			s := c
+			if i%3 == 2 { // released before the claim was recorded
+				s.Claim = nil
+			}
 			s.DesiredStatus, s.AllocModifyIndex = drover.AllocDesiredStop, 3
 			claimed, stopped = append(claimed, &c), append(stopped, &s)
 		}
