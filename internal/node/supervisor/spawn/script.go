@@ -39,7 +39,12 @@ type Arg struct {
 type Slot int
 
 // NewScript returns an empty script. The slots 0 to received-1 are the descriptors that Staged.Run gets.
-func NewScript(received int) *Script { return &Script{slots: make([]uintptr, received)} }
+func NewScript(received int) *Script {
+	return &Script{slots: make([]uintptr, received), ops: make([]op, 0, usualCalls), what: make([]string, 0, usualCalls)}
+}
+
+// usualCalls are a little more than those of a sandbox.
+const usualCalls = 128
 
 // Num is a number.
 func Num[T ~int | ~uint | ~uint32 | ~uint64 | ~uintptr](v T) Arg { return Arg{value: uintptr(v)} }
