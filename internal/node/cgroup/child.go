@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"drover"
 )
 
@@ -21,7 +23,7 @@ func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 	if g.version == V1 {
 		c.keep(g.needed(limits))
 	}
-	c.parent, c.oomBase = g, g.OOMKills()
+	c.setParent(g)
 	for _, d := range c.dirs {
 		if err := mkdir(d); err != nil {
 			_ = c.removeDirs()
@@ -70,7 +72,7 @@ func (g *Group) FindChild(name string) (*Group, error) {
 		return nil, drover.Errorf(drover.NotFound, "no cgroup %s/%s", g.name, name)
 	}
 	c.keep(there)
-	c.parent, c.oomBase = g, g.OOMKills()
+	c.setParent(g)
 	return c, nil
 }
 
@@ -94,10 +96,10 @@ func (g *Group) Renamed(name string) (*Group, error) {
 	}
 	c := g.parent.child(name)
 	c.keep(slices.Collect(maps.Keys(g.byCtl)))
-	c.parent, c.oomBase = g.parent, g.parent.OOMKills()
+	c.setParent(g.parent)
 	for i, dir := range g.dirs {
-		if err := os.Rename(dir, c.dirs[i]); err != nil {
-			return nil, err
+		if err := unix.Rename(dir, c.dirs[i]); err != nil {
+			return nil, fmt.Errorf("renaming cgroup %s: %w", g.name, err)
 		}
 	}
 	return c, nil
@@ -108,6 +110,14 @@ func (g *Group) Renamed(name string) (*Group, error) {
 func (g *Group) Empty() bool {
 	count, err := readFile(g.byCtl["pids"], "pids.current")
 	return err == nil && string(count) == "0\n"
+}
+
+// setParent makes it g's, from now on.
+func (c *Group) setParent(g *Group) {
+	c.parent = g
+	if g.version == V1 && c.byCtl["memory"] == "" {
+		c.oomBase = g.OOMKills()
+	}
 }
 
 // existing lists the controllers whose directories are there.
