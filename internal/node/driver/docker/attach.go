@@ -22,11 +22,11 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 		return nil, fmt.Errorf("reading the container's state: %w", err)
 	}
 	b := &box{
-		id: s.Container, image: s.Image, imageOurs: s.ImageOurs, stopSignal: s.StopSignal, stateDir: s.StateDir, startedAt: state.StartedAt,
+		id: s.Container, image: s.Image, imageRef: s.ImageRef, stopSignal: s.StopSignal, stateDir: s.StateDir, startedAt: state.StartedAt,
 		attached: s.Attached, warm: s.Warm, network: s.Network, groups: d.noGroups(),
 	}
 	d.remember(b.id)
-	d.images.hold(&imageInfo{id: b.image, ours: b.imageOurs})
+	d.images.hold(&imageInfo{id: b.image, ref: b.imageRef})
 	client, err := d.connect(ctx, b)
 	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {
 		err = errors.Join(driver.ErrGone, client.Close())

@@ -23,7 +23,7 @@ type box struct {
 	attached   bool   // drover-init is reached by the container's stdin and stdout
 	id         string // of the container; "" = none was made
 	image      string
-	imageOurs  bool
+	imageRef   string // as imageInfo has it
 	stopSignal string
 	stateDir   string
 	startedAt  time.Time
@@ -39,7 +39,7 @@ type box struct {
 type stored struct {
 	Container  string                     `json:"container"`
 	Image      string                     `json:"image"`
-	ImageOurs  bool                       `json:"imageOurs,omitempty"`
+	ImageRef   string                     `json:"imageRef,omitempty"`
 	StopSignal string                     `json:"stopSignal,omitempty"`
 	StateDir   string                     `json:"stateDir"`
 	Attached   bool                       `json:"attached,omitempty"`
@@ -48,7 +48,7 @@ type stored struct {
 }
 
 func (b *box) state(spec *driver.Spec) driver.State {
-	data, err := json.Marshal(stored{b.id, b.image, b.imageOurs, b.stopSignal, b.stateDir, b.attached, b.warm, b.network})
+	data, err := json.Marshal(stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network})
 	if err != nil {
 		data = nil // such values always marshal
 	}

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -16,7 +17,7 @@ import (
 // imageInfo is what of an image matters to a start.
 type imageInfo struct {
 	id         string
-	ours       bool // pulled or loaded by this driver: it may be removed
+	ref        string // by which this driver got it, so that it may be removed; "" = others did
 	user       string
 	workDir    string
 	entrypoint []string
@@ -32,7 +33,7 @@ type images struct {
 	mu     sync.Mutex
 	pulls  map[string]*pull       // under way, by reference and account; guarded by mu
 	users  map[string]int         // by image id; guarded by mu
-	ours   map[string]bool        // by image id; guarded by mu
+	ours   map[string][]string    // the references that we got, by image id; guarded by mu
 	timers map[string]clock.Timer // of images without users; guarded by mu
 	closed bool                   // guarded by mu
 
@@ -40,7 +41,7 @@ type images struct {
 }
 
 func newImages(d *Driver) *images {
-	return &images{d: d, pulls: map[string]*pull{}, users: map[string]int{}, ours: map[string]bool{}, timers: map[string]clock.Timer{}}
+	return &images{d: d, pulls: map[string]*pull{}, users: map[string]int{}, ours: map[string][]string{}, timers: map[string]clock.Timer{}}
 }
 
 // get has the image on the machine, and holds it until release. Errors: NotFound, Forbidden and Invalid are final.
@@ -96,10 +97,12 @@ func (s *images) hold(info *imageInfo) {
 	defer s.mu.Unlock()
 	s.recall()
 	s.users[info.id]++
-	info.ours = s.ours[info.id] || info.ours
-	if info.ours && !s.ours[info.id] {
-		s.ours[info.id] = true
+	if info.ref != "" && !slices.Contains(s.ours[info.id], info.ref) {
+		s.ours[info.id] = append(s.ours[info.id], info.ref)
 		s.keep()
+	}
+	if got := s.ours[info.id]; info.ref == "" && len(got) > 0 {
+		info.ref = got[0]
 	}
 	if t := s.timers[info.id]; t != nil {
 		t.Stop()
@@ -116,7 +119,7 @@ func (s *images) release(id string) {
 		return
 	}
 	delete(s.users, id)
-	if s.ours[id] {
+	if len(s.ours[id]) > 0 {
 		s.expire(id)
 	}
 }
@@ -128,21 +131,50 @@ func (s *images) remove(id string) {
 		s.mu.Unlock()
 		return
 	}
+	refs := s.ours[id]
 	delete(s.timers, id)
 	delete(s.ours, id)
 	s.mu.Unlock()
 	ctx, cancel := s.d.cfg.Clock.WithTimeout(context.Background(), s.d.cfg.PullQuiet) //nolint:forbidigo // nobody waits for it
 	defer cancel()
-	_, err := s.d.docker.ImageRemove(ctx, id, client.ImageRemoveOptions{PruneChildren: true})
-	if err != nil && !cerrdefs.IsNotFound(err) {
+	err := s.discard(ctx, id, refs)
+	if err != nil {
 		s.d.cfg.Log.Info("an image that no task uses stays", "image", id, "error", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
-		s.ours[id] = true // the daemon is away: the next sweep tries again
+	if err != nil && !cerrdefs.IsConflict(err) {
+		s.ours[id] = append(s.ours[id], refs...) // the daemon is away: the next sweep tries again
 	}
 	s.keep()
+}
+
+// discard takes our names from an image, which goes with its last one, and removes one that has none: its name moved on.
+func (s *images) discard(ctx context.Context, id string, refs []string) error {
+	gone := func(name string) error {
+		_, err := s.d.docker.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
+		if cerrdefs.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	for _, ref := range refs {
+		info, err := s.d.docker.ImageInspect(ctx, ref)
+		if err == nil && info.ID == id {
+			err = gone(ref)
+		}
+		if err != nil && !cerrdefs.IsNotFound(err) {
+			return err
+		}
+	}
+	left, err := s.d.docker.ImageInspect(ctx, id)
+	if cerrdefs.IsNotFound(err) || err == nil && len(left.RepoTags) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return gone(id)
 }
 
 func (s *images) close() {

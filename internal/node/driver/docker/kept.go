@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
-// kept is the file in which the images are that this agent got, so that a later one removes them.
+// kept is the file with the images that this agent got, and their references, so that a later one removes them.
 func (s *images) kept() string { return filepath.Join(s.d.cfg.Owner, "docker-images.json") }
 
 // recall reads, once, what an earlier agent got. The caller holds mu.
@@ -19,28 +17,26 @@ func (s *images) recall() {
 		return
 	}
 	s.recalled = true
-	var ids []string
+	ours := map[string][]string{}
 	text, err := os.ReadFile(s.kept())
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &ids)
+		err = json.Unmarshal(text, &ours)
 	}
 	if err != nil {
 		s.d.cfg.Log.Warn("images that an earlier agent pulled stay on the machine", "file", s.kept(), "error", err)
 		return
 	}
-	for _, id := range ids {
-		s.ours[id] = true
+	for id, refs := range ours {
+		s.ours[id] = append(s.ours[id], refs...)
 	}
 }
 
 // keep writes down which images are ours. The caller holds mu.
 func (s *images) keep() {
-	ids := slices.AppendSeq([]string{}, maps.Keys(s.ours))
-	slices.Sort(ids)
-	text, err := json.Marshal(ids)
+	text, err := json.Marshal(s.ours)
 	if err == nil {
 		err = os.WriteFile(s.kept()+".new", text, 0o600)
 	}

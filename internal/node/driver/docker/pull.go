@@ -94,10 +94,10 @@ func (s *images) tell(p *pull, text string) {
 func (s *images) run(ctx context.Context, p *pull, key string, c taskConfig) {
 	defer p.cancel()
 	started := s.d.cfg.Clock.Now()
+	had, _ := s.find(ctx, c.image)
 	err := s.fetch(ctx, p, c)
 	if err == nil {
-		p.info, err = s.find(ctx, c.image)
-		p.info.ours = true
+		p.info, err = s.got(ctx, c.image, had)
 	}
 	p.err = err
 	if err == nil {
@@ -136,6 +136,15 @@ func (s *images) fetch(ctx context.Context, p *pull, c taskConfig) error {
 		}
 	}
 	return pullError(ctx, c.image, context.Cause(ctx))
+}
+
+// got finds what was fetched. It is ours to remove if its name was not there before, or of another image.
+func (s *images) got(ctx context.Context, ref string, had imageInfo) (imageInfo, error) {
+	info, err := s.find(ctx, ref)
+	if err == nil && info.id != had.id {
+		info.ref = ref
+	}
+	return info, err
 }
 
 func (a auth) encode() string {
@@ -201,11 +210,10 @@ func (s *images) load(ctx context.Context, spec *driver.Spec, c taskConfig) (ima
 	if err != nil {
 		return imageInfo{}, drover.Errorf(drover.Unavailable, "load: %w", err)
 	}
-	info, err := s.find(ctx, c.image)
+	info, err := s.got(ctx, c.image, had)
 	if drover.CodeOf(err) == drover.NotFound {
 		return info, drover.Errorf(drover.NotFound, "load: %s does not hold %s (dockerd said: %s)", c.load, c.image, streamText(said))
 	}
-	info.ours = had.id != info.id
 	return info, err
 }
 

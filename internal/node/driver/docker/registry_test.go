@@ -133,6 +133,50 @@ func TestPullIsOneForMany(t *testing.T) {
 	require.NoError(t, err, "what we did not pull stays")
 }
 
+// TestOurNamesOfAnImageAreRemoved, all of them; a name that somebody else gave it keeps the image.
+func TestOurNamesOfAnImageAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, "")
+	refs := []string{s.push(t, "names", ""), s.host + "/names:2"}
+	pushed, err := name.ParseReference(refs[0])
+	require.NoError(t, err)
+	img, err := remote.Image(pushed)
+	require.NoError(t, err)
+	second, err := name.NewTag(refs[1])
+	require.NoError(t, err)
+	require.NoError(t, remote.Tag(second, img))
+	theirs := "drover-test/theirs:" + id.Random{}.New()
+	docker := func(args ...string) {
+		t.Helper()
+		out, err := exec.Command("docker", append([]string{"-H", endpoint}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	b := newBench(t, func(c *Config) { c.ImageDelay = 50 * time.Millisecond })
+	for _, tagged := range []bool{true, false} {
+		one, two := b.run(t, b.spec(t, map[string]any{"image": refs[0]})), b.run(t, b.spec(t, map[string]any{"image": refs[1]}))
+		image := one.box.image
+		require.Equal(t, image, two.box.image)
+		if tagged {
+			docker("tag", image, theirs)
+		}
+		require.NoError(t, one.Destroy(t.Context()))
+		require.NoError(t, two.Destroy(t.Context()))
+		names := refs
+		if !tagged {
+			names = append(names, image)
+		}
+		for _, n := range names {
+			require.Eventually(t, func() bool {
+				_, err := b.images.find(t.Context(), n)
+				return drover.CodeOf(err) == drover.NotFound
+			}, patience, tick, n)
+		}
+		if tagged {
+			docker("rmi", theirs) // fails if it went with ours
+		}
+	}
+}
+
 // TestImagesOfAnEarlierAgentAreRemoved when no task is left that uses them.
 func TestImagesOfAnEarlierAgentAreRemoved(t *testing.T) {
 	t.Parallel()
@@ -156,7 +200,7 @@ func TestImagesOfAnEarlierAgentAreRemoved(t *testing.T) {
 	}, patience, tick)
 	require.Eventually(t, func() bool {
 		text, err := os.ReadFile(later.images.kept())
-		return err == nil && string(text) == "[]"
+		return err == nil && string(text) == "{}"
 	}, patience, tick)
 }
 

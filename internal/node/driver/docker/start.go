@@ -45,7 +45,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	b.image, b.imageOurs, b.stopSignal = img.id, img.ours, img.stopSignal
+	b.image, b.imageRef, b.stopSignal = img.id, img.ref, img.stopSignal
 	task, err := command(spec, config, img)
 	if err != nil {
 		return nil, err
