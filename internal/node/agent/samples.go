@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"drover"
+	"drover/internal/node/driver"
 	"drover/internal/node/hook"
 )
 
@@ -33,10 +34,10 @@ func (s *samples) drop(allocID, task string) {
 }
 
 // publisher makes the stats hook of a task.
-func (a *Agent) publisher(deps Deps) func(*drover.Allocation, string, hook.StatsSource) *hook.Stats {
-	return func(alloc *drover.Allocation, task string, source hook.StatsSource) *hook.Stats {
+func (a *Agent) publisher(deps Deps) func(*drover.Allocation, string, driver.Meter) *hook.Stats {
+	return func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats {
 		return &hook.Stats{
-			Source: source, Interval: a.cfg.CollectionInterval, Clock: a.clock, Log: a.log,
+			Meter: meter, Interval: a.cfg.CollectionInterval, Clock: a.clock, Log: a.log,
 			Update: func(u *drover.TaskResourceUsage) {
 				a.samples.put(alloc.ID, task, u)
 				if deps.Samples != nil {

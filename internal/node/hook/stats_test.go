@@ -16,138 +16,137 @@ import (
 	"drover/internal/node/driver"
 )
 
-// scripted answers each Stream with the next step.
-type scripted struct {
-	mu    sync.Mutex
-	steps []func() (<-chan *drover.TaskResourceUsage, error)
-	at    []time.Duration
-	began time.Time
+// meter counts its samples, and takes a while for each.
+type meter struct {
+	mu   sync.Mutex
+	n    int64
+	err  error
+	took time.Duration
 }
 
-func (s *scripted) Stream(context.Context, time.Duration) (<-chan *drover.TaskResourceUsage, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = append(s.at, time.Since(s.began))
-	step := s.steps[min(len(s.at), len(s.steps))-1]
-	return step()
+func (m *meter) Usage(ctx context.Context) (*drover.TaskResourceUsage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.took > 0 && !clock.Sleep(ctx, clock.Wall{}, m.took) {
+		return nil, ctx.Err()
+	}
+	m.n++
+	return &drover.TaskResourceUsage{Timestamp: m.n}, m.err
 }
 
-func closed() (<-chan *drover.TaskResourceUsage, error) {
-	c := make(chan *drover.TaskResourceUsage, 1)
-	c <- &drover.TaskResourceUsage{}
-	close(c)
-	return c, nil
+func (m *meter) fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.err = err
 }
 
-func silent() (<-chan *drover.TaskResourceUsage, error) {
-	return make(chan *drover.TaskResourceUsage), nil
+func (m *meter) asked() int64 {
+	synctest.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.n
 }
 
-func broken() (<-chan *drover.TaskResourceUsage, error) { return nil, errors.New("busy") }
+// collecting runs the hook on a meter for a test, which may look at what came and how it ended.
+func collecting(t *testing.T, m *meter, update func(*drover.TaskResourceUsage), test func(stop func(), ended <-chan struct{})) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		h := &Stats{Meter: m, Interval: time.Second, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Update: update}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { // ends with cancel
+			h.Run(ctx)
+			close(ended)
+		}()
+		test(cancel, ended)
+		cancel()
+		<-ended
+	})
+}
 
-// TestStatsRun tries each rule of the hook: when the source is asked, and when the hook ends by itself.
-func TestStatsRun(t *testing.T) {
+func TestTheFirstSampleComesAtOnceThenOneAnInterval(t *testing.T) {
 	t.Parallel()
-	s := time.Second
-	for name, test := range map[string]struct {
-		steps []func() (<-chan *drover.TaskResourceUsage, error)
-		asked []time.Duration
-		ends  bool // by itself, within a minute
-		got   int
-	}{
-		"a closed channel is opened again after the interval": {steps: []func() (<-chan *drover.TaskResourceUsage, error){closed, closed, silent}, asked: []time.Duration{0, 3 * s, 6 * s}, got: 2},
-		"errors back off": {
-			steps: []func() (<-chan *drover.TaskResourceUsage, error){broken, broken, broken, broken, broken, silent},
-			asked: []time.Duration{0, s, 3 * s, 7 * s, 12 * s, 17 * s},
-		},
-		"not supported ends it": {steps: []func() (<-chan *drover.TaskResourceUsage, error){func() (<-chan *drover.TaskResourceUsage, error) { return nil, driver.ErrNotSupported }}, asked: []time.Duration{0}, ends: true},
-		"gone ends it":          {steps: []func() (<-chan *drover.TaskResourceUsage, error){closed, func() (<-chan *drover.TaskResourceUsage, error) { return nil, driver.ErrGone }}, asked: []time.Duration{0, 3 * s}, ends: true, got: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				source := &scripted{steps: test.steps, began: time.Now()}
-				got := 0
-				h := &Stats{Source: source, Interval: 3 * s, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Update: func(*drover.TaskResourceUsage) { got++ }}
-				ctx, cancel := context.WithCancel(context.Background())
-				ended := make(chan struct{})
-				go func() { // ends with cancel
-					h.Run(ctx)
-					close(ended)
-				}()
-				time.Sleep(time.Minute)
-				synctest.Wait()
-				select {
-				case <-ended:
-					require.True(t, test.ends)
-				default:
-					require.False(t, test.ends)
-				}
-				cancel()
-				<-ended
-				require.Equal(t, test.asked, source.at)
-				require.Equal(t, test.got, got)
-			})
+	m, got := &meter{}, []int64(nil)
+	collecting(t, m, func(u *drover.TaskResourceUsage) { got = append(got, u.Timestamp) }, func(func(), <-chan struct{}) {
+		require.Equal(t, int64(1), m.asked())
+		time.Sleep(10*time.Second + time.Millisecond)
+		require.Equal(t, int64(11), m.asked())
+		require.Len(t, got, 11)
+	})
+}
+
+// TestASlowReaderMissesSamples: they do not pile up for it, and the next is a new one.
+func TestASlowReaderMissesSamples(t *testing.T) {
+	t.Parallel()
+	m, slow := &meter{}, true
+	collecting(t, m, func(*drover.TaskResourceUsage) {
+		if slow {
+			slow = false
+			time.Sleep(10 * time.Second)
+		}
+	}, func(func(), <-chan struct{}) {
+		time.Sleep(10*time.Second + time.Millisecond)
+		require.Equal(t, int64(1), m.asked())
+		time.Sleep(time.Second)
+		require.Equal(t, int64(2), m.asked())
+	})
+}
+
+// TestErrorsBackOff by 5 s doubling to 2 min, the first one too, and pass; then they begin anew.
+func TestErrorsBackOff(t *testing.T) {
+	t.Parallel()
+	m, got := &meter{err: errors.New("the daemon is away")}, 0
+	collecting(t, m, func(*drover.TaskResourceUsage) { got++ }, func(func(), <-chan struct{}) {
+		wait := func(d time.Duration) {
+			before := m.asked()
+			time.Sleep(d - time.Millisecond)
+			require.Equal(t, before, m.asked())
+			time.Sleep(time.Millisecond)
+			require.Equal(t, before+1, m.asked())
+		}
+		for _, seconds := range []time.Duration{5, 10, 20, 40, 80, 120, 120} {
+			wait(seconds * time.Second)
+		}
+		m.fail(nil)
+		wait(2 * time.Minute)
+		require.Equal(t, 1, got)
+		wait(time.Second)
+		require.Equal(t, 2, got)
+		m.fail(errors.New("again"))
+		wait(time.Second)
+		wait(5 * time.Second)
+		require.Equal(t, 2, got)
+	})
+}
+
+func TestATaskThatIsGoneEndsIt(t *testing.T) {
+	t.Parallel()
+	for _, final := range []error{driver.ErrGone, driver.ErrNotSupported} {
+		m := &meter{}
+		collecting(t, m, func(*drover.TaskResourceUsage) {}, func(_ func(), ended <-chan struct{}) {
+			time.Sleep(time.Second / 2)
+			m.fail(final)
+			time.Sleep(time.Second)
+			<-ended
+			require.Equal(t, int64(2), m.asked())
 		})
 	}
 }
 
-func TestStatsStopInterruptsAWait(t *testing.T) {
+func TestAStopInterruptsAWait(t *testing.T) {
 	t.Parallel()
-	for name, step := range map[string]func() (<-chan *drover.TaskResourceUsage, error){"backoff": broken, "interval": closed, "reading": silent} {
+	for name, m := range map[string]*meter{"backoff": {err: errors.New("busy")}, "interval": {}, "reading": {took: time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				h := &Stats{Source: &scripted{steps: []func() (<-chan *drover.TaskResourceUsage, error){step}, began: time.Now()}, Interval: time.Hour, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Update: func(*drover.TaskResourceUsage) {}}
-				ctx, cancel := context.WithCancel(context.Background())
-				ended := make(chan struct{})
-				go func() { // ends with cancel
-					h.Run(ctx)
-					close(ended)
-				}()
+			collecting(t, m, func(*drover.TaskResourceUsage) {}, func(stop func(), ended <-chan struct{}) {
 				synctest.Wait()
 				start := time.Now()
-				cancel()
+				stop()
 				<-ended
 				require.Zero(t, time.Since(start))
 			})
 		})
 	}
-}
-
-// meter counts its samples.
-type meter struct {
-	mu  sync.Mutex
-	n   int64
-	err error
-}
-
-func (m *meter) Usage(context.Context) (*drover.TaskResourceUsage, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.n++
-	return &drover.TaskResourceUsage{Timestamp: m.n}, m.err
-}
-
-func TestMeterSourceDropsForASlowReader(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := &meter{}
-		ctx, cancel := context.WithCancel(context.Background())
-		samples, err := MeterSource{m, clock.Wall{}}.Stream(ctx, time.Second)
-		require.NoError(t, err)
-		time.Sleep(10*time.Second + time.Millisecond)
-		require.Equal(t, int64(11), (<-samples).Timestamp) // the newest, not the first
-		m.mu.Lock()
-		m.err = driver.ErrGone
-		m.mu.Unlock()
-		time.Sleep(time.Second)
-		_, open := <-samples
-		require.False(t, open)
-		cancel()
-		_, err = MeterSource{m, clock.Wall{}}.Stream(ctx, time.Second)
-		require.ErrorIs(t, err, driver.ErrGone)
-	})
 }
 
 func TestTasksAreSampledTogether(t *testing.T) {
@@ -156,37 +155,4 @@ func TestTasksAreSampledTogether(t *testing.T) {
 	require.Equal(t, time.Second, together(start, time.Second))
 	require.Equal(t, 1050*time.Millisecond, together(start.Add(50*time.Millisecond), time.Second))
 	require.Equal(t, time.Second, together(start.Add(1100*time.Millisecond), time.Second), "one an interval from then on")
-}
-
-// TestMeterSourceBacksOff from errors, the first one too, by 5 s doubling to 2 min, and recovers.
-func TestMeterSourceBacksOff(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		m := &meter{err: errors.New("the daemon is away")}
-		ctx, cancel := context.WithCancel(context.Background())
-		samples, err := MeterSource{m, clock.Wall{}}.Stream(ctx, time.Second)
-		require.NoError(t, err)
-		asked := func() int64 {
-			synctest.Wait()
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			return m.n
-		}
-		for i, wait := range []time.Duration{5, 10, 20, 40, 80, 120, 120} {
-			time.Sleep(wait*time.Second - time.Millisecond)
-			require.Equal(t, int64(i+1), asked())
-			time.Sleep(time.Millisecond)
-			require.Equal(t, int64(i+2), asked())
-		}
-		m.mu.Lock()
-		m.err = nil
-		m.mu.Unlock()
-		time.Sleep(2 * time.Minute)
-		require.Equal(t, int64(9), (<-samples).Timestamp)
-		time.Sleep(time.Second)
-		require.Equal(t, int64(10), (<-samples).Timestamp, "one an interval again")
-		cancel()
-		_, open := <-samples
-		require.False(t, open)
-	})
 }

@@ -239,7 +239,7 @@ func (r *Runner) publish(ctx context.Context, alloc *drover.Allocation, h driver
 	if r.shared.Publish == nil || !ok {
 		return func() {}
 	}
-	stats := r.shared.Publish(alloc, r.task.Name, hook.MeterSource{Meter: meter, Clock: r.shared.Clock})
+	stats := r.shared.Publish(alloc, r.task.Name, meter)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() { // ends with ctx

@@ -36,7 +36,7 @@ type Shared struct {
 	// Reclaim ends what a start left in its state folder that was interrupted before it was stored. nil = nothing.
 	Reclaim func(ctx context.Context, stateDir string) error
 	// Publish: sample the task while it runs. nil = do not.
-	Publish func(alloc *drover.Allocation, task string, source hook.StatsSource) *hook.Stats
+	Publish func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats
 	// Terminated is told of every exit. nil = nobody.
 	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
 }
