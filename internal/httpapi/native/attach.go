@@ -265,28 +265,22 @@ func (p *peer) relay(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		joined := p.conn.JoinPending(p.session)
 		switch {
 		case frame.Started:
-			if pending(p.session) {
-				p.conn.Join()
-			}
 			err = p.send(ctx, event{Type: "started", Execution: p.id, Pid: frame.Pid})
 		case frame.Receipt != nil:
 			return p.finish(ctx, frame.Receipt)
 		default:
 			err = p.output(ctx, frame)
-			p.conn.Flush() // it may have had nothing to send yet
 		}
 		if err != nil {
 			return err
 		}
+		if !joined {
+			p.conn.Flush() // it may have had nothing to send yet
+		}
 	}
-}
-
-// pending reports whether the session has another frame right now.
-func pending(s drover.Session) bool {
-	r, ok := s.(interface{ Pending() bool })
-	return ok && r.Pending()
 }
 
 func (p *peer) finish(ctx context.Context, receipt *drover.Receipt) error {

@@ -223,12 +223,16 @@ func (p *peer) relay(ctx, following context.Context, session drover.Session) (*d
 			return frame.Receipt, nil
 		case len(frame.Data) > 0:
 			p.note()
+			joined := p.conn.JoinPending(session)
 			whole, tail := runes.Split(tails[frame.Stream], frame.Data)
 			tails[frame.Stream] = tail
 			if len(whole) > 0 {
 				if err := p.send(ctx, streamNames[frame.Stream], whole); err != nil {
 					return nil, err
 				}
+			}
+			if !joined {
+				p.conn.Flush() // it may have had nothing to send yet
 			}
 		}
 	}
@@ -261,6 +265,7 @@ func (p *peer) conclude(ctx context.Context, r *drover.Receipt) {
 			p.fail(ctx, errors.New(r.Error))
 			return
 		}
+		p.conn.Join() // with the closing
 		_ = p.exit(ctx, r.ExitCode)
 	}
 }

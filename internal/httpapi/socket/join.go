@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"drover"
 	"drover/internal/clock"
 )
 
@@ -44,6 +45,16 @@ func (c *Conn) Join() {
 		defer c.joined.mu.Unlock()
 		c.joined.join = true
 	}
+}
+
+// JoinPending is Join if the session has another frame right now, which it reports.
+func (c *Conn) JoinPending(s drover.Session) bool {
+	r, ok := s.(interface{ Pending() bool })
+	if !ok || !r.Pending() {
+		return false
+	}
+	c.Join()
+	return true
 }
 
 // Flush sends what Join held back, if anything. Errors: those of writing, which the next message meets too.
@@ -97,7 +108,7 @@ type joiner struct {
 func (j *joiner) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	hold := j.join && len(j.held) == 0 && len(p) <= joinMost
+	hold := j.join && len(j.held)+len(p) <= joinMost
 	j.join = false
 	switch {
 	case hold:

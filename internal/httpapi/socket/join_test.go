@@ -85,6 +85,7 @@ func TestAJoinedAnswerComesWithTheFirstMessage(t *testing.T) {
 	answer := make([]byte, 4<<10)
 	n, err := conn.Read(answer)
 	require.NoError(t, err)
-	require.Equal(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nSec-Websocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"+
-		"Upgrade: websocket\r\nX-Own: kept\r\n\r\n\x81\x05first", string(answer[:n]))
+	want := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nSec-Websocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n" +
+		"Upgrade: websocket\r\nX-Own: kept\r\n\r\n\x81\x05first"
+	require.Equal(t, want, string(answer[:min(n, len(want))])) // the closing may have arrived too
 }
