@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"drover"
 	"drover/internal/exec/environment"
@@ -122,9 +123,18 @@ func unplaced(snap Snapshot, jobID string) string {
 	case m.NodesEvaluated == 0:
 		return "no node can take a runner: there is no ready node"
 	case m.NodesExhausted > 0:
-		return fmt.Sprintf("no node can take a runner: %d of %d are full (%v)", m.NodesExhausted, m.NodesEvaluated, m.DimensionExhausted)
+		return fmt.Sprintf("no node can take a runner: %d of %d are full (%v)", m.NodesExhausted, m.NodesEvaluated, counted(m.DimensionExhausted))
 	}
-	return fmt.Sprintf("no node can take a runner: %d of %d are unsuitable (%v)", m.NodesFiltered, m.NodesEvaluated, m.ConstraintFiltered)
+	return fmt.Sprintf("no node can take a runner: %d of %d are unsuitable (%v)", m.NodesFiltered, m.NodesEvaluated, counted(m.ConstraintFiltered))
+}
+
+// counted lists what nodes lacked, and how many of them.
+func counted(lacks map[string]int) string {
+	parts := make([]string, 0, len(lacks))
+	for _, what := range slices.Sorted(maps.Keys(lacks)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", what, lacks[what]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.
