@@ -42,8 +42,8 @@ func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*S
 	return s, nil
 }
 
-// A request that is short enough goes with the handshake, so that the command starts while that goes on. The server
-// answers with the same header when it took it; one that doesn't know it, or never got it, waits for the first message.
+// A request that is short enough goes with the handshake, which spares a round trip. The server answers with the same
+// header when it took it; one that doesn't know it, or never got it, waits for the first message.
 const (
 	requestHeader = "Drover-Execution"
 	maxHeader     = 4 << 10 // in base64 it is within the 8 KB that proxies let pass

@@ -5,9 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"runtime"
 	"sync"
-	"time"
 
 	"github.com/coder/websocket"
 
@@ -70,8 +68,8 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// requestHeader may have the execution request (JSON in base64): then the command starts while the websocket is still
-// being agreed on, no first message is waited for, and the answer has the header too, as "taken".
+// requestHeader may have the execution request (JSON in base64): then no first message is waited for; the handshake is
+// answered when the command was started, together with the message that says so, and has the header too, as "taken".
 const requestHeader = "Drover-Execution"
 
 // execute starts what the client's header or first message asks for and stays attached to it.
@@ -98,15 +96,18 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}
 	conn, err := accept(w, r, f.Clock)
 	if err != nil {
-		if early != nil {
-			(<-early).close()
+		if early != nil && early.err == nil {
+			_ = early.session.Close() // detaching cannot fail
 		}
 		return nil // Accept has answered
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxMessage)
 	p := &peer{conn: conn, text: text}
-	if p.session, err = f.openFirst(r.Context(), conn, runner, early); err != nil {
+	if early == nil {
+		early = f.openFirst(r.Context(), conn.Conn, runner)
+	}
+	if p.session, err = early.session, early.err; err != nil {
 		p.fail(r.Context(), err)
 		_ = conn.Close(websocket.StatusNormalClosure, "")
 		return nil
@@ -123,14 +124,8 @@ type opened struct {
 	err     error
 }
 
-func (o opened) close() {
-	if o.err == nil {
-		_ = o.session.Close() // detaching cannot fail
-	}
-}
-
-// openEarly starts what the header's text asks for, beside what follows; nil if it is empty. Errors: Invalid.
-func (f *Face) openEarly(ctx context.Context, text, runner string) (<-chan opened, error) {
+// openEarly starts what the header's text asks for; nil if it is empty. Errors: Invalid.
+func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nothing was asked for yet
 	}
@@ -142,34 +137,21 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (<-chan opene
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", requestHeader, err)
 	}
-	early := make(chan opened, 1)
-	go func() { // ends when the command was started
-		session, err := f.Executions.OpenRequest(ctx, runner, req)
-		early <- opened{session, err}
-	}()
-	runtime.Gosched() // what follows has time while the node starts the command
-	return early, nil
+	session, err := f.Executions.OpenRequest(ctx, runner, req)
+	return &opened{session, err}, nil
 }
 
-// soon is how long a start may take for its first message to go out with the answer to the handshake.
-const soon = time.Second
-
-func (f *Face) openFirst(ctx context.Context, conn *socket.Conn, runner string, early <-chan opened) (drover.Session, error) {
-	if early != nil {
-		late := f.Clock.AfterFunc(soon, conn.Flush)
-		defer late.Stop()
-		o := <-early
-		return o.session, o.err
-	}
-	data, err := f.readFirst(ctx, conn.Conn)
+func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner string) *opened {
+	data, err := f.readFirst(ctx, conn)
 	if err != nil {
-		return nil, err
+		return &opened{nil, err}
 	}
 	var req drover.ExecutionRequest
 	if err := json.Unmarshal(data, &req); err != nil {
-		return nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)
+		return &opened{nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)}
 	}
-	return f.Executions.OpenRequest(ctx, runner, req)
+	session, err := f.Executions.OpenRequest(ctx, runner, req)
+	return &opened{session, err}
 }
 
 // readFirst reads the first message. The socket is as usable as before when none comes in time, to say so: a Read whose

@@ -72,7 +72,7 @@ func (f *Face) operations() []operation {
 
 		{route{Pattern: "GET /v1/runner/{runner}/executions", Handle: f.listExecutions}, "List a runner's executions", nil, nil, []drover.Execution{}, "", ok},
 		{route{Pattern: "POST /v1/runner/{runner}/executions", Handle: f.createExecution, MaxBody: f.MaxFiles}, "Start an execution", nil, drover.ExecutionRequest{}, drover.Execution{}, "", created},
-		{route{Pattern: "GET /v1/runner/{runner}/execute", Handle: f.execute, Stream: true}, "Start an execution and attach to it (websocket); the ExecutionRequest is the first message, or the header Drover-Execution (JSON in base64), which starts it while the websocket is still being agreed on: then the answer has the header too", attachParams[2:], nil, nil, "websocket", http.StatusSwitchingProtocols},
+		{route{Pattern: "GET /v1/runner/{runner}/execute", Handle: f.execute, Stream: true}, "Start an execution and attach to it (websocket); the ExecutionRequest is the first message, or the header Drover-Execution (JSON in base64), which spares a round trip: then the handshake is answered when the command was started, and the answer has the header too", attachParams[2:], nil, nil, "websocket", http.StatusSwitchingProtocols},
 		{route{Pattern: "GET /v1/execution/{execution}", Handle: f.getExecution}, "Read an execution, or wait for its end", []param{waitParam}, nil, drover.Execution{}, "", ok},
 		{route{Pattern: "DELETE /v1/execution/{execution}", Handle: f.killExecution}, "Kill an execution", nil, nil, nil, "", empty},
 		{route{Pattern: "GET /v1/execution/{execution}/attach", Handle: f.attach, Stream: true}, "Attach to an execution (websocket)", attachParams, nil, nil, "websocket", http.StatusSwitchingProtocols},
