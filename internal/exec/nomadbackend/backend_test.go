@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -228,4 +229,25 @@ func TestTheClusterIsAway(t *testing.T) {
 	_, _, err = b.client.Jobs().Register(job, nil)
 	require.Equal(t, drover.Forbidden, drover.CodeOf(b.reached(err)))
 	b.client.Close()
+}
+
+// Asked for a file, a listing has the file, as the one of a supervisor does.
+func TestListing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "a 'b"), []byte("xyz"), 0o600))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	list := func(path string) (found []string) {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(listScript, "$2", "-maxdepth 1", 1), "sh", path).Output()
+		require.NoError(t, err)
+		infos, err := parseListing(string(out))
+		require.NoError(t, err)
+		for _, i := range infos {
+			found = append(found, fmt.Sprintf("%s%s %d %s", i.Type, i.Path, i.Size, i.LinkTarget))
+		}
+		return found
+	}
+	require.Equal(t, []string{"-a 'b 3 ", "llink 7 nowhere"}, list(dir))
+	require.Equal(t, []string{"-a 'b 3 "}, list(filepath.Join(dir, "a 'b")))
+	require.Error(t, exec.CommandContext(t.Context(), "sh", "-c", listScript, "sh", filepath.Join(dir, "none")).Run())
 }

@@ -28,7 +28,10 @@ var _ drover.Files = (*files)(nil)
 // statFormat is mode, size, time, ids and names of a file.
 const statFormat = `%f %s %Y %u %g %U %G`
 
-const listScript = `cd -- "$1" 2>/dev/null && ls >/dev/null 2>&1 || exit 44
+const listScript = `if [ -e "$1" ] && [ ! -d "$1" ]; then
+  stat -c "` + statFormat + `" -- "$1" || exit 44; printf "%s\0" "${1##*/}"; readlink -- "$1"; printf "\0"; exit 0
+fi
+cd -- "$1" 2>/dev/null && ls >/dev/null 2>&1 || exit 44
 find . -mindepth 1 $2 -exec sh -c 'for p; do
   stat -c "` + statFormat + `" -- "$p" || continue; printf "%s\0" "${p#./}"; readlink -- "$p"; printf "\0"; done' sh {} + 2>/dev/null; exit 0`
 
@@ -80,8 +83,12 @@ func (f *files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileIn
 	if err := f.do(ctx, strings.Replace(listScript, "$2", depth, 1), r.Privileged, nil, &out, safe(r.Path)); err != nil {
 		return nil, err
 	}
+	return parseListing(out.String())
+}
+
+func parseListing(text string) ([]drover.FileInfo, error) {
 	infos := []drover.FileInfo{}
-	fields := strings.Split(out.String(), "\x00")
+	fields := strings.Split(text, "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		stat, name, _ := strings.Cut(fields[i], "\n")
 		info, err := parseStat(stat)
