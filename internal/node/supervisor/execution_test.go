@@ -164,6 +164,14 @@ func TestLimits(t *testing.T) {
 		require.Equal(t, drover.CauseCPULimit, r.receipt.Cause)
 		require.NotZero(t, r.receipt.ExitCode)
 	})
+	t.Run("cpu of children", func(t *testing.T) {
+		t.Parallel()
+		spec := sh("for i in 1 2; do (while :; do :; done) & done; wait")
+		spec.Limits.CPU = 200 * time.Millisecond
+		r := run(t, c, spec)
+		require.Equal(t, drover.CauseCPULimit, r.receipt.Cause)
+		require.GreaterOrEqual(t, r.receipt.UserCPU+r.receipt.SystemCPU, spec.Limits.CPU)
+	})
 	t.Run("output", func(t *testing.T) {
 		t.Parallel()
 		spec := sh("head -c 3000000 /dev/zero; echo done >&2; exit 4")

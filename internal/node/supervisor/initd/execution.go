@@ -39,8 +39,9 @@ type execution struct {
 	hold                time.Time // without sessions: output is kept (and the program slowed) until then
 	wallTimer, cpuTimer clock.Timer
 	treeTimer           clock.Timer
-	reason              string      // of a kill that needs one
-	leaving             clock.Timer // ends it when nobody comes back
+	reason              string        // of a kill that needs one
+	leaving             clock.Timer   // ends it when nobody comes back
+	usedCPU             time.Duration // by the whole tree, as far as somebody looked
 	cause               drover.Cause
 	receipt             *drover.Receipt
 
@@ -103,6 +104,7 @@ func (x *execution) finish(wall time.Duration) {
 	x.mu.Lock()
 	r := ended(x.child, x.cause, x.spec)
 	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
+	r.UserCPU = max(r.UserCPU, x.usedCPU-r.SystemCPU)
 	r.StdoutBytes, r.StderrBytes = x.out[0].total, x.out[1].total
 	r.Truncated = x.out[0].truncated || x.out[1].truncated
 	if r.Cause != drover.CauseExited {

@@ -135,6 +135,13 @@ func residentBytes(pid int) int64 {
 	return max(resident-shared, 0) * int64(os.Getpagesize())
 }
 
+// noteCPU notes what the tree has used: of children that nobody waits for the kernel tells their parents nothing.
+func (x *execution) noteCPU(used time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.usedCPU = max(x.usedCPU, used)
+}
+
 // watchCPU kills the tree when it has used up its cpu time, else looks again when it could have.
 func (x *execution) watchCPU() {
 	var used time.Duration
@@ -143,6 +150,7 @@ func (x *execution) watchCPU() {
 			used += time.Duration(p.ticks) * tick
 		}
 	}
+	x.noteCPU(used)
 	left := x.spec.Limits.CPU - used
 	if left <= 0 {
 		x.kill(drover.CauseCPULimit)
