@@ -115,8 +115,11 @@ func (p *packed) inflate(scratch string, limit int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(plain, &bounded{content, limit})
-	err = errors.Join(err, os.Remove(plain.Name()), p.file.Close())
+	err = os.Remove(plain.Name()) // so that it goes whatever happens to us
+	if err == nil {
+		_, err = io.Copy(plain, &bounded{content, limit})
+	}
+	err = errors.Join(err, p.file.Close())
 	p.file = plain
 	if err == nil {
 		_, err = plain.Seek(0, io.SeekStart)
