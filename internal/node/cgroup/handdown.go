@@ -88,8 +88,12 @@ func vacate(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.type")); err != nil {
 		return nil // the machine's root, which has no type
 	}
-	if procs, err := readFile(dir, "cgroup.procs"); err != nil || len(procs) == 0 {
+	procs, err := readFile(dir, "cgroup.procs")
+	if err != nil || len(procs) == 0 {
 		return err
+	}
+	if slices.Contains(strings.Fields(string(procs)), "0") {
+		return drover.Errorf(drover.Unavailable, "processes outside of this container are in its control group %s, which can hand down no limits", dir)
 	}
 	leaf := filepath.Join(dir, vacatedLeaf)
 	if err := mkdir(leaf); err != nil {
@@ -102,9 +106,6 @@ func vacate(dir string) error {
 			return err
 		}
 		for pid := range strings.FieldsSeq(string(procs)) {
-			if pid == "0" {
-				return drover.Errorf(drover.Unavailable, "processes outside of this container are in its control group %s, which can hand down no limits", dir)
-			}
 			if err := write(leaf, "cgroup.procs", pid); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("moving the container's processes out of the way: %w", err)
 			}

@@ -53,6 +53,7 @@ func New(cfg Config) (*Manager, error) {
 		return nil, drover.Errorf(drover.Unavailable, "no cgroups: %s", m.info.Reason)
 	}
 	if err := m.prepare(); err != nil {
+		_ = m.Close(clock.Wall{}) // what is in use stays
 		return nil, drover.Errorf(drover.Unavailable, "preparing the parent cgroup: %w", err)
 	}
 	return m, nil
