@@ -7,4 +7,7 @@
 //	    <controller>/drover/supervisors/     all supervisors, so that a payload out of memory does not kill one
 //	v2  drover/<name>/init/                  the task's supervisor
 //	    drover/<name>/task/                  the payload, with its limits; executions make children in it
+//
+// In a container on v2 (privileged, or with a writable /sys/fs/cgroup) the root is the container's own group, and its
+// processes are moved into the leaf init. A user's agent uses what its service manager was given (Delegate=yes).
 package cgroup
