@@ -161,7 +161,7 @@ func TestStartErrors(t *testing.T) {
 	for want, config := range map[string]map[string]any{
 		`unknown key "comand"`:       {"comand": "x"},
 		"nothing to run":             {},
-		"no such layout":             {"image": "/no/such", "command": "x"},
+		"there is no layout":         {"image": "/no/such", "command": "x"},
 		"127.0.0.1:1/x":              {"image": "127.0.0.1:1/x:1", "command": "x"},
 		"/no/such/program":           {"command": "/no/such/program"},
 		"privileged":                 {"command": "x", "privileged": true},
