@@ -73,7 +73,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
 		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),
 		DiskMB: int64(cfg.DiskTotalMB), MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg),
-		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0),
+		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: groups == nil || !groups.Info().Has("cpuset"),
 		GC: agent.GCConfig{
 			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
 			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),

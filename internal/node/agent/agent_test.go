@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,7 @@ func TestRegistersAndBeats(t *testing.T) {
 		require.Equal(t, "blue", n.Attributes["driver.fake.colour"])
 		require.NotEmpty(t, n.ComputedClass)
 		require.Positive(t, n.Total().CPU)
+		require.Len(t, n.NodeResources.Cpu.ReservableCpuCores, runtime.NumCPU())
 		sleep(time.Minute)
 		registered, beats := b.control.counts()
 		require.InDelta(t, 12, beats, 1)
@@ -105,6 +107,15 @@ func TestRegistersAndBeats(t *testing.T) {
 		sleep(10 * time.Second)
 		registered, _ = b.control.counts()
 		require.Equal(t, 2, registered)
+	})
+}
+
+func TestCoresThatCannotBeKept(t *testing.T) {
+	bubble(t, func(t *testing.T, b *bundle) {
+		b.cfg.SharedCores = true
+		b.start()
+		require.Empty(t, b.control.node.NodeResources.Cpu.ReservableCpuCores)
+		require.Positive(t, b.control.node.NodeResources.Cpu.TotalCpuCores)
 	})
 }
 

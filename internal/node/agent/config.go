@@ -23,6 +23,8 @@ type Config struct {
 	InMemory bool
 	// SecretsInMemory keeps tasks' secrets out of the disk, where the machine has what that takes.
 	SecretsInMemory bool
+	// SharedCores: the machine cannot keep cores for one task (it has no cpuset), so the node offers none to reserve.
+	SharedCores bool
 	// StopOnExit stops and destroys everything when Run ends. Else tasks outlive the agent, and are found again.
 	StopOnExit bool
 	// ExitTimeout bounds the stopping of StopOnExit. Default 15s.

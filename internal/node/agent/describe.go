@@ -64,9 +64,9 @@ func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
 	fill(&cpu, host.CPUMHz)
 	fill(&memory, host.MemoryMB)
 	fill(&disk, host.DiskMB)
-	cores := make([]uint16, host.Cores)
-	for i := range cores {
-		cores[i] = uint16(i)
+	var cores []uint16
+	for i := 0; i < host.Cores && !cfg.SharedCores; i++ {
+		cores = append(cores, uint16(i))
 	}
 	family, cidr := "ipv4", host.IP+"/32"
 	n.NodeResources = &drover.NodeResources{
