@@ -50,7 +50,7 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 // recover takes up the executions that run in claimed runners from before this process started. A node that is away, or
 // still looking for its own tasks, is asked again for a while. What is remembered of them is in running.
 func (s *Service) recover(ctx context.Context, running map[string]record) {
-	defer close(s.recovered)
+	defer s.endRecovery()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
 	defer cancel()
 	pending := s.claimedRunners(limit)

@@ -77,7 +77,7 @@ type Service struct {
 	closed        bool
 	byID          map[string]*Execution
 	found         chan struct{}       // closed when one from before was found; then there is another
-	starting      map[string]struct{} // not yet in byID, but perhaps on their node already
+	own           map[string]struct{} // begun by this process, while executions of an earlier one are looked for; then nil
 	prepared      map[string]prepared
 	swept         time.Time    // when prepared was walked over last
 	preparedBytes int          // of their commands and variables
@@ -99,7 +99,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}), found: make(chan struct{}),
-		byID: map[string]*Execution{}, starting: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+		byID: map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}, nil
 }
 
@@ -160,7 +160,7 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 	if spec.ID == "" {
 		spec.ID = s.deps.IDs.New()
 	}
-	defer s.claimID(spec.ID)()
+	s.beginOwn(spec.ID)
 	session, err := s.open(ctx, lease, spec)
 	if err != nil {
 		select {
@@ -193,24 +193,28 @@ func (s *Service) open(ctx context.Context, lease pool.Lease, spec drover.Execut
 	return session, err
 }
 
-// claimID keeps recovering from taking up an execution that is being started; what it returns ends that.
-func (s *Service) claimID(id string) (done func()) {
+// beginOwn keeps recovering from taking up an execution that this process starts, even if it has forgotten it by then.
+func (s *Service) beginOwn(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.starting[id] = struct{}{}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.starting, id)
+	if s.own != nil {
+		s.own[id] = struct{}{}
 	}
 }
 
-// known reports whether this process has the execution, or is about to have it.
+// known reports whether this process has the execution, had it, or is about to have it.
 func (s *Service) known(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, starting := s.starting[id]
-	return starting || s.byID[id] != nil
+	_, own := s.own[id]
+	return own || s.byID[id] != nil
+}
+
+func (s *Service) endRecovery() {
+	s.mu.Lock()
+	s.own = nil
+	s.mu.Unlock()
+	close(s.recovered)
 }
 
 // adopt makes an Execution of a session and starts its pump.
