@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -27,7 +28,7 @@ func (s *Server) extract(t *transfer, d *proto.Decoder) error {
 		if err := os.MkdirAll(dir, parentMode); err != nil {
 			return err
 		}
-		u := unpacker{s: s, dir: dir, owners: req.Privileged && os.Geteuid() == 0}
+		u := unpacker{s: s, dir: dir, owners: req.Privileged && os.Geteuid() == 0, dirs: map[string]*tar.Header{}}
 		for r := tar.NewReader(t.in); ; {
 			h, err := r.Next()
 			if errors.Is(err, io.EOF) {
@@ -49,7 +50,8 @@ type unpacker struct {
 	s      *Server
 	dir    string
 	owners bool
-	dirs   []*tar.Header // get theirs at last: what is made in a directory changes its time, and may not be made any more
+	// dirs, by their paths, get theirs at last: what is made in a directory changes its time, and may not be made any more.
+	dirs map[string]*tar.Header
 }
 
 // unpack makes one entry. Its name cannot lead above dir.
@@ -60,8 +62,11 @@ func (u *unpacker) unpack(h *tar.Header, r io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
-		u.dirs = append(u.dirs, h)
-		return u.s.mkdir(full, bits(h)|ownerBits, o)
+		if err := u.s.mkdir(full, bits(h)|ownerBits, o); err != nil {
+			return err
+		}
+		u.dirs[full] = h
+		return nil
 	case tar.TypeReg:
 		return u.s.replace(full, bits(h), o, h.ModTime, r)
 	case tar.TypeSymlink:
@@ -89,16 +94,16 @@ func (u *unpacker) ids(h *tar.Header) ids {
 
 // finish gives directories their modes and times, those below first.
 func (u *unpacker) finish() error {
-	for _, h := range slices.Backward(u.dirs) {
-		if err := u.finishDir(h); err != nil {
-			return fileError(h.Name, err)
+	for _, full := range slices.Backward(slices.Sorted(maps.Keys(u.dirs))) {
+		if err := finishDir(full, u.dirs[full]); err != nil {
+			return fileError(u.dirs[full].Name, err)
 		}
 	}
 	return nil
 }
 
-func (u *unpacker) finishDir(h *tar.Header) error {
-	fd, err := unix.Open(u.path(h.Name), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func finishDir(full string, h *tar.Header) error {
+	fd, err := unix.Open(full, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
 		return nil // a later entry stands in its place
 	}
