@@ -19,6 +19,7 @@ import (
 func v1(t *testing.T) *grouped.Groups {
 	t.Helper()
 	if i := cgroup.Probe("/sys/fs/cgroup"); i.Version != cgroup.V1 || !i.Writable {
+		require.False(t, i.Version == cgroup.V1 && os.Getenv("CI") == "true", "CI makes groups")
 		t.Skip("no v1 groups can be made here")
 	}
 	m, err := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-grouped-%d", os.Getpid())})

@@ -15,6 +15,7 @@ import (
 func TestMembersAreThoseOfNow(t *testing.T) {
 	t.Parallel()
 	if !cgroup.Probe("/sys/fs/cgroup").Writable {
+		require.NotEqual(t, "true", os.Getenv("CI"), "CI makes groups")
 		t.Skip("no groups can be made here")
 	}
 	m, err := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-initd-%d", os.Getpid())})
