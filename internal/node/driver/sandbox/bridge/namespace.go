@@ -20,9 +20,14 @@ var namespaceKnobs = map[string]string{ //nolint:gochecknoglobals // a constant
 
 // NewNamespace makes a network namespace with only a loopback, kept by a mount on the file at path until DropNamespace.
 func NewNamespace(path string) error {
-	result := make(chan error)
+	result := make(chan error, 1)
 	go func() { // ends at once, and its thread, which is in the new namespace, with it
 		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() { // the first thread cannot end, and where it is /proc/self and /proc/net are
+			result <- NewNamespace(path)
+			runtime.UnlockOSThread()
+			return
+		}
 		result <- newNamespace(path)
 	}()
 	return <-result
