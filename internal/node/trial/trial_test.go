@@ -39,21 +39,25 @@ func TestSandboxHoldsThemAll(t *testing.T) {
 	require.Greater(t, len(list), 15)
 }
 
+// populate starts the two guests.
+func (y *trial) populate(t *testing.T) {
+	t.Helper()
+	var err error
+	y.neighbour, err = y.start(t.Context(), "neighbour")
+	require.NoError(t, err)
+	t.Cleanup(func() { y.neighbour.destroy(context.Background()) })
+	y.evil, err = y.start(t.Context(), "evil")
+	require.NoError(t, err)
+	t.Cleanup(func() { y.evil.destroy(context.Background()) })
+}
+
 // TestItSeesWhatIsNotHeld: a driver without isolation is found out. Only by programs that do no harm there.
 func TestItSeesWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	_, groups, binary := setup(t)
 	d := rawexec.New(rawexec.Config{Enabled: true, Binary: binary, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Cgroups: groups})
 	y := &trial{cfg: Config{Driver: plain{d}, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List}, token: "trial-test"}
-	var err error
-	y.neighbour, err = y.start(t.Context(), "neighbour")
-	require.NoError(t, err)
-	y.evil, err = y.start(t.Context(), "evil")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		y.evil.destroy(context.Background())
-		y.neighbour.destroy(context.Background())
-	})
+	y.populate(t)
 	for _, p := range refusals() {
 		if p.name == "see other sandboxes" || p.name == "reach the machine's network" {
 			state, says := y.try(t.Context(), p)
@@ -73,15 +77,7 @@ func TestGuestsWithAKernelOfTheirOwn(t *testing.T) {
 		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}),
 	})
 	y := &trial{cfg: Config{Driver: d, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List, MemoryMB: 64}, token: "trial-test"}
-	var err error
-	y.neighbour, err = y.start(t.Context(), "neighbour")
-	require.NoError(t, err)
-	y.evil, err = y.start(t.Context(), "evil")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		y.evil.destroy(context.Background())
-		y.neighbour.destroy(context.Background())
-	})
+	y.populate(t)
 	require.False(t, y.evil.hasOwnKernel(t.Context()))
 	suicide := program{name: "x", run: func(ctx context.Context, y *trial) (string, State, error) {
 		y.evil.destroy(ctx)
