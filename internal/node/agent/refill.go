@@ -10,17 +10,18 @@ import (
 )
 
 // Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as commands are being
-// started in this node's runners and their pool is not scarce, few replacements start at once; a moment of calm, and
-// all go.
+// started in this node's runners and their pool is not scarce, replacements leave half of the cores to them, and one core
+// at least: on two cores none starts before its patience ends, and then one at a time. A moment of calm, and all go.
 const (
-	refillCalm   = 20 * time.Millisecond // without a new command or file
-	refillScarce = 4                     // a pool is scarce below this part of its size, as far as it is on this node
+	refillCalm     = 20 * time.Millisecond  // without a new command or file
+	refillPatience = 500 * time.Millisecond // a runner is missed for no longer than this
+	refillScarce   = 4                      // a pool is scarce below this part of its size, as far as it is on this node
 )
 
 // refills paces the starts of warm runners.
 type refills struct {
 	clock clock.Clock
-	limit int // starts at once while it is busy
+	limit int // starts at once while it is busy; one more than none when patience ended
 
 	mu       sync.Mutex // guards what follows, and what is in pools
 	used     time.Time  // when a runner was last used
@@ -54,7 +55,7 @@ const (
 
 func newRefills(c clock.Clock, cores int) *refills {
 	return &refills{
-		clock: c, limit: max(1, cores/2), pools: map[drover.NamespacedID]*warmth{}, of: map[string]*refill{},
+		clock: c, limit: max(0, cores-1) / 2, pools: map[drover.NamespacedID]*warmth{}, of: map[string]*refill{},
 		changed: make(chan struct{}),
 	}
 }
@@ -79,7 +80,7 @@ func (f *refills) await(ctx context.Context, a *drover.Allocation) {
 	if size == 0 {
 		return
 	}
-	w := f.join(a)
+	w, patience := f.join(a), f.clock.Now().Add(refillPatience)
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
@@ -87,7 +88,7 @@ func (f *refills) await(ctx context.Context, a *drover.Allocation) {
 		return
 	}
 	for {
-		changed, wait := f.enter(a.ID, w, size)
+		changed, wait := f.enter(a.ID, w, size, patience)
 		if wait <= 0 {
 			return
 		}
@@ -130,11 +131,17 @@ func (f *refills) join(a *drover.Allocation) *warmth {
 }
 
 // enter takes a turn (0), or says how long to wait for one at most.
-func (f *refills) enter(id string, w *warmth, size int) (changed <-chan struct{}, wait time.Duration) {
+func (f *refills) enter(id string, w *warmth, size int, patience time.Time) (changed <-chan struct{}, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wait = f.used.Add(refillCalm).Sub(f.clock.Now())
-	if wait > 0 && w.warm*refillScarce >= size && f.starting >= f.limit {
+	now, limit := f.clock.Now(), f.limit
+	wait = f.used.Add(refillCalm).Sub(now)
+	if left := patience.Sub(now); left <= 0 {
+		limit = max(1, limit)
+	} else {
+		wait = min(wait, left)
+	}
+	if wait > 0 && w.warm*refillScarce >= size && f.starting >= limit {
 		return f.changed, wait
 	}
 	if r := f.of[id]; r != nil { // else it ended meanwhile

@@ -19,8 +19,8 @@ type refillBundle struct {
 	ids     []string
 }
 
-func newRefillBundle() *refillBundle {
-	return &refillBundle{refills: newRefills(clock.Wall{}, 2), started: map[string]bool{}}
+func newRefillBundle(cores int) *refillBundle {
+	return &refillBundle{refills: newRefills(clock.Wall{}, cores), started: map[string]bool{}}
 }
 
 func warmAlloc(id string, size int) *drover.Allocation {
@@ -65,23 +65,40 @@ func (b *refillBundle) finish() {
 func TestRefillsGoAtOnceWhenItIsCalm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle()
+		b := newRefillBundle(2)
 		b.ask(t.Context(), 10, 10)
 		require.Equal(t, 10, b.count())
 	})
 }
 
+// claimedFour is a bundle whose pool of ten lost four and asks for them while it is busy.
+func claimedFour(t *testing.T, cores int) *refillBundle {
+	t.Helper()
+	b := newRefillBundle(cores)
+	b.ask(t.Context(), 10, 10)
+	b.finish()
+	for i := range 4 {
+		b.claimed(fmt.Sprint(i))
+	}
+	b.use()
+	b.ask(t.Context(), 4, 10)
+	return b
+}
+
+func TestRefillsLeaveHalfOfABusyNodesCores(t *testing.T) {
+	t.Parallel()
+	for cores, starts := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1, 5: 2, 16: 4} {
+		synctest.Test(t, func(t *testing.T) {
+			require.Equal(t, 10+starts, claimedFour(t, cores).count(), "%d cores", cores)
+			time.Sleep(refillCalm)
+		})
+	}
+}
+
 func TestRefillsOfABusyNodeGoOneByOneUntilItIsCalm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle()
-		b.ask(t.Context(), 10, 10)
-		b.finish()
-		for i := range 4 {
-			b.claimed(fmt.Sprint(i))
-		}
-		b.use()
-		b.ask(t.Context(), 4, 10)
+		b := claimedFour(t, 4)
 		require.Equal(t, 11, b.count())
 		b.finish()
 		require.Equal(t, 12, b.count(), "the next when one runs")
@@ -95,10 +112,27 @@ func TestRefillsOfABusyNodeGoOneByOneUntilItIsCalm(t *testing.T) {
 	})
 }
 
+func TestRefillsOfANodeThatIsAlwaysBusyGoOneByOneInTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := claimedFour(t, 2)
+		for begin := time.Now(); time.Since(begin) < refillPatience; time.Sleep(refillCalm / 2) {
+			require.Equal(t, 10, b.count())
+			b.use()
+		}
+		b.use()
+		synctest.Wait()
+		require.Equal(t, 11, b.count())
+		b.finish()
+		require.Equal(t, 12, b.count(), "the next when one runs")
+		time.Sleep(refillCalm)
+	})
+}
+
 func TestRefillsOfAScarcePoolDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle()
+		b := newRefillBundle(2)
 		b.ask(t.Context(), 8, 8)
 		b.finish()
 		for i := range 7 {
@@ -113,7 +147,7 @@ func TestRefillsOfAScarcePoolDoNotWait(t *testing.T) {
 func TestRefillsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newRefillBundle()
+		b := newRefillBundle(2)
 		ctx, cancel := context.WithCancel(t.Context())
 		b.ask(ctx, 4, 4)
 		b.finish()
