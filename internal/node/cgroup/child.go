@@ -14,7 +14,9 @@ import (
 )
 
 // Child makes a group inside the payload's, for one execution. On v1 it is made only in the trees that its limits
-// need, and in one more to know its members by: each tree costs a join at every start.
+// need, and in one more to know its members by: each tree costs a join at every start. Once the kernel has killed something
+// for the payload's memory, that of memory is needed too: what it kills of this child is then told apart from that, also
+// by an agent that finds the child again.
 func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -23,7 +25,7 @@ func (g *Group) Child(name string, limits Limits, owner int) (*Group, error) {
 	if g.version == V1 {
 		c.keep(g.needed(limits))
 	}
-	c.setParent(g)
+	c.parent = g
 	for _, d := range c.dirs {
 		if err := mkdir(d); err != nil {
 			_ = c.removeDirs()
@@ -72,7 +74,7 @@ func (g *Group) FindChild(name string) (*Group, error) {
 		return nil, drover.Errorf(drover.NotFound, "no cgroup %s/%s", g.name, name)
 	}
 	c.keep(there)
-	c.setParent(g)
+	c.parent = g
 	return c, nil
 }
 
@@ -88,15 +90,18 @@ func (g *Group) child(name string) *Group {
 	return c
 }
 
-// Renamed gives a child of its own, in which there is nothing any more, to another execution. On v1 only. Errors: those of
-// the kernel.
+// Renamed gives a child of its own, in which there is nothing any more, to another execution. On v1 only. Errors: Conflict
+// if a new child would have more, those of the kernel.
 func (g *Group) Renamed(name string) (*Group, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
+	if g.byCtl["memory"] == "" && g.parent.ownOOMKills() > 0 {
+		return nil, drover.Errorf(drover.Conflict, "cgroup %s counts no memory", g.name)
+	}
 	c := g.parent.child(name)
 	c.keep(slices.Collect(maps.Keys(g.byCtl)))
-	c.setParent(g.parent)
+	c.parent = g.parent
 	for i, dir := range g.dirs {
 		if err := unix.Rename(dir, c.dirs[i]); err != nil {
 			return nil, fmt.Errorf("renaming cgroup %s: %w", g.name, err)
@@ -110,14 +115,6 @@ func (g *Group) Renamed(name string) (*Group, error) {
 func (g *Group) Empty() bool {
 	count, err := readFile(g.byCtl["pids"], "pids.current")
 	return err == nil && string(count) == "0\n"
-}
-
-// setParent makes it g's, from now on.
-func (c *Group) setParent(g *Group) {
-	c.parent = g
-	if g.version == V1 && c.byCtl["memory"] == "" {
-		c.oomBase = g.OOMKills()
-	}
 }
 
 // existing lists the controllers whose directories are there.
@@ -157,7 +154,7 @@ func (g *Group) needed(l Limits) []string {
 			break
 		}
 	}
-	if l.MemoryMax > 0 || l.MemoryLow > 0 {
+	if g.byCtl["memory"] != "" && (l.MemoryMax > 0 || l.MemoryLow > 0 || g.ownOOMKills() > 0) {
 		need = append(need, "memory")
 	}
 	if l.CPUShares > 0 || l.CPUQuota > 0 {

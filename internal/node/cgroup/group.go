@@ -24,9 +24,7 @@ type Group struct {
 	homes map[string]string // v1: the agent's own groups by tree
 	stats openStats
 
-	// Of a child: the kernel counts memory kills in the parent when the child has no memory group.
-	parent  *Group
-	oomBase uint64
+	parent *Group // of a child: the kernel counts memory kills there when the child has no memory group
 }
 
 func (m *Manager) group(name string, cpuset bool) *Group {

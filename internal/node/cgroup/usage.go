@@ -102,32 +102,39 @@ func (u Usage) WithoutCache(tmpfs int64) Usage {
 	return u
 }
 
-// OOMKills counts the processes of the group and its children that the kernel killed for want of
-// memory. For a child without a memory group of its own: those of the whole payload since it was made.
+// OOMKills counts the processes of the group and its children that the kernel killed for want of memory. For a child
+// without a memory group of its own: those in the payload's, where there were none when it was made.
 func (g *Group) OOMKills() uint64 {
 	if g.version == V2 {
 		return counter(g.dirs[0], "memory.events", "oom_kill")
 	}
-	var total uint64 // v1 counts each group apart
 	dir := g.byCtl["memory"]
-	if dir == "" {
-		if g.parent == nil {
-			return 0
-		}
-		return g.parent.OOMKills() - g.oomBase
+	switch {
+	case dir == "" && g.parent != nil:
+		return g.parent.ownOOMKills()
+	case dir == "":
+		return 0
+	case childless(dir):
+		return g.ownOOMKills()
 	}
-	if childless(dir) { // each execution asks: the file is worth keeping open
-		r := g.stats.reader()
-		defer r.done()
-		r.lines(dir, "memory.oom_control", func(key []byte, v int64) {
-			if string(key) == "oom_kill" {
-				total = uint64(v) //nolint:gosec // a count
-			}
-		})
-		return total
-	}
+	var total uint64 // v1 counts each group apart
 	walk(dir, func(d string) { total += counter(d, "memory.oom_control", "oom_kill") })
 	return total
+}
+
+// ownOOMKills is OOMKills on v1, without those in groups below. Each execution asks: the file is worth keeping open.
+func (g *Group) ownOOMKills() (n uint64) {
+	if g.byCtl["memory"] == "" {
+		return 0
+	}
+	r := g.stats.reader()
+	defer r.done()
+	r.lines(g.byCtl["memory"], "memory.oom_control", func(key []byte, v int64) {
+		if string(key) == "oom_kill" {
+			n = uint64(v) //nolint:gosec // a count
+		}
+	})
+	return n
 }
 
 // walk visits the group's directories, children before parents.

@@ -150,12 +150,13 @@ func (c *Client) takeGroup(id string) Group {
 	return g
 }
 
-// completeGroup completes the receipt with what the group knows. What it returns removes the group, which nobody should
-// have to wait for; nil if there is none, or if something may live on in it: it goes with the task's.
-func (c *Client) completeGroup(ctx context.Context, id string, r *drover.Receipt, keep bool) (remove func()) {
-	g := c.takeGroup(id)
+// completeGroup completes the receipt with what the group knows.
+func (c *Client) completeGroup(id string, r *drover.Receipt) {
+	c.mu.Lock()
+	g := c.groups[id]
+	c.mu.Unlock()
 	if g == nil {
-		return nil
+		return
 	}
 	if stats, err := g.Stats(); err == nil {
 		r.UserCPU, r.SystemCPU = max(r.UserCPU, stats.UserCPU), max(r.SystemCPU, stats.SystemCPU)
@@ -166,10 +167,14 @@ func (c *Client) completeGroup(ctx context.Context, id string, r *drover.Receipt
 	if r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
 		r.Cause = drover.CauseOOM
 	}
-	if release(g, keep) {
-		return nil
+}
+
+// leaveGroup removes the group of an execution that has ended, unless something may live on in it: it goes with the
+// task's.
+func (c *Client) leaveGroup(ctx context.Context, id string, keep bool) {
+	if g := c.takeGroup(id); g != nil && !release(g, keep) {
+		c.removeGroup(ctx, id, g)
 	}
-	return func() { c.removeGroup(ctx, id, g) }
 }
 
 // release lets go of a group in which something may live on; false if it is to be removed.

@@ -109,9 +109,8 @@ func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
 		return drover.Frame{}, d.Err
 	}
 	s.finished = true
-	if remove := s.k.c.completeGroup(ctx, s.id, &r, s.keep); remove != nil {
-		s.spent.Store(&remove)
-	}
+	s.k.c.completeGroup(s.id, &r)
+	s.spent.Store(new(func() { s.k.c.leaveGroup(ctx, s.id, s.keep) }))
 	s.end.Do(func() { close(s.over) })
 	return drover.Frame{Receipt: &r}, nil
 }
@@ -176,9 +175,10 @@ func (s *session) leave(how uint8) {
 		s.k.forget()
 		_ = s.k.c.write(proto.Frame(proto.KindClose, how, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
-		s.k.c.abandonGroup(s.id, s.keep)
-		if remove := s.spent.Load(); remove != nil {
-			(*remove)()
+		if leave := s.spent.Load(); leave != nil && how != proto.CloseLost {
+			(*leave)()
+		} else { // it may have to complete the receipt again
+			s.k.c.abandonGroup(s.id, s.keep)
 		}
 	})
 }

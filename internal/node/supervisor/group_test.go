@@ -1,0 +1,77 @@
+package supervisor
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+)
+
+// countingGroups makes groups that say that the kernel killed for memory, and which are there until they are removed.
+type countingGroups struct{ removed atomic.Bool }
+
+func (g *countingGroups) Execution(string, drover.Limits) (Group, error) { return g, nil }
+func (g *countingGroups) Find(string) Group {
+	if g.removed.Load() {
+		return nil
+	}
+	return g
+}
+func (g *countingGroups) Files() GroupFiles { return GroupFiles{} }
+func (g *countingGroups) OOMKills() int     { return 1 }
+func (g *countingGroups) Kill() error       { return nil }
+func (g *countingGroups) Stats() (GroupStats, error) {
+	return GroupStats{UserCPU: time.Hour, PeakMemory: 7}, nil
+}
+
+func (g *countingGroups) Remove(context.Context) error {
+	g.removed.Store(true)
+	return nil
+}
+
+// What only the group knows is in a receipt however often it has to be fetched, and in whichever way the reader before
+// went: the agent was killed, or could not hand it on.
+func TestAReceiptFetchedAgainSaysTheSame(t *testing.T) {
+	t.Parallel()
+	_, stateDir := launch(t, nil)
+	ctx := t.Context()
+	groups := &countingGroups{}
+	connected := func() *Client {
+		o := options()
+		o.Groups = groups
+		c, err := Connect(ctx, SocketPath(stateDir), o)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	told := func(s drover.Session) {
+		r := drain(t, s)
+		require.Equal(t, drover.CauseOOM, r.Cause)
+		require.Equal(t, time.Hour, r.UserCPU)
+		require.Equal(t, int64(7), r.PeakMemory)
+	}
+	c := connected()
+	spec := sh("kill -9 $$")
+	spec.ID = "x"
+	s, err := c.StartExecution(ctx, spec)
+	require.NoError(t, err)
+	told(s)
+	s.(interface{ Lost() }).Lost()
+	require.False(t, groups.removed.Load(), "nobody has the receipt yet")
+	s, err = c.AttachExecution(ctx, "x", drover.Offsets{})
+	require.NoError(t, err)
+	told(s)
+	require.NoError(t, c.Close()) // as a killed agent does
+	c = connected()
+	s, err = c.AttachExecution(ctx, "x", drover.Offsets{})
+	require.NoError(t, err)
+	told(s)
+	require.NoError(t, s.Close())
+	require.True(t, groups.removed.Load())
+	require.Empty(t, c.groups)
+	require.Empty(t, c.stale)
+}
