@@ -21,6 +21,7 @@ import (
 type allocExecFlags struct {
 	chosen
 	stdin, tty bool
+	escape     escape
 }
 
 func (a *App) allocExecCommand() *cobra.Command {
@@ -32,12 +33,15 @@ func (a *App) allocExecCommand() *cobra.Command {
 		return a.allocExec(ctx, f, t, args)
 	})
 	with(c, `Runs the command in the task and exits with its code. From a terminal it gets one too, with its size; -T prevents it.
-The command's own flags need no --.`, "drover alloc exec 3f2a sh\ndrover alloc exec -task web -job shop cat /etc/hostname\necho data | drover alloc exec -T 3f2a sh -c 'wc -c'")
+The command's own flags need no --.
+
+`+wayOut, "drover alloc exec 3f2a sh\ndrover alloc exec -task web -job shop cat /etc/hostname\necho data | drover alloc exec -T 3f2a sh -c 'wc -c'")
 	c.Annotations = map[string]string{passThrough: "yes"}
 	c.Flags().SetInterspersed(false)
 	f.bind(c.Flags())
 	c.Flags().BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")
 	c.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal; default: if there is one here")
+	f.escape.bind(c.Flags())
 	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "give it none")
 	return c
 }
@@ -125,21 +129,25 @@ func (x *execution) send(ctx context.Context, f execFrame) error {
 const execHeartbeat = 10 * time.Second
 
 func (x *execution) run(ctx context.Context, f *allocExecFlags, t *console) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, leave := leavable(ctx)
+	defer leave()
 	defer x.conn.CloseNow() //nolint:errcheck // nothing is left to be said
+	send := func(p []byte) error { return x.send(ctx, execFrame{Stdin: &execBytes{Data: p}}) }
 	if f.tty && t != nil {
-		if err := t.raw(); err != nil {
-			return err
+		if f.stdin {
+			if err := t.raw(); err != nil {
+				return err
+			}
+			defer t.restore()
+			send = (&keys{escape: f.escape, send: send, leave: leave}).take
 		}
-		defer t.restore()
 		resize := func(s drover.WindowSize) { _ = x.send(ctx, execFrame{TTYSize: &execSize{s.Rows, s.Cols}}) } // reading tells of a broken connection
 		resize(t.size())
 		go t.resized(ctx, resize) // ends with ctx
 	}
 	end := func() error { return x.send(ctx, execFrame{Stdin: &execBytes{Close: true}}) }
 	if f.stdin {
-		go pumpInput(x.app.In, func(p []byte) error { return x.send(ctx, execFrame{Stdin: &execBytes{Data: p}}) }, end) // ends with stdin, or the process
+		go pumpInput(x.app.In, send, end) // ends with stdin, or the process
 	} else if err := end(); err != nil {
 		return drover.Errorf(drover.Unavailable, "sending to the agent: %w", err)
 	}
@@ -168,7 +176,7 @@ func (x *execution) receive(ctx context.Context) (code int, err error) {
 		case errors.As(err, &closed) && closed.Reason != "":
 			return 0, drover.Errorf(closeCode(closed), "%s", closed.Reason)
 		case err != nil && ctx.Err() != nil:
-			return 0, &exitError{code: exitInterrupted}
+			return 0, &exitError{code: interruptCode(ctx)}
 		case err != nil:
 			return 0, drover.Errorf(drover.Unavailable, "the connection to the agent broke before the command ended: %w", err)
 		}

@@ -50,8 +50,7 @@ const (
 	exitNotFound = 3
 	exitNoPlace  = 4 // a job was registered but not all of it could be placed
 
-	exitInterrupted = 130 // Ctrl-C
-	exitPipe        = 141 // nobody reads what we print
+	exitPipe = 141 // nobody reads what we print
 )
 
 // exitError carries an exit code, and perhaps nothing to say.
@@ -80,7 +79,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	case err == nil:
 		return 0
 	case ctx.Err() != nil && drover.CodeOf(err) == drover.Canceled:
-		return exitInterrupted
+		return interruptCode(ctx)
 	}
 	if text := err.Error(); text != "" {
 		fmt.Fprintln(a.Err, "Error:", text)
@@ -103,8 +102,8 @@ func (a *App) root() *cobra.Command {
 	with(root, `Drover runs code on a herd of machines: jobs (with Nomad's job files and API), executions in warm runners, a fleet.
 
 Flags may be written with one dash: -address is --address. Commands ask the agent at -address, DROVER_ADDR or NOMAD_ADDR.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not be placed in full, 130 Ctrl-C; commands that
-run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndrover job init && drover job run example.nomad.hcl\ndrover env put scratch -image host && drover run scratch -- uname -a")
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not be placed in full, 130 Ctrl-C
+(143 SIGTERM, 129 SIGHUP); commands that run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndrover job init && drover job run example.nomad.hcl\ndrover env put scratch -image host && drover run scratch -- uname -a")
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())

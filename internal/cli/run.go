@@ -29,7 +29,9 @@ func (a *App) runCommand() *cobra.Command {
 		return a.run(ctx, f, args[0], args[1:])
 	})
 	with(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
-(and your terminal, if there is one), exits with its code, and ends the runner.`,
+(and your terminal, if there is one), exits with its code, and ends the runner.
+
+`+wayOut,
 		"drover run scratch -- uname -a\ndrover run python -f main.py -- python3 main.py < input.txt\ndrover run scratch -f data/:/tmp/data -limit-wall 10s -- sh -c 'ls /tmp/data'\ndrover run scratch -t -- sh")
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
@@ -47,7 +49,7 @@ const releaseWait = 10 * time.Second
 
 func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []string) error {
 	// Whatever ends us, the runner is to be ended first: a closed terminal, a reader that has had enough.
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	ctx, stop := Interruptible(ctx, syscall.SIGHUP)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE)
 	c, err := a.native()
@@ -62,6 +64,7 @@ func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []s
 		fmt.Fprintln(a.Err, "runner", runner.ID)
 	} else {
 		defer func() {
+			signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // who does not want to wait for this either
 			ctx, cancel := clock.Wall{}.WithTimeout(context.WithoutCancel(ctx), releaseWait)
 			defer cancel()
 			if err := c.Release(ctx, runner.ID); err != nil && drover.CodeOf(err) != drover.Gone && drover.CodeOf(err) != drover.NotFound {

@@ -21,6 +21,7 @@ type command struct {
 	stdin, tty, noTTY, receipt bool
 	user, workDir              string
 	privileged                 bool
+	escape                     escape
 	env                        []string
 	limits                     drover.Limits
 }
@@ -29,6 +30,7 @@ func (f *command) bind(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")
 	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal; default: if there is one here")
 	fl.BoolVarP(&f.noTTY, "no-tty", "T", false, "give it none")
+	f.escape.bind(fl)
 	fl.StringVar(&f.user, "user", "", "run as this user; default: the environment's")
 	fl.BoolVar(&f.privileged, "privileged", false, "run as the runner's root")
 	fl.StringVar(&f.workDir, "work-dir", "", "working directory")
@@ -68,20 +70,28 @@ func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *c
 		return err
 	}
 	defer s.Close() //nolint:errcheck // nothing is left to be said
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, leave := leavable(ctx)
+	defer leave()
+	send := func(p []byte) error { return s.Write(ctx, p) }
 	if r.TTY && t != nil {
-		if err := t.raw(); err != nil {
-			return err
+		if r.Stdin {
+			if err := t.raw(); err != nil {
+				return err
+			}
+			defer t.restore()
+			send = (&keys{escape: f.escape, send: send, leave: leave}).take
 		}
-		defer t.restore()
 		go t.resized(ctx, func(size drover.WindowSize) { _ = s.Resize(ctx, size) }) // ends with ctx; Next tells of a broken connection
 	}
-	receipt, err := a.relay(ctx, s, r.Stdin)
+	input := func() {}
+	if r.Stdin {
+		input = func() { go pumpInput(a.In, send, func() error { return s.CloseStdin(ctx) }) } // ends with stdin, or the process
+	}
+	receipt, err := a.relay(ctx, s, input)
 	t.restore()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &exitError{code: exitInterrupted}
+		return &exitError{code: interruptCode(ctx)}
 	case errors.Is(err, syscall.EPIPE):
 		return &exitError{code: exitPipe}
 	case err != nil:
@@ -90,8 +100,8 @@ func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *c
 	return a.ended(receipt, f.receipt)
 }
 
-// relay copies our stdin to the session and its output to ours, until the receipt.
-func (a *App) relay(ctx context.Context, s drover.Session, stdin bool) (*drover.Receipt, error) {
+// relay copies the session's output to ours, until the receipt; it calls started once the program can be sent to.
+func (a *App) relay(ctx context.Context, s drover.Session, started func()) (*drover.Receipt, error) {
 	for {
 		f, err := s.Next(ctx)
 		switch {
@@ -101,8 +111,8 @@ func (a *App) relay(ctx context.Context, s drover.Session, stdin bool) (*drover.
 			return nil, err
 		case f.Receipt != nil:
 			return f.Receipt, nil
-		case f.Started && stdin:
-			go pumpInput(a.In, func(p []byte) error { return s.Write(ctx, p) }, func() error { return s.CloseStdin(ctx) }) // ends with stdin, or the process
+		case f.Started:
+			started()
 		case f.Stream == drover.Stderr:
 			_, err = a.Err.Write(f.Data)
 		default:

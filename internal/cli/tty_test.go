@@ -50,8 +50,30 @@ func TestTerminals(t *testing.T) {
 			out, code = inTerminal(t, address, "\x03", append(slices.Clone(args), "sh", "-c", "trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 0.05; done")...)
 			require.Contains(t, out, "got it")
 			require.Equal(t, 7, code)
+			_, code = inTerminal(t, address, "~.", append(slices.Clone(args), "sh", "-c", "trap '' INT; echo ready; while :; do sleep 0.05; done")...)
+			require.Equal(t, 130, code, "there is a way out")
+			for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+				require.Equal(t, want, signalled(t, address, signal, append(slices.Clone(args), "sh", "-c", "echo ready; sleep 1000")...), signal)
+			}
 		})
 	}
+}
+
+// signalled runs a command without a terminal, signals drover once the command says something, and returns drover's code.
+func signalled(t *testing.T, address string, signal syscall.Signal, args ...string) int {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = append(os.Environ(), "DROVER_ADDR="+address)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	_, err = io.ReadFull(out, make([]byte, len("ready\n")))
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(signal))
+	_, err = io.Copy(io.Discard, out)
+	require.NoError(t, err)
+	_ = cmd.Wait() // its code tells
+	return cmd.ProcessState.ExitCode()
 }
 
 // drover runs one command, which must end well.

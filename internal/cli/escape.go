@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"drover"
+)
+
+// wayOut is told where a command can get a terminal.
+const wayOut = `With a terminal the command gets every key, Ctrl-C too. Typing ~. at the beginning of a line leaves it (-escape sets another
+character); so does a signal to drover.`
+
+// escape is the character that leaves a terminal; 0 for none. It is a flag's value.
+type escape byte
+
+func (e *escape) bind(fl *pflag.FlagSet) {
+	*e = '~'
+	fl.VarP(e, "escape", "e", "the character that leaves a terminal, typed at the beginning of a line and followed by a dot; none: there is no way out")
+}
+
+// Set implements pflag.Value. Errors: Invalid.
+func (e *escape) Set(text string) error {
+	switch {
+	case text == "none":
+		*e = 0
+	case len(text) == 1 && text[0] > ' ' && text[0] < 0x7f && text != ".":
+		*e = escape(text[0])
+	default:
+		return drover.Errorf(drover.Invalid, "want one character, or none")
+	}
+	return nil
+}
+
+// String implements pflag.Value.
+func (e *escape) String() string {
+	if *e == 0 {
+		return "none"
+	}
+	return string(rune(*e))
+}
+
+// Type implements pflag.Value.
+func (e *escape) Type() string { return "character" }
+
+// keys are what is typed into a terminal of which a program has every key.
+type keys struct {
+	escape escape
+	send   func([]byte) error
+	leave  func() // the user wants out
+
+	within bool // a line
+	held   bool // the escape was typed
+}
+
+var errLeft = errors.New("left")
+
+// take sends what is for the program. Typed twice the escape is for it once. Errors: send's; once the user left.
+func (k *keys) take(p []byte) error {
+	out := make([]byte, 0, len(p)+1)
+	left := false
+	for _, c := range p {
+		if left = k.held && c == '.'; left {
+			break
+		}
+		again := escape(c) == k.escape && k.escape != 0
+		if again && !k.held && !k.within {
+			k.held = true
+			continue
+		}
+		if k.held && !again {
+			out = append(out, byte(k.escape))
+		}
+		out = append(out, c)
+		k.held, k.within = false, c != '\r' && c != '\n'
+	}
+	if len(out) > 0 {
+		if err := k.send(out); err != nil {
+			return err
+		}
+	}
+	if left {
+		k.leave()
+		return errLeft
+	}
+	return nil
+}
