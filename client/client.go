@@ -22,7 +22,6 @@ type Client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
-	ws    *http.Client // for handshakes of websockets
 }
 
 // Option changes a Client.
@@ -32,7 +31,7 @@ type Option func(*Client)
 func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
 // WithHTTPClient uses another http.Client than one with http.DefaultTransport's settings and more connections kept open.
-func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http, c.ws = h, h } }
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // New returns a client of the server at the address, as in "http://127.0.0.1:4646". It does not connect yet.
 func New(address string, options ...Option) (*Client, error) {
@@ -40,25 +39,24 @@ func New(address string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, drover.Errorf(drover.Invalid, "address %q: want http://host:port or https://host:port", address)
 	}
-	usual := newHTTPClient()
-	c := &Client{base: base, http: usual, ws: &http.Client{Transport: newDirect(usual.Transport)}}
+	c := &Client{base: base, http: &http.Client{Transport: newTransport()}}
 	for _, o := range options {
 		o(c)
 	}
 	return c, nil
 }
 
-// keptOpen is how many idle connections are kept: as many calls at once need no new ones. net/http keeps 2.
-const keptOpen = 100
-
-func newHTTPClient() *http.Client {
+func newTransport() http.RoundTripper {
 	usual, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // somebody put another there
-		return &http.Client{Transport: http.DefaultTransport}
+		return http.DefaultTransport
 	}
-	t := usual.Clone()
-	t.MaxIdleConnsPerHost = keptOpen
-	return &http.Client{Transport: t}
+	usual = usual.Clone()
+	usual.MaxIdleConnsPerHost = keptOpen
+	if usual.DisableKeepAlives || usual.DisableCompression || usual.MaxConnsPerHost > 0 || usual.ResponseHeaderTimeout > 0 {
+		return usual // direct knows none of them
+	}
+	return newDirect(usual)
 }
 
 // url joins escaped path elements and the query.
@@ -165,7 +163,11 @@ func (c *Client) call(ctx context.Context, method string, path []string, query u
 		_, err = io.Copy(io.Discard, res.Body)
 		return res.StatusCode, err
 	}
-	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
+	text, err := io.ReadAll(res.Body) // to its end, so that the connection is kept
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
 		return res.StatusCode, fmt.Errorf("reading the answer: %w", err)
 	}
 	return res.StatusCode, nil

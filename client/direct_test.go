@@ -66,7 +66,7 @@ func TestHandshakeWithoutAndWithTLS(t *testing.T) {
 
 	sealed := httptest.NewTLSServer(greet(t))
 	defer sealed.Close()
-	c, err = New(sealed.URL, WithToken("secret"), func(c *Client) { c.ws = &http.Client{Transport: newDirect(sealed.Client().Transport)} })
+	c, err = New(sealed.URL, WithToken("secret"), WithHTTPClient(&http.Client{Transport: newDirect(sealed.Client().Transport.(*http.Transport))}))
 	require.NoError(t, err)
 	talk(t, c)
 	sealed.Client().CloseIdleConnections()

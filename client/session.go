@@ -76,7 +76,7 @@ func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionR
 func (c *Client) dial(ctx context.Context, path []string, query url.Values, headers http.Header) (*websocket.Conn, http.Header, error) {
 	c.authorize(headers)
 	address := "ws" + strings.TrimPrefix(c.url(path, query), "http") // https → wss
-	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: c.ws, HTTPHeader: headers})
+	conn, res, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: headers})
 	switch {
 	case err == nil:
 		conn.SetReadLimit(1 << 20)

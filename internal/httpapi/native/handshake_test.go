@@ -22,7 +22,7 @@ func (w *world) behind(between func(http.Handler) http.Handler) *client.Client {
 	w.t.Helper()
 	server := httptest.NewServer(between(w.server.Config.Handler))
 	w.t.Cleanup(server.Close)
-	c, err := client.New(server.URL, client.WithToken(token), client.WithHTTPClient(server.Client()))
+	c, err := client.New(server.URL, client.WithToken(token))
 	require.NoError(w.t, err)
 	return c
 }

@@ -65,7 +65,7 @@ func newWorldWith(t *testing.T, cfg native.Config) *world {
 	face := native.New(cfg, native.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
 	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
 	server := httptest.NewServer(h)
-	cl, err := client.New(server.URL, client.WithToken(token), client.WithHTTPClient(server.Client()))
+	cl, err := client.New(server.URL, client.WithToken(token))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		cancel()
