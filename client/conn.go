@@ -70,23 +70,23 @@ func endless() bool { return true }
 // ask sends a request and reads the head of the final answer.
 func (c *conn) ask(r *http.Request, text []byte) (*http.Response, error) {
 	c.heard, c.left = false, mostHead
-	n, unsent := c.Write(text)
+	n, failure := c.Write(text)
 	c.sent = n
 	if c.unsent() {
-		return nil, unsent
+		return nil, failure
 	}
 	for { // a server may answer without reading all of the request, and close
 		res, err := http.ReadResponse(c.answer, r) //nolint:bodyclose // the caller does
 		switch {
-		case err != nil && unsent != nil:
-			return nil, unsent
+		case err != nil && failure != nil:
+			return nil, failure
 		case err != nil && c.left <= 0: // within a line, that is told as a malformed one
 			return nil, errLongHead
 		case err != nil:
 			return nil, fmt.Errorf("reading the answer: %w", err)
 		case res.StatusCode >= 200 || res.StatusCode == http.StatusSwitchingProtocols:
 			c.left = math.MaxInt64
-			c.last = res.Close || unsent != nil
+			c.last = res.Close || failure != nil
 			return res, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,6 +109,38 @@ func TestWhatIsSentAgain(t *testing.T) {
 			require.NoError(t, ask(), "on another connection")
 		})
 	}
+}
+
+// A connection that takes nothing any more is known to have sent nothing: any request may follow on another.
+func TestWhatWasNotSentIsSentAgain(t *testing.T) {
+	t.Parallel()
+	s := script(t, always(noContent, false))
+	d := newTestDirect(t)
+	var first *deaf
+	d.usual.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+		if err != nil || first != nil {
+			return conn, err
+		}
+		first = &deaf{TCPConn: conn.(*net.TCPConn)}
+		return first, nil
+	}
+	require.Equal(t, http.StatusNoContent, call(d, http.MethodPost, s.url, "x").Status)
+	first.now = true
+	require.Equal(t, http.StatusNoContent, call(d, http.MethodPost, s.url, "x").Status)
+	require.EqualValues(t, 2, s.conns.Load())
+}
+
+type deaf struct {
+	*net.TCPConn
+	now bool
+}
+
+func (d *deaf) Write(p []byte) (int, error) {
+	if d.now {
+		return 0, syscall.EPIPE
+	}
+	return d.TCPConn.Write(p)
 }
 
 // blocked never reads, and never ends.
