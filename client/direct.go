@@ -120,7 +120,7 @@ func address(u *url.URL) string {
 
 // write makes the request's text. As net/http does, it asks for compression where the caller does not care.
 func write(text *bytes.Buffer, r *http.Request) (unzip bool, err error) {
-	if r.Method != http.MethodHead && r.Header.Get("Accept-Encoding") == "" && r.Header.Get("Range") == "" {
+	if r.Method != http.MethodHead && !upgrades(r) && r.Header.Get("Accept-Encoding") == "" && r.Header.Get("Range") == "" {
 		asks := *r
 		asks.Header = maps.Clone(r.Header)
 		asks.Header.Set("Accept-Encoding", "gzip")
