@@ -18,7 +18,7 @@ const reclaimPatience = 15 * time.Second
 // before it had stored how to find it again. Nothing else would know of that process, and the task would run twice.
 func reclaimer(c clock.Clock, log *slog.Logger) func(ctx context.Context, stateDir string) error {
 	return func(ctx context.Context, stateDir string) error {
-		if _, err := os.Lstat(supervisor.SocketPath(stateDir)); errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(supervisor.SocketPath(stateDir)); errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 		ctx, cancel := c.WithTimeout(ctx, reclaimPatience)

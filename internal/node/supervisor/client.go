@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -68,14 +69,43 @@ func dial(socket string) (*net.UnixConn, error) {
 	defer dir.Close()
 	addr := &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)}
 	conn, err := net.DialUnix("unix", nil, addr)
-	if errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.ENOENT) {
+	if slices.ContainsFunc(nobody, func(e unix.Errno) bool { return errors.Is(err, e) }) {
 		return nil, fmt.Errorf("no supervisor listens at %s: %w", socket, driver.ErrGone)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the supervisor: %w", err)
 	}
+	if err := ours(conn, dir); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("what listens at %s is no supervisor (%w): %w", socket, err, driver.ErrGone)
+	}
 	return conn, nil
 }
+
+// ours refuses a listener that neither root, nor this agent's user, nor whom the folder belongs to has made. After a
+// reboot anybody may have made the folder that a link in ours leads to (see sockets).
+func ours(conn *net.UnixConn, folder *os.File) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var perr error
+	if err := raw.Control(func(fd uintptr) { peer, perr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if perr != nil || peer.Uid == 0 || int(peer.Uid) == os.Geteuid() {
+		return perr
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(folder.Fd()), &st); err != nil || st.Uid == peer.Uid {
+		return err
+	}
+	return drover.Errorf(drover.Forbidden, "it is user %d's", peer.Uid)
+}
+
+// nobody are the answers where nothing listens. The last two: a file, or a link, is where the folder was that ours leads to.
+var nobody = []unix.Errno{unix.ECONNREFUSED, unix.ENOENT, unix.ENOTDIR, unix.ELOOP} //nolint:gochecknoglobals // constant
 
 func (c *Client) hello(ctx context.Context, r *frameReader) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // ends the waiting below

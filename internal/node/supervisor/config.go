@@ -14,6 +14,8 @@ type LaunchConfig struct {
 	Binary   string // from Binary
 	ID       string // of this start of the task; marks its processes in their environment (raw processes)
 	StateDir string // host folder for the socket and drover-init's own log, made with mode 0700; the guest never sees it
+	// Shelf, if not nil, is where StateDir comes from and goes to: it says where the socket lies.
+	Shelf *Shelf
 	// LogDir is where the main task's output goes, opened by the agent; nil: it is thrown away.
 	LogDir *os.File
 	Log    LogFiles
@@ -77,5 +79,7 @@ type Options struct {
 	Groups Groups // nil: executions run without groups of their own
 }
 
-// SocketPath is where the supervisor with this StateDir listens.
-func SocketPath(stateDir string) string { return stateDir + "/s" }
+const socketName = "s"
+
+// SocketPath is where the supervisor with this StateDir is reached: its socket, or a link to it.
+func SocketPath(stateDir string) string { return stateDir + "/" + socketName }

@@ -108,7 +108,7 @@ func (cfg *LaunchConfig) boot() proto.Boot {
 
 // start starts the process. It waits for its configuration, which goes into the returned file.
 func start(cfg LaunchConfig) (*Child, *os.File, error) {
-	listener, err := listen(SocketPath(cfg.StateDir))
+	listener, err := cfg.listen()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -204,6 +204,14 @@ func pipe() (r, w *os.File, err error) {
 	return os.NewFile(uintptr(p[0]), "configuration"), os.NewFile(uintptr(p[1]), "configuration"), nil
 }
 
+// listen makes the socket, behind a link where the shelf says so.
+func (cfg *LaunchConfig) listen() (*os.File, error) {
+	if cfg.Shelf != nil {
+		return cfg.Shelf.sockets.listen(cfg.StateDir)
+	}
+	return listen(SocketPath(cfg.StateDir))
+}
+
 // listen makes the socket before the supervisor starts: connecting never has to be tried again.
 func listen(socket string) (*os.File, error) {
 	dir, name, err := openParent(socket)
@@ -211,6 +219,11 @@ func listen(socket string) (*os.File, error) {
 		return nil, err
 	}
 	defer dir.Close()
+	return listenIn(dir, name)
+}
+
+// listenIn goes through the opened folder: see dial.
+func listenIn(dir *os.File, name string) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -218,7 +231,7 @@ func listen(socket string) (*os.File, error) {
 	address := &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name)}
 	err = unix.Bind(fd, address)
 	if errors.Is(err, unix.EADDRINUSE) { // one of an earlier start
-		if err = os.Remove(socket); err == nil {
+		if err = unix.Unlinkat(int(dir.Fd()), name, 0); err == nil {
 			err = unix.Bind(fd, address)
 		}
 	}
@@ -227,9 +240,9 @@ func listen(socket string) (*os.File, error) {
 	}
 	if err != nil {
 		_ = unix.Close(fd)
-		return nil, drover.Errorf(drover.Internal, "listening at %s: %w", socket, err)
+		return nil, drover.Errorf(drover.Internal, "listening at %s: %w", filepath.Join(dir.Name(), name), err)
 	}
-	return os.NewFile(uintptr(fd), socket), nil
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // tail returns the end of drover-init's log for an error message.

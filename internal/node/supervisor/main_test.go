@@ -29,7 +29,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func options() Options { return Options{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)} }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func options() Options { return Options{Clock: clock.Wall{}, Log: quiet()} }
 
 func self(t testing.TB) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,11 +12,13 @@ import (
 // shelfRoom bounds how many folders are kept.
 const shelfRoom = 64
 
-// Shelf keeps the folders of ended supervisors for the next ones, with their empty log and the file of the process id.
+// Shelf keeps the folders of ended supervisors for the next ones, with their empty log, the file of the process id, and
+// the link to the socket, which lies in memory (see sockets).
 // ext4 without a journal looks for each new inode past all that were deleted in the last minute: three of a supervisor's
 // four cost a tenth of a warm runner's life where thousands come and go a minute. Its methods may be called at once.
 type Shelf struct {
-	dir string // its own; on the file system of the supervisors' folders, else nothing is kept
+	dir     string // its own; on the file system of the supervisors' folders, else nothing is kept
+	sockets *sockets
 
 	mu      sync.Mutex
 	ready   bool     // guarded by mu
@@ -23,8 +26,11 @@ type Shelf struct {
 	folders []string // guarded by mu
 }
 
-// NewShelf returns an empty shelf in the folder, which is made, or emptied, when the first is kept.
-func NewShelf(dir string) *Shelf { return &Shelf{dir: dir} }
+// NewShelf returns an empty shelf in the folder, which is made, or emptied, when the first is kept. The log is told once
+// why sockets lie on the disk, if they do.
+func NewShelf(dir string, log *slog.Logger) *Shelf {
+	return &Shelf{dir: dir, sockets: newSockets(dir, log)}
+}
 
 // Take makes a kept folder the state folder of a supervisor that is to be launched; without one Launch makes it.
 func (s *Shelf) Take(stateDir string) {
@@ -44,6 +50,12 @@ func (s *Shelf) Put(stateDir string) error {
 	if cleared(stateDir) && s.keep(stateDir) {
 		return nil
 	}
+	return Discard(stateDir)
+}
+
+// Discard removes the state folder of a supervisor that nobody is to reach any more, and its socket.
+func Discard(stateDir string) error {
+	removeSocket(SocketPath(stateDir))
 	return os.RemoveAll(stateDir)
 }
 
@@ -54,6 +66,9 @@ func cleared(stateDir string) bool {
 		return false
 	}
 	for _, e := range entries {
+		if e.Name() == socketName && removeSocket(filepath.Join(stateDir, socketName)) {
+			continue // the link stays
+		}
 		info, err := e.Info()
 		switch {
 		case err != nil:

@@ -19,7 +19,7 @@ func endedFolder(t *testing.T, name, log string) string {
 	return dir
 }
 
-func names(t *testing.T, dir string) []string {
+func names(t testing.TB, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func names(t *testing.T, dir string) []string {
 
 func TestAShelvedFolderServesTheNextSupervisor(t *testing.T) {
 	t.Parallel()
-	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"))
+	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"), quiet())
 	first, next := endedFolder(t, "a", ""), filepath.Join(t.TempDir(), "b")
 	shelf.Take(next) // nothing is there yet
 	require.NoDirExists(t, next)
@@ -47,7 +47,7 @@ func TestAShelvedFolderServesTheNextSupervisor(t *testing.T) {
 
 func TestALogDoesNotPassToTheNextSupervisor(t *testing.T) {
 	t.Parallel()
-	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"))
+	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"), quiet())
 	dir := endedFolder(t, "a", "panic\n")
 	require.NoError(t, shelf.Put(dir))
 	require.NoDirExists(t, dir)
@@ -57,7 +57,7 @@ func TestALogDoesNotPassToTheNextSupervisor(t *testing.T) {
 
 func TestAFolderWithAnotherInItIsRemoved(t *testing.T) {
 	t.Parallel()
-	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"))
+	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"), quiet())
 	dir := endedFolder(t, "a", "")
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "boot"), 0o700))
 	require.NoError(t, shelf.Put(dir))
@@ -70,7 +70,7 @@ func TestAShelfHoldsAFewFoldersAndForgetsThoseOfAnEarlierAgent(t *testing.T) {
 	t.Parallel()
 	own := filepath.Join(t.TempDir(), "shelf")
 	require.NoError(t, os.MkdirAll(filepath.Join(own, "1", "full"), 0o700))
-	shelf := NewShelf(own)
+	shelf := NewShelf(own, quiet())
 	for range shelfRoom + 3 {
 		require.NoError(t, shelf.Put(endedFolder(t, "a", "")))
 	}
@@ -79,7 +79,7 @@ func TestAShelfHoldsAFewFoldersAndForgetsThoseOfAnEarlierAgent(t *testing.T) {
 
 func TestATakenFolderDoesNotReplaceOneInUse(t *testing.T) {
 	t.Parallel()
-	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"))
+	shelf := NewShelf(filepath.Join(t.TempDir(), "shelf"), quiet())
 	require.NoError(t, shelf.Put(endedFolder(t, "a", "")))
 	used := endedFolder(t, "b", "said")
 	shelf.Take(used)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"drover/internal/node/driver"
@@ -106,5 +105,5 @@ func Clean(ctx context.Context, stateDir string, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("cleaning up %s: %w", stateDir, err)
 	}
-	return os.RemoveAll(stateDir)
+	return Discard(stateDir)
 }

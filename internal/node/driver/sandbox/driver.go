@@ -59,7 +59,7 @@ func New(cfg Config) *Driver {
 	rootless := geteuid() != 0
 	return &Driver{
 		cfg: cfg, bridge: cfg.Bridge, rootless: rootless, outer: !rootless && !remembers(), ids: idRanges{used: map[uint32]bool{}},
-		disks: diskWatch{clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors")),
+		disks: diskWatch{clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors"), cfg.Log),
 	}
 }
 

@@ -39,7 +39,7 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	}
 	stage.Script = func(pid int, env []string) (*spawn.Script, []int, error) { return d.furnish(b, m, pid, env) }
 	cfg := supervisor.LaunchConfig{
-		Binary: d.cfg.Binary, ID: b.spec.ID, StateDir: b.spec.Dirs.State, LogDir: logs,
+		Binary: d.cfg.Binary, ID: b.spec.ID, StateDir: b.spec.Dirs.State, Shelf: d.shelf, LogDir: logs,
 		Log:             supervisor.LogFiles{Task: b.spec.TaskName, MaxFiles: b.spec.Log.MaxFiles, MaxFileSize: b.spec.Log.MaxFileSize},
 		User:            b.user,
 		WorkDir:         b.workDir(),

@@ -201,7 +201,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 	switch {
 	case b.stateDir == "":
 	case alive:
-		errs = append(errs, os.RemoveAll(b.stateDir))
+		errs = append(errs, supervisor.Discard(b.stateDir))
 	default:
 		errs = append(errs, d.shelf.Put(b.stateDir))
 	}
