@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync"
+	"unicode"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -88,7 +90,7 @@ func (d *direct) serves(r *http.Request) bool {
 	if noBody := r.Body == nil || r.Body == http.NoBody; !noBody && (r.GetBody == nil || r.ContentLength <= 0 || r.ContentLength > mostBody) {
 		return false
 	}
-	if !seesEnds && !upgrades(r) {
+	if !seesEnds && !upgrades(r) || strings.ContainsFunc(r.URL.Host, func(c rune) bool { return c > unicode.MaxASCII }) {
 		return false
 	}
 	for name, values := range r.Header {

@@ -315,6 +315,10 @@ func TestWhatGoesTheUsualWay(t *testing.T) {
 	require.NoError(t, res.Body.Close())
 	require.Empty(t, d.idle.conns)
 
+	r, err = http.NewRequest(http.MethodGet, "http://bücher.example", http.NoBody)
+	require.NoError(t, err)
+	require.False(t, d.serves(r), "net/http knows the name in ASCII")
+
 	c, err := New(server.URL, WithToken("a\nb"))
 	require.NoError(t, err)
 	_, err = c.Environments(t.Context())
