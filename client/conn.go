@@ -103,7 +103,7 @@ func (c *conn) mayRepeat(r *http.Request) bool {
 func changesNothing(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
+		return !upgrades(r)
 	}
 	return r.Header.Get("Idempotency-Key") != "" || r.Header.Get("X-Idempotency-Key") != ""
 }

@@ -25,7 +25,8 @@ import (
 // A server may close a connection that it has served before at any time. What came over an idle one, its end above
 // all, is seen before it is used again. If it ends just then, the request is sent once more, over a new connection,
 // when net/http would do that: if nothing of it was sent; or if nothing of an answer came, and the method changes
-// nothing or the request has an Idempotency-Key. Never is a POST repeated that may have been carried out.
+// nothing or the request has an Idempotency-Key. Never is a POST repeated that may have been carried out, nor a handshake,
+// which may have started something.
 type direct struct {
 	usual *http.Transport // for all else; its proxies and its way to dial are ours
 	idle  idle
@@ -56,14 +57,15 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	size := mostAnswers
-	if upgrades(r) { // it takes its connection for itself: a new one
-		size = mostHandshakes
-	} else if c := d.idle.take(addr); c != nil {
+	if c := d.idle.take(addr); c != nil {
 		res, err := d.ask(c, r, text.Bytes(), unzip)
 		if err == nil || ctx.Err() != nil || !c.mayRepeat(r) {
 			return res, err
 		}
+	}
+	size := mostAnswers
+	if upgrades(r) { // it keeps its connection for itself
+		size = mostHandshakes
 	}
 	c, err := d.dial(ctx, addr, size)
 	if err != nil {

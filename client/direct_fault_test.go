@@ -50,11 +50,13 @@ func TestWhatIsSentAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		method, body, key string
+		handshake         bool
 		partly            string // of an answer
 		again             bool
 	}{
 		"GET":                    {method: http.MethodGet, again: true},
 		"GET, partly answered":   {method: http.MethodGet, partly: "H"},
+		"handshake":              {method: http.MethodGet, handshake: true},
 		"DELETE":                 {method: http.MethodDelete},
 		"PUT":                    {method: http.MethodPut, body: "x"},
 		"POST":                   {method: http.MethodPost, body: "x"},
@@ -88,6 +90,9 @@ func TestWhatIsSentAgain(t *testing.T) {
 				require.NoError(t, err)
 				if c.key != "" {
 					r.Header.Set("Idempotency-Key", c.key)
+				}
+				if c.handshake {
+					r.Header.Set("Upgrade", "websocket")
 				}
 				res, err := d.RoundTrip(r)
 				if err == nil {

@@ -72,6 +72,22 @@ func TestHandshakeWithoutAndWithTLS(t *testing.T) {
 	sealed.Client().CloseIdleConnections()
 }
 
+func TestAHandshakeTakesAKeptConnection(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(greet(t))
+	defer server.Close()
+	c, err := New(server.URL, WithToken("secret"))
+	require.NoError(t, err)
+	d := c.http.Transport.(*direct)
+	for range 2 {
+		_, err = c.call(t.Context(), http.MethodGet, []string{"nothing"}, nil, nil, nil)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
+		require.Len(t, d.idle.conns[server.Listener.Addr().String()], 1)
+		talk(t, c)
+		require.Empty(t, d.idle.conns[server.Listener.Addr().String()])
+	}
+}
+
 func TestARefusedHandshakeSaysWhy(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(greet(t))
