@@ -3,6 +3,7 @@ package drover
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -163,6 +164,25 @@ type FileChange struct {
 	Data   []byte `json:"data,omitempty"`
 	Mode   uint32 `json:"mode,omitempty"`  // 0: 0744 for files, 01777 for directories (Poseidon's)
 	Owner  string `json:"owner,omitempty"` // "" = root
+}
+
+// ValidateChanges checks what can be checked of changes before any of them is made. Errors: Invalid, naming the change.
+func ValidateChanges(changes []FileChange) error {
+	for i, c := range changes {
+		kinds := 0
+		for _, is := range []bool{c.Delete, c.Mkdir, c.Write} {
+			if is {
+				kinds++
+			}
+		}
+		switch {
+		case kinds != 1 || c.Path == "" || strings.ContainsRune(c.Path, 0):
+			return Errorf(Invalid, "files[%d]: want a path, and exactly one of delete, mkdir and write", i)
+		case c.Mode > 0o7777:
+			return Errorf(Invalid, "files[%d].mode %d: want permission bits, at most %d", i, c.Mode, 0o7777)
+		}
+	}
+	return nil
 }
 
 // Files is what can be done to the files of a task that runs under a supervisor. All of it happens inside the

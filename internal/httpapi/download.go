@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,22 +12,27 @@ import (
 	"drover"
 )
 
-// Download answers with a file of a runner, or with the one range of it that the request's header asks for. head may
-// set further headers; it is called when the file is there. What is not a regular file (as in /proc) has no length and
-// no ranges. Errors: those of files.Read; Invalid: a directory; StatusError: a bad range (400), or one that the file
-// does not have (416).
+// Download answers with a file of a runner, or with the one range of it that the request's header asks for, if the
+// request's conditions hold. head may set further headers; it is called when the file is there. What is not a regular file
+// (as in /proc) has no length and no ranges. Errors: those of files.Read; Invalid: a directory; StatusError: a bad range
+// (400), one that the file does not have (416), a condition that does not hold (412).
 func Download(w http.ResponseWriter, r *http.Request, files drover.Files, req drover.FileRequest, head func(drover.FileInfo)) error {
 	part, err := parseRange(r.Header.Get("Range"))
 	if err != nil {
 		return err
 	}
-	if part.suffix > 0 { // the last bytes: the size must be known first
+	if condition := r.Header.Get("If-Range"); part.given && (part.suffix > 0 || condition != "") { // what the file is must be known first
 		info, body, err := files.Read(r.Context(), req)
 		if err != nil {
 			return err
 		}
-		_ = body.Close() // only its size was wanted
-		part.from, part.to = max(0, info.Size-part.suffix), info.Size-1
+		_ = body.Close() // only what it is was wanted
+		switch {
+		case condition != "" && !sameFile(condition, info):
+			part = byteRange{to: -1}
+		case part.suffix > 0:
+			part.from, part.to = max(0, info.Size-part.suffix), info.Size-1
+		}
 	}
 	req.Offset = part.from
 	if part.to >= 0 && part.given {
@@ -40,6 +46,14 @@ func Download(w http.ResponseWriter, r *http.Request, files drover.Files, req dr
 	if info.Type == "d" {
 		return drover.Errorf(drover.Invalid, "path: it is a directory")
 	}
+	setValidators(w.Header(), info)
+	switch status := precondition(r, info); {
+	case status == http.StatusPreconditionFailed:
+		return &StatusError{Status: status, Err: drover.Errorf(drover.Conflict, "the file is another one than the request's conditions say")}
+	case status != 0:
+		w.WriteHeader(status)
+		return nil
+	}
 	head(info)
 	return sendFile(w, info, body, part)
 }
@@ -47,7 +61,6 @@ func Download(w http.ResponseWriter, r *http.Request, files drover.Files, req dr
 func sendFile(w http.ResponseWriter, info drover.FileInfo, body io.Reader, part byteRange) error {
 	h := w.Header()
 	h.Set("Accept-Ranges", "bytes")
-	h.Set("Last-Modified", info.ModTime.UTC().Format(http.TimeFormat))
 	if info.Type != "-" || info.Size == 0 { // as in /proc: nobody knows how much it will be
 		_, err := io.Copy(w, body)
 		return err
@@ -111,7 +124,9 @@ func parseRange(header string) (byteRange, error) {
 		out.from, err1 = strconv.ParseInt(first, 10, 62)
 	default:
 		out.from, err1 = strconv.ParseInt(first, 10, 62)
-		out.to, err2 = strconv.ParseInt(last, 10, 62)
+		if out.to, err2 = strconv.ParseInt(last, 10, 62); errors.Is(err2, strconv.ErrRange) { // it is at the end by then
+			err2 = nil
+		}
 	}
 	if err1 != nil || err2 != nil || out.from < 0 || out.suffix < 0 || last != "" && first != "" && out.to < out.from {
 		return byteRange{}, badRange(header)

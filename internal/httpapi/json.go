@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 
 	"drover"
@@ -22,13 +23,30 @@ func DecodeJSON(r *http.Request, v any) error {
 	return err
 }
 
-// DecodeStrictJSON is DecodeJSON, but refuses fields that v does not have. Errors: Invalid, TooLarge.
+// DecodeStrictJSON is DecodeJSON, but refuses fields that v does not have, and text that is not UTF-8. Errors: Invalid,
+// TooLarge.
 func DecodeStrictJSON(r *http.Request, v any) error {
-	err := decodeWith(r.Body, v, (*json.Decoder).DisallowUnknownFields)
+	err := decodeStrict(r.Body, v)
 	if errors.Is(err, io.EOF) {
 		return drover.Errorf(drover.Invalid, "the request has no body; JSON is expected")
 	}
 	return err
+}
+
+// UnmarshalStrict is DecodeStrictJSON for a text that was received otherwise.
+func UnmarshalStrict(text []byte, v any) error {
+	err := decodeStrict(bytes.NewReader(text), v)
+	if errors.Is(err, io.EOF) {
+		return drover.Errorf(drover.Invalid, "it is empty; JSON is expected")
+	}
+	return err
+}
+
+func decodeStrict(body io.Reader, v any) error {
+	if body == nil {
+		return io.EOF
+	}
+	return decodeWith(&textReader{r: body}, v, (*json.Decoder).DisallowUnknownFields)
 }
 
 // DecodeOptionalJSON is DecodeJSON, but leaves v alone when there is no body.
@@ -52,11 +70,11 @@ func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 		if errors.Is(err, io.EOF) { // not ErrUnexpectedEOF: nothing was there
 			return io.EOF
 		}
-		return bodyError(err)
+		return bodyError(err, v)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		if err != nil && tooLarge(err) {
-			return bodyError(err)
+			return bodyError(err, v)
 		}
 		return drover.Errorf(drover.Invalid, "the body has something behind its JSON value (at byte %d)", d.InputOffset())
 	}
@@ -65,13 +83,13 @@ func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 
 func tooLarge(err error) bool { _, ok := errors.AsType[*http.MaxBytesError](err); return ok }
 
-// bodyError says what is wrong with a body in words that help who wrote it.
-func bodyError(err error) error {
+// bodyError says what is wrong with a body that was to become v in words that help who wrote it.
+func bodyError(err error, v any) error {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return drover.Errorf(drover.TooLarge, "the body is larger than %d bytes", e.Limit)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		field := e.Field
+		field := withoutEmbedded(e.Field, v)
 		if field == "" {
 			return drover.Errorf(drover.Invalid, "the body is a JSON %s, but %s is expected", e.Value, kind(e.Type.String()))
 		}
@@ -83,7 +101,29 @@ func bodyError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return drover.Errorf(drover.Invalid, "malformed JSON: it ends too early")
 	}
+	if unknown, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return drover.Errorf(drover.Invalid, "unknown field %s", unknown)
+	}
 	return drover.Errorf(drover.Invalid, "reading the body: %w", err)
+}
+
+// withoutEmbedded drops the names of embedded structs from a field's path, which those who write JSON don't know.
+func withoutEmbedded(path string, v any) string {
+	t := reflect.TypeOf(v)
+	for {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		first, rest, deeper := strings.Cut(path, ".")
+		if !deeper || t.Kind() != reflect.Struct {
+			return path
+		}
+		f, ok := t.FieldByName(first)
+		if !ok || !f.Anonymous {
+			return path
+		}
+		path, t = rest, f.Type
+	}
 }
 
 // kind names a Go type in JSON's words.

@@ -57,6 +57,9 @@ func newSession(spec drover.ExecutionSpec) *session {
 	s := &session{spec: spec, frames: make(chan drover.Frame), closed: make(chan struct{}), cut: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inR, s.inW = io.Pipe()
+	if !spec.Stdin {
+		_ = s.inW.Close() // cannot fail
+	}
 	context.AfterFunc(s.ctx, func() { _ = s.inR.CloseWithError(io.EOF) })
 	if spec.Limits.Wall > 0 {
 		time.AfterFunc(spec.Limits.Wall, func() { s.cancel(errWall) })

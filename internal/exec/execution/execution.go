@@ -93,8 +93,11 @@ func (x *Execution) GoneReason() error {
 	return x.gone
 }
 
-// Write sends stdin. Errors: Conflict once it ended.
+// Write sends stdin. Errors: Conflict once it ended; Invalid: it has no stdin.
 func (x *Execution) Write(ctx context.Context, p []byte) error {
+	if !x.spec.Stdin {
+		return drover.Errorf(drover.Invalid, "execution %s has no stdin: start it with stdin", x.id)
+	}
 	return x.act(func(s drover.Session) error { return s.Write(ctx, p) })
 }
 
@@ -103,8 +106,11 @@ func (x *Execution) CloseStdin(ctx context.Context) error {
 	return x.act(func(s drover.Session) error { return s.CloseStdin(ctx) })
 }
 
-// Resize sets the terminal's size. Errors: Conflict once it ended.
+// Resize sets the terminal's size. Errors: Conflict once it ended; Invalid: it has no terminal.
 func (x *Execution) Resize(ctx context.Context, size drover.WindowSize) error {
+	if !x.spec.TTY {
+		return drover.Errorf(drover.Invalid, "execution %s has no terminal: start it with tty", x.id)
+	}
 	return x.act(func(s drover.Session) error { return s.Resize(ctx, size) })
 }
 

@@ -53,7 +53,10 @@ func validateRun(r *drover.RunRequest) error {
 	if r.Limits.OutputBytes == 0 || r.Limits.OutputBytes > r.MaxOutput {
 		r.Limits.OutputBytes = r.MaxOutput
 	}
-	r.Detach = 0
+	r.Detach, r.Stdin = 0, false // nobody could send more than the input
+	if err := drover.ValidateChanges(r.Files); err != nil {
+		return err
+	}
 	return ValidateRequest(r.ExecutionRequest)
 }
 

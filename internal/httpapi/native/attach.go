@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"drover"
+	"drover/internal/httpapi"
 	"drover/internal/httpapi/runes"
 	"drover/internal/httpapi/socket"
 )
@@ -132,7 +133,7 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, err
 	var req drover.ExecutionRequest
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err == nil {
-		err = json.Unmarshal(raw, &req)
+		err = httpapi.UnmarshalStrict(raw, &req)
 	}
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", requestHeader, err)
@@ -147,7 +148,7 @@ func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner strin
 		return &opened{nil, err}
 	}
 	var req drover.ExecutionRequest
-	if err := json.Unmarshal(data, &req); err != nil {
+	if err := httpapi.UnmarshalStrict(data, &req); err != nil {
 		return &opened{nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)}
 	}
 	session, err := f.Executions.OpenRequest(ctx, runner, req)
@@ -322,7 +323,7 @@ func (p *peer) read(ctx context.Context, helpers *sync.WaitGroup) error {
 		}
 		if actions == nil {
 			actions = make(chan func() error, maxStdinQueue)
-			helpers.Go(func() { act(ctx, actions) }) // ends with ctx
+			helpers.Go(func() { p.act(ctx, actions) }) // ends with ctx
 		}
 		if !socket.Hand(ctx, p.conn, actions, p.action(ctx, kind, data)) {
 			return nil
@@ -336,7 +337,9 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return func() error { return nil } // as an unknown type
+		return func() error {
+			return drover.Errorf(drover.Invalid, "text messages are JSON objects, stdin is binary: %w", err)
+		}
 	}
 	switch e.Type {
 	case "stdin":
@@ -344,19 +347,22 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 	case "close-stdin":
 		return func() error { return p.session.CloseStdin(ctx) }
 	case "resize":
-		return func() error { return p.session.Resize(ctx, drover.WindowSize{Rows: e.Rows, Cols: e.Cols}) }
+		return func() error { return resize(ctx, p.session, drover.WindowSize{Rows: e.Rows, Cols: e.Cols}) }
 	case "signal":
 		return func() error { return p.session.Signal(ctx, e.Signal) }
 	}
-	return func() error { return nil }
+	return func() error { return drover.Errorf(drover.Invalid, "type: unknown: %q", e.Type) }
 }
 
-// act does what the client asked for. What fails does so because the execution ended, which its receipt says.
-func act(ctx context.Context, actions <-chan func() error) {
+// act does what the client asked for, or says why it cannot be done. What fails otherwise does so because the execution
+// ended, which its receipt says.
+func (p *peer) act(ctx context.Context, actions <-chan func() error) {
 	for {
 		select {
 		case do := <-actions:
-			_ = do()
+			if err := do(); drover.CodeOf(err) == drover.Invalid {
+				_ = p.send(ctx, event{Type: "refused", Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
+			}
 		case <-ctx.Done():
 			return
 		}

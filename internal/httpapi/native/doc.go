@@ -13,6 +13,7 @@
 //	{"type":"started","execution":"…","pid":1}    first
 //	binary: 1 byte stream (1 stdout, 2 stderr), then the bytes
 //	{"type":"skipped","stream":"stdout","offset":N}   bytes before N are no longer kept; what follows begins there
+//	{"type":"refused","code":"…","message":"…"}     something that the client sent was not done; the execution goes on
 //	{"type":"receipt","receipt":{…}}              last; then the close frame with 1000
 //	{"type":"error","code":"…","message":"…"}     instead of a receipt when something failed
 //

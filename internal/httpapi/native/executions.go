@@ -90,10 +90,14 @@ func (f *Face) resize(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &size); err != nil {
 		return err
 	}
+	return f.onExecution(w, r, func(s drover.Session) error { return resize(r.Context(), s, size) })
+}
+
+func resize(ctx context.Context, s drover.Session, size drover.WindowSize) error {
 	if size.Rows == 0 || size.Cols == 0 {
 		return drover.Errorf(drover.Invalid, "rows and cols: want 1 or more")
 	}
-	return f.onExecution(w, r, func(s drover.Session) error { return s.Resize(r.Context(), size) })
+	return s.Resize(ctx, size)
 }
 
 // stdin streams the body into the program.

@@ -99,16 +99,8 @@ func (f *Face) changeFiles(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &changes); err != nil {
 		return err
 	}
-	for i, c := range changes {
-		kinds := 0
-		for _, is := range []bool{c.Delete, c.Mkdir, c.Write} {
-			if is {
-				kinds++
-			}
-		}
-		if kinds != 1 || c.Path == "" || strings.ContainsRune(c.Path, 0) {
-			return drover.Errorf(drover.Invalid, "[%d]: want a path, and exactly one of delete, mkdir and write", i)
-		}
+	if err := drover.ValidateChanges(changes); err != nil {
+		return err
 	}
 	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Apply(r.Context(), changes)) })
 }

@@ -172,6 +172,22 @@ func TestFiles(t *testing.T) {
 	res, body := w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: bytes=-4")
 	require.Equal(t, "6789", body)
 	require.Equal(t, "bytes 6-9/10", res.Header.Get("Content-Range"))
+	res, body = w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: bytes=7-99999999999999999999")
+	require.Equal(t, "789", body)
+	tag, at := res.Header.Get("ETag"), res.Header.Get("Last-Modified")
+	for condition, want := range map[string]int{
+		`If-Range: "another"`: 200, "If-Range: " + tag: 206, "If-Range: " + at: 206, "If-Range: Thu, 01 Jan 1970 00:00:10 GMT": 200,
+		"If-None-Match: " + tag: 304, "If-None-Match: *": 304, `If-None-Match: "a", "b"`: 206,
+		`If-Match: "another"`: 412, `If-Match: "another", ` + tag: 206,
+		"If-Modified-Since: " + at: 304, "If-Modified-Since: Thu, 01 Jan 1970 00:00:10 GMT": 206,
+		"If-Unmodified-Since: " + at: 206, "If-Unmodified-Since: Thu, 01 Jan 1970 00:00:10 GMT": 412,
+	} {
+		res, body = w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: bytes=-4", condition)
+		require.Equal(t, want, res.StatusCode, condition)
+		if text := map[int]string{200: "0123456789", 206: "6789", 304: ""}; want != 412 {
+			require.Equal(t, text[want], body, condition)
+		}
+	}
 	for _, none := range []string{"bytes=10-", "bytes=-0"} {
 		res, _ = w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: "+none)
 		require.Equal(t, http.StatusRequestedRangeNotSatisfiable, res.StatusCode, none)
@@ -243,7 +259,7 @@ func TestExecutionsByID(t *testing.T) {
 	w := newWorld(t)
 	r := w.claim().ID
 	ctx := t.Context()
-	x, err := w.StartExecution(ctx, r, drover.ExecutionRequest{Command: "upper;echo done", ExecutionSpec: drover.ExecutionSpec{Stdin: true, Detach: -1}})
+	x, err := w.StartExecution(ctx, r, drover.ExecutionRequest{Command: "upper;echo done", ExecutionSpec: drover.ExecutionSpec{Stdin: true, TTY: true, Detach: -1}})
 	require.NoError(t, err)
 	require.True(t, x.Running)
 	require.NoError(t, w.SendStdin(ctx, x.ID, strings.NewReader("hello "), false))
@@ -263,7 +279,7 @@ func TestExecutionsByID(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 0, ended.Receipt.ExitCode)
 	out, err := w.Output(ctx, x.ID, "stdout", 6)
-	require.Equal(t, "YOUdone\n", read(t, out, err))
+	require.Equal(t, "YOUdone\r\n", read(t, out, err))
 	list, err := w.Executions(ctx, r)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
@@ -304,6 +320,9 @@ func TestRunInOneRequest(t *testing.T) {
 	out, _, err := result.Output()
 	require.NoError(t, err)
 	require.Equal(t, []byte{0xff, 0}, out)
+	result, err = w.Run(t.Context(), drover.RunRequest{Environment: "e", Wait: 10 * time.Second, ExecutionRequest: drover.ExecutionRequest{Command: "cat;echo over", ExecutionSpec: drover.ExecutionSpec{Stdin: true}}})
+	require.NoError(t, err)
+	require.Equal(t, "over\n", result.Stdout, "stdin that nobody can send to is at its end")
 	_, err = w.Run(t.Context(), drover.RunRequest{Environment: "e"})
 	require.Equal(t, drover.Invalid, code(err))
 }
@@ -323,6 +342,15 @@ func TestTextModeNeverCutsCharacters(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(data), "\ufffd")
 		all.Write(data)
+	}
+	for bad, why := range map[string]string{
+		"ls": "JSON", `{"type":"typo"}`: `unknown: \"typo\"`, `{"type":"signal","signal":"NOPE"}`: "NOPE", `{"type":"resize","rows":1}`: "rows",
+	} {
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(bad)))
+		_, data, err := conn.Read(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, string(data), `{"type":"refused","code":"invalid","message":"`)
+		require.Contains(t, string(data), why)
 	}
 	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(`{"type":"stdin","data":"ü"}`)))
 	_, data, err := conn.Read(t.Context())
@@ -357,7 +385,10 @@ func (w *world) raw(method, path, body string, headers ...string) (*http.Respons
 func TestBadRequestsSayWhy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	r := "/v1/runner/" + w.claim().ID
+	claimed := w.claim().ID
+	r := "/v1/runner/" + claimed
+	x, err := w.StartExecution(t.Context(), claimed, drover.ExecutionRequest{Command: "sleep", ExecutionSpec: drover.ExecutionSpec{Detach: -1}})
+	require.NoError(t, err)
 	for _, tc := range []struct {
 		method, path, body string
 		status             int
@@ -370,13 +401,20 @@ func TestBadRequestsSayWhy(t *testing.T) {
 		{"POST", "/v1/runners", `{"environment":"e","wait":-5}`, 400, "wait"},
 		{"POST", "/v1/runners", `{"environment":"none"}`, 404, `"code":"not_found"`},
 		{"GET", "/v1/runner/none", "", 404, "not found"},
-		{"PATCH", "/v1/runner/none", `{}`, 404, "not found"},
+		{"PATCH", "/v1/runner/none", `{"idleTimeout":1}`, 404, "not found"},
+		{"PATCH", r, `{}`, 400, "idleTimeout: missing"},
 		{"GET", r + "/files?recursive=maybe", "", 400, "recursive"},
 		{"GET", r + "/file", "", 400, "path: missing"},
 		{"GET", r + "/file?path=x", "", 404, "no such file"},
 		{"PUT", r + "/file?path=x&mode=9", "x", 400, "mode"},
 		{"POST", r + "/files", `[{"path":"x"}]`, 400, "exactly one"},
+		{"POST", r + "/files", `[{"path":"x","write":true,"mode":4096}]`, 400, "files[0].mode"},
+		{"POST", "/v1/runners", `{"environment":"e","files":[{"path":"x"}]}`, 400, "files[0]"},
+		{"POST", "/v1/run", `{"environment":"e","command":"x","files":[{}]}`, 400, "files[0]"},
 		{"POST", r + "/executions", `{}`, 400, "argv"},
+		{"POST", r + "/executions", `{"argv":["a"],"bogus":1}`, 400, `"unknown field \"bogus\""`},
+		{"POST", r + "/executions", `{"argv":["a"],"limits":{"wall":1e309}}`, 400, `"limits.wall: got`},
+		{"POST", r + "/executions", `{"argv":["\ud800"]}`, 400, "UTF-8"},
 		{"POST", r + "/executions", `{"argv":["a"],"command":"b"}`, 400, "one of them"},
 		{"POST", r + "/executions", `{"argv":["a"],"limits":{"wall":-1}}`, 400, "limits.wall"},
 		{"POST", r + "/executions", `{"argv":["a"],"limits":{"memoryMB":100000}}`, 400, "limits.memoryMB"},
@@ -386,6 +424,8 @@ func TestBadRequestsSayWhy(t *testing.T) {
 		{"GET", "/v1/execution/none/output?stream=x", "", 400, "stream"},
 		{"POST", "/v1/execution/none/signal", "{}", 400, "signal"},
 		{"POST", "/v1/run", `{"environment":"e","command":"x","maxOutput":-1}`, 400, "maxOutput"},
+		{"POST", "/v1/execution/" + x.ID + "/stdin", "x", 400, "no stdin"},
+		{"POST", "/v1/execution/" + x.ID + "/resize", `{"rows":1,"cols":1}`, 400, "no terminal"},
 		{"POST", "/v1/environments", "", 405, `"code":"invalid"`},
 	} {
 		res, body := w.raw(tc.method, tc.path, tc.body)

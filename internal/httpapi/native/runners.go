@@ -19,7 +19,7 @@ type ClaimBody struct {
 
 // ExtendBody changes a claimed runner.
 type ExtendBody struct {
-	IdleTimeout time.Duration `json:"idleTimeout"` // ns; 0 or less = none
+	IdleTimeout *time.Duration `json:"idleTimeout"` // ns; 0 or less = none
 }
 
 func (f *Face) listRunners(w http.ResponseWriter, r *http.Request) error {
@@ -48,6 +48,9 @@ func labelled(r drover.Runner, want []string) bool {
 func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	var body ClaimBody
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
+		return err
+	}
+	if err := drover.ValidateChanges(body.Files); err != nil {
 		return err
 	}
 	runner, err := f.Runners.Claim(r.Context(), body.ClaimRequest)
@@ -84,7 +87,10 @@ func (f *Face) extend(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
 		return err
 	}
-	runner, err := f.Runners.Extend(r.Context(), r.PathValue("runner"), body.IdleTimeout)
+	if body.IdleTimeout == nil {
+		return drover.Errorf(drover.Invalid, "idleTimeout: missing")
+	}
+	runner, err := f.Runners.Extend(r.Context(), r.PathValue("runner"), *body.IdleTimeout)
 	return answer(w, r, http.StatusOK, runner, err)
 }
 
