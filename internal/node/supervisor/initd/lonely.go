@@ -8,7 +8,7 @@ import (
 const lonelyCheck = 5 * time.Second
 
 // arrived and departed count the agents that are connected. While there is none, we look now and then whether one can
-// still come: our output goes into a file beside the socket, and when that was deleted, so was the socket. What nobody
+// still come: our output goes into a file beside the socket, or the link to it, which is deleted with it. What nobody
 // can reach, nobody can stop: it ends itself. With an agent there is no timer.
 func (s *Server) arrived(c *conn) {
 	s.mu.Lock()
