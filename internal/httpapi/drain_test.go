@@ -26,7 +26,7 @@ func TestRefusedBodiesAreReadOn(t *testing.T) {
 	}}}))
 	defer srv.Close()
 	const size = 40 << 20
-	for path, want := range map[string]string{"/full": "the disk is full", "/bounded": "too large"} {
+	for path, want := range map[string]string{"/full": "the disk is full", "/bounded": "larger than 1000 bytes"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL, "http://"))
 		require.NoError(t, err)
 		defer conn.Close()
@@ -38,6 +38,7 @@ func TestRefusedBodiesAreReadOn(t *testing.T) {
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)
 		require.True(t, bytes.Contains(answer, []byte(want)), string(answer))
+		require.Equal(t, path == "/full", bytes.Contains(answer, []byte("Retry-After: 1\r\n")))
 	}
 }
 

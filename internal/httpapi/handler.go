@@ -169,6 +169,9 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 	}
 	e.timed(w, r)
 	if limit := e.bodyLimit(); limit >= 0 && r.Body != nil {
+		if r.ContentLength > limit {
+			return tooLargeError(limit)
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
 	if e.route.Raw != nil {
@@ -211,6 +214,10 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	}
 	if status := Status(err); status >= 500 && status != http.StatusNotImplemented {
 		e.Logger.Warn("request failed", "method", r.Method, "path", r.URL.Path, "status", status, "error", err)
+	}
+	switch drover.CodeOf(err) {
+	case drover.Exhausted, drover.RateLimited, drover.Unavailable:
+		w.Header().Set("Retry-After", "1") // seconds
 	}
 	e.face.WriteError(w, r, err)
 }

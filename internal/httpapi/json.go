@@ -86,7 +86,7 @@ func tooLarge(err error) bool { _, ok := errors.AsType[*http.MaxBytesError](err)
 // bodyError says what is wrong with a body that was to become v in words that help who wrote it.
 func bodyError(err error, v any) error {
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return drover.Errorf(drover.TooLarge, "the body is larger than %d bytes", e.Limit)
+		return tooLargeError(e.Limit)
 	}
 	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := withoutEmbedded(e.Field, v)
@@ -105,6 +105,10 @@ func bodyError(err error, v any) error {
 		return drover.Errorf(drover.Invalid, "unknown field %s", unknown)
 	}
 	return drover.Errorf(drover.Invalid, "reading the body: %w", err)
+}
+
+func tooLargeError(limit int64) error {
+	return drover.Errorf(drover.TooLarge, "the body is larger than %d bytes", limit)
 }
 
 // withoutEmbedded drops the names of embedded structs from a field's path, which those who write JSON don't know.

@@ -107,9 +107,9 @@ func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return f.onExecution(w, r, func(s drover.Session) error {
-		buf := make([]byte, 32<<10)
+		buf, body := make([]byte, 32<<10), httpapi.Upload(r)
 		for {
-			n, err := r.Body.Read(buf)
+			n, err := body.Read(buf)
 			if n > 0 {
 				if err := s.Write(r.Context(), buf[:n]); err != nil {
 					return err
@@ -119,7 +119,7 @@ func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 				break
 			}
 			if err != nil {
-				return drover.Errorf(drover.Invalid, "reading the body: %w", err)
+				return err
 			}
 		}
 		if end {

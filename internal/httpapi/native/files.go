@@ -128,7 +128,7 @@ func (f *Face) writeFile(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Mode = uint32(mode)
 	}
-	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Write(r.Context(), change, r.Body)) })
+	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Write(r.Context(), change, httpapi.Upload(r))) })
 }
 
 func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
@@ -163,5 +163,5 @@ func (f *Face) writeArchive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Extract(r.Context(), req, r.Body)) })
+	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Extract(r.Context(), req, httpapi.Upload(r))) })
 }

@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -147,6 +149,31 @@ func read(t *testing.T, r io.ReadCloser, err error) string {
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	return string(text)
+}
+
+func TestCutUploadsAreTheSendersFault(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := "/v1/runner/" + w.claim().ID
+	for _, request := range []string{
+		"PUT " + r + "/file?path=cut HTTP/1.1\r\nContent-Length: 10\r\n\r\nhello",
+		"PUT " + r + "/file?path=cut HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
+	} {
+		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, strings.Replace(request, "\r\n", "\r\nHost: x\r\nX-Drover-Token: "+token+"\r\n", 1))
+		require.NoError(t, err)
+		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusBadRequest, res.StatusCode)
+		require.Contains(t, string(text), "in part only")
+		require.NoError(t, conn.Close())
+	}
+	res, _ := w.raw("GET", r+"/file?path=cut", "")
+	require.Equal(t, http.StatusNotFound, res.StatusCode, "an upload is atomic")
 }
 
 func TestFiles(t *testing.T) {
