@@ -44,10 +44,10 @@ type ExecutionSpec struct {
 	WorkDir    string            `json:"workDir,omitempty"`
 	User       string            `json:"user,omitempty"`       // name or uid[:gid], looked up in the runner; "" = its default user
 	Privileged bool              `json:"privileged,omitempty"` // run as the runner's root
-	TTY        bool              `json:"tty,omitempty"`
-	TTYStderr  bool              `json:"ttyStderr,omitempty"` // with TTY: keep stderr apart on a pipe
-	Size       WindowSize        `json:"size,omitzero"`       // default 80x24
-	Stdin      bool              `json:"stdin,omitempty"`     // false: stdin is /dev/null
+	TTY        bool              `json:"tty,omitempty"`        // stderr comes with stdout, as terminals have it
+	TTYStderr  bool              `json:"ttyStderr,omitempty"`  // with TTY: keep stderr apart on a pipe, if the backend can
+	Size       WindowSize        `json:"size,omitzero"`        // default 80x24
+	Stdin      bool              `json:"stdin,omitempty"`      // false: stdin is /dev/null
 	Limits     Limits            `json:"limits,omitzero"`
 	KeepTree   bool              `json:"keepTree,omitempty"` // do not kill what the command left behind when it exits
 	// Detach keeps it running without a reader for this long; 0 = killed when its last session closes. -1 = for ever.
@@ -76,11 +76,13 @@ type Receipt struct {
 	ExitCode    int           `json:"exitCode"`         // 128+n for signal n; never 0 unless Cause is exited
 	Signal      int           `json:"signal,omitempty"` //
 	Cause       Cause         `json:"cause"`            //
-	Error       string        `json:"error,omitempty"`  // for start_failed: the reason
+	Error       string        `json:"error,omitempty"`  // for start_failed and others: the reason; or what was not as asked for
 	StartedAt   time.Time     `json:"startedAt,omitzero"`
-	Wall        time.Duration `json:"wall"`      // ns
-	UserCPU     time.Duration `json:"userCpu"`   // ns
-	SystemCPU   time.Duration `json:"systemCpu"` // ns
+	Wall        time.Duration `json:"wall"` // ns
+	// UserCPU and SystemCPU are the whole tree's, in ns. On cgroup v1, and where there are no groups, without a limit of CPU
+	// time: the command's own and that of the children which it waited for.
+	UserCPU     time.Duration `json:"userCpu"`
+	SystemCPU   time.Duration `json:"systemCpu"`
 	PeakMemory  int64         `json:"peakMemory"`
 	StdoutBytes int64         `json:"stdoutBytes"` // written by the program, delivered or not
 	StderrBytes int64         `json:"stderrBytes"`

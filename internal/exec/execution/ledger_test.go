@@ -89,6 +89,7 @@ func TestWhatIsNotFoundAgainIsToldAsLost(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, drover.CauseRunnerGone, lost.Receipt.Cause)
 		require.NotZero(t, lost.Receipt.ExitCode)
+		require.Equal(t, "the server restarted while it ran, and did not find it again: the allocation stopped as expected", lost.Receipt.Error)
 		require.Equal(t, 1, next.hooks.count())
 		require.Len(t, next.told.all(), 1)
 

@@ -74,6 +74,8 @@ func (s *Service) lose(ctx context.Context, running map[string]record) {
 	if ctx.Err() != nil {
 		return
 	}
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
+	defer cancel()
 	for _, id := range slices.Sorted(maps.Keys(running)) {
 		if s.find(id) != nil {
 			continue
@@ -82,7 +84,7 @@ func (s *Service) lose(ctx context.Context, running map[string]record) {
 		r.Execution.Running = false
 		r.Execution.Receipt = &drover.Receipt{
 			ExecutionID: id, ExitCode: 137, Signal: 9, Cause: drover.CauseRunnerGone, Truncated: true,
-			Error: "it was not found any more when the server was back",
+			Error: s.lostBecause(limit, r.Execution),
 		}
 		r.EndedAt = s.deps.Clock.Now()
 		s.writeDown(r)
@@ -92,4 +94,23 @@ func (s *Service) lose(ctx context.Context, running map[string]record) {
 		s.mu.Unlock()
 		s.tellEnd(ctx, x)
 	}
+}
+
+// lostBecause says what is known of an execution that was not found again, and of its runner.
+func (s *Service) lostBecause(ctx context.Context, x drover.Execution) string {
+	const lost = "the server restarted while it ran, and did not find it again: "
+	lease, err := s.deps.Runners.Acquire(ctx, x.RunnerID)
+	if err != nil {
+		return lost + err.Error()
+	}
+	defer lease.Done()
+	session, err := lease.Workloads().AttachExecution(ctx, x.AllocID, taskName, x.ID, drover.Offsets{})
+	if err != nil {
+		return lost + err.Error() + "; its runner lives on"
+	}
+	defer session.Close() //nolint:errcheck // it is dead
+	if err := session.Signal(ctx, "KILL"); err != nil {
+		return lost + err.Error()
+	}
+	return lost + "it was there only later, and was killed"
 }

@@ -113,6 +113,9 @@ func (s *session) receipt(code int, err error) *drover.Receipt {
 		ExecutionID: s.spec.ID, ExitCode: code, Cause: drover.CauseExited, StartedAt: s.begun, Wall: s.b.deps.Clock.Now().Sub(s.begun),
 		StdoutBytes: written[drover.Stdout], StderrBytes: written[drover.Stderr],
 	}
+	if s.spec.TTY && s.spec.TTYStderr {
+		r.Error = "stderr came with stdout: the cluster has one stream for a terminal"
+	}
 	if err == nil {
 		return r
 	}

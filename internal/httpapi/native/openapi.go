@@ -21,6 +21,11 @@ func (f *Face) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+const about = "Durations are nanoseconds, bytes in JSON are base64. Errors are Problem bodies. " +
+	"With tty, stderr comes with stdout; ttyStderr keeps it apart, but not on a foreign Nomad cluster, where the receipt's error says so. " +
+	"A receipt's userCpu and systemCpu are of the whole tree of processes; on cgroup v1, and without control groups, an execution " +
+	"without limits.cpu counts the command and the children that it waited for."
+
 // Document renders the OpenAPI description of all operations, and of those of other faces.
 func (f *Face) Document(more ...openapi.Operation) map[string]any {
 	var all []openapi.Operation
@@ -32,5 +37,5 @@ func (f *Face) Document(more ...openapi.Operation) map[string]any {
 		all = append(all, o)
 	}
 	return openapi.Document("Drover: environments, runners, executions, the fleet",
-		"Durations are nanoseconds, bytes in JSON are base64. Errors are Problem bodies.", Problem{}, append(all, more...))
+		about, Problem{}, append(all, more...))
 }

@@ -1,0 +1,18 @@
+package nomadbackend
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+)
+
+func TestAReceiptSaysThatStderrWasNotApart(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []drover.ExecutionSpec{{}, {TTY: true}, {TTY: true, TTYStderr: true}} {
+		s := &session{b: &Backend{deps: Deps{Clock: clock.Wall{}}}, spec: spec}
+		require.Equal(t, spec.TTYStderr, s.receipt(0, nil).Error != "", "%+v", spec)
+	}
+}
