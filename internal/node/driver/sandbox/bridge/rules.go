@@ -45,28 +45,42 @@ func (n *Network) Missing() string {
 	return ""
 }
 
-// trialTable needs of the kernel what our rules need; it is checked, not made.
-const trialTable = "table inet drover-trial { chain c { type nat hook postrouting priority 100; masquerade; }; }\n"
+// What the trials hand to the kernel needs of it what our rules need. nft only checks it; iptables, where listing what is
+// there works without the kernel's part too, makes a chain and takes it back in one step.
+const (
+	trialTable = "table inet drover-trial { chain c { type nat hook postrouting priority 100; masquerade; }; }\n"
+	trialChain = "*nat\n:drover-trial - [0:0]\n-A drover-trial -j MASQUERADE\n-F drover-trial\n-X drover-trial\nCOMMIT\n"
+)
 
 // findFirewall tries what is installed: a program is not enough where the kernel lacks its part. Errors are for people.
 func findFirewall(want string) (string, error) {
-	tries := map[string][]string{firewallNFT: {"nft", "--check", "--file", "-"}, firewallIPTables: {"iptables", "-w", "-t", "nat", "-S"}}
 	var why []string
-	for _, kind := range []string{firewallNFT, firewallIPTables} {
-		if want != "" && want != kind {
+	for _, try := range []struct{ kind, stdin, program, args string }{
+		{firewallNFT, trialTable, "nft", "--check --file -"},
+		{firewallIPTables, trialChain, "iptables-restore", "-w --noflush"},
+	} {
+		if want != "" && want != try.kind {
 			continue
 		}
-		try := tries[kind]
-		if _, err := exec.LookPath(try[0]); err != nil {
-			why = append(why, try[0]+" is not installed")
+		if _, err := exec.LookPath(try.program); err != nil {
+			why = append(why, try.program+" is not installed")
 			continue
 		}
-		if err := run(trialTable, try[0], try[1:]...); err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			why = append(why, first)
+		if err := run(try.stdin, try.program, strings.Fields(try.args)...); err != nil {
+			why = append(why, summary(err.Error()))
 			continue
 		}
-		return kind, nil
+		return try.kind, nil
 	}
 	return "", errors.New(strings.Join(why, ", ") + " (apt-get install nftables)") //nolint:err113 // for people
+}
+
+// summary is a message's first line, and the next one where that only announces it.
+func summary(message string) string {
+	first, rest, _ := strings.Cut(message, "\n")
+	if first = strings.TrimSpace(first); strings.HasSuffix(first, ":") {
+		next, _, _ := strings.Cut(rest, "\n")
+		return first + " " + next
+	}
+	return first
 }
