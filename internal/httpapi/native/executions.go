@@ -107,7 +107,7 @@ func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return f.onExecution(w, r, func(s drover.Session) error {
-		buf, body := make([]byte, 32<<10), httpapi.Upload(r)
+		buf, body := make([]byte, 32<<10), httpapi.Upload(w, r, f.Clock, 0) // it may be typed
 		for {
 			n, err := body.Read(buf)
 			if n > 0 {

@@ -45,6 +45,7 @@ type Config struct {
 	MaxWait      time.Duration // of long polls; default 5 minutes
 	PingEvery    time.Duration // finds peers that vanished; default 15 s
 	FirstMessage time.Duration // in which a client of execute says what to execute; default 10 s
+	UploadStall  time.Duration // in which nothing may come of a file: the runner counts as used meanwhile; default 1 minute
 }
 
 // Deps of a Face.
@@ -74,6 +75,9 @@ func New(cfg Config, deps Deps) *Face {
 	}
 	if cfg.FirstMessage == 0 {
 		cfg.FirstMessage = 10 * time.Second
+	}
+	if cfg.UploadStall == 0 {
+		cfg.UploadStall = time.Minute
 	}
 	return &Face{cfg, deps}
 }

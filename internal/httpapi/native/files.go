@@ -128,7 +128,9 @@ func (f *Face) writeFile(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Mode = uint32(mode)
 	}
-	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Write(r.Context(), change, httpapi.Upload(r))) })
+	return f.onFiles(r, func(files drover.Files) error {
+		return done(w, files.Write(r.Context(), change, httpapi.Upload(w, r, f.Clock, f.UploadStall)))
+	})
 }
 
 func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
@@ -163,5 +165,7 @@ func (f *Face) writeArchive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Extract(r.Context(), req, httpapi.Upload(r))) })
+	return f.onFiles(r, func(files drover.Files) error {
+		return done(w, files.Extract(r.Context(), req, httpapi.Upload(w, r, f.Clock, f.UploadStall)))
+	})
 }

@@ -153,17 +153,20 @@ func read(t *testing.T, r io.ReadCloser, err error) string {
 
 func TestCutUploadsAreTheSendersFault(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorldWith(t, native.Config{UploadStall: 100 * time.Millisecond})
 	r := "/v1/runner/" + w.claim().ID
 	for _, request := range []string{
 		"PUT " + r + "/file?path=cut HTTP/1.1\r\nContent-Length: 10\r\n\r\nhello",
 		"PUT " + r + "/file?path=cut HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
+		"PUT " + r + "/file?path=stalls HTTP/1.1\r\nContent-Length: 10\r\n\r\nhello",
 	} {
 		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
 		require.NoError(t, err)
 		_, err = io.WriteString(conn, strings.Replace(request, "\r\n", "\r\nHost: x\r\nX-Drover-Token: "+token+"\r\n", 1))
 		require.NoError(t, err)
-		require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		if !strings.Contains(request, "stalls") {
+			require.NoError(t, conn.(*net.TCPConn).CloseWrite())
+		}
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
 		text, err := io.ReadAll(res.Body)
