@@ -172,6 +172,7 @@ const poolPoll = 100 * time.Millisecond
 
 // fill waits until a pool is full, and tells how it goes.
 func (a *App) fill(ctx context.Context, c *client.Client, id string, size int, wait time.Duration) error {
+	asked := ctx
 	ctx, cancel := clock.Wall{}.WithTimeout(ctx, wait)
 	defer cancel()
 	told := ""
@@ -189,7 +190,11 @@ func (a *App) fill(ctx context.Context, c *client.Client, id string, size int, w
 				return nil
 			}
 		}
-		if !clock.Sleep(ctx, clock.Wall{}, poolPoll) {
+		switch {
+		case clock.Sleep(ctx, clock.Wall{}, poolPoll):
+		case asked.Err() != nil:
+			return drover.Errorf(drover.Canceled, "interrupted; the pool of %q goes on filling", id)
+		default:
 			return drover.Errorf(drover.Unavailable, "the pool of %q did not fill within %v: %s; 'drover env status %[1]s' tells how it stands", id, wait, told)
 		}
 	}
