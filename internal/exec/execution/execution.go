@@ -31,6 +31,7 @@ type Execution struct {
 	session  drover.Session
 	journal  journal
 	pid      int
+	begun    time.Time // zero: by an earlier process
 	receipt  *drover.Receipt
 	gone     error // why the runner went away under it
 	endedAt  time.Time
@@ -231,10 +232,14 @@ func (x *Execution) lost(ctx context.Context, why error) drover.Receipt {
 	if errors.Is(why, pool.ErrOOM) {
 		cause = drover.CauseOOM
 	}
-	return drover.Receipt{
-		ExecutionID: x.id, ExitCode: 137, Signal: 9, Cause: cause, Error: why.Error(),
+	r := drover.Receipt{
+		ExecutionID: x.id, ExitCode: 137, Signal: 9, Cause: cause, Error: why.Error(), StartedAt: x.begun,
 		StdoutBytes: x.journal.streams[0].end, StderrBytes: x.journal.streams[1].end, Truncated: true,
 	}
+	if !x.begun.IsZero() {
+		r.Wall = x.clock.Now().Sub(x.begun)
+	}
+	return r
 }
 
 // end lets everybody know how it ended, before it clears away what nobody waits for.

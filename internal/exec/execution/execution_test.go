@@ -348,6 +348,7 @@ func TestNoExecutionOutlivesItsRunner(t *testing.T) {
 		require.Equal(t, drover.CauseRunnerGone, receipt.Cause)
 		require.NotZero(t, receipt.ExitCode)
 		require.Equal(t, int64(2), receipt.StdoutBytes)
+		require.False(t, receipt.StartedAt.IsZero())
 		require.ErrorContains(t, x.GoneReason(), "the allocation stopped as expected")
 		_, err = b.Start(t.Context(), b.runner.ID, spec)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))

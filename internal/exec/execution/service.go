@@ -161,6 +161,7 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 		spec.ID = s.deps.IDs.New()
 	}
 	s.beginOwn(spec.ID)
+	begun := s.deps.Clock.Now()
 	session, err := s.open(ctx, lease, spec)
 	if err != nil {
 		select {
@@ -177,7 +178,13 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec drover.Execu
 		}
 		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
 	}
-	return s.adopt(ctx, lease, spec, session, webhook)
+	x, err := s.adopt(ctx, lease, spec, session, webhook)
+	if err == nil {
+		x.mu.Lock()
+		x.begun = begun
+		x.mu.Unlock()
+	}
+	return x, err
 }
 
 // startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
