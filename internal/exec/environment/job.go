@@ -79,6 +79,8 @@ func task(env drover.Environment, opts Options) *drover.Task {
 func driverConfig(env drover.Environment, opts Options) map[string]any {
 	config := map[string]any{}
 	switch env.Driver {
+	case "raw_exec":
+		config["pids_limit"] = env.PidsLimit
 	case "sandbox":
 		config["image"] = env.Image
 		config["pids_limit"] = env.PidsLimit

@@ -103,6 +103,7 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 	dir := t.TempDir()
 	h, err := rawexec.New(cfg).Start(t.Context(), driver.Spec{
 		AllocID: "limits", TaskName: "t", ID: "limits/t/1", Pool: true, Dirs: driver.Dirs{Task: dir, State: dir + "/state"},
+		Config: map[string]any{"pids_limit": 20},
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, h.Destroy(context.Background())) }()
@@ -124,6 +125,9 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 	require.Equal(t, 137, r.ExitCode)
 	out, r := run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 5 & done; echo started", drover.Limits{Pids: 4})
 	require.NotEqual(t, "started\n", out)
+	require.Less(t, r.Wall.Seconds(), 5.0)
+	out, r = run("for i in $(seq 40); do sleep 5 & done; echo started", drover.Limits{})
+	require.NotEqual(t, "started\n", out, "the runner's own limit")
 	require.Less(t, r.Wall.Seconds(), 5.0)
 	_, r = run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (setsid sleep 600 &)", drover.Limits{})
 	require.Equal(t, drover.CauseExited, r.Cause)

@@ -47,7 +47,9 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 	}()
 	if d.cfg.Cgroups != nil {
 		h.groupName = groupName(spec.ID)
-		if h.group, err = d.cfg.Cgroups.Create(h.groupName, grouped.Limits(&spec, 0), 0); err != nil {
+		limits := grouped.Limits(&spec, 0)
+		limits.Pids = c.pids
+		if h.group, err = d.cfg.Cgroups.Create(h.groupName, limits, 0); err != nil {
 			return nil, err
 		}
 	}

@@ -9,7 +9,10 @@ import (
 type taskConfig struct {
 	command string
 	args    []string
+	pids    int64 // at most; 0: as many as the machine has
 }
+
+const maxPids = 1 << 22 // the kernel's
 
 // Validate checks Task.Config: all problems at once, each naming its key. Errors: Invalid.
 func (d *Driver) Validate(task *drover.Task) error {
@@ -29,6 +32,6 @@ func errNoCommand() error {
 
 func parse(config map[string]any) (c taskConfig, err error) {
 	r := options.New(config)
-	c = taskConfig{command: r.Str("command"), args: r.Strs("args")}
+	c = taskConfig{command: r.Str("command"), args: r.Strs("args"), pids: r.Num("pids_limit", 1, maxPids)}
 	return c, r.Done()
 }
