@@ -9,13 +9,16 @@ import (
 	"drover/internal/clock"
 )
 
-// Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as commands are being
-// started in this node's runners and their pool is not scarce, replacements leave half of the cores to them, and one core
-// at least: on two cores none starts before its patience ends, and then one at a time. A moment of calm, and all go.
+// Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as runners are being
+// claimed on this node and commands started in them, replacements leave half of the cores to that, and one core at least:
+// on two cores none starts before its patience ends, and then one at a time. A scarce pool is patient only for about as
+// long as those who emptied it need for their first commands, and then all go. So they do in a moment of calm.
 const (
-	refillCalm     = 20 * time.Millisecond  // without a new command or file
+	refillCalm     = 20 * time.Millisecond  // without a claim, a new command or file
 	refillPatience = 500 * time.Millisecond // a runner is missed for no longer than this
 	refillScarce   = 4                      // a pool is scarce below this part of its size, as far as it is on this node
+	refillHaste    = time.Millisecond       // of patience for each runner of a scarce pool
+	refillHasteMax = 100 * time.Millisecond
 )
 
 // refills paces the starts of warm runners.
@@ -60,7 +63,7 @@ func newRefills(c clock.Clock, cores int) *refills {
 	}
 }
 
-// use notes that a runner is used: a command starts, a file is written.
+// use notes that a runner is used: it is claimed, a command starts, a file is written.
 func (f *refills) use() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +83,7 @@ func (f *refills) await(ctx context.Context, a *drover.Allocation) {
 	if size == 0 {
 		return
 	}
-	w, patience := f.join(a), f.clock.Now().Add(refillPatience)
+	w, since := f.join(a), f.clock.Now()
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
@@ -88,7 +91,7 @@ func (f *refills) await(ctx context.Context, a *drover.Allocation) {
 		return
 	}
 	for {
-		changed, wait := f.enter(a.ID, w, size, patience)
+		changed, wait := f.enter(a.ID, w, size, since)
 		if wait <= 0 {
 			return
 		}
@@ -131,18 +134,23 @@ func (f *refills) join(a *drover.Allocation) *warmth {
 }
 
 // enter takes a turn (0), or says how long to wait for one at most.
-func (f *refills) enter(id string, w *warmth, size int, patience time.Time) (changed <-chan struct{}, wait time.Duration) {
+func (f *refills) enter(id string, w *warmth, size int, since time.Time) (changed <-chan struct{}, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, limit := f.clock.Now(), f.limit
-	wait = f.used.Add(refillCalm).Sub(now)
-	if left := patience.Sub(now); left <= 0 {
-		limit = max(1, limit)
-	} else {
-		wait = min(wait, left)
+	now, scarce := f.clock.Now(), w.warm*refillScarce < size
+	patience, limit := refillPatience, f.limit
+	if scarce {
+		patience = min(refillHasteMax, time.Duration(size)*refillHaste)
 	}
-	if wait > 0 && w.warm*refillScarce >= size && f.starting >= limit {
-		return f.changed, wait
+	calm, left := f.used.Add(refillCalm).Sub(now), since.Add(patience).Sub(now)
+	if left <= 0 {
+		limit = max(1, limit)
+	}
+	if calm > 0 && f.starting >= limit && (left > 0 || !scarce) {
+		if left > 0 {
+			calm = min(calm, left)
+		}
+		return f.changed, calm
 	}
 	if r := f.of[id]; r != nil { // else it ended meanwhile
 		r.phase = refillStarts
@@ -171,6 +179,9 @@ func (f *refills) observe(id, status string) {
 func (f *refills) claimed(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.of[id] != nil { // else it is known
+		f.used = f.clock.Now()
+	}
 	f.forgetLocked(id)
 }
 

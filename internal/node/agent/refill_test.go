@@ -129,18 +129,38 @@ func TestRefillsOfANodeThatIsAlwaysBusyGoOneByOneInTheEnd(t *testing.T) {
 	})
 }
 
-func TestRefillsOfAScarcePoolDoNotWait(t *testing.T) {
+func TestRefillsOfAScarcePoolWaitForAMoment(t *testing.T) {
+	t.Parallel()
+	for size, wait := range map[int]time.Duration{8: 8 * refillHaste, 200: refillHasteMax} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newRefillBundle(2)
+			b.ask(t.Context(), size, size)
+			b.finish()
+			for i := range size - 1 {
+				b.claimed(fmt.Sprint(i)) // which is use
+			}
+			b.ask(t.Context(), size-1, size)
+			for begin := time.Now(); time.Since(begin) < wait; time.Sleep(wait / 8) {
+				require.Equal(t, size, b.count())
+				b.use()
+			}
+			synctest.Wait()
+			require.Equal(t, 2*size-1, b.count())
+		})
+	}
+}
+
+func TestAClaimThatIsKnownIsNoUse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newRefillBundle(2)
-		b.ask(t.Context(), 8, 8)
+		b.ask(t.Context(), 2, 2)
 		b.finish()
-		for i := range 7 {
-			b.claimed(fmt.Sprint(i))
-		}
-		b.use()
-		b.ask(t.Context(), 7, 8)
-		require.Equal(t, 15, b.count())
+		b.claimed("0")
+		require.True(t, b.busy())
+		time.Sleep(refillCalm)
+		b.claimed("0")
+		require.False(t, b.busy())
 	})
 }
 
