@@ -105,8 +105,8 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
 		Slots: make(chan struct{}, a.cfg.ParallelStarts), MaxKillTimeout: a.cfg.MaxKillTimeout,
-		Reclaim: reclaimer(a.clock, a.log),
-		Hooks:   hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes}),
+		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
+		Hooks: hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes}),
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {

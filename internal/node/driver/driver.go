@@ -70,6 +70,8 @@ type Spec struct {
 	// Pool: this is a warm runner. The driver prepares everything and starts only the supervisor (plus Config's
 	// command, if there is one); commands arrive as executions.
 	Pool bool
+	// Rehearse: nobody else needs the machine just now, so a warm runner may be made warmer than one that has only started.
+	Rehearse bool
 	// Tell, if set, takes what people should know while the task starts ("Downloading image x"): a task event each.
 	Tell func(message string)
 }

@@ -178,6 +178,7 @@ func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent strin
 		return nil, context.Canceled // the task is dead
 	}
 	s := spec(alloc, request, intent)
+	s.Rehearse = s.Pool && r.shared.Calm != nil && r.shared.Calm()
 	if r.shared.Networks != nil {
 		if s.NetNS, err = r.shared.Networks.Join(ctx, alloc, request.Group, request.Task); err != nil {
 			return nil, &driver.StartError{Recoverable: drover.CodeOf(err) != drover.Conflict, Err: err}

@@ -37,6 +37,8 @@ type Shared struct {
 	Reclaim func(ctx context.Context, stateDir string) error
 	// Publish: sample the task while it runs. nil = do not.
 	Publish func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats
+	// Calm reports whether nobody uses this node's warm runners at the moment. nil = it is not known.
+	Calm func() bool
 	// Terminated is told of every exit. nil = nobody.
 	Terminated func(alloc *drover.Allocation, task string, exit driver.Exit)
 }

@@ -21,6 +21,24 @@ func TestWarmRunner(t *testing.T) {
 	require.Equal(t, "0\n", h.root(t, "id -u").out)
 }
 
+func TestARehearsalLeavesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	spec := b.spec(t, nil)
+	spec.Pool, spec.Rehearse = true, true
+	h := b.run(t, spec)
+	list, err := h.Executions(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, list)
+	require.Equal(t, "hi\n", h.sh(t, "echo hi").out)
+
+	client, err := h.Client(t.Context())
+	require.NoError(t, err)
+	r := b.rehearse(t.Context(), client)
+	require.Equal(t, drover.CauseStartFailed, r.Cause)
+	require.Equal(t, "not a directory: /dev/null", r.Error, "which its child found out")
+}
+
 func TestTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"time"
 
 	"drover"
 	"drover/internal/node/cgroup"
@@ -82,6 +83,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	}
 	h := newHandle(d, b, client, b.state(spec.ID, spec.AllocID, spec.TaskName, task == nil), task == nil)
 	if task == nil {
+		if spec.Rehearse {
+			d.rehearse(ctx, client)
+		}
 		return h, nil
 	}
 	if err = supervised.Keep(b.stateDir, h.ident); err == nil {
@@ -93,6 +97,29 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	}
 	h.watchDisk(ctx)
 	return h, nil
+}
+
+// rehearsal bounds what takes half a millisecond.
+const rehearsal = 5 * time.Second
+
+// rehearse leads a supervisor through all of an execution but the program: its child finds no directory to start in. What
+// is touched for the first time on that way, here and there, is a quarter of the time to the first byte of a runner's first
+// execution. It returns how that ended.
+func (d *Driver) rehearse(ctx context.Context, client *supervisor.Client) (r *drover.Receipt) {
+	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, rehearsal)
+	defer cancel()
+	s, err := client.StartExecution(ctx, drover.ExecutionSpec{Argv: []string{"/proc/self/exe"}, WorkDir: "/dev/null"})
+	if err != nil {
+		return nil // the first execution meets that too, and tells
+	}
+	for err == nil {
+		var f drover.Frame
+		if f, err = s.Next(ctx); f.Receipt != nil {
+			r = f.Receipt
+		}
+	}
+	_ = s.Close() // it has ended
+	return r
 }
 
 func (c taskConfig) request() image.Request {
