@@ -3,6 +3,7 @@ package trial
 import (
 	"context"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -57,6 +58,10 @@ func TestItSeesWhatIsNotHeld(t *testing.T) {
 	_, groups, binary := setup(t)
 	d := rawexec.New(rawexec.Config{Enabled: true, Binary: binary, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Cgroups: groups})
 	y := &trial{cfg: Config{Driver: plain{d}, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List}, token: "trial-test"}
+	t.Cleanup(func() { // its neighbour's files are the machine's
+		_ = os.Remove("/tmp/mine")
+		_ = os.Remove("/dev/shm/mine")
+	})
 	y.populate(t)
 	for _, p := range refusals() {
 		if p.name == "see other sandboxes" || p.name == "reach the machine's network" {
