@@ -116,16 +116,20 @@ func TestAgentRestart(t *testing.T) {
 func TestExecutionsWithoutAnAgentEndAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	first, state := launch(t, func(cfg *LaunchConfig) { cfg.Grace = 200 * time.Millisecond })
+	bound := 0
 	for id, detach := range map[string]time.Duration{"bound": 0, "free": -1} {
 		spec := drover.ExecutionSpec{ID: id, Argv: []string{"sleep", "985.1"}, Detach: detach}
 		s, err := first.StartExecution(t.Context(), spec)
 		require.NoError(t, err)
 		f, err := s.Next(t.Context())
 		require.NoError(t, err)
-		require.True(t, f.Started) // both run: else one that has not begun yet would look like one that has ended
+		require.True(t, f.Started)
+		if id == "bound" {
+			bound = f.Pid
+		}
 	}
 	require.NoError(t, first.Close())
-	require.Eventually(t, func() bool { return len(processesLike("sleep 985.1")) == 1 }, 5*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return syscall.Kill(bound, 0) == syscall.ESRCH }, 5*time.Second, 20*time.Millisecond)
 	second, err := Connect(t.Context(), SocketPath(state), options())
 	require.NoError(t, err)
 	defer second.Close()
