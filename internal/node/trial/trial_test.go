@@ -57,7 +57,7 @@ func TestItSeesWhatIsNotHeld(t *testing.T) {
 	t.Parallel()
 	_, groups, binary := setup(t)
 	d := rawexec.New(rawexec.Config{Enabled: true, Binary: binary, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Cgroups: groups})
-	y := &trial{cfg: Config{Driver: plain{d}, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List}, token: "trial-test"}
+	y := &trial{cfg: Config{Driver: plain{d}, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List}, token: t.Name()}
 	t.Cleanup(func() { // its neighbour's files are the machine's
 		_ = os.Remove("/tmp/mine")
 		_ = os.Remove("/dev/shm/mine")
@@ -81,7 +81,7 @@ func TestGuestsWithAKernelOfTheirOwn(t *testing.T) {
 		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}),
 	})
-	y := &trial{cfg: Config{Driver: d, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List, MemoryMB: 64}, token: "trial-test"}
+	y := &trial{cfg: Config{Driver: d, Dir: t.TempDir(), Clock: clock.Wall{}, Groups: groups.List, MemoryMB: 64}, token: t.Name()}
 	y.populate(t)
 	require.False(t, y.evil.hasOwnKernel(t.Context()))
 	suicide := program{name: "x", run: func(ctx context.Context, y *trial) (string, State, error) {
