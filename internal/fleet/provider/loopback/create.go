@@ -99,7 +99,7 @@ func (p *Provider) admit(r *record) (address string, err error) {
 func (p *Provider) start(r *record, fresh bool) error {
 	folder := p.folder(r.ID)
 	if !fresh {
-		r.PID = agentOf(p.data(r.ID)) // of a create that died behind the start
+		r.PID, r.Born = agentOf(p.data(r.ID)) // of a create that died behind the start
 	}
 	if r.PID == 0 {
 		log, err := os.OpenFile(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -121,7 +121,8 @@ func (p *Provider) start(r *record, fresh bool) error {
 			_ = os.RemoveAll(folder) // it will never run
 			return &provider.Error{Kind: provider.Config, Message: "starting an agent: " + err.Error()}
 		}
-		r.PID = cmd.Process.Pid
+		self, _ := look(cmd.Process.Pid) // our child: at least its zombie is there
+		r.PID, r.Born = cmd.Process.Pid, self.born
 		_ = cmd.Process.Release() // reaped by look
 	}
 	r.Started = true

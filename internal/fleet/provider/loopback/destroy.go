@@ -50,24 +50,24 @@ func (p *Provider) finish(ctx context.Context, r *record) error {
 			return transient("clearing machine "+r.ID, err)
 		}
 	}
-	r.Dying, r.PID = false, 0
+	r.Dying, r.PID, r.Born = false, 0, 0
 	return p.write(r)
 }
 
 // end asks the agent to end, then ends everything by force.
 func (p *Provider) end(ctx context.Context, r *record) error {
 	data := p.data(r.ID)
-	if pid := r.PID; isAgent(pid, data) && p.cfg.StopTimeout > 0 {
-		_ = unix.Kill(pid, unix.SIGTERM) // it just ended
+	if p.runs(r) && p.cfg.StopTimeout > 0 {
+		_ = unix.Kill(r.PID, unix.SIGTERM) // it just ended
 		deadline := p.clock.Now().Add(p.cfg.StopTimeout)
-		for isAgent(pid, data) && p.clock.Now().Before(deadline) {
+		for lives(r.PID, r.Born) && p.clock.Now().Before(deadline) {
 			if !clock.Sleep(ctx, p.clock, lookAgain) {
 				return cut(ctx)
 			}
 		}
 	}
 	for {
-		pids := members(data, groupOf(r.ID))
+		pids := members(r, data)
 		if len(pids) == 0 {
 			return nil
 		}

@@ -63,8 +63,8 @@ func (p *Provider) refresh(ctx context.Context, r *record) error {
 
 // runs reports whether the machine's agent does, and finds it.
 func (p *Provider) runs(r *record) bool {
-	if !isAgent(r.PID, p.data(r.ID)) {
-		r.PID = agentOf(p.data(r.ID))
+	if !lives(r.PID, r.Born) {
+		r.PID, r.Born = agentOf(p.data(r.ID))
 	}
 	return r.PID != 0
 }

@@ -2,6 +2,7 @@ package loopback_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -187,4 +188,27 @@ func TestBadUserData(t *testing.T) {
 	_, err := p.Create(t.Context(), r)
 	require.Equal(t, provider.Config, provider.KindOf(err))
 	require.ErrorContains(t, err, "user data")
+}
+
+// A machine's agent is known by its number and the time of its start: it shows no arguments for some milliseconds after an
+// exec on a busy machine, and was taken for dead then. This one never shows its own.
+func TestAnAgentThatShowsNoArgumentsIsAlive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := cloud(t, loopback.Config{Dir: dir, Command: []string{"/bin/sh", "-c", "exec sleep 1000"}, StopTimeout: -1})
+	made, err := p.Create(t.Context(), request("a", offering("small")))
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, made[0].ID, "machine.json"))
+	require.NoError(t, err)
+	var r struct{ PID int }
+	require.NoError(t, json.Unmarshal(text, &r))
+	arguments := func() string {
+		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(r.PID), "cmdline"))
+		require.NoError(t, err)
+		return string(line)
+	}
+	require.Eventually(t, func() bool { return arguments() == "sleep\x001000\x00" }, 10*time.Second, time.Millisecond)
+	require.Equal(t, provider.Running, one(t, p).State)
+	require.NoError(t, p.Destroy(t.Context(), made[0].ID))
+	require.NoDirExists(t, filepath.Join("/proc", strconv.Itoa(r.PID)))
 }

@@ -16,6 +16,7 @@ const dataFlag = "--data-dir="
 // process is a row of /proc.
 type process struct {
 	pid, parent int
+	born        uint64 // when it started, in clock ticks since the boot; an exec doesn't change it
 	zombie      bool
 }
 
@@ -42,26 +43,26 @@ func look(pid int) (p process, ok bool) {
 		return p, false
 	}
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:])) // the name before it may hold anything
-	if len(fields) < 2 {
+	if len(fields) < 20 {
 		return p, false
 	}
 	p.pid, p.zombie = pid, fields[0] == "Z" || fields[0] == "X"
 	p.parent, _ = strconv.Atoi(fields[1])
+	p.born, _ = strconv.ParseUint(fields[19], 10, 64) // proc(5): starttime
 	return p, true
 }
 
 // reap takes a dead child's status, if the process is one.
 func reap(pid int) { _, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) } // others' children are theirs to reap
 
-// isAgent reports whether the process is alive and runs as the agent with the data folder.
-func isAgent(pid int, data string) bool {
-	if pid == 0 || !saysAgent(pid, data) {
-		if p, ok := look(pid); ok && p.zombie {
-			reap(pid)
-		}
-		return false
+// lives reports whether the process is alive and no other that was given its number. It does not ask for its arguments:
+// the kernel shows none for a moment after an exec, and a new machine would be taken for a dead one.
+func lives(pid int, born uint64) bool {
+	p, ok := look(pid)
+	if ok && p.born == born && p.zombie {
+		reap(pid)
 	}
-	return true
+	return ok && p.born == born && !p.zombie
 }
 
 // saysAgent reports whether the process was started as that agent; a dead one has no arguments any more.
@@ -70,21 +71,26 @@ func saysAgent(pid int, data string) bool {
 	return strings.Contains(string(line), "\x00"+dataFlag+data+"\x00")
 }
 
-// agentOf finds the agent with the data folder; 0 = none runs.
-func agentOf(data string) int {
+// agentOf finds the agent with the data folder; no PID = none runs.
+func agentOf(data string) (pid int, born uint64) {
 	for _, pid := range pids() {
 		if saysAgent(pid, data) {
-			return pid
+			if p, ok := look(pid); ok {
+				return pid, p.born
+			}
 		}
 	}
-	return 0
+	return 0, 0
 }
 
 // members returns what lives and belongs to the machine: its agent, programs that the agent put into its folder (the
 // supervisors of tasks), what is in its control groups, and all that these started.
-func members(data, group string) (alive []int) {
+func members(r *record, data string) (alive []int) {
 	mine := map[int]bool{}
-	for _, pid := range inGroups(group) {
+	if lives(r.PID, r.Born) {
+		mine[r.PID] = true
+	}
+	for _, pid := range inGroups(groupOf(r.ID)) {
 		mine[pid] = true
 	}
 	var list []process

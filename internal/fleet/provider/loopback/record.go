@@ -40,6 +40,7 @@ type record struct {
 	EndedAt   time.Time // zero while it lives
 	Dying     bool      // ended, but not all of it may be gone
 	PID       int       // of its agent, if that is known
+	Born      uint64    // when that started, as the process table says
 }
 
 var validID = regexp.MustCompile(`^lo-[0-9a-f]{16}$`)
