@@ -223,10 +223,10 @@ func TestLimits(t *testing.T) {
 func TestWhatTheCommandLeftBehindIsKilled(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	r := run(t, c, sh("setsid sleep 987.1 & sleep 987.2 & (setsid sh -c 'sleep 987.3; :' &) ; echo ok"))
+	r := run(t, c, sh(fmt.Sprintf("setsid %[1]s & %[1]s & (setsid sh -c '%[1]s; :' &) ; echo ok", napping("987."))))
 	require.Equal(t, "ok\n", string(r.stdout))
-	require.Less(t, r.receipt.Wall, 5*time.Second)
-	require.Empty(t, processesLike("sleep 987."))
+	require.Less(t, r.receipt.Wall, time.Minute, "the sleeps were not waited for")
+	require.Empty(t, processesLike(napping("987.")))
 }
 
 func TestKeepTree(t *testing.T) {

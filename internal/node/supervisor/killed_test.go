@@ -104,7 +104,7 @@ func TestVersionsAreNegotiated(t *testing.T) {
 	} {
 		conn, err := net.Dial("unix", SocketPath(state))
 		require.NoError(t, err)
-		require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
+		require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 		_, err = conn.Write(proto.Frame(proto.KindHello, 0, 0, append(c.hello.Encode(), "fields of the future"...)))
 		require.NoError(t, err)
 		r := &frameReader{r: conn}
@@ -129,12 +129,12 @@ func TestVersionsAreNegotiated(t *testing.T) {
 func TestOneThatCannotBeReachedEnds(t *testing.T) {
 	t.Parallel()
 	c, state := launch(t, nil)
-	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sleep", "984.7"}}, nil)
+	_, err := c.StartTask(t.Context(), TaskSpec{Argv: nap("984.7")}, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(state))
 	require.NoError(t, c.Close())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, c.process.wait(ctx)) // takes lonelyCheck
-	require.Empty(t, processesLike("sleep 984.7"))
+	require.Empty(t, processesLike(napping("984.7")))
 }

@@ -56,7 +56,7 @@ func launch(t testing.TB, change func(*LaunchConfig)) (*Client, string) {
 	t.Cleanup(func() {
 		text := tail(filepath.Join(cfg.StateDir, initLog))
 		require.Empty(t, text, "drover-init had something to say, perhaps about a race")
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if last, err := Connect(ctx, SocketPath(cfg.StateDir), options()); err == nil {
 			require.NoError(t, last.Shutdown(ctx))

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,6 +33,13 @@ func TestBuryReturnsWhenNothingRuns(t *testing.T) {
 	require.NoError(t, Bury(t.Context(), state, clock.Wall{}), "nothing is left to bury")
 	require.NoError(t, Bury(t.Context(), t.TempDir(), clock.Wall{}), "nothing ever was")
 }
+
+// nap is a command that only this run of the tests has: what a killed one left may still sleep.
+func nap(seconds string) []string {
+	return []string{"sleep", fmt.Sprintf("%s%08d", seconds, os.Getpid())} // no number is the beginning of another
+}
+
+func napping(seconds string) string { return strings.Join(nap(seconds), " ") }
 
 // processesLike lists running processes by their command line.
 func processesLike(text string) (found []string) {
