@@ -90,6 +90,37 @@ func TestFileErrorsHaveCodes(t *testing.T) {
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
 
+func TestAPathWithAFinalSlashIsADirectorys(t *testing.T) {
+	t.Parallel()
+	c, state := launch(t, nil)
+	f := c.Files()
+	dir := filepath.Dir(state)
+	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "a.bin", Write: true, Data: []byte("1")}, {Path: "d/b", Write: true, Data: []byte("2")}}))
+	require.NoError(t, os.Symlink("d", filepath.Join(dir, "link")))
+	for _, p := range []string{"a.bin/", "a.bin//", "a.bin/.", filepath.Join(dir, "a.bin") + "/"} {
+		r := drover.FileRequest{Path: p}
+		_, _, read := f.Read(t.Context(), r)
+		_, list := f.List(t.Context(), r)
+		_, archive := f.Archive(t.Context(), r)
+		for what, err := range map[string]error{
+			"read": read, "list": list, "archive": archive, "extract": f.Extract(t.Context(), r, strings.NewReader("")),
+			"write":  f.Write(t.Context(), drover.FileChange{Path: p}, strings.NewReader("3")),
+			"mkdir":  f.Apply(t.Context(), []drover.FileChange{{Path: p, Mkdir: true}}),
+			"delete": f.Apply(t.Context(), []drover.FileChange{{Path: p, Delete: true}}),
+		} {
+			require.Equal(t, drover.Invalid, drover.CodeOf(err), "%s %q: %v", what, p, err)
+		}
+	}
+	require.Equal(t, drover.Invalid, drover.CodeOf(f.Apply(t.Context(), []drover.FileChange{{Path: "link/", Delete: true}})))
+	list, err := f.List(t.Context(), drover.FileRequest{Path: "link/"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"-b"}, paths(list))
+	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "d/", Delete: true}, {Path: "none/", Delete: true}}))
+	b, err := os.ReadFile(filepath.Join(dir, "a.bin"))
+	require.NoError(t, err)
+	require.Equal(t, "1", string(b))
+}
+
 func TestUnprivilegedFileWorkHasTheUsersRights(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

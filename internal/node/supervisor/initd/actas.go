@@ -88,6 +88,19 @@ func (s *Server) absolute(p string) (string, error) {
 	return path.Join(base, p), nil
 }
 
+// asDirectory keeps what the end of a path that was asked for says: that it is a directory's. The kernel then refuses
+// anything else (ENOTDIR), as it does for every program.
+func asDirectory(asked, p string) string {
+	if namesDirectory(asked) {
+		return p + "/"
+	}
+	return p
+}
+
+func namesDirectory(asked string) bool {
+	return strings.HasSuffix(asked, "/") || strings.HasSuffix(asked, "/.")
+}
+
 // fileError gives a file system's error its code and a message with the path as it was asked for.
 func fileError(p string, err error) error {
 	if err == nil {

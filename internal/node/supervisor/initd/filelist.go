@@ -32,7 +32,7 @@ func (s *Server) listFiles(t *transfer, d *proto.Decoder) error {
 	l := &lister{t: t, names: newNames(s.readAccounts()), recursive: req.Recursive}
 	return s.as(req.Privileged, func() error {
 		var st unix.Stat_t
-		if err := unix.Stat(dir, &st); err != nil {
+		if err := unix.Stat(asDirectory(req.Path, dir), &st); err != nil {
 			return fileError(req.Path, err)
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {

@@ -45,7 +45,7 @@ func (s *Server) readFile(t *transfer, d *proto.Decoder) error {
 	var f *os.File
 	var st *unix.Stat_t
 	err = s.as(req.Privileged, func() (err error) {
-		f, st, err = openRegular(p)
+		f, st, err = openRegular(asDirectory(req.Path, p))
 		return err
 	})
 	if err != nil {

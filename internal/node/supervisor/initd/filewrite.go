@@ -64,7 +64,7 @@ func (s *Server) apply(c drover.FileChange, data io.Reader) error {
 	case c.Mkdir && !c.Write && !c.Delete:
 		return s.mkdir(p, mode(c.Mode, defaultDirMode), o)
 	case c.Write && !c.Mkdir && !c.Delete:
-		if strings.HasSuffix(c.Path, "/") {
+		if namesDirectory(c.Path) {
 			return drover.Errorf(drover.Invalid, "%q names a directory", c.Path)
 		}
 		return s.replace(p, mode(c.Mode, defaultFileMode), o, time.Time{}, data)
@@ -100,6 +100,9 @@ func remove(asked, p string) error {
 	if path.Base(asked) != "*" {
 		if p == "/" {
 			return drover.Errorf(drover.Invalid, "the root directory cannot be deleted")
+		}
+		if st, err := os.Lstat(p); err == nil && namesDirectory(asked) && !st.IsDir() {
+			return syscall.ENOTDIR
 		}
 		return os.RemoveAll(p)
 	}
