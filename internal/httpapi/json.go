@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"drover"
@@ -168,6 +169,7 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error 
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(buf))) // then an error is whole though its request's body is still read
 	w.WriteHeader(status)
 	_, _ = w.Write(buf) // fails only when the client is gone
 	return nil

@@ -82,7 +82,7 @@ func (s *Service) Files(ctx context.Context, runnerID string) (files drover.File
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.Workloads().Files(l.Runner().AllocID, environment.TaskName), l.Done, nil
+	return leasedFiles{l.Workloads().Files(l.Runner().AllocID, environment.TaskName), l}, l.Done, nil
 }
 
 // Runner returns a claimed runner. Errors: NotFound, Gone.

@@ -179,6 +179,32 @@ func TestCutUploadsAreTheSendersFault(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, res.StatusCode, "an upload is atomic")
 }
 
+// An upload whose runner is released is answered at once, though its sender says nothing.
+func TestUploadsEndWithTheirRunner(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, route := range []string{"/file?path=x", "/archive?path=x"} {
+		runner := w.claim().ID
+		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "PUT /v1/runner/"+runner+route+" HTTP/1.1\r\nHost: x\r\nX-Drover-Token: "+token+"\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
+		require.NoError(t, err)
+		in := bufio.NewReader(conn)
+		status, err := in.ReadString('\n') // it is being read
+		require.NoError(t, err)
+		require.Contains(t, status, "100 Continue")
+		_, err = in.ReadString('\n')
+		require.NoError(t, err)
+		require.NoError(t, w.Release(t.Context(), runner))
+		res, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusGone, res.StatusCode, string(text))
+		require.NoError(t, conn.Close())
+	}
+}
+
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"context"
+	"io"
+
+	"drover"
+	"drover/internal/exec/pool"
+)
+
+// Interrupter is a reader whose Read, also one under way, can be made to fail.
+type Interrupter interface {
+	io.Reader
+	Interrupt()
+}
+
+// leasedFiles are the files of a claimed runner: an upload ends with it, though nothing more comes from its sender.
+type leasedFiles struct {
+	drover.Files
+	lease pool.Lease
+}
+
+// Write serves drover.Files.
+func (f leasedFiles) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+	return f.upload(ctx, r, func(ctx context.Context) error { return f.Files.Write(ctx, change, r) })
+}
+
+// Extract serves drover.Files.
+func (f leasedFiles) Extract(ctx context.Context, req drover.FileRequest, tar io.Reader) error {
+	return f.upload(ctx, tar, func(ctx context.Context) error { return f.Files.Extract(ctx, req, tar) })
+}
+
+func (f leasedFiles) upload(ctx context.Context, r io.Reader, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	over := make(chan struct{})
+	stop := f.lease.WhenGone(func() {
+		defer close(over)
+		cancel()
+		if i, ok := r.(Interrupter); ok {
+			i.Interrupt()
+		}
+	})
+	err := do(ctx)
+	if !stop() {
+		<-over // r is its lender's again when we return
+	}
+	if gone := f.lease.GoneReason(); err != nil && gone != nil {
+		return gone
+	}
+	return err
+}
