@@ -89,7 +89,7 @@ func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
 
 // recoverRunner takes up the executions of one runner, and says how many it has.
 func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]record) (found int, err error) {
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +110,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found d
 	if s.known(found.ID) {
 		return nil
 	}
-	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (s *Service) lose(ctx context.Context, running map[string]record) {
 // lostBecause says what is known of an execution that was not found again, and of its runner.
 func (s *Service) lostBecause(ctx context.Context, x drover.Execution) string {
 	const lost = "the server restarted while it ran, and did not find it again: "
-	lease, err := s.deps.Runners.Acquire(ctx, x.RunnerID)
+	lease, err := s.deps.Runners.AcquireNow(ctx, x.RunnerID)
 	if err != nil {
 		return lost + err.Error()
 	}

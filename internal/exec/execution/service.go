@@ -17,7 +17,8 @@ const taskName = environment.TaskName
 
 // Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
 type Runners interface {
-	Acquire(ctx context.Context, runnerID string) (pool.Lease, error)
+	Acquire(ctx context.Context, runnerID string) (pool.Lease, error) // waits some seconds for a node that is away
+	AcquireNow(ctx context.Context, runnerID string) (pool.Lease, error)
 	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
 	Release(ctx context.Context, runnerID string) error
 	Runners(ctx context.Context, environmentID string) ([]drover.Runner, error)

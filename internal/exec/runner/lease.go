@@ -3,15 +3,37 @@ package runner
 import (
 	"context"
 	"sync"
+	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/exec/environment"
 	"drover/internal/exec/pool"
 )
 
-// Acquire takes a claimed runner into use: its idle timer stands still until the lease is given back. Errors: NotFound,
-// Gone, Unavailable.
+// How long work on a runner waits for its node, whose connection may have broken a moment ago, as all have that are to
+// a server which restarted; and how often it looks.
+const (
+	reachFor   = 5 * time.Second
+	reachEvery = 25 * time.Millisecond
+)
+
+// Acquire is AcquireNow for work that can wait some seconds for the runner's node.
 func (s *Service) Acquire(ctx context.Context, runnerID string) (pool.Lease, error) {
+	l, err := s.AcquireNow(ctx, runnerID)
+	if drover.CodeOf(err) != drover.Unavailable {
+		return l, err
+	}
+	limit := s.deps.Clock.Now().Add(reachFor)
+	for drover.CodeOf(err) == drover.Unavailable && s.deps.Clock.Now().Before(limit) && clock.Sleep(ctx, s.deps.Clock, reachEvery) {
+		l, err = s.AcquireNow(ctx, runnerID)
+	}
+	return l, err
+}
+
+// AcquireNow takes a claimed runner into use: its idle timer stands still until the lease is given back. Errors:
+// NotFound, Gone, Unavailable.
+func (s *Service) AcquireNow(ctx context.Context, runnerID string) (pool.Lease, error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}

@@ -169,6 +169,52 @@ func TestReleaseEndsLeasesAtOnce(t *testing.T) {
 	})
 }
 
+// A server that restarted knows its runners before their nodes have dialled it again.
+func TestANodeIsWaitedForAMoment(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		deps, back := c.Deps(), time.Now()
+		find := deps.Workloads
+		deps.Workloads = func(nodeID string) (drover.Workloads, error) {
+			if time.Now().Before(back) {
+				return nil, drover.Errorf(drover.Unavailable, "node %s is away", nodeID)
+			}
+			return find(nodeID)
+		}
+		s, err := runner.New(runner.Config{}, deps)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = s.Run(ctx) }() // ends with ctx
+		exectest.Put(t, s, "python", 1)
+		synctest.Wait()
+		r, err := s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+
+		begin := time.Now()
+		back = begin.Add(2 * time.Second)
+		_, err = s.AcquireNow(t.Context(), r.ID)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		lease, err := s.Acquire(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.InDelta(t, 2, time.Since(begin).Seconds(), 0.1)
+		lease.Done()
+
+		begin, back = time.Now(), time.Now().Add(time.Hour)
+		_, err = s.Acquire(t.Context(), r.ID)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.InDelta(t, 5, time.Since(begin).Seconds(), 0.1)
+		short, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		_, err = s.Acquire(short, r.ID)
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.InDelta(t, 6, time.Since(begin).Seconds(), 0.1)
+		cancel()
+		<-done
+	})
+}
+
 func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
