@@ -266,7 +266,7 @@ func (t tunnelled) Register(ctx context.Context, n *drover.Node) (drover.Registr
 
 // keepTunnel keeps the connection through which control reaches this node's workloads.
 func (n *node) keepTunnel(ctx context.Context) error {
-	const least, most = 100, 5000 // ms between attempts
+	const least, most = 100, 2000 // ms between attempts; less than work on its runners waits for it (exec/runner)
 	wait := least
 	opened := sync.OnceFunc(func() { close(n.open) })
 	for ctx.Err() == nil {

@@ -105,14 +105,16 @@ func failure(a *drover.Allocation) string {
 	return cmp.Or(a.ClientDescription, "the runner failed")
 }
 
+// unplaced is why the scheduler, when it looked last, found no place for runners; "" if it found one for all.
 func unplaced(snap Snapshot, jobID string) string {
 	var newest *drover.Evaluation
 	for e := range snap.EvaluationsByJob(environment.Namespace, jobID) {
-		if len(e.FailedTGAllocs) > 0 && (newest == nil || e.ModifyIndex > newest.ModifyIndex) {
+		looked := e.Status == drover.EvalComplete || len(e.FailedTGAllocs) > 0
+		if looked && (newest == nil || e.ModifyIndex > newest.ModifyIndex || e.ModifyIndex == newest.ModifyIndex && len(e.FailedTGAllocs) > 0) {
 			newest = e
 		}
 	}
-	if newest == nil {
+	if newest == nil || len(newest.FailedTGAllocs) == 0 {
 		return ""
 	}
 	m := newest.FailedTGAllocs[environment.GroupName]
