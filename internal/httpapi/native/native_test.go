@@ -66,7 +66,7 @@ func newWorldWith(t *testing.T, cfg native.Config) *world {
 	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
 	face := native.New(cfg, native.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
 	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
-	server := httptest.NewServer(h)
+	server := httptest.NewServer(described(t, h))
 	cl, err := client.New(server.URL, client.WithToken(token))
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -3,7 +3,9 @@ package native
 import (
 	"embed"
 	"net/http"
+	"reflect"
 
+	"drover"
 	"drover/internal/httpapi/openapi"
 )
 
@@ -21,21 +23,51 @@ func (f *Face) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-const about = "Durations are nanoseconds, bytes in JSON are base64. Errors are Problem bodies. " +
+const about = "Durations are nanoseconds, bytes in JSON are base64. Fields that are not described here are refused in requests, " +
+	"but may come in answers. Errors are Problem bodies. " +
 	"With tty, stderr comes with stdout; ttyStderr keeps it apart, but not on a foreign Nomad cluster, where the receipt's error says so. " +
 	"A receipt's userCpu and systemCpu are of the whole tree of processes; on cgroup v1, and without control groups, an execution " +
 	"without limits.cpu counts the command and the children that it waited for."
+
+// required are the fields that requests need.
+var required = map[string][]string{
+	"ClaimBody":   {"environment"},
+	"Environment": {"image"},
+	"ExtendBody":  {"idleTimeout"},
+	"FileChange":  {"path"},
+	"RunRequest":  {"environment"},
+	"SignalBody":  {"signal"},
+	"WindowSize":  {"rows", "cols"},
+}
+
+// values are those of closed sets.
+var values = map[reflect.Type][]string{
+	reflect.TypeFor[drover.Cause](): texts(
+		drover.CauseExited, drover.CauseSignalled, drover.CauseTimeout, drover.CauseOOM, drover.CauseOutputLimit,
+		drover.CauseCPULimit, drover.CauseKilled, drover.CauseRunnerGone, drover.CauseStartFailed),
+	reflect.TypeFor[drover.RunnerState](): texts(
+		drover.RunnerRequested, drover.RunnerWarming, drover.RunnerWarm, drover.RunnerClaimed, drover.RunnerBusy,
+		drover.RunnerDraining, drover.RunnerDestroyed),
+}
+
+func texts[T ~string](values ...T) (list []string) {
+	for _, v := range values {
+		list = append(list, string(v))
+	}
+	return list
+}
 
 // Document renders the OpenAPI description of all operations, and of those of other faces.
 func (f *Face) Document(more ...openapi.Operation) map[string]any {
 	var all []openapi.Operation
 	for _, op := range f.operations() {
-		o := openapi.Operation{Pattern: op.Pattern, Summary: op.summary, In: op.in, Out: op.out, Raw: op.raw, Status: op.status, Open: op.Open}
-		for _, p := range op.query {
-			o.Query = append(o.Query, openapi.Param{Name: p.name, Kind: p.kind, About: p.about})
-		}
-		all = append(all, o)
+		all = append(all, openapi.Operation{
+			Pattern: op.Pattern, Summary: op.summary, In: op.in, Out: op.out, Raw: op.raw, Query: op.query,
+			Status: op.status[0], Also: op.status[1:], Open: op.Open,
+		})
 	}
-	return openapi.Document("Drover: environments, runners, executions, the fleet",
-		about, Problem{}, append(all, more...))
+	return openapi.Document(openapi.Info{
+		Title: "Drover: environments, runners, executions, the fleet", About: about, Problem: Problem{},
+		Required: required, Values: values,
+	}, append(all, more...))
 }

@@ -2,13 +2,11 @@
 package openapi
 
 import (
-	"encoding"
 	"net/http"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Operation is what the document says of a route.
@@ -17,20 +15,39 @@ type Operation struct {
 	Summary string
 	Query   []Param
 	In, Out any    // values of the bodies' types; nil: none
-	Raw     string // a body that is not JSON: "in", "out", "websocket"
+	Raw     string // a body that is not JSON: "in", "out", "tar in", "tar out", "websocket"
 	Status  int    // when all is well
+	Also    []int  // further statuses when all is well: with the same body, but for those that have none
 	Open    bool   // without a token
 	Loose   bool   // the body may be left out
 }
 
-// Param is a parameter of the query.
-type Param struct{ Name, Kind, About string }
+// Param is a parameter of the query, or of the header. Kind is JSON's; "strings" may be repeated.
+type Param struct {
+	Name, Kind, About string
+	Values            []string // if there are no others
+	Header            bool
+}
+
+// Info is what a document says as a whole.
+type Info struct {
+	Title, About string
+	Problem      any                       // a value of the type of errors' bodies
+	Required     map[string][]string       // fields that a type of requests needs, by its name; those of answers are known
+	Values       map[reflect.Type][]string // of types of text that have no others
+}
 
 type object = map[string]any
 
-// Document renders the description of operations whose errors are problem's type.
-func Document(title, about string, problem any, operations []Operation) map[string]any {
-	s := schemas{}
+// Document renders the description of operations.
+func Document(info Info, operations []Operation) map[string]any {
+	s := &schemas{Info: info, named: object{}, asked: true}
+	for _, op := range operations {
+		if op.In != nil {
+			s.of(reflect.TypeOf(op.In))
+		}
+	}
+	s.asked = false // what was not met yet is in answers only
 	paths := object{}
 	for _, op := range operations {
 		methods, path, _ := strings.Cut(op.Pattern, " ")
@@ -43,12 +60,16 @@ func Document(title, about string, problem any, operations []Operation) map[stri
 	}
 	return object{
 		"openapi": "3.1.0",
-		"info":    object{"title": title, "version": "1", "description": about},
+		"info": object{
+			"title": info.Title, "version": "1", "description": info.About,
+			"license": object{"name": "Apache 2.0", "identifier": "Apache-2.0"},
+		},
+		"servers": []any{object{"url": "/"}},
 		"paths":   paths,
 		"components": object{
-			"schemas": s,
+			"schemas": s.named,
 			"responses": object{"Problem": object{
-				"description": "what went wrong", "content": jsonOf(problem, s),
+				"description": "what went wrong", "content": s.jsonOf(info.Problem),
 			}},
 			"securitySchemes": object{"token": object{"type": "apiKey", "in": "header", "name": "X-Drover-Token"}},
 		},
@@ -58,37 +79,44 @@ func Document(title, about string, problem any, operations []Operation) map[stri
 
 var pathValue = regexp.MustCompile(`\{(\w+)\}`)
 
-func describe(op Operation, method, path string, s schemas) object {
+func describe(op Operation, method, path string, s *schemas) object {
 	out := object{"summary": op.Summary, "operationId": operationID(method, path)}
 	var params []any
 	for _, m := range pathValue.FindAllStringSubmatch(path, -1) {
 		params = append(params, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, p := range op.Query {
-		params = append(params, object{
-			"name": p.Name, "in": "query", "description": p.About, "schema": object{"type": p.Kind},
-		})
+		params = append(params, p.describe())
 	}
 	if params != nil {
 		out["parameters"] = params
 	}
-	bytes := object{"application/octet-stream": object{"schema": object{"type": "string", "format": "binary"}}}
+	direction, tar := strings.CutPrefix(op.Raw, "tar ")
+	media := "application/octet-stream"
+	if tar {
+		media = "application/x-tar"
+	}
+	bytes := object{media: object{"schema": object{"type": "string", "format": "binary"}}}
 	switch {
 	case op.In != nil:
-		out["requestBody"] = object{"required": !op.Loose, "content": jsonOf(op.In, s)}
-	case op.Raw == "in":
+		out["requestBody"] = object{"required": !op.Loose, "content": s.jsonOf(op.In)}
+	case direction == "in":
 		out["requestBody"] = object{"required": true, "content": bytes}
 	}
-	answer := object{"description": http.StatusText(op.Status)}
-	switch {
-	case op.Out != nil:
-		answer["content"] = jsonOf(op.Out, s)
-	case op.Raw == "out":
-		answer["content"] = bytes
+	problem := object{"$ref": "#/components/responses/Problem"}
+	answers := object{"4XX": problem, "default": problem}
+	for _, status := range append([]int{op.Status}, op.Also...) {
+		answer := object{"description": http.StatusText(status)}
+		switch {
+		case status == http.StatusNotModified:
+		case op.Out != nil:
+			answer["content"] = s.jsonOf(op.Out)
+		case direction == "out":
+			answer["content"] = bytes
+		}
+		answers[strconv.Itoa(status)] = answer
 	}
-	out["responses"] = object{
-		strconv.Itoa(op.Status): answer, "default": object{"$ref": "#/components/responses/Problem"},
-	}
+	out["responses"] = answers
 	if op.Open {
 		out["security"] = []any{}
 	}
@@ -107,71 +135,17 @@ func operationID(method, path string) string {
 	return id
 }
 
-func jsonOf(v any, s schemas) object {
-	return object{"application/json": object{"schema": s.of(reflect.TypeOf(v))}}
-}
-
-// schemas are those of named structs, by name.
-type schemas map[string]any
-
-func (s schemas) of(t reflect.Type) object {
-	switch t {
-	case reflect.TypeFor[time.Time]():
-		return object{"type": "string", "format": "date-time"}
-	case reflect.TypeFor[time.Duration]():
-		return object{"type": "integer", "format": "int64", "description": "nanoseconds"}
-	case reflect.TypeFor[[]byte]():
-		return object{"type": "string", "contentEncoding": "base64"}
+func (p Param) describe() object {
+	schema := object{"type": p.Kind}
+	if p.Kind == "strings" {
+		schema = object{"type": "array", "items": object{"type": "string"}}
 	}
-	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-		return object{"type": "string"}
+	if p.Values != nil {
+		schema["enum"] = p.Values
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return s.of(t.Elem())
-	case reflect.Slice:
-		return object{"type": "array", "items": s.of(t.Elem())}
-	case reflect.Map:
-		if t.Elem().Kind() == reflect.Interface {
-			return object{"type": "object"}
-		}
-		return object{"type": "object", "additionalProperties": s.of(t.Elem())}
-	case reflect.Bool:
-		return object{"type": "boolean"}
-	case reflect.String:
-		return object{"type": "string"}
-	case reflect.Float32, reflect.Float64:
-		return object{"type": "number"}
-	case reflect.Struct:
-		return s.structure(t)
-	default:
-		return object{"type": "integer"}
+	in := "query"
+	if p.Header {
+		in = "header"
 	}
-}
-
-func (s schemas) structure(t reflect.Type) object {
-	if _, ok := s[t.Name()]; !ok {
-		s[t.Name()] = object{} // ends recursion
-		properties := object{}
-		s.fields(t, properties)
-		s[t.Name()] = object{"type": "object", "properties": properties}
-	}
-	return object{"$ref": "#/components/schemas/" + t.Name()}
-}
-
-// fields flattens embedded structs, as encoding/json does.
-func (s schemas) fields(t reflect.Type, properties object) {
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous && name == "":
-			s.fields(field.Type, properties)
-		case name == "-" || !field.IsExported():
-		default:
-			if name == "" {
-				name = field.Name
-			}
-			properties[name] = s.of(field.Type)
-		}
-	}
+	return object{"name": p.Name, "in": in, "description": p.About, "schema": schema}
 }
