@@ -25,9 +25,9 @@ type Contained struct {
 
 const bootFolder = "boot"
 
-// Contain prepares the agent's side. The runtime then starts drover-init with ContainedArgs as the container's first
-// process, as root, with Folder mounted; Start waits for it. Close is needed in every case. Of cfg, what says how the
-// process is started is not used.
+// Contain prepares the agent's side. After Open the runtime starts drover-init with ContainedArgs as the container's
+// first process, as root, with Folder mounted; Start waits for it. Close is needed in every case. Of cfg, what says how
+// the process is started is not used.
 func Contain(cfg LaunchConfig) (_ *Contained, err error) {
 	c := &Contained{cfg: cfg, folder: filepath.Join(cfg.StateDir, bootFolder)}
 	defer func() {
@@ -42,9 +42,6 @@ func Contain(cfg LaunchConfig) (_ *Contained, err error) {
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
 		return nil, err
 	}
-	if c.door, err = openDoor(filepath.Join(c.folder, handover.Socket)); err != nil {
-		return nil, err
-	}
 	if c.files.Listener, err = listen(SocketPath(cfg.StateDir)); err != nil {
 		return nil, err
 	}
@@ -56,6 +53,13 @@ func Contain(cfg LaunchConfig) (_ *Contained, err error) {
 	}
 	c.files.Config, c.config, err = os.Pipe()
 	return c, err
+}
+
+// Open lets drover-init in. It is to be called when no other container is left that has the folder: one that an agent
+// started which was killed meanwhile would knock too.
+func (c *Contained) Open() (err error) {
+	c.door, err = openDoor(filepath.Join(c.folder, handover.Socket))
+	return err
 }
 
 // Folder is to be mounted into the container, read-only.

@@ -2,21 +2,25 @@ package docker
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/node/supervisor/handover"
 )
 
-// TestAStartThatEndsWhileTheDaemonCreates leaves no container, though the daemon goes on with what it began.
-func TestAStartThatEndsWhileTheDaemonCreates(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
+// between stands between the driver and the daemon: each request for a container to be created goes through change.
+func between(t *testing.T, change func(*http.Request) *http.Request) *bench {
+	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(endpoint, "unix://"))
 	}}
@@ -27,8 +31,7 @@ func TestAStartThatEndsWhileTheDaemonCreates(t *testing.T) {
 	require.NoError(t, err)
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/containers/create") {
-			cancel()
-			r = r.WithContext(context.WithoutCancel(r.Context())) // as the daemon does
+			r = change(r)
 		}
 		proxy.ServeHTTP(w, r)
 	})}
@@ -37,8 +40,37 @@ func TestAStartThatEndsWhileTheDaemonCreates(t *testing.T) {
 		require.NoError(t, srv.Close())
 		transport.CloseIdleConnections()
 	})
-	b := newBench(t, func(c *Config) { c.Endpoint = "unix://" + socket })
-	_, err = b.Start(ctx, b.spec(t, script2("sleep 600", nil)))
+	return newBench(t, func(c *Config) { c.Endpoint = "unix://" + socket })
+}
+
+// TestAStartThatEndsWhileTheDaemonCreates leaves no container, though the daemon goes on with what it began.
+func TestAStartThatEndsWhileTheDaemonCreates(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	b := between(t, func(r *http.Request) *http.Request {
+		cancel()
+		return r.WithContext(context.WithoutCancel(r.Context())) // as the daemon does
+	})
+	_, err := b.Start(ctx, b.spec(t, script2("sleep 600", nil)))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, b.containers(t))
+}
+
+// TestAnEarlierStartKnocks: its agent was killed, its container comes up late, and is removed by the next start. That
+// must not take it for its own.
+func TestAnEarlierStartKnocks(t *testing.T) {
+	t.Parallel()
+	var folder string
+	b := between(t, func(r *http.Request) *http.Request {
+		if dir, err := os.Open(folder); err == nil {
+			defer dir.Close()
+			if conn, err := net.Dial("unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), handover.Socket)); err == nil {
+				_ = conn.Close()
+			}
+		}
+		return r
+	})
+	spec := b.spec(t, script2("sleep 600", nil))
+	folder = filepath.Join(spec.Dirs.State, "boot")
+	require.Zero(t, b.run(t, spec).do(t, drover.ExecutionSpec{Argv: []string{"true"}}).receipt.ExitCode)
 }

@@ -11,7 +11,7 @@ import (
 type starter interface {
 	prepare(cfg supervisor.LaunchConfig) error
 	first(spec *driver.Spec) first
-	created(ctx context.Context) error // the container is there
+	created(ctx context.Context) error // the container is there, and no other of its name
 	// started is called when the container was started; ctx ends with it.
 	started(ctx context.Context, user supervisor.User) (*supervisor.Client, error)
 	close()
@@ -41,7 +41,7 @@ func (h *handed) first(*driver.Spec) first {
 	return first{args: supervisor.ContainedArgs(ownPath + "/boot"), source: h.c.Folder(), target: ownPath + "/boot"}
 }
 
-func (h *handed) created(context.Context) error { return nil }
+func (h *handed) created(context.Context) error { return h.c.Open() }
 
 func (h *handed) started(ctx context.Context, user supervisor.User) (*supervisor.Client, error) {
 	h.c.SetUser(user)
