@@ -73,7 +73,7 @@ func (r *real) start() {
 
 // await waits until control heard that status of the allocation.
 func (r *real) await(allocID, status string) *drover.Allocation {
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		r.control.mu.Lock()
 		a, heard := r.control.allocs[allocID], r.control.heard
@@ -206,9 +206,13 @@ func TestRealMissingCommand(t *testing.T) {
 func TestRealInterruptedStart(t *testing.T) {
 	t.Parallel()
 	r := newReal(t)
-	lives := filepath.Join(t.TempDir(), "lives")
-	a := rawAlloc("service", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo $$ >> " + lives + "; exec sleep 600"}})
+	lives, ready := filepath.Join(t.TempDir(), "lives"), filepath.Join(t.TempDir(), "ready")
+	require.NoError(t, syscall.Mkfifo(ready, 0o600))
+	script := "echo $$ >> " + lives + "; [ $(wc -l < " + lives + ") != 1 ] || echo > " + ready + "; exec sleep 600"
+	a := rawAlloc("service", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", script}})
 	r.control.assign(a)
+	_, err := os.ReadFile(ready) // it has said so
+	require.NoError(t, err)
 	r.await(a.ID, "running")
 	r.end()
 	state, err := localstate.OpenBolt(filepath.Join(r.data, "client", "state.db"), slog.New(slog.DiscardHandler), clock.Wall{})
@@ -271,7 +275,7 @@ func (r *real) awaitPush() {
 	r.control.mu.Unlock()
 	select {
 	case <-heard:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(r.t, "nothing was reported")
 	}
 }
