@@ -63,7 +63,7 @@ func launch(t testing.TB, change func(*LaunchConfig)) (*Client, string) {
 			_ = last.Close()
 		}
 		_ = c.Close()
-		select { // with the race detector a program takes a second to end, and goleak waits for half of one
+		select { // a killed one is not waited for, and goleak waits for half a second only
 		case <-c.child.gone:
 		case <-ctx.Done():
 			t.Error("drover-init does not end")
