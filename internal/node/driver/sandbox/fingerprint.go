@@ -77,6 +77,11 @@ func (d *Driver) missing() []string {
 	if _, err := os.Stat(d.cfg.Binary); err != nil {
 		missing = append(missing, "drover-init is missing: "+err.Error())
 	}
+	if len(missing) == 0 {
+		if err := namespaces(d.cfg.Binary); err != nil {
+			missing = append(missing, err.Error())
+		}
+	}
 	return missing
 }
 
