@@ -499,7 +499,7 @@ func TestExecutionsSurviveAServerRestart(t *testing.T) {
 	})
 }
 
-// A runner without executions may have some that its node does not know of yet; those that were found need not wait.
+// A runner without executions does not hold up what was found in others.
 func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
@@ -517,6 +517,23 @@ func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Less(t, time.Since(begin), time.Second)
 		time.Sleep(11 * time.Minute) // until it ended
+		next.stop()
+	})
+}
+
+// Found with Poseidon's test of recovery: a runner with an idle timeout of a second lived four after a restart, as each
+// look for its executions, for three seconds, began the time anew.
+func TestLookingForExecutionsIsNoActivity(t *testing.T) {
+	t.Parallel()
+	bubble(t, execution.Config{}, func(t *testing.T, b *bundle) {
+		b.stop()
+		next := b.again(t, execution.Config{})
+		time.Sleep(59 * time.Second) // its idle timeout is a minute
+		_, err := b.runners.Runner(t.Context(), b.runner.ID)
+		require.NoError(t, err)
+		time.Sleep(1100 * time.Millisecond)
+		_, err = b.runners.Runner(t.Context(), b.runner.ID)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
 		next.stop()
 	})
 }

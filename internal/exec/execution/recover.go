@@ -48,7 +48,8 @@ func (x *Execution) reattach(ctx context.Context, cause error) bool {
 }
 
 // recover takes up the executions that run in claimed runners from before this process started. A node that is away, or
-// still looking for its own tasks, is asked again for a while. What is remembered of them is in running.
+// does not know the runner yet, is asked again for a while; one that answers has found its tasks, and is not asked again,
+// as each look begins the runner's idle time anew. What is remembered of the executions is in running.
 func (s *Service) recover(ctx context.Context, running map[string]record) {
 	defer s.endRecovery()
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
@@ -59,8 +60,7 @@ func (s *Service) recover(ctx context.Context, running map[string]record) {
 		sure := !s.deps.Clock.Now().Before(settled)
 		var later []string
 		for _, id := range pending {
-			n, err := s.recoverRunner(limit, id, running)
-			if n == 0 && !sure || again(err, sure) {
+			if again(s.recoverRunner(limit, id, running), sure) {
 				later = append(later, id)
 			}
 		}
@@ -87,23 +87,23 @@ func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
 	return ids
 }
 
-// recoverRunner takes up the executions of one runner, and says how many it has.
-func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]record) (found int, err error) {
+// recoverRunner takes up the executions of one runner.
+func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]record) error {
 	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer lease.Done()
 	list, err := lease.Workloads().Executions(ctx, lease.Runner().AllocID)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	for _, x := range list {
 		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].Webhook); err != nil {
-			return len(list), err
+			return err
 		}
 	}
-	return len(list), nil
+	return nil
 }
 
 func (s *Service) recoverExecution(ctx context.Context, runnerID string, found drover.Execution, webhook string) error {
