@@ -147,6 +147,17 @@ func TestCodeIsExecutedOverPoseidonsAPI(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.Equal(t, "hi", text)
 
+	out = a.execute(runner, map[string]any{"command": "ln -s dir way; ln -s nowhere broken"}, "")
+	require.Equal(t, 0, out.exit, "%+v", out)
+	for path, want := range map[string]string{ // as ls -l shows them
+		"way": `{"files": [{"name":"way","entryType":"l","linkTarget":"dir"`, "way/": `{"files": [{"name":"way/data.txt"`,
+		"./broken": `{"files": [{"name":"./broken","entryType":"l","linkTarget":"nowhere"`,
+	} {
+		status, text = a.ask("GET", "/runners/"+runner+"/files?path="+path, nil)
+		require.Equal(t, 200, status, text)
+		require.Contains(t, text, want)
+	}
+
 	out = a.execute(runner, map[string]any{"command": "sleep 100", "timeLimit": 1}, "")
 	require.Equal(t, "timeout", out.types[len(out.types)-1])
 	out = a.execute(runner, map[string]any{"command": "echo still here"}, "")

@@ -160,6 +160,9 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	if req.Path == "" {
 		req.Path = "./"
 	}
+	if link, ok := asLink(r.Context(), files, req); ok {
+		return writeListing(w, "", []drover.FileInfo{link})
+	}
 	infos, err := files.List(r.Context(), req)
 	if err != nil {
 		return f.missing(r, err)
@@ -173,6 +176,25 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 		prefix = strings.TrimSuffix(req.Path, "/") + "/"
 	}
 	return writeListing(w, prefix, slices.DeleteFunc(infos, hidden))
+}
+
+// asLink finds a symbolic link under the very path that was asked for: ls -l shows it, and follows it only where the path
+// goes on with a slash.
+func asLink(ctx context.Context, files drover.Files, req drover.FileRequest) (link drover.FileInfo, ok bool) {
+	name := path.Base(req.Path)
+	if strings.HasSuffix(req.Path, "/") || name == "." || name == ".." {
+		return link, false
+	}
+	beside, err := files.List(ctx, drover.FileRequest{Path: path.Dir(req.Path), Privileged: req.Privileged})
+	if err != nil {
+		return link, false // listing what was asked for says why, or can do without
+	}
+	at := slices.IndexFunc(beside, func(info drover.FileInfo) bool { return info.Path == name && info.Type == "l" })
+	if at < 0 {
+		return link, false
+	}
+	beside[at].Path = req.Path
+	return beside[at], true
 }
 
 // isFile reports whether what was listed is itself all there is in the listing. A directory may hold one thing with its
