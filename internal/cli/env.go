@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -88,7 +91,7 @@ func (a *App) envPut(cmd *cobra.Command, f *envPutFlags, args []string) error {
 // envWanted is the environment of the file, else the one that is there, with the flags over it.
 func (a *App) envWanted(ctx context.Context, c *client.Client, cmd *cobra.Command, f *envPutFlags, args []string) (env drover.Environment, err error) {
 	if f.file != "" {
-		text, err := a.readInput(f.file)
+		text, err := a.readInput(ctx, f.file)
 		if err != nil {
 			return env, err
 		}
@@ -123,7 +126,15 @@ func decodeEnv(text []byte, env *drover.Environment) error {
 		*env = *w.Environment
 		return nil
 	}
-	return json.Unmarshal(text, env)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(env); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind the environment")
+	}
+	return nil
 }
 
 // over sets what flags say.
@@ -234,10 +245,13 @@ func (a *App) envListCommand() *cobra.Command {
 		var rows [][]string
 		for _, e := range list {
 			p, err := c.Pool(ctx, e.ID)
+			if drover.CodeOf(err) == drover.NotFound {
+				continue // deleted meanwhile
+			}
 			if err != nil {
 				return err
 			}
-			rows = append(rows, []string{e.ID, e.Image, e.Driver, strconv.Itoa(p.Size), strconv.Itoa(p.Warm), strconv.Itoa(p.Claimed), p.LastError})
+			rows = append(rows, []string{e.ID, e.Image, e.Driver, strconv.Itoa(p.Size), strconv.Itoa(p.Warm), strconv.Itoa(p.Claimed), line(p.LastError)})
 		}
 		return table(a.Out, "There are no environments: 'drover env put' makes one.", "Name|Image|Driver|Pool|Warm|Claimed|Last error", rows)
 	})
@@ -265,7 +279,10 @@ func (a *App) envStatusCommand() *cobra.Command {
 		if done, err := o.data(a.Out, v); done {
 			return err
 		}
-		return a.envFacts(v.Environment, v.Pool)
+		if err := a.envFacts(v.Environment, v.Pool); err != nil {
+			return err
+		}
+		return a.weakerNodes(ctx, v.Environment.Driver)
 	})
 	o.bind(c.Flags())
 	return c
@@ -288,6 +305,31 @@ func (a *App) envFacts(e drover.Environment, p drover.PoolStatus) error {
 		"Memory at most", number(e.MemoryMaxMB, " MB"), "Disk", number(e.DiskMB, " MB"), "Processes", number(e.PidsLimit, ""),
 		"Network", yes(e.Network), "Ports", ports, "User", e.User, "Working directory", e.WorkDir, "Env", pairs(e.Env),
 		"Idle timeout", idle, "Meta", pairs(e.Meta))
+}
+
+// weakerNodes says which ready nodes hold runners less than they could, and what they lack.
+func (a *App) weakerNodes(ctx context.Context, driver string) error {
+	c, err := a.asks()
+	if err != nil {
+		return err
+	}
+	var nodes []*drover.NodeListStub
+	if _, err := c.get(ctx, "/v1/nodes", nil, &nodes); err != nil {
+		return nil //nolint:nilerr // on a Nomad cluster that is elsewhere, say; the environment was shown
+	}
+	var told []string
+	for _, n := range nodes {
+		d := n.Drivers[driver]
+		if d == nil || n.Status != drover.NodeStatusReady || d.Attributes["driver."+driver+".weaker"] == "" {
+			continue
+		}
+		told = append(told, fmt.Sprintf("On node %s runners are held less than they could be: %s", n.Name, d.Attributes["driver."+driver+".weaker"]))
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	_, err = fmt.Fprintf(a.Out, "\n%s\n", strings.Join(told, "\n"))
+	return err
 }
 
 func (a *App) envDeleteCommand() *cobra.Command {

@@ -4,6 +4,7 @@ package rawexec
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"drover"
 	"drover/internal/clock"
@@ -58,14 +59,35 @@ var _ driver.Driver = (*Driver)(nil)
 // Name returns "raw_exec".
 func (d *Driver) Name() string { return Name }
 
-// Fingerprint says whether the driver is enabled.
+// Fingerprint says whether the driver is enabled, and in driver.raw_exec.weaker what this machine does not let it limit.
 func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
 	info := drover.DriverInfo{Detected: d.cfg.Enabled, Healthy: d.cfg.Enabled, UpdateTime: d.cfg.Clock.Now()}
-	if d.cfg.Enabled {
-		info.Attributes = map[string]string{"driver.raw_exec": "1"}
-		info.HealthDescription = "Healthy"
-	} else {
+	if !d.cfg.Enabled {
 		info.HealthDescription = "disabled"
+		return info
+	}
+	info.Attributes = map[string]string{"driver.raw_exec": "1"}
+	info.HealthDescription = "Healthy"
+	if weaker := strings.Join(d.weaker(), "; "); weaker != "" {
+		info.Attributes["driver.raw_exec.weaker"] = weaker
+		info.HealthDescription = "Healthy, but weaker than it could be: " + weaker
 	}
 	return info
+}
+
+// weaker lists what is limited less than it could be.
+func (d *Driver) weaker() (list []string) {
+	if d.cfg.Cgroups == nil {
+		return []string{"no cgroups: a task's memory, cpu and number of processes are not limited, only those of an execution " +
+			"with limits of its own; processes are found by descent"}
+	}
+	for _, c := range []struct{ controller, instead string }{
+		{"memory", "a task's memory is not limited"}, {"pids", "the number of a task's processes is not limited"},
+		{"cpu", "cpu is not shared by weight"},
+	} {
+		if why := d.cfg.Cgroups.Info().Lacks(c.controller); why != "" {
+			list = append(list, "no "+c.controller+" cgroup controller ("+why+"): "+c.instead)
+		}
+	}
+	return list
 }

@@ -90,6 +90,24 @@ func TestDisabledUnlessEnabled(t *testing.T) {
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 }
 
+// Without control groups nothing holds a task to a number of processes: the node says so.
+func TestItSaysWhatItDoesNotLimit(t *testing.T) {
+	t.Parallel()
+	info := rawexec.New(rawexec.Config{Enabled: true, Clock: clock.Wall{}}).Fingerprint(t.Context())
+	require.True(t, info.Healthy)
+	require.Contains(t, info.Attributes["driver.raw_exec.weaker"], "number of processes are not limited")
+	require.Contains(t, info.HealthDescription, info.Attributes["driver.raw_exec.weaker"])
+	m, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
+	if err != nil || !m.Info().Has("memory") || !m.Info().Has("pids") || !m.Info().Has("cpu") {
+		t.Logf("this machine has no control groups for the rest: %v", err)
+		return
+	}
+	t.Cleanup(func() { require.NoError(t, m.Close(clock.Wall{})) })
+	info = rawexec.New(rawexec.Config{Enabled: true, Clock: clock.Wall{}, Cgroups: m}).Fingerprint(t.Context())
+	require.Equal(t, "Healthy", info.HealthDescription)
+	require.NotContains(t, info.Attributes, "driver.raw_exec.weaker")
+}
+
 func TestExecutionLimitsInControlGroups(t *testing.T) {
 	t.Parallel()
 	m, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
