@@ -82,7 +82,8 @@ func (d *Driver) weaker() (list []string) {
 			"with limits of its own; processes are found by descent"}
 	}
 	for _, c := range []struct{ controller, instead string }{
-		{"memory", "a task's memory is not limited"}, {"pids", "the number of a task's processes is not limited"},
+		{"memory", "a task's memory is not limited"},
+		{"pids", "the number of a task's processes is not limited"},
 		{"cpu", "cpu is not shared by weight"},
 	} {
 		if why := d.cfg.Cgroups.Info().Lacks(c.controller); why != "" {
