@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,6 +28,8 @@ type taskKey struct{ allocID, task string }
 type taskSample struct {
 	job, group, namespace string
 	usage                 *drover.ResourceUsage
+	at                    int64                          // unix ns
+	ticks                 float64                        // MHz, times the seconds of each sample before
 	allocated             *drover.AllocatedTaskResources // nil: not known
 }
 
@@ -89,13 +92,24 @@ func (a *Allocs) Sample(alloc *drover.Allocation, task string, usage *drover.Tas
 	if usage == nil || usage.ResourceUsage == nil {
 		return
 	}
-	s := taskSample{job: alloc.JobID, group: alloc.TaskGroup, namespace: alloc.Namespace, usage: usage.ResourceUsage}
+	s := taskSample{job: alloc.JobID, group: alloc.TaskGroup, namespace: alloc.Namespace, usage: usage.ResourceUsage, at: usage.Timestamp}
 	if r := alloc.AllocatedResources; r != nil {
 		s.allocated = r.Tasks[task]
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if before, ok := a.latest[taskKey{alloc.ID, task}]; ok {
+		s.ticks = before.ticks + ticksSince(before.at, s.at, s.usage)
+	}
 	a.latest[taskKey{alloc.ID, task}] = s
+}
+
+// ticksSince is what a task used since its last sample. Nomad adds up its samples, one a second: that is the same.
+func ticksSince(before, now int64, usage *drover.ResourceUsage) float64 {
+	if usage.CpuStats == nil || now <= before {
+		return 0
+	}
+	return usage.CpuStats.TotalTicks * time.Duration(now-before).Seconds()
 }
 
 func (a *Allocs) read(emit Emit) {
@@ -110,6 +124,7 @@ func (a *Allocs) read(emit Emit) {
 				emit("nomad.client.allocs."+r.name, v, labels...)
 			}
 		}
+		emit("nomad.client.allocs.cpu.total_ticks_count", s.ticks, labels...)
 		if r := s.allocated; r != nil {
 			emit("nomad.client.allocs.cpu.allocated", float64(r.Cpu.CpuShares), labels...)
 			emit("nomad.client.allocs.memory.allocated", float64(r.Memory.MemoryMB<<20), labels...)

@@ -50,6 +50,30 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	require.Contains(t, got, `nomad_client_allocs_failed{job="web",namespace="default",task_group="g"} 1`)
 }
 
+// TestTicksAreAddedUp: as Nomad adds up its samples, one a second.
+func TestTicksAreAddedUp(t *testing.T) {
+	t.Parallel()
+	m := NewMetrics(clock.Wall{})
+	a, alloc := m.Allocs(), &drover.Allocation{ID: "a1"}
+	at := time.Unix(100, 0).UnixNano()
+	m.Source(HostMetrics(func() *drover.Node { return &drover.Node{ID: "n1"} }, func() (*drover.HostStats, error) {
+		return &drover.HostStats{Timestamp: at, CPU: []*drover.HostCPUStats{{CPU: "cpu0", TotalTicks: 50}}}, nil
+	}))
+	text := func() string {
+		w := httptest.NewRecorder()
+		m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/metrics?format=prometheus", nil))
+		return w.Body.String()
+	}
+	var got string
+	for range 4 { // the first has no time before it
+		a.Sample(alloc, "t", &drover.TaskResourceUsage{Timestamp: at, ResourceUsage: &drover.ResourceUsage{CpuStats: &drover.CpuStats{TotalTicks: 10}}})
+		_, got = text(), text() // a sample counts once
+		at += (2 * time.Second).Nanoseconds()
+	}
+	require.Contains(t, got, `nomad_client_allocs_cpu_total_ticks_count{alloc_id="a1",job="",namespace="",task="t",task_group=""} 60`)
+	require.Contains(t, got, `nomad_client_host_cpu_total_ticks_count{cpu="cpu0",datacenter="",node_class="none",node_id="n1",node_pool=""} 300`)
+}
+
 // TestWorkMetrics: what has ended holds nothing, and what a node was given is told beside what is left.
 func TestWorkMetrics(t *testing.T) {
 	t.Parallel()

@@ -1,10 +1,16 @@
 package telemetry
 
-import "drover"
+import (
+	"sync"
+	"time"
+
+	"drover"
+)
 
 // HostMetrics is a source of the machine's gauges, under Nomad's names. stats is asked at each reading; its error
 // leaves them out.
 func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, error)) func(Emit) {
+	var ticks hostTicks
 	return func(emit Emit) {
 		s, err := stats()
 		n := node()
@@ -18,11 +24,13 @@ func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, erro
 			emit("nomad.client.host.memory.used", float64(m.Used), labels...)
 			emit("nomad.client.host.memory.free", float64(m.Free), labels...)
 		}
+		counts := ticks.add(s)
 		for _, c := range s.CPU {
 			with := append(labels[:len(labels):len(labels)], "cpu", c.CPU)
 			emit("nomad.client.host.cpu.total", c.TotalPercent, with...)
 			emit("nomad.client.host.cpu.total_percent", c.TotalPercent, with...)
 			emit("nomad.client.host.cpu.total_ticks", c.TotalTicks, with...)
+			emit("nomad.client.host.cpu.total_ticks_count", counts[c.CPU], with...)
 			emit("nomad.client.host.cpu.user", c.User, with...)
 			emit("nomad.client.host.cpu.idle", c.Idle, with...)
 			emit("nomad.client.host.cpu.system", c.System, with...)
@@ -37,6 +45,31 @@ func HostMetrics(node func() *drover.Node, stats func() (*drover.HostStats, erro
 		}
 		emit("nomad.client.uptime", float64(s.Uptime), labels...)
 	}
+}
+
+// hostTicks adds up what each cpu did: MHz, times the seconds between readings.
+type hostTicks struct {
+	mu     sync.Mutex
+	at     int64              // unix ns of the last sample; guarded by mu
+	counts map[string]float64 // by cpu; replaced, not changed; guarded by mu
+}
+
+func (h *hostTicks) add(s *drover.HostStats) map[string]float64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.Timestamp <= h.at {
+		return h.counts
+	}
+	passed := time.Duration(s.Timestamp - h.at).Seconds()
+	if h.at == 0 {
+		passed = 0
+	}
+	next := make(map[string]float64, len(s.CPU))
+	for _, c := range s.CPU {
+		next[c.CPU] = h.counts[c.CPU] + c.TotalTicks*passed
+	}
+	h.at, h.counts = s.Timestamp, next
+	return next
 }
 
 func nodeLabels(n *drover.Node) []string {
