@@ -21,7 +21,7 @@ import (
 // machine is back, what is left there is removed.
 func TestANodeIsLostDuringExecutions(t *testing.T) {
 	t.Parallel()
-	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  heartbeat_grace = \"1s\"\n  min_heartbeat_ttl = \"1s\"\n}")...)...)
+	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  heartbeat_grace = \"3s\"\n  min_heartbeat_ttl = \"1s\"\n}")...)...)
 	m := rpcOn.FindStringSubmatch(s.output())
 	require.NotNil(t, m, s.output())
 	servers := "servers = [\"" + m[1] + "\"]"

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -60,13 +61,21 @@ EOT
 }`
 }
 
+// freePort returns a port that stays free until an agent takes it, and while it is killed and started again: below those
+// that the kernel gives to connections and to port 0, and below jobs' dynamic ones.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	const first, count = 12_000, 8_000
+	for {
+		port := strconv.Itoa(first + (os.Getpid()*61+int(ports.Add(1)))%count)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
 }
+
+var ports atomic.Int64 // that were given
 
 // fleetAgent returns the arguments of a server without a node, whose machines find it again after a restart.
 func fleetAgent(t *testing.T, more string) []string {

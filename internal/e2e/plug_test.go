@@ -27,7 +27,8 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	require.NoError(t, err)
 	before := allocation(t, c, "svc", "running")
 	pid := readPid(t, pidFile)
-	_, _, err = c.Jobs().Register(rawJob("short", "batch", "/bin/sh", "-c", "sleep 1; exit 5"), nil)
+	away := filepath.Join(t.TempDir(), "away")
+	_, _, err = c.Jobs().Register(rawJob("short", "batch", "/bin/sh", "-c", "while [ ! -e "+away+" ]; do sleep 0.1; done; exit 5"), nil)
 	require.NoError(t, err)
 	short := allocation(t, c, "short", "running")
 	a.putEnvironment("10", 2)
@@ -40,6 +41,7 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 
 	a.pullThePlug()
 	require.NoError(t, syscall.Kill(pid, 0), "the job's process must outlive the agent")
+	require.NoError(t, os.WriteFile(away, nil, 0o600)) // one ends while there is no agent
 	b := start(t, args...)
 	c = b.nomad()
 
