@@ -125,7 +125,7 @@ func (c *api) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	return drover.Errorf(drover.Unavailable, "no agent answers at %s (%w): start one with 'drover agent -dev', or set -address or DROVER_ADDR", c.address, err)
+	return drover.Errorf(drover.Unavailable, "no agent answers at %s (%w): "+startOne, c.address, err)
 }
 
 // anywhere is a query over all namespaces unless one was chosen: for ids that are unique without it.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"drover"
 )
 
 // Interruptible returns a context that ends with the first of the signals; Main then returns 128 and its number, as shells
@@ -59,4 +61,22 @@ func interruptCode(ctx context.Context) int {
 		number = syscall.Signal(i)
 	}
 	return 128 + int(number)
+}
+
+// unlessInterrupted returns what f does, or an error when ctx ends first. It is for what waits and cannot be interrupted,
+// such as reading stdin; f is left behind then, and the process ends soon.
+func unlessInterrupted[T any](ctx context.Context, f func() (T, error)) (result T, err error) {
+	done := make(chan struct{})
+	var got T
+	var failure error
+	go func() { // ends with f, or the process
+		defer close(done)
+		got, failure = f()
+	}()
+	select {
+	case <-done:
+		return got, failure
+	case <-ctx.Done():
+		return result, drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
+	}
 }

@@ -23,7 +23,7 @@ func (a *App) jobDispatchCommand() *cobra.Command {
 		}
 		var payload []byte
 		if len(args) == 2 {
-			if payload, err = a.readInput(args[1]); err != nil {
+			if payload, err = a.readInput(ctx, args[1]); err != nil {
 				return err
 			}
 		}

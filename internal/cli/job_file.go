@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -34,8 +35,8 @@ func (j *jobFile) bind(f *pflag.FlagSet) {
 
 // read reads the job from the path, "-" being stdin, and returns what it was made of besides. Errors: Invalid with file
 // and line.
-func (j *jobFile) read(a *App, path string) (*drover.Job, *drover.JobSubmission, error) {
-	text, err := a.readInput(path)
+func (j *jobFile) read(ctx context.Context, a *App, path string) (*drover.Job, *drover.JobSubmission, error) {
+	text, err := a.readInput(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,14 +57,19 @@ func (j *jobFile) read(a *App, path string) (*drover.Job, *drover.JobSubmission,
 }
 
 // readInput reads a file, or stdin for "-".
-func (a *App) readInput(path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(a.In)
-	}
-	text, err := os.ReadFile(path)
+func (a *App) readInput(ctx context.Context, path string) ([]byte, error) {
+	text, err := unlessInterrupted(ctx, func() ([]byte, error) {
+		if path == "-" {
+			return io.ReadAll(a.In)
+		}
+		return os.ReadFile(path)
+	})
 	if err != nil {
 		var p *fs.PathError
-		if errors.As(err, &p) {
+		switch {
+		case drover.CodeOf(err) == drover.Canceled:
+			return nil, err
+		case errors.As(err, &p):
 			err = p.Err
 		}
 		return nil, drover.Errorf(drover.Invalid, "reading %s: %w", path, err)

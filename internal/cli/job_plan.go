@@ -43,7 +43,7 @@ type planned struct {
 }
 
 func (a *App) jobPlan(ctx context.Context, f *jobPlanFlags, path string) error {
-	job, _, err := f.file.read(a, path)
+	job, _, err := f.file.read(ctx, a, path)
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ type registered struct {
 }
 
 func (a *App) jobRun(ctx context.Context, f *jobRunFlags, path string) error {
-	job, source, err := f.file.read(a, path)
+	job, source, err := f.file.read(ctx, a, path)
 	if err != nil {
 		return err
 	}

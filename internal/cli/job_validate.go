@@ -20,7 +20,7 @@ func (a *App) jobValidateCommand() *cobra.Command {
 }
 
 func (a *App) jobValidate(ctx context.Context, f *jobFile, path string) error {
-	job, _, err := f.read(a, path)
+	job, _, err := f.read(ctx, a, path)
 	if err != nil {
 		return err
 	}

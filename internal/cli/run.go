@@ -14,8 +14,6 @@ import (
 	"drover/internal/clock"
 )
 
-func clockTimer(d time.Duration) clock.Timer { return clock.Wall{}.NewTimer(d) }
-
 type runFlags struct {
 	command
 	files []string

@@ -26,7 +26,7 @@ func (a *App) runnerCopyCommand() *cobra.Command {
 		}
 		return a.runnerCopy(ctx, c, args[0], args[1], folder, privileged)
 	})
-	with(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout. A path that ends with / is a folder to copy\ninto; a file here whose name has a colon is ./a:b.",
+	with(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout (with -r a tar). A path that ends with / is a folder to copy\ninto; a file here whose name has a colon is ./a:b.",
 		"drover runner cp main.py python-3f2a:\ndrover runner cp src/ python-3f2a:/tmp/src\ndrover runner cp python-3f2a:result.csv .\ndrover runner cp -r python-3f2a:/tmp/out ./out")
 	c.Flags().BoolVarP(&folder, "recursive", "r", false, "copy a folder out of the runner")
 	c.Flags().BoolVar(&privileged, "privileged", false, "read as the runner's root")
@@ -45,6 +45,9 @@ func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string,
 			return err
 		}
 		if from == "-" {
+			if toPath == "" || strings.HasSuffix(toPath, "/") {
+				return drover.Errorf(drover.Invalid, "TO: name the file, as in %s:%sNAME: stdin has no name", toRunner, toPath)
+			}
 			return c.WriteFile(ctx, id, drover.FileChange{Path: toPath, Write: true, Mode: 0o644}, a.In)
 		}
 		return upload(ctx, c, id, from, inFolder(toPath, from))
@@ -55,7 +58,10 @@ func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string,
 	}
 	r := drover.FileRequest{Path: fromPath, Privileged: privileged}
 	if folder {
-		return downloadFolder(ctx, c, id, r, to)
+		if r.Path == "" {
+			r.Path = "."
+		}
+		return a.downloadFolder(ctx, c, id, r, to)
 	}
 	return a.download(ctx, c, id, r, to)
 }
@@ -166,13 +172,18 @@ func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
 	return err
 }
 
-// downloadFolder unpacks a folder of a runner here. What the runner sends is not trusted: os.Root keeps it inside.
-func downloadFolder(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
+// downloadFolder unpacks a folder of a runner here, or prints it as tar. What the runner sends is not trusted: os.Root
+// keeps it inside.
+func (a *App) downloadFolder(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
 	body, err := c.Archive(ctx, runner, r)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
+	if to == "-" {
+		_, err := io.Copy(a.Out, body)
+		return err
+	}
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"sync"
 	"syscall"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"drover"
 	"drover/client"
+	"drover/internal/clock"
 )
 
 // command are the flags of commands that run a program in a runner.
@@ -180,7 +182,10 @@ func upload(ctx context.Context, c *client.Client, runner, from, to string) erro
 		}
 		return uploadFolder(ctx, c, runner, from, to)
 	}
-	file, err := os.Open(from)
+	file, err := unlessInterrupted(ctx, func() (*os.File, error) { return os.Open(from) }) // a pipe waits for its writer
+	if drover.CodeOf(err) == drover.Canceled {
+		return err
+	}
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
 	}
@@ -195,29 +200,37 @@ func upload(ctx context.Context, c *client.Client, runner, from, to string) erro
 	return nil
 }
 
-// inFolder completes a target that is a folder with the source's name.
+// inFolder completes a target that is a folder with the source's name. Sources without one, . and .. and /, are copied as
+// what is in them.
 func inFolder(target, source string) string {
-	if target == "" || target[len(target)-1] == '/' {
-		return target + path.Base(path.Clean(source))
+	if target != "" && target[len(target)-1] != '/' {
+		return target
 	}
-	return target
+	switch name := path.Base(path.Clean(source)); name {
+	case ".", "..", "/":
+		return target + "."
+	default:
+		return target + name
+	}
 }
 
-// claimed claims a runner; when it takes a while it tells how the pool stands.
+// claimed claims a runner; when it takes a while it tells how the pool stands, and what changes.
 func (a *App) claimed(ctx context.Context, c *client.Client, r drover.ClaimRequest) (drover.Runner, error) {
-	done := make(chan struct{})
-	defer close(done)
-	go func() { // ends with the claim
-		t := clockTimer(time.Second)
-		defer t.Stop()
-		select {
-		case <-done:
-			return
-		case <-t.C():
-		}
-		if p, err := c.Pool(ctx, r.Environment); err == nil {
-			fmt.Fprintf(a.Err, "waiting for a runner of %q: %s\n", r.Environment, poolLine(p))
-		}
-	}()
+	waiting, done := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() { a.tellPool(waiting, c, r.Environment) }) // ends with waiting
+	defer telling.Wait()                                         // so that nothing of it comes among the program's output
+	defer done()
 	return c.Claim(ctx, r)
+}
+
+// tellPool tells each second how a pool stands, if that is new, until ctx ends.
+func (a *App) tellPool(ctx context.Context, c *client.Client, environment string) {
+	for told := ""; clock.Sleep(ctx, clock.Wall{}, time.Second); {
+		p, err := c.Pool(ctx, environment)
+		if now := poolLine(p); err == nil && now != told {
+			told = now
+			fmt.Fprintf(a.Err, "waiting for a runner of %q: %s\n", environment, now)
+		}
+	}
 }

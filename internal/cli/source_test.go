@@ -26,7 +26,7 @@ job "web" {
 	t.Setenv("NOMAD_VAR_image", "nginx")
 	t.Setenv("NOMAD_VAR_password", "of another job")
 	f := &jobFile{varFiles: []string{vars}}
-	job, source, err := f.read(&App{Getenv: os.Getenv}, file)
+	job, source, err := f.read(t.Context(), &App{Getenv: os.Getenv}, file)
 	require.NoError(t, err)
 	require.Equal(t, "web", job.ID)
 	require.Equal(t, "hcl2", source.Format)
@@ -35,7 +35,7 @@ job "web" {
 	require.Equal(t, "count = \"2\"\n", source.Variables)
 
 	require.NoError(t, os.WriteFile(file, []byte(`{"Job": {"ID": "web"}}`), 0o600))
-	_, source, err = (&jobFile{}).read(&App{Getenv: os.Getenv}, file)
+	_, source, err = (&jobFile{}).read(t.Context(), &App{Getenv: os.Getenv}, file)
 	require.NoError(t, err)
 	require.Equal(t, "json", source.Format)
 }
