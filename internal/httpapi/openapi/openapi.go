@@ -104,7 +104,10 @@ func describe(op Operation, method, path string, s *schemas) object {
 		out["requestBody"] = object{"required": true, "content": bytes}
 	}
 	problem := object{"$ref": "#/components/responses/Problem"}
-	answers := object{"4XX": problem, "default": problem}
+	answers := object{"default": problem}
+	if !op.Open {
+		answers["401"] = problem
+	}
 	for _, status := range append([]int{op.Status}, op.Also...) {
 		answer := object{"description": http.StatusText(status)}
 		switch {
