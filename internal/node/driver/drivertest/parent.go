@@ -3,11 +3,13 @@ package drivertest
 import (
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -77,6 +79,15 @@ func Bridge(t testing.TB) string {
 	t.Helper()
 	return fmt.Sprintf("%s%d-%s", bridgePrefix, os.Getpid(), id.Random{}.New()[:4]) // 15 are the most
 }
+
+// Subnet returns a network of 256 addresses for a bridge that no other test of the process has: one of 172.<block>.0.0/14.
+// Packages that are tested at once have blocks of their own; 24 is that of agents, 17 and on docker takes.
+func Subnet(block uint8) netip.Prefix {
+	n := uint32(os.Getpid()) + subnets.Add(1)
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{172, block + uint8(n>>8)%4, uint8(n), 0}), 24) //nolint:gosec // cut on purpose
+}
+
+var subnets atomic.Uint32 //nolint:gochecknoglobals // those that were given
 
 func sweepBridges() {
 	found, _ := filepath.Glob("/sys/class/net/" + bridgePrefix + "[0-9]*-*")

@@ -50,7 +50,7 @@ func TestAttachToAWarmRunner(t *testing.T) {
 	require.NoError(t, err)
 	pid := h.box.pid
 	require.NoError(t, h2.Destroy(t.Context()))
-	require.Eventually(t, func() bool { return hostProcesses(t, pid) == 0 }, 10*time.Second, 10*time.Millisecond) // its parent, the first agent, has to reap it
+	require.Eventually(t, func() bool { return hostProcesses(t, pid) == 0 }, time.Minute, 10*time.Millisecond) // its parent, the first agent, has to reap it
 	_, err = b2.Attach(t.Context(), h.State())
 	require.ErrorIs(t, err, driver.ErrGone)
 }
@@ -137,7 +137,7 @@ func TestStop(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.run(t, b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "trap 'exit 4' INT; while :; do sleep 0.01; done"}}))
-	require.Eventually(t, func() bool { return h.sh(t, "pgrep -c sleep").receipt.Wall > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return h.sh(t, "pgrep -c sleep").receipt.Wall > 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, h.Stop(t.Context(), "SIGINT", 10*time.Second))
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)

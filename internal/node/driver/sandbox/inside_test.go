@@ -198,7 +198,7 @@ func sealedFromGroups(t *testing.T, b *bench) {
 	require.Eventually(t, func() bool {
 		log, _ = os.ReadFile(filepath.Join(spec.Log.Dir, "t.stdout.0"))
 		return strings.Contains(string(log), "CapBnd")
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, want, string(log))
 	defer func() { require.NoError(t, h.Destroy(t.Context())) }()
 	for what, script := range map[string]string{

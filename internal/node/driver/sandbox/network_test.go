@@ -26,10 +26,7 @@ import (
 // newBridgeBench has a bridge of its own, of which nothing may be left at the end.
 func newBridgeBench(t testing.TB, firewall ...string) *bench {
 	t.Helper()
-	var r [3]byte
-	_, _ = rand.Read(r[:]) // never fails
-	name := drivertest.Bridge(t)
-	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 28 + r[0]%4, r[1], 0}), 24)
+	name, subnet := drivertest.Bridge(t), drivertest.Subnet(28)
 	var network bridge.Config
 	b := newBench(t, func(c *Config) {
 		network = bridge.Config{Name: name, Subnet: subnet, Firewall: strings.Join(firewall, ""), Clock: c.Clock, Log: c.Log}
@@ -63,9 +60,9 @@ while True:
     c.sendall(b"got " + data)
     c.close()'`
 
-// dial is what a guest runs to reach an address; it prints the answer.
-func dial(address string, port int) string {
-	return fmt.Sprintf(`python3 -c 'import socket; s = socket.create_connection(("%s", %d), 2); s.sendall(b"hello"); print(s.recv(100).decode())'`, address, port)
+// dial is what a guest runs to reach an address within so many seconds; it prints the answer.
+func dial(address string, port, patience int) string {
+	return fmt.Sprintf(`python3 -c 'import socket; s = socket.create_connection(("%s", %d), %d); s.sendall(b"hello"); print(s.recv(100).decode())'`, address, port, patience)
 }
 
 func freePort(t *testing.T) int {
@@ -124,20 +121,20 @@ func bridged(t *testing.T, b *bench) {
 	address := h.Network().Address
 	require.Equal(t, "eth0", h.Network().InterfaceName)
 	var answer string
-	require.Eventually(t, func() bool { answer = ask(port); return answer != "" }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { answer = ask(port); return answer != "" }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, "got hello", answer)
 
 	pool := b.spec(t, nil)
 	pool.Pool, pool.Networks = true, []*drover.NetworkResource{{Mode: "bridge"}}
 	other := b.run(t, pool)
 	require.NotEqual(t, address, other.Network().Address)
-	require.Equal(t, "got hello\n", other.sh(t, dial(outside(t), 8080)).out, "out through address translation")
-	refused(t, other, "a neighbour's port", dial(address, 8080))
+	require.Equal(t, "got hello\n", other.sh(t, dial(outside(t), 8080, 60)).out, "out through address translation")
+	refused(t, other, "a neighbour's port", dial(address, 8080, 2))
 	l, err := net.Listen("tcp", "0.0.0.0:0") //nolint:gosec // on all addresses, so that only the rules can refuse
 	require.NoError(t, err)
 	defer l.Close()
-	refused(t, other, "a port of the machine", dial(b.bridge.Gateway().String(), l.Addr().(*net.TCPAddr).Port))
-	refused(t, other, "link-local addresses", dial("169.254.169.254", 80))
+	refused(t, other, "a port of the machine", dial(b.bridge.Gateway().String(), l.Addr().(*net.TCPAddr).Port, 2))
+	refused(t, other, "link-local addresses", dial("169.254.169.254", 80, 2))
 	refused(t, other, "taking another address", "ip addr add "+address+"/24 dev eth0 || python3 -c 'import socket, struct, fcntl; "+
 		`s = socket.socket(); fcntl.ioctl(s, 0x8916, struct.pack("16sH2s4s8s", b"eth0", 2, b"", socket.inet_aton("`+address+`"), b""))'`)
 }
@@ -182,11 +179,11 @@ while True:
 		n, _ := c.Read(buf)
 		return string(buf[:n])
 	}
-	require.Eventually(t, func() bool { return say(peers[0], "0") == "got 0" }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return say(peers[0], "0") == "got 0" }, time.Minute, 20*time.Millisecond)
 	for i, c := range peers {
 		for round := range 3 {
 			text := fmt.Sprintf("%d.%d %s", i, round, strings.Repeat("x", 1000*round))
-			require.Eventually(t, func() bool { return say(c, text) == "got "+text }, 10*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return say(c, text) == "got "+text }, time.Minute, 10*time.Millisecond)
 		}
 	}
 	require.NoError(t, h.Destroy(t.Context()))
@@ -209,7 +206,7 @@ func TestBridgeAfterAnAgentRestart(t *testing.T) {
 	h, err := d.Attach(t.Context(), first.State())
 	require.NoError(t, err)
 	require.Equal(t, first.Network(), h.Network())
-	require.Eventually(t, func() bool { return ask(port) == "got hello" }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return ask(port) == "got hello" }, time.Minute, 20*time.Millisecond)
 	taken, err := d.bridge.Take()
 	require.NoError(t, err)
 	require.NotEqual(t, h.Network().Address, taken.String(), "its address is not given out twice")
