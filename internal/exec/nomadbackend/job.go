@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/nomad/api"
 
@@ -125,6 +126,8 @@ func (b *Backend) translate(t *api.Task, e drover.Environment) {
 		t.Config = sleep
 	case "raw_exec", "exec":
 		t.Config = sleep
+	case "sandbox": // of a cluster that is Drover's too
+		maps.Copy(t.Config, sleep)
 	}
 }
 

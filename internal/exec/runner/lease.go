@@ -104,7 +104,11 @@ func (s *Service) Files(ctx context.Context, runnerID string) (files drover.File
 	if err != nil {
 		return nil, nil, err
 	}
-	return leasedFiles{l.Workloads().Files(l.Runner().AllocID, environment.TaskName), l}, l.Done, nil
+	files = l.Workloads().Files(l.Runner().AllocID, environment.TaskName)
+	if dir := l.Environment().WorkDir; dir != "" {
+		files = filesFrom{files, dir}
+	}
+	return leasedFiles{files, l}, l.Done, nil
 }
 
 // Runner returns a claimed runner. Errors: NotFound, Gone.

@@ -1,0 +1,63 @@
+package runner
+
+import (
+	"context"
+	"io"
+	"path"
+	"slices"
+
+	"drover"
+)
+
+// filesFrom are files whose relative paths start at the environment's working directory, as its executions do.
+type filesFrom struct {
+	drover.Files
+	dir string
+}
+
+// at keeps what a path ends with: a slash and a star have a meaning.
+func (f filesFrom) at(p string) string {
+	if path.IsAbs(p) {
+		return p
+	}
+	return f.dir + "/" + p
+}
+
+// List serves drover.Files.
+func (f filesFrom) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+	r.Path = f.at(r.Path)
+	return f.Files.List(ctx, r)
+}
+
+// Read serves drover.Files.
+func (f filesFrom) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+	r.Path = f.at(r.Path)
+	return f.Files.Read(ctx, r)
+}
+
+// Apply serves drover.Files.
+func (f filesFrom) Apply(ctx context.Context, changes []drover.FileChange) error {
+	changes = slices.Clone(changes)
+	for i := range changes {
+		changes[i].Path = f.at(changes[i].Path)
+	}
+	return f.Files.Apply(ctx, changes)
+}
+
+// Write serves drover.Files.
+func (f filesFrom) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+	change.Path = f.at(change.Path)
+	return f.Files.Write(ctx, change, r)
+}
+
+// Archive serves drover.Files.
+func (f filesFrom) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+	r.Path = f.at(r.Path)
+	return f.Files.Archive(ctx, r)
+}
+
+// Extract serves drover.Files.
+func (f filesFrom) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+	r.Path = f.at(r.Path)
+	return f.Files.Extract(ctx, r, tar)
+}
