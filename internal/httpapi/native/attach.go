@@ -15,11 +15,8 @@ import (
 	"drover/internal/httpapi/socket"
 )
 
-// Bounds of what a client sends.
-const (
-	maxMessage    = 16 << 20
-	maxStdinQueue = 64
-)
+// maxMessage bounds what a client sends at once, in bytes.
+const maxMessage = 16 << 20
 
 // event is a JSON message in either direction.
 type event struct {
@@ -315,17 +312,17 @@ func (p *peer) fail(ctx context.Context, err error) {
 
 // read turns the client's messages into actions, done one after the other beside the reading.
 func (p *peer) read(ctx context.Context, helpers *sync.WaitGroup) error {
-	var actions chan func() error // most clients send nothing
+	var actions *socket.Inbox[func() error] // most clients send nothing
 	for {
 		kind, data, err := p.conn.Read(ctx)
 		if err != nil {
 			return socket.ErrLeft
 		}
 		if actions == nil {
-			actions = make(chan func() error, maxStdinQueue)
+			actions = socket.NewInbox[func() error]()
 			helpers.Go(func() { p.act(ctx, actions) }) // ends with ctx
 		}
-		if !socket.Hand(ctx, p.conn, actions, p.action(ctx, kind, data)) {
+		if !actions.Put(ctx, p.conn, p.action(ctx, kind, data), len(data)) {
 			return nil
 		}
 	}
@@ -356,15 +353,14 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 
 // act does what the client asked for, or says why it cannot be done. What fails otherwise does so because the execution
 // ended, which its receipt says.
-func (p *peer) act(ctx context.Context, actions <-chan func() error) {
+func (p *peer) act(ctx context.Context, actions *socket.Inbox[func() error]) {
 	for {
-		select {
-		case do := <-actions:
-			if err := do(); drover.CodeOf(err) == drover.Invalid {
-				_ = p.send(ctx, event{Type: "refused", Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
-			}
-		case <-ctx.Done():
+		do, ok := actions.Take(ctx)
+		if !ok {
 			return
+		}
+		if err := do(); drover.CodeOf(err) == drover.Invalid {
+			_ = p.send(ctx, event{Type: "refused", Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
 		}
 	}
 }

@@ -21,9 +21,6 @@ import (
 // maxStdinFrame bounds one message of stdin; Poseidon has no bound.
 const maxStdinFrame = 16 << 20
 
-// maxStdinQueue bounds the stdin that the program did not read yet; then the socket is not read on.
-const maxStdinQueue = 64
-
 // connect runs a prepared execution for the client of the websocket.
 func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	runner := r.PathValue("runner")
@@ -172,7 +169,7 @@ func (p *peer) watch(ctx context.Context) error {
 
 // read takes stdin off the socket: text as the contract says, and binary messages too. It ends with the socket.
 func (p *peer) read(ctx context.Context, session drover.Session, helpers *sync.WaitGroup) error {
-	var stdin chan []byte // most clients send none
+	var stdin *socket.Inbox[[]byte] // what the program did not read yet; most clients send none
 	for {
 		_, data, err := p.conn.Read(ctx)
 		if err != nil {
@@ -180,25 +177,21 @@ func (p *peer) read(ctx context.Context, session drover.Session, helpers *sync.W
 		}
 		p.note()
 		if stdin == nil {
-			stdin = make(chan []byte, maxStdinQueue)
+			stdin = socket.NewInbox[[]byte]()
 			helpers.Go(func() { write(ctx, session, stdin) }) // ends with ctx
 		}
-		if !socket.Hand(ctx, p.conn, stdin, data) {
+		if !stdin.Put(ctx, p.conn, data, len(data)) {
 			return nil
 		}
 	}
 }
 
 // write feeds stdin to the program, which may be slow.
-func write(ctx context.Context, session drover.Session, stdin <-chan []byte) {
+func write(ctx context.Context, session drover.Session, stdin *socket.Inbox[[]byte]) {
 	for {
-		select {
-		case data := <-stdin:
-			if session.Write(ctx, data) != nil && ctx.Err() != nil {
-				return // what an ended program did not read is lost
-			}
-		case <-ctx.Done():
-			return
+		data, ok := stdin.Take(ctx)
+		if !ok || session.Write(ctx, data) != nil && ctx.Err() != nil {
+			return // what an ended program did not read is lost
 		}
 	}
 }

@@ -42,23 +42,6 @@ func (c *Conn) Send(ctx context.Context, kind websocket.MessageType, data []byte
 	return err
 }
 
-// Hand passes a received item on; it reports false when ctx ended before somebody took it.
-func Hand[T any](ctx context.Context, c *Conn, items chan<- T, item T) bool {
-	select {
-	case items <- item:
-		return true
-	default:
-	}
-	c.waiting.Store(true)
-	defer c.waiting.Store(false)
-	select {
-	case items <- item:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // KeepAlive pings until it is stopped or ctx ends (nil), or the peer is gone (ErrLeft), and calls left with that; not if
 // it is stopped before the first ping.
 func (c *Conn) KeepAlive(ctx context.Context, every time.Duration, left func(error)) (stop func()) {

@@ -116,7 +116,12 @@ func TestAPeerThatLeavesWhileItsStdinWaits(t *testing.T) {
 	connected(t, func(ctx context.Context, c *socket.Conn) error {
 		taking, stop := context.WithCancel(ctx)
 		var reading sync.WaitGroup
-		reading.Go(func() { _, data, _ := c.Read(ctx); socket.Hand(taking, c, nil, data) }) // ends with taking
+		reading.Go(func() { // ends with taking
+			full := socket.NewInbox[[]byte]()
+			full.Put(taking, c, nil, 2<<20)
+			_, data, _ := c.Read(ctx)
+			full.Put(taking, c, data, len(data))
+		})
 		err := keepAlive(ctx, c)
 		stop()
 		reading.Wait()
@@ -148,14 +153,4 @@ func TestAPeerThatAnswersStays(t *testing.T) {
 		_ = client.CloseNow()
 		require.NoError(t, <-result)
 	})
-}
-
-func TestHandEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	items := make(chan int, 1)
-	c := socket.New(nil, clock.Wall{})
-	require.True(t, socket.Hand(t.Context(), c, items, 1))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.False(t, socket.Hand(ctx, c, items, 2))
 }
