@@ -79,8 +79,8 @@ type Receipt struct {
 	Error       string        `json:"error,omitempty"`  // for start_failed and others: the reason; or what was not as asked for
 	StartedAt   time.Time     `json:"startedAt,omitzero"`
 	Wall        time.Duration `json:"wall"` // ns
-	// UserCPU and SystemCPU are the whole tree's, in ns. On cgroup v1, and where there are no groups, without a limit of CPU
-	// time: the command's own and that of the children which it waited for.
+	// UserCPU and SystemCPU are the whole tree's, in ns. On cgroup v1 without a limit of CPU time, and where there are no
+	// groups, processes that nobody waited for are left out which left the command's session while others ran beside it.
 	UserCPU     time.Duration `json:"userCpu"`
 	SystemCPU   time.Duration `json:"systemCpu"`
 	PeakMemory  int64         `json:"peakMemory"`

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -227,6 +228,34 @@ func TestWhatTheCommandLeftBehindIsKilled(t *testing.T) {
 	require.Equal(t, "ok\n", string(r.stdout))
 	require.Less(t, r.receipt.Wall, time.Minute, "the sleeps were not waited for")
 	require.Empty(t, processesLike(napping("987.")))
+}
+
+// Children that nobody waits for are counted: of two executions at once each its own, and one that has left its session
+// where there is only one.
+func TestOrphansAreCounted(t *testing.T) {
+	t.Parallel()
+	const burn = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done"
+	dir := t.TempDir()
+	orphan := func(fifo, how, work, then string) drover.ExecutionSpec { // the execution ends when the work is done
+		fifo = filepath.Join(dir, fifo)
+		return sh(fmt.Sprintf("mkfifo %[1]s; (%[2]s sh -c '%[3]s; exec 9>&-; %[4]s' 9>%[1]s &) ; cat %[1]s", fifo, how, work, then))
+	}
+	cpu := func(c *Client, s drover.ExecutionSpec) time.Duration {
+		r := run(t, c, s).receipt
+		require.Equal(t, drover.CauseExited, r.Cause)
+		return r.UserCPU + r.SystemCPU
+	}
+	c, _ := launch(t, nil)
+	most := cpu(c, sh(burn))
+	require.Greater(t, cpu(c, orphan("alone", "setsid", burn, ":")), most/3)
+	var heavy, light time.Duration
+	var both sync.WaitGroup
+	both.Go(func() { heavy = cpu(c, orphan("heavy", "", burn, ":")) })
+	both.Go(func() { light = cpu(c, orphan("light", "", ":", ":")) })
+	both.Wait()
+	require.Greater(t, heavy, most/3)
+	require.Less(t, light, most/3)
+	require.Greater(t, cpu(c, orphan("killed", "", burn, "exec sleep 1000")), most/3, "it is killed with the execution")
 }
 
 func TestKeepTree(t *testing.T) {

@@ -90,7 +90,7 @@ func (x *execution) wait(files [2]*os.File) {
 		_ = x.tty.Close()
 	}
 	x.tree.close()
-	x.finish(wall)
+	x.finish(wall, x.s.reaper.settle(x.child))
 }
 
 // drainPatience is how long a pipe may be held open by others after the end: what was written is in it by then. A
@@ -100,9 +100,9 @@ const (
 	ttyPatience   = 2 * time.Second
 )
 
-func (x *execution) finish(wall time.Duration) {
+func (x *execution) finish(wall time.Duration, orphans used) {
 	x.mu.Lock()
-	r := ended(x.child, x.cause, x.spec)
+	r := ended(x.child, orphans, x.cause, x.spec)
 	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
 	r.UserCPU = max(r.UserCPU, x.usedCPU-r.SystemCPU)
 	r.StdoutBytes, r.StderrBytes = x.out[0].total, x.out[1].total
@@ -121,11 +121,11 @@ func (x *execution) finish(wall time.Duration) {
 	}
 }
 
-// ended says how a child ended. A killed one is never an exit with 0.
-func ended(c *child, cause drover.Cause, spec drover.ExecutionSpec) drover.Receipt {
+// ended says how a child ended, of which all is what its orphans used. A killed one is never an exit with 0.
+func ended(c *child, all used, cause drover.Cause, spec drover.ExecutionSpec) drover.Receipt {
+	all.add(c.usage)
 	r := drover.Receipt{
-		UserCPU: time.Duration(c.usage.Utime.Nano()), SystemCPU: time.Duration(c.usage.Stime.Nano()),
-		PeakMemory: c.usage.Maxrss << 10, Cause: drover.CauseExited, ExitCode: c.status.ExitStatus(),
+		UserCPU: all.user, SystemCPU: all.system, PeakMemory: all.peak, Cause: drover.CauseExited, ExitCode: c.status.ExitStatus(),
 	}
 	if c.status.Signaled() {
 		r.Signal = int(c.status.Signal())

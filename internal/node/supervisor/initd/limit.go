@@ -144,7 +144,8 @@ func (x *execution) noteCPU(used time.Duration) {
 
 // watchCPU kills the tree when it has used up its cpu time, else looks again when it could have.
 func (x *execution) watchCPU() {
-	var used time.Duration
+	gone := x.s.reaper.orphaned(x.child)
+	used := gone.user + gone.system
 	for _, pid := range x.tree.running(x.s.reaper) {
 		if p, ok := readProc(pid); ok {
 			used += time.Duration(p.ticks) * tick

@@ -5,6 +5,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"drover/internal/node/supervisor/spawn"
@@ -17,16 +18,33 @@ type child struct {
 	done      chan struct{} // closed when it was reaped; status and usage are set then
 	status    syscall.WaitStatus
 	usage     syscall.Rusage
+	orphans   used // guarded by the reaper's mu
+}
+
+// used is what processes used together.
+type used struct {
+	user, system time.Duration
+	peak         int64 // the largest one's memory, in bytes
+}
+
+func (u *used) add(ru syscall.Rusage) {
+	u.user += time.Duration(ru.Utime.Nano())
+	u.system += time.Duration(ru.Stime.Nano())
+	u.peak = max(u.peak, ru.Maxrss<<10)
 }
 
 // reaper collects all children, ours and the orphans that the kernel hands to us.
 type reaper struct {
 	mu      sync.Mutex // also held over a start, so that no child is reaped before it is known
 	known   map[int]*child
-	changed chan struct{} // closed and replaced whenever something was reaped
+	owners  map[int]*child // by their sessions' ids, which are their pids: also while only orphans of theirs run
+	kept    bool           // there may be orphans of a child that is no owner any more
+	changed chan struct{}  // closed and replaced whenever something was reaped
 }
 
-func newReaper() *reaper { return &reaper{known: map[int]*child{}, changed: make(chan struct{})} }
+func newReaper() *reaper {
+	return &reaper{known: map[int]*child{}, owners: map[int]*child{}, changed: make(chan struct{})}
+}
 
 func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
 	r.mu.Lock()
@@ -36,8 +54,40 @@ func (r *reaper) start(s spawn.Spec, killGroup bool) (*child, error) {
 		return nil, err
 	}
 	c := &child{pid: pid, killGroup: killGroup, done: make(chan struct{})}
-	r.known[pid] = c
+	r.known[pid], r.owners[pid] = c, c
+	r.kept = r.kept || !killGroup
 	return c, nil
+}
+
+// settle reaps what has ended, and returns what orphans of the child used: the kernel tells it nobody else. None is
+// added from now on.
+func (r *reaper) settle(c *child) used {
+	for r.reapOne() {
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.owners, c.pid)
+	return c.orphans
+}
+
+// orphaned is what orphans of the child that have ended used up to now.
+func (r *reaper) orphaned(c *child) used {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return c.orphans
+}
+
+// ownerLocked says whose orphan a zombie is: by its session; one that has left it is that of the only child there is.
+func (r *reaper) ownerLocked(pid int) *child {
+	if p, ok := readProc(pid); ok && r.owners[p.sid] != nil {
+		return r.owners[p.sid]
+	}
+	if len(r.owners) == 1 && !r.kept {
+		for _, c := range r.owners {
+			return c
+		}
+	}
+	return nil
 }
 
 // run reaps for ever, whenever the file says that a child has ended.
@@ -53,14 +103,18 @@ func (r *reaper) run(children *os.File) {
 }
 
 func (r *reaper) reapOne() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	pid, err := peekExited()
 	if err != nil || pid == 0 {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	c := r.known[pid]
-	if c != nil && c.killGroup {
+	var owner *child
+	switch {
+	case c == nil:
+		owner = r.ownerLocked(pid)
+	case c.killGroup:
 		_ = syscall.Kill(-pid, syscall.SIGKILL) // the zombie still holds the number
 	}
 	var ws syscall.WaitStatus
@@ -68,10 +122,13 @@ func (r *reaper) reapOne() bool {
 	if _, err := syscall.Wait4(pid, &ws, 0, &ru); err != nil {
 		return true // a failed start collected it
 	}
-	if c != nil {
+	switch {
+	case c != nil:
 		delete(r.known, pid)
 		c.status, c.usage = ws, ru
 		close(c.done)
+	case owner != nil:
+		owner.orphans.add(ru)
 	}
 	close(r.changed)
 	r.changed = make(chan struct{})

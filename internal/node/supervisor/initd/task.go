@@ -147,8 +147,9 @@ func (s *Server) followTask(t *task, files [2]*os.File) {
 	}
 	t.pumps.Wait()
 	t.tree.close()
+	orphans := s.reaper.settle(t.child)
 	t.mu.Lock()
-	t.receipt = ended(t.child, t.cause, drover.ExecutionSpec{})
+	t.receipt = ended(t.child, orphans, t.cause, drover.ExecutionSpec{})
 	t.mu.Unlock()
 	t.receipt.StartedAt, t.receipt.Wall = t.started, wall
 	close(t.done)
