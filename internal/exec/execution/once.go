@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/exec/environment"
 )
 
 // Bounds of one-shot runs.
@@ -69,7 +70,7 @@ func (s *Service) copyIn(ctx context.Context, runnerID string, files []drover.Fi
 		return err
 	}
 	defer lease.Done()
-	return lease.Workloads().Files(lease.Runner().AllocID, taskName).Apply(ctx, files)
+	return environment.Files(lease.Environment(), lease.Workloads().Files(lease.Runner().AllocID, taskName)).Apply(ctx, files)
 }
 
 func (s *Service) gather(ctx context.Context, session drover.Session, most int64, begin time.Time, result *drover.RunResult) error {

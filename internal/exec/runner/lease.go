@@ -105,10 +105,7 @@ func (s *Service) Files(ctx context.Context, runnerID string) (files drover.File
 		return nil, nil, err
 	}
 	files = l.Workloads().Files(l.Runner().AllocID, environment.TaskName)
-	if dir := l.Environment().WorkDir; dir != "" {
-		files = filesFrom{files, dir}
-	}
-	return leasedFiles{files, l}, l.Done, nil
+	return leasedFiles{environment.Files(l.Environment(), files), l}, l.Done, nil
 }
 
 // Runner returns a claimed runner. Errors: NotFound, Gone.

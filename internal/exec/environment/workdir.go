@@ -1,4 +1,4 @@
-package runner
+package environment
 
 import (
 	"context"
@@ -9,7 +9,15 @@ import (
 	"drover"
 )
 
-// filesFrom are files whose relative paths start at the environment's working directory, as its executions do.
+// Files returns a runner's files as those of the environment: relative paths start at its working directory, as its
+// executions do.
+func Files(env drover.Environment, files drover.Files) drover.Files {
+	if env.WorkDir == "" {
+		return files // of the image's directory
+	}
+	return filesFrom{files, env.WorkDir}
+}
+
 type filesFrom struct {
 	drover.Files
 	dir string

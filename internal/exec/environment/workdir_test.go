@@ -1,4 +1,4 @@
-package runner
+package environment_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/exec/environment"
 )
 
 // asked notes which paths come through.
@@ -52,7 +53,7 @@ func (a *asked) Extract(_ context.Context, r drover.FileRequest, _ io.Reader) er
 func TestFilesStartWhereExecutionsDo(t *testing.T) {
 	t.Parallel()
 	a := &asked{}
-	f := filesFrom{a, "/work"}
+	f := environment.Files(drover.Environment{WorkDir: "/work"}, a)
 	_, err := f.List(t.Context(), drover.FileRequest{})
 	require.NoError(t, err)
 	_, _, err = f.Read(t.Context(), drover.FileRequest{Path: "/etc/x"})
