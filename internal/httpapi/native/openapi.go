@@ -27,7 +27,7 @@ const about = "Durations are nanoseconds, bytes in JSON are base64. Fields that 
 	"but may come in answers. In those of the fleet null stands for an empty list, map or object. Errors are Problem bodies. " +
 	"With tty, stderr comes with stdout; ttyStderr keeps it apart, but not on a foreign Nomad cluster, where the receipt's error says so. " +
 	"A receipt's userCpu and systemCpu are of the whole tree of processes; on cgroup v1, and without control groups, an execution " +
-	"without limits.cpu counts the command and the children that it waited for."
+	"without limits.cpu leaves out those that nobody waited for and that left the command's session while others ran beside it."
 
 // required are the fields that requests need.
 var required = map[string][]string{
