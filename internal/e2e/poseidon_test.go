@@ -117,6 +117,19 @@ func (a *agent) execute(runner string, request map[string]any, stdin string) out
 	}
 }
 
+// Who claims after a replacement gets a runner of the new kind, however warm the old ones are.
+func TestAReplacedEnvironmentServesNewRunners(t *testing.T) {
+	t.Parallel()
+	a := dev(t)
+	a.putEnvironment("13", 5)
+	status, text := a.ask("PUT", "/execution-environments/13", map[string]any{"image": "host", "prewarmingPoolSize": 5, "cpuLimit": 30, "memoryLimit": 142})
+	require.Equal(t, 204, status, text)
+	_, alloc, _ := strings.Cut(a.claim(13), "-")
+	status, text = a.request("GET", "/v1/allocation/"+alloc, "")
+	require.Equal(t, 200, status)
+	require.Contains(t, text, `"CpuShares":30`)
+}
+
 // Code gets executed over the API that CodeOcean speaks.
 func TestCodeIsExecutedOverPoseidonsAPI(t *testing.T) {
 	t.Parallel()

@@ -12,56 +12,73 @@ import (
 // AwaitPool waits until the environment's pool is full of runners of its present specification, one of them failed, or
 // the time is over, and says how the pool stands and whether it is full. Errors: NotFound; ctx's.
 func (s *Service) AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (st drover.PoolStatus, full bool, err error) {
-	if err := s.awaitSync(ctx); err != nil {
+	full, err = s.await(ctx, environmentID, wait, func(c census) bool { return c.old == 0 && c.current >= c.size })
+	if err != nil {
 		return st, false, err
+	}
+	st, err = s.PoolStatus(ctx, environmentID)
+	return st, full, err
+}
+
+// AwaitRollout waits until no runner of an older specification is warm, so that claims get new ones, until a new one
+// failed, or the time is over. Errors: as AwaitPool.
+func (s *Service) AwaitRollout(ctx context.Context, environmentID string, wait time.Duration) error {
+	_, err := s.await(ctx, environmentID, wait, func(c census) bool { return c.old == 0 })
+	return err
+}
+
+func (s *Service) await(ctx context.Context, environmentID string, wait time.Duration, enough func(census) bool) (bool, error) {
+	if err := s.awaitSync(ctx); err != nil {
+		return false, err
 	}
 	timer := s.deps.Clock.NewTimer(max(wait, 0))
 	defer timer.Stop()
 	for late := false; ; {
-		full, changed, err := s.poolFull(environmentID)
-		if err != nil {
-			return st, false, err
+		now, changed, err := s.count(environmentID)
+		if err != nil || enough(now) {
+			return err == nil, err
 		}
-		st, err = s.PoolStatus(ctx, environmentID)
-		if err != nil || full || late || s.failing(environmentID) {
-			return st, full, err
+		if late || s.failing(environmentID) {
+			return false, nil
 		}
 		select {
 		case <-changed:
 		case <-timer.C():
 			late = true
 		case <-ctx.Done():
-			return st, false, drover.Errorf(drover.Canceled, "waiting for a pool: %w", context.Cause(ctx))
+			return false, drover.Errorf(drover.Canceled, "waiting for a pool: %w", context.Cause(ctx))
 		}
 	}
 }
 
-// poolFull reports whether all warm runners are there and none is of an older specification.
-func (s *Service) poolFull(environmentID string) (full bool, changed <-chan struct{}, err error) {
+// census counts the warm runners of the present and of older specifications, beside the wanted size.
+type census struct{ current, old, size int }
+
+func (s *Service) count(environmentID string) (now census, changed <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.envLocked(environmentID)
 	if e == nil {
-		return false, nil, noEnvironment(environmentID)
+		return now, nil, noEnvironment(environmentID)
 	}
 	if e.changed == nil {
 		e.changed = make(chan struct{})
 	}
 	job := s.deps.Snapshot().Job(environment.Namespace, environment.JobID(environmentID))
 	if job == nil {
-		return false, nil, noEnvironment(environmentID)
+		return now, nil, noEnvironment(environmentID)
 	}
-	current, old := 0, 0
+	now.size = e.PoolSize
 	for _, r := range s.runners {
 		switch {
 		case r.env != environmentID || r.claim != nil:
 		case sameRunner(r.alloc.Job, job):
-			current++
+			now.current++
 		default:
-			old++
+			now.old++
 		}
 	}
-	return old == 0 && current >= e.PoolSize, e.changed, nil
+	return now, e.changed, nil
 }
 
 // sameRunner reports whether runners of both jobs are made alike.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"drover"
 )
@@ -61,11 +62,17 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	if created {
 		w.WriteHeader(http.StatusCreated)
-	} else {
-		w.WriteHeader(http.StatusNoContent)
+		return nil
 	}
+	// who claims next expects a runner as it was put; if that fails or takes longer, the old ones serve until then
+	_ = f.Runners.AwaitRollout(r.Context(), env.ID, rolloutPatience)
+	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
+
+// rolloutPatience bounds how long a replacement's answer waits for the new runners: with the image there, a pool of a
+// hundred is replaced in this time. Poseidon itself answers when it has registered them all.
+const rolloutPatience = 3 * time.Second
 
 func (f *Face) toEnvironment(id int, req ExecutionEnvironmentRequest) (env drover.Environment, err error) {
 	const limit = 1<<31 - 1

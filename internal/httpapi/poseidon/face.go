@@ -16,6 +16,7 @@ type Runners interface {
 	PutEnvironment(ctx context.Context, env drover.Environment) (created bool, err error)
 	Environment(ctx context.Context, id string) (drover.Environment, error)
 	Environments(ctx context.Context) ([]drover.Environment, error)
+	AwaitRollout(ctx context.Context, environmentID string, wait time.Duration) error
 	DeleteEnvironment(ctx context.Context, id string) error
 	Pools(ctx context.Context) ([]drover.PoolStatus, error)
 	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
