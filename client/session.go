@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -114,6 +115,9 @@ func (s *Session) Next(ctx context.Context) (drover.Frame, error) {
 			return drover.Frame{}, io.EOF
 		}
 		kind, data, err := s.conn.Read(ctx)
+		if errors.Is(err, io.EOF) { // which would say that the receipt was there
+			err = io.ErrUnexpectedEOF
+		}
 		if err != nil {
 			return drover.Frame{}, drover.Errorf(drover.Unavailable, "reading from the execution: %w", err)
 		}

@@ -42,8 +42,10 @@ func (a *App) runCommand() *cobra.Command {
 	return c
 }
 
-// releaseWait bounds the release of a runner after Ctrl-C.
-const releaseWait = 10 * time.Second
+const (
+	releaseWait = 10 * time.Second // for the release of a runner after Ctrl-C
+	abandoned   = time.Minute      // idle timeout of a runner: we may be killed before we release it
+)
 
 func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []string) error {
 	// Whatever ends us, the runner is to be ended first: a closed terminal, a reader that has had enough.
@@ -54,7 +56,11 @@ func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []s
 	if err != nil {
 		return err
 	}
-	runner, err := a.claimed(ctx, c, drover.ClaimRequest{Environment: environment, Wait: f.wait})
+	claim := drover.ClaimRequest{Environment: environment, Wait: f.wait}
+	if !f.keep {
+		claim.IdleTimeout = abandoned
+	}
+	runner, err := a.claimed(ctx, c, claim)
 	if err != nil {
 		return err
 	}

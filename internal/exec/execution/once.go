@@ -13,6 +13,7 @@ const (
 	defaultRunOutput = 1 << 20
 	maxRunOutput     = 64 << 20
 	releaseTimeout   = 10 * time.Second
+	runIdle          = time.Minute // of the runner, should this process be killed before it releases it
 )
 
 // RunOnce claims a runner, copies files into it, runs the command, collects its output and releases the runner. Errors:
@@ -22,7 +23,7 @@ func (s *Service) RunOnce(ctx context.Context, r drover.RunRequest) (drover.RunR
 		return drover.RunResult{}, err
 	}
 	begin := s.deps.Clock.Now()
-	claimed, err := s.deps.Runners.Claim(ctx, drover.ClaimRequest{Environment: r.Environment, Wait: r.Wait})
+	claimed, err := s.deps.Runners.Claim(ctx, drover.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle})
 	if err != nil {
 		return drover.RunResult{}, err
 	}
