@@ -11,6 +11,9 @@
 // image needs sh, env, and for files cat, find, stat, tar. What cannot be done that way is refused, not pretended:
 // limits of memory, processes and CPU share for one execution, stderr apart from a terminal, and executions that
 // outlive their connection.
+//
+// Commands and relative paths start at the environment's working directory, else at the image's, else in the task's own
+// local directory.
 package nomadbackend
 
 import (

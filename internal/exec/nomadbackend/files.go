@@ -52,8 +52,8 @@ for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac; rm 
 
 // do runs a helper script as the runner's user, or its root. Errors: NotFound, Forbidden, Unavailable.
 func (f *files) do(ctx context.Context, script string, privileged bool, stdin io.Reader, stdout io.Writer, args ...string) error {
-	spec := drover.ExecutionSpec{ID: "files", Privileged: privileged, Argv: append([]string{"/bin/sh", "-c", script, "drover"}, args...)}
-	err := f.b.run(ctx, f.allocID, wrap(spec), stdin, stdout)
+	spec := drover.ExecutionSpec{ID: f.b.deps.IDs.New(), Privileged: privileged, Argv: append([]string{"/bin/sh", "-c", script, "drover"}, args...)}
+	err := f.b.runWrapped(ctx, f.allocID, spec, stdin, stdout)
 	if bad, ok := errors.AsType[*failure](err); ok {
 		code := drover.Forbidden
 		if bad.code == 44 {

@@ -25,11 +25,13 @@ func unsupported(l drover.Limits) error {
 	return nil
 }
 
-// intro hides where the runner comes from and sets what limits a shell can set. $1 is the directory, $2 the user.
+// intro hides where the runner comes from and sets what limits a shell can set. $1 is the directory, $2 the user. Where
+// the image names no directory, the task's own is it: nobody's files belong into the root, and "./*" must not empty it.
 func intro(l drover.Limits) string {
 	var s strings.Builder
+	s.WriteString(`if [ -n "$1" ]; then cd -- "$1" || exit 126; ` +
+		`elif [ "$PWD" = / ] && [ -d "$NOMAD_TASK_DIR" ]; then cd -- "$NOMAD_TASK_DIR"; fi; drover_user=$2; shift 2` + "\n")
 	s.WriteString(`for v in $(env); do case $v in NOMAD_*=*) unset "${v%%=*}" 2>/dev/null;; esac; done` + "\n")
-	s.WriteString(`if [ -n "$1" ]; then cd -- "$1" || exit 126; fi; drover_user=$2; shift 2` + "\n")
 	if l.CPU > 0 {
 		fmt.Fprintf(&s, "ulimit -t %d\n", max(1, int64(l.CPU.Seconds())))
 	}

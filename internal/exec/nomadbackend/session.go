@@ -275,7 +275,7 @@ const killTimeout = 10 * time.Second
 func (s *session) kill(signal string) error {
 	ctx, cancel := s.b.deps.Clock.WithTimeout(context.WithoutCancel(s.ctx), killTimeout)
 	defer cancel()
-	return s.b.run(ctx, s.allocID, []string{"/bin/sh", "-c", killScript, "drover", s.spec.ID, signal}, nil, nil)
+	return s.b.run(ctx, s.allocID, []string{"/bin/sh", "-c", killScript, "drover", s.spec.ID, signal})
 }
 
 // Close implements drover.Session: as nobody can attach again, what still runs is killed.

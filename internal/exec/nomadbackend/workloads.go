@@ -1,7 +1,6 @@
 package nomadbackend
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"slices"
@@ -62,43 +61,6 @@ func (b *Backend) stub(allocID string) *api.Allocation {
 		a.NodeID = known.NodeID
 	}
 	return a
-}
-
-// failure is a helper command that ended with another code than 0.
-type failure struct {
-	code   int
-	stderr string
-}
-
-func (f *failure) Error() string { return strings.TrimSpace(f.stderr) }
-
-// run runs a helper command to its end. Errors: *failure, Unavailable.
-func (b *Backend) run(ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout io.Writer) error {
-	var complaint bytes.Buffer
-	if stdin == nil {
-		stdin = strings.NewReader("")
-	}
-	if stdout == nil {
-		stdout = io.Discard
-	}
-	code, err := b.client.Allocations().Exec(ctx, b.stub(allocID), environment.TaskName, false, argv, stdin, stdout,
-		&bounded{&complaint}, nil, b.query(ctx))
-	if err != nil {
-		return drover.Errorf(drover.Unavailable, "running a command on the Nomad cluster: %w", err)
-	}
-	if code != 0 {
-		return &failure{code, complaint.String()}
-	}
-	return nil
-}
-
-// bounded keeps the first bytes of what is written.
-type bounded struct{ buf *bytes.Buffer }
-
-// Write implements io.Writer.
-func (b *bounded) Write(p []byte) (int, error) {
-	b.buf.Write(p[:min(len(p), max(0, 4<<10-b.buf.Len()))])
-	return len(p), nil
 }
 
 // absent is what the execution service does not ask of a cluster's nodes.
