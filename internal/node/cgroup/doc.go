@@ -5,6 +5,7 @@
 //
 //	v1  <controller>/drover/<name>/          the payload, with its limits; executions make children in it
 //	    <controller>/drover/supervisors/     all supervisors, so that a payload out of memory does not kill one
+//	    <controller>/drover/spare.<pid>.<n>/ what an ended task left as new, for the next one with its limits
 //	v2  drover/<name>/init/                  the task's supervisor
 //	    drover/<name>/task/                  the payload, with its limits; executions make children in it
 //

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"drover"
 )
@@ -21,7 +22,8 @@ type Group struct {
 	initDir []string          // where the supervisor goes
 	tops    []string          // what Remove removes
 
-	homes map[string]string // v1: the agent's own groups by tree
+	made  atomic.Pointer[Limits] // as which it was made, and is still; nil: that is not known
+	homes map[string]string      // v1: the agent's own groups by tree
 	stats openStats
 
 	parent *Group // of a child: the kernel counts memory kills there when the child has no memory group

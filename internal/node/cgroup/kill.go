@@ -38,6 +38,7 @@ func (g *Group) Procs() ([]int, error) {
 // Kill sends SIGKILL to everything in the payload's group and its children; nothing can fork away from it. It does not
 // wait for the deaths: Remove does.
 func (g *Group) Kill() error {
+	g.made.Store(nil)
 	if g.version == V2 {
 		err := write(g.dirs[0], "cgroup.kill", "1")
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {

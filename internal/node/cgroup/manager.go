@@ -23,7 +23,7 @@ type Config struct {
 	Parent string // default "drover"; a path below Root
 }
 
-// Manager makes and finds groups. It keeps no state: everything is in the kernel's tree.
+// Manager makes and finds groups. Everything is in the kernel's tree, and it keeps no state but which of them are spare.
 type Manager struct {
 	info   Info
 	parent string
@@ -32,7 +32,8 @@ type Manager struct {
 	homes map[string]string
 	held  *os.File // see hold; nil = closed
 	// room is how many statistics files may still be kept open; the rest of the descriptors is for others.
-	room atomic.Int64
+	room   atomic.Int64
+	spares spares
 }
 
 // New probes the machine and makes the parent groups. Errors: Unavailable when groups cannot be made; the caller then
@@ -159,11 +160,15 @@ func (m *Manager) Create(name string, limits Limits, owner int) (*Group, error) 
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
+	if g := m.spare(name, limits); g != nil {
+		return g, nil
+	}
 	g := m.group(name, len(limits.Cores) > 0)
 	if err := g.create(limits, owner); err != nil {
 		_ = g.removeDirs()
 		return nil, fmt.Errorf("creating cgroup %s: %w", name, err)
 	}
+	g.made.Store(&limits)
 	return g, nil
 }
 
@@ -180,7 +185,7 @@ func (m *Manager) Open(name string) (*Group, error) {
 	return nil, drover.Errorf(drover.NotFound, "no cgroup %s", name)
 }
 
-// List names the groups that are there, in no order: also those that a crash left behind.
+// List names the groups that are there, in no order: also those that a crash left behind, but none that are spare.
 func (m *Manager) List() ([]string, error) {
 	seen := map[string]bool{}
 	roots := m.trees(m.info.Controllers...)
@@ -193,7 +198,7 @@ func (m *Manager) List() ([]string, error) {
 			return nil, fmt.Errorf("listing cgroups: %w", err)
 		}
 		for _, e := range entries {
-			if e.IsDir() && e.Name() != supervisors {
+			if e.IsDir() && e.Name() != supervisors && !strings.HasPrefix(e.Name(), sparePrefix) {
 				seen[e.Name()] = true
 			}
 		}
@@ -206,7 +211,7 @@ func (m *Manager) List() ([]string, error) {
 }
 
 func checkName(name string) error {
-	if name == "" || name == supervisors || strings.ContainsAny(name, "/\x00\n") || strings.HasPrefix(name, ".") {
+	if name == "" || name == supervisors || strings.ContainsAny(name, "/\x00\n") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, sparePrefix) {
 		return drover.Errorf(drover.Invalid, "cgroup name %q is not usable", name)
 	}
 	return nil
@@ -233,7 +238,7 @@ func write(dir, file, value string) error {
 // Close removes the parent groups if nothing is in them any more: for tests and for an agent that is taken off a
 // machine.
 func (m *Manager) Close(clk clock.Clock) error {
-	return m.removeHeld(func() error { return m.removeParents(clk) })
+	return errors.Join(m.removeSpares(), m.removeHeld(func() error { return m.removeParents(clk) }))
 }
 
 func (m *Manager) removeParents(clk clock.Clock) error {
@@ -241,6 +246,7 @@ func (m *Manager) removeParents(clk clock.Clock) error {
 	if m.info.Version == V2 {
 		roots = []string{m.info.mounts[""]}
 	}
+	m.sweepSpares()
 	var errs []error
 	for _, root := range slices.Backward(roots) { // the one with the lock last
 		if root == "" {

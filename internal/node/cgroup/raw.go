@@ -75,10 +75,12 @@ func (g *Group) OpenInit() (fds []int, err error) {
 	return fds, nil
 }
 
+// ownLinks are a directory's name and its ".".
+const ownLinks = 2
+
 // childless reports whether the kernel says that the directory has no directories in it.
 func childless(dir string) bool {
 	var st unix.Stat_t
-	const ownLinks = 2 // its name and "."
 	return unix.Stat(dir, &st) == nil && st.Nlink == ownLinks && st.Ino != 0 && isCgroup(dir)
 }
 

@@ -27,6 +27,9 @@ func (m *Manager) hold() error {
 		if err != nil {
 			return err
 		}
+		if flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil { // we are alone
+			m.sweepSpares()
+		}
 		if err := flock(f, unix.LOCK_SH); err != nil { // it waits for one that is removing
 			return errors.Join(fmt.Errorf("locking %s: %w", dir, err), f.Close())
 		}

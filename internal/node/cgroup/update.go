@@ -12,6 +12,7 @@ import (
 
 // Update sets the limits. A limit whose controller is missing is left out: Manager.Info tells.
 func (g *Group) Update(l Limits) error {
+	g.made.Store(nil)
 	if g.version == V2 {
 		return g.updateV2(l)
 	}

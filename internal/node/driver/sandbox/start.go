@@ -219,7 +219,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 	}
 	errs = append(errs, d.disconnect(ctx, b))
 	if b.group != nil {
-		if err := b.group.Remove(ctx, d.cfg.Clock); err != nil {
+		if err := d.cfg.Cgroups.Retire(ctx, d.cfg.Clock, b.group); err != nil {
 			errs = append(errs, err)
 		} else {
 			b.group = nil
