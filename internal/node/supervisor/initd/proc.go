@@ -3,6 +3,7 @@ package initd
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,9 +14,14 @@ type proc struct {
 	pid, ppid, pgrp, sid int
 	state                byte
 	ticks                int64 // user + system time, also of reaped children; 1/100 s
+	threads              int
+	settled              bool // its environment can be read: not so right after an exec, for milliseconds with the CPUs busy
 }
 
-func (p proc) alive() bool { return p.state != 'Z' && p.state != 'X' }
+// ended reports whether the first thread has ended. The process lives on while it has others.
+func (p proc) ended() bool { return p.state == 'Z' || p.state == 'X' }
+
+func (p proc) alive() bool { return !p.ended() || p.threads > 1 }
 
 // processes reads the process table.
 func processes() map[int]proc {
@@ -59,6 +65,11 @@ func readProc(pid int) (proc, bool) {
 		n, _ := strconv.ParseInt(s, 10, 64)
 		p.ticks += n
 	}
+	const threads, envEnd = 17, 48 // proc(5): num_threads and env_end, counted from state
+	if len(f) > envEnd {
+		p.threads, _ = strconv.Atoi(f[threads])
+		p.settled = f[envEnd] != "0"
+	}
 	return p, true
 }
 
@@ -95,12 +106,36 @@ func parsePids(b []byte) (pids []int) {
 	return pids
 }
 
-// hasMark reports whether a process was started with the mark in its environment. A process may hide it, and may be
-// one that we cannot read.
-func hasMark(pid int, mark string) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(append([]byte{0}, append(b, 0)...), []byte("\x00"+mark+"\x00"))
+// environ reads what a process was started with, between zeros. A process may hide it, and may be one that we cannot read.
+// known is false for one that is just starting a program: it has to be asked again.
+func environ(p proc) (env []byte, known bool) {
+	dir := "/proc/" + strconv.Itoa(p.pid)
+	read := func(path string) (some bool, err error) {
+		b, err := os.ReadFile(path)
+		env = append(append([]byte{0}, b...), 0)
+		return len(b) > 0, err
+	}
+	if p.ended() { // its other threads have it
+		others, _ := filepath.Glob(dir + "/task/*/environ") // the pattern is good
+		for _, path := range others {
+			if some, _ := read(path); some {
+				break
+			}
+		}
+		return env, true
+	}
+	if some, err := read(dir + "/environ"); some || err != nil {
+		return env, true
+	}
+	if now, there := readProc(p.pid); there && !now.settled {
+		return env, false
+	}
+	_, _ = read(dir + "/environ") // it may just have got one
+	return env, true
 }
+
+// hasMark reports whether an environment has the mark.
+func hasMark(env []byte, mark string) bool { return bytes.Contains(env, []byte("\x00"+mark+"\x00")) }
 
 // readPids reads the members of a control group through an open cgroup.procs, opened anew: v1 shows who reads the same
 // file again what it showed before, for a second at least.
@@ -123,7 +158,4 @@ func readPids(fd int) []int {
 // markKey is the variable that marks what an execution started, on machines without control groups.
 const markKey = "DROVER_EXECUTION"
 
-func hasAnyMark(pid int) bool {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(append([]byte{0}, b...), []byte("\x00"+markKey+"="))
-}
+func hasAnyMark(env []byte) bool { return bytes.Contains(env, []byte("\x00"+markKey+"=")) }

@@ -12,6 +12,34 @@ import (
 	"drover/internal/node/cgroup"
 )
 
+func TestEnvironments(t *testing.T) {
+	t.Parallel()
+	p, ok := readProc(os.Getpid())
+	require.True(t, ok)
+	require.True(t, p.settled)
+	require.Greater(t, p.threads, 1)
+	for text, want := range map[string][]string{"\x00A=b\x00\x00": {"A=b"}, "\x00\x00": {}} {
+		program := exec.CommandContext(t.Context(), "cat")
+		program.Env = want
+		in, err := program.StdinPipe()
+		require.NoError(t, err)
+		out, err := program.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, program.Start())
+		_, err = in.Write([]byte{'x'})
+		require.NoError(t, err)
+		_, err = out.Read(make([]byte, 1)) // it runs
+		require.NoError(t, err)
+		env, known := environ(proc{pid: program.Process.Pid, state: 'S'})
+		require.True(t, known)
+		require.Equal(t, text, string(env))
+		require.NoError(t, in.Close())
+		require.NoError(t, program.Wait())
+	}
+	require.True(t, hasMark([]byte("\x00A=b\x00"), "A=b"))
+	require.False(t, hasMark([]byte("\x00A=bc\x00"), "A=b"))
+}
+
 func TestMembersAreThoseOfNow(t *testing.T) {
 	t.Parallel()
 	if !cgroup.Probe("/sys/fs/cgroup").Writable {

@@ -37,13 +37,16 @@ func (t *tree) running(r *reaper) []int {
 	if t.closed {
 		return nil
 	}
-	return t.members(r)
+	live, _ := t.members(r)
+	return live
 }
 
-// The bounds of a kill: a process in uninterruptible sleep may never end.
+// The bounds of a kill: a process in uninterruptible sleep may never end. Whose one is that is starting a program is known
+// within milliseconds, if ever.
 const (
 	killPatience = 5 * time.Second
 	killRescan   = 5 * time.Millisecond
+	startTakes   = 200 * time.Millisecond
 )
 
 // kill kills the tree and returns when nothing of it runs any more, or when it gave up.
@@ -53,11 +56,11 @@ func (t *tree) kill(r *reaper, c clock.Clock) {
 	if t.closed {
 		return
 	}
-	deadline := c.Now().Add(killPatience)
+	begun := c.Now()
 	for {
 		changed := r.next()
-		live := t.members(r)
-		if len(live) == 0 {
+		live, unsure := t.members(r)
+		if len(live) == 0 && (!unsure || c.Now().Sub(begun) > startTakes) {
 			return
 		}
 		for _, pid := range live {
@@ -66,7 +69,7 @@ func (t *tree) kill(r *reaper, c clock.Clock) {
 		for _, pid := range live {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		if c.Now().After(deadline) {
+		if c.Now().Sub(begun) > killPatience {
 			return
 		}
 		waitChange(c, changed, killRescan)
@@ -82,17 +85,17 @@ func waitChange(c clock.Clock, changed <-chan struct{}, d time.Duration) {
 	}
 }
 
-// members lists the running processes of the tree. Caller holds mu.
-func (t *tree) members(r *reaper) []int {
+// members lists the running processes of the tree. unsure: others may be of it, which the next look tells. Caller holds mu.
+func (t *tree) members(r *reaper) (live []int, unsure bool) {
 	if childless() {
-		return nil
+		return nil, false
 	}
 	if t.procs >= 0 {
-		return alive(readPids(t.procs))
+		return alive(readPids(t.procs)), false
 	}
 	leaders := r.leaders()
 	if !leaders[t.leader] && !hasOrphans(leaders) {
-		return nil // the leader is gone and left nothing behind: the common case, and a cheap one
+		return nil, false // the leader is gone and left nothing behind: the common case, and a cheap one
 	}
 	return t.scan(processes(), leaders)
 }
@@ -111,14 +114,13 @@ func hasOrphans(leaders map[int]bool) bool {
 	return false
 }
 
-func (t *tree) scan(table map[int]proc, leaders map[int]bool) []int {
+func (t *tree) scan(table map[int]proc, leaders map[int]bool) (live []int, unsure bool) {
 	self := os.Getpid()
 	children := map[int][]int{}
 	for _, p := range table {
 		children[p.ppid] = append(children[p.ppid], p.pid)
 	}
 	seen := map[int]bool{}
-	var live []int
 	var add func(pid int)
 	add = func(pid int) {
 		if seen[pid] || pid == self || pid != t.leader && leaders[pid] {
@@ -136,22 +138,28 @@ func (t *tree) scan(table map[int]proc, leaders map[int]bool) []int {
 		add(t.leader)
 	}
 	for _, p := range table {
-		if p.sid == t.leader || p.pgrp == t.leader || p.ppid == self && !leaders[p.pid] && t.owns(p, leaders) {
+		mine, known := p.sid == t.leader || p.pgrp == t.leader, true
+		if !mine && p.ppid == self && !leaders[p.pid] {
+			mine, known = t.owns(p, leaders)
+		}
+		if mine {
 			add(p.pid)
 		}
+		unsure = unsure || !known && p.alive()
 	}
-	return live
+	return live, unsure
 }
 
-// owns decides whose an orphan is.
-func (t *tree) owns(p proc, leaders map[int]bool) bool {
+// owns decides whose an orphan is, if that is known yet.
+func (t *tree) owns(p proc, leaders map[int]bool) (mine, known bool) {
 	if leaders[p.sid] && p.sid != t.leader {
-		return false // it is still in the session of another one
+		return false, true // it is still in the session of another one
 	}
+	env, known := environ(p)
 	if t.mark == "" {
-		return !hasAnyMark(p.pid)
+		return known && !hasAnyMark(env), known
 	}
-	return hasMark(p.pid, t.mark)
+	return hasMark(env, t.mark), known
 }
 
 func alive(pids []int) (live []int) {
