@@ -177,12 +177,20 @@ func (c *Client) fail() {
 	c.mu.Lock()
 	calls := c.calls
 	c.calls = nil
+	left := []any{c.opts.Groups}
+	for _, groups := range []map[string]Group{c.groups, c.stale} {
+		for _, g := range groups {
+			left = append(left, g)
+		}
+	}
 	c.mu.Unlock()
 	for _, k := range calls {
 		k.end(errLost)
 	}
-	if g, ok := c.opts.Groups.(interface{ Close() }); ok {
-		g.Close()
+	for _, g := range left { // nothing is started any more; who still has a session has the client, for long
+		if g, ok := g.(interface{ Close() }); ok {
+			g.Close()
+		}
 	}
 }
 

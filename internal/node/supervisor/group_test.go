@@ -75,3 +75,43 @@ func TestAReceiptFetchedAgainSaysTheSame(t *testing.T) {
 	require.Empty(t, c.groups)
 	require.Empty(t, c.stale)
 }
+
+// closingGroups counts which of its groups' files are open.
+type closingGroups struct {
+	countingGroups
+	open atomic.Int32
+}
+
+func (g *closingGroups) Execution(string, drover.Limits) (Group, error) {
+	g.open.Add(1)
+	return &closingGroup{Group: &g.countingGroups, of: g}, nil
+}
+
+type closingGroup struct {
+	Group
+	of *closingGroups
+}
+
+func (g *closingGroup) Close() { g.of.open.Add(-1) }
+
+// An ended runner's sessions, and with them its client, are kept for as long as the receipts are.
+func TestGroupsOfALostSupervisorAreClosed(t *testing.T) {
+	t.Parallel()
+	_, stateDir := launch(t, nil)
+	groups := &closingGroups{}
+	o := options()
+	o.Groups = groups
+	c, err := Connect(t.Context(), SocketPath(stateDir), o)
+	require.NoError(t, err)
+	followed, abandoned := sh("sleep 1000"), sh("sleep 1000")
+	followed.ID, abandoned.ID, abandoned.Detach = "followed", "abandoned", -1
+	s, err := c.StartExecution(t.Context(), followed)
+	require.NoError(t, err)
+	left, err := c.StartExecution(t.Context(), abandoned)
+	require.NoError(t, err)
+	require.NoError(t, left.Close())
+	require.EqualValues(t, 2, groups.open.Load())
+	require.NoError(t, c.Close()) // as if the supervisor had ended
+	require.Zero(t, groups.open.Load())
+	require.NoError(t, s.Close())
+}

@@ -10,8 +10,9 @@ import (
 // spares are groups of ended executions for the next ones: to rename one takes a tenth of making and removing it. Only v1
 // can, and only what counts nothing and limits nothing is as good as new.
 type spares struct {
-	mu   sync.Mutex
-	list []*Group // guarded by mu
+	mu     sync.Mutex
+	list   []*Group // guarded by mu
+	closed bool     // guarded by mu: there is no next execution
 }
 
 // maxSpares is how many are kept of a task, with their open files.
@@ -36,7 +37,7 @@ func (s *spares) keep(e *Group) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.list) >= maxSpares {
+	if s.closed || len(s.list) >= maxSpares {
 		return false
 	}
 	s.list = append(s.list, e)
@@ -59,6 +60,9 @@ func (g *Groups) spare(name string) *Group {
 
 // Close lets go of what is kept for the next executions.
 func (g *Groups) Close() {
+	g.spares.mu.Lock()
+	g.spares.closed = true
+	g.spares.mu.Unlock()
 	for e := g.spares.take(); e != nil; e = g.spares.take() {
 		e.Close()
 	}

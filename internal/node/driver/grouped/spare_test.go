@@ -59,6 +59,12 @@ func TestAnEmptyGroupServesTheNextExecution(t *testing.T) { //nolint:paralleltes
 	require.NoError(t, err)
 	require.NoError(t, limited.Remove(t.Context()))
 	require.Nil(t, g.Find("c"))
+
+	late, err := g.Execution("d", drover.Limits{})
+	require.NoError(t, err)
+	g.Close()
+	require.NoError(t, late.Remove(t.Context()))
+	require.Nil(t, g.Find("d"), "there is no next one")
 }
 
 func TestFewSparesAreKept(t *testing.T) { //nolint:paralleltest // as above
