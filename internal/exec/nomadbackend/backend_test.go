@@ -99,6 +99,7 @@ func TestJobsCarryWhatIsReadBack(t *testing.T) {
 	require.NoError(t, err)
 	task := job.TaskGroups[0].Tasks[0]
 	require.Equal(t, map[string]any{"image": "python:3", "command": "sleep", "args": []string{"infinity"}, "ports": []any{"80"}}, task.Config)
+	require.Equal(t, "0", task.User, "privileged executions are root's")
 	r, ok := readRunner(job)
 	require.True(t, ok)
 	require.Equal(t, "e", r.env)

@@ -123,11 +123,12 @@ func (b *Backend) translate(t *api.Task, e drover.Environment) {
 		if e.Runtime != "" {
 			sleep["runtime"] = e.Runtime
 		}
-		t.Config = sleep
+		t.Config, t.User = sleep, "0" // whatever the image's is: executions become theirs by themselves
 	case "raw_exec", "exec":
 		t.Config = sleep
 	case "sandbox": // of a cluster that is Drover's too
 		maps.Copy(t.Config, sleep)
+		t.User = "root"
 	}
 }
 
