@@ -42,6 +42,9 @@ func CheckLimits(l drover.Limits, env drover.Environment) error {
 	if env.PidsLimit > 0 && l.Pids > env.PidsLimit {
 		return drover.Errorf(drover.Invalid, "limits.pids %d: the environment has %d", l.Pids, env.PidsLimit)
 	}
+	if env.CPU > 0 && l.CPUMHz > env.CPU {
+		return drover.Errorf(drover.Invalid, "limits.cpuMHz %d: the environment has %d", l.CPUMHz, env.CPU)
+	}
 	return nil
 }
 

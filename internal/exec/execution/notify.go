@@ -12,6 +12,8 @@ import (
 
 // Notifier posts a body to a webhook once. Errors: Unavailable if another attempt may help.
 type Notifier interface {
+	// Check says early that an address is refused, as far as it can be told without asking for a name. Errors: Forbidden.
+	Check(url string) error
 	Notify(ctx context.Context, url string, body []byte) error
 }
 
@@ -36,6 +38,17 @@ func validateWebhook(address string) error {
 		return drover.Errorf(drover.Invalid, "webhook: want http:// or https:// and a host, within %d bytes", maxWebhook)
 	}
 	return nil
+}
+
+// checkWebhook refuses an address that would never be told. Errors: NotImplemented, Forbidden.
+func (s *Service) checkWebhook(address string) error {
+	switch {
+	case address == "":
+		return nil
+	case s.deps.Notifier == nil:
+		return drover.Errorf(drover.NotImplemented, "webhook: this service has no webhooks")
+	}
+	return s.deps.Notifier.Check(address)
 }
 
 // notify tells an execution's webhook how it ended. It goes on beside everything else, and ends by itself, or with Run:

@@ -22,6 +22,9 @@ func (s *Service) RunOnce(ctx context.Context, r drover.RunRequest) (drover.RunR
 	if err := validateRun(&r); err != nil {
 		return drover.RunResult{}, err
 	}
+	if err := s.checkWebhook(r.Webhook); err != nil {
+		return drover.RunResult{}, err
+	}
 	begin := s.deps.Clock.Now()
 	claimed, err := s.deps.Runners.Claim(ctx, drover.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle})
 	if err != nil {

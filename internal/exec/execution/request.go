@@ -45,8 +45,8 @@ func (s *Service) request(ctx context.Context, runnerID string, r drover.Executi
 	if err := ValidateRequest(r); err != nil {
 		return nil, err
 	}
-	if r.Webhook != "" && s.deps.Notifier == nil {
-		return nil, drover.Errorf(drover.NotImplemented, "webhook: this service has no webhooks")
+	if err := s.checkWebhook(r.Webhook); err != nil {
+		return nil, err
 	}
 	if r.Command != "" {
 		argv, err := s.Shell(ctx, runnerID, r.Command)

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"syscall"
 	"time"
 
@@ -28,6 +29,7 @@ type Config struct {
 // Poster sends notifications.
 type Poster struct {
 	client *http.Client
+	allow  []netip.Prefix
 }
 
 // maxReply is how much of an answer is read, so that its connection can be used again.
@@ -41,7 +43,7 @@ func New(cfg Config) *Poster {
 	d := &net.Dialer{Timeout: cfg.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		return check(address, cfg.Allow)
 	}}
-	return &Poster{client: &http.Client{
+	return &Poster{allow: cfg.Allow, client: &http.Client{
 		Timeout: cfg.Timeout,
 		Transport: &http.Transport{
 			DialContext: d.DialContext, MaxIdleConns: 100, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
@@ -70,6 +72,23 @@ func check(address string, allow []netip.Prefix) error {
 		return drover.Errorf(drover.Forbidden, "webhook address %s is not public, and exec.webhook_allow does not name it", ip)
 	}
 	return nil
+}
+
+// Check refuses a URL whose host is an address that Notify would refuse; what a name stands for is seen only then.
+// Errors: Forbidden, Invalid.
+func (p *Poster) Check(address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "webhook: %w", err)
+	}
+	host := u.Hostname()
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if _, err := netip.ParseAddr(host); err != nil {
+		return nil //nolint:nilerr // a name
+	}
+	return check(net.JoinHostPort(host, "1"), p.allow)
 }
 
 // Notify posts a JSON body once. Errors: Forbidden and Invalid, for which another attempt is vain; Unavailable.

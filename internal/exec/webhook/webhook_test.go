@@ -56,3 +56,18 @@ func TestOnlyPublicAddresses(t *testing.T) {
 	}
 	require.NoError(t, check("[::ffff:10.0.0.1]:80", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}))
 }
+
+func TestWhatWillBeRefusedIsSaidEarly(t *testing.T) {
+	t.Parallel()
+	p := New(Config{Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}})
+	defer p.Close()
+	for url, want := range map[string]drover.Code{
+		"http://127.0.0.1:9/x": drover.Forbidden, "https://[::1]/": drover.Forbidden, "http://localhost:1/": drover.Forbidden,
+		"http://10.2.0.1/": drover.Forbidden, "http://169.254.169.254/latest": drover.Forbidden,
+	} {
+		require.Equal(t, want, drover.CodeOf(p.Check(url)), url)
+	}
+	for _, url := range []string{"http://10.1.0.1:80/", "https://example.org/x", "http://93.184.216.34/"} {
+		require.NoError(t, p.Check(url), url)
+	}
+}
