@@ -42,11 +42,12 @@ outlive it: a restarted agent finds them again.`,
 				return err
 			}
 			return a.RunAgent(cmd.Context(), cfg, a.Err, func(addr string) {
+				t := targetOf(cfg, addr)
 				if f.demo {
-					go a.demo(cmd.Context(), addr) // ends by itself
+					go a.demo(cmd.Context(), t) // ends by itself
 					return
 				}
-				fmt.Fprintf(a.Out, "==> Drover agent is serving on http://%s\n", addr)
+				fmt.Fprintf(a.Out, "==> Drover agent is serving on %s\n", t.address)
 			})
 		},
 	}

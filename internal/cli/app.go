@@ -3,6 +3,7 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +83,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 		return interruptCode(ctx)
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(a.Err, "Error:", text)
+		fmt.Fprintln(a.Err, "Error:", text+advice(err))
 	}
 	var exit *exitError
 	switch {
@@ -94,6 +95,20 @@ func (a *App) Main(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// advice says what helps when an agent is not asked as it wants to be.
+func advice(err error) string {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	switch {
+	case unknown:
+		return "; -ca-cert or DROVER_CACERT names the file of its CA"
+	case drover.CodeOf(err) == drover.Unauthorized:
+		return "; give it with -token or DROVER_TOKEN"
+	case strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
+		return "; the address begins with https://"
+	}
+	return ""
 }
 
 func (a *App) root() *cobra.Command {

@@ -30,22 +30,30 @@ echo "and I can see $(ls -d /proc/[0-9]* | wc -l) processes." >&2
 `
 
 // demo makes an environment, runs a program in one of its warm runners, shows what came of it and what is served.
-func (a *App) demo(ctx context.Context, addr string) {
-	if err := a.runDemo(ctx, addr); err != nil && ctx.Err() == nil {
+func (a *App) demo(ctx context.Context, t target) {
+	if err := a.runDemo(ctx, t); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(a.Err, "Error: the demonstration:", err)
 	}
 	fmt.Fprintf(a.Out, `
-==> Serving on http://%[1]s until you press Ctrl-C:
-    http://%[1]s/v1/jobs, /v1/allocations, …        jobs, with Nomad's API (NOMAD_ADDR=http://%[1]s nomad status)
-    http://%[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
-    http://%[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package drover/client)
-    http://%[1]s/v1/event/stream, /v1/metrics       what happens, and how much of it
-    try:  curl -s http://%[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id","wait":5000000000}'
-`, addr, demoEnvironment)
+==> Serving on %[1]s until you press Ctrl-C:
+    %[1]s/v1/jobs, /v1/allocations, …        jobs, with Nomad's API (NOMAD_ADDR=%[1]s nomad status)
+    %[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
+    %[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package drover/client)
+    %[1]s/v1/event/stream, /v1/metrics       what happens, and how much of it
+    try:  curl -s %[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id","wait":5000000000}'
+`, t.address, demoEnvironment)
 }
 
-func (a *App) runDemo(ctx context.Context, addr string) error {
-	c, err := client.New("http://" + addr)
+func (a *App) runDemo(ctx context.Context, t target) error {
+	options := []client.Option{client.WithToken(t.token)}
+	if t.caCert != "" {
+		h, err := t.http()
+		if err != nil {
+			return err
+		}
+		options = append(options, client.WithHTTPClient(h))
+	}
+	c, err := client.New(t.address, options...)
 	if err != nil {
 		return err
 	}
@@ -61,7 +69,7 @@ func (a *App) runDemo(ctx context.Context, addr string) error {
 	fmt.Fprintf(a.Out, "    warm after %v\n", round(now().Sub(begin)))
 
 	begin = now()
-	runner, err := c.Claim(ctx, drover.ClaimRequest{Environment: demoEnvironment, Wait: 10 * time.Second})
+	runner, err := c.Claim(ctx, drover.ClaimRequest{Environment: demoEnvironment, Wait: 10 * time.Second, IdleTimeout: abandoned})
 	if err != nil {
 		return err
 	}

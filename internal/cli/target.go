@@ -15,6 +15,7 @@ import (
 
 	"drover"
 	"drover/client"
+	"drover/internal/config"
 )
 
 // defaultAddress is where an agent serves unless it is told otherwise.
@@ -39,6 +40,14 @@ func (t *target) bind(f *pflag.FlagSet) {
 	f.StringVar(&t.clientKey, "client-key", "", "its key (DROVER_CLIENT_KEY, NOMAD_CLIENT_KEY)")
 	f.StringVar(&t.tlsServer, "tls-server-name", "", "the name expected in the agent's certificate (…_TLS_SERVER_NAME)")
 	f.BoolVar(&t.skipVerify, "tls-skip-verify", false, "do not check the agent's certificate (…_SKIP_VERIFY)")
+}
+
+// targetOf is the agent with this configuration, which serves at addr.
+func targetOf(cfg *config.Agent, addr string) target {
+	if cfg.TLS != nil && config.True(cfg.TLS.HTTP) {
+		return target{address: "https://" + addr, token: cfg.APIToken, caCert: cfg.TLS.CAFile}
+	}
+	return target{address: "http://" + addr, token: cfg.APIToken}
 }
 
 // remote makes a command, with all below it, one that asks an agent.
