@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -52,7 +53,11 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	env, err := f.toEnvironment(id, req)
+	base, err := f.Runners.Environment(r.Context(), strconv.Itoa(id))
+	if err != nil { // there is none
+		base = drover.Environment{Driver: f.Driver}
+	}
+	env, err := toEnvironment(base, id, req)
 	if err != nil {
 		return err
 	}
@@ -74,7 +79,9 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 // hundred is replaced in this time. Poseidon itself answers when it has registered them all.
 const rolloutPatience = 3 * time.Second
 
-func (f *Face) toEnvironment(id int, req ExecutionEnvironmentRequest) (env drover.Environment, err error) {
+// toEnvironment puts the request onto the environment as it is: what Poseidon has no fields for, its isolation, user or
+// constraints, was set by other means and stays.
+func toEnvironment(base drover.Environment, id int, req ExecutionEnvironmentRequest) (env drover.Environment, err error) {
 	const limit = 1<<31 - 1
 	if req.CPULimit > limit || req.MemoryLimit > limit || req.PrewarmingPoolSize > limit {
 		return env, &reply{status: http.StatusBadRequest, message: "limit too high"}
@@ -86,14 +93,13 @@ func (f *Face) toEnvironment(id int, req ExecutionEnvironmentRequest) (env drove
 	if err != nil {
 		return env, err
 	}
-	env = drover.Environment{
-		ID: strconv.Itoa(id), Image: req.Image, Driver: f.Driver, PoolSize: int(req.PrewarmingPoolSize), CPU: int(req.CPULimit),
-		MemoryMaxMB: int(req.MemoryLimit), Network: req.NetworkAccess, ExposedPorts: req.ExposedPorts,
-		Meta: map[string]string{asAskedKey: string(asked)},
-	}
-	if env.MemoryMaxMB > 0 {
-		env.MemoryMB = min(reservedMB, env.MemoryMaxMB)
-	}
+	env = base
+	env.ID, env.Image, env.PoolSize, env.CPU = strconv.Itoa(id), req.Image, int(req.PrewarmingPoolSize), int(req.CPULimit)
+	env.MemoryMaxMB, env.MemoryMB = int(req.MemoryLimit), min(reservedMB, int(req.MemoryLimit))
+	env.Network, env.ExposedPorts = req.NetworkAccess, req.ExposedPorts
+	env.Meta = map[string]string{}
+	maps.Copy(env.Meta, base.Meta)
+	env.Meta[asAskedKey] = string(asked)
 	return env, nil
 }
 
