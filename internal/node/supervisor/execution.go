@@ -232,6 +232,9 @@ func (c *Client) sweep(ctx context.Context) {
 	}
 	c.mu.Unlock()
 	for id, g := range ended {
+		if g, ok := g.(interface{ NotAgain() }); ok {
+			g.NotAgain() // what nobody waited for may be about to start: it is not among the known before that
+		}
 		c.removeGroup(ctx, id, g)
 	}
 }

@@ -79,7 +79,8 @@ func TestAReceiptFetchedAgainSaysTheSame(t *testing.T) {
 // closingGroups counts which of its groups' files are open.
 type closingGroups struct {
 	countingGroups
-	open atomic.Int32
+	open  atomic.Int32
+	spent atomic.Bool
 }
 
 func (g *closingGroups) Execution(string, drover.Limits) (Group, error) {
@@ -92,7 +93,8 @@ type closingGroup struct {
 	of *closingGroups
 }
 
-func (g *closingGroup) Close() { g.of.open.Add(-1) }
+func (g *closingGroup) Close()    { g.of.open.Add(-1) }
+func (g *closingGroup) NotAgain() { g.of.spent.Store(true) }
 
 // An ended runner's sessions, and with them its client, are kept for as long as the receipts are.
 func TestGroupsOfALostSupervisorAreClosed(t *testing.T) {
@@ -114,4 +116,26 @@ func TestGroupsOfALostSupervisorAreClosed(t *testing.T) {
 	require.NoError(t, c.Close()) // as if the supervisor had ended
 	require.Zero(t, groups.open.Load())
 	require.NoError(t, s.Close())
+}
+
+// It may begin in its group only after we took it for ended, and is killed there with whatever is in it.
+func TestAGroupThatNobodyWaitedForServesNoOther(t *testing.T) {
+	t.Parallel()
+	_, stateDir := launch(t, nil)
+	groups := &closingGroups{}
+	o := options()
+	o.Groups = groups
+	c, err := Connect(t.Context(), SocketPath(stateDir), o)
+	require.NoError(t, err)
+	defer c.Close()
+	vanished, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := c.StartExecution(vanished, sh("sleep 1000")); err == nil {
+		require.NoError(t, s.Close()) // the answer was faster
+	}
+	for !groups.removed.Load() {
+		require.NoError(t, t.Context().Err())
+		c.sweep(t.Context())
+	}
+	require.True(t, groups.spent.Load())
 }

@@ -131,6 +131,9 @@ func (e *Group) Close() {
 	}
 }
 
+// NotAgain keeps the group from being another execution's after this one, of which something may still come.
+func (e *Group) NotAgain() { e.spares = nil }
+
 // Files are what the supervisor gets.
 func (e *Group) Files() supervisor.GroupFiles { return e.files }
 

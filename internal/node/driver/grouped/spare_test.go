@@ -60,6 +60,12 @@ func TestAnEmptyGroupServesTheNextExecution(t *testing.T) { //nolint:paralleltes
 	require.NoError(t, limited.Remove(t.Context()))
 	require.Nil(t, g.Find("c"))
 
+	spent, err := g.Execution("s", drover.Limits{})
+	require.NoError(t, err)
+	spent.(*grouped.Group).NotAgain()
+	require.NoError(t, spent.Remove(t.Context()))
+	require.Nil(t, g.Find("s"))
+
 	late, err := g.Execution("d", drover.Limits{})
 	require.NoError(t, err)
 	g.Close()
