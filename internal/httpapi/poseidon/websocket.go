@@ -62,7 +62,7 @@ func (f *Face) connect(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed regularly before
 	conn.SetReadLimit(maxStdinFrame)
-	p := &peer{conn: conn, clock: f.Clock}
+	p := &peer{conn: conn, clock: f.Clock, began: f.Clock.Now()}
 	if spec.Limits.Wall == 0 {
 		p.patience = claimed.IdleTimeout
 	}
@@ -143,13 +143,14 @@ type peer struct {
 	clock    clock.Clock
 	message  message
 	patience time.Duration // how long nothing may be said in either direction; 0: for ever
-	said     atomic.Int64  // when something was said last, in unix ns
+	began    time.Time
+	said     atomic.Int64 // when something was said last, in ns since began, which no step of the wall clock moves
 }
 
 // note notes that something was said.
 func (p *peer) note() {
 	if p.patience > 0 {
-		p.said.Store(p.clock.Now().UnixNano())
+		p.said.Store(int64(p.clock.Now().Sub(p.began)))
 	}
 }
 
@@ -160,7 +161,7 @@ var errInactive = errors.New("the execution is inactive")
 func (p *peer) watch(ctx context.Context) error {
 	left := p.patience
 	for clock.Sleep(ctx, p.clock, left) {
-		if left = p.patience - p.clock.Now().Sub(time.Unix(0, p.said.Load())); left <= 0 {
+		if left = p.patience - p.clock.Now().Sub(p.began.Add(time.Duration(p.said.Load()))); left <= 0 {
 			return errInactive
 		}
 	}

@@ -26,17 +26,20 @@ const (
 type Conn struct {
 	*websocket.Conn
 	clock   clock.Clock
-	joined  *joiner      // nil: nothing can be joined
-	sending atomic.Int64 // unix ns since when a message is being sent; 0 = none is
+	joined  *joiner // nil: nothing can be joined
+	began   time.Time
+	sending atomic.Int64 // when the message began that is being sent, in ns since began, which no step of the wall clock moves; 0 = none is
 	waiting atomic.Bool  // a received message finds no taker, so pongs are not read either
 }
 
 // New wraps a connection.
-func New(conn *websocket.Conn, c clock.Clock) *Conn { return &Conn{Conn: conn, clock: c} }
+func New(conn *websocket.Conn, c clock.Clock) *Conn {
+	return &Conn{Conn: conn, clock: c, began: c.Now()}
+}
 
 // Send writes one message; it blocks while the peer does not read.
 func (c *Conn) Send(ctx context.Context, kind websocket.MessageType, data []byte) error {
-	c.sending.Store(c.clock.Now().UnixNano())
+	c.sending.Store(max(c.age(), 1))
 	err := c.Write(ctx, kind, data)
 	c.sending.Store(0)
 	return err
@@ -78,8 +81,11 @@ func (c *Conn) ping(ctx context.Context, every time.Duration) error {
 	return nil
 }
 
+// age is how long the connection is there, in ns.
+func (c *Conn) age() int64 { return int64(c.clock.Now().Sub(c.began)) }
+
 // sends reports whether a message is on its way to a peer that is slow, but not stalled.
 func (c *Conn) sends() bool {
 	since := c.sending.Load()
-	return since != 0 && c.clock.Now().UnixNano()-since < int64(stallLimit)
+	return since != 0 && c.age()-since < int64(stallLimit)
 }
