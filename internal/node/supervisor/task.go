@@ -86,9 +86,11 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
+	}
+	if c.process.wait(ctx) != nil {
 		return c.process.end(ctx, c.opts.Clock)
 	}
-	return c.process.wait(ctx)
+	return nil
 }
 
 // Clean shuts a supervisor down that nobody knows any more, if it lives, and removes its folder: for what an agent

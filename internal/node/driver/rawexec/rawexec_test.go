@@ -76,7 +76,11 @@ func TestConformanceWithControlGroups(t *testing.T) {
 		t.Logf("this machine has no control groups: %v", err)
 		return
 	}
-	t.Cleanup(func() { require.NoError(t, m.Close(clock.Wall{})) })
+	t.Cleanup(func() {
+		err := m.Close(clock.Wall{})
+		running, _ := exec.Command("ps", "-eo", "pid,ppid,stat,lstart,args,cgroup").Output() // tells what an error does not
+		require.NoError(t, err, "%s", running)
+	})
 	cfg := config(t)
 	cfg.Cgroups = m
 	drivertest.Run(t, harness(t, cfg))
@@ -141,12 +145,12 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 	_, r := run("exec tail /dev/zero", drover.Limits{MemoryMB: 16})
 	require.Equal(t, drover.CauseOOM, r.Cause)
 	require.Equal(t, 137, r.ExitCode)
-	out, r := run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 5 & done; echo started", drover.Limits{Pids: 4})
+	out, r := run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done; echo started", drover.Limits{Pids: 4})
 	require.NotEqual(t, "started\n", out)
-	require.Less(t, r.Wall.Seconds(), 5.0)
-	out, r = run("for i in $(seq 40); do sleep 5 & done; echo started", drover.Limits{})
+	require.Less(t, r.Wall.Seconds(), 60.0, "the sleeps were not waited for")
+	out, r = run("for i in $(seq 40); do sleep 600 & done; echo started", drover.Limits{})
 	require.NotEqual(t, "started\n", out, "the runner's own limit")
-	require.Less(t, r.Wall.Seconds(), 5.0)
+	require.Less(t, r.Wall.Seconds(), 60.0)
 	_, r = run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (setsid sleep 600 &)", drover.Limits{})
 	require.Equal(t, drover.CauseExited, r.Cause)
 	require.Positive(t, r.UserCPU+r.SystemCPU)
