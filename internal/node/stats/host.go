@@ -50,8 +50,10 @@ func (h *Host) Host(allocDir string) (*drover.HostStats, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.clock.Now()
-	if h.kept != nil && now.Sub(time.Unix(0, h.kept.Timestamp)) < minAge {
-		return h.kept, nil
+	if h.kept != nil { // its time is the wall clock's, which may have been set back
+		if age := now.Sub(time.Unix(0, h.kept.Timestamp)); age >= 0 && age < minAge {
+			return h.kept, nil
+		}
 	}
 	times := parseCPU(h.read("stat"))
 	if len(times) == 0 {

@@ -23,6 +23,26 @@ func TestHostOfThisMachine(t *testing.T) {
 	require.Positive(t, s.Uptime)
 }
 
+// setBack is a clock that can be set back.
+type setBack struct {
+	clock.Wall
+	by time.Duration
+}
+
+func (c *setBack) Now() time.Time { return c.Wall.Now().Add(-c.by).Round(0) }
+
+func TestHostAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	c := &setBack{}
+	h := New(c)
+	before, err := h.Host(t.TempDir())
+	require.NoError(t, err)
+	c.by = time.Hour
+	after, err := h.Host(t.TempDir())
+	require.NoError(t, err)
+	require.NotSame(t, before, after, "for an hour the same figures were given")
+}
+
 func TestHostMeasuresBetweenSamples(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

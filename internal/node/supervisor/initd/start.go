@@ -110,6 +110,8 @@ func explainStart(err error, program, dir string) error {
 		return &startFailure{exitCannotRun, "permission denied: " + program}
 	case e.Step == spawn.StepExec && e.Errno == syscall.ENOEXEC:
 		return &startFailure{exitCannotRun, "not a program (no #! line?): " + program}
+	case e.Step == spawn.StepUser && e.Errno == syscall.EINVAL: // not one of the user namespace
+		return &startFailure{exitCannotRun, "no such user id in this sandbox (one that was made without root has only one)"}
 	case e.Step == spawn.StepDir && e.Errno == syscall.ENOENT:
 		return &startFailure{exitCannotRun, "no such directory: " + dir}
 	case e.Step == spawn.StepDir && e.Errno == syscall.ENOTDIR:
