@@ -15,6 +15,8 @@ func endReason(alloc *drover.Allocation) error {
 		return drover.Errorf(drover.Gone, "the node of the runner was lost")
 	case alloc.ServerTerminal():
 		return drover.Errorf(drover.Gone, "%w", pool.ErrStopped)
+	case alloc.ClientStatus == drover.AllocClientFailed:
+		return drover.Errorf(drover.Gone, "the allocation ended: %s: %s", alloc.ClientStatus, failure(alloc))
 	}
 	return drover.Errorf(drover.Gone, "the allocation ended: %s", alloc.ClientStatus)
 }

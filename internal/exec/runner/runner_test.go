@@ -254,6 +254,19 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 		_, err = s.Acquire(t.Context(), r.ID)
 		require.ErrorContains(t, err, "lost")
 		require.NotErrorIs(t, err, pool.ErrStopped)
+
+		r, err = s.Claim(t.Context(), claimReq("python"))
+		require.NoError(t, err)
+		synctest.Wait()
+		c.Update(r.AllocID, func(a *drover.Allocation) { // as an agent that does not find it after a reboot does
+			a.ClientStatus = drover.AllocClientFailed
+			a.TaskStates = map[string]*drover.TaskState{"runner": {Events: []*drover.TaskEvent{
+				{Type: drover.TaskRestoreFailed, DisplayMessage: "task is gone"}, {Type: drover.TaskNotRestarting},
+			}}}
+		})
+		synctest.Wait()
+		_, err = s.Acquire(t.Context(), r.ID)
+		require.ErrorContains(t, err, "failed: task is gone")
 		stop()
 	})
 }

@@ -97,7 +97,7 @@ func failure(a *drover.Allocation) string {
 		for _, e := range slices.Backward(state.Events) {
 			switch e.Type {
 			case drover.TaskDriverFailure, drover.TaskSetupFailure, drover.TaskFailedValidation,
-				drover.TaskDownloadFailed, drover.TaskHookFailed, drover.TaskTerminated:
+				drover.TaskDownloadFailed, drover.TaskHookFailed, drover.TaskTerminated, drover.TaskRestoreFailed:
 				return cmp.Or(e.DisplayMessage, e.Cause(), e.Message, e.Type)
 			}
 		}
