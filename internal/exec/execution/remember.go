@@ -31,6 +31,7 @@ func (s *Service) remember(ctx context.Context) (running map[string]record, err 
 	if err != nil {
 		return nil, err
 	}
+	slices.SortStableFunc(records, func(a, b record) int { return a.EndedAt.Compare(b.EndedAt) })
 	running = map[string]record{}
 	for _, r := range records {
 		if r.Execution.Receipt == nil {
