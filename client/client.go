@@ -1,14 +1,14 @@
 // Package client speaks Drover's native API: environments, runners, executions and files. For jobs, use
 // github.com/hashicorp/nomad/api against the same address.
 //
-// Errors from the server are *drover.Error with the server's code.
+// Errors are *drover.Error: those of the server with its code, Unavailable when it is not reached or the connection broke,
+// Canceled when the context ended.
 package client
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -160,15 +160,17 @@ func (c *Client) call(ctx context.Context, method string, path []string, query u
 	}
 	defer res.Body.Close()
 	if out == nil {
-		_, err = io.Copy(io.Discard, res.Body)
-		return res.StatusCode, err
+		if _, err = io.Copy(io.Discard, res.Body); err != nil {
+			return res.StatusCode, broken(ctx, "reading the answer", err)
+		}
+		return res.StatusCode, nil
 	}
 	text, err := io.ReadAll(res.Body) // to its end, so that the connection is kept
-	if err == nil {
-		err = json.Unmarshal(text, out)
-	}
 	if err != nil {
-		return res.StatusCode, fmt.Errorf("reading the answer: %w", err)
+		return res.StatusCode, broken(ctx, "reading the answer", err)
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return res.StatusCode, drover.Errorf(drover.Internal, "decoding the answer: %w", err)
 	}
 	return res.StatusCode, nil
 }

@@ -13,6 +13,7 @@ import (
 
 // Events follows what happens.
 type Events struct {
+	ctx     context.Context //nolint:containedctx // the stream's own
 	body    io.ReadCloser
 	decoder *json.Decoder
 }
@@ -29,10 +30,10 @@ func (c *Client) Events(ctx context.Context, index uint64, topics ...string) (*E
 	if err != nil {
 		return nil, err
 	}
-	return &Events{body, json.NewDecoder(body)}, nil
+	return &Events{ctx, body, json.NewDecoder(body)}, nil
 }
 
-// Next blocks for the next events. After an error go on with the last index plus one. Errors: Unavailable.
+// Next blocks for the next events. After an error go on with the last index plus one. Errors: Unavailable, Canceled.
 func (e *Events) Next() (drover.Events, error) {
 	for {
 		var line struct {
@@ -40,7 +41,7 @@ func (e *Events) Next() (drover.Events, error) {
 			Error string
 		}
 		if err := e.decoder.Decode(&line); err != nil {
-			return line.Events, drover.Errorf(drover.Unavailable, "reading events: %w", err)
+			return line.Events, broken(e.ctx, "reading events", err)
 		}
 		if line.Error != "" {
 			return line.Events, drover.Errorf(drover.Unavailable, "reading events: %s", line.Error)

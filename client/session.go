@@ -19,7 +19,10 @@ import (
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Session is an attachment to an execution over a websocket. It is a drover.Session.
+// Session is an attachment to an execution over a websocket. It is a drover.Session. A context that ends during one of its
+// calls ends the session (Canceled); attach again with the offsets reached. What the server refuses (stdin that the
+// execution does not have, a terminal's size without a terminal, an unknown signal) is not done, and not told here:
+// Client.SendStdin, Resize and Signal tell it.
 type Session struct {
 	conn    *websocket.Conn
 	offsets [3]int64
@@ -31,7 +34,7 @@ type Session struct {
 
 var _ drover.Session = (*Session)(nil)
 
-// Attach attaches to an execution, from the offsets on. Errors: NotFound.
+// Attach attaches to an execution, from the offsets on. Errors: NotFound, Unavailable, Canceled.
 func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*Session, error) {
 	query := url.Values{"stdout": {formatInt(from.Stdout)}, "stderr": {formatInt(from.Stderr)}}
 	conn, _, err := c.dial(ctx, []string{"execution", id, "attach"}, query, http.Header{})
@@ -50,7 +53,8 @@ const (
 	maxHeader     = 4 << 10 // in base64 it is within the 8 KB that proxies let pass
 )
 
-// Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next.
+// Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next. Errors:
+// NotFound and Gone (the runner), Unavailable, Canceled.
 func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionRequest) (*Session, error) {
 	first, err := json.Marshal(r)
 	if err != nil {
@@ -69,7 +73,7 @@ func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionR
 	}
 	if err := conn.Write(ctx, websocket.MessageText, first); err != nil {
 		_ = conn.CloseNow()
-		return nil, drover.Errorf(drover.Unavailable, "sending the request: %w", err)
+		return nil, broken(ctx, "sending the request", err)
 	}
 	return &Session{conn: conn}, nil
 }
@@ -85,7 +89,7 @@ func (c *Client) dial(ctx context.Context, path []string, query url.Values, head
 	case res != nil && res.StatusCode >= http.StatusBadRequest:
 		return nil, nil, problem(res)
 	}
-	return nil, nil, drover.Errorf(drover.Unavailable, "connecting: %w", err)
+	return nil, nil, broken(ctx, "connecting", err)
 }
 
 // ID is the execution's id; after Execute it is known from the first frame on.
@@ -107,8 +111,8 @@ type message struct {
 	Message   string
 }
 
-// Next serves drover.Session. Errors: those of the server, Unavailable when the connection broke: attach again with
-// the offsets reached.
+// Next serves drover.Session. Errors: those of the server, Canceled when ctx ended, Unavailable when the connection broke:
+// attach again with the offsets reached.
 func (s *Session) Next(ctx context.Context) (drover.Frame, error) {
 	for {
 		if s.ended {
@@ -119,7 +123,7 @@ func (s *Session) Next(ctx context.Context) (drover.Frame, error) {
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return drover.Frame{}, drover.Errorf(drover.Unavailable, "reading from the execution: %w", err)
+			return drover.Frame{}, broken(ctx, "reading from the execution", err)
 		}
 		if kind == websocket.MessageBinary {
 			if f, ok := s.data(data); ok {
@@ -173,7 +177,7 @@ func (s *Session) event(text []byte) (f drover.Frame, ok bool, err error) {
 
 // Write serves drover.Session.
 func (s *Session) Write(ctx context.Context, p []byte) error {
-	return s.conn.Write(ctx, websocket.MessageBinary, p)
+	return s.write(ctx, websocket.MessageBinary, p)
 }
 
 // CloseStdin serves drover.Session.
@@ -196,7 +200,22 @@ func (s *Session) tell(ctx context.Context, m map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return s.conn.Write(ctx, websocket.MessageText, text)
+	return s.write(ctx, websocket.MessageText, text)
+}
+
+func (s *Session) write(ctx context.Context, kind websocket.MessageType, p []byte) error {
+	if err := s.conn.Write(ctx, kind, p); err != nil {
+		return broken(ctx, "writing to the execution", err)
+	}
+	return nil
+}
+
+// broken is the error of a connection that failed, or that ctx ended.
+func broken(ctx context.Context, doing string, err error) error {
+	if ctx.Err() != nil {
+		return drover.Errorf(drover.Canceled, "%s: %w", doing, context.Cause(ctx))
+	}
+	return drover.Errorf(drover.Unavailable, "%s: %w", doing, err)
 }
 
 // Close serves drover.Session.
