@@ -105,7 +105,7 @@ func TestMachinesWithoutAServerEnd(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	t.Cleanup(func() { endMachines(t, data) })
-	args := append([]string{"-server", "-rpc-port", freePort(t)}, config(t, data, fleetBlock("min = 2\n    terminate_at_dead = \"3s\""))...)
+	args := append([]string{"-server", "-rpc-port", freePort(t)}, config(t, data, fleetBlock("min = 2\n    terminate_at_dead = \"10s\""))...)
 	a := start(t, args...)
 	eventually(t, "the machines", func() (bool, string) {
 		list := a.machines()

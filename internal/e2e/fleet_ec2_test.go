@@ -43,7 +43,7 @@ func newAccount(t *testing.T, provider, more string) *account {
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "machine.hcl"), []byte(text), 0o600))
 	c.block = fmt.Sprintf(`server {
   enabled           = true
-  heartbeat_grace   = "2s"
+  heartbeat_grace   = "6s"
   min_heartbeat_ttl = "2s"
 }
 fleet {
@@ -248,7 +248,7 @@ func (c *account) said() string {
 // Machines that never call home are given up and replaced, at last by one that does, without anybody's help.
 func TestMachinesThatNeverCallHome(t *testing.T) {
 	t.Parallel()
-	c := newAccount(t, "", `boot_timeout = "8s"`)
+	c := newAccount(t, "", `boot_timeout = "15s"`)
 	c.dark.Store(true)
 	a := start(t, c.server()...)
 	ran := filepath.Join(c.dir, "ran")
@@ -344,10 +344,10 @@ func TestACloudThatCantBeUsed(t *testing.T) {
 // A server that is gone for good costs nothing: machines that hear nobody end themselves.
 func TestTheDeadMansSwitch(t *testing.T) {
 	t.Parallel()
-	c := newAccount(t, "", "min = 1\n    terminate_at_dead = \"3s\"\n")
+	c := newAccount(t, "", "min = 1\n    terminate_at_dead = \"10s\"\n")
 	a := start(t, c.server()...)
 	one(t, a, "the machine", func(i *drover.Instance) bool { return i.State == drover.InstanceActive })
-	local := start(t, fleetAgent(t, "min = 1\n    terminate_at_dead = \"3s\"\n")...)
+	local := start(t, fleetAgent(t, "min = 1\n    terminate_at_dead = \"10s\"\n")...)
 	one(t, local, "the process", func(i *drover.Instance) bool { return i.State == drover.InstanceActive })
 	processes := filepath.Join(dataOf(local), "fleet")
 	require.NotEmpty(t, processesOf(processes))
@@ -383,8 +383,8 @@ func TestTwoProvidersServeOneNodePool(t *testing.T) {
 	require.NoError(t, err)
 	status, said := a.fleet("PUT", "pool/dear", string(text), nil)
 	require.Equal(t, 200, status, said)
-	ran := filepath.Join(t.TempDir(), "ran")
-	_, _, err = a.nomad().Jobs().Register(fleetJob("work", 5, "echo $NOMAD_ALLOC_INDEX >> "+ran+"; sleep 3"), nil)
+	ran, release := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "release") // else the first one's machine serves again
+	_, _, err = a.nomad().Jobs().Register(fleetJob("work", 5, "echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
 	require.NoError(t, err)
 	eventually(t, "the work", func() (bool, string) { return len(lines(t, ran)) == 5, fmt.Sprint(a.machines()) })
 	by := map[string]int{}
@@ -392,6 +392,7 @@ func TestTwoProvidersServeOneNodePool(t *testing.T) {
 		by[i.Pool]++
 	}
 	require.Equal(t, map[string]int{"std": 2, "dear": 3}, by)
+	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	a.noMachine(t)
 	var costs drover.FleetCostReport
 	a.fleet("GET", "cost?by=machine", "", &costs)

@@ -25,7 +25,7 @@ import (
 // fleetBlock is a fleet on this machine whose machines run raw processes too.
 func fleetBlock(more string) string {
 	return `server {
-  heartbeat_grace   = "2s"
+  heartbeat_grace   = "6s"
   min_heartbeat_ttl = "2s"
 }
 fleet {
