@@ -222,7 +222,7 @@ func dialled(t *testing.T, w *world) (remote drover.Workloads, nodes *Nodes, cut
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- c.ServeWorkloads(ctx, w, func() { close(ready) }) }() // ends with cancel
 	<-ready
-	require.Eventually(t, func() bool { remote, err = nodes.Workloads("n1"); return err == nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { remote, err = nodes.Workloads("n1"); return err == nil }, time.Minute, time.Millisecond)
 	return remote, nodes, func() {
 		cancel()
 		require.Error(t, <-ended)
@@ -279,7 +279,7 @@ func TestWorkloadsThroughTheTunnel(t *testing.T) {
 	t.Run("logs", func(t *testing.T) { tryLogs(t, remote) })
 
 	cut()
-	require.Eventually(t, func() bool { _, err := nodes.Workloads("n1"); return err != nil }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := nodes.Workloads("n1"); return err != nil }, time.Minute, time.Millisecond)
 }
 
 func trySession(t *testing.T, remote drover.Workloads) {

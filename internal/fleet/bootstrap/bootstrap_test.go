@@ -66,7 +66,7 @@ func (b *bed) pid() int {
 
 func (b *bed) run(t *testing.T) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return bootstrap.Run(ctx, b.cfg, "127.0.0.1", clock.Wall{})
 }

@@ -185,4 +185,4 @@ func between(t *testing.T, text, before, after string) string {
 	return found
 }
 
-const soon = 20 * time.Second
+const soon = time.Minute

@@ -227,7 +227,7 @@ func TestLifeOfAGroup(t *testing.T) {
 
 			// Children that leave their parent and session are members all the same.
 			c := inGroup(t, g, "setsid sleep 300 & (setsid sleep 300 &) ; sleep 300")
-			require.Eventually(t, func() bool { p, err := g.Procs(); return err == nil && len(p) >= 4 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { p, err := g.Procs(); return err == nil && len(p) >= 4 }, time.Minute, time.Millisecond)
 			names, err := m.List()
 			require.NoError(t, err)
 			require.Equal(t, []string{"life"}, names)
@@ -270,7 +270,7 @@ func TestRemoveKillsWhatForks(t *testing.T) {
 			g, err := m.Create("bomb", Limits{Pids: 30}, 0)
 			require.NoError(t, err)
 			c := inGroup(t, g, "i=0; while [ $i -lt 20 ]; do (while :; do /bin/true; done) & i=$((i+1)); done; wait")
-			require.Eventually(t, func() bool { p, err := g.Procs(); return err == nil && len(p) > 10 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { p, err := g.Procs(); return err == nil && len(p) > 10 }, time.Minute, time.Millisecond)
 			require.NoError(t, g.Remove(ctx, clock.Wall{}))
 			require.Error(t, c.Wait())
 		})
@@ -289,7 +289,7 @@ func TestChildGroups(t *testing.T) {
 			x, err := g.Child("x.1", Limits{MemoryMax: 32 << 20, Pids: 5}, 0)
 			require.NoError(t, err)
 			c := inGroup(t, x, "sleep 300 & sleep 300")
-			require.Eventually(t, func() bool { p, err := x.Procs(); return err == nil && len(p) == 3 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { p, err := x.Procs(); return err == nil && len(p) == 3 }, time.Minute, time.Millisecond)
 			all, err := g.Procs()
 			require.NoError(t, err)
 			require.Len(t, all, 3, "a child's members are the group's too")

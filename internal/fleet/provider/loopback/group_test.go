@@ -46,7 +46,7 @@ func TestControlGroupsGoWithTheMachine(t *testing.T) {
 			var r struct{ PID int }
 			require.NoError(t, json.Unmarshal(text, &r))
 			require.NoError(t, syscall.Kill(r.PID, syscall.SIGKILL))
-			require.Eventually(t, func() bool { return one(t, p).State == provider.Terminated }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return one(t, p).State == provider.Terminated }, time.Minute, time.Millisecond)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -153,7 +153,7 @@ func TestAMachineThatEndsByItself(t *testing.T) {
 	p := cloud(t, loopback.Config{Command: []string{"/bin/sh", "-c", "echo boot: it broke; exit 1"}})
 	made, err := p.Create(t.Context(), request("a", offering("small")))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return one(t, p).State == provider.Terminated }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return one(t, p).State == provider.Terminated }, time.Minute, time.Millisecond)
 	text, err := p.Console(t.Context(), made[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, "boot: it broke\n", string(text))
@@ -171,7 +171,7 @@ func TestNothingOutlivesItsMachine(t *testing.T) {
 	made, err := p.Create(t.Context(), request("a", offering("small")))
 	require.NoError(t, err)
 	var text []byte
-	require.Eventually(t, func() bool { text, err = os.ReadFile(mark); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { text, err = os.ReadFile(mark); return err == nil }, time.Minute, time.Millisecond)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, 0))
@@ -207,7 +207,7 @@ func TestAnAgentThatShowsNoArgumentsIsAlive(t *testing.T) {
 		require.NoError(t, err)
 		return string(line)
 	}
-	require.Eventually(t, func() bool { return arguments() == "sleep\x001000\x00" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return arguments() == "sleep\x001000\x00" }, time.Minute, time.Millisecond)
 	require.Equal(t, provider.Running, one(t, p).State)
 	require.NoError(t, p.Destroy(t.Context(), made[0].ID))
 	require.NoDirExists(t, filepath.Join("/proc", strconv.Itoa(r.PID)))

@@ -31,7 +31,7 @@ var endpoint string //nolint:gochecknoglobals // of all tests
 
 // The bounds of waiting for what others do.
 const (
-	patience = 20 * time.Second
+	patience = time.Minute
 	tick     = 20 * time.Millisecond
 )
 

@@ -46,6 +46,6 @@ func TestPortsArePublished(t *testing.T) {
 		defer r.Body.Close()
 		body, err := io.ReadAll(r.Body)
 		return err == nil && string(body) == "served\n"
-	}, 15*time.Second, 20*time.Millisecond)
+	}, patience, tick)
 	require.NoError(t, h.Destroy(t.Context()))
 }

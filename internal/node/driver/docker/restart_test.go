@@ -142,7 +142,7 @@ func TestSweepSparesWhatIsKnownAndOthers(t *testing.T) {
 		n, err := after.Sweep(t.Context())
 		require.NoError(t, err)
 		return n == 1
-	}, 5*time.Second, 50*time.Millisecond)
+	}, patience, tick)
 	exit, err := lost.Wait(t.Context())
 	require.NoError(t, err)
 	require.Error(t, exit.Err)
