@@ -47,7 +47,8 @@ const (
 	mkdirScript = `mkdir -p -- "$1" && chmod "$2" "$1" && { [ -z "$3" ] || chown -- "$3" "$1"; } || exit 45`
 	// What a "*" leaves are folders that something is mounted on, as a task's secrets: they have to be empty.
 	deleteScript = `left() { for f in "$1"/*; do [ ! -e "$f" ] || { [ -d "$f" ] && [ -z "$(ls -A -- "$f")" ]; } || return 1; done; }
-for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac; rm -rf -- "$d"/* || left "$d";; *) rm -rf -- "$p";; esac || exit 45; done`
+for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac
+  case $(cd -- "${d:-/}" 2>/dev/null && pwd -P) in /|//) echo 'the root directory is not emptied: give the image a working directory' >&2; exit 45;; esac; rm -rf -- "$d"/* || left "$d";; *) rm -rf -- "$p";; esac || exit 45; done`
 )
 
 // do runs a helper script as the runner's user, or its root. Errors: NotFound, Forbidden, Unavailable.

@@ -106,7 +106,10 @@ func remove(asked, p string) error {
 		}
 		return os.RemoveAll(p)
 	}
-	dir := path.Dir(p)
+	dir, err := emptied(p)
+	if err != nil {
+		return err
+	}
 	f, err := os.Open(dir)
 	if os.IsNotExist(err) {
 		return nil
@@ -128,6 +131,14 @@ func remove(asked, p string) error {
 		}
 	}
 	return nil
+}
+
+// emptied is the directory that a final "*" stands in. In an image that names none, "./*" would be all of the system.
+func emptied(p string) (dir string, err error) {
+	if dir = path.Dir(p); dir == "/" {
+		return "", drover.Errorf(drover.Invalid, "the root directory is not emptied: give the image a working directory")
+	}
+	return dir, nil
 }
 
 func (s *Server) mkdir(p string, mode uint32, o ids) error {
