@@ -10,7 +10,7 @@ import (
 	"drover"
 )
 
-// StartExecution starts a command that others attach to later. Errors: Invalid, NotFound, Gone.
+// StartExecution starts a command that others attach to later. Errors: Invalid, NotFound, Gone; Forbidden for the webhook.
 func (c *Client) StartExecution(ctx context.Context, runner string, r drover.ExecutionRequest) (x drover.Execution, err error) {
 	_, err = c.call(ctx, http.MethodPost, []string{"runner", runner, "executions"}, nil, r, &x)
 	return x, err
