@@ -49,6 +49,20 @@ func TestEveryCommandSaysWhatItIs(t *testing.T) {
 	}
 }
 
+func TestEndsNameTheirReason(t *testing.T) {
+	t.Parallel()
+	a := &App{}
+	for want, r := range map[string]drover.Receipt{
+		"the command was ended: its runner ended: the node of the runner was lost": {Cause: drover.CauseRunnerGone, Error: "the node of the runner was lost"},
+		"the command was ended: killed by request: it had 9 processes":             {Cause: drover.CauseKilled, Error: "it had 9 processes"},
+		"the command was ended: it took longer than -limit-wall":                   {Cause: drover.CauseTimeout},
+		"the command was not started: no such directory: /x":                       {Cause: drover.CauseStartFailed, Error: "no such directory: /x"},
+	} {
+		r.ExitCode = 137
+		require.EqualError(t, a.ended(&r, false), want)
+	}
+}
+
 func TestLastLines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

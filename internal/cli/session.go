@@ -147,6 +147,9 @@ func (a *App) ended(r *drover.Receipt, print bool) error {
 		why = fmt.Errorf("the command was ended by signal %d", r.Signal)
 	default:
 		why = fmt.Errorf("the command was ended: %s", causeText(r.Cause))
+		if r.Error != "" && (r.Cause == drover.CauseRunnerGone || r.Cause == drover.CauseKilled) { // which the cause doesn't tell
+			why = fmt.Errorf("%w: %s", why, line(r.Error))
+		}
 	}
 	return &exitError{code: max(r.ExitCode, 1), err: why}
 }
