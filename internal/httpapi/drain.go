@@ -19,7 +19,7 @@ func (e *endpoint) drain(w *response, r *http.Request, body io.Reader) {
 	switch {
 	case body == nil, body == http.NoBody, w.hijacked:
 		return
-	case r.ContentLength >= 0 && r.ContentLength <= minDrain: // net/http does it
+	case r.ContentLength >= 0 && r.ContentLength <= minDrain && !r.Close: // net/http does it, but where it closes
 		return
 	case r.Header.Get("Expect") != "": // it reads the answer first
 		return

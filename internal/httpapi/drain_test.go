@@ -42,6 +42,25 @@ func TestRefusedBodiesAreReadOn(t *testing.T) {
 	}
 }
 
+// net/http reads on by itself only where it keeps the connection.
+func TestRefusedBodiesAreReadOnBeforeAClose(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "PUT /", Handle: func(http.ResponseWriter, *http.Request) error {
+		return drover.Errorf(drover.Invalid, "no")
+	}}}))
+	defer srv.Close()
+	for _, version := range []string{"HTTP/1.0", "HTTP/1.1"} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL, "http://"))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = io.WriteString(conn, "PUT / "+version+"\r\nHost: x\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n"+strings.Repeat("x", 200_000))
+		require.NoError(t, err)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err, "it is closed, not reset")
+		require.Contains(t, string(answer), "400 Bad Request")
+	}
+}
+
 type neverEnding struct{}
 
 func (neverEnding) Read(p []byte) (int, error) { return len(p), nil }
