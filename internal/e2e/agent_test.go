@@ -182,7 +182,7 @@ func dev(t *testing.T) *agent {
 // eventually waits for a condition that only another process can tell.
 func eventually(t *testing.T, what string, f func() (bool, string)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 60*time.Second) // cleanups wait too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups wait too
 	defer cancel()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()

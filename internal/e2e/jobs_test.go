@@ -25,7 +25,7 @@ func rawJob(id, kind, command string, args ...string) *api.Job {
 // allocation waits by blocking query until the job has an allocation in the client status.
 func allocation(t *testing.T, c *api.Client, jobID, status string) *api.AllocationListStub {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	q := &api.QueryOptions{WaitTime: 10 * time.Second}
 	for {
