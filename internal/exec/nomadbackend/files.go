@@ -45,6 +45,9 @@ if [ "$4" != -1 ] && [ "$(wc -c <"$t")" -ne "$4" ]; then rm -f -- "$t"; echo "th
 
 const (
 	mkdirScript = `mkdir -p -- "$1" && chmod "$2" "$1" && { [ -z "$3" ] || chown -- "$3" "$1"; } || exit 45`
+	// The working directory itself stays.
+	emptyScript = `case $(pwd -P) in /|//) echo 'the root directory is not emptied: give the image a working directory' >&2; exit 45;; esac
+find . -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit 45`
 	// What a "*" leaves are folders that something is mounted on, as a task's secrets: they have to be empty.
 	deleteScript = `left() { for f in "$1"/*; do [ ! -e "$f" ] || { [ -d "$f" ] && [ -z "$(ls -A -- "$f")" ]; } || return 1; done; }
 for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac
@@ -185,11 +188,14 @@ func (f *files) Apply(ctx context.Context, changes []drover.FileChange) error {
 		var err error
 		switch {
 		case c.Delete:
-			p := c.Path
-			if p != "*" && p != "./*" {
+			p, script := c.Path, deleteScript
+			switch {
+			case path.Clean(p) == ".":
+				script = emptyScript
+			case p != "*" && p != "./*":
 				p = safe(p)
 			}
-			err = f.do(ctx, deleteScript, true, nil, nil, p)
+			err = f.do(ctx, script, true, nil, nil, p)
 		case c.Mkdir:
 			err = f.do(ctx, mkdirScript, true, nil, nil, safe(c.Path), octal(c.Mode, 0o1777), c.Owner)
 		default:

@@ -60,6 +60,9 @@ func (s *Server) apply(c drover.FileChange, data io.Reader) error {
 	}
 	switch {
 	case c.Delete && !c.Mkdir && !c.Write:
+		if home, err := s.absolute("."); err == nil && p == home && p != "/" && path.Base(c.Path) != "*" {
+			return empty(p, true) // itself it stays, and its owner's
+		}
 		return remove(c.Path, p)
 	case c.Mkdir && !c.Write && !c.Delete:
 		return s.mkdir(p, mode(c.Mode, defaultDirMode), o)
@@ -110,6 +113,11 @@ func remove(asked, p string) error {
 	if err != nil {
 		return err
 	}
+	return empty(dir, false)
+}
+
+// empty deletes what is in a directory; hidden things only if all is to go.
+func empty(dir string, all bool) error {
 	f, err := os.Open(dir)
 	if os.IsNotExist(err) {
 		return nil
@@ -123,7 +131,7 @@ func remove(asked, p string) error {
 		return err
 	}
 	for _, name := range entries {
-		if strings.HasPrefix(name, ".") {
+		if !all && strings.HasPrefix(name, ".") {
 			continue
 		}
 		if err := os.RemoveAll(dir + "/" + name); err != nil && !errors.Is(err, unix.EBUSY) {

@@ -1,11 +1,14 @@
 package initd
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/node/supervisor/proto"
 )
 
 // Only what is to be emptied is asked here: a test that empties the root once would be one too many.
@@ -18,4 +21,31 @@ func TestTheRootIsNotEmptied(t *testing.T) {
 	dir, err := emptied("/work/*")
 	require.NoError(t, err)
 	require.Equal(t, "/work", dir)
+}
+
+func TestAWorkingDirectoryIsEmptiedAndStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a/b", ".hidden", "c"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	left := func() (names []string) {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	s := &Server{}
+	s.config.Store(&proto.Boot{WorkDir: dir})
+	remove := func(p string) { require.NoError(t, s.apply(drover.FileChange{Path: p, Delete: true}, nil)) }
+	remove("./*")
+	require.Equal(t, []string{".hidden"}, left())
+	remove("./")
+	require.Empty(t, left())
+	remove("none/*")
+	s.config.Store(&proto.Boot{WorkDir: filepath.Join(dir, "gone")})
+	remove(".")
 }
