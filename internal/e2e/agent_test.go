@@ -93,7 +93,7 @@ func launch(t *testing.T, args ...string) *agent {
 	return a
 }
 
-var servingOn = regexp.MustCompile(`(?i)serving on http://(\S+)`)
+var servingOn = regexp.MustCompile(`(?i)serving on https?://(\S+)`)
 
 func (a *agent) read(lines *bufio.Scanner, serving chan<- string) {
 	defer close(a.done)
