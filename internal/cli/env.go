@@ -156,6 +156,9 @@ func (f *envPutFlags) over(cmd *cobra.Command, env *drover.Environment) (err err
 	if err != nil {
 		return err
 	}
+	if len(f.ports) > 0 && !env.Network {
+		return drover.Errorf(drover.Invalid, "-port needs -network: without it nobody reaches a runner")
+	}
 	if len(f.vars) > 0 {
 		if env.Env, err = keyValues("-env", f.vars); err != nil {
 			return err
