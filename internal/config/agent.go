@@ -22,7 +22,7 @@ type Agent struct {
 	LogJSON    *bool  `hcl:"log_json,optional"`
 	LogFile    string `hcl:"log_file,optional"`
 	APIToken   string `hcl:"api_token,optional"`    // every face asks for it (X-Nomad-Token, Poseidon-Token, Bearer); default none
-	Debug      *bool  `hcl:"enable_debug,optional"` // serve /debug/pprof
+	Debug      *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof
 
 	Ports     *Ports     `hcl:"ports,block"`
 	Addresses *Addresses `hcl:"addresses,block"`
