@@ -16,7 +16,7 @@ const agentLeaf = "agent"
 
 // ownGroup is this process's group in the v2 tree, as a path from its root; "" = it is in none.
 func ownGroup() string {
-	data, err := os.ReadFile("/proc/self/cgroup")
+	data, err := ownGroups()
 	if err != nil {
 		return ""
 	}

@@ -107,7 +107,7 @@ func (m *Manager) separate(tree string) bool {
 // findAway lists the trees in which the agent is in a group of its own, whose limits and whose end are not for
 // supervisors. A move costs up to a millisecond, so it is left out where there is nothing to leave.
 func (m *Manager) findAway() error {
-	own, err := os.ReadFile("/proc/self/cgroup")
+	own, err := ownGroups()
 	if err != nil {
 		return err
 	}
