@@ -234,7 +234,7 @@ func TestWhatTheCommandLeftBehindIsKilled(t *testing.T) {
 // where there is only one.
 func TestOrphansAreCounted(t *testing.T) {
 	t.Parallel()
-	const burn = "i=0; while [ $i -lt 80000 ]; do i=$((i+1)); done"
+	const burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done" // many times what a few processes cost to start
 	dir := t.TempDir()
 	orphan := func(fifo, how, work, then string) drover.ExecutionSpec { // the execution ends when the work is done
 		fifo = filepath.Join(dir, fifo)
