@@ -96,15 +96,21 @@ type closingGroup struct {
 func (g *closingGroup) Close()    { g.of.open.Add(-1) }
 func (g *closingGroup) NotAgain() { g.of.spent.Store(true) }
 
-// An ended runner's sessions, and with them its client, are kept for as long as the receipts are.
-func TestGroupsOfALostSupervisorAreClosed(t *testing.T) {
-	t.Parallel()
+// withClosingGroups launches a supervisor, and connects a client with groups to it.
+func withClosingGroups(t *testing.T) (*Client, *closingGroups) {
+	t.Helper()
 	_, stateDir := launch(t, nil)
-	groups := &closingGroups{}
-	o := options()
+	groups, o := &closingGroups{}, options()
 	o.Groups = groups
 	c, err := Connect(t.Context(), SocketPath(stateDir), o)
 	require.NoError(t, err)
+	return c, groups
+}
+
+// An ended runner's sessions, and with them its client, are kept for as long as the receipts are.
+func TestGroupsOfALostSupervisorAreClosed(t *testing.T) {
+	t.Parallel()
+	c, groups := withClosingGroups(t)
 	followed, abandoned := sh("sleep 1000"), sh("sleep 1000")
 	followed.ID, abandoned.ID, abandoned.Detach = "followed", "abandoned", -1
 	s, err := c.StartExecution(t.Context(), followed)
@@ -121,12 +127,7 @@ func TestGroupsOfALostSupervisorAreClosed(t *testing.T) {
 // It may begin in its group only after we took it for ended, and is killed there with whatever is in it.
 func TestAGroupThatNobodyWaitedForServesNoOther(t *testing.T) {
 	t.Parallel()
-	_, stateDir := launch(t, nil)
-	groups := &closingGroups{}
-	o := options()
-	o.Groups = groups
-	c, err := Connect(t.Context(), SocketPath(stateDir), o)
-	require.NoError(t, err)
+	c, groups := withClosingGroups(t)
 	defer c.Close()
 	g, err := groups.Execution("vanished", drover.Limits{})
 	require.NoError(t, err)
