@@ -8,7 +8,7 @@ GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 TESTFLAGS  ?= -race -shuffle=on -timeout 10m
 
-.PHONY: help build init run test short lint fmt sim bench fuzz clean deps
+.PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -48,7 +48,10 @@ lint: init ## gofumpt, vet, golangci-lint
 sim: ## simulation over many seeds: make sim SEEDS=10000
 	$(GO) test -count=1 -run TestSimulation ./internal/sim -sim.seeds $${SEEDS:-1000}
 
-bench: build ## measure the figures of DESIGN section 6: one JSON object a line, then a table (BENCH=-quick)
+traces: init ## replay Nomad's transcripts against the real binary: make traces RUN='^canary-' DETAILS=1 STRICT=1 SIDE=24
+	$(GO) test -count=1 -timeout 60m -v -run TestTraces ./internal/e2e/traces -traces='$(or $(RUN),.)' -details=$(or $(DETAILS),0) -strict=$(or $(STRICT),0) -side=$(or $(SIDE),24)
+
+bench: build ## measure the figures that count: one JSON object a line, then a table (BENCH=-quick)
 	@./scripts/bench $(BENCH)
 
 fuzz: init ## fuzz the parsers, 20 s each

@@ -30,8 +30,6 @@ type Allocation struct {
 	JobID                 string
 	Job                   *Job // the version placed; shared, never changed
 	TaskGroup             string
-	Resources             *Resources            // legacy, derived
-	TaskResources         map[string]*Resources // legacy, derived
 	AllocatedResources    *AllocatedResources
 	Metrics               *AllocationMetric
 	DesiredStatus         string
@@ -100,6 +98,51 @@ func (a *Allocation) Terminal() bool { return a.ServerTerminal() || a.ClientTerm
 // HoldsResources reports whether it still counts against its node. Only the node's word frees them: a stopped
 // allocation holds its resources until the node says that it ended.
 func (a *Allocation) HoldsResources() bool { return !a.ClientTerminal() }
+
+// Quick ends: allocations that ended by themselves at once, which is what storms are made of.
+const (
+	QuickEnd       = time.Second     // an allocation that ran for less ended quickly
+	QuickEndMemory = 2 * time.Minute // after so long without one, those before are forgotten
+)
+
+// QuickEnds counts a job's allocations that ended quickly, one after the other.
+type QuickEnds struct {
+	Count int
+	Last  int64 // unix ns
+}
+
+// EndedQuickly reports whether the allocation ended by itself within QuickEnd of its last task's start, or without a
+// start, and is one that is replaced: not one that control stopped, nor batch work that is done, nor a runner: pools, of
+// which few may fail while many are claimed, have delays of their own.
+func (a *Allocation) EndedQuickly() bool {
+	if a.ServerTerminal() || a.Claim != nil {
+		return false
+	}
+	if a.Job != nil {
+		if g := a.Job.Group(a.TaskGroup); g != nil && g.Pool != nil {
+			return false
+		}
+	}
+	switch a.ClientStatus {
+	case AllocClientFailed:
+	case AllocClientComplete:
+		if a.Job == nil || a.Job.Type != JobTypeService && a.Job.Type != JobTypeSystem {
+			return false
+		}
+	default:
+		return false
+	}
+	var started, finished time.Time
+	for _, s := range a.TaskStates {
+		if s.StartedAt.After(started) {
+			started = s.StartedAt
+		}
+		if s.FinishedAt.After(finished) {
+			finished = s.FinishedAt
+		}
+	}
+	return started.IsZero() || finished.Sub(started) < QuickEnd
+}
 
 // AllocationMetric explains a placement, or why there was none.
 type AllocationMetric struct {

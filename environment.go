@@ -79,5 +79,9 @@ type ClaimRequest struct {
 	Env         map[string]string `json:"env,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Limits      Limits            `json:"limits,omitzero"` // of its executions, up to the environment's
-	Wait        time.Duration     `json:"wait,omitempty"`  // how long to queue when the pool is empty; 0 = not at all
+	Wait        time.Duration     `json:"wait,omitempty"`  // ns to queue when the pool is empty; 0 = DefaultClaimWait; < 0 = not at all
 }
+
+// DefaultClaimWait is how long a claim queues that does not say it: a runner starts in milliseconds, a container in
+// seconds.
+const DefaultClaimWait = 15 * time.Second

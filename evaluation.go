@@ -23,7 +23,7 @@ const (
 	TriggerReconnect         = "reconnect"
 	TriggerDisconnectTimeout = "max-disconnect-timeout"
 	TriggerQueuedAllocs      = "queued-allocs"
-	TriggerRetryFailedAlloc  = "alloc-failure-retry"
+	TriggerRetryFailedAlloc  = "alloc-reschedule"
 	TriggerPreemption        = "preemption"
 	TriggerScaling           = "job-scaling"
 	TriggerRollingUpdate     = "rolling-update"
@@ -165,6 +165,7 @@ type Deployment struct {
 	JobSpecModifyIndex uint64
 	JobCreateIndex     uint64
 	IsMultiregion      bool
+	EvalPriority       int // of the evaluation that began it
 	TaskGroups         map[string]*DeploymentState
 	Status             string
 	StatusDescription  string

@@ -46,6 +46,7 @@ type AllocUpdate struct {
 	ClientDescription string
 	TaskStates        map[string]*TaskState
 	DeploymentStatus  *AllocDeploymentStatus
+	DeploymentID      string // that DeploymentStatus is about; "" = it is not known
 	NetworkStatus     *AllocNetworkStatus
 	Time              int64 // unix ns, the node's clock
 }

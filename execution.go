@@ -162,15 +162,26 @@ type FileChange struct {
 	Path   string `json:"path"`
 	Delete bool   `json:"delete,omitempty"` // recursively; a final "*" or "./*" matches as in a shell, without dotfiles
 	Mkdir  bool   `json:"mkdir,omitempty"`
-	Write  bool   `json:"write,omitempty"`
+	Write  bool   `json:"write,omitempty"` // not needed where there is Data or Text
 	Data   []byte `json:"data,omitempty"`
-	Mode   uint32 `json:"mode,omitempty"`  // 0: 0744 for files, 01777 for directories (Poseidon's)
-	Owner  string `json:"owner,omitempty"` // "" = root
+	// Text is Data for those who write JSON by hand; PrepareChanges makes Data of it.
+	Text  *string `json:"text,omitempty"`
+	Mode  uint32  `json:"mode,omitempty"`  // 0: 0744 for files, 01777 for directories (Poseidon's)
+	Owner string  `json:"owner,omitempty"` // "" = root
 }
 
-// ValidateChanges checks what can be checked of changes before any of them is made. Errors: Invalid, naming the change.
-func ValidateChanges(changes []FileChange) error {
-	for i, c := range changes {
+// PrepareChanges completes changes, and checks what can be checked before any of them is made: what has content is
+// written. Errors: Invalid, naming the change.
+func PrepareChanges(changes []FileChange) error {
+	for i := range changes {
+		c := &changes[i]
+		if c.Text != nil {
+			if c.Data != nil {
+				return Errorf(Invalid, "files[%d]: both text and data: want one of them", i)
+			}
+			c.Data, c.Text = []byte(*c.Text), nil
+		}
+		c.Write = c.Write || c.Data != nil
 		kinds := 0
 		for _, is := range []bool{c.Delete, c.Mkdir, c.Write} {
 			if is {
@@ -179,7 +190,7 @@ func ValidateChanges(changes []FileChange) error {
 		}
 		switch {
 		case kinds != 1 || c.Path == "" || strings.ContainsRune(c.Path, 0):
-			return Errorf(Invalid, "files[%d]: want a path, and exactly one of delete, mkdir and write", i)
+			return Errorf(Invalid, "files[%d]: want a path, and exactly one of text, data (base64), mkdir and delete", i)
 		case c.Mode > 0o7777:
 			return Errorf(Invalid, "files[%d].mode %d: want permission bits, at most %d", i, c.Mode, 0o7777)
 		}

@@ -1,7 +1,12 @@
 package drover
 
 import (
+	"fmt"
+	"hash/fnv"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,7 +34,7 @@ type FleetPolicy struct {
 	Schedule []FleetSchedule
 	Standby  []FleetStandby
 
-	Idle            time.Duration // how long a machine may be idle; 0 = as long as its return would cost
+	Idle            time.Duration // how long a machine may be idle; 0 = as long as it is worth keeping, by WaitCost
 	Expire          time.Duration // age at which machines are replaced; 0 = never
 	WaitCost        float64       // $ that an hour of waiting of one piece of work is worth; default 1
 	BootTimeout     time.Duration // upper bound of the boot deadline; default 15 min
@@ -131,20 +136,31 @@ func (p *FleetPolicy) Canonicalize() {
 	}
 }
 
-// Template names what machines are made from, so that those made from something else are found.
+// Template names everything that the policy puts into a machine, so that machines made from something else are found,
+// and so that what does not boot in one pool is no reason against it in another.
 func (p *FleetPolicy) Template() string {
-	h := uint64(14695981039346656037) // FNV-1a: not for secrets
-	for _, s := range []string{p.Image, p.UserData} {
-		for _, b := range []byte(s + "\x00") {
-			h = (h ^ uint64(b)) * 1099511628211
-		}
+	parts := []string{
+		p.Name, p.NodePool, p.Datacenter, p.Provider, p.Region, p.Image, p.UserData, p.BootProbe, p.RunProbe,
+		p.TerminateAtDead.String(), strconv.FormatBool(p.Spot != SpotNever), // machines of the spot market watch for notices
 	}
-	const hex = "0123456789abcdef"
-	var b [16]byte
-	for i := range b {
-		b[i] = hex[h>>(60-4*i)&15]
+	if s := p.SSH; s != nil {
+		parts = append(parts, s.User, strconv.Itoa(s.Port), s.SecretFile, s.Config, strings.Join(s.HostKeys, "\x00"))
 	}
-	return string(b[:])
+	for _, key := range slices.Sorted(maps.Keys(p.Tags)) {
+		parts = append(parts, key, p.Tags[key])
+	}
+	return "2-" + digest(parts...)
+}
+
+// FormerTemplate is what releases before Template's version 2 wrote onto machines of this policy.
+func (p *FleetPolicy) FormerTemplate() string { return digest(p.Image, p.UserData) }
+
+func digest(parts ...string) string {
+	h := fnv.New64a() // not for secrets
+	for _, s := range parts {
+		_, _ = h.Write([]byte(s + "\x00")) // a hash takes everything
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // Offerings returns everything that the policy may buy, in its own order, at the prices that it names.

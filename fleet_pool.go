@@ -50,6 +50,8 @@ type FleetInstance struct {
 	State      InstanceState
 	StateAt    time.Time // when it came into State
 	Behavior   IdleBehavior
+	Bought     string // why it was bought
+	LastError  string // what went wrong last with it
 	Why        string
 	Reason     string
 	ProviderID string
@@ -62,10 +64,17 @@ type FleetInstance struct {
 	PlannedAt  time.Time
 	CreatedAt  time.Time // when the cloud began to bill; zero until known
 	ReadyAt    time.Time
+	IdleAt     time.Time // since when it had no work, when this was written
 	GoneAt     time.Time
 
 	CreateIndex uint64
 	ModifyIndex uint64
+}
+
+// FleetMemory is what was learned of a provider's cloud, in the words of whoever learned it.
+type FleetMemory struct {
+	Provider string
+	Text     []byte
 }
 
 // FleetCost is a line of the ledger: what a job cost in a pool on a day.

@@ -11,9 +11,12 @@ type FleetSimulation struct {
 	Run      time.Duration // mean run time of a task
 	Length   time.Duration
 	Seed     uint64
-	Boot     time.Duration // of machines, typically; default 45 s
+	Provider string        // loopback, docker or ec2: whose limits of calls count; default the policy's, or else ec2
+	Max      int           // machines that the provider makes at most; 0 = no limit
+	Room     Capacity      // that its machines may take together; what is 0 has no limit
+	Boot     time.Duration // of machines, typically; default what is usual with the provider
 	Faults   float64       // share of boots that fail, and of calls that fail
-	Compare  bool          // with Arvados' rules and with Cluster Autoscaler's
+	Compare  bool          // with Arvados', Cluster Autoscaler's and Karpenter's rules, and with a minute of idling
 }
 
 // FleetSimulated is what came of it.
@@ -21,6 +24,11 @@ type FleetSimulated struct {
 	Rules    string // "drover", or whose were used for comparison
 	Tasks    int
 	Cost     float64
+	WaitMean time.Duration
+	Waiting  float64 // what the waiting is worth, by the policy's WaitCost
+	Total    float64 // of both: what rules are judged by
+	Stopped  []FleetSimulatedStop
+	Cloud    string  // what was simulated, for people
 	Bound    float64 // what a clairvoyant would pay at least
 	Machines int     // bought
 	Peak     int     // at once
@@ -33,6 +41,12 @@ type FleetSimulated struct {
 	Until    time.Duration // virtual time at the end
 	Hash     string        // of everything that was decided: equal seeds give equal hashes
 	Points   []FleetSimulatedPoint
+}
+
+// FleetSimulatedStop is a limit that kept machines from being bought.
+type FleetSimulatedStop struct {
+	What   string        // the pool's maximum of 4 machines
+	Waited time.Duration // by all tasks together, while they were kept waiting by it
 }
 
 // FleetSimulatedPoint is a moment of the simulation.

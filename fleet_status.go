@@ -59,9 +59,10 @@ type FleetAudit struct {
 	At       time.Time
 	Pool     string
 	Instance string
-	What     string // create, drain, destroy, a state, or an operator's word
-	Why      string // a code
-	Reason   string // for people
+	Several  []string `json:",omitempty"` // the instances of a line that is about more than one
+	What     string   // create, drain, destroy, a state, or an operator's word
+	Why      string   // a code
+	Reason   string   // for people
 	Count    int
 	Offering string
 	Provider string // of what is about none of its pools

@@ -95,3 +95,30 @@ func TestInstanceStates(t *testing.T) {
 	require.Equal(t, InstanceDraining, s)
 	require.Equal(t, Invalid, CodeOf(s.UnmarshalText([]byte("asleep"))))
 }
+
+// TestTheTemplateNamesAllThatIsInAMachine: what a corrected probe or another datacenter changes on machines is drift, and
+// what does not boot in one pool is no reason against it in another.
+func TestTheTemplateNamesAllThatIsInAMachine(t *testing.T) {
+	t.Parallel()
+	first := goodFleet().Template()
+	require.Equal(t, first, goodFleet().Template())
+	seen := map[string]bool{first: true}
+	for name, change := range map[string]func(*FleetPolicy){
+		"pool": func(p *FleetPolicy) { p.Name = "q" }, "node pool": func(p *FleetPolicy) { p.NodePool = "x" },
+		"datacenter": func(p *FleetPolicy) { p.Datacenter = "x" }, "region": func(p *FleetPolicy) { p.Region = "x" },
+		"image": func(p *FleetPolicy) { p.Image = "x" }, "user data": func(p *FleetPolicy) { p.UserData = "x" },
+		"boot probe": func(p *FleetPolicy) { p.BootProbe = "x" }, "run probe": func(p *FleetPolicy) { p.RunProbe = "x" },
+		"dead man": func(p *FleetPolicy) { p.TerminateAtDead = time.Hour }, "spot": func(p *FleetPolicy) { p.Spot = SpotPrefer },
+		"ssh": func(p *FleetPolicy) { p.SSH = &FleetSSH{Port: 22} }, "ssh user": func(p *FleetPolicy) { p.SSH = &FleetSSH{Port: 22, User: "x"} },
+		"host keys": func(p *FleetPolicy) { p.SSH = &FleetSSH{Port: 22, HostKeys: []string{"x"}} },
+		"tags":      func(p *FleetPolicy) { p.Tags = map[string]string{"a": "x"} },
+	} {
+		p := goodFleet()
+		change(p)
+		require.False(t, seen[p.Template()], name)
+		seen[p.Template()] = true
+	}
+	p := goodFleet()
+	p.Max, p.Idle, p.Budget.PerHour, p.WaitCost = 9, time.Hour, 5, 2 // how many, and for how long
+	require.Equal(t, first, p.Template())
+}

@@ -89,6 +89,7 @@ const (
 const (
 	TagOwner    = "drover-owner"    // which Drover; others' machines are never touched
 	TagIntent   = "drover-intent"   // Instance.ID
+	TagBatch    = "drover-batch"    // provider.Batch, of machines that one call made
 	TagPool     = "drover-pool"     // FleetPolicy.Name
 	TagOffering = "drover-offering" // Offering.Key
 	TagBehavior = "drover-behavior" // IdleBehavior, if not run
@@ -122,6 +123,8 @@ type Instance struct {
 	NodeID     string // "" until the agent called home
 	Address    string
 
+	Bought    string // why it was bought, for people
+	LastError string // what went wrong last with it: with asking for it, with its boot; "" = nothing
 	Why       string // the code of why it is in this state
 	Reason    string // the same, for people
 	Quiet     bool   // draining, and its agent confirmed that nothing runs

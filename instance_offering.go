@@ -108,4 +108,25 @@ type DemandClass struct {
 	Priority    int
 	OnDemand    bool      // never on spot
 	Since       time.Time // when the oldest began to wait
+	Refusals    []Refusal // machines that can't run it
+}
+
+// Refusal says that machines which a pool makes can't run a class of work, whatever else runs on them: one of them was
+// seen, or its configuration says so.
+type Refusal struct {
+	Pool     string
+	Template string // that they are made from
+	Type     string // "" = any
+	Needs    string // what they lack: driver raw_exec
+}
+
+// Refused returns what machines of a type lack that a pool makes from a template; "" if nothing is known.
+func (d *DemandClass) Refused(pool, template, typ string) string {
+	for i := range d.Refusals {
+		r := &d.Refusals[i]
+		if r.Pool == pool && r.Template == template && (r.Type == "" || r.Type == typ) {
+			return r.Needs
+		}
+	}
+	return ""
 }

@@ -265,5 +265,8 @@ func (j *Job) Stopped() bool { return j == nil || j.Stop }
 // Periodical reports whether the job only launches children by cron.
 func (j *Job) Periodical() bool { return j.Periodic != nil }
 
+// EndsByItself reports whether the job's work is done once: batch and sysbatch jobs.
+func (j *Job) EndsByItself() bool { return j.Type == JobTypeBatch || j.Type == JobTypeSysBatch }
+
 // Parameterized reports whether the job is a template that runs nothing itself.
 func (j *Job) Parameterized() bool { return j.ParameterizedJob != nil && !j.Dispatched }

@@ -219,6 +219,9 @@ type NodeEvent struct {
 type DrainSpec struct {
 	Deadline         time.Duration
 	IgnoreSystemJobs bool
+	// MoveBatch is ours: batch work that is not done by the deadline begins anew on another node. Without it, as on
+	// Nomad, it ends there: what a person drains need not be repeatable.
+	MoveBatch bool `json:",omitempty"`
 }
 
 // DrainStrategy is a drain under way.

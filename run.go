@@ -22,7 +22,7 @@ type RunRequest struct {
 	Environment string `json:"environment"`
 	ExecutionRequest
 	Files     []FileChange  `json:"files,omitempty"`
-	Wait      time.Duration `json:"wait,omitempty"`      // ns; for a runner when the pool is empty
+	Wait      time.Duration `json:"wait,omitempty"`      // ns; for a runner when the pool is empty, as in a ClaimRequest
 	MaxOutput int64         `json:"maxOutput,omitempty"` // bytes of each stream in the result; default 1 MiB
 }
 

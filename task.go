@@ -123,7 +123,7 @@ type Action struct {
 	Args    []string
 }
 
-// Task states: pending → running → dead. The finer states of DESIGN 2.8 live in node/taskmachine.
+// Task states: pending → running → dead. The finer states live in node/taskmachine.
 const (
 	TaskStatePending = "pending"
 	TaskStateRunning = "running"
@@ -170,6 +170,7 @@ const (
 	TaskRestoreFailed      = "Failed Restoring Task"
 	TaskReconnected        = "Reconnected"
 	TaskMaxRunDurationOver = "Max Run Duration Exceeded"
+	TaskAllocUnhealthy     = "Alloc Unhealthy"
 )
 
 // TaskEvent is a line of a task's history.

@@ -3,6 +3,7 @@ package drover
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -40,7 +41,12 @@ func plainName(s string) bool {
 }
 
 func (j *Job) validate(v *validation) {
+	if !j.bounded(v) {
+		return
+	}
 	v.check(j.ID != "", "job.ID", "must be set")
+	v.id("job.ID", j.ID)
+	v.readable("job.Name", j.Name)
 	v.check(!strings.ContainsAny(j.ID, " \x00"), "job.ID", "must not contain spaces or NUL, got %q", j.ID)
 	v.check(len(j.ID) <= 256, "job.ID", "must have at most 256 bytes")
 	v.check(j.Name != "", "job.Name", "must be set")
@@ -117,6 +123,9 @@ func (j *Job) validateParameterized(v *validation) {
 func nameOr(name string, i int) string {
 	if name == "" {
 		return fmt.Sprint(i)
+	}
+	if !readable(name) {
+		return strconv.Quote(name)
 	}
 	return name
 }

@@ -3,7 +3,6 @@ package drover
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -11,6 +10,8 @@ import (
 func (g *TaskGroup) validate(v *validation, j *Job, at string) {
 	v.check(g.Name != "", at+".Name", "must be set")
 	v.check(!strings.ContainsAny(g.Name, "/\x00"), at+".Name", "must not contain '/' or NUL")
+	v.readable(at+".Name", g.Name)
+	v.check(len(g.Name) <= maxNameBytes, at+".Name", "must have at most %d bytes, got %d", maxNameBytes, len(g.Name))
 	v.check(*g.Count >= 0 && *g.Count <= MaxGroupCount, at+".Count", "must be from 0 to %d, got %d", MaxGroupCount, *g.Count)
 	if j.Type == JobTypeSystem || j.Type == JobTypeSysBatch {
 		v.check(len(g.Affinities) == 0, at+".Affinities", "system jobs run on every node that fits: they can't have affinities")
@@ -30,7 +31,7 @@ func (g *TaskGroup) validate(v *validation, j *Job, at string) {
 	validateSpreads(v, at, g.Spreads)
 	g.RestartPolicy.validate(v, at+".RestartPolicy")
 	g.validateReschedule(v, j, at+".ReschedulePolicy")
-	g.validateUpdate(v, at+".Update")
+	g.validateUpdate(v, j, at+".Update")
 	v.check(g.EphemeralDisk.SizeMB >= 10 && g.EphemeralDisk.SizeMB <= maxAmount, at+".EphemeralDisk.SizeMB", "must be from 10 to %d, got %d", maxAmount, g.EphemeralDisk.SizeMB)
 	g.validateRollOut(v, j, at)
 	g.validateDisconnect(v, at)
@@ -107,7 +108,7 @@ func (g *TaskGroup) validateReschedule(v *validation, j *Job, at string) {
 	}
 }
 
-func (g *TaskGroup) validateUpdate(v *validation, at string) {
+func (g *TaskGroup) validateUpdate(v *validation, j *Job, at string) {
 	u := g.Update
 	if u == nil {
 		return
@@ -115,6 +116,7 @@ func (g *TaskGroup) validateUpdate(v *validation, at string) {
 	v.check(*u.MaxParallel >= 0, at+".MaxParallel", "must not be negative, got %d", *u.MaxParallel)
 	v.check(u.Stagger >= 0, at+".Stagger", "must not be negative, got %v", u.Stagger)
 	v.check(u.Canary >= 0, at+".Canary", "must not be negative, got %d", u.Canary)
+	v.check(j.Type != JobTypeSystem || u.Canary <= 100, at+".Canary", "is a percentage of the nodes in a system job: at most 100, got %d", u.Canary)
 	v.check(!u.AutoPromote || u.Canary > 0, at+".AutoPromote", "needs Canary > 0")
 	switch u.HealthCheck {
 	case "checks", "task_states", "manual":
@@ -161,6 +163,8 @@ func (t *Task) validate(v *validation, g *TaskGroup, at string) {
 	v.check(t.Name != "", at+".Name", "must be set")
 	v.check(!strings.ContainsAny(t.Name, "/\\\x00") && t.Name != "." && t.Name != ".." && t.Name != "alloc", at+".Name",
 		"must be usable as a folder and not be \"alloc\", got %q", t.Name)
+	v.readable(at+".Name", t.Name)
+	v.check(len(t.Name) <= maxNameBytes, at+".Name", "must have at most %d bytes, got %d", maxNameBytes, len(t.Name))
 	v.check(t.Driver != "", at+".Driver", "must be set")
 	v.check(*t.KillTimeout >= 0, at+".KillTimeout", "must not be negative")
 	v.check(t.ShutdownDelay >= 0, at+".ShutdownDelay", "must not be negative")
@@ -278,7 +282,7 @@ func validateConstraints(v *validation, at string, list []*Constraint) {
 		v.check(constraintOperands[c.Operand], where+".Operand", "unknown operand %q", c.Operand)
 		switch c.Operand {
 		case "regexp":
-			if _, err := regexp.Compile(c.RTarget); err != nil {
+			if _, err := CompilePattern(c.RTarget); err != nil {
 				v.addf(where+".RTarget", "is no regular expression: %v", err)
 			}
 		case "distinct_hosts":

@@ -50,9 +50,12 @@ func TestEveryFaultIsToldAtOnceWithItsPath(t *testing.T) {
 		"job.group[g].task[t].Templates[0].ChangeScript.Command: must be": func(_ *Job, _ *TaskGroup, t *Task) {
 			t.Templates = []*Template{{EmbeddedTmpl: "x", DestPath: "local/x", ChangeMode: "script"}}
 		},
-		"job.group[g].task[t].Resources: is too large":                          func(_ *Job, _ *TaskGroup, t *Task) { t.Resources.MemoryMaxMB = 1 << 40 },
-		"job.group[g].Migrate.MaxParallel: must not be negative":                func(_ *Job, g *TaskGroup, _ *Task) { g.Migrate.MaxParallel = new(-1) },
-		"job.group[g].port[http].Value: must be from 1 to 65535, got -1":        func(_ *Job, g *TaskGroup, _ *Task) { g.Networks[0].DynamicPorts[0].Value = -1 },
+		"job.group[g].task[t].Resources: is too large":                   func(_ *Job, _ *TaskGroup, t *Task) { t.Resources.MemoryMaxMB = 1 << 40 },
+		"job.group[g].Migrate.MaxParallel: must not be negative":         func(_ *Job, g *TaskGroup, _ *Task) { g.Migrate.MaxParallel = new(-1) },
+		"job.group[g].port[http].Value: must be from 1 to 65535, got -1": func(_ *Job, g *TaskGroup, _ *Task) { g.Networks[0].DynamicPorts[0].Value = -1 },
+		"job.group[g].Update.Canary: is a percentage of the nodes in a system job": func(j *Job, g *TaskGroup, _ *Task) {
+			j.Type, g.Update.Canary = JobTypeSystem, 101
+		},
 		"job.group[g].EphemeralDisk.SizeMB: must be from 10 to 2147483647":      func(_ *Job, g *TaskGroup, _ *Task) { g.EphemeralDisk.SizeMB = 1 << 50 },
 		"job.group[g].RestartPolicy: 9000000000000000000 attempts with a delay": func(_ *Job, g *TaskGroup, _ *Task) { g.RestartPolicy.Attempts = new(9_000_000_000_000_000_000) },
 	}

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -98,7 +99,10 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
 	case err != nil:
-		return nil, drover.Errorf(drover.Unavailable, "reaching the server: %w", err)
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return nil, drover.Errorf(drover.Unavailable, "reaching %s: %w", c.base.Host, err)
 	case res.StatusCode >= http.StatusBadRequest:
 		defer res.Body.Close()
 		return nil, problem(res)

@@ -35,14 +35,27 @@ func TestBounds(t *testing.T) {
 		"long":          {strings.Repeat("# a longer comment, of which there are many lines\n", n), "bytes"},
 		"a product":     {inMeta("length(setproduct(range(1000), range(1000), range(1000)))"), "setproduct: more than"},
 		"doubled texts": {doubled.String() + inMeta("local.a40"), "larger than"},
-		"fine":          {inMeta(strings.Repeat("(", 100) + "length(setproduct([1,2],[3,4]))" + strings.Repeat(")", 100)), ""},
+		"a wide format": {inMeta(`format("%-300000000s", "x")`), "the result would be too large"},
+		"a precision":   {inMeta(`format("%.300000000f", 1)`), "the result would be too large"},
+		"a given width": {inMeta(`format("%*s", 300000000, "x")`), "the result would be too large"},
+		"formats":       {inMeta(`formatlist("%100000s", range(1000))[0]`), "the result would be too large"},
+		"an indent":     {inMeta(`indent(1000000000, "a\nb")`), "the result would be too large"},
+		"replacements": {
+			inMeta(`replace(replace(replace("aaaa", "a", join("", [for x in range(1000): "a"])), "a", join("", [for x in range(1000): "a"])), "a", join("", [for x in range(1000): "a"]))`),
+			"the result is larger than",
+		},
+		"patterns":     {inMeta(`length(regex_replace(join("", [for x in range(1000): "a"]), "", format("%100000s", "")))`), "the result would be too large"},
+		"separators":   {inMeta(`length(join(format("%1000000s", ""), [for x in range(1000): "a"]))`), "the result would be too large"},
+		"a cost":       {inMeta(`bcrypt("x", 31)`), "the cost is at most 12"},
+		"fine formats": {inMeta(`length(format("%-300s%5.2f%%", "x", 2))`), "306"},
+		"fine":         {inMeta(strings.Repeat("(", 100) + "length(setproduct([1,2],[3,4]))" + strings.Repeat(")", 100)), "4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			j, err := Parse([]byte(test.text), Options{})
-			if test.says == "" {
+			if strings.HasPrefix(name, "fine") {
 				require.NoError(t, err)
-				require.Equal(t, "4", j.Meta["a"])
+				require.Equal(t, test.says, j.Meta["a"])
 				return
 			}
 			require.Equal(t, drover.Invalid, drover.CodeOf(err))

@@ -74,7 +74,7 @@ func functions(o Options) map[string]function.Function {
 		"cidrhost": cidrHost, "cidrnetmask": cidrNetmask, "cidrsubnet": cidrSubnet, "cidrsubnets": cidrSubnets,
 	}
 	maps.Copy(f, files{o.Dir}.functions())
-	return f
+	return withinLimits(f)
 }
 
 func text(f func(string) (string, error)) function.Function {
@@ -126,6 +126,9 @@ var bcryptFunc = function.New(&function.Spec{
 		if len(args) == 2 {
 			n, _ := args[1].AsBigFloat().Int64()
 			cost = int(n)
+		}
+		if cost > maxCost {
+			return cty.DynamicVal, fmt.Errorf("the cost is at most %d", maxCost)
 		}
 		out, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
 		return cty.StringVal(string(out)), err

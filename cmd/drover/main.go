@@ -11,6 +11,7 @@ import (
 )
 
 func main() {
+	evaluate()
 	ctx, stop := cli.Interruptible(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	app := &cli.App{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv}

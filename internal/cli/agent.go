@@ -24,6 +24,9 @@ type agentFlags struct {
 	pool      string
 	expect    int
 	logJSON   bool
+	insecure  bool
+	join      string
+	joinFile  string
 }
 
 func (a *App) agentCommand() *cobra.Command {
@@ -34,7 +37,14 @@ func (a *App) agentCommand() *cobra.Command {
 		Long: `Runs an agent in the foreground until SIGINT or SIGTERM.
 
 -dev runs everything in one process and keeps nothing. With -config the agent keeps all it has in data_dir, and tasks
-outlive it: a restarted agent finds them again.`,
+outlive it: a restarted agent finds them again.
+
+Nodes show the server's join token. A server makes one at its first start and keeps it in data_dir/join-token; a node of
+the same user on the same machine finds it by itself, others are given it:
+  drover agent -client -servers HOST:4647 -data-dir DIR -join-token TOKEN
+With TLS between agents (tls { rpc = true }) a certificate is enough.
+
+An agent that listens beyond loopback (-bind, bind_addr) needs api_token and TLS, or -insecure.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.load()
@@ -56,7 +66,7 @@ outlive it: a restarted agent finds them again.`,
 	flags.BoolVar(&f.demo, "demo", false, "with -dev: make an environment and run a program in it")
 	flags.StringArrayVar(&f.configs, "config", nil, "a file or folder of configuration (HCL or JSON); can be repeated")
 	flags.StringVar(&f.set.DataDir, "data-dir", "", "where to keep everything")
-	flags.StringVar(&f.set.BindAddr, "bind", "", "address to listen on")
+	flags.StringVar(&f.set.BindAddr, "bind", "", "address to listen on (default 127.0.0.1)")
 	flags.StringVar(&f.set.LogLevel, "log-level", "", "trace, debug, info, warn, error")
 	flags.StringVar(&f.set.Name, "node", "", "the agent's name")
 	flags.StringVar(&f.set.Datacenter, "dc", "", "the node's datacenter")
@@ -70,6 +80,9 @@ outlive it: a restarted agent finds them again.`,
 	flags.StringVar(&f.pool, "node-pool", "", "the node's pool")
 	flags.StringToStringVar(&f.meta, "meta", nil, "the node's metadata, key=value; can be repeated")
 	flags.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
+	flags.BoolVar(&f.insecure, "insecure", false, "listen beyond loopback without api_token or TLS (DROVER_INSECURE)")
+	flags.StringVar(&f.join, "join-token", "", "what nodes show to the server (DROVER_JOIN_TOKEN, which others don't see among the processes)")
+	flags.StringVar(&f.joinFile, "join-token-file", "", "a file that holds it (DROVER_JOIN_TOKEN_FILE)")
 	flags.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
 	c.AddCommand(a.agentConfigCommand(f))
 	return c
@@ -78,8 +91,8 @@ outlive it: a restarted agent finds them again.`,
 // over is what the flags say.
 func (f *agentFlags) over() *config.Agent {
 	over := f.set
-	over.Server = &config.Server{BootstrapExpect: f.expect}
-	over.Client = &config.Client{Servers: f.servers, Meta: f.meta, NodeClass: f.class, NodePool: f.pool}
+	over.Server = &config.Server{BootstrapExpect: f.expect, JoinToken: f.join, JoinTokenFile: f.joinFile}
+	over.Client = &config.Client{JoinToken: f.join, JoinTokenFile: f.joinFile, Servers: f.servers, Meta: f.meta, NodeClass: f.class, NodePool: f.pool}
 	if f.server {
 		over.Server.Enabled = new(true)
 	}
@@ -88,6 +101,9 @@ func (f *agentFlags) over() *config.Agent {
 	}
 	if f.logJSON {
 		over.LogJSON = new(true)
+	}
+	if f.insecure {
+		over.Insecure = new(true)
 	}
 	return &over
 }

@@ -36,7 +36,7 @@ func (a *App) allocExecCommand() *cobra.Command {
 The command's own flags need no --.
 
 `+wayOut, "drover alloc exec 3f2a sh\ndrover alloc exec -task web -job shop cat /etc/hostname\necho data | drover alloc exec -T 3f2a sh -c 'wc -c'")
-	c.Annotations = map[string]string{passThrough: "yes"}
+	c.Annotations = map[string]string{passThrough: afterFirst}
 	c.Flags().SetInterspersed(false)
 	f.bind(c.Flags())
 	c.Flags().BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")

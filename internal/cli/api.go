@@ -54,6 +54,9 @@ func (c *api) open(ctx context.Context, method, path string, query url.Values, i
 	if res.StatusCode >= 300 {
 		defer res.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // the status says enough if it cannot be read
+		if len(strings.TrimSpace(string(text))) == 0 {
+			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent", c.address, res.Status, path)
+		}
 		return nil, drover.Errorf(statusCodes[res.StatusCode], "%s", strings.TrimSpace(string(text)))
 	}
 	return res, nil
@@ -116,16 +119,15 @@ func (c *api) authorize(h http.Header) {
 	}
 }
 
-// unreachable says what can be done when there is no answer.
+// unreachable is why there is no answer.
 func (c *api) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return drover.Errorf(drover.Unavailable, "no agent answers at %s (%w): "+startOne, c.address, err)
+	return drover.Errorf(drover.Unavailable, "%w", err)
 }
 
 // anywhere is a query over all namespaces unless one was chosen: for ids that are unique without it.

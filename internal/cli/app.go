@@ -3,7 +3,6 @@ package cli
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -97,16 +96,15 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// advice says what helps when an agent is not asked as it wants to be.
+// advice says what helps when an agent, or what stands before it, wants another token.
 func advice(err error) string {
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	switch {
-	case unknown:
-		return "; -ca-cert or DROVER_CACERT names the file of its CA"
-	case drover.CodeOf(err) == drover.Unauthorized:
-		return "; give it with -token or DROVER_TOKEN"
-	case strings.Contains(err.Error(), "HTTP request to an HTTPS server"):
-		return "; the address begins with https://"
+	switch code := drover.CodeOf(err); {
+	case strings.Contains(err.Error(), "DROVER_TOKEN"):
+		return ""
+	case code == drover.Unauthorized:
+		return "; give it with -token or DROVER_TOKEN (NOMAD_TOKEN)"
+	case code == drover.Forbidden && strings.Contains(err.Error(), "Permission denied"):
+		return "; -token or DROVER_TOKEN (NOMAD_TOKEN) gives another"
 	}
 	return ""
 }
@@ -149,6 +147,7 @@ func (a *App) versionCommand() *cobra.Command {
 func doubleDashes(root *cobra.Command, args []string) []string {
 	out := make([]string, 0, len(args))
 	cmd, value := root, false // value: this word is the value of the flag before it
+	named := false            // the word before a program's came
 	for i, arg := range args {
 		switch {
 		case value:
@@ -162,12 +161,17 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 			out = append(out, arg)
 			continue
 		}
-		out = append(out, arg)
-		if sub := child(cmd, arg); sub != nil {
+		sub, program := child(cmd, arg), cmd.Annotations[passThrough]
+		switch {
+		case sub != nil:
 			cmd = sub
-		} else if cmd.Annotations[passThrough] != "" {
-			return append(out, args[i+1:]...)
+		case program == afterFirst:
+			return append(out, args[i:]...)
+		case program == afterFlags && named:
+			return append(append(out, "--"), args[i:]...)
 		}
+		named = sub == nil
+		out = append(out, arg)
 	}
 	return out
 }
@@ -188,8 +192,13 @@ func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
 	return arg, f != nil && f.NoOptDefVal == "" && !assigned
 }
 
-// passThrough marks commands whose words after the first belong to another program.
-const passThrough = "pass-through"
+// passThrough marks commands whose words after the first belong to another program: all of them, or those that follow
+// the command's own flags.
+const (
+	passThrough = "pass-through"
+	afterFirst  = "after the first word"
+	afterFlags  = "after the first word and flags"
+)
 
 func child(cmd *cobra.Command, name string) *cobra.Command {
 	for _, c := range cmd.Commands() {

@@ -27,7 +27,7 @@ type figure struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	Goal   string  `json:"goal,omitempty"`
-	Peer   string  `json:"peer,omitempty"` // what a peer was measured at on such a machine (DESIGN section 6)
+	Peer   string  `json:"peer,omitempty"` // what a peer was measured at on such a machine
 }
 
 // bench measures an agent that it starts for itself.

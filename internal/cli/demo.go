@@ -40,7 +40,7 @@ func (a *App) demo(ctx context.Context, t target) {
     %[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
     %[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package drover/client)
     %[1]s/v1/event/stream, /v1/metrics       what happens, and how much of it
-    try:  curl -s %[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id","wait":5000000000}'
+    try:  curl -s %[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id"}'
 `, t.address, demoEnvironment)
 }
 

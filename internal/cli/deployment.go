@@ -52,7 +52,11 @@ func (a *App) deploymentFacts(o *output, d *drover.Deployment) error {
 	var rows [][]string
 	for _, name := range slices.Sorted(maps.Keys(d.TaskGroups)) {
 		g := d.TaskGroups[name]
-		row := []string{name, yes(g.Promoted || g.DesiredCanaries == 0)}
+		promoted := "-" // there are no canaries
+		if g.DesiredCanaries > 0 {
+			promoted = yes(g.Promoted)
+		}
+		row := []string{name, promoted}
 		for _, n := range []int{g.DesiredTotal, g.DesiredCanaries, g.PlacedAllocs, g.HealthyAllocs, g.UnhealthyAllocs} {
 			row = append(row, strconv.Itoa(n))
 		}

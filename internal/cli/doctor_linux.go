@@ -107,10 +107,21 @@ func checkDocker(ctx context.Context) finding {
 		path = host
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close() // nothing was sent
+	}
+	return dockerFinding(path, err)
+}
+
+// dockerFinding is what connecting to the daemon's socket says.
+func dockerFinding(path string, err error) finding {
+	if errors.Is(err, os.ErrPermission) {
+		return finding{Check: "docker", State: findingMissing, Says: "no permission for " + path + ": a daemon may run there; run this as root, or join the " +
+			"socket's group (sudo usermod -aG docker $USER, then log in again)"}
+	}
 	if err != nil {
 		return finding{Check: "docker", State: findingMissing, Says: "no daemon answers at " + path + ": only jobs with the docker driver need it"}
 	}
-	_ = conn.Close() // nothing was sent
 	return finding{Check: "docker", State: findingOK, Says: "a daemon answers at " + path}
 }
 

@@ -144,7 +144,7 @@ func money(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.4g", v)
+	return drover.Money(v)
 }
 
 func (a *App) fleetListCommand() *cobra.Command {

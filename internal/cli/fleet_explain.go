@@ -88,12 +88,50 @@ func (a *App) explainWaiting(ctx context.Context, c *fleetAPI, o *output, job st
 		}
 	}
 	if len(list) == 0 {
+		if placed, err := a.explainPlaced(ctx, c, o, job); placed || err != nil {
+			return err
+		}
 		return drover.Errorf(drover.NotFound, "%w; and no work of a job %q waits for the fleet's machines", notFound, job)
 	}
 	if done, err := o.data(a.Out, list); done {
 		return err
 	}
 	return table(a.Out, "", waitingHeading, waitingRows(list))
+}
+
+// explainPlaced says on which machines a job's work runs; placed is false if there is no such job.
+func (a *App) explainPlaced(ctx context.Context, c *fleetAPI, o *output, job string) (placed bool, err error) {
+	var allocations []*drover.AllocationListStub
+	if _, err := c.api.get(ctx, jobPath(job, "/allocations"), nil, &allocations); err != nil {
+		return false, err
+	}
+	if len(allocations) == 0 {
+		return false, nil
+	}
+	var machines []drover.Instance
+	if err := c.get(ctx, "/v1/fleet/instances", nil, &machines); err != nil {
+		return false, err
+	}
+	at := map[string]*drover.Instance{}
+	for i := range machines {
+		at[machines[i].NodeID] = &machines[i]
+	}
+	var rows [][]string
+	for _, alloc := range allocations {
+		if alloc.ClientStatus != drover.AllocClientRunning && alloc.ClientStatus != drover.AllocClientPending {
+			continue
+		}
+		machine, pool, why := "-", "-", "it is on no machine of the fleet"
+		if m := at[alloc.NodeID]; m != nil && alloc.NodeID != "" {
+			machine, pool, why = o.id(m.ID), m.Pool, m.Bought
+		}
+		rows = append(rows, []string{alloc.Name, o.id(alloc.ID), alloc.ClientStatus, alloc.NodeName, machine, pool, why})
+	}
+	if done, err := o.data(a.Out, allocations); done {
+		return true, err
+	}
+	fmt.Fprintf(a.Out, "No work of job %q waits for machines.\n", job)
+	return true, table(a.Out, "None of it runs now.", "Work|Allocation|Status|Node|Machine|Pool|Bought for", rows)
 }
 
 const waitingHeading = "Work|Pool|Waits|Since|Place|Room|Bought|Ready|Why"

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,17 +11,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"drover"
+	"drover/internal/config"
 )
 
 func (a *App) fleetSimulateCommand() *cobra.Command {
 	o, ask, trace, poolName := &output{}, drover.FleetSimulation{}, "", ""
 	c := leaf("simulate FILE", "Try a pool's policy on a workload, on virtual time", 1, 1, func(ctx context.Context, args []string) error {
-		policy, err := a.onePool(args[0], poolName)
-		if err != nil {
+		if err := a.onePool(ctx, &ask, args[0], poolName); err != nil {
 			return err
 		}
-		ask.Policy = policy
 		if trace != "" {
+			var err error
 			if ask.Trace, err = os.ReadFile(trace); err != nil {
 				return drover.Errorf(drover.Invalid, "-trace: %w", err)
 			}
@@ -37,7 +38,7 @@ func (a *App) fleetSimulateCommand() *cobra.Command {
 		}
 		return a.showSimulated(list)
 	})
-	with(c, "FILE has pool blocks as in the agent's fleet block. A trace has a line a task: arrival and run time in seconds, MHz, MB of\nmemory, and perhaps a priority. The same seed gives the same result.",
+	with(c, "FILE has pool blocks as in the agent's fleet block, and perhaps the provider's. Rules are judged by the total: money, and\nwhat waiting is worth by the pool's wait_cost. A trace has a line a task: arrival and run time in seconds, MHz, MB of\nmemory, and perhaps a priority. The same seed gives the same result.",
 		"drover fleet simulate pool.hcl\ndrover fleet simulate pool.hcl -workload bursty -per-hour 2000 -compare\ndrover fleet simulate pool.hcl -trace tasks.txt")
 	f := c.Flags()
 	o.bind(f)
@@ -48,25 +49,39 @@ func (a *App) fleetSimulateCommand() *cobra.Command {
 	f.DurationVar(&ask.Run, "run", 10*time.Minute, "mean run time of a task")
 	f.DurationVar(&ask.Length, "length", 24*time.Hour, "how long tasks arrive")
 	f.Uint64Var(&ask.Seed, "seed", 1, "of everything that is random")
-	f.DurationVar(&ask.Boot, "boot", 45*time.Second, "median time until a machine takes work")
+	f.StringVar(&ask.Provider, "provider", "", "whose limits count: loopback, docker or ec2; default the pool's, as far as the file says, else ec2")
+	f.DurationVar(&ask.Boot, "boot", 0, "median time until a machine takes work; default what is usual with the provider, 45s with ec2")
 	f.Float64Var(&ask.Faults, "faults", 0, "share of boots and calls that fail, 0 to 1")
-	f.BoolVar(&ask.Compare, "compare", false, "also with the rules of Arvados' dispatcher and of Cluster Autoscaler")
+	f.BoolVar(&ask.Compare, "compare", false, "also with the rules of Arvados' dispatcher, of Cluster Autoscaler, of Karpenter, and ours with idle = \"1m\"")
 	return c
 }
 
-func (a *App) onePool(path, name string) (*drover.FleetPolicy, error) {
-	list, err := a.readPools(path)
+// onePool reads the pool of a file that is meant, and its provider if the file has it.
+func (a *App) onePool(ctx context.Context, ask *drover.FleetSimulation, path, name string) error {
+	data, err := a.readInput(ctx, path)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	list, providers, err := config.ParseFleet(data, path)
+	if err != nil {
+		return err
 	}
 	var names []string
 	for _, p := range list {
 		if p.Name == name || name == "" && len(list) == 1 {
-			return p, nil
+			ask.Policy = p
 		}
 		names = append(names, p.Name)
 	}
-	return nil, drover.Errorf(drover.Invalid, "-pool: the file has %s; choose one", strings.Join(names, ", "))
+	if ask.Policy == nil {
+		return drover.Errorf(drover.Invalid, "-pool: the file has %s; choose one", strings.Join(names, ", "))
+	}
+	for _, c := range providers {
+		if c.Name == ask.Policy.Provider {
+			ask.Provider, ask.Max, ask.Room = cmp.Or(ask.Provider, c.Kind()), c.Max, c.Room.Capacity()
+		}
+	}
+	return nil
 }
 
 func (a *App) showSimulated(list []drover.FleetSimulated) error {
@@ -77,19 +92,22 @@ func (a *App) showSimulated(list []drover.FleetSimulated) error {
 			share = fmt.Sprintf("%.2f", r.Cost/r.Bound)
 		}
 		rows = append(rows, []string{
-			r.Rules, fmt.Sprint(r.Tasks), fmt.Sprintf("%.2f", r.Cost), share, wait(r.WaitP50), wait(r.WaitP95), wait(r.WaitP99),
-			fmt.Sprint(r.Machines), fmt.Sprint(r.Peak), fmt.Sprintf("%.1f", r.Hours), fmt.Sprint(r.Again), fmt.Sprint(r.Redone),
+			r.Rules, drover.Money(r.Total), drover.Money(r.Cost), drover.Money(r.Waiting), share, wait(r.WaitMean), wait(r.WaitP50), wait(r.WaitP95), wait(r.WaitP99),
+			fmt.Sprint(r.Tasks), fmt.Sprint(r.Machines), fmt.Sprint(r.Peak), fmt.Sprintf("%.1f", r.Hours), fmt.Sprint(r.Again), fmt.Sprint(r.Redone),
 		})
 	}
-	if err := table(a.Out, "", "Rules|Tasks|Cost|x bound|Wait p50|p95|p99|Machines|Peak|Machine hours|Re-bought|Redone", rows); err != nil {
+	if err := table(a.Out, "", "Rules|Total|Money|Waiting|x bound|Wait mean|p50|p95|p99|Tasks|Machines|Peak|Machine hours|Re-bought|Redone", rows); err != nil {
 		return err
 	}
 	if len(list) == 0 || len(list[0].Points) == 0 {
 		return nil
 	}
+	for _, s := range list[0].Stopped {
+		fmt.Fprintf(a.Out, "\nBound by %s: tasks waited for it, %s together.\n", s.What, span(s.Waited))
+	}
 	fmt.Fprintln(a.Out, "\nMachines, and waiting tasks below, over", span(list[0].Until))
 	chart(a.Out.Write, list[0].Points)
-	_, err := fmt.Fprintf(a.Out, "\nBound: what a clairvoyant would pay at least. Hash %.12s: the same for the same seed.\n", list[0].Hash)
+	_, err := fmt.Fprintf(a.Out, "\n%s.\nTotal: money, and what waiting is worth by wait_cost. Bound: the money that a clairvoyant would pay at least. Hash %.12s: the same for the same seed.\n", list[0].Cloud, list[0].Hash)
 	return err
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,23 +92,17 @@ func (a *App) fleetPauseCommand(word string) *cobra.Command {
 }
 
 // readPools reads pools from a file; "-" is standard input.
-func (a *App) readPools(path string) ([]*drover.FleetPolicy, error) {
-	var data []byte
-	var err error
-	if path == "-" {
-		data, err = io.ReadAll(a.In)
-	} else {
-		data, err = os.ReadFile(path)
-	}
+func (a *App) readPools(ctx context.Context, path string) ([]*drover.FleetPolicy, error) {
+	data, err := a.readInput(ctx, path)
 	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, "reading pools: %w", err)
+		return nil, err
 	}
 	return config.ParsePools(data, path)
 }
 
 func (a *App) fleetPutCommand() *cobra.Command {
 	c := leaf("put FILE", "Make or change the pools of a file", 1, 1, func(ctx context.Context, args []string) error {
-		list, err := a.readPools(args[0])
+		list, err := a.readPools(ctx, args[0])
 		if err != nil {
 			return err
 		}

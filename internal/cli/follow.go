@@ -27,7 +27,7 @@ func (a *App) follow(ctx context.Context, c *api, evalID string, f following) er
 		_, err := fmt.Fprintf(a.Out, "Evaluation ID: %s\n", evalID)
 		return err
 	}
-	w := &follower{app: a, api: c, id: o.id, seen: map[string]string{}, toEnd: f.wait}
+	w := &follower{app: a, api: c, id: o.id, seen: map[string]string{}}
 	eval, err := w.placed(ctx, evalID)
 	if err != nil {
 		return err
@@ -35,6 +35,16 @@ func (a *App) follow(ctx context.Context, c *api, evalID string, f following) er
 	unplaced, err := w.outcome(eval)
 	if err != nil {
 		return err
+	}
+	if f.wait {
+		d, err := w.deployment(ctx, eval)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			return a.watchDeployment(ctx, c, d)
+		}
+		w.toEnd = eval.Type == drover.JobTypeBatch || eval.Type == drover.JobTypeSysBatch
 	}
 	if eval.Type != drover.JobTypeCore {
 		if err := w.started(ctx, eval); err != nil {
@@ -92,9 +102,23 @@ func (f *follower) outcome(e *drover.Evaluation) (unplaced bool, err error) {
 	return true, nil
 }
 
-// started waits until no allocation of the evaluation is pending, and tells each change.
+// deployment is the one that rolls out what the evaluation is about, nil if none does.
+func (f *follower) deployment(ctx context.Context, e *drover.Evaluation) (*drover.Deployment, error) {
+	var newest *drover.Deployment
+	if _, err := f.api.get(ctx, jobPath(e.JobID, "/deployment"), inNamespace(e.Namespace), &newest); err != nil {
+		return nil, err
+	}
+	if newest != nil && !newest.Active() && newest.ID != e.DeploymentID {
+		newest = nil // it ended before
+	}
+	return newest, nil
+}
+
+// started waits until no allocation that the evaluation is about is pending, and tells each change: of those that it
+// placed, or, to their end, of all that run.
 func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 	var index uint64
+	mine := map[string]bool{}
 	for {
 		var list []*drover.AllocationListStub
 		next, err := f.api.get(ctx, jobPath(e.JobID, "/allocations"), blocking(inNamespace(e.Namespace), index), &list)
@@ -102,7 +126,10 @@ func (f *follower) started(ctx context.Context, e *drover.Evaluation) error {
 			return err
 		}
 		index = next
-		list = slices.DeleteFunc(list, func(a *drover.AllocationListStub) bool { return a.EvalID != e.ID })
+		list = slices.DeleteFunc(list, func(a *drover.AllocationListStub) bool {
+			mine[a.ID] = mine[a.ID] || a.EvalID == e.ID || f.toEnd && f.waitsFor(a)
+			return !mine[a.ID]
+		})
 		slices.SortFunc(list, func(x, y *drover.AllocationListStub) int { return compareNames(x.Name, y.Name) })
 		pending := 0
 		for _, a := range list {

@@ -13,7 +13,7 @@ import (
 // following are the flags of commands that lead to an evaluation.
 type following struct {
 	detach, verbose bool
-	wait            bool // until all allocations ended
+	wait            bool // until all allocations, or the deployment, ended
 }
 
 func (f *following) bind(c *cobra.Command) {

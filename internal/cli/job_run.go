@@ -27,15 +27,15 @@ func (a *App) jobRunCommand() *cobra.Command {
 until it is known why they cannot be placed. Ctrl-C stops following, not the job.
 
 Exit codes: 0 placed, 2 the file is wrong, 4 registered but not all of it could be placed, 1 anything else, such as a task
-that failed at once (with -wait: that failed at all).`, `
+that failed at once (with -wait: that failed at all, or a deployment that did).`, `
 drover job run web.hcl
 drover job run -var image=nginx:1.27 -var-file prod.vars web.hcl
-drover job run -wait import.hcl
+drover job run -wait import.hcl && drover job run -wait web.hcl
 drover job inspect web | drover job run -`)
 	fl := c.Flags()
 	f.file.bind(fl)
 	f.following.bind(c)
-	fl.BoolVar(&f.wait, "wait", false, "follow until all its allocations ended: for batch jobs")
+	fl.BoolVar(&f.wait, "wait", false, "follow to the end: of a batch job's allocations, of a service's deployment")
 	fl.BoolVar(&f.print, "output", false, "print the job as JSON instead of registering it")
 	fl.Int64Var(&f.checkIndex, "check-index", -1, "register only if this is the job's modify index (0: only if it is new)")
 	fl.IntVar(&f.priority, "eval-priority", 0, "priority of the evaluation; default: the job's")

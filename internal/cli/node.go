@@ -200,7 +200,10 @@ func (a *App) poolListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var list []*drover.NodePool
+		var list []*struct {
+			drover.NodePool
+			NodeIdentityTTL time.Duration // answers have a number
+		}
 		if _, err := c.get(ctx, "/v1/node/pools", nil, &list); err != nil {
 			return err
 		}

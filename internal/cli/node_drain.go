@@ -60,8 +60,8 @@ func (a *App) oneNode(ctx context.Context, args []string, self bool) (*api, *dro
 }
 
 type nodeDrainFlags struct {
-	enable, disable, force, noDeadline, ignoreSystem, keepIneligible, detach, self, yes bool
-	deadline                                                                            time.Duration
+	enable, disable, force, noDeadline, ignoreSystem, moveBatch, keepIneligible, detach, self, yes bool
+	deadline                                                                                       time.Duration
 }
 
 func (a *App) nodeDrainCommand() *cobra.Command {
@@ -69,7 +69,7 @@ func (a *App) nodeDrainCommand() *cobra.Command {
 	c := leaf("drain (-enable|-disable) NODE", "Move all allocations off a node", 0, 1, func(ctx context.Context, args []string) error {
 		return a.nodeDrain(ctx, f, args)
 	})
-	with(c, "Moves the allocations of the node to others, as their migrate blocks say, and follows it until the node is empty. The node\nstays ineligible until -disable or 'drover node eligibility -enable'.",
+	with(c, "Moves the allocations of the node to others, as their migrate blocks say, and follows it until the node is empty. The node\nstays ineligible until -disable or 'drover node eligibility -enable'. Batch work may run on until the deadline; what is not done\nthen is stopped, and not begun anew elsewhere unless -move-batch says so.",
 		"drover node drain -enable 91c3\ndrover node drain -enable -deadline 10m 91c3\ndrover node drain -disable 91c3")
 	fl := c.Flags()
 	fl.BoolVar(&f.enable, "enable", false, "begin")
@@ -78,6 +78,7 @@ func (a *App) nodeDrainCommand() *cobra.Command {
 	fl.BoolVar(&f.noDeadline, "no-deadline", false, "wait as long as it takes")
 	fl.BoolVar(&f.force, "force", false, "stop everything now")
 	fl.BoolVar(&f.ignoreSystem, "ignore-system", false, "leave system jobs")
+	fl.BoolVar(&f.moveBatch, "move-batch", false, "at the deadline begin batch work anew on other nodes")
 	fl.BoolVar(&f.keepIneligible, "keep-ineligible", false, "with -disable: place nothing on it yet")
 	fl.BoolVar(&f.detach, "detach", false, "do not follow")
 	fl.BoolVar(&f.self, "self", false, "the agent's own node")
@@ -95,7 +96,7 @@ func (a *App) nodeDrain(ctx context.Context, f *nodeDrainFlags, args []string) e
 	}
 	body := map[string]any{"NodeID": n.ID, "MarkEligible": f.disable && !f.keepIneligible}
 	if f.enable {
-		spec := drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem}
+		spec := drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem, MoveBatch: f.moveBatch}
 		switch {
 		case f.force:
 			spec.Deadline = -1

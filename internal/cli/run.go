@@ -23,22 +23,21 @@ type runFlags struct {
 
 func (a *App) runCommand() *cobra.Command {
 	f := &runFlags{}
-	c := leaf("run ENV [-f FILE]… -- COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, func(ctx context.Context, args []string) error {
+	c := leaf("run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, func(ctx context.Context, args []string) error {
 		return a.run(ctx, f, args[0], args[1:])
 	})
 	with(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
-(and your terminal, if there is one), exits with its code, and ends the runner.
+(and your terminal, if there is one), exits with its code, and ends the runner. Flags of this command stand before COMMAND;
+what follows it is the command's own.
 
 `+wayOut,
-		"drover run scratch -- uname -a\ndrover run python -f main.py -- python3 main.py < input.txt\ndrover run scratch -f data/:/tmp/data -limit-wall 10s -- sh -c 'ls /tmp/data'\ndrover run scratch -t -- sh")
+		"drover run scratch uname -a\ndrover run python -f main.py python3 main.py < input.txt\ndrover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'\ndrover run scratch -t sh")
+	c.Annotations = map[string]string{passThrough: afterFlags}
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
 	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
 	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")
 	f.bind(fl)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return drover.Errorf(drover.Invalid, "%w; write -- before the command to run; '%s -help' lists the flags", err, c.CommandPath())
-	})
 	return c
 }
 

@@ -108,7 +108,7 @@ func (a *App) runnerExecCommand() *cobra.Command {
 		return a.execute(ctx, c, id, f, argv)
 	})
 	with(c, "Runs the command with your streams, and exits with its code. The command's own flags need no --.\n\n"+wayOut, "drover runner exec python-3f2a python3 main.py")
-	c.Annotations = map[string]string{passThrough: "yes"}
+	c.Annotations = map[string]string{passThrough: afterFirst}
 	c.DisableFlagsInUseLine = true // they stand before the runner
 	c.Flags().SetInterspersed(false)
 	f.bind(c.Flags())

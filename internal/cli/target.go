@@ -3,9 +3,6 @@ package cli
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -100,23 +97,7 @@ func (a *App) native() (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Transport = hinting{h.Transport}
 	return client.New(t.address, client.WithHTTPClient(h), client.WithToken(t.token))
-}
-
-// startOne is what can be done when no agent answers.
-const startOne = "start one with 'drover agent -dev', or set -address or DROVER_ADDR"
-
-// hinting says what can be done when no agent answers.
-type hinting struct{ http.RoundTripper }
-
-// RoundTrip serves http.RoundTripper.
-func (h hinting) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := h.RoundTripper.RoundTrip(r)
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && r.Context().Err() == nil {
-		err = fmt.Errorf("no agent answers (%w): %s", err, startOne)
-	}
-	return res, err
 }
 
 func (t target) http() (*http.Client, error) {
@@ -133,7 +114,7 @@ func (t target) http() (*http.Client, error) {
 		conf.Certificates = []tls.Certificate{pair}
 	}
 	transport.TLSClientConfig = conf
-	return &http.Client{Transport: transport}, nil
+	return &http.Client{Transport: reaching{transport}}, nil
 }
 
 func (t target) authorities(conf *tls.Config) error {

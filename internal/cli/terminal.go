@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"context"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -53,21 +50,6 @@ func (t *console) size() drover.WindowSize {
 		return drover.WindowSize{Rows: 24, Cols: 80}
 	}
 	return drover.WindowSize{Rows: uint16(rows), Cols: uint16(cols)} //nolint:gosec // a terminal's
-}
-
-// resized calls f with the size after each change, until ctx ends.
-func (t *console) resized(ctx context.Context, f func(drover.WindowSize)) {
-	changes := make(chan os.Signal, 1)
-	signal.Notify(changes, syscall.SIGWINCH)
-	defer signal.Stop(changes)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-changes:
-			f(t.size())
-		}
-	}
 }
 
 // pumpInput hands what r yields to send, then ends the input. It is left behind when the program ends first: a read

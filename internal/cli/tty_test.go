@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	ossignal "os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -62,6 +63,9 @@ func TestTerminals(t *testing.T) {
 // signalled runs a command without a terminal, signals drover once the command says something, and returns drover's code.
 func signalled(t *testing.T, address string, signal syscall.Signal, args ...string) int {
 	t.Helper()
+	caught := make(chan os.Signal, 1) // where we ignore it, as under nohup, the program would, too
+	ossignal.Notify(caught, signal)
+	defer ossignal.Stop(caught)
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Env = append(os.Environ(), "DROVER_ADDR="+address)
 	out, err := cmd.StdoutPipe()

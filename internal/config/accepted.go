@@ -35,11 +35,15 @@ var accepted = map[string][]string{
 		"chroot_env", "client_min_port", "client_max_port", "gc_parallel_destroys",
 		"gc_volumes_on_node_gc", "no_host_uuid", "template", "host_volumes_dir", "host_volume_plugin_dir", "host_network NAME",
 		"cni_path", "cni_config_dir", "bridge_network_name", "bridge_network_subnet", "bridge_network_subnet_ipv6",
-		"bridge_network_hairpin_mode", "artifact", "bind_wildcard_default_host_network", "reservable_cores",
+		"bridge_network_hairpin_mode", "bind_wildcard_default_host_network", "reservable_cores",
 		"drain_on_shutdown", "users", "common_plugin_dir", "fingerprint NAME",
 		"disable_allocation_hook_metrics", "intro_token", "alloc_dir", "state_dir", "network_interface",
 	},
 	"client.reserved": {"cores"},
+	"client.artifact": {
+		"http_read_timeout", "http_max_size", "gcs_timeout", "git_timeout", "hg_timeout", "s3_timeout", "decompression_size_limit",
+		"decompression_file_count_limit", "disable_filesystem_isolation", "filesystem_isolation_extra_paths", "set_environment_variables",
+	},
 	"telemetry": {
 		"use_node_name", "statsite_address", "statsd_address", "datadog_address", "datadog_tags", "filter_default",
 		"prefix_filter", "disable_dispatched_job_summary_metrics", "include_alloc_metadata_in_metrics",

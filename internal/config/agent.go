@@ -23,6 +23,10 @@ type Agent struct {
 	LogFile    string `hcl:"log_file,optional"`
 	APIToken   string `hcl:"api_token,optional"`    // every face asks for it (X-Nomad-Token, Poseidon-Token, Bearer); default none
 	Debug      *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof
+	Insecure   *bool  `hcl:"insecure,optional"`     // listen beyond loopback without api_token or TLS
+
+	AllowedOrigins []string `hcl:"allowed_origins,optional"` // of web pages that may call the agent, beside its own: "https://ide.example.com"
+	AllowedHosts   []string `hcl:"allowed_hosts,optional"`   // names that the agent is called by, beside IP addresses, localhost and the host's name; "*.example.com", "*"
 
 	Ports     *Ports     `hcl:"ports,block"`
 	Addresses *Addresses `hcl:"addresses,block"`
@@ -83,7 +87,8 @@ type Server struct {
 	EvalGC          string `hcl:"eval_gc_threshold,optional"` // default 1h
 	NodeGC          string `hcl:"node_gc_threshold,optional"` // default 24h
 	DeploymentGC    string `hcl:"deployment_gc_threshold,optional"`
-	JoinToken       string `hcl:"join_token,optional"`          // nodes must show it; default none
+	JoinToken       string `hcl:"join_token,optional"`          // nodes must show it; default the one made at the first start in data_dir/join-token
+	JoinTokenFile   string `hcl:"join_token_file,optional"`     // holds it instead
 	JobMaxSource    string `hcl:"job_max_source_size,optional"` // of a job's text that is kept beside it; default "1M", "0" keeps none
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
@@ -127,7 +132,8 @@ type Client struct {
 	Options        map[string]string // from options { key = "value" }
 	MetaBlock      *Free             `hcl:"meta,block"`
 	OptionsBlock   *Free             `hcl:"options,block"`
-	JoinToken      string            `hcl:"join_token,optional"`
+	JoinToken      string            `hcl:"join_token,optional"`        // the server's; default what a server of the same user on this machine left for it
+	JoinTokenFile  string            `hcl:"join_token_file,optional"`   // holds it instead
 	CPUTotal       int               `hcl:"cpu_total_compute,optional"` // MHz; default measured
 	MemoryTotalMB  int               `hcl:"memory_total_mb,optional"`
 	DiskTotalMB    int               `hcl:"disk_total_mb,optional"`
@@ -145,10 +151,20 @@ type Client struct {
 	CgroupParent   string            `hcl:"cgroup_parent,optional"` // default "drover"
 
 	Reserved    *Reserved     `hcl:"reserved,block"`
+	Egress      *Egress       `hcl:"egress,block"`
+	Artifact    *Artifact     `hcl:"artifact,block"`
 	Machine     *Machine      `hcl:"machine,block"`
 	HostVolumes []*HostVolume `hcl:"host_volume,block"`
 	ServerJoin  *ServerJoin   `hcl:"server_join,block"`
 	Rest        hcl.Body      `hcl:",remain" json:"-"`
+}
+
+// Artifact bounds what the node fetches for tasks.
+type Artifact struct {
+	// Allow are networks (CIDR) and addresses that artifacts may come from although they are special: loopback,
+	// link-local, metadata, the machine's own, …. The Internet and private networks are allowed always.
+	Allow []string `hcl:"allow,optional"`
+	Rest  hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Free is a block with keys of the user's choice.
@@ -180,6 +196,7 @@ type Exec struct {
 	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
 	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 15s: a cold start on a busy machine, or of a container, must fit
 	NetworkMode    string        `hcl:"network_mode,optional"`              // of environments with network access: "bridge" (default) or "host"
+	PoseidonDriver string        `hcl:"poseidon_driver,optional"`           // of environments that Poseidon's face makes: "sandbox" (default) or "docker"
 	WebhookAllow   []string      `hcl:"webhook_allow,optional"`             // networks (CIDR) beside public ones that webhooks may reach
 	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
 	Nomad          *NomadCluster `hcl:"nomad,block"`                        // keep runners on this cluster instead of here
@@ -218,8 +235,8 @@ type Telemetry struct {
 
 // Limits bound clients.
 type Limits struct {
-	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"`
-	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"` // ours; default 10 MiB for jobs
+	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"` // default none for those at work, which executions' streams are; of those that wait for a request, 100
+	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"`            // ours; default 10 MiB for jobs
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
@@ -243,15 +260,23 @@ type Plugin struct {
 
 // PluginConfig holds the keys of all drivers; which ones a driver has is checked by Validate.
 type PluginConfig struct {
-	Enabled         *bool  `hcl:"enabled,optional"`
-	AllowHost       *bool  `hcl:"allow_host_network,optional"`
-	ImageDir        string `hcl:"image_dir,optional"`
-	Endpoint        string `hcl:"endpoint,optional"`
-	NoCgroups       *bool  `hcl:"no_cgroups,optional"`
-	AllowPrivileged *bool  `hcl:"allow_privileged,optional"`
+	Enabled *bool `hcl:"enabled,optional"`
+	// AllowHost lets jobs mount paths of the machine, AllowHostNetwork lets them have its network.
+	AllowHost        *bool  `hcl:"allow_host_mounts,optional"`
+	AllowHostNetwork *bool  `hcl:"allow_host_network,optional"`
+	ImageDir         string `hcl:"image_dir,optional"`
+	Endpoint         string `hcl:"endpoint,optional"`
+	NoCgroups        *bool  `hcl:"no_cgroups,optional"`
+	AllowPrivileged  *bool  `hcl:"allow_privileged,optional"`
 	// The docker driver's, under Nomad's names.
-	AllowCaps           []string       `hcl:"allow_caps,optional"`
-	AllowRuntimes       []string       `hcl:"allow_runtimes,optional"`
+	AllowCaps     []string `hcl:"allow_caps,optional"`
+	AllowRuntimes []string `hcl:"allow_runtimes,optional"`
+	// What else of a job's containers reaches outside of them: ours. Patterns, as of files.
+	AllowDevices        []string       `hcl:"allow_devices,optional"`        // host paths: "/dev/nvidia*"
+	AllowNetworks       []string       `hcl:"allow_networks,optional"`       // names of docker networks
+	AllowVolumeDrivers  []string       `hcl:"allow_volume_drivers,optional"` // with any options
+	AllowSysctls        []string       `hcl:"allow_sysctls,optional"`
+	AllowUlimits        []string       `hcl:"allow_ulimits,optional"`
 	ExtraLabels         []string       `hcl:"extra_labels,optional"`
 	PidsLimit           int64          `hcl:"pids_limit,optional"`
 	PullActivityTimeout string         `hcl:"pull_activity_timeout,optional"`
@@ -274,13 +299,18 @@ func Default() *Agent {
 	}
 }
 
-// DevMode returns what -dev changes: both planes, raw_exec and the scriptable driver allowed, nothing kept.
+// DevMode returns what -dev changes: both planes, raw_exec and the scriptable driver allowed, nothing kept. As raw_exec lets
+// jobs do all that the agent may, nothing is gained by refusing them the machine's network, its paths and docker's networks.
 func DevMode() *Agent {
 	return &Agent{
 		Dev: true, Server: &Server{Enabled: new(true)}, Client: &Client{Enabled: new(true)},
 		Plugins: []*Plugin{
 			{Name: "raw_exec", Config: &PluginConfig{Enabled: new(true)}},
 			{Name: "mock_driver", Config: &PluginConfig{Enabled: new(true)}}, // as Nomad's development builds
+			{Name: "sandbox", Config: &PluginConfig{AllowHostNetwork: new(true)}},
+			{Name: "docker", Config: &PluginConfig{
+				AllowHostNetwork: new(true), AllowNetworks: []string{"*"}, Volumes: &PluginVolumes{Enabled: new(true)},
+			}},
 		},
 	}
 }
@@ -311,7 +341,7 @@ func (a *Agent) Driver(name string) PluginConfig {
 }
 
 // HTTPAddress is where the faces listen.
-func (a *Agent) HTTPAddress() string { return a.address(a.Addresses, "http", a.Ports.HTTP) }
+func (a *Agent) HTTPAddress() string { return a.address("http", a.Ports.HTTP) }
 
 // AdvertisedHTTP is what others are told of where the faces are, given where they are served: advertise.http, with
 // that port if it names none; else the address itself, unless it stands for all of the machine's: then host.
@@ -333,17 +363,9 @@ func (a *Agent) AdvertisedHTTP(served, host string) string {
 }
 
 // RPCAddress is where nodes and servers are awaited.
-func (a *Agent) RPCAddress() string { return a.address(a.Addresses, "rpc", a.Ports.RPC) }
+func (a *Agent) RPCAddress() string { return a.address("rpc", a.Ports.RPC) }
 
-func (a *Agent) address(own *Addresses, kind string, port int) string {
-	host := a.BindAddr
-	if own != nil {
-		if kind == "http" && own.HTTP != "" {
-			host = own.HTTP
-		}
-		if kind == "rpc" && own.RPC != "" {
-			host = own.RPC
-		}
-	}
+func (a *Agent) address(kind string, port int) string {
+	host, _ := a.listens(kind)
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }

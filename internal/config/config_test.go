@@ -60,9 +60,9 @@ func TestUnknownKeysAreNamed(t *testing.T) {
 
 func TestValidateReportsAllAtOnce(t *testing.T) {
 	t.Parallel()
-	a := Merge(Default(), &Agent{LogLevel: "loud", BindAddr: "here", Server: &Server{HeartbeatGrace: "soon"}})
+	a := Merge(Default(), &Agent{LogLevel: "loud", BindAddr: "here", Server: &Server{HeartbeatGrace: "soon"}, Exec: &Exec{PoseidonDriver: "dokcer"}})
 	err := a.Validate()
-	for _, want := range []string{"server.enabled", "data_dir", "log_level", "bind_addr", "heartbeat_grace"} {
+	for _, want := range []string{"server.enabled", "data_dir", "log_level", "bind_addr", "heartbeat_grace", "exec.poseidon_driver: must be sandbox"} {
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -168,4 +168,60 @@ func TestFreeKeysInEveryDialect(t *testing.T) {
 	require.ErrorContains(t, err, "x.hcl:5")
 	_, err = Parse([]byte("\"quoted\" = 1"), "x.hcl")
 	require.ErrorContains(t, err, "x.hcl:1")
+}
+
+// TestLeaveOfTheMachine: paths and the network of the machine are two keys, and -dev, which allows raw_exec, gives leave.
+func TestLeaveOfTheMachine(t *testing.T) {
+	t.Parallel()
+	a, err := Parse([]byte(`plugin "docker" {
+  config {
+    allow_host_network = true
+    allow_devices = ["/dev/nvidia*"]
+  }
+}
+plugin "sandbox" {
+  config {
+    allow_host_mounts = true
+  }
+}`), "x.hcl")
+	require.NoError(t, err)
+	docker, sandbox := a.Driver("docker"), a.Driver("sandbox")
+	require.True(t, True(docker.AllowHostNetwork))
+	require.False(t, True(docker.AllowHost))
+	require.Equal(t, []string{"/dev/nvidia*"}, docker.AllowDevices)
+	require.True(t, True(sandbox.AllowHost))
+	require.False(t, True(sandbox.AllowHostNetwork))
+	dev := Merge(Default(), DevMode()).Driver("docker")
+	require.True(t, True(dev.AllowHostNetwork))
+	require.False(t, True(dev.AllowPrivileged))
+}
+
+func TestEgress(t *testing.T) {
+	t.Parallel()
+	file, err := Parse([]byte(`
+data_dir = "/x"
+client {
+  enabled = true
+  egress {
+    allow       = ["10.0.0.0"]
+    allow_jobs  = ["fd00::/8"]
+    connections = -1
+  }
+}`), "x.hcl")
+	require.NoError(t, err)
+	err = Merge(Default(), file).Validate()
+	require.ErrorContains(t, err, `client.egress.allow: "10.0.0.0" is no IPv4 network`)
+	require.ErrorContains(t, err, `client.egress.allow_jobs: "fd00::/8"`)
+	require.ErrorContains(t, err, `client.egress.connections: must be from 0 (no bound)`)
+	file, err = Parse([]byte("client {\n  egress {\n    allow_jobs = []\n  }\n}"), "x.hcl")
+	require.NoError(t, err)
+	require.NotNil(t, Merge(Default(), file).Client.Egress.AllowJobs, "an empty list closes what is open by default")
+}
+
+func TestArtifact(t *testing.T) {
+	t.Parallel()
+	file, err := Parse([]byte("data_dir = \"/x\"\nclient {\n  enabled = true\n  artifact {\n    allow = [\"127.0.0.0/8\", \"localhost\"]\n    http_max_size = \"1GB\"\n  }\n}\n"), "x.hcl")
+	require.NoError(t, err)
+	require.ErrorContains(t, Merge(Default(), file).Validate(), `client.artifact.allow: "localhost" is neither a network such as 10.0.0.0/8 nor an address`)
+	require.Contains(t, file.Ignored, "client.artifact.http_max_size")
 }

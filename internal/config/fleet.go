@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -54,6 +56,23 @@ func (p *FleetProvider) Kind() string {
 		return p.Name
 	}
 	return p.Type
+}
+
+// Setting names what these settings put into machines, beside what pools do; "" = nothing. Machines that were made with
+// another one are replaced.
+func (p *FleetProvider) Setting() string {
+	var made []any
+	switch p.Kind() {
+	case "docker":
+		made = []any{p.AgentImage, p.Network, True(p.Privileged)}
+	case "ec2":
+		made = []any{p.Subnets, p.SecurityGroups, p.Profile, p.KeyName, p.RootDevice, True(p.PublicAddress)}
+	default: // agents of this machine: its environment may hold secrets, and is no part of a machine
+		return ""
+	}
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%q", made) // a hash takes everything; maps are printed in the order of their keys
+	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 // FleetSize is an amount of resources.
@@ -213,6 +232,12 @@ func (t *FleetType) instanceType(d *durations) drover.InstanceType {
 // ParsePools reads pools from a file's text: pool blocks, or a whole agent's configuration; a name ending in .json is
 // JSON, else HCL. Errors: Invalid, with file, line and the key that is wrong.
 func ParsePools(data []byte, name string) ([]*drover.FleetPolicy, error) {
+	list, _, err := ParseFleet(data, name)
+	return list, err
+}
+
+// ParseFleet is ParsePools that also gives the providers of the file, if it has any. Errors: Invalid.
+func ParseFleet(data []byte, name string) ([]*drover.FleetPolicy, []*FleetProvider, error) {
 	parser := hclparse.NewParser()
 	parse := parser.ParseHCL
 	if strings.HasSuffix(name, ".json") {
@@ -220,31 +245,32 @@ func ParsePools(data []byte, name string) ([]*drover.FleetPolicy, error) {
 	}
 	file, diags := parse(data, name)
 	if diags.HasErrors() {
-		return nil, diagnosed(diags)
+		return nil, nil, diagnosed(diags)
 	}
 	var in struct {
-		Pools []*FleetPool `hcl:"pool,block"`
-		Fleet *Fleet       `hcl:"fleet,block"`
-		Rest  hcl.Body     `hcl:",remain"`
+		Pools     []*FleetPool     `hcl:"pool,block"`
+		Providers []*FleetProvider `hcl:"provider,block"`
+		Fleet     *Fleet           `hcl:"fleet,block"`
+		Rest      hcl.Body         `hcl:",remain"`
 	}
 	if diags := gohcl.DecodeBody(file.Body, placeholders(), &in); diags.HasErrors() {
-		return nil, diagnosed(diags)
+		return nil, nil, diagnosed(diags)
 	}
 	if in.Fleet != nil {
-		in.Pools = append(in.Pools, in.Fleet.Pools...)
+		in.Pools, in.Providers = append(in.Pools, in.Fleet.Pools...), append(in.Providers, in.Fleet.Providers...)
 	}
 	if len(in.Pools) == 0 {
-		return nil, drover.Errorf(drover.Invalid, "configuration: %s has no pool block", name)
+		return nil, nil, drover.Errorf(drover.Invalid, "configuration: %s has no pool block", name)
 	}
 	var list []*drover.FleetPolicy
 	for _, p := range in.Pools {
 		policy, err := p.Policy()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		list = append(list, policy)
 	}
-	return list, nil
+	return list, in.Providers, nil
 }
 
 // placeholders lets user data say ${token} and so on: what they stand for is known when a machine is made.

@@ -126,6 +126,18 @@ func Environment(lookup func(string) (string, bool)) (*Agent, error) {
 			*field = v
 		}
 	}
+	for name, field := range map[string]*[]string{"DROVER_ALLOWED_HOSTS": &a.AllowedHosts, "DROVER_ALLOWED_ORIGINS": &a.AllowedOrigins} {
+		if v, ok := lookup(name); ok {
+			*field = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
+		}
+	}
+	if v, ok := lookup("DROVER_INSECURE"); ok {
+		on, err := strconv.ParseBool(v)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "DROVER_INSECURE: %q is neither true nor false", v)
+		}
+		a.Insecure = &on
+	}
 	if v, ok := lookup("DROVER_HTTP_PORT"); ok {
 		port, err := strconv.Atoi(v)
 		if err != nil {
@@ -133,8 +145,9 @@ func Environment(lookup func(string) (string, bool)) (*Agent, error) {
 		}
 		a.Ports = &Ports{HTTP: port}
 	}
-	if v, ok := lookup("DROVER_JOIN_TOKEN"); ok {
-		a.Server, a.Client = &Server{JoinToken: v}, &Client{JoinToken: v}
+	token, _ := lookup("DROVER_JOIN_TOKEN")
+	if file, _ := lookup("DROVER_JOIN_TOKEN_FILE"); token != "" || file != "" {
+		a.Server, a.Client = &Server{JoinToken: token, JoinTokenFile: file}, &Client{JoinToken: token, JoinTokenFile: file}
 	}
 	return a, nil
 }

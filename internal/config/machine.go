@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -19,7 +20,10 @@ type Machine struct {
 	ProbeWithin string   `hcl:"probe_timeout,optional"`   // of both; default 30s
 	Notices     string   `hcl:"notices,optional"`         // EC2's metadata service, which tells when a spot machine is taken back: "http://169.254.169.254"; default nobody is asked
 	Authority   string   `hcl:"authority,optional"`       // PEM of the authority that the server's certificate is of: the agent gets a certificate for its join token, and the links are mutual TLS
-	Rest        hcl.Body `hcl:",remain" json:"-"`
+	// Tokens are the join tokens of machines that share this configuration, by their launch index, which Metadata tells.
+	Tokens   []string `hcl:"join_tokens,optional"`
+	Metadata string   `hcl:"metadata,optional"` // EC2's metadata service: "http://169.254.169.254"
+	Rest     hcl.Body `hcl:",remain" json:"-"`
 }
 
 // problems lists what is wrong with the block, each with its key.
@@ -34,10 +38,13 @@ func (m *Machine) problems() (errs []error) {
 			errs = append(errs, fmt.Errorf("client.machine.%s: %q is no duration such as 10s or 1h", key, text))
 		}
 	}
-	if m.Notices != "" {
-		if u, err := url.Parse(m.Notices); err != nil || u.Host == "" {
-			errs = append(errs, fmt.Errorf("client.machine.notices: %q is no URL such as http://169.254.169.254", m.Notices))
+	for key, text := range map[string]string{"notices": m.Notices, "metadata": m.Metadata} {
+		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "") {
+			errs = append(errs, fmt.Errorf("client.machine.%s: %q is no URL such as http://169.254.169.254", key, text))
 		}
+	}
+	if len(m.Tokens) > 0 && m.Metadata == "" {
+		errs = append(errs, errors.New("client.machine.metadata: must be set with join_tokens: it tells which of them is this machine's"))
 	}
 	return errs
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/netguard"
 )
 
 // Validate reports everything that is wrong with a merged configuration. Errors: Invalid, each with its key.
@@ -25,6 +26,11 @@ func (a *Agent) Validate() error {
 		check(port >= 0 && port <= 65535, name, "must be from 0 to 65535, got %d", port)
 	}
 	check(net.ParseIP(a.BindAddr) != nil, "bind_addr", "must be an IP address, got %q", a.BindAddr)
+	for _, line := range a.Exposed() {
+		check(True(a.Insecure), line, "it is reached from outside of this machine; set what it lacks, or 127.0.0.1, or insecure = true (-insecure, DROVER_INSECURE=true) if something else protects it")
+	}
+	check(a.Server.JoinToken == "" || a.Server.JoinTokenFile == "", "server.join_token_file", "and join_token are set: one of them, please")
+	check(a.Client.JoinToken == "" || a.Client.JoinTokenFile == "", "client.join_token_file", "and join_token are set: one of them, please")
 	_, sizeErr := Size(a.Server.JobMaxSource, 0)
 	check(sizeErr == nil, "server.job_max_source_size", "%v", sizeErr)
 	check(a.Server.BootstrapExpect == 1, "server.bootstrap_expect", "must be 1: clusters of several servers are not there yet, got %d", a.Server.BootstrapExpect)
@@ -32,6 +38,8 @@ func (a *Agent) Validate() error {
 		check(len(a.Client.ServerList()) == 1, "client.servers", "must name one server (host:port of its rpc port), as no server runs in this process")
 	}
 	check(a.Exec.AlertThreshold >= 0 && a.Exec.AlertThreshold < 1, "exec.prewarming_pool_threshold", "must be from 0 to below 1, got %v", a.Exec.AlertThreshold)
+	check(slices.Contains([]string{"", "sandbox", "docker", "raw_exec"}, a.Exec.PoseidonDriver), "exec.poseidon_driver",
+		"must be sandbox, docker or raw_exec, not %q", a.Exec.PoseidonDriver)
 	check(a.Exec.QueueLength >= 0, "exec.claim_queue_length", "must not be negative, got %d", a.Exec.QueueLength)
 	for key, text := range a.durations() {
 		if text != "" {
@@ -58,6 +66,12 @@ func (a *Agent) Validate() error {
 	check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled", "is not there yet: put a proxy with authentication in front, or use api_token")
 	errs = append(errs, a.Fleet.problems()...)
 	errs = append(errs, a.Client.Machine.problems()...)
+	errs = append(errs, a.Client.Egress.problems()...)
+	if artifact := a.Client.Artifact; artifact != nil {
+		if _, err := netguard.Networks(artifact.Allow); err != nil {
+			errs = append(errs, fmt.Errorf("client.artifact.allow: %w", err))
+		}
+	}
 	if len(errs) == 0 {
 		return nil
 	}

@@ -14,21 +14,25 @@ import (
 
 var rpcOn = regexp.MustCompile(`rpc=(127\.0\.0\.1:\d+)`)
 
-// An agent with only a control part and one with only a node part, joined over loopback: the node dials.
+// An agent with only a control part and one with only a node part, joined over loopback: the node dials, with the token
+// that the server of the same user has left for it.
 func TestNodeAndControlApart(t *testing.T) {
 	t.Parallel()
-	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  join_token = \"secret\"\n}")...)...)
-	m := rpcOn.FindStringSubmatch(s.output())
-	require.NotNil(t, m, s.output())
+	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "")...)...)
+	m := rpcOn.FindStringSubmatch(s.Output())
+	require.NotNil(t, m, s.Output())
 	stranger := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "stranger"), clientBlock("servers = [\""+m[1]+"\"]\n  join_token = \"wrong\""))...)...)
-	n := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), clientBlock("servers = [\""+m[1]+"\"]\n  join_token = \"secret\""))...)...)
+	n := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), clientBlock("servers = [\""+m[1]+"\"]"))...)...)
 	c := s.nomad()
 	eventually(t, "the node", func() (bool, string) {
 		nodes, _, err := c.Nodes().List(nil)
 		require.NoError(t, err)
 		return len(nodes) == 1 && nodes[0].Status == "ready", ""
 	})
-	eventually(t, "the stranger's refusal", func() (bool, string) { return strings.Contains(stranger.output(), "join token"), stranger.output() })
+	eventually(t, "the stranger's refusal", func() (bool, string) { return strings.Contains(stranger.Output(), "level=ERROR"), stranger.Output() })
+	require.Contains(t, stranger.Output(), "wrong join token: give it the server's")
+	require.Contains(t, s.Output(), "-join-token TOKEN")
+	require.Contains(t, s.Output(), `level=WARN msg="a node was not admitted"`)
 
 	_, _, err := c.Jobs().Register(rawJob("svc", "service", "/bin/sh", "-c", "echo hello; sleep 1000"), nil)
 	require.NoError(t, err)
@@ -61,5 +65,5 @@ func TestNodeAndControlApart(t *testing.T) {
 		}
 		return true, ""
 	})
-	n.stop()
+	n.Stop()
 }

@@ -37,7 +37,7 @@ func TestRunnersOnANomadCluster(t *testing.T) {
 		return err == nil && pool.Warm == 2 && pool.Claimed == 1, fmt.Sprint(pool, err)
 	})
 
-	service.pullThePlug()
+	service.PullThePlug()
 	service = start(t, config(t, dir, settings)...)
 	c = service.native()
 	again, err := c.Runner(t.Context(), r.ID)

@@ -53,7 +53,7 @@ func TestKilledWhileCodeOceanListens(t *testing.T) {
 	require.NoError(t, ws.ReadJSON(&first))
 	require.Equal(t, "one\r\n", first.Data)
 
-	a.pullThePlug()
+	a.PullThePlug()
 	types, _, code := drain(t, ws)
 	require.NotContains(t, types, "exit")
 	require.Equal(t, websocket.CloseAbnormalClosure, code)
@@ -71,8 +71,8 @@ func TestKilledWhileCodeOceanListens(t *testing.T) {
 func TestANodesAgentIsKilledDuringExecutions(t *testing.T) {
 	t.Parallel()
 	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "")...)...)
-	m := rpcOn.FindStringSubmatch(s.output())
-	require.NotNil(t, m, s.output())
+	m := rpcOn.FindStringSubmatch(s.Output())
+	require.NotNil(t, m, s.Output())
 	args := append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), clientBlock("servers = [\""+m[1]+"\"]"))...)
 	n := start(t, args...)
 	s.putEnvironment("22", 2)
@@ -86,7 +86,7 @@ func TestANodesAgentIsKilledDuringExecutions(t *testing.T) {
 		require.Equal(t, "stdout", first.Type)
 	}
 
-	n.pullThePlug()
+	n.PullThePlug()
 	n = start(t, args...)
 	types, stdout, code := drain(t, ws)
 	require.Equal(t, websocket.CloseNormalClosure, code)
@@ -112,7 +112,7 @@ func TestANodesAgentIsKilledDuringExecutions(t *testing.T) {
 		}
 		return true, ""
 	})
-	n.stop()
+	n.Stop()
 }
 
 // 64 MiB come through byte for byte, and then the exit, at a reader that pauses.
@@ -204,7 +204,7 @@ func TestReceiptsOutliveAKill(t *testing.T) {
 	require.NoError(t, err)
 	_, err = a.native().WaitExecution(t.Context(), x.ID)
 	require.NoError(t, err)
-	a.pullThePlug()
+	a.PullThePlug()
 	b := start(t, args...)
 	var kept drover.Execution
 	eventually(t, "the receipt", func() (bool, string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/e2e/program"
 )
 
 // A machine is lost in mid-execution: its agent, its supervisors and all they ran are gone at once, and it says nothing
@@ -22,10 +23,10 @@ import (
 func TestANodeIsLostDuringExecutions(t *testing.T) {
 	t.Parallel()
 	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  heartbeat_grace = \"3s\"\n  min_heartbeat_ttl = \"1s\"\n}")...)...)
-	m := rpcOn.FindStringSubmatch(s.output())
-	require.NotNil(t, m, s.output())
+	m := rpcOn.FindStringSubmatch(s.Output())
+	require.NotNil(t, m, s.Output())
 	servers := "servers = [\"" + m[1] + "\"]"
-	parent := groupParent() + "-lost"
+	parent := program.GroupParent() + "-lost"
 	t.Cleanup(func() {
 		if t.Failed() { // it would outlive this
 			killGroup(t, parent)
@@ -52,7 +53,7 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 		return len(nodes) == 2 && nodes[0].Status == "ready" && nodes[1].Status == "ready", fmt.Sprint(len(nodes))
 	})
 
-	doomed.pullThePlug()
+	doomed.PullThePlug()
 	killGroup(t, parent)
 	types, _, code := drain(t, ws)
 	require.Equal(t, websocket.CloseNormalClosure, code)
@@ -100,8 +101,8 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 		}
 		return true, ""
 	})
-	other.stop()
-	back.stop()
+	other.Stop()
+	back.Stop()
 	require.Empty(t, removeGroup(parent), "control groups left")
 }
 

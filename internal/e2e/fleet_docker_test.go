@@ -14,6 +14,7 @@ import (
 
 	"drover"
 	"drover/internal/dockerdtest"
+	"drover/internal/e2e/program"
 )
 
 // dockerd starts a docker daemon of its own with a network, and returns its endpoint, the network, and the address at
@@ -41,7 +42,8 @@ func dockerd(t *testing.T) (endpoint, network, gateway string) {
 func TestMachinesThatAreContainers(t *testing.T) {
 	t.Parallel()
 	endpoint, network, gateway := dockerd(t)
-	args := append([]string{"-server", "-rpc-port", freePort(t)}, config(t, filepath.Join(t.TempDir(), "data"), fmt.Sprintf(`addresses {
+	args := append([]string{"-server", "-rpc-port", freePort(t)}, config(t, filepath.Join(t.TempDir(), "data"), fmt.Sprintf(`insecure = true # in a network of its own
+addresses {
   rpc = %q
 }
 fleet {
@@ -84,7 +86,7 @@ fleet {
 		require.NoError(t, err)
 		require.True(t, addr.IsPrivate(), "it has an address of its own")
 	}
-	a.pullThePlug()
+	a.PullThePlug()
 	a = start(t, args...)
 	eventually(t, "the work's end", func() (bool, string) { n, _ := with("complete"); return len(n) == 2, fmt.Sprint(a.machines()) })
 	done, all := with("complete")
@@ -112,7 +114,7 @@ func TestMachinesWithoutAServerEnd(t *testing.T) {
 		return len(list) == 2 && list[0].State == drover.InstanceActive && list[1].State == drover.InstanceActive, fmt.Sprint(list)
 	})
 	require.NotEmpty(t, processesOf(filepath.Join(data, "fleet")))
-	a.pullThePlug()
+	a.PullThePlug()
 	eventually(t, "their end", func() (bool, string) {
 		left := processesOf(filepath.Join(data, "fleet"))
 		return len(left) == 0, fmt.Sprint(left)
@@ -125,7 +127,7 @@ func TestFleetCheck(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	t.Cleanup(func() { endMachines(t, data) })
 	args := append([]string{"fleet", "check", "std", "-json"}, config(t, data, strings.Replace(fleetBlock(""), "server {", "server {\n  enabled = true", 1))...)
-	out, err := exec.Command(binary, args...).CombinedOutput()
+	out, err := exec.Command(program.Binary, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	var steps []drover.FleetCheckStep
 	require.NoError(t, json.Unmarshal(out, &steps), string(out))

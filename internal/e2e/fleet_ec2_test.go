@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"drover"
+	"drover/internal/e2e/program"
 	"drover/internal/fleet/provider/ec2/ec2test"
 )
 
@@ -102,6 +103,7 @@ func (c *account) clockwork(stop <-chan struct{}) {
 		for _, pid := range processesOf(filepath.Join(c.dir, id)) { // a machine that is off runs nothing
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
+		unmountBelow(c.t, filepath.Join(c.dir, id)) // and mounts nothing
 		delete(running, id)
 	}
 	for {
@@ -127,9 +129,10 @@ func (c *account) clockwork(stop <-chan struct{}) {
 func (c *account) boot(i *ec2test.Instance) *exec.Cmd {
 	folder := filepath.Join(c.dir, i.ID)
 	given := filepath.Join(c.dir, i.ID+".hcl")
-	cmd := exec.Command(binary, "agent", "-http-port", "0", "-config", given, "-config", filepath.Join(c.dir, "machine.hcl"), "-data-dir", folder)
+	cmd := exec.Command(program.Binary, "agent", "-http-port", "0", "-config", given, "-config", filepath.Join(c.dir, "machine.hcl"), "-data-dir", folder)
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(c.dir, "bin")+":"+os.Getenv("PATH"))
-	if err := os.WriteFile(given, []byte(i.UserData), 0o600); err != nil {
+	told := strings.ReplaceAll(i.UserData, `metadata = "http://169.254.169.254"`, fmt.Sprintf("metadata = %q", c.Metadata(i.ID))) // whom the address would reach there
+	if err := os.WriteFile(given, []byte(told), 0o600); err != nil {
 		c.t.Error(err)
 	}
 	out, err := os.Create(folder + ".log")
@@ -185,7 +188,7 @@ func TestAServerIsKilledInEachStateOfAMachine(t *testing.T) {
 	args := c.server()
 	a := start(t, args...)
 	again := func() {
-		a.pullThePlug()
+		a.PullThePlug()
 		a = start(t, args...)
 	}
 	ran, release := filepath.Join(c.dir, "ran"), filepath.Join(c.dir, "release")
@@ -243,6 +246,34 @@ func (c *account) said() string {
 		all = append(all, string(text))
 	}
 	return strings.Join(all, "\n")
+}
+
+// Machines of one call have equal user data, and each joins as itself.
+func TestMachinesOfABatch(t *testing.T) {
+	t.Parallel()
+	c := newAccount(t, "", "min = 3")
+	a := start(t, c.server()...)
+	eventually(t, "three machines", func() (bool, string) {
+		active, list := 0, a.machines()
+		for _, i := range list {
+			if i.State == drover.InstanceActive {
+				active++
+			}
+		}
+		return active == 3, fmt.Sprint(list, c.said())
+	})
+	ids := map[string]string{}
+	for _, i := range a.machines() {
+		ids[i.ProviderID] = i.ID
+	}
+	shared := map[string]int{}
+	for _, i := range c.Instances() {
+		require.Contains(t, ids, i.ID)
+		shared[i.UserData]++
+	}
+	require.Len(t, c.Instances(), 3)
+	require.Len(t, shared, 1, "bought by one call")
+	require.Equal(t, 1, c.Calls["RunInstances"])
 }
 
 // Machines that never call home are given up and replaced, at last by one that does, without anybody's help.
@@ -330,8 +361,8 @@ func TestACloudThatCantBeUsed(t *testing.T) {
 			})
 			require.Equal(t, "aws", pools[0].Name)
 			require.Empty(t, pools[1].Problem)
-			eventually(t, "the log", func() (bool, string) { return strings.Contains(a.output(), x.want), a.output() })
-			out, err := exec.Command(binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(c.dir, "data"), c.block)...)...).CombinedOutput()
+			eventually(t, "the log", func() (bool, string) { return strings.Contains(a.Output(), x.want), a.Output() })
+			out, err := exec.Command(program.Binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(c.dir, "data"), c.block)...)...).CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(out), x.want)
 			require.Contains(t, string(out), "fleet.provider.ec2")
@@ -351,8 +382,8 @@ func TestTheDeadMansSwitch(t *testing.T) {
 	one(t, local, "the process", func(i *drover.Instance) bool { return i.State == drover.InstanceActive })
 	processes := filepath.Join(dataOf(local), "fleet")
 	require.NotEmpty(t, processesOf(processes))
-	a.pullThePlug()
-	local.pullThePlug()
+	a.PullThePlug()
+	local.PullThePlug()
 	eventually(t, "the poweroff", func() (bool, string) {
 		_, err := os.Stat(filepath.Join(c.dir, "off"))
 		return err == nil, c.said()

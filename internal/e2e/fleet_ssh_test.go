@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
+	"drover/internal/e2e/program"
 	"drover/internal/fleet/bootstrap/sshtest"
 	"drover/internal/fleet/provider/ec2/ec2test"
 )
@@ -87,7 +88,7 @@ func TestMachinesOverSSH(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, "the work", func() (bool, string) {
 		got := lines(t, ran)
-		return len(got) == 2, fmt.Sprint(a.machines(), a.output())
+		return len(got) == 2, fmt.Sprint(a.machines(), a.Output())
 	})
 	require.Contains(t, machine.Said(), "agent.hcl")
 	eventually(t, "the machine's end", func() (bool, string) { return len(a.machines()) == 0, fmt.Sprint(a.machines()) })
@@ -97,7 +98,7 @@ func TestMachinesOverSSH(t *testing.T) {
 		require.False(t, i.Ended.IsZero(), "it costs")
 		require.Empty(t, i.UserData)
 	}
-	require.NotContains(t, strings.ToLower(a.output()), "somebody may be in between")
+	require.NotContains(t, strings.ToLower(a.Output()), "somebody may be in between")
 }
 
 // A pool of EC2 is tried with one machine over ssh. With wrong credentials, the error says what to change.
@@ -105,7 +106,7 @@ func TestFleetCheckOverSSH(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	block, cloud, _ := sshCloud(t, dir, ec2test.SecretKey)
-	out, err := exec.Command(binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
+	out, err := exec.Command(program.Binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	for _, want := range []string{"ssh: host key", "is on the console", "ssh: start", "home", "node ", "is gone", "can buy machines"} {
 		require.Contains(t, string(out), want)
@@ -115,7 +116,7 @@ func TestFleetCheckOverSSH(t *testing.T) {
 
 	dir = t.TempDir()
 	block, cloud, _ = sshCloud(t, dir, "wrong")
-	out, err = exec.Command(binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
+	out, err = exec.Command(program.Binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "fleet.provider.ec2: the credentials are refused")
 	require.Contains(t, string(out), "SignatureDoesNotMatch")

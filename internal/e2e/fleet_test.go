@@ -95,6 +95,7 @@ func endMachines(t *testing.T, data string) {
 		}
 		return len(left) == 0, fmt.Sprint(left)
 	})
+	unmountBelow(t, data)
 	records, err := filepath.Glob(filepath.Join(data, "fleet", "*", "lo-*", "machine.json"))
 	require.NoError(t, err)
 	for _, file := range records {
@@ -115,6 +116,23 @@ func endMachines(t *testing.T, data string) {
 			left := folders(group)
 			return len(left) == 0, fmt.Sprint(left)
 		})
+	}
+}
+
+// unmountBelow ends the mounts in a folder: those of agents that were killed.
+func unmountBelow(t *testing.T, folder string) {
+	t.Helper()
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	var points []string
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], folder+"/") {
+			points = append(points, f[4])
+		}
+	}
+	slices.Reverse(points)
+	for _, p := range points {
+		assert.NoError(t, syscall.Unmount(p, syscall.MNT_DETACH))
 	}
 }
 
@@ -239,7 +257,7 @@ func (a *agent) refusesTokenTwice(t *testing.T, c *api.Client) {
 	data := filepath.Join(t.TempDir(), "thief")
 	thief := launch(t, append([]string{"-config", given}, config(t, data, "")...)...) // with TLS it does not even start
 	eventually(t, "the refusal", func() (bool, string) {
-		text := thief.output()
+		text := thief.Output()
 		return strings.Contains(text, "good for one node") || strings.Contains(text, "was used by node"), text
 	})
 	id, err := os.ReadFile(filepath.Join(data, "client", "client-id"))
@@ -249,12 +267,12 @@ func (a *agent) refusesTokenTwice(t *testing.T, c *api.Client) {
 	for _, n := range nodes {
 		require.NotEqual(t, strings.TrimSpace(string(id)), n.ID)
 	}
-	thief.stop()
+	thief.Stop()
 }
 
 var dataDir = regexp.MustCompile(`data_dir=(\S+)`)
 
-func dataOf(a *agent) string { return dataDir.FindStringSubmatch(a.output())[1] }
+func dataOf(a *agent) string { return dataDir.FindStringSubmatch(a.Output())[1] }
 
 // The server is killed while machines boot, and again while work runs on them: nothing is lost, nothing runs twice.
 func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
@@ -265,13 +283,13 @@ func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
 	_, _, err := a.nomad().Jobs().Register(fleetJob("work", 3, "echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
 	require.NoError(t, err)
 	eventually(t, "a machine", func() (bool, string) { n := len(a.machines()); return n > 0, "" })
-	a.pullThePlug() // the creates may or may not have happened
+	a.PullThePlug() // the creates may or may not have happened
 	a = start(t, args...)
 	eventually(t, "the work", func() (bool, string) { got := lines(t, ran); return len(got) == 3, fmt.Sprint(got, a.machines()) })
 	held := a.machines()
 	status, text := a.fleet("PUT", "instance/"+held[0].ID+"/hold", `{"Reason":"a test"}`, nil)
 	require.Equal(t, 204, status, text)
-	a.pullThePlug()
+	a.PullThePlug()
 	a = start(t, args...)
 	eventually(t, "the machines", func() (bool, string) {
 		busy := 0
@@ -350,7 +368,7 @@ func TestADevAgentTakesItsMachinesAlong(t *testing.T) {
 	})
 	data := dataOf(a)
 	require.NotEmpty(t, processesOf(filepath.Join(data, "fleet")))
-	a.stop()
+	a.Stop()
 	require.Empty(t, processesOf(filepath.Join(data, "fleet")))
 }
 

@@ -40,10 +40,10 @@ func TestMachinesJoinOverMutualTLS(t *testing.T) {
 	require.NoError(t, err)
 	allocation(t, c, "hello", "complete")
 	a.refusesTokenTwice(t, c)
-	refusesTheUncertified(t, rpcOn.FindStringSubmatch(a.output())[1], ca)
+	refusesTheUncertified(t, rpcOn.FindStringSubmatch(a.Output())[1], ca)
 
 	one := a.machines()[0].ID
-	a.pullThePlug()
+	a.PullThePlug()
 	a = start(t, args...)
 	ready()
 	_, _, err = a.nomad().Jobs().Register(fleetJob("again", 1, "true"), nil)

@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 		require.NotEmpty(t, self.Stats["raft"][key], key)
 	}
 	require.Equal(t, "Leader", self.Stats["raft"]["state"])
-	a.pullThePlug()
+	a.PullThePlug()
 	a = start(t, args...)
 	for _, id := range []string{"before", "after"} {
 		runs(id)
@@ -93,5 +93,5 @@ func TestFullDisk(t *testing.T) {
 		}
 		return err == nil, fmt.Sprint(err)
 	})
-	a.stop()
+	a.Stop()
 }

@@ -36,10 +36,10 @@ func TestKilledUnderLoad(t *testing.T) {
 		for id := range acks {
 			acknowledged = append(acknowledged, id)
 			if left--; left == 0 {
-				require.NoError(t, a.cmd.Process.Kill())
+				require.NoError(t, a.Kill())
 			}
 		}
-		a.pullThePlug()
+		a.PullThePlug()
 	}
 	a := start(t, args...)
 	requireJobs(t, a, acknowledged)

@@ -39,7 +39,7 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	x, err := native.StartExecution(ctx, runner, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", "echo started; sleep 1000"}, Detach: -1}})
 	require.NoError(t, err)
 
-	a.pullThePlug()
+	a.PullThePlug()
 	require.NoError(t, syscall.Kill(pid, 0), "the job's process must outlive the agent")
 	require.NoError(t, os.WriteFile(away, nil, 0o600)) // one ends while there is no agent
 	b := start(t, args...)
@@ -92,7 +92,7 @@ func terminated(t *testing.T, _ string, n int, kind func(int) string) int {
 func cleanAfter(t *testing.T, args []string) {
 	a := launch(t, args...)
 	if a.addr == "" {
-		t.Errorf("cleaning up: the agent did not start:\n%s", a.output())
+		t.Errorf("cleaning up: the agent did not start:\n%s", a.Output())
 		return
 	}
 	c := a.nomad()
@@ -115,7 +115,7 @@ func cleanAfter(t *testing.T, args []string) {
 		return running == 0, seen
 	})
 	require.NoError(t, c.System().GarbageCollect())
-	a.stop()
+	a.Stop()
 }
 
 func readPid(t *testing.T, path string) int {
@@ -138,21 +138,21 @@ func TestASecondAgentOnTheDataIsRefused(t *testing.T) {
 	start(t, args...)
 	second := launch(t, args...)
 	require.Empty(t, second.addr)
-	require.Contains(t, second.output(), "in use by another agent")
+	require.Contains(t, second.Output(), "in use by another agent")
 }
 
 func TestUnknownConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	a := launch(t, append([]string{"-dev"}, config(t, "", "colour = \"red\"")...)...)
 	require.Empty(t, a.addr)
-	require.Contains(t, a.output(), "colour")
+	require.Contains(t, a.Output(), "colour")
 }
 
 func TestTheDemonstration(t *testing.T) {
 	t.Parallel()
 	a := start(t, append([]string{"-dev", "-demo"}, config(t, "", "")...)...)
-	eventually(t, "the demonstration", func() (bool, string) { return strings.Contains(a.output(), "try:"), a.output() })
+	eventually(t, "the demonstration", func() (bool, string) { return strings.Contains(a.Output(), "try:"), a.Output() })
 	for _, want := range []string{"stdout  Hello drover", "stderr  and I can see", "exit    0 (exited)", "times   claim"} {
-		require.Contains(t, a.output(), want)
+		require.Contains(t, a.Output(), want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,8 +50,8 @@ func TestTLSOnEveryListener(t *testing.T) {
 	ca, cert, key := certificate(t)
 	block := fmt.Sprintf("tls {\n  http = true\n  rpc = true\n  ca_file = %q\n  cert_file = %q\n  key_file = %q\n}\n", ca, cert, key)
 	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), block)...)...)
-	m := rpcOn.FindStringSubmatch(s.output())
-	require.NotNil(t, m, s.output())
+	m := rpcOn.FindStringSubmatch(s.Output())
+	require.NotNil(t, m, s.Output())
 	servers := "servers = [\"" + m[1] + "\"]"
 	naked := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "naked"), clientBlock(servers))...)...)
 	start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), block+clientBlock(servers))...)...)
@@ -59,11 +60,15 @@ func TestTLSOnEveryListener(t *testing.T) {
 	eventually(t, "the node", func() (bool, string) {
 		nodes, _, err := c.Nodes().List(nil)
 		require.NoError(t, err)
-		return len(nodes) == 1, naked.output()
+		return len(nodes) == 1, naked.Output()
 	})
 	_, _, err = c.Jobs().Register(rawJob("hello", "batch", "/bin/true"), nil)
 	require.NoError(t, err)
 	allocation(t, c, "hello", "complete")
+	eventually(t, "the advice", func() (bool, string) {
+		return strings.Contains(naked.Output(), "speaks TLS and this node does not"), naked.Output()
+	})
+	require.Contains(t, naked.Output(), "level=ERROR")
 	plain, err := api.NewClient(&api.Config{Address: "http://" + s.addr})
 	require.NoError(t, err)
 	_, _, err = plain.Jobs().List(nil)

@@ -61,18 +61,18 @@ func TestSlowPeersAreLetGo(t *testing.T) {
 		return resp.StatusCode
 	}
 	// A body that never ends is a bad request.
-	c := dial("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"a\":")
+	c := dial("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{\"a\":")
 	require.Equal(t, http.StatusBadRequest, status(c))
 	_ = c.Close()
 	// A handler that takes longer than a body may is not cut off.
-	c = dial("POST /long HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
+	c = dial("POST /long HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
 	timer := time.AfterFunc(300*time.Millisecond, func() { close(after) })
 	defer timer.Stop()
 	require.Equal(t, http.StatusOK, status(c))
 	require.NoError(t, <-ctxErr)
 	_ = c.Close()
 	// Who does not read is let go.
-	c = dial("GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
+	c = dial("GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.Error(t, <-wrote)
 	_ = c.Close()
 }

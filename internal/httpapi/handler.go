@@ -20,6 +20,8 @@ type Config struct {
 	// Authorize decides about a request's token ("" = none sent): nil or drover.Unauthorized / drover.Forbidden.
 	// A nil Authorize lets everyone in.
 	Authorize func(token string) error
+	// Guard stands before all routes; nil means that of a zero GuardConfig.
+	Guard *Guard
 	// MaxBody bounds request bodies in bytes where a route does not say otherwise; default 10 MiB.
 	MaxBody int64
 	// BodyTimeout is how long a request's body may take, besides a second for each 64 KiB; default 1 minute.
@@ -33,6 +35,9 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Guard == nil {
+		c.Guard = &Guard{}
+	}
 	if c.MaxBody == 0 {
 		c.MaxBody = 10 << 20
 	}
@@ -67,7 +72,7 @@ func Handler(cfg Config, faces ...Face) http.Handler {
 	for pattern, p := range paths {
 		mux.Handle(pattern, p)
 	}
-	return mux
+	return cfg.Guard.Handler(mux, cfg.Logger, cfg.Clock)
 }
 
 // shared is the state of all routes of one handler.

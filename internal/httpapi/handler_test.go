@@ -38,6 +38,7 @@ func testConfig() Config { return Config{Logger: quiet(), Clock: clock.Wall{}} }
 func do(t *testing.T, h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1"
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -115,7 +116,11 @@ func TestBodyFaultsAreNamed(t *testing.T) {
 		{"/job", `{"Job":{"Count":"3"}}`, 400, "Job.Count: got a JSON string, but a whole number that fits int is expected"},
 		{"/job", `{"Job":{"Count":1.5}}`, 400, "Job.Count: got a JSON number 1.5"},
 		{"/job", `{"Job":{"Count":99999999999999999999}}`, 400, "Job.Count"},
-		{"/job", `{"Job":{"Groups":[{"Kill":"5s"}]}}`, 400, "Job.Groups.Kill: got a JSON string, but a number of nanoseconds"},
+		{"/job", `{"Job":{"Groups":[{"Kill":"5s"},{"kill":7}]}}`, 200, `[{"Kill":5000000000},{"Kill":7}]`},
+		{"/job", `{"Job":{"Groups":[{"Kill":"5 s"}]}}`, 400, `Job.Groups.Kill: "5 s" is no duration: write nanoseconds as a number, or a text such as "1m30s"`},
+		{"/job", `{"Job":{"Groups":[{"Kill":"5s"}]}} {}`, 400, "behind its JSON value"},
+		{"/job", `{"Job":{"Groups":[{"Kill":"5s"}],"Count":"3"}}`, 400, "Job.Count: got a JSON string"},
+		{"/job", `{"Job":{"Groups":[{"Kill":[]}]}}`, 400, "Job.Groups.Kill: got a JSON array, but a number of nanoseconds, or a text"},
 		{"/job", `{"Job":[]}`, 400, "Job: got a JSON array, but an object"},
 		{"/job", `[1]`, 400, "the body is a JSON array, but an object is expected"},
 		{"/job", `{"Job":`, 400, "ends too early"},

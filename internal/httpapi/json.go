@@ -65,24 +65,35 @@ func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 	if body == nil {
 		return io.EOF
 	}
-	d := json.NewDecoder(body)
-	set(d)
-	if err := d.Decode(v); err != nil {
-		if errors.Is(err, io.EOF) { // not ErrUnexpectedEOF: nothing was there
-			return io.EOF
-		}
+	text, err := io.ReadAll(body)
+	if err != nil {
 		return bodyError(err, v)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		if err != nil && tooLarge(err) {
-			return bodyError(err, v)
+	err = decodeText(text, v, set)
+	if spelledDuration(err) {
+		if text, err = numberDurations(text, v); err == nil {
+			err = decodeText(text, v, set)
 		}
+	}
+	if err == nil || errors.Is(err, io.EOF) || drover.CodeOf(err) == drover.Invalid {
+		return err
+	}
+	return bodyError(err, v)
+}
+
+// decodeText decodes one JSON value. Errors: io.EOF (not ErrUnexpectedEOF) when there is none; Invalid when more follows
+// it; those of encoding/json.
+func decodeText(text []byte, v any, set func(*json.Decoder)) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	set(d)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return drover.Errorf(drover.Invalid, "the body has something behind its JSON value (at byte %d)", d.InputOffset())
 	}
 	return nil
 }
-
-func tooLarge(err error) bool { _, ok := errors.AsType[*http.MaxBytesError](err); return ok }
 
 // bodyError says what is wrong with a body that was to become v in words that help who wrote it.
 func bodyError(err error, v any) error {
@@ -140,7 +151,7 @@ func kind(goType string) string {
 	case t == "bool":
 		return "true or false"
 	case t == "time.Duration":
-		return "a number of nanoseconds"
+		return "a number of nanoseconds, or a text such as \"1m30s\","
 	case strings.HasPrefix(t, "int"), strings.HasPrefix(t, "uint"):
 		return "a whole number that fits " + t
 	case strings.HasPrefix(t, "float"):

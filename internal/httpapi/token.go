@@ -36,8 +36,8 @@ func OneToken(want string) func(string) error {
 			return nil
 		}
 		if got == "" {
-			return drover.Errorf(drover.Unauthorized, "a token is needed")
+			return drover.Errorf(drover.Unauthorized, "a token is needed: the agent's api_token, as -token, DROVER_TOKEN or NOMAD_TOKEN")
 		}
-		return drover.Errorf(drover.Forbidden, "Permission denied")
+		return drover.Errorf(drover.Forbidden, "Permission denied: the token is not the agent's api_token (-token, DROVER_TOKEN, NOMAD_TOKEN)")
 	}
 }

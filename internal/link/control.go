@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -102,6 +103,7 @@ type Control struct {
 	push      *connect.Client[nodeRequest, empty]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
+	token     atomic.Pointer[string] // in place of the identity's, if it is set
 }
 
 // Identity is how the node proves itself.
@@ -127,23 +129,34 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 
 // Register announces the node.
 func (c *Control) Register(ctx context.Context, node *drover.Node) (drover.Registration, error) {
-	return call(ctx, c.register, c.identity, &registerRequest{Node: node})
+	return call(ctx, c.register, c.who(), &registerRequest{Node: node})
 }
 
 // Heartbeat says the node is alive.
 func (c *Control) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
-	return call(ctx, c.heartbeat, c.identity, &nodeRequest{NodeID: nodeID})
+	return call(ctx, c.heartbeat, c.who(), &nodeRequest{NodeID: nodeID})
 }
 
 // Pull waits for changes of what control wants.
 func (c *Control) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
-	return call(ctx, c.pull, c.identity, &nodeRequest{NodeID: nodeID, Since: since, MaxWait: maxWait})
+	return call(ctx, c.pull, c.who(), &nodeRequest{NodeID: nodeID, Since: since, MaxWait: maxWait})
 }
 
 // Push reports what the node observes.
 func (c *Control) Push(ctx context.Context, nodeID string, updates []drover.AllocUpdate) error {
-	_, err := call(ctx, c.push, c.identity, &nodeRequest{NodeID: nodeID, Updates: updates})
+	_, err := call(ctx, c.push, c.who(), &nodeRequest{NodeID: nodeID, Updates: updates})
 	return err
+}
+
+// SetJoinToken has later calls show another join token.
+func (c *Control) SetJoinToken(token string) { c.token.Store(&token) }
+
+func (c *Control) who() Identity {
+	i := c.identity
+	if t := c.token.Load(); t != nil {
+		i.JoinToken = *t
+	}
+	return i
 }
 
 func (i Identity) set(h http.Header) {

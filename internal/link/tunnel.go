@@ -34,7 +34,7 @@ func (c *Control) ServeWorkloads(ctx context.Context, w drover.Workloads, ready 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := c.tunnel.CallBidiStream(ctx)
-	c.identity.set(s.RequestHeader())
+	c.who().set(s.RequestHeader())
 	if err := s.Send(nil); err != nil {
 		return fromWire(err)
 	}

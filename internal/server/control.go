@@ -28,7 +28,8 @@ type control struct {
 	intake     *intake.Intake
 	assignment *assignment.Controller
 	view       *fleetView
-	joinToken  string
+	joinToken  string // that nodes show; never empty unless they are certified
+	certified  bool   // who reaches the links has shown a certificate of tls.ca_file's authority
 }
 
 // openControl opens the log and replays it. The state machine is observed by the event stream and by the leader; the
@@ -39,7 +40,11 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server.job_max_source_size: %w", err)
 	}
-	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{}), joinToken: cfg.JoinToken}
+	c := &control{store: store.New(), events: eventstream.New(eventstream.Config{})}
+	if c.joinToken, err = a.joinToken(); err != nil {
+		return nil, err
+	}
+	c.certified = a.cfg.TLS != nil && config.True(a.cfg.TLS.RPC)
 	c.leader = leader.New(leaderConfig(cfg), leader.Deps{
 		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"),
 		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {

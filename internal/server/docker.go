@@ -13,6 +13,8 @@ func dockerConfig(p config.PluginConfig) docker.Config {
 	c := docker.Config{
 		Endpoint: p.Endpoint, AllowPrivileged: config.True(p.AllowPrivileged), AllowVolumes: config.True(p.AllowHost),
 		AllowCaps: p.AllowCaps, AllowRuntimes: p.AllowRuntimes, Labels: p.ExtraLabels, Pids: p.PidsLimit,
+		AllowHostNetwork: config.True(p.AllowHostNetwork), AllowDevices: p.AllowDevices, AllowNetworks: p.AllowNetworks,
+		AllowVolumeDrivers: p.AllowVolumeDrivers, AllowSysctls: p.AllowSysctls, AllowUlimits: p.AllowUlimits,
 		PullQuiet: config.Duration(p.PullActivityTimeout, 0),
 	}
 	images, delay := p.ImageGC()

@@ -46,7 +46,11 @@ func (a *Agent) enroll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	identity := link.Identity{NodeID: who.ID, Secret: who.Secret, JoinToken: a.cfg.Client.JoinToken}
+	token, err := nodeToken(ctx, a.cfg.Client)
+	if err != nil {
+		return err
+	}
+	identity := link.Identity{NodeID: who.ID, Secret: who.Secret, JoinToken: token}
 	return a.enrolled(ctx, m, identity, kept)
 }
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -18,6 +17,7 @@ import (
 	"drover/internal/exec/runner"
 	"drover/internal/exec/webhook"
 	"drover/internal/lifecycle"
+	"drover/internal/netguard"
 )
 
 // executionService is the execution service of this process.
@@ -46,9 +46,9 @@ func (a *Agent) openExecution() (*executionService, error) {
 	if err != nil {
 		return nil, err
 	}
-	allow, err := prefixes(a.cfg.Exec.WebhookAllow)
+	allow, err := netguard.Networks(a.cfg.Exec.WebhookAllow)
 	if err != nil {
-		return nil, err
+		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
 	executions, err := execution.New(execution.Config{LedgerPath: ledger}, execution.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
@@ -68,17 +68,6 @@ func (x *executionService) parts() []lifecycle.Part {
 		parts = append(parts, lifecycle.Part{Name: "cluster", Run: x.cluster.Run})
 	}
 	return parts
-}
-
-func prefixes(texts []string) (list []netip.Prefix, err error) {
-	for _, text := range texts {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
-		}
-		list = append(list, p)
-	}
-	return list, nil
 }
 
 // makeEnvironments puts those of the configuration, trying again while the log cannot be written.

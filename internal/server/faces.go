@@ -3,11 +3,11 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"net/http"
 	"time"
 
 	"drover"
-	"drover/internal/clock"
 	"drover/internal/config"
 	"drover/internal/httpapi"
 	fleetface "drover/internal/httpapi/fleet"
@@ -17,7 +17,6 @@ import (
 	"drover/internal/lifecycle"
 	"drover/internal/link"
 	"drover/internal/version"
-	"drover/jobspec"
 )
 
 func msec(n int) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -25,7 +24,11 @@ func msec(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 // httpPart serves the faces on the one port.
 func (a *Agent) httpPart() lifecycle.Part {
 	return lifecycle.Part{Name: "http", Run: func(ctx context.Context) error {
-		s := &httpapi.Server{Handler: a.handler(), Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock}
+		handler, err := a.handler()
+		if err != nil {
+			return err
+		}
+		s := &httpapi.Server{Handler: handler, Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock}
 		ln := a.http
 		if l := a.cfg.Limits; l != nil && l.HTTPMaxConns != nil {
 			ln = httpapi.LimitConns(ln, *l.HTTPMaxConns)
@@ -45,25 +48,31 @@ func (a *Agent) httpPart() lifecycle.Part {
 
 // handler joins the faces. A process without server has the agent's own routes only: its node is asked through its
 // servers.
-func (a *Agent) handler() http.Handler {
+func (a *Agent) handler() (http.Handler, error) {
+	guard, err := a.pageGuard()
+	if err != nil {
+		return nil, err
+	}
 	authorize := httpapi.OneToken(a.cfg.APIToken)
 	shared := httpapi.Config{
 		Logger: a.deps.Log.With("part", "http"), Clock: a.deps.Clock, Authorize: authorize, Observe: a.metrics.Requests(),
+		Guard: guard,
 	}
 	if l := a.cfg.Limits; l != nil {
 		shared.MaxBody = l.MaxBodyBytes
 	}
 	if a.control == nil {
-		return nodeOnlyHandler(a)
+		return httpapi.Handler(shared, nodeFace{a}), nil
 	}
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
 			State: nomadState{a.control.store}, Intake: nomadIntake{a.control.intake}, Nodes: nodesFunc(a.workloads),
-			Events: nomadEvents{a.control.events}, Agent: agentInfo{a}, ParseHCL: parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
+			Events: nomadEvents{a.control.events}, Agent: agentInfo{a}, ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
 			DisableExec: config.True(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || config.True(a.cfg.Debug),
 		}),
 		poseidon.New(poseidon.Config{
+			Driver:  a.cfg.Exec.PoseidonDriver,
 			Version: version.Version, PublicURL: a.cfg.Exec.PublicURL, PrewarmingThreshold: a.cfg.Exec.AlertThreshold,
 			ClaimWait: config.Duration(a.cfg.Exec.ClaimWait, 0),
 		}, poseidon.Deps{
@@ -73,33 +82,46 @@ func (a *Agent) handler() http.Handler {
 		native.New(native.Config{}, native.Deps{Runners: a.exec.runners, Executions: a.exec.executions, Clock: a.deps.Clock, Log: shared.Logger}),
 		&fleetface.Face{Fleet: fleetFace{a.fleet}, Work: fleetWork{a.fleet}, Metrics: a.metrics},
 	}
-	return httpapi.Handler(shared, faces...)
+	return httpapi.Handler(shared, faces...), nil
 }
 
-// nodeOnlyHandler answers what a node can say of itself.
-func nodeOnlyHandler(a *Agent) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/agent/health", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"client":{"ok":true,"message":"ok"}}`)) // fails only when the caller is gone
-	})
-	mux.Handle("GET /v1/metrics", a.metrics)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "this agent is a node only: ask a server", http.StatusNotImplemented)
-	})
-	return mux
+// nodeFace is what a node can say of itself.
+type nodeFace struct{ *Agent }
+
+// Routes implements httpapi.Face.
+func (f nodeFace) Routes() []httpapi.Route {
+	return []httpapi.Route{
+		{Pattern: "GET /v1/agent/health", Open: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
+			return httpapi.WriteJSON(w, r, http.StatusOK, json.RawMessage(`{"client":{"ok":true,"message":"ok"}}`))
+		}},
+		{Pattern: "GET /v1/metrics", Raw: f.metrics.ServeHTTP},
+		{Pattern: "/", Open: true, Handle: func(http.ResponseWriter, *http.Request) error {
+			return drover.Errorf(drover.NotImplemented, "this agent is a node only: ask a server")
+		}},
+	}
+}
+
+// WriteError implements httpapi.Face.
+func (nodeFace) WriteError(w http.ResponseWriter, _ *http.Request, err error) {
+	http.Error(w, httpapi.Message(err), httpapi.Status(err))
 }
 
 // rpcPart serves nodes that dial.
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.fleet, a.advertised()}, a.control, a.remote))
+		door := &doorkeeper{control: a.control, log: a.deps.Log.With("part", "rpc"), clock: a.deps.Clock}
+		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.fleet, a.advertised()}, door, a.remote))
 		if err != nil {
 			return err
 		}
 		protocols.SetUnencryptedHTTP2(secure == nil)
 		protocols.SetHTTP2(secure != nil)
+		programs, err := httpapi.NewGuard(httpapi.GuardConfig{Hosts: []string{"*"}}) // nodes dial any name, and no page has business here
+		if err != nil {
+			return err
+		}
+		handler = programs.Handler(handler, a.deps.Log.With("part", "rpc"), a.deps.Clock)
 		srv := &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
 		stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
 		defer stop()
@@ -113,14 +135,6 @@ func (a *Agent) rpcPart() lifecycle.Part {
 		}
 		return err
 	}}
-}
-
-func parseHCL(hcl, variables string, canonicalize bool) (*drover.Job, error) {
-	j, err := jobspec.Parse([]byte(hcl), jobspec.Options{VarFile: variables, Now: clock.Wall{}.Now})
-	if err == nil && canonicalize {
-		j.Canonicalize()
-	}
-	return j, err
 }
 
 type nodesFunc func(nodeID string) (drover.Workloads, error)

@@ -72,6 +72,7 @@ func (a *Agent) openFleet() (*fleet, error) {
 		return nil, err
 	}
 	f.view.listen(f.meters.waited)
+	f.view.drivers = driverOff(cfg.Providers)
 	f.sharing = pool.NewSharing(f.view.poke)
 	a.metrics.Source(f.gauges)
 	return f, nil
@@ -214,9 +215,9 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity, b
 		c.provider = f.meters.watch(cfg.Name, made, f.deps.Clock)
 	}
 	c.pool = pool.New(pool.Config{
-		Owner: who.Owner, Provider: cfg.Name, Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
-		UserData: f.userData(who.Key, cfg.Kind()), Audit: f.note, Spent: f.spentToday, Attributes: localAttributes(cfg),
-		Sharing: f.sharing,
+		Owner: who.Owner, Provider: cfg.Name, Setting: cfg.Setting(), Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
+		UserData: f.userData(who.Key, cfg.Kind()), Shareable: shareable, Audit: f.note, Spent: f.spentToday, Attributes: localAttributes(cfg),
+		Sharing: f.sharing, Learned: fleetLog{f, cfg.Name}.learned,
 	}, pool.Deps{
 		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Decided: func(took time.Duration) { f.meters.decided(took.Seconds(), cfg.Name) },
@@ -240,8 +241,11 @@ func (f *fleet) note(e pool.Entry) {
 	f.meters.actions(e.Pool, e.What, e.Why)
 	f.audit.add(e)
 	say := f.deps.Log.Info
-	if e.What == pool.CloudFails {
+	switch e.What {
+	case pool.CloudFails:
 		say = f.deps.Log.Error
+	case pool.CreateFails:
+		say = f.deps.Log.Warn
 	}
 	say("fleet: "+e.What, "provider", e.Provider, "pool", e.Pool, "instance", e.Instance, "offering", e.Offering, "why", e.Why, "reason", e.Reason)
 }

@@ -50,7 +50,7 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 	if err != nil {
 		return err
 	}
-	intent, at := id.Random{}.New(), home{cloud.Kind(), door.dial, authority}
+	intent, at := id.Random{}.New(), home{kind: cloud.Kind(), server: door.dial, authority: authority}
 	deps := check.Deps{Provider: p, Clock: c, Home: door.await}
 	if policy.SSH != nil {
 		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(drover.FleetCheckStep)) error {

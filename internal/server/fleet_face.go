@@ -105,9 +105,9 @@ func (f *fleet) problem(name string) string {
 func overBudget(b *drover.FleetBudget, perHour, today float64) string {
 	switch {
 	case b.PerHour > 0 && perHour > b.PerHour:
-		return fmt.Sprintf("costs %.4g an hour, the budget is %.4g", perHour, b.PerHour)
+		return fmt.Sprintf("costs %s an hour, the budget is %s", drover.Money(perHour), drover.Money(b.PerHour))
 	case b.PerDay > 0 && today > b.PerDay:
-		return fmt.Sprintf("cost %.4g today, the budget is %.4g", today, b.PerDay)
+		return fmt.Sprintf("cost %s today, the budget is %s", drover.Money(today), drover.Money(b.PerDay))
 	}
 	return ""
 }
@@ -256,6 +256,8 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) dro
 		p.Note = "the cloud's machines were not listed yet: nothing is decided before"
 	case !in.Settled:
 		p.Note = "agents have time to call home until " + c.SettledAt(in.Policy.Name).UTC().Format(time.TimeOnly) + ": nothing is destroyed before"
+	default:
+		p.Note = c.Failed(now, in.Policy.Name)
 	}
 	return p
 }

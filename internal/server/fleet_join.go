@@ -3,15 +3,18 @@ package server
 import (
 	"context"
 	"crypto/subtle"
+	"log/slog"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/fleet/pool"
+	"drover/internal/telemetry"
 )
 
 // Admit implements link.Authenticator. A machine of the fleet shows the token of its intent, which is good for one
-// node only; other nodes show the server's join token. What makes a node a machine of the fleet is marked on it.
+// node only; other nodes show the server's join token, or have shown a certificate. What makes a node a machine of the fleet is marked on it.
 func (c *control) Admit(token string, node *drover.Node) error {
-	for _, name := range []string{attrInstance, attrPool} {
+	for _, name := range []string{attrInstance, attrPool, attrTemplate} {
 		delete(node.Attributes, name)
 	}
 	s := c.store.Snapshot()
@@ -20,10 +23,36 @@ func (c *control) Admit(token string, node *drover.Node) error {
 			return c.admitMachine(node, s.FleetInstance(id), s.FleetPool)
 		}
 	}
-	if c.joinToken != "" && subtle.ConstantTimeCompare([]byte(c.joinToken), []byte(token)) != 1 {
-		return drover.Errorf(drover.Unauthorized, "wrong join token: give the node the server's server.join_token as client.join_token")
+	switch {
+	case c.joinToken == "" && c.certified:
+		return nil
+	case c.joinToken != "" && subtle.ConstantTimeCompare([]byte(c.joinToken), []byte(token)) == 1:
+		return nil
+	case token == "":
+		return drover.Errorf(drover.Unauthorized, "a join token is needed, and this node has none: %s", giveToken)
 	}
-	return nil
+	return drover.Errorf(drover.Unauthorized, "wrong join token: %s", giveToken)
+}
+
+// giveToken is what a person does about a node that is refused.
+const giveToken = "give it the server's (its server.join_token, else what it keeps in the file join-token of its data_dir) " +
+	"as -join-token, DROVER_JOIN_TOKEN, client.join_token or client.join_token_file"
+
+// doorkeeper tells the operator of the server of nodes that it did not admit: the operator of a node hears it there.
+type doorkeeper struct {
+	*control
+	log     *slog.Logger
+	clock   clock.Clock
+	refused telemetry.Seldom
+}
+
+// Admit implements link.Authenticator.
+func (d *doorkeeper) Admit(token string, node *drover.Node) error {
+	err := d.control.Admit(token, node)
+	if err != nil {
+		d.refused.Warn(d.log, d.clock.Now(), "a node was not admitted", "node", node.ID, "name", node.Name, "error", err)
+	}
+	return err
 }
 
 func (c *control) admitMachine(node *drover.Node, i *drover.FleetInstance, poolOf func(string) *drover.FleetPool) error {
@@ -36,7 +65,7 @@ func (c *control) admitMachine(node *drover.Node, i *drover.FleetInstance, poolO
 	if node.Attributes == nil {
 		node.Attributes = map[string]string{}
 	}
-	node.Attributes[attrInstance], node.Attributes[attrPool] = i.ID, i.Pool
+	node.Attributes[attrInstance], node.Attributes[attrPool], node.Attributes[attrTemplate] = i.ID, i.Pool, i.Template
 	p := poolOf(i.Pool)
 	if p == nil {
 		return nil // an orphan: it may finish what runs on it

@@ -27,6 +27,7 @@ func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 		if i.State != drover.InstanceGone && i.Provider == l.provider {
 			list = append(list, pool.Intent{
 				ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID,
+				Bought: i.Bought, LastError: i.LastError, ReadyAt: i.ReadyAt, IdleAt: i.IdleAt,
 				Price: i.Price, RepricedAt: i.RepricedAt, CostBefore: i.CostBefore,
 				Behavior: i.Behavior, Answered: i.ProviderID != "", Killed: i.State == drover.InstanceDestroying && i.Why == pool.WhyKilled,
 			})
@@ -35,13 +36,21 @@ func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 	return list, nil
 }
 
+// learned is what was learned of the provider's cloud before.
+func (l fleetLog) learned() []byte {
+	if m := l.control.store.Snapshot().FleetMemory(l.provider); m != nil {
+		return m.Text
+	}
+	return nil
+}
+
 // Record implements pool.Intents.
 func (l fleetLog) Record(ctx context.Context, intents []pool.Intent) error {
 	c := &command.UpdateFleet{}
 	for _, in := range intents {
 		c.Put = append(c.Put, &drover.FleetInstance{
 			ID: in.ID, Pool: in.Pool, Provider: l.provider, Offering: in.Offering, Template: in.Template, State: drover.InstanceCreating,
-			Behavior: drover.BehaviorRun, PlannedAt: in.At, Why: "recorded", Reason: "the cloud is asked for it",
+			Behavior: drover.BehaviorRun, PlannedAt: in.At, Bought: in.Bought, Why: "recorded", Reason: "the cloud is asked for it",
 		})
 	}
 	_, _, err := l.control.log.Propose(ctx, c)
@@ -51,6 +60,9 @@ func (l fleetLog) Record(ctx context.Context, intents []pool.Intent) error {
 // Update implements pool.Intents. The nodes of machines that are gone are forgotten: what ran there is lost.
 func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 	c := &command.UpdateFleet{Costs: u.Costs}
+	if u.Learned != nil {
+		c.Learned = &drover.FleetMemory{Provider: l.provider, Text: u.Learned}
+	}
 	if slices.ContainsFunc(u.Changed, func(i drover.Instance) bool { return i.State == drover.InstanceGone }) {
 		c.Forget = l.surplus()
 	}
@@ -83,7 +95,7 @@ func rowOf(i *drover.Instance, provider string) *drover.FleetInstance {
 	return &drover.FleetInstance{
 		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, StateAt: i.StateAt, Behavior: i.Behavior,
 		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
-		RepricedAt: i.RepricedAt, CostBefore: i.CostBefore,
+		RepricedAt: i.RepricedAt, CostBefore: i.CostBefore, Bought: i.Bought, LastError: i.LastError, IdleAt: i.IdleAt,
 		PlannedAt: i.PlannedAt, CreatedAt: i.CreatedAt, ReadyAt: i.ReadyAt, GoneAt: i.GoneAt,
 	}
 }

@@ -168,9 +168,15 @@ func (f fleetFace) explainGone(ctx context.Context, id string, notFound error) (
 		x.Instance = drover.Instance{
 			ID: r.ID, ProviderID: r.ProviderID, Pool: r.Pool, Provider: r.Provider, Offering: r.Offering, Template: r.Template, NodeID: r.NodeID,
 			Address: r.Address, State: r.State, Behavior: r.Behavior, Why: r.Why, Reason: r.Reason, Price: r.Price, Charged: r.Charged,
-			PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, ReadyAt: r.ReadyAt, GoneAt: r.GoneAt,
+			Bought: r.Bought, LastError: r.LastError, PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, ReadyAt: r.ReadyAt, GoneAt: r.GoneAt,
 		}
-		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %.4g.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason, r.Charged)}
+		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %s.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason, drover.Money(r.Charged))}
+		if r.Bought != "" {
+			x.Text = append(x.Text, fmt.Sprintf("It was bought at %s: %s.", r.PlannedAt.UTC().Format(time.RFC3339), r.Bought))
+		}
+		if r.LastError != "" {
+			x.Text = append(x.Text, "What went wrong last: "+r.LastError)
+		}
 		x.History, err = f.Audit(ctx, "", r.ID, 50)
 		return x, err
 	}
@@ -179,6 +185,12 @@ func (f fleetFace) explainGone(ctx context.Context, id string, notFound error) (
 
 func sentences(now time.Time, c *pool.Core, i *drover.Instance) []string {
 	out := []string{fmt.Sprintf("It is %s for %s: %s.", i.State, now.Sub(i.StateAt).Round(time.Second), i.Reason)}
+	if i.Bought != "" {
+		out = append(out, fmt.Sprintf("It was bought at %s: %s.", i.PlannedAt.UTC().Format(time.RFC3339), i.Bought))
+	}
+	if i.LastError != "" {
+		out = append(out, "What went wrong last: "+i.LastError)
+	}
 	switch {
 	case i.State.Starting():
 		out = append(out, fmt.Sprintf("Machines of %s take %s to start; it is given up after %s.", i.Type,
@@ -187,6 +199,9 @@ func sentences(now time.Time, c *pool.Core, i *drover.Instance) []string {
 		out = append(out, fmt.Sprintf("%d pieces of work run on it: it is not destroyed while they do, but by a person or the cloud.", i.Work))
 	case !i.IdleAt.IsZero():
 		out = append(out, fmt.Sprintf("It has no work since %s.", i.IdleAt.UTC().Format(time.TimeOnly)))
+		if held, ok := c.Held(i.Pool, i.ID); ok {
+			out = append(out, "It is "+held.String()+".")
+		}
 	}
 	switch i.Behavior {
 	case drover.BehaviorHold:
@@ -204,13 +219,14 @@ func sentences(now time.Time, c *pool.Core, i *drover.Instance) []string {
 	if !i.ExpiresAt.IsZero() {
 		out = append(out, "It is replaced when it expires, at "+i.ExpiresAt.UTC().Format(time.RFC3339)+".")
 	}
-	return append(out, fmt.Sprintf("It costs %.4g an hour, %.4g so far.", i.Price, i.Charged))
+	return append(out, fmt.Sprintf("It costs %s an hour, %s so far.", drover.Money(i.Price), drover.Money(i.Charged)))
 }
 
 // Audit implements fleet.Fleet of the face.
 func (f fleetFace) Audit(_ context.Context, poolName, instance string, most int) ([]drover.FleetAudit, error) {
 	list := f.audit.list(func(e *pool.Entry) bool {
-		return (poolName == "" || e.Pool == poolName) && (instance == "" || strings.HasPrefix(e.Instance, instance))
+		return (poolName == "" || e.Pool == poolName) && (instance == "" || e.Instance != "" && strings.HasPrefix(e.Instance, instance) ||
+			slices.ContainsFunc(e.Several, func(i string) bool { return strings.HasPrefix(i, instance) }))
 	}, most)
 	out := make([]drover.FleetAudit, len(list))
 	for n, e := range list {

@@ -150,6 +150,15 @@ type watched struct {
 	clock  clock.Clock
 }
 
+// Console implements provider.Consoler.
+func (w *watched) Console(ctx context.Context, id string) ([]byte, error) {
+	shows, ok := w.Provider.(provider.Consoler)
+	if !ok {
+		return nil, drover.Errorf(drover.NotImplemented, "the cloud shows no console")
+	}
+	return shows.Console(ctx, id)
+}
+
 func (w *watched) took(operation string, began time.Time, err error) {
 	w.meters.called(w.name, operation, w.clock.Now().Sub(began), err)
 }
@@ -250,7 +259,7 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 		}
 		offers := p.Offerings()
 		for k := range offers {
-			if why, _ := core.Beliefs().Blocked(now, &offers[k], p.Template()); why != "" {
+			if why, _ := core.Beliefs().Blocked(now, &offers[k], core.Template(p.Name)); why != "" {
 				emit("drover.fleet.offering_blocked", 1, "pool", p.Name, "offering", offers[k].Key)
 			}
 		}
@@ -299,7 +308,7 @@ func (f *fleet) cloudGauges(emit telemetry.Emit, name string, core *pool.Core) {
 		}
 		emit("drover.fleet.at_quota", reached, "provider", name, "group", group)
 	}
-	emit("drover.fleet.create_room", float64(core.Beliefs().CreateRoom()), "provider", name)
+	emit("drover.fleet.create_room", float64(core.Beliefs().CreateRoom(f.deps.Clock.Now())), "provider", name)
 	f.meters.mu.Lock()
 	defer f.meters.mu.Unlock()
 	if at, ever := f.meters.limited[name]; ever {

@@ -74,18 +74,38 @@ func localAttributes(cfg *config.FleetProvider) map[string]string {
 // configuration, a machine of a cloud a script with it, and a machine that is reached over ssh nothing.
 func (f *fleet) userData(key []byte, kind string) func(*drover.FleetPolicy, string) string {
 	return func(p *drover.FleetPolicy, intent string) string {
-		return machineData(p, f.home(kind), pool.Token(key, intent), intent)
+		at := f.home(kind)
+		if b, _, ok := provider.BatchOf(intent); ok {
+			for _, id := range b.Intents() {
+				at.tokens = append(at.tokens, pool.Token(key, id))
+			}
+		}
+		return machineData(p, at, pool.Token(key, intent), intent)
 	}
+}
+
+// shareable reports that the pool's machines can share their user data: what a person wrote with a machine's own token
+// or name in it is of one machine. One that is reached over ssh gets its own configuration there.
+func shareable(p *drover.FleetPolicy) bool {
+	for _, own := range []string{"${token}", "${intent}", "${secret}"} {
+		if strings.Contains(p.UserData, own) {
+			return false
+		}
+	}
+	return true
 }
 
 // home is what machines of a kind of provider are told of where they belong.
 type home struct {
 	kind      string
-	server    string // host:port that they dial
-	authority string // PEM, that the server's certificate is of; "" without TLS between agents
+	server    string   // host:port that they dial
+	authority string   // PEM, that the server's certificate is of; "" without TLS between agents
+	tokens    []string // of the machines of a batch, which share their user data, by launch index; nil = it is bought alone
 }
 
-func (f *fleet) home(kind string) home { return home{kind, f.server, f.authority} }
+func (f *fleet) home(kind string) home {
+	return home{kind: kind, server: f.server, authority: f.authority}
+}
 
 func machineData(p *drover.FleetPolicy, h home, token, intent string) string {
 	switch {
@@ -110,7 +130,11 @@ func filled(text string, p *drover.FleetPolicy, h home, token, intent string) st
 	).Replace(text)
 }
 
-const kindEC2 = "ec2"
+const (
+	kindEC2 = "ec2"
+	// metadataService tells an EC2 machine about itself.
+	metadataService = "http://169.254.169.254"
+)
 
 // agentConfig is the configuration of a machine's agent, in HCL.
 func agentConfig(p *drover.FleetPolicy, h home, token string) string {
@@ -123,14 +147,25 @@ func agentConfig(p *drover.FleetPolicy, h home, token string) string {
 	if p.Datacenter != "" && p.Datacenter != config.Default().Datacenter { // the user data may name one instead
 		fmt.Fprintf(&b, "datacenter = %s\n", quoted(p.Datacenter))
 	}
-	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n  join_token = %s\n  node_pool = %s\n  machine {\n",
-		quoted(h.server), quoted(token), quoted(p.NodePool))
+	fmt.Fprintf(&b, "client {\n  enabled = true\n  servers = [%s]\n", quoted(h.server))
+	if len(h.tokens) == 0 {
+		fmt.Fprintf(&b, "  join_token = %s\n", quoted(token))
+	}
+	fmt.Fprintf(&b, "  node_pool = %s\n  machine {\n", quoted(p.NodePool))
+	if len(h.tokens) > 0 { // the machine knows which of them it is
+		list := make([]string, len(h.tokens))
+		for k := range list {
+			list[k] = quoted(h.tokens[k])
+		}
+		fmt.Fprintf(&b, "    join_tokens = [%s]\n", strings.Join(list, ", "))
+		line("metadata", metadataService)
+	}
 	line("boot_probe", p.BootProbe)
 	line("run_probe", p.RunProbe)
 	line("authority", h.authority)
 	line("dead_after", p.TerminateAtDead.String())
 	if h.kind == kindEC2 && p.Spot != drover.SpotNever {
-		line("notices", "http://169.254.169.254")
+		line("notices", metadataService)
 	}
 	if h.kind == kindEC2 || p.SSH != nil { // a machine of its own, not a guest of this one
 		b.WriteString("    power_off = [\"poweroff\"]\n")

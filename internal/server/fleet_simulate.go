@@ -4,10 +4,16 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"drover"
 	"drover/internal/fleet/provider"
+	"drover/internal/fleet/provider/docker"
+	"drover/internal/fleet/provider/ec2"
+	"drover/internal/fleet/provider/loopback"
 	"drover/internal/fleet/provider/sim"
 	"drover/internal/fleet/simulator"
 )
@@ -29,49 +35,97 @@ func Simulate(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSi
 		return nil, drover.Errorf(drover.Invalid, "the workload is empty")
 	}
 	length := max(work[len(work)-1].At, time.Minute)
-	cfg := simulator.Config{
-		Seed: cmp.Or(ask.Seed, 1), Policy: ask.Policy, Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour,
-		Cloud: sim.Config{
-			Latency: 300 * time.Millisecond, Boot: cmp.Or(ask.Boot, 45*time.Second), BootFails: ask.Faults, Errors: ask.Faults, Lost: ask.Faults / 2,
-			Stragglers: 0.01, Interrupts: true, Caps: provider.Capabilities{
-				Idempotent: true, Batch: 50, Visible: 10 * time.Second, Interrupts: true,
-				Rates: map[provider.Call]provider.Rate{
-					provider.CallCreate: {PerSecond: 2, Burst: 1000}, provider.CallDestroy: {PerSecond: 20, Burst: 1000},
-					provider.CallList: {PerSecond: 20, Burst: 100}, provider.CallTag: {PerSecond: 20, Burst: 100},
-				},
-			},
-		},
+	cloud, told, err := simulatedCloud(&ask)
+	if err != nil {
+		return nil, err
+	}
+	base := simulator.Config{
+		Seed: cmp.Or(ask.Seed, 1), Policy: bounded(&ask), Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour, Cloud: cloud,
+	}
+	rules := []simulator.Rules{{Name: "drover", Idle: ask.Policy.Idle}}
+	if ask.Compare {
+		rules = append(rules, simulator.Peers()...)
 	}
 	var list []drover.FleetSimulated
-	for _, rules := range []struct {
-		name string
-		base *simulator.Baseline
-	}{
-		{"drover", nil},
-		{"arvados", simulator.Arvados()},
-		{"cluster-autoscaler", simulator.ClusterAutoscaler()},
-	} {
-		if rules.base != nil && !ask.Compare || ctx.Err() != nil {
+	for k := range rules {
+		if ctx.Err() != nil {
 			break
 		}
-		run := cfg
-		if rules.base != nil {
-			run.Decide = rules.base.Decide
+		res, err := simulator.Run(rules[k].On(base))
+		if drover.CodeOf(err) == drover.Invalid {
+			return list, err
 		}
-		res, err := simulator.Run(run)
 		if err != nil {
 			return list, drover.Errorf(drover.Internal, "simulating: %w", err)
 		}
-		list = append(list, simulated(rules.name, &res))
+		list = append(list, simulated(rules[k].Name, told, ask.Policy.WaitCost, &res))
 	}
 	return list, context.Cause(ctx)
 }
 
-func simulated(rules string, r *simulator.Result) drover.FleetSimulated {
-	return drover.FleetSimulated{
+// bounded is the policy with the provider's own bounds laid on it.
+func bounded(ask *drover.FleetSimulation) *drover.FleetPolicy {
+	p := *ask.Policy
+	least := func(to *int64, bound int64) {
+		if bound > 0 && (*to == 0 || *to > bound) {
+			*to = bound
+		}
+	}
+	most := int64(p.Max)
+	least(&most, int64(ask.Max))
+	p.Max = int(most)
+	least(&p.Limits.CPU, ask.Room.CPU)
+	least(&p.Limits.MemoryMB, ask.Room.MemoryMB)
+	return &p
+}
+
+// simulatedCloud behaves as the pool's provider does, with its limits of calls and its usual time to boot; told says so.
+func simulatedCloud(ask *drover.FleetSimulation) (cfg sim.Config, told string, err error) {
+	kind := ask.Provider
+	if kind == "" {
+		if kind = ask.Policy.Provider; kind != "loopback" && kind != "docker" {
+			kind = kindEC2
+		}
+	}
+	var caps provider.Capabilities
+	boot, latency := 45*time.Second, 300*time.Millisecond
+	switch kind {
+	case "loopback":
+		caps, boot, latency = new(loopback.Provider).Capabilities(), time.Second, 20*time.Millisecond
+	case "docker":
+		caps, boot, latency = new(docker.Provider).Capabilities(), 2*time.Second, 200*time.Millisecond
+	case kindEC2:
+		caps = new(ec2.Provider).Capabilities()
+	default:
+		return cfg, "", drover.Errorf(drover.Invalid, "provider: must be loopback, docker or ec2, got %q", kind)
+	}
+	if caps.Shared && !shareable(ask.Policy) {
+		caps.Batch = 1
+	}
+	boot = cmp.Or(ask.Boot, boot)
+	told = fmt.Sprintf("Cloud as %s: machines are made %d a call at most", kind, max(caps.Batch, 1))
+	if r, limited := caps.Rates[provider.CallCreate]; limited {
+		told += fmt.Sprintf(", %g at once and %g a second", r.Burst, r.PerSecond)
+	}
+	if r := caps.Creates; r.PerSecond > 0 {
+		told += fmt.Sprintf(", in %g calls at once and %g a second", r.Burst, r.PerSecond)
+	}
+	told += fmt.Sprintf("; they boot in about %s", boot)
+	return sim.Config{
+		Latency: latency, Boot: boot, BootFails: ask.Faults, Errors: ask.Faults, Lost: ask.Faults / 2, Stragglers: 0.01, Interrupts: true, Caps: caps,
+	}, told, nil
+}
+
+func simulated(rules, cloud string, waitCost float64, r *simulator.Result) drover.FleetSimulated {
+	out := drover.FleetSimulated{
 		Rules: rules, Tasks: r.Tasks, Cost: r.Cost, Bound: r.Bound, Machines: r.Created, Peak: r.Peak, Again: r.Again, Redone: r.Redone,
 		Hours: r.Hours, WaitP50: r.Wait(0.5), WaitP95: r.Wait(0.95), WaitP99: r.Wait(0.99), Until: r.Until, Hash: r.Hash, Points: r.Points,
+		WaitMean: r.MeanWait(), Waiting: r.WaitingCost(waitCost), Total: r.Total(waitCost), Cloud: cloud,
 	}
+	for _, what := range slices.Sorted(maps.Keys(r.Stopped)) {
+		out.Stopped = append(out.Stopped, drover.FleetSimulatedStop{What: what, Waited: r.Stopped[what]})
+	}
+	return out
 }
 
 func workload(ask drover.FleetSimulation) (simulator.Workload, error) {

@@ -16,7 +16,7 @@ func (l fleetLog) Drain(ctx context.Context, node string, deadline time.Time) er
 	if n == nil || n.DrainStrategy != nil && deadline.IsZero() {
 		return nil // it is gone, or drains already
 	}
-	spec := &drover.DrainSpec{IgnoreSystemJobs: true}
+	spec := &drover.DrainSpec{IgnoreSystemJobs: true, MoveBatch: true} // nobody who knows the work decided to end it
 	if !deadline.IsZero() {
 		spec.Deadline = max(deadline.Sub(l.deps.Clock.Now()), time.Second)
 	}

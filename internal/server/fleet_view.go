@@ -34,13 +34,18 @@ type fleetView struct {
 	store *store.Store
 	// placed is told how long work waited until it was placed, in seconds; nil = nobody is.
 	placed func(seconds float64, labels ...string)
+	// drivers returns a driver that the group needs and that the pool's machines surely lack; nil = nothing is known.
+	drivers func(*drover.FleetPolicy, *drover.TaskGroup) string
 
-	mu       sync.Mutex
-	blocked  map[drover.NamespacedID]*blockedWork // guarded by mu; as are all below
-	nodes    map[string]*pool.Node
-	dirty    map[string]struct{} // nodes to look at again
-	waiting  chan struct{}       // closed when blocked changes
-	reported chan struct{}       // closed when nodes change
+	mu      sync.Mutex
+	blocked map[drover.NamespacedID]*blockedWork // guarded by mu; as are all below
+	nodes   map[string]*pool.Node
+	dirty   map[string]struct{} // nodes to look at again
+	waiting chan struct{}       // closed when blocked changes
+	// kinds are machines that were seen, by what they are made from; they stay when the machine is gone.
+	kinds     map[machineKind]*drover.Node
+	kindsSeen uint64        // counts changes of kinds
+	reported  chan struct{} // closed when nodes change
 }
 
 // blockedWork is a job whose groups could not all be placed.
@@ -51,12 +56,13 @@ type blockedWork struct {
 	nodePool string
 	queued   map[string]int // by group, of those that failed; nil: the job is counted
 	placed   map[string]int // since then
+	refused  map[string]refused
 }
 
 func newFleetView(s *store.Store) *fleetView {
 	return &fleetView{
 		store: s, blocked: map[drover.NamespacedID]*blockedWork{}, nodes: map[string]*pool.Node{}, dirty: map[string]struct{}{},
-		waiting: make(chan struct{}), reported: make(chan struct{}),
+		waiting: make(chan struct{}), reported: make(chan struct{}), kinds: map[machineKind]*drover.Node{},
 	}
 }
 
@@ -225,6 +231,11 @@ func (v *fleetView) classes(nodePool, first string) ([]drover.DemandClass, <-cha
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.store.Snapshot()
+	for nodeID := range v.dirty { // what was seen before a restart is known before anything is bought
+		if n := s.Node(nodeID); n != nil && n.Attributes[attrInstance] != "" {
+			v.look(n)
+		}
+	}
 	var list []drover.DemandClass
 	for key, b := range v.blocked {
 		j := s.Job(key.Namespace, key.ID)
@@ -233,7 +244,9 @@ func (v *fleetView) classes(nodePool, first string) ([]drover.DemandClass, <-cha
 		}
 		for _, g := range j.TaskGroups {
 			if n := b.count(s, j, g); n > 0 {
-				list = append(list, classOf(j, g, n, b.since))
+				c := classOf(j, g, n, b.since)
+				c.Refusals = v.refusalsOf(s, b, j, g, nodePool)
+				list = append(list, c)
 			}
 		}
 	}
@@ -312,6 +325,7 @@ func (v *fleetView) machines() ([]pool.Node, <-chan struct{}) {
 	for nodeID := range v.dirty {
 		if n := s.Node(nodeID); n != nil && n.Attributes[attrInstance] != "" {
 			v.nodes[nodeID] = machineOf(s, n)
+			v.look(n)
 		} else {
 			delete(v.nodes, nodeID)
 		}

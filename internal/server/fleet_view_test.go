@@ -169,7 +169,7 @@ func TestAMachinesTokenMarksItsNode(t *testing.T) {
 	policy := &drover.FleetPolicy{Name: "std", NodePool: "cloud", Provider: "p", Zones: []string{"a"}, Types: []drover.InstanceType{{Name: "t", Price: 1}}}
 	l.do(&command.InitFleet{Identity: drover.FleetIdentity{Owner: "me", Key: key}})
 	l.do(&command.PutFleetPools{Pools: []*drover.FleetPool{{Name: "std", Policy: policy}}})
-	l.do(&command.UpdateFleet{Put: []*drover.FleetInstance{{ID: "i1", Pool: "std", Offering: "p/t/a/on-demand", State: drover.InstanceBooting}}})
+	l.do(&command.UpdateFleet{Put: []*drover.FleetInstance{{ID: "i1", Pool: "std", Template: "x", Offering: "p/t/a/on-demand", State: drover.InstanceBooting}}})
 	c := &control{store: l.fsm.Store(), joinToken: "secret"}
 	liar := &drover.Node{ID: "n0", Attributes: map[string]string{attrInstance: "i1"}}
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit("wrong", liar)))
@@ -178,7 +178,7 @@ func TestAMachinesTokenMarksItsNode(t *testing.T) {
 	n := &drover.Node{ID: "n1", NodePool: "mine"}
 	require.NoError(t, c.Admit(pool.Token(key, "i1"), n))
 	require.Equal(t, "cloud", n.NodePool)
-	require.Equal(t, map[string]string{attrInstance: "i1", attrPool: "std", attrType: "t", attrZone: "a", attrMarket: "on-demand"}, n.Attributes)
+	require.Equal(t, map[string]string{attrInstance: "i1", attrPool: "std", attrTemplate: "x", attrType: "t", attrZone: "a", attrMarket: "on-demand"}, n.Attributes)
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit(pool.Token(key, "i2"), n)), "no such machine")
 	l.do(&command.BindFleetNode{Instance: "i1", Node: "n1"})
 	require.NoError(t, c.Admit(pool.Token(key, "i1"), n))
@@ -205,7 +205,7 @@ func TestDemandStaysInItsDatacenters(t *testing.T) {
 	list, _ := l.view.classes("default", "default")
 	for datacenter, want := range map[string]bool{"eu-west": true, "us.1": true, "usx1": false, "ap-eu-1": false} {
 		o := drover.Offering{Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000}, Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter}}
-		_, ok := scaler.PricePerPiece(&o, &list[0])
+		_, ok := scaler.PricePerPiece(&o, &list[0], "p", "")
 		require.Equal(t, want, ok, datacenter)
 	}
 	require.Nil(t, within([]string{"a", "*"}))

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/config"
 	"drover/internal/httpapi/nomad"
 	"drover/internal/telemetry"
 	"drover/internal/version"
@@ -29,9 +33,43 @@ func (a agentInfo) Self() nomad.AgentSelf {
 	if err != nil {
 		cfg = map[string]any{"error": err.Error()}
 	}
+	maps.Copy(cfg, a.nomadConfig())
 	redact(cfg)
-	cfg["Version"] = map[string]any{"Version": version.Nomad, "Drover": version.Version}
 	return nomad.AgentSelf{Config: cfg, Member: a.member(), Stats: a.stats()}
+}
+
+// nomadConfig is what the agent is set to under the names that Nomad's clients know, where ours differ or are empty.
+// Its command line links to a web page wherever it is not told that there is none.
+func (a agentInfo) nomadConfig() map[string]any {
+	c := a.cfg
+	own, advertised := cmp.Or(c.Addresses, &config.Addresses{}), cmp.Or(c.Advertise, &config.Addresses{})
+	tls, limits, none := cmp.Or(c.TLS, &config.TLS{}), cmp.Or(c.Limits, &config.Limits{}), map[string]any{}
+	return map[string]any{
+		"Version":        map[string]any{"Version": version.Nomad, "Drover": version.Version},
+		"NodeName":       a.name(),
+		"DevMode":        c.Dev,
+		"EnableDebug":    config.True(c.Debug),
+		"LogJson":        config.True(c.LogJSON),
+		"Addresses":      own,
+		"AdvertiseAddrs": config.Addresses{HTTP: cmp.Or(advertised.HTTP, c.HTTPAddress()), RPC: cmp.Or(advertised.RPC, c.RPCAddress()), Serf: advertised.Serf},
+		"ACL":            map[string]any{"Enabled": false},
+		"UI":             map[string]any{"Enabled": false, "ShowCLIHints": false},
+		"Limits":         limits,
+		"TLSConfig":      map[string]any{"EnableHTTP": config.True(tls.HTTP), "EnableRPC": config.True(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile},
+		"LeaveOnInt":     false, // there is one server, which never leaves
+		"LeaveOnTerm":    false,
+		"EnableSyslog":   false,
+
+		"HTTPAPIResponseHeaders": none,
+	}
+}
+
+func (a agentInfo) name() string {
+	if a.cfg.Name != "" {
+		return a.cfg.Name
+	}
+	name, _ := os.Hostname() // empty is shown as it is
+	return name
 }
 
 // stats are texts under Nomad's names.
@@ -82,13 +120,13 @@ func boolText(b bool) string {
 }
 
 func (a agentInfo) member() nomad.Member {
-	name := a.cfg.Name
-	if name == "" {
-		name, _ = os.Hostname() // empty is shown as it is
-	}
+	host, port, _ := net.SplitHostPort(a.cfg.RPCAddress()) // made of the two
+	number, _ := strconv.ParseUint(port, 10, 16)
 	return nomad.Member{
-		Name: name + "." + a.cfg.Region, Addr: a.cfg.BindAddr, Port: port(a.http.Addr()), Status: "alive",
-		Tags:        map[string]string{"region": a.cfg.Region, "dc": a.cfg.Datacenter, "role": "nomad", "build": version.Nomad, "id": "local"},
+		Name: a.name() + "." + a.cfg.Region, Addr: host, Port: uint16(number), Status: "alive",
+		Tags: map[string]string{ // with its address the port tells clients which member leads
+			"region": a.cfg.Region, "dc": a.cfg.Datacenter, "role": "nomad", "build": version.Nomad, "id": "local", "port": port, "rpc_addr": host,
+		},
 		ProtocolMin: 1, ProtocolMax: 5, ProtocolCur: 2, DelegateMin: 2, DelegateMax: 5, DelegateCur: 4,
 	}
 }

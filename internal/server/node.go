@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 	"io"
+	"net/netip"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"drover"
@@ -12,6 +12,7 @@ import (
 	"drover/internal/config"
 	"drover/internal/lifecycle"
 	"drover/internal/link"
+	"drover/internal/netguard"
 	"drover/internal/node/agent"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
@@ -20,6 +21,7 @@ import (
 	"drover/internal/node/driver/rawexec"
 	"drover/internal/node/driver/sandbox"
 	"drover/internal/node/driver/sandbox/bridge"
+	"drover/internal/node/egress"
 	"drover/internal/node/fingerprint"
 	"drover/internal/node/groupnet"
 	"drover/internal/node/image"
@@ -34,6 +36,7 @@ import (
 type node struct {
 	agent   *agent.Agent
 	remote  *link.Control // nil when control is in this process
+	dials   dials
 	open    chan struct{} // closed once the first tunnel stands
 	images  *image.Store
 	guard   *machine.Guard // nil without client.machine
@@ -47,10 +50,9 @@ type node struct {
 func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	cfg, d := a.cfg.Client, a.deps
 	n := &node{deps: d}
-	n.images = image.NewStore(image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: d.Clock, Log: d.Log.With("part", "image")})
 	groups := a.cgroups()
-	network := bridge.New(bridge.Config{Clock: d.Clock, Log: d.Log.With("part", "bridge")})
-	drivers, err := a.drivers(network, n.images, groups)
+	network := bridge.New(bridge.Config{Egress: egressPolicy(cfg.Egress), Clock: d.Clock, Log: d.Log.With("part", "bridge")})
+	drivers, err := n.openDrivers(a, network, groups)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		n.closers = append(n.closers, closer(func() error { return groups.Close(a.deps.Clock) }))
 	}
 	nodeCfg := agent.Config{
-		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
+		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, ShieldFolders: true, StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
 		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
 		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
 		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),
@@ -80,6 +82,11 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		},
 		PublishAllocMetrics: config.True(a.cfg.Telemetry.AllocMetrics),
 		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
+	}
+	if cfg.Artifact != nil {
+		if nodeCfg.ArtifactAllow, err = netguard.Networks(cfg.Artifact.Allow); err != nil {
+			return nil, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
+		}
 	}
 	if r := cfg.Reserved; r != nil {
 		nodeCfg.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
@@ -101,7 +108,8 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		if secure != nil {
 			scheme = "https://"
 		}
-		n.remote = link.NewControl(link.NewHTTPClient(secure), scheme+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret, JoinToken: cfg.JoinToken})
+		n.remote = link.NewControl(link.NewHTTPClient(secure), scheme+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret})
+		n.dials = dials{cfg, secure != nil}
 		n.open = make(chan struct{})
 		controller = tunnelled{n.remote, n.open}
 	}
@@ -114,7 +122,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		sweeper = groups
 	}
 	n.agent, err = agent.New(nodeCfg, agent.Deps{
-		Groups: sweeper, Networks: networks,
+		Groups: sweeper, Networks: networks, Evaluator: a.texts.templates,
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			tasks.Ended(alloc, task, exit.Code != 0 || exit.Signal != 0 || exit.Err != nil, exit.OOMKilled)
@@ -146,13 +154,31 @@ func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 	return out
 }
 
-// drivers of this machine. The fake one is there for benchmarks and tests, when it is asked for.
-func (a *Agent) drivers(network *bridge.Network, images *image.Store, groups *cgroup.Manager) ([]driver.Driver, error) {
-	d := a.deps
+// openDrivers makes the drivers, and the store of the images that sandboxes have, some of which docker's daemon has.
+func (n *node) openDrivers(a *Agent, network *bridge.Network, groups *cgroup.Manager) ([]driver.Driver, error) {
 	binary, err := supervisor.Binary(a.dataDir)
 	if err != nil {
 		return nil, err
 	}
+	containers, err := a.docker(binary, network, groups)
+	if err != nil {
+		return nil, err
+	}
+	images := image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: a.deps.Clock, Log: a.deps.Log.With("part", "image")}
+	if containers != nil {
+		images.Local = containers
+	}
+	n.images = image.NewStore(images)
+	drivers := a.drivers(binary, network, n.images, groups)
+	if containers != nil {
+		drivers = append(drivers, containers)
+	}
+	return drivers, nil
+}
+
+// drivers of this machine but docker's. The fake one is there for benchmarks and tests, when it is asked for.
+func (a *Agent) drivers(binary string, network *bridge.Network, images *image.Store, groups *cgroup.Manager) []driver.Driver {
+	d := a.deps
 	coreMHz := fingerprint.CoreMHz()
 	list := []driver.Driver{
 		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups, IdleDir: filepath.Join(a.dataDir, "supervisor", ".idle")}),
@@ -160,22 +186,51 @@ func (a *Agent) drivers(network *bridge.Network, images *image.Store, groups *cg
 	if p := a.cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
 		list = append(list, sandbox.New(sandbox.Config{
 			Dir: filepath.Join(a.dataDir, "sandbox"), Binary: binary, Images: images, Cgroups: groups, Clock: d.Clock,
-			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost), Bridge: network,
+			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost), AllowHostNetwork: config.True(p.AllowHostNetwork),
+			AllowCaps: p.AllowCaps, Bridge: network,
 		}))
-	}
-	if p := a.cfg.Driver(docker.Name); p.Enabled == nil || *p.Enabled { // it says itself when there is no daemon
-		c := dockerConfig(p)
-		c.Owner, c.Binary, c.Cgroups, c.Clock, c.Log, c.CoreMHz = a.dataDir, binary, groups, d.Clock, d.Log.With("part", docker.Name), int(coreMHz)
-		one, err := docker.New(c)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, one)
 	}
 	if config.True(a.cfg.Driver("mock_driver").Enabled) {
 		list = append(list, fake.New(fake.Config{Name: "mock_driver", Clock: d.Clock}), fake.New(fake.Config{Name: "fake", Clock: d.Clock}))
 	}
-	return list, nil
+	return list
+}
+
+// docker is the driver of containers, nil if it is switched off. It says itself when there is no daemon.
+func (a *Agent) docker(binary string, network *bridge.Network, groups *cgroup.Manager) (*docker.Driver, error) {
+	p := a.cfg.Driver(docker.Name)
+	if p.Enabled != nil && !*p.Enabled {
+		return nil, nil //nolint:nilnil // a valid answer
+	}
+	c := dockerConfig(p)
+	c.Owner, c.Binary, c.Bridge, c.Cgroups, c.Clock = a.dataDir, binary, network, groups, a.deps.Clock
+	c.Log, c.CoreMHz = a.deps.Log.With("part", docker.Name), int(fingerprint.CoreMHz())
+	return docker.New(c)
+}
+
+// egressPolicy is what the configuration says, over the defaults. It was validated.
+func egressPolicy(c *config.Egress) egress.Policy {
+	p := egress.Default()
+	if c == nil {
+		return p
+	}
+	networks := func(to *[]netip.Prefix, list []string) {
+		if list == nil {
+			return
+		}
+		*to = nil
+		for _, text := range list {
+			*to = append(*to, netip.MustParsePrefix(text))
+		}
+	}
+	networks(&p.Allow, c.Allow)
+	networks(&p.AllowJobs, c.AllowJobs)
+	for to, n := range map[*int]*int{&p.Connections: c.Connections, &p.ConnectionRate: c.ConnectionRate, &p.PacketRate: c.PacketRate} {
+		if n != nil {
+			*to = *n
+		}
+	}
+	return p
 }
 
 // networks that groups share; those of an earlier agent are taken over.
@@ -262,23 +317,6 @@ func (t tunnelled) Register(ctx context.Context, n *drover.Node) (drover.Registr
 	case <-ctx.Done():
 		return drover.Registration{}, ctx.Err()
 	}
-}
-
-// keepTunnel keeps the connection through which control reaches this node's workloads.
-func (n *node) keepTunnel(ctx context.Context) error {
-	const least, most = 100, 2000 // ms between attempts; less than work on its runners waits for it (exec/runner)
-	wait := least
-	opened := sync.OnceFunc(func() { close(n.open) })
-	for ctx.Err() == nil {
-		err := n.remote.ServeWorkloads(ctx, n.agent, func() { wait = least; opened() })
-		if ctx.Err() != nil {
-			break
-		}
-		n.deps.Log.Info("the connection to control is down", "error", err, "again_ms", wait)
-		clock.Sleep(ctx, n.deps.Clock, msec(wait))
-		wait = min(most, 2*wait)
-	}
-	return nil //nolint:nilerr // it ends with ctx, as it should
 }
 
 // workloads finds a node's workloads: in this process, or through the node's tunnel.

@@ -13,7 +13,8 @@ import (
 	"drover/internal/telemetry"
 )
 
-// Run builds an agent and runs it until ctx ends. ready is called with the address of the faces once they are served.
+// Run builds an agent and runs it until ctx ends. ready is called once its faces are served, with an address at which
+// this machine reaches them.
 func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error {
 	level, err := telemetry.ParseLevel(cfg.LogLevel)
 	if err != nil {
@@ -41,11 +42,14 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 		slog.New(ring).Info("these keys of Nomad's have no effect here", "keys", cfg.Ignored)
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
+	for _, line := range cfg.Exposed() {
+		slog.New(ring).Warn("INSECURE, as insecure = true allows: whoever reaches this agent can run programs on its machines, or read what goes over the network", "listener", line)
+	}
 	readyCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // ends when the node is there, or with the agent
 		if a.awaitNode(readyCtx) {
-			ready(a.HTTPAddr())
+			ready(usable(a.HTTPAddr(), "127.0.0.1"))
 		}
 	}()
 	return a.Run(ctx)

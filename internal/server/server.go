@@ -4,12 +4,14 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,10 +47,12 @@ type Agent struct {
 	node    *node    // nil without client
 	exec    *executionService
 	fleet   *fleet // nil without server
+	texts   evaluators
 	remote  *link.Nodes
 
 	http net.Listener
 	rpc  net.Listener
+	told *announcement // of where rpc is, to nodes of the same user; nil if there is nothing to tell
 }
 
 // New builds an agent from a valid configuration: it takes the data folder, opens the log and the listeners, but
@@ -60,10 +64,14 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			a.close()
 		}
 	}()
+	a.texts = a.openEvaluators(templateLimits, jobFileLimits)
 	for _, kind := range []string{"http", "rpc"} {
 		if _, err = tlsFor(cfg.TLS, kind); err != nil {
 			return a, err
 		}
+	}
+	if _, err = a.pageGuard(); err != nil {
+		return a, err
 	}
 	if err = a.takeDataDir(ctx); err != nil {
 		return a, err
@@ -75,10 +83,11 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		if a.control, err = a.openControl(ctx); err != nil {
 			return a, err
 		}
-		if !cfg.Dev || cfg.Fleet != nil {
+		if cfg.AwaitsNodes() {
 			if a.rpc, err = listen(ctx, cfg.RPCAddress(), "ports.rpc"); err != nil {
 				return a, err
 			}
+			a.tellNodes()
 		}
 	}
 	if err = a.enroll(ctx); err != nil {
@@ -124,6 +133,7 @@ func (a *Agent) DataDir() string { return a.dataDir }
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.close()
 	var g lifecycle.Group
+	g.Ring(a.texts.part(a))
 	if a.control != nil {
 		g.Ring(a.control.logPart())
 		g.Ring(a.control.parts()...)
@@ -191,6 +201,7 @@ func (a *Agent) lockDataDir(ctx context.Context) bool {
 }
 
 func (a *Agent) close() {
+	a.told.close()
 	for _, l := range []net.Listener{a.http, a.rpc} {
 		if l != nil {
 			_ = l.Close()
@@ -212,6 +223,10 @@ func (a *Agent) close() {
 func listen(ctx context.Context, address, key string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		flag := "-" + strings.TrimPrefix(key, "ports.") + "-port"
+		return nil, drover.Errorf(drover.Unavailable, "%s: %w: perhaps by another agent; %s or the key chooses another port, 0 a free one", key, err, flag)
+	}
 	if err != nil {
 		return nil, drover.Errorf(drover.Unavailable, "%s: %w", key, err)
 	}

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 
 	"drover/internal/clock"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver/sandbox"
+	"drover/internal/node/driver/sandbox/bridge"
+	"drover/internal/node/egress"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 	"drover/internal/node/trial"
@@ -40,8 +43,9 @@ func Try(ctx context.Context, dir string, tell func(program, state, says string)
 		defer func() { err = errors.Join(err, groups.Close(cfg.Clock)) }()
 	}
 	log := slog.New(slog.DiscardHandler)
+	network := tryNetwork(&cfg, log)
 	d := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: cfg.Clock, Log: log,
+		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: cfg.Clock, Log: log, Bridge: network,
 		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: cfg.Clock, Log: log}),
 	})
 	defer func() { err = errors.Join(err, d.Close()) }()
@@ -49,6 +53,11 @@ func Try(ctx context.Context, dir string, tell func(program, state, says string)
 		return errors.New(info.HealthDescription) //nolint:err113 // for a person
 	}
 	cfg.Driver = d
+	if os.Geteuid() != 0 {
+		cfg.Loose = map[string]string{
+			"learn of the machine and its load": "its list of mounts names the agent's folders, as only root can take that from it",
+		}
+	}
 	list, err := trial.Run(ctx, cfg)
 	for _, f := range list {
 		tell(f.Program, string(f.State), f.Says)
@@ -56,5 +65,20 @@ func Try(ctx context.Context, dir string, tell func(program, state, says string)
 	if err != nil {
 		return err
 	}
-	return tryDocker(ctx, dir, binary, cfg.Clock, tell)
+	return tryDocker(ctx, dir, binary, cfg, network, tell)
+}
+
+// tryNetwork returns a bridge beside the agent's, whose rules it leaves alone. What is open on it is an address of those for
+// examples, behind which is nothing.
+func tryNetwork(cfg *trial.Config, log *slog.Logger) *bridge.Network {
+	const connections, target = 24, "203.0.113.1"
+	policy := egress.Default()
+	policy.Connections, policy.Allow = connections, []netip.Prefix{netip.MustParsePrefix(target + "/32")}
+	network := bridge.New(bridge.Config{
+		Name: fmt.Sprintf("dvt%d", os.Getpid()), Subnet: netip.MustParsePrefix("172.27.63.224/28"), Egress: policy, Clock: cfg.Clock, Log: log,
+	})
+	if network.Missing() == "" {
+		cfg.Network = &trial.Network{Gateway: network.Gateway().String(), Connections: connections, Target: target}
+	}
+	return network
 }

@@ -9,16 +9,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"drover/internal/clock"
 	"drover/internal/node/cgroup"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/docker"
+	"drover/internal/node/driver/sandbox/bridge"
 	"drover/internal/node/trial"
 )
 
@@ -28,24 +27,28 @@ var tiers = []struct { //nolint:gochecknoglobals // a constant
 	memoryMB int64 // of a guest
 	pids     int
 	loose    map[string]string
-}{{"runc", 0, 128, loose}, {"runsc", 512, 1024, looseOfGVisor()}} // gVisor's own kernel, with its threads, is counted to the guest
+	network  bool // Debian's gVisor has none on newer kernels
+}{{"runc", 0, 128, loose, true}, {"runsc", 512, 1024, looseOfGVisor, false}} // gVisor's own kernel, with its threads, is counted to the guest
 
-// looseOfGVisor adds what its kernel lets guests do to their own parts.
-func looseOfGVisor() map[string]string {
-	l := maps.Clone(loose)
-	l["read the supervisor's environment"] = "gVisor shows that of a guest's first process; there is nothing in it but settings of drover-init's own"
-	return l
+// loose is what containers get by docker's own design.
+var loose = map[string]string{ //nolint:gochecknoglobals // a constant
+	"open other doors to the kernel":        "docker's own seccomp profile lets netlink's protocols be opened; the sandbox driver opens routes only",
+	"learn of the machine and its load":     "docker covers less of /proc; the sandbox driver shows a sandbox its own",
+	"read what only the machine's root may": rootsFilesLoose,
 }
 
-// loose is what containers may do by docker's own design; a job can ask for less.
-var loose = map[string]string{ //nolint:gochecknoglobals // a constant
-	"disk filler":                     "docker does not bound what a container writes to its own layer; the sandbox driver does",
-	"gain rights by a setuid program": "set-user-id programs work, as in all containers without security_opt no-new-privileges",
+const rootsFilesLoose = "root of a container is the machine's root to what is mounted from it, as the machine's programs are here"
+
+// looseOfGVisor is what its kernel lets guests do to their own parts.
+var looseOfGVisor = map[string]string{ //nolint:gochecknoglobals // a constant
+	"read the supervisor's environment":     "gVisor shows that of a guest's first process; there is nothing in it but settings of drover-init's own",
+	"read what only the machine's root may": rootsFilesLoose,
 }
 
 // tryDocker tries containers of the daemon that this machine has, with each runtime of ours that it knows. Their image is
 // empty: the programs are the machine's, mounted read-only.
-func tryDocker(ctx context.Context, dir, binary string, clk clock.Clock, tell func(program, state, says string)) (err error) {
+func tryDocker(ctx context.Context, dir, binary string, like trial.Config, network *bridge.Network, tell func(program, state, says string)) (err error) {
+	clk := like.Clock
 	groups, err := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-doctor-docker-%d", os.Getpid())})
 	if err != nil {
 		groups = nil
@@ -53,7 +56,7 @@ func tryDocker(ctx context.Context, dir, binary string, clk clock.Clock, tell fu
 		defer func() { err = errors.Join(err, groups.Close(clk)) }()
 	}
 	d, err := docker.New(docker.Config{
-		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: forever,
+		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: forever, Bridge: network,
 	})
 	if err != nil {
 		return nil // there is no daemon: another line of the doctor says so
@@ -82,8 +85,13 @@ func tryDocker(ctx context.Context, dir, binary string, clk clock.Clock, tell fu
 		if err := os.Mkdir(own, 0o755); err != nil { //nolint:gosec // as an agent's
 			return err
 		}
+		var reach *trial.Network
+		if tier.network {
+			reach = like.Network
+		}
 		list, err := trial.Run(ctx, trial.Config{
-			Driver: d, Dir: own, Clock: clk, Group: containerOf, Loose: tier.loose, MemoryMB: tier.memoryMB, Groups: func() ([]string, error) { return nil, nil },
+			Network: reach,
+			Driver:  d, Dir: own, Clock: clk, Group: containerOf, Loose: tier.loose, MemoryMB: tier.memoryMB, Groups: func() ([]string, error) { return nil, nil },
 			Task: map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": tier.pids, "volumes": volumes},
 		})
 		for _, f := range list {

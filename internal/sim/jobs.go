@@ -67,6 +67,12 @@ func jobOf(kind, id string, o options) *drover.Job {
 			ProgressDeadline: new(2 * time.Minute), HealthCheck: "task_states", Canary: o["canary"] * min(o["update"], 1),
 			AutoPromote: o["canary"]*o["update"] > 0, AutoRevert: o["v"] == 2,
 		}
+	case drover.JobTypeSystem:
+		g.Update = &drover.UpdateStrategy{
+			MaxParallel: new(o["update"]), MinHealthyTime: new(3 * time.Second), HealthyDeadline: 30 * time.Second,
+			ProgressDeadline: new(2 * time.Minute), HealthCheck: "task_states", Canary: 34 * o["canary"] * min(o["update"], 1),
+			AutoPromote: o["canary"]*o["update"] > 0, AutoRevert: o["v"] == 2,
+		}
 	case drover.JobTypeBatch:
 		g.ReschedulePolicy = &drover.ReschedulePolicy{
 			Attempts: new(2), Interval: new(time.Hour), Delay: new(5 * time.Second), DelayFunction: "constant", Unlimited: new(false),

@@ -140,9 +140,19 @@ func (l *local) report() {
 	l.n.add(u)
 }
 
-// watchHealth judges allocations of a deployment: well for min_healthy_time, or failed.
+// watchHealth judges allocations of a deployment, and those of services without one by their migration, which a drain
+// waits for: well for min_healthy_time, or failed.
 func (l *local) watchHealth() {
-	if l.alloc.DeploymentID == "" || l.health != nil || l.group.Update == nil || l.group.Pool != nil {
+	if l.health != nil || l.group.Pool != nil {
+		return
+	}
+	var shortest *time.Duration
+	switch {
+	case l.alloc.DeploymentID != "" && l.group.Update != nil:
+		shortest = l.group.Update.MinHealthyTime
+	case l.alloc.DeploymentID == "" && l.group.Migrate != nil && l.alloc.Job.Type == drover.JobTypeService:
+		shortest = l.group.Migrate.MinHealthyTime
+	default:
 		return
 	}
 	if s := l.alloc.DeploymentStatus; s != nil && s.Healthy != nil {
@@ -164,8 +174,8 @@ func (l *local) watchHealth() {
 	mine := l.n.w.seq
 	l.well = mine
 	minTime := 10 * time.Second
-	if t := l.group.Update.MinHealthyTime; t != nil {
-		minTime = *t
+	if shortest != nil {
+		minTime = *shortest
 	}
 	l.n.agent.after(minTime, "healthy", func() {
 		if l.well == mine && l.health == nil {

@@ -3,4 +3,4 @@
 package sim
 
 // Under the race detector a seed takes eight times as long.
-const defaultSeeds = 80
+const defaultSeeds = 300

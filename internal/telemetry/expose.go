@@ -10,11 +10,12 @@ import (
 
 // summary is the JSON of /v1/metrics in Nomad.
 type summary struct {
-	Timestamp string
-	Gauges    []gauge
-	Points    []struct{}
-	Counters  []sampled
-	Samples   []sampled
+	Timestamp       string
+	Gauges          []gauge
+	PrecisionGauges []struct{} // Nomad has its gauges twice in newer versions; ours are float64 already
+	Points          []struct{}
+	Counters        []sampled
+	Samples         []sampled
 }
 
 type gauge struct {
@@ -56,7 +57,7 @@ func (m *Metrics) serveJSON(w http.ResponseWriter, r *http.Request) {
 	}
 	s := summary{
 		Timestamp: m.clock.Now().UTC().Format("2006-01-02 15:04:05 +0000 UTC"),
-		Gauges:    []gauge{}, Points: []struct{}{}, Counters: []sampled{}, Samples: []sampled{},
+		Gauges:    []gauge{}, PrecisionGauges: []struct{}{}, Points: []struct{}{}, Counters: []sampled{}, Samples: []sampled{},
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {

@@ -15,6 +15,12 @@ func Accept(plan *drover.Plan, accepted *drover.PlanResult) PlanCommit {
 	for _, node := range slices.Sorted(maps.Keys(accepted.NodeAllocation)) {
 		for _, a := range accepted.NodeAllocation[node] {
 			placed := *a
+			if a.Job != nil && plan.Job != nil && a.Job.Version != plan.Job.Version {
+				if c.Older == nil {
+					c.Older = map[string]*drover.Job{}
+				}
+				c.Older[a.ID] = a.Job
+			}
 			placed.Job = nil
 			c.Placed = append(c.Placed, &placed)
 		}

@@ -15,9 +15,10 @@ type DeleteFleetPools struct{ Names []string }
 // UpdateFleet records machines before they are asked for, and what became of them; what it costs is added to the
 // ledger. Which node used a machine's token is kept whatever the new row says. Result: nil.
 type UpdateFleet struct {
-	Put    []*drover.FleetInstance
-	Forget []string // rows that nobody needs any more; unknown ones are skipped
-	Costs  []drover.FleetCost
+	Put     []*drover.FleetInstance
+	Forget  []string // rows that nobody needs any more; unknown ones are skipped
+	Costs   []drover.FleetCost
+	Learned *drover.FleetMemory // replaces what was learned of the provider; nil changes nothing
 }
 
 // BindFleetNode notes that a node used the one-time token of a machine. Result: nil. Errors: NotFound for a machine

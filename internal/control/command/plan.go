@@ -9,7 +9,8 @@ type ApplyPlans struct {
 	Time  int64
 }
 
-// PlanCommit is the accepted part of one plan. Allocations carry no Job: those placed get the plan's.
+// PlanCommit is the accepted part of one plan. Allocations carry no Job: those placed get the plan's, but for those in
+// Older.
 type PlanCommit struct {
 	EvalID            string
 	Job               *drover.Job // once; the store's own version is used if it has it
@@ -19,6 +20,8 @@ type PlanCommit struct {
 	Deployment        *drover.Deployment
 	DeploymentUpdates []*drover.DeploymentStatusUpdate
 	FollowUps         []*drover.Evaluation
+	// Older are the jobs of allocations placed that run an earlier version than the plan's, by allocation.
+	Older map[string]*drover.Job
 }
 
 // StoppedAlloc is an allocation that a plan stops. An empty ClientStatus keeps the allocation's.

@@ -53,8 +53,6 @@ func (w *writer) rareAlloc(a *drover.Allocation) error {
 	}{
 		{20, a.RescheduleTracker != nil, a.RescheduleTracker},
 		{29, a.Claim != nil, a.Claim},
-		{30, a.Resources != nil, a.Resources},
-		{31, a.TaskResources != nil, a.TaskResources},
 	} {
 		if !f.has {
 			continue
@@ -191,10 +189,6 @@ func (r *reader) rare(a *drover.Allocation) {
 		a.PreemptedByAllocation = r.string()
 	case 29:
 		r.msgpack(&a.Claim)
-	case 30:
-		r.msgpack(&a.Resources)
-	case 31:
-		r.msgpack(&a.TaskResources)
 	}
 }
 

@@ -30,6 +30,7 @@ func (w *writer) update(u *drover.AllocUpdate) {
 	w.deploymentStatus(5, u.DeploymentStatus)
 	w.networkStatus(6, u.NetworkStatus)
 	w.int(7, u.Time)
+	w.string(8, u.DeploymentID)
 }
 
 func decodeUpdates(data []byte, in *Interner) (*UpdateAllocs, error) {
@@ -83,6 +84,8 @@ func (r *reader) update() (u drover.AllocUpdate) {
 			u.NetworkStatus = r.networkStatus()
 		case 7:
 			u.Time = r.int()
+		case 8:
+			u.DeploymentID = r.shared()
 		}
 	}
 	return u

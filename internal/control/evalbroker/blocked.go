@@ -13,7 +13,8 @@ import (
 // which index the scheduler has seen the state for it (its SnapshotIndex), so an event that came between the snapshot
 // and the blocking wakes it all the same. To spare the scheduler a stampede, an evaluation is woken only when what it
 // asks for at least fits on the node of an unseen event, and what the woken ones ask for is taken off the node's room
-// until they are finished.
+// until they are finished. Room that comes while an evaluation of higher priority is out is left to that one, if there is
+// not enough for both: it is what its evictions made.
 type Blocked struct {
 	byJob      map[blockedKey]*blockedEval
 	byID       map[string]*blockedEval
@@ -22,6 +23,7 @@ type Blocked struct {
 	latest     map[string]uint64
 	charges    map[string]charge // by evaluation
 	charged    map[string]drover.Capacity
+	woken      map[int]int // charges by priority
 	floor      uint64
 	duplicates []*drover.Evaluation
 }
@@ -44,9 +46,12 @@ type freed struct {
 	index         uint64
 }
 
+// charge is what a woken evaluation may use until it is finished.
 type charge struct {
-	nodeID string
-	amount drover.Capacity
+	nodeID   string
+	amount   drover.Capacity
+	priority int
+	seen     uint64 // the latest event when it was woken
 }
 
 // NewBlocked returns an empty set.
@@ -60,7 +65,7 @@ func NewBlocked() *Blocked {
 func (b *Blocked) Flush() {
 	*b = Blocked{
 		byJob: map[blockedKey]*blockedEval{}, byID: map[string]*blockedEval{}, latest: map[string]uint64{},
-		charges: map[string]charge{}, charged: map[string]drover.Capacity{},
+		charges: map[string]charge{}, charged: map[string]drover.Capacity{}, woken: map[int]int{},
 	}
 }
 

@@ -79,6 +79,43 @@ func TestBlockedWakesOnlyWhomItHelps(t *testing.T) {
 	require.Equal(t, []string{"big"}, ids(b.Wake(rooms(map[string]int64{"n": 10}))))
 }
 
+// What evicted on two nodes is woken by the first that is free. The second becomes free while it is out: the evicted
+// job's evaluation used to be woken for that, and to place again what had just been evicted, for good.
+func TestBlockedLeavesRoomToAHigherPriorityThatIsOut(t *testing.T) {
+	t.Parallel()
+	b := NewBlocked()
+	high, low := blocked("high", "a", 1), blocked("low", "b", 2)
+	high.Priority, low.Priority = 90, 10
+	b.Block(high, drover.Capacity{CPU: 6})
+	b.Block(low, drover.Capacity{CPU: 6})
+	room := map[string]int64{"n1": 10}
+	b.Freed("n1", "good", 5)
+	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room))))
+	room["n2"] = 10
+	b.Freed("n2", "good", 6)
+	require.Empty(t, b.Wake(rooms(room)))
+
+	room["n1"] = 4 // it placed there, and is blocked again
+	again := *high
+	again.SnapshotIndex = 5
+	b.Block(&again, drover.Capacity{CPU: 6})
+	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room))))
+	room["n2"] = 4
+	require.True(t, b.Finished("high"))
+	require.Empty(t, b.Wake(rooms(room)))
+	b.Freed("n2", "good", 8)
+	room["n2"] = 20
+	require.Equal(t, []string{"low"}, ids(b.Wake(rooms(room))))
+
+	b.Block(high, drover.Capacity{CPU: 6}) // where there is room for both, nobody waits
+	room["n1"] = 12
+	b.Freed("n1", "good", 9)
+	require.Equal(t, []string{"high"}, ids(b.Wake(rooms(room))))
+	b.Block(low, drover.Capacity{CPU: 6})
+	b.Freed("n1", "good", 10)
+	require.Equal(t, []string{"low"}, ids(b.Wake(rooms(room))))
+}
+
 // A worker commits its evaluation as blocked before it says that it is through with it. The evaluation may be woken in
 // between; it used to be charged twice then and discharged once, so that others never saw the room.
 func TestBlockedWokenBeforeItIsFinishedIsChargedOnce(t *testing.T) {

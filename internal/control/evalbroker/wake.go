@@ -71,7 +71,11 @@ func (b *Blocked) helped(be *blockedEval, lookup func(string) roomOf) bool {
 			undecided = true // once those who were woken before it are finished, there may be room
 			continue
 		}
-		b.charge(be.eval.ID, f.nodeID, be.ask)
+		if b.contested(be, f, r.free) {
+			undecided = true
+			continue
+		}
+		b.charge(be, f.nodeID)
 		return true
 	}
 	if !undecided && len(b.events) > 0 {
@@ -91,12 +95,34 @@ func eligible(e *drover.Evaluation, f freed) bool {
 	return ok || !known
 }
 
-func (b *Blocked) charge(evalID, nodeID string, amount drover.Capacity) {
-	if amount == (drover.Capacity{}) {
+// contested reports whether an evaluation of higher priority is out that did not see the event, and there is no room for
+// both.
+func (b *Blocked) contested(be *blockedEval, f freed, free drover.Capacity) bool {
+	higher := false
+	for priority := range b.woken {
+		higher = higher || priority > be.eval.Priority
+	}
+	if !higher {
+		return false
+	}
+	for _, c := range b.charges {
+		if c.priority <= be.eval.Priority || c.seen >= f.index {
+			continue
+		}
+		if fits, _ := be.ask.Add(c.amount).Fits(free); !fits {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *Blocked) charge(be *blockedEval, nodeID string) {
+	if be.ask == (drover.Capacity{}) {
 		return
 	}
-	b.charges[evalID] = charge{nodeID, amount}
-	b.charged[nodeID] = b.charged[nodeID].Add(amount)
+	b.charges[be.eval.ID] = charge{nodeID, be.ask, be.eval.Priority, b.events[len(b.events)-1].index}
+	b.charged[nodeID] = b.charged[nodeID].Add(be.ask)
+	b.woken[be.eval.Priority]++
 }
 
 // Finished says that the scheduler is through with a woken evaluation. It reports whether others may now be helped
@@ -107,6 +133,9 @@ func (b *Blocked) Finished(evalID string) bool {
 		return false
 	}
 	delete(b.charges, evalID)
+	if b.woken[c.priority]--; b.woken[c.priority] == 0 {
+		delete(b.woken, c.priority)
+	}
 	left := b.charged[c.nodeID].Sub(c.amount)
 	if left == (drover.Capacity{}) {
 		delete(b.charged, c.nodeID)

@@ -39,11 +39,17 @@ func (e *entry) observe(nodeID string, u *drover.AllocUpdate, now int64) {
 	if u.Time != 0 {
 		a.ModifyTime = u.Time
 	}
-	if u.DeploymentStatus != nil && u.DeploymentStatus.Healthy != nil {
+	switch {
+	case u.DeploymentStatus != nil && u.DeploymentStatus.Healthy != nil && (u.DeploymentID == "" || u.DeploymentID == old.DeploymentID):
 		e.setHealth(&a, *u.DeploymentStatus.Healthy, u.DeploymentStatus.Timestamp)
+	case a.ClientStatus == drover.AllocClientFailed && !a.ServerTerminal() && a.DeploymentID != "" && health(&a) == 0:
+		e.setHealth(&a, false, time.Unix(0, a.ModifyTime).UTC()) // its node could not even say that
 	}
 	e.putAlloc(old, &a)
 	e.countInDeployment(old, &a)
+	if !old.ClientTerminal() && a.EndedQuickly() {
+		e.txn.CountQuickEnd(a.Namespace, a.JobID, now)
+	}
 }
 
 func acceptStatus(old, next string) bool {

@@ -26,10 +26,37 @@ func (e *entry) storeDeployment(spec *drover.Deployment, now int64) {
 	e.putDeployment(&d)
 }
 
+// planDeployment stores a plan's deployment. Of one that is stored already it takes only how many allocations are wanted:
+// the rest may have moved on since the plan was made.
+func (e *entry) planDeployment(spec *drover.Deployment, now int64) {
+	old := e.txn.Deployment(spec.ID)
+	if old == nil {
+		e.storeDeployment(spec, now)
+		return
+	}
+	d := *old
+	d.TaskGroups = maps.Clone(old.TaskGroups)
+	for name, want := range spec.TaskGroups {
+		if has := old.TaskGroups[name]; has != nil {
+			s := *has
+			s.DesiredTotal, s.DesiredCanaries = want.DesiredTotal, want.DesiredCanaries
+			d.TaskGroups[name] = &s
+		}
+	}
+	d.ModifyIndex, d.ModifyTime = e.index, now
+	e.putDeployment(&d)
+}
+
 // changeDeployment sets the status. A successful deployment makes its job's version stable.
 func (e *entry) changeDeployment(old *drover.Deployment, u *drover.DeploymentStatusUpdate, now int64) {
 	d := *old
 	d.Status, d.StatusDescription, d.ModifyIndex, d.ModifyTime = u.Status, u.StatusDescription, e.index, now
+	if old.Status == drover.DeploymentPaused && d.Status == drover.DeploymentRunning {
+		d.TaskGroups = maps.Clone(old.TaskGroups)
+		for name, s := range old.TaskGroups {
+			d.TaskGroups[name] = renewed(s, now)
+		}
+	}
 	e.putDeployment(&d)
 	if d.Status == drover.DeploymentSuccessful {
 		// The version may have been forgotten meanwhile; then there is nothing to mark.
@@ -37,6 +64,16 @@ func (e *entry) changeDeployment(old *drover.Deployment, u *drover.DeploymentSta
 			Namespace: d.Namespace, ID: d.JobID, Version: d.JobVersion, Stable: true,
 		})
 	}
+}
+
+// renewed is the group's state with a progress deadline that begins now, if one had begun: the time of a pause, or of
+// waiting for a promotion, does not count.
+func renewed(s *drover.DeploymentState, now int64) *drover.DeploymentState {
+	next := *s
+	if s.ProgressDeadline > 0 && !s.RequireProgressBy.IsZero() {
+		next.RequireProgressBy = time.Unix(0, now).UTC().Add(s.ProgressDeadline)
+	}
+	return &next
 }
 
 // activeDeployment returns the deployment, which must not be over.
@@ -198,19 +235,22 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 		if s == nil {
 			return drover.Errorf(drover.Invalid, "deployment has no group %q", g)
 		}
-		if s.DesiredCanaries == 0 || s.Promoted {
+		if s.Promoted {
 			continue
 		}
 		if n := e.healthyCanaries(s); n < s.DesiredCanaries {
-			return drover.Errorf(drover.Conflict, "task group %q has %d/%d healthy canaries", g, n, s.DesiredCanaries)
+			return drover.Errorf(drover.Conflict, "Task group %q has %d/%d healthy allocations", g, n, s.DesiredCanaries)
 		}
 		next := *s
+		if s.DesiredCanaries > 0 {
+			next = *renewed(s, c.Time)
+			canaries = append(canaries, s.PlacedCanaries...)
+		}
 		next.Promoted = true
 		d.TaskGroups[g] = &next
-		canaries = append(canaries, s.PlacedCanaries...)
 	}
 	d.ModifyIndex, d.ModifyTime = e.index, c.Time
-	if d.StatusDescription == "Deployment is running but requires manual promotion" {
+	if d.Status == drover.DeploymentRunning && !awaitsPromotion(&d) {
 		d.StatusDescription = "Deployment is running"
 	}
 	e.putDeployment(&d)
@@ -219,6 +259,15 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 	}
 	e.putEvals(c.Evals)
 	return nil
+}
+
+func awaitsPromotion(d *drover.Deployment) bool {
+	for _, s := range d.TaskGroups {
+		if s.DesiredCanaries > 0 && !s.Promoted {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *entry) healthyCanaries(s *drover.DeploymentState) int {

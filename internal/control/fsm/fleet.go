@@ -82,6 +82,9 @@ func (e *entry) updateFleet(c *command.UpdateFleet) {
 	for _, cost := range c.Costs {
 		e.txn.AddFleetCost(cost)
 	}
+	if c.Learned != nil {
+		e.txn.PutFleetMemory(c.Learned)
+	}
 }
 
 func (e *entry) bindFleetNode(c *command.BindFleetNode) error {
@@ -119,7 +122,10 @@ func (x *imageWriter) fleet() error {
 	if err := writeAll(x, recFleetInstance, x.s.FleetInstances("")); err != nil {
 		return err
 	}
-	return writeAll(x, recFleetCost, x.s.FleetCosts(""))
+	if err := writeAll(x, recFleetCost, x.s.FleetCosts("")); err != nil {
+		return err
+	}
+	return writeAll(x, recFleetMemory, x.s.FleetMemories())
 }
 
 func (x *imageReader) fleet(kind recordKind, payload []byte) error {
@@ -132,6 +138,8 @@ func (x *imageReader) fleet(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreFleetInstance)
 	case recFleetCost:
 		return read(payload, x.t.RestoreFleetCost)
+	case recFleetMemory:
+		return read(payload, x.t.PutFleetMemory)
 	default:
 		return drover.Errorf(drover.Invalid, "unknown kind")
 	}

@@ -32,8 +32,9 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 		&command.UpdateFleet{Put: []*drover.FleetInstance{{ID: "i1", Pool: "std", State: drover.InstanceCreating, PlannedAt: at}}},
 		&command.BindFleetNode{Instance: "i1", Node: "n1"},
 		&command.UpdateFleet{
-			Put:   []*drover.FleetInstance{{ID: "i1", Pool: "std", State: drover.InstanceActive, PlannedAt: at, Charged: 2}},
-			Costs: []drover.FleetCost{{Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1}, {Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1.5}},
+			Put:     []*drover.FleetInstance{{ID: "i1", Pool: "std", State: drover.InstanceActive, PlannedAt: at, Charged: 2}},
+			Costs:   []drover.FleetCost{{Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1}, {Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1.5}},
+			Learned: &drover.FleetMemory{Provider: "x", Text: []byte("a")},
 		},
 	} {
 		_, err := apply(t, f, uint64(n+10), c)
@@ -56,6 +57,8 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 	require.Equal(t, f.Hash(), again.Hash())
 	s := again.Store().Snapshot()
 	require.Equal(t, "me", s.FleetIdentity().Owner)
+	require.Equal(t, "a", string(s.FleetMemory("x").Text))
+	require.Nil(t, s.FleetMemory("y"))
 	require.Equal(t, "cloud", s.FleetPool("std").Policy.NodePool)
 	require.NotNil(t, s.NodePool("cloud"))
 	i := s.FleetInstance("i1")

@@ -190,7 +190,7 @@ func TestStopAndPurge(t *testing.T) {
 	b := setup(t)
 	j := b.do(register(job("j", "service", 1))).(*drover.Job)
 	b.do(&command.UpdateEvals{Evals: []*drover.Evaluation{eval("e-j", "j", drover.EvalComplete)}})
-	require.Equal(t, "pending", b.now().Job("default", "j").Status, "a service without allocations waits")
+	require.Equal(t, "dead", b.now().Job("default", "j").Status, "nothing runs, and nothing is to be looked at")
 	b.do(plan(j, placed("a", "j")))
 	b.do(&command.DeregisterJob{Namespace: "default", ID: "j", Eval: eval("e2", "j", drover.EvalPending), Time: 3})
 	require.True(t, b.now().Job("default", "j").Stop)
@@ -215,6 +215,26 @@ func TestStopAndPurge(t *testing.T) {
 	b.do(update("a", "complete"))
 	b.do(&command.Reap{Allocs: []string{"a"}, Evals: []string{"e-j", "e2"}})
 	require.Empty(t, slices.Collect(b.now().AllocationsByJob("default", "j")))
+}
+
+func TestASummaryLeavesOutAnEarlierJobOfItsID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.do(node("n1"))
+	first := b.do(register(job("j", "service", 1))).(*drover.Job)
+	b.do(plan(first, placed("a", "j")))
+	b.do(plan(first, placed("b", "j")))
+	b.do(update("a", "running"))
+	b.do(&command.DeregisterJob{Namespace: "default", ID: "j", Purge: true})
+	second := b.do(register(job("j", "service", 1))).(*drover.Job)
+	b.do(update("a", "complete"))
+	b.do(update("b", "running"))
+	require.Equal(t, drover.TaskGroupSummary{}, b.now().JobSummary("default", "j").Summary["g"])
+	b.do(plan(second, placed("c", "j")))
+	b.do(update("b", "complete"))
+	require.Equal(t, drover.TaskGroupSummary{Starting: 1}, b.now().JobSummary("default", "j").Summary["g"])
+	b.do(&command.Reap{Allocs: []string{"a", "b"}})
+	require.Equal(t, drover.TaskGroupSummary{Starting: 1}, b.now().JobSummary("default", "j").Summary["g"])
 }
 
 func TestExecutionsAreTold(t *testing.T) {

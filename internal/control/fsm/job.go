@@ -21,6 +21,7 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 		}
 	}
 	j := e.storeJob(old, c.Job, c.Time)
+	e.txn.ForgetQuickEnds(j.Namespace, j.ID)
 	if c.Eval != nil {
 		ev := *c.Eval
 		ev.JobModifyIndex = j.JobModifyIndex
@@ -29,6 +30,9 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 	e.putEvals(c.Evals)
 	if c.Scaling != nil {
 		e.keepScaling(j, c.Scaling)
+		if old != nil && old.Stable && old.CreateIndex == j.CreateIndex && !j.Stable { // another count is as proven as the one before
+			j = e.stabilize(j)
+		}
 	}
 	if c.Submission != nil {
 		s := *c.Submission
@@ -55,14 +59,14 @@ func checkJobIndex(old *drover.Job, want uint64) error {
 func (e *entry) storeJob(old, spec *drover.Job, now int64) *drover.Job {
 	j := *spec
 	j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = e.index, e.index, e.index
-	j.Version, j.Stable, j.VersionTag = 0, false, nil
+	j.Version, j.Stable, j.VersionTag = 0, j.Stop && spec.Stable, nil // a revert to a stop has no roll-out to prove it
 	if j.SubmitTime == 0 {
 		j.SubmitTime = now
 	}
 	j.Status, j.StatusDescription = drover.JobStatusPending, ""
 	if old != nil {
 		j.CreateIndex, j.Status, j.StatusDescription = old.CreateIndex, old.Status, old.StatusDescription
-		if sameSpec(old, &j) {
+		if SameSpec(old, &j) {
 			j.Version, j.JobModifyIndex, j.SubmitTime = old.Version, old.JobModifyIndex, old.SubmitTime
 			j.Stable, j.VersionTag = old.Stable, old.VersionTag
 		} else {
@@ -75,8 +79,15 @@ func (e *entry) storeJob(old, spec *drover.Job, now int64) *drover.Job {
 	return &j
 }
 
-// sameSpec compares what a user decides about a job.
-func sameSpec(a, b *drover.Job) bool {
+func (e *entry) stabilize(j *drover.Job) *drover.Job {
+	next := *j
+	next.Stable = true
+	e.putJob(&next)
+	return &next
+}
+
+// SameSpec compares what a user decides about a job.
+func SameSpec(a, b *drover.Job) bool {
 	x, y := *a, *b
 	for _, j := range []*drover.Job{&x, &y} {
 		j.Status, j.StatusDescription, j.Stable, j.Version, j.SubmitTime = "", "", false, 0, 0
@@ -121,7 +132,7 @@ func (e *entry) deregisterJob(c *command.DeregisterJob) error {
 		jobIndex = old.JobModifyIndex
 	default:
 		j := *old
-		j.Stop, j.Version, j.Stable, j.VersionTag = true, old.Version+1, false, nil
+		j.Stop, j.Version, j.VersionTag = true, old.Version+1, nil // as stable as what it stops
 		j.ModifyIndex, j.JobModifyIndex, j.SubmitTime = e.index, e.index, c.Time
 		e.putJob(&j)
 		e.pruneVersions(&j)

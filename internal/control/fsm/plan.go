@@ -16,7 +16,7 @@ func (e *entry) applyPlans(c *command.ApplyPlans) {
 
 func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 	if p.Deployment != nil {
-		e.storeDeployment(p.Deployment, now)
+		e.planDeployment(p.Deployment, now)
 	}
 	for _, u := range p.DeploymentUpdates {
 		if d := e.txn.Deployment(u.DeploymentID); d != nil && d.Active() {
@@ -36,7 +36,11 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 		if n := e.txn.Node(a.NodeID); n != nil {
 			a.NodeID = n.ID
 		}
-		e.place(a, job, now)
+		if older := p.Older[a.ID]; older != nil {
+			e.place(a, e.planJob(older), now)
+		} else {
+			e.place(a, job, now)
+		}
 	}
 	e.putEvals(p.FollowUps)
 }
@@ -149,9 +153,14 @@ func (e *entry) stopByPlan(s *command.StoppedAlloc, now int64) {
 	e.putAlloc(old, &a)
 }
 
+// preempt evicts an allocation, or names to one that was evicted before what took its place.
 func (e *entry) preempt(p command.PreemptedAlloc, now int64) {
 	old := e.txn.Allocation(p.ID)
-	if old == nil || old.ServerTerminal() {
+	if old == nil {
+		return
+	}
+	names := old.DesiredStatus == drover.AllocDesiredEvict && old.PreemptedByAllocation == "" && p.By != ""
+	if old.ServerTerminal() && !names {
 		return
 	}
 	a := *old

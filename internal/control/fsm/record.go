@@ -50,6 +50,7 @@ const (
 	recFleetCost
 	recPlaced
 	recJobSubmission
+	recFleetMemory
 )
 
 type metaRecord struct {

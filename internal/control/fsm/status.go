@@ -5,21 +5,23 @@ import (
 	"slices"
 
 	"drover"
-	"drover/internal/control/store"
 )
 
-// deriveStatuses sets the status of every job whose allocations or evaluations this entry changed.
+// deriveStatuses sets the status of every job whose allocations, evaluations or deployments this entry changed.
 func (e *entry) deriveStatuses() {
 	touched := e.txn.TouchedJobs()
+	for _, c := range e.deployments.list {
+		touched = append(touched, drover.NamespacedID{Namespace: c.now.Namespace, ID: c.now.JobID})
+	}
 	slices.SortFunc(touched, func(a, b drover.NamespacedID) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
 	})
-	for _, key := range touched {
+	for _, key := range slices.Compact(touched) {
 		old := e.txn.Job(key.Namespace, key.ID)
 		if old == nil {
 			continue
 		}
-		status := jobStatus(old, e.txn.JobCounts(key.Namespace, key.ID))
+		status := e.jobStatus(old)
 		if status == old.Status {
 			continue
 		}
@@ -30,26 +32,40 @@ func (e *entry) deriveStatuses() {
 	}
 }
 
-// jobStatus is Nomad's rule, except that a service which was not stopped is never dead.
-func jobStatus(j *drover.Job, c store.JobCounts) string {
+// jobStatus is Nomad's rule: a job with a live allocation or a deployment under way is running, one with an open
+// evaluation is pending, and one that had either is dead, stopped or not. Those that only make others' work (system,
+// periodic and parameterized jobs) run until they are stopped.
+func (e *entry) jobStatus(j *drover.Job) string {
+	c := e.txn.JobCounts(j.Namespace, j.ID)
 	switch {
 	case j.Type == drover.JobTypeSystem || j.Periodical() || j.Parameterized():
 		if j.Stop {
 			return drover.JobStatusDead
 		}
 		return drover.JobStatusRunning
-	case c.Live > 0:
+	case c.Live > 0 || e.deploying(j):
 		return drover.JobStatusRunning
 	case c.OpenEvals > 0:
 		return drover.JobStatusPending
-	case j.Stop:
+	case c.Allocs > 0 || c.Evals > 0 || j.Stop:
 		return drover.JobStatusDead
-	case j.Type == drover.JobTypeService:
-		return drover.JobStatusPending
-	case c.Allocs > 0 || c.Evals > 0:
-		return drover.JobStatusDead
+	case j.Status == drover.JobStatusDead:
+		return drover.JobStatusDead // what it had was only forgotten
 	}
 	return drover.JobStatusPending
+}
+
+// deploying reports whether a deployment of the job is under way. A stopped job's ends with the job's evaluation.
+func (e *entry) deploying(j *drover.Job) bool {
+	if j.Stop {
+		return false
+	}
+	for d := range e.txn.DeploymentsByJob(j.Namespace, j.ID) {
+		if d.Active() && d.JobCreateIndex == j.CreateIndex {
+			return true
+		}
+	}
+	return false
 }
 
 // countChild keeps the parent's count of children: before nil = new, after nil = purged, which counts as dead.

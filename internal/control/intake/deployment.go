@@ -5,18 +5,18 @@ import (
 
 	"drover"
 	"drover/internal/control/command"
-	"drover/internal/control/store"
 )
 
-// deployment returns an active deployment and its job. Errors: NotFound, Conflict if it is over.
-func (in *Intake) deployment(id string) (*drover.Deployment, *drover.Job, error) {
+// deployment returns an active deployment and its job; what is to be done to it is for the error. Errors: NotFound,
+// Conflict if it is over.
+func (in *Intake) deployment(id, do string) (*drover.Deployment, *drover.Job, error) {
 	s := in.deps.Store.Snapshot()
 	d := s.Deployment(id)
 	switch {
 	case d == nil:
 		return nil, nil, drover.Errorf(drover.NotFound, "deployment not found")
 	case !d.Active():
-		return nil, nil, drover.Errorf(drover.Conflict, "can't change terminal deployment")
+		return nil, nil, drover.Errorf(drover.Conflict, "can't %s terminal deployment", do)
 	}
 	j := s.Job(d.Namespace, d.JobID)
 	if j == nil {
@@ -40,7 +40,7 @@ func (in *Intake) proposeDeployment(ctx context.Context, c command.Command, e *d
 // PromoteDeployment promotes the canaries of the groups; of all groups if there are none given. Errors: NotFound,
 // Invalid (no such group), Conflict if it is over or canaries are not healthy.
 func (in *Intake) PromoteDeployment(ctx context.Context, id string, groups []string) (Outcome, error) {
-	d, j, err := in.deployment(id)
+	d, j, err := in.deployment(id, "promote")
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -55,17 +55,17 @@ func (in *Intake) PromoteDeployment(ctx context.Context, id string, groups []str
 // FailDeployment ends a deployment as failed; a group with auto_revert brings the newest stable version back.
 // Errors: NotFound, Conflict if it is over.
 func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error) {
-	d, j, err := in.deployment(id)
+	d, j, err := in.deployment(id, "fail")
 	if err != nil {
 		return Outcome{}, err
 	}
 	e := in.deploymentEval(d, j)
-	c := &command.UpdateDeploymentStatus{
-		Update: &drover.DeploymentStatusUpdate{
-			DeploymentID: id, Status: drover.DeploymentFailed, StatusDescription: "Deployment marked as failed",
-		},
-		Job: RevertTarget(in.deps.Store.Snapshot(), d), Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano(),
+	revert := false
+	for _, g := range d.TaskGroups {
+		revert = revert || g.AutoRevert
 	}
+	c := &command.UpdateDeploymentStatus{Evals: []*drover.Evaluation{e}, Time: in.now().UnixNano()}
+	c.Update, c.Job = Failure(in.deps.Store.Snapshot(), d, "Deployment marked as failed", revert)
 	o, err := in.proposeDeployment(ctx, c, e)
 	if c.Job != nil && err == nil {
 		o.RevertedJobVersion = new(c.Job.Version)
@@ -73,27 +73,13 @@ func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error
 	return o, err
 }
 
-// RevertTarget returns the version that a job goes back to when the deployment fails: the newest stable one before it,
-// if a group of the deployment has auto_revert; else nil.
-func RevertTarget(s *store.Snapshot, d *drover.Deployment) *drover.Job {
-	revert := false
-	for _, g := range d.TaskGroups {
-		revert = revert || g.AutoRevert
-	}
-	if !revert {
-		return nil
-	}
-	for _, v := range s.JobVersions(d.Namespace, d.JobID) {
-		if v.Stable && v.Version < d.JobVersion {
-			return v
-		}
-	}
-	return nil
-}
-
 // PauseDeployment pauses or resumes a deployment. Errors: NotFound, Conflict if it is over.
 func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (Outcome, error) {
-	d, j, err := in.deployment(id)
+	do := "resume"
+	if pause {
+		do = "pause"
+	}
+	d, j, err := in.deployment(id, do)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -114,7 +100,7 @@ func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (O
 
 // UnblockDeployment resumes a deployment that waits for other regions. Errors: NotFound, Invalid if it is not blocked.
 func (in *Intake) UnblockDeployment(ctx context.Context, id string) (Outcome, error) {
-	d, j, err := in.deployment(id)
+	d, j, err := in.deployment(id, "unblock")
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -131,18 +117,18 @@ func (in *Intake) UnblockDeployment(ctx context.Context, id string) (Outcome, er
 	return in.proposeDeployment(ctx, c, e)
 }
 
-// SetAllocHealth sets the health of a deployment's allocations by hand. Errors: NotFound (deployment, allocation),
-// Invalid (nothing to set, another deployment's), Conflict if it is over.
+// SetAllocHealth sets the health of a deployment's allocations by hand. An unhealthy one fails the deployment. Errors:
+// NotFound (deployment, allocation), Invalid (nothing to set, another deployment's), Conflict if it is over.
 func (in *Intake) SetAllocHealth(ctx context.Context, deploymentID string, healthy, unhealthy []string) (Outcome, error) {
-	d, j, err := in.deployment(deploymentID)
+	d, j, err := in.deployment(deploymentID, "set health of allocations for a")
 	if err != nil {
 		return Outcome{}, err
 	}
 	if len(healthy)+len(unhealthy) == 0 {
 		return Outcome{}, drover.Errorf(drover.Invalid, "must specify at least one healthy/unhealthy allocation ID")
 	}
-	s := in.deps.Store.Snapshot()
-	for _, list := range [][]string{healthy, unhealthy} {
+	s, revert := in.deps.Store.Snapshot(), false
+	for i, list := range [][]string{healthy, unhealthy} {
 		for _, id := range list {
 			a := s.Allocation(id)
 			if a == nil {
@@ -151,6 +137,8 @@ func (in *Intake) SetAllocHealth(ctx context.Context, deploymentID string, healt
 			if a.DeploymentID != d.ID {
 				return Outcome{}, drover.Errorf(drover.Invalid, "alloc %q is not part of deployment %q", id, d.ID)
 			}
+			g := d.TaskGroups[a.TaskGroup]
+			revert = revert || i == 1 && g != nil && g.AutoRevert
 		}
 	}
 	e := in.deploymentEval(d, j)
@@ -158,5 +146,12 @@ func (in *Intake) SetAllocHealth(ctx context.Context, deploymentID string, healt
 		DeploymentID: deploymentID, Healthy: healthy, Unhealthy: unhealthy, Evals: []*drover.Evaluation{e},
 		Time: in.now().UnixNano(),
 	}
-	return in.proposeDeployment(ctx, c, e)
+	if len(unhealthy) > 0 {
+		c.Update, c.Job = Failure(s, d, FailedByHealth, revert)
+	}
+	o, err := in.proposeDeployment(ctx, c, e)
+	if c.Job != nil && err == nil {
+		o.RevertedJobVersion = new(c.Job.Version)
+	}
+	return o, err
 }

@@ -99,15 +99,15 @@ func checkDispatch(j *drover.Job, r DispatchRequest) error {
 	p := j.ParameterizedJob
 	switch {
 	case p == nil || j.Dispatched:
-		return drover.Errorf(drover.Invalid, "specified job %q is not a parameterized job", j.ID)
+		return drover.Errorf(drover.Invalid, "Specified job %q is not a parameterized job", j.ID)
 	case j.Stop:
-		return drover.Errorf(drover.Invalid, "specified job %q is stopped", j.ID)
+		return drover.Errorf(drover.Invalid, "Specified job %q is stopped", j.ID)
 	case len(r.Payload) > MaxPayload:
-		return drover.Errorf(drover.TooLarge, "payload exceeds maximum size; %d > %d", len(r.Payload), MaxPayload)
+		return drover.Errorf(drover.TooLarge, "Payload exceeds maximum size; %d > %d", len(r.Payload), MaxPayload)
 	case p.Payload == "required" && len(r.Payload) == 0:
-		return drover.Errorf(drover.Invalid, "payload is not provided but required by parameterized job")
+		return drover.Errorf(drover.Invalid, "Payload is not provided but required by parameterized job")
 	case p.Payload == "forbidden" && len(r.Payload) > 0:
-		return drover.Errorf(drover.Invalid, "payload provided but forbidden by parameterized job")
+		return drover.Errorf(drover.Invalid, "Payload provided but forbidden by parameterized job")
 	case len(r.IDPrefixTemplate) > maxIDPrefix || strings.ContainsAny(r.IDPrefixTemplate, " \x00"):
 		return drover.Errorf(drover.Invalid, "IdPrefixTemplate: must have at most %d bytes, and no space or NUL", maxIDPrefix)
 	case r.Priority < 0 || r.Priority > drover.MaxPriority:
@@ -125,10 +125,10 @@ func checkDispatch(j *drover.Job, r DispatchRequest) error {
 		}
 	}
 	if len(unpermitted) > 0 {
-		return drover.Errorf(drover.Invalid, "dispatch request included unpermitted metadata keys: %s", strings.Join(unpermitted, ", "))
+		return drover.Errorf(drover.Invalid, "Dispatch request included unpermitted metadata keys: %v", unpermitted)
 	}
 	if len(missing) > 0 {
-		return drover.Errorf(drover.Invalid, "dispatch did not provide required meta keys: %s", strings.Join(missing, ", "))
+		return drover.Errorf(drover.Invalid, "Dispatch did not provide required meta keys: %v", missing)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 	case !parent.Periodical():
 		return Outcome{}, drover.Errorf(drover.Invalid, "can't force launch non-periodic job")
 	case parent.Stop:
-		return Outcome{}, drover.Errorf(drover.Invalid, "specified job %q is stopped", id)
+		return Outcome{}, drover.Errorf(drover.Invalid, "Specified job %q is stopped", id)
 	}
 	child := drover.Copy(parent)
 	clearServerFields(child)

@@ -76,7 +76,8 @@ func (in *Intake) DrainNode(ctx context.Context, r DrainRequest) (Outcome, error
 	c := &command.SetDrain{NodeID: r.NodeID, MarkEligible: r.MarkEligible, Meta: r.Meta, Time: m.Now}
 	if r.Spec == nil {
 		c.Event = in.nodeEvent("Node drain canceled", "Drain")
-	} else {
+		c.Evals = m.Node(in.deps.Store.Snapshot(), r.NodeID, drover.TriggerNodeUpdate)
+	} else { // who has to move is looked at when it is told to
 		now := in.now().UTC()
 		c.Strategy = &drover.DrainStrategy{DrainSpec: *r.Spec, StartedAt: now}
 		if r.Spec.Deadline > 0 {
@@ -84,7 +85,6 @@ func (in *Intake) DrainNode(ctx context.Context, r DrainRequest) (Outcome, error
 		}
 		c.Event = in.nodeEvent("Node drain strategy set", "Drain")
 	}
-	c.Evals = m.Node(in.deps.Store.Snapshot(), r.NodeID, drover.TriggerNodeDrain)
 	o, err := in.proposeWith(ctx, c, c.Evals...)
 	o.NodeModifyIndex = o.Index
 	return o, err

@@ -31,10 +31,16 @@ func NextLaunch(p *drover.PeriodicConfig, after time.Time) time.Time {
 	return next
 }
 
+// maxSpecs bounds a job's specifications: to find out when one is due that never is takes a fifth of a second.
+const maxSpecs = 64
+
 // CheckPeriodic reports the first specification that cannot be parsed. Errors: Invalid.
 func CheckPeriodic(p *drover.PeriodicConfig) error {
 	if p == nil || p.SpecType != "cron" {
 		return nil
+	}
+	if n := len(specs(p)); n > maxSpecs {
+		return drover.Errorf(drover.Invalid, "job.Periodic.Specs: %d are more than the %d that a job may have", n, maxSpecs)
 	}
 	for _, spec := range specs(p) {
 		if _, err := cronexpr.Parse(spec); err != nil {

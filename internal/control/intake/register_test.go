@@ -108,6 +108,16 @@ func TestScaleRevertStable(t *testing.T) {
 	_, err = b.SetJobStable(ctx, "default", "j", 2, true)
 	require.NoError(t, err)
 	require.True(t, b.job("j").Stable)
+
+	_, err = b.DeregisterJob(ctx, DeregisterRequest{Namespace: "default", ID: "j"})
+	require.NoError(t, err)
+	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 2})
+	require.NoError(t, err)
+	require.False(t, b.job("j").Stop, "a revert to a version that ran runs it")
+	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 3})
+	require.NoError(t, err)
+	require.True(t, b.job("j").Stop, "a revert to a stop stops")
+	require.EqualValues(t, 5, b.job("j").Version)
 }
 
 func TestDispatch(t *testing.T) {
@@ -125,10 +135,10 @@ func TestDispatch(t *testing.T) {
 		_, err := b.DispatchJob(ctx, r)
 		code(t, want, err, text)
 	}
-	refuse(drover.Invalid, "payload is not provided", func(r *DispatchRequest) { r.Payload = nil })
+	refuse(drover.Invalid, "Payload is not provided", func(r *DispatchRequest) { r.Payload = nil })
 	refuse(drover.TooLarge, "maximum size", func(r *DispatchRequest) { r.Payload = make([]byte, MaxPayload+1) })
-	refuse(drover.Invalid, "required meta keys: who", func(r *DispatchRequest) { r.Meta = nil })
-	refuse(drover.Invalid, "unpermitted metadata keys: x", func(r *DispatchRequest) { r.Meta = map[string]string{"who": "", "x": ""} })
+	refuse(drover.Invalid, "required meta keys: [who]", func(r *DispatchRequest) { r.Meta = nil })
+	refuse(drover.Invalid, "unpermitted metadata keys: [x]", func(r *DispatchRequest) { r.Meta = map[string]string{"who": "", "x": ""} })
 	refuse(drover.NotFound, "job not found", func(r *DispatchRequest) { r.ID = "q" })
 	refuse(drover.Invalid, "IdPrefixTemplate", func(r *DispatchRequest) { r.IDPrefixTemplate = "a\x00b" })
 	refuse(drover.Invalid, "IdPrefixTemplate", func(r *DispatchRequest) { r.IDPrefixTemplate = strings.Repeat("a", 1000) })

@@ -14,8 +14,8 @@ type RevertRequest struct {
 	EnforcePriorVersion *uint64
 }
 
-// RevertJob makes an older version the newest. Errors: NotFound (job or version), Invalid for the current version,
-// Conflict when EnforcePriorVersion is not the current one.
+// RevertJob makes an older version the newest; one that is a stop stops the job. Errors: NotFound (job or version),
+// Invalid for the current version, Conflict when EnforcePriorVersion is not the current one.
 func (in *Intake) RevertJob(ctx context.Context, r RevertRequest) (Outcome, error) {
 	now, err := in.job(r.Namespace, r.ID)
 	if err != nil {
@@ -30,10 +30,10 @@ func (in *Intake) RevertJob(ctx context.Context, r RevertRequest) (Outcome, erro
 	s := in.deps.Store.Snapshot()
 	old := s.JobVersion(r.Namespace, r.ID, r.Version)
 	if old == nil {
-		return Outcome{}, drover.Errorf(drover.NotFound, "job %q in namespace %q at version %d was not found", r.ID, r.Namespace, r.Version)
+		return Outcome{}, drover.Errorf(drover.NotFound, "job %q in namespace %q at version %d not found", r.ID, r.Namespace, r.Version)
 	}
 	spec := *old
-	spec.Stop, spec.SubmitTime = false, 0
+	spec.SubmitTime = 0
 	req := RegisterRequest{
 		EnforceIndex: true, JobModifyIndex: now.JobModifyIndex,
 		Submission: s.JobSubmission(r.Namespace, r.ID, r.Version), // it is what this version will be made of, too

@@ -2,12 +2,12 @@ package leader
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"drover"
 	"drover/internal/control/command"
 	"drover/internal/control/intake"
+	"drover/internal/control/scheduler"
 	"drover/internal/control/store"
 	"drover/internal/control/trigger"
 )
@@ -26,15 +26,15 @@ func (l *Leader) watchDeployments(ctx context.Context, log Log) {
 		s, now, wait := l.deps.Store.Snapshot(), l.deps.Clock.Now(), time.Hour
 		for d := range s.Deployments("*", "") {
 			c, due := watched.Step(s, d, now, l.maker())
-			if c != nil {
-				if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
-					l.deps.Logger.Warn("cannot advance deployment", "deployment", d.ID, "job", d.JobID, "error", err)
-					watched.Forget(d.ID)
-					wait = min(wait, retryDelay)
-				}
+			wait = min(wait, due) // what is proposed now need not touch the deployment: its deadline is waited for all the same
+			if c == nil {
 				continue
 			}
-			wait = min(wait, due)
+			if _, _, err := log.Propose(ctx, c); err != nil && ctx.Err() == nil {
+				l.deps.Logger.Warn("cannot advance deployment", "deployment", d.ID, "job", d.JobID, "error", err)
+				watched.Forget(d.ID)
+				wait = min(wait, retryDelay)
+			}
 		}
 		timer.Reset(wait)
 		select {
@@ -70,8 +70,9 @@ func (r *Rollouts) advance(s *store.Snapshot, d *drover.Deployment, now time.Tim
 	eval := m.Job(j, drover.TriggerDeploymentWatcher)
 	eval.DeploymentID = d.ID
 	evals := []*drover.Evaluation{eval}
-	if why := failure(d, now); why != "" {
-		return fail(s, d, why, evals, m.Now)
+	if why, revert := failure(s, d, now); why != "" {
+		update, target := intake.Failure(s, d, why, revert)
+		return &command.UpdateDeploymentStatus{Update: update, Job: target, Evals: evals, Time: m.Now}
 	}
 	if promotable(s, d) {
 		return &command.PromoteDeployment{DeploymentID: d.ID, Evals: evals, Time: m.Now}
@@ -99,17 +100,43 @@ func progressOf(d *drover.Deployment) progress {
 	return p
 }
 
-// failure says why the deployment is to fail now; "" if it is not.
-func failure(d *drover.Deployment, now time.Time) string {
-	for _, g := range d.TaskGroups {
+// failure says why the deployment is to fail now, "" if it is not; and whether a group that fails it wants the last
+// stable version back.
+func failure(s *store.Snapshot, d *drover.Deployment, now time.Time) (why string, revert bool) {
+	hopeless := hopelessGroups(s, d, now)
+	for name, g := range d.TaskGroups {
+		late := waiting(g) && !g.RequireProgressBy.IsZero() && !g.RequireProgressBy.After(now)
 		switch {
-		case g.ProgressDeadline == 0 && g.UnhealthyAllocs > 0:
-			return "Failed due to unhealthy allocations"
-		case waiting(g) && !g.RequireProgressBy.IsZero() && !g.RequireProgressBy.After(now):
-			return "Failed due to progress deadline"
+		case hopeless[name] || g.ProgressDeadline == 0 && g.UnhealthyAllocs > 0:
+			why, revert = intake.FailedByHealth, revert || g.AutoRevert
+		case late:
+			revert = revert || g.AutoRevert
+			if why == "" {
+				why = "Failed due to progress deadline"
+			}
 		}
 	}
-	return ""
+	return why, revert
+}
+
+// hopelessGroups are those with an unhealthy allocation that the reschedule policy does not replace any more.
+func hopelessGroups(s *store.Snapshot, d *drover.Deployment, now time.Time) map[string]bool {
+	unhealthy := 0
+	for _, g := range d.TaskGroups {
+		unhealthy += g.UnhealthyAllocs
+	}
+	if unhealthy == 0 {
+		return nil
+	}
+	groups := map[string]bool{}
+	for a := range s.ActiveAllocationsByJob(d.Namespace, d.JobID) {
+		h := a.DeploymentStatus
+		if a.DeploymentID == d.ID && !a.ServerTerminal() && h != nil && h.Healthy != nil && !*h.Healthy &&
+			a.NextAllocation == "" && !scheduler.Reschedulable(a, now) {
+			groups[a.TaskGroup] = true
+		}
+	}
+	return groups
 }
 
 // waiting reports whether the group waits for allocations to become healthy; not for a person to promote canaries.
@@ -152,23 +179,4 @@ func promotable(s *store.Snapshot, d *drover.Deployment) bool {
 		}
 	}
 	return canaries
-}
-
-// fail ends the deployment, and brings the last stable version back where that is wanted.
-func fail(s *store.Snapshot, d *drover.Deployment, why string, evals []*drover.Evaluation, now int64) command.Command {
-	target := intake.RevertTarget(s, d)
-	if target != nil {
-		why = fmt.Sprintf("%s - rolling back to job version %d", why, target.Version)
-	} else {
-		for _, g := range d.TaskGroups {
-			if g.AutoRevert {
-				why += " - no stable job version to auto revert to"
-				break
-			}
-		}
-	}
-	return &command.UpdateDeploymentStatus{
-		Update: &drover.DeploymentStatusUpdate{DeploymentID: d.ID, Status: drover.DeploymentFailed, StatusDescription: why},
-		Job:    target, Evals: evals, Time: now,
-	}
 }

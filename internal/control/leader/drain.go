@@ -54,7 +54,8 @@ func (l *Leader) watchDrains(ctx context.Context, log Log) {
 // if nothing changes.
 //
 // Services are moved as their migrate block allows; batch jobs and claimed runners may run on until the deadline;
-// system jobs go last. At the deadline, or with a negative one at once, everything is moved.
+// system jobs go last. At the deadline, or with a negative one at once, everything has to go: services to other nodes,
+// while batch work that is not done by then is not begun anew, unless the drain says so.
 func DrainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker) (command.Command, time.Duration) {
 	d := n.DrainStrategy
 	force := d.Deadline < 0 || (!d.ForceDeadline.IsZero() && !d.ForceDeadline.After(now))
@@ -84,7 +85,11 @@ func DrainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker
 	}
 	c := &command.TransitionAllocs{Transitions: map[string]drover.DesiredTransition{}, Time: m.Now}
 	for _, a := range move {
-		c.Transitions[a.ID] = drover.DesiredTransition{Migrate: new(true)}
+		t := drover.DesiredTransition{Migrate: new(true)}
+		if a.Job != nil && a.Job.EndsByItself() && !d.MoveBatch {
+			t.MigrateDisablePlacement = new(true)
+		}
+		c.Transitions[a.ID] = t
 	}
 	c.Evals = m.Each(func(yield func(*drover.Job) bool) {
 		for _, a := range move {
@@ -136,7 +141,7 @@ func movable(s *store.Snapshot, left []*drover.Allocation) []*drover.Allocation 
 		}
 		g := a.Job.Group(a.TaskGroup)
 		switch {
-		case a.Job.Type == drover.JobTypeBatch || a.Job.Type == drover.JobTypeSysBatch || a.Claim != nil:
+		case a.Job.EndsByItself() || a.Claim != nil:
 		case g == nil || g.Pool != nil:
 			out = append(out, a)
 		default:
@@ -154,7 +159,9 @@ func movable(s *store.Snapshot, left []*drover.Allocation) []*drover.Allocation 
 	return out
 }
 
-// allowance returns how many of a service group may be taken away now: max_parallel less what is already missing.
+// allowance returns how many of a service group may be taken away now: max_parallel less what is already missing. What
+// took the place of others counts once its health is known, be it bad: a drain waits until what it moved serves again,
+// and not for what never will.
 func allowance(s *store.Snapshot, key groupKey, here []*drover.Allocation) int {
 	if len(here) == 0 {
 		return 0
@@ -167,20 +174,24 @@ func allowance(s *store.Snapshot, key groupKey, here []*drover.Allocation) int {
 	if g.Migrate != nil && g.Migrate.MaxParallel != nil {
 		parallel = *g.Migrate.MaxParallel
 	}
-	healthy := 0
+	judged, running := 0, 0
 	for a := range s.AllocationsByJob(key.job.Namespace, key.job.ID) {
-		if a.TaskGroup == key.group && !marked(a) && a.ClientStatus == drover.AllocClientRunning {
-			healthy++
+		if a.TaskGroup != key.group || marked(a) || a.ClientStatus != drover.AllocClientRunning {
+			continue
+		}
+		running++
+		if a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
+			judged++
 		}
 	}
 	count := 1
 	if g.Count != nil {
 		count = *g.Count
 	}
-	if healthy == 0 {
+	if running == 0 {
 		return parallel // nothing to protect
 	}
-	return max(0, healthy-(count-parallel))
+	return max(0, judged-(count-parallel))
 }
 
 // Draining returns the nodes under drain, sorted: for metrics.

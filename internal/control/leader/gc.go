@@ -122,10 +122,11 @@ func newCollector(s *store.Snapshot, now time.Time, ages GCConfig) *collector {
 // old reports whether unix ns is longer ago than age.
 func (g *collector) old(ns int64, age time.Duration) bool { return g.now.UnixNano()-ns >= int64(age) }
 
-// job reaps a dead job with all that is its own.
+// job reaps a dead job with all that is its own: one that was stopped, or batch work that ended. A service that is dead
+// because its allocations failed, or because it was scaled to none, is still wanted by somebody.
 func (g *collector) job(j *drover.Job) {
-	template := (j.Periodical() || j.Parameterized()) && !j.Stop
-	if j.Status != drover.JobStatusDead || template || !g.old(j.SubmitTime, g.ages.Jobs) {
+	ends := j.Stop || j.EndsByItself() && !j.Periodical() && !j.Parameterized()
+	if j.Status != drover.JobStatusDead || !ends || !g.old(j.SubmitTime, g.ages.Jobs) {
 		return
 	}
 	var evals, allocs []string
@@ -180,7 +181,7 @@ func (g *collector) forgettable(a *drover.Allocation) bool {
 	if group := j.Group(a.TaskGroup); group == nil || group.Pool != nil {
 		return true
 	}
-	if j.Type == drover.JobTypeBatch || j.Type == drover.JobTypeSysBatch {
+	if j.EndsByItself() {
 		return false
 	}
 	return a.ServerTerminal() || a.NextAllocation != ""

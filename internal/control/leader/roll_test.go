@@ -13,7 +13,7 @@ import (
 	"drover/internal/control/store"
 )
 
-// reportHealth plays what nodes say of allocations in deployments, until the test ends.
+// reportHealth plays what nodes say of services' allocations, until the test ends.
 func (c *cluster) reportHealth(t *testing.T, healthy bool) {
 	done := make(chan struct{})
 	ctx := t.Context()
@@ -22,7 +22,7 @@ func (c *cluster) reportHealth(t *testing.T, healthy bool) {
 		for {
 			changed := c.store.Watch(store.TableAllocs, "")
 			for a := range c.store.Snapshot().Allocations("*", "") {
-				if a.DeploymentID == "" || a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
+				if a.Job.Type != drover.JobTypeService || a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
 					continue
 				}
 				_ = c.nodes.Push(ctx, a.NodeID, []drover.AllocUpdate{{
@@ -120,6 +120,11 @@ func TestAutoPromote(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
+	t.Run("by a person", func(t *testing.T) { drains(t, false) })
+	t.Run("by the fleet", func(t *testing.T) { drains(t, true) })
+}
+
+func drains(t *testing.T, moveBatch bool) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, leader.Config{})
 		c.agent(testNode("n1", 10_000), false)
@@ -132,11 +137,14 @@ func TestDrain(t *testing.T) {
 			return len(c.allocs(s, "s", isRunning)) == 3 && len(c.allocs(s, "env", isRunning)) == 2 && len(c.allocs(s, "b", isRunning)) == 1
 		})
 		c.agent(testNode("n2", 10_000), false)
-		_, err := c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour}})
+		_, err := c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour, MoveBatch: moveBatch}})
 		require.NoError(t, err)
 		on := func(s *store.Snapshot, jobID, nodeID string) int {
 			return len(c.allocs(s, jobID, func(a *drover.Allocation) bool { return isRunning(a) && a.NodeID == nodeID }))
 		}
+		synctest.Wait()
+		require.Zero(t, on(c.store.Snapshot(), "s", "n2"), "nothing is known of the health of any")
+		c.reportHealth(t, true)
 		c.until("moved", func(s *store.Snapshot) bool { return on(s, "s", "n2") == 3 && on(s, "env", "n2") == 2 })
 		synctest.Wait()
 		s := c.store.Snapshot()
@@ -146,7 +154,67 @@ func TestDrain(t *testing.T) {
 		s = c.store.Snapshot()
 		require.Equal(t, "complete", s.Node("n1").LastDrain.Status)
 		require.Equal(t, drover.NodeIneligible, s.Node("n1").SchedulingEligibility)
-		c.until("batch moved", func(s *store.Snapshot) bool { return on(s, "b", "n2") == 1 })
+		if moveBatch {
+			c.until("batch moved", func(s *store.Snapshot) bool { return on(s, "b", "n2") == 1 })
+			return
+		}
+		c.until("batch ended", func(s *store.Snapshot) bool { return s.Job("default", "b").Status == drover.JobStatusDead })
+		_, err = c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", MarkEligible: true})
+		require.NoError(t, err)
+		_, err = c.intake.EvaluateJob(t.Context(), "default", "b", false)
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Empty(t, c.allocs(c.store.Snapshot(), "b", isRunning), "it is not begun anew")
+	})
+}
+
+// A drain used to take the next away as soon as the replacement of the last one ran, well or not.
+func TestDrainWaitsUntilWhatItMovedIsWell(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.agent(testNode("n1", 10_000), false)
+		j := testJob("s", drover.JobTypeService, 3)
+		j.Update = &drover.UpdateStrategy{MaxParallel: new(0)}
+		c.register(j)
+		on := func(nodeID string) []*drover.Allocation {
+			return c.allocs(c.store.Snapshot(), "s", func(a *drover.Allocation) bool { return isRunning(a) && a.NodeID == nodeID })
+		}
+		say := func(nodeID string, healthy bool) {
+			for _, a := range on(nodeID) {
+				require.NoError(t, c.nodes.Push(t.Context(), a.NodeID, []drover.AllocUpdate{{
+					ID: a.ID, ClientStatus: a.ClientStatus, TaskStates: a.TaskStates,
+					DeploymentStatus: &drover.AllocDeploymentStatus{Healthy: &healthy, Timestamp: time.Now()},
+				}}))
+			}
+		}
+		c.until("running", func(*store.Snapshot) bool { return len(on("n1")) == 3 })
+		say("n1", true)
+		c.agent(testNode("n2", 10_000), false)
+		_, err := c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour}})
+		require.NoError(t, err)
+		for moved, healthy := range []bool{true, false, true} {
+			c.until("one more", func(*store.Snapshot) bool { return len(on("n2")) == moved+1 })
+			time.Sleep(time.Minute)
+			require.Len(t, on("n2"), moved+1)
+			say("n2", healthy)
+		}
+		c.until("drained", func(s *store.Snapshot) bool { return s.Node("n1").DrainStrategy == nil })
+	})
+}
+
+func TestAServiceScaledToNoneIsNoGarbage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.register(testJob("s", drover.JobTypeService, 0))
+		c.until("dead", func(s *store.Snapshot) bool { return s.Job("default", "s").Status == drover.JobStatusDead })
+		require.NoError(t, c.intake.CollectGarbage(t.Context()))
+		require.NotNil(t, c.store.Snapshot().Job("default", "s"), "somebody means to scale it up again")
+		_, err := c.intake.DeregisterJob(t.Context(), intake.DeregisterRequest{Namespace: "default", ID: "s"})
+		require.NoError(t, err)
+		c.until("over", func(s *store.Snapshot) bool { return s.Job("default", "s").Status == drover.JobStatusDead })
+		synctest.Wait()
+		require.NoError(t, c.intake.CollectGarbage(t.Context()))
+		require.Nil(t, c.store.Snapshot().Job("default", "s"))
 	})
 }
 
@@ -171,5 +239,35 @@ func TestGarbage(t *testing.T) {
 		c.until("dead", func(s *store.Snapshot) bool { return s.Job("default", "b").Status == drover.JobStatusDead })
 		require.NoError(t, c.intake.CollectGarbage(t.Context()))
 		require.Nil(t, c.store.Snapshot().Job("default", "b"))
+	})
+}
+
+// The deadline passes while nothing else happens: the timer that was made with an evaluation's proposal must not be lost.
+func TestADeploymentWithoutProgressFailsInTime(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.agent(testNode("n1", 10_000), false)
+		j := rolling(1)
+		j.Update.ProgressDeadline, j.Update.HealthyDeadline = new(time.Minute), 30*time.Second
+		c.register(j)
+		start := time.Now()
+		c.untilDeployment(0, drover.DeploymentFailed) // nobody says that it is healthy
+		require.Less(t, time.Since(start), 61*time.Second)
+	})
+}
+
+// A job that waits for capacity longer than its progress deadline is rolled out when there is some.
+func TestWaitingForCapacityIsNoFailure(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, leader.Config{})
+		c.reportHealth(t, true)
+		j := rolling(2)
+		j.Update.ProgressDeadline, j.Update.HealthyDeadline = new(time.Minute), 30*time.Second
+		c.register(j)
+		time.Sleep(time.Hour) // simulated
+		synctest.Wait()
+		require.Equal(t, drover.DeploymentRunning, c.deployment(c.store.Snapshot(), 0).Status)
+		c.agent(testNode("n1", 10_000), false)
+		c.untilDeployment(0, drover.DeploymentSuccessful)
 	})
 }

@@ -131,11 +131,14 @@ func TestDeviceConstraints(t *testing.T) {
 func TestNetworkModesThatADriverLacks(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.addNode("no", func(n *drover.Node) { n.Attributes["driver.fake.network.bridge"] = "false" })
+	w.addNode("no", func(n *drover.Node) {
+		n.Attributes["driver.fake.network.bridge"] = "false"
+		n.Attributes["driver.fake.network.bridge.missing"] = "the agent is not root"
+	})
 	j := newJob("web", drover.JobTypeService, 1)
 	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
 	w.putJob(j)
-	require.Equal(t, map[string]int{"${attr.driver.fake.network.bridge} != false": 1}, w.eval("web").Eval.FailedTGAllocs["g"].ConstraintFiltered)
+	require.Equal(t, map[string]int{"driver fake has no network mode bridge: the agent is not root": 1}, w.eval("web").Eval.FailedTGAllocs["g"].ConstraintFiltered)
 	j = newJob("own", drover.JobTypeService, 1)
 	j.TaskGroups[0].Tasks[0].Config = map[string]any{"network_mode": "bridge"}
 	w.putJob(j)
@@ -168,6 +171,9 @@ func TestFeasibility(t *testing.T) {
 	w := newWorld()
 	w.addNode("sick", func(n *drover.Node) { n.Drivers["fake"] = &drover.DriverInfo{Detected: true} })
 	w.addNode("none", func(n *drover.Node) { n.Drivers = nil })
+	w.addNode("ill", func(n *drover.Node) {
+		n.Drivers = map[string]*drover.DriverInfo{"mock_driver": {Detected: true, HealthDescription: "no kernel module"}}
+	})
 	w.addNode("attr", func(n *drover.Node) { n.Drivers, n.Attributes["driver.mock_driver"] = nil, "1" })
 	w.addNode("data", func(n *drover.Node) {
 		n.HostVolumes = map[string]*drover.HostVolumeInfo{"data": {Path: "/d", ReadOnly: true}}
@@ -184,10 +190,10 @@ func TestFeasibility(t *testing.T) {
 		require.Equal(t, "data", a.NodeID)
 	}
 	m := out.Eval.FailedTGAllocs["g"]
-	require.Equal(t, map[string]int{"missing drivers": 2, "missing compatible host volumes": 1}, m.ConstraintFiltered)
-	require.Equal(t, map[string]int{"dc1": 4}, m.NodesAvailable)
-	require.Equal(t, 5, m.NodesInPool)
-	require.Equal(t, 4, m.NodesEvaluated)
+	require.Equal(t, map[string]int{"missing drivers: mock_driver": 2, "missing drivers: mock_driver (no kernel module)": 1, "missing compatible host volumes": 1}, m.ConstraintFiltered)
+	require.Equal(t, map[string]int{"dc1": 5}, m.NodesAvailable)
+	require.Equal(t, 6, m.NodesInPool)
+	require.Equal(t, 5, m.NodesEvaluated)
 	require.Equal(t, 9-len(placed(out)), out.Eval.QueuedAllocations["g"])
 	j = newJob("all", drover.JobTypeSystem, 1)
 	j.NodePool = drover.AllNodePool

@@ -1,13 +1,14 @@
 package scheduler
 
 import (
+	"slices"
 	"time"
 
 	"drover"
 )
 
-// sorted is a group's allocations by what has to happen to them. Those that ended for good and those that are being
-// stopped are in none of the lists.
+// sorted is a group's allocations, or its canaries, by what has to happen to them. Those that ended for good and those
+// that are being stopped are in none of the lists.
 type sorted struct {
 	live       []*drover.Allocation // run or will run, where they are
 	done       []*drover.Allocation // batch: ended well, not run again
@@ -17,51 +18,63 @@ type sorted struct {
 	lost       []*drover.Allocation // on a node that is gone
 	migrate    []*drover.Allocation // to move
 	away       []*drover.Allocation // unknown, to be replaced meanwhile
-	canaries   []*drover.Allocation // wait for promotion
 	abandoned  []*drover.Allocation // canaries of a deployment that ended
-	ranVersion bool                 // some allocation is of the job's current version
+	ranVersion bool                 // some allocation that is wanted is of the job's current version
 }
+
+// keep lists what stays in place.
+func (s *sorted) keep() []*drover.Allocation { return append(slices.Clone(s.live), s.held...) }
 
 type laterFailure struct {
 	alloc *drover.Allocation
 	at    time.Time
 }
 
-// classify sorts a group's allocations, and marks those lost that were being stopped on a node that is gone.
-func (r *run) classify(g *drover.TaskGroup, allocs []*drover.Allocation) *sorted {
-	s := &sorted{}
+// classify sorts a group's allocations, the canaries that wait for promotion apart from the rest, and marks those lost
+// that were being stopped on a node that is gone.
+func (r *run) classify(g *drover.TaskGroup, allocs []*drover.Allocation) (rest, canaries *sorted) {
+	rest, canaries = &sorted{}, &sorted{}
 	for _, a := range allocs {
-		if a.Job != nil && a.Job.Version == r.job.Version && a.Job.CreateIndex == r.job.CreateIndex {
-			s.ranVersion = true
+		if !a.ServerTerminal() && a.Job != nil && a.Job.Version == r.job.Version && a.Job.CreateIndex == r.job.CreateIndex {
+			rest.ranVersion = true
 		}
-		switch {
-		case a.ServerTerminal():
-			if !a.ClientTerminal() && r.lost(a.NodeID) {
-				r.stop(a, whyLost, drover.AllocClientLost)
-			}
-		case a.ClientTerminal():
-			r.classifyEnded(s, g, a)
-		case r.away(s, g, a):
-		case r.lost(a.NodeID):
-			if g.PreventRescheduleOnLost && r.node(a.NodeID) != nil {
-				s.live = append(s.live, a) // may still run there: the job's author wants it nowhere else
-			} else {
-				s.lost = append(s.lost, a)
-			}
-		case r.deployments.abandonedCanary(a):
-			s.abandoned = append(s.abandoned, a)
-		case isTrue(a.DesiredTransition.Migrate):
-			s.migrate = append(s.migrate, a)
-		case r.deployments.waitingCanary(a):
-			s.canaries = append(s.canaries, a)
-		default:
-			s.live = append(s.live, a)
+		if r.deployments.waitingCanary(a) {
+			r.classifyOne(canaries, g, a)
+		} else {
+			r.classifyOne(rest, g, a)
 		}
 	}
-	return s
+	return rest, canaries
 }
 
-// classifyEnded sorts an allocation that ended by itself.
+func (r *run) classifyOne(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
+	switch {
+	case r.drained(a):
+		r.classifyDrained(s, g, a)
+	case a.ServerTerminal():
+		if !a.ClientTerminal() && r.lost(a.NodeID) {
+			r.stop(a, whyLost, drover.AllocClientLost)
+		}
+	case r.deployments.abandonedCanary(a):
+		s.abandoned = append(s.abandoned, a)
+	case a.ClientTerminal():
+		r.classifyEnded(s, g, a)
+	case r.away(s, g, a):
+	case r.lost(a.NodeID):
+		if g.PreventRescheduleOnLost && r.node(a.NodeID) != nil {
+			s.live = append(s.live, a) // may still run there: the job's author wants it nowhere else
+		} else {
+			s.lost = append(s.lost, a)
+		}
+	case isTrue(a.DesiredTransition.Migrate):
+		s.migrate = append(s.migrate, a)
+	default:
+		s.live = append(s.live, a)
+	}
+}
+
+// classifyEnded sorts an allocation that ended by itself. A canary keeps its place in the set whatever its end: it has told
+// what it was there to tell.
 func (r *run) classifyEnded(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
 	batch := r.job.Type == drover.JobTypeBatch
 	if batch && r.older(a) {
@@ -69,8 +82,11 @@ func (r *run) classifyEnded(s *sorted, g *drover.TaskGroup, a *drover.Allocation
 	}
 	switch a.ClientStatus {
 	case drover.AllocClientComplete:
-		if batch && allocIndex(a.Name) < desiredCount(g) {
+		switch {
+		case batch && allocIndex(a.Name) < desiredCount(g):
 			s.done = append(s.done, a)
+		case r.deployments.waitingCanary(a):
+			s.held = append(s.held, a)
 		}
 	case drover.AllocClientLost:
 		s.lost = append(s.lost, a)
@@ -86,15 +102,29 @@ func (r *run) older(a *drover.Allocation) bool {
 	return a.Job != nil && (a.Job.CreateIndex != r.job.CreateIndex || a.Job.Version < r.job.Version)
 }
 
+// classifyFailed asks the policy, unless the deployment that the allocation belongs to says that it is not replaced.
 func (r *run) classifyFailed(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
-	x := reschedulingOf(a, g.ReschedulePolicy, r.now)
+	x := reschedulingOf(a, policyOf(a, g), r.now)
 	switch {
 	case !x.ever && !isTrue(a.DesiredTransition.Reschedule):
 		s.held = append(s.held, a)
+	case !r.deployments.lets(a):
+		s.held = append(s.held, a)
+		r.deployments.owe(a, x.at)
 	case !x.at.After(r.now.Add(rescheduleNowWindow)):
 		s.reschedule = append(s.reschedule, a)
 	default:
 		s.held = append(s.held, a)
 		s.later = append(s.later, laterFailure{a, x.at})
 	}
+}
+
+// policyOf is the policy of the version that the allocation runs.
+func policyOf(a *drover.Allocation, g *drover.TaskGroup) *drover.ReschedulePolicy {
+	if a.Job != nil {
+		if own := a.Job.Group(g.Name); own != nil {
+			return own.ReschedulePolicy
+		}
+	}
+	return g.ReschedulePolicy
 }

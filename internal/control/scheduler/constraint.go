@@ -143,7 +143,7 @@ func semver(l, r string) bool {
 func (m *matcher) regexp(l, r string) bool {
 	re, seen := m.regexps[r]
 	if !seen {
-		re, _ = regexp.Compile(r) // one that cannot be read is nil and matches nothing
+		re, _ = drover.CompilePattern(r) // one that cannot be read is nil and matches nothing
 		m.regexps[r] = re
 	}
 	return re != nil && re.MatchString(l)

@@ -87,3 +87,29 @@ func TestComputedClass(t *testing.T) {
 	b.Meta = map[string]string{"os": "linux"}
 	require.NotEqual(t, ComputedClass(a), ComputedClass(b))
 }
+
+// What a node lacks is named; what is there but not well, and what is spared, is not lacking.
+func TestLacks(t *testing.T) {
+	t.Parallel()
+	n := &drover.Node{
+		Drivers: map[string]*drover.DriverInfo{"sandbox": {Detected: true}}, HostVolumes: map[string]*drover.HostVolumeInfo{"ro": {ReadOnly: true}},
+		Attributes: map[string]string{"os.name": "debian"},
+	}
+	job := &drover.Job{Constraints: []*drover.Constraint{{LTarget: "${attr.os.name}", Operand: "=", RTarget: "debian"}}}
+	g := &drover.TaskGroup{Tasks: []*drover.Task{{Driver: "sandbox", Resources: &drover.Resources{}}}}
+	none := func(*drover.Constraint) bool { return false }
+	require.Empty(t, Lacks(job, g, n, none))
+	g.Tasks[0].Driver = "raw_exec"
+	require.Equal(t, "driver raw_exec", Lacks(job, g, n, none))
+	g.Tasks[0].Driver = "sandbox"
+	g.Volumes = map[string]*drover.VolumeRequest{"v": {Source: "ro"}}
+	require.Equal(t, "host volume ro", Lacks(job, g, n, none))
+	g.Volumes["v"].ReadOnly = true
+	require.Empty(t, Lacks(job, g, n, none))
+	g.Tasks[0].Resources.Devices = []*drover.RequestedDevice{{Name: "gpu"}}
+	require.Equal(t, "device gpu", Lacks(job, g, n, none))
+	g.Tasks[0].Resources.Devices = nil
+	job.Constraints[0].RTarget = "plan9"
+	require.Equal(t, "${attr.os.name} = plan9", Lacks(job, g, n, none))
+	require.Empty(t, Lacks(job, g, n, func(*drover.Constraint) bool { return true }))
+}

@@ -1,6 +1,9 @@
 package scheduler
 
 import (
+	"cmp"
+	"time"
+
 	"drover"
 )
 
@@ -10,8 +13,11 @@ type deployments struct {
 	byID    map[string]*drover.Deployment
 	current *drover.Deployment // of the job's current version, whatever its status; nil if none
 	created *drover.Deployment // by this plan
+	resized *drover.Deployment // current, with other totals; nil if they stay
 	plan    *drover.Plan
-	busy    bool // a group of it still changes
+	proven  bool      // one of the current version was successful: a later one, begun from nothing, does not take that back
+	busy    bool      // a group of it still changes
+	owed    time.Time // when the first failure is due that is not replaced while it is under way; zero = none
 }
 
 // load reads the job's deployments and cancels those of other versions.
@@ -23,6 +29,7 @@ func (d *deployments) load(r *run) {
 		switch {
 		case r.job == nil:
 		case x.JobVersion == r.job.Version && x.JobCreateIndex == r.job.CreateIndex:
+			d.proven = d.proven || x.Status == drover.DeploymentSuccessful
 			if d.current == nil || x.CreateIndex > d.current.CreateIndex {
 				d.current = x
 			}
@@ -66,13 +73,16 @@ func (d *deployments) id() string {
 	return ""
 }
 
-// halted reports whether the current version must not spread: its deployment failed, was cancelled or is paused.
+// halted reports whether the current version must not spread: its deployment failed, was cancelled or is paused. One that
+// was proven before goes on: what failed then was the room for it.
 func (d *deployments) halted() bool {
 	if d.current == nil {
 		return false
 	}
 	switch d.current.Status {
-	case drover.DeploymentFailed, drover.DeploymentCancelled, drover.DeploymentPaused:
+	case drover.DeploymentFailed:
+		return !d.proven
+	case drover.DeploymentCancelled, drover.DeploymentPaused:
 		return true
 	}
 	return false
@@ -91,16 +101,70 @@ func (r *run) rolls(g *drover.TaskGroup) bool {
 	return r.job.Type == drover.JobTypeService && g.Pool == nil && g.Update != nil && value(g.Update.MaxParallel) > 0
 }
 
-// begin makes the group part of a new deployment, unless the version has had one.
-func (d *deployments) begin(r *run, g *drover.TaskGroup, canaries int) {
-	if d.current != nil || desiredCount(g) == 0 {
+// unproven reports whether the job's version must not take over what runs of older ones: the group has canaries that
+// were not promoted, or its deployment failed.
+func (d *deployments) unproven(group string) bool {
+	x := d.current
+	if d.created != nil {
+		x = d.created
+	}
+	if x == nil || x.TaskGroups[group] == nil {
+		return false
+	}
+	s := x.TaskGroups[group]
+	return s.DesiredCanaries > 0 && !s.Promoted || x.Status == drover.DeploymentFailed && !d.proven
+}
+
+// lets reports whether the deployment that a failed allocation belongs to lets it be replaced. While it is under way, what
+// failed after it had been healthy waits until it is over: the group is judged by those that were healthy. Once it has
+// failed nothing of it is replaced: its version must not go on failing for ever.
+func (d *deployments) lets(a *drover.Allocation) bool {
+	if d.current == nil || a.DeploymentID != d.current.ID {
+		return true
+	}
+	switch {
+	case d.current.Status == drover.DeploymentFailed:
+		return d.proven
+	case d.current.Active():
+		return !wasHealthy(a) || isTrue(a.DesiredTransition.Reschedule) || isTrue(a.DesiredTransition.ForceReschedule)
+	}
+	return true
+}
+
+// owe remembers a failure that the deployment under way holds back.
+func (d *deployments) owe(a *drover.Allocation, at time.Time) {
+	if d.current.Active() && !d.waitingCanary(a) && (d.owed.IsZero() || at.Before(d.owed)) {
+		d.owed = at
+	}
+}
+
+// of returns the id of the newest deployment of that version which has the group, "" if there is none.
+func (d *deployments) of(j *drover.Job, group string) string {
+	var newest *drover.Deployment
+	for _, x := range d.byID {
+		if x.JobVersion == j.Version && x.JobCreateIndex == j.CreateIndex && x.TaskGroups[group] != nil &&
+			(newest == nil || x.CreateIndex > newest.CreateIndex) {
+			newest = x
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return newest.ID
+}
+
+// begin makes the group part of a new deployment of total allocations, unless the version has had one. With again it
+// may begin another after a successful one.
+func (d *deployments) begin(r *run, g *drover.TaskGroup, total, canaries int, again bool) {
+	again = again && d.current != nil && d.current.Status == drover.DeploymentSuccessful
+	if d.current != nil && !again || total <= 0 {
 		return
 	}
 	if d.created == nil {
 		j := r.job
 		d.created = &drover.Deployment{
 			ID: r.ids.New(), Namespace: j.Namespace, JobID: j.ID, JobVersion: j.Version, JobModifyIndex: j.ModifyIndex,
-			JobSpecModifyIndex: j.JobModifyIndex, JobCreateIndex: j.CreateIndex, Status: drover.DeploymentRunning,
+			JobSpecModifyIndex: j.JobModifyIndex, JobCreateIndex: j.CreateIndex, EvalPriority: r.in.Eval.Priority, Status: drover.DeploymentRunning,
 			StatusDescription: "Deployment is running", TaskGroups: map[string]*drover.DeploymentState{},
 			CreateTime: r.now.UnixNano(), ModifyTime: r.now.UnixNano(),
 		}
@@ -108,10 +172,7 @@ func (d *deployments) begin(r *run, g *drover.TaskGroup, canaries int) {
 	u := g.Update
 	s := &drover.DeploymentState{
 		AutoRevert: u.AutoRevert, AutoPromote: u.AutoPromote, ProgressDeadline: value(u.ProgressDeadline),
-		DesiredTotal: desiredCount(g), DesiredCanaries: canaries,
-	}
-	if s.ProgressDeadline > 0 {
-		s.RequireProgressBy = r.now.Add(s.ProgressDeadline)
+		DesiredTotal: total, DesiredCanaries: canaries,
 	}
 	d.created.TaskGroups[g.Name] = s
 	if canaries > 0 {
@@ -124,16 +185,26 @@ func (d *deployments) begin(r *run, g *drover.TaskGroup, canaries int) {
 
 // finish puts a new deployment into the plan, and ends one whose groups are all healthy and unchanged.
 func (d *deployments) finish(r *run) {
-	r.plan.Deployment = d.created
+	r.plan.Deployment = cmp.Or(d.created, d.resized)
 	if d.created != nil || d.busy || d.current == nil || d.current.Status != drover.DeploymentRunning || r.job.Stopped() {
 		return
 	}
-	for _, s := range d.current.TaskGroups {
+	for _, s := range cmp.Or(d.resized, d.current).TaskGroups {
 		if s.HealthyAllocs < max(s.DesiredTotal, s.DesiredCanaries) || s.DesiredCanaries > 0 && !s.Promoted {
 			return
 		}
 	}
 	d.setStatus(d.current, drover.DeploymentSuccessful, "Deployment completed successfully")
+	if !d.owed.IsZero() {
+		r.wake(later(d.owed, r.now.Add(rescheduleNowWindow)), drover.TriggerRetryFailedAlloc, "created for rescheduling after the deployment")
+	}
+}
+
+func later(x, y time.Time) time.Time {
+	if x.After(y) {
+		return x
+	}
+	return y
 }
 
 // abandonedCanary reports whether the allocation was a canary of a deployment that ended, or was replaced by another,

@@ -1,6 +1,9 @@
 package scheduler
 
 import (
+	"slices"
+	"strings"
+
 	"drover"
 )
 
@@ -92,7 +95,7 @@ func (f *feasibility) check(c *candidate) string {
 	}
 	for _, d := range f.drivers {
 		if !hasDriver(c.node, d) {
-			return "missing drivers"
+			return missingDriver(c.node, d)
 		}
 	}
 	if !f.hasVolumes(c.node) {
@@ -104,13 +107,65 @@ func (f *feasibility) check(c *candidate) string {
 	return f.constraints(c.node, f.unique)
 }
 
-func (f *feasibility) constraints(n *drover.Node, cs []*drover.Constraint) string {
-	for _, c := range cs {
-		if !f.matcher.node(n, c.LTarget, c.Operand, c.RTarget) {
+// Lacks returns what a node does not have that the group needs, whatever else runs there: "driver raw_exec", a volume, a device,
+// a constraint; "" if it can run it. Constraints that spare returns true for are not looked at. A driver that is
+// there but not well is not lacking.
+func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*drover.Constraint) bool) string {
+	f := newFeasibility(newMatcher(), job, g, 0)
+	for _, name := range f.drivers {
+		if d := n.Drivers[name]; (d == nil || !d.Detected) && !hasDriver(n, name) {
+			return "driver " + name
+		}
+	}
+	for _, v := range f.volumes {
+		if have, ok := n.HostVolumes[v.Source]; !ok || have.ReadOnly && !v.ReadOnly {
+			return "host volume " + v.Source
+		}
+	}
+	for _, want := range f.devices {
+		if one := (feasibility{matcher: f.matcher, devices: []*drover.RequestedDevice{want}}); !one.hasDevices(n) {
+			return "device " + want.Name
+		}
+	}
+	for _, c := range slices.Concat(f.shared, f.unique) {
+		if !spare(c) && !f.matcher.node(n, c.LTarget, c.Operand, c.RTarget) {
 			return constraintText(c)
 		}
 	}
 	return ""
+}
+
+func (f *feasibility) constraints(n *drover.Node, cs []*drover.Constraint) string {
+	for _, c := range cs {
+		if !f.matcher.node(n, c.LTarget, c.Operand, c.RTarget) {
+			return lacking(n, c)
+		}
+	}
+	return ""
+}
+
+// missingDriver names the driver that a node has not, with the node's own words where it says why.
+func missingDriver(n *drover.Node, name string) string {
+	text := "missing drivers: " + name
+	if d := n.Drivers[name]; d != nil && d.HealthDescription != "" {
+		text += " (" + d.HealthDescription + ")"
+	}
+	return text
+}
+
+// lacking says which constraint a node does not meet; of a driver's network mode, which nobody asked for by its
+// attribute, in the driver's own words.
+func lacking(n *drover.Node, c *drover.Constraint) string {
+	attribute := strings.TrimSuffix(strings.TrimPrefix(c.LTarget, "${attr."), "}")
+	driver, mode, ok := strings.Cut(strings.TrimPrefix(attribute, "driver."), ".network.")
+	if !ok || c.RTarget != "false" {
+		return constraintText(c)
+	}
+	text := "driver " + driver + " has no network mode " + mode
+	if why := n.Attributes[attribute+".missing"]; why != "" {
+		text += ": " + why
+	}
+	return text
 }
 
 // hasDriver reports whether the driver is there and well. "mock_driver" is the fake driver's other name.

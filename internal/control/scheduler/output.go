@@ -9,12 +9,13 @@ import (
 // output gathers the answer.
 func (r *run) output() Output {
 	r.deployments.finish(r)
+	r.nameEvicted()
 	for i := range r.groups {
 		r.groups[i].Sentence = sentence(r.groups[i])
 	}
 	r.plan.Annotations = &drover.PlanAnnotations{DesiredTGUpdates: r.annotations}
 	e := new(*r.in.Eval)
-	e.Status, e.StatusDescription = drover.EvalComplete, ""
+	e.Status, e.StatusDescription = drover.EvalComplete, r.slowed
 	e.SnapshotIndex = r.snapshot.Index()
 	e.ModifyTime = r.now.UnixNano()
 	e.FailedTGAllocs, e.QueuedAllocations, e.BlockedEval = nil, r.queued, ""
@@ -139,6 +140,11 @@ func (r *run) end(a *drover.Allocation, why string) {
 func (r *run) stopAll() {
 	r.deployments.load(r)
 	r.deployments.cancelActive("Cancelled because job is stopped")
+	if r.job != nil {
+		for _, g := range r.job.TaskGroups {
+			r.queued[g.Name] = 0
+		}
+	}
 	for a := range r.allocations() {
 		if a.ClientTerminal() {
 			continue

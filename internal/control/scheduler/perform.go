@@ -1,19 +1,31 @@
 package scheduler
 
 import (
+	"slices"
+
 	"drover"
 )
 
 // perform places what a group needs and writes the plan.
 func (r *run) perform(c *changes) {
 	x := GroupExplanation{Group: c.group.Name, note: c.note}
+	r.brake(c)
 	r.queued[c.group.Name] = c.held
-	if len(c.place)+len(c.destructive) > 0 {
+	var own []placement
+	for _, p := range c.place {
+		if p.job == nil {
+			own = append(own, p)
+		}
+	}
+	for _, j := range servingVersions(c.place) {
+		r.placeServing(j, c, &x)
+	}
+	if len(own)+len(c.destructive) > 0 {
 		b := newBoard(r.deps, r.theStage(), c.group, r.kept)
 		r.boards = append(r.boards, b)
 		b.penalise(c.avoid, true)
 		full := false
-		for _, p := range c.place {
+		for _, p := range own {
 			full = !r.placeOne(b, p, full, &x)
 		}
 		for _, a := range c.surge[:min(len(c.surge), x.Failed)] {
@@ -23,14 +35,46 @@ func (r *run) perform(c *changes) {
 		for _, a := range c.destructive {
 			r.replaceOne(b, a, &x)
 		}
-		r.conclude(b, &x)
+		r.explain(b, &x)
 	}
+	r.queued[c.group.Name] += x.Failed
 	r.groups = append(r.groups, x)
+}
+
+// servingVersions lists the older versions that some of the placements run.
+func servingVersions(place []placement) []*drover.Job {
+	var jobs []*drover.Job
+	for _, p := range place {
+		if p.job != nil && !slices.Contains(jobs, p.job) {
+			jobs = append(jobs, p.job)
+		}
+	}
+	return jobs
+}
+
+// placeServing places what runs an older version, as that version wants it.
+func (r *run) placeServing(j *drover.Job, c *changes, x *GroupExplanation) {
+	d := new(*r.deps)
+	d.job = j
+	b := newBoard(d, r.theStage(), j.Group(c.group.Name), r.kept)
+	r.boards = append(r.boards, b)
+	full := false
+	for _, p := range c.place {
+		if p.job == j {
+			full = !r.placeOne(b, p, full, x)
+		}
+	}
+	r.explain(b, x)
 }
 
 // conclude records what was not placed.
 func (r *run) conclude(b *board, x *GroupExplanation) {
 	r.queued[x.Group] += x.Failed
+	r.explain(b, x)
+}
+
+// explain records why the last of the board's placements failed.
+func (r *run) explain(b *board, x *GroupExplanation) {
 	if x.Failed == 0 {
 		return
 	}
@@ -97,7 +141,10 @@ func (r *run) allocate(b *board, p placement, x *GroupExplanation) bool {
 	if c == nil {
 		return false
 	}
-	r.add(b.group, p, c.node, granted, metric)
+	a := r.add(b.group, p, c.node, granted, metric)
+	if p.job != nil {
+		r.kept = append(r.kept, a) // the next board of the group has to know of it
+	}
 	if x.Placed == 0 {
 		x.Metric = metric
 	}
@@ -106,7 +153,7 @@ func (r *run) allocate(b *board, p placement, x *GroupExplanation) bool {
 }
 
 // add writes a new allocation.
-func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *drover.AllocatedResources, metric *drover.AllocationMetric) {
+func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *drover.AllocatedResources, metric *drover.AllocationMetric) *drover.Allocation {
 	a := &drover.Allocation{
 		ID: r.ids.New(), Namespace: r.job.Namespace, EvalID: r.in.Eval.ID, Name: p.name, NodeID: n.ID, NodeName: n.Name,
 		JobID: r.job.ID, Job: r.job, TaskGroup: g.Name, AllocatedResources: granted, Metrics: metric,
@@ -119,13 +166,17 @@ func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *dro
 	if p.previous != nil && !p.fresh {
 		a.RescheduleTracker = trackerOf(p.previous, g.ReschedulePolicy, p.reschedule, r.now)
 	}
-	if r.deployments.state(g.Name) != nil {
+	switch {
+	case p.job != nil:
+		a.Job, a.DeploymentID = p.job, r.deployments.of(p.job, g.Name)
+	case r.deployments.state(g.Name) != nil:
 		a.DeploymentID = r.deployments.id()
 		if p.canary {
 			a.DeploymentStatus = &drover.AllocDeploymentStatus{Canary: true}
 		}
 	}
 	r.plan.NodeAllocation[n.ID] = append(r.plan.NodeAllocation[n.ID], a)
+	return a
 }
 
 // taken counts the nodes that only distinct_hosts or distinct_property refuse.

@@ -177,6 +177,7 @@ func (r *run) holdBack(g *drover.TaskGroup, w *warm, c *changes, place int) int 
 	if p := g.ReschedulePolicy; p != nil {
 		delay, most = cmp.Or(value(p.Delay), delay), cmp.Or(value(p.MaxDelay), most)
 	}
+	delay, most = max(delay, brakeDelay), max(most, brakeMaxDelay) // whatever the policy says
 	for range min(rounds-2, 32) {
 		delay = min(2*delay, most)
 	}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"drover"
 )
@@ -127,11 +128,15 @@ func highest(victims []*drover.Allocation) int {
 	return top
 }
 
+// headStart is how long the evicted job waits before it is looked at again. What was evicted may end within
+// milliseconds, before the job that evicted it is known to wait for that; the other used to place it again there.
+const headStart = time.Second
+
 // evict writes an eviction into the plan and asks for a look at the victim's job.
 func (r *run) evict(b *board, c *candidate, v *drover.Allocation) {
 	e := new(*v)
 	e.DesiredStatus, e.ModifyTime = drover.AllocDesiredEvict, r.now.UnixNano()
-	e.DesiredDescription = "Preempted by job " + r.job.ID
+	e.DesiredDescription = evictedFor(r.job)
 	r.plan.NodePreemptions[c.node.ID] = append(r.plan.NodePreemptions[c.node.ID], e)
 	c.evict.coming = c.evict.coming.Add(v.AllocatedResources.Used())
 	c.evict.victims = slices.DeleteFunc(c.evict.victims, func(a *drover.Allocation) bool { return a.ID == v.ID })
@@ -142,6 +147,33 @@ func (r *run) evict(b *board, c *candidate, v *drover.Allocation) {
 		}
 	}
 	x := next(r.in.Eval, r.ids.New(), drover.TriggerPreemption, r.now)
+	x.WaitUntil = r.now.Add(headStart)
 	x.Namespace, x.JobID, x.Priority, x.Type, x.JobModifyIndex = v.Namespace, v.JobID, v.Job.Priority, v.Job.Type, v.Job.ModifyIndex
 	r.followUps = append(r.followUps, x)
+}
+
+// evictedFor is why an allocation is evicted, until what takes its place is made and gives it another name.
+func evictedFor(j *drover.Job) string { return "Preempted by job " + j.ID }
+
+// nameEvicted tells what was evicted for a blocked evaluation which allocation took its place, now that it is placed.
+func (r *run) nameEvicted() {
+	if r.in.Eval.Status != drover.EvalBlocked || r.job == nil || !r.preempts() {
+		return
+	}
+	for _, node := range sortedKeys(r.plan.NodeAllocation) {
+		i := slices.IndexFunc(r.plan.NodeAllocation[node], func(a *drover.Allocation) bool { return a.CreateIndex == 0 })
+		if i < 0 {
+			continue
+		}
+		by := r.plan.NodeAllocation[node][i]
+		for v := range r.snapshot.AllocationsByNode(node) {
+			if v.DesiredStatus != drover.AllocDesiredEvict || v.PreemptedByAllocation != "" || v.DesiredDescription != evictedFor(r.job) {
+				continue
+			}
+			e := new(*v)
+			e.PreemptedByAllocation, e.DesiredDescription = by.ID, "Preempted by alloc ID "+by.ID
+			r.plan.NodePreemptions[node] = append(r.plan.NodePreemptions[node], e)
+			by.PreemptedAllocations = append(by.PreemptedAllocations, v.ID)
+		}
+	}
 }

@@ -83,8 +83,64 @@ func (l *life) eval(t *rapid.T, job string) {
 			require.Less(t, a.Job.Priority, l.w.jobs[job].Priority)
 		}
 	}
+	served := l.serving(job)
 	l.w.apply(one)
 	l.check(t)
+	l.checkRollout(t, job, served, one)
+	l.checkRest(t, job, one)
+}
+
+// serving counts what of a job runs beside canaries, where it may stay; two of one name, which a promotion leaves, as one.
+func (l *life) serving(id string) int {
+	names := map[string]bool{}
+	for _, a := range l.w.live(id) {
+		node := l.w.nodes[a.NodeID]
+		if !l.proving(a) && !isTrue(a.DesiredTransition.Migrate) && node.Status == drover.NodeStatusReady {
+			names[a.Name] = true
+		}
+	}
+	return len(names)
+}
+
+// proving reports whether an allocation is a canary that was not promoted.
+func (l *life) proving(a *drover.Allocation) bool {
+	d := l.w.deployments[a.DeploymentID]
+	return d != nil && !d.TaskGroups["g"].Promoted && a.DeploymentStatus != nil && a.DeploymentStatus.Canary
+}
+
+// checkRollout: while canaries wait there are never more than wanted, and what serves beside them is not taken away.
+func (l *life) checkRollout(t *rapid.T, id string, served int, out Output) {
+	j := l.w.jobs[id]
+	for d := range l.w.DeploymentsByJob("default", id) {
+		s := d.TaskGroups["g"]
+		if j.Stop || !d.Active() || d.JobVersion != j.Version || s.DesiredCanaries == 0 || s.Promoted {
+			continue
+		}
+		canaries := 0
+		for a := range l.w.AllocationsByJob("default", id) {
+			if a.DeploymentID == d.ID && l.proving(a) && !a.ServerTerminal() {
+				canaries++
+			}
+		}
+		require.LessOrEqual(t, canaries, s.DesiredCanaries)
+		require.GreaterOrEqual(t, l.serving(id), min(served, desiredCount(j.TaskGroups[0])), "what serves was taken away:\n%s\nleft %s", l.w.describe(out), l.w.list(id))
+	}
+}
+
+// checkRest: a second look at the same state places nothing, so no placement is repeated without a change or a delay.
+func (l *life) checkRest(t *rapid.T, id string, first Output) {
+	if id == "pool" || len(first.Plan.NodePreemptions)+len(first.Plan.DeploymentUpdates) > 0 {
+		return
+	}
+	for _, x := range first.Explanation.Groups {
+		if x.Failed > 0 {
+			return
+		}
+	}
+	l.w.index++
+	e := &drover.Evaluation{ID: fmt.Sprintf("again-%d", l.w.index), Namespace: "default", JobID: id, Priority: 50, Status: drover.EvalPending}
+	again := Schedule(Input{Eval: e, Snapshot: l.w, Now: l.w.now, Seed: 7})
+	require.Empty(t, again.Plan.NodeAllocation, "placed again at once:\nfirst %s\nagain %s\nhas %s", l.w.describe(first), l.w.describe(again), l.w.list(id))
 }
 
 func (l *life) pickLive(t *rapid.T) string {
@@ -202,8 +258,22 @@ func (l *life) converge(t *rapid.T) {
 		l.w.now = l.w.now.Add(10 * time.Minute)
 	}
 	for _, id := range l.jobs {
-		l.checkConverged(t, l.w.jobs[id])
+		if !l.undecided(id) {
+			l.checkConverged(t, l.w.jobs[id])
+		}
 	}
+}
+
+// undecided reports whether a roll-out waits for a person, or for its deadline, which this world has not: one of its
+// allocations failed after it was healthy.
+func (l *life) undecided(id string) bool {
+	for a := range l.w.AllocationsByJob("default", id) {
+		d := l.w.deployments[a.DeploymentID]
+		if d.Active() && a.ClientTerminal() && !a.ServerTerminal() && wasHealthy(a) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *life) checkConverged(t *rapid.T, j *drover.Job) {

@@ -12,6 +12,7 @@ import (
 type changes struct {
 	group       *drover.TaskGroup
 	place       []placement
+	base        *drover.Job          // the version that serves while the job's own is not proven; nil if that serves
 	destructive []*drover.Allocation // to replace by the new version
 	surge       []*drover.Allocation // pool: what to stop where the last placements find no room
 	avoid       []string             // nodes where the group failed lately
@@ -25,7 +26,8 @@ type placement struct {
 	previous   *drover.Allocation // that it replaces, or nil
 	reschedule bool               // previous failed: keep away from where it failed
 	canary     bool
-	fresh      bool // another version: the chain of reschedules begins anew
+	fresh      bool        // another version: the chain of reschedules begins anew
+	job        *drover.Job // an older version, which it is to run; nil for the job's own
 }
 
 // scheduleGroups handles service and batch jobs.
@@ -63,28 +65,30 @@ func (r *run) dropRemoved(a *drover.Allocation) {
 	}
 }
 
-// reconcile compares what a group has with what it should have.
+// reconcile compares what a group has with what it should have. Canaries that wait for promotion are a set beside the
+// group: they neither fill its count nor end what fills it (DEPLOYMENTS.md).
 func (r *run) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation) *changes {
 	c := &changes{group: g}
-	s := r.classify(g, allocs)
+	s, canaries := r.classify(g, allocs)
 	u := r.updates(g.Name)
 	for _, a := range s.abandoned {
 		r.end(a, whyNotNeeded)
 		u.Stop++
 	}
 	r.reconnect(g, s, allocs, u)
+	r.reconnect(g, canaries, allocs, u)
 	keep := r.stopExtra(s, desiredCount(g), u)
 	destructive := r.updateInPlace(g, keep, u)
-	r.beginDeployment(g, s, destructive, u)
-	missing := max(desiredCount(g)-len(keep)-len(s.done), 0)
-	r.replace(c, s, keep, missing, u)
-	r.placeCanaries(c, s, destructive, u)
+	r.beginDeployment(g, s, keep, destructive, u)
+	c.base = r.serving(g, s)
+	r.replace(c, s, keep, u)
+	waiting := r.placeCanaries(c, canaries, destructive, u)
 	c.destructive = destructive[:r.updateLimit(g, keep, len(c.place), len(destructive))]
-	r.scheduleLater(s, keep, c.destructive, u)
+	r.scheduleLater(append(s.later, canaries.later...), append(slices.Clone(keep), waiting...), c.destructive, u)
 	u.DestructiveUpdate += uint64(len(c.destructive))
-	u.Ignore += uint64(len(keep)+len(s.done)+len(s.canaries)-len(c.destructive)) - u.InPlaceUpdate
-	r.kept = append(append(r.kept, keep...), s.canaries...)
-	if len(c.place)+len(destructive)+len(s.later)+len(s.migrate) > 0 {
+	u.Ignore += uint64(len(keep)+len(s.done)+len(waiting)-len(c.destructive)) - u.InPlaceUpdate
+	r.kept = append(append(r.kept, keep...), waiting...)
+	if len(c.place)+len(destructive)+len(s.later)+len(canaries.later)+len(s.migrate) > 0 || u.InPlaceUpdate > 0 {
 		r.deployments.busy = true
 	}
 	return c
@@ -92,12 +96,12 @@ func (r *run) reconcile(g *drover.TaskGroup, allocs []*drover.Allocation) *chang
 
 // stopExtra stops what is more than count and returns what stays: failed and unhealthy ones go first, then those of
 // older versions, those not running yet, and the highest indexes. Of two with one name, which a promoted canary
-// leaves, the older always goes.
+// leaves, one always goes.
 func (r *run) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drover.Allocation {
-	keep := append(slices.Clone(s.live), s.held...)
+	keep := s.keep()
 	newest := map[string]*drover.Allocation{}
 	for _, a := range keep {
-		if other := newest[a.Name]; other == nil || newer(a, other) {
+		if other := newest[a.Name]; other == nil || outlasts(a, other) {
 			newest[a.Name] = a
 		}
 	}
@@ -134,6 +138,14 @@ func (r *run) stopExtra(s *sorted, count int, u *drover.DesiredUpdates) []*drove
 	return keep[extra:]
 }
 
+// outlasts reports which of two with one name stays: what runs before what failed, then the newer.
+func outlasts(x, y *drover.Allocation) bool {
+	if x.ClientTerminal() != y.ClientTerminal() {
+		return y.ClientTerminal()
+	}
+	return newer(x, y)
+}
+
 // newer orders by version, then by creation.
 func newer(x, y *drover.Allocation) bool {
 	return cmp.Or(cmp.Compare(x.Version(), y.Version()), cmp.Compare(x.CreateIndex, y.CreateIndex), cmp.Compare(x.ID, y.ID)) > 0
@@ -148,6 +160,10 @@ func first(x, y bool) int {
 		return -1
 	}
 	return 1
+}
+
+func wasHealthy(a *drover.Allocation) bool {
+	return a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil && *a.DeploymentStatus.Healthy
 }
 
 func unhealthy(a *drover.Allocation) bool {
@@ -185,11 +201,11 @@ func (r *run) changeInPlace(a *drover.Allocation) {
 }
 
 // scheduleLater makes the follow-ups for failures whose time has not come.
-func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *drover.DesiredUpdates) {
-	slices.SortFunc(s.later, func(x, y laterFailure) int {
+func (r *run) scheduleLater(later []laterFailure, keep, replaced []*drover.Allocation, u *drover.DesiredUpdates) {
+	slices.SortFunc(later, func(x, y laterFailure) int {
 		return cmp.Or(y.at.Compare(x.at), cmp.Compare(x.alloc.ID, y.alloc.ID))
 	})
-	if len(s.later) == 0 {
+	if len(later) == 0 {
 		return
 	}
 	stays := map[*drover.Allocation]bool{}
@@ -201,7 +217,7 @@ func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *d
 	}
 	var last time.Time
 	followUp := ""
-	for _, l := range s.later { // the latest first: it takes those shortly before it along
+	for _, l := range later { // the latest first: it takes those shortly before it along
 		if !stays[l.alloc] {
 			continue
 		}
@@ -215,23 +231,42 @@ func (r *run) scheduleLater(s *sorted, keep, replaced []*drover.Allocation, u *d
 }
 
 // replace fills what is missing: first in place of failed, lost and migrating allocations, then with new ones. What
-// of these is not replaced is stopped as well.
-func (r *run) replace(c *changes, s *sorted, keep []*drover.Allocation, missing int, u *drover.DesiredUpdates) {
+// of these is not replaced is stopped as well. While the job's version is not proven, what is replaced of older ones comes
+// back as the version that serves, and no new one is placed beyond that version's count.
+func (r *run) replace(c *changes, s *sorted, keep []*drover.Allocation, u *drover.DesiredUpdates) {
 	count := desiredCount(c.group)
+	want := count
+	if c.base != nil {
+		want = min(want, desiredCount(c.base.Group(c.group.Name)))
+	}
+	missing := max(want-len(keep)-len(s.done), 0)
 	free := newNames(keep, s.done)
 	add := func(previous *drover.Allocation, failed bool) bool {
 		if missing == 0 {
 			return false
 		}
 		missing--
+		p := placement{previous: previous, reschedule: failed, job: r.servingVersion(c, previous)}
 		wanted := -1
 		if previous != nil {
 			wanted = allocIndex(previous.Name)
 		}
-		name := allocName(r.job, c.group, free.take(wanted, count))
-		c.place = append(c.place, placement{name: name, previous: previous, reschedule: failed})
+		p.name = allocName(r.job, c.group, free.take(wanted, count))
+		c.place = append(c.place, p)
 		return true
 	}
+	r.fillIn(s, add, u)
+	if c.base == nil && (r.deployments.halted() || r.deployments.unproven(c.group.Name)) {
+		return
+	}
+	for missing > 0 && add(nil, false) {
+		u.Place++
+	}
+}
+
+// fillIn replaces what failed, was lost, is away or has to move, as long as add, which is told whether it failed, has
+// places; what is not replaced is stopped.
+func (r *run) fillIn(s *sorted, add func(previous *drover.Allocation, failed bool) bool, u *drover.DesiredUpdates) {
 	for _, a := range s.reschedule {
 		if add(a, true) {
 			u.RescheduleNow++
@@ -258,22 +293,21 @@ func (r *run) replace(c *changes, s *sorted, keep []*drover.Allocation, missing 
 			u.Stop++
 		}
 	}
-	for missing > 0 && !r.deployments.halted() && add(nil, false) {
-		u.Place++
-	}
 }
 
-// beginDeployment starts a deployment when a version comes to run, and hands in-place updates to it.
-func (r *run) beginDeployment(g *drover.TaskGroup, s *sorted, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
+// beginDeployment starts a deployment when a version comes to run, also from nothing once more (all of it was drained or
+// evicted), or when allocations of older ones have come back, and hands in-place updates to it. What failed and stays so
+// is no part of it.
+func (r *run) beginDeployment(g *drover.TaskGroup, s *sorted, keep, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
 	if !r.rolls(g) {
 		return
 	}
 	if !s.ranVersion || len(destructive) > 0 || u.InPlaceUpdate > 0 {
 		canaries := 0
 		if len(destructive) > 0 {
-			canaries = min(g.Update.Canary, desiredCount(g))
+			canaries = g.Update.Canary
 		}
-		r.deployments.begin(r, g, canaries)
+		r.deployments.begin(r, g, desiredCount(g)-resting(keep, destructive), canaries, true)
 	}
 	if r.deployments.state(g.Name) == nil || u.InPlaceUpdate == 0 {
 		return
@@ -287,25 +321,15 @@ func (r *run) beginDeployment(g *drover.TaskGroup, s *sorted, destructive []*dro
 	}
 }
 
-// placeCanaries brings up what has to prove the new version, beside the old ones and under their names.
-func (r *run) placeCanaries(c *changes, s *sorted, destructive []*drover.Allocation, u *drover.DesiredUpdates) {
-	state := r.deployments.state(c.group.Name)
-	if state == nil || state.Promoted || r.deployments.halted() {
-		return
-	}
-	used := newNames(s.canaries)
-	for n := len(s.canaries); n < state.DesiredCanaries; n++ {
-		index := -1
-		for _, a := range destructive {
-			if i := allocIndex(a.Name); !used.used[i] {
-				index = i
-				break
-			}
+// resting counts the failed allocations that neither run nor are updated.
+func resting(keep, destructive []*drover.Allocation) int {
+	n := 0
+	for _, a := range keep {
+		if a.ClientTerminal() && !slices.Contains(destructive, a) {
+			n++
 		}
-		index = used.take(index, max(index+1, desiredCount(c.group)))
-		c.place = append(c.place, placement{name: allocName(r.job, c.group, index), canary: true})
-		u.Canary++
 	}
+	return n
 }
 
 // updateLimit returns how many destructive updates may begin now.

@@ -26,3 +26,13 @@ func TestPromotedCanaryUnderNextVersion(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"roll.g[0]": 1, "roll.g[1]": 1}, names)
 }
+
+// A job that was stopped while some of it waited for room kept telling that it is queued.
+func TestNothingOfAStoppedJobIsQueued(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.putJob(jobOf(t, "web", map[string]string{"count": "2"}))
+	require.Equal(t, map[string]int{"g": 2}, w.eval("web").Eval.QueuedAllocations)
+	w.putJob(jobOf(t, "web", map[string]string{"count": "2", "stop": "1"}))
+	require.Equal(t, map[string]int{"g": 0}, w.eval("web").Eval.QueuedAllocations)
+}

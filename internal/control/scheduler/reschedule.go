@@ -19,8 +19,12 @@ type rescheduling struct {
 	delay time.Duration
 }
 
-// reschedulingOf applies a group's policy to a failed allocation.
+// reschedulingOf applies a group's policy to a failed allocation. To force it spares the attempts and the delay of a
+// policy, not one that says never.
 func reschedulingOf(a *drover.Allocation, p *drover.ReschedulePolicy, now time.Time) rescheduling {
+	if p != nil && !isTrue(p.Unlimited) && value(p.Attempts) == 0 {
+		return rescheduling{}
+	}
 	if isTrue(a.DesiredTransition.ForceReschedule) {
 		return rescheduling{ever: true, at: now}
 	}
@@ -31,12 +35,21 @@ func reschedulingOf(a *drover.Allocation, p *drover.ReschedulePolicy, now time.T
 	unlimited := isTrue(p.Unlimited)
 	if !unlimited {
 		attempts, interval := value(p.Attempts), value(p.Interval)
-		if attempts == 0 || recentReschedules(a, failed, interval) >= attempts {
+		if recentReschedules(a, failed, interval) >= attempts {
 			return rescheduling{}
 		}
 	}
 	delay := nextDelay(a, p, failed)
 	return rescheduling{ever: true, at: failed.Add(delay), delay: delay}
+}
+
+// Reschedulable reports whether the policy of a's own version leaves another attempt to replace it. It is asked of
+// allocations that failed or are unhealthy.
+func Reschedulable(a *drover.Allocation, now time.Time) bool {
+	if a.Job == nil || a.Job.Group(a.TaskGroup) == nil {
+		return false
+	}
+	return reschedulingOf(a, a.Job.Group(a.TaskGroup).ReschedulePolicy, now).ever
 }
 
 // failedAt is when the last task ended.

@@ -65,6 +65,9 @@ func TestRescheduling(t *testing.T) {
 	require.Equal(t, 30*time.Second, reschedulingOf(long, policy("exponential", nil), now).delay, "a long run starts over")
 	forced := &drover.Allocation{DesiredTransition: drover.DesiredTransition{ForceReschedule: new(true)}}
 	require.Equal(t, rescheduling{ever: true, at: now}, reschedulingOf(forced, nil, now))
+	require.True(t, reschedulingOf(forced, policy("constant", limited), now).ever)
+	never := policy("constant", func(p *drover.ReschedulePolicy) { p.Unlimited, p.Attempts = new(false), new(0) })
+	require.False(t, reschedulingOf(forced, never, now).ever, "a policy that says never is not forced")
 }
 
 func TestTrackerKeepsFew(t *testing.T) {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -25,11 +26,12 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 //	node NAME [key=value…]         put a node; rack=, dc=, pool=, cpu=, mem=, class=, max=, status=, elig=
 //	job NAME [key=value…]          register a version; type=, count=, cpu=, mem=, pool=SIZE/MAX, image=, dist=hosts,
 //	                               spread=, constraint=l|op|r, update=PARALLEL/CANARY, delay=, attempts=, ports=, stop=
-//	eval NAME                      schedule and commit
+//	eval NAME [by=TRIGGER]         schedule and commit
 //	wake NAME                      schedule the job's earliest delayed evaluation, at its time
 //	settle                         nodes start what should run and end what should stop
 //	client ALLOC STATUS            the node reports the live allocation of that name
 //	claim|migrate|healthy|unhealthy ALLOC
+//	drained ALLOC                  a drain's deadline met batch work
 //	promote NAME | fail NAME       the job's deployment
 //	advance DURATION
 //	live NAME                      list
@@ -77,7 +79,7 @@ func (w *world) command(t *testing.T, words []string) string {
 	case "job":
 		w.putJob(jobOf(t, name, args))
 	case "eval":
-		return w.describe(w.eval(name))
+		return w.describe(w.evalFor(name, cmp.Or(args["by"], drover.TriggerJobRegister)))
 	case "wake":
 		return w.wake(t, name)
 	case "settle":
@@ -88,6 +90,10 @@ func (w *world) command(t *testing.T, words []string) string {
 		w.change(w.named(t, name), func(a *drover.Allocation) { a.Claim = &drover.Claim{RunnerID: name} })
 	case "migrate":
 		w.change(w.named(t, name), func(a *drover.Allocation) { a.DesiredTransition.Migrate = new(true) })
+	case "drained":
+		w.change(w.named(t, name), func(a *drover.Allocation) {
+			a.DesiredTransition.Migrate, a.DesiredTransition.MigrateDisablePlacement = new(true), new(true)
+		})
 	case "healthy", "unhealthy":
 		w.health(w.named(t, name), words[0] == "healthy")
 	case "promote", "fail":
@@ -215,13 +221,15 @@ func spreadOf(t *testing.T, v string) *drover.Spread {
 	return s
 }
 
-// named finds the newest allocation of that name which is not being stopped, preferring one that has not ended.
+// named finds the newest allocation of that name, with @NODE on that node, which is not being stopped, preferring one that
+// has not ended.
 func (w *world) named(t *testing.T, name string) string {
 	t.Helper()
 	found := ""
+	name, node, _ := strings.Cut(name, "@")
 	for _, id := range w.created {
 		a := w.allocs[id]
-		if a.Name == name && !a.ServerTerminal() && (found == "" || !a.ClientTerminal()) {
+		if a.Name == name && (node == "" || a.NodeID == node) && !a.ServerTerminal() && (found == "" || !a.ClientTerminal()) {
 			found = id
 		}
 	}
@@ -329,7 +337,11 @@ func (w *world) describe(out Output) string {
 	}
 	for node, allocs := range out.Plan.NodePreemptions {
 		for _, a := range allocs {
-			add("evict %s on %s", a.Name, node)
+			if a.PreemptedByAllocation != "" {
+				add("%s on %s was evicted for %s", a.Name, node, w.allocs[a.PreemptedByAllocation].Name)
+			} else {
+				add("evict %s on %s", a.Name, node)
+			}
 		}
 	}
 	for node, allocs := range out.Plan.NodeAllocation {
@@ -347,15 +359,22 @@ func (w *world) describe(out Output) string {
 		}
 	}
 	slices.Sort(lines)
-	if out.Plan.Deployment != nil {
-		add("deployment")
+	if d := out.Plan.Deployment; d != nil {
+		if d.CreateIndex == w.index {
+			add("deployment")
+		}
+		for _, g := range slices.Sorted(maps.Keys(d.TaskGroups)) {
+			if s := d.TaskGroups[g]; w.jobs[d.JobID].Type == drover.JobTypeSystem {
+				add("deployment wants %d of %s, %d canaries", s.DesiredTotal, g, s.DesiredCanaries)
+			}
+		}
 	}
 	for _, u := range out.Plan.DeploymentUpdates {
 		add("deployment %s: %s", u.Status, u.StatusDescription)
 	}
 	for _, e := range out.NewEvals {
 		if e.TriggeredBy == drover.TriggerPreemption {
-			add("look at %s", e.JobID)
+			add("look at %s in %s", e.JobID, e.WaitUntil.Sub(w.now))
 		} else if e.Status == drover.EvalBlocked {
 			add("blocked, escaped %t, classes %d", e.EscapedComputedClass, len(e.ClassEligibility))
 		} else {

@@ -11,6 +11,8 @@ import (
 type Snapshot interface {
 	Index() uint64
 	Job(namespace, id string) *drover.Job
+	QuickEnds(namespace, id string) drover.QuickEnds
+	JobVersions(namespace, id string) []*drover.Job // newest first
 	Node(id string) *drover.Node
 	Nodes(prefix string) iter.Seq[*drover.Node]
 	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]

@@ -34,6 +34,7 @@ type run struct {
 	boards      []*board
 	followUps   []*drover.Evaluation
 	failed      map[string]*drover.AllocationMetric
+	slowed      string // why placements were put off by the brake
 	queued      map[string]int
 	annotations map[string]*drover.DesiredUpdates
 	groups      []GroupExplanation
@@ -107,9 +108,10 @@ func mixSeed(in Input) uint64 {
 	return h.Sum64()
 }
 
-// allocations yields the job's allocations, if possible without those that are of no more interest.
+// allocations yields the job's allocations, if possible without those that are of no more interest. Of work that is done
+// once, what was stopped and ended is: it may count as done.
 func (r *run) allocations() iter.Seq[*drover.Allocation] {
-	if fast, ok := r.snapshot.(ActiveAllocations); ok {
+	if fast, ok := r.snapshot.(ActiveAllocations); ok && (r.job == nil || !r.job.EndsByItself()) {
 		return fast.ActiveAllocationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID)
 	}
 	return r.snapshot.AllocationsByJob(r.in.Eval.Namespace, r.in.Eval.JobID)

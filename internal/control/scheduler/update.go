@@ -25,17 +25,23 @@ func (r *run) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateKind {
 	if a.Job == nil || a.Job == r.job || a.Job.Version == r.job.Version && a.Job.CreateIndex == r.job.CreateIndex {
 		return updateNone
 	}
-	key := updateKey{g.Name, a.Job.CreateIndex, a.Job.Version}
+	kind := r.changeOf(a.Job, g)
+	if kind == updateInPlace && !r.mayStay(a, g) {
+		return updateDestructive
+	}
+	return kind
+}
+
+// changeOf compares another version's group with the job's.
+func (r *run) changeOf(j *drover.Job, g *drover.TaskGroup) updateKind {
+	key := updateKey{g.Name, j.CreateIndex, j.Version}
 	kind, seen := r.updateKinds[key]
 	if !seen {
 		kind = updateDestructive
-		if old := a.Job.Group(g.Name); old != nil && sameWork(a.Job, old, r.job, g) {
+		if old := j.Group(g.Name); old != nil && sameWork(j, old, r.job, g) {
 			kind = updateInPlace
 		}
 		r.updateKinds[key] = kind
-	}
-	if kind == updateInPlace && !r.mayStay(a, g) {
-		return updateDestructive
 	}
 	return kind
 }

@@ -15,6 +15,7 @@ type world struct {
 	index       uint64
 	now         time.Time
 	jobs        map[string]*drover.Job
+	versions    map[string][]*drover.Job // newest first
 	nodes       map[string]*drover.Node
 	order       []string // node ids, sorted
 	allocs      map[string]*drover.Allocation
@@ -24,13 +25,15 @@ type world struct {
 	pools       map[string]*drover.NodePool
 	config      *drover.SchedulerConfiguration
 	used        map[string]drover.Capacity
+	quick       drover.QuickEnds
 	byNode      map[string][]string
 }
 
 func newWorld() *world {
 	return &world{
 		index: 100, now: time.Unix(1_800_000_000, 0).UTC(), jobs: map[string]*drover.Job{},
-		nodes: map[string]*drover.Node{}, allocs: map[string]*drover.Allocation{},
+		versions: map[string][]*drover.Job{},
+		nodes:    map[string]*drover.Node{}, allocs: map[string]*drover.Allocation{},
 		evals: map[string]*drover.Evaluation{}, deployments: map[string]*drover.Deployment{},
 		pools:  map[string]*drover.NodePool{},
 		config: &drover.SchedulerConfiguration{SchedulerAlgorithm: drover.SchedulerBinpack},
@@ -39,7 +42,9 @@ func newWorld() *world {
 }
 
 func (w *world) Index() uint64                                   { return w.index }
+func (w *world) QuickEnds(_, _ string) drover.QuickEnds          { return w.quick }
 func (w *world) Job(_, id string) *drover.Job                    { return w.jobs[id] }
+func (w *world) JobVersions(_, id string) []*drover.Job          { return w.versions[id] }
 func (w *world) Node(id string) *drover.Node                     { return w.nodes[id] }
 func (w *world) NodePool(name string) *drover.NodePool           { return w.pools[name] }
 func (w *world) SchedulerConfig() *drover.SchedulerConfiguration { return w.config }
@@ -139,14 +144,37 @@ func (w *world) putJob(j *drover.Job) {
 	}
 	j.ModifyIndex, j.JobModifyIndex = w.index, w.index
 	w.jobs[j.ID] = j
+	w.versions[j.ID] = append([]*drover.Job{j}, w.versions[j.ID]...)
+}
+
+// stabilize marks a job's version as one that works. Allocations keep the older copy, as in the store.
+func (w *world) stabilize(jobID string, version uint64) {
+	list := slices.Clone(w.versions[jobID])
+	for i, v := range list {
+		if v.Version != version {
+			continue
+		}
+		list[i] = new(*v)
+		list[i].Stable = true
+		if w.jobs[jobID] == v {
+			w.jobs[jobID] = list[i]
+		}
+	}
+	w.versions[jobID] = list
 }
 
 // eval schedules a job once and commits the plan.
-func (w *world) eval(jobID string) Output {
+func (w *world) eval(jobID string) Output { return w.evalFor(jobID, drover.TriggerJobRegister) }
+
+// evalFor is eval for a reason.
+func (w *world) evalFor(jobID, trigger string) Output {
 	w.index++
 	e := &drover.Evaluation{
 		ID: fmt.Sprintf("eval-%d", w.index), Namespace: "default", JobID: jobID, Priority: 50,
-		Status: drover.EvalPending, TriggeredBy: drover.TriggerJobRegister,
+		Status: drover.EvalPending, TriggeredBy: trigger,
+	}
+	if trigger == drover.TriggerQueuedAllocs {
+		e.Status = drover.EvalBlocked
 	}
 	return w.evalAs(e)
 }
@@ -167,13 +195,18 @@ func (w *world) apply(out Output) {
 		}
 	}
 	if d := out.Plan.Deployment; d != nil {
-		d.CreateIndex = w.index
+		if old := w.deployments[d.ID]; old == nil {
+			d.CreateIndex = w.index
+		}
 		w.deployments[d.ID] = d
 	}
 	for _, u := range out.Plan.DeploymentUpdates {
 		d := new(*w.deployments[u.DeploymentID])
 		d.Status, d.StatusDescription = u.Status, u.StatusDescription
 		w.deployments[d.ID] = d
+		if d.Status == drover.DeploymentSuccessful {
+			w.stabilize(d.JobID, d.JobVersion)
+		}
 	}
 	for _, e := range append(out.NewEvals, out.Eval) {
 		w.evals[e.ID] = e

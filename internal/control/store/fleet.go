@@ -14,6 +14,7 @@ const (
 	TableFleetInstances = "fleet_instances"
 	TableFleetCosts     = "fleet_costs"
 	tableFleetIdentity  = "fleet_identity"
+	tableFleetMemory    = "fleet_memory"
 )
 
 func fleetTables() []*memdb.TableSchema {
@@ -21,6 +22,7 @@ func fleetTables() []*memdb.TableSchema {
 		table(TableFleetPools, func(p *drover.FleetPool) string { return term(p.Name) }),
 		table(TableFleetInstances, func(i *drover.FleetInstance) string { return term(i.ID) }),
 		table(TableFleetCosts, func(c *drover.FleetCost) string { return costKey(c) }),
+		table(tableFleetMemory, func(m *drover.FleetMemory) string { return term(m.Provider) }),
 		table(tableFleetIdentity, func(*drover.FleetIdentity) string { return "identity" }),
 	}
 }
@@ -32,6 +34,16 @@ func costKey(c *drover.FleetCost) string {
 // FleetIdentity returns who this Drover is to clouds, nil if it never was asked.
 func (r *reader) FleetIdentity() *drover.FleetIdentity {
 	return get[drover.FleetIdentity](r, tableFleetIdentity, "identity")
+}
+
+// FleetMemory returns what was learned of the provider's cloud, nil if nothing was.
+func (r *reader) FleetMemory(provider string) *drover.FleetMemory {
+	return get[drover.FleetMemory](r, tableFleetMemory, term(provider))
+}
+
+// FleetMemories yields what was learned of all clouds, by provider.
+func (r *reader) FleetMemories() iter.Seq[*drover.FleetMemory] {
+	return scan[drover.FleetMemory](r, tableFleetMemory, indexID, "")
 }
 
 // FleetPool returns the pool or nil.
@@ -94,6 +106,9 @@ func (t *Txn) AddFleetCost(c drover.FleetCost) {
 	t.insert(TableFleetCosts, &c)
 	t.touch(TableFleetCosts, c.Day)
 }
+
+// PutFleetMemory stores what was learned of a provider's cloud.
+func (t *Txn) PutFleetMemory(m *drover.FleetMemory) { t.insert(tableFleetMemory, m) }
 
 // RestoreFleetIdentity stores who this Drover is to clouds.
 func (t *Txn) RestoreFleetIdentity(i *drover.FleetIdentity) { t.insert(tableFleetIdentity, i) }

@@ -14,6 +14,7 @@ type JobRow struct {
 	Allocs    int
 	OpenEvals int // evaluations that are not terminal
 	Evals     int
+	Quick     drover.QuickEnds
 
 	allocs split // closed: those that both sides are done with; not in the snapshot on disk
 }
@@ -45,6 +46,29 @@ func (t *Txn) JobCounts(namespace, id string) JobCounts {
 		return JobCounts{}
 	}
 	return JobCounts{r.Live, r.Allocs, r.OpenEvals, r.Evals}
+}
+
+// QuickEnds returns how many of the job's allocations ended at once, one after the other.
+func (r *reader) QuickEnds(namespace, id string) drover.QuickEnds {
+	if row := get[JobRow](r, TableJobSummaries, jobPrefix(namespace, id)); row != nil {
+		return row.Quick
+	}
+	return drover.QuickEnds{}
+}
+
+// CountQuickEnd notes that one of the job's allocations ended at once.
+func (t *Txn) CountQuickEnd(namespace, id string, at int64) {
+	q := &t.jobRow(namespace, id).Quick
+	if at-q.Last > int64(drover.QuickEndMemory) {
+		q.Count = 0
+	}
+	q.Count++
+	q.Last = max(q.Last, at)
+}
+
+// ForgetQuickEnds begins anew: the job was changed by somebody.
+func (t *Txn) ForgetQuickEnds(namespace, id string) {
+	t.jobRow(namespace, id).Quick = drover.QuickEnds{}
 }
 
 // TouchedJobs returns the jobs whose counts this transaction changed, in no order.
@@ -108,7 +132,7 @@ func (r *JobRow) cover(j *drover.Job, index uint64) {
 	if r.Summary.CreateIndex == 0 {
 		r.Summary.CreateIndex, r.Summary.ModifyIndex = index, index
 	}
-	if r.Summary.Children == nil && (j.Periodical() || j.Parameterized()) {
+	if r.Summary.Children == nil { // Nomad's clients find counts of children at every job
 		r.Summary.Children = &drover.JobChildrenSummary{}
 	}
 	for _, g := range j.TaskGroups {
@@ -129,6 +153,9 @@ func (r *JobRow) countEval(old, e *drover.Evaluation) {
 	}
 	r.Evals++
 	r.OpenEvals += one(!e.Terminal())
+	if e.Status == drover.EvalCanceled {
+		return // what it said was queued is for a later one to say
+	}
 	for group, n := range e.QueuedAllocations {
 		if s, ok := r.Summary.Summary[group]; ok && s.Queued != n {
 			s.Queued = n
@@ -138,19 +165,29 @@ func (r *JobRow) countEval(old, e *drover.Evaluation) {
 	}
 }
 
+// summarizes reports whether the summary counts the allocation: one of an earlier job of this id, which was purged and
+// whose work may still be ending, is no part of it.
+func (r *JobRow) summarizes(a *drover.Allocation) bool {
+	return a.Job == nil || a.Job.CreateIndex == r.Summary.CreateIndex
+}
+
 func (r *JobRow) countAlloc(old, a *drover.Allocation, index uint64) {
 	s := r.Summary.Summary[a.TaskGroup]
 	before := s
 	if old != nil {
 		r.Allocs--
 		r.Live -= one(!old.Terminal())
-		decrement(field(&s, old.ClientStatus))
+		if r.summarizes(old) {
+			decrement(field(&s, old.ClientStatus))
+		}
 	} else if s.Queued > 0 {
 		s.Queued--
 	}
 	r.Allocs++
 	r.Live += one(!a.Terminal())
-	*field(&s, a.ClientStatus)++
+	if r.summarizes(a) {
+		*field(&s, a.ClientStatus)++
+	}
 	if s != before {
 		r.Summary.Summary[a.TaskGroup] = s
 		r.Summary.ModifyIndex = index
@@ -161,7 +198,7 @@ func (r *JobRow) countAlloc(old, a *drover.Allocation, index uint64) {
 func (r *JobRow) forgetAlloc(a *drover.Allocation, index uint64) {
 	r.Allocs--
 	r.Live -= one(!a.Terminal())
-	if !a.ClientTerminal() {
+	if !a.ClientTerminal() && r.summarizes(a) {
 		s := r.Summary.Summary[a.TaskGroup]
 		decrement(field(&s, a.ClientStatus))
 		r.Summary.Summary[a.TaskGroup] = s
@@ -186,7 +223,7 @@ func field(s *drover.TaskGroupSummary, status string) *int {
 	return &s.Starting
 }
 
-// decrement stays at 0: the counts of a purged job start anew while its allocations still end.
+// decrement stays at 0: a snapshot of an older version may have counts of a purged job's allocations.
 func decrement(n *int) {
 	if *n > 0 {
 		*n--

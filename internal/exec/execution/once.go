@@ -59,7 +59,7 @@ func validateRun(r *drover.RunRequest) error {
 		r.Limits.OutputBytes = r.MaxOutput
 	}
 	r.Detach, r.Stdin = 0, false // nobody could send more than the input
-	if err := drover.ValidateChanges(r.Files); err != nil {
+	if err := drover.PrepareChanges(r.Files); err != nil {
 		return err
 	}
 	return ValidateRequest(r.ExecutionRequest)

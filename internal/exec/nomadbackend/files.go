@@ -1,7 +1,6 @@
 package nomadbackend
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -54,6 +53,21 @@ for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac
   case $(cd -- "${d:-/}" 2>/dev/null && pwd -P) in /|//) echo 'the root directory is not emptied: give the image a working directory' >&2; exit 45;; esac; rm -rf -- "$d"/* || left "$d";; *) rm -rf -- "$p";; esac || exit 45; done`
 )
 
+// change runs a helper script that changes files, as root. Where it has ended and its output was cut it is repeated, as far
+// as its input can be had again: all of them do the same once more. Errors: as of do.
+func (f *files) change(ctx context.Context, script string, stdin io.Reader, args ...string) error {
+	input, repeatable := rewinding(stdin)
+	after := []error{errCut}
+	return f.b.again(ctx, func() error {
+		in := input()
+		err := f.do(ctx, script, true, in, nil, args...)
+		if errors.Is(err, errCut) && !repeatable() {
+			return drover.Errorf(drover.Unavailable, "%s", err.Error())
+		}
+		return err
+	}, after...)
+}
+
 // do runs a helper script as the runner's user, or its root. Errors: NotFound, Forbidden, Unavailable.
 func (f *files) do(ctx context.Context, script string, privileged bool, stdin io.Reader, stdout io.Writer, args ...string) error {
 	spec := drover.ExecutionSpec{ID: f.b.deps.IDs.New(), Privileged: privileged, Argv: append([]string{"/bin/sh", "-c", script, "drover"}, args...)}
@@ -83,8 +97,12 @@ func (f *files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileIn
 		depth = ""
 	}
 	var out bytes.Buffer
-	// $2 is one of our two texts, and is split into words there
-	if err := f.do(ctx, strings.Replace(listScript, "$2", depth, 1), r.Privileged, nil, &out, safe(r.Path)); err != nil {
+	err := f.b.again(ctx, func() error {
+		out.Reset()
+		// $2 is one of our two texts, and is split into words there
+		return f.do(ctx, strings.Replace(listScript, "$2", depth, 1), r.Privileged, nil, &out, safe(r.Path))
+	}, errCut, errBroken)
+	if err != nil {
 		return nil, err
 	}
 	return parseListing(out.String())
@@ -129,59 +147,6 @@ func parseStat(text string) (i drover.FileInfo, err error) {
 	}, nil
 }
 
-// Read implements drover.Files. The bytes are counted: what is cut on its way is an error, not a shorter file.
-func (f *files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	in, out := io.Pipe()
-	go func() { // ends with the command; or with Close, which cancels
-		err := f.do(ctx, readScript, r.Privileged, nil, out, safe(r.Path), strconv.FormatInt(r.Offset+1, 10), strconv.FormatInt(r.Length, 10))
-		_ = out.CloseWithError(err) // nil: EOF
-	}()
-	buf := bufio.NewReader(in)
-	line, err := buf.ReadString('\n')
-	if err != nil {
-		cancel()
-		if errors.Is(err, io.EOF) {
-			err = drover.Errorf(drover.Unavailable, "reading %s: nothing came from the Nomad cluster", r.Path)
-		}
-		return drover.FileInfo{}, nil, err
-	}
-	info, err := parseStat(strings.TrimSuffix(line, "\n"))
-	if err != nil {
-		cancel()
-		return info, nil, err
-	}
-	info.Path = path.Base(r.Path)
-	left := max(info.Size-r.Offset, 0)
-	if r.Length > 0 {
-		left = min(left, r.Length)
-	}
-	return info, &counted{Reader: buf, left: left, close: func() { cancel(); _ = in.Close() }}, nil
-}
-
-// counted is a reader that must yield so many bytes.
-type counted struct {
-	io.Reader
-	left  int64
-	close func()
-}
-
-// Read implements io.Reader.
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.left -= int64(n)
-	if errors.Is(err, io.EOF) && c.left > 0 {
-		return n, io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (c *counted) Close() error {
-	c.close()
-	return nil
-}
-
 // Apply implements drover.Files.
 func (f *files) Apply(ctx context.Context, changes []drover.FileChange) error {
 	for _, c := range changes {
@@ -195,9 +160,9 @@ func (f *files) Apply(ctx context.Context, changes []drover.FileChange) error {
 			case p != "*" && p != "./*":
 				p = safe(p)
 			}
-			err = f.do(ctx, script, true, nil, nil, p)
+			err = f.change(ctx, script, nil, p)
 		case c.Mkdir:
-			err = f.do(ctx, mkdirScript, true, nil, nil, safe(c.Path), octal(c.Mode, 0o1777), c.Owner)
+			err = f.change(ctx, mkdirScript, nil, safe(c.Path), octal(c.Mode, 0o1777), c.Owner)
 		default:
 			err = f.write(ctx, c, bytes.NewReader(c.Data), int64(len(c.Data)))
 		}
@@ -217,25 +182,12 @@ func (f *files) write(ctx context.Context, c drover.FileChange, r io.Reader, siz
 	if strings.HasSuffix(c.Path, "/") || c.Path == "" {
 		return drover.Errorf(drover.Invalid, "path %q: want a file's", c.Path)
 	}
-	return f.do(ctx, writeScript, true, r, nil, safe(c.Path), octal(c.Mode, 0o744), c.Owner, strconv.FormatInt(size, 10))
+	return f.change(ctx, writeScript, r, safe(c.Path), octal(c.Mode, 0o744), c.Owner, strconv.FormatInt(size, 10))
 }
 
 func octal(mode, otherwise uint32) string { return fmt.Sprintf("%o", cmp.Or(mode, otherwise)) }
 
-// Archive implements drover.Files.
-func (f *files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
-	if err := f.do(ctx, `cd -- "$1" 2>/dev/null || exit 44`, r.Privileged, nil, nil, safe(r.Path)); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	in, out := io.Pipe()
-	go func() { // ends with the command; or with Close, which cancels
-		_ = out.CloseWithError(f.do(ctx, `tar -c -f - -C "$1" .`, r.Privileged, nil, out, safe(r.Path)))
-	}()
-	return &counted{Reader: in, close: func() { cancel(); _ = in.Close() }}, nil
-}
-
 // Extract implements drover.Files.
 func (f *files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
-	return f.do(ctx, `mkdir -p -- "$1" && tar -x -f - -C "$1"`, true, tar, nil, safe(r.Path))
+	return f.change(ctx, `mkdir -p -- "$1" && tar -x -f - -C "$1"`, tar, safe(r.Path))
 }

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
+	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/exec/environment"
 )
 
@@ -19,6 +23,33 @@ type failure struct {
 }
 
 func (f *failure) Error() string { return strings.TrimSpace(f.stderr) }
+
+// What becomes of a helper's output on its way through a cluster: errCut after the command's end, which is known; after
+// errBroken nobody knows whether it runs on.
+var (
+	errCut    = errors.New("reported a command's end before all of its output was here")
+	errBroken = errors.New("broke the connection to a command")
+)
+
+// How often a helper is tried whose output was cut, and the pause before the second time.
+const (
+	tries     = 4
+	firstWait = 50 * time.Millisecond
+)
+
+// again does something until it ends otherwise than by one of these errors, or was tried often enough.
+func (b *Backend) again(ctx context.Context, do func() error, after ...error) error {
+	for try := 1; ; try++ {
+		err := do()
+		if try == tries || !slices.ContainsFunc(after, func(e error) bool { return errors.Is(err, e) }) {
+			return err
+		}
+		b.deps.Log.Info("a command on the Nomad cluster is repeated", "error", err, "try", try+1)
+		if !clock.Sleep(ctx, b.deps.Clock, firstWait<<(try-1)) {
+			return err
+		}
+	}
+}
 
 // run runs a helper command to its end. Errors: *failure, Unavailable.
 func (b *Backend) run(ctx context.Context, allocID string, argv []string) error {
@@ -53,7 +84,7 @@ func (b *Backend) runWrapped(ctx context.Context, allocID string, spec drover.Ex
 	case err != nil:
 		return err
 	case code == 0:
-		return drover.Errorf(drover.Unavailable, "the Nomad cluster reported a command's end before all of its output was here")
+		return drover.Errorf(drover.Unavailable, "the Nomad cluster %w", errCut)
 	}
 	if code != 0 {
 		return &failure{code, complaint.String()}
@@ -66,10 +97,25 @@ func (b *Backend) exec(ctx context.Context, allocID string, argv []string, stdin
 		stdin = strings.NewReader("")
 	}
 	code, err = b.client.Allocations().Exec(ctx, b.stub(allocID), environment.TaskName, false, argv, stdin, stdout, stderr, nil, b.query(ctx))
+	if broken(err) {
+		return code, drover.Errorf(drover.Unavailable, "the Nomad cluster %w (%s)", errBroken, err.Error())
+	}
 	if err != nil {
 		return code, drover.Errorf(drover.Unavailable, "running a command on the Nomad cluster: %w", err)
 	}
 	return code, nil
+}
+
+// broken reports whether a connection that stood is no more: of most of these Nomad's client leaves the text only.
+func broken(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, io.ErrUnexpectedEOF.Error()) || strings.Contains(text, "websocket closed") || strings.Contains(text, "websocket: close")
 }
 
 // clipped passes a stream on without its trailer. Nomad's client writes both streams from one goroutine.

@@ -10,7 +10,8 @@ import (
 	"drover/internal/exec/pool"
 )
 
-// Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait. Errors: Invalid; NotFound:
+// Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait (0 =
+// drover.DefaultClaimWait, less = not at all). Errors: Invalid; NotFound:
 // unknown environment; Exhausted: none came; Unavailable.
 func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error) {
 	if err := validateClaim(r); err != nil {
@@ -21,6 +22,9 @@ func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runn
 	}
 	if ctx.Err() != nil {
 		return drover.Runner{}, left(ctx)
+	}
+	if r.Wait == 0 {
+		r.Wait = drover.DefaultClaimWait
 	}
 	s.mu.Lock()
 	e := s.envLocked(r.Environment)
@@ -61,9 +65,6 @@ func validateClaim(r drover.ClaimRequest) error {
 	}
 	if r.IdleTimeout > environment.MaxIdleTimeout {
 		return drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", r.IdleTimeout, environment.MaxIdleTimeout)
-	}
-	if r.Wait < 0 {
-		return drover.Errorf(drover.Invalid, "wait %d: want 0 or more ns", r.Wait)
 	}
 	size := 0
 	for name, value := range r.Labels {
@@ -123,7 +124,7 @@ func (s *Service) enter(r *runner, claim AllocClaim) (drover.Runner, error) {
 
 // wait queues for a runner that becomes warm. It is called with mu held and returns without.
 func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (drover.Runner, error) {
-	if req.Wait == 0 {
+	if req.Wait < 0 {
 		s.mu.Unlock()
 		return drover.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q", e.ID)
 	}

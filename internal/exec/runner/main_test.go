@@ -17,7 +17,9 @@ func journalIn(dir string) runner.Config {
 	return runner.Config{JournalPath: filepath.Join(dir, "claims.journal")}
 }
 
-func claimReq(name string) drover.ClaimRequest { return drover.ClaimRequest{Environment: name} }
+func claimReq(name string) drover.ClaimRequest {
+	return drover.ClaimRequest{Environment: name, Wait: -1}
+}
 
 func unique(t testing.TB, seen map[string]bool, r drover.Runner) {
 	t.Helper()

@@ -33,7 +33,7 @@ func TestWithhold(t *testing.T) {
 
 		giveBack := s.Withhold(t.Context(), all)
 		require.NotNil(t, c.Snapshot().Allocation(mine.AllocID).Claim)
-		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: -1})
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 
 		waited := make(chan drover.Runner, 1)

@@ -1,8 +1,7 @@
 // Package webhook posts receipts of executions to addresses that users name.
 //
-// Who may start executions may not thereby reach what only this machine can reach: an address is checked when it is
-// dialled, after its name was resolved, and loopback, private, link-local, shared and multicast addresses are refused
-// unless the configuration allows them. Redirects are not followed, and no proxy is used.
+// Who may start executions may not thereby reach what only this machine can reach: only public addresses are dialled
+// (package netguard), unless the configuration allows others. Redirects are not followed, and no proxy is used.
 package webhook
 
 import (
@@ -10,14 +9,13 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"syscall"
 	"time"
 
 	"drover"
+	"drover/internal/netguard"
 )
 
 // Config of a Poster.
@@ -29,7 +27,7 @@ type Config struct {
 // Poster sends notifications.
 type Poster struct {
 	client *http.Client
-	allow  []netip.Prefix
+	guard  *netguard.Guard
 }
 
 // maxReply is how much of an answer is read, so that its connection can be used again.
@@ -40,38 +38,15 @@ func New(cfg Config) *Poster {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	d := &net.Dialer{Timeout: cfg.Timeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		return check(address, cfg.Allow)
-	}}
-	return &Poster{allow: cfg.Allow, client: &http.Client{
+	guard := &netguard.Guard{What: "the webhook's address", Key: "exec.webhook_allow", Allow: cfg.Allow}
+	return &Poster{guard: guard, client: &http.Client{
 		Timeout: cfg.Timeout,
 		Transport: &http.Transport{
-			DialContext: d.DialContext, MaxIdleConns: 100, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
+			DialContext: guard.Dialer(cfg.Timeout).DialContext, MaxIdleConns: 100, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
 			TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-}
-
-// shared is the carriers' address space of RFC 6598, where clouds keep their metadata services.
-var shared = netip.MustParsePrefix("100.64.0.0/10")
-
-// check refuses addresses that are not public. Errors: Forbidden.
-func check(address string, allow []netip.Prefix) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return drover.Errorf(drover.Forbidden, "webhook address %q: %w", address, err)
-	}
-	ip := to.Addr().Unmap().WithZone("")
-	for _, p := range allow {
-		if p.Contains(ip) {
-			return nil
-		}
-	}
-	if !ip.IsGlobalUnicast() || ip.IsPrivate() || shared.Contains(ip) {
-		return drover.Errorf(drover.Forbidden, "webhook address %s is not public, and exec.webhook_allow does not name it", ip)
-	}
-	return nil
 }
 
 // Check refuses a URL whose host is an address that Notify would refuse; what a name stands for is seen only then.
@@ -81,14 +56,7 @@ func (p *Poster) Check(address string) error {
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "webhook: %w", err)
 	}
-	host := u.Hostname()
-	if host == "localhost" {
-		host = "127.0.0.1"
-	}
-	if _, err := netip.ParseAddr(host); err != nil {
-		return nil //nolint:nilerr // a name
-	}
-	return check(net.JoinHostPort(host, "1"), p.allow)
+	return p.guard.CheckHost(u.Hostname())
 }
 
 // Notify posts a JSON body once. Errors: Forbidden and Invalid, for which another attempt is vain; Unavailable.

@@ -15,13 +15,16 @@ import (
 type Config struct {
 	Owner      string // Drover's name in tags; machines with another are never touched
 	Provider   string
+	Setting    string                // names what the provider's own settings put into its machines; "" = nothing
 	Policies   []*drover.FleetPolicy // of this provider; canonicalized and valid
 	Caps       provider.Capabilities
 	Seed       uint64
 	IDs        id.Source
 	Attributes map[string]string                                      // that all nodes of its machines have, as constraints name them without "attr."
+	Learned    func() []byte                                          // of the cloud before a restart, as Update told; nil = nothing
 	Spent      func(pool string) float64                              // what the ledger has of it today, at the start; nil = nothing
-	UserData   func(policy *drover.FleetPolicy, intent string) string // nil = none
+	UserData   func(policy *drover.FleetPolicy, intent string) string // nil = none; where intents are of one provider.Batch, the same for all
+	Shareable  func(policy *drover.FleetPolicy) bool                  // machines can share their user data; nil = none can
 	Decide     func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
 	Audit      func(Entry)                                            // nil = not told
 	Sharing    *Sharing                                               // of node pools that several pools serve; nil = each pool has one of its own
@@ -48,12 +51,18 @@ type Core struct {
 	trouble string            // why the cloud can't be used, as its last answers say; "" = it can
 	before  map[string]Intent // from the log, of pools that are not there
 	costs   []drover.FleetCost
-	prices  map[string]float64 // per hour, by offering, as the cloud told; else the policies' count
+	learned []byte               // that was written last
+	wrote   time.Time            // when that was looked at last
+	said    map[string]time.Time // when failures of creates were told last, by their reason
+	prices  map[string]float64   // per hour, by offering, as the cloud told; else the policies' count
 }
 
 type poolState struct {
+	batch     int // machines that a create may share its user data among, of the policy batchOf; 0 = not known
+	batchOf   *drover.FleetPolicy
 	policy    *drover.FleetPolicy
-	template  string // the policy's: one string for all, as it is compared often
+	setting   string // the provider's
+	template  string // the policy's and the setting: one string for all, as it is compared often
 	offerings []drover.Offering
 	offering  map[string]*drover.Offering
 	instances []*drover.Instance // in the order in which they were decided
@@ -65,6 +74,7 @@ type poolState struct {
 	prices    map[string]float64 // the core's
 	cost      float64            // per hour, of its confirmed machines
 	spent     scaler.Spending
+	failed    createFailure
 	pace      scaler.Pace
 }
 
@@ -83,6 +93,7 @@ type entry struct {
 	killed     bool
 	unanswered bool // its create, when the server was started again
 	meter      ledger.Meter
+	consoled   bool      // its console was asked for, as it did not boot
 	written    written   // what the log has of it
 	stopped    time.Time // when the cloud accepted to destroy it, and ended to bill it; zero if it did not
 }
@@ -92,7 +103,7 @@ func NewCore(now time.Time, cfg Config) *Core {
 	c := &Core{
 		cfg: cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
-		strays: map[string]*entry{}, before: map[string]Intent{}, prices: map[string]float64{},
+		strays: map[string]*entry{}, before: map[string]Intent{}, prices: map[string]float64{}, said: map[string]time.Time{},
 	}
 	c.cfg.Caps.Batch = max(cfg.Caps.Batch, 1)
 	if cfg.Decide == nil {
@@ -113,7 +124,7 @@ func (p *poolState) sell() {
 	for i := range offerings {
 		p.known(&offerings[i])
 	}
-	p.offerings, p.template = offerings, p.policy.Template()
+	p.offerings, p.template = offerings, p.policy.Template()+p.setting
 	p.offering = make(map[string]*drover.Offering, len(offerings))
 	for i := range offerings {
 		p.offering[offerings[i].Key] = &offerings[i]
@@ -176,6 +187,18 @@ func (c *Core) Waiting(pool string) []scaler.Waiting {
 	return nil
 }
 
+// Held returns why an idle machine of the pool is kept; ok is false if it is not, or not for what it is worth.
+func (c *Core) Held(pool, instance string) (h scaler.Holding, ok bool) {
+	if p := c.pool(pool); p != nil {
+		for _, h := range p.last.Held {
+			if h.Instance == instance {
+				return h, true
+			}
+		}
+	}
+	return h, false
+}
+
 // Demand returns the work that waits for the pool's machines.
 func (c *Core) Demand(pool string) []drover.DemandClass {
 	if p := c.pool(pool); p != nil {
@@ -222,6 +245,9 @@ func (p *poolState) living() []*drover.Instance {
 }
 
 func (c *Core) audit(e Entry) {
+	if e.Provider == "" {
+		e.Provider = c.cfg.Provider
+	}
 	if c.cfg.Audit != nil {
 		c.cfg.Audit(e)
 	}

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"strings"
 	"time"
 
 	"drover"
@@ -45,6 +46,7 @@ func (c *Core) input(now time.Time, p *poolState) scaler.Input {
 	return scaler.Input{
 		Now: now, Policy: p.policy, Template: p.template, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
 		Beliefs: c.beliefs, Pace: p.pace, Spent: p.spent.Today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
+		Batch: c.batch(p),
 	}
 }
 
@@ -60,13 +62,13 @@ func (c *Core) settled(now time.Time, p *poolState) bool {
 func (c *Core) decidePool(now time.Time, p *poolState) time.Time {
 	p.retire()
 	in := c.input(now, p)
+	in.Short = c.shortFor(p)
 	var answerAt time.Time
 	p.last, answerAt = c.cfg.Sharing.turn(in, c.trouble, c.cfg.Decide)
 	if !answerAt.IsZero() && (p.last.Wake.IsZero() || answerAt.Before(p.last.Wake)) {
 		p.last.Wake = answerAt
 	}
-	p.pace.Busy(now, p.last.Busy)
-	p.pace.Waits(now, p.last.Awaits > 0)
+	p.pace.Decided(now, &p.last)
 	for k := range p.last.Actions {
 		c.perform(now, p, &p.last.Actions[k])
 	}
@@ -76,6 +78,30 @@ func (c *Core) decidePool(now time.Time, p *poolState) time.Time {
 		}
 	}
 	return p.last.Wake
+}
+
+// shortFor is what other pools lack of quotas, beside what is on its way out.
+func (c *Core) shortFor(p *poolState) (list []scaler.Shortage) {
+	for _, other := range c.pools {
+		if other != p {
+			list = append(list, other.last.Short...)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	leaving := map[string]int64{}
+	for _, e := range c.table { // sums only: the order does not matter
+		if e.State == drover.InstanceDestroying || e.State == drover.InstanceDraining && !e.Busy() {
+			leaving[e.QuotaGroup] += e.QuotaUnits
+		}
+	}
+	for k := range list {
+		n := min(list[k].Units, leaving[list[k].Group])
+		list[k].Units -= n
+		leaving[list[k].Group] -= n
+	}
+	return list
 }
 
 func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
@@ -107,16 +133,17 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 
 // plan turns a create into intents, which are recorded before the cloud is asked.
 func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
-	c.audit(Entry{At: now, Pool: p.policy.Name, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: a.Count, Offering: a.Offering.Key})
+	line := Entry{At: now, Pool: p.policy.Name, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: a.Count, Offering: a.Offering.Key}
 	for left := a.Count; left > 0; {
-		n := min(left, c.cfg.Caps.Batch)
+		n := min(left, c.batch(p))
 		left -= n
+		ids := c.intentIDs(n)
 		eff := Effect{Kind: EffectRecord}
 		var intents []provider.Intent
-		for range n {
+		for _, id := range ids {
 			i := &drover.Instance{
-				ID: c.cfg.IDs.New(), Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: drover.BehaviorRun, Hedge: a.Hedge,
-				Template: p.template, PlannedAt: now,
+				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: drover.BehaviorRun, Hedge: a.Hedge,
+				Template: p.template, PlannedAt: now, Bought: a.Reason,
 			}
 			sold(i, a.Offering)
 			if p.policy.Expire > 0 {
@@ -124,14 +151,54 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 			}
 			become(i, drover.InstancePlanned, now, a.Why, a.Reason)
 			c.add(i, p)
+			line.Several = append(line.Several, i.ID)
 			intents = append(intents, c.intent(p, i))
-			eff.Intents = append(eff.Intents, Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: now})
+			eff.Intents = append(eff.Intents, Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, Bought: i.Bought, At: now})
 		}
-		eff.Request = request(p.policy, c.cfg.Owner, a.Offering, intents)
+		eff.Request = request(p.policy, p.template, c.cfg.Owner, a.Offering, intents)
 		// The budget is spent at the decision, so that the next one does not spend it again.
 		c.beliefs.Started(now, provider.CallCreate, n)
 		c.effects = append(c.effects, eff)
 	}
+	if len(line.Several) == 1 {
+		line.Instance, line.Several = line.Several[0], nil
+	}
+	c.audit(line)
+}
+
+// batch is how many machines a create of the pool makes at most: where a batch shares its user data, they must be fit for
+// it, and not too long.
+func (c *Core) batch(p *poolState) int {
+	most := c.cfg.Caps.Batch
+	if !c.cfg.Caps.Shared || most < 2 {
+		return most
+	}
+	if c.cfg.Shareable == nil || !c.cfg.Shareable(p.policy) {
+		return 1
+	}
+	if p.batch == 0 || p.batchOf != p.policy {
+		for most > 1 && c.cfg.UserData != nil && c.cfg.Caps.UserDataMax > 0 {
+			b := provider.Batch{ID: strings.Repeat("0", len("ffffffff-ffff-4fff-8fff-ffffffffffff")), Size: most}
+			if len(c.cfg.UserData(p.policy, b.Intent(0))) <= c.cfg.Caps.UserDataMax {
+				break
+			}
+			most /= 2
+		}
+		p.batch, p.batchOf = most, p.policy
+	}
+	return p.batch
+}
+
+// intentIDs are the ids of new intents that one create asks for.
+func (c *Core) intentIDs(n int) []string {
+	if c.cfg.Caps.Shared && n > 1 {
+		return provider.Batch{ID: c.cfg.IDs.New(), Size: n}.Intents()
+	}
+	ids := make([]string, n)
+	for k := range ids {
+		ids[k] = c.cfg.IDs.New()
+	}
+	return ids
 }
 
 func (c *Core) intent(p *poolState, i *drover.Instance) provider.Intent {
@@ -165,5 +232,7 @@ func (c *Core) callDestroy(now time.Time, e *entry) {
 	}
 	e.inFlight = true
 	c.beliefs.Started(now, provider.CallDestroy, 1)
-	c.effects = append(c.effects, Effect{Kind: EffectDestroy, Instance: e.ID, ProviderID: e.ProviderID})
+	unread := e.Why == scaler.WhyBoot && !e.consoled
+	e.consoled = e.consoled || unread
+	c.effects = append(c.effects, Effect{Kind: EffectDestroy, Instance: e.ID, ProviderID: e.ProviderID, Console: unread})
 }

@@ -38,6 +38,7 @@ func (r *retries) push(at time.Time, id string) { heap.Push(r, retryAt{at, id}) 
 
 // due repeats calls whose time has come, and returns the next time.
 func (c *Core) due(now time.Time) time.Time {
+	asked := map[provider.Batch]*provider.Request{}
 	for len(c.retry) > 0 && !now.Before(c.retry[0].at) {
 		e := c.table[heap.Pop(&c.retry).(retryAt).id]
 		if e == nil || e.inFlight || now.Before(e.next) {
@@ -45,11 +46,11 @@ func (c *Core) due(now time.Time) time.Time {
 		}
 		switch {
 		case e.State == drover.InstanceDestroying && e.ProviderID != "":
-			c.again(now, e, provider.CallDestroy)
+			c.again(now, e, provider.CallDestroy, asked)
 		case e.unanswered && e.State.Starting() && e.pool != nil:
-			c.again(now, e, provider.CallCreate)
+			c.again(now, e, provider.CallCreate, asked)
 		case e.Ambiguous && e.ProviderID == "" && c.cfg.Caps.Idempotent && e.pool != nil && e.tries <= 6:
-			c.again(now, e, provider.CallCreate)
+			c.again(now, e, provider.CallCreate, asked)
 		}
 	}
 	c.finishOrphans(now)
@@ -59,7 +60,14 @@ func (c *Core) due(now time.Time) time.Time {
 	return c.retry[0].at
 }
 
-func (c *Core) again(now time.Time, e *entry, call provider.Call) {
+// again repeats a call. What is asked for again of one batch at a time is one call.
+func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[provider.Batch]*provider.Request) {
+	b, _, several := provider.BatchOf(e.ID)
+	if req := asked[b]; call == provider.CallCreate && several && req != nil && req.Offering.Key == e.Offering && req.Tags[drover.TagTemplate] == e.Template {
+		e.inFlight = true
+		req.Intents = append(req.Intents, c.intent(e.pool, e.Instance))
+		return
+	}
 	if c.beliefs.Tokens(now, call) <= 0 {
 		e.next = later(now.Add(time.Second), c.beliefs.TokensAt(now, call, 0))
 		c.retry.push(e.next, e.ID)
@@ -75,8 +83,11 @@ func (c *Core) again(now time.Time, e *entry, call provider.Call) {
 	}
 	e.inFlight = true
 	c.beliefs.Started(now, provider.CallCreate, 1)
-	req := request(e.pool.policy, c.cfg.Owner, o, []provider.Intent{c.intent(e.pool, e.Instance)})
+	req := request(e.pool.policy, e.Template, c.cfg.Owner, o, []provider.Intent{c.intent(e.pool, e.Instance)})
 	c.effects = append(c.effects, Effect{Kind: EffectCreate, Request: req})
+	if several {
+		asked[b] = req
+	}
 }
 
 func later(a, b time.Time) time.Time {

@@ -32,6 +32,7 @@ type Effect struct {
 	ProviderID string
 	NodeID     string
 	Tags       map[string]string
+	Console    bool      // of destroy: read first what the machine wrote, it did not boot
 	Deadline   time.Time // of drain: when the machine goes anyway; zero = never
 }
 
@@ -49,8 +50,18 @@ type Intent struct {
 	CostBefore float64
 	NodeID     string // that used its token, before a restart
 	Behavior   drover.IdleBehavior
+	Bought     string // why
+	LastError  string // before a restart, as ReadyAt and IdleAt
+	ReadyAt    time.Time
+	IdleAt     time.Time
 	Answered   bool // the cloud said that it made it, before a restart
 	Killed     bool // by an operator, before a restart
+}
+
+// restored takes over what was known of the machine before a restart.
+func (in Intent) restored(i *drover.Instance) {
+	i.Bought, i.LastError, i.ReadyAt, i.IdleAt = in.Bought, in.LastError, in.ReadyAt, in.IdleAt
+	in.priced(i)
 }
 
 // priced takes over at which prices the machine ran before a restart.
@@ -65,7 +76,8 @@ type Entry struct {
 	At       time.Time
 	Pool     string
 	Instance string
-	What     string // a scaler.ActionKind, a state, or an operator's word
+	Several  []string `json:",omitempty"` // instances, where it is about more than one
+	What     string   // a scaler.ActionKind, a state, or an operator's word
 	Why      string
 	Reason   string
 	Count    int
@@ -76,6 +88,9 @@ type Entry struct {
 // CloudFails is the Entry.What that says that a cloud can't be used, and why.
 const CloudFails = "cloud fails"
 
+// CreateFails is the Entry.What that says what a cloud answered instead of making machines.
+const CreateFails = "create failed"
+
 // Node is what the fleet needs of control about a machine's node.
 type Node struct {
 	ID     string
@@ -84,12 +99,12 @@ type Node struct {
 	Lost   bool
 }
 
-func request(p *drover.FleetPolicy, owner string, o *drover.Offering, intents []provider.Intent) *provider.Request {
+func request(p *drover.FleetPolicy, template, owner string, o *drover.Offering, intents []provider.Intent) *provider.Request {
 	tags := map[string]string{}
 	for k, v := range p.Tags {
 		tags[k] = v
 	}
 	tags[drover.TagOwner], tags[drover.TagPool] = owner, p.Name
-	tags[drover.TagOffering], tags[drover.TagTemplate] = o.Key, p.Template()
+	tags[drover.TagOffering], tags[drover.TagTemplate] = o.Key, template
 	return &provider.Request{Intents: intents, Offering: *o, Image: p.Image, Tags: tags}
 }

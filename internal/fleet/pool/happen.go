@@ -2,6 +2,7 @@ package pool
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"drover"
@@ -23,13 +24,13 @@ func (c *Core) Restore(now time.Time, intents []Intent) {
 			continue
 		}
 		i := &drover.Instance{
-			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: in.Template, Behavior: cmp.Or(in.Behavior, drover.BehaviorRun),
+			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: p.current(in.Template), Behavior: cmp.Or(in.Behavior, drover.BehaviorRun),
 			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true, Charged: in.Charged,
 		}
 		if o := p.offering[in.Offering]; o != nil {
 			sold(i, o)
 		}
-		in.priced(i)
+		in.restored(i)
 		become(i, drover.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
 		if in.Killed {
 			become(i, drover.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
@@ -61,6 +62,10 @@ func (c *Core) Recorded(now time.Time, eff *Effect, err error) {
 // Created tells how a create ended. What the cloud definitely did not make is gone, what it may have made is asked
 // for again with the same key, or awaited in lists.
 func (c *Core) Created(now time.Time, req *provider.Request, machines []provider.Machine, err error) {
+	asked := make(map[string]bool, len(req.Intents))
+	for _, in := range req.Intents {
+		asked[in.ID] = true
+	}
 	made := make(map[string]bool, len(machines))
 	for k := range machines {
 		m := &machines[k]
@@ -68,6 +73,16 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 		e := c.table[m.Intent]
 		if e == nil { // given up meanwhile: the list brings it back as an orphan
 			c.list.soon(now)
+			continue
+		}
+		if !asked[e.ID] { // of the same batch: what is asked about it has an answer of its own
+			if e.ProviderID == "" {
+				c.confirm(now, e, m)
+				e.unanswered = false
+				if e.State == drover.InstanceDestroying {
+					c.callDestroy(now, e)
+				}
+			}
 			continue
 		}
 		e.inFlight, e.unanswered = false, false
@@ -79,6 +94,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 	if err == nil || provider.KindOf(err) == provider.Auth {
 		c.troubled(now, "creating machines", err)
 	}
+	c.refused(now, req, err)
 	c.beliefs.Created(now, &req.Offering, req.Tags[drover.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
 	for _, in := range req.Intents {
 		e := c.table[in.ID]
@@ -93,6 +109,73 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 			c.callDestroy(now, e)
 		}
 	}
+}
+
+// refused remembers with the machines what the cloud answered instead of making them, also where a list told of some
+// of them meanwhile, and tells it: the same answer once a minute.
+func (c *Core) refused(now time.Time, req *provider.Request, err error) {
+	if err == nil {
+		return
+	}
+	line := Entry{At: now, What: CreateFails, Why: string(provider.KindOf(err)), Reason: err.Error(), Count: len(req.Intents), Offering: req.Offering.Key}
+	for _, in := range req.Intents {
+		if e := c.table[in.ID]; e != nil {
+			e.LastError = "its create: " + err.Error()
+			line.Pool, line.Instance = e.Pool, e.ID
+			line.Several = append(line.Several, e.ID)
+		}
+	}
+	if len(line.Several) == 1 {
+		line.Several = nil
+	} else {
+		line.Instance = ""
+	}
+	if p := c.pool(line.Pool); p != nil {
+		p.failed = createFailure{now, err.Error()}
+	}
+	if said, known := c.said[line.Reason]; known && now.Sub(said) < time.Minute {
+		return
+	}
+	if len(c.said) > 100 {
+		clear(c.said)
+	}
+	c.said[line.Reason] = now
+	c.audit(line)
+}
+
+// createFailure is how a pool's last create that failed did.
+type createFailure struct {
+	at     time.Time
+	reason string
+}
+
+// Failed tells how the pool's last create failed, if that was within the last ten minutes; "" if none did.
+func (c *Core) Failed(now time.Time, pool string) string {
+	p := c.pool(pool)
+	if p == nil || p.failed.reason == "" || now.Sub(p.failed.at) > 10*time.Minute {
+		return ""
+	}
+	return "a create failed " + now.Sub(p.failed.at).Round(time.Second).String() + " ago: " + p.failed.reason
+}
+
+// consoleKept is how much of a console is kept as evidence, in bytes.
+const consoleKept = 2 << 10
+
+// Wrote tells what a machine that did not boot had written to its console.
+func (c *Core) Wrote(now time.Time, instance string, console []byte, err error) {
+	e := c.table[instance]
+	if e == nil {
+		return
+	}
+	text := strings.TrimSpace(strings.ToValidUTF8(string(console[max(0, len(console)-consoleKept):]), "?"))
+	switch {
+	case err != nil:
+		text = "its console can't be read: " + err.Error()
+	case text == "":
+		text = "it wrote nothing to its console"
+	}
+	e.LastError = "it did not boot; " + text
+	c.note(now, e, "console", text)
 }
 
 func (c *Core) unmade(now time.Time, e *entry, err error) {
@@ -124,6 +207,10 @@ func (c *Core) Destroyed(now time.Time, instance string, err error) {
 	}
 	e.inFlight = false
 	if err != nil && provider.KindOf(err) == provider.NotFound && !c.alive(e) {
+		c.end(now, e, e.Why, "destroyed: "+e.Reason)
+		return
+	}
+	if err == nil && c.cfg.Caps.Waits {
 		c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		return
 	}
@@ -180,6 +267,7 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 	was := e.State
 	reported(e.Instance, r, now)
 	if was != e.State && e.State == drover.InstanceDraining && !r.Drained {
+		c.note(now, e, "drain", e.Reason)
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
 	}
 	c.learn(e, &r)

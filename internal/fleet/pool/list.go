@@ -131,12 +131,22 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 		}
 	default:
 		c.confirm(now, e, m)
+		c.mark(now, e, m)
 		e.inFlight = e.inFlight && e.State == drover.InstanceDestroying
 		if e.State == drover.InstanceDestroying && !over && !e.inFlight && !now.Before(e.next) {
 			c.callDestroy(now, e)
 		}
 	}
 	return e
+}
+
+// mark gives a machine of a batch the tags of its own, which it could not be made with.
+func (c *Core) mark(now time.Time, e *entry, m *provider.Machine) {
+	if m.Tags[drover.TagIntent] != "" || m.Intent == "" || m.State == provider.Terminating || c.beliefs.Tokens(now, provider.CallTag) <= 0 {
+		return
+	}
+	c.beliefs.Started(now, provider.CallTag, 1)
+	c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: m.ID, Tags: map[string]string{drover.TagIntent: m.Intent}})
 }
 
 // adopt takes a machine over that has our owner tag and that nobody here knows.
@@ -153,6 +163,7 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 		}
 	default:
 		i = adopted(m, c.cfg.Provider, p.policy, now)
+		i.Template = p.current(i.Template)
 		if o := p.offering[i.Offering]; o != nil {
 			sold(i, o)
 		} else if i.Behavior != drover.BehaviorHold {
@@ -166,7 +177,7 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 	}
 	delete(c.gone, m.Intent)
 	i.Charged = c.before[i.ID].Charged
-	c.before[i.ID].priced(i)
+	c.before[i.ID].restored(i)
 	delete(c.before, i.ID)
 	e := c.add(i, p)
 	c.confirm(now, e, m)

@@ -18,8 +18,15 @@ func (l *loop) perform(e Effect) {
 	case EffectForget: // the update that follows says that it is gone
 	case EffectCreate:
 		made, err := l.deps.Provider.Create(ctx, *e.Request)
+		if err != nil {
+			l.deps.Log.Warn("creating machines", "offering", e.Request.Offering.Key, "wanted", len(e.Request.Intents), "made", len(made), "kind", provider.KindOf(err), "error", err)
+		}
 		l.tell(func(now time.Time, c *Core) { c.Created(now, e.Request, made, err) })
 	case EffectDestroy:
+		if shows, ok := l.deps.Provider.(provider.Consoler); ok && e.Console {
+			text, err := shows.Console(ctx, e.ProviderID)
+			l.tell(func(now time.Time, c *Core) { c.Wrote(now, e.Instance, text, err) })
+		}
 		err := l.deps.Provider.Destroy(ctx, e.ProviderID)
 		l.tell(func(now time.Time, c *Core) { c.Destroyed(now, e.Instance, err) })
 	case EffectTag:

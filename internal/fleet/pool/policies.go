@@ -10,6 +10,9 @@ import (
 
 func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {
 	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes), prices: c.prices}
+	if c.cfg.Setting != "" {
+		ps.setting = "-" + c.cfg.Setting
+	}
 	if ps.base == nil {
 		ps.base = map[string]string{}
 	}
@@ -116,6 +119,23 @@ func (p *poolState) retire() {
 			i.Behavior = drover.BehaviorDrain
 		}
 	}
+}
+
+// current returns the template of a machine as this release names it: one that an earlier release made from the same
+// image and user data is not replaced only because templates now name more.
+func (p *poolState) current(template string) string {
+	if template == p.policy.FormerTemplate() {
+		return p.template
+	}
+	return template
+}
+
+// Template returns the name of what the pool's machines are made from; "" if there is no such pool.
+func (c *Core) Template(pool string) string {
+	if p := c.pool(pool); p != nil {
+		return p.template
+	}
+	return ""
 }
 
 // learned is what machines of an offering turned out to be.

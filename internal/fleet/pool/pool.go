@@ -115,6 +115,11 @@ func (p *Pool) Run(ctx context.Context) error {
 		return fmt.Errorf("loading the fleet's intents: %w", err)
 	}
 	core := NewCore(p.deps.Clock.Now(), p.cfg)
+	if p.cfg.Learned != nil {
+		if err := core.beliefs.Remember(p.cfg.Learned()); err != nil {
+			p.deps.Log.Warn("what was learned of the cloud is learned anew", "error", err)
+		}
+	}
 	core.Restore(p.deps.Clock.Now(), intents)
 	var calls sync.WaitGroup
 	defer calls.Wait()
@@ -234,7 +239,7 @@ func (l *loop) record(now time.Time) {
 	if l.telling {
 		return
 	}
-	u := l.core.TakeUpdate()
+	u := l.core.TakeUpdate(now)
 	if u.Empty() {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,9 +48,10 @@ type world struct {
 	// policies, if there are several, and how they share.
 	policies []*drover.FleetPolicy
 	sharing  *pool.Sharing
-	spent    float64 // today, says the ledger
-	work     int     // on each node, as soon as it is there
-	fail     error   // of Record
+	spent    float64                                                // today, says the ledger
+	work     int                                                    // on each node, as soon as it is there
+	fail     error                                                  // of Record
+	data     func(policy *drover.FleetPolicy, intent string) string // of machines; nil = pool.UserData
 	changed  chan struct{}
 }
 
@@ -155,7 +157,11 @@ func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
 	if policies == nil {
 		policies = []*drover.FleetPolicy{cmp.Or(w.policy, policy())}
 	}
-	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: pool.UserData([]byte("key"))},
+	data := w.data
+	if data == nil {
+		data = pool.UserData([]byte("key"))
+	}
+	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: data, Shareable: func(p *drover.FleetPolicy) bool { return !strings.Contains(p.UserData, "${token}") }},
 		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: w})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup

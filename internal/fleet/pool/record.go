@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"bytes"
 	"time"
 
 	"drover"
@@ -11,10 +12,11 @@ import (
 type Update struct {
 	Changed []drover.Instance
 	Costs   []drover.FleetCost
+	Learned []byte // of the cloud; nil = nothing new
 }
 
 // Empty reports that there is nothing to tell.
-func (u Update) Empty() bool { return len(u.Changed) == 0 && len(u.Costs) == 0 }
+func (u Update) Empty() bool { return len(u.Changed) == 0 && len(u.Costs) == 0 && u.Learned == nil }
 
 // written is what the log has of a machine.
 type written struct {
@@ -27,9 +29,18 @@ type written struct {
 
 func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID, e.Charged, e.Price} }
 
+// learnedEvery is how often what was learned of the cloud is written down, if it changed.
+const learnedEvery = time.Minute
+
 // TakeUpdate returns what changed since the last time. Give it back with Untold if it can't be recorded.
-func (c *Core) TakeUpdate() Update {
+func (c *Core) TakeUpdate(now time.Time) Update {
 	u := Update{Changed: c.ended, Costs: ledger.Sum(c.costs)}
+	if now.Sub(c.wrote) >= learnedEvery {
+		c.wrote = now
+		if text := c.beliefs.Memory(); !bytes.Equal(text, c.learned) {
+			c.learned, u.Learned = text, text
+		}
+	}
 	c.ended, c.costs = nil, nil
 	for _, p := range c.pools {
 		for _, i := range p.living() {
@@ -53,6 +64,9 @@ func (u *Update) add(e *entry) {
 // Untold takes an update back that could not be recorded.
 func (c *Core) Untold(u Update) {
 	c.costs = append(c.costs, u.Costs...)
+	if u.Learned != nil {
+		c.learned = nil
+	}
 	for k := range u.Changed {
 		i := &u.Changed[k]
 		if i.State == drover.InstanceGone {

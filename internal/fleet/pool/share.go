@@ -38,6 +38,7 @@ type common struct {
 // sharer is a pool as the others see it. Maps are by class.
 type sharer struct {
 	name      string
+	template  string
 	offerings []drover.Offering    // that could be bought at its last turn
 	covered   map[string]int       // pieces that it has room for
 	declined  map[string]int       // pieces that it was offered and can't buy for
@@ -78,7 +79,7 @@ func (s *Sharing) Set(policies []*drover.FleetPolicy) {
 
 // sharer returns the pool's with what it has room for.
 func (s *Sharing) sharer(p *drover.FleetPolicy) *sharer {
-	out := &sharer{name: p.Name, offerings: p.Offerings(), covered: map[string]int{}, declined: map[string]int{}, since: map[string]time.Time{}}
+	out := &sharer{name: p.Name, template: p.Template(), offerings: p.Offerings(), covered: map[string]int{}, declined: map[string]int{}, since: map[string]time.Time{}}
 	if c := s.nodePools[p.NodePool]; c != nil {
 		if old := c.of(p.Name); old != nil {
 			maps.Copy(out.covered, old.covered)
@@ -161,15 +162,15 @@ func (s *sharer) sells(in *scaler.Input) (changed bool) {
 			}
 		}
 	}
-	changed = len(now) != len(s.offerings)
-	s.offerings = now
+	changed = len(now) != len(s.offerings) || s.template != in.Template
+	s.offerings, s.template = now, in.Template
 	return changed
 }
 
 // price is the least that a piece of the class costs the pool; ok is false if it can't buy for it.
 func (s *sharer) price(d *drover.DemandClass) (least float64, ok bool) {
 	for i := range s.offerings {
-		if p, fits := scaler.PricePerPiece(&s.offerings[i], d); fits && (!ok || p < least) {
+		if p, fits := scaler.PricePerPiece(&s.offerings[i], d, s.name, s.template); fits && (!ok || p < least) {
 			least, ok = p, true
 		}
 	}

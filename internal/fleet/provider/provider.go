@@ -81,11 +81,14 @@ type Machine struct {
 type Capabilities struct {
 	Idempotent  bool          // Create may be repeated with the same intents
 	Batch       int           // machines a Create; at least 1
+	Shared      bool          // the machines of one Create have equal user data, and intents of one Batch
 	Visible     time.Duration // after which a created machine is surely in List
 	UserDataMax int           // bytes; 0 = no user data
 	Interrupts  bool          // tells of interruptions
+	Waits       bool          // Destroy returns when the machine is gone
 	Reprices    bool          // spot machines that run cost what their offering costs now, not what it did when they were bought
-	Rates       map[Call]Rate // what the cloud allows, as far as known
+	Rates       map[Call]Rate // what the cloud allows, as far as known; of creates machines are counted
+	Creates     Rate          // calls of Create, however many machines they ask for; zero = as Rates say
 }
 
 // Call is a kind of call with a rate limit of its own.

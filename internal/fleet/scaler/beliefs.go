@@ -16,6 +16,7 @@ type Beliefs struct {
 	quotas   map[string]*quota
 	cooling  map[string]*coolDown
 	rates    map[provider.Call]*bucket
+	calls    *bucket // of creates, however many machines they are about; nil = not limited
 	boots    map[string]*Histogram
 	breakers map[string]*breaker
 	creates  concurrency
@@ -36,6 +37,9 @@ func NewBeliefs(seed uint64, caps provider.Capabilities) *Beliefs {
 	for _, c := range []provider.Call{provider.CallCreate, provider.CallDestroy, provider.CallList, provider.CallTag} {
 		b.rates[c] = newBucket(caps.Rates[c])
 	}
+	if caps.Creates.PerSecond > 0 {
+		b.calls = newBucket(caps.Creates)
+	}
 	return b
 }
 
@@ -44,6 +48,9 @@ func (b *Beliefs) Started(now time.Time, call provider.Call, n int) {
 	b.rates[call].take(now, n)
 	if call == provider.CallCreate {
 		b.creates.inFlight++
+		if b.calls != nil {
+			b.calls.take(now, 1)
+		}
 	}
 }
 
@@ -54,7 +61,7 @@ func (b *Beliefs) Done(now time.Time, call provider.Call, err error) {
 
 // Created notes how a create ended: got machines, used units of the quota group known to exist, those included.
 func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, got int, used int64, err error) {
-	b.rates[provider.CallCreate].result(now, err)
+	b.createEnded(now, err)
 	b.creates.done(err == nil)
 	if got > 0 {
 		b.quota(o.QuotaGroup).succeeded(used)
@@ -83,6 +90,20 @@ func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, go
 	case provider.Transient:
 		b.stop(now, e.Error(), 200*time.Millisecond, 30*time.Second)
 	case provider.RateLimited, provider.NotFound, provider.Ambiguous: // say nothing of the offering
+	}
+}
+
+// createEnded tells the budgets how a create ended. Where calls and machines have a budget each, and the cloud does not
+// say which of them is spent, it is the smaller one of calls, and the other is believed half.
+func (b *Beliefs) createEnded(now time.Time, err error) {
+	machines := b.rates[provider.CallCreate]
+	if b.calls == nil {
+		machines.result(now, err)
+		return
+	}
+	b.calls.result(now, err)
+	if provider.KindOf(err) == provider.RateLimited && err != nil {
+		machines.take(now, max(0, int(machines.level(now)/2)))
 	}
 }
 
@@ -142,15 +163,29 @@ func (b *Beliefs) Ran(offering string, d time.Duration, taken bool) {
 }
 
 // Tokens returns how many machines calls of the kind may be about now.
-func (b *Beliefs) Tokens(now time.Time, call provider.Call) int { return b.rates[call].whole(now) }
+func (b *Beliefs) Tokens(now time.Time, call provider.Call) int {
+	if call == provider.CallCreate && b.calls != nil && b.calls.whole(now) <= 0 {
+		return 0
+	}
+	return b.rates[call].whole(now)
+}
 
 // TokensAt returns when the next call of the kind may go out after spent more tokens.
 func (b *Beliefs) TokensAt(now time.Time, call provider.Call, spent int) time.Time {
-	return b.rates[call].next(now, spent)
+	at := b.rates[call].next(now, spent)
+	if call == provider.CallCreate && b.calls != nil {
+		at = later(at, b.calls.next(now, 0))
+	}
+	return at
 }
 
 // CreateRoom returns how many create calls may be begun.
-func (b *Beliefs) CreateRoom() int { return b.creates.room() }
+func (b *Beliefs) CreateRoom(now time.Time) int {
+	if b.calls == nil {
+		return b.creates.room()
+	}
+	return max(0, min(b.creates.room(), b.calls.whole(now)))
+}
 
 // Batch returns how many machines a create may ask for.
 func (b *Beliefs) Batch() int { return b.caps.Batch }

@@ -27,6 +27,12 @@ func (p *plan) buyDemand() {
 			last++
 		}
 		p.buyTier(first, last, priority)
+		if p.makeRoom(first, last, priority) {
+			for s := range p.shapes {
+				p.shapes[s].packed.valid = false
+			}
+			p.buyTier(first, last, priority)
+		}
 		first = last
 	}
 }

@@ -21,8 +21,10 @@ type class struct {
 	awaits   int // has no place, but gets one before a machine could come
 	bought   int
 	strange  string // why it can't be served at all
-	eligible []bool // by offering
+	eligible []bool // by offering: machines that would be bought can run it
+	meets    []bool // by offering: its constraints are met, whatever machines of it were seen to lack
 	stopped  string // what kept us from buying for it
+	room     string // what it waits for, which goes
 }
 
 // demand collects what needs a place: waiting work, work on machines that the cloud takes back, standby room.
@@ -121,14 +123,22 @@ func (c *class) whole(size *vector) int {
 
 // elig says of every offering whether the class may run on it.
 func (p *plan) elig(c *class) {
-	c.eligible = make([]bool, len(p.offers))
+	c.eligible, c.meets = make([]bool, len(p.offers)), make([]bool, len(p.offers))
 	for i := range p.offers {
 		o := p.offers[i].Offering
-		c.eligible[i] = c.strange == "" && (!c.OnDemand || o.Market != drover.MarketSpot)
-		for _, k := range c.Constraints {
-			c.eligible[i] = c.eligible[i] && satisfies(o, k)
+		c.meets[i] = c.strange == "" && (!c.OnDemand || o.Market != drover.MarketSpot) && unmet(o, c.Constraints) == nil
+		c.eligible[i] = c.meets[i] && c.Refused(p.in.Policy.Name, p.template, o.Type) == ""
+	}
+}
+
+// unmet returns the first constraint that machines of the offering do not meet; nil if they meet all.
+func unmet(o *drover.Offering, all []*drover.Constraint) *drover.Constraint {
+	for _, k := range all {
+		if !satisfies(o, k) {
+			return k
 		}
 	}
+	return nil
 }
 
 // settle is how long the scheduler has to use new room before it counts as unusable.

@@ -1,7 +1,6 @@
 package scaler
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -26,7 +25,7 @@ func satisfies(o *drover.Offering, c *drover.Constraint) bool {
 	case "!=", "not":
 		return value != c.RTarget
 	case "regexp":
-		re, err := regexp.Compile(c.RTarget)
+		re, err := drover.CompilePattern(c.RTarget)
 		return set && err == nil && re.MatchString(value)
 	case "set_contains", "set_contains_all":
 		return set && contains(value, c.RTarget, true)

@@ -19,10 +19,12 @@ type Input struct {
 	Instances []*drover.Instance // of the pool, in a fixed order, without those that are gone
 	GroupUsed map[string]int64   // units in use by quota group, over all pools of the cloud
 	Beliefs   *Beliefs
-	Pace      Pace    // of the pool's work
-	Spent     float64 // by the pool since midnight UTC
-	Listed    bool    // the cloud's machines were all seen once: creates may be decided
-	Settled   bool    // and agents had time to call home: destroys may be decided
+	Pace      Pace       // of the pool's work
+	Spent     float64    // by the pool since midnight UTC
+	Listed    bool       // the cloud's machines were all seen once: creates may be decided
+	Settled   bool       // and agents had time to call home: destroys may be decided
+	Short     []Shortage // of quotas, in other pools of the cloud
+	Batch     int        // machines a create of this pool; 0 = as many as the provider can
 }
 
 // ActionKind says what is to be done.
@@ -73,6 +75,7 @@ type Waiting struct {
 	Placed  int    // has room on machines that are there or starting, or gets it before a new one could come
 	Bought  int    // fits on machines that are bought now
 	Reason  string // for people
+	Limit   string // of the pool or the cloud that keeps machines for it from being bought; "" = none
 	ReadyAt time.Time
 }
 
@@ -80,17 +83,19 @@ type Waiting struct {
 type Output struct {
 	Actions  []Action
 	Waiting  []Waiting
-	Busy     int       // machines that have work
-	Awaits   int       // pieces of work for which room is expected sooner than a new machine
-	Deferred int       // creates that are wanted, but wait for rate or concurrency
-	Wake     time.Time // decide again then even if nothing happens; zero = no need
+	Need     float64    // what the machines cost an hour that have work, or that work was promised
+	Unit     float64    // what a typical machine costs an hour
+	Held     []Holding  // idle machines that are worth keeping
+	Awaits   int        // pieces of work for which room is expected sooner than a new machine
+	Deferred int        // creates that are wanted, but wait for rate or concurrency
+	Short    []Shortage // of quotas, for work that waits
+	Wake     time.Time  // decide again then even if nothing happens; zero = no need
 }
 
 // Decide returns what to do now.
 func Decide(in Input) Output {
 	p := newPlan(&in)
 	p.survey()
-	p.out.Busy = p.counts.busy
 	if in.Listed {
 		p.demand()
 		p.place()
@@ -101,12 +106,14 @@ func Decide(in Input) Output {
 		p.hedge()
 	}
 	if in.Settled && !in.Policy.PauseDestroys {
+		p.yield()
 		p.destroyFinished()
 		p.destroyHopeless()
 		p.replace()
 		p.retireIdle()
 		p.consolidate()
 	}
+	p.out.Need, p.out.Unit = p.need(), p.unitPrice()
 	p.emitCreates()
 	p.explain()
 	return p.out
@@ -125,9 +132,14 @@ type plan struct {
 	units    map[string]int64 // left of quota groups
 	counts   counts
 	limits   limits
-	special  []int  // indexes of the machines that are not just at work: few, in a big fleet
-	kept     []bool // idle machines, by index, that are needed
-	destroys int    // tokens left
+	special  []int              // indexes of the machines that are not just at work: few, in a big fleet
+	kept     []bool             // idle and starting machines, by index, that are needed
+	keptFor  []int16            // the highest priority of the work that needs them
+	spares   []int              // machines that may go to make room, least loss first; nil = nobody asked
+	promised []*drover.Offering // for which room is made
+	after    ledge              // how limits stand once those are gone that are going
+	over     map[string]int64   // units by which quota groups are overdrawn
+	destroys int                // tokens left
 	spent    int
 	onStart  int // pieces of work placed onto starting machines
 	boots    map[string]time.Duration
@@ -143,11 +155,13 @@ type counts struct {
 	moving   int // draining with work, or being replaced
 	lost     int
 	busy     int
+	work     int     // pieces, on the busy ones
+	used     int64   // cpu, of them
 	busyCost float64 // per hour
 }
 
 func newPlan(in *Input) *plan {
-	p := &plan{in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, kept: make([]bool, len(in.Instances)), boots: map[string]time.Duration{}}
+	p := &plan{in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, over: map[string]int64{}, kept: make([]bool, len(in.Instances)), keptFor: make([]int16, len(in.Instances)), boots: map[string]time.Duration{}}
 	p.template = cmp.Or(in.Template, in.Policy.Template())
 	p.destroys = in.Beliefs.Tokens(in.Now, provider.CallDestroy)
 	p.offers = make([]offer, len(in.Offerings))
@@ -191,6 +205,9 @@ func (p *plan) survey() {
 			p.special = append(p.special, n)
 		}
 		l.cost += i.Price
+		if leaving(i) {
+			l.leaving += i.Price
+		}
 		l.capacity = l.capacity.Add(i.Capacity)
 		l.machines++
 		switch {
@@ -204,6 +221,8 @@ func (p *plan) survey() {
 			p.counts.live++
 			if i.Work > 0 {
 				p.counts.busy++
+				p.counts.work += i.Work
+				p.counts.used += i.Used.CPU
 				p.counts.busyCost += i.Price
 			}
 			if !i.LostAt.IsZero() {
@@ -220,11 +239,16 @@ type limits struct {
 	machines int
 	capacity drover.Capacity
 	cost     float64
+	leaving  float64 // of the cost, that of machines which are about to be gone
 }
 
 // allows returns how many of n machines of the offering the policy allows more, and else what stops it.
 func (p *plan) allows(o *drover.Offering, n, priority int) (int, string) {
-	pol, l := p.in.Policy, &p.limits
+	return p.allowed(&p.limits, o, n, priority)
+}
+
+func (p *plan) allowed(l *limits, o *drover.Offering, n, priority int) (int, string) {
+	pol := p.in.Policy
 	why := ""
 	bound := func(left int, text string) {
 		if left < n {
@@ -245,12 +269,12 @@ func (p *plan) allows(o *drover.Offering, n, priority int) (int, string) {
 		return n, why
 	}
 	if b.PerHour > 0 {
-		bound(int((b.PerHour-l.cost)/o.Price+1e-9), fmt.Sprintf("the budget of %.4g an hour", b.PerHour))
+		bound(int((b.PerHour-l.cost)/o.Price+1e-9), fmt.Sprintf("the budget of %s an hour", drover.Money(b.PerHour)))
 	}
 	if b.PerDay > 0 {
-		// What runs now is assumed to run for another hour: it may be busy, and then can't be returned.
-		left := b.PerDay - p.in.Spent - l.cost
-		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %.4g a day", b.PerDay))
+		// What runs now is assumed to run for another hour, as it may be busy, and then can't be returned.
+		left := b.PerDay - p.in.Spent - (l.cost - l.leaving)
+		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %s a day", drover.Money(b.PerDay)))
 	}
 	return n, why
 }

@@ -166,11 +166,11 @@ func TestLimits(t *testing.T) {
 		{"max", func(p *drover.FleetPolicy) { p.Max = 3 }, 3, "maximum of 3"},
 		{"cpu", func(p *drover.FleetPolicy) { p.Limits.CPU = 4000 }, 2, "limit of cpu"},
 		{"per hour", func(p *drover.FleetPolicy) { p.Budget.PerHour = 0.45 }, 4, "0.45 an hour"},
-		{"per day", func(p *drover.FleetPolicy) { p.Budget.PerDay = 0.3 }, 3, "0.3 a day"},
+		{"per day", func(p *drover.FleetPolicy) { p.Budget.PerDay = 0.3 }, 3, "0.30 a day"},
 		{"alert", func(p *drover.FleetPolicy) { p.Budget.PerHour, p.Budget.AtLimit = 0.1, drover.BudgetAlert }, 10, ""},
 		{"not critical", func(p *drover.FleetPolicy) {
 			p.Budget = drover.FleetBudget{PerHour: 0.1, AtLimit: drover.BudgetCritical, CriticalPriority: 51}
-		}, 1, "0.1 an hour"},
+		}, 1, "0.10 an hour"},
 		{"critical", func(p *drover.FleetPolicy) {
 			p.Budget = drover.FleetBudget{PerHour: 0.1, AtLimit: drover.BudgetCritical, CriticalPriority: 50}
 		}, 10, ""},
@@ -253,7 +253,7 @@ func TestDestructionOnlyWhenSettledAndNeverOfBusyOrHeld(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p)
-	long := start.Add(-dampHold)
+	long := start.Add(-2 * time.Hour)
 	add := func(id string, state drover.InstanceState, change func(*drover.Instance)) {
 		i := machine(p, id, "c5.large", state)
 		i.IdleAt = long

@@ -1,25 +1,28 @@
 package scaler
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"drover"
 	"drover/internal/fleet/provider"
 )
 
 // emitCreates issues as much of the purchases as rate and concurrency allow; the rest is decided again later.
 func (p *plan) emitCreates() {
 	b := p.in.Beliefs
-	tokens, calls := b.Tokens(p.in.Now, provider.CallCreate), b.CreateRoom()
+	tokens, batch := b.Tokens(p.in.Now, provider.CallCreate), cmp.Or(p.in.Batch, b.Batch())
+	calls := b.CreateRoom(p.in.Now)
 	for _, y := range p.buys {
-		n := min(y.count, tokens, calls*b.Batch())
+		n := min(y.count, tokens, calls*batch)
 		p.out.Deferred += y.count - n
 		if n == 0 {
 			continue
 		}
 		tokens -= n
-		calls -= (n + b.Batch() - 1) / b.Batch()
+		calls -= (n + batch - 1) / batch
 		o := &p.offers[y.offer]
 		p.out.Actions = append(p.out.Actions, Action{
 			Kind: Create, Offering: o.Offering, Count: n, Hedge: y.why == WhyHedge, Why: y.why, Reason: p.reason(&y),
@@ -46,7 +49,7 @@ func (p *plan) reason(y *buy) string {
 		}
 		fmt.Fprintf(&s, "%d x %s", t.n, p.classes[t.class].Name)
 	}
-	fmt.Fprintf(&s, " on each, at %.4g an hour", p.offers[y.offer].Price)
+	fmt.Fprintf(&s, " on each, at %s an hour", drover.Money(p.offers[y.offer].Price))
 	return s.String()
 }
 

@@ -2,6 +2,7 @@ package scaler
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"drover"
@@ -14,7 +15,7 @@ func (p *plan) explain() {
 		w := Waiting{Class: c.Name, Count: c.Count, Placed: c.placed + c.awaits, Bought: c.bought}
 		switch {
 		case c.left > 0:
-			w.Reason = p.whyNot(c)
+			w.Reason, w.Limit = p.whyNot(c), p.limitOf(c)
 		case c.awaits > 0:
 			w.Reason = fmt.Sprintf("room for %d is expected sooner than a new machine could come, as other work ends; %d have a place", c.awaits, c.placed)
 		case c.bought > 0:
@@ -26,9 +27,27 @@ func (p *plan) explain() {
 	}
 }
 
+// limitOf names the limit that stops purchases for the class; "" if it is none, or only for a moment.
+func (p *plan) limitOf(c *class) string {
+	if c.stopped != "" || c.strange != "" {
+		return c.stopped
+	}
+	for i := range p.offers {
+		o := &p.offers[i]
+		if i < len(c.eligible) && c.eligible[i] && o.size.fit(&c.each, 1) > 0 && o.blocked == "" && p.units[o.QuotaGroup] < o.QuotaUnits {
+			return "the quota of " + o.QuotaGroup
+		}
+	}
+	return ""
+}
+
 func (p *plan) whyNot(c *class) string {
 	if c.strange != "" {
 		return c.strange
+	}
+	if c.room != "" {
+		p.wake(p.in.Now.Add(surplusAgain))
+		return fmt.Sprintf("%d of %d: %s", c.left, c.Count, c.room)
 	}
 	if c.stopped != "" {
 		return fmt.Sprintf("%d of %d wait: %s is reached", c.left, c.Count, c.stopped)
@@ -50,11 +69,30 @@ func (p *plan) whyNot(c *class) string {
 	}
 	switch {
 	case !allowed:
-		return "no type that the pool may buy meets the constraints"
+		return p.whyNone(c)
 	case !fits:
 		return fmt.Sprintf("no type that the pool may buy is big enough for %s", sizeText(c.Each))
 	}
 	return fmt.Sprintf("first of %d, waits for %s: %s", c.left, p.offers[best].Key, p.stoppedBy(best))
+}
+
+// whyNone says why no type may run the class: what machines lack that were seen, else which constraint is not met.
+func (p *plan) whyNone(c *class) string {
+	for i := range p.offers {
+		if needs := c.Refused(p.in.Policy.Name, p.template, p.offers[i].Type); c.meets[i] && needs != "" {
+			return fmt.Sprintf("needs %s, which machines of pool %s do not have", needs, p.in.Policy.Name)
+		}
+	}
+	for i := range p.offers {
+		if k := unmet(p.offers[i].Offering, c.Constraints); k != nil {
+			return fmt.Sprintf("no type that the pool may buy meets the constraints: %s has not %s", p.offers[i].Type, constraintText(k))
+		}
+	}
+	return "no type that the pool may buy meets the constraints"
+}
+
+func constraintText(c *drover.Constraint) string {
+	return strings.Join(strings.Fields(c.LTarget+" "+c.Operand+" "+c.RTarget), " ")
 }
 
 func (p *plan) stoppedBy(i int) string {

@@ -2,14 +2,30 @@ package scaler
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"drover"
 )
 
+// minimum is the policy's smallest size of the pool: what it says for now, or for when a machine bought now would be there.
+// So a schedule's machines are up when their time begins.
+func (p *plan) minimum() int {
+	pol := p.in.Policy
+	if len(pol.Schedule) == 0 || len(p.in.Offerings) == 0 {
+		return pol.MinAt(p.in.Now)
+	}
+	ahead := time.Duration(math.MaxInt64)
+	for i := range p.in.Offerings {
+		o := &p.in.Offerings[i]
+		ahead = min(ahead, p.in.Beliefs.BootQuantile(o.Key, o.Type, 0.95))
+	}
+	return max(pol.MinAt(p.in.Now), pol.MinAt(p.in.Now.Add(ahead)))
+}
+
 // buyMinimum buys up to the policy's smallest size of the pool at this time.
 func (p *plan) buyMinimum() {
-	want := p.in.Policy.MinAt(p.in.Now)
+	want := p.minimum()
 	if len(p.in.Policy.Schedule) > 0 {
 		p.wake(p.in.Now.Truncate(time.Minute).Add(time.Minute))
 	}

@@ -52,7 +52,7 @@ func (p *plan) look() {
 		}
 		boot := b.BootQuantile(o.Key, o.Type, 0.5)
 		paid := o.Billing.Charged(expect + boot).Hours()
-		redo := b.Interruptions(o.Offering) * expect.Hours() * (o.Price*expect.Hours()/2 + p.in.Policy.WaitCost*boot.Hours())
+		redo := b.Interruptions(o.Offering) * expect.Hours() * (o.Price*expect.Hours()/2 + p.in.Policy.WaitCost*p.holds(o)*boot.Hours())
 		o.cost = o.Price*paid + redo
 		if p.in.Policy.PauseCreates {
 			o.blocked = "creates are paused"
@@ -64,6 +64,21 @@ func (p *plan) look() {
 	p.quotas()
 	p.group()
 	p.unitCosts()
+}
+
+// holds is how many pieces of the work that waits a machine has room for, on average.
+func (p *plan) holds(o *offer) float64 {
+	var cpu, memory, n float64
+	for i := range p.classes {
+		if c := &p.classes[i]; c.left > 0 {
+			k := float64(c.left)
+			cpu, memory, n = cpu+k*float64(c.each[0]), memory+k*float64(c.each[1]), n+k
+		}
+	}
+	if n == 0 {
+		return 1
+	}
+	return max(1, min(float64(o.Capacity.CPU)*n/max(cpu, 1), float64(o.Capacity.MemoryMB)*n/max(memory, 1)))
 }
 
 func (p *plan) wakeBlocked(t time.Time) {
@@ -86,6 +101,7 @@ func (p *plan) quotas() {
 		left := int64(unlimited)
 		if q := p.in.Beliefs.quotas[o.QuotaGroup]; q != nil {
 			left = q.left(p.in.Now, used, 1)
+			p.over[o.QuotaGroup] = max(0, used-q.limit)
 			if left <= 0 && q.retryAt.After(p.in.Now) {
 				p.wakeBlocked(q.retryAt)
 			}

@@ -12,9 +12,10 @@ import (
 type Pace struct {
 	cpu, memoryMB float64 // per second
 	at            time.Time
-	busy          float64 // machines with work, smoothed
-	busyAt        time.Time
-	since         time.Time // since when work waits for room instead of machines; zero if none does
+	swings        *Swings
+	awaits        int       // pieces that wait for room instead of machines
+	awaitsAt      time.Time // since when there are that many
+	waited        float64   // in piece-hours, since some wait for room
 }
 
 // paceTime is the time constant of the rates: they follow the work within a minute.
@@ -28,63 +29,75 @@ func (p *Pace) Freed(now time.Time, c drover.Capacity) {
 	p.at = now
 }
 
-// Waits notes whether the last decision let work wait for room.
-func (p *Pace) Waits(now time.Time, waits bool) {
-	switch {
-	case !waits:
-		p.since = time.Time{}
-	case p.since.IsZero():
-		p.since = now
+// Decided notes what a decision found: what is needed, and how many pieces of work wait for room.
+func (p *Pace) Decided(now time.Time, out *Output) {
+	if p.swings == nil {
+		p.swings = &Swings{}
 	}
+	p.swings.Needed(now, out.Need, out.Unit)
+	p.waited = p.waitedUntil(now)
+	if out.Awaits == 0 {
+		p.waited = 0
+	}
+	p.awaits, p.awaitsAt = out.Awaits, now
 }
 
-// Busy notes how many machines have work.
-func (p *Pace) Busy(now time.Time, n int) {
-	if p.busyAt.IsZero() {
-		p.busy = float64(n)
-	} else {
-		p.busy += (float64(n) - p.busy) * (1 - math.Exp(-now.Sub(p.busyAt).Seconds()/busyTime.Seconds()))
+// waitedUntil is how long the pieces waited that are left to wait for room, in piece-hours.
+func (p *Pace) waitedUntil(now time.Time) float64 {
+	if p.awaits == 0 {
+		return 0
 	}
-	p.busyAt = now
+	return p.waited + float64(p.awaits)*max(0, now.Sub(p.awaitsAt).Hours())
 }
-
-// busyTime is the time constant of Busy.
-const busyTime = 10 * time.Minute
 
 func (p *Pace) fade(now time.Time) float64 {
 	return math.Exp(-max(0, now.Sub(p.at).Seconds()) / paceTime.Seconds())
 }
 
-// within returns the room that ends of work are expected to make in a time; half of it is not counted on, as it comes in
-// pieces, and other work may take it.
-func (p *Pace) within(now time.Time, d time.Duration) vector {
-	k := p.fade(now) * d.Seconds() / 2
-	return vector{int64(p.cpu * k), int64(p.memoryMB * k), math.MaxInt64 / 4}
+// clears returns how long ends of work take to make that much room; ok is false if they are not expected to.
+func (p *Pace) clears(now time.Time, cpu, memoryMB float64) (d time.Duration, ok bool) {
+	const most = 10 * time.Minute
+	k := p.fade(now)
+	if p.cpu*k <= 0 || p.memoryMB*k <= 0 {
+		return 0, false
+	}
+	seconds := max(cpu/(p.cpu*k), memoryMB/(p.memoryMB*k))
+	if seconds > most.Seconds() {
+		return 0, false
+	}
+	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// await leaves work alone that gets room before a new machine could take it, because other work ends: a machine that
-// comes too late costs and helps nobody. Only for a quarter of the time that a machine boots: what lacks longer is no
-// swing, and then it is bought.
+// await leaves work alone that may get room because other work ends, as long as its waiting costs less than to buy for
+// it: rent or buy. What waits has cost something already, and will until room for it is expected; a machine
+// costs its price while it boots and while it is idle in the end. Where that room does not come as expected, what was
+// waited grows until it is as much, so the two together cost at most twice what knowing would.
 func (p *plan) await() {
 	pace := &p.in.Pace
-	horizon := p.in.Beliefs.BootQuantile("", "", 0.5)
-	until := p.in.Now.Add(horizon / 4)
-	if !pace.since.IsZero() {
-		until = pace.since.Add(horizon / 4)
-	}
-	if pace.cpu == 0 || !p.in.Now.Before(until) {
-		return
-	}
-	room := pace.within(p.in.Now, horizon)
+	var pieces, cpu, memory float64
 	for i := range p.classes {
 		c := &p.classes[i]
 		if c.left == 0 || c.standby {
 			continue
 		}
-		if c.strange != "" || c.perBin > 0 || len(c.Constraints) > 0 || len(c.Devices) > 0 || room.fit(&c.each, c.left) < c.left {
-			return
+		if c.strange != "" || c.perBin > 0 || len(c.Constraints) > 0 || len(c.Devices) > 0 {
+			return // it can't use just any room
 		}
-		room.take(&c.each, c.left)
+		n := float64(c.left)
+		pieces, cpu, memory = pieces+n, cpu+n*float64(c.each[0]), memory+n*float64(c.each[1])
+	}
+	if pieces == 0 {
+		return
+	}
+	clears, ok := pace.clears(p.in.Now, cpu, memory)
+	if !ok {
+		return
+	}
+	rate := p.in.Policy.WaitCost * pieces // per hour
+	waiting := p.in.Policy.WaitCost*pace.waitedUntil(p.in.Now) + rate*max(clears, p.relaxes(pieces)).Hours()/2
+	buying := p.buying(cpu, memory) * (1 - p.wanted(cpu, memory))
+	if waiting >= buying {
+		return
 	}
 	for i := range p.classes {
 		if c := &p.classes[i]; c.left > 0 && !c.standby {
@@ -92,7 +105,41 @@ func (p *plan) await() {
 			p.out.Awaits += c.awaits
 		}
 	}
-	if p.out.Awaits > 0 {
-		p.wake(until)
+	p.wake(p.in.Now.Add(max(time.Duration((buying-waiting)/rate*float64(time.Hour)), 100*time.Millisecond)))
+}
+
+// relaxes is how long chance takes on average to bring as much less work as waits: it is a walk, which gets nowhere for
+// long, until what runs now has ended.
+func (p *plan) relaxes(pieces float64) time.Duration {
+	run := p.runs()
+	return time.Duration(float64(run) * min(1, pieces/math.Sqrt(max(1, float64(p.counts.work)))))
+}
+
+// wanted is how likely machines for so much are needed before they could come, whatever becomes of what waits.
+func (p *plan) wanted(cpu, memory float64) float64 {
+	price := math.Inf(1)
+	for i := range p.offers {
+		o := &p.offers[i]
+		price = min(price, o.Price*max(cpu/float64(max(o.Capacity.CPU, 1)), memory/float64(max(o.Capacity.MemoryMB, 1))))
 	}
+	return p.in.Pace.swings.within(p.need(), p.unitPrice(), price, p.in.Beliefs.BootQuantile("", "", 0.5))
+}
+
+// buying is what it costs to buy machines for so much, beside their work: their price while they boot, and while they
+// are idle in the end.
+func (p *plan) buying(cpu, memory float64) float64 {
+	best := math.Inf(1)
+	for i := range p.offers {
+		o := &p.offers[i]
+		n := math.Ceil(max(cpu/float64(max(o.Capacity.CPU, 1)), memory/float64(max(o.Capacity.MemoryMB, 1))))
+		boot := p.in.Beliefs.BootQuantile(o.Key, o.Type, 0.5)
+		lingers := (harmonic(p.holds(o)) - 1) * p.runs().Hours()
+		best = min(best, n*o.Price*((boot+boot/2+moment).Hours()+lingers))
+	}
+	return best
+}
+
+// harmonic is the nth harmonic number, about: the longest of n pieces of work runs so many times as long as one.
+func harmonic(n float64) float64 {
+	return math.Log(max(n, 1)) + 0.5772*(1-1/max(n, 1)) + 1/max(n, 1)*1
 }

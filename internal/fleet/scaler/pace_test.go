@@ -14,6 +14,7 @@ import (
 func TestWorkThatGetsRoomBeforeAMachineComesWaitsForIt(t *testing.T) {
 	t.Parallel()
 	in := input(policy(), work("w", 1, 4))
+	in.Policy.WaitCost = 0.1
 	require.NotEmpty(t, Decide(in).Actions, "nothing ends: bought at once")
 	for n := range 60 {
 		in.Pace.Freed(start.Add(time.Duration(n-60)*time.Second), drover.Capacity{CPU: 500, MemoryMB: 512})
@@ -22,11 +23,15 @@ func TestWorkThatGetsRoomBeforeAMachineComesWaitsForIt(t *testing.T) {
 	require.Empty(t, out.Actions)
 	require.Equal(t, 4, out.Awaits)
 	require.Contains(t, out.Waiting[0].Reason, "room for 4 is expected sooner")
-	require.Equal(t, start.Add(10*time.Second), out.Wake, "a quarter of what a machine boots")
+	require.True(t, out.Wake.After(start) && out.Wake.Before(start.Add(time.Minute)), "until it has cost as much as to buy")
 
-	in.Pace.Waits(start, true)
-	in.Now = out.Wake
-	require.NotEmpty(t, Decide(in).Actions, "it took longer than a machine would")
+	in.Pace.Decided(start, &out)
+	in.Now = out.Wake.Add(time.Second)
+	require.NotEmpty(t, Decide(in).Actions, "it took longer than was expected")
+	in.Policy.WaitCost = 100
+	in.Now = start
+	require.NotEmpty(t, Decide(in).Actions, "waiting is too dear")
+	in.Policy.WaitCost = 0.1
 
 	in.Now, in.Demand[0].Count = start, 40
 	require.NotEmpty(t, Decide(in).Actions, "more waits than ends")
@@ -35,31 +40,74 @@ func TestWorkThatGetsRoomBeforeAMachineComesWaitsForIt(t *testing.T) {
 	require.NotEmpty(t, Decide(in).Actions, "it can't use just any room")
 }
 
-// While a few idle machines are held against swings, a fall returns the rest.
-func TestSwingsAreHeldAndFallsAreNot(t *testing.T) {
-	t.Parallel()
-	drained := func(busy, idle int, mean float64) (n int) {
-		p := policy()
-		in := input(p)
-		in.Pace.busy, in.Pace.busyAt = mean, start
-		for k := range busy + idle {
-			i := machine(p, fmt.Sprint(k), "c5.large", drover.InstanceActive)
-			if k < busy {
-				i.Work, i.IdleAt = 1, time.Time{}
-			} else {
-				i.IdleAt = start.Add(-20 * time.Minute)
-			}
-			in.Instances = append(in.Instances, i)
+// pooled is a pool of busy and idle machines whose need went on as told, a number of machines every ten seconds.
+func pooled(p *drover.FleetPolicy, busy, idle int, needs func(tick int) int) Input {
+	in := input(p)
+	unit := in.Offerings[0].Price
+	for n := range 3600 {
+		in.Pace.Decided(start.Add(time.Duration(n-3600)*beat), &Output{Need: unit * float64(needs(n)), Unit: unit})
+	}
+	for k := range busy + idle {
+		i := machine(p, fmt.Sprint(k), "c5.large", drover.InstanceActive)
+		if k < busy {
+			i.Work, i.IdleAt, i.Used = 2, time.Time{}, i.Capacity
+		} else {
+			i.IdleAt = start.Add(-20 * time.Minute)
 		}
-		for _, a := range Decide(in).Actions {
-			require.Equal(t, WhyIdle, a.Why)
+		in.Instances = append(in.Instances, i)
+	}
+	return in
+}
+
+func returned(in Input) (n int) {
+	for _, a := range Decide(in).Actions {
+		if a.Why == WhyIdle {
 			n++
 		}
-		return n
 	}
-	require.Equal(t, 10, drained(64, 31, 64), "2.7 roots of 64 are held")
-	require.Equal(t, 4, drained(64, 38, 80), "a dip of two roots: 0.8 of it more")
-	require.Equal(t, 10, drained(64, 31, 200), "a fall")
-	require.Equal(t, 5, drained(0, 5, 3), "nothing is busy")
-	require.Equal(t, 3, drained(2, 4, 2), "half as many as are busy")
+	return n
+}
+
+// What is kept follows from what keeping costs and saves: the more an hour of waiting is worth, and the more the need
+// swings, the more.
+func TestWhatIsKeptFollowsFromWhatItSaves(t *testing.T) {
+	t.Parallel()
+	calm := func(int) int { return 20 }
+	swinging := func(n int) int { return 20 + 10*(n/12%2) } // ten more every four minutes
+	p := policy()
+	last := 31
+	for _, cost := range []float64{0.05, 0.5, 2, 10} {
+		p.WaitCost = cost
+		require.Equal(t, 30, returned(pooled(p, 20, 30, calm)), "nothing ever swings")
+		n := returned(pooled(p, 20, 30, swinging))
+		require.Less(t, n, 31)
+		require.LessOrEqual(t, n, last, "waiting at %g", cost)
+		last = n
+	}
+	require.Equal(t, 20, last, "as many are kept as it swings by, no more")
+
+	p.WaitCost = 10
+	out := Decide(pooled(p, 20, 30, swinging))
+	require.Len(t, out.Held, 10)
+	h := out.Held[0]
+	require.Greater(t, h.Saves*h.Outlook.Chance, h.Keeping)
+	require.Regexp(t, `^kept: needed within \S+ with \d+ %, having none then would cost 0\.\d+, keeping it 0\.\d+$`, h.String())
+
+	p.Idle = 30 * time.Minute
+	require.Zero(t, returned(pooled(p, 20, 30, calm)), "somebody said how long")
+	p.Idle = 10 * time.Minute
+	require.Equal(t, 30, returned(pooled(p, 20, 30, swinging)))
+}
+
+// As long as nobody knows how work comes, an idle machine is kept until that cost what having it back would.
+func TestWhoKnowsNothingRentsUntilItCostAsMuchAsBuying(t *testing.T) {
+	t.Parallel()
+	p := policy()
+	in := input(p)
+	i := machine(p, "x", "c5.large", drover.InstanceActive)
+	i.IdleAt = start.Add(-time.Minute)
+	in.Instances = append(in.Instances, i)
+	require.Zero(t, returned(in))
+	i.IdleAt = start.Add(-11 * time.Minute)
+	require.Equal(t, 1, returned(in))
 }

@@ -12,7 +12,7 @@ func (p *plan) replace() {
 	template := p.template
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if i.State == drover.InstanceDraining && i.Why == WhyIdle && i.Busy() && i.Behavior == drover.BehaviorRun {
+		if i.State == drover.InstanceDraining && (i.Why == WhyIdle || i.Why == WhySurplus) && i.Busy() && i.Behavior == drover.BehaviorRun {
 			p.act(Undrain, i, WhyDemand, "work was placed on it before its drain was seen")
 			continue
 		}
@@ -50,7 +50,7 @@ func (p *plan) mayMove() bool {
 func (p *plan) consolidate() {
 	pol := p.in.Policy
 	const minAge, trouble, gain = 10 * time.Minute, 0.01, 2.0
-	if !pol.Consolidate || len(p.in.Demand) > 0 || p.counts.starting > 0 || p.counts.moving > 0 || p.counts.live <= pol.MinAt(p.in.Now) {
+	if !pol.Consolidate || len(p.in.Demand) > 0 || p.counts.starting > 0 || p.counts.moving > 0 || p.counts.live <= p.minimum() {
 		return
 	}
 	var best *drover.Instance
@@ -66,7 +66,7 @@ func (p *plan) consolidate() {
 		}
 	}
 	if best != nil && p.holdsElsewhere(best) && p.mayMove() {
-		p.act(Drain, best, WhyConsolidate, "its work fits on other machines, which saves %.4g an hour", best.Price)
+		p.act(Drain, best, WhyConsolidate, "its work fits on other machines, which saves %s an hour", drover.Money(best.Price))
 	}
 }
 

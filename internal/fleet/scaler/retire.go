@@ -90,31 +90,38 @@ func (p *plan) bootFrom(i *drover.Instance) time.Time {
 	return i.PlannedAt
 }
 
-// retireIdle drains machines whose idling cost as much as having them back would, but for a reserve that damps.
+// retireIdle drains idle machines: those that were idle for as long as the policy says, else those that are not worth
+// keeping; where hours are paid, at the end of one.
 func (p *plan) retireIdle() {
-	spare := p.counts.live - p.in.Policy.MinAt(p.in.Now)
-	var idle []*drover.Instance
-	reserve := p.reserve()
+	spare := p.counts.live - p.minimum()
+	var idle, gone []*drover.Instance
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] || p.acted[i.ID] {
 			continue
 		}
-		at := p.idleUntil(i)
-		if p.in.Now.Before(at) {
-			reserve -= i.Price
+		if p.in.Policy.Idle == 0 && i.Billing.Granularity < coarse && !p.in.Policy.Retiring {
+			idle = append(idle, i)
+			continue
+		}
+		if at := p.idleUntil(i); p.in.Now.Before(at) {
 			p.wake(at.Truncate(tick).Add(tick)) // many at once
 			continue
 		}
-		idle = append(idle, i)
+		gone = append(gone, i)
 	}
+	gone = append(gone, p.keep(idle)...)
 	template := p.template
-	slices.SortStableFunc(idle, func(a, b *drover.Instance) int {
+	slices.SortStableFunc(gone, func(a, b *drover.Instance) int {
 		return cmp.Or(-cmp.Compare(rank(a, template), rank(b, template)), -cmp.Compare(a.Price, b.Price), a.IdleAt.Compare(b.IdleAt))
 	})
-	for _, i := range p.hold(idle, template, reserve) {
+	for _, i := range gone {
 		if spare <= 0 {
 			return
+		}
+		if at := i.CreatedAt.Add(i.Billing.Minimum); p.in.Now.Before(at) && i.Billing.Granularity < coarse { // is paid anyway
+			p.wake(at)
+			continue
 		}
 		spare--
 		p.act(Drain, i, WhyIdle, "idle since %s", i.IdleAt.UTC().Format(time.TimeOnly))
@@ -139,37 +146,24 @@ func rank(i *drover.Instance, template string) int {
 	return n
 }
 
-// idleUntil is when an idle machine is returned: once idling cost what its return would (ski rental), or, where hours
-// are paid, at the end of one.
+// idleUntil is when an idle machine is returned by time alone: after the policy's time, or, where hours are paid, at
+// the end of one.
 func (p *plan) idleUntil(i *drover.Instance) time.Time {
 	limit := p.in.Policy.Idle
 	if limit == 0 {
-		limit = p.skiRental(i)
+		limit = settle
 	}
 	at := i.IdleAt.Add(limit)
-	billing := i.Billing
-	if billing.Granularity < coarse {
-		if billing.Minimum > 0 {
-			return later(at, i.CreatedAt.Add(billing.Minimum))
-		}
+	if i.Billing.Granularity < coarse {
 		return at
 	}
 	const margin = 2 * time.Minute // for the way from the decision to the end of billing
 	soon := later(i.IdleAt.Add(min(limit, 30*time.Second)), p.in.Now)
-	end := i.CreatedAt.Add(billing.Charged(soon.Sub(i.CreatedAt)))
+	end := i.CreatedAt.Add(i.Billing.Charged(soon.Sub(i.CreatedAt)))
 	if begin := end.Add(-margin); begin.After(soon) {
 		return begin
 	}
 	return soon
-}
-
-// skiRental is the idle time that costs as much as booting the machine again and the waiting for it, if it is needed
-// again with a chance of one half.
-func (p *plan) skiRental(i *drover.Instance) time.Duration {
-	boot := p.bootOf(i)
-	factor := 1 + 0.5*p.in.Policy.WaitCost/max(i.Price, 1e-6)
-	factor = min(factor, 4) * (0.9 + 0.2*chance(p.in.Beliefs.seed, i.ID, 1))
-	return min(max(time.Duration(float64(boot)*factor), 30*time.Second), 10*time.Minute)
 }
 
 // bootOf is how long a machine like this one takes to boot, typically.

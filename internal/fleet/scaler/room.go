@@ -13,6 +13,8 @@ import (
 type room struct {
 	offer   int // index; -1 if it is not sold any more
 	kind    roomKind
+	old     string // the template that its machines are made from, if it is not the pool's
+	typ     string
 	fresh   bool // the scheduler had no time yet to use it
 	free    vector
 	machine []int // indexes of the instances
@@ -30,6 +32,7 @@ type roomKey struct {
 	offering string
 	kind     roomKind
 	fresh    bool
+	old      string
 	free     drover.Capacity
 }
 
@@ -70,7 +73,11 @@ func (p *plan) findRooms() {
 		if kind == roomPart && !fresh && !parts {
 			continue
 		}
-		key := roomKey{i.Offering, kind, fresh, i.Free()}
+		old := i.Template
+		if old == p.template {
+			old = ""
+		}
+		key := roomKey{i.Offering, kind, fresh, old, i.Free()}
 		at, known := index[key]
 		if !known {
 			at = len(p.rooms)
@@ -79,7 +86,7 @@ func (p *plan) findRooms() {
 			if !sold {
 				offer = -1
 			}
-			r := room{offer: offer, kind: kind, fresh: fresh, free: vectorOf(key.free)}
+			r := room{offer: offer, kind: kind, fresh: fresh, old: old, typ: i.Type, free: vectorOf(key.free)}
 			if sold && kind != roomPart {
 				r.free = p.sized(key.free, p.offers[offer].Devices)
 			}
@@ -122,7 +129,10 @@ func (p *plan) expired(i *drover.Instance) bool {
 
 // usable says whether the class may count on the room.
 func (p *plan) usable(c *class, r *room) bool {
-	if r.offer >= 0 && !c.eligible[r.offer] || c.strange != "" {
+	if r.offer >= 0 && !c.meets[r.offer] || c.strange != "" {
+		return false
+	}
+	if len(c.Refusals) > 0 && c.Refused(p.in.Policy.Name, cmp.Or(r.old, p.template), r.typ) != "" {
 		return false
 	}
 	if r.kind == roomPart && !c.standby {
@@ -186,11 +196,13 @@ func (p *plan) split(c *class, r, machines, each int) {
 		return
 	}
 	rm := &p.rooms[r]
-	got := room{offer: rm.offer, kind: rm.kind, fresh: rm.fresh, free: rm.free, machine: rm.machine[:machines]}
+	got := room{offer: rm.offer, kind: rm.kind, fresh: rm.fresh, old: rm.old, typ: rm.typ, free: rm.free, machine: rm.machine[:machines]}
 	rm.machine = rm.machine[machines:]
 	got.free.take(&c.each, each)
 	for _, m := range got.machine {
-		p.kept[m] = true
+		if !p.kept[m] || p.keptFor[m] < int16(c.Priority) {
+			p.kept[m], p.keptFor[m] = true, int16(c.Priority)
+		}
 	}
 	n := machines * each
 	c.left -= n

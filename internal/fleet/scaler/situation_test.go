@@ -95,7 +95,7 @@ func situated(t *testing.T, given string) Input {
 		switch words[0] {
 		case "policy":
 			p.Max, p.Min, p.Spot, p.Consolidate = int(f.number("max")), int(f.number("min")), f["spot"], f["consolidate"] != ""
-			p.Budget.PerHour = f.number("per_hour")
+			p.Budget.PerHour, p.Budget.PerDay = f.number("per_hour"), f.number("per_day")
 			in.Offerings = p.Offerings()
 		case "work":
 			c := work(words[1], int(f.number("cores")), int(f.number("count")))

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"math"
 	"time"
 
 	"drover"
@@ -15,9 +16,14 @@ type Baseline struct {
 	PerTask bool          // the cheapest machine for one task; else packed
 	Idle    time.Duration // after which idle machines go
 	Settle  time.Duration // after a purchase, nothing is returned for so long
+	Quiet   time.Duration // a look waits until no more work came for so long, at most until Every
+	Share   float64       // of the machines, that may be returned at once; 0 = all
 	Fixed   int           // so many machines, always; other fields are not used
 	last    time.Time
 	bought  time.Time
+	asked   int       // pieces of work at the last call
+	came    time.Time // when more of them came
+	since   time.Time // when the first of them came
 }
 
 // Decide implements the rules on top of ours: what is bought is narrowed, what is returned is timed anew.
@@ -33,7 +39,7 @@ func (b *Baseline) Decide(in scaler.Input) scaler.Output {
 		policy.Min, policy.Max = b.Fixed, b.Fixed
 		return scaler.Decide(in)
 	}
-	looks := in.Now.Sub(b.last) >= b.Every
+	looks, next := b.looks(&in)
 	if !looks {
 		in.Demand = nil
 	} else {
@@ -43,8 +49,15 @@ func (b *Baseline) Decide(in scaler.Input) scaler.Output {
 		in.Demand = apart(in.Demand)
 	}
 	out := scaler.Decide(in)
-	left, kept := b.Creates, out.Actions[:0]
+	left, kept, going := b.Creates, out.Actions[:0], b.going(&in)
 	for _, a := range out.Actions {
+		if a.Kind == scaler.Drain && a.Why == scaler.WhyIdle && b.Share > 0 {
+			if going <= 0 {
+				out.Wake = sooner(out.Wake, in.Now.Add(10*time.Second))
+				continue
+			}
+			going--
+		}
 		if a.Kind == scaler.Drain && a.Why == scaler.WhyIdle && in.Now.Before(b.bought.Add(b.Settle)) {
 			continue
 		}
@@ -63,10 +76,61 @@ func (b *Baseline) Decide(in scaler.Input) scaler.Output {
 		kept = append(kept, a)
 	}
 	out.Actions = kept
-	if next := b.last.Add(b.Every); next.After(in.Now) && (out.Wake.IsZero() || next.Before(out.Wake)) {
-		out.Wake = next
+	if next.After(in.Now) {
+		out.Wake = sooner(out.Wake, next)
 	}
 	return out
+}
+
+// looks reports whether the waiting work is looked at now, and else when.
+func (b *Baseline) looks(in *scaler.Input) (now bool, next time.Time) {
+	if b.Quiet == 0 {
+		now = in.Now.Sub(b.last) >= b.Every
+		if now {
+			return true, in.Now.Add(b.Every)
+		}
+		return false, b.last.Add(b.Every)
+	}
+	asked := 0
+	for i := range in.Demand {
+		asked += in.Demand[i].Count
+	}
+	if asked > b.asked {
+		b.came = in.Now
+	}
+	if b.asked = asked; asked == 0 {
+		b.since = time.Time{}
+		return false, time.Time{}
+	}
+	if b.since.IsZero() {
+		b.since = in.Now
+	}
+	next = sooner(b.came.Add(b.Quiet), b.since.Add(b.Every))
+	if now = !in.Now.Before(next); now {
+		b.since, next = time.Time{}, in.Now.Add(b.Every)
+	}
+	return now, next
+}
+
+// going returns how many machines may still be returned.
+func (b *Baseline) going(in *scaler.Input) int {
+	if b.Share == 0 {
+		return 0
+	}
+	n := int(math.Ceil(b.Share * float64(len(in.Instances))))
+	for _, i := range in.Instances {
+		if i.State == drover.InstanceDraining || i.State == drover.InstanceDestroying {
+			n--
+		}
+	}
+	return n
+}
+
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Arvados is the dispatcher's rules at its defaults: a look and one create in five seconds, the cheapest machine for one
@@ -80,6 +144,13 @@ func Arvados() *Baseline {
 // which are filled by less than half is left out: work here does not move.
 func ClusterAutoscaler() *Baseline {
 	return &Baseline{Every: 10 * time.Second, Idle: 10 * time.Minute, Settle: 10 * time.Minute}
+}
+
+// Karpenter is its rules at its defaults: waiting work is batched until none came for a second, ten at most, and packed onto
+// the cheapest machines that fit; a machine without work goes once that was confirmed for a quarter of a minute, a tenth of
+// all at once. That it also moves work off machines which others have room for is left out: work here does not move.
+func Karpenter() *Baseline {
+	return &Baseline{Every: 10 * time.Second, Quiet: time.Second, Idle: 15 * time.Second, Share: 0.1}
 }
 
 // apart asks for a machine a task: no choice of a bigger one for several.

@@ -28,6 +28,15 @@ func (s *Sim) decide() {
 	s.result.Decisions++
 	s.core.SetDemand(s.cfg.Policy.NodePool, s.demand())
 	wake := s.core.Decide(s.time())
+	clear(s.stopped)
+	for _, w := range s.core.Waiting(s.cfg.Policy.Name) {
+		if w.Limit != "" {
+			if s.stopped == nil {
+				s.stopped = map[string]int{}
+			}
+			s.stopped[w.Limit] += w.Count - w.Placed - w.Bought
+		}
+	}
 	s.flush()
 	if !wake.IsZero() {
 		s.decideIn(max(time.Duration(s.ns(wake)-s.now), time.Millisecond))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/fleet/provider"
 	"drover/internal/fleet/provider/sim"
 )
 
@@ -52,6 +53,9 @@ func Faulty(seed uint64) Config {
 	cfg := Config{Seed: seed, Policy: p, Cloud: c, Work: work, Flaps: maybe(0.3, 1), Halves: maybe(0.3, 1), Ghosts: maybe(0.3, 1), Check: 1, Linger: 4 * time.Hour}
 	for range rng.IntN(3) {
 		cfg.Restarts = append(cfg.Restarts, time.Duration(rng.Int64N(int64(2*time.Hour))))
+	}
+	if cfg.Cloud.Caps.Idempotent && rng.IntN(2) == 0 { // as EC2: a create is of a batch, whole or not at all asked for again
+		cfg.Cloud.Caps.Shared, cfg.Cloud.Caps.Creates = true, provider.Rate{PerSecond: 2, Burst: 5}
 	}
 	return cfg
 }

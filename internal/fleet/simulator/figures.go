@@ -20,7 +20,7 @@ type Tell = func(name string, value float64, unit, goal string)
 // of faults. now is the wall's clock; quick takes a tenth of the time. Errors: a breach of an invariant; ctx's.
 func Figures(ctx context.Context, quick bool, now func() time.Time, tell Tell) error {
 	for _, part := range []func(context.Context, bool, func() time.Time, Tell) error{
-		figurePlan, figureAdoption, figureLatency, figureCreates, figureCosts, figureFaults, figureDay,
+		figurePlan, figureAdoption, figureLatency, figureCreates, figureCosts, figureObjective, figureFaults, figureDay,
 	} {
 		if err := part(ctx, quick, now, tell); err != nil {
 			return err
@@ -34,9 +34,6 @@ func Figures(ctx context.Context, quick bool, now func() time.Time, tell Tell) e
 
 // StandardPolicy is the pool of the figures: five types in three zones, paid by the second.
 func StandardPolicy() *drover.FleetPolicy {
-	size := func(name string, cores int64, price float64) drover.InstanceType {
-		return drover.InstanceType{Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.05}
-	}
 	p := &drover.FleetPolicy{
 		Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img",
 		Types: []drover.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4), size("c5.4xlarge", 16, 0.8), size("m5.xlarge", 4, 0.22)},
@@ -45,7 +42,7 @@ func StandardPolicy() *drover.FleetPolicy {
 	return p
 }
 
-// StandardCloud boots in half a minute and has the rate limits of EC2; creates are its RunInstances bucket.
+// StandardCloud boots in half a minute and has the rate limits of EC2 for machines; that for calls, of 50 each, it has not.
 func StandardCloud() sim.Config {
 	return sim.Config{Latency: 300 * time.Millisecond, Caps: provider.Capabilities{
 		Idempotent: true, Batch: 50, Visible: 10 * time.Second,
@@ -68,43 +65,48 @@ func figureCosts(ctx context.Context, quick bool, _ func() time.Time, tell Tell)
 		worst, again, bought = max(worst, res.Ratio()), again+res.Again, bought+res.Created
 	}
 	tell(fmt.Sprintf("fleet: cost of the daily load, 2,000 tasks an hour, worst of %d seeds", seeds), worst, "x clairvoyant bound", "≤ 1.2")
-	tell("fleet: equal re-creates in 10 min, daily load, 2,000 tasks an hour", 100*float64(again)/float64(max(bought, 1)), "%", "< 1")
+	tell("fleet: equal re-creates in 10 min, daily load, 2,000 tasks an hour", 100*float64(again)/float64(max(bought, 1)), "%", "")
 	bursty := Bursty(1, length, Mixed(10*time.Minute), 4000)
 	for _, load := range []struct {
-		name, cost, again string
-		work              Workload
+		name, cost string
+		work       Workload
 	}{
-		{"daily load, 20,000 tasks an hour", "≤ 1.2", "< 1", Daily(1, length, Mixed(10*time.Minute), 20000)},
-		{"bursty load", "≤ 1.35", "", bursty},
-		{"heavy-tailed load", "", "", Poisson(1, length, Mix{Run: 10 * time.Minute, Heavy: 1.5, Sizes: Mixed(0).Sizes}, 1000)},
-		{"burst of 30,000 tasks", "", "", Burst(1, 30000, time.Minute, Mixed(10*time.Minute))},
+		{"daily load, 20,000 tasks an hour", "≤ 1.2", Daily(1, length, Mixed(10*time.Minute), 20000)},
+		{"bursty load", "≤ 1.35", bursty},
+		{"heavy-tailed load", "", Poisson(1, length, Mix{Run: 10 * time.Minute, Heavy: 1.5, Sizes: Mixed(0).Sizes}, 1000)},
+		{"burst of 30,000 tasks", "", Burst(1, 30000, time.Minute, Mixed(10*time.Minute))},
 	} {
 		res, err := Run(Config{Seed: 1, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: load.work})
 		if err != nil {
 			return fmt.Errorf("%s: %w", load.name, err)
 		}
 		tell("fleet: cost of the "+load.name, res.Ratio(), "x clairvoyant bound", load.cost)
-		tell("fleet: equal re-creates in 10 min, "+load.name, 100*float64(res.Again)/float64(max(res.Created, 1)), "%", load.again)
+		tell("fleet: equal re-creates in 10 min, "+load.name, 100*float64(res.Again)/float64(max(res.Created, 1)), "%", "")
 		tell("fleet: wait of the "+load.name+", p95", res.Wait(0.95).Seconds(), "s", "")
 	}
 	small := StandardPolicy().Types[0].Capacity
 	tell("fleet: bursty load, what a clairvoyant without re-creates pays at least", bursty.Calm(small, 30*time.Second), "x clairvoyant bound", "")
-	return figureBaselines(bursty, tell)
+	return nil
 }
 
-// figureBaselines runs the bursty load by the rules of others.
-func figureBaselines(work Workload, tell Tell) error {
-	for _, rules := range []struct {
-		name string
-		base *Baseline
-	}{{"Arvados' rules", Arvados()}, {"Cluster Autoscaler's rules", ClusterAutoscaler()}, {"200 machines of the smallest type", &Baseline{Fixed: 200}}} {
-		res, err := Run(Config{Seed: 1, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: work, Decide: rules.base.Decide})
-		if err != nil {
-			return fmt.Errorf("%s: %w", rules.name, err)
+// figureObjective is what the rules are judged by: money and waiting together, relative to the best of the peers, which are
+// other products' rules and ours with a minute of idling.
+func figureObjective(ctx context.Context, quick bool, _ func() time.Time, tell Tell) error {
+	length, loads := 24*time.Hour, Loads()
+	if quick {
+		length, loads = 6*time.Hour, loads[4:5]
+	}
+	for n := range loads {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
-		tell("fleet: bursty load by "+rules.name+", cost", res.Ratio(), "x clairvoyant bound", "")
-		tell("fleet: bursty load by "+rules.name+", wait p95", res.Wait(0.95).Seconds(), "s", "")
-		tell("fleet: bursty load by "+rules.name+", equal re-creates in 10 min", 100*float64(res.Again)/float64(max(res.Created, 1)), "%", "")
+		c, err := loads[n].Compare(1, 1, length)
+		if err != nil {
+			return fmt.Errorf("%s: %w", loads[n].Name, err)
+		}
+		for k, w := range WaitCosts {
+			tell(fmt.Sprintf("fleet: money and waiting at %g an hour, %s", w, loads[n].Name), c.Ours[k].Total/c.Best(k), "x the best peer's", "≤ 1")
+		}
 	}
 	return nil
 }
@@ -136,7 +138,7 @@ func figureDay(_ context.Context, quick bool, now func() time.Time, tell Tell) e
 	tell("fleet: simulated day, most machines at once", float64(res.Peak), "", "10,000")
 	tell("fleet: simulated day, different hashes of equal seeds", float64(len(hashes)), "", "1")
 	tell("fleet: simulated day, cost", res.Ratio(), "x clairvoyant bound", "≤ 1.2")
-	tell("fleet: simulated day, equal re-creates in 10 min", 100*float64(res.Again)/float64(max(res.Created, 1)), "%", "< 1")
+	tell("fleet: simulated day, equal re-creates in 10 min", 100*float64(res.Again)/float64(max(res.Created, 1)), "%", "")
 	return nil
 }
 

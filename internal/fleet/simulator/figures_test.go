@@ -10,20 +10,20 @@ import (
 	"drover/internal/fleet/scaler"
 )
 
-// What a day costs and how often machines come back is deterministic: the bounds of issue 6.
-func TestCostsAndRecreatesOfADay(t *testing.T) {
+// What a day costs in money is deterministic. How it weighs against waiting is judged in judge_test.go.
+func TestCostsOfADay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name         string
-		seed         uint64
-		work         Workload
-		ratio, again float64
+		name  string
+		seed  uint64
+		work  Workload
+		ratio float64
 	}{
-		{"daily, large", 1, Daily(1, 12*time.Hour, Mixed(10*time.Minute), 10000), 1.2, 0.01},
-		{"daily", 1, Daily(1, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.2, 0.01},
-		{"daily, the seed with the widest swings", 5, Daily(5, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.2, 0.01},
-		{"bursty", 1, Bursty(1, 24*time.Hour, Mixed(10*time.Minute), 4000), 1.35, 0.25}, // a burst begins within ten minutes of any moment with 28 %
-		{"burst", 1, Burst(1, 3000, time.Minute, Mixed(10*time.Minute)), 1.7, 0.01},     // one machine fits two tasks, and the longest of 3,000 runs for 80 minutes,
+		{"daily, large", 1, Daily(1, 12*time.Hour, Mixed(10*time.Minute), 10000), 1.06},
+		{"daily", 1, Daily(1, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.1},
+		{"daily, the seed with the widest swings", 5, Daily(5, 24*time.Hour, Mixed(10*time.Minute), 2000), 1.1},
+		{"bursty", 1, Bursty(1, 24*time.Hour, Mixed(10*time.Minute), 4000), 1.25},
+		{"burst", 1, Burst(1, 3000, time.Minute, Mixed(10*time.Minute)), 1.7}, // one machine fits two tasks, and the longest of 3,000 runs for 80 minutes,
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -31,7 +31,6 @@ func TestCostsAndRecreatesOfADay(t *testing.T) {
 			require.NoError(t, err)
 			t.Log(res)
 			require.LessOrEqual(t, res.Ratio(), tt.ratio)
-			require.LessOrEqual(t, float64(res.Again)/float64(res.Created), tt.again)
 		})
 	}
 }

@@ -20,13 +20,15 @@ type Result struct {
 	Cost      float64
 	Bound     float64       // what a clairvoyant would pay at least
 	Hours     float64       // of machines
+	Waited    time.Duration // by all tasks together
 	Until     time.Duration // virtual time at the end
 	Events    int
 	Decisions int
 	Actions   int
 	Hash      string
 	Points    []drover.FleetSimulatedPoint
-	Adopted   time.Duration // from the last restart until every machine had called home
+	Adopted   time.Duration            // from the last restart until every machine had called home
+	Stopped   map[string]time.Duration // how long tasks waited, together, while a limit kept machines from being bought
 	asked     []asked
 	waits     [512]int // by a twelfth of an octave of milliseconds
 	waited    int
@@ -87,8 +89,8 @@ func (r *Result) Ratio() float64 { return r.Cost / r.Bound }
 
 // String tells the result in a line.
 func (r Result) String() string {
-	return fmt.Sprintf("tasks %d, cost %.2f = %.2f x bound, wait p50 %s p95 %s p99 %s, machines %d (peak %d, again %d, redone tasks %d, %v), %d events, %d decisions, %s",
-		r.Tasks, r.Cost, r.Ratio(), r.Wait(0.5), r.Wait(0.95), r.Wait(0.99), r.Created, r.Peak, r.Again, r.Redone, r.Why, r.Events, r.Decisions, r.Until.Round(time.Second))
+	return fmt.Sprintf("tasks %d, cost %.2f = %.2f x bound, wait mean %s p50 %s p95 %s p99 %s, machines %d (peak %d, again %d, redone tasks %d, %v), %d events, %d decisions, %s",
+		r.Tasks, r.Cost, r.Ratio(), r.MeanWait().Round(time.Millisecond), r.Wait(0.5), r.Wait(0.95), r.Wait(0.99), r.Created, r.Peak, r.Again, r.Redone, r.Why, r.Events, r.Decisions, r.Until.Round(time.Second))
 }
 
 func (s *Sim) finish() Result {

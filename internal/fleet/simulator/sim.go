@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"drover"
@@ -57,19 +58,25 @@ type Sim struct {
 	waits     int // tasks that wait
 	done      int
 	doneAt    int64
+	last      int64 // when the last task would end if none waited
 	running   int
 	wakeAt    int64 // of the decision that is planned; -1 = none
 	wakeMe    int64 // of the cloud's next happening; -1 = none
 	hash      hash.Hash
 	result    Result
-	restarted int64 // when the server was
-	missed    int   // machines that have not called home since
+	restarted int64          // when the server was
+	missed    int            // machines that have not called home since
+	stopped   map[string]int // tasks that wait because of a limit, by it, as the last decision said
 	integral
 	thrash
 }
 
-// Run simulates until all work is done and all machines are gone. Errors: a breach of an invariant, with the seed.
+// Run simulates until all work is done and all machines are gone. Errors: Invalid for work that can never run; a breach of
+// an invariant, with the seed.
 func Run(cfg Config) (res Result, err error) {
+	if err := refuse(&cfg); err != nil {
+		return res, err
+	}
 	s := newSim(cfg)
 	breaches := invariant.Breaches()
 	defer func() {
@@ -100,8 +107,19 @@ func Run(cfg Config) (res Result, err error) {
 		}
 		s.result.Events++
 	}
+	if err := s.overdue(); err != nil {
+		return s.finish(), err
+	}
 	s.checkEnd()
 	return s.finish(), nil
+}
+
+// overdue says what kept work from being done for days after the last of it came, if it is a limit of the policy.
+func (s *Sim) overdue() error {
+	if s.done == len(s.tasks) || len(s.stopped) == 0 {
+		return nil
+	}
+	return drover.Errorf(drover.Invalid, "three days after the last task could have ended %d of %d are done: %s is in the way", s.done, len(s.tasks), strings.Join(sortedKeys(s.stopped), ", "))
 }
 
 func newSim(cfg Config) *Sim {
@@ -128,14 +146,63 @@ func newSim(cfg Config) *Sim {
 		cloud: sim.NewCloud(cfg.Cloud), tasks: make([]task, len(cfg.Work)),
 	}
 	s.thrash.gone = map[string][]int64{}
-	s.result.Why = Reasons{}
+	s.result.Why, s.result.Stopped = Reasons{}, map[string]time.Duration{}
 	return s
+}
+
+// refuse names the first task that no machine of the policy could ever run. Errors: Invalid.
+func refuse(cfg *Config) error {
+	offerings := cfg.Policy.Offerings()
+	type size struct{ cpu, memory int64 }
+	known := map[size]error{}
+	for i := range cfg.Work {
+		t := &cfg.Work[i]
+		k := size{t.Each.CPU, t.Each.MemoryMB}
+		err, seen := known[k]
+		if !seen {
+			err = fitsNone(cfg.Policy, offerings, t.Each)
+			known[k] = err
+		}
+		if err != nil {
+			return drover.Errorf(drover.Invalid, "%s, with %d MHz and %d MB of memory, can never run: %w", t, t.Each.CPU, t.Each.MemoryMB, err)
+		}
+	}
+	return nil
+}
+
+// fitsNone says why work of a size has no place on any machine that may be bought; nil if it has.
+func fitsNone(p *drover.FleetPolicy, offerings []drover.Offering, each drover.Capacity) error {
+	if len(offerings) == 0 {
+		return drover.Errorf(drover.Invalid, "the pool may buy nothing: its types cost more than max_price, or none is sold on its market")
+	}
+	biggest, fits := 0, false
+	for i := range offerings {
+		o := &offerings[i]
+		if o.Capacity.CPU*max(o.Capacity.MemoryMB, 1) > offerings[biggest].Capacity.CPU*max(offerings[biggest].Capacity.MemoryMB, 1) {
+			biggest = i
+		}
+		if ok, _ := each.Fits(o.Capacity); !ok {
+			continue
+		}
+		fits = true
+		within := (p.Limits.CPU == 0 || o.Capacity.CPU <= p.Limits.CPU) && (p.Limits.MemoryMB == 0 || o.Capacity.MemoryMB <= p.Limits.MemoryMB)
+		strict := p.Budget.AtLimit == drover.BudgetQueue || p.Budget.AtLimit == ""
+		if within && (!strict || (p.Budget.PerHour == 0 || o.Price <= p.Budget.PerHour) && (p.Budget.PerDay == 0 || o.Price <= p.Budget.PerDay)) {
+			return nil
+		}
+	}
+	if fits {
+		return drover.Errorf(drover.Invalid, "the pool's limits and budget allow no machine of a type that it fits on")
+	}
+	o := &offerings[biggest]
+	return drover.Errorf(drover.Invalid, "it fits no type; the biggest, %s, has %d MHz and %d MB", o.Type, o.Capacity.CPU, o.Capacity.MemoryMB)
 }
 
 func (s *Sim) start() {
 	s.newCore()
 	for i := range s.cfg.Work {
 		s.tasks[i] = task{Task: &s.cfg.Work[i], class: -1}
+		s.last = max(s.last, int64(s.cfg.Work[i].At+s.cfg.Work[i].Run))
 	}
 	s.arrivals(0)
 	for _, at := range s.cfg.Restarts {
@@ -159,7 +226,8 @@ func (s *Sim) sample() {
 func (s *Sim) newCore() {
 	s.epoch++
 	s.core = pool.NewCore(s.time(), pool.Config{
-		Owner: "sim", Provider: s.cfg.Policy.Provider, Policies: []*drover.FleetPolicy{s.cfg.Policy}, Caps: s.cfg.Cloud.Caps,
+		Shareable: func(*drover.FleetPolicy) bool { return true },
+		Owner:     "sim", Provider: s.cfg.Policy.Provider, Policies: []*drover.FleetPolicy{s.cfg.Policy}, Caps: s.cfg.Cloud.Caps,
 		Seed: s.cfg.Seed, IDs: s.ids, Audit: s.audit, Decide: s.cfg.Decide,
 	})
 }
@@ -191,14 +259,16 @@ func (s *Sim) advance(at int64) {
 	if at > s.now {
 		machines, perHour := s.cloud.Running()
 		s.integrate(at-s.now, machines, perHour)
+		for limit, tasks := range s.stopped {
+			s.result.Stopped[limit] += time.Duration(int64(tasks) * (at - s.now))
+		}
 		s.now = at
 	}
 }
 
 func (s *Sim) over() bool {
 	if s.done < len(s.tasks) {
-		last := int64(s.tasks[len(s.tasks)-1].At)
-		return s.now > last+int64(3*24*time.Hour) // checkEnd says what is missing
+		return s.now > s.last+int64(3*24*time.Hour) // checkEnd says what is missing
 	}
 	if s.doneAt == 0 {
 		s.doneAt = s.now

@@ -92,6 +92,7 @@ func (s *Sim) begin(t int32, n *node) {
 	s.must(n.free.CPU >= 0 && n.free.MemoryMB >= 0, "node %s is overfull", n.id)
 	s.free.move(n)
 	s.running++
+	s.result.Waited += time.Duration(s.now - tk.readyAt)
 	if tk.run == 1 {
 		s.result.wait(time.Duration(s.now - tk.readyAt))
 	}

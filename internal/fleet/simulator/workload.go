@@ -19,6 +19,15 @@ type Task struct {
 	Run      time.Duration
 	Each     drover.Capacity
 	Priority int
+	Line     int // of the trace that tells of it; 0 = it was drawn
+}
+
+// String says which task it is.
+func (t *Task) String() string {
+	if t.Line > 0 {
+		return fmt.Sprintf("the task of line %d", t.Line)
+	}
+	return fmt.Sprintf("the task that comes at %s", t.At.Round(time.Second))
 }
 
 // Workload is tasks in the order of their arrival.
@@ -129,7 +138,7 @@ func Trace(r io.Reader) (Workload, error) {
 			continue
 		}
 		var at, run float64
-		t := Task{Priority: 50}
+		t := Task{Priority: 50, Line: line}
 		n, err := fmt.Sscan(text, &at, &run, &t.Each.CPU, &t.Each.MemoryMB, &t.Priority)
 		if n < 4 || at < 0 || run < 0 || t.Each.CPU < 0 || t.Each.MemoryMB < 0 {
 			return nil, drover.Errorf(drover.Invalid, "trace line %d: want arrival, run, cpu, memory and perhaps priority, got %q (%v)", line, text, err)

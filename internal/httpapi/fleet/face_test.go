@@ -68,6 +68,7 @@ func serve(t *testing.T) (*herd, func(method, target, body string) (int, string)
 		&Face{Fleet: h, Work: h, Metrics: http.NotFoundHandler()})
 	return h, func(method, target, body string) (int, string) {
 		r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		r.Host = "127.0.0.1"
 		if strings.Contains(body, "=") {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}
@@ -138,6 +139,7 @@ func TestTokensAsInArvados(t *testing.T) {
 	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Authorize: httpapi.OneToken("s")}, &Face{Fleet: &herd{}, Work: &herd{}})
 	for token, want := range map[string]int{"": 401, "Bearer wrong": 403} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/arvados/v1/dispatch/instances", nil)
+		r.Host = "127.0.0.1"
 		if token != "" {
 			r.Header.Set("Authorization", token)
 		}

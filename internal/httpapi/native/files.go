@@ -99,7 +99,7 @@ func (f *Face) changeFiles(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &changes); err != nil {
 		return err
 	}
-	if err := drover.ValidateChanges(changes); err != nil {
+	if err := drover.PrepareChanges(changes); err != nil {
 		return err
 	}
 	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Apply(r.Context(), changes)) })

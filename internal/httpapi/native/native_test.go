@@ -162,7 +162,7 @@ func TestCutUploadsAreTheSendersFault(t *testing.T) {
 	} {
 		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
 		require.NoError(t, err)
-		_, err = io.WriteString(conn, strings.Replace(request, "\r\n", "\r\nHost: x\r\nX-Drover-Token: "+token+"\r\n", 1))
+		_, err = io.WriteString(conn, strings.Replace(request, "\r\n", "\r\nHost: localhost\r\nX-Drover-Token: "+token+"\r\n", 1))
 		require.NoError(t, err)
 		if !strings.Contains(request, "stalls") {
 			require.NoError(t, conn.(*net.TCPConn).CloseWrite())
@@ -187,7 +187,7 @@ func TestUploadsEndWithTheirRunner(t *testing.T) {
 		runner := w.claim().ID
 		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
 		require.NoError(t, err)
-		_, err = io.WriteString(conn, "PUT /v1/runner/"+runner+route+" HTTP/1.1\r\nHost: x\r\nX-Drover-Token: "+token+"\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
+		_, err = io.WriteString(conn, "PUT /v1/runner/"+runner+route+" HTTP/1.1\r\nHost: localhost\r\nX-Drover-Token: "+token+"\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
 		require.NoError(t, err)
 		in := bufio.NewReader(conn)
 		status, err := in.ReadString('\n') // it is being read
@@ -454,7 +454,9 @@ func TestBadRequestsSayWhy(t *testing.T) {
 		{"PUT", "/v1/environment/x", `{"id":"y","image":"host"}`, 400, "not that of the path"},
 		{"PUT", "/v1/environment/x", `{"image":7}`, 400, "image"},
 		{"PUT", "/v1/environment/a%2Fb", `{"image":"host"}`, 400, "id"},
-		{"POST", "/v1/runners", `{"environment":"e","wait":-5}`, 400, "wait"},
+		{"POST", "/v1/runners", `{"environment":"e","wait":"soon"}`, 400, `wait: \"soon\" is no duration`},
+		{"POST", r + "/files", `[{"path":"x","text":"a","data":"YQ=="}]`, 400, "files[0]: both text and data"},
+		{"POST", r + "/files", `[{"path":"x","text":"a","mkdir":true}]`, 400, "exactly one"},
 		{"POST", "/v1/runners", `{"environment":"none"}`, 404, `"code":"not_found"`},
 		{"GET", "/v1/runner/none", "", 404, "not found"},
 		{"PATCH", "/v1/runner/none", `{"idleTimeout":1}`, 404, "not found"},

@@ -23,7 +23,7 @@ func (f *Face) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-const about = "Durations are nanoseconds, bytes in JSON are base64. Fields that are not described here are refused in requests, " +
+const about = "Durations are nanoseconds, in requests also texts such as 1m30s; bytes in JSON are base64. Fields that are not described here are refused in requests, " +
 	"but may come in answers. In those of the fleet null stands for an empty list, map or object. Errors are Problem bodies. " +
 	"With tty, stderr comes with stdout; ttyStderr keeps it apart, but not on a foreign Nomad cluster, where the receipt's error says so. " +
 	"A receipt's userCpu and systemCpu are of the whole tree of processes; on cgroup v1, and without control groups, an execution " +

@@ -50,7 +50,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
 		return err
 	}
-	if err := drover.ValidateChanges(body.Files); err != nil {
+	if err := drover.PrepareChanges(body.Files); err != nil {
 		return err
 	}
 	runner, err := f.Runners.Claim(r.Context(), body.ClaimRequest)

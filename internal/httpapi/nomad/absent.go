@@ -13,6 +13,11 @@ func (f *Face) absentRoutes() []httpapi.Route {
 	routes := []httpapi.Route{{Pattern: "/v1/", Handle: func(_ http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.NotFound, "no such path: %s", r.URL.Path)
 	}}}
+	// Where there is nothing to license, Nomad's own answer is this one.
+	routes = append(routes, httpapi.Route{Pattern: "GET /v1/operator/license", Handle: func(w http.ResponseWriter, _ *http.Request) error {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}})
 	for _, a := range []struct {
 		sentence string
 		paths    []string
@@ -32,7 +37,6 @@ func (f *Face) absentRoutes() []httpapi.Route {
 		{"autopilot is not implemented yet", []string{"/v1/operator/autopilot/"}},
 		{"snapshots through this API are not implemented yet", []string{"/v1/operator/snapshot"}},
 		{"there is no keyring", []string{"/v1/operator/keyring/"}},
-		{"there is no licence to show: Drover is free software", []string{"/v1/operator/license"}},
 		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
 		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},
 		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},

@@ -223,3 +223,12 @@ func (c *cluster) until(t *testing.T, id string, ok func(*api.Allocation) bool) 
 		q.WaitIndex = meta.LastIndex
 	}
 }
+
+// TestADrainMayCarryMarkEligible: Nomad's command line sends both with every drain; the second counts without the first.
+func TestADrainMayCarryMarkEligible(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answer := w.do("PUT", "/v1/node/"+nodeID+"/drain", `{"DrainSpec":{"Deadline":"1h"},"MarkEligible":true}`)
+	require.Equal(t, 200, answer.Code, answer.Body)
+	require.Contains(t, w.intake.calls[len(w.intake.calls)-1], "false", "the node is not to be eligible while it is drained")
+}

@@ -179,10 +179,8 @@ func (f *Face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error
 	f.setIndex(w, index)
 	return httpapi.WriteJSON(w, r, http.StatusOK, struct {
 		SchedulerConfig *drover.SchedulerConfiguration
-		Index           uint64
-		LastContact     int64
-		KnownLeader     bool
-	}{snap.SchedulerConfig(), index, 0, true})
+		queryMeta
+	}{snap.SchedulerConfig(), queryMeta{Index: index, KnownLeader: true}})
 }
 
 func (f *Face) writeSchedulerConfig(w http.ResponseWriter, r *http.Request) error {

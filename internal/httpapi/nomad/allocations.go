@@ -3,6 +3,7 @@ package nomad
 import (
 	"iter"
 	"net/http"
+	"slices"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -49,17 +50,12 @@ func (f *Face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{table: tableAllocs, key: id}, "alloc", func(_ query, s Snapshot) (*drover.Allocation, uint64) {
+	return single(f, w, r, source{table: tableAllocs, key: id}, "alloc", func(_ query, s Snapshot) (*allocationView, uint64) {
 		a := s.Allocation(id)
 		if a == nil {
 			return nil, 0
 		}
-		if a.NetworkStatus == nil && a.ClientStatus != drover.AllocClientPending { // on the host's own network
-			c := *a
-			c.NetworkStatus = &drover.AllocNetworkStatus{}
-			a = &c
-		}
-		return a, a.ModifyIndex
+		return viewAllocation(a), a.ModifyIndex
 	})
 }
 
@@ -104,8 +100,29 @@ func (f *Face) allocationServices(http.ResponseWriter, *http.Request) error {
 	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
 }
 
-func (f *Face) allocationChecks(http.ResponseWriter, *http.Request) error {
-	return drover.Errorf(drover.NotImplemented, "service checks are not implemented yet")
+// allocationChecks answers with the results of the service checks of an allocation: of one without checks there are
+// none, which Nomad says as null.
+func (f *Face) allocationChecks(w http.ResponseWriter, r *http.Request) error {
+	a, err := f.allocation(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if a.Job != nil && checked(a.Job.Group(a.TaskGroup)) {
+		return drover.Errorf(drover.NotImplemented, "service checks are not implemented yet")
+	}
+	return f.reply(w, r, nil)
+}
+
+// checked reports whether services of a group or of its tasks have checks.
+func checked(g *drover.TaskGroup) bool {
+	if g == nil {
+		return false
+	}
+	services := slices.Clone(g.Services)
+	for _, t := range g.Tasks {
+		services = append(services, t.Services...)
+	}
+	return slices.ContainsFunc(services, func(s *drover.Service) bool { return len(s.Checks) > 0 })
 }
 
 func (f *Face) allocationStats(w http.ResponseWriter, r *http.Request) error {
@@ -167,7 +184,7 @@ func (f *Face) restartAllocation(w http.ResponseWriter, r *http.Request) error {
 	if err := node.RestartTask(r.Context(), a.ID, b.TaskName, b.AllTasks); err != nil {
 		return err
 	}
-	return f.reply(w, r, struct{}{})
+	return f.done(w, r)
 }
 
 func (f *Face) signalAllocation(w http.ResponseWriter, r *http.Request) error {
@@ -191,5 +208,5 @@ func (f *Face) signalAllocation(w http.ResponseWriter, r *http.Request) error {
 	if err := node.SignalTask(r.Context(), a.ID, b.Task, b.Signal); err != nil {
 		return err
 	}
-	return f.reply(w, r, struct{}{})
+	return f.done(w, r)
 }

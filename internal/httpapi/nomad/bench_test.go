@@ -47,6 +47,7 @@ func BenchmarkReadJob(b *testing.B) {
 	h := httpapi.Handler(httpapi.Config{Logger: quiet(), Clock: clock.Wall{}},
 		nomad.New(nomad.Config{State: storeState{st}, Agent: &fakeAgent{}, Clock: clock.Wall{}}))
 	r := httptest.NewRequest(http.MethodGet, "/v1/job/web", nil)
+	r.Host = "127.0.0.1"
 	b.ReportAllocs()
 	for b.Loop() {
 		h.ServeHTTP(httptest.NewRecorder(), r)
@@ -64,6 +65,7 @@ func BenchmarkListJobs(b *testing.B) {
 	h := httpapi.Handler(httpapi.Config{Logger: quiet(), Clock: clock.Wall{}},
 		nomad.New(nomad.Config{State: storeState{st}, Agent: &fakeAgent{}, Clock: clock.Wall{}}))
 	r := httptest.NewRequest(http.MethodGet, "/v1/jobs", nil)
+	r.Host = "127.0.0.1"
 	b.ReportAllocs()
 	for b.Loop() {
 		h.ServeHTTP(httptest.NewRecorder(), r)

@@ -235,7 +235,7 @@ func TestClientDeploymentsNodesPoolsNamespaces(t *testing.T) {
 	require.NoError(t, n.GC(nodeID, nil))
 	_, err = n.Stats("nope", nil)
 	require.ErrorContains(t, err, "404")
-	require.True(t, w.intake.has("drain "+nodeID+" &{1m0s false} false"))
+	require.True(t, w.intake.has("drain "+nodeID+" &{1m0s false false} false"))
 
 	_, err = w.client.NodePools().Register(&api.NodePool{Name: "gpu"}, nil)
 	require.NoError(t, err)

@@ -1,6 +1,8 @@
 package nomad
 
 import (
+	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -18,8 +20,9 @@ type Config struct {
 	Nodes  Nodes
 	Events Events
 	Agent  Agent
-	// ParseHCL is jobspec's; nil = not implemented. variables is the text of a variables file.
-	ParseHCL func(hcl, variables string, canonicalize bool) (*drover.Job, error)
+	// ParseHCL returns the JSON of the job in a job file, only with what is set (Sparse) or canonicalized; nil = not
+	// implemented. variables is the text of a variables file. When ctx ends the work does.
+	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)
 	// DiffJobs is intake's job diff (Nomad's JobDiff shape); nil = versions are answered without diffs.
 	DiffJobs func(old, new *drover.Job) any
 	// ValidateTask asks a driver about a task's configuration; asked is false where it can't be asked. May be nil.

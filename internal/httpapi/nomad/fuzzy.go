@@ -120,7 +120,7 @@ func (z *fuzzy) ids(s Snapshot, namespace, context string, all bool) {
 }
 
 func (z *fuzzy) answer(index uint64) searchAnswer[fuzzyMatch] {
-	answer := searchAnswer[fuzzyMatch]{Matches: map[string][]fuzzyMatch{}, Truncations: map[string]bool{}, Index: index, KnownLeader: true}
+	answer := searchAnswer[fuzzyMatch]{Matches: map[string][]fuzzyMatch{}, Truncations: map[string]bool{}, queryMeta: queryMeta{Index: index, KnownLeader: true}}
 	for context, list := range z.found {
 		slices.SortStableFunc(list, func(a, b scored) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ID, b.ID)) })
 		answer.Truncations[context] = len(list) > searchLimit

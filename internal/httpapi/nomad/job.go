@@ -140,7 +140,10 @@ func (f *Face) planJob(w http.ResponseWriter, r *http.Request, id string) error 
 	if err != nil {
 		return err
 	}
-	return f.reply(w, r, p)
+	return f.reply(w, r, struct {
+		Preview
+		Index uint64
+	}{p, f.State.Snapshot().Index()})
 }
 
 func (f *Face) evaluateJob(w http.ResponseWriter, r *http.Request, id string) error {

@@ -10,24 +10,42 @@ import (
 )
 
 func (f *Face) jobAllocations(w http.ResponseWriter, r *http.Request, id string) error {
-	// "all" asks for those of an earlier job of the same name too, which may still end; without it they are left out.
 	all, err := httpapi.BoolParam(r, "all", false)
 	if err != nil {
 		return err
 	}
 	l := stubLister(func(q query, s Snapshot) iter.Seq[*drover.Allocation] {
-		job := s.Job(q.namespace, id)
-		return func(yield func(*drover.Allocation) bool) {
-			for a := range s.AllocationsByJob(q.namespace, id) {
-				earlier := job != nil && a.Job != nil && a.Job.CreateIndex != job.CreateIndex
-				if (all || !earlier) && !yield(a) {
-					return
-				}
-			}
-		}
+		return allocationsOf(s, q.namespace, id, all)
 	}, true)
 	l.on = []source{{table: tableAllocs, key: jobKey(namespaceOf(r), id), watch: watchJobAllocs}}
 	return l.serve(f, w, r)
+}
+
+// allocationsOf yields the job's allocations; with all, those of an earlier job of the same id too, which was purged and
+// whose work may still be ending.
+func allocationsOf(s Snapshot, namespace, id string, all bool) iter.Seq[*drover.Allocation] {
+	job := s.Job(namespace, id)
+	return func(yield func(*drover.Allocation) bool) {
+		for a := range s.AllocationsByJob(namespace, id) {
+			earlier := job != nil && a.Job != nil && a.Job.CreateIndex != job.CreateIndex
+			if (all || !earlier) && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// deploymentsOf is allocationsOf for deployments.
+func deploymentsOf(s Snapshot, namespace, id string, all bool) iter.Seq[*drover.Deployment] {
+	job := s.Job(namespace, id)
+	return func(yield func(*drover.Deployment) bool) {
+		for d := range s.DeploymentsByJob(namespace, id) {
+			earlier := job != nil && d.JobCreateIndex != job.CreateIndex
+			if (all || !earlier) && !yield(d) {
+				return
+			}
+		}
+	}
 }
 
 func (f *Face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string) error {
@@ -39,8 +57,12 @@ func (f *Face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string)
 }
 
 func (f *Face) jobDeployments(w http.ResponseWriter, r *http.Request, id string) error {
+	all, err := httpapi.BoolParam(r, "all", false)
+	if err != nil {
+		return err
+	}
 	l := deploymentLister(func(q query, s Snapshot) iter.Seq[*drover.Deployment] {
-		return s.DeploymentsByJob(q.namespace, id)
+		return deploymentsOf(s, q.namespace, id, all)
 	})
 	l.on[0].key = jobKey(namespaceOf(r), id)
 	return l.serve(f, w, r)
@@ -68,7 +90,7 @@ func (f *Face) jobDeployment(w http.ResponseWriter, r *http.Request, id string) 
 }
 
 func newestDeployment(s Snapshot, namespace, id string) (newest *drover.Deployment) {
-	for d := range s.DeploymentsByJob(namespace, id) {
+	for d := range deploymentsOf(s, namespace, id, false) {
 		if newest == nil || d.CreateIndex > newest.CreateIndex {
 			newest = d
 		}
@@ -84,6 +106,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 	type versions struct {
 		Versions []*drover.Job
 		Diffs    []any
+		queryMeta
 	}
 	return single(f, w, r, source{table: tableJobs, key: jobKey(namespaceOf(r), id)}, "job versions", func(q query, s Snapshot) (*versions, uint64) {
 		list := s.JobVersions(q.namespace, id)
@@ -98,6 +121,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 				v.Diffs = append(v.Diffs, f.DiffJobs(list[i+1], j))
 			}
 		}
+		v.queryMeta = queryMeta{Index: index, KnownLeader: true}
 		return v, index
 	})
 }
@@ -189,7 +213,7 @@ func viewStatus(j *drover.Job, s Snapshot) jobStatus {
 			v.GroupCountSum += *g.Count
 		}
 	}
-	for a := range s.AllocationsByJob(j.Namespace, j.ID) {
+	for a := range allocationsOf(s, j.Namespace, j.ID, false) {
 		v.Allocs = append(v.Allocs, allocStatus{
 			ID: a.ID, Group: a.TaskGroup, ClientStatus: a.ClientStatus, NodeID: a.NodeID, JobVersion: a.Version(),
 			DeploymentStatus: a.DeploymentStatus, FollowupEvalID: a.FollowupEvalID, NextAllocation: a.NextAllocation,

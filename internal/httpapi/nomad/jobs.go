@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"drover"
@@ -145,13 +144,11 @@ type evalResult struct {
 	EvalCreateIndex uint64
 	JobModifyIndex  uint64
 	Warnings        string
-	Index           uint64
-	LastContact     int64
-	KnownLeader     bool
+	queryMeta
 }
 
 func evalAnswer(o Outcome) evalResult {
-	return evalResult{o.EvalID, o.EvalCreateIndex, o.JobModifyIndex, o.Warnings, o.Index, 0, true}
+	return evalResult{o.EvalID, o.EvalCreateIndex, o.JobModifyIndex, o.Warnings, queryMeta{Index: o.Index, KnownLeader: true}}
 }
 
 func (f *Face) validateJob(w http.ResponseWriter, r *http.Request) error {
@@ -252,12 +249,9 @@ func (f *Face) parseJob(w http.ResponseWriter, r *http.Request) error {
 	if f.ParseHCL == nil {
 		return drover.Errorf(drover.NotImplemented, "parsing HCL is not implemented yet by this server")
 	}
-	job, err := f.ParseHCL(b.JobHCL, b.Variables, b.Canonicalize)
+	job, err := f.ParseHCL(r.Context(), b.JobHCL, b.Variables, b.Canonicalize)
 	if err != nil {
 		return err
 	}
-	if b.Canonicalize {
-		return f.reply(w, r, job)
-	}
-	return f.reply(w, r, sparse(reflect.ValueOf(job)))
+	return f.reply(w, r, job)
 }

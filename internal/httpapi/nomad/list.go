@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-bexpr"
+	"github.com/hashicorp/go-bexpr/grammar"
 
 	"drover"
 	"drover/internal/httpapi"
@@ -146,6 +148,36 @@ func parsePosition(token string, byIndex bool) (position, error) {
 	return position{n, id}, nil
 }
 
+// maxExpressions bounds what go-bexpr tries while it parses.
+const maxExpressions = 100_000
+
+// checkPatterns refuses what go-bexpr would compile later, as it is: regular expressions that grow beyond bounds. What
+// does not parse is left to it.
+func checkPatterns(expression string) error {
+	parsed, err := grammar.Parse("", []byte(expression), grammar.MaxExpressions(maxExpressions))
+	if err != nil {
+		return nil //nolint:nilerr // whoever evaluates it says so
+	}
+	return patternsIn(parsed)
+}
+
+func patternsIn(e any) error {
+	switch e := e.(type) {
+	case *grammar.BinaryExpression:
+		return errors.Join(patternsIn(e.Left), patternsIn(e.Right))
+	case *grammar.UnaryExpression:
+		return patternsIn(e.Operand)
+	case *grammar.CollectionExpression:
+		return patternsIn(e.Inner)
+	case *grammar.MatchExpression:
+		if e.Value != nil && (e.Operator == grammar.MatchMatches || e.Operator == grammar.MatchNotMatches) {
+			_, err := drover.CompilePattern(e.Value.Raw)
+			return err
+		}
+	}
+	return nil
+}
+
 // compile makes a predicate of a go-bexpr expression; "" keeps all.
 func compile[T any](expression string) (func(T) (bool, error), error) {
 	if expression == "" {
@@ -154,7 +186,10 @@ func compile[T any](expression string) (func(T) (bool, error), error) {
 	if len(expression) > 8<<10 {
 		return nil, drover.Errorf(drover.Invalid, "the filter expression is longer than 8192 bytes")
 	}
-	e, err := bexpr.CreateEvaluator(expression, bexpr.WithMaxExpressions(100_000))
+	if err := checkPatterns(expression); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "failed to read filter expression: %w", err)
+	}
+	e, err := bexpr.CreateEvaluator(expression, bexpr.WithMaxExpressions(maxExpressions))
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "failed to read filter expression: %w", err)
 	}

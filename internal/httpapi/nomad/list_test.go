@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,7 +106,7 @@ func TestBlockingQueryEndsAtItsWaitAndNotBefore(t *testing.T) {
 		ask := func(path string) (time.Duration, *httptest.ResponseRecorder) {
 			start := time.Now()
 			rec := httptest.NewRecorder()
-			h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+			h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+path, nil))
 			return time.Since(start), rec
 		}
 		for path, want := range map[string]time.Duration{
@@ -150,7 +151,7 @@ func TestAListOfTenThousandJobs(t *testing.T) {
 		nomad.New(nomad.Config{State: storeState{st}, Agent: &fakeAgent{}, Clock: clock.Wall{}}))
 	start := time.Now()
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/jobs", nil))
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/v1/jobs", nil))
 	var stubs []drover.JobListStub
 	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &stubs))
 	require.Len(t, stubs, 10_000)
@@ -186,4 +187,44 @@ func TestTheIndexIsNeverZero(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Zero(t, meta.LastIndex, name)
 	}
+}
+
+// A job that is registered anew under the id of a purged one begins without that one's allocations and deployments.
+func TestAPurgedJobsPastIsNotListedUnderItsSuccessor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(func(tx *store.Txn) {
+		old := tx.Job("default", "web")
+		tx.DeleteJob(old)
+		next := *old
+		next.CreateIndex, next.ModifyIndex, next.JobModifyIndex = 30, 30, 30
+		tx.PutJob(&next)
+	})
+	count := func(path string) int {
+		var list []any
+		rec := w.do(http.MethodGet, path, "")
+		require.Equal(t, http.StatusOK, rec.Code, rec.Body)
+		require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &list))
+		return len(list)
+	}
+	require.Zero(t, count("/v1/job/web/allocations"))
+	require.Zero(t, count("/v1/job/web/deployments"))
+	require.Equal(t, 1, count("/v1/job/web/allocations?all=true"))
+	require.Equal(t, 1, count("/v1/job/web/deployments?all=true"))
+	require.Equal(t, "null", strings.TrimSpace(w.do(http.MethodGet, "/v1/job/web/deployment", "").Body.String()))
+}
+
+// A filter's regular expression may not grow into a program of a hundred megabytes.
+func TestFilterPatternsAreBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, filter := range []string{
+		`ID matches "` + strings.Repeat("x{1000}", 50) + `"`,
+		`not (Type == "batch" or any Datacenters as d { d not matches "` + strings.Repeat("x{1000}", 50) + `" })`,
+	} {
+		_, _, err := w.client.Jobs().List(&api.QueryOptions{Filter: filter})
+		require.ErrorContains(t, err, "its repetitions make more than")
+	}
+	_, _, err := w.client.Jobs().List(&api.QueryOptions{Filter: `ID matches "^x{3}$"`})
+	require.NoError(t, err)
 }

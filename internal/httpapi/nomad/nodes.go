@@ -51,12 +51,12 @@ func (f *Face) readNode(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) nodeAllocations(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return lister[*drover.Allocation, *drover.Allocation]{
+	return lister[*drover.Allocation, *allocationView]{
 		on:      []source{{table: tableAllocs}},
 		items:   func(_ query, s Snapshot) iter.Seq[*drover.Allocation] { return s.AllocationsByNode(id) },
 		id:      func(a *drover.Allocation) string { return a.ID },
 		created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
-		view:    func(a *drover.Allocation, _ Snapshot) *drover.Allocation { return a },
+		view:    func(a *drover.Allocation, _ Snapshot) *allocationView { return viewAllocation(a) },
 	}.serve(f, w, r)
 }
 
@@ -86,10 +86,9 @@ func (f *Face) drainNode(w http.ResponseWriter, r *http.Request) error {
 	if b.NodeID != "" && b.NodeID != id {
 		return drover.Errorf(drover.Invalid, "Node ID does not match")
 	}
-	if b.DrainSpec != nil && b.MarkEligible {
-		return drover.Errorf(drover.Invalid, "MarkEligible only applies when a drain is cancelled")
-	}
-	o, err := f.Intake.DrainNode(r.Context(), DrainRequest{id, b.DrainSpec, b.MarkEligible, b.Meta})
+	// Nomad's own client sends MarkEligible with every drain; it counts only where a drain is cancelled.
+	markEligible := b.MarkEligible && b.DrainSpec == nil
+	o, err := f.Intake.DrainNode(r.Context(), DrainRequest{id, b.DrainSpec, markEligible, b.Meta})
 	if err != nil {
 		return err
 	}

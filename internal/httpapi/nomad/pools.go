@@ -4,18 +4,19 @@ import (
 	"iter"
 	"net/http"
 	"strings"
+	"time"
 
 	"drover"
 	"drover/internal/httpapi"
 )
 
 func (f *Face) listNodePools(w http.ResponseWriter, r *http.Request) error {
-	return lister[*drover.NodePool, *drover.NodePool]{
+	return lister[*drover.NodePool, *poolView]{
 		on:    []source{{table: tablePools}},
 		items: func(_ query, s Snapshot) iter.Seq[*drover.NodePool] { return s.NodePools() },
 		id:    func(p *drover.NodePool) string { return p.Name },
 		keep:  hasPrefix(r, func(p *drover.NodePool) string { return p.Name }),
-		view:  func(p *drover.NodePool, _ Snapshot) *drover.NodePool { return p },
+		view:  func(p *drover.NodePool, _ Snapshot) *poolView { return viewPool(p) },
 	}.serve(f, w, r)
 }
 
@@ -26,9 +27,16 @@ func hasPrefix[T any](r *http.Request, name func(T) string) func(T) bool {
 }
 
 func (f *Face) upsertNodePool(w http.ResponseWriter, r *http.Request) error {
-	var p drover.NodePool
-	if err := httpapi.DecodeJSON(r, &p); err != nil {
+	var b struct {
+		drover.NodePool
+		NodeIdentityTTL time.Duration // a text or a number, as all durations
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
+	}
+	p := b.NodePool
+	if b.NodeIdentityTTL != 0 {
+		p.NodeIdentityTTL = b.NodeIdentityTTL.String()
 	}
 	if name := r.PathValue("name"); name != "" && p.Name != name {
 		return drover.Errorf(drover.Invalid, "Node pool name does not match name in request path")
@@ -42,9 +50,9 @@ func (f *Face) upsertNodePool(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readNodePool(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	return single(f, w, r, source{table: tablePools}, "node pool", func(_ query, s Snapshot) (*drover.NodePool, uint64) {
+	return single(f, w, r, source{table: tablePools}, "node pool", func(_ query, s Snapshot) (*poolView, uint64) {
 		if p := s.NodePool(name); p != nil {
-			return p, p.ModifyIndex
+			return viewPool(p), p.ModifyIndex
 		}
 		return nil, 0
 	})

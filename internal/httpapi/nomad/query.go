@@ -129,6 +129,11 @@ func (f *Face) reply(w http.ResponseWriter, r *http.Request, v any) error {
 	return httpapi.WriteJSON(w, r, http.StatusOK, v)
 }
 
+// done answers that something was done which has nothing to tell.
+func (f *Face) done(w http.ResponseWriter, r *http.Request) error {
+	return f.reply(w, r, struct{ Index uint64 }{f.State.Snapshot().Index()})
+}
+
 // written answers a write.
 func (f *Face) written(w http.ResponseWriter, r *http.Request, o Outcome, v any) error {
 	f.setIndex(w, o.Index)

@@ -93,7 +93,7 @@ func scaleOf(s Snapshot, job *drover.Job) *scaleState {
 		}
 		state.TaskGroups[g.Name] = scale
 	}
-	for a := range s.AllocationsByJob(job.Namespace, job.ID) {
+	for a := range allocationsOf(s, job.Namespace, job.ID, false) {
 		scale := state.TaskGroups[a.TaskGroup]
 		if scale == nil || a.Terminal() {
 			continue

@@ -75,9 +75,7 @@ func prefixed(prefix string, items iter.Seq[string]) iter.Seq[string] {
 type searchAnswer[T any] struct {
 	Matches     map[string][]T
 	Truncations map[string]bool
-	Index       uint64
-	LastContact int64
-	KnownLeader bool
+	queryMeta
 }
 
 func (f *Face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
@@ -87,7 +85,7 @@ func (f *Face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 	}
 	namespace := searchNamespace(r, b.Namespace)
 	snap := f.State.Snapshot()
-	answer := searchAnswer[string]{Matches: map[string][]string{}, Truncations: map[string]bool{}, KnownLeader: true}
+	answer := searchAnswer[string]{Matches: map[string][]string{}, Truncations: map[string]bool{}, queryMeta: queryMeta{KnownLeader: true}}
 	known := b.Context == "" || b.Context == "all"
 	for _, c := range searchables() {
 		if b.Context != "" && b.Context != "all" && b.Context != c.name {
@@ -105,7 +103,9 @@ func (f *Face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 		answer.Index = max(answer.Index, snap.TableIndex(c.table))
 	}
 	for _, name := range emptyContexts() {
-		known = known || name == b.Context
+		if b.Context == name || b.Context == "" || b.Context == "all" {
+			known, answer.Truncations[name] = true, false
+		}
 	}
 	if !known {
 		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)

@@ -3,7 +3,12 @@ package nomad
 import (
 	"encoding/json"
 	"reflect"
+
+	"drover"
 )
+
+// Sparse returns what is to be written as JSON of a job that was just read: only the fields that are set.
+func Sparse(j *drover.Job) any { return sparse(reflect.ValueOf(j)) }
 
 // sparse returns what v holds, without the fields that nobody set: clients that keep pointers (Nomad's api.Job) tell
 // a field that is not there from one that is empty. A pointer that is set stays, whatever it points to.

@@ -22,6 +22,13 @@ func taggedPath(r *http.Request) (id, name string, ok bool) {
 	return unescape(rest[:at]), unescape(name), name != "" && !strings.Contains(name, "/")
 }
 
+// tagAnswer tells of a version's tag; of one that was taken away it has nothing.
+type tagAnswer struct {
+	Name, Description string
+	TaggedTime        int64 // unix ns
+	queryMeta
+}
+
 // tagVersion names a version, the latest if none is given, so that it is kept.
 func (f *Face) tagVersion(w http.ResponseWriter, r *http.Request, id, name string) error {
 	var b struct {
@@ -43,7 +50,13 @@ func (f *Face) tagVersion(w http.ResponseWriter, r *http.Request, id, name strin
 	if err != nil {
 		return err
 	}
-	return f.written(w, r, o, struct{ Name, Description string }{name, b.Description})
+	answer := tagAnswer{Name: name, Description: b.Description, queryMeta: queryMeta{Index: o.Index, KnownLeader: true}}
+	for _, v := range f.State.Snapshot().JobVersions(job.Namespace, id) {
+		if v.VersionTag != nil && v.VersionTag.Name == name {
+			answer.TaggedTime = v.VersionTag.TaggedTime
+		}
+	}
+	return f.written(w, r, o, answer)
 }
 
 func (f *Face) untagVersion(w http.ResponseWriter, r *http.Request, id, name string) error {
@@ -51,5 +64,5 @@ func (f *Face) untagVersion(w http.ResponseWriter, r *http.Request, id, name str
 	if err != nil {
 		return err
 	}
-	return f.written(w, r, o, struct{}{})
+	return f.written(w, r, o, tagAnswer{queryMeta: queryMeta{Index: o.Index, KnownLeader: true}})
 }

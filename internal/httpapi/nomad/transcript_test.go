@@ -2,6 +2,7 @@ package nomad_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -41,15 +42,16 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, file := range files {
 		w := newWorld(t, func(c *nomad.Config) {
-			c.ParseHCL = func(hcl, variables string, canonicalize bool) (*drover.Job, error) {
+			c.ParseHCL = func(_ context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error) {
 				if !strings.HasPrefix(hcl, "job") {
 					return nil, drover.Errorf(drover.Invalid, "job.hcl:1,1-4: Unsupported block type")
 				}
 				j := &drover.Job{ID: "parsed", Name: variables}
 				if canonicalize {
 					j.Canonicalize()
+					return json.Marshal(j)
 				}
-				return j, nil
+				return json.Marshal(nomad.Sparse(j))
 			}
 		})
 		w.handler = httpapi.Handler(httpapi.Config{
@@ -144,7 +146,7 @@ func TestBadInputChangesNothing(t *testing.T) {
 		{"DELETE", "/v1/job/web?purge=perhaps", "", "purge"},
 		{"DELETE", "/v1/job/web?eval_priority=1000", "", "eval_priority"},
 		{"PUT", "/v1/node/" + nodeID + "/eligibility", `{"Eligibility":"maybe"}`, "maybe"},
-		{"PUT", "/v1/node/" + nodeID + "/drain", `{"DrainSpec":{"Deadline":"1h"}}`, "DrainSpec.Deadline"},
+		{"PUT", "/v1/node/" + nodeID + "/drain", `{"DrainSpec":{"Deadline":"soon"}}`, "DrainSpec.Deadline"},
 		{"PUT", "/v1/operator/scheduler/configuration", `{"SchedulerAlgorithm":"magic"}`, "magic"},
 		{"PUT", "/v1/search", `{"Prefix":"x","Context":"wat"}`, "invalid context"},
 		{"GET", "/v1/client/fs/readat/" + allocID + "?path=x&offset=-2", "", "offset"},

@@ -83,8 +83,16 @@ func newWorld(t *testing.T, change ...func(*nomad.Config)) *world {
 	}
 	w.seed()
 	w.handler = httpapi.Handler(httpapi.Config{Logger: w.cfg.Logger, Clock: clock.Wall{}, Authorize: w.cfg.Authorize}, nomad.New(w.cfg))
-	srv := httptest.NewServer(w.handler)
-	t.Cleanup(srv.Close)
+	var serving sync.WaitGroup // also those that hijacked their connection, which the server does not wait for
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		serving.Add(1)
+		defer serving.Done()
+		w.handler.ServeHTTP(rw, r)
+	}))
+	t.Cleanup(func() {
+		srv.Close()
+		serving.Wait()
+	})
 	w.url = srv.URL
 	client, err := api.NewClient(&api.Config{Address: srv.URL})
 	require.NoError(t, err)
@@ -127,7 +135,7 @@ func (w *world) seed() {
 		Status: drover.EvalComplete, TriggeredBy: drover.TriggerJobRegister, CreateIndex: 10, ModifyIndex: 10, CreateTime: stamp, ModifyTime: stamp,
 	})
 	t.PutDeployment(&drover.Deployment{
-		ID: deplID, Namespace: "default", JobID: "web", Status: drover.DeploymentRunning,
+		ID: deplID, Namespace: "default", JobID: "web", JobCreateIndex: 10, Status: drover.DeploymentRunning,
 		TaskGroups: map[string]*drover.DeploymentState{"g": {DesiredTotal: 1}}, CreateIndex: 10, ModifyIndex: 10,
 	})
 	t.PutAllocation(&drover.Allocation{
@@ -153,6 +161,7 @@ func webJob(name string) *drover.Job {
 // do sends a bare request to the handler.
 func (w *world) do(method, path, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1"
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
 	return rec

@@ -24,6 +24,9 @@ func (s *schemas) of(t reflect.Type) object {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[time.Duration]():
+		if s.asked {
+			return object{"type": []string{"integer", "string"}, "format": "int64", "description": "nanoseconds, or a text such as \"1m30s\""}
+		}
 		return object{"type": "integer", "format": "int64", "description": "nanoseconds"}
 	case reflect.TypeFor[[]byte]():
 		return object{"type": "string", "contentEncoding": "base64"}

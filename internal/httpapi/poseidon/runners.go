@@ -37,7 +37,7 @@ func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	claimed, err := f.Runners.Claim(r.Context(), drover.ClaimRequest{
-		Environment: strconv.Itoa(req.ExecutionEnvironmentID), IdleTimeout: idleTimeout(req.InactivityTimeout), Wait: f.ClaimWait,
+		Environment: strconv.Itoa(req.ExecutionEnvironmentID), IdleTimeout: idleTimeout(req.InactivityTimeout), Wait: cmp.Or(f.ClaimWait, -1),
 	})
 	switch drover.CodeOf(err) {
 	case drover.NotFound:

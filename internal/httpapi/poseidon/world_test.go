@@ -54,7 +54,9 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	var run sync.WaitGroup
 	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
 	face := poseidon.New(cfg, poseidon.Deps{Runners: runners, Executions: executions, Templates: foreign{}, Clock: clock.Wall{}, Log: quiet})
-	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
+	guard, err := httpapi.NewGuard(httpapi.GuardConfig{Hosts: []string{"poseidon.example.com"}})
+	require.NoError(t, err)
+	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Guard: guard, Authorize: httpapi.OneToken(token)}, face)
 	w := &world{t: t, control: c, runners: runners, server: httptest.NewServer(h), names: map[string]string{}}
 	w.client = w.server.Client()
 	t.Cleanup(func() {

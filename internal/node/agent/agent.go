@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"drover"
 	"drover/internal/clock"
+	"drover/internal/netguard"
 	"drover/internal/node/allocdir"
 	"drover/internal/node/allocrunner"
 	"drover/internal/node/driver"
@@ -86,27 +88,50 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	if err := a.root.Prepare(); err != nil {
 		return nil, err
 	}
-	var err error
-	if a.identity, err = ReadIdentity(cfg, deps.IDs); err != nil {
+	if cfg.ShieldFolders {
+		if err := a.root.Shield(); err != nil {
+			a.log.Warn("set-user-id programs that tasks leave in their folders count on this machine", "error", err)
+		}
+	}
+	if err := a.open(deps); err != nil {
+		a.unshield(false)
 		return nil, err
 	}
+	return a, nil
+}
+
+func (a *Agent) unshield(force bool) {
+	if !a.cfg.ShieldFolders {
+		return
+	}
+	if err := a.root.Unshield(force); err != nil {
+		a.log.Warn("leaving the allocations' folder", "error", err)
+	}
+}
+
+// open reads what is kept of the node, and makes what works on it.
+func (a *Agent) open(deps Deps) (err error) {
+	cfg := a.cfg
+	if a.identity, err = ReadIdentity(cfg, deps.IDs); err != nil {
+		return err
+	}
 	if a.state, err = openState(cfg, deps); err != nil {
-		return nil, err
+		return err
 	}
 	a.pusher = newPusher(deps.Controller, a.identity.ID, deps.Clock, deps.Log)
 	a.refills = newRefills(deps.Clock, runtime.NumCPU())
 	a.stops = newStops(deps.Clock, a.refills.busy)
 	a.node.Store(&drover.Node{ID: a.identity.ID, Name: cfg.Name}) // Run looks at the machine
 	a.runnerCfg = allocrunner.Config{Shared: a.sharedWith(deps), Contacted: a.contacted, Report: a.report, Previous: a.previous}
-	return a, nil
+	return nil
 }
 
 func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
-		Slots: make(chan struct{}, a.cfg.ParallelStarts), MaxKillTimeout: a.cfg.MaxKillTimeout,
+		Slots: make(chan struct{}, a.cfg.ParallelStarts), Turn: make(chan struct{}, 1), MaxKillTimeout: a.cfg.MaxKillTimeout,
 		Reclaim: reclaimer(a.clock, a.log), Calm: func() bool { return !a.refills.busy() },
-		Hooks: hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes}),
+		Hooks: hook.Standard(hook.Settings{HTTP: artifactClient(a.cfg), ArtifactMax: a.cfg.ArtifactMaxBytes, Evaluator: deps.Evaluator}),
 		Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
 			a.samples.drop(alloc.ID, task)
 			if deps.Terminated != nil {
@@ -123,9 +148,10 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	return s
 }
 
-// artifactClient keeps no connections: downloads are rare.
+// artifactClient reaches the Internet and private networks. It keeps no connections: downloads are rare.
 func artifactClient(cfg Config) *http.Client {
-	return &http.Client{Timeout: cfg.ArtifactTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
+	guard := &netguard.Guard{What: "the artifact's address", Key: "client { artifact { allow = [...] } } of the node's agent", Private: true, Allow: cfg.ArtifactAllow}
+	return guard.Client(cfg.ArtifactTimeout)
 }
 
 func openState(cfg Config, deps Deps) (localstate.Store, error) {
@@ -164,11 +190,19 @@ func (a *Agent) nodeForTasks() *drover.Node {
 // Run restores what ran, registers, and works until ctx ends. Tasks outlive it, unless Config.StopOnExit. It can be
 // called once.
 func (a *Agent) Run(ctx context.Context) error {
+	died, err := a.mark()
 	defer func() {
-		if err := a.state.Close(); err != nil {
+		if err := errors.Join(a.state.Close(), a.unmark()); err != nil {
 			a.log.Error("closing the local state", "error", err)
 		}
 	}()
+	if err != nil {
+		return err
+	}
+	if died {
+		a.log.Warn("the agent did not end by itself the last time: tasks that it was preparing then are prepared one after the other")
+	}
+	a.runnerCfg.Shared.Died = died
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	a.mu.Lock()
@@ -195,6 +229,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	end()
 	a.alive.Wait()
 	pushing.Wait()
+	a.unshield(a.cfg.StopOnExit)
 	return nil
 }
 

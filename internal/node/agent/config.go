@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"runtime"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"drover/internal/clock"
 	"drover/internal/id"
 	"drover/internal/node/driver"
+	"drover/internal/node/hook"
 	"drover/internal/node/localstate"
 	"drover/internal/node/taskrunner"
 )
@@ -23,6 +25,8 @@ type Config struct {
 	InMemory bool
 	// SecretsInMemory keeps tasks' secrets out of the disk, where the machine has what that takes.
 	SecretsInMemory bool
+	// ShieldFolders puts the allocations' folders on a mount of their own: see allocdir.Root.Shield.
+	ShieldFolders bool
 	// SharedCores: the machine cannot keep cores for one task (it has no cpuset), so the node offers none to reserve.
 	SharedCores bool
 	// StopOnExit stops and destroys everything when Run ends. Else tasks outlive the agent, and are found again.
@@ -73,6 +77,8 @@ type Config struct {
 	ArtifactTimeout time.Duration
 	// ArtifactMaxBytes bounds one artifact, packed and unpacked. Default 10 GiB.
 	ArtifactMaxBytes int64
+	// ArtifactAllow are networks that artifacts may come from although they are special: loopback and so on.
+	ArtifactAllow []netip.Prefix
 }
 
 // GCConfig says which folders of ended allocations go, the longest ended first.
@@ -99,6 +105,8 @@ type Deps struct {
 	Host HostMeter
 	// Networks has the network namespaces that groups share; nil: there are none. It was restored.
 	Networks Networks
+	// Evaluator renders templates, where that can harm nobody. nil: tasks that have templates fail.
+	Evaluator hook.Evaluator
 	// Groups removes control groups that an earlier agent left; nil: there are none.
 	Groups GroupSweeper
 	// Samples receives what PublishAllocMetrics collects; it must not block. nil drops them.

@@ -279,3 +279,26 @@ func (r *real) awaitPush() {
 		require.FailNow(r.t, "nothing was reported")
 	}
 }
+
+// An agent knows whether the last one ended by itself.
+func TestRealDeathIsNoticed(t *testing.T) {
+	t.Parallel()
+	r := newReal(t)
+	died := func() bool {
+		<-r.agent.restored
+		return r.agent.runnerCfg.Shared.Died
+	}
+	require.False(t, died())
+	path := filepath.Join(r.data, "client", "running")
+	require.FileExists(t, path)
+	r.end()
+	require.NoFileExists(t, path)
+	r.start()
+	require.False(t, died())
+	r.end()
+	require.NoError(t, os.WriteFile(path, nil, 0o600)) // as one that is killed leaves it
+	r.start()
+	require.True(t, died())
+	r.end()
+	require.NoFileExists(t, path)
+}

@@ -1,5 +1,7 @@
 // Package allocdir lays out an allocation's folder on the node, and reads it without ever leaving it.
 //
+//	<data>/alloc                                        mounted nosuid and nodev
+//	<data>/alloc/<id>                                   closed to other users
 //	<data>/alloc/<id>/alloc/{logs,tmp,data}             shared by the tasks
 //	<data>/alloc/<id>/<task>/{local,secrets,private,tmp}
 //	<data>/supervisor/<id>.<task>                       sockets; never inside the allocation's folder
@@ -73,7 +75,8 @@ func (d Dir) Exists() bool {
 	return err == nil && info.IsDir()
 }
 
-// Build makes the shared folders; it may be called again.
+// Build makes the shared folders; it may be called again. Nobody but the agent comes by path to what is in them, which
+// belongs to whom the tasks let write there: mounts are made by those who may, and for others see Admit.
 func (d Dir) Build() error {
 	if !d.Exists() {
 		if err := d.root.nest.hatch(d.allocID); err != nil {
@@ -84,7 +87,6 @@ func (d Dir) Build() error {
 		path string
 		mode os.FileMode
 	}{
-		{d.Path(), 0o755}, // if it is there: as it should be
 		{filepath.Join(d.Path(), "alloc"), 0o777},
 		{d.Logs(), 0o777},
 		{filepath.Join(d.Path(), "alloc", "tmp"), 0o777},

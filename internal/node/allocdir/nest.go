@@ -41,7 +41,7 @@ func (n *nest) hatch(allocID string) error {
 		n.left = nestRoom
 	}
 	fresh := filepath.Join(n.path(), allocID)
-	if err := os.Mkdir(fresh, 0o755); err != nil {
+	if err := os.Mkdir(fresh, 0o700); err != nil {
 		return err
 	}
 	n.left--

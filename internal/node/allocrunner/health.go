@@ -1,131 +1,196 @@
 package allocrunner
 
 import (
+	"fmt"
 	"time"
 
 	"drover"
 	"drover/internal/clock"
 	"drover/internal/node/localstate"
+	"drover/internal/node/taskmachine"
 )
 
-// health watches whether an allocation of a rollout is well: all its tasks run for min_healthy_time without a restart.
+// health watches whether an allocation is well: all its tasks run for min_healthy_time without a restart. What was found
+// stays, whatever becomes of the allocation, until it joins another deployment: then it has to be well anew.
 // Checks of services are not run on a node yet: with health_check = "checks" an allocation without them is judged by
 // its tasks, as Nomad does.
 type health struct {
-	status   *drover.AllocDeploymentStatus
-	watching bool
-	minTime  time.Duration
-	deadline clock.Timer
-	well     clock.Timer // runs while all tasks are well
-	restarts uint64      // when it was started
+	deployment string // that status belongs to
+	status     *drover.AllocDeploymentStatus
+	watching   bool
+	since      time.Time // when the watch began
+	rule       healthRule
+	deadline   clock.Timer
+	well       clock.Timer // runs while all tasks are well
+	restarts   uint64      // when it was started
 }
 
-// rewatch begins to watch when the allocation belongs to a rollout that wants to know.
+// healthRule says when an allocation is healthy, and when it was not in time. It is comparable.
+type healthRule struct {
+	minTime, deadline time.Duration // deadline 0 = none
+}
+
+func (h *health) judged() bool { return h.status != nil && h.status.Healthy != nil }
+
+// rest ends the watch.
+func (h *health) rest() {
+	h.watching = false
+	for _, t := range []*clock.Timer{&h.deadline, &h.well} {
+		if *t != nil {
+			(*t).Stop()
+			*t = nil
+		}
+	}
+}
+
+// rewatch begins to watch when somebody wants to know, and begins anew when the allocation joined another deployment.
 func (r *Runner) rewatch() {
-	a := r.alloc
-	if r.health.watching || r.health.status != nil && r.health.status.Healthy != nil || a.ServerTerminal() || r.group.Pool != nil {
+	a, h := r.alloc, &r.health
+	if a.DeploymentID != h.deployment {
+		h.rest()
+		*h = health{deployment: a.DeploymentID}
+		r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(0)))
+	}
+	if h.judged() || a.ServerTerminal() || r.group.Pool != nil || r.saidByOthers() {
+		h.rest()
 		return
 	}
-	if a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil && a.DeploymentID != "" {
-		return // somebody has said it
-	}
-	minTime, deadline, ok := r.healthRule()
-	if !ok {
+	rule, ok := r.healthRule()
+	switch {
+	case !ok:
+		h.rest()
+		return
+	case h.watching && h.rule == rule:
 		return
 	}
-	r.health.watching, r.health.minTime = true, minTime
-	if deadline > 0 {
-		r.health.deadline = r.after(deadline, func() { r.judge(false) })
+	h.rest()
+	h.watching, h.rule, h.since = true, rule, r.clock.Now()
+	if rule.deadline > 0 {
+		var t clock.Timer
+		t = r.after(rule.deadline, func() {
+			if h.deadline == t { // it was not stopped meanwhile
+				r.judge(false, fmt.Sprintf("Unhealthy because the tasks did not run for min_healthy_time (%v) by healthy_deadline (%v)",
+					rule.minTime, rule.deadline))
+			}
+		})
+		h.deadline = t
 	}
+}
+
+// saidByOthers reports whether the health of the allocation in its deployment was set by hand.
+func (r *Runner) saidByOthers() bool {
+	s := r.alloc.DeploymentStatus
+	return r.alloc.DeploymentID != "" && s != nil && s.Healthy != nil
 }
 
 // healthRule is the rollout's, or for a plain service that of its migration.
-func (r *Runner) healthRule() (minTime, deadline time.Duration, ok bool) {
+func (r *Runner) healthRule() (rule healthRule, ok bool) {
 	if t := r.alloc.Job.Type; t != drover.JobTypeService && t != drover.JobTypeSystem {
-		return 0, 0, false
+		return healthRule{}, false
 	}
 	check := ""
 	var shortest *time.Duration
 	switch {
 	case r.alloc.DeploymentID != "" && r.group.Update != nil:
-		check, shortest, deadline = r.group.Update.HealthCheck, r.group.Update.MinHealthyTime, r.group.Update.HealthyDeadline
+		check, shortest, rule.deadline = r.group.Update.HealthCheck, r.group.Update.MinHealthyTime, r.group.Update.HealthyDeadline
 	case r.alloc.DeploymentID == "" && r.group.Migrate != nil:
-		check, shortest, deadline = r.group.Migrate.HealthCheck, r.group.Migrate.MinHealthyTime, r.group.Migrate.HealthyDeadline
+		check, shortest, rule.deadline = r.group.Migrate.HealthCheck, r.group.Migrate.MinHealthyTime, r.group.Migrate.HealthyDeadline
 	default:
-		return 0, 0, false
+		return healthRule{}, false
 	}
-	minTime = 10 * time.Second
+	rule.minTime = 10 * time.Second
 	if shortest != nil {
-		minTime = *shortest
+		rule.minTime = *shortest
 	}
-	return minTime, deadline, check != "manual"
+	return rule, check != "manual"
 }
 
 // watchHealth looks at the tasks after every change.
 func (r *Runner) watchHealth() {
-	if !r.health.watching {
-		if r.health.status == nil && r.alloc.DeploymentID != "" && r.alloc.DeploymentStatus == nil && r.ended() {
-			if _, failed, _ := r.wellness(); failed {
-				r.health.watching = true // nobody will say more of it
-				r.judge(false)
-			}
-		}
+	h := &r.health
+	if !h.watching && !r.failedUnwatched() {
 		return
 	}
 	well, failed, restarts := r.wellness()
-	switch {
-	case failed && r.alloc.DeploymentID != "":
-		r.judge(false)
-	case failed:
-		r.health.watching = false
-	case !well || restarts != r.health.restarts:
-		if r.health.well != nil {
-			r.health.well.Stop()
-			r.health.well = nil
-		}
+	if failed != "" {
+		r.judge(false, fmt.Sprintf("Unhealthy because task %q failed", failed))
+		return
 	}
-	if well && r.health.watching && r.health.well == nil {
-		r.health.restarts = restarts
+	if h.well != nil && (!well || restarts != h.restarts) {
+		h.well.Stop()
+		h.well = nil
+	}
+	if well && h.well == nil {
+		h.restarts = restarts
 		var t clock.Timer
-		t = r.after(r.health.minTime, func() {
-			if r.health.well == t { // it was not stopped meanwhile
-				r.judge(true)
+		t = r.after(h.rule.minTime-r.clock.Now().Sub(r.wellSince()), func() {
+			if h.well == t { // it was not stopped meanwhile
+				r.judge(true, "")
 			}
 		})
-		r.health.well = t
+		h.well = t
 	}
 }
 
-// wellness: prestart and poststart tasks may have ended, main tasks must run.
-func (r *Runner) wellness() (well, failed bool, restarts uint64) {
-	well = true
+// wellSince is when the last task began to run, or the watch if that was later. It is not when the agent got round to
+// look: a task that ends right after min_healthy_time was healthy.
+func (r *Runner) wellSince() time.Time {
+	last := r.health.since
+	for _, t := range r.group.Tasks {
+		if s := r.state(t.Name); s.StartedAt.After(last) {
+			last = s.StartedAt
+		}
+	}
+	return last
+}
+
+// failedUnwatched reports whether the allocation failed where health is said by hand: nobody will say more of it.
+func (r *Runner) failedUnwatched() bool {
+	return r.alloc.DeploymentID != "" && !r.health.judged() && !r.saidByOthers() && !r.alloc.ServerTerminal() &&
+		r.group.Pool == nil && r.ended() && r.anyFailed()
+}
+
+func (r *Runner) anyFailed() bool {
+	_, failed, _ := r.wellness()
+	return failed != ""
+}
+
+// wellness: prestart and poststart tasks may have ended, main tasks must run. failed is a task that is not well and
+// will not be.
+func (r *Runner) wellness() (well bool, failed string, restarts uint64) {
+	well = !r.reviving
 	for _, t := range r.group.Tasks {
 		s := r.state(t.Name)
 		restarts += s.Restarts
 		stage := stageOf(t)
-		if stage == stagePoststop {
+		if stage == stagePoststop || r.reviving {
 			continue
 		}
 		mayEnd := stage != stageMain && !sidecar(t)
 		switch {
 		case s.Failed || s.State == drover.TaskStateDead && !mayEnd:
-			failed = true
+			if failed == "" || s.Failed && !r.state(failed).Failed {
+				failed = t.Name
+			}
 		case s.State == drover.TaskStatePending:
 			well = false
 		}
 	}
-	return well && !failed && r.kill == nil, failed, restarts
+	return well && failed == "" && r.kill == nil, failed, restarts
 }
 
-func (r *Runner) judge(healthy bool) {
-	if !r.health.watching {
-		return
-	}
-	r.health.watching = false
-	status := &drover.AllocDeploymentStatus{Healthy: new(healthy), Timestamp: r.clock.Now()}
+// judge says what was found. In a rollout the history of each task gets the reason why it is unhealthy.
+func (r *Runner) judge(healthy bool, why string) {
+	h := &r.health
+	h.rest()
+	h.status = &drover.AllocDeploymentStatus{Healthy: new(healthy), Timestamp: r.clock.Now()}
 	if s := r.alloc.DeploymentStatus; s != nil {
-		status.Canary = s.Canary
+		h.status.Canary = s.Canary
 	}
-	r.health.status = status
+	if !healthy && r.alloc.DeploymentID != "" {
+		for _, t := range r.group.Tasks {
+			r.apply(t.Name, taskmachine.Noted{Event: taskmachine.NewEvent(drover.TaskAllocUnhealthy, why)})
+		}
+	}
 	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(0)))
 }

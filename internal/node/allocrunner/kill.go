@@ -94,9 +94,18 @@ func (r *Runner) killAll(which func(*drover.Task) bool) bool {
 	dead := true
 	for _, t := range r.group.Tasks {
 		if which(t) {
-			r.apply(t.Name, r.kill.cause)
+			r.apply(t.Name, r.causeFor(t))
 			dead = dead && r.tasks[t.Name].Status().Phase == taskmachine.Dead
 		}
 	}
 	return dead
+}
+
+// causeFor is the cause as the task is told it: a sidecar goes because what it served has gone.
+func (r *Runner) causeFor(t *drover.Task) taskmachine.Kill {
+	cause := r.kill.cause
+	if cause.Type == "" && sidecar(t) {
+		cause.Type = drover.TaskMainDead
+	}
+	return cause
 }

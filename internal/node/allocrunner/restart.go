@@ -60,6 +60,13 @@ func (r *Runner) revive() {
 	}
 }
 
+// stopReviving has the tasks that end for the restart of all end for good.
+func (r *Runner) stopReviving() {
+	if r.reviving {
+		r.reviving, r.kill = false, nil
+	}
+}
+
 // Signal sends a signal to one task, or with "" to all that run. Errors: NotFound, Conflict, Invalid.
 func (r *Runner) Signal(ctx context.Context, task, signal string) error {
 	names := []string{task}

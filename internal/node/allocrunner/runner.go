@@ -38,7 +38,6 @@ type Runner struct {
 	clock clock.Clock
 	log   *slog.Logger
 	id    string
-	group *drover.TaskGroup
 	dir   allocdir.Dir
 	inbox chan func()
 	done  chan struct{}
@@ -47,6 +46,7 @@ type Runner struct {
 
 	// Owned by Run.
 	alloc     *drover.Allocation
+	group     *drover.TaskGroup // of alloc's job
 	restored  bool
 	contacted bool
 	opened    stage
@@ -56,6 +56,8 @@ type Runner struct {
 	noPost    bool // poststop tasks must not start
 	health    health
 	timers    []clock.Timer
+	longest   time.Duration // max_run_duration; 0 = none
+	limit     clock.Timer   // of longest
 	reported  drover.AllocUpdate
 
 	mu     sync.Mutex // guards what follows
@@ -64,6 +66,7 @@ type Runner struct {
 	hasten bool // and no delay is to be waited for
 	wake   chan struct{}
 	view   View
+	spec   *drover.TaskGroup // group, for other goroutines
 }
 
 // View is what others may know of an allocation. Its parts are not changed.
@@ -96,7 +99,7 @@ func Restore(cfg Config, record localstate.Record, dir allocdir.Dir) (*Runner, e
 	}
 	r.restored = true
 	r.timedOut = record.Status.TimedOut
-	r.health.status = record.Status.DeploymentStatus
+	r.health.status = record.Status.DeploymentStatus // of the deployment that the stored allocation belongs to
 	for _, t := range r.group.Tasks {
 		r.tasks[t.Name] = taskrunner.Restore(r.taskConfig(t), record.Tasks[t.Name])
 	}
@@ -120,7 +123,7 @@ func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, err
 	return &Runner{
 		cfg: cfg, clock: cfg.Shared.Clock, log: cfg.Shared.Log.With("alloc", alloc.ID), id: alloc.ID, group: group, dir: dir,
 		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), found: make(chan struct{}), wake: make(chan struct{}, 1),
-		tasks: map[string]*taskrunner.Runner{}, view: View{Alloc: alloc},
+		tasks: map[string]*taskrunner.Runner{}, view: View{Alloc: alloc}, spec: group, health: health{deployment: alloc.DeploymentID},
 	}, nil
 }
 
@@ -235,7 +238,8 @@ func (r *Runner) after(d time.Duration, f func()) clock.Timer {
 
 // begin stores a new allocation and makes its folder, or finds the tasks of a restored one.
 func (r *Runner) begin(life context.Context) {
-	r.startClocks()
+	r.limitRun()
+	r.rewatch()
 	if r.restored {
 		r.recover(life)
 		return
@@ -350,7 +354,7 @@ func (r *Runner) ended() bool {
 // finish stores the end.
 func (r *Runner) finish() {
 	at := r.clock.Now().UnixNano()
-	if err := errors.Join(r.dir.RemoveState(taskNames(r.group)...), r.dir.UnmountSecrets(taskNames(r.group)...)); err != nil {
+	if err := errors.Join(r.dir.RemoveState(taskNames(r.group)...), r.dir.UnmountSecrets(taskNames(r.group)...), r.dir.Shut()); err != nil {
 		r.log.Warn("removing what is left of the tasks", "error", err)
 	}
 	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(at)))
@@ -397,8 +401,12 @@ func (r *Runner) View() View {
 	return r.view
 }
 
-// Group returns the allocation's group.
-func (r *Runner) Group() *drover.TaskGroup { return r.group }
+// Group returns the allocation's group, as the newest update in place has it. Any goroutine may call it.
+func (r *Runner) Group() *drover.TaskGroup {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spec
+}
 
 // Dir returns the allocation's folder.
 func (r *Runner) Dir() allocdir.Dir { return r.dir }
@@ -435,8 +443,8 @@ func (r *Runner) Handles() map[string]driver.Handle {
 
 // DefaultTask is the one meant when none is named.
 func (r *Runner) DefaultTask() string {
-	name := ""
-	for _, t := range r.group.Tasks {
+	name, group := "", r.Group()
+	for _, t := range group.Tasks {
 		if t.Leader {
 			return t.Name
 		}
@@ -445,7 +453,7 @@ func (r *Runner) DefaultTask() string {
 		}
 	}
 	if name == "" {
-		name = r.group.Tasks[0].Name
+		name = group.Tasks[0].Name
 	}
 	return name
 }

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // bundle is one allocation on one node, in a bubble of simulated time.
 type bundle struct {
+	deadly    map[string]bool // tasks in whose hooks the agent stays
 	t         *testing.T
 	world     *allocrunnertest.Driver
 	state     *localstate.Memory
@@ -72,8 +73,8 @@ func (b *bundle) boot() {
 		Report:    func(u drover.AllocUpdate) { b.updates = append(b.updates, u) },
 		Shared: &taskrunner.Shared{
 			Node: func() *drover.Node { return &drover.Node{ID: "n"} }, Drivers: map[string]driver.Driver{"fake": b.world},
-			Hooks: hook.Standard(hook.Settings{ArtifactMax: 1 << 20}), Clock: clock.Wall{}, IDs: id.Random{},
-			Log: slog.New(slog.DiscardHandler), State: b.state, Slots: make(chan struct{}, 4), MaxKillTimeout: 30 * time.Second,
+			Hooks: append(hook.Standard(hook.Settings{ArtifactMax: 1 << 20}), deadly{b.deadly}), Clock: clock.Wall{}, IDs: id.Random{},
+			Log: slog.New(slog.DiscardHandler), State: b.state, Slots: make(chan struct{}, 4), Turn: make(chan struct{}, 1), MaxKillTimeout: 30 * time.Second,
 		},
 	}
 }
@@ -109,10 +110,14 @@ func (b *bundle) leave() {
 }
 
 // restart is an agent's restart.
-func (b *bundle) restart() {
+func (b *bundle) restart() { b.again(false) }
+
+// again is an agent's restart after its end or its death.
+func (b *bundle) again(died bool) {
 	b.leave()
 	b.contacted = make(chan struct{})
 	b.boot()
+	b.cfg.Shared.Died = died
 	records, err := b.state.Load()
 	require.NoError(b.t, err)
 	require.Len(b.t, records, 1)
@@ -213,6 +218,21 @@ func TestKillOrder(t *testing.T) {
 		require.Contains(t, b.journal(), "stop lead, end lead, stop main, end main, stop side, end side, start post")
 		b.endTask("post", driver.Exit{})
 		require.Equal(t, "complete", b.last().ClientStatus)
+		require.Contains(t, b.events("side"), "Started, Main Tasks Dead, Killing, Terminated, Killed")
+		require.Contains(t, b.events("main"), "Started, Killing, Terminated, Killed")
+	})
+}
+
+func TestALeaderThatFailsIsASiblingThatFailed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		lead := task("lead", "", false)
+		lead.Leader, lead.RestartPolicy = true, &drover.RestartPolicy{Attempts: new(0), Mode: "fail"}
+		for _, code := range []int{1, 0} {
+			b := newBundle(t, job("batch", lead, task("other", "", false))).start()
+			b.endTask("lead", driver.Exit{Code: code})
+			want := map[int]string{0: "Leader Task Dead", 1: "Sibling Task Failed"}[code]
+			require.Contains(t, b.events("other"), "Started, "+want+", Killing, Terminated, Killed")
+		}
 	})
 }
 
@@ -308,6 +328,11 @@ func TestRestartByRequest(t *testing.T) {
 		b.endTask("init", driver.Exit{})
 		require.Equal(t, "running", b.last().ClientStatus)
 		require.NotNil(t, b.world.Running("main"))
+		require.Contains(t, b.events("main"), "Started, Restart Signaled, Terminated, Restarting, Started, Restart Signaled, Terminated, Restarting, Started")
+
+		require.NoError(t, b.runner.Restart(context.Background(), "", true))
+		b.stop()
+		require.Equal(t, "complete", b.last().ClientStatus, "a stop during a restart of all wins")
 	})
 }
 

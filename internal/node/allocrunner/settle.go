@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"drover"
+	"drover/internal/clock"
 	"drover/internal/node/localstate"
 	"drover/internal/node/taskmachine"
 )
@@ -26,21 +27,47 @@ func (r *Runner) takeOrders() {
 	alloc, remove, noDelay := r.latest, r.remove, r.hasten
 	r.mu.Unlock()
 	if alloc != r.alloc {
-		r.alloc = alloc
-		for _, t := range r.tasks {
-			t.Update(alloc)
-		}
-		r.cfg.Shared.State.Queue(localstate.PutAlloc(r.alloc))
-		r.rewatch()
+		r.take(alloc)
 	}
 	noDelay = noDelay || alloc.DesiredTransition.NoShutdownDelay != nil && *alloc.DesiredTransition.NoShutdownDelay
 	if alloc.ServerTerminal() || remove {
-		r.reviving = false
+		r.stopReviving()
+		r.health.rest()
 		r.startKill(taskmachine.Kill{NoDelay: noDelay})
 	}
 	if noDelay {
 		r.hurry()
 	}
+}
+
+// take makes another version of the allocation the one that counts. What an update in place changes (policies, timeouts,
+// health, max_run_duration) counts for the running tasks from now on.
+func (r *Runner) take(alloc *drover.Allocation) {
+	r.alloc = alloc
+	if g := alloc.Job.Group(alloc.TaskGroup); r.runs(g) {
+		r.mu.Lock()
+		r.group, r.spec = g, g
+		r.mu.Unlock()
+	}
+	for _, t := range r.group.Tasks {
+		r.tasks[t.Name].Update(alloc, r.group, t)
+	}
+	r.cfg.Shared.State.Queue(localstate.PutAlloc(alloc))
+	r.limitRun()
+	r.rewatch()
+}
+
+// runs reports whether the group has the tasks that the runner has: no update in place takes or adds one.
+func (r *Runner) runs(g *drover.TaskGroup) bool {
+	if g == nil || len(g.Tasks) != len(r.tasks) {
+		return false
+	}
+	for _, t := range g.Tasks {
+		if r.tasks[t.Name] == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // react ends tasks because of what became of others (reference/nomad.md section 1.1).
@@ -60,10 +87,10 @@ func (r *Runner) react() {
 		}
 	}
 	switch {
+	case failed != "": // a leader that failed is told as any that did
+		r.startKill(taskmachine.Kill{Type: drover.TaskSiblingFailed, Sibling: failed})
 	case leaderDead:
 		r.startKill(taskmachine.Kill{Type: drover.TaskLeaderDead})
-	case failed != "":
-		r.startKill(taskmachine.Kill{Type: drover.TaskSiblingFailed, Sibling: failed})
 	case onlySidecarsLeft(r.group.Tasks, r.state):
 		r.startKill(taskmachine.Kill{Type: drover.TaskMainDead})
 	}
@@ -95,6 +122,9 @@ func (r *Runner) openGates() {
 // observe says what there is to report now.
 func (r *Runner) observe() drover.AllocUpdate {
 	u := drover.AllocUpdate{ID: r.id, TaskStates: make(map[string]*drover.TaskState, len(r.tasks)), DeploymentStatus: r.health.status}
+	if u.DeploymentStatus != nil {
+		u.DeploymentID = r.health.deployment
+	}
 	for name, t := range r.tasks {
 		u.TaskStates[name] = t.Status().State
 		if h := t.Handle(); h != nil && u.NetworkStatus == nil {
@@ -139,17 +169,36 @@ func (r *Runner) report() {
 	r.cfg.Report(u)
 }
 
-// startClocks begins max_run_duration, which counts from the allocation's making.
-func (r *Runner) startClocks() {
-	if d := r.group.MaxRunDuration; d != nil && *d > 0 {
-		over := time.Unix(0, r.alloc.CreateTime).Add(*d)
-		r.after(over.Sub(r.clock.Now()), r.timeOut)
+// limitRun makes the timer of max_run_duration, which counts from the allocation's making, again if it changed.
+func (r *Runner) limitRun() {
+	d := time.Duration(0)
+	if r.group.MaxRunDuration != nil {
+		d = *r.group.MaxRunDuration
 	}
-	r.rewatch()
+	if d == r.longest || r.timedOut {
+		return
+	}
+	if r.limit != nil {
+		r.limit.Stop()
+		r.limit = nil
+	}
+	r.longest = d
+	if d <= 0 {
+		return
+	}
+	over := time.Unix(0, r.alloc.CreateTime).Add(d)
+	var t clock.Timer
+	t = r.after(over.Sub(r.clock.Now()), func() {
+		if r.limit == t { // it was not stopped meanwhile
+			r.timeOut()
+		}
+	})
+	r.limit = t
 }
 
 func (r *Runner) timeOut() {
-	r.timedOut, r.noPost, r.reviving = true, true, false
+	r.stopReviving()
+	r.timedOut, r.noPost = true, true
 	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(0)))
 	for _, t := range r.group.Tasks {
 		if stageOf(t) == stagePoststop {

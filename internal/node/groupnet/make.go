@@ -77,7 +77,7 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 // describe writes down what will be made.
 func (n *Networks) describe(s *shared, alloc *drover.Allocation, group *drover.TaskGroup) (err error) {
 	if !s.address.IsValid() {
-		if s.address, err = n.cfg.Bridge.Take(); err != nil {
+		if s.address, err = n.cfg.Bridge.Take(bridge.Jobs); err != nil {
 			return err
 		}
 	}

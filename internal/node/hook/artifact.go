@@ -19,6 +19,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"drover"
 	"drover/internal/node/taskmachine"
 )
@@ -39,7 +41,7 @@ func (h artifacts) Prestart(ctx context.Context, r *Request) error {
 			code := drover.CodeOf(err)
 			return &Failure{
 				Type: drover.TaskDownloadFailed, Err: fmt.Errorf("failed to download artifact %q: %w", a.GetterSource, err),
-				Recoverable: code != drover.Invalid && code != drover.NotImplemented && code != drover.TooLarge,
+				Recoverable: code != drover.Invalid && code != drover.Forbidden && code != drover.NotImplemented && code != drover.TooLarge,
 			}
 		}
 	}
@@ -71,7 +73,11 @@ func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact
 	case a.GetterMode == "file":
 		return copyTo(root, temp, rel, options)
 	case kind != "":
-		return unpack(root, temp, rel, kind, h.settings.ArtifactMax)
+		room, err := h.room(root)
+		if err != nil {
+			return err
+		}
+		return unpack(ctx, root, temp, rel, kind, room)
 	case a.GetterMode == "dir":
 		return drover.Errorf(drover.Invalid, "mode dir needs an archive")
 	}
@@ -139,11 +145,16 @@ func (h artifacts) download(ctx context.Context, r *Request, a *drover.TaskArtif
 		return nil, fmt.Errorf("making a temporary file: %w", err)
 	}
 	_ = os.Remove(temp.Name())
-	n, err := io.Copy(io.MultiWriter(temp, sum), io.LimitReader(body, h.settings.ArtifactMax+1))
+	room, err := h.room(root)
+	if err != nil {
+		_ = temp.Close()
+		return nil, err
+	}
+	n, err := io.Copy(io.MultiWriter(temp, sum), io.LimitReader(body, room+1))
 	switch {
 	case err != nil:
-	case n > h.settings.ArtifactMax:
-		err = drover.Errorf(drover.TooLarge, "it has more than %d bytes", h.settings.ArtifactMax)
+	case n > room:
+		err = drover.Errorf(drover.TooLarge, "it has more than %d bytes, or the node's disk would be full", room)
 	case want != "" && hex.EncodeToString(sum.Sum(nil)) != want:
 		err = drover.Errorf(drover.Invalid, "checksum is %x, not %s", sum.Sum(nil), want)
 	default:
@@ -154,6 +165,21 @@ func (h artifacts) download(ctx context.Context, r *Request, a *drover.TaskArtif
 		return nil, err
 	}
 	return temp, nil
+}
+
+// room is how many bytes an artifact may take, packed or unpacked: the bound, and no more than leaves the disk, on which
+// others live too, something free. Errors: Exhausted.
+func (h artifacts) room(root *os.Root) (int64, error) {
+	var disk unix.Statfs_t
+	if err := unix.Statfs(root.Name(), &disk); err != nil {
+		return 0, fmt.Errorf("asking for the disk's free space: %w", err)
+	}
+	block := int64(disk.Bsize)
+	free := (int64(disk.Bavail) - min(int64(disk.Blocks)/20, (1<<30)/block)) * block //nolint:gosec // disks are smaller
+	if free <= 0 {
+		return 0, drover.Errorf(drover.Exhausted, "the node's disk is nearly full")
+	}
+	return min(free, h.settings.ArtifactMax), nil
 }
 
 func (h artifacts) open(ctx context.Context, r *Request, a *drover.TaskArtifact, u *url.URL) (io.ReadCloser, error) {

@@ -57,11 +57,12 @@ func (f *Failure) Unwrap() error { return f.Err }
 type Settings struct {
 	HTTP        *http.Client // for artifacts
 	ArtifactMax int64        // bytes
+	Evaluator   Evaluator    // for templates
 }
 
 // Standard returns the prestart hooks in order.
 func Standard(s Settings) []Prestart {
-	return []Prestart{validate{}, taskDir{}, dispatchPayload{}, volumes{}, artifacts{s}, templates{}}
+	return []Prestart{validate{}, taskDir{}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s}}
 }
 
 // Run runs the hooks that are not done, and returns what is done now. done is not changed.

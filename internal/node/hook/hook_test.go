@@ -7,26 +7,46 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"drover"
+	"drover/internal/clock"
+	"drover/internal/evaluator"
 	"drover/internal/node/allocdir"
 	"drover/internal/node/driver"
+	"drover/internal/node/rendering"
 	"drover/internal/node/taskenv"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	evaluator.Child(map[string]evaluator.Func{rendering.Name: rendering.Func})
+	goleak.VerifyTestMain(m)
+}
+
+// rendersIn is the hook as it is in an agent.
+func rendersIn(t *testing.T, c clock.Clock) templates {
+	p := evaluator.New(evaluator.Config{
+		What: "the template", Limits: evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: time.Minute, Answer: rendering.Max},
+		Workers: 1, Waiting: 10, Idle: time.Minute, Clock: c, Log: slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(p.Close)
+	return templates{Settings{Evaluator: p}}
+}
 
 func newRequest(t *testing.T) *Request {
 	root := allocdir.NewRoot(t.TempDir())
@@ -61,7 +81,7 @@ func TestTemplates(t *testing.T) {
 		{EmbeddedTmpl: "# c\nexport A=1\nB=\"two words\"\n\nC='x'\n", DestPath: "secrets/env", Envvars: true},
 		{EmbeddedTmpl: `{{ env "A" }}`, DestPath: "/alloc/data/c"},
 	}
-	require.NoError(t, templates{}.Prestart(context.Background(), r))
+	require.NoError(t, rendersIn(t, clock.Wall{}).Prestart(context.Background(), r))
 	require.Equal(t, "c=BLUE d <a><b>", read(t, r.Dirs.Local, "deep/a.txt"))
 	info, err := os.Stat(filepath.Join(r.Dirs.Local, "deep/a.txt"))
 	require.NoError(t, err)
@@ -91,7 +111,7 @@ func TestTemplatesRefuse(t *testing.T) {
 			r := newRequest(t)
 			require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(r.Dirs.Local, "out")))
 			r.Task.Templates = []*drover.Template{tpl}
-			err := templates{}.Prestart(context.Background(), r)
+			err := rendersIn(t, clock.Wall{}).Prestart(context.Background(), r)
 			var f *Failure
 			require.ErrorAs(t, err, &f)
 			require.False(t, f.Recoverable)
@@ -132,6 +152,71 @@ func zipped(t *testing.T, names ...string) []byte {
 	return buf.Bytes()
 }
 
+// bomb is a small file that unpacks to one of that size.
+func bomb(t *testing.T, kind byte, size int64) []byte {
+	var buf bytes.Buffer
+	z, err := gzip.NewWriterLevel(&buf, gzip.BestSpeed)
+	require.NoError(t, err)
+	w := tar.NewWriter(z)
+	require.NoError(t, w.WriteHeader(&tar.Header{Name: "x", Typeflag: kind, Size: size, Mode: 0o644}))
+	_, err = io.Copy(w, io.LimitReader(zeros{}, size))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.NoError(t, z.Close())
+	return buf.Bytes()
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// directory is a zip file of nothing but entries of its directory, which are held in memory.
+func directory(entries int) []byte {
+	entry := make([]byte, 50)
+	copy(entry, "PK\x01\x02")
+	entry[28] = 4 // a name's length
+	list := bytes.Repeat(entry, entries)
+	end := make([]byte, 22)
+	copy(end, "PK\x05\x06")
+	binary.LittleEndian.PutUint16(end[8:], uint16(entries))
+	binary.LittleEndian.PutUint16(end[10:], uint16(entries))
+	binary.LittleEndian.PutUint32(end[12:], uint32(len(list)))
+	return append(list, end...)
+}
+
+// What is not written counts as well, and what ends does so at once.
+func TestUnpackingIsBounded(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	require.NoError(t, err)
+	defer root.Close()
+	packed, err := gzip.NewReader(bytes.NewReader(bomb(t, 'Z', 4<<20))) // of a kind that is left out
+	require.NoError(t, err)
+	u := &unpacker{ctx: t.Context(), root: root, base: ".", left: 1 << 20, entries: 10}
+	require.Equal(t, drover.TooLarge, drover.CodeOf(u.tar(&unpacked{ctx: t.Context(), r: packed, left: 1 << 20})))
+
+	long := filepath.Join(t.TempDir(), "long.zip")
+	require.NoError(t, os.WriteFile(long, directory(maxDirectory/50+1), 0o600))
+	f, err := os.Open(long)
+	require.NoError(t, err)
+	defer f.Close()
+	require.ErrorContains(t, unpack(t.Context(), root, f, ".", "zip", 1<<20), "the directory of the zip file has more than")
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for kind, data := range map[string][]byte{"tar.gz": bomb(t, tar.TypeReg, 1), "zip": zipped(t, "a")} {
+		path := filepath.Join(t.TempDir(), "x")
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		f, err := os.Open(path)
+		require.NoError(t, err)
+		require.ErrorIs(t, unpack(ended, root, f, ".", kind, 1<<20), context.Canceled, kind)
+		require.NoError(t, f.Close())
+	}
+}
+
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	files := map[string][]byte{
@@ -144,6 +229,7 @@ func TestArtifacts(t *testing.T) {
 		"/evil.zip":    zipped(t, "../evil"),
 		"/broken.zip":  []byte("nothing"),
 		"/big":         make([]byte, 2<<20),
+		"/bomb.tar.gz": bomb(t, tar.TypeReg, 2<<20),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		data, ok := files[q.URL.Path]
@@ -180,6 +266,7 @@ func TestArtifacts(t *testing.T) {
 		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.zip"}, err: "leads out"},
 		{name: "broken", artifact: drover.TaskArtifact{GetterSource: server.URL + "/broken.zip"}, err: "unpacking"},
 		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server.URL + "/big"}, err: "more than"},
+		{name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server.URL + "/bomb.tar.gz"}, err: "unpacking: more bytes than allowed"},
 		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server.URL + "/nope"}, err: "404", again: true},
 		{name: "headers", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}}, err: "404", again: true},
 		{name: "git", artifact: drover.TaskArtifact{GetterSource: "git::https://example.org/x"}, err: "getter"},
@@ -228,7 +315,7 @@ func TestArtifactsOfTheNode(t *testing.T) {
 	r := newRequest(t)
 	require.NoError(t, syscall.Mkfifo(filepath.Join(r.Dirs.Local, "t"), 0o600))
 	r.Task.Templates = []*drover.Template{{SourcePath: "local/t", DestPath: "local/out"}}
-	require.ErrorContains(t, templates{}.Prestart(t.Context(), r), "not a regular file")
+	require.ErrorContains(t, rendersIn(t, clock.Wall{}).Prestart(t.Context(), r), "not a regular file")
 }
 
 // A template that would never end is ended.
@@ -237,7 +324,7 @@ func TestTemplatesThatLoop(t *testing.T) {
 	render := func(ctx context.Context, text string) error {
 		r := newRequest(t)
 		r.Task.Templates = []*drover.Template{{EmbeddedTmpl: text, DestPath: "local/out"}}
-		return templates{}.Prestart(ctx, r)
+		return rendersIn(t, clock.Wall{}).Prestart(ctx, r)
 	}
 	for _, text := range []string{
 		"{{range 9000000000000000000}}{{end}}",

@@ -24,11 +24,25 @@ func (taskDir) Prestart(_ context.Context, r *Request) error {
 			return err
 		}
 	}
+	if w, ok := r.Driver.(Walker); ok {
+		uid, err := w.WalksAs(r.Task)
+		if err != nil {
+			return &Failure{Err: err}
+		}
+		if err := r.Dir.Admit(uid); err != nil {
+			return err
+		}
+	}
 	mb := 0
 	if r.Task.Resources != nil {
 		mb = r.Task.Resources.SecretsMB
 	}
 	return r.Dir.MountSecrets(r.Task.Name, mb, r.Task.Driver == "sandbox")
+}
+
+// Walker is an optional power of a driver whose tasks come to their folders by path, as users of the machine: it says as which.
+type Walker interface {
+	WalksAs(task *drover.Task) (uid uint32, err error)
 }
 
 // Lean is an optional power of a driver: it says which of its tasks need no folders, because they are no processes, or

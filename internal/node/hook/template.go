@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,49 +8,46 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"text/template"
 
 	"drover"
+	"drover/internal/node/rendering"
 )
 
-const maxTemplate = 4 << 20 // bytes, source and result
+// Evaluator has a function evaluate a text where that can harm nobody; *evaluator.Pool is one.
+type Evaluator interface {
+	Evaluate(ctx context.Context, name string, content []byte) ([]byte, error)
+}
 
 // templates renders a task's templates. Sources are literals and files of the allocation; what they can ask is the
 // task's environment. As nothing of that changes while the task lives, change_mode never comes to pass.
-type templates struct{}
+type templates struct{ settings Settings }
 
 func (templates) Name() string { return "template" }
 func (templates) Once() bool   { return false }
 
-func (templates) Prestart(ctx context.Context, r *Request) error {
+func (h templates) Prestart(ctx context.Context, r *Request) error {
+	if len(r.Task.Templates) > 0 && h.settings.Evaluator == nil {
+		return drover.Errorf(drover.Internal, "this node has nothing that renders templates")
+	}
 	for i, t := range r.Task.Templates {
-		if err := render(ctx, r, t); err != nil {
+		if err := h.render(ctx, r, t); err != nil {
 			return &Failure{Err: fmt.Errorf("template %d (%s): %w", i, t.DestPath, err)}
 		}
 	}
 	return nil
 }
 
-func render(ctx context.Context, r *Request, t *drover.Template) error {
+func (h templates) render(ctx context.Context, r *Request, t *drover.Template) error {
 	source, err := templateSource(r, t)
 	if err != nil {
 		return err
 	}
-	parsed := template.New("template").Delims(t.LeftDelim, t.RightDelim).Funcs(functions(r)).Funcs(template.FuncMap{tickName: ticker(ctx)})
-	if t.ErrMissingKey {
-		parsed = parsed.Option("missingkey=error")
-	}
-	if parsed, err = parsed.Parse(source); err != nil {
-		return drover.Errorf(drover.Invalid, "parsing: %w", err)
-	}
-	if err := bound(parsed); err != nil {
-		return drover.Errorf(drover.Internal, "bounding: %w", err)
-	}
-	out := &limited{left: maxTemplate}
-	if err := parsed.Execute(out, nil); err != nil {
-		return drover.Errorf(drover.Invalid, "rendering: %w", err)
-	}
 	perms, err := parsePerms(t.Perms)
+	if err != nil {
+		return err
+	}
+	request := rendering.Request{Source: source, Left: t.LeftDelim, Right: t.RightDelim, Strict: t.ErrMissingKey, Env: r.Env.Vars()}
+	result, err := h.settings.Evaluator.Evaluate(ctx, rendering.Name, request.Pack())
 	if err != nil {
 		return err
 	}
@@ -60,7 +56,7 @@ func render(ctx context.Context, r *Request, t *drover.Template) error {
 		return err
 	}
 	defer root.Close()
-	if err := writeFile(root, rel, out.Bytes(), perms); err != nil {
+	if err := writeFile(root, rel, result, perms); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
 	if t.Uid != nil || t.Gid != nil {
@@ -69,7 +65,7 @@ func render(ctx context.Context, r *Request, t *drover.Template) error {
 		}
 	}
 	if t.Envvars {
-		vars, err := parseEnvFile(out.String())
+		vars, err := parseEnvFile(string(result))
 		if err != nil {
 			return err
 		}
@@ -95,49 +91,11 @@ func templateSource(r *Request, t *drover.Template) (string, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return "", drover.Errorf(drover.Invalid, "the source %q is not a regular file", t.SourcePath)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
-	if err == nil && len(data) > maxTemplate {
-		err = drover.Errorf(drover.TooLarge, "the source has more than %d bytes", maxTemplate)
+	data, err := io.ReadAll(io.LimitReader(f, rendering.Max+1))
+	if err == nil && len(data) > rendering.Max {
+		err = drover.Errorf(drover.TooLarge, "the source has more than %d bytes", rendering.Max)
 	}
 	return string(data), err
-}
-
-// functions are those of consul-template that need no other service.
-func functions(r *Request) template.FuncMap {
-	env := r.Env.Vars()
-	unavailable := func(name string) func(...any) (string, error) {
-		return func(...any) (string, error) {
-			return "", drover.Errorf(drover.NotImplemented, "the template function %q needs a service that this node does not have", name)
-		}
-	}
-	return template.FuncMap{
-		"env": func(k string) string { return env[k] },
-		"mustEnv": func(k string) (string, error) {
-			v, ok := env[k]
-			if !ok {
-				return "", fmt.Errorf("the environment has no %s", k)
-			}
-			return v, nil
-		},
-		"envOrDefault": func(k, d string) string {
-			if v, ok := env[k]; ok && v != "" {
-				return v
-			}
-			return d
-		},
-		"keyOrDefault": func(_, d string) string { return d },
-		"key":          unavailable("key"), "secret": unavailable("secret"), "service": unavailable("service"),
-		"nomadVar": unavailable("nomadVar"), "nomadService": unavailable("nomadService"),
-		"toUpper": strings.ToUpper, "toLower": strings.ToLower, "trimSpace": strings.TrimSpace,
-		"split":      func(sep, s string) []string { return strings.Split(s, sep) },
-		"join":       func(sep string, a []string) string { return strings.Join(a, sep) },
-		"replaceAll": func(from, to, s string) string { return strings.ReplaceAll(s, from, to) },
-		"contains":   func(sub, s string) bool { return strings.Contains(s, sub) },
-		"parseInt":   func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) },
-		"parseBool":  strconv.ParseBool,
-		"add":        func(b, a int64) int64 { return a + b },
-		"subtract":   func(b, a int64) int64 { return a - b },
-	}
 }
 
 func parsePerms(s string) (os.FileMode, error) {
@@ -174,19 +132,6 @@ func parseEnvFile(s string) (map[string]string, error) {
 		out[strings.TrimSpace(k)] = v
 	}
 	return out, nil
-}
-
-// limited is a buffer that refuses to grow over its limit.
-type limited struct {
-	bytes.Buffer
-	left int
-}
-
-func (l *limited) Write(p []byte) (int, error) {
-	if l.left -= len(p); l.left < 0 {
-		return 0, drover.Errorf(drover.TooLarge, "the result has more than %d bytes", maxTemplate)
-	}
-	return l.Buffer.Write(p)
 }
 
 func valueOr(p *int, d int) int {

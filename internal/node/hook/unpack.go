@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"compress/bzip2"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -34,12 +35,12 @@ func archiveKind(name, option string) string {
 }
 
 // unpack writes an archive's files below rel. Entries that lead out are an error, links that do are made but never
-// followed; devices are left out. Packed bombs end at the limit.
-func unpack(root *os.Root, f *os.File, rel, kind string, limit int64) error {
+// followed; devices are left out. Packed bombs end at the limit, also those that unpack to nothing, and with ctx.
+func unpack(ctx context.Context, root *os.Root, f *os.File, rel, kind string, limit int64) error {
 	if err := root.MkdirAll(rel, 0o777); err != nil {
 		return err
 	}
-	u := &unpacker{root: root, base: rel, left: limit, entries: maxEntries}
+	u := &unpacker{ctx: ctx, root: root, base: rel, left: limit, entries: maxEntries}
 	var r io.Reader = f
 	switch kind {
 	case "zip":
@@ -56,10 +57,33 @@ func unpack(root *os.Root, f *os.File, rel, kind string, limit int64) error {
 	default:
 		return drover.Errorf(drover.NotImplemented, "archives of kind %q cannot be unpacked", kind)
 	}
-	return u.tar(r)
+	return u.tar(&unpacked{ctx: ctx, r: r, left: limit + maxEntries*maxHeader})
+}
+
+// maxHeader is about what an entry of a tar file takes beside its content, with a long name.
+const maxHeader = 4 << 10
+
+// unpacked is what comes out of a packed file: entries that are left out count too.
+type unpacked struct {
+	ctx  context.Context
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (u *unpacked) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := u.r.Read(p)
+	if u.left -= int64(n); u.left < 0 {
+		return 0, drover.Errorf(drover.TooLarge, "unpacking: more bytes than allowed")
+	}
+	return n, err
 }
 
 type unpacker struct {
+	ctx     context.Context
 	root    *os.Root
 	base    string
 	left    int64
@@ -85,7 +109,7 @@ func (u *unpacker) tar(r io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return drover.Errorf(drover.Invalid, "unpacking: %w", err)
+			return unpackingError(err)
 		}
 		p, err := u.path(h.Name)
 		if err != nil {
@@ -107,16 +131,49 @@ func (u *unpacker) tar(r io.Reader) error {
 	}
 }
 
+// unpackingError keeps the code of a bound that was met: a wrong archive is wrong.
+func unpackingError(err error) error {
+	if code := drover.CodeOf(err); code == drover.TooLarge || code == drover.Canceled {
+		return err
+	}
+	return drover.Errorf(drover.Invalid, "unpacking: %w", err)
+}
+
+// maxDirectory bounds the directory of a zip file, in bytes: it is held in memory, several times as large.
+const maxDirectory = 24 << 20
+
+// directoryReader reads a zip file, of which the directory may not be too long.
+type directoryReader struct {
+	io.ReaderAt
+	left int64 // while the directory is read; then whatever is read is of files
+	open bool
+}
+
+// ReadAt implements io.ReaderAt.
+func (d *directoryReader) ReadAt(p []byte, at int64) (int, error) {
+	if !d.open {
+		if d.left -= int64(len(p)); d.left < 0 {
+			return 0, drover.Errorf(drover.TooLarge, "unpacking: the directory of the zip file has more than %d MB", maxDirectory>>20)
+		}
+	}
+	return d.ReaderAt.ReadAt(p, at)
+}
+
 func (u *unpacker) zip(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	z, err := zip.NewReader(f, info.Size())
+	source := &directoryReader{ReaderAt: f, left: maxDirectory}
+	z, err := zip.NewReader(source, info.Size())
 	if err != nil {
-		return drover.Errorf(drover.Invalid, "unpacking: %w", err)
+		return unpackingError(err)
 	}
+	source.open = true
 	for _, e := range z.File {
+		if u.ctx.Err() != nil {
+			return u.ctx.Err()
+		}
 		if err := u.zipEntry(e); err != nil {
 			return err
 		}
@@ -159,7 +216,7 @@ func (u *unpacker) file(p string, r io.Reader, perm os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(r, u.left+1))
+	n, err := io.Copy(f, &unpacked{ctx: u.ctx, r: io.LimitReader(r, u.left+1), left: u.left + 1})
 	if u.left -= n; err == nil && u.left < 0 {
 		err = drover.Errorf(drover.TooLarge, "unpacking: more bytes than allowed")
 	}

@@ -15,6 +15,9 @@ func (validate) Once() bool   { return false }
 func (validate) Prestart(_ context.Context, r *Request) error {
 	task := *r.Task
 	task.Config = r.Env.ReplaceConfig(task.Config)
+	if err := r.Env.Err(); err != nil {
+		return &Failure{Type: drover.TaskFailedValidation, Err: err}
+	}
 	if r.Group.Pool != nil && task.Config["command"] == nil {
 		return nil // a warm runner needs no command, which Validate cannot know; Start looks at the rest
 	}

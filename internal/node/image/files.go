@@ -72,12 +72,9 @@ const (
 	maxPath  = 4096
 )
 
-// openPacked looks through an archive. A compressed one is written to a file without a name in scratch first.
-func openPacked(name, scratch string, limit int64) (_ *packed, err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
+// openPacked looks through an archive, which is closed with it, or now if it is none. A compressed one is written to a file
+// without a name in scratch first.
+func openPacked(f *os.File, scratch string, limit int64) (_ *packed, err error) {
 	p := &packed{file: f, parts: map[string]part{}}
 	defer func() {
 		if err != nil {

@@ -245,6 +245,8 @@ func (b *hostBuilder) copyTree(from, to, name string) error {
 			return nil //nolint:nilerr // it went away
 		}
 		switch {
+		case d.IsDir() && info.Mode()&0o001 == 0:
+			return fs.SkipDir // not for everybody
 		case d.IsDir() && b.dry():
 			return nil
 		case d.IsDir():

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ type record struct {
 	Digest string   `json:"digest"`
 	Layers []string `json:"layers"` // diff ids, the lowest first
 	Config Config   `json:"config"`
-	// Source tells whether what lies at a path is still the same; "" of registry references.
+	// Source tells whether what lies at a path, or in a docker daemon, is still the same; "" of what came from a registry.
 	Source string `json:"source,omitempty"`
 }
 
@@ -54,7 +55,7 @@ func (s *Store) load(ref string) (*record, error) {
 		return nil, err
 	}
 	var r record
-	if json.Unmarshal(data, &r) != nil || r.Ref != ref || r.Source != source(ref) {
+	if json.Unmarshal(data, &r) != nil || r.Ref != ref || !strings.HasPrefix(r.Source, fromLocal) && r.Source != source(ref) {
 		return nil, nil //nolint:nilnil,nilerr // damaged, or something else by now: fetch it again
 	}
 	for _, l := range r.Layers {

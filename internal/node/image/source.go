@@ -28,6 +28,7 @@ type opened struct {
 	config *v1.ConfigFile
 	layers []content // the lowest first
 	remote bool      // what fails may pass
+	source string    // as record has it; "" = as the reference says
 	close  func() error
 }
 
@@ -75,7 +76,11 @@ func (s *Store) openPath(path string, info os.FileInfo) (*opened, error) {
 		}
 		in = folder{root}
 	case info.Mode().IsRegular():
-		p, err := openPacked(path, s.opts.Dir, s.limits().Bytes)
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		p, err := openPacked(f, s.opts.Dir, s.limits().Bytes)
 		if err != nil {
 			return nil, err
 		}
@@ -113,11 +118,7 @@ func openFiles(in files) (*opened, error) {
 
 // openDocker reads what docker save writes.
 func openDocker(in files, manifest []byte) (*opened, error) {
-	var list []struct {
-		Config   string
-		RepoTags []string
-		Layers   []string
-	}
+	var list []savedManifest
 	if err := json.Unmarshal(manifest, &list); err != nil {
 		return nil, fmt.Errorf("reading its manifest.json: %w", err)
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Log       *slog.Logger
 	Limits    Limits
 	Transport http.RoundTripper // to registries; nil = the default
+	// Local is asked for what no registry gives; nil = nobody.
+	Local Local
 	// Quiet ends a pull that makes no progress; default 2 minutes.
 	Quiet time.Duration
 }
@@ -94,7 +96,7 @@ func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
 
 func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 	if !r.Pull {
-		if rec, err := s.load(r.Ref); rec != nil || err != nil {
+		if rec, err := s.load(r.Ref); err != nil || rec != nil && !s.moved(ctx, rec) {
 			return rec, err
 		}
 	}
@@ -125,12 +127,12 @@ func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*rec
 	if err != nil {
 		return nil, err
 	}
-	rec.Source = from
+	rec.Source = cmp.Or(img.source, from)
 	progress, limits := Progress{Layers: len(img.layers)}, s.limits()
 	for i := range img.layers {
 		err := s.tries(ctx, img, i, rec.Layers[i], limits.less(progress.Bytes), func(n int64) { progress.Bytes += n; tell(progress) })
 		if err != nil {
-			return nil, s.layerError(ctx, r.Ref, err)
+			return nil, s.layerError(ctx, r.Ref, img.source != "" || isPath(r.Ref), err)
 		}
 		progress.LayersDone++
 		tell(progress)
@@ -138,13 +140,26 @@ func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*rec
 	return rec, s.save(rec)
 }
 
-// find opens the image; a registry that says nothing is not waited for forever.
+// find opens the image: a registry's, else what the machine has by that name.
 func (s *Store) find(ctx context.Context, r Request) (*opened, error) {
 	if isPath(r.Ref) {
 		return s.open(ctx, r)
 	}
+	id, patience := s.localID(ctx, r.Ref), s.quiet()
+	if id != "" {
+		patience = min(patience, nearby)
+	}
+	img, err := s.ask(ctx, r, patience)
+	if err != nil {
+		return s.findLocal(ctx, id, err)
+	}
+	return img, nil
+}
+
+// ask asks the registry; one that says nothing is not waited for forever.
+func (s *Store) ask(ctx context.Context, r Request, patience time.Duration) (*opened, error) {
 	waiting, cancel := context.WithCancelCause(ctx)
-	quiet := s.opts.Clock.AfterFunc(s.quiet(), func() { cancel(errQuiet) })
+	quiet := s.opts.Clock.AfterFunc(patience, func() { cancel(errQuiet) })
 	img, err := s.open(waiting, r)
 	if !quiet.Stop() && err == nil {
 		err = errQuiet
@@ -162,14 +177,14 @@ func (s *Store) find(ctx context.Context, r Request) (*opened, error) {
 
 var errQuiet = errors.New("the registry sends nothing any more") //nolint:gochecknoglobals // a constant error
 
-func (s *Store) layerError(ctx context.Context, ref string, err error) error {
+func (s *Store) layerError(ctx context.Context, ref string, onDisk bool, err error) error {
 	broken := (*brokenError)(nil)
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("pulling image %s: %w", ref, context.Cause(ctx))
 	case diskFull(err):
 		return drover.Errorf(drover.Unavailable, "image %s: the disk of %s is full: %w", ref, s.opts.Dir, err)
-	case isPath(ref):
+	case onDisk:
 		return pathError(ref, err)
 	case errors.As(err, &broken):
 		return drover.Errorf(drover.Unavailable, "image %s: it broke off on its way from the registry: %w", ref, err)
@@ -194,10 +209,13 @@ func describe(img *opened, ref string) (*record, error) {
 	return rec, nil
 }
 
+// defaultBytes is how large an image may be unless the options say otherwise.
+const defaultBytes = 20 << 30
+
 func (s *Store) limits() Limits {
 	l := s.opts.Limits
 	if l.Bytes == 0 {
-		l.Bytes = 20 << 30
+		l.Bytes = defaultBytes
 	}
 	if l.Files == 0 {
 		l.Files = 2_000_000

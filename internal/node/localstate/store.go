@@ -51,6 +51,9 @@ type Task struct {
 	Done    map[string]bool // prestart hooks that need not run again
 	Killed  bool            // it was being stopped
 	Stopped bool            // it has ended for good
+
+	// Preparing is stored while hooks of a task run during whose hooks the agent may have died before.
+	Preparing bool
 }
 
 // Exit is how a start ended.

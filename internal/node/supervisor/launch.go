@@ -148,11 +148,11 @@ func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*Child, error) {
 		}
 		return &Child{pid: p.Pid, process: p, gone: make(chan struct{})}, nil
 	}
-	program, err := open(cfg.Binary, unix.O_RDONLY)
+	program, done, err := cfg.program()
 	if err != nil {
 		return nil, fmt.Errorf("opening the supervisor: %w", err)
 	}
-	defer program.Close()
+	defer done()
 	stage := spawn.Stage{Program: int(program.Fd()), Namespaces: cfg.Stage.Namespaces, Unshare: cfg.Stage.Unshare}
 	for _, f := range attr.Files {
 		stage.Files = append(stage.Files, int(f.Fd()))
@@ -166,6 +166,16 @@ func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*Child, error) {
 		return nil, err
 	}
 	return &Child{pid: child.Pid, staged: child, gone: make(chan struct{})}, nil
+}
+
+// program opens what a stage executes; the caller calls done.
+func (cfg *LaunchConfig) program() (f *os.File, done func(), err error) {
+	if cfg.Stage.Sealed {
+		f, err = sealed(cfg.Binary)
+		return f, func() {}, err
+	}
+	f, err = open(cfg.Binary, unix.O_RDONLY)
+	return f, func() { _ = f.Close() }, err
 }
 
 // environment is drover-init's own.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"drover"
 	"drover/internal/node/driver"
@@ -17,6 +18,21 @@ import (
 type Env struct {
 	vars map[string]string
 	node map[string]string // what is not a variable: node.…, attr.…, meta.…
+	made *atomic.Int64     // bytes that interpolation has made, with all copies
+}
+
+// What interpolation may make: a text of references to a long variable grows with the product of both.
+const (
+	maxText  = 1 << 20  // bytes of one text; no program takes longer ones
+	maxTexts = 64 << 20 // of all texts in one start of a task
+)
+
+// Err reports whether interpolation would have made more than it may: texts are left as they were then. Errors: TooLarge.
+func (e *Env) Err() error {
+	if e.made.Load() <= maxTexts {
+		return nil
+	}
+	return drover.Errorf(drover.TooLarge, "the references ${…} make texts of more than %d MB, or of more than %d MB together", maxText>>20, maxTexts>>20)
 }
 
 // Input is what an environment is made from.
@@ -30,7 +46,7 @@ type Input struct {
 
 // Build makes the environment: Nomad's variables, the meta, then the task's own env, which wins.
 func Build(in Input) *Env {
-	e := &Env{vars: map[string]string{}, node: nodeValues(in.Node)}
+	e := &Env{vars: map[string]string{}, node: nodeValues(in.Node), made: new(atomic.Int64)}
 	e.identity(in)
 	e.limits(in)
 	e.ports(in)
@@ -45,7 +61,7 @@ func Build(in Input) *Env {
 
 // With returns a copy with more variables, which win.
 func (e *Env) With(vars map[string]string) *Env {
-	out := &Env{vars: maps.Clone(e.vars), node: e.node}
+	out := &Env{vars: maps.Clone(e.vars), node: e.node, made: e.made}
 	maps.Copy(out.vars, vars)
 	return out
 }

@@ -1,6 +1,8 @@
 package taskenv
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,4 +61,38 @@ func FuzzReplace(f *testing.F) {
 	f.Add("${a}$${b}${")
 	e := Build(input())
 	f.Fuzz(func(_ *testing.T, s string) { e.Replace(s) })
+}
+
+// References to a long variable, or to one that refers to others, grow with each other's product.
+func TestReplaceIsBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100<<10)
+	for name, change := range map[string]func(*drover.Task){
+		"one text": func(t *drover.Task) { t.Env["BIG"] = strings.Repeat("${attr.long}", 100_000) },
+		"many texts": func(t *drover.Task) {
+			for i := range 1000 {
+				t.Env[fmt.Sprint("V", i)] = "${attr.long}${attr.long}"
+			}
+		},
+		"a chain": func(t *drover.Task) { // maps have no order: some of these meet those before them
+			t.Meta["m0"] = long
+			for i := range 300 {
+				t.Meta[fmt.Sprint("m", i+1)] = strings.Repeat(fmt.Sprintf("${NOMAD_META_m%d}", i), 20)
+			}
+			t.Env["Z"] = strings.Repeat("${NOMAD_META_m0}", 20)
+		},
+	} {
+		in := input()
+		in.Node.Attributes["long"] = long
+		change(in.Task)
+		e := Build(in)
+		require.Equal(t, drover.TooLarge, drover.CodeOf(e.Err()), name)
+		require.Equal(t, drover.TooLarge, drover.CodeOf(e.With(nil).Err()), name)
+	}
+	in := input()
+	in.Node.Attributes["long"] = long
+	in.Task.Env["FINE"] = "${attr.long}${attr.long}"
+	e := Build(in)
+	require.NoError(t, e.Err())
+	require.Len(t, e.Vars()["FINE"], 2*len(long))
 }

@@ -3,11 +3,15 @@ package taskenv
 import "strings"
 
 // Replace interpolates ${…} once: what a value expands to is not looked at again, so nothing can be cyclic. What is
-// unknown stays as it is, for the shell that may read it; "$${" stands for "${".
+// unknown stays as it is, for the shell that may read it; "$${" stands for "${". What gets too long stays too, see Err.
 func (e *Env) Replace(s string) string {
 	if !strings.Contains(s, "${") {
 		return s
 	}
+	if e.made.Load() > maxTexts {
+		return s // Err says so
+	}
+	whole := s
 	var b strings.Builder
 	for {
 		i := strings.Index(s, "${")
@@ -31,8 +35,13 @@ func (e *Env) Replace(s string) string {
 			b.WriteString(s[i : i+end+1])
 		}
 		s = s[i+end+1:]
+		if b.Len() > maxText {
+			e.made.Add(maxTexts)
+			return whole
+		}
 	}
 	b.WriteString(s)
+	e.made.Add(int64(b.Len()))
 	return b.String()
 }
 

@@ -15,8 +15,12 @@ type Status struct {
 	Tracker Tracker
 	Killed  bool // it has to end: no restart
 	Ran     bool // it ran at least once
+	// began is when the start under way began, or when the task last started; zero if that is not known.
+	began time.Time
 	// again: the stop under way is a restart that somebody asked for.
 	again bool
+	// comesBack: it was told to end by the restart of all tasks.
+	comesBack bool
 	// handle: the driver holds something of a start.
 	handle bool
 }

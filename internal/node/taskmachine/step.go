@@ -79,6 +79,7 @@ func (m *machine) step(ev Event) {
 
 func (m *machine) prepare() {
 	m.to(Preparing)
+	m.began = m.now
 	m.do(Prepare{})
 }
 
@@ -108,7 +109,7 @@ func (m *machine) started() {
 	m.handle = true
 	switch m.Phase {
 	case Starting:
-		m.Ran = true
+		m.Ran, m.began = true, m.now
 		m.to(Running)
 		m.note(newEvent(drover.TaskStarted, "Task started by client"))
 		m.do(Await{})
@@ -156,6 +157,9 @@ func (m *machine) ended(success, unrecoverable bool) {
 		return
 	}
 	tracker, v := m.Tracker.decide(m.view.Policy, m.view.Once, success, unrecoverable, m.jitter, m.now)
+	if !m.began.IsZero() && tracker.lived(m.now.Sub(m.began)) {
+		v = tracker.slow(v)
+	}
 	m.Tracker = tracker
 	switch {
 	case v.restart:
@@ -194,29 +198,50 @@ func (m *machine) finishStop() {
 		return
 	}
 	m.again = false
-	m.note(killedEvent())
+	if !m.comesBack {
+		m.note(killedEvent())
+	}
 	m.finish()
 }
 
+// killing notes that the task is told to end; not of one that is started again by the restart of all.
+func (m *machine) killing(ev Kill) {
+	if !m.comesBack {
+		m.note(killingEvent(ev.Reason, m.view.KillTimeout))
+	}
+}
+
 func (m *machine) kill(ev Kill) {
-	if m.Phase == Dead || m.Killed {
+	switch {
+	case m.Phase == Dead:
+		return
+	case m.Killed:
+		if m.comesBack && ev.Type != drover.TaskRestartSignal { // it does not come back after all
+			m.comesBack = false
+			m.killing(ev)
+		}
 		return
 	}
-	m.Killed = true
+	m.Killed, m.comesBack = true, ev.Type == drover.TaskRestartSignal
 	if ev.Type != "" {
 		m.note(causeEvent(ev))
 	} else if ev.Fails {
 		m.fail()
 	}
 	switch m.Phase {
-	case Pending, Backoff:
+	case Pending:
+		if ev.Type == drover.TaskSiblingFailed {
+			m.killing(ev)
+		}
+		m.finish()
+	case Backoff:
 		m.finish()
 	case Preparing, Starting:
-		m.note(killingEvent(ev.Reason, m.view.KillTimeout))
+		m.killing(ev)
 		m.to(Stopping)
 		m.do(Cancel{})
 	case Running:
-		m.note(killingEvent(ev.Reason, m.view.KillTimeout))
+		m.killing(ev)
 		m.stop(ev.NoDelay)
 	case Stopping, Dead: // it ends, or has
 	}
@@ -253,7 +278,7 @@ func (m *machine) restart(ev Restart) {
 }
 
 func (m *machine) revive() {
-	m.Killed, m.again, m.Tracker = false, false, Tracker{}
+	m.Killed, m.again, m.comesBack, m.Tracker = false, false, false, Tracker{}
 	m.to(Pending)
 	state := *m.State
 	state.Failed, state.FinishedAt, state.StartedAt = false, time.Time{}, time.Time{}
@@ -268,6 +293,7 @@ func (m *machine) restored() {
 	found := !m.handle // its start was interrupted, and never told
 	m.handle, m.Ran = true, true
 	m.to(Running)
+	m.began = m.State.StartedAt
 	if found {
 		m.note(newEvent(drover.TaskStarted, "Task started by client"))
 	}

@@ -100,6 +100,18 @@ func TestStep(t *testing.T) {
 			"Restart: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
 			"Received, Started, Restart Signaled, Terminated, Killed", false,
 		},
+		{
+			"the restart of all is told as a restart", service,
+			[]Event{Kill{Type: drover.TaskRestartSignal}, Exited{Code: 143, Signal: 15}, Revive{}},
+			"Kill: stopping Stop{0s  5s}\nExited: dead Destroy Finish\nRevive: pending\n",
+			"Received, Started, Restart Signaled, Terminated, Restarting", false,
+		},
+		{
+			"a kill during the restart of all wins", service,
+			[]Event{Kill{Type: drover.TaskRestartSignal}, Kill{}, Exited{Code: 143, Signal: 15}},
+			"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
+			"Received, Started, Restart Signaled, Killing, Terminated, Killed", false,
+		},
 		{"a kill during the backoff", service, []Event{Exited{Code: 1}, Kill{}, Due{}}, "Exited: backoff Destroy Wake{4.5s}\nKill: dead Finish\nDue: dead\n", "Received, Started, Terminated, Restarting", false},
 		{
 			"a dead one is revived", batch,
@@ -124,25 +136,30 @@ func TestStepBeforeRunning(t *testing.T) {
 		name   string
 		events []Event
 		want   string
+		types  string // "" = not looked at
 		failed bool
 	}{
-		{"killed while pending", []Event{Kill{}}, "Kill: dead Finish\n", false},
-		{"killed while preparing", []Event{Go{}, Kill{}, PrepareFailed{}}, "Go: preparing Prepare\nKill: stopping Cancel\nPrepareFailed: dead Finish\n", false},
+		{"killed while pending", []Event{Kill{}}, "Kill: dead Finish\n", "", false},
+		{"its prestart task failed", []Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}}, "Kill: dead Finish\n", "Received, Sibling Task Failed, Killing", false},
+		{"killed while preparing", []Event{Go{}, Kill{}, PrepareFailed{}}, "Go: preparing Prepare\nKill: stopping Cancel\nPrepareFailed: dead Finish\n", "", false},
 		{
 			"killed while starting, and it started",
 			[]Event{Go{}, Prepared{}, Kill{}, Started{}, Exited{Code: 1}},
-			"Go: preparing Prepare\nPrepared: starting Launch\nKill: stopping Cancel\nStarted: stopping Await Stop{0s  0s}\nExited: dead Destroy Finish\n", false,
+			"Go: preparing Prepare\nPrepared: starting Launch\nKill: stopping Cancel\nStarted: stopping Await Stop{0s  0s}\nExited: dead Destroy Finish\n", "", false,
 		},
-		{"bad configuration", []Event{Go{}, PrepareFailed{Type: drover.TaskFailedValidation}}, "Go: preparing Prepare\nPrepareFailed: dead Finish\n", true},
-		{"download fails once", []Event{Go{}, PrepareFailed{Type: drover.TaskDownloadFailed, Recoverable: true}}, "Go: preparing Prepare\nPrepareFailed: backoff Wake{4.5s}\n", false},
-		{"setup of the allocation failed", []Event{Kill{Type: drover.TaskSetupFailure, Reason: "no disk", Fails: true}}, "Kill: dead Finish\n", true},
-		{"the driver fails for good", []Event{Go{}, Prepared{}, StartFailed{Reason: "x"}}, "Go: preparing Prepare\nPrepared: starting Launch\nStartFailed: dead Finish\n", true},
+		{"bad configuration", []Event{Go{}, PrepareFailed{Type: drover.TaskFailedValidation}}, "Go: preparing Prepare\nPrepareFailed: dead Finish\n", "", true},
+		{"download fails once", []Event{Go{}, PrepareFailed{Type: drover.TaskDownloadFailed, Recoverable: true}}, "Go: preparing Prepare\nPrepareFailed: backoff Wake{4.5s}\n", "", false},
+		{"setup of the allocation failed", []Event{Kill{Type: drover.TaskSetupFailure, Reason: "no disk", Fails: true}}, "Kill: dead Finish\n", "", true},
+		{"the driver fails for good", []Event{Go{}, Prepared{}, StartFailed{Reason: "x"}}, "Go: preparing Prepare\nPrepared: starting Launch\nStartFailed: dead Finish\n", "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s, got := transcript(v, New(start), test.events...)
 			require.Equal(t, test.want, got)
 			require.Equal(t, test.failed, s.State.Failed)
+			if test.types != "" {
+				require.Equal(t, test.types, eventTypes(s))
+			}
 		})
 	}
 }

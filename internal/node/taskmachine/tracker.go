@@ -1,6 +1,7 @@
 package taskmachine
 
 import (
+	"fmt"
 	"time"
 
 	"drover"
@@ -11,7 +12,17 @@ import (
 type Tracker struct {
 	Count int
 	Since time.Time
+	Quick int // ends within drover.QuickEnd of the start, since it last lived for quickForget
 }
+
+// The brake makes storms of restarts impossible whatever the policy says: a task that ends at once again and again waits
+// for at least a delay that doubles each time. Usual policies wait for longer by themselves.
+const (
+	quickFree     = 5 // ends at once that are nothing special
+	quickDelay    = time.Second
+	quickMaxDelay = 30 * time.Second
+	quickForget   = 10 * time.Second // one that lived for so long has shown that it can
+)
 
 // verdict is what becomes of a task that ended without being killed.
 type verdict struct {
@@ -30,6 +41,30 @@ const (
 	reasonExceeded   = "Exceeded allowed attempts"
 	reasonPool       = "A warm runner is not started again"
 )
+
+// lived counts whether a task that lived for so long ended at once, and reports it.
+func (t *Tracker) lived(life time.Duration) bool {
+	switch {
+	case life >= quickForget:
+		t.Quick = 0
+	case life < drover.QuickEnd:
+		t.Quick++
+		return true
+	}
+	return false
+}
+
+// slow lets a restart after an end at once wait for the brake's delay, if that is longer than the policy's.
+func (t Tracker) slow(v verdict) verdict {
+	if !v.restart || t.Quick <= quickFree {
+		return v
+	}
+	if least := min(quickDelay<<min(t.Quick-quickFree-1, 5), quickMaxDelay); least > v.delay {
+		v.delay = least
+		v.reason = fmt.Sprintf("%s; slowed: it ended within a second of its start %d times in a row", v.reason, t.Quick)
+	}
+	return v
+}
 
 // decide counts one end and says what follows. jitter is in [0, 1). unrecoverable is for errors of the start.
 func (t Tracker) decide(p Policy, once, success, unrecoverable bool, jitter float64, now time.Time) (Tracker, verdict) {

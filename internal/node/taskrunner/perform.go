@@ -19,15 +19,13 @@ import (
 func (r *Runner) perform(e taskmachine.Effect) {
 	switch e := e.(type) {
 	case taskmachine.Prepare:
-		ctx := r.startContext()
-		alloc := r.alloc
-		r.begin(func() { r.post(r.prepare(ctx, alloc)) })
+		ctx, w := r.startContext(), r.work
+		r.begin(func() { r.post(r.prepare(ctx, w)) })
 	case taskmachine.Launch:
-		ctx := r.startContext()
-		alloc := r.alloc
+		ctx, alloc := r.startContext(), r.work.alloc
 		r.begin(func() { r.post(r.launch(ctx, alloc)) })
 	case taskmachine.Await:
-		h, alloc := r.Handle(), r.alloc
+		h, alloc := r.Handle(), r.work.alloc
 		r.begin(func() { r.await(alloc, h) })
 	case taskmachine.Cancel:
 		if r.cancel != nil {
@@ -72,22 +70,27 @@ func (r *Runner) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (r *Runner) request(alloc *drover.Allocation) *hook.Request {
-	dirs := r.dir.Task(r.task.Name)
+func (r *Runner) request(w work) *hook.Request {
+	dirs := r.dir.Task(r.name)
 	node := r.shared.Node()
 	return &hook.Request{
-		Node: node, Alloc: alloc, Group: r.group, Task: r.task, Dir: r.dir, Dirs: dirs, Driver: r.shared.Drivers[r.task.Driver],
-		Env:  taskenv.Build(taskenv.Input{Node: node, Alloc: alloc, Group: r.group, Task: r.task, Dirs: dirs}),
+		Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dir: r.dir, Dirs: dirs, Driver: r.shared.Drivers[w.task.Driver],
+		Env:  taskenv.Build(taskenv.Input{Node: node, Alloc: w.alloc, Group: w.group, Task: w.task, Dirs: dirs}),
 		Emit: func(e *drover.TaskEvent) { r.post(taskmachine.Noted{Event: e}) },
 	}
 }
 
 // prepare runs the prestart hooks.
-func (r *Runner) prepare(ctx context.Context, alloc *drover.Allocation) taskmachine.Event {
-	if r.shared.Drivers[r.task.Driver] == nil {
-		return taskmachine.PrepareFailed{Type: drover.TaskDriverFailure, Reason: fmt.Sprintf("driver %q is not on this node", r.task.Driver)}
+func (r *Runner) prepare(ctx context.Context, w work) taskmachine.Event {
+	if r.shared.Drivers[w.task.Driver] == nil {
+		return taskmachine.PrepareFailed{Type: drover.TaskDriverFailure, Reason: fmt.Sprintf("driver %q is not on this node", w.task.Driver)}
 	}
-	if len(r.task.Artifacts) == 0 { // a download must not keep others from starting
+	release, err := r.underSuspicion(ctx)
+	if err != nil {
+		return taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: true}
+	}
+	defer release()
+	if len(w.task.Artifacts) == 0 { // a download must not keep others from starting
 		release, err := r.slot(ctx)
 		if err != nil {
 			return taskmachine.PrepareFailed{Reason: err.Error(), Recoverable: true}
@@ -97,10 +100,11 @@ func (r *Runner) prepare(ctx context.Context, alloc *drover.Allocation) taskmach
 	r.mu.Lock()
 	done := r.record.Done
 	r.mu.Unlock()
-	request := r.request(alloc)
-	done, err := hook.Run(ctx, r.shared.Hooks, request, done)
+	request := r.request(w)
+	done, err = hook.Run(ctx, r.shared.Hooks, request, done)
 	r.mu.Lock()
 	r.record.Done = done
+	r.cleared(ctx)
 	r.prepared = request
 	r.mu.Unlock()
 	if err == nil {
@@ -123,7 +127,7 @@ func (r *Runner) launch(ctx context.Context, alloc *drover.Allocation) taskmachi
 	h, err := r.ask(ctx, alloc, intent)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.shared.Log.Warn("a task could not be started", "alloc", alloc.ID, "task", r.task.Name, "error", err)
+			r.shared.Log.Warn("a task could not be started", "alloc", alloc.ID, "task", r.name, "error", err)
 		}
 		r.forgetStart()
 		failed := taskmachine.StartFailed{Reason: err.Error(), Recoverable: ctx.Err() != nil}
@@ -218,7 +222,7 @@ func (r *Runner) await(alloc *drover.Allocation, h driver.Handle) {
 		exit = driver.Exit{Code: -1, Err: err}
 	}
 	if r.shared.Terminated != nil {
-		r.shared.Terminated(alloc, r.task.Name, exit)
+		r.shared.Terminated(alloc, r.name, exit)
 	}
 	ev := taskmachine.Exited{Code: exit.Code, Signal: exit.Signal, OOMKilled: exit.OOMKilled}
 	if exit.Err != nil {
@@ -228,7 +232,7 @@ func (r *Runner) await(alloc *drover.Allocation, h driver.Handle) {
 		t.Exit = &localstate.Exit{Code: ev.Code, Signal: ev.Signal, OOMKilled: ev.OOMKilled, Err: ev.Err}
 	})
 	if err != nil {
-		r.shared.Log.Error("a task's exit could not be stored", "alloc", alloc.ID, "task", r.task.Name, "error", err)
+		r.shared.Log.Error("a task's exit could not be stored", "alloc", alloc.ID, "task", r.name, "error", err)
 	}
 	r.destroy(h)
 	r.post(ev)
@@ -240,7 +244,7 @@ func (r *Runner) publish(ctx context.Context, alloc *drover.Allocation, h driver
 	if r.shared.Publish == nil || !ok {
 		return func() {}
 	}
-	stats := r.shared.Publish(alloc, r.task.Name, meter)
+	stats := r.shared.Publish(alloc, r.name, meter)
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() { // ends with ctx
@@ -259,7 +263,7 @@ func (r *Runner) destroy(h driver.Handle) {
 	ctx, cancel := r.shared.Clock.WithTimeout(context.WithoutCancel(r.life), destroyTimeout)
 	defer cancel()
 	if err := h.Destroy(ctx); err != nil && !errors.Is(err, driver.ErrGone) {
-		r.shared.Log.Error("a task left something behind", "alloc", r.allocID, "task", r.task.Name, "error", err)
+		r.shared.Log.Error("a task left something behind", "alloc", r.allocID, "task", r.name, "error", err)
 	}
 }
 

@@ -17,14 +17,17 @@ const (
 	attachWait  = 250 * time.Millisecond
 )
 
-// Recover finds a stored task again, and returns the event to apply: nil for a dead or never started one. A task
-// whose exit was stored gets that exit. It blocks while the driver looks.
+// Recover finds a stored task again, and returns the event to apply: nil for a dead or never started one, and Kill for
+// one that shall not be tried again. A task whose exit was stored gets that exit. It blocks while the driver looks.
 func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
 	r.mu.Lock()
 	record := r.record
 	r.mu.Unlock()
-	if record.Stopped || len(record.Handle) == 0 && record.Intent == "" {
+	if record.Stopped {
 		return nil
+	}
+	if len(record.Handle) == 0 && record.Intent == "" {
+		return r.neverStarted()
 	}
 	h, err := r.attach(ctx, record.Handle, record.Intent)
 	if x := record.Exit; x != nil {
@@ -36,7 +39,7 @@ func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
 	if err != nil && len(record.Handle) == 0 {
 		r.reclaim(ctx)
 		r.forgetStart() // it was never reported as running: it simply starts
-		return nil
+		return r.neverStarted()
 	}
 	if err != nil {
 		r.forgetStart()
@@ -44,7 +47,7 @@ func (r *Runner) Recover(ctx context.Context) taskmachine.Event {
 	}
 	if len(record.Handle) == 0 { // the agent was killed between the driver's start and the storing of it
 		if err := r.keepHandle(ctx, h); err != nil {
-			r.shared.Log.Error("a task that was found again could not be stored", "alloc", r.allocID, "task", r.task.Name, "error", err)
+			r.shared.Log.Error("a task that was found again could not be stored", "alloc", r.allocID, "task", r.name, "error", err)
 		}
 	}
 	r.mu.Lock()
@@ -58,17 +61,17 @@ func (r *Runner) reclaim(ctx context.Context) {
 	if r.shared.Reclaim == nil {
 		return
 	}
-	if err := r.shared.Reclaim(ctx, r.dir.Task(r.task.Name).State); err != nil {
-		r.shared.Log.Error("what an interrupted start left could not be ended", "alloc", r.allocID, "task", r.task.Name, "error", err)
+	if err := r.shared.Reclaim(ctx, r.dir.Task(r.name).State); err != nil {
+		r.shared.Log.Error("what an interrupted start left could not be ended", "alloc", r.allocID, "task", r.name, "error", err)
 	}
 }
 
 func (r *Runner) attach(ctx context.Context, data json.RawMessage, intent string) (driver.Handle, error) {
-	d := r.shared.Drivers[r.task.Driver]
+	d := r.shared.Drivers[r.work.task.Driver]
 	if d == nil {
 		return nil, errors.New("its driver is not on this node any more")
 	}
-	state := driver.State{Driver: d.Name(), ID: intent, AllocID: r.allocID, TaskName: r.task.Name, StateDir: r.dir.Task(r.task.Name).State}
+	state := driver.State{Driver: d.Name(), ID: intent, AllocID: r.allocID, TaskName: r.name, StateDir: r.dir.Task(r.name).State}
 	if len(data) > 0 {
 		if err := json.Unmarshal(data, &state); err != nil {
 			return nil, err
@@ -79,7 +82,7 @@ func (r *Runner) attach(ctx context.Context, data json.RawMessage, intent string
 		if err == nil || len(data) == 0 || errors.Is(err, driver.ErrGone) || i == attachTries || ctx.Err() != nil {
 			return h, err
 		}
-		r.shared.Log.Warn("a task could not be attached to, trying again", "alloc", r.allocID, "task", r.task.Name, "error", err)
+		r.shared.Log.Warn("a task could not be attached to, trying again", "alloc", r.allocID, "task", r.name, "error", err)
 		clock.Sleep(ctx, r.shared.Clock, attachWait<<i)
 	}
 }

@@ -35,6 +35,11 @@ type Shared struct {
 	MaxKillTimeout time.Duration
 	// Reclaim ends what a start left in its state folder that was interrupted before it was stored. nil = nothing.
 	Reclaim func(ctx context.Context, stateDir string) error
+	// Died says that the agent's last run did not end as it should: it was killed, or the machine lost its power. It is
+	// set before anything is restored.
+	Died bool
+	// Turn is held while hooks run during which the agent may have died. Its capacity is 1. nil = nothing is restored.
+	Turn chan struct{}
 	// Publish: sample the task while it runs. nil = do not.
 	Publish func(alloc *drover.Allocation, task string, meter driver.Meter) *hook.Stats
 	// Calm reports whether nobody uses this node's warm runners at the moment. nil = it is not known.
@@ -65,18 +70,25 @@ type Config struct {
 	Post func(taskmachine.Event)
 }
 
+// work is what the task is to do. An update in place brings another one to a running task: its policies and timeouts
+// count from then on, and the rest of it from the next start.
+type work struct {
+	alloc *drover.Allocation
+	group *drover.TaskGroup
+	task  *drover.Task
+}
+
 // Runner runs one task.
 type Runner struct {
 	// Constant.
 	shared  *Shared
 	allocID string
-	group   *drover.TaskGroup
-	task    *drover.Task
+	name    string
 	dir     allocdir.Dir
 	post    func(taskmachine.Event)
 
 	// Owned by the loop.
-	alloc  *drover.Allocation
+	work   work
 	view   taskmachine.View
 	status taskmachine.Status
 	life   context.Context    // ends with the agent
@@ -85,12 +97,13 @@ type Runner struct {
 	halt   context.CancelFunc // ends a stop's trying: the task has ended
 	soon   context.CancelFunc // ends a stop's shutdown_delay
 
-	work sync.WaitGroup // what was started and will post
+	begun sync.WaitGroup // what was started and will post
 
 	mu       sync.Mutex // guards what follows
 	handle   driver.Handle
 	prepared *hook.Request // what the hooks made of the specification
 	record   localstate.Task
+	suspect  bool // the agent may have died during its hooks
 }
 
 // New returns the runner of a task that was just received.
@@ -116,8 +129,8 @@ func Restore(cfg Config, record localstate.Task) *Runner {
 }
 
 func build(cfg Config) *Runner {
-	r := &Runner{shared: cfg.Shared, allocID: cfg.Alloc.ID, alloc: cfg.Alloc, group: cfg.Group, task: cfg.Task, dir: cfg.Dir, post: cfg.Post}
-	r.view = taskmachine.ViewOf(cfg.Alloc.Job, cfg.Group, cfg.Task, cfg.Shared.MaxKillTimeout)
+	r := &Runner{shared: cfg.Shared, allocID: cfg.Alloc.ID, name: cfg.Task.Name, dir: cfg.Dir, post: cfg.Post}
+	r.Update(cfg.Alloc, cfg.Group, cfg.Task)
 	return r
 }
 
@@ -154,7 +167,7 @@ func (r *Runner) keep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.refresh()
-	r.shared.State.Queue(localstate.PutTask(r.allocID, r.task.Name, r.record))
+	r.shared.State.Queue(localstate.PutTask(r.allocID, r.name, r.record))
 }
 
 // Record returns what is to be stored of the task. Only the loop calls it.
@@ -175,7 +188,7 @@ func (r *Runner) refresh() {
 func (r *Runner) change(ctx context.Context, f func(*localstate.Task)) error {
 	r.mu.Lock()
 	f(&r.record)
-	r.shared.State.Queue(localstate.PutTask(r.allocID, r.task.Name, r.record))
+	r.shared.State.Queue(localstate.PutTask(r.allocID, r.name, r.record))
 	r.mu.Unlock()
 	if err := r.shared.State.Settle(ctx, r.allocID); err != nil {
 		return fmt.Errorf("storing the task's state: %w", err)
@@ -186,11 +199,12 @@ func (r *Runner) change(ctx context.Context, f func(*localstate.Task)) error {
 // Status returns where the task stands. Only the loop calls it.
 func (r *Runner) Status() taskmachine.Status { return r.status }
 
-// Task returns the task's specification.
-func (r *Runner) Task() *drover.Task { return r.task }
-
-// Update gives the runner a newer version of its allocation. Only the loop calls it.
-func (r *Runner) Update(alloc *drover.Allocation) { r.alloc = alloc }
+// Update gives the runner a newer version of its allocation, with the group and the task as they are in its job. Only
+// the loop calls it.
+func (r *Runner) Update(alloc *drover.Allocation, group *drover.TaskGroup, task *drover.Task) {
+	r.work = work{alloc, group, task}
+	r.view = taskmachine.ViewOf(alloc.Job, group, task, r.shared.MaxKillTimeout)
+}
 
 // Handle returns the running task, nil if it does not run. Any goroutine may call it.
 func (r *Runner) Handle() driver.Handle {
@@ -204,15 +218,15 @@ func (r *Runner) Wait() {
 	if r.wake != nil {
 		r.wake.Stop()
 	}
-	r.work.Wait()
+	r.begun.Wait()
 }
 
 // begin runs f beside the loop.
-func (r *Runner) begin(f func()) { r.work.Go(f) } // ends with f, whose context life or a deadline ends
+func (r *Runner) begin(f func()) { r.begun.Go(f) } // ends with f, whose context life or a deadline ends
 
 // newIntent makes the id of a start.
 func (r *Runner) newIntent() string {
-	return r.allocID + "/" + r.task.Name + "/" + r.shared.IDs.New()[:8]
+	return r.allocID + "/" + r.name + "/" + r.shared.IDs.New()[:8]
 }
 
 // jitter is a number in [0, 1) that differs between tasks and starts, and repeats with the ids.

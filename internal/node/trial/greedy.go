@@ -57,11 +57,12 @@ func memoryBomb(ctx context.Context, t *trial) (string, State, error) {
 	return "", t.limited(), nil
 }
 
+// diskFiller keeps more than it may in each place for longer than a driver may look away.
 func diskFiller(ctx context.Context, t *trial) (string, State, error) {
 	r, err := t.evil.run(ctx, true, fmt.Sprintf(`
 for d in /tmp /var/tmp /dev/shm /root /alloc /local /secrets /home/user /etc /opt; do
   [ -d $d ] || continue
-  head -c %d /dev/zero > $d/fill 2>/dev/null && echo "$d took all"
+  head -c %d /dev/zero > $d/fill 2>/dev/null && echo "$d took all" && sleep 8
   rm -f $d/fill
 done 2>/dev/null; true`, 2*diskMB<<20), drover.Limits{Wall: patience / 2})
 	return got(r.stdout), Contained, err

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"drover"
 	"drover/internal/id"
+	"drover/internal/node/allocdir"
 	"drover/internal/node/driver"
 )
 
@@ -20,6 +22,11 @@ type guest struct {
 }
 
 func (t *trial) start(ctx context.Context, name string) (*guest, error) {
+	return t.startWith(ctx, name, nil)
+}
+
+// startWith starts one with a network, unless that is nil.
+func (t *trial) startWith(ctx context.Context, name string, network func(*drover.NetworkResource)) (*guest, error) {
 	ctx, cancel := t.cfg.Clock.WithTimeout(ctx, patience)
 	defer cancel()
 	top := filepath.Join(t.cfg.Dir, name)
@@ -37,11 +44,38 @@ func (t *trial) start(ctx context.Context, name string) (*guest, error) {
 		Env:    map[string]string{"TRIAL": t.token},
 	}}
 	if t.cfg.Task != nil {
-		g.spec.Config = t.cfg.Task
+		g.spec.Config = maps.Clone(t.cfg.Task)
+	}
+	if network != nil {
+		n := &drover.NetworkResource{}
+		network(n)
+		g.spec.Networks = []*drover.NetworkResource{n}
+		g.spec.Config["network_mode"] = n.Mode
 	}
 	h, err := t.cfg.Driver.Start(ctx, g.spec)
 	if err != nil {
 		return nil, fmt.Errorf("starting a guest: %w", err)
+	}
+	g.h = h
+	return g, nil
+}
+
+// startTask starts a task that has an allocation's folders.
+func (t *trial) startTask(ctx context.Context, dir allocdir.Dir) (*guest, error) {
+	ctx, cancel := t.cfg.Clock.WithTimeout(ctx, patience)
+	defer cancel()
+	config := map[string]any{"image": "host", "network_mode": "none", "pids_limit": pids}
+	if t.cfg.Task != nil {
+		config = maps.Clone(t.cfg.Task)
+	}
+	config["command"], config["args"] = "sleep", []any{"60"}
+	g := &guest{spec: driver.Spec{
+		AllocID: t.token + "-task", TaskName: "t", ID: t.token + "-task/t/0", Dirs: dir.Task("t"), User: "0",
+		CPUMHz: 500, MemoryMB: t.cfg.MemoryMB, DiskMB: diskMB, Log: driver.LogConfig{Disabled: true}, Config: config, Env: map[string]string{"TRIAL": t.token},
+	}}
+	h, err := t.cfg.Driver.Start(ctx, g.spec)
+	if err != nil {
+		return nil, fmt.Errorf("starting a task: %w", err)
 	}
 	g.h = h
 	return g, nil

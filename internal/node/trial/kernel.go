@@ -31,12 +31,34 @@ func (t *trial) fallen(ctx context.Context, says string) (State, string) {
 	if r, err := t.neighbour.run(ctx, false, "echo alive", drover.Limits{}); !t.ownKernel || err != nil || r.stdout != "alive\n" {
 		return Escaped, says
 	}
+	if err := t.another(ctx); err != nil {
+		return Escaped, says + "; and no other can be started: " + err.Error()
+	}
+	return Weak, "it ended its own guest, with the kernel that this has of its own; its neighbour did not notice"
+}
+
+// another takes the place of a guest that has ended.
+func (t *trial) another(ctx context.Context) error {
 	t.evil.destroy(ctx)
 	t.lives++
 	next, err := t.start(ctx, "evil"+strings.Repeat("r", t.lives))
-	if err != nil {
-		return Escaped, says + "; and no other can be started: " + err.Error()
+	if err == nil {
+		t.evil = next
 	}
-	t.evil = next
-	return Weak, "it ended its own guest, with the kernel that this has of its own; its neighbour did not notice"
+	return err
+}
+
+// ended judges a guest that no longer answers: its driver may have ended it for what it took, which is a way to hold it, as
+// long as its neighbour did not notice.
+func (t *trial) ended(ctx context.Context) (says string, held bool) {
+	ctx, cancel := t.cfg.Clock.WithTimeout(context.WithoutCancel(ctx), restarting)
+	defer cancel()
+	exit, err := t.evil.h.Wait(ctx)
+	if err != nil || drover.CodeOf(exit.Err) != drover.Exhausted {
+		return "", false
+	}
+	if r, err := t.neighbour.run(ctx, false, "echo alive", drover.Limits{}); err != nil || r.stdout != "alive\n" {
+		return "", false
+	}
+	return "ended: " + exit.Err.Error(), t.another(ctx) == nil
 }

@@ -47,6 +47,8 @@ type Config struct {
 	Group func(driver.State) string
 	// MemoryMB is the size of a guest; default 64. A kernel of its own needs more.
 	MemoryMB int64
+	// Network, if not nil, is what a guest has with network mode bridge.
+	Network *Network
 	// Loose says, by program, what such guests get by design: that is told as weak.
 	Loose map[string]string
 }
@@ -94,9 +96,12 @@ func (t *trial) all(ctx context.Context) (err error) {
 		return err
 	}
 	t.ownKernel = t.evil.hasOwnKernel(ctx)
-	for _, p := range slices.Concat(refusals(), greedy(), escapes()) {
+	for _, p := range slices.Concat(refusals(), exposures(), greedy(), escapes()) {
 		state, says := t.try(ctx, p)
 		t.findings = append(t.findings, Finding{p.name, state, says})
+	}
+	if t.cfg.Network != nil {
+		t.network(ctx)
 	}
 	t.survive(ctx)
 	t.count()
@@ -107,6 +112,7 @@ func (t *trial) all(ctx context.Context) (err error) {
 type program struct {
 	name string
 	held string // what is said when it was contained
+	weak string // and when that was weak; "" = limits are kept by weaker means
 	// kernel: what it wants is of the kernel that runs it.
 	kernel bool
 	run    func(ctx context.Context, t *trial) (got string, state State, err error)
@@ -118,6 +124,9 @@ func (t *trial) try(ctx context.Context, p program) (State, string) {
 	got, state, err := p.run(ctx, t)
 	switch {
 	case err != nil:
+		if says, held := t.ended(ctx); held {
+			return Contained, says
+		}
 		return t.fallen(ctx, "the sandbox did not hold out: "+err.Error())
 	case got != "" && p.kernel && t.ownKernel:
 		return Contained, got + ", of a kernel of its own, which is not the machine's"
@@ -130,6 +139,9 @@ func (t *trial) try(ctx context.Context, p program) (State, string) {
 		if r, err := g.run(ctx, false, "echo alive", drover.Limits{}); err != nil || r.stdout != "alive\n" {
 			return t.fallen(ctx, fmt.Sprintf("%s no longer works: %v %s", who, err, r.stderr))
 		}
+	}
+	if state == Weak && p.weak != "" {
+		return state, p.held + "; " + p.weak
 	}
 	if state == Weak {
 		return state, p.held + "; without control groups: by resource limits, and by looking every few hundredths of a second"

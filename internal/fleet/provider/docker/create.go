@@ -49,8 +49,14 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intent *pr
 		}
 	}
 	if err == nil && fresh {
-		if err = p.boot(ctx, id, req, intent); provider.KindOf(kinded(ctx, err)) == provider.Config && err != nil {
+		err = p.boot(ctx, id, req, intent)
+		switch {
+		case err == nil:
+		case provider.KindOf(kinded(ctx, err)) == provider.Config:
 			p.remove(ctx, id) // it will never run
+		case cerrdefs.IsInternal(err): // dockerd says that it did not start: a container that only exists is no machine
+			p.remove(ctx, id)
+			err = &provider.Error{Kind: provider.Transient, Message: "dockerd: " + err.Error()}
 		}
 	}
 	if err != nil {

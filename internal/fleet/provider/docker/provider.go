@@ -68,7 +68,7 @@ func (p *Provider) Close() error { return p.docker.Close() }
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities() provider.Capabilities {
-	return provider.Capabilities{Idempotent: true, Batch: 1, UserDataMax: userDataMax}
+	return provider.Capabilities{Idempotent: true, Batch: 1, Waits: true, UserDataMax: userDataMax}
 }
 
 // Create implements provider.Provider.

@@ -34,7 +34,7 @@ type Config struct {
 	RootDevice string
 	// PublicAddress tells machines' public addresses instead of private ones.
 	PublicAddress bool
-	// PerSecond bounds our own creates; 0 = what Amazon allows, and what it answers.
+	// PerSecond bounds our own calls that create; 0 = what Amazon allows, and what it answers.
 	PerSecond float64
 	// Credentials are asked for before each call. Required; see Chain.
 	Credentials Source
@@ -64,6 +64,8 @@ func (c *Config) Validate() error {
 const (
 	userDataMax = 16 << 10 // before base64
 	pageSize    = 1000
+	// batch is how many machines a call makes at most: their tokens are all in the user data that they share.
+	batch       = 50
 	callTimeout = 30 * time.Second
 	// connections are kept for the next calls: a burst of creates needs one each.
 	connections = 64
@@ -102,14 +104,17 @@ func New(cfg Config, c clock.Clock) (*Provider, error) {
 
 // Capabilities implements provider.Provider. The rates are Amazon's for an account that asked for no more.
 func (p *Provider) Capabilities() provider.Capabilities {
-	create := provider.Rate{PerSecond: 2, Burst: 5}
+	calls, machines := provider.Rate{PerSecond: 2, Burst: 5}, provider.Rate{PerSecond: 2, Burst: 1000}
 	if p.cfg.PerSecond > 0 {
-		create = provider.Rate{PerSecond: p.cfg.PerSecond, Burst: max(1, p.cfg.PerSecond)}
+		calls = provider.Rate{PerSecond: p.cfg.PerSecond, Burst: max(1, p.cfg.PerSecond)}
+		machines.PerSecond = max(machines.PerSecond, p.cfg.PerSecond)
 	}
 	return provider.Capabilities{
-		Idempotent: true, Batch: 1, Visible: visible, UserDataMax: userDataMax, Reprices: true, Interrupts: true, // the machines' agents ask for notices
+		Idempotent: true, Batch: batch, Shared: true, Visible: visible, UserDataMax: userDataMax, Reprices: true,
+		Interrupts: true, // the machines' agents ask for notices
+		Creates:    calls,
 		Rates: map[provider.Call]provider.Rate{
-			provider.CallCreate:  create,
+			provider.CallCreate:  machines,
 			provider.CallDestroy: {PerSecond: 5, Burst: 100},
 			provider.CallList:    {PerSecond: 20, Burst: 100},
 			provider.CallTag:     {PerSecond: 10, Burst: 100},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -15,43 +16,82 @@ import (
 	"drover/internal/fleet/provider"
 )
 
-// Create implements provider.Provider: one call an intent, so that each has its own user data and tags.
+// Create implements provider.Provider: one call a batch, or an intent that is bought alone. It gives every machine of a
+// batch, also those that were not asked for, as the whole batch is asked for whichever of its intents are.
 func (p *Provider) Create(ctx context.Context, req provider.Request) (made []provider.Machine, err error) {
-	for i := range req.Intents {
-		m, err := p.create(ctx, &req, &req.Intents[i])
+	for left := req.Intents; len(left) > 0; {
+		n := 1
+		b, _, several := provider.BatchOf(left[0].ID)
+		for several && n < len(left) && sameBatch(b, left[n].ID) {
+			n++
+		}
+		list, err := p.create(ctx, &req, left[:n])
+		made = append(made, list...)
 		if err != nil {
 			return made, err
 		}
-		made = append(made, m)
+		left = left[n:]
 	}
 	return made, nil
 }
 
-func (p *Provider) create(ctx context.Context, req *provider.Request, intent *provider.Intent) (m provider.Machine, err error) {
+// create makes one call, for intents of one batch or one that is alone.
+func (p *Provider) create(ctx context.Context, req *provider.Request, intents []provider.Intent) (made []provider.Machine, err error) {
 	o := &req.Offering
-	if len(intent.UserData) > userDataMax {
-		return m, &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("user data: has %d bytes, %d are possible", len(intent.UserData), userDataMax)}
+	for k := range intents {
+		switch data := intents[k].UserData; {
+		case len(data) > userDataMax:
+			return nil, &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("user data: has %d bytes, %d are possible", len(data), userDataMax)}
+		case data != intents[0].UserData:
+			return nil, &provider.Error{Kind: provider.Config, Message: "user data: differs between the machines of a batch"}
+		}
 	}
 	var answer struct {
 		XMLName   xml.Name   `xml:"RunInstancesResponse"`
 		Instances []instance `xml:"instancesSet>item"`
 	}
 	about := subject{group: o.QuotaGroup, what: strings.TrimSpace(o.Type + " " + o.Market + " in " + o.Zone)}
-	if err := p.call(ctx, provider.CallCreate, "RunInstances", p.order(req, intent), &answer, about); err != nil {
-		return m, err
+	b, _, several := provider.BatchOf(intents[0].ID)
+	if err := p.call(ctx, provider.CallCreate, "RunInstances", p.order(req, &intents[0]), &answer, about); err != nil {
+		return nil, unsure(err, several)
 	}
-	if len(answer.Instances) != 1 {
-		return m, &provider.Error{Kind: provider.Ambiguous, Message: fmt.Sprintf("asked for one machine, got %d", len(answer.Instances))}
+	if !several && len(answer.Instances) != 1 || len(answer.Instances) == 0 || several && len(answer.Instances) > b.Size {
+		return nil, &provider.Error{Kind: provider.Ambiguous, Message: fmt.Sprintf("asked for %d machines, got %d", max(b.Size, 1), len(answer.Instances))}
 	}
-	m = p.machine(&answer.Instances[0])
-	p.made(m.ID)
-	if m.Tags[drover.TagIntent] == "" { // answers need not have the tags yet
-		m.Tags, m.Intent = tagsOf(req, intent), intent.ID
+	there := map[string]bool{}
+	for k := range answer.Instances {
+		m := p.machine(&answer.Instances[k])
+		p.made(m.ID)
+		if !several && m.Intent == "" { // answers need not have the tags yet
+			m.Tags, m.Intent = tagsOf(req, &intents[0]), intents[0].ID
+		}
+		if several && m.Intent == "" {
+			m.Tags, m.Intent = tagsOf(req, &provider.Intent{Tags: map[string]string{drover.TagBatch: b.String()}}), b.Intent(answer.Instances[k].Index)
+		}
+		there[m.Intent] = true
+		made = append(made, m)
 	}
-	return m, nil
+	for k := range intents {
+		if !there[intents[k].ID] { // Amazon makes as many as it has, and the same ones when it is asked again
+			return made, &provider.Error{
+				Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: fmt.Sprintf("%s: Amazon made %d of %d machines", about.what, len(made), b.Size),
+			}
+		}
+	}
+	return made, nil
 }
 
-// order is the form of a RunInstances.
+// unsure takes what Amazon says about the token of a batch for what it is: the batch was made, and which of its machines
+// are there a list tells.
+func unsure(err error, several bool) error {
+	var e *provider.Error
+	if several && errors.As(err, &e) && e.Kind == provider.Config && strings.Contains(e.Message, "IdempotentInstanceTerminated") {
+		e.Kind = provider.Ambiguous
+	}
+	return err
+}
+
+// order is the form of a RunInstances: of the whole batch if the intent is of one.
 func (p *Provider) order(req *provider.Request, intent *provider.Intent) url.Values {
 	o := &req.Offering
 	f := url.Values{}
@@ -60,13 +100,16 @@ func (p *Provider) order(req *provider.Request, intent *provider.Intent) url.Val
 			f.Set(key, value)
 		}
 	}
-	tags := tagsOf(req, intent)
+	tags, key, most := tagsOf(req, intent), intent.ID, 1
+	if b, _, several := provider.BatchOf(intent.ID); several {
+		tags, key, most = tagsOf(req, &provider.Intent{Tags: map[string]string{drover.TagBatch: b.String()}}), b.String(), b.Size
+	}
 	tags["Name"] = strings.Trim("drover-"+tags[drover.TagPool], "-")
-	set("ClientToken", clientToken(tags[drover.TagOwner], intent.ID))
+	set("ClientToken", clientToken(tags[drover.TagOwner], key))
 	set("ImageId", req.Image)
 	set("InstanceType", o.Type)
 	set("MinCount", "1")
-	set("MaxCount", "1")
+	set("MaxCount", strconv.Itoa(most))
 	set("KeyName", p.cfg.KeyName)
 	set("SubnetId", p.cfg.Subnets[o.Zone])
 	set("Placement.AvailabilityZone", o.Zone)
@@ -108,6 +151,11 @@ func setTags(f url.Values, prefix string, tags map[string]string) {
 		f.Set(fmt.Sprintf("%sTag.%d.Key", prefix, n+1), key)
 		f.Set(fmt.Sprintf("%sTag.%d.Value", prefix, n+1), tags[key])
 	}
+}
+
+func sameBatch(b provider.Batch, intent string) bool {
+	other, _, ok := provider.BatchOf(intent)
+	return ok && other == b
 }
 
 func tagsOf(req *provider.Request, intent *provider.Intent) map[string]string {

@@ -3,6 +3,7 @@
 // The client is its own: seven calls as signed forms, answered in XML. The official SDK is 10 MB of source for them, and
 // is used in tests only, where it judges the emulator that the client is tried against.
 //
-// A create asks for one machine, with the intent as its ClientToken: a repeat gives the same one. Machines terminate
-// when they shut themselves down, so that the dead-man switch ends what they cost.
+// A create asks for a batch of machines, or for one, with its id as the ClientToken: a repeat gives the same ones. Which
+// machine of a batch is whose is told by its launch index. Machines terminate when they shut themselves down, so that the
+// dead-man switch ends what they cost.
 package ec2

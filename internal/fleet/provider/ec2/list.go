@@ -23,6 +23,7 @@ type instance struct {
 	Private string `xml:"privateIpAddress"`
 	Public  string `xml:"ipAddress"`
 	Market  string `xml:"instanceLifecycle"`
+	Index   int    `xml:"amiLaunchIndex"`
 	Tags    []struct {
 		Key   string `xml:"key"`
 		Value string `xml:"value"`
@@ -69,6 +70,9 @@ func (p *Provider) machine(i *instance) provider.Machine {
 		m.Tags[t.Key] = t.Value
 	}
 	m.Intent = m.Tags[drover.TagIntent]
+	if b, ok := provider.ParseBatch(m.Tags[drover.TagBatch]); ok && m.Intent == "" && i.Index >= 0 && i.Index < b.Size {
+		m.Intent = b.Intent(i.Index) // its own tags come after it is made, or never
+	}
 	m.CreatedAt, _ = time.Parse(time.RFC3339Nano, i.Launch) // without it the caller counts from when it saw it
 	switch i.State {
 	case "running", "stopping", "stopped": // whoever stopped it: it is there, and its agent is silent

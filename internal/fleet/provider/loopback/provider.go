@@ -81,7 +81,7 @@ func New(cfg Config, c clock.Clock) (*Provider, error) {
 
 // Capabilities implements provider.Provider.
 func (p *Provider) Capabilities() provider.Capabilities {
-	return provider.Capabilities{Idempotent: true, Batch: batch, UserDataMax: userDataMax}
+	return provider.Capabilities{Idempotent: true, Batch: batch, Waits: true, UserDataMax: userDataMax}
 }
 
 // Create implements provider.Provider.

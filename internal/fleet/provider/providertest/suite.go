@@ -58,6 +58,7 @@ func Run(t *testing.T, h Harness) {
 		"a call that is cut off is ambiguous":          (*suite).canceled,
 		"an offering that is not sold is refused":      (*suite).unknown,
 		"lack of capacity and quota are told apart":    (*suite).scarce,
+		"a batch is made once and known by its index":  (*suite).batch,
 		"capabilities are sane and an offering a type": (*suite).capable,
 	}
 	for name, test := range tests {
@@ -288,6 +289,49 @@ func (s *suite) scarce() {
 	require.ErrorAs(s, err, &e)
 	require.Equal(s, provider.Capacity, e.Kind)
 	require.NotEmpty(s, e.Scope)
+}
+
+// batch: machines that share their user data are made by one call, whose repeat, for whichever of them, gives the same
+// ones; lists know which is whose although nobody gave them tags of their own.
+func (s *suite) batch() {
+	if !s.p.Capabilities().Shared {
+		return
+	}
+	b := provider.Batch{ID: id.Random{}.New(), Size: 3}
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	_, err := s.p.Create(ctx, s.request(s.owner, b.Intents()...))
+	require.Equal(s, provider.Ambiguous, provider.KindOf(err))
+	first, err := s.p.Create(s.Context(), s.request(s.owner, b.Intents()...))
+	require.NoError(s, err)
+	require.Len(s, first, 3)
+	ids := map[string]string{}
+	for _, m := range first {
+		ids[m.Intent] = m.ID
+	}
+	require.Len(s, ids, 3, "each is of another intent")
+	again, err := s.p.Create(s.Context(), s.request(s.owner, b.Intent(1)))
+	require.NoError(s, err)
+	for _, m := range again {
+		require.Equal(s, ids[m.Intent], m.ID)
+	}
+	list := s.list()
+	require.Len(s, list, 3)
+	for _, m := range list {
+		require.Equal(s, ids[m.Intent], m.ID)
+		require.Equal(s, s.owner, m.Tags[drover.TagOwner])
+		require.Equal(s, "p", m.Tags[drover.TagPool])
+		require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{drover.TagIntent: m.Intent}))
+	}
+	for _, m := range s.list() {
+		require.Equal(s, m.Intent, m.Tags[drover.TagIntent])
+		require.Equal(s, ids[m.Intent], m.ID)
+	}
+	bad := s.request(s.owner, provider.Batch{ID: id.Random{}.New(), Size: 2}.Intents()...)
+	bad.Intents[1].UserData = "# other"
+	_, err = s.p.Create(s.Context(), bad)
+	require.Equal(s, provider.Config, provider.KindOf(err), "they share their user data")
+	require.Len(s, s.list(), 3)
 }
 
 func (s *suite) capable() {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"math"
@@ -18,6 +19,8 @@ type Cloud struct {
 	machines []*machine // in the order of their creation, without those that are forgotten
 	byID     map[string]*machine
 	byIntent map[string]*machine
+	batches  map[provider.Batch]int // that were made, where machines of one create share user data, and how much of each
+	calls    *bucket                // of creates, however many machines they are about; nil = not limited
 	used     map[string]int64
 	supply   map[string]*supply
 	buckets  map[provider.Call]*bucket
@@ -66,7 +69,7 @@ type Happening struct {
 // NewCloud returns an empty cloud.
 func NewCloud(cfg Config) *Cloud {
 	c := &Cloud{
-		cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), byID: map[string]*machine{}, byIntent: map[string]*machine{},
+		cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
 		used: map[string]int64{}, supply: map[string]*supply{}, buckets: map[provider.Call]*bucket{}, Calls: map[provider.Call]int{},
 	}
 	for _, o := range cfg.Offerings {
@@ -74,6 +77,9 @@ func NewCloud(cfg Config) *Cloud {
 	}
 	for call, r := range cfg.Caps.Rates {
 		c.buckets[call] = &bucket{rate: r, tokens: r.Burst}
+	}
+	if r := cfg.Caps.Creates; r.PerSecond > 0 {
+		c.calls = &bucket{rate: r, tokens: r.Burst}
 	}
 	return c
 }
@@ -89,20 +95,34 @@ func (c *Cloud) latency(now time.Time) time.Duration {
 // begin is what may go wrong before anything is done.
 func (c *Cloud) begin(now time.Time, call provider.Call, n int) error {
 	c.Calls[call]++
-	if b := c.buckets[call]; b != nil {
-		if !b.at.IsZero() {
-			b.tokens = min(b.rate.Burst, b.tokens+now.Sub(b.at).Seconds()*b.rate.PerSecond)
+	if call == provider.CallCreate {
+		if err := c.calls.take(now, 1); err != nil {
+			return err
 		}
-		b.at = now
-		if b.tokens < float64(n)-1e-6 {
-			wait := time.Duration((float64(n) - b.tokens) / b.rate.PerSecond * float64(time.Second))
-			return &provider.Error{Kind: provider.RateLimited, RetryAt: now.Add(wait), Message: "RequestLimitExceeded"}
-		}
-		b.tokens -= float64(n)
+	}
+	if err := c.buckets[call].take(now, n); err != nil {
+		return err
 	}
 	if c.cfg.mode(now) == ModeFails || c.cfg.Errors > 0 && c.rng.Float64() < c.cfg.Errors {
 		return &provider.Error{Kind: provider.Transient, Message: "InternalError"}
 	}
+	return nil
+}
+
+// take takes tokens. Errors: RateLimited.
+func (b *bucket) take(now time.Time, n int) error {
+	if b == nil {
+		return nil
+	}
+	if !b.at.IsZero() {
+		b.tokens = min(b.rate.Burst, b.tokens+now.Sub(b.at).Seconds()*b.rate.PerSecond)
+	}
+	b.at = now
+	if b.tokens < float64(n)-1e-6 {
+		wait := time.Duration((float64(n) - b.tokens) / b.rate.PerSecond * float64(time.Second))
+		return &provider.Error{Kind: provider.RateLimited, RetryAt: now.Add(wait), Message: "RequestLimitExceeded"}
+	}
+	b.tokens -= float64(n)
 	return nil
 }
 
@@ -125,6 +145,13 @@ func (c *Cloud) Create(now time.Time, req *provider.Request) (made []provider.Ma
 		return nil, took, &provider.Error{Kind: provider.Config, Message: "no such offering: " + req.Offering.Key}
 	}
 	var stop error
+	if b, _, ok := provider.BatchOf(req.Intents[0].ID); ok && c.cfg.Caps.Shared {
+		made, stop = c.batch(now, s, req, b)
+		if err := c.after(now); err != nil {
+			return nil, took, err
+		}
+		return made, took, stop
+	}
 	for _, in := range req.Intents {
 		m := c.byIntent[in.ID]
 		if m == nil || !c.cfg.Caps.Idempotent {
@@ -139,6 +166,34 @@ func (c *Cloud) Create(now time.Time, req *provider.Request) (made []provider.Ma
 		return nil, took, err
 	}
 	return made, took, stop
+}
+
+// batch makes as many machines of a batch as there are to be had, in one go and for good: who asks again, for whichever
+// of them, gets the same ones. Their own tags they have only when they are given them.
+func (c *Cloud) batch(now time.Time, s *supply, req *provider.Request, b provider.Batch) (made []provider.Machine, err error) {
+	if _, again := c.batches[b]; !again {
+		tags := map[string]string{drover.TagBatch: b.String()}
+		n := 0
+		for ; n < b.Size; n++ {
+			if err := c.refuses(now, s); err != nil {
+				if n == 0 {
+					return nil, err
+				}
+				break
+			}
+			c.make(now, s, req, provider.Intent{ID: b.Intent(n), Tags: tags})
+		}
+		c.batches[b] = n
+	}
+	for k := range c.batches[b] {
+		made = append(made, c.byIntent[b.Intent(k)].Machine)
+	}
+	for _, in := range req.Intents {
+		if _, k, _ := provider.BatchOf(in.ID); k >= c.batches[b] {
+			return made, &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: "fewer machines than asked for"}
+		}
+	}
+	return made, nil
 }
 
 func (c *Cloud) refuses(now time.Time, s *supply) error {
@@ -186,7 +241,7 @@ func (c *Cloud) make(now time.Time, s *supply, req *provider.Request, in provide
 	c.seq++
 	o := &s.offering
 	m := &machine{offering: o, price: o.Price, Machine: provider.Machine{
-		ID: fmt.Sprintf("i-%08d", c.seq), Intent: tags[drover.TagIntent], Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Pending,
+		ID: fmt.Sprintf("i-%08d", c.seq), Intent: cmp.Or(tags[drover.TagIntent], in.ID), Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Pending,
 		Address: fmt.Sprintf("10.%d.%d.%d", c.seq>>16&255, c.seq>>8&255, c.seq&255), Tags: tags, CreatedAt: now,
 	}}
 	c.machines = append(c.machines, m)

@@ -23,9 +23,10 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	b := &box{
 		id: s.Container, image: s.Image, imageRef: s.ImageRef, stopSignal: s.StopSignal, stateDir: s.StateDir, startedAt: state.StartedAt,
-		attached: s.Attached, warm: s.Warm, network: s.Network, groups: d.noGroups(),
+		attached: s.Attached, warm: s.Warm, network: s.Network, disk: s.Disk, groups: d.noGroups(),
 	}
 	d.remember(b.id)
+	d.keepWire(b, s.Wire)
 	d.images.hold(&imageInfo{id: b.image, ref: b.imageRef})
 	client, err := d.connect(ctx, b)
 	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {
@@ -46,5 +47,10 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	} else if err := d.adopt(b, client.Pid()); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return newHandle(d, b, client, state), nil
+	if err := d.forwardWire(b); err != nil { // the runner runs on, as it did while there was no agent
+		d.cfg.Log.Error("forwarding a runner's ports again", "container", b.id, "error", err)
+	}
+	h := newHandle(d, b, client, state)
+	h.watchDisk(ctx)
+	return h, nil
 }

@@ -69,6 +69,7 @@ func (a *attached) started(ctx context.Context, user supervisor.User) (*supervis
 		return nil, drover.Errorf(drover.Internal, "the container ended before it was ready%s", a.stream.said())
 	}
 	a.d.view(a.b, r.Container.State.Pid)
+	a.b.disk.Layer, a.b.disk.Root = storedLayer(&r.Container)
 	stream := a.stream
 	a.stream = nil // the client's
 	c, err := supervisor.StartAttached(ctx, a.cfg, stream, r.Container.State.Pid, a.d.clientOptions(a.b))

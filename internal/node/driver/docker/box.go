@@ -28,7 +28,9 @@ type box struct {
 	stateDir   string
 	startedAt  time.Time
 	warm       bool // no main task: only the supervisor runs
+	disk       bound
 	network    *drover.AllocNetworkStatus
+	wire       *wire // nil unless it is on the bridge of sandboxes
 	// groups are the control groups below the container's own, so that its limits and its device rules hold for them too;
 	// without a Task until drover-init runs, and when the container's cannot be used.
 	groups *grouped.Groups
@@ -45,10 +47,12 @@ type stored struct {
 	Attached   bool                       `json:"attached,omitempty"`
 	Warm       bool                       `json:"warm,omitempty"`
 	Network    *drover.AllocNetworkStatus `json:"network,omitempty"`
+	Disk       bound                      `json:"disk,omitzero"`
+	Wire       storedWire                 `json:"wire,omitzero"`
 }
 
 func (b *box) state(spec *driver.Spec) driver.State {
-	data, err := json.Marshal(stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network})
+	data, err := json.Marshal(stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.wire.stored()})
 	if err != nil {
 		data = nil // such values always marshal
 	}
@@ -105,6 +109,9 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 	}
 	if b.usage != nil {
 		b.usage.Close()
+	}
+	if err := d.disconnectWire(ctx, b); err != nil {
+		return err
 	}
 	if b.image != "" {
 		d.images.release(b.image) //nolint:contextcheck // the image goes later, by a timer

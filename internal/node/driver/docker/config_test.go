@@ -1,8 +1,13 @@
 package docker
 
 import (
+	"context"
+	"net"
+	"os"
+	"syscall"
 	"testing"
 
+	"github.com/moby/moby/client"
 	"github.com/stretchr/testify/require"
 
 	"drover"
@@ -22,9 +27,9 @@ func TestProblemsAreNamedAllAtOnce(t *testing.T) {
 	}})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	for _, want := range []string{
-		`unknown key "comand"`, "args: must be a list", "privileged: this node", "pids_limit: must be a whole", "cap_add: sys_admin", "work_dir",
-		`source "/etc" is outside`, "leaves the task's folder", `"nothing" is not host:container`, "nofile", `"x" is not an address`,
-		`target "relative"`, `unknown key "sorce"`, "security_opt", "pid_mode: host", `unknown key "user"`, "extra_hosts", "image: is missing",
+		`unknown key "comand"`, "args: must be a list", "privileged: true is outside", "pids_limit: must be a whole", "cap_add: sys_admin is outside", "work_dir",
+		"volumes: /etc:/host is outside", "leaves the task's folder", `"nothing" is not host:container`, "nofile", `"x" is not an address`,
+		`target "relative"`, `unknown key "sorce"`, "security_opt", "pid_mode: host is outside", `unknown key "user"`, "extra_hosts", "image: is missing",
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -60,4 +65,19 @@ func TestMemoryAndCPU(t *testing.T) {
 	r, err = d.resources(&driver.Spec{MemoryMB: 100}, taskConfig{memoryHard: 200})
 	require.NoError(t, err)
 	require.Equal(t, []int64{200 << 20, 100 << 20, 2}, []int64{r.Memory, r.MemoryReservation, r.CPUShares})
+}
+
+// TestASocketWithoutPermission is told as that, with the way to mend it: a daemon is there.
+func TestASocketWithoutPermission(t *testing.T) {
+	t.Parallel()
+	refused, err := client.New(client.WithHost("unix:///x"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	}))
+	require.NoError(t, err)
+	_, err = refused.Info(t.Context(), client.InfoOptions{})
+	err = daemonError(err)
+	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
+	require.ErrorContains(t, err, "permission denied")
+	require.ErrorContains(t, err, "usermod -aG docker")
+	require.NoError(t, refused.Close())
 }

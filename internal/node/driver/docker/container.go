@@ -64,14 +64,15 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 		LogConfig: container.LogConfig{Type: "none"}, NetworkMode: container.NetworkMode(c.network), PortBindings: bindings,
 		CapAdd: c.capAdd, CapDrop: c.capDrop, DNS: addrs(c.dns), DNSOptions: c.dnsOptions, DNSSearch: c.dnsSearch, ExtraHosts: c.extraHosts,
 		IpcMode: container.IpcMode(c.ipcMode), PidMode: container.PidMode(c.pidMode), UsernsMode: container.UsernsMode(c.usernsMode),
-		Privileged: c.privileged, ReadonlyRootfs: c.readOnly, SecurityOpt: c.securityOpt, Tmpfs: tmpfs(c.tmpfs),
+		Privileged: c.privileged, ReadonlyRootfs: c.readOnly, Tmpfs: tmpfs(spec, c),
 		UTSMode: container.UTSMode(c.utsMode), CgroupnsMode: container.CgroupnsMode(c.cgroupns), StorageOpt: c.storage,
-		ShmSize: c.shmSize, Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Binds: binds, Init: new(false),
+		ShmSize: shm(spec, c), Sysctls: c.sysctl, Runtime: c.runtime, Resources: resources, Mounts: mounts, Binds: binds, Init: new(false),
 	}
-	if drop := append(d.deniedCaps(), c.capDrop...); len(drop) > 0 { // drover-init could not start anybody's program otherwise
+	if drop := d.dropped(spec, c); len(drop) > 0 { // drover-init could not start anybody's program otherwise
 		host.CapAdd = slices.Concat(c.capAdd, slices.Sorted(maps.Keys(neededCaps)))
-		host.CapDrop = dropped(drop)
+		host.CapDrop = withoutNeeded(drop)
 	}
+	host.SecurityOpt = c.security()
 	out := client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(spec)}
 	out.NetworkingConfig, err = place(c)
 	return out, err
@@ -103,8 +104,17 @@ func place(c taskConfig) (*network.NetworkingConfig, error) {
 	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.network: e}}, nil
 }
 
-// dropped leaves out what drover-init needs: docker refuses to be told both.
-func dropped(names []string) []string {
+// security is the task's own options, and that its programs get no more rights than they are started with unless it says
+// otherwise: set-user-id programs of an image are of use to who has no other rights only.
+func (c *taskConfig) security() []string {
+	if c.privileged || slices.ContainsFunc(c.securityOpt, ofPrivileges) {
+		return c.securityOpt
+	}
+	return append([]string{"no-new-privileges"}, c.securityOpt...)
+}
+
+// withoutNeeded leaves out what drover-init needs: docker refuses to be told both.
+func withoutNeeded(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
 		_, needed := neededCaps[strings.ToUpper(capName(n))]
 		return needed
@@ -272,15 +282,6 @@ func addrs(list []string) (out []netip.Addr) {
 		if a, err := parseAddr(s); err == nil { // check has complained
 			out = append(out, a)
 		}
-	}
-	return out
-}
-
-func tmpfs(list []string) map[string]string {
-	out := map[string]string{}
-	for _, t := range list {
-		target, options, _ := strings.Cut(t, ":")
-		out[target] = options
 	}
 	return out
 }

@@ -10,7 +10,9 @@ import (
 
 	"drover/internal/clock"
 	"drover/internal/node/cgroup"
+	"drover/internal/node/diskuse"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/sandbox/bridge"
 )
 
 // Name of the driver in jobs.
@@ -22,6 +24,7 @@ type Config struct {
 	Owner    string          // marks our containers: one agent's do not concern another's; the agent's data folder
 	Binary   string          // drover-init, from supervisor.Binary
 	Cgroups  *cgroup.Manager // nil: executions have no groups of their own
+	Bridge   *bridge.Network // for warm runners; nil: they are on docker's own
 	Clock    clock.Clock
 	Log      *slog.Logger
 	CoreMHz  int // for cpu_hard_limit and usage in MHz; 0: neither
@@ -31,8 +34,13 @@ type Config struct {
 	AllowVolumes bool
 	// AllowCaps are all capabilities that containers may have ("chown", "net_admin"; "all"); empty: docker's default.
 	AllowCaps []string
-	// AllowRuntimes are the runtimes that jobs may name; empty: all that the daemon has.
+	// AllowRuntimes are patterns of the runtimes that jobs may name; empty: those of which we know that they hold.
 	AllowRuntimes []string
+	// AllowHostNetwork lets jobs have the machine's network.
+	AllowHostNetwork bool
+	// What else needs leave, each as patterns: paths of devices, names of docker networks, of volume drivers with their
+	// options, of kernel settings that are not a container's own, and of limits.
+	AllowDevices, AllowNetworks, AllowVolumeDrivers, AllowSysctls, AllowUlimits []string
 	// Labels are patterns of what containers are labelled with beside the task: "job_id", "namespace", "job*".
 	Labels []string
 	// Pids is the pids_limit of tasks that have none, and the highest that others may have; 0: no limit.
@@ -64,6 +72,9 @@ type Driver struct {
 	images *images
 	daemon daemonInfo
 	since  time.Time
+	disks  diskuse.Watch
+
+	warnLayer sync.Once
 
 	mu    sync.Mutex
 	known map[string]bool // container ids of this agent's tasks; guarded by mu
@@ -98,7 +109,7 @@ func New(cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker endpoint %q: %w", cfg.Endpoint, err)
 	}
-	d := &Driver{cfg: cfg, docker: c, since: cfg.Clock.Now(), known: map[string]bool{}}
+	d := &Driver{cfg: cfg, docker: c, disks: diskuse.Watch{Clock: cfg.Clock}, since: cfg.Clock.Now(), known: map[string]bool{}}
 	d.images, d.daemon.d = newImages(d), d
 	return d, nil
 }

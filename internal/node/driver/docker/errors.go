@@ -20,6 +20,8 @@ func daemonError(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case client.IsErrConnectionFailed(err) && strings.Contains(err.Error(), "permission denied"): // as the client puts it
+		return drover.Errorf(drover.Forbidden, "%w: run the agent as root, or put its user into the socket's group (sudo usermod -aG docker USER)", err)
 	case client.IsErrConnectionFailed(err):
 		code = drover.Unavailable
 	case cerrdefs.IsNotFound(err):

@@ -23,6 +23,10 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 		return info
 	}
 	said, err := d.daemon.ask(ctx)
+	if drover.CodeOf(err) == drover.Forbidden {
+		info.HealthDescription = "the agent has no permission for the docker daemon's socket: " + err.Error()
+		return info
+	}
 	if err != nil {
 		info.HealthDescription = "no docker daemon: " + err.Error()
 		return info

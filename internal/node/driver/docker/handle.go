@@ -24,6 +24,7 @@ type handle struct {
 	d     *Driver
 	box   *box
 	ident driver.State
+	disk  disk
 
 	mu    sync.Mutex
 	meter grouped.Meter // guarded by mu
@@ -78,6 +79,12 @@ func (h *handle) Wait(ctx context.Context) (driver.Exit, error) {
 	for drover.CodeOf(err) == drover.Unavailable && clock.Sleep(ctx, h.d.cfg.Clock, retryDaemon) {
 		exit, err = h.Task.Wait(ctx)
 	}
+	if err == nil {
+		h.unwatchDisk()
+	}
+	if reason := h.disk.reason.Load(); reason != nil && exit.Err != nil {
+		exit.Err = *reason
+	}
 	if !errors.Is(exit.Err, supervised.ErrVanished) {
 		return exit, err
 	}
@@ -103,6 +110,7 @@ func (h *handle) Stop(ctx context.Context, signal string, timeout time.Duration)
 // all the same, and what the daemon keeps of it is removed by a later Sweep.
 func (h *handle) Destroy(ctx context.Context) error {
 	h.Stopping()
+	h.unwatchDisk()
 	bound, cancel := h.d.cfg.Clock.WithTimeout(ctx, h.d.cfg.RemoveWait)
 	err := h.d.free(bound, h.box)
 	hangs := bound.Err() != nil
@@ -126,8 +134,10 @@ func (h *handle) abandon() error {
 	h.d.forget(h.box.id)
 	gone := *h.box
 	gone.id = ""
-	err := h.d.free(context.Background(), &gone) //nolint:forbidigo // only files
-	h.box.image = gone.image
+	ctx, cancel := h.d.cfg.Clock.WithTimeout(context.Background(), h.d.cfg.RemoveWait) //nolint:forbidigo // the caller's was used up
+	defer cancel()
+	err := h.d.free(ctx, &gone)
+	h.box.image, h.box.wire = gone.image, gone.wire
 	return err
 }
 

@@ -44,7 +44,7 @@ func TestTheSupervisorIsOutOfReach(t *testing.T) {
 func TestDescriptorsLeadNowhere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.AllowCaps = []string{"sys_ptrace"} })
-	h := b.warm(t, map[string]any{"cap_add": []any{"sys_ptrace"}})
+	h := b.run(t, b.spec(t, script2("exec sleep 600", map[string]any{"cap_add": []any{"sys_ptrace"}}))) // a warm runner has no logs
 	r := h.root(t, "cd -P /proc/1/fd/5 && ls -A ../../../../.. . | sort -u | grep -c '^etc$'; ls -A ..")
 	require.NotContains(t, r.out, "alloc")
 	require.True(t, strings.HasPrefix(r.out, "0\n") || r.out == "", r.out+r.err)
@@ -91,4 +91,19 @@ func TestMemoryBomb(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, exit.OOMKilled)
 	require.Equal(t, 137, exit.Code)
+}
+
+// TestContainersOfOneAllocation may share what no other's may: a helper looks after the processes of its task.
+func TestContainersOfOneAllocation(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	first := b.spec(t, script2("exec sleep 612", nil))
+	victim := b.run(t, first)
+	second := b.spec(t, map[string]any{"pid_mode": "container:" + containerName(&first)})
+	second.Pool = true
+	_, err := b.Start(t.Context(), second)
+	require.ErrorContains(t, err, "pid_mode: container:"+containerName(&first)+" is outside of the container")
+	second.AllocID, second.TaskName = first.AllocID, "helper"
+	require.Equal(t, "1\n", b.run(t, second).root(t, "ps | grep -c '[s]leep 612'").out)
+	require.Equal(t, "0\n", victim.root(t, "ps | grep -c '[h]elper'").out)
 }

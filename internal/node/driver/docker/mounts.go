@@ -2,6 +2,7 @@ package docker
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -19,21 +20,16 @@ import (
 // ownPath holds drover-init and the folder that it is handed its socket through.
 const ownPath = "/.drover"
 
-func (d *Driver) checkMounts(c *taskConfig, r *options.Reader) {
+func checkMounts(c *taskConfig, r *options.Reader) {
 	for i := range c.mounts {
 		m := &c.mounts[i]
-		if !path.IsAbs(m.target) || path.Clean(m.target) == "/" {
-			r.Problem("mounts: target %q is not an absolute path below /", m.target)
-		}
+		checkTarget("mounts", m.target, r)
 		switch m.kind {
 		case "bind":
-			d.checkSource("mounts", m.source, r)
+			checkSource("mounts", m.source, r)
 		case "volume":
 			if strings.ContainsAny(m.source, "/\\") {
 				r.Problem("mounts: %q is not the name of a volume", m.source)
-			}
-			if !d.cfg.AllowVolumes {
-				r.Problem("mounts: this node does not allow docker volumes (plugin \"docker\" { config { volumes { enabled = true } } })")
 			}
 		case "tmpfs":
 			if m.source != "" {
@@ -49,24 +45,30 @@ func (d *Driver) checkMounts(c *taskConfig, r *options.Reader) {
 			r.Problem("volumes: %q is not host:container or host:container:options", v)
 			continue
 		}
-		d.checkSource("volumes", parts[0], r)
+		checkSource("volumes", parts[0], r)
+		checkTarget("volumes", parts[1], r)
 	}
 	for _, t := range c.tmpfs {
-		if target, _, _ := strings.Cut(t, ":"); !path.IsAbs(target) {
-			r.Problem("tmpfs: %q is not an absolute path", t)
-		}
+		target, _, _ := strings.Cut(t, ":")
+		checkTarget("tmpfs", target, r)
 	}
 }
 
-func (d *Driver) checkSource(key, source string, r *options.Reader) {
+// checkTarget keeps tasks from what is ours in their container.
+func checkTarget(key, target string, r *options.Reader) {
+	switch clean := path.Clean(target); {
+	case !path.IsAbs(target) || clean == "/":
+		r.Problem("%s: target %q is not an absolute path below /", key, target)
+	case clean == ownPath || strings.HasPrefix(clean, ownPath+"/"):
+		r.Problem("%s: target %q is the supervisor's", key, target)
+	}
+}
+
+func checkSource(key, source string, r *options.Reader) {
 	switch {
 	case source == "":
 		r.Problem("%s: a mount has no source", key)
-	case path.IsAbs(source):
-		if !d.cfg.AllowVolumes {
-			r.Problem("%s: source %q is outside the allocation, which this node does not allow (plugin \"docker\" { config { volumes { enabled = true } } })", key, source)
-		}
-	case !filepath.IsLocal(source):
+	case !path.IsAbs(source) && !filepath.IsLocal(source):
 		r.Problem("%s: source %q leaves the task's folder", key, source)
 	}
 }
@@ -80,9 +82,9 @@ func (d *Driver) mounts(spec *driver.Spec, c taskConfig, init first) ([]mount.Mo
 	if init.source != "" {
 		list = append(list, bind(init.source, init.target, !init.writable))
 	}
-	for _, m := range [][2]string{{spec.Dirs.Shared, supervised.AllocPath}, {spec.Dirs.Local, supervised.LocalPath}, {spec.Dirs.Secrets, supervised.SecretsPath}} {
-		if m[0] != "" {
-			list = append(list, bind(m[0], m[1], false))
+	for _, f := range folders(spec) {
+		if f.source != "" && !f.scratch {
+			list = append(list, bind(f.source, f.target, spec.Pool))
 		}
 	}
 	for _, m := range spec.Mounts {
@@ -96,6 +98,68 @@ func (d *Driver) mounts(spec *driver.Spec, c taskConfig, init first) ([]mount.Mo
 		list = append(list, one)
 	}
 	return list, nil
+}
+
+// folder is one of the allocation's.
+type folder struct {
+	source, target string
+	scratch        bool // the container has one of its own in its place, in memory
+	sticky         bool
+}
+
+// folders of the allocation. A warm runner, whose code is unknown, leaves nothing in the machine's: it has its own, in
+// memory, and what the agent put there before is shown read-only.
+func folders(spec *driver.Spec) []folder {
+	list := []folder{
+		{source: spec.Dirs.Shared, target: supervised.AllocPath},
+		{source: spec.Dirs.Local, target: supervised.LocalPath},
+		{source: spec.Dirs.Secrets, target: supervised.SecretsPath},
+	}
+	if !spec.Pool {
+		return list
+	}
+	for i := range list {
+		f := &list[i]
+		f.scratch = f.source == "" || f.target == supervised.AllocPath || supervised.EmptyDir(f.source)
+	}
+	return append(list, folder{target: "/tmp", scratch: true, sticky: true})
+}
+
+// tmpfs are the task's own, and those that a warm runner has for its allocation's folders.
+func tmpfs(spec *driver.Spec, c taskConfig) map[string]string {
+	out := map[string]string{}
+	for _, f := range folders(spec) {
+		if f.scratch {
+			mode := "0777"
+			if f.sticky {
+				mode = "1777"
+			}
+			out[f.target] = fmt.Sprintf("rw,exec,nosuid,nodev,mode=%s,size=%d", mode, diskBytes(spec))
+		}
+	}
+	for _, t := range c.tmpfs {
+		target, options, _ := strings.Cut(t, ":")
+		out[target] = options
+	}
+	return out
+}
+
+// diskBytes is what a warm runner may write.
+func diskBytes(spec *driver.Spec) int64 { return max(spec.DiskMB, 1) << 20 }
+
+// shm is the size of the memory that a container's programs share, which is a place to write to as well; 0: docker's own.
+func shm(spec *driver.Spec, c taskConfig) int64 {
+	const own = 64 << 20
+	if c.shmSize == 0 && spec.Pool {
+		return min(own, diskBytes(spec))
+	}
+	return c.shmSize
+}
+
+// NeedsFolders reports whether anything of the allocation's folder is ever used: not by a warm runner that names none.
+func (d *Driver) NeedsFolders(group *drover.TaskGroup, task *drover.Task) bool {
+	c, err := d.parse(task.Config, nil)
+	return group.Pool == nil || err != nil || c.command != "" || len(c.args) > 0 || c.hasEntry || c.load != "" || len(c.mounts)+len(c.volumes) > 0
 }
 
 // binds are the volumes as docker has them: a folder of the machine that is not there is made.

@@ -29,7 +29,7 @@ func TestPortsArePublished(t *testing.T) {
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
-	b := newBench(t)
+	b := newBench(t, func(c *Config) { c.AllowNetworks = []string{"drv*"} })
 	spec := b.spec(t, script2("mkdir /w; echo served > /w/index.html; exec httpd -f -p 80 -h /w", map[string]any{
 		"network_mode": name, "ports": []any{"http"}, "network_aliases": []any{"web"},
 	}))

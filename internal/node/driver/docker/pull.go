@@ -1,14 +1,10 @@
 package docker
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -186,49 +182,4 @@ func pullError(ctx context.Context, image string, err error) error {
 		code = drover.NotFound
 	}
 	return drover.Errorf(code, "pulling %s: %w", image, err)
-}
-
-// load gives the daemon an archive from the task's folder. The path is opened so that no link leads out of there.
-func (s *images) load(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
-	root, err := os.OpenRoot(spec.Dirs.Task)
-	if err != nil {
-		return imageInfo{}, err
-	}
-	defer root.Close()
-	f, err := root.Open(c.load)
-	if err != nil {
-		return imageInfo{}, drover.Errorf(drover.Invalid, "load: %w", err)
-	}
-	defer f.Close()
-	had, _ := s.find(ctx, c.image)
-	answer, err := s.d.docker.ImageLoad(ctx, f, client.ImageLoadWithQuiet(true))
-	if err != nil {
-		return imageInfo{}, daemonError(err)
-	}
-	said, err := io.ReadAll(io.LimitReader(answer, 1<<20))
-	_ = answer.Close() // read
-	if err != nil {
-		return imageInfo{}, drover.Errorf(drover.Unavailable, "load: %w", err)
-	}
-	info, err := s.got(ctx, c.image, had)
-	if drover.CodeOf(err) == drover.NotFound {
-		return info, drover.Errorf(drover.NotFound, "load: %s does not hold %s (dockerd said: %s)", c.load, c.image, streamText(said))
-	}
-	return info, err
-}
-
-// streamText takes the words out of a stream of messages.
-func streamText(b []byte) string {
-	var words []string
-	dec := json.NewDecoder(bytes.NewReader(b))
-	for {
-		var m struct{ Stream, Error string }
-		if err := dec.Decode(&m); err != nil {
-			if !errors.Is(err, io.EOF) {
-				words = append(words, err.Error())
-			}
-			return strings.TrimSpace(strings.Join(words, " "))
-		}
-		words = append(words, strings.TrimSpace(m.Stream+m.Error))
-	}
 }

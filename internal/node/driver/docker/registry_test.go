@@ -3,9 +3,9 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
-	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -26,6 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,7 @@ import (
 	"drover/internal/clock"
 	"drover/internal/id"
 	"drover/internal/node/driver"
+	"drover/internal/node/image"
 )
 
 // store is a registry of this process, with basic authentication if there is a password.
@@ -71,6 +73,15 @@ func newStore(t *testing.T, password string) *store {
 // push makes an image of one program, and returns its reference.
 func (s *store) push(t *testing.T, repo, password string) string {
 	t.Helper()
+	ref, err := name.ParseReference(s.host + "/" + repo + ":1")
+	require.NoError(t, err)
+	require.NoError(t, remote.Write(ref, program(t), remote.WithAuth(&authn.Basic{Username: "me", Password: password}), remote.WithContext(t.Context())))
+	return ref.String()
+}
+
+// program is an image of one program, like no other.
+func program(t *testing.T) v1.Image {
+	t.Helper()
 	program, err := exec.LookPath("busybox")
 	require.NoError(t, err)
 	data, err := os.ReadFile(program)
@@ -92,10 +103,7 @@ func (s *store) push(t *testing.T, repo, password string) string {
 	file.OS, file.Architecture = "linux", "amd64"
 	img, err = mutate.ConfigFile(img, file)
 	require.NoError(t, err)
-	ref, err := name.ParseReference(s.host + "/" + repo + ":1")
-	require.NoError(t, err)
-	require.NoError(t, remote.Write(ref, img, remote.WithAuth(&authn.Basic{Username: "me", Password: password}), remote.WithContext(t.Context())))
-	return ref.String()
+	return img
 }
 
 // TestPullIsOneForMany, and the image is removed when nobody has used it for the delay.
@@ -297,5 +305,46 @@ func TestLoadFromAnArchive(t *testing.T) {
 	require.NoError(t, os.Link(filepath.Join(spec.Dirs.Local, "image.tar"), filepath.Join(other.Dirs.Local, "image.tar")))
 	_, err = b.Start(t.Context(), other)
 	require.ErrorContains(t, err, "does not hold drover-test/other:1")
-	require.ErrorContains(t, err, fmt.Sprintf("Loaded image: %s", busybox))
+	require.ErrorContains(t, err, "it has "+busybox)
+}
+
+// TestLoadTakesNobodysName: an archive that says it is an image which others run becomes one of the task's own.
+func TestLoadTakesNobodysName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	img := program(t)
+	own, err := img.ConfigName()
+	require.NoError(t, err)
+	victim, err := b.docker.ImageInspect(t.Context(), bare)
+	require.NoError(t, err)
+	spec := b.spec(t, map[string]any{"image": bare, "load": "local/image.tar", "command": "/true"})
+	tag, err := name.NewTag(bare)
+	require.NoError(t, err)
+	require.NoError(t, tarball.WriteToFile(filepath.Join(spec.Dirs.Local, "image.tar"), tag, img))
+	b.logged(t, spec)
+	after, err := b.docker.ImageInspect(t.Context(), bare)
+	require.NoError(t, err)
+	require.Equal(t, victim.ID, after.ID, "others have what they had")
+	loaded, err := b.docker.ImageInspect(t.Context(), loadedName+own.Hex)
+	require.NoError(t, err)
+	require.Equal(t, own.String(), loaded.ID, "the task has what it brought")
+}
+
+// TestSandboxesTakeTheDaemonsImages, a name that no registry answers for.
+func TestSandboxesTakeTheDaemonsImages(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ref := "127.0.0.1:1/local" + id.Random{}.New()[:8] + ":1"
+	out, err := exec.Command("docker", "-H", endpoint, "tag", busybox, ref).CombinedOutput()
+	require.NoError(t, err, string(out))
+	t.Cleanup(func() {
+		out, err := exec.Command("docker", "-H", endpoint, "rmi", ref).CombinedOutput()
+		require.NoError(t, err, string(out))
+	})
+	s := image.NewStore(image.Options{Dir: t.TempDir(), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Local: b})
+	r, err := s.Prepare(t.Context(), image.Request{Ref: ref})
+	require.NoError(t, err)
+	require.Contains(t, r.Config.Env, "IMAGE=busybox")
+	require.FileExists(t, filepath.Join(r.Lowers[1], "bin", "busybox"))
+	r.Release()
 }

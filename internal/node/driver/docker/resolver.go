@@ -2,6 +2,7 @@ package docker
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/moby/moby/api/types/mount"
@@ -9,6 +10,7 @@ import (
 	"drover"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/supervised"
+	"drover/internal/node/egress"
 )
 
 const containerMode = "container:" // of another container's network
@@ -34,11 +36,11 @@ func (c *taskConfig) group(spec *driver.Spec) {
 // files of a container that shares a network, which docker takes none of the options for: its hosts and its resolver's
 // configuration.
 func (c *taskConfig) files(spec *driver.Spec) (list []mount.Mount, err error) {
-	if !c.joined {
+	if !c.joined && !c.wired {
 		return nil, nil
 	}
 	hosts, resolver := "", ""
-	if len(c.extraHosts) > 0 {
+	if c.joined && len(c.extraHosts) > 0 {
 		if hosts, err = supervised.WriteFile(spec, "hosts", c.hosts()); err != nil {
 			return nil, err
 		}
@@ -46,9 +48,14 @@ func (c *taskConfig) files(spec *driver.Spec) (list []mount.Mount, err error) {
 	if resolver, err = supervised.WriteResolver(spec, drover.DNSConfig{Servers: c.dns, Searches: c.dnsSearch, Options: c.dnsOptions}); err != nil {
 		return nil, err
 	}
+	if resolver == "" && c.wired { // the machine's, as far as the bridge leads to them
+		if resolver, err = filepath.EvalSymlinks(egress.ResolverFile()); err != nil {
+			resolver = "" // it has none
+		}
+	}
 	for target, source := range map[string]string{"/etc/hosts": hosts, "/etc/resolv.conf": resolver} {
 		if source != "" {
-			list = append(list, mount.Mount{Type: mount.TypeBind, Source: source, Target: target})
+			list = append(list, mount.Mount{Type: mount.TypeBind, Source: source, Target: target, ReadOnly: source == resolver && c.wired})
 		}
 	}
 	return list, nil

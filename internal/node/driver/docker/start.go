@@ -27,7 +27,7 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, er
 }
 
 func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err error) {
-	config, err := d.parse(spec.Config)
+	config, err := d.parse(spec.Config, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +38,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 			err = errors.Join(err, d.free(context.WithoutCancel(ctx), b))
 		}
 	}()
+	if err := d.reserve(spec, &config, b); err != nil {
+		return nil, err
+	}
 	img, err := d.images.get(ctx, spec, config)
 	if client.IsErrConnectionFailed(err) && d.daemon.await(ctx, spec) {
 		img, err = d.images.get(ctx, spec, config)
@@ -50,13 +53,17 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err != nil {
 		return nil, err
 	}
-	b.warm = task == nil
+	if b.warm = task == nil; b.warm {
+		spec.Log.Disabled = true // nothing would ever write them
+	}
+	b.disk = bound{Alloc: spec.Dirs.Alloc, MB: spec.DiskMB, Ends: spec.Pool}
 	client, err := d.launch(ctx, spec, config, img, b)
 	if err != nil {
 		return nil, err
 	}
 	h := newHandle(d, b, client, b.state(spec))
 	if task == nil {
+		h.watchDisk(ctx)
 		return h, nil
 	}
 	if err = supervised.Keep(b.stateDir, h.State()); err == nil {
@@ -66,6 +73,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		_ = client.Close()
 		return nil, err
 	}
+	h.watchDisk(ctx)
 	return h, nil
 }
 
@@ -82,13 +90,16 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 		ID: spec.ID, StateDir: spec.Dirs.State, LogDir: logs,
 		Log:     supervisor.LogFiles{Task: spec.TaskName, MaxFiles: spec.Log.MaxFiles, MaxFileSize: spec.Log.MaxFileSize},
 		WorkDir: workDir(c, img), Env: environment(spec, c, img),
-		Forked: func(pid int) error { return d.settle(b, pid) }, Drop: d.withheld(c),
+		Forked: func(pid int) error { return d.settle(b, pid) }, Drop: d.withheld(spec, c),
 	}
 	var start starter = &handed{d: d, b: b}
 	if b.attached, err = d.attaches(ctx, c.runtime); err != nil {
 		return nil, err
 	} else if b.attached {
 		start = &attached{d: d, b: b}
+	}
+	if err := d.holdWire(ctx, spec, &c, b); err != nil {
+		return nil, err
 	}
 	if err := start.prepare(cfg); err != nil {
 		return nil, err
@@ -109,7 +120,15 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	if err != nil {
 		return nil, err
 	}
-	if b.network, err = d.address(ctx, c, b.id); err != nil {
+	if b.disk.Layer == "" {
+		b.disk.Layer = d.layerOf(ctx, b.id, client.Pid())
+	}
+	if b.wire == nil {
+		b.network, err = d.address(ctx, c, b.id)
+	} else {
+		err = d.connectWire(b, client.Pid())
+	}
+	if err != nil {
 		_ = client.Close()
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func script2(text string, more map[string]any) map[string]any {
 
 func TestOptionsReachTheContainer(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(c *Config) { c.AllowVolumes = true })
+	b := newBench(t, func(c *Config) { c.AllowVolumes, c.AllowHostNetwork = true, true })
 	host := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte("from the host\n"), 0o644)) //nolint:gosec // read by others
 	spec := b.spec(t, script2(`hostname; cat /etc/hosts | grep -c ten; pwd; cat /data/f; touch /data/g 2>&1 || echo read-only; touch /x 2>&1 || echo read-only;
@@ -102,7 +102,7 @@ func TestStartErrors(t *testing.T) {
 		`unknown key "comand"`:     {"comand": "x"},
 		"/no/such/program":         {"command": "/no/such/program"},
 		"nosuchruntime":            {"command": "true", "runtime": "nosuchruntime"},
-		"nosuchnet":                {"command": "true", "network_mode": "nosuchnet"},
+		"allow_networks":           {"command": "true", "network_mode": "nosuchnet"},
 		"no port":                  {"command": "true", "ports": []any{"http"}},
 		"leads out":                {"command": "true", "volumes": []any{"local/link:/x"}},
 		"no such file":             {"command": "true", "mounts": []any{map[string]any{"type": "bind", "source": "local/nothing", "target": "/x"}}},
@@ -141,7 +141,7 @@ func TestCapabilities(t *testing.T) {
 	b := newBench(t)
 	for want, config := range map[string]map[string]any{
 		"0000000000000000": {"cap_drop": []any{"all"}}, "0000000000000081": {"cap_drop": []any{"ALL"}, "cap_add": []any{"chown", "CAP_SETUID"}},
-		"00000000a80405db": {"cap_drop": []any{"kill", "net_raw"}}, // runsc never has net_raw
+		"00000000000405db": {"cap_drop": []any{"kill", "net_raw"}}, "00000000000405fb": {}, // as in a sandbox
 	} {
 		for _, runtime := range []string{"runc", "runsc"} {
 			config["runtime"] = runtime
@@ -150,6 +150,18 @@ func TestCapabilities(t *testing.T) {
 			require.NoError(t, h.Destroy(t.Context()))
 		}
 	}
+}
+
+// TestRightsOfATask: fewer than docker gives, and no more by programs of its image, unless the job says that these need it.
+func TestRightsOfATask(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const look = "grep -E 'CapBnd|NoNewPrivs' /proc/self/status"
+	require.Equal(t, "CapBnd:\t00000000a00405fb\nNoNewPrivs:\t1\n", b.logged(t, b.spec(t, script2(look, nil))))
+	loose := b.spec(t, script2(look, map[string]any{"security_opt": []any{"no-new-privileges=false"}}))
+	require.Equal(t, "CapBnd:\t00000000a00405fb\nNoNewPrivs:\t0\n", b.logged(t, loose))
+	given := newBench(t, func(c *Config) { c.AllowCaps = []string{"chown", "net_raw", "mknod"} })
+	require.Contains(t, given.logged(t, given.spec(t, script2("grep CapBnd /proc/self/status", nil))), "0000000008002001")
 }
 
 // TestVolumesAreMade: a folder of the task that is not there is, as docker does it with the machine's; a link in its place

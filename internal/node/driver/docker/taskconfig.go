@@ -8,6 +8,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 
 	"drover"
+	"drover/internal/node/driver"
 	"drover/internal/node/driver/options"
 )
 
@@ -25,6 +26,7 @@ type taskConfig struct {
 
 	network    string
 	joined     bool // network is the container that holds the group's
+	wired      bool // a warm runner on the bridge of sandboxes
 	aliases    []string
 	ports      []string
 	extraHosts []string
@@ -84,13 +86,21 @@ const (
 
 // Validate checks Task.Config; all problems at once, each naming its key.
 func (d *Driver) Validate(task *drover.Task) error {
-	_, err := d.parse(task.Config)
+	_, err := d.parse(task.Config, nil)
 	return err
 }
 
-// parse reads the configuration. Errors: Invalid with all problems.
-func (d *Driver) parse(config map[string]any) (taskConfig, error) {
+// parse reads the configuration, of a start or, without a spec, of a job that is only checked. Errors: Invalid with all
+// problems.
+func (d *Driver) parse(config map[string]any, spec *driver.Spec) (taskConfig, error) {
 	r := options.New(config)
+	c := read(r)
+	d.check(&c, r)
+	leave{d, &c, spec}.check(r)
+	return c, r.Done()
+}
+
+func read(r *options.Reader) taskConfig {
 	c := taskConfig{
 		image: r.Str("image"), load: r.Str("load"), forcePull: r.Flag("force_pull"),
 		command: r.Str("command"), args: r.Strs("args"), entrypoint: r.Strs("entrypoint"), hasEntry: r.Has("entrypoint"),
@@ -112,8 +122,7 @@ func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	for _, key := range []string{"mounts", "mount"} {
 		r.Each(key, func(in *options.Reader) { c.mounts = append(c.mounts, readMount(in)) })
 	}
-	d.check(&c, r)
-	return c, r.Done()
+	return c
 }
 
 func readMount(r *options.Reader) mountConfig {
@@ -139,27 +148,10 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {
 		r.Problem("work_dir: %q is not an absolute path", c.workDir)
 	}
-	if c.privileged && !d.cfg.AllowPrivileged {
-		r.Problem("privileged: this node does not allow it (plugin \"docker\" { config { allow_privileged = true } })")
-	}
-	for key, mode := range map[string]string{"pid_mode": c.pidMode, "ipc_mode": c.ipcMode, "userns_mode": c.usernsMode} {
-		if mode == "host" && !d.cfg.AllowPrivileged {
-			r.Problem("%s: host needs allow_privileged on this node", key)
-		}
-	}
-	for _, o := range c.securityOpt {
-		if strings.Contains(o, "unconfined") && !d.cfg.AllowPrivileged {
-			r.Problem("security_opt: %q needs allow_privileged on this node", o)
-		}
-	}
-	if len(d.cfg.AllowRuntimes) > 0 && c.runtime != "" && !slices.Contains(d.cfg.AllowRuntimes, c.runtime) {
-		r.Problem("runtime: %s is none that this node allows: %s", c.runtime, strings.Join(d.cfg.AllowRuntimes, ", "))
-	}
 	if d.cfg.Pids > 0 && (c.pids > d.cfg.Pids || c.pids < 0) {
 		r.Problem("pids_limit: %d is over this node's %d", c.pids, d.cfg.Pids)
 	}
-	d.checkMounts(c, r)
-	d.checkCaps(c, r)
+	checkMounts(c, r)
 	if _, err := ulimits(c.ulimit); err != nil {
 		r.Problem("%w", err)
 	}
@@ -175,57 +167,58 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	}
 }
 
-// docker's default set, which needs nobody's leave.
-var defaultCaps = []string{ //nolint:gochecknoglobals // a constant
+// daemonCaps are what docker gives to containers of which nothing is said.
+var daemonCaps = []string{ //nolint:gochecknoglobals // a constant
 	"audit_write", "chown", "dac_override", "fowner", "fsetid", "kill", "mknod", "net_bind_service", "net_raw", "setfcap",
 	"setgid", "setpcap", "setuid", "sys_chroot",
 }
+
+// riskyCaps are those of them that a task has only when the node allows them: to make device files, and to send packets in
+// others' names. A warm runner, whose code is unknown, has as few as a sandbox.
+var (
+	riskyCaps  = []string{"mknod", "net_raw"}       //nolint:gochecknoglobals // a constant
+	runnerCaps = []string{"audit_write", "setfcap"} //nolint:gochecknoglobals // a constant
+)
 
 // neededCaps are drover-init's, by number: to start programs as their users, without what they may not have, and to end
 // them. It keeps those that a task dropped to itself.
 var neededCaps = map[string]uint{"DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8} //nolint:gochecknoglobals // a constant
 
 // withheld are those of them that the task's programs do not get, as bits.
-func (d *Driver) withheld(c taskConfig) (mask uint64) {
-	has := func(list []string, name string) bool {
-		return slices.ContainsFunc(list, func(n string) bool { return strings.EqualFold(capName(n), name) })
-	}
-	drop := slices.Concat(d.deniedCaps(), c.capDrop)
+func (d *Driver) withheld(spec *driver.Spec, c taskConfig) (mask uint64) {
+	drop := d.dropped(spec, c)
 	for name, bit := range neededCaps {
-		if (has(drop, name) || has(drop, "all")) && !has(c.capAdd, name) && !c.privileged {
+		if (hasCap(drop, name) || hasCap(drop, "all")) && !hasCap(c.capAdd, name) && !c.privileged {
 			mask |= 1 << bit
 		}
 	}
 	return mask
 }
 
+func hasCap(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(n string) bool { return capName(n) == capName(name) })
+}
+
 func capName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "cap_") }
 
-func (d *Driver) checkCaps(c *taskConfig, r *options.Reader) {
-	for _, name := range c.capAdd {
-		if n := capName(name); !d.allowsCap(n) {
-			r.Problem("cap_add: %s is not allowed on this node (plugin \"docker\" { config { allow_caps = [...] } })", n)
-		}
-	}
-}
-
+// allowsCap reports whether a job may add it.
 func (d *Driver) allowsCap(name string) bool {
-	allowed := d.cfg.AllowCaps
-	if len(allowed) == 0 {
-		if d.cfg.AllowPrivileged {
-			return true
-		}
-		allowed = defaultCaps
+	if len(d.cfg.AllowCaps) == 0 {
+		return d.cfg.AllowPrivileged || slices.Contains(daemonCaps, name) && !slices.Contains(riskyCaps, name)
 	}
-	return slices.ContainsFunc(allowed, func(a string) bool { return capName(a) == name || capName(a) == "all" })
+	return hasCap(d.cfg.AllowCaps, name) || hasCap(d.cfg.AllowCaps, "all")
 }
 
-// deniedCaps are those of docker's default that this node does not allow.
-func (d *Driver) deniedCaps() (out []string) {
-	for _, n := range defaultCaps {
-		if !d.allowsCap(n) {
+// dropped are those of docker's own that the task does not get, and those that it gives up.
+func (d *Driver) dropped(spec *driver.Spec, c taskConfig) (out []string) {
+	for _, n := range daemonCaps {
+		given := d.allowsCap(n) && (len(d.cfg.AllowCaps) > 0 || !slices.Contains(riskyCaps, n))
+		if spec.Pool && (slices.Contains(riskyCaps, n) || slices.Contains(runnerCaps, n)) {
+			given = false
+		}
+		if !given && !hasCap(c.capAdd, n) && !c.privileged {
 			out = append(out, n)
 		}
 	}
-	return out
+	return append(out, c.capDrop...)
 }

@@ -81,7 +81,7 @@ func Bridge(t testing.TB) string {
 }
 
 // Subnet returns a network of 256 addresses for a bridge that no other test of the process has: one of 172.<block>.0.0/14.
-// Packages that are tested at once have blocks of their own; 24 is that of agents, 17 and on docker takes.
+// Packages that are tested at once have blocks of their own; 24 is that of agents, 17 and on docker takes, 32 is that of the docker driver.
 func Subnet(block uint8) netip.Prefix {
 	n := uint32(os.Getpid()) + subnets.Add(1)
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{172, block + uint8(n>>8)%4, uint8(n), 0}), 24) //nolint:gosec // cut on purpose

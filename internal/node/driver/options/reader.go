@@ -19,10 +19,17 @@ type Reader struct {
 	config   map[string]any
 	seen     map[string]bool
 	problems []error
+	path     string          // of the block, with a dot; "" at the top
+	asked    map[string]bool // of the top and all its blocks
 }
 
 // New returns a reader of the map.
-func New(config map[string]any) *Reader { return &Reader{config: config, seen: map[string]bool{}} }
+func New(config map[string]any) *Reader {
+	return &Reader{config: config, seen: map[string]bool{}, asked: map[string]bool{}}
+}
+
+// Asked lists the keys that were asked for, those of blocks that were there as "block.key".
+func (r *Reader) Asked() []string { return slices.Sorted(maps.Keys(r.asked)) }
 
 // Problem notes something wrong; it should begin with its key.
 func (r *Reader) Problem(format string, args ...any) {
@@ -42,7 +49,7 @@ func (r *Reader) Done() error {
 func (r *Reader) Has(key string) bool { return r.value(key) != nil }
 
 func (r *Reader) value(key string) any {
-	r.seen[key] = true
+	r.seen[key], r.asked[r.path+key] = true, true
 	return r.config[key]
 }
 
@@ -165,7 +172,7 @@ func (r *Reader) Dict(key string) map[string]string {
 // Each reads every block of the key by f, which sees only that block.
 func (r *Reader) Each(key string, f func(*Reader)) {
 	for _, m := range r.blocks(key) {
-		in := New(m)
+		in := &Reader{config: m, seen: map[string]bool{}, path: r.path + key + ".", asked: r.asked}
 		f(in)
 		in.unknown()
 		for _, p := range in.problems {

@@ -63,7 +63,7 @@ func (d *Driver) Name() string { return Name }
 func (d *Driver) Fingerprint(context.Context) drover.DriverInfo {
 	info := drover.DriverInfo{Detected: d.cfg.Enabled, Healthy: d.cfg.Enabled, UpdateTime: d.cfg.Clock.Now()}
 	if !d.cfg.Enabled {
-		info.HealthDescription = "disabled"
+		info.HealthDescription = `disabled: plugin "raw_exec" { config { enabled = true } } enables it`
 		return info
 	}
 	info.Attributes = map[string]string{"driver.raw_exec": "1"}

@@ -94,6 +94,12 @@ func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supe
 	return grouped.Launch(ctx, d.cfg.Cgroups.Supervisors(), cfg, h.options())
 }
 
+// WalksAs is the user that the task's programs come to its folders as.
+func (d *Driver) WalksAs(task *drover.Task) (uint32, error) {
+	who, err := lookupUser(task.User)
+	return who.UID, err
+}
+
 // lookupUser resolves the user that executions run as by default: the task's, or the agent's own.
 func lookupUser(name string) (supervisor.User, error) {
 	self := supervisor.User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}

@@ -102,6 +102,24 @@ func (a *assembler) unless(name string, answer uint32, allowed []uint32) {
 	a.block(name, append(body, bpf.RetConstant{Val: answer}))
 }
 
+// sockets lets those of the families be made, and of netlink only that which tells of interfaces and routes: each of the other
+// protocols is a door to another part of the kernel. To them it gives the kernel's own answer where it lacks the part, as
+// programs know that; notPermitted ends some (Linux-PAM's with the audit protocol).
+func (a *assembler) sockets(families []uint32) {
+	const noProtocol = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
+	n := uint8(len(families)) //nolint:gosec // a few
+	body := []bpf.Instruction{high(0), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: n + 2}, low(0)}
+	for i, f := range families {
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: f, SkipTrue: n - uint8(i) + 4}) //nolint:gosec // a few
+	}
+	a.block("socket", append(body,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 1},
+		bpf.RetConstant{Val: notPermitted},
+		low(2), // an int: the kernel looks at no more of it
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.NETLINK_ROUTE, SkipTrue: 1},
+		bpf.RetConstant{Val: noProtocol}))
+}
+
 // block adds a case. What is said of a call first holds.
 func (a *assembler) block(name string, body []bpf.Instruction) {
 	n, ok := a.numbers[name]

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"drover"
+	"drover/internal/node/driver"
 )
 
 // keptCaps is what the sandbox's root keeps over its own namespaces: Docker's default without mknod, net_raw and
@@ -52,6 +53,16 @@ func (d *Driver) caps(c taskConfig) (uint64, error) {
 		mask &^= 1 << n
 	}
 	return mask | 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"], nil
+}
+
+// capsOf is caps of a sandbox. One that writes to the machine's file systems may not give capabilities to files: the owner
+// of what its root makes there is the machine's root, and so are the capabilities, for whoever runs it.
+func (d *Driver) capsOf(spec *driver.Spec, c taskConfig) (uint64, error) {
+	mask, err := d.caps(c)
+	if writesOutside(spec, c) {
+		mask &^= 1 << capNumbers["setfcap"]
+	}
+	return mask, err
 }
 
 // supervisorCaps are what drover-init needs beside the task's: it gives each program a cgroup namespace (sys_admin, over

@@ -28,25 +28,64 @@ var deviceLinks = [][2]string{
 	{"core", "/proc/kcore"},
 }
 
-// devices is one folder with real device nodes that all sandboxes mount read-only as /dev: one mount instead of seven.
+// devices is one folder with real device nodes that all sandboxes mount read-only as /dev: one mount instead of seven. It lies
+// in memory, on a mount that nothing shows, as sandboxes are told what part of which file system their mounts are; where the
+// kernel (before 6.15) does not clone such a mount, it lies in the driver's folder.
 type devices struct {
 	once sync.Once
-	dir  string // "" = it cannot be: each node is bound by itself
+	dir  string   // "" = it cannot be: each node is bound by itself
+	tree *os.File // of the mount in memory; nil = dir is an ordinary folder
 	err  error
 }
 
-// prepare makes the folder.
+// prepareDevices makes the folder.
 func (d *Driver) prepareDevices() (string, error) {
 	d.devices.once.Do(func() {
-		dir := filepath.Join(d.cfg.Dir, "dev")
 		if d.rootless {
 			return
 		}
+		if tree := memoryTree(); tree != nil {
+			if dir := fmt.Sprintf("/proc/self/fd/%d", tree.Fd()); makeDevices(dir) == nil && devicesWork(dir) {
+				d.devices.dir, d.devices.tree = dir, tree
+				return
+			}
+			_ = tree.Close()
+		}
+		dir := filepath.Join(d.cfg.Dir, "dev")
 		if d.devices.err = makeDevices(dir); d.devices.err == nil && devicesWork(dir) {
 			d.devices.dir = dir
 		}
 	})
 	return d.devices.dir, d.devices.err
+}
+
+// memoryTree makes a file system that is mounted nowhere; nil if the kernel cannot, or cannot clone it.
+func memoryTree() *os.File {
+	config, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(config)
+	for key, value := range map[string]string{"source": "dev", "size": "4m", "mode": "0755"} {
+		if unix.FsconfigSetString(config, key, value) != nil {
+			return nil
+		}
+	}
+	if unix.FsconfigCreate(config) != nil {
+		return nil
+	}
+	fd, err := unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_NOSUID)
+	if err != nil {
+		return nil
+	}
+	tree := os.NewFile(uintptr(fd), "dev")
+	copied, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
+	if err != nil {
+		_ = tree.Close()
+		return nil
+	}
+	_ = unix.Close(copied)
+	return tree
 }
 
 func makeDevices(dir string) error {
@@ -95,7 +134,7 @@ func (d *Driver) addDevices(c *nsinit.Config, m *mounter) error {
 	}
 	shm := nsinit.Scratch{Target: "/dev/shm", Mode: 0o1777}
 	if dir != "" {
-		src, err := m.source(tree{path: dir, readOnly: true, devices: true})
+		src, err := m.devices(dir)
 		if err != nil {
 			return err
 		}

@@ -1,17 +1,11 @@
 package sandbox
 
 import (
-	"context"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/node/diskuse"
 	"drover/internal/node/driver"
 )
 
@@ -56,39 +50,6 @@ func TestTheAllocationsDiskIsBounded(t *testing.T) {
 		require.ErrorContains(t, ends(t, h).Err, "more than 12 MB")
 		require.NoError(t, h.Destroy(t.Context()))
 	})
-}
-
-// TestFoldersNestedTooDeeplyEndATask: they take so little that a running task's are found only once a minute.
-func TestFoldersNestedTooDeeplyEndATask(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, strings.Repeat("d/", 300)), 0o700))
-	var reason error
-	w := &watched{limit: diskLimit{Dir: dir, MB: 10}, pids: func() []int { return nil }, kill: func(_ context.Context, why error) { reason = why }}
-	(&diskWatch{clock: clock.Wall{}}).look(t.Context(), []*watched{w})
-	require.ErrorContains(t, reason, "nested too deeply")
-	require.True(t, w.over)
-}
-
-func TestFoldersAreMeasuredWhenTheyMayHaveGrown(t *testing.T) {
-	t.Parallel()
-	at := time.Unix(1000, 0)
-	w := &watched{at: at, took: time.Millisecond, free: diskuse.Usage{Bytes: 1000, Files: 1000}, room: diskuse.Usage{Bytes: 100, Files: 10}}
-	for _, c := range []struct {
-		after        time.Duration
-		bytes, files int64
-		want         bool
-	}{
-		{time.Second, 1000, 1000, false},
-		{time.Second, 901, 991, false},
-		{time.Second, 900, 1000, true},
-		{time.Second, 1000, 990, true},
-		{time.Millisecond, 0, 0, false}, // it was measured right before
-		{diskStale, 2000, 2000, true},
-	} {
-		require.Equal(t, c.want, w.due(at.Add(c.after), diskuse.Usage{Bytes: c.bytes, Files: c.files}), "%+v", c)
-	}
-	require.True(t, (&watched{}).due(at, diskuse.Usage{}), "never measured")
 }
 
 func ends(t *testing.T, h driver.Handle) driver.Exit {

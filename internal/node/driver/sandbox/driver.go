@@ -7,8 +7,10 @@ import (
 
 	"drover/internal/clock"
 	"drover/internal/node/cgroup"
+	"drover/internal/node/diskuse"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/sandbox/bridge"
+	"drover/internal/node/egress"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor"
 )
@@ -28,6 +30,8 @@ type Config struct {
 
 	// AllowHostMounts lets jobs mount any path of the machine; else only paths in their allocation.
 	AllowHostMounts bool
+	// AllowHostNetwork lets jobs share the machine's network.
+	AllowHostNetwork bool
 	// AllowCaps are capabilities that jobs may add, by name ("net_raw"); nil means none.
 	AllowCaps []string
 	// Bridge is what sandboxes with network_mode bridge are on; nil: one with bridge's defaults, which is the driver's own.
@@ -41,8 +45,9 @@ type Driver struct {
 	seccomp  seccompPrograms
 	ids      idRanges
 	devices  devices
+	proc     procFiles
 	bridge   *bridge.Network
-	disks    diskWatch
+	disks    diskuse.Watch
 	shelf    *supervisor.Shelf
 	outer    bool // see remembers
 	// plainMounts: the kernel or file system refused idmapped mounts, so owners show as nobody.
@@ -54,12 +59,12 @@ var _ driver.Driver = (*Driver)(nil)
 // New returns the driver. No I/O: what the machine lacks is in Fingerprint and in Start's errors.
 func New(cfg Config) *Driver {
 	if cfg.Bridge == nil {
-		cfg.Bridge = bridge.New(bridge.Config{Clock: cfg.Clock, Log: cfg.Log})
+		cfg.Bridge = bridge.New(bridge.Config{Egress: egress.Default(), Clock: cfg.Clock, Log: cfg.Log})
 	}
 	rootless := geteuid() != 0
 	return &Driver{
 		cfg: cfg, bridge: cfg.Bridge, rootless: rootless, outer: !rootless && !remembers(), ids: idRanges{used: map[uint32]bool{}},
-		disks: diskWatch{clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors"), cfg.Log),
+		disks: diskuse.Watch{Clock: cfg.Clock}, shelf: supervisor.NewShelf(filepath.Join(cfg.Dir, "supervisors"), cfg.Log),
 	}
 }
 

@@ -32,8 +32,14 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	set(".cgroups", d.cgroupVersion())
 	set(".rootless", yes(d.rootless))
 	set(".network.none", "true")
-	set(".network.host", "true")
-	set(".network.bridge", yes(d.bridgeMissing() == ""))
+	why := d.bridgeMissing()
+	set(".network.bridge", yes(why == ""))
+	set(".network.host", yes(d.cfg.AllowHostNetwork || why == "")) // of a group, whose ports the bridge does as well
+	set(".allow_host_network", yes(d.cfg.AllowHostNetwork))
+	if why != "" { // placements that fail for it say why
+		set(".network.bridge.missing", why)
+		set(".network.host.missing", "it "+hostLeave+", and mode bridge cannot be had: "+why)
+	}
 	if len(weaker) > 0 {
 		set(".weaker", strings.Join(weaker, "; "))
 		info.HealthDescription = "Healthy, but weaker than it could be: " + strings.Join(weaker, "; ")
@@ -93,6 +99,8 @@ func (d *Driver) weaker() []string {
 	}
 	if why := d.bridgeMissing(); why != "" {
 		weaker = append(weaker, "no network_mode bridge: "+why)
+	} else if why := d.bridge.Weaker(); why != "" {
+		weaker = append(weaker, why)
 	}
 	switch d.cfg.Cgroups {
 	case nil:

@@ -2,17 +2,26 @@ package sandbox
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
-	"drover/internal/node/cgroup"
+	"drover"
+	"drover/internal/node/diskuse"
 	"drover/internal/node/driver"
+	"drover/internal/node/driver/grouped"
 )
 
-// disk is a task's bound on its allocation's folder.
+// diskLimit is what an allocation's folder may take.
+type diskLimit struct {
+	Dir string `json:"dir"`
+	MB  int64  `json:"mb"`
+}
+
+// disk is a task's bound on its allocation's folder, which lies on the machine's file system.
 type disk struct {
-	watch  *diskWatch
-	task   *watched // nil: nothing is watched
+	watch  *diskuse.Watch
+	task   *diskuse.Watched // nil: nothing is watched
 	reason atomic.Pointer[error]
 }
 
@@ -25,11 +34,15 @@ func (h *handle) watchDisk(ctx context.Context) {
 	if h.Warm() || h.box.disk.MB <= 0 || h.box.disk.Dir == "" {
 		return
 	}
-	h.disk.task = &watched{limit: h.box.disk, pids: members(h.box.group), kill: h.killForDisk}
-	h.disk.watch.add(ctx, h.disk.task)
+	h.disk.task = &diskuse.Watched{
+		Dirs: []string{h.box.disk.Dir}, MB: h.box.disk.MB, What: "its allocation's folder",
+		By: fmt.Sprintf("ephemeral_disk has size = %d", h.box.disk.MB), Pids: grouped.Members(h.box.group), Over: h.killForDisk,
+	}
+	h.disk.watch.Add(ctx, h.disk.task)
 }
 
 func (h *handle) killForDisk(ctx context.Context, reason error) {
+	reason = drover.Errorf(drover.Exhausted, "killed: %w", reason)
 	h.disk.reason.Store(&reason)
 	ctx, cancel := h.d.cfg.Clock.WithTimeout(ctx, overDiskPatience)
 	defer cancel()
@@ -40,21 +53,7 @@ func (h *handle) killForDisk(ctx context.Context, reason error) {
 
 func (d *disk) end() {
 	if d.task != nil {
-		d.watch.remove(d.task)
-	}
-}
-
-// members lists a group's processes, of a group that may be removed meanwhile.
-func members(group *cgroup.Group) func() []int {
-	return func() []int {
-		if group == nil {
-			return nil
-		}
-		pids, err := group.Procs()
-		if err != nil {
-			return nil
-		}
-		return pids
+		d.watch.Remove(d.task)
 	}
 }
 

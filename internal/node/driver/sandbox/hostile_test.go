@@ -128,10 +128,12 @@ func TestNoSetuidProgramsOnTheMachine(t *testing.T) {
 		"fchmodat": call(452, `-100, b"/local/id", 0o4755, 0`),
 		"openat2":  call(437, `-100, b"/local/2", (ctypes.c_uint64 * 3)(0o101, 0o4755, 0), 24`),
 		"device":   "mknod /local/d c 1 3",
+		"file capabilities": `cp /usr/bin/id /local/c && python3 -c 'import os, struct
+os.setxattr("/local/c", "security.capability", struct.pack("<IIIII", 0x02000001, 0xc0, 0, 0, 0))'`,
 	} {
 		refused(t, h, what, script)
 	}
-	require.Zero(t, h.root(t, "cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir").receipt.ExitCode)
+	require.Zero(t, h.root(t, "cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir && python3 -c 'import os; os.setxattr(\"/local/id2\", \"user.x\", b\"1\")'").receipt.ExitCode)
 	entries, err := os.ReadDir(spec.Dirs.Local)
 	require.NoError(t, err)
 	for _, e := range entries {

@@ -44,7 +44,7 @@ func TestReadOnlyRootAndMounts(t *testing.T) {
 
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newBench(t, func(c *Config) { c.AllowHostNetwork = true })
 	none, host := b.warm(t, nil), b.warm(t, map[string]any{"network_mode": "host"})
 	require.Equal(t, "lo\n", none.sh(t, "ls /proc/sys/net/ipv4/conf | grep -v -e all -e default").out)
 	serve := "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); c = socket.create_connection(s.getsockname()); print(\"ok\")'"
@@ -186,10 +186,10 @@ func TestControlGroupsAreOutOfSight(t *testing.T) {
 func sealedFromGroups(t *testing.T, b *bench) {
 	t.Helper()
 	const look = "cut -d: -f3 /proc/self/cgroup | sort -u; grep CapBnd /proc/self/status"
-	caps, err := b.caps(taskConfig{})
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", look + "; sleep 100"}})
+	caps, err := b.capsOf(&spec, taskConfig{})
 	require.NoError(t, err)
 	want := fmt.Sprintf("/\nCapBnd:\t%016x\n", caps)
-	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", look + "; sleep 100"}})
 	h := b.run(t, spec)
 	for what, r := range map[string]result{"execution": h.sh(t, look), "root": h.root(t, look)} {
 		require.Equal(t, want, r.out, what)

@@ -24,7 +24,7 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	if logs != nil {
 		defer logs.Close()
 	}
-	caps, err := d.caps(b.config)
+	caps, err := d.capsOf(b.spec, b.config)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func writeMap(pid int, name string, line []byte) error {
 
 // stage lists the namespaces. The caller closes its cgroup's folder.
 func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
-	s := &supervisor.Stage{Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Unshare: unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS}
+	s := &supervisor.Stage{Sealed: b.group != nil, Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Unshare: unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS}
 	switch {
 	case !ownNamespace(b.config.network):
 	case b.config.network == networkBridge: // which is connected before the child goes on

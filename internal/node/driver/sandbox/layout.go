@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,21 +11,14 @@ import (
 	"drover"
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/supervised"
+	"drover/internal/node/egress"
 	"drover/internal/node/image"
 	"drover/internal/node/supervisor/nsinit"
 )
 
-// What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root;
-// /proc/sys must be read-only, because some of it (user.max_user_namespaces) belongs to the namespace.
-var (
-	maskedFiles = []string{"/proc/keys", "/proc/interrupts", "/proc/latency_stats", "/proc/sched_debug", "/proc/kallsyms", "/proc/1/cgroup"}
-	maskedDirs  = []string{"/proc/acpi", "/proc/scsi"}
-	fixedPaths  = []string{"/proc/sys"}
-)
-
 // layout describes the sandbox's inside. Mounts are collected in m.
 func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m *mounter) (*nsinit.Config, error) {
-	caps, err := d.caps(c)
+	caps, err := d.capsOf(spec, c)
 	if err != nil {
 		return nil, err
 	}
@@ -38,8 +29,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	diskMB := d.diskMB(spec, c)
 	config := &nsinit.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
-		Loopback: ownNamespace(c.network), MaskFiles: maskedFiles, MaskDirs: maskedDirs, ReadOnlyPaths: fixedPaths,
-		NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
+		Loopback: ownNamespace(c.network), NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
 		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {
@@ -53,13 +43,16 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		config.Scratch = append(config.Scratch, nsinit.Scratch{Target: "/var/tmp", Mode: 0o1777})
 	}
 	for _, b := range rootfs.Binds {
-		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true})
+		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true, foreign: true})
 		if err != nil {
 			return nil, err
 		}
 		config.Binds = append(config.Binds, nsinit.Bind{Source: src, Target: b.Target})
 	}
 	if err := d.addDevices(config, m); err != nil {
+		return nil, err
+	}
+	if err := d.coverProc(config, m, spec); err != nil {
 		return nil, err
 	}
 	d.addHome(config, rootfs, c)
@@ -89,7 +82,7 @@ func addResolver(c *nsinit.Config, m *mounter, spec *driver.Spec, network string
 			if name == "/etc/hosts" {
 				continue // its names may be the machine's own services
 			}
-			from = reachableResolver()
+			from = egress.ResolverFile()
 		}
 		if own != "" && name == "/etc/resolv.conf" {
 			from = own
@@ -103,19 +96,6 @@ func addResolver(c *nsinit.Config, m *mounter, spec *driver.Spec, network string
 		}
 	}
 	return nil
-}
-
-// reachableResolver is the machine's list of name servers, or that behind it if the machine asks itself.
-func reachableResolver() string {
-	const own, upstream = "/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"
-	data, err := os.ReadFile(own)
-	if err != nil || !strings.Contains(string(data), "nameserver 127.") {
-		return own
-	}
-	if _, err := os.Stat(upstream); err != nil {
-		return own
-	}
-	return upstream
 }
 
 // writesOutside reports whether the sandbox may write to the machine's file systems.
@@ -181,7 +161,7 @@ func (d *Driver) addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec, 
 	for _, f := range []struct{ source, target string }{
 		{spec.Dirs.Shared, supervised.AllocPath}, {spec.Dirs.Local, supervised.LocalPath}, {spec.Dirs.Secrets, supervised.SecretsPath},
 	} {
-		if f.source == "" || (spec.Pool && (f.target == supervised.AllocPath || emptyDir(f.source))) {
+		if f.source == "" || (spec.Pool && (f.target == supervised.AllocPath || supervised.EmptyDir(f.source))) {
 			if !d.writableRoot(task) { // else the image has these directories
 				c.Scratch = append(c.Scratch, nsinit.Scratch{Target: f.target, Mode: 0o777})
 			}
@@ -194,11 +174,6 @@ func (d *Driver) addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec, 
 		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: f.target, Late: true})
 	}
 	return nil
-}
-
-func emptyDir(path string) bool {
-	entries, err := os.ReadDir(path)
-	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)
 }
 
 // addMounts adds volumes (the agent's) and mounts of the task's configuration.

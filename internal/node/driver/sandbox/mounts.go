@@ -24,6 +24,7 @@ type tree struct {
 	devices   bool // device files work in it
 	recursive bool // with what is mounted below
 	image     bool // if its owners cannot be shifted, those of no image can
+	foreign   bool // its owners are nobody in the sandbox, whose root reads in it what everybody may
 }
 
 // source returns the tree as the set-up takes it: a detached mount with its owners shifted into the sandbox's id
@@ -35,6 +36,20 @@ func (m *mounter) source(t tree) (nsinit.Source, error) {
 	fd, err := m.detach(t)
 	if err != nil {
 		return nsinit.Source{}, fmt.Errorf("opening %s: %w", t.path, err)
+	}
+	return nsinit.Source{FD: m.add(fd)}, nil
+}
+
+// devices returns the folder that is the sandbox's /dev.
+func (m *mounter) devices(dir string) (nsinit.Source, error) {
+	t := tree{path: dir, readOnly: true, devices: true}
+	memory := m.d.devices.tree
+	if memory == nil {
+		return m.source(t)
+	}
+	fd, err := m.clone(int(memory.Fd()), t)
+	if err != nil {
+		return nsinit.Source{}, fmt.Errorf("cloning /dev: %w", err)
 	}
 	return nsinit.Source{FD: m.add(fd)}, nil
 }
@@ -80,7 +95,7 @@ func (m *mounter) clone(at int, t tree) (int, error) {
 	if !t.devices {
 		attr.Attr_set |= unix.MOUNT_ATTR_NODEV
 	}
-	if m.userns != nil && !m.d.plainMounts.Load() {
+	if m.userns != nil && !t.foreign && !m.d.plainMounts.Load() {
 		shifted := attr
 		shifted.Attr_set |= unix.MOUNT_ATTR_IDMAP
 		shifted.Userns_fd = uint64(m.userns.Fd())

@@ -43,6 +43,23 @@ func networkMode(c taskConfig, spec *driver.Spec) string {
 	return networkNone
 }
 
+// hostLeave is what a node's configuration says to give leave for the machine's network.
+const hostLeave = `needs allow_host_network on this node (plugin "sandbox" { config { allow_host_network = true } })`
+
+// chooseNetwork is networkMode with the node's leave: what is on the machine's network reaches all that listens on localhost,
+// the agent itself too, and abstract sockets. A group that asks for it by mode host, which is also what a network block says
+// that names no mode, means its ports: without leave it gets them on the bridge, as from docker. Errors: Forbidden.
+func (d *Driver) chooseNetwork(c taskConfig, spec *driver.Spec) (string, error) {
+	mode := networkMode(c, spec)
+	if mode != networkHost || d.cfg.AllowHostNetwork {
+		return mode, nil
+	}
+	if why := d.bridgeMissing(); why != "" {
+		return "", drover.Errorf(drover.Forbidden, "network: mode host %s, and mode bridge cannot be had: %s", hostLeave, why)
+	}
+	return networkBridge, nil
+}
+
 // ownNamespace reports whether the sandbox has a network namespace that nobody else has.
 func ownNamespace(mode string) bool { return mode != networkHost && mode != networkGroup }
 
@@ -74,7 +91,11 @@ func (d *Driver) reserveNetwork(b *box) error {
 	if err != nil {
 		return err
 	}
-	address, err := d.bridge.Take()
+	kind := bridge.Jobs
+	if b.spec.Pool {
+		kind = bridge.Runners
+	}
+	address, err := d.bridge.Take(kind)
 	if err != nil {
 		return err
 	}

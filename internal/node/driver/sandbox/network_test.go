@@ -21,15 +21,19 @@ import (
 	"drover/internal/node/driver"
 	"drover/internal/node/driver/drivertest"
 	"drover/internal/node/driver/sandbox/bridge"
+	"drover/internal/node/egress"
 )
 
 // newBridgeBench has a bridge of its own, of which nothing may be left at the end.
-func newBridgeBench(t testing.TB, firewall ...string) *bench {
+func newBridgeBench(t testing.TB, change ...func(*bridge.Config)) *bench {
 	t.Helper()
 	name, subnet := drivertest.Bridge(t), drivertest.Subnet(28)
 	var network bridge.Config
 	b := newBench(t, func(c *Config) {
-		network = bridge.Config{Name: name, Subnet: subnet, Firewall: strings.Join(firewall, ""), Clock: c.Clock, Log: c.Log}
+		network = bridge.Config{Name: name, Subnet: subnet, Egress: egress.Default(), Clock: c.Clock, Log: c.Log}
+		for _, change := range change {
+			change(&network)
+		}
 		c.Bridge = bridge.New(network)
 	})
 	b.network = network
@@ -107,7 +111,7 @@ func TestBridge(t *testing.T) {
 	for _, firewall := range []string{"nft", "iptables"} {
 		t.Run(firewall, func(t *testing.T) {
 			t.Parallel()
-			bridged(t, newBridgeBench(t, firewall))
+			bridged(t, newBridgeBench(t, func(c *bridge.Config) { c.Firewall = firewall }))
 		})
 	}
 }
@@ -128,7 +132,9 @@ func bridged(t *testing.T, b *bench) {
 	pool.Pool, pool.Networks = true, []*drover.NetworkResource{{Mode: "bridge"}}
 	other := b.run(t, pool)
 	require.NotEqual(t, address, other.Network().Address)
-	require.Equal(t, "got hello\n", other.sh(t, dial(outside(t), 8080, 60)).out, "out through address translation")
+	behind := outside(t)
+	refused(t, other, "a private network behind the machine", dial(behind, 8080, 2))
+	require.Equal(t, "got hello\n", h.sh(t, dial(behind, 8080, 60)).out, "a job's task gets there, through address translation")
 	refused(t, other, "a neighbour's port", dial(address, 8080, 2))
 	l, err := net.Listen("tcp", "0.0.0.0:0") //nolint:gosec // on all addresses, so that only the rules can refuse
 	require.NoError(t, err)
@@ -207,7 +213,7 @@ func TestBridgeAfterAnAgentRestart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first.Network(), h.Network())
 	require.Eventually(t, func() bool { return ask(port) == "got hello" }, time.Minute, 20*time.Millisecond)
-	taken, err := d.bridge.Take()
+	taken, err := d.bridge.Take(bridge.Runners)
 	require.NoError(t, err)
 	require.NotEqual(t, h.Network().Address, taken.String(), "its address is not given out twice")
 	require.NoError(t, h.Destroy(context.Background()))
@@ -245,6 +251,30 @@ func TestNetworkModes(t *testing.T) {
 	require.Equal(t, "none", networkMode(taskConfig{}, group("none")))
 	require.Equal(t, "none", networkMode(taskConfig{}, pool), "unknown code gets the machine's network only on request")
 	require.Equal(t, "none", networkMode(taskConfig{network: "none"}, group("host")))
+}
+
+// TestTheMachinesNetworkNeedsLeave: W3 of the review of 2026-11-22. Any job's task shared the machine's network, and so reached
+// the agent's own port, and the abstract sockets of the machine's programs.
+func TestTheMachinesNetworkNeedsLeave(t *testing.T) {
+	t.Parallel()
+	b := newBridgeBench(t)
+	err := b.Validate(&drover.Task{Config: map[string]any{"network_mode": "host"}})
+	require.ErrorContains(t, err, `network_mode: host needs allow_host_network on this node (plugin "sandbox"`)
+	require.Equal(t, "false", b.Fingerprint(t.Context()).Attributes["driver.sandbox.allow_host_network"])
+	require.Equal(t, "true", b.Fingerprint(t.Context()).Attributes["driver.sandbox.network.host"], "else no such group would be placed")
+	port := freePort(t)
+	spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", echoServer}})
+	spec.Networks = []*drover.NetworkResource{{Mode: "host"}}
+	spec.Ports = []drover.PortMapping{{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"}}
+	h := b.run(t, spec)
+	require.NotEmpty(t, h.Network().Address, "it is on the bridge")
+	require.Eventually(t, func() bool { return ask(port) == "got hello" }, time.Minute, 20*time.Millisecond)
+	refused(t, h, "a port of the machine's localhost", dial("127.0.0.1", port, 2))
+	b.cfg.AllowHostNetwork = true
+	require.NoError(t, b.Validate(&drover.Task{Config: map[string]any{"network_mode": "host"}}))
+	mode, err := b.chooseNetwork(taskConfig{}, &spec)
+	require.NoError(t, err)
+	require.Equal(t, networkHost, mode)
 }
 
 // TestManyBridged: addresses, pairs and rules hold with many that come and go at once.

@@ -73,6 +73,8 @@ func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its pr
 	require.True(t, info.Healthy, info.HealthDescription)
 	require.Contains(t, info.Attributes["driver.sandbox.weaker"], "not root")
 	require.Equal(t, "true", info.Attributes["driver.sandbox.rootless"])
+	require.Equal(t, "false", info.Attributes["driver.sandbox.network.host"])
+	require.Contains(t, info.Attributes["driver.sandbox.network.host.missing"], "needs allow_host_network on this node")
 	h := b.warm(t, map[string]any{"pids_limit": 60})
 	r := h.sh(t, "id -u; python3 -c 'print(6 * 7)'; echo x > /tmp/x; echo y > /dev/null; ls -d /work /home/user 2>&1; hostname")
 	require.Contains(t, r.out, "0\n42\n", "%+v", r)

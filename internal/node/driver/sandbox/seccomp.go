@@ -33,8 +33,8 @@ var deniedCalls = []string{
 const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// families that a socket may have; everything else (AF_ALG, AF_VSOCK, AF_PACKET, …) is refused.
-var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
+// families that a socket may have, beside AF_NETLINK for routes; everything else (AF_ALG, AF_VSOCK, AF_PACKET, …) is refused.
+var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6}
 
 // personalities that may be asked for: the default, asking what is set, and what 32-bit and old programs set.
 var personalities = []uint32{0, 0xffffffff, 0x0008, 0x20000, 0x20008}
@@ -97,7 +97,7 @@ func assemble(f filter) ([]byte, error) {
 	a.unless("unshare", notPermitted, []uint32{unix.CLONE_NEWCGROUP})
 	a.deny(notPermitted, deniedCalls...)
 	a.forbid("clone", anyBit{0, namespaceFlags})
-	a.unless("socket", notPermitted, families)
+	a.sockets(families)
 	a.unless("personality", notPermitted, personalities)
 	raw, err := bpf.Assemble(a.program(uint32(info.ID)))
 	if err != nil {

@@ -49,7 +49,7 @@ func TestFilter(t *testing.T) {
 	plain, err := programs.program(filter{plainModes: true})
 	require.NoError(t, err)
 	require.Less(t, len(plain)/8, 4096, "the kernel takes no more")
-	const allow = unix.SECCOMP_RET_ALLOW
+	const allow, noProtocol = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
 	for _, c := range []struct {
 		name string
 		code []byte
@@ -74,7 +74,12 @@ func TestFilter(t *testing.T) {
 		{"clone", normal, notPermitted, []uint64{unix.CLONE_NEWUSER | 17}},
 		{"clone", normal, notPermitted, []uint64{1<<40 | unix.CLONE_NEWNET | 17}},
 		{"socket", normal, allow, []uint64{unix.AF_INET}},
-		{"socket", normal, allow, []uint64{unix.AF_NETLINK}},
+		{"socket", normal, allow, []uint64{unix.AF_INET6, 2, 17}},
+		{"socket", normal, allow, []uint64{unix.AF_UNIX, 1, 0}},
+		{"socket", normal, allow, []uint64{unix.AF_NETLINK, 3, unix.NETLINK_ROUTE}},
+		{"socket", normal, noProtocol, []uint64{unix.AF_NETLINK, 3, unix.NETLINK_SOCK_DIAG}},
+		{"socket", normal, noProtocol, []uint64{unix.AF_NETLINK, 3, 1<<32 | unix.NETLINK_GENERIC}},
+		{"socket", normal, allow, []uint64{unix.AF_NETLINK, 3, 1<<32 | unix.NETLINK_ROUTE}}, // the kernel takes the low half
 		{"socket", normal, notPermitted, []uint64{unix.AF_ALG}},
 		{"socket", normal, notPermitted, []uint64{1<<32 | unix.AF_INET}},
 		{"personality", normal, allow, []uint64{0xffffffff}},

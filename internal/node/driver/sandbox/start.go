@@ -59,7 +59,9 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		return nil, err
 	}
 	b.slotTaken = true
-	b.config.network = networkMode(b.config, spec)
+	if b.config.network, err = d.chooseNetwork(b.config, spec); err != nil {
+		return nil, err
+	}
 	if err = d.reserveNetwork(b); err != nil {
 		return nil, err
 	}

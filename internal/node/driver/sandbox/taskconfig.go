@@ -95,6 +95,9 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	default:
 		r.Problem("network_mode: %q is none of none, host, bridge", c.network)
 	}
+	if c.network == networkHost && !d.cfg.AllowHostNetwork {
+		r.Problem("network_mode: host %s", hostLeave)
+	}
 	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {
 		r.Problem("work_dir: %q is not an absolute path", c.workDir)
 	}

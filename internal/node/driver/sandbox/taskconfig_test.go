@@ -10,7 +10,7 @@ import (
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	d := New(Config{AllowCaps: []string{"net_raw"}})
+	d := New(Config{AllowCaps: []string{"net_raw"}, AllowHostNetwork: true})
 	c, err := d.parse(map[string]any{
 		"image": "x", "command": "c", "args": []any{"a"}, "entrypoint": []string{"e"}, "work_dir": "/w", "network_mode": "host",
 		"pids_limit": float64(7), "cpu_hard_limit": "true", "disk_mb": 9, "readonly_rootfs": true, "hostname": "h",

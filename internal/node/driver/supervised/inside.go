@@ -1,7 +1,9 @@
 package supervised
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"strings"
@@ -44,6 +46,12 @@ func InsidePaths(d driver.Dirs) *strings.Replacer {
 		}
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// EmptyDir reports whether nothing is in a folder, or there is none.
+func EmptyDir(path string) bool {
+	entries, err := os.ReadDir(path)
+	return (err == nil && len(entries) == 0) || errors.Is(err, fs.ErrNotExist)
 }
 
 // OpenLogs opens the folder of the task's logs, nil when they are thrown away.

@@ -132,7 +132,7 @@ func (t *Task) Wait(ctx context.Context) (driver.Exit, error) {
 // waitOn waits for the exit, which it notes, or for the connection's end.
 func (t *Task) waitOn(ctx context.Context, client *supervisor.Client) error {
 	if !t.cfg.Warm {
-		exit, err := client.WaitTask(ctx, t.noticed)
+		exit, err := client.WaitTask(ctx, t.Tell)
 		if err == nil {
 			t.note(exit)
 			return nil
@@ -161,7 +161,8 @@ func (t *Task) OnNotice(notice func(text string)) {
 	t.notice = notice
 }
 
-func (t *Task) noticed(text string) {
+// Tell tells what a person should know of the running task.
+func (t *Task) Tell(text string) {
 	t.mu.Lock()
 	notice := t.notice
 	t.mu.Unlock()

@@ -27,7 +27,9 @@ type Config struct {
 	Loopback bool // bring lo up
 	// MaskFiles and MaskDirs are covered by something empty, ReadOnlyPaths by themselves read-only. Those that the
 	// kernel does not have are left out.
-	MaskFiles     []string
+	MaskFiles []string
+	// StandIns are files inside that cover others: from, over.
+	StandIns      [][2]string
 	MaskDirs      []string
 	ReadOnlyPaths []string
 	// NoUserNamespaces forbids nested user namespaces.

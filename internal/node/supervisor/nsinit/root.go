@@ -118,11 +118,14 @@ func (b *builder) cover() {
 	}
 	for _, p := range b.c.ReadOnlyPaths {
 		what := "making " + p + " read-only"
-		open := b.Call(what, unix.SYS_OPEN_TREE, spawn.Num(atCwd), b.Str(p), spawn.Num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)).Forgive(unix.ENOENT)
+		open := b.Call(what, unix.SYS_OPEN_TREE, spawn.Num(atCwd), b.Str(p), spawn.Num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)).Forgive(unix.ENOENT)
 		fd := open.Result()
 		b.setReadOnly(p, fd.Arg(), b.Str(""), unix.AT_EMPTY_PATH)
 		b.moveMount(what, fd, p)
 		b.close(fd)
 		open.ThenSkip()
+	}
+	for _, s := range b.c.StandIns {
+		b.mount("covering "+s[1], s[0], s[1], "", unix.MS_BIND, "").Forgive(unix.ENOENT)
 	}
 }

@@ -64,14 +64,31 @@ func (c *Cloud) authenticate(r *http.Request, body []byte) *failure {
 	return nil
 }
 
-// metadata is the service (IMDSv2) that gives a machine the credentials of its role.
+// Metadata is the base URL of the metadata service of a machine.
+func (c *Cloud) Metadata(machine string) string { return c.URL + "/machine/" + machine }
+
+// metadata is the service (IMDSv2) that gives a machine the credentials of its role, and tells it which of its
+// reservation it is.
 func (c *Cloud) metadata(w http.ResponseWriter, r *http.Request) {
+	machine := ""
+	if rest, ok := strings.CutPrefix(r.URL.Path, "/machine/"); ok {
+		machine, rest, _ = strings.Cut(rest, "/")
+		r.URL.Path = "/" + rest
+	}
 	const path = "/latest/meta-data/iam/security-credentials/"
 	switch {
 	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token" && r.Header.Get("X-aws-ec2-metadata-token-ttl-seconds") != "":
 		fmt.Fprint(w, "session")
 	case r.Header.Get("X-aws-ec2-metadata-token") != "session":
 		w.WriteHeader(http.StatusUnauthorized)
+	case r.URL.Path == "/latest/meta-data/ami-launch-index":
+		c.With(func(c *Cloud) {
+			if i := c.find(machine); i != nil {
+				fmt.Fprint(w, i.index())
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+		})
 	case r.URL.Path == path:
 		fmt.Fprint(w, "fleet-role")
 	case r.URL.Path == path+"fleet-role":

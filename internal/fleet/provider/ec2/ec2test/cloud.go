@@ -43,6 +43,7 @@ type Cloud struct {
 	Types    []string        // that exist
 	SoldOut  map[string]bool // "type/zone/market" or "type"
 	Quota    map[string]int  // instances by type; -1 = none
+	Left     map[string]int  // instances by type that can still be made; no entry = any number
 	Sessions map[string]bool // session tokens that are refused as expired
 	// SpotPrices are those of all times.
 	SpotPrices []SpotPrice
@@ -89,7 +90,7 @@ func New(t testing.TB) *Cloud {
 	c := &Cloud{
 		now: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), byToken: map[string]*reservation{}, faults: map[string][]Fault{},
 		buckets: map[string]*bucket{}, Calls: map[string]int{}, PageMost: 1000, Types: []string{"m5.large", "c5.large"},
-		SoldOut: map[string]bool{}, Quota: map[string]int{}, Sessions: map[string]bool{},
+		SoldOut: map[string]bool{}, Quota: map[string]int{}, Left: map[string]int{}, Sessions: map[string]bool{},
 	}
 	s := httptest.NewServer(http.HandlerFunc(c.serve))
 	t.Cleanup(s.Close)
@@ -149,6 +150,9 @@ func (c *Cloud) find(id string) *Instance {
 	}
 	return c.instances[at]
 }
+
+// index is the launch index: which of its reservation it is.
+func (i *Instance) index() int { return slices.Index(i.reservation.instances, i) }
 
 // tag returns the value of a tag as it is seen at a time; the last one set counts.
 func (i *Instance) tag(key string, at time.Time) (value string, ok bool) {

@@ -104,6 +104,36 @@ func TestTheSDKAgrees(t *testing.T) {
 	require.Equal(t, types.InstanceStateNameTerminated, one.Reservations[0].Instances[0].State.Name)
 }
 
+// Several machines of one call: as many as there are, each with its launch index, again the same ones.
+func TestTheSDKReadsBatches(t *testing.T) {
+	t.Parallel()
+	c := ec2test.New(t)
+	c.With(func(c *ec2test.Cloud) { c.Left["m5.large"] = 3 })
+	client, ctx := sdk(t, c, ec2test.SecretKey), t.Context()
+	several := order("a")
+	several.MaxCount = aws.Int32(5)
+	for range 2 {
+		run, err := client.RunInstances(ctx, several)
+		require.NoError(t, err)
+		require.Len(t, run.Instances, 3)
+		for n, i := range run.Instances {
+			require.EqualValues(t, n, *i.AmiLaunchIndex)
+		}
+	}
+	c.Pass(time.Minute)
+	list, err := client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
+	require.NoError(t, err)
+	seen := map[int32]bool{}
+	for _, r := range list.Reservations {
+		for _, i := range r.Instances {
+			seen[*i.AmiLaunchIndex] = true
+		}
+	}
+	require.Equal(t, map[int32]bool{0: true, 1: true, 2: true}, seen)
+	_, err = client.RunInstances(ctx, order("b"))
+	require.Equal(t, "InsufficientInstanceCapacity", code(t, err))
+}
+
 func TestTheSDKReadsPrices(t *testing.T) {
 	t.Parallel()
 	c := ec2test.New(t)

@@ -29,7 +29,7 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if strings.HasPrefix(r.URL.Path, "/latest/") {
+	if strings.HasPrefix(r.URL.Path, "/latest/") || strings.HasPrefix(r.URL.Path, "/machine/") {
 		c.metadata(w, r)
 		return
 	}
@@ -175,6 +175,17 @@ func (c *Cloud) run(form map[string]string) (string, *failure) {
 			tags = pairs(form, fmt.Sprintf("TagSpecification.%d.", n), c.now)
 		}
 	}
+	if has, limited := c.Left[typ]; limited && has < most { // fewer than asked for, if the caller takes them
+		if has < least {
+			f := no("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).", typ, zone)
+			f.status = http.StatusInternalServerError
+			return "", f
+		}
+		most = has
+	}
+	if _, limited := c.Left[typ]; limited {
+		c.Left[typ] -= most
+	}
 	for range most {
 		i := &Instance{
 			ID: c.name("i"), Type: typ, Zone: zone, Subnet: form["SubnetId"], Image: form["ImageId"], Market: market, UserData: string(data),
@@ -256,7 +267,7 @@ func (c *Cloud) describe(form map[string]string) (string, *failure) {
 	for ; at < len(c.instances) && shown < most; at++ {
 		if i := c.instances[at]; c.matches(i, form) {
 			shown++
-			fmt.Fprintf(&b, "<item><reservationId>%s</reservationId><ownerId>123456789012</ownerId><instancesSet>%s</instancesSet></item>", i.reservation.id, c.instanceXML(i, slices.Index(i.reservation.instances, i), c.now.Add(-c.Delay)))
+			fmt.Fprintf(&b, "<item><reservationId>%s</reservationId><ownerId>123456789012</ownerId><instancesSet>%s</instancesSet></item>", i.reservation.id, c.instanceXML(i, i.index(), c.now.Add(-c.Delay)))
 		}
 	}
 	b.WriteString("</reservationSet>")

@@ -73,13 +73,15 @@ func (n *Network) configure(a netip.Addr, ns netns.NsHandle) error {
 	if err != nil {
 		return err
 	}
-	if err := h.AddrAdd(link, &netlink.Addr{IPNet: n.ipnet(a)}); err != nil {
+	// All goes through the bridge's address: a guest that looks for neighbours would fill the table of them, which the whole
+	// machine shares.
+	if err := h.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(32, 32)}}); err != nil {
 		return fmt.Errorf("adding the address: %w", err)
 	}
 	if err := h.LinkSetUp(link); err != nil {
 		return err
 	}
-	if err := h.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: n.Gateway().AsSlice()}); err != nil {
+	if err := h.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: n.Gateway().AsSlice(), Flags: int(netlink.FLAG_ONLINK)}); err != nil {
 		return fmt.Errorf("adding the route: %w", err)
 	}
 	return nil

@@ -4,20 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"syscall"
+	"time"
 
 	"github.com/vishvananda/netlink"
+
+	"drover/internal/node/egress"
 )
 
-// ensure makes the bridge with its rules, once, or takes over that of an earlier agent. It returns its index.
+// ensure makes the bridge with its rules, once, or takes over that of an earlier agent. It returns its index. When the
+// machine got other name servers, the rules are made again.
 func (n *Network) ensure() (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.up != 0 {
+	changed := resolversChanged()
+	if n.up != 0 && changed.Equal(n.resolvers) {
 		return n.up, nil
 	}
+	n.resolvers = changed
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = n.cfg.Name
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil && !errors.Is(err, os.ErrExist) {
@@ -27,11 +31,7 @@ func (n *Network) ensure() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("finding the bridge %s: %w", n.cfg.Name, err)
 	}
-	f, err := n.firewall()
-	if err == nil {
-		err = f.set() // before anything can pass
-	}
-	if err != nil {
+	if err := n.fence.Set(); err != nil { // before anything can pass
 		return 0, fmt.Errorf("setting the bridge's rules: %w", err)
 	}
 	if err := netlink.AddrReplace(link, &netlink.Addr{IPNet: n.ipnet(n.Gateway())}); err != nil {
@@ -59,20 +59,16 @@ func (n *Network) Close() error {
 		return nil
 	}
 	n.up = 0
-	f, err := n.firewall()
-	if err == nil {
-		err = f.remove()
-	}
-	return errors.Join(deleteLink(n.cfg.Name), err)
+	return errors.Join(deleteLink(n.cfg.Name), n.fence.Remove())
 }
 
-func run(stdin, name string, args ...string) error {
-	c := exec.Command(name, args...)
-	c.Stdin = strings.NewReader(stdin)
-	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(out)))
+// resolversChanged is when the machine's list of name servers was written.
+func resolversChanged() time.Time {
+	info, err := os.Stat(egress.ResolverFile())
+	if err != nil {
+		return time.Time{}
 	}
-	return nil
+	return info.ModTime()
 }
 
 func isNoDevice(err error) bool { return errors.Is(err, syscall.ENODEV) }

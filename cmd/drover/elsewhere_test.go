@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// On other systems drover is the command line of an agent elsewhere, and must go on compiling as such.
+func TestBuildsOnOtherSystems(t *testing.T) {
+	t.Parallel()
+	for _, system := range []string{"windows/amd64", "darwin/arm64"} {
+		t.Run(strings.ReplaceAll(system, "/", "-"), func(t *testing.T) {
+			t.Parallel()
+			goos, goarch, _ := strings.Cut(system, "/")
+			program := filepath.Join(t.TempDir(), "drover")
+			build := exec.Command("go", "build", "-o", program, "drover/cmd/drover")
+			build.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+			out, err := build.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.FileExists(t, program)
+		})
+	}
+}

@@ -1,0 +1,27 @@
+//go:build !windows
+
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"drover"
+)
+
+// resized calls f with the size after each change, until ctx ends.
+func (t *console) resized(ctx context.Context, f func(drover.WindowSize)) {
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, syscall.SIGWINCH)
+	defer signal.Stop(changes)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changes:
+			f(t.size())
+		}
+	}
+}

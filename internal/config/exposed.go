@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// Exposed says what others than this machine's users reach without a token or in clear text, one line a listener that is
+// not on loopback, each with the keys that would mend it. Such an agent starts only with insecure = true: who reaches its
+// faces runs programs here, and who reads the traffic has the tokens.
+func (a *Agent) Exposed() (lines []string) {
+	t := a.TLS
+	if t == nil {
+		t = &TLS{}
+	}
+	if host, key := a.listens("http"); !loopback(host) {
+		var lacks []string
+		if certified := True(t.HTTP) && True(t.VerifyHTTPSClient); a.APIToken == "" && !certified {
+			lacks = append(lacks, "api_token")
+		}
+		if !True(t.HTTP) {
+			lacks = append(lacks, "tls { http = true }")
+		}
+		if len(lacks) > 0 {
+			lines = append(lines, fmt.Sprintf("%s: the API on %s lacks %s", key, host, strings.Join(lacks, " and ")))
+		}
+	}
+	if host, key := a.listens("rpc"); True(a.Server.Enabled) && a.AwaitsNodes() && !loopback(host) && !True(t.RPC) {
+		lines = append(lines, fmt.Sprintf("%s: the port of the nodes on %s lacks tls { rpc = true }", key, host))
+	}
+	return lines
+}
+
+// AwaitsNodes reports whether a server listens for nodes that dial.
+func (a *Agent) AwaitsNodes() bool { return !a.Dev || a.Fleet != nil }
+
+// listens returns the host that a listener is on, and the key that says so.
+func (a *Agent) listens(kind string) (host, key string) {
+	if own := a.Addresses; own != nil {
+		if kind == "http" && own.HTTP != "" {
+			return own.HTTP, "addresses.http"
+		}
+		if kind == "rpc" && own.RPC != "" {
+			return own.RPC, "addresses.rpc"
+		}
+	}
+	return a.BindAddr, "bind_addr"
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What listens beyond loopback needs a token and TLS, or somebody who says that it does not.
+func TestExposedListeners(t *testing.T) {
+	t.Parallel()
+	const server = "server { enabled = true }\n"
+	const secure = "tls {\n  http = true\n  rpc = true\n  cert_file = \"c\"\n  key_file = \"k\"\n  ca_file = \"a\"\n}\n"
+	for text, wants := range map[string][]string{
+		server:                                      nil,
+		server + `bind_addr = "127.0.0.7"`:          nil,
+		server + `bind_addr = "::1"`:                nil,
+		server + `addresses { http = "localhost" }`: nil,
+		server + `bind_addr = "0.0.0.0"`: {
+			"bind_addr: the API on 0.0.0.0 lacks api_token and tls { http = true }: ", "bind_addr: the port of the nodes on 0.0.0.0 lacks tls { rpc = true }: ", "insecure = true",
+		},
+		server + "bind_addr = \"::\"\napi_token = \"t\"":                                                     {"the API on :: lacks tls { http = true }:", "the port of the nodes"},
+		server + secure + `bind_addr = "10.0.0.1"`:                                                           {"the API on 10.0.0.1 lacks api_token:"},
+		server + secure + "bind_addr = \"10.0.0.1\"\napi_token = \"t\"":                                      nil,
+		server + strings.Replace(secure, "}", "verify_https_client = true\n}", 1) + `bind_addr = "10.0.0.1"`: nil,
+		server + `addresses { http = "drover.example" }`:                                                     {"addresses.http: the API on drover.example lacks"},
+		server + `addresses { rpc = "0.0.0.0" }`:                                                             {"addresses.rpc: the port of the nodes"},
+		server + "bind_addr = \"0.0.0.0\"\ninsecure = true":                                                  nil,
+		"client {\n  enabled = true\n  servers = [\"x:1\"]\n}\nbind_addr = \"0.0.0.0\"\n":                    {"the API on 0.0.0.0"},
+	} {
+		over, err := Parse([]byte("data_dir = \"/x\"\n"+text), "a.hcl")
+		require.NoError(t, err, text)
+		err = Merge(Default(), over).Validate()
+		if wants == nil {
+			require.NoError(t, err, text)
+			continue
+		}
+		for _, want := range wants {
+			require.ErrorContains(t, err, want, text)
+		}
+	}
+	dev := Merge(Merge(Default(), DevMode()), &Agent{BindAddr: "0.0.0.0"})
+	require.Len(t, dev.Exposed(), 1, "no node dials it")
+}

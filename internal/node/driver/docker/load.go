@@ -1,0 +1,100 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/moby/moby/client"
+
+	"drover"
+	"drover/internal/node/driver"
+	"drover/internal/node/image"
+)
+
+// loadedName is the repository of images that tasks brought along, each tagged with its own digest: nothing that a task
+// brings can take the place of an image that others run by its name.
+const loadedName = "drover-load:"
+
+// load gives the daemon an image out of an archive in the task's folder. The path is opened so that no link leads out of
+// there, and the daemon never sees the archive itself: what it says of other images and names is left out.
+func (s *images) load(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
+	root, err := os.OpenRoot(spec.Dirs.Task)
+	if err != nil {
+		return imageInfo{}, err
+	}
+	defer root.Close()
+	f, err := root.Open(c.load)
+	if err != nil {
+		return imageInfo{}, drover.Errorf(drover.Invalid, "load: %w", err)
+	}
+	saved, err := image.OpenSaved(f, s.d.cfg.Owner, c.image)
+	if err != nil {
+		code := drover.CodeOf(err)
+		if code == drover.Internal {
+			code = drover.Invalid
+		}
+		return imageInfo{}, drover.Errorf(code, "load: %s: %w", c.load, err)
+	}
+	defer saved.Close() //nolint:errcheck // it was only read
+	ref := loadedName + strings.TrimPrefix(saved.ID, "sha256:")
+	had, err := s.find(ctx, ref)
+	if err == nil && had.id == saved.ID { // an earlier start loaded it
+		return had, nil
+	}
+	if err := s.give(ctx, saved, ref); err != nil {
+		return imageInfo{}, err
+	}
+	return s.got(ctx, ref, had)
+}
+
+// give loads the image by that name.
+func (s *images) give(ctx context.Context, saved *image.Saved, ref string) error {
+	r, w := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() { // ends with the archive, or when nobody reads it any more
+		err := saved.Write(w, ref)
+		w.CloseWithError(err) // nil is the end
+		wrote <- err
+	}()
+	answer, err := s.d.docker.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
+	_ = r.Close()
+	if bad := <-wrote; bad != nil && !errors.Is(bad, io.ErrClosedPipe) {
+		if err == nil {
+			_ = answer.Close() // it was not whole
+		}
+		return drover.Errorf(drover.Invalid, "load: %w", bad)
+	}
+	if err != nil {
+		return daemonError(err)
+	}
+	said, err := io.ReadAll(io.LimitReader(answer, 1<<20))
+	_ = answer.Close() // read
+	if err != nil {
+		return drover.Errorf(drover.Unavailable, "load: %w", err)
+	}
+	if _, err := s.find(ctx, ref); err != nil {
+		return drover.Errorf(drover.Invalid, "load: the docker daemon did not take the image: %s", streamText(said))
+	}
+	return nil
+}
+
+// streamText takes the words out of a stream of messages.
+func streamText(b []byte) string {
+	var words []string
+	dec := json.NewDecoder(bytes.NewReader(b))
+	for {
+		var m struct{ Stream, Error string }
+		if err := dec.Decode(&m); err != nil {
+			if !errors.Is(err, io.EOF) {
+				words = append(words, err.Error())
+			}
+			return strings.TrimSpace(strings.Join(words, " "))
+		}
+		words = append(words, strings.TrimSpace(m.Stream+m.Error))
+	}
+}

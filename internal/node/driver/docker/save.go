@@ -1,0 +1,25 @@
+package docker
+
+import (
+	"context"
+	"io"
+
+	"drover/internal/node/image"
+)
+
+var _ image.Local = (*Driver)(nil)
+
+// LocalImage implements image.Local: sandboxes take from the daemon what no registry gives.
+func (d *Driver) LocalImage(ctx context.Context, ref string) (id string, err error) {
+	info, err := d.images.find(ctx, ref)
+	return info.id, err
+}
+
+// SaveImage implements image.Local.
+func (d *Driver) SaveImage(ctx context.Context, id string) (io.ReadCloser, error) {
+	r, err := d.docker.ImageSave(ctx, []string{id})
+	if err != nil {
+		return nil, daemonError(err)
+	}
+	return r, nil
+}

@@ -1,0 +1,134 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// iptables keeps the rules in chains of their own, for machines without nft.
+type iptables struct{ Config }
+
+// hooks are where the chains are called from.
+func (f iptables) hooks() [][]string {
+	list := [][]string{
+		{"filter", "INPUT", "-i", f.Name, "-j", f.Name + "-in"},
+		{"filter", "FORWARD", "-i", f.Name, "-j", f.Name + "-fwd"},
+		{"filter", "FORWARD", "-o", f.Name, "-j", f.Name + "-fwd"},
+	}
+	if f.Outward {
+		list = append(list, []string{"nat", "POSTROUTING", "-j", f.Name + "-nat"})
+	}
+	return list
+}
+
+// set fills our chains in one step for each table, then has them called first.
+func (f iptables) set(r rules) error {
+	if err := f.noIPv6(); err != nil {
+		return err
+	}
+	if err := run(f.tables(r), "iptables-restore", "-w", "--noflush"); err != nil {
+		return err
+	}
+	for _, h := range f.hooks() {
+		if run("", "iptables", append([]string{"-w", "-t", h[0], "-C"}, h[1:]...)...) == nil {
+			continue
+		}
+		if err := run("", "iptables", append([]string{"-w", "-t", h[0], "-I"}, h[1:]...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f iptables) tables(r rules) string {
+	var t text
+	name := f.Name
+	t.line("*filter\n:%s-in - [0:0]\n:%s-fwd - [0:0]\n:%s-out - [0:0]\n:%s-new - [0:0]", name, name, name, name)
+	f.flood(&t, r, name+"-in")
+	t.line("-A %s-in -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", name)
+	f.resolvers(&t, r, name+"-in")
+	t.line("-A %s-in -p icmp -j %s-new", name, name)
+	t.line("-A %s-in -j DROP", name)
+	t.line("-A %s-fwd -i %s -o %s -j DROP", name, name, name)
+	t.line("-A %s-fwd -i %s -j %s-out", name, name, name)
+	t.line("-A %s-fwd -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", name)
+	t.line("-A %s-fwd -j DROP", name)
+	f.outward(&t, r)
+	t.line("COMMIT")
+	if f.Outward {
+		t.line("*nat\n:%s-nat - [0:0]\n-A %s-nat -s %s ! -o %s -j MASQUERADE\nCOMMIT", name, name, f.Subnet, name)
+	}
+	return t.String()
+}
+
+// flood drops what is spoofed or too much.
+func (f iptables) flood(t *text, r rules, chain string) {
+	t.line("-A %s ! -s %s -j DROP", chain, f.Subnet)
+	if n := f.Policy.PacketRate; r.rate && n > 0 {
+		t.line("-A %s %s -j DROP", chain, f.over("p", n, n))
+	}
+}
+
+func (f iptables) resolvers(t *text, r rules, chain string) {
+	for _, p := range r.resolvers {
+		for _, protocol := range []string{"udp", "tcp"} {
+			t.line("-A %s -d %s -p %s --dport 53 -j %s-new", chain, p, protocol, f.Name)
+		}
+	}
+}
+
+func (f iptables) outward(t *text, r rules) {
+	out, opening := f.Name+"-out", f.Name+"-new"
+	f.flood(t, r, out)
+	t.line("-A %s -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT", out)
+	t.line("-A %s -m conntrack --ctstate INVALID -j DROP", out)
+	f.resolvers(t, r, out)
+	to := func(source string, list []netip.Prefix, target string) {
+		for _, p := range list {
+			t.line("-A %s %s-d %s -j %s", out, source, p, target)
+		}
+	}
+	runners := ""
+	if f.Jobs.IsValid() {
+		runners = "! -s " + f.Jobs.String() + " "
+		to("-s "+f.Jobs.String()+" ", r.allowJobs, opening)
+	}
+	to(runners, r.allow, opening)
+	verdict := "DROP"
+	if r.reject {
+		verdict = "REJECT --reject-with icmp-admin-prohibited"
+	}
+	to("", special, verdict)
+	t.line("-A %s -j %s", out, opening)
+	if n := f.Policy.ConnectionRate; r.rate && n > 0 {
+		t.line("-A %s %s -j DROP", opening, f.over("c", n, max(n, f.Policy.Connections)))
+	}
+	if n := f.Policy.Connections; r.count && n > 0 {
+		t.line("-A %s -m connlimit --connlimit-above %d --connlimit-mask 32 -j DROP", opening, n)
+	}
+	t.line("-A %s -j ACCEPT", opening)
+}
+
+// over matches what is above a rate, by its sender.
+func (f iptables) over(what string, rate, burst int) string {
+	return fmt.Sprintf("-m hashlimit --hashlimit-above %d/sec --hashlimit-burst %d --hashlimit-mode srcip --hashlimit-htable-max %d --hashlimit-name %s-%s",
+		rate, burst, maxGuests, f.Name, what)
+}
+
+func (f iptables) remove() error {
+	var errs []error
+	for _, h := range f.hooks() {
+		errs = append(errs, run("", "iptables", append([]string{"-w", "-t", h[0], "-D"}, h[1:]...)...))
+	}
+	for _, chain := range []string{"-in", "-fwd", "-out", "-new"} { // emptied first: they call each other
+		errs = append(errs, run("", "iptables", "-w", "-F", f.Name+chain))
+	}
+	for _, chain := range []string{"-in", "-fwd", "-out", "-new"} {
+		errs = append(errs, run("", "iptables", "-w", "-X", f.Name+chain))
+	}
+	if f.Outward {
+		errs = append(errs, run("", "iptables", "-w", "-t", "nat", "-F", f.Name+"-nat"), run("", "iptables", "-w", "-t", "nat", "-X", f.Name+"-nat"))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"drover"
+	"drover/internal/clock"
+	"drover/internal/config"
+	"drover/internal/fleet/pool"
+	"drover/internal/fleet/provider"
+	"drover/internal/fleet/provider/ec2"
+	"drover/internal/fleet/provider/ec2/ec2test"
+)
+
+// Machines of a batch have equal user data, and each finds its own token in them; the server takes it for that machine's.
+func TestAMachineOfABatchFindsItsToken(t *testing.T) {
+	t.Parallel()
+	key := []byte("k")
+	f := &fleet{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
+	p := &drover.FleetPolicy{Name: "std", NodePool: "cloud", UserData: "${config}", TerminateAtDead: time.Minute}
+	require.True(t, shareable(p))
+	data, b := f.userData(key, kindEC2), provider.Batch{ID: "x", Size: 3}
+	text := data(p, b.Intent(0))
+	require.Equal(t, text, data(p, b.Intent(2)))
+	require.NotContains(t, text, "join_token =")
+
+	c := ec2test.New(t)
+	cloud, err := ec2.New(ec2.Config{Region: ec2test.Region, Endpoint: c.URL, Owner: "me", Credentials: ec2.Credentials{AccessKey: ec2test.AccessKey, SecretKey: ec2test.SecretKey}}, clock.Wall{})
+	require.NoError(t, err)
+	req := provider.Request{Offering: drover.Offering{Type: "m5.large"}, Image: "ami-1"}
+	for _, id := range b.Intents() {
+		req.Intents = append(req.Intents, provider.Intent{ID: id, UserData: text})
+	}
+	made, err := cloud.Create(t.Context(), req)
+	require.NoError(t, err)
+	require.Len(t, made, 3)
+	for _, m := range made {
+		file := filepath.Join(t.TempDir(), "agent.hcl")
+		given := strings.ReplaceAll(text, metadataService, c.Metadata(m.ID))
+		require.NoError(t, os.WriteFile(file, []byte(given), 0o600))
+		cfg, err := config.Load(file)
+		require.NoError(t, err)
+		whole := config.Merge(config.Default(), cfg)
+		whole.DataDir = t.TempDir()
+		require.NoError(t, whole.Validate())
+		token, err := nodeToken(t.Context(), cfg.Client)
+		require.NoError(t, err)
+		intent, err := pool.IntentOf(key, token)
+		require.NoError(t, err)
+		require.Equal(t, m.Intent, intent)
+	}
+	_, err = launchToken(t.Context(), &config.Machine{Tokens: []string{"a"}, Metadata: c.Metadata(made[2].ID)})
+	require.ErrorContains(t, err, "client.machine.join_tokens: has 1 tokens")
+	_, err = launchToken(t.Context(), &config.Machine{Tokens: []string{"a"}, Metadata: c.Metadata("i-none")})
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+}
+
+// What a person wrote with a machine's own token or name in it can't be shared.
+func TestUserDataThatIsOfOneMachine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{"": true, "${config} of ${pool}": true, "#!/bin/sh\njoin ${token}": false, "${intent}": false, "${secret}": false} {
+		require.Equal(t, want, shareable(&drover.FleetPolicy{UserData: text}), text)
+	}
+}

@@ -1,0 +1,98 @@
+package drover
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of what one job holds. Nomad has none; no job that people write comes near them, and without them one
+// request keeps the server busy for seconds each time it looks at the job.
+const (
+	maxGroups    = 1000 // of a job
+	maxTasks     = 1000 // of a job, over all its groups
+	maxParts     = 1000 // of a list in a job, a group or a task
+	maxNameBytes = 255  // of a group's or a task's name: what a file may be called
+)
+
+// bounded reports whether the job is small enough to be looked at more closely, and says what is too much if not.
+func (j *Job) bounded(v *validation) bool {
+	before := len(v.errs)
+	v.check(len(j.TaskGroups) <= maxGroups, "job.TaskGroups", "a job has at most %d groups, got %d", maxGroups, len(j.TaskGroups))
+	few := func(path string, n int) { v.check(n <= maxParts, path, "at most %d of them, got %d", maxParts, n) }
+	few("job.Datacenters", len(j.Datacenters))
+	few("job.Meta", len(j.Meta))
+	few("job.Constraints", len(j.Constraints))
+	few("job.Affinities", len(j.Affinities))
+	few("job.Spreads", len(j.Spreads))
+	if len(v.errs) > before {
+		return false
+	}
+	tasks := 0
+	for i, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		at := "job.group[" + nameOr(g.Name, i) + "]."
+		tasks += len(g.Tasks)
+		few(at+"Meta", len(g.Meta))
+		few(at+"Constraints", len(g.Constraints))
+		few(at+"Affinities", len(g.Affinities))
+		few(at+"Spreads", len(g.Spreads))
+		few(at+"Volumes", len(g.Volumes))
+		few(at+"Services", len(g.Services))
+		few(at+"Networks", ports(g.Networks))
+	}
+	v.check(tasks <= maxTasks, "job", "a job has at most %d tasks, got %d", maxTasks, tasks)
+	if len(v.errs) > before {
+		return false
+	}
+	for i, g := range j.TaskGroups {
+		if g == nil {
+			continue
+		}
+		for k, t := range g.Tasks {
+			if t == nil {
+				continue
+			}
+			at := "job.group[" + nameOr(g.Name, i) + "].task[" + nameOr(t.Name, k) + "]."
+			few(at+"Env", len(t.Env))
+			few(at+"Meta", len(t.Meta))
+			few(at+"Constraints", len(t.Constraints))
+			few(at+"Affinities", len(t.Affinities))
+			few(at+"Services", len(t.Services))
+			few(at+"Artifacts", len(t.Artifacts))
+			few(at+"Templates", len(t.Templates))
+			few(at+"VolumeMounts", len(t.VolumeMounts))
+		}
+	}
+	return len(v.errs) == before
+}
+
+func ports(networks []*NetworkResource) (n int) {
+	for _, network := range networks {
+		n++
+		if network != nil {
+			n += len(network.ReservedPorts) + len(network.DynamicPorts)
+		}
+	}
+	return n
+}
+
+// readable reports whether a terminal and a log show the name as it is.
+func readable(name string) bool {
+	return utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+}
+
+// readable refuses other names.
+func (v *validation) readable(path, name string) {
+	v.check(readable(name), path, "must be UTF-8 without control characters, got %q", name)
+}
+
+// id refuses ids that stand for another place in a path. Slashes are fine: the ids of dispatched jobs have them.
+func (v *validation) id(path, id string) {
+	v.readable(path, id)
+	parts := strings.Split(id, "/")
+	v.check(!slices.Contains(parts, ".") && !slices.Contains(parts, ".."), path, `must not have "." or ".." between its slashes, got %q`, id)
+}
