@@ -17,7 +17,8 @@ import (
 func (m *Manager) hold() error {
 	dir := m.lockDir()
 	for {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		err := os.MkdirAll(dir, 0o755)
+		if err != nil && !errors.Is(err, fs.ErrExist) { // that one: it was there, and went before it was looked at
 			return err
 		}
 		f, err := os.Open(dir)
@@ -37,7 +38,7 @@ func (m *Manager) hold() error {
 			m.held = f
 			return nil
 		}
-		_ = f.Close()
+		_ = unlock(f)
 	}
 }
 
@@ -59,9 +60,15 @@ func (m *Manager) removeHeld(remove func() error) error {
 			return errors.Join(err, flock(m.held, unix.LOCK_SH))
 		}
 	}
-	err := m.held.Close()
+	err := unlock(m.held)
 	m.held = nil
 	return err
+}
+
+// unlock gives the lock up and closes. Close alone would leave it to a child that another goroutine has just forked, until
+// that runs its own program.
+func unlock(f *os.File) error {
+	return errors.Join(flock(f, unix.LOCK_UN), f.Close())
 }
 
 func flock(f *os.File, how int) error {

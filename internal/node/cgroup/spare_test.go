@@ -165,7 +165,7 @@ func TestSparesOfAKilledAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, beside.spareNames(t), 1)
 	require.NoError(t, beside.Close(clock.Wall{}))
-	require.NoError(t, killed.held.Close()) // as its end does
+	require.NoError(t, unlock(killed.held)) // as its end does
 
 	next, err := New(Config{Parent: parent})
 	require.NoError(t, err)
