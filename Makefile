@@ -8,7 +8,7 @@ GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 TESTFLAGS  ?= -race -shuffle=on -timeout 10m
 
-.PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps
+.PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps module
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -29,7 +29,7 @@ deps: ## install what the tests need (Debian, as root), else say what is missing
 build: bin/drover ## build bin/drover, one file that needs no other
 
 bin/drover: $(INIT) $(SRC)
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X drover/internal/version.Version=$(VERSION)' -o $@ ./cmd/drover
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X github.com/drover-project/drover/internal/version.Version=$(VERSION)' -o $@ ./cmd/drover
 
 init: $(INIT) ## build the supervisor that is embedded into drover
 
@@ -39,6 +39,9 @@ $(INIT): $(INIT_SRC)
 
 fmt: ## format
 	$(GO) run $(GOFUMPT) -w .
+
+module: ## rename the module everywhere: make module PATH=example.org/drover
+	@PATH=$$(/usr/bin/tr '\0' '\n' < /proc/$$PPID/environ | /usr/bin/sed -n 's/^PATH=//p') ./scripts/module "$(PATH)"
 
 lint: init ## gofumpt, vet, golangci-lint
 	@out=$$($(GO) run $(GOFUMPT) -l .); test -z "$$out" || { echo "not formatted (make fmt):"; echo "$$out"; exit 1; }

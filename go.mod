@@ -1,4 +1,4 @@
-module drover
+module github.com/drover-project/drover
 
 go 1.26.0
 

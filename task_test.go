@@ -9,7 +9,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Nomad prints every field of an event, older ones that are zero too.

@@ -15,7 +15,7 @@ import (
 	"net/url"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Client talks to one server. It is safe for use by several goroutines.

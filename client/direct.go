@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // direct is a transport for plain HTTP/1.1: the caller's goroutine writes the request and reads the answer, where

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Environments lists all environments.

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Events follows what happens.

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // StartExecution starts a command that others attach to later. Errors: Invalid, NotFound, Gone; Forbidden for the webhook.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // pathQuery carries any bytes as a path.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 func newIdle() *idle { return &idle{clock: clock.Wall{}, conns: map[string][]*conn{}} }

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Claim takes a warm runner, with the files in it. Errors: NotFound, Exhausted, Invalid.

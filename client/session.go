@@ -14,7 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }

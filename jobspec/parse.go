@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Options of Parse.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (d *decoder) constraint(b *hclsyntax.Block, c *drover.Constraint) {

@@ -3,7 +3,7 @@ package jobspec
 import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (d *decoder) task(b *hclsyntax.Block) *drover.Task {

@@ -4,10 +4,10 @@ package main
 import (
 	"os"
 
-	"drover/internal/node/supervisor/carrier"
-	"drover/internal/node/supervisor/handover"
-	"drover/internal/node/supervisor/hold"
-	"drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/node/supervisor/carrier"
+	"github.com/drover-project/drover/internal/node/supervisor/handover"
+	"github.com/drover-project/drover/internal/node/supervisor/hold"
+	"github.com/drover-project/drover/internal/node/supervisor/initd"
 )
 
 func main() {

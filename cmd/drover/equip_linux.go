@@ -1,13 +1,13 @@
 package main
 
 import (
-	"drover/internal/cli"
-	"drover/internal/evaluator"
-	"drover/internal/fleet/simulator"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver/sandbox"
-	"drover/internal/server"
-	"drover/internal/sysmon"
+	"github.com/drover-project/drover/internal/cli"
+	"github.com/drover-project/drover/internal/evaluator"
+	"github.com/drover-project/drover/internal/fleet/simulator"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	"github.com/drover-project/drover/internal/server"
+	"github.com/drover-project/drover/internal/sysmon"
 )
 
 // evaluate serves, and does not return, in a child process that evaluates what users wrote for an agent.

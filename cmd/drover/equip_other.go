@@ -8,10 +8,10 @@ import (
 	"runtime"
 	"time"
 
-	"drover"
-	"drover/internal/cli"
-	"drover/internal/config"
-	"drover/internal/fleet/simulator"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/fleet/simulator"
 )
 
 // evaluate is for an agent's children, of which there are none.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"drover/internal/cli"
+	"github.com/drover-project/drover/internal/cli"
 )
 
 func main() {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -22,21 +23,46 @@ type pkg struct {
 	Name        string
 }
 
+// packages lists the module's, under the short paths that the rules name: "drover/…", wherever the module lives.
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,GoFiles,TestGoFiles,Name", "drover/...")
-	out, err := cmd.Output()
-	require.NoError(t, err)
 	var list []pkg
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for dec := json.NewDecoder(strings.NewReader(goList(t, "-json=ImportPath,Doc,Imports,GoFiles,TestGoFiles,Name", module(t)+"/..."))); ; {
 		var p pkg
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			return list
 		}
 		require.NoError(t, err)
+		p.ImportPath = short(t, p.ImportPath)
+		for i, imp := range p.Imports {
+			p.Imports[i] = short(t, imp)
+		}
 		list = append(list, p)
 	}
+}
+
+func short(t *testing.T, path string) string {
+	t.Helper()
+	rest, ours := strings.CutPrefix(path, module(t))
+	if ours && (rest == "" || rest[0] == '/') {
+		return "drover" + rest
+	}
+	return path
+}
+
+func module(t *testing.T) string {
+	t.Helper()
+	info, ok := debug.ReadBuildInfo()
+	require.True(t, ok)
+	return info.Main.Path
+}
+
+func goList(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
+	require.NoError(t, err)
+	return string(out)
 }
 
 func plane(path string) string {

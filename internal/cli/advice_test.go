@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/config"
+	"github.com/drover-project/drover/internal/config"
 )
 
 func TestMistakesOfAddressAndTokenNameTheirCauseFirst(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
 )
 
 type agentFlags struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (a *App) allocCommand() *cobra.Command {

@@ -14,8 +14,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 type allocExecFlags struct {

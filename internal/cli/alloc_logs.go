@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 type allocLogsFlags struct {

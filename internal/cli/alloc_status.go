@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (a *App) allocStatusCommand() *cobra.Command {

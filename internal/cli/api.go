@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // api calls the Nomad face. The address and token come from flags or from DROVER_… and NOMAD_… variables.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/version"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/version"
 )
 
 // App is the command line's world.

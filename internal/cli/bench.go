@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/client"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // figure is one measured number.

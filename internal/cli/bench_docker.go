@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // dockerExec compares executions in a docker container, through the agent's API, with docker exec in the same container.

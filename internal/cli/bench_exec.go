@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // environment makes one with a warm pool.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // idle measures what waiting costs: 25 warm runners, then 50 raw tasks.

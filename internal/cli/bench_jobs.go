@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func newAPI(address string) *api { return &api{http: &http.Client{}, address: address} }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // published is what others say of themselves, or what was measured of them. None of it is from this machine.

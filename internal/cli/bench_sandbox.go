@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // sandbox measures executions in one sandbox through the agent's API, then what 500 idle ones cost, everything counted.

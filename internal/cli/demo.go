@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/client"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 const demoEnvironment = "playground"
@@ -38,7 +38,7 @@ func (a *App) demo(ctx context.Context, t target) {
 ==> Serving on %[1]s until you press Ctrl-C:
     %[1]s/v1/jobs, /v1/allocations, …        jobs, with Nomad's API (NOMAD_ADDR=%[1]s nomad status)
     %[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
-    %[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package drover/client)
+    %[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package github.com/drover-project/drover/client)
     %[1]s/v1/event/stream, /v1/metrics       what happens, and how much of it
     try:  curl -s %[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id"}'
 `, t.address, demoEnvironment)

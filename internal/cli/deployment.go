@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (a *App) deploymentCommand() *cobra.Command {

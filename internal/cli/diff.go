@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // differ prints the difference of two jobs, as Nomad's plan does: + added, - removed, +/- changed.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // finding is one line of the doctor's report.

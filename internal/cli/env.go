@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/client"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 func (a *App) envCommand() *cobra.Command {

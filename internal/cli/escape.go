@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // wayOut is told where a command can get a terminal.

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // explain tells for each group why it could not be placed.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
 )
 
 func (a *App) fleetSimulateCommand() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
 )
 
 func (a *App) fleetSteerCommand(word, short string) *cobra.Command {

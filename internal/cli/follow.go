@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // follower tells what becomes of an evaluation.

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Interruptible returns a context that ends with the first of the signals; Main then returns 128 and its number, as shells

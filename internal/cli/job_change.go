@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // following are the flags of commands that lead to an evaluation.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (a *App) jobDispatchCommand() *cobra.Command {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/jobspec"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/jobspec"
 )
 
 // jobFile is a file with a job, and the variables for it.

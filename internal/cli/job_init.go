@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"os"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 const exampleJob = `# A service: two processes that are kept running. See: drover job plan, drover job run, drover job status.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 type jobPlanFlags struct {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (a *App) operatorCommand() *cobra.Command {

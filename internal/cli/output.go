@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // output is how a command shows what it found: a table for people, or JSON or a template for programs.

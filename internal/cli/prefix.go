@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // pick finds the one among list whose id is or begins with what a person wrote. Errors: NotFound, Invalid with the

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // startOne is what can be done when no agent answers.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 type runFlags struct {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"drover"
-	"drover/client"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
 )
 
 func (a *App) runnerCopyCommand() *cobra.Command {

@@ -32,7 +32,7 @@ func withBinary(run func() int) int {
 	}
 	defer os.RemoveAll(dir) // only litter would be left
 	binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", binary, "drover/cmd/drover")
+	build := exec.Command("go", "build", "-o", binary, "github.com/drover-project/drover/cmd/drover")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"drover"
-	"drover/client"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // command are the flags of commands that run a program in a runner.

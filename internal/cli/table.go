@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // table prints rows under a heading; with no rows it says so.

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"drover"
-	"drover/client"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/config"
 )
 
 // defaultAddress is where an agent serves unless it is told otherwise.

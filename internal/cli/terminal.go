@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/term"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // console is the terminal that a command was started from, if it was.

@@ -8,7 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // resized calls f with the size after each change, until ctx ends.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // resized calls f with the size after each change, until ctx ends. No signal tells of one here.

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/zclconf/go-cty/cty"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Fleet is about machines that are bought and returned.

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Load reads a file, or all *.hcl and *.json files of a folder in the order of their names, into one Agent to be

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Size reads a number of bytes such as "1M" or "64 KiB", as Nomad does: K, M and G are decimal, with an "i" binary, and

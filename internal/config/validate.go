@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/netguard"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/netguard"
 )
 
 // Validate reports everything that is wrong with a merged configuration. Errors: Invalid, each with its key.

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover/client"
-	"drover/internal/e2e/program"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/e2e/program"
 )
 
 // TestMain builds the program, and checks at the end that nothing of it is left on the machine.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 var rpcOn = regexp.MustCompile(`rpc=(127\.0\.0\.1:\d+)`)

@@ -21,11 +21,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/fleet"
-	"drover/internal/httpapi/native"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/fleet"
+	"github.com/drover-project/drover/internal/httpapi/native"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
 )
 
 //go:embed testdata/page.html

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/client"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
 )
 
 // TestRunnersOnANomadCluster: one agent is the cluster, through its Nomad API alone, another keeps its runners there.

@@ -13,8 +13,8 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/client"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
 )
 
 // connect dials the websocket of an execution.

@@ -13,8 +13,8 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/e2e/program"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/e2e/program"
 )
 
 // A machine is lost in mid-execution: its agent, its supervisors and all they ran are gone at once, and it says nothing

@@ -12,9 +12,9 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/dockerdtest"
-	"drover/internal/e2e/program"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/dockerdtest"
+	"github.com/drover-project/drover/internal/e2e/program"
 )
 
 // dockerd starts a docker daemon of its own with a network, and returns its endpoint, the network, and the address at

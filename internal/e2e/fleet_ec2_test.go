@@ -13,9 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/e2e/program"
-	"drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/e2e/program"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 // account is an emulated EC2 whose machines are agents on this one: they start with their user data, and end when they

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ssh"
 
-	"drover/internal/e2e/program"
-	"drover/internal/fleet/bootstrap/sshtest"
-	"drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover/internal/e2e/program"
+	"github.com/drover-project/drover/internal/fleet/bootstrap/sshtest"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 // sshCloud is an emulated EC2 whose machines are this one, reached over an ssh server in the test, and the

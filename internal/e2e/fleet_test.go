@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // fleetBlock is a fleet on this machine whose machines run raw processes too.

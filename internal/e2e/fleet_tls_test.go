@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // With mutual TLS between agents a bought machine brings a token and the server's authority: it gets a certificate for

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The plug is pulled while a job runs, runners are warm and claimed, and an execution is under way.

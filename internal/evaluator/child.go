@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // title is a child's argv[0], and what it is called in lists of processes.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Limits of one evaluation. All must be set.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // worker is a child. One goroutine at a time uses it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // setValidators tells by what a client knows later whether the file is still the same.

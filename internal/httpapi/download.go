@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Download answers with a file of a runner, or with the one range of it that the request's header asks for, if the

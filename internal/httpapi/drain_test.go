@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // A client that sends all before it reads gets to know why it was refused, whatever was left of its body.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"drover/internal/clock"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // GuardConfig says which web pages and which host names a Guard takes for the agent's own. The zero value is the

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/lifecycle"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/lifecycle"
 )
 
 // Config is what all faces share.

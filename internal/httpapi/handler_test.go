@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // DecodeJSON reads the whole body as one JSON value into v. Unknown fields are ignored, as clients newer than we are

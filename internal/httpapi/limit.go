@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // LimitConns bounds the open connections of each remote address: one more is answered 429 and closed. Wrap the bare

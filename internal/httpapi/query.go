@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // BoolParam reads a query parameter as strconv.ParseBool does; fallback if it is missing or empty.

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/lifecycle"
 )
 
 // Server answers on a listener.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // People write durations as "1m30s", programs as nanoseconds: bodies may hold either. encoding/json knows numbers only,

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"net/http"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // StatusError is an error with a status of its own, for the few that no drover.Code stands for (405).

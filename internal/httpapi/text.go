@@ -6,7 +6,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"drover/internal/httpapi/runes"
+	"github.com/drover-project/drover/internal/httpapi/runes"
 )
 
 // textReader reads JSON and fails at what encoding/json replaces in silence: bytes that are not UTF-8, and escaped halves

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Token returns the request's token: X-Drover-Token, X-Nomad-Token or "Authorization: Bearer"; "" if there is none.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Upload is a request's body for those who stream it on: if it cannot be read to its end, its sender is at fault, which

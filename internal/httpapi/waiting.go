@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // The bounds of connections from one address on which no request is at work. Those that serve one are not counted: a

@@ -7,7 +7,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 const codeHeader = "Drover-Code"

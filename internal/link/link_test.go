@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,7 @@ package link
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Procedures of the controller, called by nodes.

@@ -6,8 +6,8 @@ import (
 
 	"connectrpc.com/connect"
 
-	"drover"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // StartExecution starts a command.

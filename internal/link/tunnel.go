@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 	"golang.org/x/net/http2"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.

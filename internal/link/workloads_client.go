@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // workloadsClient is drover.Workloads of a node in another process.

@@ -8,7 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 const chunkSize = 64 << 10

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Guard says which addresses may be reached. Special ones never are, unless Allow names them: loopback, link-local,

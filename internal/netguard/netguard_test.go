@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // registry are the entries of IANA's registries of special-purpose addresses for IPv4 and IPv6 (2025-10), each with its

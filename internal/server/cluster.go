@@ -3,10 +3,10 @@ package server
 import (
 	"context"
 
-	"drover/internal/config"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/nomadbackend"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/nomadbackend"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // poolDeps is where runners are kept: here, or on an existing Nomad cluster.

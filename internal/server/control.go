@@ -7,16 +7,16 @@ import (
 	"path/filepath"
 	"time"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/control/assignment"
-	"drover/internal/control/eventstream"
-	"drover/internal/control/fsm"
-	"drover/internal/control/intake"
-	"drover/internal/control/leader"
-	"drover/internal/control/raftlog"
-	"drover/internal/control/store"
-	"drover/internal/lifecycle"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/assignment"
+	"github.com/drover-project/drover/internal/control/eventstream"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/lifecycle"
 )
 
 // control is the control plane of this process.

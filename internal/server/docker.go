@@ -1,8 +1,8 @@
 package server
 
 import (
-	"drover/internal/config"
-	"drover/internal/node/driver/docker"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/node/driver/docker"
 )
 
 // forever is an image delay that never ends.

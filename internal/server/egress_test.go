@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/config"
-	"drover/internal/node/egress"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/node/egress"
 )
 
 func TestEgressPolicy(t *testing.T) {

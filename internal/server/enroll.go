@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/link"
-	"drover/internal/node/agent"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/node/agent"
 )
 
 // enroll gets this machine a certificate from the server, if its configuration names the authority that the server is

@@ -4,12 +4,12 @@ import (
 	"context"
 	"slices"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/eventstream"
-	"drover/internal/control/intake"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/execution"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/eventstream"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/execution"
 )
 
 // teller puts what happens to executions into the log, and by that into the event stream.

@@ -7,16 +7,16 @@ import (
 	"net/http"
 	"time"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/httpapi"
-	fleetface "drover/internal/httpapi/fleet"
-	"drover/internal/httpapi/native"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/httpapi/poseidon"
-	"drover/internal/lifecycle"
-	"drover/internal/link"
-	"drover/internal/version"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/httpapi"
+	fleetface "github.com/drover-project/drover/internal/httpapi/fleet"
+	"github.com/drover-project/drover/internal/httpapi/native"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/version"
 )
 
 func msec(n int) time.Duration { return time.Duration(n) * time.Millisecond }

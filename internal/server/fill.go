@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/control/fsm"
-	"drover/internal/control/raftlog"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
-	"drover/internal/id"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // allocsPerJob is the size of the jobs that FillState makes.

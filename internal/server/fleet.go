@@ -11,14 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
-	"drover/internal/lifecycle"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/lifecycle"
 )
 
 // fleet buys and returns machines: one loop a provider, over the pools in the log.

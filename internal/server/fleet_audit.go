@@ -11,8 +11,8 @@ import (
 	"slices"
 	"sync"
 
-	"drover/internal/clock"
-	"drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // auditLog keeps what the fleet and its operators did, with the reasons: the newest in memory, more in files.

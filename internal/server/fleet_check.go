@@ -15,14 +15,14 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/fleet/bootstrap"
-	"drover/internal/fleet/check"
-	"drover/internal/fleet/provider"
-	"drover/internal/id"
-	"drover/internal/link"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
+	"github.com/drover-project/drover/internal/fleet/check"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/link"
 )
 
 // CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is told. No server

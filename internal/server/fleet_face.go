@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // fleetFace is the fleet as its HTTP face sees it.

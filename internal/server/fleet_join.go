@@ -5,10 +5,10 @@ import (
 	"crypto/subtle"
 	"log/slog"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/pool"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // Admit implements link.Authenticator. A machine of the fleet shows the token of its intent, which is good for one

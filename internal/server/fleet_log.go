@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/fleet/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // fleetLog is pool.Intents over the raft log, and pool.Demand and pool.Nodes over the view, for the pools of one

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/fleet/ledger"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/ledger"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Instances implements fleet.Fleet of the face: orphans last.

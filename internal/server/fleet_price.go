@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // pricesEvery is how often a cloud is asked for its prices unless the configuration says otherwise: spot prices change a

@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/fleet/bootstrap"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/docker"
-	"drover/internal/fleet/provider/ec2"
-	"drover/internal/fleet/provider/loopback"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/docker"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2"
+	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 )
 
 func (f *fleet) newProvider(cfg *config.FleetProvider, owner string) (provider.Provider, error) {

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // attrTemplate is what a machine's node was made from.

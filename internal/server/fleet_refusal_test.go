@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/control/command"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // refusing is a fleet with a pool of two types, work that waits for it, and a machine that can be seen.

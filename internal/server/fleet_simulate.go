@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/docker"
-	"drover/internal/fleet/provider/ec2"
-	"drover/internal/fleet/provider/loopback"
-	"drover/internal/fleet/provider/sim"
-	"drover/internal/fleet/simulator"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/docker"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2"
+	"github.com/drover-project/drover/internal/fleet/provider/loopback"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/fleet/simulator"
 )
 
 // points is how many moments of a simulation are told.

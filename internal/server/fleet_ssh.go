@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/bootstrap"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // lookForBoots is how often machines are looked for that wait to be made ours over ssh.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/intake"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/intake"
 )
 
 // Drain implements pool.Nodes.

@@ -16,11 +16,11 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/control/command"
-	"drover/internal/fleet/pool"
-	"drover/internal/link"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/link"
 )
 
 // machineCertified is how long a machine's certificate is good; its agent asks for another one when it is started in

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/control/store"
-	"drover/internal/fleet/ledger"
-	"drover/internal/fleet/pool"
-	"drover/internal/node/machine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/ledger"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/node/machine"
 )
 
 // Attributes of nodes that are machines of the fleet. Only the server sets them, from the token that the node showed.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/fsm"
-	"drover/internal/control/store"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // logged is a state machine that a view observes.

@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // pageGuard is what stands before the faces, so that no web page drives the agent.

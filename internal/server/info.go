@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/telemetry"
-	"drover/internal/version"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/telemetry"
+	"github.com/drover-project/drover/internal/version"
 )
 
 // agentInfo is what the process says of itself.

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/node/fingerprint"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/node/fingerprint"
 )
 
 // joinTokenFile is where a server keeps the token that it made for its nodes, in data_dir.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
 )
 
 // metadataWithin is how long the metadata service may take, which is on the machine's own host.

@@ -3,9 +3,9 @@ package server
 import (
 	"time"
 
-	"drover"
-	"drover/internal/config"
-	"drover/internal/node/machine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/node/machine"
 )
 
 // guard puts what the agent does for its machine between it and control; nil if there is nothing of the kind.

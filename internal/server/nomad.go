@@ -3,11 +3,11 @@ package server
 import (
 	"context"
 
-	"drover"
-	"drover/internal/control/eventstream"
-	"drover/internal/control/intake"
-	"drover/internal/control/store"
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/eventstream"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // The Nomad face declares what it needs; these adapters are the whole distance between its words and control's.

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"os"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/id"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // Run builds an agent and runs it until ctx ends. ready is called once its faces are served, with an address at which

@@ -15,15 +15,15 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/id"
-	"drover/internal/lifecycle"
-	"drover/internal/link"
-	"drover/internal/node/fingerprint"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/node/fingerprint"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // Deps is what an Agent needs of its process.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"strings"
 
-	"drover"
-	"drover/internal/control/intake"
-	"drover/internal/control/store"
-	"drover/internal/exec/environment"
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // templates are the environments that somebody else registered as template jobs, for the Poseidon face.

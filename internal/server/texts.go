@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/evaluator"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/lifecycle"
-	"drover/internal/node/rendering"
-	"drover/jobspec"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/evaluator"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/node/rendering"
+	"github.com/drover-project/drover/jobspec"
 )
 
 // jobFile is what parsing a job file is called among the evaluator's functions.

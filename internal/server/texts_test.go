@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/evaluator"
-	"drover/jobspec"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/evaluator"
+	"github.com/drover-project/drover/jobspec"
 )
 
 func TestMain(m *testing.M) {

@@ -5,8 +5,8 @@ import (
 	"crypto/x509"
 	"os"
 
-	"drover"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
 )
 
 // tlsFor returns the TLS configuration of the faces ("http") or of the links between agents ("rpc"); nil for clear

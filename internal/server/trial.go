@@ -9,14 +9,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"drover/internal/clock"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver/sandbox"
-	"drover/internal/node/driver/sandbox/bridge"
-	"drover/internal/node/egress"
-	"drover/internal/node/image"
-	"drover/internal/node/supervisor"
-	"drover/internal/node/trial"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver/sandbox"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/trial"
 )
 
 // Try runs hostile programs in real sandboxes of this machine, beside any agent, and tells of each how it fared. All

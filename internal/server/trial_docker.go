@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strings"
 
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/docker"
-	"drover/internal/node/driver/sandbox/bridge"
-	"drover/internal/node/trial"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/node/trial"
 )
 
 // tiers are the runtimes that are tried, where the daemon has them.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/config"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
 )
 
 // dials is what a node that dials control knows of it.

@@ -3,8 +3,8 @@ package sim
 import (
 	"time"
 
-	"drover"
-	"drover/internal/control/leader"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/leader"
 )
 
 // This file is evalbroker.Shell and leader/observe.go without locks: the same calls in the same order.

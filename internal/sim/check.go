@@ -3,9 +3,9 @@ package sim
 import (
 	"strconv"
 
-	"drover"
-	"drover/internal/control/store"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 var oomExit = taskmachine.Exited{Code: 137, Signal: 9, OOMKilled: true}

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // dump writes the state down for those who look for a cause.

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/assignment"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/assignment"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // This file is what assignment does with goroutines: the gathering of pushes and the waiting of pulls. Registrations

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // options are a step's key=value arguments.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/node/allocrunner"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/allocrunner"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // local is an allocation as its node knows it: allocrunner and taskrunner without goroutines, around the real task

@@ -5,10 +5,10 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/fsm"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // disk is what survives the server's process: the log with the snapshot it starts from, and the journal of claims.

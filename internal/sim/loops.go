@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/control/leader"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // This file is the leader's other loops around its own deciders.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // node is a machine with an agent on it. What the agent stores survives the agent; what runs survives it too, unless

@@ -3,9 +3,9 @@ package sim
 import (
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/planner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/planner"
 )
 
 // This file is the planner's loop: plans are checked against the state and what is on its way, one entry flies at a

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // This file is the agent's pull and push.

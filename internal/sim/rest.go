@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"drover"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // unrest says what keeps the world from being as it was asked for; "" if nothing does. It is looked at when the faults

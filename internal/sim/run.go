@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover/internal/id"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // restWithin is how long after the last fault everything has to be as it was asked for.

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/pool"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/pool"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // This file is exec/runner's Service without goroutines and locks: claims are popped from the stack of warm runners,

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Scenario is what is done to the world: a text that people can read, change and keep.

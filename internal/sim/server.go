@@ -5,15 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/assignment"
-	"drover/internal/control/evalbroker"
-	"drover/internal/control/fsm"
-	"drover/internal/control/intake"
-	"drover/internal/control/leader"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/assignment"
+	"github.com/drover-project/drover/internal/control/evalbroker"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 const (

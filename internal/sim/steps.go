@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/intake"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // clients is what clients know: what was acknowledged to them.

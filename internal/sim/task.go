@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // process is a running task. It outlives the agent, and its exit waits for it.

@@ -3,11 +3,11 @@ package sim
 import (
 	"time"
 
-	"drover"
-	"drover/internal/control/evalbroker"
-	"drover/internal/control/leader"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/evalbroker"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // This file is leader/worker.go on the simulated log.

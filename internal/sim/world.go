@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/id"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // World is everything that is simulated. Nothing of it is for several goroutines.

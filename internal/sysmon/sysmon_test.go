@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/sysmon"
+	"github.com/drover-project/drover/internal/sysmon"
 )
 
 func TestCalmChangesAThread(t *testing.T) { //nolint:paralleltest // threads begin and end in other tests

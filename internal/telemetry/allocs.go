@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Allocs are the metrics of running tasks, under Nomad's names: gauges nomad.client.allocs.memory.* and .cpu.*, and

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // HostMetrics is a source of the machine's gauges, under Nomad's names. stats is asked at each reading; its error

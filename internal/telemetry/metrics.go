@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"drover/internal/clock"
-	"drover/internal/invariant"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/invariant"
 )
 
 // Metrics is a process's set of metrics. Names are given with dots ("nomad.client.uptime", as in /v1/metrics);

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 func TestRingPassesOnAndCopiesToWatchers(t *testing.T) {

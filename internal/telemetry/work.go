@@ -3,7 +3,7 @@ package telemetry
 import (
 	"iter"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // WorkMetrics is a source of gauges of what a node has been given to do, under Nomad's names: allocations and tasks by

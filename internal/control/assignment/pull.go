@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Pull implements drover.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what

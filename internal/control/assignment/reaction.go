@@ -3,8 +3,8 @@ package assignment
 import (
 	"time"
 
-	"drover"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // reaction says why the scheduler has to look at the job j (nil if it is gone) of a when the node reports u; "" if it

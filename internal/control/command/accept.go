@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Accept translates the accepted part of a plan. The plan is not changed; allocations are copied without their Job.

@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // UpdateAllocs merges what nodes observed into their allocations. Unknown allocations, and those of another node, are
 // skipped; an allocation that ended does not come back. Result: nil.

@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // SetSchedulerConfig replaces the scheduler's configuration. Result: bool, false if CAS failed.
 type SetSchedulerConfig struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Version is the first byte of every encoded command. Version 1, all msgpack, can still be decoded.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func roundTrip(t *testing.T, c Command) Command {

@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // UpsertDeployment stores a deployment. Result: nil.
 type UpsertDeployment struct {

@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // UpdateEvals stores evaluations, new or changed. CreateIndex and ModifyIndex are the FSM's; times are the caller's.
 // Result: nil.

@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // TellExecutions puts what happened to executions into the event stream. It changes nothing in the state: executions
 // live in their runners. Result: nil.

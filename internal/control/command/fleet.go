@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // InitFleet makes the fleet's identity, unless there is one. Result: nil.
 type InitFleet struct{ Identity drover.FleetIdentity }

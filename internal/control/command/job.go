@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // RegisterJob stores a job. The version and JobModifyIndex move only if the specification changed.
 // Result: the *drover.Job stored. Errors: Conflict if EnforceIndex fails, Invalid if the namespace is unknown.

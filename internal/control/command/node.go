@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // RegisterNode stores a node's registration. Kept from the store if the node is known: CreateIndex, drain,
 // eligibility, events, LastDrain. Result: nil. Errors: Forbidden if the secret differs from the first one given.

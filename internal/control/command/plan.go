@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // ApplyPlans commits what the planner accepted of several plans. Result: nil; the entry's index is the AllocIndex.
 type ApplyPlans struct {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The hot records (allocations, their tasks, their updates) are not msgpack but fields of

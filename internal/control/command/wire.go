@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // wirePlans is ApplyPlans as it is encoded: what the allocations of a plan share is written once, and is shared again
 // after decoding.

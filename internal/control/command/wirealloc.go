@@ -1,7 +1,7 @@
 package command
 
 import (
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // AppendAllocation appends the allocation's record to dst, without its Job, AllocatedResources and Metrics, which many

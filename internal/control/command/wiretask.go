@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // taskStates writes a map of task states under n; a nil one is left out, an empty one is not.

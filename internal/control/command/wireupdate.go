@@ -1,6 +1,6 @@
 package command
 
-import "drover"
+import "github.com/drover-project/drover"
 
 func encodeUpdates(dst []byte, c *UpdateAllocs) ([]byte, error) {
 	w := &writer{buf: dst}

@@ -3,7 +3,7 @@ package evalbroker
 import (
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Blocked keeps the evaluations that could not place everything until capacity that may help them is there. It is a

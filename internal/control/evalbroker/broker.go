@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // FailedQueue is the type under which evaluations are dequeued that were delivered too often. The leader marks them

@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Dequeue hands out the evaluation of the highest priority among the types. It has to be acknowledged or refused with

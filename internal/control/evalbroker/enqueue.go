@@ -3,7 +3,7 @@ package evalbroker
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Enqueue takes evaluations in. One that is already known is replaced by its newer copy unless a worker has it.

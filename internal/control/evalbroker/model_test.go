@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // model is the broker as a list: slow, and simple enough to believe.

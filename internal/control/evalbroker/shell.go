@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Shell is a Broker and a Blocked behind one mutex, with workers waiting on it. It is disabled until Enable.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Dequeue waits for an evaluation of one of the types; see Broker.Dequeue. The error is the context's.

@@ -3,7 +3,7 @@ package evalbroker
 import (
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Freed records that a node of the class has more room than before, or is new or eligible again, since the entry at

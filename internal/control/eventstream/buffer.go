@@ -3,7 +3,7 @@ package eventstream
 import (
 	"sync"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // DefaultMaxBytes bounds a buffer whose Config says nothing.

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"drover"
-	"drover/internal/control/fsm"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/fsm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,7 @@ package eventstream
 import (
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // filter returns the events that are wanted, and whether there are any.

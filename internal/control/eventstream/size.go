@@ -1,6 +1,6 @@
 package eventstream
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // sizeOf estimates what keeping the events keeps in memory, in bytes. Values are mostly shared with the state; they
 // are counted as if they were not, since the ring outlives them there.

@@ -5,7 +5,7 @@ import (
 	"sort"
 	"sync"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // ErrMissed tells that events are gone before the subscriber saw them: its index is older than the buffer, or it was

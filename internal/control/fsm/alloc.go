@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 func (e *entry) updateAllocs(c *command.UpdateAllocs) {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // fill puts n allocations of 1,000-allocation jobs on nodes into the state, through the log.

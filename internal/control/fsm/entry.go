@@ -1,9 +1,9 @@
 package fsm
 
 import (
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // entry is one entry being applied: the transaction, and what it changed so far.

@@ -1,8 +1,8 @@
 package fsm
 
 import (
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // eventType is Nomad's name of what a command does; all rows that it changes are told under it.

@@ -1,8 +1,8 @@
 package fsm
 
 import (
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 func (e *entry) applyFleet(c command.Command) (any, error) {

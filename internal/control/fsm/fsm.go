@@ -3,9 +3,9 @@ package fsm
 import (
 	"fmt"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Observer is told what an entry changed, after its commit, in the order of the log, by the applying goroutine. It

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/scheduler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/scheduler"
 )
 
 // maxNodeEvents is the length of a node's history; the oldest go first.

@@ -1,6 +1,6 @@
 package fsm
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // Observers tells each of several, in their order.
 type Observers []Observer

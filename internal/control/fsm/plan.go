@@ -3,8 +3,8 @@ package fsm
 import (
 	"reflect"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 func (e *entry) applyPlans(c *command.ApplyPlans) {

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // draw makes a random command over a handful of ids, so that they meet often.

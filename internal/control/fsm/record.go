@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 	"io"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // The snapshot is a stream of records behind magic and a version byte:

@@ -6,9 +6,9 @@ import (
 	"io"
 	"math"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Restore replaces the state by a snapshot's. A torn or corrupt one changes nothing.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // tellExecutions tells what happened to executions. The filter keys are the runner, its environment and its allocation.

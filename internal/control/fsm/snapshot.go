@@ -7,9 +7,9 @@ import (
 	"io"
 	"iter"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Image is the state at one index, to be written while newer entries are applied.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // deriveStatuses sets the status of every job whose allocations, evaluations or deployments this entry changed.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/go-version"
 
-	"drover"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and

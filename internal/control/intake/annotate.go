@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // annotate writes into the difference what the scheduler would do about each group, in Nomad's words. Groups that do

@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 var clusterName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,128}$`)

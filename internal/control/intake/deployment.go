@@ -3,8 +3,8 @@ package intake
 import (
 	"context"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // deployment returns an active deployment and its job; what is to be done to it is for the error. Errors: NotFound,

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // versions registers job "j" as many times as there are counts, and marks the first one stable.

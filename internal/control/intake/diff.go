@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // serverFields are no part of what a user specifies.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // structDiff compares two structs of the same type, field by field. One of them may be invalid: not there; then what

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // MaxPayload bounds a dispatched job's payload, in bytes.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // StopAllocation stops an allocation and has the scheduler replace it; a claimed runner is not replaced. An ended one

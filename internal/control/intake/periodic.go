@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/cronexpr"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // NextLaunch returns when a periodic job is next due after the time; zero if never. Specifications that cannot be

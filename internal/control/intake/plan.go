@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Preview is what registering a job would do.

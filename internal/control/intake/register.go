@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // RegisterRequest registers or updates a job.

@@ -3,9 +3,9 @@ package intake
 import (
 	"fmt"
 
-	"drover"
-	"drover/internal/control/fsm"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // FailedByHealth is why a deployment fails whose allocations are unhealthy and are not replaced any more.

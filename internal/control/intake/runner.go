@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // ClaimRunners records that warm runners were handed out, and how many claims wait beyond that, in one entry, with one

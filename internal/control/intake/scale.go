@@ -3,8 +3,8 @@ package intake
 import (
 	"context"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // ScaleRequest sets the count of a group; a nil Count only records the event.

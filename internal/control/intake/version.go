@@ -3,8 +3,8 @@ package intake
 import (
 	"context"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // RevertRequest registers an older version again.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func TestANodeIsDisconnectedWhileAnAllocationMayComeBack(t *testing.T) {

@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/control/intake"
-	"drover/internal/control/leader"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // chaos does random things to a cluster.

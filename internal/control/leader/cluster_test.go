@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/assignment"
-	"drover/internal/control/command"
-	"drover/internal/control/fsm"
-	"drover/internal/control/intake"
-	"drover/internal/control/leader"
-	"drover/internal/control/store"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/assignment"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/fsm"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // A deployment whose job is gone, or has a newer version, is the scheduler's to end: its passed deadline must not keep

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/intake"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
 )
 
 // progress is what the watcher has reacted to of a deployment.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
 )
 
 // watchDrains moves allocations off draining nodes, and ends the drains of nodes that have none left.

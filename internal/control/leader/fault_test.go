@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/control/leader"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 func TestDiskFullAndRecovered(t *testing.T) {

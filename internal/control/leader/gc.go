@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // GCConfig says how long things are kept after they ended. The zero value of a field means its default.

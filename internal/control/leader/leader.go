@@ -11,14 +11,14 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/control/evalbroker"
-	"drover/internal/control/planner"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/evalbroker"
+	"github.com/drover-project/drover/internal/control/planner"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Log commits commands; *raftlog.Log satisfies it.

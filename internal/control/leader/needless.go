@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/control/evalbroker"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/evalbroker"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
 )
 
 // failedDelay is how long after an evaluation was delivered too often the next is tried.

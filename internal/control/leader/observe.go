@@ -1,8 +1,8 @@
 package leader
 
 import (
-	"drover"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // Events implements fsm.Observer.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/control/intake"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // periodic knows when which job is due. Jobs come from the fsm's observer.

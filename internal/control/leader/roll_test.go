@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/control/intake"
-	"drover/internal/control/leader"
-	"drover/internal/control/store"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/intake"
+	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // reportHealth plays what nodes say of services' allocations, until the test ends.

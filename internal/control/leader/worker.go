@@ -6,11 +6,11 @@ import (
 	"maps"
 	"time"
 
-	"drover"
-	"drover/internal/control/planner"
-	"drover/internal/control/scheduler"
-	"drover/internal/control/store"
-	"drover/internal/control/trigger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/planner"
+	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/trigger"
 )
 
 // How often a plan is made anew because parts of it were refused; progress starts the count again.

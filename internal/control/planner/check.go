@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Check says which parts of a plan can be committed on the state of s. The parts of a node stand or fall together:

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"drover"
-	"drover/internal/control/command"
-	"drover/internal/control/trigger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/trigger"
 )
 
 // add takes a checked submission into the entry.

@@ -12,10 +12,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,7 @@ package planner
 import (
 	"strconv"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // view is a snapshot with the plans that are accepted but not yet in it.

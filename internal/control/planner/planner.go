@@ -10,10 +10,10 @@ import (
 	"log/slog"
 	"sync"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Snapshot is what Check reads; *store.Snapshot satisfies it.

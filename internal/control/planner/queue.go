@@ -3,7 +3,7 @@ package planner
 import (
 	"container/heap"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // submission is a plan on its way.

@@ -3,8 +3,8 @@ package planner
 import (
 	"context"
 
-	"drover"
-	"drover/internal/control/command"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 // entry is a raft entry in the making.

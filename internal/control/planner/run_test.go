@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func TestLonePlanIsCommittedWithItsEvaluation(t *testing.T) {

@@ -3,7 +3,7 @@ package planner
 import (
 	"context"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // withhold keeps the warm runners that the plan stops from being handed out until the function it returns is called.

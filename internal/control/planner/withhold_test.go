@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // A warm runner that a plan stops is withheld until the plan is in the state, and spared if it was handed out.

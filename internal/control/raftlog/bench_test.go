@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/command"
 )
 
 func BenchmarkPropose(b *testing.B) {

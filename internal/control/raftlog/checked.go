@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

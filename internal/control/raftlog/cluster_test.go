@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/control/fsm"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/fsm"
 )
 
 func TestThreeServers(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // IsLeader reports whether this server may be proposed to.

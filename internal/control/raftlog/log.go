@@ -10,10 +10,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/command"
-	"drover/internal/control/fsm"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/fsm"
 )
 
 // Deps are what the log works with.

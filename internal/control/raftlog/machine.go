@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/fsm"
 )
 
 // answer is what the FSM said of an entry.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // lastAnswers is how long Close waits for what was asked of raft: what is in its queues when it stops it never answers.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // ask is what one allocation of a group wants of a node.

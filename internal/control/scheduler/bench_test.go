@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // benchWorld is the shape of Nomad's BenchmarkServiceScheduler: nodes over racks, one service job.

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // board ranks the nodes that can run a group. All are scored once; afterwards only what changed is scored again.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The brake makes storms impossible whatever a job's policies say, and whatever faults the reconciler has: once more

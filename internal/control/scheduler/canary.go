@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // placeCanaries brings up what has to prove the new version, beside the old ones and under their names, and replaces

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // ComputedClass names the set of nodes that no constraint can tell apart, unless it asks for something unique: it

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // sorted is a group's allocations, or its canaries, by what has to happen to them. Those that ended for good and those

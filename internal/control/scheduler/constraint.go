@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/go-version"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Operands that are not decided by looking at one node.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // deployments follows the roll-out of the job's current version. Health is counted by others; here allocations are

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // isDevice reports whether a device group is what is asked for: "type", "vendor/type" or "vendor/type/name", and its

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // away deals with an allocation that cannot be seen: its node is disconnected, or is back and has not said yet what

@@ -1,6 +1,6 @@
 package scheduler
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // drained reports whether the end of a drain took the allocation: batch work which may not go on anywhere else.
 func (r *run) drained(a *drover.Allocation) bool {

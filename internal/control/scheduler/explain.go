@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // A group's first placements carry the scores of the best nodes. Later ones carry the numbers and their own score only:

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // feasibility decides which nodes can run a group, whatever else runs there. What a computed class decides is decided

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // hold is what allocations hold on a node beside its divisible resources. It is made only for nodes that a group with

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // allocName is job.group[index].

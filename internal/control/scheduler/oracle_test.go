@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // oracle is a deliberately dumb second placement: it looks at every node for every allocation and keeps no state but

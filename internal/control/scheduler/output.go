@@ -3,7 +3,7 @@ package scheduler
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // output gathers the answer.

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // perform places what a group needs and writes the plan.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // preemptionMargin is how much lower a job's priority must be to be preempted.

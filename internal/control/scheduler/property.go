@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // property is a node attribute whose values bound or steer placements: of a spread, or of distinct_property.

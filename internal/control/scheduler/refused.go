@@ -1,6 +1,6 @@
 package scheduler
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // Refused returns the new and updated allocations of a plan that the planner did not commit, by id.
 func Refused(p *drover.Plan, result *drover.PlanResult) map[string]*drover.Allocation {

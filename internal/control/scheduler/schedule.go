@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Snapshot is what the scheduler reads; *store.Snapshot satisfies it. Values read are never changed.

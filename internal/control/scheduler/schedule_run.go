@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // deps is what every step reads.

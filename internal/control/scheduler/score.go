@@ -3,7 +3,7 @@ package scheduler
 import (
 	"math"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // fit says how well a node is used with this much on it: 0 to 1. Binpack likes full nodes, spread empty ones.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math/rand/v2"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // candidate is a node that the job may use at all: ready, in its pool and datacenters.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // A failed system allocation is replaced on its node after a time that doubles with each failure there.

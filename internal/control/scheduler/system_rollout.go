@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // rollOut is how far the current version of a system job's group has come.

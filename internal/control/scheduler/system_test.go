@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // systemLife drives one system job through versions that work or fail, on nodes that come, drain and go, and plays the

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // resolve returns what a constraint's target says on a node: ${node.…}, ${attr.…}, ${meta.…}, or the text itself.

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"reflect"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // updateKind says what a newer job version means for an allocation.

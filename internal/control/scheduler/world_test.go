@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // world is the literal state that tests schedule against; apply commits plans to it.

@@ -3,7 +3,7 @@ package store
 import (
 	"iter"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // PutAllocation stores the allocation and keeps its job's summary and its node's usage.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/btree"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // allocSet is a set of allocations ordered by id. It is copied on write: a fork costs nothing until it is changed. A

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The fleet's tables.

@@ -1,6 +1,6 @@
 package store
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // PutJob stores the job as the current one and as its version.
 func (t *Txn) PutJob(j *drover.Job) {

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // get returns the value of the unique key, or nil.

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"maps"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The methods in this file are for writing and reading the snapshot on disk.

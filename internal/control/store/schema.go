@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The tables, as TableIndex and Watch name them.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Store is the state. All methods may be called by several goroutines at once.

@@ -3,7 +3,7 @@ package store
 import (
 	"iter"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func submissionKey(s *drover.JobSubmission) string {

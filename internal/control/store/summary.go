@@ -3,7 +3,7 @@ package store
 import (
 	"maps"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // JobRow is what is kept incrementally of a job, whether it is still registered or only its allocations are left. It

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Txn is the open write transaction of one entry. Its reads see its own writes. Not for several goroutines.

@@ -3,7 +3,7 @@ package store
 import (
 	"iter"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // usageRow is what allocations hold on a node.

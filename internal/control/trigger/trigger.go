@@ -7,8 +7,8 @@ import (
 	"iter"
 	"slices"
 
-	"drover"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Snapshot is what is read; *store.Snapshot satisfies it.

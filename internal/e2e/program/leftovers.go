@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // leftovers lists what agents of this run left on the machine: processes, mounts, cgroups and files that name dir.

@@ -33,7 +33,7 @@ func Main(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // of no use any more
 	Binary = filepath.Join(dir, "drover")
-	build := exec.Command("go", "build", "-o", Binary, "drover/cmd/drover")
+	build := exec.Command("go", "build", "-o", Binary, "github.com/drover-project/drover/cmd/drover")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped: it runs in any container
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building drover: %v\n%s", err, out)

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/e2e/program"
+	"github.com/drover-project/drover/internal/e2e/program"
 )
 
 const (

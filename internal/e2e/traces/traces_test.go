@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/e2e/program"
+	"github.com/drover-project/drover/internal/e2e/program"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The names that an environment's job is made of.

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The grammar of distribution's reference: [domain[:port]/]path[:tag][@digest].

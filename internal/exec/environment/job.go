@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Options are the deployment's, not the environment's.

@@ -3,7 +3,7 @@ package environment
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // ValidateLimits checks limits by themselves. Errors: Invalid, naming the field.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // TemplatePrefix begins the ids of the jobs in which Poseidon keeps environments on a Nomad cluster.

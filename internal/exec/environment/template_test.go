@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func TestTemplate(t *testing.T) {

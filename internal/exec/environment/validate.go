@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Bounds of an environment's fields.

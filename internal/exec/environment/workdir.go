@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Files returns a runner's files as those of the environment: relative paths start at its working directory, as its

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Node is a drover.Workloads whose commands are a few words (see session.go). What it does not have panics, as a nil

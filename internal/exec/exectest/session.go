@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Commands are separated by ';' or newlines, of a shell's "-c" or of argv joined by blanks:

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Open starts the command and attaches to it from its first byte. Errors: as Start.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // Execution is a command that runs in a claimed runner, or ended there not long ago.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/exec/linelog"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/linelog"
 )
 
 // ledgerLimit is the size from which the ledger is written anew, with what still counts; twice as much as was left of it

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/exec/execution"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/execution"
 )
 
 func TestReceiptsAndWebhooksSurviveARestart(t *testing.T) {

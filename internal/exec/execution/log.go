@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // chunkSize is how much of a stream is put together: many small writes become few frames for a slow reader.

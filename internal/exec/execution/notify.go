@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Notifier posts a body to a webhook once. Errors: Unavailable if another attempt may help.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/exec/execution"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/execution"
 )
 
 func withHook(command, url string) drover.ExecutionRequest {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // Bounds of one-shot runs.

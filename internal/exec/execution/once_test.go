@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/exec/execution"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/execution"
 )
 
 // The runner of a run went on for ever when the server was killed before it released it.

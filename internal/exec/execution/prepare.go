@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // prepared is an execution that is described, and not started yet.

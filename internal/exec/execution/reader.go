@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Reader is one attachment to an execution. It is a drover.Session.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // How patiently executions are looked for that the connection to was lost.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // startRecord is what is written down of an execution that was started.

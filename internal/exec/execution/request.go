@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // ValidateRequest is Validate for a request, which may have a command line instead of argv. Errors: Invalid.

@@ -6,11 +6,11 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/pool"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/pool"
+	"github.com/drover-project/drover/internal/id"
 )
 
 const taskName = environment.TaskName

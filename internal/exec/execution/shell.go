@@ -3,7 +3,7 @@ package execution
 import (
 	"context"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // bash is preferred where the image has it, as people's commands are written for it.

@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Log is an open file of lines. It is used by one goroutine at a time.

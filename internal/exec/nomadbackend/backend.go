@@ -24,11 +24,11 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/runner"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Config of a Backend.

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/runner"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

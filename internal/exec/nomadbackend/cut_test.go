@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // careless is a Nomad that runs commands here, and cuts what they say on its way.

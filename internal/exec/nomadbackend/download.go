@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Read implements drover.Files. The bytes are counted: what was cut on its way is fetched, or is an error, and never a

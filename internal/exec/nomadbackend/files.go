@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // files of a runner, through small shell commands in it.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // follow keeps the memory equal to the cluster until ctx ends.

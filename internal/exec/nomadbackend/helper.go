@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // failure is a helper command that ended with another code than 0.

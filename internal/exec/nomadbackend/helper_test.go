@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // cluster answers each exec with frames, of which "ID" is that of the wrapped command, and leaves the connection open.

@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"golang.org/x/sync/errgroup"
 
-	"drover"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // atOnce bounds the requests that are under way together.

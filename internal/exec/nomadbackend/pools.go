@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // How long pools whose runners fail wait between rounds.

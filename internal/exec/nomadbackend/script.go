@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // mark is the variable by which the processes of an execution are found when they are to be killed.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/nomad/api"
 
-	"drover"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 var (

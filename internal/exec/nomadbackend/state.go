@@ -6,9 +6,9 @@ import (
 	"maps"
 	"strings"
 
-	"drover"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // Bounds of what is remembered.

@@ -1,6 +1,6 @@
 package pool
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // Lease is a claimed runner in use. While a lease is held the runner's idle timer stands still.
 type Lease interface {

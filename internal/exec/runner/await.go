@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"time"
 
-	"drover"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // AwaitPool waits until the environment's pool is full of runners of its present specification, one of them failed, or

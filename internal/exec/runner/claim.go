@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 
-	"drover"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait (0 =

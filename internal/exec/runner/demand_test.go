@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/exectest"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 func demand(c *exectest.Control, name string) int {

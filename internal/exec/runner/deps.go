@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // Snapshot is what is read of the state; control's store has it.

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"slices"
 
-	"drover"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // PutEnvironment creates or replaces an environment; putting it unchanged changes nothing. Errors: Invalid.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // Extend sets the runner's idle timeout from now on; d <= 0 means none. It is written down and recorded as the claim

@@ -3,8 +3,8 @@ package runner
 import (
 	"context"
 
-	"drover"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // rearmLocked starts the idle timer anew, or stops it while the runner is in use.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"drover/internal/exec/linelog"
+	"github.com/drover-project/drover/internal/exec/linelog"
 )
 
 // The journal is a file of JSON lines, one for each claim and release. A line is written before the claim is answered

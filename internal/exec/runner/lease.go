@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // How long work on a runner waits for its node, whose connection may have broken a moment ago, as all have that are to

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

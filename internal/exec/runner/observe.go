@@ -5,9 +5,9 @@ import (
 	"reflect"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // follow keeps the memory equal to the state until ctx ends. It is level-triggered: an event only says which thing to

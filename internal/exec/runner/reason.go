@@ -3,8 +3,8 @@ package runner
 import (
 	"time"
 
-	"drover"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 func endReason(alloc *drover.Allocation) error {

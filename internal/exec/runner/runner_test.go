@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/exectest"
-	"drover/internal/exec/pool"
-	"drover/internal/exec/runner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/pool"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 func TestClaimedRunnersAreReplacedAndNeverHandedOutTwice(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"sync"
 
-	"drover"
-	"drover/internal/exec/environment"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // Service hands out warm runners. Its methods wait until Run has read the state.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
-	"drover/internal/exec/environment"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // Pools returns how all environments' pools stand, sorted by id: sizes, warm and claimed runners and waiting claims

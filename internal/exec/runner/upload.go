@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
-	"drover"
-	"drover/internal/exec/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // Interrupter is a reader whose Read, also one under way, can be made to fail.

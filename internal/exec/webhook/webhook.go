@@ -14,8 +14,8 @@ import (
 	"net/url"
 	"time"
 
-	"drover"
-	"drover/internal/netguard"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/netguard"
 )
 
 // Config of a Poster.

@@ -15,10 +15,10 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ssh"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/bootstrap"
-	"drover/internal/fleet/bootstrap/sshtest"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
+	"github.com/drover-project/drover/internal/fleet/bootstrap/sshtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

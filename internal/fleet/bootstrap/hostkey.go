@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // HostKey says how a machine proves that it is the one that was bought. The first that is set counts; without any, no

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 const dialTimeout = 20 * time.Second

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // all lists every page.

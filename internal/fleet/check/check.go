@@ -9,9 +9,9 @@ import (
 	"maps"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Config is what is tried.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Use is what a job has of a machine.

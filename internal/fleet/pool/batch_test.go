@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
 // shared is a world as EC2 is: a call makes a batch of machines with equal user data.

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/ledger"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/scaler"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/ledger"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Config is what a Core is made with.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Decide does what is due, asks the scaler about every pool, and returns when it wants to be called again if nothing

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // retries is a heap of calls to try again; entries that are outdated are dropped when they come up.

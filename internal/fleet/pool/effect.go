@@ -3,8 +3,8 @@ package pool
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // EffectKind says what is to be done outside.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Why a machine goes, beside the scaler's reasons.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // listing is when the cloud's machines were and will be listed.

@@ -3,8 +3,8 @@ package pool
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // SpentToday returns what the pool cost since midnight UTC.

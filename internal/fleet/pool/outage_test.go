@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
 // A cloud that hangs, fails or lies for an hour: busy machines live on, nothing is bought twice, and what was wanted

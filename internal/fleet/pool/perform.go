@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // perform does one effect and tells the core how it ended. A call that takes too long is ambiguous.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {

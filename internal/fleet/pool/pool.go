@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Demand tells which work waits for machines.

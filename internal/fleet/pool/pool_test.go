@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/sim"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

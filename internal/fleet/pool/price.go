@@ -3,8 +3,8 @@ package pool
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/ledger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/ledger"
 )
 
 // SetPrices takes over what the cloud tells that offerings cost now, per hour and by key; what it does not tell of

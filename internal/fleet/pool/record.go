@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/ledger"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/ledger"
 )
 
 // Update is what the log is told beside intents: machines whose state changed, those gone included, and costs.

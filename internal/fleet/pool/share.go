@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // How long a pool may leave work without an answer before the next pool is offered it.

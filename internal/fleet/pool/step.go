@@ -3,10 +3,10 @@ package pool
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/ledger"
-	"drover/internal/fleet/provider"
-	"drover/internal/invariant"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/ledger"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/invariant"
 )
 
 // become is the only writer of Instance.State.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
 // TestAnUpgradeReplacesNothing: machines that an earlier release made from the same image and user data count as made

@@ -6,7 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Token is what a machine's agent shows when it first calls home: bound to one intent, worthless for another.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/fleet/provider"
-	"drover/internal/id"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func TestIntentsKnowTheirBatch(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Bounds limit a provider whose machines share one real machine.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Kind is what a failed call means for the next ones.

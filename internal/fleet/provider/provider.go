@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Provider is a cloud. All methods may be called from several goroutines at once.

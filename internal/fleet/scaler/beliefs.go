@@ -4,8 +4,8 @@ import (
 	"errors"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Beliefs is what was learned of one cloud. Its owner calls the methods that tell what happened; Decide reads it.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // A cloud may name its quotas by other names than the offerings do: what it refused is not asked for again at once.

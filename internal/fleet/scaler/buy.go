@@ -1,7 +1,7 @@
 package scaler
 
 import (
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // buy is a number of equal new machines and what each of them is for.

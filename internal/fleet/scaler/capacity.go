@@ -3,8 +3,8 @@ package scaler
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // coolDown keeps from asking for what the cloud lacked a moment ago.

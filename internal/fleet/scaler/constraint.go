@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // satisfies reports whether a machine of the offering will meet the constraint. What the offering does not tell of

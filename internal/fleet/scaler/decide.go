@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Input is everything that a decision depends on. Decide changes nothing of it.

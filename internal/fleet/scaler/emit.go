@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // emitCreates issues as much of the purchases as rate and concurrency allow; the rest is decided again later.

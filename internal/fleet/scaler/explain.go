@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // explain says for each class of waiting work what happens to it.

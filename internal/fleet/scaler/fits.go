@@ -1,6 +1,6 @@
 package scaler
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // PricePerPiece returns what a piece of the class costs an hour on the offering, with as many of its like beside it as
 // there are and fit; ok is false if none may or can run there.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Holding is why an idle machine is kept: it is worth what it costs.

@@ -3,7 +3,7 @@ package scaler
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // interruptions is the record of one spot offering.

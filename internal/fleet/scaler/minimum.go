@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // minimum is the policy's smallest size of the pool: what it says for now, or for when a machine bought now would be there.

@@ -3,7 +3,7 @@ package scaler
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // offer is an offering under consideration.

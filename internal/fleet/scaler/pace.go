@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Pace is how work has lately come and gone on the machines of a pool. Its owner tells it what the agents report and

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Where work ends all the time, a little work that waits gets room sooner than a machine could come; much does not.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // bucket is the budget of one kind of call: each kind has its own, so that creates never starve destroys.

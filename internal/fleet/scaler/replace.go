@@ -3,7 +3,7 @@ package scaler
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // replace drains what must go although it is good: by an operator's word, taken back by the cloud, expired, or made

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // destroyFinished returns machines that are drained and confirmed quiet.

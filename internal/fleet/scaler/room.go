@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // room is a number of machines with equal room for equal work.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Shortage is what work of a priority lacks of a quota that is used up: other pools of the cloud may have idle machines in it.

@@ -1,6 +1,6 @@
 package scaler
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // vector is a size in every dimension that work may ask for; the last ones are devices.
 type vector [5]int64

@@ -3,8 +3,8 @@ package simulator
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // halves lets a machine half die: its agent reports, but nothing starts or ends there any more. Half a minute later its

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Baseline is another product's rules, in as far as they decide what is bought and returned: for comparison only. What it

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Arvados' and Cluster Autoscaler's rules, and a pool of fixed size, on the same bursty afternoon. Idle and create

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Bound is what anybody has to pay at least, a clairvoyant too, who may let work wait: nothing boots, nothing is idle,

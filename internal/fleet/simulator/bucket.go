@@ -1,6 +1,6 @@
 package simulator
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // buckets index nodes with room by their free cpu, in steps of 250 MHz, so that the fullest that fits is found fast.
 type buckets struct{ list [1024][]*node }

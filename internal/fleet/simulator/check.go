@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
-	"drover/internal/fleet/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // breach is the panic of a broken invariant; Run returns it as an error.

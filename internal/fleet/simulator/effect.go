@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // decideIn plans a decision unless one comes sooner.

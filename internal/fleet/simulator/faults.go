@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
 // Faulty draws a cloud, agents and a policy that go wrong in their own way.

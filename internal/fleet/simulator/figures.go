@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/sim"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Tell takes a figure of the fleet.

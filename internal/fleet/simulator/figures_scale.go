@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // largeInput is a decision over 10,000 machines, 10,000 pieces of work in 200 classes, and 800 offerings.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // What a day costs in money is deterministic. How it weighs against waiting is judged in judge_test.go.

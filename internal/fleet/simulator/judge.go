@@ -3,10 +3,10 @@ package simulator
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/sim"
-	"drover/internal/fleet/scaler"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Load is work on a cloud by which rules are judged.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Result is what a run came to.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/pool"
-	"drover/internal/fleet/provider/sim"
-	"drover/internal/fleet/scaler"
-	"drover/internal/id"
-	"drover/internal/invariant"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/fleet/scaler"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/invariant"
 )
 
 // Config is one run.

@@ -3,8 +3,8 @@ package simulator
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/pool"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // task is a piece of work under way.

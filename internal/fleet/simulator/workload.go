@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Task is a piece of work: it arrives, needs a place, runs for a while.

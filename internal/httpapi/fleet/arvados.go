@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Arvados' dispatcher calls a piece of work a container. Ours are allocations, under their ids, and waiting classes of

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // Fleet is what the face needs. Errors: NotFound, Invalid, Conflict, Unavailable.

@@ -3,8 +3,8 @@ package fleet
 import (
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) listPools(w http.ResponseWriter, r *http.Request) error {

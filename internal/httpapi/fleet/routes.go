@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/openapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
 
 // Routes serves httpapi.Face.

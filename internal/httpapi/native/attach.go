@@ -9,10 +9,10 @@ import (
 
 	"github.com/coder/websocket"
 
-	"drover"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/runes"
-	"drover/internal/httpapi/socket"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/runes"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
 // maxMessage bounds what a client sends at once, in bytes.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // SignalBody names a signal.

@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // Runners is exec/runner.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // File is a file as listed; a name that is not UTF-8 stands in PathBase64 as it is.

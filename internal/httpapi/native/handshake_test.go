@@ -12,9 +12,9 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/client"
-	"drover/internal/httpapi/native"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/httpapi/native"
 )
 
 // behind puts something between clients and the server, and returns a client of that.

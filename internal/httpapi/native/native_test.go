@@ -22,16 +22,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/client"
-	"drover/internal/clock"
-	"drover/internal/exec/exectest"
-	"drover/internal/exec/execution"
-	"drover/internal/exec/runner"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/fleet"
-	"drover/internal/httpapi/native"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/execution"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/fleet"
+	"github.com/drover-project/drover/internal/httpapi/native"
+	"github.com/drover-project/drover/internal/id"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")

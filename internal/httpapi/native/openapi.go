@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"reflect"
 
-	"drover"
-	"drover/internal/httpapi/openapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
 
 //go:embed openapi.json

@@ -3,9 +3,9 @@ package native
 import (
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/openapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
 
 // operation is a route and what the OpenAPI document says of it.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // ClaimBody claims a runner, with files in it from the start.

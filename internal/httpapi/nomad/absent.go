@@ -3,8 +3,8 @@ package nomad
 import (
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // absentRoutes are Nomad's endpoints that are not here: 501 with a sentence, never an empty 200. Everything else

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Nodes finds the node that can be asked.

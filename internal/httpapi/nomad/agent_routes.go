@@ -6,8 +6,8 @@ import (
 	"os"
 	"runtime"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) agentRoutes() []httpapi.Route {

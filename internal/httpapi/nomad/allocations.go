@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // stubLister lists allocations in short.

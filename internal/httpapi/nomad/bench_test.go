@@ -8,10 +8,10 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"drover/internal/clock"
-	"drover/internal/control/store"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // BenchmarkExecOutput sends 5 MiB through one exec websocket, read by a client that only reads.

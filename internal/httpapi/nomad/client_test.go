@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/nomad/api/contexts"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/control/store"
+	"github.com/drover-project/drover/internal/control/store"
 )
 
 // The official client is the judge: these tests only call it.

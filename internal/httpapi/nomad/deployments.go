@@ -4,8 +4,8 @@ import (
 	"iter"
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func deploymentLister(items func(query, Snapshot) iter.Seq[*drover.Deployment]) lister[*drover.Deployment, *drover.Deployment] {

@@ -4,8 +4,8 @@ import (
 	"iter"
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func evaluationLister(items func(query, Snapshot) iter.Seq[*drover.Evaluation]) lister[*drover.Evaluation, *drover.Evaluation] {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Events is control/eventstream.

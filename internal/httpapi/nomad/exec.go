@@ -12,8 +12,8 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // execEncoder writes output frames without allocating: {"stdout":{"data":"<base64>"}}.

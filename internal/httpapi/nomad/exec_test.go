@@ -13,9 +13,9 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 func (w *world) exec(ctx context.Context, tty bool, command []string, stdin io.Reader, sizes chan api.TerminalSize) (code int, out, errs string, err error) {

@@ -7,10 +7,10 @@ import (
 	"net/http"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/httpapi"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Config is what the face needs.

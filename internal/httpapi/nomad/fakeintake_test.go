@@ -6,9 +6,9 @@ import (
 	"slices"
 	"sync"
 
-	"drover"
-	"drover/internal/control/store"
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // fakeIntake registers and stops jobs in the store; the rest it only remembers.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // fakeNode is a node with one allocation whose folder is a map.

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // frameHeartbeat is how often a framed stream says {} when nothing else is said.

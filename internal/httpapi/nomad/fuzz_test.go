@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"drover/internal/clock"
-	"drover/internal/control/store"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/id"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // FuzzRequests sends anything to the routes that answer at once: no panic, and no fault of ours (500) for what a

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // fuzzyMatch names what matched; Scope holds the ids of what it is in.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Intake is the write side: each method is one use case of control/intake. Errors carry drover codes and Nomad's

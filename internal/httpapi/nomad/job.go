@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 const jobRoot = "/v1/job/"

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) jobAllocations(w http.ResponseWriter, r *http.Request, id string) error {

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) listJobs(w http.ResponseWriter, r *http.Request) error {

@@ -6,7 +6,7 @@ import (
 	"encoding/base64"
 	"net/http"
 
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // publicKey is this server's in the shape of RFC 7517 and 8037.

@@ -1,8 +1,8 @@
 package nomad
 
 import (
-	"drover"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 // usage is what a Snapshot may have besides: what allocations hold on a node.

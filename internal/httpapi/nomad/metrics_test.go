@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 func TestStateMetrics(t *testing.T) {

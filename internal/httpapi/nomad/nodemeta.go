@@ -3,8 +3,8 @@ package nomad
 import (
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) readNodeMeta(w http.ResponseWriter, r *http.Request) error {

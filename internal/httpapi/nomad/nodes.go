@@ -5,8 +5,8 @@ import (
 	"iter"
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) listNodes(w http.ResponseWriter, r *http.Request) error {

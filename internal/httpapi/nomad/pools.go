@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) listNodePools(w http.ResponseWriter, r *http.Request) error {

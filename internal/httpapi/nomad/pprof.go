@@ -5,7 +5,7 @@ import (
 	"net/http/pprof"
 	"net/url"
 
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // pprofRoutes serve profiles under Nomad's paths. Only when configured: they tell a lot and cost CPU.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // maxWait is the default and the limit of a blocking query.

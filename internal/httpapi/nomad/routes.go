@@ -1,6 +1,6 @@
 package nomad
 
-import "drover/internal/httpapi"
+import "github.com/drover-project/drover/internal/httpapi"
 
 // Routes is the table of contents. PUT and POST are the same everywhere, as in Nomad.
 func (f *Face) Routes() []httpapi.Route {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 func (f *Face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // jobTypes are the kinds of evaluations that each scheduler worker takes.

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // searchLimit is how many matches a context gives.

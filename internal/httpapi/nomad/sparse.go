@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Sparse returns what is to be written as JSON of a job that was just read: only the fields that are set.

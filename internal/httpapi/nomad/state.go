@@ -3,7 +3,7 @@ package nomad
 import (
 	"iter"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // State is what is known of the cluster.

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // writeTimeout bounds one write to a peer that does not read.

@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 func TestClientEventStream(t *testing.T) {

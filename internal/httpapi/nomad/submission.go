@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // jobSubmission answers with the text that a version of the job was made of.

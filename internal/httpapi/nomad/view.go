@@ -3,7 +3,7 @@ package nomad
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The views show nouns under all the names that Nomad's answers have. What a name repeats is made here, when somebody

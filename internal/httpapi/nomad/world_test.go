@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/control/store"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/nomad"
-	"drover/internal/id"
-	"drover/internal/node/supervisor/initd"
-	"drover/internal/telemetry"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/telemetry"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden transcripts")

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // executionEnvironment has its keys in the contract's order.

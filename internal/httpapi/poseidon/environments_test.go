@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
 )
 
 // CodeOcean's synchronisation must not take away the isolation that an operator chose.

@@ -15,8 +15,8 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 type updateRequest struct {

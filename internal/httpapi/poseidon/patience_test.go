@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // steppedClock is a clock whose wall was set, as NTP does; what passes goes on as before.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"net/http"
 
-	"drover"
-	"drover/internal/httpapi"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // Error codes of the contract.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // RunnerRequest has Poseidon's name: it stands in the texts of decoding errors.

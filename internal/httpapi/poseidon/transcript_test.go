@@ -3,7 +3,7 @@ package poseidon_test
 import (
 	"testing"
 
-	"drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
 )
 
 func TestTranscripts(t *testing.T) {

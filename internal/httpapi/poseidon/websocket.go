@@ -12,10 +12,10 @@ import (
 
 	"github.com/coder/websocket"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/httpapi/runes"
-	"drover/internal/httpapi/socket"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi/runes"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
 // maxStdinFrame bounds one message of stdin; Poseidon has no bound.

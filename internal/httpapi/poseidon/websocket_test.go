@@ -11,9 +11,9 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/exec/exectest"
-	"drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
 )
 
 type socket struct {

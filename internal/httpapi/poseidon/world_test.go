@@ -19,14 +19,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/exec/exectest"
-	"drover/internal/exec/execution"
-	"drover/internal/exec/runner"
-	"drover/internal/httpapi"
-	"drover/internal/httpapi/poseidon"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/execution"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/poseidon"
+	"github.com/drover-project/drover/internal/id"
 )
 
 var update = flag.Bool("update", false, "write the transcripts anew")

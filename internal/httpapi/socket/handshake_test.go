@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
 func TestCheck(t *testing.T) {

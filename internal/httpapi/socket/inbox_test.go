@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
 func TestPutEndsWithItsContext(t *testing.T) {

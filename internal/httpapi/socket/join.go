@@ -9,8 +9,8 @@ import (
 
 	"github.com/coder/websocket"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // joinMost bounds what is held back for the message behind it.

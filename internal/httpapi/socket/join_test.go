@@ -11,8 +11,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
 func TestJoinedMessagesArriveInOrderAndBeforeTheClosing(t *testing.T) {

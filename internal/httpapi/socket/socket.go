@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // ErrLeft is the cause when the peer closed the connection or vanished.

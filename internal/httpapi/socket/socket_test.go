@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/httpapi/socket"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
 // pipes is a listener in memory, so that time can be synctest's.

@@ -12,15 +12,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/netguard"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/allocrunner"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskrunner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/netguard"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/allocrunner"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskrunner"
 )
 
 // Agent is a node. Make one with New and Run it; it implements drover.Workloads.

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/allocrunner/allocrunnertest"
-	"drover/internal/node/driver"
-	"drover/internal/node/localstate"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/allocrunner/allocrunnertest"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/localstate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/localstate"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/localstate"
 )
 
 // forgetAfter is how long an answer of control may be under way that was made before it heard of an end.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // A disk of which much is kept back is not full: counted against its whole size, this one would be at 80 %, and the

@@ -8,13 +8,13 @@ import (
 	"runtime"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskrunner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskrunner"
 )
 
 // Config is what a node is told about itself. The zero value of every field but DataDir is usable.

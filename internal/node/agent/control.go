@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // RestartTask restarts one task, all that run, or with all the whole allocation.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // control is a fake drover.Controller: one node, what a test assigns, what the node reported.

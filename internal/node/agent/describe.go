@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/fingerprint"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/fingerprint"
 )
 
 // describe makes the node as it is registered.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io"
 
-	"drover"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/hook"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/hook"
 )
 
 func (a *Agent) dir(allocID string) (allocdir.Dir, error) {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover/internal/id"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // Identity is what a node proves itself with.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/allocrunner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/allocrunner"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 const reclaimPatience = 15 * time.Second

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as runners are being

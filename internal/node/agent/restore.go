@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 
-	"drover/internal/node/allocrunner"
+	"github.com/drover-project/drover/internal/node/allocrunner"
 )
 
 // restore puts back what the node had when the agent ended. Running tasks are attached to at once; what cannot be

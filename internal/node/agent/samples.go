@@ -4,9 +4,9 @@ import (
 	"slices"
 	"sync"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
 )
 
 // samples keeps the latest published sample of each task, with the time at which it was taken.

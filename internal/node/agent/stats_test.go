@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Nothing is collected while nobody wants it: a request reads each running task once, and no more follows from it.

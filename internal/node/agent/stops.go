@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // What removing a released runner costs comes in heaps, as releases are recorded together, and competes with those who

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // GroupSweeper removes the control groups that keep does not want, with what runs in them. cgroup.Manager is one.

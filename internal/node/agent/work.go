@@ -1,6 +1,6 @@
 package agent
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // Work returns how many allocations have not ended.
 func (a *Agent) Work() int {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // StartExecution runs a command in a task. Errors: NotFound, Gone, Conflict (not running), NotImplemented.

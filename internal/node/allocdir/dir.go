@@ -15,9 +15,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
-	"drover/internal/id"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Root makes the folders of a node's allocations below a data folder.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // FollowInterval is how soon a follower sees new bytes. Looking is one fstat while nothing changes.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // clean makes a path of the API ("/alloc/logs", "", ".") one relative to the folder.

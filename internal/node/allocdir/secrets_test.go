@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"drover/internal/id"
-	"drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/allocdir"
 )
 
 // newSecrets is a root whose tasks have their secrets in memory.

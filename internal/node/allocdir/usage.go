@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // maxCounted bounds a measurement: half a second's work.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // health watches whether an allocation is well: all its tasks run for min_healthy_time without a restart. What was found

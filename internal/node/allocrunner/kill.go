@@ -1,8 +1,8 @@
 package allocrunner
 
 import (
-	"drover"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // killing is an end under way. Each stage begins when the one before has ended.

@@ -1,6 +1,6 @@
 package allocrunner
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // Stages of a task in its allocation's lifecycle.
 type stage uint8

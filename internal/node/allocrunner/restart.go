@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"drover"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // Restart restarts one task; with "" all that run; with all, every task from the start of the lifecycle, those that

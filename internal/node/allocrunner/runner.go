@@ -9,14 +9,14 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskmachine"
-	"drover/internal/node/taskrunner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/node/taskrunner"
 )
 
 // Config is what all allocations of a node share.

@@ -13,16 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/allocrunner"
-	"drover/internal/node/allocrunner/allocrunnertest"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskrunner"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/allocrunner"
+	"github.com/drover-project/drover/internal/node/allocrunner/allocrunnertest"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskrunner"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

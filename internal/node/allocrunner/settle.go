@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // settle does what is due where the tasks stand now, and reports what changed.

@@ -1,6 +1,6 @@
 package allocrunner
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // ClientStatus derives an allocation's status from those of its tasks (reference/nomad.md section 1.1).
 func ClientStatus(states map[string]*drover.TaskState) (status, description string) {

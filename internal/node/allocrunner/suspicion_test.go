@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
 )
 
 // deadly is a hook that does not end: the agent ends before.

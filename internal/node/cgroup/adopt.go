@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // adoptedInit is where Adopt puts the process on v2, where a group with processes of its own cannot give controllers to

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // BenchmarkUsage is one sample of a group; a thousand tasks need a thousand a second.

@@ -16,9 +16,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 func TestMain(m *testing.M) {

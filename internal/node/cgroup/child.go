@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Child makes a group inside the payload's, for one execution. On v1 it is made only in the trees that its limits

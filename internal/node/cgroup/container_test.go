@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 const containerEnv = "DROVER_TEST_CONTAINER"

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 func TestDelegatedTree(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Group is a task's group. Its methods may be called at once; all state is the kernel's.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // prepareV2 hands the controllers down from the root to the parent group. Those that the kernel refuses are done without.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // A second manager, as doctor's, that was made while the first thread of the agent forked a supervisor took the group where

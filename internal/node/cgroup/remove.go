@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Remove kills what is left in the group, waits for the deaths, and removes its directories and their children.

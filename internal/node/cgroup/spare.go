@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // spares are groups of ended tasks for the next ones with the same limits: to rename one takes half of making and removing

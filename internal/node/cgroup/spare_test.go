@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // onV1 is a manager of the machine's v1 trees, with a parent of its own.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Sweep removes the groups that keep does not want, with all that runs in them: what an agent left behind that was

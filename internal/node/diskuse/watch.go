@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // What a task writes to the machine's file systems no mount can bound. So it is watched: what a file system has free tells

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // ErrGone is returned by Attach when the task ended in a way that left no exit behind, and by a Handle's methods

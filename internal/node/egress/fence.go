@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Config of a Fence.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover/internal/netguard"
+	"github.com/drover-project/drover/internal/netguard"
 )
 
 // Policy is a node's. The zero value opens nothing special and bounds nothing.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"drover"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 const (

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"sync"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 // Holder has containers that hold a network namespace; the docker driver is one. They are known by their name.

@@ -17,11 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/driver/drivertest"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 // The bounds of waiting for what others do.

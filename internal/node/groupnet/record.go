@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // record is what is written about a namespace before anything of it is made.

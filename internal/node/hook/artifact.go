@@ -21,8 +21,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // artifacts fetches a task's files from file:// and http(s) addresses.

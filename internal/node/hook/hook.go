@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/driver"
-	"drover/internal/node/taskenv"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/taskenv"
 )
 
 // Request is what a hook works on; it may add to Env and Mounts.

@@ -24,13 +24,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/evaluator"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/driver"
-	"drover/internal/node/rendering"
-	"drover/internal/node/taskenv"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/evaluator"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/rendering"
+	"github.com/drover-project/drover/internal/node/taskenv"
 )
 
 func TestMain(m *testing.M) {

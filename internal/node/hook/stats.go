@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Stats passes a task's samples on while somebody wants them, with what users of Nomad's docker driver rely on: the first

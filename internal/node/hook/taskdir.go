@@ -3,9 +3,9 @@ package hook
 import (
 	"context"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // taskDir makes the task's folders.

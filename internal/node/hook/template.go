@@ -9,8 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"drover"
-	"drover/internal/node/rendering"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/rendering"
 )
 
 // Evaluator has a function evaluate a text where that can harm nobody; *evaluator.Pool is one.

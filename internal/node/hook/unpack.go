@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 const maxEntries = 200_000

@@ -3,7 +3,7 @@ package hook
 import (
 	"context"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // validate asks the driver whether the interpolated configuration is right.

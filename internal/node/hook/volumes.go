@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // volumes turns the task's volume mounts into mounts of the node's host volumes.

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // maxWindow bounds the memory that a zstd stream may ask for; the format's tools need a switch for more than that too.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // files is an image on disk, to be read by the names of its files.

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // layerDir is where a layer's files are once it is complete.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Local has images of this machine that no registry need have: a docker daemon.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // place is a directory of a layer that is being unpacked.

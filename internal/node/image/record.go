@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // record is what is remembered of an image that was unpacked, so that it can be used again without its source.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 const rootlessEnv = "DROVER_TEST_IMAGE_ROOTLESS"

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Saved is one image in an archive as docker save writes it, that somebody made whom nobody trusts.

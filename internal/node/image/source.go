@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // isPath reports whether the reference is something on disk.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Limits bound what an image may take. Zero fields mean the defaults.

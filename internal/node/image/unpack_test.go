@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func tryUnpack(t *testing.T, entries ...entry) (dir string, err error) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 func lookupUser(r *Rootfs, spec string) (uid, gid uint32, groups []uint32, err error) {

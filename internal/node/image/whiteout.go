@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 const (

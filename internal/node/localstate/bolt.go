@@ -14,8 +14,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 var bucketName = []byte("state")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/go-msgpack/v2/codec"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The first byte of every value, so that a later agent can read an older one's state.

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // jobs keeps each job once, however many allocations it has here: in an allocation it would be most of the record. A job's

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Store keeps records by allocation and task. Its methods may be called by several goroutines.

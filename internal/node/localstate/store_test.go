@@ -18,8 +18,8 @@ import (
 	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Attributes of nodes that a fleet looks at.

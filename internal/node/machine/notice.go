@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 const (

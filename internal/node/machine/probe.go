@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 const (

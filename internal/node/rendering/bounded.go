@@ -4,7 +4,7 @@ import (
 	"text/template"
 	"text/template/parse"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // maxRounds bounds how often the loops and nested templates of one template go round together.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"text/template"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // functions are those of consul-template that need no other service, and text/template's own as far as they make text.

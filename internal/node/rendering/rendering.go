@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"text/template"
 
-	"drover"
-	"drover/internal/evaluator"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/evaluator"
 )
 
 // Max bounds a template's source and its result, in bytes.

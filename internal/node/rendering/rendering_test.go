@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/evaluator"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/evaluator"
 )
 
 func TestMain(m *testing.M) {

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // minAge is how old a sample may be that answers a second question: cpu percentages over less mean nothing.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor/carrier"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor/carrier"
 )
 
 const keyFile = "key"

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The folder holds a README, and drover-init once `make init` ran.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"sync"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // frameReader reads frames; a payload belongs to the caller.

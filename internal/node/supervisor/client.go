@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // Client is a connection to one drover-init. Its methods may be called by several goroutines.

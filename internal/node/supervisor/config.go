@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // LaunchConfig says how to start a drover-init.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/handover"
+	"github.com/drover-project/drover/internal/node/supervisor/handover"
 )
 
 // Contained is a drover-init that a container runtime is about to start: see package handover.

@@ -7,9 +7,9 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
-	"drover/internal/id"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // StartExecution starts a command. A command that cannot be started is a session with a receipt (start_failed).

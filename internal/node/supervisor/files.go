@@ -7,8 +7,8 @@ import (
 	"io"
 	"sync"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // Files gives access to the guest's files.

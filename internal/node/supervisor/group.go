@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Groups makes the control groups of executions, outside the guest, where the agent has the rights for it.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // countingGroups makes groups that say that the kernel killed for memory, and which are there until they are removed.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 const (

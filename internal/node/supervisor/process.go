@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // process is a drover-init as the host sees it. A pid alone may be somebody else's by now: the start time tells.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // session is a drover.Session on a channel.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // sockets keeps the sockets of a shelf's supervisors off the disk. One can't be bound twice, so that each start makes an

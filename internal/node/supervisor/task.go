@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // StartTask starts the main task, in the group if one is given. It returns the process id in the guest. Errors:

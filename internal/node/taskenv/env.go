@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Env is the environment of one task on one node. It is not changed after Build, except by With.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // The texts are those of Nomad's API, which people and programs know.

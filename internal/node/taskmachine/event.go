@@ -3,7 +3,7 @@ package taskmachine
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Event is something that happened to a task. Exactly the types of this file are events.

@@ -1,6 +1,6 @@
 package taskmachine
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // Phase is where a task stands. Values are spaced so that one can be put between.
 type Phase uint16

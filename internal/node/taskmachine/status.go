@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Status is what is known of a task. It is a value: a step returns a changed copy, and State is never changed once it

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Step makes one transition. jitter is a number in [0, 1) used for the restart delay. An event that means nothing in

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

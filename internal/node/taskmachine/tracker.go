@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Tracker counts restarts within the policy's interval (reference/nomad.md section 1.3). It is kept in the Status and

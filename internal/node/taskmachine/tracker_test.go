@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // TestQuickEndsAreSlowed: how long a task waits after each of its lives, at the least.

@@ -3,7 +3,7 @@ package taskmachine
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // View is what the machine must know of the task's specification. It may change between steps (in-place updates).

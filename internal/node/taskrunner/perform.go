@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskenv"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskenv"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 func (r *Runner) perform(e taskmachine.Effect) {

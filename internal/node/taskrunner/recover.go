@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // attachTries and attachWait bound how often an Attach is tried that fails without saying that the task is gone.

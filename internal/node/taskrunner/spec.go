@@ -1,9 +1,9 @@
 package taskrunner
 
 import (
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/hook"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/hook"
 )
 
 // spec is what the driver gets: everything interpolated, resources as placed.

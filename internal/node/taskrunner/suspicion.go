@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"drover"
-	"drover/internal/node/localstate"
-	"drover/internal/node/taskmachine"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/localstate"
+	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
 // What a job has done before a task's start can end the agent: by a fault of ours, or because the kernel ran out of

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // escapes want to be somewhere else.

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/id"
-	"drover/internal/node/allocdir"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/allocdir"
 )
 
 // exposures look for what of the machine a guest need not see.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // greedy are programs that want all there is.

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"drover"
-	"drover/internal/id"
-	"drover/internal/node/allocdir"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // guest is a warm runner.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // hasOwnKernel reports whether the guest runs on another kernel than the machine's: gVisor's, or a virtual machine's. Its

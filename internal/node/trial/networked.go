@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Network is what guests with one are tried on: a bridge of the trial's own.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // refusals are tried as the sandbox's root. Each script prints what it got: nothing, if it was refused. None of them

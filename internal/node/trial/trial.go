@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // State says how a hostile program fared.

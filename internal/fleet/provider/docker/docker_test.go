@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/docker"
-	"drover/internal/fleet/provider/providertest"
-	"drover/internal/id"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/docker"
+	"github.com/drover-project/drover/internal/fleet/provider/providertest"
+	"github.com/drover-project/drover/internal/id"
 )
 
 func offering(typ string) drover.Offering {

@@ -7,7 +7,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // kinded gives a daemon's answer its meaning.

@@ -15,8 +15,8 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Labels beside the tags, which are labels themselves.

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drover/internal/dockerdtest"
+	"github.com/drover-project/drover/internal/dockerdtest"
 )
 
 // Of the daemon and the machines of all tests.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 func batchRequest(b provider.Batch, intents ...string) provider.Request {

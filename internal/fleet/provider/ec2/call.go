@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Create implements provider.Provider: one call a batch, or an intent that is bought alone. It gives every machine of a

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Credentials sign calls.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/ec2"
-	"drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 func chain(t *testing.T, env map[string]string) *ec2.Chain {

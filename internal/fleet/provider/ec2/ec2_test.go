@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/ec2"
-	"drover/internal/fleet/provider/ec2/ec2test"
-	"drover/internal/fleet/provider/providertest"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover/internal/fleet/provider/providertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

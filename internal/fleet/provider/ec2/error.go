@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // subject is what a call is about, for errors that say what they are about.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // instance is what the API tells of one.

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // typesEach is how many types a call for prices names.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/ec2"
-	"drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 // The newest price of each type and zone counts, whatever page it is on; on-demand prices are not told.

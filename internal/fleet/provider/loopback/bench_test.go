@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/fleet/provider/loopback"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 )
 
 // BenchmarkCreate64 makes the machines of a burst, one after the other, and destroys them.

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // create makes a machine, or finds the one that the intent made. The record is there before the process is, so that no

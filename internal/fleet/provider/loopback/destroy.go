@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 const lookAgain = 5 * time.Millisecond

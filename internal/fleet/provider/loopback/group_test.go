@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/loopback"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 )
 
 // trees makes the group in all trees that there are; none without root.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/loopback"
-	"drover/internal/fleet/provider/providertest"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/loopback"
+	"github.com/drover-project/drover/internal/fleet/provider/providertest"
 )
 
 func offering(typ string) drover.Offering {

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Config is what a Provider is made with.

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // The files of a machine's folder.

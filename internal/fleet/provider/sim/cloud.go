@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Cloud is the simulated cloud. Time only moves forward from call to call. Not for use by several goroutines at once.

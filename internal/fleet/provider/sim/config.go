@@ -5,8 +5,8 @@ package sim
 import (
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Config is how the cloud behaves. Zero values mean that nothing goes wrong.

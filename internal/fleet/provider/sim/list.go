@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
-	"drover/internal/fleet/provider"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // keep is how long a terminated machine stays in lists.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Prices returns what is sold at now's prices: spot prices walk by the hour around the configured one. Machines keep

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/fleet/provider"
-	"drover/internal/fleet/provider/providertest"
-	"drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/fleet/provider/providertest"
+	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
 func offering(typ string) drover.Offering {

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
 // Attach finds a container again after an agent restart; the daemon is not asked. One whose supervisor is gone is

@@ -11,9 +11,9 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Into a container of these runtimes a socket of the machine can be handed. Others have a kernel of their own: there

@@ -14,9 +14,9 @@ import (
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // Labels of our containers. Nomad's are there too, for tools that look for them.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/node/supervisor/handover"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/handover"
 )
 
 // between stands between the driver and the daemon: each request for a container to be created goes through change.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // hub is how docker's files name the registry of images without one.

@@ -7,8 +7,8 @@ import (
 	"github.com/moby/moby/api/types/system"
 	"github.com/moby/moby/client"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // daemonInfo is what dockerd says about itself, as of the last time that it was asked.

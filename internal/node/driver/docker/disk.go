@@ -13,9 +13,9 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/diskuse"
-	"drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/diskuse"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
 )
 
 // docker bounds what a container writes on few file systems only, so what it takes of the machine's disk is watched: its

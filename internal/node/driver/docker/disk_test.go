@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // TestARunnersDiskIsBounded: what an unknown guest writes, wherever, is held by a file system of its size, or ends it.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"drover/internal/clock"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/diskuse"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/diskuse"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 // Name of the driver in jobs.

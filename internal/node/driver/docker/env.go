@@ -1,8 +1,8 @@
 package docker
 
 import (
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
 // environment is the image's with the task's over it.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Fingerprint asks the daemon what it can. It also lets a Sweep run: it is called now and then.

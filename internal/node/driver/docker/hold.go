@@ -12,8 +12,8 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/supervisor/hold"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/hold"
 )
 
 // holdImage is empty: the program is mounted. It is made here, so that no registry is needed.

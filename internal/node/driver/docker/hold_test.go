@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/id"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // TestContainersShareANetwork: those of a group see each other on localhost, and a sweep of a later agent spares what

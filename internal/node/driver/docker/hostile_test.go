@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // TestTheSupervisorIsOutOfReach: what the agent commands drover-init by cannot be found, opened or taken from inside,

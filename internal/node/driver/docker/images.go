@@ -9,9 +9,9 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // imageInfo is what of an image matters to a start.

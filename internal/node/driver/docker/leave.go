@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/options"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // row is what a key of a task's configuration can reach. Each key has one; see TestEachKeyHasARow.

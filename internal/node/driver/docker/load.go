@@ -11,9 +11,9 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/image"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/image"
 )
 
 // loadedName is the repository of images that tasks brought along, each tagged with its own digest: nothing that a task

@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/dockerdtest"
-	"drover/internal/id"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/drivertest"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/dockerdtest"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // endpoint of the daemon that TestMain started.

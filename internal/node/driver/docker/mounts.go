@@ -11,10 +11,10 @@ import (
 
 	"github.com/moby/moby/api/types/mount"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/options"
-	"drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/options"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
 // ownPath holds drover-init and the folder that it is handed its socket through.

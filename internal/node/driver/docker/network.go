@@ -7,7 +7,7 @@ import (
 
 	"github.com/moby/moby/client"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // address asks for the container's address, if it has a network of its own.

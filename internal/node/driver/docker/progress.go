@@ -6,7 +6,7 @@ import (
 
 	"github.com/moby/moby/api/types/jsonstream"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // progressEvery is how often people are told of a pull: a task keeps few events.

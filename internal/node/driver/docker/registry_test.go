@@ -31,11 +31,11 @@ import (
 	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/id"
-	"drover/internal/node/driver"
-	"drover/internal/node/image"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/image"
 )
 
 // store is a registry of this process, with basic authentication if there is a password.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/moby/moby/api/types/mount"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/egress"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/egress"
 )
 
 const containerMode = "container:" // of another container's network

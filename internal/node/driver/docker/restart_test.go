@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/dockerdtest"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/dockerdtest"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // daemon starts a docker daemon for one test.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
 func TestTheRuntimeIsNamed(t *testing.T) {

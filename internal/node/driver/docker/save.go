@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/image"
 )
 
 var _ image.Local = (*Driver)(nil)

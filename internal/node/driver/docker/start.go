@@ -10,10 +10,10 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Start starts a container, and the task's command in it if there is one; without one it is a warm runner. Errors:

@@ -3,8 +3,8 @@ package docker
 import (
 	"context"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // starter is one way to get a container's drover-init configured and to reach it. Its methods are called in this order.

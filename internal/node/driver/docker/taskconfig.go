@@ -7,9 +7,9 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/options"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // taskConfig is Task.Config of this driver, under Nomad's names.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/moby/moby/api/types/container"
 
-	"drover/internal/node/driver/options"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // readMore reads the rarer options. Those of Nomad that have no meaning here are refused with the reason, unless they ask

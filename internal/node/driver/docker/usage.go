@@ -11,9 +11,9 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Usage samples the container's cgroup files, which costs the daemon nothing; where they cannot be read, the daemon is

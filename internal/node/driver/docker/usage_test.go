@@ -6,7 +6,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 func TestTheDaemonsSampleOnBothVersions(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 // wire is a warm runner's place on the bridge that sandboxes have, with its rules: on docker's own bridge its unknown code

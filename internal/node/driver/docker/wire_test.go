@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/drivertest"
-	"drover/internal/node/driver/sandbox/bridge"
-	"drover/internal/node/egress"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/node/egress"
 )
 
 // newBridgeBench has a bridge of its own, of which nothing may be left at the end.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"drover/internal/id"
+	"github.com/drover-project/drover/internal/id"
 )
 
 const parentPrefix = "drover-test-"

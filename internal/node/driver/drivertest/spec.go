@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/id"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Spec is a small task in an allocation of its own below the folder, for tests of one driver.

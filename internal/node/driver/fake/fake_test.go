@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/drivertest"
-	"drover/internal/node/driver/fake"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/fake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

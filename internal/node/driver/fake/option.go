@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // options are mock_driver's.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // shell runs the fake's language: lines or ";"-separated commands of words, without quoting beyond ' and ".

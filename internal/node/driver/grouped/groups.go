@@ -6,10 +6,10 @@ import (
 	"context"
 	"os"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Main is the name of the main task's group: on v2 a group cannot have both processes and children with controllers.

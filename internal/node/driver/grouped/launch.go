@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"sync"
 
-	"drover/internal/node/cgroup"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Launch launches a supervisor beside the payload's group. On v1 that is done from a thread which is there, so that

@@ -1,8 +1,8 @@
 package grouped
 
 import (
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Limits are what a task's resources mean to control groups, as Nomad has them: CPUMHz is a share, MemoryMB the limit

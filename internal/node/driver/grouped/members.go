@@ -1,6 +1,6 @@
 package grouped
 
-import "drover/internal/node/cgroup"
+import "github.com/drover-project/drover/internal/node/cgroup"
 
 // Members lists a group's processes, of a group that may be removed meanwhile; nil has none.
 func Members(group *cgroup.Group) func() []int {

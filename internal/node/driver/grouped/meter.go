@@ -3,8 +3,8 @@ package grouped
 import (
 	"time"
 
-	"drover"
-	"drover/internal/node/cgroup"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
 )
 
 // Meter turns what a task used up to now into Nomad's sample: percentages are of the time between two samples, and the

@@ -3,8 +3,8 @@ package grouped
 import (
 	"sync"
 
-	"drover"
-	"drover/internal/node/cgroup"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
 )
 
 // spares are groups of ended executions for the next ones: to rename one takes a tenth of making and removing it. Only v1

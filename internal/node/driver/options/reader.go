@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Reader reads one map. Keys that were not asked for are problems, see Done.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/node/driver/options"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 func TestValuesAsHCLAndJSONMakeThem(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // stateData is what Attach needs.

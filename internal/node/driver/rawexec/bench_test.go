@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/rawexec"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/rawexec"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // BenchmarkTask is one of eight at once: start, exit, destroy of a task that runs /bin/true.

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // handle is a running task.

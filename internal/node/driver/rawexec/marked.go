@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // killMarked kills processes that carry the task's identity in their environment: without control groups this is how

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"strings"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Name is the driver's name in a job.

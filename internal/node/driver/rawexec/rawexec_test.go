@@ -13,13 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/drivertest"
-	"drover/internal/node/driver/rawexec"
-	"drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver/rawexec"
+	"github.com/drover-project/drover/internal/node/supervisor/initd"
 )
 
 // The test program is its own drover-init.

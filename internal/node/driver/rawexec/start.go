@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Start starts a supervisor and, unless the task is a warm runner without a command, the task's program. Errors:

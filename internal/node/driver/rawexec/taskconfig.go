@@ -1,8 +1,8 @@
 package rawexec
 
 import (
-	"drover"
-	"drover/internal/node/driver/options"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // taskConfig is Task.Config of this driver.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 const clockTick = 10 * time.Millisecond

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"net/netip"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Attach finds a sandbox again after an agent restart. One whose supervisor is gone, or whose program an interrupted start

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
-	"drover/internal/node/image"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // box is what one sandbox consists of on the host.

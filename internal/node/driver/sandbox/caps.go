@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // keptCaps is what the sandbox's root keeps over its own namespaces: Docker's default without mknod, net_raw and

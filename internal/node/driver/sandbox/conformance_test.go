@@ -3,8 +3,8 @@ package sandbox
 import (
 	"testing"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 func TestConformance(t *testing.T) {

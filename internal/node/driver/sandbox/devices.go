@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
 )
 
 // deviceNodes of /dev.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // TestTheAllocationsDiskIsBounded: what a task writes to the machine's disk, in whatever way.

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"drover/internal/clock"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/diskuse"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/sandbox/bridge"
-	"drover/internal/node/egress"
-	"drover/internal/node/image"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/diskuse"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Name of the driver in jobs.

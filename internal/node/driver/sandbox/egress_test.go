@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 // bridgedRunner is a warm runner on the bridge.

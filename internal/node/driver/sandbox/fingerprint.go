@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/image"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/image"
 )
 
 // Fingerprint says what this machine can do, and in driver.sandbox.weaker what it cannot.

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"drover"
-	"drover/internal/node/diskuse"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/diskuse"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
 )
 
 // diskLimit is what an allocation's folder may take.

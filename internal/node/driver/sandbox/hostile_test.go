@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // refused runs a script as the sandbox's root and expects it to print "refused", which it does when the bad thing

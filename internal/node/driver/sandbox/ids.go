@@ -4,7 +4,7 @@ import (
 	"os"
 	"sync"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Each sandbox has its own 65,536 host ids, so that limits which the kernel counts by user (pipe buffers, inotify

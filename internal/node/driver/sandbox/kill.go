@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // kill ends the sandbox's first process, and with it, by the kernel's word, all processes of its pid namespace; it

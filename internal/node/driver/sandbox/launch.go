@@ -7,12 +7,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/image"
-	"drover/internal/node/supervisor"
-	"drover/internal/node/supervisor/nsinit"
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // launch starts drover-init in fresh namespaces that the script furnishes.

@@ -8,12 +8,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/egress"
-	"drover/internal/node/image"
-	"drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/egress"
+	"github.com/drover-project/drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
 )
 
 // layout describes the sandbox's inside. Mounts are collected in m.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
 )
 
 // mounter turns host paths into detached mounts for one sandbox, and keeps the descriptors until they were sent.

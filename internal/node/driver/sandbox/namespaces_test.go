@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 func TestNamespacesAreTried(t *testing.T) {

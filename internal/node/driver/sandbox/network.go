@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
 // The network modes.

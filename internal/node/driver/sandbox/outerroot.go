@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
 )
 
 // remembers reports whether a file system in memory keeps the marks by which an overlay in a user namespace knows what is

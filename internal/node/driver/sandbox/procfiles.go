@@ -11,8 +11,8 @@ import (
 	"strconv"
 	"sync"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
 )
 
 // What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root. What tells

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // TestProcTellsOfTheSandbox: W8 of the review of 2026-11-22. Guests read how busy the machine is, and which.

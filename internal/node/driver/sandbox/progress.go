@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"drover/internal/clock"
-	"drover/internal/node/driver"
-	"drover/internal/node/image"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/image"
 )
 
 // progressEvery is how often people are told of a pull: a task keeps few events.

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
-	"drover/internal/node/driver/supervised"
-	"drover/internal/node/image"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/internal/node/driver/supervised"
+	"github.com/drover-project/drover/internal/node/image"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Start starts a sandbox, and its command if there is one. Without a command it is a warm runner: only the supervisor

@@ -3,8 +3,8 @@ package sandbox
 import (
 	"strings"
 
-	"drover"
-	"drover/internal/node/driver/options"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // taskConfig is Task.Config of this driver.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"io/fs"
 
-	"drover"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
 )
 
 // Usage samples the sandbox's cgroup. Errors: ErrNotSupported without cgroups, ErrGone.

@@ -3,7 +3,7 @@ package supervised
 import (
 	"context"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // StartExecution runs a command in the task.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Where the allocation's folders are in a task with a root of its own, as Nomad has them.

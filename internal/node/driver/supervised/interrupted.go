@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"drover/internal/node/driver"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // startFile, beside the supervisor's socket, holds the driver.State of its task.

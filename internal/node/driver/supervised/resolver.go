@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"drover"
-	"drover/internal/node/driver"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // Resolver writes the resolver's configuration that the task's group asks for beside the task's state, and returns its

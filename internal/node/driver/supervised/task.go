@@ -8,11 +8,11 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
-	"drover/internal/node/cgroup"
-	"drover/internal/node/driver"
-	"drover/internal/node/driver/grouped"
-	"drover/internal/node/supervisor"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/cgroup"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/grouped"
+	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
 // Config of a task's connection.

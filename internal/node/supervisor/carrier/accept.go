@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // acceptor is drover-init's end.

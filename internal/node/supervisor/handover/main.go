@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // Command is drover-init's first argument; the second is the socket's path.

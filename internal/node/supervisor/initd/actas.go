@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // as does file work with the rights of the guest's default user, or, privileged, of its root. The rights are those of

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 const tarBuffer = 64 << 10

@@ -3,7 +3,7 @@ package initd
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // join adds a session that reads from the offsets on.

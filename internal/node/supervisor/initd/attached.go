@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
-	"drover/internal/node/supervisor/carrier"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/carrier"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // MainAttached is Main where the agent reaches us by stdin and stdout only: see package carrier. The argument, if there

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"syscall"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // handler is what a channel's frames go to. Both methods are called by the connection's reader and must not block.

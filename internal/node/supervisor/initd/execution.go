@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // stream is stdout or stderr of an execution. Guarded by the execution's mu.

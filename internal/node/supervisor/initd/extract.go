@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // extract unpacks a tar below a directory. Devices are left out.

@@ -3,8 +3,8 @@ package initd
 import (
 	"io"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // openFiles starts file work. It is done inside of the guest, so that no path can lead out, with the rights of the

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // openRegular opens a regular file for reading; a pipe or a device cannot hold us up.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // The modes that Poseidon gives, and that of folders which are made on the way.

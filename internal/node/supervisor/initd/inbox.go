@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync"
 
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // inbox is the receiving end of a data stream from the agent. It never holds more than the window.

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 func newCond(mu *sync.Mutex) *sync.Cond { return sync.NewCond(mu) }

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/clock"
-	"drover/internal/node/supervisor/proto"
-	"drover/internal/sysmon"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/sysmon"
 )
 
 // The garbage collector's aim: small, because there is one of us a task.

@@ -1,6 +1,6 @@
 package initd
 
-import "drover/internal/node/supervisor/proto"
+import "github.com/drover-project/drover/internal/node/supervisor/proto"
 
 const waitingNotices = 8 // for one hearer; more are dropped
 

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // open starts what a channel asks for. It must not block: what takes time gets a goroutine.

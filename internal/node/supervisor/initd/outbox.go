@@ -3,7 +3,7 @@ package initd
 import (
 	"sync"
 
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // outbox counts what may be sent to the agent.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 var defaultSize = drover.WindowSize{Rows: 24, Cols: 80} //nolint:gochecknoglobals // a constant

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unsafe"
 
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // child is a process that we started.

@@ -3,8 +3,8 @@ package initd
 import (
 	"syscall"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // A supervisor whose main task has ended may serve another: starting a program costs a quarter of what starting a

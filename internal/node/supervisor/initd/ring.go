@@ -1,6 +1,6 @@
 package initd
 
-import "drover/internal/node/supervisor/proto"
+import "github.com/drover-project/drover/internal/node/supervisor/proto"
 
 // ring keeps the last bytes of a stream: those of [start, end) in the stream's own offsets.
 type ring struct {

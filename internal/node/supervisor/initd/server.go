@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // Server is one supervisor.

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // session is one agent channel on an execution: a reader of its output and a writer of its stdin.

@@ -7,9 +7,9 @@ import (
 	"runtime"
 	"syscall"
 
-	"drover"
-	"drover/internal/node/supervisor/proto"
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // The exit codes of commands that could not be started, as shells have them.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // Without root a user namespace has one id, and the kernel calls all others invalid arguments.

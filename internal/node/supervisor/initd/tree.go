@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"drover/internal/clock"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // tree is everything that a leader started: known exactly by its control group where it has one; else by descent,

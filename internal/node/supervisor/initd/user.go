@@ -8,8 +8,8 @@ import (
 	"sync"
 	"syscall"
 
-	"drover"
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // account is a line of the guest's passwd file.

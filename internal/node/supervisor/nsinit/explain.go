@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // Explain adds to a script's failure what a person can do about it.

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // stage is where the new root is put together: a directory that every machine has. Only this mount namespace sees it.

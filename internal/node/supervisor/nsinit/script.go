@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
 // builder writes one script. Paths in it are those that the child sees at that point.

@@ -5,8 +5,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"drover/internal/node/supervisor/spawn"
-	"drover/internal/sysmon"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/sysmon"
 )
 
 // knobs sets what belongs to the new namespaces.

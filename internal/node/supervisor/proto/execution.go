@@ -3,7 +3,7 @@ package proto
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Exec starts an execution.

@@ -1,6 +1,6 @@
 package proto
 
-import "drover"
+import "github.com/drover-project/drover"
 
 // FileRequest appends a file request.
 func (e *Encoder) FileRequest(r drover.FileRequest) {

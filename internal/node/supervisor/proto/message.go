@@ -3,7 +3,7 @@ package proto
 import (
 	"time"
 
-	"drover"
+	"github.com/drover-project/drover"
 )
 
 // Hello opens a connection: the agent's first, then the supervisor's.

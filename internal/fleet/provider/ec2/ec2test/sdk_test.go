@@ -14,7 +14,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/stretchr/testify/require"
 
-	"drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 // sdk is Amazon's own client of the cloud.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"drover"
-	"drover/internal/clock"
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // maxConnections bounds what one forwarded port may hold at a time: more wait to be accepted.

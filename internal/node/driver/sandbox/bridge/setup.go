@@ -9,7 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"drover/internal/node/egress"
+	"github.com/drover-project/drover/internal/node/egress"
 )
 
 // ensure makes the bridge with its rules, once, or takes over that of an earlier agent. It returns its index. When the
