@@ -1,4 +1,4 @@
-package server
+package doctor
 
 import (
 	"archive/tar"
@@ -37,6 +37,9 @@ var loose = map[string]string{ //nolint:gochecknoglobals // a constant
 	"read what only the machine's root may": rootsFilesLoose,
 }
 
+// keepImages is an image delay that never ends.
+const keepImages = -1
+
 const rootsFilesLoose = "root of a container is the machine's root to what is mounted from it, as the machine's programs are here"
 
 // looseOfGVisor is what its kernel lets guests do to their own parts.
@@ -47,7 +50,9 @@ var looseOfGVisor = map[string]string{ //nolint:gochecknoglobals // a constant
 
 // tryDocker tries containers of the daemon that this machine has, with each runtime of ours that it knows. Their image is
 // empty: the programs are the machine's, mounted read-only.
-func tryDocker(ctx context.Context, dir, binary string, like trial.Config, network *bridge.Network, tell func(program, state, says string)) (err error) {
+func tryDocker(
+	ctx context.Context, dir, binary string, like trial.Config, network *bridge.Network, report func(program, state, says string),
+) (err error) {
 	clk := like.Clock
 	groups, err := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-doctor-docker-%d", os.Getpid())})
 	if err != nil {
@@ -56,7 +61,7 @@ func tryDocker(ctx context.Context, dir, binary string, like trial.Config, netwo
 		defer func() { err = errors.Join(err, groups.Close(clk)) }()
 	}
 	d, err := docker.New(docker.Config{
-		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: forever, Bridge: network,
+		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: keepImages, Bridge: network,
 	})
 	if err != nil {
 		return nil // there is no daemon: another line of the doctor says so
@@ -72,7 +77,7 @@ func tryDocker(ctx context.Context, dir, binary string, like trial.Config, netwo
 	}
 	ref := fmt.Sprintf("drover-doctor:%d", os.Getpid())
 	if err := d.Import(ctx, ref, root); err != nil {
-		tell("docker", string(trial.NotTried), err.Error())
+		report("docker", string(trial.NotTried), err.Error())
 		return nil
 	}
 	defer func() { err = errors.Join(err, d.RemoveImage(context.WithoutCancel(ctx), ref)) }()
@@ -95,10 +100,10 @@ func tryDocker(ctx context.Context, dir, binary string, like trial.Config, netwo
 			Task: map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": tier.pids, "volumes": volumes},
 		})
 		for _, f := range list {
-			tell("docker ("+runtime+"): "+f.Program, string(f.State), f.Says)
+			report("docker ("+runtime+"): "+f.Program, string(f.State), f.Says)
 		}
 		if err != nil {
-			tell("docker ("+runtime+")", string(trial.NotTried), err.Error())
+			report("docker ("+runtime+")", string(trial.NotTried), err.Error())
 		}
 	}
 	return nil

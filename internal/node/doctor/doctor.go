@@ -1,4 +1,9 @@
-package server
+// Package doctor runs the hostile programs of package trial against this machine, for the command `drover doctor`: in real
+// sandboxes, and in containers of the daemon that the machine has.
+//
+// It joins the parts of a node for that, and owns all that it makes: a folder, control groups, a bridge. What the programs
+// are, and what counts as an escape, is package trial's. It starts no goroutine of its own.
+package doctor
 
 import (
 	"context"
@@ -19,9 +24,10 @@ import (
 	"github.com/drover-project/drover/internal/node/trial"
 )
 
-// Try runs hostile programs in real sandboxes of this machine, beside any agent, and tells of each how it fared. All
-// that it makes lies in a folder of its own below dir ("" = the system's for temporary files), and is removed.
-func Try(ctx context.Context, dir string, tell func(program, state, says string)) (err error) {
+// Run runs hostile programs in real sandboxes of this machine, beside any agent, and calls report with the outcome of each.
+// Everything that it makes lies in a folder of its own below dir ("" = the system's for temporary files), and is removed.
+// Errors: the machine cannot run sandboxes, or what was made could not be removed.
+func Run(ctx context.Context, dir string, report func(program, state, says string)) (err error) {
 	if dir, err = os.MkdirTemp(dir, "drover-doctor-"); err != nil {
 		return fmt.Errorf("making a folder: %w", err)
 	}
@@ -60,12 +66,12 @@ func Try(ctx context.Context, dir string, tell func(program, state, says string)
 	}
 	list, err := trial.Run(ctx, cfg)
 	for _, f := range list {
-		tell(f.Program, string(f.State), f.Says)
+		report(f.Program, string(f.State), f.Says)
 	}
 	if err != nil {
 		return err
 	}
-	return tryDocker(ctx, dir, binary, cfg, network, tell)
+	return tryDocker(ctx, dir, binary, cfg, network, report)
 }
 
 // tryNetwork returns a bridge beside the agent's, whose rules it leaves alone. What is open on it is an address of those for
