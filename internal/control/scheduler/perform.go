@@ -167,7 +167,7 @@ func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *dro
 		a.RescheduleTracker = trackerOf(p.previous, g.ReschedulePolicy, p.reschedule, r.now)
 	}
 	switch {
-	case p.job != nil:
+	case p.job != nil && !r.takesOver(p.job, g.Name, n):
 		a.Job, a.DeploymentID = p.job, r.deployments.of(p.job, g.Name)
 	case r.deployments.state(g.Name) != nil:
 		a.DeploymentID = r.deployments.id()

@@ -224,6 +224,7 @@ func TestInvariants(t *testing.T) {
 				l.w.health(id, rapid.IntRange(0, 4).Draw(t, "healthy") > 0)
 			},
 			"promote": func(*rapid.T) { l.w.deploymentCommand("roll", "promote") },
+			"fail":    func(*rapid.T) { l.w.deploymentCommand("roll", "fail") },
 			"advance": func(t *rapid.T) {
 				l.w.now = l.w.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second)
 			},
@@ -264,9 +265,14 @@ func (l *life) converge(t *rapid.T) {
 	}
 }
 
-// undecided reports whether a roll-out waits for a person, or for its deadline, which this world has not: one of its
-// allocations failed after it was healthy.
+// undecided reports whether a roll-out of the job's version failed, or waits for a person or for its deadline, which this
+// world has not: one of its allocations failed after it was healthy.
 func (l *life) undecided(id string) bool {
+	for d := range l.w.DeploymentsByJob("default", id) {
+		if d.Status == drover.DeploymentFailed && d.JobVersion == l.w.jobs[id].Version {
+			return true
+		}
+	}
 	for a := range l.w.AllocationsByJob("default", id) {
 		d := l.w.deployments[a.DeploymentID]
 		if d.Active() && a.ClientTerminal() && !a.ServerTerminal() && wasHealthy(a) {

@@ -135,7 +135,7 @@ func (s *systemRun) mayRemain(a *drover.Allocation) bool {
 	if g.Count != nil && *g.Count == 0 {
 		return false
 	}
-	return s.b.entryOf(a.NodeID) >= 0 || s.mayStay(a, g)
+	return s.b.entryOf(a.NodeID) >= 0 || s.mayStay(s.node(a.NodeID), g)
 }
 
 // remain updates in place what runs on a node that takes no new allocations, and leaves the rest alone: who keeps a node

@@ -26,10 +26,17 @@ func (r *run) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateKind {
 		return updateNone
 	}
 	kind := r.changeOf(a.Job, g)
-	if kind == updateInPlace && !r.mayStay(a, g) {
+	if kind == updateInPlace && !r.mayStay(r.node(a.NodeID), g) {
 		return updateDestructive
 	}
 	return kind
+}
+
+// takesOver reports whether an allocation of an older version that is placed on the node runs the job's own version
+// instead: the next evaluation would update it in place, and nothing makes that evaluation.
+func (r *run) takesOver(older *drover.Job, group string, n *drover.Node) bool {
+	g := r.job.Group(group)
+	return r.changeOf(older, g) == updateInPlace && r.mayStay(n, g)
 }
 
 // changeOf compares another version's group with the job's.
@@ -46,9 +53,8 @@ func (r *run) changeOf(j *drover.Job, g *drover.TaskGroup) updateKind {
 	return kind
 }
 
-// mayStay reports whether the job's current constraints allow the node that the allocation is on.
-func (r *run) mayStay(a *drover.Allocation, g *drover.TaskGroup) bool {
-	n := r.node(a.NodeID)
+// mayStay reports whether the job's current constraints allow the node that an allocation is on.
+func (r *run) mayStay(n *drover.Node, g *drover.TaskGroup) bool {
 	if n == nil || !matchesAny(r.job.Datacenters, n.Datacenter) || !inPool(r.job, n) {
 		return false
 	}
