@@ -8,7 +8,7 @@ GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 TESTFLAGS  ?= -race -shuffle=on -timeout 10m
 
-.PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps module
+.PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps module docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -36,6 +36,9 @@ init: $(INIT) ## build the supervisor that is embedded into drover
 $(INIT): $(INIT_SRC)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/drover-init
 	@touch $@
+
+docs: init ## write docs/reference from the code
+	$(GO) run ./internal/docgen
 
 fmt: ## format
 	$(GO) run $(GOFUMPT) -w .

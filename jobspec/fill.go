@@ -18,6 +18,10 @@ type (
 
 // fill decodes a body; what is in neither table is an error.
 func (d *decoder) fill(body *hclsyntax.Body, a attrs, b blocks) {
+	if d.outline != nil {
+		d.outline.describe(d, a, b)
+		return
+	}
 	for name, attr := range body.Attributes {
 		target, ok := a[name]
 		if !ok {

@@ -59,6 +59,8 @@ type decoder struct {
 	src   []byte
 	ctx   *hcl.EvalContext
 	diags hcl.Diagnostics
+
+	outline *outline // set by Words, which asks for what fill would take
 }
 
 func (d *decoder) errorf(r hcl.Range, summary, detail string) {

@@ -109,6 +109,9 @@ func advice(err error) string {
 	return ""
 }
 
+// Root returns the tree of all commands; the reference in docs is written from it.
+func (a *App) Root() *cobra.Command { return a.root() }
+
 func (a *App) root() *cobra.Command {
 	root := group("drover", "Run code on a herd of machines: jobs, executions in warm runners, a fleet")
 	root.Args, root.SilenceErrors, root.SilenceUsage, root.Version = cobra.ArbitraryArgs, true, true, version.Version

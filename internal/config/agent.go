@@ -10,23 +10,27 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Agent is the whole configuration. Keys are Nomad's where Nomad has the key. Booleans are pointers, so that a later
-// file can say false.
+// Agent is the whole configuration. Keys are Nomad's where Nomad has the key.
+//
+// Booleans are pointers, so that a later file can say false.
 type Agent struct {
-	Name       string `hcl:"name,optional"`       // default: the host's name
-	Region     string `hcl:"region,optional"`     // default "global"
-	Datacenter string `hcl:"datacenter,optional"` // default "dc1"
-	DataDir    string `hcl:"data_dir,optional"`   // default none: -dev keeps nothing
-	BindAddr   string `hcl:"bind_addr,optional"`  // default "127.0.0.1"
-	LogLevel   string `hcl:"log_level,optional"`  // trace, debug, info (default), warn, error
-	LogJSON    *bool  `hcl:"log_json,optional"`
-	LogFile    string `hcl:"log_file,optional"`
-	APIToken   string `hcl:"api_token,optional"`    // every face asks for it (X-Nomad-Token, Poseidon-Token, Bearer); default none
-	Debug      *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof
-	Insecure   *bool  `hcl:"insecure,optional"`     // listen beyond loopback without api_token or TLS
+	Name       string `hcl:"name,optional"`       // of the node and of the server; default: the name of the host
+	Region     string `hcl:"region,optional"`     // name of the region that the agent is in
+	Datacenter string `hcl:"datacenter,optional"` // name of the datacenter that the node is in
+	// folder of the log, of the state and of the images; path; default: none with -dev, else it must be set
+	DataDir  string `hcl:"data_dir,optional"`
+	BindAddr string `hcl:"bind_addr,optional"`    // IP address that listeners are on, unless addresses says otherwise
+	LogLevel string `hcl:"log_level,optional"`    // least level that is logged: trace, debug, info, warn or error
+	LogJSON  *bool  `hcl:"log_json,optional"`     // write log lines as JSON; default false
+	LogFile  string `hcl:"log_file,optional"`     // append log lines to this file too; path
+	APIToken string `hcl:"api_token,optional"`    // token that every face asks for (X-Nomad-Token, Poseidon-Token, Bearer)
+	Debug    *bool  `hcl:"enable_debug,optional"` // serve /v1/agent/pprof; default: true with -dev
+	Insecure *bool  `hcl:"insecure,optional"`     // listen beyond loopback without api_token or TLS; default false
 
-	AllowedOrigins []string `hcl:"allowed_origins,optional"` // of web pages that may call the agent, beside its own: "https://ide.example.com"
-	AllowedHosts   []string `hcl:"allowed_hosts,optional"`   // names that the agent is called by, beside IP addresses, localhost and the host's name; "*.example.com", "*"
+	// origins of web pages that may call the agent, beside its own, such as "https://ide.example.com"
+	AllowedOrigins []string `hcl:"allowed_origins,optional"`
+	// names that the agent is called by, beside IP addresses, localhost and the name of the host: "*.example.com", "*"
+	AllowedHosts []string `hcl:"allowed_hosts,optional"`
 
 	Ports     *Ports     `hcl:"ports,block"`
 	Addresses *Addresses `hcl:"addresses,block"`
@@ -49,47 +53,54 @@ type Agent struct {
 	Rest    hcl.Body `hcl:",remain" json:"-"`
 }
 
-// Ports to listen on.
+// Ports are the ports of the listeners.
 type Ports struct {
-	HTTP int `hcl:"http,optional"` // default 4646
-	RPC  int `hcl:"rpc,optional"`  // default 4647: nodes and servers
-	Serf int `hcl:"serf,optional"` // accepted, unused: servers find each other by server_join
+	HTTP int `hcl:"http,optional"` // of all faces; port
+	RPC  int `hcl:"rpc,optional"`  // of nodes that dial the server; port
+	Serf int `hcl:"serf,optional"` // accepted without an effect, as servers do not gossip; port
 }
 
-// Addresses for listeners, or to tell others.
+// Addresses are the IP addresses that the agent listens on, or tells others to reach it at.
 type Addresses struct {
-	HTTP string `hcl:"http,optional"`
-	RPC  string `hcl:"rpc,optional"`
-	Serf string `hcl:"serf,optional"`
+	HTTP string `hcl:"http,optional"` // of the faces
+	RPC  string `hcl:"rpc,optional"`  // of nodes that dial the server
+	Serf string `hcl:"serf,optional"` // accepted without an effect
 }
 
-// Switch is a block that we only look into for enabled.
+// Switch is a block of Nomad's for something that is not here.
 type Switch struct {
-	Enabled *bool    `hcl:"enabled,optional"`
+	Enabled *bool    `hcl:"enabled,optional"` // must be left out, or false; default false
 	Rest    hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Foreign configures what Drover has no part in; it may only be switched off.
 type Foreign struct {
-	Enabled *bool    `hcl:"enabled,optional"`
+	Enabled *bool    `hcl:"enabled,optional"` // must be left out, or false; default false
 	Any     hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Server is the control plane.
 type Server struct {
-	Enabled         *bool  `hcl:"enabled,optional"`
-	BootstrapExpect int    `hcl:"bootstrap_expect,optional"`  // default 1
-	DataDir         string `hcl:"data_dir,optional"`          // default <data_dir>/server
-	NumSchedulers   *int   `hcl:"num_schedulers,optional"`    // default: cores
-	HeartbeatGrace  string `hcl:"heartbeat_grace,optional"`   // default 10s
-	MinHeartbeatTTL string `hcl:"min_heartbeat_ttl,optional"` // default 10s
-	JobGC           string `hcl:"job_gc_threshold,optional"`  // default 4h
-	EvalGC          string `hcl:"eval_gc_threshold,optional"` // default 1h
-	NodeGC          string `hcl:"node_gc_threshold,optional"` // default 24h
-	DeploymentGC    string `hcl:"deployment_gc_threshold,optional"`
-	JoinToken       string `hcl:"join_token,optional"`          // nodes must show it; default the one made at the first start in data_dir/join-token
-	JoinTokenFile   string `hcl:"join_token_file,optional"`     // holds it instead
-	JobMaxSource    string `hcl:"job_max_source_size,optional"` // of a job's text that is kept beside it; default "1M", "0" keeps none
+	Enabled         *bool  `hcl:"enabled,optional"`          // run a server in this process; default: true with -dev
+	BootstrapExpect int    `hcl:"bootstrap_expect,optional"` // servers of the cluster: only 1 is supported
+	DataDir         string `hcl:"data_dir,optional"`         // folder of the log and of snapshots; path; default: server in data_dir
+	// evaluations that are computed at once; default: the number of cores
+	NumSchedulers *int `hcl:"num_schedulers,optional"`
+	// how late a heartbeat may be before its node is down; duration; default 10s
+	HeartbeatGrace string `hcl:"heartbeat_grace,optional"`
+	// least time between two heartbeats of a node; duration; default 10s
+	MinHeartbeatTTL string `hcl:"min_heartbeat_ttl,optional"`
+	JobGC           string `hcl:"job_gc_threshold,optional"` // how long dead jobs are kept; duration; default 4h
+	// how long ended evaluations and their allocations are kept; duration; default 1h
+	EvalGC string `hcl:"eval_gc_threshold,optional"`
+	NodeGC string `hcl:"node_gc_threshold,optional"` // how long nodes that are down are kept; duration; default 24h
+	// how long ended deployments are kept; duration; default 1h
+	DeploymentGC string `hcl:"deployment_gc_threshold,optional"`
+	// token that nodes must show; default: made at the first start, in data_dir/join-token
+	JoinToken     string `hcl:"join_token,optional"`
+	JoinTokenFile string `hcl:"join_token_file,optional"` // file that holds join_token; path
+	// how much of a job's source is kept beside it: "1M", "512K", "0" for none; default "1M"
+	JobMaxSource string `hcl:"job_max_source_size,optional"`
 
 	SchedulerConfig *SchedulerConfig `hcl:"default_scheduler_config,block"`
 	ServerJoin      *ServerJoin      `hcl:"server_join,block"`
@@ -98,57 +109,67 @@ type Server struct {
 
 // SchedulerConfig is the scheduler's configuration until somebody changes it over the API.
 type SchedulerConfig struct {
-	Algorithm     string      `hcl:"scheduler_algorithm,optional"`
+	Algorithm string `hcl:"scheduler_algorithm,optional"` // how nodes are chosen: binpack or spread; default binpack
+	// allow memory_max above memory; default false
 	Oversubscribe *bool       `hcl:"memory_oversubscription_enabled,optional"`
-	RejectJobs    *bool       `hcl:"reject_job_registration,optional"`
-	PauseBroker   *bool       `hcl:"pause_eval_broker,optional"`
+	RejectJobs    *bool       `hcl:"reject_job_registration,optional"` // refuse registrations of jobs; default false
+	PauseBroker   *bool       `hcl:"pause_eval_broker,optional"`       // process no evaluations; default false
 	Preemption    *Preemption `hcl:"preemption_config,block"`
 	Rest          hcl.Body    `hcl:",remain" json:"-"`
 }
 
-// Preemption by job type.
+// Preemption says which job types may take the place of allocations of lower priority.
 type Preemption struct {
-	System   *bool `hcl:"system_scheduler_enabled,optional"`
-	SysBatch *bool `hcl:"sysbatch_scheduler_enabled,optional"`
-	Batch    *bool `hcl:"batch_scheduler_enabled,optional"`
-	Service  *bool `hcl:"service_scheduler_enabled,optional"`
+	System   *bool `hcl:"system_scheduler_enabled,optional"`   // system jobs may preempt; default true
+	SysBatch *bool `hcl:"sysbatch_scheduler_enabled,optional"` // sysbatch jobs may preempt; default false
+	Batch    *bool `hcl:"batch_scheduler_enabled,optional"`    // batch jobs may preempt; default false
+	Service  *bool `hcl:"service_scheduler_enabled,optional"`  // service jobs may preempt; default false
 }
 
 // ServerJoin names servers.
 type ServerJoin struct {
-	RetryJoin     []string `hcl:"retry_join,optional"`
-	StartJoin     []string `hcl:"start_join,optional"`
-	RetryMax      int      `hcl:"retry_max,optional"`
-	RetryInterval string   `hcl:"retry_interval,optional"`
+	RetryJoin     []string `hcl:"retry_join,optional"`     // host:port of the server's rpc; used as client.servers
+	StartJoin     []string `hcl:"start_join,optional"`     // the same as retry_join
+	RetryMax      int      `hcl:"retry_max,optional"`      // accepted without an effect: a node dials for ever
+	RetryInterval string   `hcl:"retry_interval,optional"` // accepted without an effect
 }
 
 // Client is the node agent.
 type Client struct {
-	Enabled        *bool             `hcl:"enabled,optional"`
-	Servers        []string          `hcl:"servers,optional"` // host:port of servers' rpc; empty: the server in this process
-	NodeClass      string            `hcl:"node_class,optional"`
-	NodePool       string            `hcl:"node_pool,optional"` // default "default"
-	Meta           map[string]string // from meta { key = "value" }
-	Options        map[string]string // from options { key = "value" }
-	MetaBlock      *Free             `hcl:"meta,block"`
-	OptionsBlock   *Free             `hcl:"options,block"`
-	JoinToken      string            `hcl:"join_token,optional"`        // the server's; default what a server of the same user on this machine left for it
-	JoinTokenFile  string            `hcl:"join_token_file,optional"`   // holds it instead
-	CPUTotal       int               `hcl:"cpu_total_compute,optional"` // MHz; default measured
-	MemoryTotalMB  int               `hcl:"memory_total_mb,optional"`
-	DiskTotalMB    int               `hcl:"disk_total_mb,optional"`
-	NodeMaxAllocs  int               `hcl:"node_max_allocs,optional"`
-	MaxKillTimeout string            `hcl:"max_kill_timeout,optional"` // default 30s
-	MinDynamicPort int               `hcl:"min_dynamic_port,optional"`
-	MaxDynamicPort int               `hcl:"max_dynamic_port,optional"`
-	GCInterval     string            `hcl:"gc_interval,optional"`
-	GCDiskUsage    float64           `hcl:"gc_disk_usage_threshold,optional"`
-	GCInodeUsage   float64           `hcl:"gc_inode_usage_threshold,optional"`
-	GCMaxAllocs    int               `hcl:"gc_max_allocs,optional"`
-	GCMinAge       string            `hcl:"gc_min_age,optional"` // logs of ended tasks stay at least so long, unless a person asks. Default 0s
-	GCMaxAge       string            `hcl:"gc_max_age,optional"` // and at most. Default 24h
-	NoRemoteExec   *bool             `hcl:"disable_remote_exec,optional"`
-	CgroupParent   string            `hcl:"cgroup_parent,optional"` // default "drover"
+	Enabled *bool `hcl:"enabled,optional"` // run a node in this process; default: true with -dev
+	// host:port of the server's rpc; default: the server in this process
+	Servers      []string          `hcl:"servers,optional"`
+	NodeClass    string            `hcl:"node_class,optional"` // class of the node, which jobs can constrain
+	NodePool     string            `hcl:"node_pool,optional"`  // pool of nodes that it joins
+	Meta         map[string]string // from meta { key = "value" }
+	Options      map[string]string // from options { key = "value" }
+	MetaBlock    *Free             `hcl:"meta,block"`    // Metadata of the node, for constraints and templates.
+	OptionsBlock *Free             `hcl:"options,block"` // Nomad's older options: driver.NAME.enable switches a driver.
+	// token of the server; default: what a server of the same user on this machine left for it
+	JoinToken     string `hcl:"join_token,optional"`
+	JoinTokenFile string `hcl:"join_token_file,optional"`   // file that holds join_token; path
+	CPUTotal      int    `hcl:"cpu_total_compute,optional"` // CPU that the node offers; MHz; default: measured
+	MemoryTotalMB int    `hcl:"memory_total_mb,optional"`   // memory that the node offers; MB; default: measured
+	DiskTotalMB   int    `hcl:"disk_total_mb,optional"`     // disk that the node offers; MB; default: measured
+	NodeMaxAllocs int    `hcl:"node_max_allocs,optional"`   // allocations at most; 0 is no limit; default 0
+	// upper bound of a task's kill_timeout; duration; default 30s
+	MaxKillTimeout string `hcl:"max_kill_timeout,optional"`
+	MinDynamicPort int    `hcl:"min_dynamic_port,optional"` // lowest port that is given out; port; default 20000
+	MaxDynamicPort int    `hcl:"max_dynamic_port,optional"` // highest port that is given out; port; default 32000
+	// how often the node looks for ended allocations to remove; duration; default 1m
+	GCInterval string `hcl:"gc_interval,optional"`
+	// use of the disk above which ended allocations are removed; percent; default 80
+	GCDiskUsage float64 `hcl:"gc_disk_usage_threshold,optional"`
+	// use of inodes above which ended allocations are removed; percent; default 70
+	GCInodeUsage float64 `hcl:"gc_inode_usage_threshold,optional"`
+	GCMaxAllocs  int     `hcl:"gc_max_allocs,optional"` // ended allocations that are kept; default 50
+	// how long logs of ended tasks are kept at least, unless a person asks; duration; default 0s
+	GCMinAge string `hcl:"gc_min_age,optional"`
+	// how long ended allocations are kept at most; duration; default 24h
+	GCMaxAge     string `hcl:"gc_max_age,optional"`
+	NoRemoteExec *bool  `hcl:"disable_remote_exec,optional"` // refuse exec in allocations; default false
+	// control group that all of the agent's groups are below; default "drover"
+	CgroupParent string `hcl:"cgroup_parent,optional"`
 
 	Reserved    *Reserved     `hcl:"reserved,block"`
 	Egress      *Egress       `hcl:"egress,block"`
@@ -161,8 +182,8 @@ type Client struct {
 
 // Artifact bounds what the node fetches for tasks.
 type Artifact struct {
-	// Allow are networks (CIDR) and addresses that artifacts may come from although they are special: loopback,
-	// link-local, metadata, the machine's own, …. The Internet and private networks are allowed always.
+	// special networks and addresses that artifacts may come from: loopback, link-local, metadata, the machine's own;
+	// CIDR; default: the Internet and private networks
 	Allow []string `hcl:"allow,optional"`
 	Rest  hcl.Body `hcl:",remain" json:"-"`
 }
@@ -174,79 +195,88 @@ type Free struct {
 
 // Reserved is kept from allocations.
 type Reserved struct {
-	CPU           int      `hcl:"cpu,optional"`    // MHz
-	MemoryMB      int      `hcl:"memory,optional"` // MB
-	DiskMB        int      `hcl:"disk,optional"`   // MB
-	ReservedPorts string   `hcl:"reserved_ports,optional"`
+	CPU           int      `hcl:"cpu,optional"`            // kept from allocations; MHz; default 0
+	MemoryMB      int      `hcl:"memory,optional"`         // kept from allocations; MB; default 0
+	DiskMB        int      `hcl:"disk,optional"`           // kept from allocations; MB; default 0
+	ReservedPorts string   `hcl:"reserved_ports,optional"` // ports that are never given out: "22,80,8500-8600"
 	Rest          hcl.Body `hcl:",remain" json:"-"`
 }
 
 // HostVolume is a folder that the node offers.
 type HostVolume struct {
 	Name     string `hcl:"name,label"`
-	Path     string `hcl:"path"`
-	ReadOnly *bool  `hcl:"read_only,optional"`
+	Path     string `hcl:"path"`               // folder of the machine
+	ReadOnly *bool  `hcl:"read_only,optional"` // mount it read-only; default false
 }
 
 // Exec is the execution service.
 type Exec struct {
-	Enabled        *bool         `hcl:"enabled,optional"`                   // default: with the server
-	PublicURL      string        `hcl:"public_url,optional"`                // for websocketUrl behind a proxy
-	AlertThreshold float64       `hcl:"prewarming_pool_threshold,optional"` // 0..1, default 0: no alert
-	QueueLength    int           `hcl:"claim_queue_length,optional"`        // default 1000
-	ClaimWait      string        `hcl:"claim_wait,optional"`                // of the Poseidon face; default 15s: a cold start on a busy machine, or of a container, must fit
-	NetworkMode    string        `hcl:"network_mode,optional"`              // of environments with network access: "bridge" (default) or "host"
-	PoseidonDriver string        `hcl:"poseidon_driver,optional"`           // of environments that Poseidon's face makes: "sandbox" (default) or "docker"
-	WebhookAllow   []string      `hcl:"webhook_allow,optional"`             // networks (CIDR) beside public ones that webhooks may reach
-	Environments   []*EnvSetting `hcl:"environment,block"`                  // made at start if they are not there
-	Nomad          *NomadCluster `hcl:"nomad,block"`                        // keep runners on this cluster instead of here
+	Enabled *bool `hcl:"enabled,optional"` // serve executions; default: true with the server
+	// base of the websocketUrl that clients behind a proxy are told; URL
+	PublicURL string `hcl:"public_url,optional"`
+	// share of a pool below which Poseidon's health check fails; 0 to 1; default 0, which is never
+	AlertThreshold float64 `hcl:"prewarming_pool_threshold,optional"`
+	QueueLength    int     `hcl:"claim_queue_length,optional"` // claims that may wait for a runner
+	// how long a claim over Poseidon's face waits for a runner; duration
+	ClaimWait   string `hcl:"claim_wait,optional"`
+	NetworkMode string `hcl:"network_mode,optional"` // network of environments with network access: bridge or host
+	// driver of environments that Poseidon's face makes: sandbox, docker or raw_exec; default sandbox
+	PoseidonDriver string        `hcl:"poseidon_driver,optional"`
+	WebhookAllow   []string      `hcl:"webhook_allow,optional"` // networks beside public ones that webhooks may reach; CIDR
+	Environments   []*EnvSetting `hcl:"environment,block"`      // made at start if they are not there
+	Nomad          *NomadCluster `hcl:"nomad,block"`            // keep runners on this cluster instead of here
 }
 
 // NomadCluster is an existing Nomad cluster that runners are kept on.
 type NomadCluster struct {
-	Address   string `hcl:"address"`
-	Token     string `hcl:"token,optional"`
-	Region    string `hcl:"region,optional"`
-	Namespace string `hcl:"namespace,optional"` // default "default"
-	CAFile    string `hcl:"ca_file,optional"`
-	CertFile  string `hcl:"cert_file,optional"`
-	KeyFile   string `hcl:"key_file,optional"`
-	Driver    string `hcl:"driver,optional"` // of environments that name none; default docker
+	Address   string `hcl:"address"`            // of the cluster's HTTP API; URL
+	Token     string `hcl:"token,optional"`     // ACL token
+	Region    string `hcl:"region,optional"`    // of the cluster; default: the agent's that answers
+	Namespace string `hcl:"namespace,optional"` // that runners' jobs are in; default "default"
+	CAFile    string `hcl:"ca_file,optional"`   // authority of the cluster's certificate; path
+	CertFile  string `hcl:"cert_file,optional"` // client certificate; path
+	KeyFile   string `hcl:"key_file,optional"`  // its key; path
+	Driver    string `hcl:"driver,optional"`    // of environments that name none; default docker
 }
 
 // EnvSetting is an environment given in the configuration.
 type EnvSetting struct {
 	ID       string `hcl:"id,label"`
-	Image    string `hcl:"image"`
-	Driver   string `hcl:"driver,optional"`
-	PoolSize int    `hcl:"pool_size,optional"`
-	CPU      int    `hcl:"cpu,optional"`
-	MemoryMB int    `hcl:"memory,optional"`
-	Network  *bool  `hcl:"network,optional"`
+	Image    string `hcl:"image"`              // host, an OCI reference, a layout or an archive
+	Driver   string `hcl:"driver,optional"`    // sandbox, docker or raw_exec; default sandbox
+	PoolSize int    `hcl:"pool_size,optional"` // warm runners to keep; default 0
+	CPU      int    `hcl:"cpu,optional"`       // MHz; default: the service's
+	MemoryMB int    `hcl:"memory,optional"`    // memory of a runner; MB; default: the service's
+	Network  *bool  `hcl:"network,optional"`   // network access; default false
 }
 
-// Telemetry is about metrics.
+// Telemetry is the configuration of metrics.
 type Telemetry struct {
-	CollectionInterval string   `hcl:"collection_interval,optional"` // default 1s
-	AllocMetrics       *bool    `hcl:"publish_allocation_metrics,optional"`
-	NodeMetrics        *bool    `hcl:"publish_node_metrics,optional"`
-	Rest               hcl.Body `hcl:",remain" json:"-"`
+	// how often usage is sampled while somebody reads it; duration
+	CollectionInterval string `hcl:"collection_interval,optional"`
+	// export metrics of each allocation; default false
+	AllocMetrics *bool    `hcl:"publish_allocation_metrics,optional"`
+	NodeMetrics  *bool    `hcl:"publish_node_metrics,optional"` // export metrics of the node; default false
+	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
 // Limits bound clients.
 type Limits struct {
-	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"` // default none for those at work, which executions' streams are; of those that wait for a request, 100
-	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"`            // ours; default 10 MiB for jobs
+	// connections of one client address; 0 is no limit; default: no limit for connections at work, 100 for those that
+	// wait
+	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"`
+	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"` // accepted without an effect; bytes
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
 // TLS configures listeners and calls.
 type TLS struct {
-	HTTP              *bool    `hcl:"http,optional"`
-	RPC               *bool    `hcl:"rpc,optional"`
-	CAFile            string   `hcl:"ca_file,optional"`
-	CertFile          string   `hcl:"cert_file,optional"`
-	KeyFile           string   `hcl:"key_file,optional"`
+	HTTP     *bool  `hcl:"http,optional"`      // encrypt the faces; default false
+	RPC      *bool  `hcl:"rpc,optional"`       // encrypt links between nodes and the server, mutually; default false
+	CAFile   string `hcl:"ca_file,optional"`   // authority that certificates must be of; path
+	CertFile string `hcl:"cert_file,optional"` // certificate of this agent; path
+	KeyFile  string `hcl:"key_file,optional"`  // its key; path
+	// ask clients of the faces for a certificate; default false
 	VerifyHTTPSClient *bool    `hcl:"verify_https_client,optional"`
 	Rest              hcl.Body `hcl:",remain" json:"-"`
 }
@@ -258,27 +288,33 @@ type Plugin struct {
 	Rest   hcl.Body      `hcl:",remain" json:"-"`
 }
 
-// PluginConfig holds the keys of all drivers; which ones a driver has is checked by Validate.
+// PluginConfig holds the keys of all drivers. A key names the drivers that read it where not all do.
 type PluginConfig struct {
+	// switch the driver; default: true for sandbox and docker, false for raw_exec and mock_driver
 	Enabled *bool `hcl:"enabled,optional"`
-	// AllowHost lets jobs mount paths of the machine, AllowHostNetwork lets them have its network.
-	AllowHost        *bool  `hcl:"allow_host_mounts,optional"`
+	// sandbox, docker: jobs may mount paths of the machine; default false
+	AllowHost *bool `hcl:"allow_host_mounts,optional"`
+	// sandbox, docker: jobs may have the machine's network; default false
 	AllowHostNetwork *bool  `hcl:"allow_host_network,optional"`
-	ImageDir         string `hcl:"image_dir,optional"`
-	Endpoint         string `hcl:"endpoint,optional"`
-	NoCgroups        *bool  `hcl:"no_cgroups,optional"`
-	AllowPrivileged  *bool  `hcl:"allow_privileged,optional"`
-	// The docker driver's, under Nomad's names.
+	ImageDir         string `hcl:"image_dir,optional"`        // accepted without an effect
+	Endpoint         string `hcl:"endpoint,optional"`         // docker: address of dockerd; default: DOCKER_HOST, else its socket
+	NoCgroups        *bool  `hcl:"no_cgroups,optional"`       // raw_exec: use no control groups; default false
+	AllowPrivileged  *bool  `hcl:"allow_privileged,optional"` // docker: jobs may be privileged; default false
+	// sandbox, docker: capabilities that jobs may add; default: docker's usual set without mknod and net_raw; sandbox: none
 	AllowCaps     []string `hcl:"allow_caps,optional"`
-	AllowRuntimes []string `hcl:"allow_runtimes,optional"`
-	// What else of a job's containers reaches outside of them: ours. Patterns, as of files.
-	AllowDevices        []string       `hcl:"allow_devices,optional"`        // host paths: "/dev/nvidia*"
-	AllowNetworks       []string       `hcl:"allow_networks,optional"`       // names of docker networks
-	AllowVolumeDrivers  []string       `hcl:"allow_volume_drivers,optional"` // with any options
-	AllowSysctls        []string       `hcl:"allow_sysctls,optional"`
-	AllowUlimits        []string       `hcl:"allow_ulimits,optional"`
-	ExtraLabels         []string       `hcl:"extra_labels,optional"`
-	PidsLimit           int64          `hcl:"pids_limit,optional"`
+	AllowRuntimes []string `hcl:"allow_runtimes,optional"` // docker: runtimes that jobs may name; default: runc, crun, youki, runsc, kata*, sysbox-runc, nvidia
+	// docker: patterns of devices that jobs may use: "/dev/nvidia*"
+	AllowDevices []string `hcl:"allow_devices,optional"`
+	// docker: patterns of docker networks that jobs may join
+	AllowNetworks []string `hcl:"allow_networks,optional"`
+	// docker: patterns of volume drivers that jobs may name, with any options
+	AllowVolumeDrivers []string `hcl:"allow_volume_drivers,optional"`
+	AllowSysctls       []string `hcl:"allow_sysctls,optional"` // docker: patterns of sysctls that jobs may set
+	AllowUlimits       []string `hcl:"allow_ulimits,optional"` // docker: patterns of ulimits that jobs may set
+	ExtraLabels        []string `hcl:"extra_labels,optional"`  // docker: labels that containers get, as Nomad's
+	// docker: processes of a task that says nothing, and the highest that others may say; 0 is no limit; default 0
+	PidsLimit int64 `hcl:"pids_limit,optional"`
+	// docker: how long a pull may make no progress; duration
 	PullActivityTimeout string         `hcl:"pull_activity_timeout,optional"`
 	GC                  *PluginGC      `hcl:"gc,block"`
 	Volumes             *PluginVolumes `hcl:"volumes,block"`

@@ -9,30 +9,30 @@ import (
 
 // PluginGC says what of ended tasks goes away, and when.
 type PluginGC struct {
-	Image      *bool    `hcl:"image,optional"`       // default true
-	ImageDelay string   `hcl:"image_delay,optional"` // default 3m
+	Image      *bool    `hcl:"image,optional"`       // remove images after their last task; default true
+	ImageDelay string   `hcl:"image_delay,optional"` // how long after; duration; default 3m
 	Rest       hcl.Body `hcl:",remain" json:"-"`
 }
 
 // PluginVolumes allows jobs to mount paths of the machine and docker's volumes.
 type PluginVolumes struct {
-	Enabled      *bool    `hcl:"enabled,optional"`
-	SELinuxLabel string   `hcl:"selinuxlabel,optional"`
+	Enabled      *bool    `hcl:"enabled,optional"`      // jobs may mount paths of the machine; default false
+	SELinuxLabel string   `hcl:"selinuxlabel,optional"` // label of mounts
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
 // PluginAuth says where accounts of registries are.
 type PluginAuth struct {
-	Config string   `hcl:"config,optional"` // a docker config.json
-	Helper string   `hcl:"helper,optional"` // X: the program docker-credential-X
+	Config string   `hcl:"config,optional"` // a docker config.json; path
+	Helper string   `hcl:"helper,optional"` // X is the program docker-credential-X
 	Rest   hcl.Body `hcl:",remain" json:"-"`
 }
 
 // PluginTLS are the files for a daemon that is reached by tcp.
 type PluginTLS struct {
-	Cert string   `hcl:"cert,optional"`
-	Key  string   `hcl:"key,optional"`
-	CA   string   `hcl:"ca,optional"`
+	Cert string   `hcl:"cert,optional"` // client certificate; path
+	Key  string   `hcl:"key,optional"`  // its key; path
+	CA   string   `hcl:"ca,optional"`   // authority of the daemon's certificate; path
 	Rest hcl.Body `hcl:",remain" json:"-"`
 }
 

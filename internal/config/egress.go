@@ -10,17 +10,16 @@ import (
 // Egress bounds what guests on bridges, of every driver, reach and take of the machine's network. What listens on the
 // machine and other guests are closed whatever it says.
 type Egress struct {
-	// Allow are networks (CIDR) that warm runners may reach although they are not the Internet: private, link-local,
-	// metadata, multicast, reserved. Default none. Name servers of the machine's can be asked always.
+	// networks that warm runners may reach beside the Internet; name servers of the machine can always be asked; CIDR
 	Allow []string `hcl:"allow,optional"`
-	// AllowJobs are the same for tasks of jobs. Default: private networks (10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12,
-	// 192.168.0.0/16), as jobs talk to what is there.
-	AllowJobs []string `hcl:"allow_jobs,optional"`
-	// For each guest; 0 = no bound.
-	Connections    *int     `hcl:"connections,optional"`     // open at a time; default 512
-	ConnectionRate *int     `hcl:"connection_rate,optional"` // new ones a second; default 200
-	PacketRate     *int     `hcl:"packet_rate,optional"`     // sent a second; default 50000
-	Rest           hcl.Body `hcl:",remain" json:"-"`
+	// the same for tasks of jobs; CIDR; default 10.0.0.0/8, 100.64.0.0/10, 172.16.0.0/12, 192.168.0.0/16
+	AllowJobs   []string `hcl:"allow_jobs,optional"`
+	Connections *int     `hcl:"connections,optional"` // open connections of a guest; 0 is no limit; default 512
+	// new connections of a guest; 0 is no limit; per second; default 200
+	ConnectionRate *int `hcl:"connection_rate,optional"`
+	// packets that a guest sends; 0 is no limit; per second; default 50000
+	PacketRate *int     `hcl:"packet_rate,optional"`
+	Rest       hcl.Body `hcl:",remain" json:"-"`
 }
 
 // maxRate is more than any machine forwards, and what all firewalls can count.

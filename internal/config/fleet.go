@@ -13,41 +13,49 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Fleet is about machines that are bought and returned.
+// Fleet is the configuration of machines that are bought and returned.
 type Fleet struct {
-	Owner     string           `hcl:"owner,optional"`  // tag of our machines; default made once and kept with the state
-	Server    string           `hcl:"server,optional"` // host:port that machines dial; default advertise.rpc, else where rpc listens
+	Owner string `hcl:"owner,optional"` // tag of our machines; default: made once and kept with the state
+	// host:port that machines dial; default: advertise.rpc, else where rpc listens
+	Server    string           `hcl:"server,optional"`
 	Providers []*FleetProvider `hcl:"provider,block"`
 	Pools     []*FleetPool     `hcl:"pool,block"`
 }
 
-// FleetProvider is a cloud. Which keys count depends on its type.
+// FleetProvider is a cloud. A key names the types that read it where not all do.
 type FleetProvider struct {
 	Name   string `hcl:"name,label"`
-	Type   string `hcl:"type,optional"`   // loopback, docker or ec2; default the name
-	Region string `hcl:"region,optional"` // of ec2
+	Type   string `hcl:"type,optional"`   // which cloud it is: loopback, docker or ec2; default: the label
+	Region string `hcl:"region,optional"` // ec2: region
 
-	Dir  string     `hcl:"dir,optional"`      // of loopback: where its machines live; default <data_dir>/fleet/<name>
-	Max  int        `hcl:"max,optional"`      // of loopback and docker: machines at most; default no limit
-	Room *FleetSize `hcl:"room,block"`        // of loopback and docker: what all machines together may take
-	Host string     `hcl:"endpoint,optional"` // of docker: of dockerd; of ec2: of the API, for tests and private clouds
+	Dir  string     `hcl:"dir,optional"` // loopback: folder of its machines; path; default: fleet/NAME in data_dir
+	Max  int        `hcl:"max,optional"` // loopback, docker: machines at most; 0 is no limit; default 0
+	Room *FleetSize `hcl:"room,block"`   // of loopback and docker: what all machines together may take
+	// docker: address of dockerd; ec2: base of the API, for tests and private clouds; URL
+	Host string `hcl:"endpoint,optional"`
 
-	Network        string            `hcl:"network,optional"`             // of docker
-	Subnets        map[string]string `hcl:"subnets,optional"`             // of ec2: by zone
-	SecurityGroups []string          `hcl:"security_groups,optional"`     // of ec2
-	Profile        string            `hcl:"instance_profile,optional"`    // of ec2
-	KeyName        string            `hcl:"key_name,optional"`            // of ec2
-	CredentialFile string            `hcl:"credentials,optional"`         // of ec2: path; default the environment, then the usual file, then the machine's role
-	AccessKey      string            `hcl:"access_key,optional" json:"-"` // of ec2
-	SecretKey      string            `hcl:"secret_key,optional" json:"-"` // of ec2
-	RootDevice     string            `hcl:"root_device,optional"`         // of ec2: the image's, such as /dev/xvda; with it the disk is as large as the type's
-	PublicAddress  *bool             `hcl:"public_address,optional"`      // of ec2: reach machines at their public addresses
-	PerSecond      float64           `hcl:"calls_per_second,optional"`    // of ec2: bound of our own calls
-	PriceEvery     string            `hcl:"price_interval,optional"`      // of ec2: how often spot prices are asked for; default 15m
-	StopTimeout    string            `hcl:"stop_timeout,optional"`        // of loopback: how long agents have to end
-	Env            map[string]string `hcl:"env,optional" json:"-"`        // of loopback: of the agents
-	Privileged     *bool             `hcl:"privileged,optional"`          // of docker: agents that run sandboxes need it
-	AgentImage     string            `hcl:"agent_image,optional"`         // of docker; default made from this program
+	Network        string            `hcl:"network,optional"`          // docker: network of the containers
+	Subnets        map[string]string `hcl:"subnets,optional"`          // ec2: subnet by zone
+	SecurityGroups []string          `hcl:"security_groups,optional"`  // ec2: security groups of the machines
+	Profile        string            `hcl:"instance_profile,optional"` // ec2: instance profile of the machines
+	KeyName        string            `hcl:"key_name,optional"`         // ec2: key pair of the machines
+	// ec2: file of credentials; path; default: the environment, then ~/.aws/credentials, then the role of the machine
+	CredentialFile string `hcl:"credentials,optional"`
+	AccessKey      string `hcl:"access_key,optional" json:"-"` // ec2: access key
+	SecretKey      string `hcl:"secret_key,optional" json:"-"` // ec2: secret key
+	// ec2: root device of the image, such as /dev/xvda: with it the disk is as large as the type says
+	RootDevice string `hcl:"root_device,optional"`
+	// ec2: reach machines at their public addresses; default false
+	PublicAddress *bool   `hcl:"public_address,optional"`
+	PerSecond     float64 `hcl:"calls_per_second,optional"` // ec2: bound of our own calls; per second
+	// ec2: how often spot prices are asked for; duration; default 15m
+	PriceEvery string `hcl:"price_interval,optional"`
+	// loopback: how long agents have to end; duration; default 3s
+	StopTimeout string            `hcl:"stop_timeout,optional"`
+	Env         map[string]string `hcl:"env,optional" json:"-"` // loopback: environment of the agents
+	Privileged  *bool             `hcl:"privileged,optional"`   // docker: agents that run sandboxes need it; default false
+	// docker: image of the machines; default: made from this program
+	AgentImage string `hcl:"agent_image,optional"`
 }
 
 // Kind returns the provider's type.
@@ -77,9 +85,9 @@ func (p *FleetProvider) Setting() string {
 
 // FleetSize is an amount of resources.
 type FleetSize struct {
-	CPU      int64 `hcl:"cpu,optional"`    // MHz
-	MemoryMB int64 `hcl:"memory,optional"` // MB
-	DiskMB   int64 `hcl:"disk,optional"`   // MB
+	CPU      int64 `hcl:"cpu,optional"`    // MHz; default 0, which is no limit
+	MemoryMB int64 `hcl:"memory,optional"` // MB; default 0, which is no limit
+	DiskMB   int64 `hcl:"disk,optional"`   // MB; default 0, which is no limit
 }
 
 func (s *FleetSize) capacity() drover.Capacity {
@@ -92,36 +100,46 @@ func (s *FleetSize) capacity() drover.Capacity {
 // Capacity returns the size; nothing if it is not set.
 func (s *FleetSize) Capacity() drover.Capacity { return s.capacity() }
 
-// FleetPool is a drover.FleetPolicy as people write it: what the fields mean is said there.
+// FleetPool is a pool of machines: which may be bought, how many and for how much, and how they are treated.
 type FleetPool struct {
-	Name       string            `hcl:"name,label"`
-	Provider   string            `hcl:"provider"`
-	Region     string            `hcl:"region,optional"`
-	Zones      []string          `hcl:"zones,optional"` // default one, named "default"
-	NodePool   string            `hcl:"node_pool,optional"`
-	Datacenter string            `hcl:"datacenter,optional"` // default the server's
-	Spot       string            `hcl:"spot,optional"`
-	Image      string            `hcl:"image,optional"`
-	UserData   string            `hcl:"user_data,optional"`
-	Tags       map[string]string `hcl:"tags,optional"`
+	Name     string   `hcl:"name,label"`
+	Provider string   `hcl:"provider"`           // name of a provider block
+	Region   string   `hcl:"region,optional"`    // region of the machines; default: the provider's
+	Zones    []string `hcl:"zones,optional"`     // zones that machines may be in; default one, named "default"
+	NodePool string   `hcl:"node_pool,optional"` // pool of nodes that its machines join; default: the pool's name
+	// datacenter of the nodes; only work that may run there is bought for; default: the server's
+	Datacenter string `hcl:"datacenter,optional"`
+	// "prefer" or "only" buys spot machines; default: on-demand machines only
+	Spot  string `hcl:"spot,optional"`
+	Image string `hcl:"image,optional"` // machine image, as the provider names it
+	// given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool}, ${node_pool} and
+	// ${secret}; default: what starts the agent
+	UserData string            `hcl:"user_data,optional"`
+	Tags     map[string]string `hcl:"tags,optional"` // tags of the machines
 
-	Min      int     `hcl:"min,optional"`
-	Max      int     `hcl:"max,optional"`
-	MaxPrice float64 `hcl:"max_price,optional"`
+	Min      int     `hcl:"min,optional"`       // machines to keep; default 0
+	Max      int     `hcl:"max,optional"`       // machines at most; 0 is no limit; default 0
+	MaxPrice float64 `hcl:"max_price,optional"` // most that a machine may cost; 0 is no limit; $ per hour; default 0
+	// what an hour of waiting of one piece of work is worth; $ per hour; default 1
 	WaitCost float64 `hcl:"wait_cost,optional"`
 
-	Idle        string  `hcl:"idle,optional"`
-	Expire      string  `hcl:"expire,optional"`
-	BootTimeout string  `hcl:"boot_timeout,optional"`
-	LostTimeout string  `hcl:"lost_timeout,optional"`
-	AdoptGrace  string  `hcl:"adopt_grace,optional"`
-	OrphanGrace string  `hcl:"orphan_grace,optional"`
+	// how long a machine may be idle; duration; default: as long as it is worth by wait_cost
+	Idle        string `hcl:"idle,optional"`
+	Expire      string `hcl:"expire,optional"`       // age at which machines are replaced; duration; default never
+	BootTimeout string `hcl:"boot_timeout,optional"` // upper bound of a boot; duration; default 15m
+	// silence of an agent after which its machine is replaced; duration; default 10m
+	LostTimeout string `hcl:"lost_timeout,optional"`
+	// how long agents have to call home after the server's restart; duration; default 30s
+	AdoptGrace string `hcl:"adopt_grace,optional"`
+	// how long a machine without a known intent lives; duration; default 10m
+	OrphanGrace string `hcl:"orphan_grace,optional"`
+	// how long an idle machine without an answering server lives; duration; default 15m
 	PowerOff    string  `hcl:"terminate_at_dead,optional"`
-	Disruption  float64 `hcl:"disruption,optional"`
-	Consolidate *bool   `hcl:"consolidate,optional"`
-	SpotSpread  int     `hcl:"spot_spread,optional"`
-	BootProbe   string  `hcl:"boot_probe,optional"`
-	RunProbe    string  `hcl:"run_probe,optional"`
+	Disruption  float64 `hcl:"disruption,optional"`  // share of machines that may be replaced at once; 0 to 1; default 0.1
+	Consolidate *bool   `hcl:"consolidate,optional"` // move movable work off machines that can be saved; default false
+	SpotSpread  int     `hcl:"spot_spread,optional"` // at most one nth of a purchase is on one spot offering; default 3
+	BootProbe   string  `hcl:"boot_probe,optional"`  // command that must succeed before the machine takes work
+	RunProbe    string  `hcl:"run_probe,optional"`   // command that must keep succeeding
 
 	Limits   *FleetSize       `hcl:"limits,block"`
 	Budget   *FleetBudget     `hcl:"budget,block"`
@@ -133,54 +151,58 @@ type FleetPool struct {
 
 // FleetBudget bounds the cost.
 type FleetBudget struct {
-	PerHour          float64 `hcl:"per_hour,optional"`
-	PerDay           float64 `hcl:"per_day,optional"`
-	AtLimit          string  `hcl:"at_limit,optional"` // queue (default), critical or alert
-	CriticalPriority int     `hcl:"critical_priority,optional"`
+	PerHour float64 `hcl:"per_hour,optional"` // bound of the cost; 0 is no limit; $ per hour; default 0
+	PerDay  float64 `hcl:"per_day,optional"`  // bound of the cost; 0 is no limit; $ per day; default 0
+	// what happens when it is spent, queue: nothing is bought; critical: only for work of critical_priority; alert: bought, and said; default queue
+	AtLimit          string `hcl:"at_limit,optional"`
+	CriticalPriority int    `hcl:"critical_priority,optional"` // priority of jobs from which work is critical; default 0
 }
 
 // FleetSSH is how machines without user data are reached.
 type FleetSSH struct {
-	User       string   `hcl:"user,optional"` // default root; others need sudo without a password
-	Port       int      `hcl:"port,optional"`
-	Key        string   `hcl:"key"`
-	HostKeys   []string `hcl:"host_keys,optional"`   // host keys or fingerprints; default: what the machine writes to its console
-	SecretFile string   `hcl:"secret_file,optional"` // where the user data wrote ${secret}, instead
-	Config     string   `hcl:"config,optional"`      // the agent's configuration; default ${config}
+	User string `hcl:"user,optional"` // who logs in; others than root need sudo without a password; default root
+	Port int    `hcl:"port,optional"` // port; default 22
+	Key  string `hcl:"key"`           // private key, on the server; path
+	// host keys or fingerprints; default: what the machine writes to its console
+	HostKeys   []string `hcl:"host_keys,optional"`
+	SecretFile string   `hcl:"secret_file,optional"` // file on the machine into which the user data wrote ${secret}; path
+	Config     string   `hcl:"config,optional"`      // configuration of the agent; default ${config}
 }
 
 // FleetType is an instance type that a pool may buy.
 type FleetType struct {
-	Name        string            `hcl:"name,label"`
-	CPU         int64             `hcl:"cpu"`           // MHz
-	MemoryMB    int64             `hcl:"memory"`        // MB
-	DiskMB      int64             `hcl:"disk,optional"` // MB
-	Price       float64           `hcl:"price"`         // per hour
-	SpotPrice   float64           `hcl:"spot_price,optional"`
-	Devices     map[string]int    `hcl:"devices,optional"`
-	Attributes  map[string]string `hcl:"attributes,optional"`
-	Family      string            `hcl:"family,optional"`
-	QuotaGroup  string            `hcl:"quota_group,optional"`
-	QuotaUnits  int64             `hcl:"quota_units,optional"`
-	Granularity string            `hcl:"billed_by,optional"` // charged in multiples of it; default 1s
-	Minimum     string            `hcl:"billed_at_least,optional"`
-	Interrupted float64           `hcl:"interruptions,optional"` // expected per hour as spot
+	Name       string            `hcl:"name,label"`
+	CPU        int64             `hcl:"cpu"`                 // MHz
+	MemoryMB   int64             `hcl:"memory"`              // MB
+	DiskMB     int64             `hcl:"disk,optional"`       // MB; default 20000
+	Price      float64           `hcl:"price"`               // on demand; $ per hour
+	SpotPrice  float64           `hcl:"spot_price,optional"` // 0 is not sold as spot; $ per hour; default 0
+	Devices    map[string]int    `hcl:"devices,optional"`    // how many of each device, by the name that tasks ask for
+	Attributes map[string]string `hcl:"attributes,optional"` // of the node that it becomes: cpu.arch, …
+	// types that fail together; default: the name up to the first digit or dot
+	Family string `hcl:"family,optional"`
+	// types that share a quota; spot has a group of its own; default: the family
+	QuotaGroup  string  `hcl:"quota_group,optional"`
+	QuotaUnits  int64   `hcl:"quota_units,optional"`     // what one takes of the quota; default 1
+	Granularity string  `hcl:"billed_by,optional"`       // charged in multiples of it; duration; default 1s
+	Minimum     string  `hcl:"billed_at_least,optional"` // charged at least; duration; default 0s
+	Interrupted float64 `hcl:"interruptions,optional"`   // expected interruptions as spot; per hour; default 0
 }
 
 // FleetSchedule keeps a minimum at certain times.
 type FleetSchedule struct {
-	Cron     string `hcl:"cron"`
-	Zone     string `hcl:"zone,optional"`
-	Duration string `hcl:"duration"`
-	Min      int    `hcl:"min"`
+	Cron     string `hcl:"cron"`          // five fields: minute, hour, day of month, month, day of week
+	Zone     string `hcl:"zone,optional"` // time zone; default UTC
+	Duration string `hcl:"duration"`      // how long from each time that cron names; duration
+	Min      int    `hcl:"min"`           // machines to keep meanwhile
 }
 
 // FleetStandby is room that is kept free.
 type FleetStandby struct {
-	CPU      int64 `hcl:"cpu,optional"`
-	MemoryMB int64 `hcl:"memory,optional"`
-	DiskMB   int64 `hcl:"disk,optional"`
-	Count    int   `hcl:"count"`
+	CPU      int64 `hcl:"cpu,optional"`    // of each piece; MHz; default 0
+	MemoryMB int64 `hcl:"memory,optional"` // of each piece; MB; default 0
+	DiskMB   int64 `hcl:"disk,optional"`   // of each piece; MB; default 0
+	Count    int   `hcl:"count"`           // pieces of room that are kept free
 }
 
 // Policy returns the pool as the fleet knows it, canonicalized and checked. Errors: Invalid, with all that is wrong.

@@ -11,18 +11,25 @@ import (
 
 // Machine is what an agent does for the machine that it runs on, beside its work: fleets set it for those they buy.
 type Machine struct {
-	BootProbe   string   `hcl:"boot_probe,optional"`      // shell command that must succeed before the node registers
-	RunProbe    string   `hcl:"run_probe,optional"`       // shell command; no new work while it fails
-	DeadAfter   string   `hcl:"dead_after,optional"`      // give the machine up when no server answered for so long and nothing runs; default never
-	DeadBusy    string   `hcl:"dead_after_busy,optional"` // the same while work runs; default never
-	PowerOff    []string `hcl:"power_off,optional"`       // command and arguments; default: work is stopped, and the agent ends
-	ProbeEvery  string   `hcl:"probe_interval,optional"`  // of the run probe; default 10s
-	ProbeWithin string   `hcl:"probe_timeout,optional"`   // of both; default 30s
-	Notices     string   `hcl:"notices,optional"`         // EC2's metadata service, which tells when a spot machine is taken back: "http://169.254.169.254"; default nobody is asked
-	Authority   string   `hcl:"authority,optional"`       // PEM of the authority that the server's certificate is of: the agent gets a certificate for its join token, and the links are mutual TLS
-	// Tokens are the join tokens of machines that share this configuration, by their launch index, which Metadata tells.
-	Tokens   []string `hcl:"join_tokens,optional"`
-	Metadata string   `hcl:"metadata,optional"` // EC2's metadata service: "http://169.254.169.254"
+	BootProbe string `hcl:"boot_probe,optional"` // shell command that must succeed before the node registers
+	RunProbe  string `hcl:"run_probe,optional"`  // shell command; no new work is placed while it fails
+	// give the machine up when no server answered for so long and nothing runs; duration; default never
+	DeadAfter string `hcl:"dead_after,optional"`
+	DeadBusy  string `hcl:"dead_after_busy,optional"` // the same while work runs; duration; default never
+	// command that ends the machine; default: work is stopped, and the agent ends
+	PowerOff    []string `hcl:"power_off,optional"`
+	ProbeEvery  string   `hcl:"probe_interval,optional"` // interval of the run probe; duration; default 10s
+	ProbeWithin string   `hcl:"probe_timeout,optional"`  // time limit of both probes; duration; default 30s
+	// EC2's metadata service, which tells when a spot machine is taken back: "http://169.254.169.254"; URL; default:
+	// nobody is asked
+	Notices string `hcl:"notices,optional"`
+	// PEM of the authority of the server's certificate: the agent gets a certificate for its join token, and links are
+	// mutual TLS
+	Authority string `hcl:"authority,optional"`
+	// join tokens of machines that share this configuration, by launch index, which metadata tells
+	Tokens []string `hcl:"join_tokens,optional"`
+	// EC2's metadata service, which tells the launch index: "http://169.254.169.254"; URL
+	Metadata string   `hcl:"metadata,optional"`
 	Rest     hcl.Body `hcl:",remain" json:"-"`
 }
 

@@ -18,10 +18,23 @@ func (f *Face) absentRoutes() []httpapi.Route {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}})
-	for _, a := range []struct {
-		sentence string
-		paths    []string
-	}{
+	for _, r := range Refusals() {
+		for _, p := range r.Paths {
+			routes = append(routes, httpapi.Route{Pattern: p, Handle: absent(r.Why)})
+		}
+	}
+	return routes
+}
+
+// Refusal is a group of Nomad's endpoints that are answered with 501.
+type Refusal struct {
+	Why   string   // the sentence of the answer
+	Paths []string // patterns of net/http.ServeMux; one that ends in a slash stands for all below it
+}
+
+// Refusals lists Nomad's endpoints that are known and not here.
+func Refusals() []Refusal {
+	return []Refusal{
 		{"access control lists are not implemented yet; one token for all is (configuration)", []string{"/v1/acl/"}},
 		{"quotas are not implemented", []string{"/v1/quotas", "/v1/quota", "/v1/quota/", "/v1/quota-usages", "/v1/quota-usage/"}},
 		{"sentinel policies are not implemented", []string{"/v1/sentinel/"}},
@@ -41,12 +54,7 @@ func (f *Face) absentRoutes() []httpapi.Route {
 		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},
 		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},
 		{"allocation snapshots are not implemented", []string{"/v1/client/allocation/{id}/snapshot"}},
-	} {
-		for _, p := range a.paths {
-			routes = append(routes, httpapi.Route{Pattern: p, Handle: absent(a.sentence)})
-		}
 	}
-	return routes
 }
 
 func absent(sentence string) httpapi.Handle {

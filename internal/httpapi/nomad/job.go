@@ -11,6 +11,9 @@ import (
 
 const jobRoot = "/v1/job/"
 
+// actionRefused answers who runs an action of a job.
+const actionRefused = "running job actions is not implemented yet; use exec"
+
 // jobHandle answers for one job.
 type jobHandle func(w http.ResponseWriter, r *http.Request, id string) error
 
@@ -27,7 +30,7 @@ func (f *Face) jobReads() map[string]jobHandle {
 		"/services":    f.jobServices,
 		"/actions":     f.jobActions,
 		"/submission":  f.jobSubmission,
-		"/action":      absentJob("running job actions is not implemented yet; use exec"),
+		"/action":      absentJob(actionRefused),
 	}
 }
 

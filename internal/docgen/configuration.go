@@ -1,0 +1,207 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/httpapi/nomad"
+)
+
+// configWriter collects the sections of the configuration's page.
+type configWriter struct {
+	config *source // internal/config
+	text   strings.Builder
+}
+
+func configuration(root string) (string, error) {
+	w := &configWriter{}
+	var err error
+	if w.config, err = parseSource(filepath.Join(root, "internal/config")); err != nil {
+		return "", err
+	}
+	w.text.WriteString("# Configuration of the agent\n\n" +
+		"An agent reads HCL or JSON: `drover agent -config FILE-OR-FOLDER`, given as often as wanted. A later file wins over an\n" +
+		"earlier one, `DROVER_…` variables win over files, and flags over variables. `drover agent config -config …` prints what\n" +
+		"counts. An unknown key is an error that names it.\n\n" +
+		"A duration is a text such as `\"90s\"`, `\"15m\"` or `\"24h\"`. A block is written `name { … }`, one with a label `name \"label\" { … }`.\n\n" +
+		reloading() + "\n")
+	w.block("", reflect.TypeFor[config.Agent](), reflect.ValueOf(config.Default()))
+	w.development()
+	w.ignored()
+	return w.text.String(), nil
+}
+
+// reloading says whether the running agent reads its files again, as the Nomad face answers who asks for it.
+func reloading() string {
+	for _, r := range nomad.Refusals() {
+		if slices.Contains(r.Paths, "/v1/agent/reload") {
+			return "**No key reloads**: the agent reads its configuration once, when it starts. Restart it after a change; tasks, runners and\n" +
+				"executions go on meanwhile. The scheduler's configuration and the fleet's pools can be changed over the API at any time.\n"
+		}
+	}
+	return "The agent reads its files again when it is asked to (`/v1/agent/reload`).\n"
+}
+
+// block writes a section for a block and then those of the blocks in it. defaults is a pointer to the block's struct in
+// config.Default(), or nil.
+func (w *configWriter) block(path string, t reflect.Type, defaults reflect.Value) {
+	title := "Top level"
+	if path != "" {
+		title = "`" + path + "`"
+	}
+	fmt.Fprintf(&w.text, "## %s\n\n%s\n\n", title, sentence(w.about(t.Name())))
+	rows, children := newTable("Key", "Type", "Default", "Unit", "Meaning"), []func(){}
+	comments, count := w.config.fieldComments(t.Name()), 0
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, kind, _ := strings.Cut(f.Tag.Get("hcl"), ",")
+		if name == "" || kind == "label" || kind == "remain" {
+			continue
+		}
+		var value reflect.Value
+		if defaults.IsValid() && !defaults.IsNil() {
+			value = defaults.Elem().Field(i)
+		}
+		if kind == "block" {
+			children = append(children, func() { w.nested(path, name, f.Type, value, comments[f.Name]) })
+			continue
+		}
+		meaning, unit, standard := described(comments[f.Name])
+		rows.row(code(name), kindOf(f.Type, unit), defaultOf(value, kind, standard), strings.TrimPrefix(unit, duration), sentence(meaning))
+		count++
+	}
+	if count > 0 {
+		w.text.WriteString(rows.String() + "\n")
+	}
+	for _, c := range children {
+		c()
+	}
+}
+
+func (w *configWriter) nested(path, name string, t reflect.Type, defaults reflect.Value, comment string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		if t.Kind() == reflect.Slice {
+			defaults = reflect.Value{}
+		}
+		t = t.Elem()
+	}
+	if path != "" {
+		name = path + "." + name
+	}
+	for i := range t.NumField() {
+		if strings.HasSuffix(t.Field(i).Tag.Get("hcl"), ",label") {
+			name += ` "` + strings.ToUpper(strings.TrimSuffix(t.Field(i).Tag.Get("hcl"), ",label")) + `"`
+		}
+	}
+	if t == reflect.TypeFor[config.Free]() {
+		fmt.Fprintf(&w.text, "## `%s`\n\n%s Keys are of your choice, values are texts.\n\n", name, sentence(comment))
+		return
+	}
+	w.block(name, t, defaults)
+}
+
+// about returns a type's comment as a sentence about the block, which has another name than the type.
+func (w *configWriter) about(typeName string) string {
+	text := w.config.typeComment(typeName)
+	for _, verb := range []string{" is ", " are "} {
+		if rest, ok := strings.CutPrefix(text, typeName+verb); ok {
+			return rest
+		}
+	}
+	return text
+}
+
+const duration = "duration" // a type in the configuration, told as a unit in comments
+
+// units are what a part of a comment may say of the unit.
+var units = []string{duration, "MHz", "MB", "bytes", "percent", "0 to 1", "per hour", "per day", "per second", "$ per hour", "$ per day", "port", "path", "URL", "CIDR"}
+
+// described splits a field's comment, "meaning; unit; default value": all parts but the meaning may be missing.
+func described(comment string) (meaning, unit, standard string) {
+	var rest []string
+	for _, part := range strings.Split(comment, "; ") {
+		part = strings.TrimSuffix(strings.TrimSpace(part), ".")
+		switch given, ok := strings.CutPrefix(part, "default"); {
+		case ok && strings.HasPrefix(given, " "):
+			standard = strings.TrimSpace(given)
+		case ok && strings.HasPrefix(given, ": "):
+			standard = strings.TrimSpace(given[1:])
+		case slices.Contains(units, part):
+			unit = part
+		default:
+			rest = append(rest, part)
+		}
+	}
+	return strings.Join(rest, "; "), unit, standard
+}
+
+func kindOf(t reflect.Type, unit string) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Slice:
+		return "list of strings"
+	case reflect.Map:
+		return "map"
+	case reflect.String:
+		if unit == duration {
+			return duration
+		}
+		return "string"
+	default:
+		return "number"
+	}
+}
+
+// defaultOf prefers what config.Default() holds; then what the comment says.
+func defaultOf(value reflect.Value, kind, comment string) string {
+	if kind != "optional" {
+		return "required"
+	}
+	if comment != "" && !value.IsValid() || comment != "" && value.IsZero() {
+		return comment
+	}
+	if value.IsValid() && !value.IsZero() {
+		for value.Kind() == reflect.Pointer {
+			value = value.Elem()
+		}
+		return code(fmt.Sprint(value.Interface()))
+	}
+	return "none"
+}
+
+// development says what -dev changes.
+func (w *configWriter) development() {
+	var on []string
+	for _, p := range config.DevMode().Plugins {
+		on = append(on, "`"+p.Name+"`")
+	}
+	fmt.Fprintf(&w.text, "## With `-dev`\n\nBoth `server` and `client` are enabled, nothing is kept after the agent's end, `enable_debug` is on, and plugins are\n"+
+		"configured for trying things out: %s. `drover agent config -dev` prints it.\n\n", strings.Join(on, ", "))
+}
+
+// ignored lists Nomad's keys that are accepted without an effect.
+func (w *configWriter) ignored() {
+	w.text.WriteString("## Nomad's keys that have no effect\n\nThey are accepted, so that a configuration written for Nomad is taken, and named in the log when they are given.\n\n")
+	keys, lists := w.config.textLists("accepted")
+	rows := newTable("Block", "Keys")
+	for _, k := range keys {
+		name := code(k)
+		if k == "" {
+			name = "top level"
+		}
+		var list []string
+		for _, item := range lists[k] {
+			list = append(list, code(item))
+		}
+		rows.row(name, strings.Join(list, ", "))
+	}
+	w.text.WriteString(rows.String())
+}
