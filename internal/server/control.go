@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/lifecycle"
 )
 
@@ -28,8 +28,8 @@ type control struct {
 	intake     *intake.Intake
 	assignment *assignment.Controller
 	view       *fleetView
-	joinToken  string // that nodes show; never empty unless they are certified
-	certified  bool   // who reaches the links has shown a certificate of tls.ca_file's authority
+	gate       *gate.Gate
+	joinToken  string // that nodes show; "" where they show a certificate of tls.ca_file's authority instead
 }
 
 // openControl opens the log and replays it. The state machine is observed by the event stream and by the leader; the
@@ -44,7 +44,7 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	if c.joinToken, err = a.joinToken(); err != nil {
 		return nil, err
 	}
-	c.certified = a.cfg.TLS != nil && config.True(a.cfg.TLS.RPC)
+	a.openGate(c)
 	c.leader = leader.New(leaderConfig(cfg), leader.Deps{
 		Store: c.store, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "leader"),
 		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
@@ -144,15 +144,3 @@ func (c *control) parts() []lifecycle.Part {
 }
 
 func (c *control) close() { _ = c.log.Close() }
-
-// Authenticate implements link.Authenticator.
-func (c *control) Authenticate(nodeID, secret string) error {
-	n := c.store.Snapshot().Node(nodeID)
-	if n == nil {
-		return drover.Errorf(drover.NotFound, "node not found: register first")
-	}
-	if subtle.ConstantTimeCompare([]byte(n.SecretID), []byte(secret)) != 1 {
-		return drover.Errorf(drover.Unauthorized, "node %s: wrong secret", nodeID)
-	}
-	return nil
-}

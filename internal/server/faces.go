@@ -110,8 +110,7 @@ func (nodeFace) WriteError(w http.ResponseWriter, _ *http.Request, err error) {
 func (a *Agent) rpcPart() lifecycle.Part {
 	return lifecycle.Part{Name: "rpc", Run: func(ctx context.Context) error {
 		var protocols http.Protocols
-		door := &doorkeeper{control: a.control, log: a.deps.Log.With("part", "rpc"), clock: a.deps.Clock}
-		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.fleet, a.advertised()}, door, a.remote))
+		handler, secure, err := a.links(link.Handler(remoteNodes{a.control.assignment, a.control, a.fleet, a.advertised()}, a.control.gate, a.remote))
 		if err != nil {
 			return err
 		}

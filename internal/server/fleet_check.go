@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/check"
+	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/link"
@@ -184,14 +185,39 @@ func (d *door) links(cfg *config.Agent) (http.Handler, *tls.Config, error) {
 	if err != nil || mutual == nil {
 		return next, mutual, err
 	}
-	of := sync.OnceValues(func() (*authority, error) { return newAuthority([]byte(d.token)) })
-	machine := func(token string) (string, error) { return "check", d.Admit(token, nil) }
-	return gated(next, mutual, of, machine, func(_ context.Context, a *authority, who link.Identity, csr []byte) ([]byte, error) {
-		if err := d.Admit(who.JoinToken, nil); err != nil {
-			return nil, err
-		}
-		return a.certify(csr, "check", clock.Wall{}.Now())
-	})
+	handler, secure := gated(next, mutual, &checkRegistrar{door: d})
+	return handler, secure, nil
+}
+
+// checkRegistrar certifies the one machine of a check, by an authority made for it.
+type checkRegistrar struct {
+	door *door
+	once sync.Once
+	made *gate.Authority
+	err  error
+}
+
+// Authority implements gate.Registrar.
+func (r *checkRegistrar) Authority() (*gate.Authority, error) {
+	r.once.Do(func() { r.made, r.err = gate.NewAuthority([]byte(r.door.token)) })
+	return r.made, r.err
+}
+
+// Machine implements gate.Registrar.
+func (r *checkRegistrar) Machine(token string) (string, error) {
+	return "check", r.door.Admit(token, nil)
+}
+
+// Certify implements gate.Registrar.
+func (r *checkRegistrar) Certify(_ context.Context, who gate.Applicant, csr []byte) ([]byte, error) {
+	if err := r.door.Admit(who.Token, nil); err != nil {
+		return nil, err
+	}
+	a, err := r.Authority()
+	if err != nil {
+		return nil, err
+	}
+	return a.Certify(csr, "check", clock.Wall{}.Now())
 }
 
 // fleetHost is the host at which machines reach this one, if it is configured.

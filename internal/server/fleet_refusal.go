@@ -10,16 +10,16 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/gate"
 )
 
-// attrTemplate is what a machine's node was made from.
-const attrTemplate = "fleet.template"
+// gate.AttributeTemplate is what a machine's node was made from.
 
 // machineKind is machines of which one tells what all of them can run.
 type machineKind struct{ pool, template, typ string }
 
 func kindOf(n *drover.Node) (k machineKind, ok bool) {
-	k = machineKind{n.Attributes[attrPool], n.Attributes[attrTemplate], n.Attributes[attrType]}
+	k = machineKind{n.Attributes[gate.AttributePool], n.Attributes[gate.AttributeTemplate], n.Attributes[gate.AttributeType]}
 	return k, k.pool != "" && k.template != "" && k.typ != "" && len(n.Drivers) > 0
 }
 
@@ -91,7 +91,7 @@ func (v *fleetView) refusals(s *store.Snapshot, j *drover.Job, g *drover.TaskGro
 func ofPlace(c *drover.Constraint) bool {
 	for _, t := range []string{c.LTarget, c.RTarget} {
 		switch t {
-		case "${attr." + attrZone + "}", "${attr." + attrMarket + "}":
+		case "${attr." + gate.AttributeZone + "}", "${attr." + gate.AttributeMarket + "}":
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
@@ -35,7 +36,7 @@ func newRefusing(t *testing.T) *refusing {
 
 func (l *refusing) see(id, typ, template string, drivers ...string) {
 	n := &drover.Node{ID: id, Status: drover.NodeStatusReady, NodePool: "default", Drivers: map[string]*drover.DriverInfo{"sandbox": {Detected: true}}, Attributes: map[string]string{
-		attrInstance: id, attrPool: "std", attrType: typ, attrTemplate: template,
+		gate.AttributeInstance: id, gate.AttributePool: "std", gate.AttributeType: typ, gate.AttributeTemplate: template,
 	}}
 	for _, d := range drivers {
 		n.Drivers[d] = &drover.DriverInfo{Detected: true}

@@ -11,18 +11,10 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/node/machine"
-)
-
-// Attributes of nodes that are machines of the fleet. Only the server sets them, from the token that the node showed.
-const (
-	attrInstance = "unique.fleet.instance"
-	attrPool     = "fleet.pool"
-	attrType     = "platform.type"
-	attrZone     = "platform.zone"
-	attrMarket   = "platform.market"
 )
 
 // corePriceMHz is what one reserved core counts as when machines are chosen, before a node says what its cores are.
@@ -178,7 +170,7 @@ func (v *fleetView) CapacityFreed(uint64, string, string) {}
 func (v *fleetView) NodeChanged(_ uint64, nodeID string, n *drover.Node) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.nodes[nodeID] != nil || n != nil && n.Attributes[attrInstance] != "" {
+	if v.nodes[nodeID] != nil || n != nil && n.Attributes[gate.AttributeInstance] != "" {
 		v.soil(nodeID)
 	}
 }
@@ -210,7 +202,7 @@ func (v *fleetView) Restored(uint64) {
 		v.block(e, queued)
 	}
 	for n := range s.Nodes("") {
-		if n.Attributes[attrInstance] != "" {
+		if n.Attributes[gate.AttributeInstance] != "" {
 			v.dirty[n.ID] = struct{}{}
 		}
 	}
@@ -232,7 +224,7 @@ func (v *fleetView) classes(nodePool, first string) ([]drover.DemandClass, <-cha
 	defer v.mu.Unlock()
 	s := v.store.Snapshot()
 	for nodeID := range v.dirty { // what was seen before a restart is known before anything is bought
-		if n := s.Node(nodeID); n != nil && n.Attributes[attrInstance] != "" {
+		if n := s.Node(nodeID); n != nil && n.Attributes[gate.AttributeInstance] != "" {
 			v.look(n)
 		}
 	}
@@ -323,7 +315,7 @@ func (v *fleetView) machines() ([]pool.Node, <-chan struct{}) {
 	defer v.mu.Unlock()
 	s := v.store.Snapshot()
 	for nodeID := range v.dirty {
-		if n := s.Node(nodeID); n != nil && n.Attributes[attrInstance] != "" {
+		if n := s.Node(nodeID); n != nil && n.Attributes[gate.AttributeInstance] != "" {
 			v.nodes[nodeID] = machineOf(s, n)
 			v.look(n)
 		} else {
@@ -339,7 +331,7 @@ func (v *fleetView) machines() ([]pool.Node, <-chan struct{}) {
 }
 
 func machineOf(s *store.Snapshot, n *drover.Node) *pool.Node {
-	m := &pool.Node{ID: n.ID, Intent: n.Attributes[attrInstance], Lost: n.Status != drover.NodeStatusReady}
+	m := &pool.Node{ID: n.ID, Intent: n.Attributes[gate.AttributeInstance], Lost: n.Status != drover.NodeStatusReady}
 	r := &m.Report
 	r.Ready, r.Drained = n.Status == drover.NodeStatusReady, n.SchedulingEligibility != drover.NodeEligible || n.Drain
 	r.Broken = n.Attributes[machine.AttributeBroken]

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
@@ -131,7 +132,7 @@ func TestDemandOfStoppedAndSystemJobs(t *testing.T) {
 func TestNodesOfTheFleet(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
-	node := &drover.Node{ID: "n1", Status: drover.NodeStatusReady, Attributes: map[string]string{attrInstance: "i1", "cpu.arch": "amd64"}}
+	node := &drover.Node{ID: "n1", Status: drover.NodeStatusReady, Attributes: map[string]string{gate.AttributeInstance: "i1", "cpu.arch": "amd64"}}
 	l.do(&command.RegisterNode{Node: &drover.Node{ID: "n0", Status: drover.NodeStatusReady}, Time: 1})
 	l.do(&command.RegisterNode{Node: node, Time: 1})
 	list, changed := l.view.machines()
@@ -140,7 +141,7 @@ func TestNodesOfTheFleet(t *testing.T) {
 	require.True(t, list[0].Report.Ready)
 	require.Zero(t, list[0].Report.Work)
 	require.Equal(t, "amd64", list[0].Report.Attributes["cpu.arch"])
-	require.NotContains(t, list[0].Report.Attributes, attrInstance)
+	require.NotContains(t, list[0].Report.Attributes, gate.AttributeInstance)
 
 	job := batch("a", "default", 1)
 	l.do(&command.ApplyPlans{Time: 2, Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{
@@ -160,29 +161,6 @@ func TestNodesOfTheFleet(t *testing.T) {
 	l.do(&command.DeregisterNodes{IDs: []string{"n1"}, Time: 4})
 	list, _ = l.view.machines()
 	require.Empty(t, list)
-}
-
-func TestAMachinesTokenMarksItsNode(t *testing.T) {
-	t.Parallel()
-	l := newLogged(t)
-	key := []byte("0123456789abcdef0123456789abcdef")
-	policy := &drover.FleetPolicy{Name: "std", NodePool: "cloud", Provider: "p", Zones: []string{"a"}, Types: []drover.InstanceType{{Name: "t", Price: 1}}}
-	l.do(&command.InitFleet{Identity: drover.FleetIdentity{Owner: "me", Key: key}})
-	l.do(&command.PutFleetPools{Pools: []*drover.FleetPool{{Name: "std", Policy: policy}}})
-	l.do(&command.UpdateFleet{Put: []*drover.FleetInstance{{ID: "i1", Pool: "std", Template: "x", Offering: "p/t/a/on-demand", State: drover.InstanceBooting}}})
-	c := &control{store: l.fsm.Store(), joinToken: "secret"}
-	liar := &drover.Node{ID: "n0", Attributes: map[string]string{attrInstance: "i1"}}
-	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit("wrong", liar)))
-	require.NoError(t, c.Admit("secret", liar))
-	require.Empty(t, liar.Attributes, "a node can't say that it is a machine of the fleet")
-	n := &drover.Node{ID: "n1", NodePool: "mine"}
-	require.NoError(t, c.Admit(pool.Token(key, "i1"), n))
-	require.Equal(t, "cloud", n.NodePool)
-	require.Equal(t, map[string]string{attrInstance: "i1", attrPool: "std", attrTemplate: "x", attrType: "t", attrZone: "a", attrMarket: "on-demand"}, n.Attributes)
-	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit(pool.Token(key, "i2"), n)), "no such machine")
-	l.do(&command.BindFleetNode{Instance: "i1", Node: "n1"})
-	require.NoError(t, c.Admit(pool.Token(key, "i1"), n))
-	require.Equal(t, drover.Unauthorized, drover.CodeOf(c.Admit(pool.Token(key, "i1"), &drover.Node{ID: "n2"})), "it is good for one node")
 }
 
 func TestAgentConfigIsWhatItSays(t *testing.T) {

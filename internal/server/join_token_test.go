@@ -8,159 +8,15 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/control/store"
 )
-
-// A server makes its token once and keeps it where nobody else reads it.
-func TestJoinTokenIsMadeOnce(t *testing.T) {
-	t.Parallel()
-	a := &Agent{cfg: config.Default(), dataDir: t.TempDir()}
-	first, err := a.joinToken()
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(first), 26)
-	info, err := os.Stat(filepath.Join(a.dataDir, "join-token"))
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode())
-	again, err := a.joinToken()
-	require.NoError(t, err)
-	require.Equal(t, first, again)
-
-	require.NoError(t, os.WriteFile(filepath.Join(a.dataDir, "join-token"), nil, 0o600))
-	_, err = a.joinToken()
-	require.ErrorContains(t, err, "remove it to have one made")
-
-	file := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(file, []byte("from a file\n"), 0o600))
-	a.cfg.Server.JoinTokenFile = file
-	token, err := a.joinToken()
-	require.NoError(t, err)
-	require.Equal(t, "from a file", token)
-	a.cfg.Server.JoinTokenFile = file + ".not"
-	_, err = a.joinToken()
-	require.ErrorContains(t, err, "server.join_token_file: ")
-	a.cfg.Server.JoinToken = "configured"
-	token, err = a.joinToken()
-	require.NoError(t, err)
-	require.Equal(t, "configured", token)
-}
-
-// No server lets a node in for nothing, but for one that has shown a certificate.
-func TestNobodyIsAdmittedWithoutAToken(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		token     string
-		certified bool
-		shown     string
-		refused   string
-	}{
-		{"", false, "", "a join token is needed"},
-		{"", false, "x", "wrong join token"},
-		{"secret", false, "", "a join token is needed"},
-		{"secret", false, "secre", "wrong join token"},
-		{"secret", false, "secret", ""},
-		{"", true, "", ""},
-		{"secret", true, "", "a join token is needed"},
-	} {
-		control := &control{store: store.New(), joinToken: c.token, certified: c.certified}
-		err := control.Admit(c.shown, &drover.Node{ID: "n"})
-		if c.refused == "" {
-			require.NoError(t, err)
-			continue
-		}
-		require.ErrorContains(t, err, c.refused)
-		require.ErrorContains(t, err, "-join-token", "it says what to do")
-		require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
-	}
-}
-
-func TestTokenIsFoundByItsUserOnThisMachineOnly(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("changes its user")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	address := l.Addr().String()
-	_, port, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	told, err := announce(address, "secret")
-	require.NoError(t, err)
-	defer told.close()
-	find := func(address string) string { return announcedToken(t.Context(), address) }
-	require.Equal(t, "secret", find(address))
-	require.Equal(t, "secret", find("localhost:"+port))
-	require.Empty(t, find("127.0.0.1:1"))
-	require.Empty(t, find("127.0.0.2:"+port), "nobody listens there")
-	require.Empty(t, find("192.0.2.1:"+port), "another machine")
-	for _, file := range told.files {
-		info, err := os.Stat(file.path)
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o600), info.Mode())
-		info, err = os.Stat(filepath.Dir(file.path))
-		require.NoError(t, err)
-		require.Equal(t, os.FileMode(0o700)|os.ModeDir, info.Mode())
-	}
-	other := make(chan string)
-	go func() { // ends with its thread, whose user nobody else gets
-		runtime.LockOSThread()
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
-			other <- errno.Error()
-			return
-		}
-		found := find(address)
-		for _, file := range told.files {
-			if text, err := os.ReadFile(file.path); err == nil {
-				found += string(text)
-			}
-		}
-		other <- found
-	}()
-	require.Empty(t, <-other, "another local user")
-
-	wild, err := announce("[::]:"+port, "of all addresses")
-	require.NoError(t, err)
-	require.Equal(t, "of all addresses", find("127.0.0.2:"+port))
-	require.Empty(t, find("192.0.2.1:"+port), "a token is not sent to another machine because we listen at the same port")
-	wild.close()
-	require.Empty(t, find("127.0.0.2:"+port))
-
-	// What a server that was killed leaves behind is not told to whoever listens there now, and goes with the next.
-	left := told.files[0].path
-	require.NoError(t, told.files[0].f.Close())
-	for _, file := range told.files[1:] {
-		require.NoError(t, file.f.Close())
-	}
-	require.FileExists(t, left)
-	require.Empty(t, find(address))
-	next, err := announce("127.0.0.3:"+port, "next")
-	require.NoError(t, err)
-	require.NoFileExists(t, left)
-	next.close()
-	require.NoFileExists(t, next.files[0].path)
-}
-
-// Somebody else's folder in place of ours is not used.
-func TestAnnouncementsLieInPrivateFoldersOnly(t *testing.T) {
-	t.Parallel()
-	open, file, link := filepath.Join(t.TempDir(), "open"), filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Mkdir(open, 0o755)) //nolint:gosec // on purpose
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.NoError(t, os.Symlink(t.TempDir(), link))
-	for _, folder := range []string{open, file, link} {
-		_, err := announceIn(folder, "x", "secret")
-		require.ErrorIs(t, err, os.ErrPermission, folder)
-	}
-}
 
 func TestAdviceAboutTLS(t *testing.T) {
 	t.Parallel()
@@ -242,4 +98,37 @@ func TestUsableAddress(t *testing.T) {
 	for at, want := range map[string]string{"[::]:4646": "127.0.0.1:4646", "0.0.0.0:4646": "127.0.0.1:4646", "10.0.0.1:4646": "10.0.0.1:4646", "[::1]:4646": "[::1]:4646"} {
 		require.Equal(t, want, usable(at, "127.0.0.1"))
 	}
+}
+
+// A server makes its token once and keeps it where nobody else reads it.
+func TestJoinTokenIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	a := &Agent{cfg: config.Default(), dataDir: t.TempDir()}
+	first, err := a.joinToken()
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(first), 26)
+	info, err := os.Stat(filepath.Join(a.dataDir, "join-token"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	again, err := a.joinToken()
+	require.NoError(t, err)
+	require.Equal(t, first, again)
+
+	require.NoError(t, os.WriteFile(filepath.Join(a.dataDir, "join-token"), nil, 0o600))
+	_, err = a.joinToken()
+	require.ErrorContains(t, err, "remove it to have one made")
+
+	file := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(file, []byte("from a file\n"), 0o600))
+	a.cfg.Server.JoinTokenFile = file
+	token, err := a.joinToken()
+	require.NoError(t, err)
+	require.Equal(t, "from a file", token)
+	a.cfg.Server.JoinTokenFile = file + ".not"
+	_, err = a.joinToken()
+	require.ErrorContains(t, err, "server.join_token_file: ")
+	a.cfg.Server.JoinToken = "configured"
+	token, err = a.joinToken()
+	require.NoError(t, err)
+	require.Equal(t, "configured", token)
 }

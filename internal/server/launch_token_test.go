@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
+	"github.com/drover-project/drover/internal/node/machine"
 )
 
 // Machines of a batch have equal user data, and each finds its own token in them; the server takes it for that machine's.
@@ -56,9 +57,9 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, m.Intent, intent)
 	}
-	_, err = launchToken(t.Context(), &config.Machine{Tokens: []string{"a"}, Metadata: c.Metadata(made[2].ID)})
+	_, err = machine.LaunchToken(t.Context(), c.Metadata(made[2].ID), []string{"a"})
 	require.ErrorContains(t, err, "client.machine.join_tokens: has 1 tokens")
-	_, err = launchToken(t.Context(), &config.Machine{Tokens: []string{"a"}, Metadata: c.Metadata("i-none")})
+	_, err = machine.LaunchToken(t.Context(), c.Metadata("i-none"), []string{"a"})
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -52,7 +53,7 @@ type Agent struct {
 
 	http net.Listener
 	rpc  net.Listener
-	told *announcement // of where rpc is, to nodes of the same user; nil if there is nothing to tell
+	told *gate.Announcement // of where rpc is, to nodes of the same user; nil if there is nothing to tell
 }
 
 // New builds an agent from a valid configuration: it takes the data folder, opens the log and the listeners, but
@@ -201,7 +202,7 @@ func (a *Agent) lockDataDir(ctx context.Context) bool {
 }
 
 func (a *Agent) close() {
-	a.told.close()
+	a.told.Close()
 	for _, l := range []net.Listener{a.http, a.rpc} {
 		if l != nil {
 			_ = l.Close()

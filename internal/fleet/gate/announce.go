@@ -1,4 +1,4 @@
-package server
+package gate
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// announcement tells other agents of the same user on this machine a server's join token: a file that only that user can
-// read, in a folder that only that user can enter, named for where nodes dial. Its server has it locked: what a server
-// leaves behind that was killed is nobody's any more, and nothing is told of it, as somebody else may listen there now.
-type announcement struct{ files []announced }
+// Announcement tells other agents of the same user on this machine a server's join token. It is a file that only that user
+// can read, in a folder that only that user can enter, named for where nodes dial. Its server holds a lock on it: the file of
+// a server that was killed is not read any more, as somebody else may listen there now.
+type Announcement struct{ files []announced }
 
 // announced is a file, with the description that has the lock.
 type announced struct {
@@ -27,14 +27,14 @@ type announced struct {
 	f    *os.File
 }
 
-// announce writes the token where announcedToken looks. Errors: of the folders that could not be used; one that could is
-// enough.
-func announce(address, token string) (*announcement, error) {
+// Announce writes the token where AnnouncedToken looks. address is the host:port at which nodes dial. One folder that can be
+// used is enough. Errors: those of all folders.
+func Announce(address, token string) (*Announcement, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return nil, err
 	}
-	a, why := &announcement{}, []error(nil)
+	a, why := &Announcement{}, []error(nil)
 	name := announcementName(at.Addr(), at.Port())
 	for _, folder := range announcementFolders() {
 		sweepAnnouncements(folder)
@@ -51,8 +51,8 @@ func announce(address, token string) (*announcement, error) {
 	return a, nil
 }
 
-// close takes it back.
-func (a *announcement) close() {
+// Close removes the announcement. A nil announcement has nothing to remove.
+func (a *Announcement) Close() {
 	if a == nil {
 		return
 	}
@@ -90,8 +90,9 @@ func announceIn(folder, name, token string) (*os.File, error) {
 	return f, nil
 }
 
-// announcedToken returns the token of the server of ours that listens at the address; "" if there is none.
-func announcedToken(ctx context.Context, server string) string {
+// AnnouncedToken returns the token of the server of the same user on this machine that listens at the address; "" if there is
+// none.
+func AnnouncedToken(ctx context.Context, server string) string {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
 		return ""
@@ -151,7 +152,7 @@ func readAnnouncement(folder, name string) string {
 	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil || private(path, false) != nil {
 		return "" // its server is gone
 	}
-	token, err := readToken(path)
+	token, err := ReadToken(path)
 	if err != nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package server
+package machine
 
 import (
 	"context"
@@ -10,30 +10,29 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/config"
 )
 
 // metadataWithin is how long the metadata service may take, which is on the machine's own host.
 const metadataWithin = 5 * time.Second
 
-// launchToken returns the token of this machine out of those of the batch that it was bought in, whose user data are
-// equal: its launch index says which, and EC2's metadata service (the version with sessions) says that.
-// Errors: Unavailable, Invalid if there is no token of it.
-func launchToken(ctx context.Context, m *config.Machine) (string, error) {
+// LaunchToken returns the token of this machine out of those of the batch that it was bought in, whose user data are equal.
+// Its launch index says which, and EC2's metadata service (the version with sessions) at the address tells that index.
+// Errors: Unavailable; Invalid if there is no token for the index.
+func LaunchToken(ctx context.Context, service string, tokens []string) (string, error) {
 	client := &http.Client{Timeout: metadataWithin, Transport: &http.Transport{DisableKeepAlives: true}}
-	session, err := metadata(ctx, client, http.MethodPut, m.Metadata+"/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds", "60")
+	session, err := metadata(ctx, client, http.MethodPut, service+"/latest/api/token", "X-aws-ec2-metadata-token-ttl-seconds", "60")
 	if err != nil {
 		return "", err
 	}
-	text, err := metadata(ctx, client, http.MethodGet, m.Metadata+"/latest/meta-data/ami-launch-index", "X-aws-ec2-metadata-token", session)
+	text, err := metadata(ctx, client, http.MethodGet, service+"/latest/meta-data/ami-launch-index", "X-aws-ec2-metadata-token", session)
 	if err != nil {
 		return "", err
 	}
 	index, err := strconv.Atoi(text)
-	if err != nil || index < 0 || index >= len(m.Tokens) {
-		return "", drover.Errorf(drover.Invalid, "client.machine.join_tokens: has %d tokens, and the machine's launch index is %.20q", len(m.Tokens), text)
+	if err != nil || index < 0 || index >= len(tokens) {
+		return "", drover.Errorf(drover.Invalid, "client.machine.join_tokens: has %d tokens, and the machine's launch index is %.20q", len(tokens), text)
 	}
-	return m.Tokens[index], nil
+	return tokens[index], nil
 }
 
 func metadata(ctx context.Context, client *http.Client, method, url, header, value string) (string, error) {

@@ -1,0 +1,210 @@
+package gate
+
+import (
+	"context"
+	"crypto/subtle"
+	"log/slog"
+	"sync"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/telemetry"
+)
+
+// State is what the gate reads, all of one moment. What is not known is nil.
+type State interface {
+	FleetIdentity() *drover.FleetIdentity
+	FleetInstance(id string) *drover.FleetInstance
+	FleetPool(name string) *drover.FleetPool
+	Node(id string) *drover.Node
+}
+
+// Log is what the gate writes.
+type Log interface {
+	// BindNode records that the instance's token belongs to the node. Errors: Conflict if it is another's, NotFound.
+	BindNode(ctx context.Context, instance, node string) error
+}
+
+// Config says who joins without being a machine of the fleet.
+type Config struct {
+	JoinToken string // that nodes show; never empty unless Certified
+	Certified bool   // whoever reaches the links has shown a certificate of the configured authority
+}
+
+// Deps is what a Gate needs of others.
+type Deps struct {
+	State  func() State // of now
+	Log    Log
+	Clock  clock.Clock
+	Logger *slog.Logger
+}
+
+// Gate admits nodes. It may be used by several goroutines at once.
+type Gate struct {
+	cfg     Config
+	deps    Deps
+	refused telemetry.Seldom
+
+	mu        sync.Mutex
+	authority *Authority // guarded by mu; nil until the fleet has a key
+}
+
+// New returns a gate.
+func New(cfg Config, deps Deps) *Gate { return &Gate{cfg: cfg, deps: deps} }
+
+// Admit decides whether a node with this token may register, and marks the node as the machine that the token is of, if it
+// is one's. Whatever the node itself says about being a machine is removed. A refusal is logged for the operator of the
+// server; the operator of the node hears it there. Errors: Unauthorized.
+func (g *Gate) Admit(token string, node *drover.Node) error {
+	err := g.admit(token, node)
+	if err != nil {
+		g.refused.Warn(g.deps.Logger, g.deps.Clock.Now(), "a node was not admitted", "node", node.ID, "name", node.Name, "error", err)
+	}
+	return err
+}
+
+func (g *Gate) admit(token string, node *drover.Node) error {
+	for _, name := range []string{AttributeInstance, AttributePool, AttributeTemplate} {
+		delete(node.Attributes, name)
+	}
+	s := g.deps.State()
+	if who := s.FleetIdentity(); who != nil {
+		if id, err := pool.IntentOf(who.Key, token); err == nil {
+			return admitMachine(node, s.FleetInstance(id), s)
+		}
+	}
+	switch {
+	case g.cfg.JoinToken == "" && g.cfg.Certified:
+		return nil
+	case g.cfg.JoinToken != "" && subtle.ConstantTimeCompare([]byte(g.cfg.JoinToken), []byte(token)) == 1:
+		return nil
+	case token == "":
+		return drover.Errorf(drover.Unauthorized, "a join token is needed, and this node has none: %s", giveToken)
+	}
+	return drover.Errorf(drover.Unauthorized, "wrong join token: %s", giveToken)
+}
+
+// giveToken is what a person does about a node that is refused.
+const giveToken = "give it the server's (its server.join_token, else what it keeps in the file join-token of its data_dir) " +
+	"as -join-token, DROVER_JOIN_TOKEN, client.join_token or client.join_token_file"
+
+func admitMachine(node *drover.Node, i *drover.FleetInstance, s State) error {
+	switch {
+	case i == nil || i.State == drover.InstanceGone:
+		return errGone()
+	case i.NodeID != "" && i.NodeID != node.ID:
+		return drover.Errorf(drover.Unauthorized, "the token of machine %s was used by node %s: it is good for one node", i.ID, i.NodeID)
+	}
+	if node.Attributes == nil {
+		node.Attributes = map[string]string{}
+	}
+	node.Attributes[AttributeInstance], node.Attributes[AttributePool], node.Attributes[AttributeTemplate] = i.ID, i.Pool, i.Template
+	p := s.FleetPool(i.Pool)
+	if p == nil {
+		return nil // an orphan: it may finish what runs on it
+	}
+	node.NodePool = p.Policy.NodePool
+	for _, o := range p.Policy.Offerings() {
+		if o.Key == i.Offering {
+			node.Attributes[AttributeType], node.Attributes[AttributeZone], node.Attributes[AttributeMarket] = o.Type, o.Zone, o.Market
+		}
+	}
+	return nil
+}
+
+func errGone() error {
+	return drover.Errorf(drover.Unauthorized, "the token is of a machine that the fleet does not have any more")
+}
+
+// Authenticate checks the secret that a registered node shows. Errors: NotFound, Unauthorized.
+func (g *Gate) Authenticate(nodeID, secret string) error {
+	n := g.deps.State().Node(nodeID)
+	if n == nil {
+		return drover.Errorf(drover.NotFound, "node not found: register first")
+	}
+	if subtle.ConstantTimeCompare([]byte(n.SecretID), []byte(secret)) != 1 {
+		return drover.Errorf(drover.Unauthorized, "node %s: wrong secret", nodeID)
+	}
+	return nil
+}
+
+// Bind gives the token of a machine's node to that node for good. A node that is no machine of the fleet is left alone.
+// Errors: Unauthorized if the token is another node's.
+func (g *Gate) Bind(ctx context.Context, n *drover.Node) error {
+	if id := n.Attributes[AttributeInstance]; id != "" {
+		return g.bind(ctx, id, n.ID)
+	}
+	return nil
+}
+
+func (g *Gate) bind(ctx context.Context, instance, node string) error {
+	if i := g.deps.State().FleetInstance(instance); i != nil && i.NodeID == node {
+		return nil
+	}
+	err := g.deps.Log.BindNode(ctx, instance, node)
+	if code := drover.CodeOf(err); code == drover.Conflict || code == drover.NotFound {
+		err = drover.Errorf(drover.Unauthorized, "registering: %w", err)
+	}
+	return err
+}
+
+// Machine returns the machine that the token is of, if the fleet has it. Errors: Unauthorized; Unavailable before the
+// fleet has a key.
+func (g *Gate) Machine(token string) (string, error) {
+	s := g.deps.State()
+	who := s.FleetIdentity()
+	if who == nil {
+		return "", errNotOpen()
+	}
+	id, err := pool.IntentOf(who.Key, token)
+	if err != nil {
+		return "", err
+	}
+	if i := s.FleetInstance(id); i == nil || i.State == drover.InstanceGone {
+		return "", errGone()
+	}
+	return id, nil
+}
+
+// Authority returns the fleet's authority. Errors: Unavailable before the fleet has a key.
+func (g *Gate) Authority() (*Authority, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.authority != nil {
+		return g.authority, nil
+	}
+	who := g.deps.State().FleetIdentity()
+	if who == nil {
+		return nil, errNotOpen()
+	}
+	var err error
+	g.authority, err = NewAuthority(who.Key)
+	return g.authority, err
+}
+
+func errNotOpen() error { return drover.Errorf(drover.Unavailable, "the fleet is not open yet") }
+
+// Certify gives a machine its certificate for its token. The first node that asks has the token from then on; later only
+// that node is given another certificate, if it knows its secret. Errors: Invalid, Unauthorized, Unavailable.
+func (g *Gate) Certify(ctx context.Context, who Applicant, request []byte) ([]byte, error) {
+	id, err := g.Machine(who.Token)
+	if err != nil {
+		return nil, err
+	}
+	if who.NodeID == "" {
+		return nil, drover.Errorf(drover.Invalid, "node: must be set")
+	}
+	if err := g.Authenticate(who.NodeID, who.Secret); err != nil && drover.CodeOf(err) != drover.NotFound {
+		return nil, err
+	}
+	a, err := g.Authority()
+	if err != nil {
+		return nil, err
+	}
+	cert, err := a.Certify(request, id, g.deps.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	return cert, g.bind(ctx, id, who.NodeID)
+}

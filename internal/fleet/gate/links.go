@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"context"
+	"crypto/tls"
+
+	"github.com/drover-project/drover"
+)
+
+// Applicant is who asks for a certificate.
+type Applicant struct {
+	NodeID string
+	Secret string // of the node; it counts once the node has registered
+	Token  string // of the machine
+}
+
+// Registrar certifies machines, and knows which there are. Gate is one.
+type Registrar interface {
+	Authority() (*Authority, error)
+	Machine(token string) (name string, err error)
+	Certify(ctx context.Context, who Applicant, request []byte) (certificate []byte, err error)
+}
+
+// Allow decides whether a call may pass that came over a connection with this state and shows this token, where the links
+// are mutual TLS. Who shows no certificate may ask for one and do nothing else. Who shows one of the fleet's authority acts
+// as the machine that it names, while there is that machine. Errors: Unauthorized, Unavailable.
+func Allow(r Registrar, conn *tls.ConnectionState, token string) error {
+	if conn == nil || len(conn.VerifiedChains) == 0 {
+		return drover.Errorf(drover.Unauthorized, "a client certificate is needed")
+	}
+	a, err := r.Authority()
+	if err != nil {
+		return err
+	}
+	chain := conn.VerifiedChains[0]
+	if !chain[len(chain)-1].Equal(a.cert) {
+		return nil // of the configured authority
+	}
+	if name, err := r.Machine(token); err != nil || name != chain[0].Subject.CommonName {
+		return drover.Errorf(drover.Unauthorized, "the certificate is not of the machine that the token is of, or that is gone")
+	}
+	return nil
+}
+
+// TLS returns the configuration of a listener that trusts, beside what mutual does, the machines of the registrar's
+// authority, and that lets callers without a certificate in, for Allow to decide.
+func TLS(r Registrar, mutual *tls.Config) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		a, err := r.Authority()
+		if err != nil {
+			return mutual, nil //nolint:nilerr // then there are no machines
+		}
+		return a.admits(mutual), nil
+	}}
+}
+
+func (a *Authority) admits(mutual *tls.Config) *tls.Config {
+	out := mutual.Clone()
+	out.ClientCAs = mutual.ClientCAs.Clone()
+	out.ClientCAs.AddCert(a.cert)
+	out.ClientAuth, out.NextProtos = tls.VerifyClientCertIfGiven, []string{"h2"}
+	return out
+}

@@ -1,0 +1,72 @@
+package gate
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/drover-project/drover"
+)
+
+// TokenFile is where a server keeps the token that it made for its nodes, in its data folder.
+const TokenFile = "join-token"
+
+// ConfiguredToken returns the token of the configuration, which may name a file instead. key is the configuration key of
+// the file, for errors. Errors: Invalid.
+func ConfiguredToken(token, file, key string) (string, error) {
+	if token != "" || file == "" {
+		return token, nil
+	}
+	token, err := ReadToken(file)
+	if err != nil {
+		return "", drover.Errorf(drover.Invalid, "%s: %w", key, err)
+	}
+	return token, nil
+}
+
+// KeptToken returns the token in the folder, and makes one of 130 bits the first time. Errors: Invalid.
+func KeptToken(folder string) (string, error) {
+	path := filepath.Join(folder, TokenFile)
+	token, err := ReadToken(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		token = rand.Text()
+		err = writeToken(path, token)
+	}
+	if err != nil {
+		return "", drover.Errorf(drover.Invalid, "%s: %w", path, err)
+	}
+	return token, nil
+}
+
+// ReadToken reads a file that holds one token on one line.
+func ReadToken(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsAny(token, "\r\n") {
+		return "", errors.New("must hold one token, on one line; remove it to have one made")
+	}
+	return token, nil
+}
+
+// writeToken makes the file whole or not at all: a crash must not leave an empty one.
+func writeToken(path, token string) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(token + "\n")
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/node/agent"
+	"github.com/drover-project/drover/internal/node/fingerprint"
+	"github.com/drover-project/drover/internal/node/machine"
+)
+
+// openGate makes what decides who may join this server.
+func (a *Agent) openGate(c *control) {
+	c.gate = gate.New(gate.Config{JoinToken: c.joinToken, Certified: a.cfg.TLS != nil && config.True(a.cfg.TLS.RPC)}, gate.Deps{
+		State: func() gate.State { return c.store.Snapshot() }, Log: gateLog{c}, Clock: a.deps.Clock, Logger: a.deps.Log.With("part", "rpc"),
+	})
+}
+
+// gateLog is the raft log as the gate writes it.
+type gateLog struct{ *control }
+
+// BindNode implements gate.Log.
+func (l gateLog) BindNode(ctx context.Context, instance, node string) error {
+	_, _, err := l.log.Propose(ctx, &command.BindFleetNode{Instance: instance, Node: node})
+	return err
+}
+
+// joinToken returns what nodes must show to this server: what the configuration says, else what was made at the first
+// start. It is empty with TLS between agents unless one is configured: then a node shows a certificate of the authority
+// that alone is trusted, which says as much.
+func (a *Agent) joinToken() (string, error) {
+	s := a.cfg.Server
+	if s.JoinToken != "" || s.JoinTokenFile != "" {
+		return gate.ConfiguredToken(s.JoinToken, s.JoinTokenFile, "server.join_token_file")
+	}
+	if a.cfg.TLS != nil && config.True(a.cfg.TLS.RPC) {
+		return "", nil
+	}
+	return gate.KeptToken(a.dataDir)
+}
+
+// nodeToken returns what this node shows to the server: what the configuration says, else what a server of the same user
+// on this machine has left for it. It is asked for before each attempt, as a server that keeps nothing makes a new one at
+// each start. Errors: those of a configured file.
+func nodeToken(ctx context.Context, c *config.Client) (string, error) {
+	if c.JoinToken != "" || c.JoinTokenFile != "" {
+		return gate.ConfiguredToken(c.JoinToken, c.JoinTokenFile, "client.join_token_file")
+	}
+	if m := c.Machine; m != nil && len(m.Tokens) > 0 {
+		return machine.LaunchToken(ctx, m.Metadata, m.Tokens)
+	}
+	return gate.AnnouncedToken(ctx, c.ServerList()[0]), nil
+}
+
+// tellNodes leaves the token where nodes of the same user on this machine find it, and says how others get it.
+func (a *Agent) tellNodes() {
+	token := a.control.joinToken
+	if token == "" {
+		return
+	}
+	var err error
+	if a.told, err = gate.Announce(a.RPCAddr(), token); err != nil {
+		a.deps.Log.Warn("nodes of this machine must be given the join token, as there is no place to leave it for them", "error", err)
+	}
+	where := "server.join_token"
+	if s := a.cfg.Server; s.JoinToken == "" {
+		where = cmp.Or(s.JoinTokenFile, filepath.Join(a.dataDir, gate.TokenFile))
+	}
+	a.deps.Log.Info("nodes of this user on this machine join by themselves, others with the token", "token_in", where,
+		"command", "drover agent -client -servers "+usable(serverAddress(a), fingerprint.Probe(a.dataDir).IP)+" -data-dir DIR -join-token TOKEN")
+}
+
+// usable returns an address at which a listener can be called, given an address of the machine's: none can be called at
+// 0.0.0.0.
+func usable(address, machine string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() && machine != "" {
+		return net.JoinHostPort(machine, port)
+	}
+	return address
+}
+
+// buys reports that the agent may buy machines.
+func buys(cfg *config.Agent) bool { return cfg.Fleet != nil && len(cfg.Fleet.Providers) > 0 }
+
+// links returns how the links of nodes are served: behind the gate if they are mutual TLS and machines are bought.
+func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config, error) {
+	mutual, err := tlsFor(a.cfg.TLS, "rpc")
+	if err != nil || mutual == nil || !buys(a.cfg) {
+		return next, mutual, err
+	}
+	handler, secure := gated(next, mutual, a.control.gate)
+	return handler, secure, nil
+}
+
+// gated puts the registrar before a handler of links.
+func gated(next http.Handler, mutual *tls.Config, r gate.Registrar) (http.Handler, *tls.Config) {
+	enroll := link.EnrollHandler(func(ctx context.Context, who link.Identity, csr []byte) ([]byte, error) {
+		return r.Certify(ctx, gate.Applicant{NodeID: who.NodeID, Secret: who.Secret, Token: who.JoinToken}, csr)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == link.EnrollPath {
+			enroll.ServeHTTP(w, q)
+			return
+		}
+		err := gate.Allow(r, q.TLS, link.TokenOf(q.Header))
+		switch {
+		case drover.CodeOf(err) == drover.Unauthorized:
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			next.ServeHTTP(w, q)
+		}
+	}), gate.TLS(r, mutual)
+}
+
+// machineAuthority is what machines trust: the authority of the server's certificate; "" without TLS between agents.
+func machineAuthority(cfg *config.TLS) (string, error) {
+	if cfg == nil || !config.True(cfg.RPC) {
+		return "", nil
+	}
+	text, err := os.ReadFile(cfg.CAFile)
+	if err != nil {
+		return "", drover.Errorf(drover.Invalid, "tls.ca_file: %w", err)
+	}
+	return string(text), nil
+}
+
+// enroll gets this machine a certificate from the server, if its configuration names the authority that the server is
+// known by: the fleet's machines come with that and a token. Errors: Unauthorized, Invalid; Unavailable when no server
+// answered.
+func (a *Agent) enroll(ctx context.Context) error {
+	m := a.cfg.Client.Machine
+	if !config.True(a.cfg.Client.Enabled) || a.control != nil || m == nil || m.Authority == "" || a.cfg.TLS != nil {
+		return nil
+	}
+	e := &machine.Enrollment{
+		Folder: filepath.Join(a.dataDir, "client", "tls"), Authority: m.Authority, DeadAfter: config.Duration(m.DeadAfter, 0), PowerOff: m.PowerOff,
+		Clock: a.deps.Clock, Log: a.deps.Log,
+	}
+	a.cfg.TLS = &config.TLS{RPC: new(true), CAFile: e.CAFile(), CertFile: e.CertFile(), KeyFile: e.KeyFile()}
+	if needed, err := e.Prepare(); err != nil || !needed {
+		return err
+	}
+	who, err := agent.ReadIdentity(agent.Config{DataDir: a.dataDir}, a.deps.IDs)
+	if err != nil {
+		return err
+	}
+	token, err := nodeToken(ctx, a.cfg.Client)
+	if err != nil {
+		return err
+	}
+	identity := link.Identity{NodeID: who.ID, Secret: who.Secret, JoinToken: token}
+	return e.Run(ctx, func(ctx context.Context, server *tls.Config, csr []byte) ([]byte, error) {
+		hc := link.NewHTTPClient(server)
+		defer hc.CloseIdleConnections()
+		return link.Enroll(ctx, hc, "https://"+a.cfg.Client.ServerList()[0], identity, csr)
+	})
+}
+
+// remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP
+// address, as Nomad's client does for logs and exec, gets this server's, which reaches the node through its tunnel.
+type remoteNodes struct {
+	drover.Controller
+	control  *control
+	fleet    *fleet
+	httpAddr string
+}
+
+// Heartbeat implements drover.Controller.
+func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+	reg, err := r.Controller.Heartbeat(ctx, nodeID)
+	if err == nil {
+		r.fleet.meters.heartbeat(nodeID, r.fleet.deps.Clock.Now())
+	}
+	return reg, err
+}
+
+// Register implements drover.Controller. The first node that registers with a machine's token is bound to it for good.
+func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+	n.HTTPAddr = r.httpAddr
+	if err := r.control.gate.Bind(ctx, n); err != nil {
+		return drover.Registration{}, err
+	}
+	return r.Controller.Register(ctx, n)
+}
