@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/client/fastpath"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -159,7 +161,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 		return fmt.Errorf("waiting for the agent: %w", err)
 	}
 	go func() { _, _ = io.Copy(io.Discard, read) }() // ends when the pipe is closed
-	if b.client, err = client.New(addr); err != nil {
+	if b.client, err = client.New(addr, client.WithHTTPClient(&http.Client{Transport: fastpath.New(nil)})); err != nil {
 		return err
 	}
 	b.api = newAPI(addr)

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client/fastpath"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,6 +58,11 @@ func talk(t *testing.T, c *Client) {
 	require.Equal(t, websocket.StatusNormalClosure, websocket.CloseStatus(err))
 }
 
+// transports are those that a client may have.
+func transports(std *http.Transport) map[string]http.RoundTripper {
+	return map[string]http.RoundTripper{"net/http": std, "fastpath": fastpath.New(std)}
+}
+
 func TestHandshakeWithoutAndWithTLS(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewServer(greet(t))
@@ -66,25 +73,35 @@ func TestHandshakeWithoutAndWithTLS(t *testing.T) {
 
 	sealed := httptest.NewTLSServer(greet(t))
 	defer sealed.Close()
-	c, err = New(sealed.URL, WithToken("secret"), WithHTTPClient(&http.Client{Transport: newDirect(sealed.Client().Transport.(*http.Transport))}))
-	require.NoError(t, err)
-	talk(t, c)
-	sealed.Client().CloseIdleConnections()
+	for _, server := range []*httptest.Server{plain, sealed} {
+		for _, rt := range transports(server.Client().Transport.(*http.Transport)) {
+			c, err = New(server.URL, WithToken("secret"), WithHTTPClient(&http.Client{Transport: rt}))
+			require.NoError(t, err)
+			talk(t, c)
+		}
+		server.Client().CloseIdleConnections()
+	}
 }
 
-func TestAHandshakeTakesAKeptConnection(t *testing.T) {
+// net/http's transport has connections of their own for websockets.
+func TestAHandshakeOnTheFastPathTakesAKeptConnection(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(greet(t))
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(greet(t))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
 	defer server.Close()
-	c, err := New(server.URL, WithToken("secret"))
+	c, err := New(server.URL, WithToken("secret"), WithHTTPClient(&http.Client{Transport: fastpath.New(nil)}))
 	require.NoError(t, err)
-	d := c.http.Transport.(*direct)
-	for range 2 {
+	for i := range 2 {
 		_, err = c.call(t.Context(), http.MethodGet, []string{"nothing"}, nil, nil, nil)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
-		require.Len(t, d.idle.conns[server.Listener.Addr().String()], 1)
 		talk(t, c)
-		require.Empty(t, d.idle.conns[server.Listener.Addr().String()])
+		require.EqualValues(t, i+1, opened.Load())
 	}
 }
 

@@ -1,4 +1,4 @@
-package client
+package fastpath
 
 import (
 	"compress/gzip"

@@ -1,4 +1,4 @@
-package client
+package fastpath
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ func TestAnIdleConnectionEnds(t *testing.T) {
 			_, _ = in.ReadByte()
 		}
 	})
-	d := newTestDirect(t)
+	d := newTransport(t)
 	for range 3 {
 		require.Equal(t, http.StatusNoContent, call(d, http.MethodPost, s.url, "x").Status)
 		conn := <-conns
@@ -84,7 +84,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 					_, _ = io.WriteString(conn, noContent)
 				}
 			})
-			d := newTestDirect(t)
+			d := newTransport(t)
 			ask := func() error {
 				r, err := http.NewRequest(c.method, s.url, strings.NewReader(c.body))
 				require.NoError(t, err)
@@ -120,9 +120,9 @@ func TestWhatIsSentAgain(t *testing.T) {
 func TestWhatWasNotSentIsSentAgain(t *testing.T) {
 	t.Parallel()
 	s := script(t, always(noContent, false))
-	d := newTestDirect(t)
+	d := newTransport(t)
 	var first *deaf
-	d.usual.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	d.fallback.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 		if err != nil || first != nil {
 			return conn, err
@@ -193,8 +193,8 @@ func TestTheContextEndsACall(t *testing.T) {
 			if c.serve != nil {
 				addr = script(t, c.serve).url
 			}
-			d := newTestDirect(t)
-			d.usual.DialContext = c.dial
+			d := newTransport(t)
+			d.fallback.DialContext = c.dial
 			for _, timed := range []bool{false, true} {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				want := cause
@@ -232,7 +232,7 @@ func TestTheContextEndsACall(t *testing.T) {
 func TestAnEndedContextSendsNothing(t *testing.T) {
 	t.Parallel()
 	s := script(t, always(noContent, false))
-	d := newTestDirect(t)
+	d := newTransport(t)
 	require.False(t, call(d, http.MethodGet, s.url, "").Failed)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -257,7 +257,7 @@ func TestAnEarlyAnswer(t *testing.T) {
 					<-t.Context().Done()
 				}
 			})
-			d := newTestDirect(t)
+			d := newTransport(t)
 			for range 3 {
 				got := call(d, http.MethodPost, s.url, strings.Repeat("x", mostBody))
 				require.Equal(t, http.StatusRequestEntityTooLarge, got.Status)
@@ -267,8 +267,8 @@ func TestAnEarlyAnswer(t *testing.T) {
 		})
 	}
 	// The writing fails; there is an answer yet.
-	d := newTestDirect(t)
-	d.usual.DialContext = func(context.Context, string, string) (net.Conn, error) {
+	d := newTransport(t)
+	d.fallback.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() { // ends with the answer
 			in := bufio.NewReaderSize(theirs, 16)
@@ -294,9 +294,7 @@ func (h *halfClosed) Write(p []byte) (int, error) {
 func TestALongHeadSaysSo(t *testing.T) {
 	t.Parallel()
 	s := script(t, always("HTTP/1.1 200 OK\r\n"+strings.Repeat("A: a\r\n", mostHead), false))
-	c, err := New(s.url)
-	require.NoError(t, err)
-	_, err = c.Environments(t.Context())
+	_, err := newTransport(t).RoundTrip(httptest.NewRequest(http.MethodGet, s.url, http.NoBody)) //nolint:bodyclose // there is none
 	require.ErrorContains(t, err, "head of the server's answer is longer")
 }
 
@@ -308,7 +306,7 @@ func TestWhatGoesTheUsualWay(t *testing.T) {
 		_, _ = w.Write(text)
 	}))
 	defer server.Close()
-	d := newTestDirect(t)
+	d := newTransport(t)
 	require.Len(t, call(d, http.MethodPost, server.URL, strings.Repeat("x", mostBody+1)).Body, mostBody+1)
 	r, err := http.NewRequest(http.MethodPost, server.URL, io.MultiReader(strings.NewReader("stream")))
 	require.NoError(t, err)
@@ -324,15 +322,15 @@ func TestWhatGoesTheUsualWay(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, d.serves(r), "net/http knows the name in ASCII")
 
-	c, err := New(server.URL, WithToken("a\nb"))
-	require.NoError(t, err)
-	_, err = c.Environments(t.Context())
+	r = httptest.NewRequest(http.MethodGet, server.URL, http.NoBody)
+	r.Header.Set("X-Drover-Token", "a\nb")
+	_, err = d.RoundTrip(r) //nolint:bodyclose // there is none
 	require.ErrorContains(t, err, "invalid header field value")
 
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "by proxy to ", r.URL)
 	}))
 	defer proxy.Close()
-	d.usual.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
+	d.fallback.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
 	require.Equal(t, "by proxy to http://a.example/b", call(d, http.MethodGet, "http://a.example/b", "").Body)
 }

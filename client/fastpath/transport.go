@@ -1,4 +1,4 @@
-package client
+package fastpath
 
 import (
 	"bytes"
@@ -18,37 +18,49 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// direct is a transport for plain HTTP/1.1: the caller's goroutine writes the request and reads the answer, where
-// net/http hands both on through three others, which costs more than a short call itself. What it does not serve
-// goes by way of net/http's transport: TLS, proxies, and bodies that are long or not in memory.
+// Transport is an http.RoundTripper for plain HTTP/1.1. The caller's goroutine writes the request and reads the answer,
+// where net/http passes both through three others. It is safe for use by several goroutines.
 //
-// A server may close a connection that it has served before at any time. What came over an idle one, its end above
-// all, is seen before it is used again. If it ends just then, the request is sent once more, over a new connection,
-// when net/http would do that: if nothing of it was sent; or if nothing of an answer came, and the method changes
-// nothing or the request has an Idempotency-Key. Never is a POST repeated that may have been carried out, nor a handshake,
-// which may have started something.
-type direct struct {
-	usual *http.Transport // for all else; its proxies and its way to dial are ours
-	idle  idle
-	texts sync.Pool // of *bytes.Buffer: requests as they are sent
+// A server may close a connection that it has served before at any time. What came over an idle connection, its end above
+// all, is seen before that connection is used again. If it ends just then, the request is sent once more over a new
+// connection in the cases in which net/http would do that: nothing of the request was sent; or nothing of an answer came,
+// and the method changes nothing or the request has an Idempotency-Key. A POST that may have been carried out is never
+// repeated. Neither is a handshake, which may have started something.
+type Transport struct {
+	fallback *http.Transport // for all else; its proxies and its way to dial are ours
+	plain    bool            // the fallback has no setting that we do not know
+	idle     idle
+	texts    sync.Pool // of *bytes.Buffer: requests as they are sent
 }
 
-func newDirect(usual *http.Transport) *direct {
-	return &direct{
-		usual: usual,
+// New returns a transport that passes what it does not serve to the fallback, and dials and chooses proxies as that does.
+// A nil fallback is a copy of http.DefaultTransport. With a fallback that limits connections, the wait for an answer's head
+// or the use of connections or compression, all requests go to the fallback.
+func New(fallback *http.Transport) *Transport {
+	if fallback == nil {
+		fallback = new(http.Transport)
+		if std, ok := http.DefaultTransport.(*http.Transport); ok {
+			fallback = std.Clone()
+		}
+		fallback.MaxIdleConnsPerHost = keptOpen
+	}
+	return &Transport{
+		fallback: fallback,
+		plain: !fallback.DisableKeepAlives && !fallback.DisableCompression &&
+			fallback.MaxConnsPerHost == 0 && fallback.ResponseHeaderTimeout == 0,
 		idle:  idle{clock: clock.Wall{}, conns: map[string][]*conn{}},
 		texts: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 }
 
 // RoundTrip serves http.RoundTripper.
-func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !d.serves(r) {
-		return d.usual.RoundTrip(r)
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !t.serves(r) {
+		return t.fallback.RoundTrip(r)
 	}
 	ctx, addr := r.Context(), address(r.URL)
-	text := d.texts.Get().(*bytes.Buffer)
-	defer d.texts.Put(text)
+	text := t.texts.Get().(*bytes.Buffer)
+	defer t.texts.Put(text)
 	text.Reset()
 	unzip, err := write(text, r) // and closes the request's body
 	if err != nil {
@@ -57,8 +69,8 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if c := d.idle.take(addr); c != nil {
-		res, err := d.ask(c, r, text.Bytes(), unzip)
+	if c := t.idle.take(addr); c != nil {
+		res, err := t.ask(c, r, text.Bytes(), unzip)
 		if err == nil || ctx.Err() != nil || !c.mayRepeat(r) {
 			return res, err
 		}
@@ -67,17 +79,17 @@ func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
 	if upgrades(r) { // it keeps its connection for itself
 		size = mostHandshakes
 	}
-	c, err := d.dial(ctx, addr, size)
+	c, err := t.dial(ctx, addr, size)
 	if err != nil {
 		return nil, err
 	}
-	return d.ask(c, r, text.Bytes(), unzip)
+	return t.ask(c, r, text.Bytes(), unzip)
 }
 
 // CloseIdleConnections is called by http.Client's.
-func (d *direct) CloseIdleConnections() {
-	d.idle.close()
-	d.usual.CloseIdleConnections()
+func (t *Transport) CloseIdleConnections() {
+	t.idle.close()
+	t.fallback.CloseIdleConnections()
 }
 
 // mostBody bounds what is written before the answer is read. Longer requests need both at once: a server may answer
@@ -85,8 +97,8 @@ func (d *direct) CloseIdleConnections() {
 const mostBody = 64 << 10
 
 // serves tells whether a request is for us. One that net/http would refuse is not: it says why.
-func (d *direct) serves(r *http.Request) bool {
-	if r.URL.Scheme != "http" || httptrace.ContextClientTrace(r.Context()) != nil {
+func (t *Transport) serves(r *http.Request) bool {
+	if !t.plain || r.URL.Scheme != "http" || httptrace.ContextClientTrace(r.Context()) != nil {
 		return false
 	}
 	if noBody := r.Body == nil || r.Body == http.NoBody; !noBody && (r.GetBody == nil || r.ContentLength <= 0 || r.ContentLength > mostBody) {
@@ -105,10 +117,10 @@ func (d *direct) serves(r *http.Request) bool {
 			}
 		}
 	}
-	if d.usual.Proxy == nil {
+	if t.fallback.Proxy == nil {
 		return true
 	}
-	proxy, err := d.usual.Proxy(r)
+	proxy, err := t.fallback.Proxy(r)
 	return proxy == nil && err == nil
 }
 
@@ -133,8 +145,8 @@ func write(text *bytes.Buffer, r *http.Request) (unzip bool, err error) {
 	return unzip, r.Write(text)
 }
 
-func (d *direct) dial(ctx context.Context, addr string, size int) (*conn, error) {
-	dial := d.usual.DialContext
+func (t *Transport) dial(ctx context.Context, addr string, size int) (*conn, error) {
+	dial := t.fallback.DialContext
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
@@ -150,7 +162,7 @@ func (d *direct) dial(ctx context.Context, addr string, size int) (*conn, error)
 
 // ask sends the request over the connection and reads the head of its answer. What follows it gives the connection
 // back.
-func (d *direct) ask(c *conn, r *http.Request, text []byte, unzip bool) (*http.Response, error) {
+func (t *Transport) ask(c *conn, r *http.Request, text []byte, unzip bool) (*http.Response, error) {
 	ctx := r.Context()
 	stop := c.endWith(ctx)
 	res, err := c.ask(r, text)
@@ -168,7 +180,7 @@ func (d *direct) ask(c *conn, r *http.Request, text []byte, unzip bool) (*http.R
 		res.Body = &upgraded{c}
 		return res, nil
 	}
-	b := &body{from: res.Body, conn: c, idle: &d.idle, ctx: ctx, stop: stop}
+	b := &body{from: res.Body, conn: c, idle: &t.idle, ctx: ctx, stop: stop}
 	if res.Body == http.NoBody {
 		_ = b.end(io.EOF)
 		return res, nil

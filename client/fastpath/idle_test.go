@@ -1,4 +1,4 @@
-package client
+package fastpath
 
 import (
 	"bufio"
@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/client"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -94,7 +96,7 @@ func TestManyAtOnce(t *testing.T) {
 		fmt.Fprint(w, r.URL.Path)
 	}))
 	defer server.Close()
-	d := newTestDirect(t)
+	d := newTransport(t)
 	const callers = 200
 	var all sync.WaitGroup
 	for n := range callers {
@@ -124,7 +126,7 @@ func TestAnAnswerIsClosed(t *testing.T) {
 		}
 		gone <- struct{}{}
 	})
-	d := newTestDirect(t)
+	d := newTransport(t)
 	res, err := (&http.Client{Transport: d}).Get(s.url)
 	require.NoError(t, err)
 	_, err = io.ReadFull(res.Body, make([]byte, 2))
@@ -147,7 +149,7 @@ func TestOverIPv6AndByName(t *testing.T) {
 	defer server.Close()
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
-	d := newTestDirect(t)
+	d := newTransport(t)
 	require.Equal(t, "localhost:"+port, call(d, http.MethodGet, "http://localhost:"+port, "").Body)
 
 	l, err := net.Listen("tcp6", "[::1]:0")
@@ -175,20 +177,20 @@ func TestRedirectsAreFollowed(t *testing.T) {
 		fmt.Fprintf(w, `{"id":%q}`, r.Method+" "+string(text))
 	}))
 	defer server.Close()
-	d := newTestDirect(t)
-	c, err := New(server.URL, WithHTTPClient(&http.Client{Transport: d}))
+	d := newTransport(t)
+	res, err := (&http.Client{Transport: d}).Post(server.URL+"/v1/runners", "application/json", strings.NewReader("1"))
 	require.NoError(t, err)
-	var got struct{ ID string }
-	_, err = c.call(t.Context(), http.MethodPost, []string{"runners"}, nil, 1, &got)
+	text, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
-	require.Equal(t, "POST 1", got.ID)
+	require.NoError(t, res.Body.Close())
+	require.JSONEq(t, `{"id":"POST 1"}`, string(text))
 	require.Len(t, d.idle.conns[server.Listener.Addr().String()], 1, "one connection was enough")
 }
 
 func BenchmarkCall(b *testing.B) {
 	for name, make := range map[string]func() http.RoundTripper{
-		"direct":  func() http.RoundTripper { return newDirect(&http.Transport{}) },
-		"nethttp": func() http.RoundTripper { return &http.Transport{} },
+		"fastpath": func() http.RoundTripper { return New(&http.Transport{}) },
+		"nethttp":  func() http.RoundTripper { return &http.Transport{} },
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := script(b, func(_ int, conn net.Conn, in *bufio.Reader) {
@@ -209,7 +211,7 @@ func BenchmarkCall(b *testing.B) {
 			})
 			h := &http.Client{Transport: make()}
 			defer h.CloseIdleConnections()
-			c, err := New(s.url, WithHTTPClient(h))
+			c, err := client.New(s.url, client.WithHTTPClient(h))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package client
+package fastpath
 
 import (
 	"bufio"
@@ -84,9 +84,9 @@ func heard(in *bufio.Reader) *http.Request {
 	return r
 }
 
-func newTestDirect(t testing.TB) *direct {
+func newTransport(t testing.TB) *Transport {
 	t.Helper()
-	d := newDirect(&http.Transport{})
+	d := New(&http.Transport{})
 	t.Cleanup(d.CloseIdleConnections)
 	return d
 }
@@ -167,7 +167,7 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := script(t, always(c.answer, c.closes))
-			d := newTestDirect(t)
+			d := newTransport(t)
 			for range 2 {
 				got := call(d, c.method, s.url, "")
 				if !got.Failed {
@@ -262,7 +262,7 @@ func TestTheSameAsNetHTTP(t *testing.T) {
 			usual := &http.Transport{}
 			rt := http.RoundTripper(usual)
 			if i == 1 {
-				rt = newDirect(usual)
+				rt = New(usual)
 			}
 			for n, step := range steps {
 				all[i] = append(all[i], call(rt, step.method, fmt.Sprintf("%s/%d", s.url, n), step.body))
