@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/flock"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -186,19 +187,34 @@ func (a *Agent) takeDataDir(ctx context.Context) error {
 	return nil
 }
 
-// lockDataDir waits a moment for the lock: a process that an agent was just starting when it was killed has it until
-// its own program runs.
+// A process that an agent was just starting when it was killed has the agent's locks and sockets until its own program
+// runs: an agent that starts meanwhile waits, and longer where it can see that who had the lock is dead.
+const (
+	inheritedWait  = time.Second
+	inheritedLimit = 30 * time.Second
+	inheritedLook  = 5 * time.Millisecond
+)
+
+// lockDataDir takes the lock and leaves this process's number in its file.
 func (a *Agent) lockDataDir(ctx context.Context) bool {
-	const tries, wait = 200, 5 * time.Millisecond
-	for range tries {
-		if syscall.Flock(int(a.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			return true
-		}
-		if !clock.Sleep(ctx, a.deps.Clock, wait) {
-			break
+	begin := a.deps.Clock.Now()
+	for !flock.TryExclusive(a.lock) {
+		waited := a.deps.Clock.Now().Sub(begin)
+		if waited > inheritedLimit || waited > inheritedWait && !ownerIsDead(a.lock) || !clock.Sleep(ctx, a.deps.Clock, inheritedLook) {
+			return false
 		}
 	}
-	return false
+	_ = a.lock.Truncate(0) // without its number, who comes after a kill waits for a second only
+	_, _ = a.lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
+	return true
+}
+
+// ownerIsDead reports whether the lock's file names a process that is no more.
+func ownerIsDead(lock *os.File) bool {
+	text := make([]byte, 20)
+	n, _ := lock.ReadAt(text, 0)
+	pid, err := strconv.Atoi(string(text[:n]))
+	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 func (a *Agent) close() {
@@ -212,7 +228,7 @@ func (a *Agent) close() {
 		a.control.close()
 	}
 	if a.lock != nil {
-		_ = a.lock.Close()
+		_ = flock.Close(a.lock)
 	}
 	if a.cfg.Dev && a.cfg.DataDir == "" && a.dataDir != "" {
 		if err := os.RemoveAll(a.dataDir); err != nil {
@@ -223,7 +239,12 @@ func (a *Agent) close() {
 
 func listen(ctx context.Context, address, key string) (net.Listener, error) {
 	var lc net.ListenConfig
+	clk := clock.Wall{}
+	begin := clk.Now()
 	l, err := lc.Listen(ctx, "tcp", address)
+	for errors.Is(err, syscall.EADDRINUSE) && clk.Now().Sub(begin) < inheritedWait && clock.Sleep(ctx, clk, inheritedLook) {
+		l, err = lc.Listen(ctx, "tcp", address)
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		flag := "-" + strings.TrimPrefix(key, "ports.") + "-port"
 		return nil, drover.Errorf(drover.Unavailable, "%s: %w: perhaps by another agent; %s or the key chooses another port, 0 a free one", key, err, flag)

@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/drover-project/drover/internal/flock"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
@@ -91,7 +90,7 @@ func sweepTokens() {
 		files, _ := filepath.Glob(filepath.Join(parent, "drover-join", "*"))
 		for _, path := range files {
 			if f, err := os.Open(path); err == nil {
-				if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil { // no server has it
+				if flock.TryShared(f) { // no server has it
 					_ = os.Remove(path)
 				}
 				_ = f.Close()

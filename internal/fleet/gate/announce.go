@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/flock"
 )
 
 // Announcement tells other agents of the same user on this machine a server's join token. It is a file that only that user
@@ -58,7 +60,7 @@ func (a *Announcement) Close() {
 	}
 	for _, file := range a.files {
 		_ = os.Remove(file.path)
-		_ = file.f.Close()
+		_ = flock.Close(file.f)
 		_ = os.Remove(filepath.Dir(file.path)) // unless there are others
 	}
 }
@@ -76,7 +78,7 @@ func announceIn(folder, name, token string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = unix.Flock(int(f.Fd()), unix.LOCK_EX); err == nil {
+	if err = flock.Exclusive(f); err == nil {
 		_, err = f.WriteString(token + "\n")
 	}
 	if err == nil {
@@ -149,7 +151,7 @@ func readAnnouncement(folder, name string) string {
 		return ""
 	}
 	defer f.Close()
-	if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil || private(path, false) != nil {
+	if flock.TryShared(f) || private(path, false) != nil {
 		return "" // its server is gone
 	}
 	token, err := ReadToken(path)
@@ -170,7 +172,7 @@ func sweepAnnouncements(folder string) {
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && info.Size() > 0 && unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+		if info, err := f.Stat(); err == nil && info.Size() > 0 && flock.TryShared(f) {
 			_ = os.Remove(f.Name())
 		}
 		_ = f.Close()

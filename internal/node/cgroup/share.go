@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
+	"github.com/drover-project/drover/internal/flock"
 )
 
 // Several agents of a machine may have the same parent: those of users who start two, those of tests. Each holds a shared
@@ -28,17 +28,17 @@ func (m *Manager) hold() error {
 		if err != nil {
 			return err
 		}
-		if flock(f, unix.LOCK_EX|unix.LOCK_NB) == nil { // we are alone
+		if flock.TryExclusive(f) { // we are alone
 			m.sweepSpares()
 		}
-		if err := flock(f, unix.LOCK_SH); err != nil { // it waits for one that is removing
+		if err := flock.Shared(f); err != nil { // it waits for one that is removing
 			return errors.Join(fmt.Errorf("locking %s: %w", dir, err), f.Close())
 		}
 		if sameDir(f, dir) {
 			m.held = f
 			return nil
 		}
-		_ = unlock(f)
+		_ = flock.Close(f)
 	}
 }
 
@@ -55,28 +55,14 @@ func (m *Manager) removeHeld(remove func() error) error {
 	if m.held == nil { // it was closed before
 		return nil
 	}
-	if flock(m.held, unix.LOCK_EX|unix.LOCK_NB) == nil {
+	if flock.TryExclusive(m.held) {
 		if err := remove(); err != nil {
-			return errors.Join(err, flock(m.held, unix.LOCK_SH))
+			return errors.Join(err, flock.Shared(m.held))
 		}
 	}
-	err := unlock(m.held)
+	err := flock.Close(m.held)
 	m.held = nil
 	return err
-}
-
-// unlock gives the lock up and closes. Close alone would leave it to a child that another goroutine has just forked, until
-// that runs its own program.
-func unlock(f *os.File) error {
-	return errors.Join(flock(f, unix.LOCK_UN), f.Close())
-}
-
-func flock(f *os.File, how int) error {
-	for {
-		if err := unix.Flock(int(f.Fd()), how); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
 }
 
 // sameDir reports whether the opened directory still has the name.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/flock"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
@@ -165,7 +166,7 @@ func TestSparesOfAKilledAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, beside.spareNames(t), 1)
 	require.NoError(t, beside.Close(clock.Wall{}))
-	require.NoError(t, unlock(killed.held)) // as its end does
+	require.NoError(t, flock.Close(killed.held)) // as its end does
 
 	next, err := New(Config{Parent: parent})
 	require.NoError(t, err)

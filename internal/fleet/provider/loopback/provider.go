@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/flock"
 )
 
 // Config is what a Provider is made with.
@@ -141,10 +140,9 @@ func (p *Provider) locked(ctx context.Context, f func() error) error {
 	if err != nil {
 		return transient("locking "+p.cfg.Dir, err)
 	}
-	defer file.Close()
+	defer func() { _ = flock.Close(file) }()
 	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+		if flock.TryExclusive(file) {
 			return f()
 		}
 		if !clock.Sleep(ctx, p.clock, 5*time.Millisecond) {

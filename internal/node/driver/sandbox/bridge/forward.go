@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -19,6 +20,8 @@ const (
 	maxConnections = 1024
 	dialPatience   = 5 * time.Second
 	acceptPause    = 10 * time.Millisecond
+	inheritedWait  = time.Second
+	inheritedLook  = 5 * time.Millisecond
 )
 
 // Forwarder passes TCP connections and datagrams on the machine's ports to a sandbox's. It works inside the agent: an
@@ -42,9 +45,9 @@ func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwa
 			port = p.Value
 		}
 		host, inside := net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)), netip.AddrPortFrom(to, uint16(port)) //nolint:gosec // a port
-		err := f.listenTCP(host, inside)
+		err := f.freed(func() error { return f.listenTCP(host, inside) })
 		if err == nil {
-			err = f.listenUDP(host, inside)
+			err = f.freed(func() error { return f.listenUDP(host, inside) })
 		}
 		if err != nil {
 			f.Close()
@@ -52,6 +55,18 @@ func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwa
 		}
 	}
 	return f, nil
+}
+
+// freed calls listen, again for a moment while the port is in use: what the agent was just starting when it closed the
+// port, or was killed, has the port's socket until its own program runs.
+func (f *Forwarder) freed(listen func() error) error {
+	begin := f.clock.Now()
+	err := listen()
+	for errors.Is(err, syscall.EADDRINUSE) && f.clock.Now().Sub(begin) < inheritedWait {
+		clock.Sleep(context.Background(), f.clock, inheritedLook) //nolint:forbidigo // bounded by the line above
+		err = listen()
+	}
+	return err
 }
 
 func (f *Forwarder) listenTCP(host string, to netip.AddrPort) error {
