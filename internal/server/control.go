@@ -14,7 +14,9 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/lifecycle"
 )
@@ -27,7 +29,7 @@ type control struct {
 	leader     *leader.Leader
 	intake     *intake.Intake
 	assignment *assignment.Controller
-	view       *fleetView
+	view       *demand.View
 	gate       *gate.Gate
 	joinToken  string // that nodes show; "" where they show a certificate of tls.ca_file's authority instead
 }
@@ -53,7 +55,7 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 		},
 		Withhold: a.withhold,
 	})
-	c.view = newFleetView(c.store)
+	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: scheduler.Lacks})
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
 	raftDir := cfg.DataDir
 	if raftDir == "" {

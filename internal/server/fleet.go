@@ -16,9 +16,11 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/node/machine"
 )
 
 // fleet buys and returns machines: one loop a provider, over the pools in the log.
@@ -26,7 +28,7 @@ type fleet struct {
 	cfg     *config.Fleet // never nil
 	deps    Deps
 	control *control
-	view    *fleetView
+	view    *demand.View
 	server  string // host:port that machines dial
 	// authority is what they know the server by, in PEM; "" without TLS between agents.
 	authority string
@@ -71,11 +73,24 @@ func (a *Agent) openFleet() (*fleet, error) {
 	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
 		return nil, err
 	}
-	f.view.listen(f.meters.waited)
-	f.view.drivers = driverOff(cfg.Providers)
-	f.sharing = pool.NewSharing(f.view.poke)
+	f.view.Listen(demand.PlacedFunc(f.meters.waited))
+	f.sharing = pool.NewSharing(f.view.Recheck)
 	a.metrics.Source(f.gauges)
 	return f, nil
+}
+
+// demandConfig is what the fleet's view of the demand has to know of agents and providers.
+func (a *Agent) demandConfig() demand.Config {
+	local := map[string]bool{}
+	if a.cfg.Fleet != nil {
+		for _, p := range a.cfg.Fleet.Providers {
+			local[p.Name] = p.Kind() != kindEC2
+		}
+	}
+	return demand.Config{
+		BrokenAttribute: machine.AttributeBroken, InterruptedAttribute: machine.AttributeInterrupted,
+		Local: func(provider string) bool { return local[provider] },
+	}
 }
 
 func serverAddress(a *Agent) string {

@@ -114,12 +114,12 @@ func (l fleetLog) surplus() []string {
 
 // Demand implements pool.Demand.
 func (l fleetLog) Demand(nodePool string) ([]drover.DemandClass, <-chan struct{}) {
-	return l.view.classes(nodePool, l.firstNodePool())
+	return l.view.Demand(nodePool, l.firstNodePool())
 }
 
 // Nodes implements pool.Nodes, without those of other providers' machines.
 func (l fleetLog) Nodes() ([]pool.Node, <-chan struct{}) {
-	list, changed := l.view.machines()
+	list, changed := l.view.Nodes()
 	if len(l.cfg.Providers) > 1 {
 		s := l.control.store.Snapshot()
 		list = slices.DeleteFunc(list, func(n pool.Node) bool {

@@ -302,7 +302,7 @@ type fleetWork struct{ *fleet }
 func (f fleetWork) Running(context.Context) ([]*drover.Allocation, error) {
 	s := f.control.store.Snapshot()
 	var list []*drover.Allocation
-	nodes, _ := f.view.machines()
+	nodes, _ := f.view.Nodes()
 	for _, n := range nodes {
 		for a := range s.UnfinishedByNode(n.ID) {
 			list = append(list, a)

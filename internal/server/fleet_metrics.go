@@ -319,7 +319,7 @@ func (f *fleet) cloudGauges(emit telemetry.Emit, name string, core *pool.Core) {
 // nodeGauges tells how long machines have been silent, and what is about to start on them.
 func (f *fleet) nodeGauges(emit telemetry.Emit) {
 	now, s := f.deps.Clock.Now(), f.control.store.Snapshot()
-	nodes, _ := f.view.machines()
+	nodes, _ := f.view.Nodes()
 	var ages []float64
 	starting := 0
 	f.meters.mu.Lock()

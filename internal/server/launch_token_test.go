@@ -70,3 +70,13 @@ func TestUserDataThatIsOfOneMachine(t *testing.T) {
 		require.Equal(t, want, shareable(&drover.FleetPolicy{UserData: text}), text)
 	}
 }
+
+func TestAgentConfigIsWhatItSays(t *testing.T) {
+	t.Parallel()
+	f := &fleet{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
+	p := &drover.FleetPolicy{Name: "std", NodePool: "cloud", UserData: "a ${token} b ${config}", BootProbe: `test "${X}" = 1`, TerminateAtDead: time.Minute}
+	text := f.userData([]byte("k"), "loopback")(p, "i1")
+	require.Contains(t, text, "a "+pool.Token([]byte("k"), "i1")+" b client {")
+	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)
+	require.Contains(t, text, `"test \"$${X}\" = 1"`, "the agent's own templates are not ours")
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -45,9 +44,9 @@ func (l *refusing) see(id, typ, template string, drivers ...string) {
 }
 
 func (l *refusing) decide() scaler.Output {
-	demand, _ := l.view.classes("default", "default")
+	waiting, _ := l.view.Demand("default", "default")
 	return scaler.Decide(scaler.Input{
-		Now: time.Unix(1_800_000_000, 0), Policy: l.policy, Offerings: l.policy.Offerings(), Demand: demand, GroupUsed: map[string]int64{},
+		Now: time.Unix(1_800_000_000, 0), Policy: l.policy, Offerings: l.policy.Offerings(), Demand: waiting, GroupUsed: map[string]int64{},
 		Beliefs: scaler.NewBeliefs(1, provider.Capabilities{}), Listed: true, Settled: true,
 	})
 }
@@ -56,9 +55,9 @@ func TestNothingIsBoughtForWorkThatMachinesWereSeenNotToTake(t *testing.T) {
 	t.Parallel()
 	l := newRefusing(t)
 	require.NotEmpty(t, l.decide().Actions, "nobody knows what the machines of a script have")
-	_, changed := l.view.classes("default", "default")
+	_, changed := l.view.Demand("default", "default")
 	l.see("n1", "t", l.policy.Template())
-	l.view.machines()
+	l.view.Nodes()
 	select {
 	case <-changed:
 	default:
@@ -69,7 +68,7 @@ func TestNothingIsBoughtForWorkThatMachinesWereSeenNotToTake(t *testing.T) {
 	require.Equal(t, "needs driver raw_exec, which machines of pool std do not have", out.Waiting[0].Reason)
 
 	l.do(&command.DeregisterNodes{IDs: []string{"n1"}, Time: 4})
-	l.view.machines()
+	l.view.Nodes()
 	require.Empty(t, l.decide().Actions, "it is known still when the machine is gone")
 	l.see("n2", "u", l.policy.Template(), "raw_exec")
 	out = l.decide()
@@ -99,39 +98,4 @@ func TestWhatMachinesLackIsNamed(t *testing.T) {
 	out := l.decide()
 	require.Empty(t, out.Actions)
 	require.Equal(t, "needs host volume scratch, which machines of pool std do not have", out.Waiting[0].Reason)
-}
-
-// Before a machine was seen, its configuration tells what it surely does not have.
-func TestDriversThatMachinesSurelyLack(t *testing.T) {
-	t.Parallel()
-	off := driverOff([]*config.FleetProvider{{Name: "here", Type: "loopback"}, {Name: "ec2"}})
-	group := func(driver string) *drover.TaskGroup {
-		return &drover.TaskGroup{Tasks: []*drover.Task{{Driver: "sandbox"}, {Driver: driver}}}
-	}
-	here, cloud := &drover.FleetPolicy{Provider: "here"}, &drover.FleetPolicy{Provider: "ec2"}
-	own := &drover.FleetPolicy{Provider: "here", UserData: "${config}\nplugin \"raw_exec\" {}"}
-	for _, tt := range []struct {
-		policy *drover.FleetPolicy
-		driver string
-		off    bool
-	}{
-		{here, "raw_exec", true},
-		{here, "docker", true},
-		{here, "sandbox", false},
-		{cloud, "docker", false},
-		{cloud, "raw_exec", true},
-		{own, "raw_exec", false},
-		{own, "docker", false},
-		{own, "java", true},
-	} {
-		require.Equal(t, tt.off, off(tt.policy, group(tt.driver)) == tt.driver, "%s on %s", tt.driver, tt.policy.Provider)
-	}
-
-	l := newRefusing(t)
-	l.policy.UserData = ""
-	l.do(&command.PutFleetPools{Pools: []*drover.FleetPool{{Name: "std", Policy: l.policy}}})
-	l.view.drivers = off
-	out := l.decide()
-	require.Empty(t, out.Actions)
-	require.Equal(t, "needs driver raw_exec, which machines of pool std do not have", out.Waiting[0].Reason)
 }

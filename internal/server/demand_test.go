@@ -1,18 +1,18 @@
 package server
 
 import (
-	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
-	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
@@ -20,13 +20,14 @@ import (
 type logged struct {
 	t     *testing.T
 	fsm   *fsm.FSM
-	view  *fleetView
+	view  *demand.View
 	index uint64
 }
 
 func newLogged(t *testing.T) *logged {
 	s := store.New()
-	l := &logged{t: t, view: newFleetView(s)}
+	cfg := (&Agent{cfg: &config.Agent{Fleet: &config.Fleet{Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}}}}}).demandConfig()
+	l := &logged{t: t, view: demand.New(cfg, demand.Deps{State: func() demand.State { return s.Snapshot() }, Lacks: scheduler.Lacks})}
 	l.fsm = fsm.New(s, fsm.Observers{l.view})
 	return l
 }
@@ -42,7 +43,7 @@ func (l *logged) do(c command.Command) {
 
 func (l *logged) counts(nodePool string) map[string]int {
 	out := map[string]int{}
-	list, _ := l.view.classes(nodePool, "default")
+	list, _ := l.view.Demand(nodePool, "default")
 	for _, c := range list {
 		out[c.Name] = c.Count
 	}
@@ -75,7 +76,7 @@ func TestDemandIsWhatTheSchedulerLeft(t *testing.T) {
 	require.Empty(t, l.counts("default"))
 	job := batch("a", "default", 10)
 	l.do(&command.RegisterJob{Job: job, Time: 1})
-	_, changed := l.view.classes("default", "default")
+	_, changed := l.view.Demand("default", "default")
 	l.do(&command.UpdateEvals{Evals: blocked("a", "b1", 7)})
 	select {
 	case <-changed:
@@ -83,7 +84,7 @@ func TestDemandIsWhatTheSchedulerLeft(t *testing.T) {
 		t.Fatal("a change of demand was not told")
 	}
 	require.Equal(t, map[string]int{"a/g": 7}, l.counts("default"))
-	list, _ := l.view.classes("default", "default")
+	list, _ := l.view.Demand("default", "default")
 	require.Equal(t, drover.Capacity{CPU: 500, MemoryMB: 100, DiskMB: 300}, list[0].Each)
 	require.Equal(t, map[string]int{"gpu": 2}, list[0].Devices)
 	require.Empty(t, l.counts("other"), "it waits for other nodes")
@@ -135,7 +136,7 @@ func TestNodesOfTheFleet(t *testing.T) {
 	node := &drover.Node{ID: "n1", Status: drover.NodeStatusReady, Attributes: map[string]string{gate.AttributeInstance: "i1", "cpu.arch": "amd64"}}
 	l.do(&command.RegisterNode{Node: &drover.Node{ID: "n0", Status: drover.NodeStatusReady}, Time: 1})
 	l.do(&command.RegisterNode{Node: node, Time: 1})
-	list, changed := l.view.machines()
+	list, changed := l.view.Nodes()
 	require.Len(t, list, 1)
 	require.Equal(t, "i1", list[0].Intent)
 	require.True(t, list[0].Report.Ready)
@@ -152,25 +153,15 @@ func TestNodesOfTheFleet(t *testing.T) {
 	default:
 		t.Fatal("work on a machine was not told")
 	}
-	list, _ = l.view.machines()
+	list, _ = l.view.Nodes()
 	require.Equal(t, 1, list[0].Report.Work)
 	require.False(t, list[0].Report.Movable, "batch work starts anew elsewhere")
 	l.do(&command.SetEligibility{NodeID: "n1", Eligibility: drover.NodeIneligible, Time: 3})
-	list, _ = l.view.machines()
+	list, _ = l.view.Nodes()
 	require.True(t, list[0].Report.Drained)
 	l.do(&command.DeregisterNodes{IDs: []string{"n1"}, Time: 4})
-	list, _ = l.view.machines()
+	list, _ = l.view.Nodes()
 	require.Empty(t, list)
-}
-
-func TestAgentConfigIsWhatItSays(t *testing.T) {
-	t.Parallel()
-	f := &fleet{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
-	p := &drover.FleetPolicy{Name: "std", NodePool: "cloud", UserData: "a ${token} b ${config}", BootProbe: `test "${X}" = 1`, TerminateAtDead: time.Minute}
-	text := f.userData([]byte("k"), "loopback")(p, "i1")
-	require.Contains(t, text, "a "+pool.Token([]byte("k"), "i1")+" b client {")
-	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)
-	require.Contains(t, text, `"test \"$${X}\" = 1"`, "the agent's own templates are not ours")
 }
 
 func TestDemandStaysInItsDatacenters(t *testing.T) {
@@ -180,12 +171,10 @@ func TestDemandStaysInItsDatacenters(t *testing.T) {
 	job.Datacenters = []string{"eu-*", "us.1"}
 	l.do(&command.RegisterJob{Job: job, Time: 1})
 	l.do(&command.UpdateEvals{Evals: blocked("a", "b1", 1)})
-	list, _ := l.view.classes("default", "default")
+	list, _ := l.view.Demand("default", "default")
 	for datacenter, want := range map[string]bool{"eu-west": true, "us.1": true, "usx1": false, "ap-eu-1": false} {
 		o := drover.Offering{Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000}, Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter}}
 		_, ok := scaler.PricePerPiece(&o, &list[0], "p", "")
 		require.Equal(t, want, ok, datacenter)
 	}
-	require.Nil(t, within([]string{"a", "*"}))
-	require.Nil(t, within(nil))
 }

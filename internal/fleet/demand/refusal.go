@@ -1,4 +1,4 @@
-package server
+package demand
 
 import (
 	"cmp"
@@ -7,9 +7,6 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/control/scheduler"
-	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
 
@@ -23,9 +20,9 @@ func kindOf(n *drover.Node) (k machineKind, ok bool) {
 	return k, k.pool != "" && k.template != "" && k.typ != "" && len(n.Drivers) > 0
 }
 
-// look notes what machines of a node's kind are like: the newest that was well tells. The demand is told anew if that
-// is something else than was known.
-func (v *fleetView) look(n *drover.Node) {
+// learnKind remembers what machines of a node's kind are like: the newest one that was ready says. If that differs from what
+// was known, the demand is announced anew.
+func (v *View) learnKind(n *drover.Node) {
 	k, ok := kindOf(n)
 	if !ok {
 		return
@@ -36,8 +33,8 @@ func (v *fleetView) look(n *drover.Node) {
 	}
 	v.kinds[k] = n
 	if old == nil || old.ComputedClass != n.ComputedClass || !sameDrivers(old, n) {
-		v.kindsSeen++
-		wake(&v.waiting)
+		v.kindsVersion++
+		broadcast(&v.waiting)
 	}
 }
 
@@ -48,12 +45,12 @@ func sameDrivers(a, b *drover.Node) bool {
 // refusals lists the machines that can't run a group whatever else runs on them, so that none is bought or kept for it:
 // those of whose kind one was seen, and, as it is all by their configuration, those whose pool says so. A driver that no
 // machine of a template has that was seen is not looked for on its other types.
-func (v *fleetView) refusals(s *store.Snapshot, j *drover.Job, g *drover.TaskGroup, nodePool string) (list []drover.Refusal) {
+func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool string) (list []drover.Refusal) {
 	for p := range s.FleetPools() {
-		if p.Policy.NodePool != nodePool || v.drivers == nil {
+		if p.Policy.NodePool != nodePool || v.cfg.Local == nil {
 			continue
 		}
-		if off := v.drivers(p.Policy, g); off != "" {
+		if off := missingDriver(p.Policy, g, v.cfg.Local(p.Policy.Provider)); off != "" {
 			list = append(list, drover.Refusal{Pool: p.Name, Template: p.Policy.Template(), Needs: "driver " + off})
 		}
 	}
@@ -66,7 +63,7 @@ func (v *fleetView) refusals(s *store.Snapshot, j *drover.Job, g *drover.TaskGro
 		if n.NodePool != nodePool {
 			continue
 		}
-		needs := scheduler.Lacks(j, g, n, ofPlace)
+		needs := v.deps.Lacks(j, g, n, aboutPlace)
 		if needs != "" {
 			list = append(list, drover.Refusal{Pool: k.pool, Template: k.template, Type: k.typ, Needs: needs})
 		}
@@ -87,8 +84,8 @@ func (v *fleetView) refusals(s *store.Snapshot, j *drover.Job, g *drover.TaskGro
 	return list
 }
 
-// ofPlace reports that a constraint is on what differs between machines of a type: offerings tell that.
-func ofPlace(c *drover.Constraint) bool {
+// aboutPlace reports that a constraint is on what differs between machines of a type: offerings tell that.
+func aboutPlace(c *drover.Constraint) bool {
 	for _, t := range []string{c.LTarget, c.RTarget} {
 		switch t {
 		case "${attr." + gate.AttributeZone + "}", "${attr." + gate.AttributeMarket + "}":
@@ -107,46 +104,40 @@ type refused struct {
 }
 
 // refusalsOf is refusals of a group that waits, looked up again only if something changed.
-func (v *fleetView) refusalsOf(s *store.Snapshot, b *blockedWork, j *drover.Job, g *drover.TaskGroup, nodePool string) []drover.Refusal {
+func (v *View) refusalsOf(s State, b *blockedWork, j *drover.Job, g *drover.TaskGroup, nodePool string) []drover.Refusal {
 	pools := uint64(0)
 	for p := range s.FleetPools() {
 		pools = max(pools, p.ModifyIndex)
 	}
-	if r, ok := b.refused[g.Name]; ok && r.job == j.JobModifyIndex && r.kinds == v.kindsSeen && r.pool == nodePool && r.pools == pools {
+	if r, ok := b.refused[g.Name]; ok && r.job == j.JobModifyIndex && r.kinds == v.kindsVersion && r.pool == nodePool && r.pools == pools {
 		return r.list
 	}
 	if b.refused == nil {
 		b.refused = map[string]refused{}
 	}
 	list := v.refusals(s, j, g, nodePool)
-	b.refused[g.Name] = refused{j.JobModifyIndex, v.kindsSeen, nodePool, pools, list}
+	b.refused[g.Name] = refused{j.JobModifyIndex, v.kindsVersion, nodePool, pools, list}
 	return list
 }
 
-// driverOff returns a driver that the group needs and that machines of the policy surely do not have: Drover's own
-// configuration for them turns it on for none, and hands nothing of the server's on.
-func driverOff(providers []*config.FleetProvider) func(*drover.FleetPolicy, *drover.TaskGroup) string {
-	return func(p *drover.FleetPolicy, g *drover.TaskGroup) string {
-		ours := p.UserData == "" && (p.SSH == nil || p.SSH.Config == "")
-		local := false
-		for _, c := range providers {
-			local = local || c.Name == p.Provider && c.Kind() != kindEC2
-		}
-		for _, t := range g.Tasks {
-			switch t.Driver {
-			case "", "sandbox":
-			case "raw_exec", "mock_driver", "fake":
-				if ours {
-					return t.Driver
-				}
-			case "docker":
-				if ours && local {
-					return t.Driver
-				}
-			default: // no driver of ours, whatever their configuration
+// missingDriver returns a driver that the group needs and that machines of the policy surely do not have; "" = none. Drover's
+// own configuration for them turns no driver on, and hands nothing of the server's on. local machines lack docker too.
+func missingDriver(p *drover.FleetPolicy, g *drover.TaskGroup, local bool) string {
+	ours := p.UserData == "" && (p.SSH == nil || p.SSH.Config == "")
+	for _, t := range g.Tasks {
+		switch t.Driver {
+		case "", "sandbox":
+		case "raw_exec", "mock_driver", "fake":
+			if ours {
 				return t.Driver
 			}
+		case "docker":
+			if ours && local {
+				return t.Driver
+			}
+		default: // no driver of ours, whatever their configuration
+			return t.Driver
 		}
-		return ""
 	}
+	return ""
 }
