@@ -112,6 +112,9 @@ func (w *configWriter) about(typeName string) string {
 			return rest
 		}
 	}
+	if rest, ok := strings.CutPrefix(text, typeName+" "); ok {
+		return "this block " + rest
+	}
 	return text
 }
 
