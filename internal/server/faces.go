@@ -80,7 +80,7 @@ func (a *Agent) handler() (http.Handler, error) {
 			Clock: a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{Runners: a.exec.runners, Executions: a.exec.executions, Clock: a.deps.Clock, Log: shared.Logger}),
-		&fleetface.Face{Fleet: fleetFace{a.fleet}, Work: fleetWork{a.fleet}, Metrics: a.metrics},
+		&fleetface.Face{Fleet: a.fleet.office, Work: fleetWork{a.fleet}, Metrics: a.metrics},
 	}
 	return httpapi.Handler(shared, faces...), nil
 }

@@ -6,7 +6,10 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"errors"
-	"reflect"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/demand"
+	"github.com/drover-project/drover/internal/fleet/office"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -37,7 +41,8 @@ type fleet struct {
 	datacenter string
 	// forgetful: nothing outlives the process, machines neither.
 	forgetful bool
-	audit     *auditLog
+	audit     *office.AuditLog
+	office    *office.Office
 	meters    *fleetMeters
 	sharing   *pool.Sharing
 
@@ -70,9 +75,21 @@ func (a *Agent) openFleet() (*fleet, error) {
 	if f.authority, err = machineAuthority(a.cfg.TLS); err != nil {
 		return nil, err
 	}
-	if f.audit, err = openAudit(a.dataDir, a.forgetful(), a.deps.Clock); err != nil {
+	folder := filepath.Join(a.dataDir, "fleet")
+	if a.forgetful() {
+		folder = ""
+	}
+	if f.audit, err = office.OpenAudit(folder, a.deps.Clock); err != nil {
 		return nil, err
 	}
+	regions := map[string]string{}
+	for _, p := range cfg.Providers {
+		regions[p.Name] = p.Region
+	}
+	f.office = office.New(office.Deps{
+		State: func() office.State { return f.control.store.Snapshot() }, Log: officeLog{f.control}, Loops: f, Audit: f.audit, Clock: f.deps.Clock,
+		Regions: regions,
+	})
 	f.view.Listen(demand.PlacedFunc(f.meters.waited))
 	f.sharing = pool.NewSharing(f.view.Recheck)
 	a.metrics.Source(f.gauges)
@@ -106,7 +123,7 @@ func serverAddress(a *Agent) string {
 func (f *fleet) parts() []lifecycle.Part { return []lifecycle.Part{{Name: "fleet", Run: f.run}} }
 
 func (f *fleet) run(ctx context.Context) error {
-	defer f.audit.close()
+	defer f.audit.Close()
 	f.control.log.Follow(ctx, f.lead)
 	if f.forgetful && f.cfg.Owner == "" { // under a name of its own they can be found again
 		f.abandon(context.WithoutCancel(ctx))
@@ -254,7 +271,7 @@ func (f *fleet) spentToday(name string) (sum float64) {
 // note takes a line of the audit log.
 func (f *fleet) note(e pool.Entry) {
 	f.meters.actions(e.Pool, e.What, e.Why)
-	f.audit.add(e)
+	f.audit.Add(e)
 	say := f.deps.Log.Info
 	switch e.What {
 	case pool.CloudFails:
@@ -325,10 +342,10 @@ func (f *fleet) follow(ctx context.Context) {
 			}
 			last = index
 		}
-		ended := ended(s)
+		ended := office.Ended(s)
 		if len(ended) == 0 {
 			machines = nil
-			if retiring(s) {
+			if office.Retiring(s) {
 				machines = f.control.store.Watch(store.TableFleetInstances, "")
 			}
 		} else if _, _, err := f.control.log.Propose(ctx, &command.DeleteFleetPools{Names: ended}); err != nil {
@@ -343,62 +360,61 @@ func (f *fleet) follow(ctx context.Context) {
 	}
 }
 
-func retiring(s *store.Snapshot) bool {
-	for p := range s.FleetPools() {
-		if p.Retiring {
-			return true
-		}
-	}
-	return false
-}
-
-// ended returns the pools that retire and have no machine left.
-func ended(s *store.Snapshot) (names []string) {
-	if !retiring(s) {
-		return nil
-	}
-	has := map[string]bool{}
-	for i := range s.FleetInstances("") {
-		has[i.Pool] = has[i.Pool] || i.State != drover.InstanceGone
-	}
-	for p := range s.FleetPools() {
-		if p.Retiring && !has[p.Name] {
-			names = append(names, p.Name)
-		}
-	}
-	return names
-}
-
 // putConfigured stores the pools of the configuration, and lets those end that it does not have any more.
 func (f *fleet) putConfigured(ctx context.Context) error {
-	s := f.control.store.Snapshot()
-	var put []*drover.FleetPool
-	configured := map[string]bool{}
+	var policies []*drover.FleetPolicy
 	for _, p := range f.cfg.Pools {
 		policy, err := p.Policy()
 		if err != nil {
 			return err // checked before the agent started
 		}
-		configured[p.Name] = true
-		next := &drover.FleetPool{Name: p.Name, Policy: policy, Source: drover.FleetSourceConfig}
-		if old := s.FleetPool(p.Name); old != nil {
-			if old.Source == next.Source && !old.Retiring && reflect.DeepEqual(old.Policy, policy) {
-				continue
-			}
-			next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
-		}
-		put = append(put, next)
+		policies = append(policies, policy)
 	}
-	for old := range s.FleetPools() {
-		if old.Source == drover.FleetSourceConfig && !configured[old.Name] && !old.Retiring {
-			next := *old
-			next.Retiring = true
-			put = append(put, &next)
-		}
-	}
+	put := office.Configured(f.control.store.Snapshot(), policies)
 	if len(put) == 0 {
 		return nil
 	}
-	_, _, err := f.control.log.Propose(ctx, &command.PutFleetPools{Pools: put})
-	return err
+	return officeLog{f.control}.PutPools(ctx, put)
+}
+
+// answerWithin is how long an answer of a loop is waited for.
+const answerWithin = 10 * time.Second
+
+// Each implements office.Loops.
+func (f *fleet) Each(ctx context.Context, do func(name string, now time.Time, c *pool.Core) error) error {
+	ctx, cancel := f.deps.Clock.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	clouds, err := f.led(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(clouds)) {
+		c := clouds[name]
+		if c.pool == nil {
+			continue
+		}
+		if err := c.pool.Do(ctx, func(now time.Time, core *pool.Core) error { return do(name, now, core) }); err != nil {
+			if drover.CodeOf(err) == drover.Canceled {
+				err = drover.Errorf(drover.Unavailable, "the fleet's loop of provider %s does not answer", name)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Problem implements office.Loops.
+func (f *fleet) Problem(name string) string {
+	clouds := f.clouds.Load()
+	if clouds == nil {
+		return ""
+	}
+	c := (*clouds)[name]
+	switch {
+	case c == nil:
+		return fmt.Sprintf("there is no provider %q in the agent's fleet block", name)
+	case c.err != nil:
+		return c.err.Error()
+	}
+	return ""
 }

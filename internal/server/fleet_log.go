@@ -67,7 +67,7 @@ func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 		c.Forget = l.surplus()
 	}
 	for k := range u.Changed {
-		c.Put = append(c.Put, rowOf(&u.Changed[k], l.provider))
+		c.Put = append(c.Put, pool.Stored(&u.Changed[k], l.provider))
 	}
 	before := l.control.store.Snapshot()
 	if _, _, err := l.control.log.Propose(ctx, c); err != nil {
@@ -89,15 +89,6 @@ func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 		}
 	}
 	return nil
-}
-
-func rowOf(i *drover.Instance, provider string) *drover.FleetInstance {
-	return &drover.FleetInstance{
-		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, StateAt: i.StateAt, Behavior: i.Behavior,
-		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
-		RepricedAt: i.RepricedAt, CostBefore: i.CostBefore, Bought: i.Bought, LastError: i.LastError, IdleAt: i.IdleAt,
-		PlannedAt: i.PlannedAt, CreatedAt: i.CreatedAt, ReadyAt: i.ReadyAt, GoneAt: i.GoneAt,
-	}
 }
 
 // surplus returns the oldest rows of machines that are gone, beyond those kept.

@@ -1,7 +1,8 @@
-package server
+package office
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,14 +10,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
-// auditLog keeps what the fleet and its operators did, with the reasons: the newest in memory, more in files.
-type auditLog struct {
+// AuditLog keeps what the fleet and its operators did, with the reasons: the newest in memory, more in files.
+type AuditLog struct {
 	path  string // "" = memory only
 	clock clock.Clock
 
@@ -31,13 +34,13 @@ const (
 	auditSize = 16 << 20 // bytes of a file; one older file is kept
 )
 
-// openAudit reads back what was kept. Errors: the file can't be opened.
-func openAudit(dataDir string, forgetful bool, c clock.Clock) (*auditLog, error) {
-	a := &auditLog{clock: c}
-	if forgetful {
+// OpenAudit reads back what was kept in the folder, which it makes; "" keeps entries in memory only. Errors: the folder or a
+// file can't be used.
+func OpenAudit(dir string, c clock.Clock) (*AuditLog, error) {
+	a := &AuditLog{clock: c}
+	if dir == "" {
 		return a, nil
 	}
-	dir := filepath.Join(dataDir, "fleet")
 	if err := os.MkdirAll(dir, 0o711); err != nil { // loopback's machines may live below
 		return nil, fmt.Errorf("making the fleet's folder: %w", err)
 	}
@@ -50,7 +53,7 @@ func openAudit(dataDir string, forgetful bool, c clock.Clock) (*auditLog, error)
 	return a, a.reopen()
 }
 
-func (a *auditLog) load(path string) error {
+func (a *AuditLog) load(path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -62,13 +65,13 @@ func (a *auditLog) load(path string) error {
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var e pool.Entry
 		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line was not written whole
-			a.keep(e)
+			a.remember(e)
 		}
 	}
 	return nil
 }
 
-func (a *auditLog) reopen() (err error) {
+func (a *AuditLog) reopen() (err error) {
 	a.file, err = os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
 		var info fs.FileInfo
@@ -79,22 +82,22 @@ func (a *auditLog) reopen() (err error) {
 	return err
 }
 
-func (a *auditLog) keep(e pool.Entry) {
+func (a *AuditLog) remember(e pool.Entry) {
 	if len(a.ring) >= 2*auditKept {
 		a.ring = slices.Clone(a.ring[auditKept:])
 	}
 	a.ring = append(a.ring, e)
 }
 
-// add notes an entry. It never fails: a full disk costs the entry's line on it.
-func (a *auditLog) add(e pool.Entry) {
+// Add appends an entry, at the time of now if it has none. It never fails: if the disk is full, the entry is in memory only.
+func (a *AuditLog) Add(e pool.Entry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e.At.IsZero() {
 		e.At = a.clock.Now()
 	}
 	e.At = e.At.UTC()
-	a.keep(e)
+	a.remember(e)
 	if a.file == nil {
 		return
 	}
@@ -110,8 +113,8 @@ func (a *auditLog) add(e pool.Entry) {
 	}
 }
 
-// list returns the newest entries that match, the newest last.
-func (a *auditLog) list(match func(*pool.Entry) bool, most int) []pool.Entry {
+// List returns the newest entries that match, the newest last.
+func (a *AuditLog) List(match func(*pool.Entry) bool, most int) []pool.Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := []pool.Entry{}
@@ -124,11 +127,25 @@ func (a *auditLog) list(match func(*pool.Entry) bool, most int) []pool.Entry {
 	return out
 }
 
-func (a *auditLog) close() {
+// Close closes the file.
+func (a *AuditLog) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.file != nil {
 		_ = a.file.Close()
 		a.file = nil
 	}
+}
+
+// Audit returns the newest entries about a pool and an instance, the newest last; "" is any.
+func (o *Office) Audit(_ context.Context, poolName, instance string, most int) ([]drover.FleetAudit, error) {
+	list := o.deps.Audit.List(func(e *pool.Entry) bool {
+		return (poolName == "" || e.Pool == poolName) && (instance == "" || e.Instance != "" && strings.HasPrefix(e.Instance, instance) ||
+			slices.ContainsFunc(e.Several, func(i string) bool { return strings.HasPrefix(i, instance) }))
+	}, most)
+	out := make([]drover.FleetAudit, len(list))
+	for n, e := range list {
+		out[n] = drover.FleetAudit(e)
+	}
+	return out, nil
 }

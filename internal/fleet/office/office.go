@@ -1,0 +1,57 @@
+// Package office holds the use cases of the fleet: what operators and faces ask of it. Pools are put, paused and deleted here,
+// plans made, machines listed, explained, held and killed, costs summed up, and what was done is kept in an audit log.
+//
+// The package reads the state, writes the log, and reaches the running loops through interfaces that it declares. It starts
+// no goroutine: every method runs in its caller's. What is bought is decided by package scaler; package pool owns the
+// machines' states; package keeper runs the loops.
+package office
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/pool"
+)
+
+// State is what the office reads, all of one moment. What is not known is nil.
+type State interface {
+	FleetPool(name string) *drover.FleetPool
+	FleetPools() iter.Seq[*drover.FleetPool]
+	FleetInstances(prefix string) iter.Seq[*drover.FleetInstance]
+	FleetCosts(from string) iter.Seq[*drover.FleetCost] // from a day on; "" = all
+	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
+}
+
+// Log is what the office writes. Errors: NotLeader, Unavailable.
+type Log interface {
+	PutPools(ctx context.Context, pools []*drover.FleetPool) error
+	PutInstances(ctx context.Context, rows []*drover.FleetInstance) error
+}
+
+// Loops are the loops of the providers, which run on the leading server only.
+type Loops interface {
+	// Each calls do on every loop, with its core, in the order of the providers' names. Errors: NotLeader, Unavailable, and
+	// do's.
+	Each(ctx context.Context, do func(provider string, now time.Time, c *pool.Core) error) error
+	// Problem says why a provider can't be used; "" if it can, or if this server does not lead.
+	Problem(provider string) string
+}
+
+// Deps is what an Office needs of others.
+type Deps struct {
+	State   func() State // of now
+	Log     Log
+	Loops   Loops
+	Audit   *AuditLog
+	Clock   clock.Clock
+	Regions map[string]string // where each provider of the configuration buys
+}
+
+// Office is the fleet as its faces see it. It may be used by several goroutines at once.
+type Office struct{ deps Deps }
+
+// New returns an office.
+func New(deps Deps) *Office { return &Office{deps} }

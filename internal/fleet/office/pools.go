@@ -1,0 +1,153 @@
+package office
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/fleet/pool"
+)
+
+// Pools returns all pools with how they stand, in the order of their names. Errors: NotLeader, Unavailable.
+func (o *Office) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) {
+	list := []drover.FleetPoolStatus{}
+	at := map[string]int{}
+	s := o.deps.State()
+	now := o.deps.Clock.Now()
+	spent := map[string]float64{}
+	for c := range s.FleetCosts(now.UTC().Format(time.DateOnly)) {
+		spent[c.Pool] += c.Cost
+	}
+	for p := range s.FleetPools() {
+		st := drover.FleetPoolStatus{FleetPool: *p, Machines: map[string]int{}, Today: spent[p.Name], Least: p.Effective().MinAt(now), Waiting: []drover.FleetWaiting{}}
+		at[p.Name] = len(list)
+		list = append(list, st)
+	}
+	err := o.deps.Loops.Each(ctx, func(_ string, now time.Time, c *pool.Core) error {
+		for _, policy := range c.Policies() {
+			n, ok := at[policy.Name]
+			if !ok {
+				continue
+			}
+			for _, i := range c.Instances(policy.Name) {
+				list[n].Machines[i.State.String()]++
+				list[n].PerHour += i.Price
+			}
+			list[n].Waiting = waitingOf(now, c, policy.Name, c.Waiting(policy.Name))
+			list[n].NextCheck = c.NextCheck(policy.Name)
+			list[n].Problem = c.Trouble()
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for n := range list {
+		list[n].Alert = overBudget(&list[n].Policy.Budget, list[n].PerHour, list[n].Today)
+		list[n].Problem = cmp.Or(o.deps.Loops.Problem(list[n].Policy.Provider), list[n].Problem)
+	}
+	return list, nil
+}
+
+// overBudget says by how much a budget is passed: with BudgetAlert, by work of a critical priority, or as it was lowered.
+func overBudget(b *drover.FleetBudget, perHour, today float64) string {
+	switch {
+	case b.PerHour > 0 && perHour > b.PerHour:
+		return fmt.Sprintf("costs %s an hour, the budget is %s", drover.Money(perHour), drover.Money(b.PerHour))
+	case b.PerDay > 0 && today > b.PerDay:
+		return fmt.Sprintf("cost %s today, the budget is %s", drover.Money(today), drover.Money(b.PerDay))
+	}
+	return ""
+}
+
+// Pool returns one pool. Errors: as Pools; NotFound.
+func (o *Office) Pool(ctx context.Context, name string) (drover.FleetPoolStatus, error) {
+	list, err := o.Pools(ctx)
+	if err != nil {
+		return drover.FleetPoolStatus{}, err
+	}
+	for _, p := range list {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return drover.FleetPoolStatus{}, drover.Errorf(drover.NotFound, "the fleet has no pool %q", name)
+}
+
+// PutPool stores a pool, a new one or another version of one that was made over the API. Errors: as Pools; Invalid; Conflict
+// for a pool of the configuration.
+func (o *Office) PutPool(ctx context.Context, policy *drover.FleetPolicy) error {
+	policy.Retiring = false // that is what DELETE is for
+	policy.Canonicalize()
+	if err := policy.Validate(); err != nil {
+		return err
+	}
+	if err := o.deps.Loops.Each(ctx, func(string, time.Time, *pool.Core) error { return nil }); err != nil {
+		return err
+	}
+	if problem := o.deps.Loops.Problem(policy.Provider); problem != "" {
+		return drover.Errorf(drover.Invalid, "fleet[%s].Provider: %s", policy.Name, problem)
+	}
+	if region := o.deps.Regions[policy.Provider]; policy.Region != "" && policy.Region != region {
+		return drover.Errorf(drover.Invalid, "fleet[%s].Region: is %q, but provider %q has %q: another region is another provider", policy.Name, policy.Region, policy.Provider, region)
+	}
+	s := o.deps.State()
+	next := &drover.FleetPool{Name: policy.Name, Policy: policy, Source: drover.FleetSourceAPI}
+	if old := s.FleetPool(policy.Name); old != nil {
+		if old.Source == drover.FleetSourceConfig && !old.Retiring {
+			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: change it there", policy.Name)
+		}
+		next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
+	}
+	if err := o.deps.Log.PutPools(ctx, []*drover.FleetPool{next}); err != nil {
+		return err
+	}
+	o.deps.Audit.Add(pool.Entry{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})
+	return nil
+}
+
+// change stores a changed copy of a pool. Errors: NotFound.
+func (o *Office) change(ctx context.Context, name string, do func(*drover.FleetPool) error) error {
+	old := o.deps.State().FleetPool(name)
+	if old == nil {
+		return drover.Errorf(drover.NotFound, "the fleet has no pool %q", name)
+	}
+	next := *old
+	if err := do(&next); err != nil {
+		return err
+	}
+	return o.deps.Log.PutPools(ctx, []*drover.FleetPool{&next})
+}
+
+// DeletePool retires a pool: it is gone once its last machine is. Errors: NotFound; Conflict for a pool of the configuration.
+func (o *Office) DeletePool(ctx context.Context, name string) error {
+	err := o.change(ctx, name, func(p *drover.FleetPool) error {
+		if p.Source == drover.FleetSourceConfig && !p.Retiring {
+			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: remove it there", name)
+		}
+		p.Retiring = true
+		return nil
+	})
+	if err == nil {
+		o.deps.Audit.Add(pool.Entry{Pool: name, What: "delete", Why: "operator", Reason: "machines go as they become idle"})
+	}
+	return err
+}
+
+// Pause switches decisions of a pool off, or on again. Errors: NotFound.
+func (o *Office) Pause(ctx context.Context, name string, pause drover.FleetPause) error {
+	err := o.change(ctx, name, func(p *drover.FleetPool) error {
+		p.PauseCreates, p.PauseDestroys, p.PauseReason = pause.Creates, pause.Destroys, pause.Reason
+		return nil
+	})
+	if err == nil {
+		what := "resume"
+		if pause.Creates || pause.Destroys {
+			what = fmt.Sprintf("pause creates=%t destroys=%t", pause.Creates, pause.Destroys)
+		}
+		o.deps.Audit.Add(pool.Entry{Pool: name, What: what, Why: "operator", Reason: pause.Reason})
+	}
+	return err
+}
