@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/programtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -154,7 +155,7 @@ func TestBecomingAUserInABusyboxImage(t *testing.T) {
 		for tool, script := range map[string]string{
 			"id": "echo 0", "setpriv": c.setpriv, "su": "echo su $3; [ $6 = -- ] || exit 1; c=$5; shift 6; exec /bin/sh -c \"$c\" \"$@\"",
 		} {
-			require.NoError(t, os.WriteFile(filepath.Join(bin, tool), []byte("#!/bin/sh\n"+script+"\n"), 0o700)) //nolint:gosec // a program
+			programtest.Write(t, filepath.Join(bin, tool), []byte("#!/bin/sh\n"+script+"\n"))
 		}
 		argv := wrap(drover.ExecutionSpec{ID: "x", Argv: []string{"/bin/sh", "-c", "echo A=$A"}, Env: map[string]string{"A": "b"}})
 		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/allocdir"
+	"github.com/drover-project/drover/internal/programtest"
 )
 
 // newSecrets is a root whose tasks have their secrets in memory.
@@ -45,7 +46,7 @@ func TestSecretsAreInMemory(t *testing.T) {
 	require.Error(t, os.WriteFile(filepath.Join(path, "much"), make([]byte, 2<<20), 0o600))
 	require.NoError(t, os.Remove(filepath.Join(path, "much")))
 	script := filepath.Join(path, "x")
-	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
+	programtest.Write(t, script, []byte("#!/bin/sh\n"))
 	require.ErrorIs(t, exec.Command(script).Run(), os.ErrPermission)
 
 	require.NoError(t, d.MountSecrets("web", 0, false), "again")

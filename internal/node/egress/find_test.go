@@ -1,18 +1,19 @@
 package egress
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/programtest"
 )
 
 // TestFirewallsThatTheKernelLacks: iptables of Debian lists chains also where the kernel has no tables for it.
 func TestFirewallsThatTheKernelLacks(t *testing.T) {
 	bin := t.TempDir()
 	script := func(program, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"+text), 0o700)) //nolint:gosec // it is run
+		programtest.Write(t, filepath.Join(bin, program), []byte("#!/bin/sh\n"+text))
 	}
 	t.Setenv("PATH", bin)
 	_, err := findFirewall("")

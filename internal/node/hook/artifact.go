@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/forked"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
@@ -265,7 +266,7 @@ func copyTo(root *os.Root, from io.Reader, rel string, options map[string]string
 		return err
 	}
 	_, err = io.Copy(f, from)
-	if closeErr := f.Close(); err == nil {
+	if closeErr := forked.Close(f); err == nil {
 		err = closeErr
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/forked"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/taskenv"
@@ -123,7 +124,7 @@ func writeFile(root *os.Root, rel string, data []byte, perm os.FileMode) error {
 	if chmodErr := f.Chmod(perm); err == nil {
 		err = chmodErr
 	}
-	if closeErr := f.Close(); err == nil {
+	if closeErr := forked.Close(f); err == nil {
 		err = closeErr
 	}
 	if err == nil {

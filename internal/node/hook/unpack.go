@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/forked"
 )
 
 const maxEntries = 200_000
@@ -220,7 +221,7 @@ func (u *unpacker) file(p string, r io.Reader, perm os.FileMode) error {
 	if u.left -= n; err == nil && u.left < 0 {
 		err = drover.Errorf(drover.TooLarge, "unpacking: more bytes than allowed")
 	}
-	if closeErr := f.Close(); err == nil {
+	if closeErr := forked.Close(f); err == nil {
 		err = closeErr
 	}
 	return err

@@ -32,6 +32,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/programtest"
 )
 
 // hub is a registry that can be told to misbehave.
@@ -349,7 +350,7 @@ func TestAccounts(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", dir)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	helper := "#!/bin/sh\nread s; echo \"{\\\"ServerURL\\\":\\\"$s\\\",\\\"Username\\\":\\\"me\\\",\\\"Secret\\\":\\\"secret\\\"}\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "docker-credential-mine"), []byte(helper), 0o700))
+	programtest.Write(t, filepath.Join(dir, "docker-credential-mine"), []byte(helper))
 	try := func(r Request, config string) error {
 		t.Helper()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/forked"
 )
 
 // Limits bound what an image may take. Zero fields mean the defaults.
@@ -233,7 +234,7 @@ func (u *unpacker) file(at *os.Root, base string, content io.Reader) error {
 	if u.opts.wrote != nil {
 		u.opts.wrote(n)
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, forked.Close(f))
 }
 
 // owner sets the owner; ids that a sandbox does not have become nobody.

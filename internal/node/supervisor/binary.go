@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/forked"
 )
 
 // The folder holds a README, and drover-init once `make init` ran.
@@ -48,7 +49,7 @@ func install(path string, data []byte) error {
 	if err == nil {
 		err = tmp.Chmod(0o755)
 	}
-	if cerr := tmp.Close(); err == nil {
+	if cerr := forked.Close(tmp); err == nil {
 		err = cerr
 	}
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/programtest"
 )
 
 // AsUser runs a test of this test program once more, as a user without rights, with one more variable ("NAME=value")
@@ -24,10 +26,7 @@ func AsUser(t *testing.T, test, variable string, group int) {
 	data, err := os.ReadFile(self)
 	require.NoError(t, err)
 	program := filepath.Join(dir, "test") // go test's own is where only root can read
-	syscall.ForkLock.RLock()              // what another test forks meanwhile would keep it open for writing: "text file busy"
-	err = os.WriteFile(program, data, 0o755)
-	syscall.ForkLock.RUnlock()
-	require.NoError(t, err)
+	programtest.Write(t, program, data)
 	c := exec.Command(program, "-test.run=^"+test+"$", "-test.v")
 	c.Dir, c.Env = dir, append(os.Environ(), variable, "TMPDIR="+dir, "HOME="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}, UseCgroupFD: group >= 0, CgroupFD: group}

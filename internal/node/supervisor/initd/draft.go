@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/forked"
 )
 
 // draft is a file that is being written. It has no name at first, so that nobody finds it, and nothing is left of it
@@ -54,7 +56,7 @@ func (d *draft) link() error {
 
 // close ends the writing; moved says that the file has another name now.
 func (d *draft) close(moved bool) {
-	_ = d.f.Close()
+	_ = forked.Close(d.f)
 	if d.named && !moved {
 		_ = os.Remove(d.name)
 	}
