@@ -1,0 +1,185 @@
+package office
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/fleet/pool"
+	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/id"
+)
+
+// world is a fake state, log and loop of one provider, whose core is driven by hand.
+type world struct {
+	*Office
+	t     *testing.T
+	now   time.Time
+	core  *pool.Core
+	pools map[string]*drover.FleetPool
+	rows  map[string]*drover.FleetInstance
+	costs []*drover.FleetCost
+	work  map[string][]*drover.Allocation // by node
+	audit *AuditLog
+	// down is what a loop that can't be asked answers, fails what the log does; nil if all is well.
+	down, fails error
+	problems    map[string]string
+}
+
+// at is a clock that stands.
+type at struct {
+	clock.Clock
+	w *world
+}
+
+func (a at) Now() time.Time { return a.w.now }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, now: time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC), pools: map[string]*drover.FleetPool{}, rows: map[string]*drover.FleetInstance{},
+		work: map[string][]*drover.Allocation{}, problems: map[string]string{},
+	}
+	var err error
+	w.audit, err = OpenAudit("", at{clock.Wall{}, w})
+	require.NoError(t, err)
+	w.core = pool.NewCore(w.now, pool.Config{
+		Owner: "me", Provider: "cloud", Policies: []*drover.FleetPolicy{policy("p")}, Seed: 1, IDs: id.NewSeeded(1),
+		Caps: provider.Capabilities{Batch: 10, Idempotent: true}, Audit: w.audit.Add,
+	})
+	w.pools["p"] = &drover.FleetPool{Name: "p", Policy: policy("p"), Source: drover.FleetSourceAPI}
+	w.Office = New(Deps{
+		State: func() State { return w }, Log: w, Loops: w, Audit: w.audit, Clock: at{clock.Wall{}, w}, Regions: map[string]string{"cloud": "north"},
+	})
+	return w
+}
+
+func policy(name string) *drover.FleetPolicy {
+	p := &drover.FleetPolicy{
+		Name: name, Provider: "cloud", Zones: []string{"a"}, Image: "img", Idle: time.Minute,
+		Types: []drover.InstanceType{{Name: "c.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1}},
+	}
+	p.Canonicalize()
+	return p
+}
+
+func (w *world) FleetPool(name string) *drover.FleetPool { return w.pools[name] }
+func (w *world) FleetPools() iter.Seq[*drover.FleetPool] { return sorted(w.pools) }
+func (w *world) FleetInstances(string) iter.Seq[*drover.FleetInstance] {
+	return sorted(w.rows)
+}
+
+func (w *world) FleetCosts(from string) iter.Seq[*drover.FleetCost] {
+	return func(yield func(*drover.FleetCost) bool) {
+		for _, c := range w.costs {
+			if c.Day >= from && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) UnfinishedByNode(node string) iter.Seq[*drover.Allocation] {
+	return slices.Values(w.work[node])
+}
+
+func sorted[T any](m map[string]T) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(m[k]) {
+				return
+			}
+		}
+	}
+}
+
+func (w *world) PutPools(_ context.Context, list []*drover.FleetPool) error {
+	if w.fails != nil {
+		return w.fails
+	}
+	for _, p := range list {
+		w.pools[p.Name] = p
+	}
+	return nil
+}
+
+func (w *world) PutInstances(_ context.Context, list []*drover.FleetInstance) error {
+	for _, i := range list {
+		w.rows[i.ID] = i
+	}
+	return w.fails
+}
+
+func (w *world) Each(_ context.Context, do func(string, time.Time, *pool.Core) error) error {
+	if w.down != nil {
+		return w.down
+	}
+	return do("cloud", w.now, w.core)
+}
+
+func (w *world) Problem(name string) string { return w.problems[name] }
+
+// step lets time pass and has what was decided done: records and creates succeed.
+func (w *world) step(d time.Duration) {
+	w.now = w.now.Add(d)
+	w.core.Decide(w.now)
+	for list := w.core.Effects(); len(list) > 0; list = w.core.Effects() {
+		for k := range list {
+			switch e := &list[k]; e.Kind {
+			case pool.EffectRecord:
+				w.core.Recorded(w.now, e, nil)
+			case pool.EffectList:
+				w.core.Listed(w.now, nil, true, nil)
+			case pool.EffectCreate:
+				var made []provider.Machine
+				for _, in := range e.Request.Intents {
+					tags := maps.Clone(e.Request.Tags)
+					maps.Copy(tags, in.Tags)
+					made = append(made, provider.Machine{ID: "m-" + in.ID, Intent: in.ID, Tags: tags, State: provider.Running, Address: "10.0.0.1"})
+				}
+				w.core.Created(w.now, e.Request, made, nil)
+			default:
+			}
+		}
+	}
+}
+
+// want puts work into the demand: n pieces of class j/g, which fill a machine each.
+func (w *world) want(n int) {
+	w.core.SetDemand("p", []drover.DemandClass{{
+		Name: "j/g", NodePool: "p", Each: drover.Capacity{CPU: 2000, MemoryMB: 100}, Count: n, Priority: 50, Since: w.now.Add(-time.Minute),
+	}})
+}
+
+// machine buys one and returns it, booting.
+func (w *world) machine() drover.Instance {
+	w.t.Helper()
+	w.step(time.Minute)
+	w.want(1)
+	w.step(time.Minute)
+	list := w.core.Instances("p")
+	require.Len(w.t, list, 1)
+	return list[0]
+}
+
+func (w *world) history() string {
+	var out []string
+	for _, e := range w.audit.List(func(*pool.Entry) bool { return true }, 1000) {
+		out = append(out, e.What+" by "+e.Why)
+	}
+	return strings.Join(out, ", ")
+}
+
+func requireCode(t *testing.T, want drover.Code, err error, text string) {
+	t.Helper()
+	require.Equal(t, want, drover.CodeOf(err), "%v", err)
+	require.ErrorContains(t, err, text)
+}
