@@ -56,7 +56,7 @@ func unknownRoot(ref string) string {
 }
 
 // validateInterpolation reports references to unknown things, and variables that need each other.
-func (t *Task) validateInterpolation(v *validation, at string) {
+func (t *Task) validateInterpolation(v *report, at string) {
 	for _, key := range slices.Sorted(maps.Keys(t.Env)) {
 		v.interpolated(at+".Env["+key+"]", t.Env[key])
 	}
@@ -65,20 +65,20 @@ func (t *Task) validateInterpolation(v *validation, at string) {
 	}
 	v.interpolatedIn(at+".Config", t.Config)
 	if ring := envCycle(t.Env); len(ring) > 0 {
-		v.addf(at+".Env", "the variables %s need each other: what they are can't be found out", strings.Join(ring, ", "))
+		v.Addf(at+".Env", "the variables %s need each other: what they are can't be found out", strings.Join(ring, ", "))
 	}
 }
 
-func (v *validation) interpolated(at, text string) {
+func (v *report) interpolated(at, text string) {
 	for _, ref := range References(text) {
 		if root := unknownRoot(ref); root != "" {
-			v.addf(at, "${%s}: there is no %q; known are attr, node, meta, env and NOMAD_… (write $${ for the characters themselves)", ref, root)
+			v.Addf(at, "${%s}: there is no %q; known are attr, node, meta, env and NOMAD_… (write $${ for the characters themselves)", ref, root)
 		}
 	}
 }
 
 // interpolatedIn looks at the texts of a driver's configuration.
-func (v *validation) interpolatedIn(at string, value any) {
+func (v *report) interpolatedIn(at string, value any) {
 	switch value := value.(type) {
 	case string:
 		v.interpolated(at, value)

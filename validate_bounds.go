@@ -17,16 +17,16 @@ const (
 )
 
 // bounded reports whether the job is small enough to be looked at more closely, and says what is too much if not.
-func (j *Job) bounded(v *validation) bool {
-	before := len(v.errs)
-	v.check(len(j.TaskGroups) <= maxGroups, "job.TaskGroups", "a job has at most %d groups, got %d", maxGroups, len(j.TaskGroups))
-	few := func(path string, n int) { v.check(n <= maxParts, path, "at most %d of them, got %d", maxParts, n) }
+func (j *Job) bounded(v *report) bool {
+	before := v.Len()
+	v.Check(len(j.TaskGroups) <= maxGroups, "job.TaskGroups", "a job has at most %d groups, got %d", maxGroups, len(j.TaskGroups))
+	few := func(path string, n int) { v.Check(n <= maxParts, path, "at most %d of them, got %d", maxParts, n) }
 	few("job.Datacenters", len(j.Datacenters))
 	few("job.Meta", len(j.Meta))
 	few("job.Constraints", len(j.Constraints))
 	few("job.Affinities", len(j.Affinities))
 	few("job.Spreads", len(j.Spreads))
-	if len(v.errs) > before {
+	if v.Len() > before {
 		return false
 	}
 	tasks := 0
@@ -44,8 +44,8 @@ func (j *Job) bounded(v *validation) bool {
 		few(at+"Services", len(g.Services))
 		few(at+"Networks", ports(g.Networks))
 	}
-	v.check(tasks <= maxTasks, "job", "a job has at most %d tasks, got %d", maxTasks, tasks)
-	if len(v.errs) > before {
+	v.Check(tasks <= maxTasks, "job", "a job has at most %d tasks, got %d", maxTasks, tasks)
+	if v.Len() > before {
 		return false
 	}
 	for i, g := range j.TaskGroups {
@@ -67,7 +67,7 @@ func (j *Job) bounded(v *validation) bool {
 			few(at+"VolumeMounts", len(t.VolumeMounts))
 		}
 	}
-	return len(v.errs) == before
+	return v.Len() == before
 }
 
 func ports(networks []*NetworkResource) (n int) {
@@ -86,13 +86,13 @@ func readable(name string) bool {
 }
 
 // readable refuses other names.
-func (v *validation) readable(path, name string) {
-	v.check(readable(name), path, "must be UTF-8 without control characters, got %q", name)
+func (v *report) readable(path, name string) {
+	v.Check(readable(name), path, "must be UTF-8 without control characters, got %q", name)
 }
 
 // id refuses ids that stand for another place in a path. Slashes are fine: the ids of dispatched jobs have them.
-func (v *validation) id(path, id string) {
+func (v *report) id(path, id string) {
 	v.readable(path, id)
 	parts := strings.Split(id, "/")
-	v.check(!slices.Contains(parts, ".") && !slices.Contains(parts, ".."), path, `must not have "." or ".." between its slashes, got %q`, id)
+	v.Check(!slices.Contains(parts, ".") && !slices.Contains(parts, ".."), path, `must not have "." or ".." between its slashes, got %q`, id)
 }

@@ -6,36 +6,36 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Environments lists all environments.
-func (c *Client) Environments(ctx context.Context) (envs []drover.Environment, err error) {
+func (c *Client) Environments(ctx context.Context) (envs []execution.Environment, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"environments"}, nil, nil, &envs)
 	return envs, err
 }
 
 // Environment reads one. Errors: NotFound.
-func (c *Client) Environment(ctx context.Context, id string) (env drover.Environment, err error) {
+func (c *Client) Environment(ctx context.Context, id string) (env execution.Environment, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"environment", id}, nil, nil, &env)
 	return env, err
 }
 
 // PutEnvironment creates or replaces one, and returns it with its defaults. Errors: Invalid.
-func (c *Client) PutEnvironment(ctx context.Context, env drover.Environment) (put drover.Environment, created bool, err error) {
+func (c *Client) PutEnvironment(ctx context.Context, env execution.Environment) (put execution.Environment, created bool, err error) {
 	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, nil, env, &put)
 	return put, status == http.StatusCreated, err
 }
 
 // PutEnvironmentAndWait is PutEnvironment, and waits until the pool is full, a runner failed, or the time is over.
 // PoolStatus says which. Errors: Invalid.
-func (c *Client) PutEnvironmentAndWait(ctx context.Context, env drover.Environment, wait time.Duration) (put drover.Environment, full bool, err error) {
+func (c *Client) PutEnvironmentAndWait(ctx context.Context, env execution.Environment, wait time.Duration) (put execution.Environment, full bool, err error) {
 	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, url.Values{"wait": {wait.String()}}, env, &put)
 	return put, err == nil && status != http.StatusAccepted, err
 }
 
 // AwaitPool is Pool, and waits until the pool is full, a runner failed, or the time is over. Errors: NotFound.
-func (c *Client) AwaitPool(ctx context.Context, id string, wait time.Duration) (pool drover.PoolStatus, err error) {
+func (c *Client) AwaitPool(ctx context.Context, id string, wait time.Duration) (pool execution.PoolStatus, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, url.Values{"wait": {wait.String()}}, nil, &pool)
 	return pool, err
 }
@@ -47,7 +47,7 @@ func (c *Client) DeleteEnvironment(ctx context.Context, id string) error {
 }
 
 // Pool tells how an environment's pool stands. Errors: NotFound.
-func (c *Client) Pool(ctx context.Context, id string) (pool drover.PoolStatus, err error) {
+func (c *Client) Pool(ctx context.Context, id string) (pool execution.PoolStatus, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"environment", id, "pool"}, nil, nil, &pool)
 	return pool, err
 }

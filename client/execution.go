@@ -7,23 +7,23 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // StartExecution starts a command that others attach to later. Errors: Invalid, NotFound, Gone; Forbidden for the webhook.
-func (c *Client) StartExecution(ctx context.Context, runner string, r drover.ExecutionRequest) (x drover.Execution, err error) {
+func (c *Client) StartExecution(ctx context.Context, runner string, r execution.Request) (x execution.Execution, err error) {
 	_, err = c.call(ctx, http.MethodPost, []string{"runner", runner, "executions"}, nil, r, &x)
 	return x, err
 }
 
 // Executions lists a runner's executions. Errors: NotFound, Gone.
-func (c *Client) Executions(ctx context.Context, runner string) (list []drover.Execution, err error) {
+func (c *Client) Executions(ctx context.Context, runner string) (list []execution.Execution, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"runner", runner, "executions"}, nil, nil, &list)
 	return list, err
 }
 
 // Execution reads one as it is now. Errors: NotFound.
-func (c *Client) Execution(ctx context.Context, id string) (x drover.Execution, err error) {
+func (c *Client) Execution(ctx context.Context, id string) (x execution.Execution, err error) {
 	_, err = c.call(ctx, http.MethodGet, []string{"execution", id}, nil, nil, &x)
 	return x, err
 }
@@ -32,10 +32,10 @@ func (c *Client) Execution(ctx context.Context, id string) (x drover.Execution, 
 const longPoll = time.Minute
 
 // WaitExecution returns the execution when it ended. Errors: NotFound; Canceled when ctx ends.
-func (c *Client) WaitExecution(ctx context.Context, id string) (x drover.Execution, err error) {
+func (c *Client) WaitExecution(ctx context.Context, id string) (x execution.Execution, err error) {
 	query := url.Values{"wait": {longPoll.String()}}
 	for {
-		x = drover.Execution{}
+		x = execution.Execution{}
 		if _, err = c.call(ctx, http.MethodGet, []string{"execution", id}, query, nil, &x); err != nil || !x.Running {
 			return x, err
 		}
@@ -55,7 +55,7 @@ func (c *Client) Signal(ctx context.Context, id, name string) error {
 }
 
 // Resize sets the terminal's size. Errors: NotFound, Conflict when it ended.
-func (c *Client) Resize(ctx context.Context, id string, size drover.WindowSize) error {
+func (c *Client) Resize(ctx context.Context, id string, size execution.WindowSize) error {
 	_, err := c.call(ctx, http.MethodPost, []string{"execution", id, "resize"}, nil, size, nil)
 	return err
 }

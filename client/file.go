@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // pathQuery carries any bytes as a path.
@@ -28,19 +29,19 @@ func pathQuery(path string, privileged bool) url.Values {
 }
 
 // ListFiles lists a directory of a runner. Errors: NotFound, Forbidden, Gone.
-func (c *Client) ListFiles(ctx context.Context, runner string, r drover.FileRequest) ([]drover.FileInfo, error) {
+func (c *Client) ListFiles(ctx context.Context, runner string, r execution.FileRequest) ([]execution.FileInfo, error) {
 	query := pathQuery(r.Path, r.Privileged)
 	if r.Recursive {
 		query.Set("recursive", "true")
 	}
 	var list []struct {
-		drover.FileInfo
+		execution.FileInfo
 		PathBase64 string
 	}
 	if _, err := c.call(ctx, http.MethodGet, []string{"runner", runner, "files"}, query, nil, &list); err != nil {
 		return nil, err
 	}
-	infos := make([]drover.FileInfo, len(list))
+	infos := make([]execution.FileInfo, len(list))
 	for i, f := range list {
 		infos[i] = f.FileInfo
 		if f.PathBase64 != "" {
@@ -55,13 +56,13 @@ func (c *Client) ListFiles(ctx context.Context, runner string, r drover.FileRequ
 }
 
 // ChangeFiles makes the changes in order. Errors: Invalid, Forbidden, Gone.
-func (c *Client) ChangeFiles(ctx context.Context, runner string, changes ...drover.FileChange) error {
+func (c *Client) ChangeFiles(ctx context.Context, runner string, changes ...execution.FileChange) error {
 	_, err := c.call(ctx, http.MethodPost, []string{"runner", runner, "files"}, nil, changes, nil)
 	return err
 }
 
 // ReadFile opens a file, or with Offset or Length a part of it. Close it. Errors: NotFound, Forbidden, Gone.
-func (c *Client) ReadFile(ctx context.Context, runner string, r drover.FileRequest) (io.ReadCloser, error) {
+func (c *Client) ReadFile(ctx context.Context, runner string, r execution.FileRequest) (io.ReadCloser, error) {
 	headers := map[string]string{}
 	switch {
 	case r.Length > 0:
@@ -76,7 +77,7 @@ func (c *Client) ReadFile(ctx context.Context, runner string, r drover.FileReque
 
 // WriteFile replaces a file with what r yields, atomically; change says its path, mode and owner. Errors: Invalid,
 // Forbidden, Gone.
-func (c *Client) WriteFile(ctx context.Context, runner string, change drover.FileChange, r io.Reader) error {
+func (c *Client) WriteFile(ctx context.Context, runner string, change execution.FileChange, r io.Reader) error {
 	query := pathQuery(change.Path, false)
 	if change.Mode != 0 {
 		query.Set("mode", strconv.FormatUint(uint64(change.Mode), 8))
@@ -88,14 +89,14 @@ func (c *Client) WriteFile(ctx context.Context, runner string, change drover.Fil
 }
 
 // Archive reads a directory as tar. Close it. Errors: NotFound, Forbidden, Gone.
-func (c *Client) Archive(ctx context.Context, runner string, r drover.FileRequest) (io.ReadCloser, error) {
+func (c *Client) Archive(ctx context.Context, runner string, r execution.FileRequest) (io.ReadCloser, error) {
 	return c.open(ctx, request{
 		method: http.MethodGet, path: []string{"runner", runner, "archive"}, query: pathQuery(r.Path, r.Privileged),
 	})
 }
 
 // Extract unpacks a tar into a directory. Errors: Invalid, Forbidden, Gone.
-func (c *Client) Extract(ctx context.Context, runner string, r drover.FileRequest, tar io.Reader) error {
+func (c *Client) Extract(ctx context.Context, runner string, r execution.FileRequest, tar io.Reader) error {
 	return c.send(ctx, request{
 		method: http.MethodPut, path: []string{"runner", runner, "archive"}, query: pathQuery(r.Path, r.Privileged), body: tar,
 	})

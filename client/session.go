@@ -15,11 +15,12 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func formatInt(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Session is an attachment to an execution over a websocket. It is a drover.Session. A context that ends during one of its
+// Session is an attachment to an execution over a websocket. It is a execution.Session. A context that ends during one of its
 // calls ends the session (Canceled); attach again with the offsets reached. What the server refuses (stdin that the
 // execution does not have, a terminal's size without a terminal, an unknown signal) is not done, and not told here:
 // Client.SendStdin, Resize and Signal tell it.
@@ -32,17 +33,17 @@ type Session struct {
 	id string
 }
 
-var _ drover.Session = (*Session)(nil)
+var _ execution.Session = (*Session)(nil)
 
 // Attach attaches to an execution, from the offsets on. Errors: NotFound, Unavailable, Canceled.
-func (c *Client) Attach(ctx context.Context, id string, from drover.Offsets) (*Session, error) {
+func (c *Client) Attach(ctx context.Context, id string, from execution.Offsets) (*Session, error) {
 	query := url.Values{"stdout": {formatInt(from.Stdout)}, "stderr": {formatInt(from.Stderr)}}
 	conn, _, err := c.dial(ctx, []string{"execution", id, "attach"}, query, http.Header{})
 	if err != nil {
 		return nil, err
 	}
 	s := &Session{conn: conn, id: id}
-	s.offsets[drover.Stdout], s.offsets[drover.Stderr] = from.Stdout, from.Stderr
+	s.offsets[execution.Stdout], s.offsets[execution.Stderr] = from.Stdout, from.Stderr
 	return s, nil
 }
 
@@ -55,7 +56,7 @@ const (
 
 // Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next. Errors:
 // NotFound and Gone (the runner), Unavailable, Canceled.
-func (c *Client) Execute(ctx context.Context, runner string, r drover.ExecutionRequest) (*Session, error) {
+func (c *Client) Execute(ctx context.Context, runner string, r execution.Request) (*Session, error) {
 	first, err := json.Marshal(r)
 	if err != nil {
 		return nil, drover.Errorf(drover.Invalid, "encoding the request: %w", err)
@@ -106,24 +107,24 @@ type message struct {
 	Pid       int
 	Stream    string
 	Offset    int64
-	Receipt   *drover.Receipt
+	Receipt   *execution.Receipt
 	Code      string
 	Message   string
 }
 
-// Next serves drover.Session. Errors: those of the server, Canceled when ctx ended, Unavailable when the connection broke:
+// Next serves execution.Session. Errors: those of the server, Canceled when ctx ended, Unavailable when the connection broke:
 // attach again with the offsets reached.
-func (s *Session) Next(ctx context.Context) (drover.Frame, error) {
+func (s *Session) Next(ctx context.Context) (execution.Frame, error) {
 	for {
 		if s.ended {
-			return drover.Frame{}, io.EOF
+			return execution.Frame{}, io.EOF
 		}
 		kind, data, err := s.conn.Read(ctx)
 		if errors.Is(err, io.EOF) { // which would say that the receipt was there
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil {
-			return drover.Frame{}, broken(ctx, "reading from the execution", err)
+			return execution.Frame{}, broken(ctx, "reading from the execution", err)
 		}
 		if kind == websocket.MessageBinary {
 			if f, ok := s.data(data); ok {
@@ -137,17 +138,17 @@ func (s *Session) Next(ctx context.Context) (drover.Frame, error) {
 	}
 }
 
-func (s *Session) data(message []byte) (f drover.Frame, ok bool) {
-	if len(message) < 2 || message[0] != byte(drover.Stdout) && message[0] != byte(drover.Stderr) {
+func (s *Session) data(message []byte) (f execution.Frame, ok bool) {
+	if len(message) < 2 || message[0] != byte(execution.Stdout) && message[0] != byte(execution.Stderr) {
 		return f, false
 	}
-	stream := drover.Stream(message[0])
-	f = drover.Frame{Stream: stream, Offset: s.offsets[stream], Data: message[1:]}
+	stream := execution.Stream(message[0])
+	f = execution.Frame{Stream: stream, Offset: s.offsets[stream], Data: message[1:]}
 	s.offsets[stream] += int64(len(f.Data))
 	return f, true
 }
 
-func (s *Session) event(text []byte) (f drover.Frame, ok bool, err error) {
+func (s *Session) event(text []byte) (f execution.Frame, ok bool, err error) {
 	var m message
 	if err := json.Unmarshal(text, &m); err != nil {
 		return f, false, drover.Errorf(drover.Internal, "reading a message: %w", err)
@@ -157,17 +158,17 @@ func (s *Session) event(text []byte) (f drover.Frame, ok bool, err error) {
 		s.mu.Lock()
 		s.id = m.Execution
 		s.mu.Unlock()
-		return drover.Frame{Started: true, Pid: m.Pid}, true, nil
+		return execution.Frame{Started: true, Pid: m.Pid}, true, nil
 	case "skipped":
-		stream := drover.Stdout
+		stream := execution.Stdout
 		if m.Stream == "stderr" {
-			stream = drover.Stderr
+			stream = execution.Stderr
 		}
 		s.offsets[stream] = m.Offset
-		return drover.Frame{Stream: stream, Offset: m.Offset, Skipped: true}, true, nil
+		return execution.Frame{Stream: stream, Offset: m.Offset, Skipped: true}, true, nil
 	case "receipt":
 		s.ended = true
-		return drover.Frame{Receipt: m.Receipt}, true, nil
+		return execution.Frame{Receipt: m.Receipt}, true, nil
 	case "error":
 		s.ended = true
 		return f, false, drover.Errorf(drover.ParseCode(m.Code), "%s", m.Message)
@@ -175,22 +176,22 @@ func (s *Session) event(text []byte) (f drover.Frame, ok bool, err error) {
 	return f, false, nil // a newer server's
 }
 
-// Write serves drover.Session.
+// Write serves execution.Session.
 func (s *Session) Write(ctx context.Context, p []byte) error {
 	return s.write(ctx, websocket.MessageBinary, p)
 }
 
-// CloseStdin serves drover.Session.
+// CloseStdin serves execution.Session.
 func (s *Session) CloseStdin(ctx context.Context) error {
 	return s.tell(ctx, map[string]any{"type": "close-stdin"})
 }
 
-// Resize serves drover.Session.
-func (s *Session) Resize(ctx context.Context, size drover.WindowSize) error {
+// Resize serves execution.Session.
+func (s *Session) Resize(ctx context.Context, size execution.WindowSize) error {
 	return s.tell(ctx, map[string]any{"type": "resize", "rows": size.Rows, "cols": size.Cols})
 }
 
-// Signal serves drover.Session.
+// Signal serves execution.Session.
 func (s *Session) Signal(ctx context.Context, name string) error {
 	return s.tell(ctx, map[string]any{"type": "signal", "signal": name})
 }
@@ -218,7 +219,7 @@ func broken(ctx context.Context, doing string, err error) error {
 	return drover.Errorf(drover.Unavailable, "%s: %w", doing, err)
 }
 
-// Close serves drover.Session.
+// Close serves execution.Session.
 func (s *Session) Close() error {
 	if s.ended {
 		return s.conn.Close(websocket.StatusNormalClosure, "")

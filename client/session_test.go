@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // A session's io.EOF means that the receipt was there: a server that was killed must not look like that.
@@ -28,7 +29,7 @@ func TestABrokenConnectionIsNoEnd(t *testing.T) {
 	defer server.Close()
 	c, err := New(server.URL)
 	require.NoError(t, err)
-	s, err := c.Attach(t.Context(), "x", drover.Offsets{})
+	s, err := c.Attach(t.Context(), "x", execution.Offsets{})
 	require.NoError(t, err)
 	defer s.Close()
 	f, err := s.Next(t.Context())
@@ -60,7 +61,7 @@ func TestAnEndedContextIsNoBrokenConnection(t *testing.T) {
 	c, err := New(server.URL)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := c.Attach(ctx, "x", drover.Offsets{})
+	s, err := c.Attach(ctx, "x", execution.Offsets{})
 	require.NoError(t, err)
 	defer s.Close()
 	events, err := c.Events(ctx, 0)
@@ -71,8 +72,8 @@ func TestAnEndedContextIsNoBrokenConnection(t *testing.T) {
 	require.Equal(t, drover.Canceled, drover.CodeOf(err), "%v", err)
 	_, err = events.Next()
 	require.Equal(t, drover.Canceled, drover.CodeOf(err), "%v", err)
-	_, err = c.Attach(ctx, "x", drover.Offsets{})
+	_, err = c.Attach(ctx, "x", execution.Offsets{})
 	require.Equal(t, drover.Canceled, drover.CodeOf(err), "%v", err)
-	_, err = c.Execute(ctx, "x", drover.ExecutionRequest{})
+	_, err = c.Execute(ctx, "x", execution.Request{})
 	require.Equal(t, drover.Canceled, drover.CodeOf(err), "%v", err)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/cli"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/simulator"
@@ -23,10 +24,10 @@ func equip(app *cli.App) {
 	app.FillState = func(context.Context, string, int, int) (filled, snapshot time.Duration, err error) {
 		return 0, 0, elsewhere()
 	}
-	app.CheckFleet = func(context.Context, *config.Agent, drover.FleetCheck, func(drover.FleetCheckStep)) error {
+	app.CheckFleet = func(context.Context, *config.Agent, fleet.Check, func(fleet.CheckStep)) error {
 		return elsewhere()
 	}
-	app.Simulate = func(context.Context, drover.FleetSimulation) ([]drover.FleetSimulated, error) {
+	app.Simulate = func(context.Context, fleet.Simulation) ([]fleet.Simulated, error) {
 		return nil, elsewhere()
 	}
 	app.FleetFigures = simulator.Figures

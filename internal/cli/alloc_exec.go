@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -65,7 +66,7 @@ func (a *App) allocExec(ctx context.Context, f *allocExecFlags, t *console, args
 	if err != nil {
 		return err
 	}
-	x := &execution{app: a, conn: conn}
+	x := &allocExecution{app: a, conn: conn}
 	return x.run(ctx, f, t)
 }
 
@@ -87,7 +88,7 @@ func (c *api) dialExec(ctx context.Context, id, task string, argv []string, tty 
 }
 
 // execution is one exec's connection (reference/nomad.md section 5.1).
-type execution struct {
+type allocExecution struct {
 	app  *App
 	conn *websocket.Conn
 	mu   sync.Mutex // guards writes' order
@@ -115,7 +116,7 @@ type execSize struct {
 	Width  uint16 `json:"width"`
 }
 
-func (x *execution) send(ctx context.Context, f execFrame) error {
+func (x *allocExecution) send(ctx context.Context, f execFrame) error {
 	text, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func (x *execution) send(ctx context.Context, f execFrame) error {
 // execHeartbeat is how often we say that we are there.
 const execHeartbeat = 10 * time.Second
 
-func (x *execution) run(ctx context.Context, f *allocExecFlags, t *console) error {
+func (x *allocExecution) run(ctx context.Context, f *allocExecFlags, t *console) error {
 	ctx, leave := leavable(ctx)
 	defer leave()
 	defer x.conn.CloseNow() //nolint:errcheck // nothing is left to be said
@@ -141,7 +142,7 @@ func (x *execution) run(ctx context.Context, f *allocExecFlags, t *console) erro
 			defer t.restore()
 			send = (&keys{escape: f.escape, send: send, leave: leave}).take
 		}
-		resize := func(s drover.WindowSize) { _ = x.send(ctx, execFrame{TTYSize: &execSize{s.Rows, s.Cols}}) } // reading tells of a broken connection
+		resize := func(s execution.WindowSize) { _ = x.send(ctx, execFrame{TTYSize: &execSize{s.Rows, s.Cols}}) } // reading tells of a broken connection
 		resize(t.size())
 		go t.resized(ctx, resize) // ends with ctx
 	}
@@ -168,7 +169,7 @@ func (x *execution) run(ctx context.Context, f *allocExecFlags, t *console) erro
 }
 
 // receive prints what comes until the exit code does.
-func (x *execution) receive(ctx context.Context) (code int, err error) {
+func (x *allocExecution) receive(ctx context.Context) (code int, err error) {
 	for {
 		_, text, err := x.conn.Read(ctx)
 		var closed websocket.CloseError

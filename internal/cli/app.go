@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/version"
 )
@@ -34,11 +35,11 @@ type App struct {
 	// FillState fills a data folder with a large state, for the bench; it returns how long that and its snapshot took.
 	FillState func(ctx context.Context, dataDir string, nodes, allocs int) (filled, snapshot time.Duration, err error)
 	// CheckFleet tries a pool of the configuration with one real machine, and tells each step.
-	CheckFleet func(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, report func(drover.FleetCheckStep)) error
+	CheckFleet func(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(fleet.CheckStep)) error
 	// FleetFigures measures the fleet on simulated clouds, for the bench.
 	FleetFigures func(ctx context.Context, quick bool, now func() time.Time, tell func(name string, value float64, unit, goal string)) error
 	// Simulate runs a policy of the fleet on virtual time.
-	Simulate func(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSimulated, error)
+	Simulate func(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, error)
 
 	target target // of commands that ask an agent
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -26,7 +27,7 @@ func (b *bench) dockerExec(ctx context.Context) error {
 	if err := b.environment(ctx, "bench", 1); err != nil {
 		return err
 	}
-	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: time.Minute})
+	r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench", Wait: time.Minute})
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // environment makes one with a warm pool.
 func (b *bench) environment(ctx context.Context, id string, size int) error {
-	_, full, err := b.client.PutEnvironmentAndWait(ctx, drover.Environment{
+	_, full, err := b.client.PutEnvironmentAndWait(ctx, execution.Environment{
 		ID: id, Image: cmp.Or(b.image, "host"), Driver: b.driver, PoolSize: size, CPU: 10, MemoryMB: 16, MemoryMaxMB: 256,
 	}, 2*time.Minute)
 	if err != nil || full {
@@ -32,18 +33,18 @@ type timing struct {
 	first, end time.Duration
 	out        int64
 	text       string
-	receipt    *drover.Receipt
+	receipt    *execution.Receipt
 }
 
 // execute runs a command over a websocket.
 func (b *bench) execute(ctx context.Context, runner string, argv ...string) (timing, error) {
-	return b.follow(ctx, runner, func(drover.Frame) error { return nil }, argv)
+	return b.follow(ctx, runner, func(execution.Frame) error { return nil }, argv)
 }
 
 // follow runs a command over a websocket and has each frame seen.
-func (b *bench) follow(ctx context.Context, runner string, see func(drover.Frame) error, argv []string) (t timing, err error) {
+func (b *bench) follow(ctx context.Context, runner string, see func(execution.Frame) error, argv []string) (t timing, err error) {
 	begin := b.now()
-	s, err := b.client.Execute(ctx, runner, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: argv}})
+	s, err := b.client.Execute(ctx, runner, execution.Request{Spec: execution.Spec{Argv: argv}})
 	if err != nil {
 		return t, err
 	}
@@ -97,13 +98,13 @@ func (b *bench) executions(ctx context.Context) error {
 			return err
 		}
 		begin := b.now()
-		r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench"})
+		r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench"})
 		if err != nil {
 			return err
 		}
 		claims = append(claims, b.now().Sub(begin))
 		begin = b.now()
-		if err := b.client.ChangeFiles(ctx, r.ID, drover.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
+		if err := b.client.ChangeFiles(ctx, r.ID, execution.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
 			return err
 		}
 		copies = append(copies, b.now().Sub(begin))
@@ -176,11 +177,11 @@ func (b *bench) cycles(ctx context.Context) error {
 const cyclesTold = 10_000
 
 func (b *bench) cycle(ctx context.Context) (ok bool, err error) {
-	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: 30 * time.Second})
+	r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench", Wait: 30 * time.Second})
 	if err != nil {
 		return false, err
 	}
-	if err := b.client.ChangeFiles(ctx, r.ID, drover.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
+	if err := b.client.ChangeFiles(ctx, r.ID, execution.FileChange{Path: "a.txt", Write: true, Data: []byte("hello")}); err != nil {
 		return false, err
 	}
 	t, err := b.execute(ctx, r.ID, "echo", r.ID)
@@ -221,7 +222,7 @@ func (b *bench) burst(ctx context.Context) error {
 	for i := range n {
 		wg.Go(func() {
 			begin := b.now()
-			r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: 10 * time.Second})
+			r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench", Wait: 10 * time.Second})
 			if err != nil {
 				errs[i] = err
 				return
@@ -244,19 +245,19 @@ func (b *bench) output(ctx context.Context) error {
 	if err := b.environment(ctx, "bench", 2); err != nil {
 		return err
 	}
-	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench"})
+	r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench"})
 	if err != nil {
 		return err
 	}
 	const size, times = 4 << 20, 64
 	block := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(block) // never fails
-	if err := b.client.WriteFile(ctx, r.ID, drover.FileChange{Path: "block"}, bytes.NewReader(block)); err != nil {
+	if err := b.client.WriteFile(ctx, r.ID, execution.FileChange{Path: "block"}, bytes.NewReader(block)); err != nil {
 		return err
 	}
 	twice := append(block, block...) // a frame may go over the end of a block
 	begin := b.now()
-	t, err := b.follow(ctx, r.ID, func(f drover.Frame) error {
+	t, err := b.follow(ctx, r.ID, func(f execution.Frame) error {
 		if at := f.Offset % size; !bytes.Equal(f.Data, twice[at:at+int64(len(f.Data))]) {
 			return drover.Errorf(drover.Internal, "stream %d differs from what was written, in the %d bytes at %d", f.Stream, len(f.Data), f.Offset)
 		}

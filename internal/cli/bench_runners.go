@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -115,11 +116,11 @@ func (b *bench) sessions(ctx context.Context) error {
 		return err
 	}
 	for range open {
-		r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "bench", Wait: 10 * time.Second})
+		r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "bench", Wait: 10 * time.Second})
 		if err != nil {
 			return err
 		}
-		s, err := b.client.Execute(ctx, r.ID, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: []string{"cat"}, TTY: true, Stdin: true}})
+		s, err := b.client.Execute(ctx, r.ID, execution.Request{Spec: execution.Spec{Argv: []string{"cat"}, TTY: true, Stdin: true}})
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -14,7 +15,7 @@ func (b *bench) sandbox(ctx context.Context) error {
 	if err := b.environment(ctx, "one", 1); err != nil {
 		return err
 	}
-	r, err := b.client.Claim(ctx, drover.ClaimRequest{Environment: "one", Wait: time.Minute})
+	r, err := b.client.Claim(ctx, execution.ClaimRequest{Environment: "one", Wait: time.Minute})
 	if err != nil {
 		return err
 	}

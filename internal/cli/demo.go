@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -60,7 +61,7 @@ func (a *App) runDemo(ctx context.Context, t target) error {
 	now := clock.Wall{}.Now
 	begin := now()
 	fmt.Fprintf(a.Out, "==> Making environment %q on this machine's own files, with 4 warm runners\n", demoEnvironment)
-	if _, _, err := c.PutEnvironment(ctx, drover.Environment{ID: demoEnvironment, Image: "host", PoolSize: 4, MemoryMB: 64, MemoryMaxMB: 256}); err != nil {
+	if _, _, err := c.PutEnvironment(ctx, execution.Environment{ID: demoEnvironment, Image: "host", PoolSize: 4, MemoryMB: 64, MemoryMaxMB: 256}); err != nil {
 		return err
 	}
 	if err := warm(ctx, c, demoEnvironment, 4); err != nil {
@@ -69,7 +70,7 @@ func (a *App) runDemo(ctx context.Context, t target) error {
 	fmt.Fprintf(a.Out, "    warm after %v\n", round(now().Sub(begin)))
 
 	begin = now()
-	runner, err := c.Claim(ctx, drover.ClaimRequest{Environment: demoEnvironment, Wait: 10 * time.Second, IdleTimeout: abandoned})
+	runner, err := c.Claim(ctx, execution.ClaimRequest{Environment: demoEnvironment, Wait: 10 * time.Second, IdleTimeout: abandoned})
 	if err != nil {
 		return err
 	}
@@ -81,20 +82,20 @@ func (a *App) runDemo(ctx context.Context, t target) error {
 		name, text, argv = "hello.sh", demoShell, []string{"sh", "hello.sh"}
 	}
 	begin = now()
-	if err := c.ChangeFiles(ctx, runner.ID, drover.FileChange{Path: name, Write: true, Data: []byte(text)}); err != nil {
+	if err := c.ChangeFiles(ctx, runner.ID, execution.FileChange{Path: name, Write: true, Data: []byte(text)}); err != nil {
 		return err
 	}
 	copied := now().Sub(begin)
 
 	begin = now()
-	s, err := c.Execute(ctx, runner.ID, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: argv}, Input: []byte("drover\n")})
+	s, err := c.Execute(ctx, runner.ID, execution.Request{Spec: execution.Spec{Argv: argv}, Input: []byte("drover\n")})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = s.Close() }()
 	var out [3]strings.Builder
 	var first time.Duration
-	var receipt *drover.Receipt
+	var receipt *execution.Receipt
 	for {
 		f, err := s.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -113,8 +114,8 @@ func (a *App) runDemo(ctx context.Context, t target) error {
 	}
 	ended := now().Sub(begin)
 	fmt.Fprintf(a.Out, "==> Ran %s in runner %s\n", strings.Join(argv, " "), runner.ID)
-	show(a.Out, "stdout", out[drover.Stdout].String())
-	show(a.Out, "stderr", out[drover.Stderr].String())
+	show(a.Out, "stdout", out[execution.Stdout].String())
+	show(a.Out, "stderr", out[execution.Stderr].String())
 	if receipt == nil {
 		return drover.Errorf(drover.Internal, "the execution ended without a receipt")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -23,7 +24,7 @@ func (a *App) envCommand() *cobra.Command {
 }
 
 type envPutFlags struct {
-	env    drover.Environment
+	env    execution.Environment
 	file   string
 	vars   []string
 	meta   []string
@@ -89,7 +90,7 @@ func (a *App) envPut(cmd *cobra.Command, f *envPutFlags, args []string) error {
 }
 
 // envWanted is the environment of the file, else the one that is there, with the flags over it.
-func (a *App) envWanted(ctx context.Context, c *client.Client, cmd *cobra.Command, f *envPutFlags, args []string) (env drover.Environment, err error) {
+func (a *App) envWanted(ctx context.Context, c *client.Client, cmd *cobra.Command, f *envPutFlags, args []string) (env execution.Environment, err error) {
 	if f.file != "" {
 		text, err := a.readInput(ctx, f.file)
 		if err != nil {
@@ -120,8 +121,8 @@ func (a *App) envWanted(ctx context.Context, c *client.Client, cmd *cobra.Comman
 }
 
 // decodeEnv reads an environment, alone or as "env status -json" prints it.
-func decodeEnv(text []byte, env *drover.Environment) error {
-	var w struct{ Environment *drover.Environment }
+func decodeEnv(text []byte, env *execution.Environment) error {
+	var w struct{ Environment *execution.Environment }
 	if err := json.Unmarshal(text, &w); err == nil && w.Environment != nil {
 		*env = *w.Environment
 		return nil
@@ -138,7 +139,7 @@ func decodeEnv(text []byte, env *drover.Environment) error {
 }
 
 // over sets what flags say.
-func (f *envPutFlags) over(cmd *cobra.Command, env *drover.Environment) (err error) {
+func (f *envPutFlags) over(cmd *cobra.Command, env *execution.Environment) (err error) {
 	for flag, set := range map[string]func(){
 		"image": func() { env.Image = f.env.Image }, "driver": func() { env.Driver = f.env.Driver },
 		"runtime": func() { env.Runtime = f.env.Runtime }, "pool-size": func() { env.PoolSize = f.env.PoolSize },
@@ -170,7 +171,7 @@ func (f *envPutFlags) over(cmd *cobra.Command, env *drover.Environment) (err err
 	return err
 }
 
-func (f *envPutFlags) exposed(env *drover.Environment) error {
+func (f *envPutFlags) exposed(env *execution.Environment) error {
 	env.ExposedPorts = nil
 	for _, p := range f.ports {
 		if p == 0 || p > 65535 {
@@ -214,7 +215,7 @@ func (a *App) fill(ctx context.Context, c *client.Client, id string, size int, w
 	}
 }
 
-func poolLine(p drover.PoolStatus) string {
+func poolLine(p execution.PoolStatus) string {
 	parts := []string{fmt.Sprintf("%d of %d warm", p.Warm, p.Size)}
 	for _, s := range []struct {
 		n    int
@@ -270,8 +271,8 @@ func (a *App) envStatusCommand() *cobra.Command {
 			return err
 		}
 		v := struct {
-			Environment drover.Environment
-			Pool        drover.PoolStatus
+			Environment execution.Environment
+			Pool        execution.PoolStatus
 		}{}
 		if v.Environment, err = c.Environment(ctx, args[0]); err != nil {
 			return err
@@ -291,7 +292,7 @@ func (a *App) envStatusCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) envFacts(e drover.Environment, p drover.PoolStatus) error {
+func (a *App) envFacts(e execution.Environment, p execution.PoolStatus) error {
 	number := func(n int, unit string) string {
 		if n == 0 {
 			return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 func (a *App) fleetCommand() *cobra.Command {
@@ -63,7 +64,7 @@ func (a *App) fleetPoolsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var list []drover.FleetPoolStatus
+		var list []fleet.PoolStatus
 		if err := c.get(ctx, "/v1/fleet/pools", nil, &list); err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (a *App) fleetPoolsCommand() *cobra.Command {
 	return c
 }
 
-func sizes(p *drover.FleetPoolStatus) string {
+func sizes(p *fleet.PoolStatus) string {
 	most := "any"
 	if p.Policy.Max > 0 {
 		most = fmt.Sprint(p.Policy.Max)
@@ -101,7 +102,7 @@ func states(machines map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
-func waitingText(list []drover.FleetWaiting) string {
+func waitingText(list []fleet.Waiting) string {
 	n := 0
 	for _, w := range list {
 		n += w.Count
@@ -112,7 +113,7 @@ func waitingText(list []drover.FleetWaiting) string {
 	return fmt.Sprint(n)
 }
 
-func poolNote(p *drover.FleetPoolStatus) string {
+func poolNote(p *fleet.PoolStatus) string {
 	var out []string
 	if p.Problem != "" {
 		out = append(out, p.Problem)
@@ -144,7 +145,7 @@ func money(v float64) string {
 	if v == 0 {
 		return ""
 	}
-	return drover.Money(v)
+	return fleet.Money(v)
 }
 
 func (a *App) fleetListCommand() *cobra.Command {
@@ -154,7 +155,7 @@ func (a *App) fleetListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var list []drover.Instance
+		var list []fleet.Instance
 		if err := c.get(ctx, "/v1/fleet/instances", url.Values{"pool": {pool}, "state": {state}}, &list); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (a *App) fleetListCommand() *cobra.Command {
 }
 
 // since is when the machine's life began, in unix nanoseconds.
-func since(i *drover.Instance) int64 {
+func since(i *fleet.Instance) int64 {
 	for _, t := range []time.Time{i.CreatedAt, i.PlannedAt} {
 		if !t.IsZero() {
 			return t.UnixNano()

@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
 )
 
 // fleetCheckCommand tries a provider with one real machine. It needs the configuration, not a running agent.
 func (a *App) fleetCheckCommand() *cobra.Command {
-	o, f, ask, spot := &output{}, &agentFlags{httpPort: -1, rpcPort: -1}, drover.FleetCheck{}, false
+	o, f, ask, spot := &output{}, &agentFlags{httpPort: -1, rpcPort: -1}, fleet.Check{}, false
 	c := leaf("check POOL", "Buy one machine of a pool, look at it, return it", 1, 1, func(ctx context.Context, args []string) error {
 		if a.CheckFleet == nil {
 			return drover.Errorf(drover.NotImplemented, "this program has no providers")
@@ -26,12 +27,12 @@ func (a *App) fleetCheckCommand() *cobra.Command {
 			return err
 		}
 		if ask.Pool = args[0]; spot {
-			ask.Market = drover.MarketSpot
+			ask.Market = fleet.MarketSpot
 		}
 		ask.Policy = a.madePool(ctx, cfg, ask.Pool)
-		var steps []drover.FleetCheckStep
+		var steps []fleet.CheckStep
 		people := !o.json && o.template == ""
-		err = a.CheckFleet(ctx, cfg, ask, func(s drover.FleetCheckStep) {
+		err = a.CheckFleet(ctx, cfg, ask, func(s fleet.CheckStep) {
 			steps = append(steps, s)
 			if people {
 				a.showStep(s)
@@ -68,7 +69,7 @@ what an earlier check left. A machine costs what its provider charges.`,
 
 // madePool returns the policy of a pool that was made over the API; nil if the configuration has it, or no agent that
 // can be reached.
-func (a *App) madePool(ctx context.Context, cfg *config.Agent, name string) *drover.FleetPolicy {
+func (a *App) madePool(ctx context.Context, cfg *config.Agent, name string) *fleet.Policy {
 	if cfg.Fleet != nil && slices.ContainsFunc(cfg.Fleet.Pools, func(p *config.FleetPool) bool { return p.Name == name }) {
 		return nil
 	}
@@ -76,14 +77,14 @@ func (a *App) madePool(ctx context.Context, cfg *config.Agent, name string) *dro
 	if err != nil {
 		return nil
 	}
-	var p drover.FleetPoolStatus
+	var p fleet.PoolStatus
 	if c.get(ctx, "/v1/fleet/pool/"+url.PathEscape(name), nil, &p) != nil {
 		return nil
 	}
 	return p.Policy
 }
 
-func (a *App) showStep(s drover.FleetCheckStep) {
+func (a *App) showStep(s fleet.CheckStep) {
 	word, says := "ok    ", s.Says
 	if s.Error != "" {
 		word, says = "FAILED", strings.ReplaceAll(s.Error, "\n", "\n                        ")
@@ -91,7 +92,7 @@ func (a *App) showStep(s drover.FleetCheckStep) {
 	fmt.Fprintf(a.Out, "%s  %8s  %-8s %s\n", word, s.Took.Round(time.Millisecond), s.Name, says)
 }
 
-func failed(steps []drover.FleetCheckStep) bool {
+func failed(steps []fleet.CheckStep) bool {
 	for _, s := range steps {
 		if s.Error != "" {
 			return true

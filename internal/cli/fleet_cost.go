@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 func (a *App) fleetAuditCommand() *cobra.Command {
@@ -19,7 +19,7 @@ func (a *App) fleetAuditCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var list []drover.FleetAudit
+		var list []fleet.Audit
 		if err := c.get(ctx, "/v1/fleet/audit", url.Values{"pool": {pool}, "instance": {instance}, "limit": {fmt.Sprint(limit)}}, &list); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (a *App) fleetCostCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var r drover.FleetCostReport
+		var r fleet.CostReport
 		if err := c.get(ctx, "/v1/fleet/cost", url.Values{"by": {by}, "from": {from}}, &r); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 func (a *App) fleetStatusCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *App) fleetExplainer(use, short string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var x drover.FleetExplanation
+		var x fleet.Explanation
 		err = c.get(ctx, "/v1/fleet/instance/"+url.PathEscape(args[0]), nil, &x)
 		if drover.CodeOf(err) == drover.NotFound && strings.HasPrefix(use, "explain") {
 			return a.explainWaiting(ctx, c, o, args[0], err)
@@ -45,7 +46,7 @@ func (a *App) fleetExplainer(use, short string) *cobra.Command {
 	return c
 }
 
-func (a *App) showMachine(x *drover.FleetExplanation) error {
+func (a *App) showMachine(x *fleet.Explanation) error {
 	i := &x.Instance
 	var jobs []string
 	for _, j := range x.Jobs {
@@ -64,7 +65,7 @@ func (a *App) showMachine(x *drover.FleetExplanation) error {
 	return table(a.Out, "Nothing is remembered.", "At|What|Why|Reason", auditRows(x.History))
 }
 
-func auditRows(list []drover.FleetAudit) (rows [][]string) {
+func auditRows(list []fleet.Audit) (rows [][]string) {
 	for _, e := range list {
 		what := e.What
 		if e.Count > 1 {
@@ -77,7 +78,7 @@ func auditRows(list []drover.FleetAudit) (rows [][]string) {
 
 // explainWaiting says what a job's work waits for.
 func (a *App) explainWaiting(ctx context.Context, c *fleetAPI, o *output, job string, notFound error) error {
-	var all, list []drover.FleetWaiting
+	var all, list []fleet.Waiting
 	if err := c.get(ctx, "/v1/fleet/waiting", nil, &all); err != nil {
 		return err
 	}
@@ -108,11 +109,11 @@ func (a *App) explainPlaced(ctx context.Context, c *fleetAPI, o *output, job str
 	if len(allocations) == 0 {
 		return false, nil
 	}
-	var machines []drover.Instance
+	var machines []fleet.Instance
 	if err := c.get(ctx, "/v1/fleet/instances", nil, &machines); err != nil {
 		return false, err
 	}
-	at := map[string]*drover.Instance{}
+	at := map[string]*fleet.Instance{}
 	for i := range machines {
 		at[machines[i].NodeID] = &machines[i]
 	}
@@ -136,7 +137,7 @@ func (a *App) explainPlaced(ctx context.Context, c *fleetAPI, o *output, job str
 
 const waitingHeading = "Work|Pool|Waits|Since|Place|Room|Bought|Ready|Why"
 
-func waitingRows(list []drover.FleetWaiting) (rows [][]string) {
+func waitingRows(list []fleet.Waiting) (rows [][]string) {
 	for _, w := range list {
 		rows = append(rows, []string{
 			w.Class, w.Pool, fmt.Sprint(w.Count), ago(w.Since.UnixNano()), fmt.Sprintf("%d of %d", w.Position, w.Of), fmt.Sprint(w.Placed),
@@ -157,7 +158,7 @@ func (a *App) fleetPlanCommand() *cobra.Command {
 		if len(args) > 0 {
 			q.Set("pool", args[0])
 		}
-		var plans []drover.FleetPlan
+		var plans []fleet.Plan
 		if err := c.get(ctx, "/v1/fleet/plan", q, &plans); err != nil {
 			return err
 		}
@@ -178,7 +179,7 @@ func (a *App) fleetPlanCommand() *cobra.Command {
 	return c
 }
 
-func (a *App) showPlan(o *output, p *drover.FleetPlan) error {
+func (a *App) showPlan(o *output, p *fleet.Plan) error {
 	fmt.Fprintf(a.Out, "Pool %s at %s\n", p.Pool, stamp(p.At)) // Out's errors are told by the tables below
 	if p.Note != "" {
 		fmt.Fprintln(a.Out, "Note:", p.Note)

@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
 )
 
 func (a *App) fleetSimulateCommand() *cobra.Command {
-	o, ask, trace, poolName := &output{}, drover.FleetSimulation{}, "", ""
+	o, ask, trace, poolName := &output{}, fleet.Simulation{}, "", ""
 	c := leaf("simulate FILE", "Try a pool's policy on a workload, on virtual time", 1, 1, func(ctx context.Context, args []string) error {
 		if err := a.onePool(ctx, &ask, args[0], poolName); err != nil {
 			return err
@@ -57,7 +58,7 @@ func (a *App) fleetSimulateCommand() *cobra.Command {
 }
 
 // onePool reads the pool of a file that is meant, and its provider if the file has it.
-func (a *App) onePool(ctx context.Context, ask *drover.FleetSimulation, path, name string) error {
+func (a *App) onePool(ctx context.Context, ask *fleet.Simulation, path, name string) error {
 	data, err := a.readInput(ctx, path)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (a *App) onePool(ctx context.Context, ask *drover.FleetSimulation, path, na
 	return nil
 }
 
-func (a *App) showSimulated(list []drover.FleetSimulated) error {
+func (a *App) showSimulated(list []fleet.Simulated) error {
 	var rows [][]string
 	for _, r := range list {
 		share := ""
@@ -92,7 +93,7 @@ func (a *App) showSimulated(list []drover.FleetSimulated) error {
 			share = fmt.Sprintf("%.2f", r.Cost/r.Bound)
 		}
 		rows = append(rows, []string{
-			r.Rules, drover.Money(r.Total), drover.Money(r.Cost), drover.Money(r.Waiting), share, wait(r.WaitMean), wait(r.WaitP50), wait(r.WaitP95), wait(r.WaitP99),
+			r.Rules, fleet.Money(r.Total), fleet.Money(r.Cost), fleet.Money(r.Waiting), share, wait(r.WaitMean), wait(r.WaitP50), wait(r.WaitP95), wait(r.WaitP99),
 			fmt.Sprint(r.Tasks), fmt.Sprint(r.Machines), fmt.Sprint(r.Peak), fmt.Sprintf("%.1f", r.Hours), fmt.Sprint(r.Again), fmt.Sprint(r.Redone),
 		})
 	}
@@ -119,7 +120,7 @@ func wait(d time.Duration) string {
 }
 
 // chart draws two rows of bars, eight levels a line.
-func chart(write func([]byte) (int, error), points []drover.FleetSimulatedPoint) {
+func chart(write func([]byte) (int, error), points []fleet.SimulatedPoint) {
 	const width, height = 100, 8
 	machines, waiting := make([]int, width), make([]int, width)
 	last := points[len(points)-1].At

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 )
@@ -62,7 +63,7 @@ func (a *App) fleetInterruptCommand() *cobra.Command {
 }
 
 func (a *App) fleetPauseCommand(word string) *cobra.Command {
-	var p drover.FleetPause
+	var p fleet.Pause
 	short := "Decide again: creates and destroys"
 	if word == "pause" {
 		short = "Decide nothing more: -creates, -destroys, or both"
@@ -92,7 +93,7 @@ func (a *App) fleetPauseCommand(word string) *cobra.Command {
 }
 
 // readPools reads pools from a file; "-" is standard input.
-func (a *App) readPools(ctx context.Context, path string) ([]*drover.FleetPolicy, error) {
+func (a *App) readPools(ctx context.Context, path string) ([]*fleet.Policy, error) {
 	data, err := a.readInput(ctx, path)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestDoubleDashes(t *testing.T) {
@@ -55,11 +56,11 @@ func TestEveryCommandSaysWhatItIs(t *testing.T) {
 func TestEndsNameTheirReason(t *testing.T) {
 	t.Parallel()
 	a := &App{}
-	for want, r := range map[string]drover.Receipt{
-		"the command was ended: its runner ended: the node of the runner was lost": {Cause: drover.CauseRunnerGone, Error: "the node of the runner was lost"},
-		"the command was ended: killed by request: it had 9 processes":             {Cause: drover.CauseKilled, Error: "it had 9 processes"},
-		"the command was ended: it took longer than -limit-wall":                   {Cause: drover.CauseTimeout},
-		"the command was not started: no such directory: /x":                       {Cause: drover.CauseStartFailed, Error: "no such directory: /x"},
+	for want, r := range map[string]execution.Receipt{
+		"the command was ended: its runner ended: the node of the runner was lost": {Cause: execution.CauseRunnerGone, Error: "the node of the runner was lost"},
+		"the command was ended: killed by request: it had 9 processes":             {Cause: execution.CauseKilled, Error: "it had 9 processes"},
+		"the command was ended: it took longer than -limit-wall":                   {Cause: execution.CauseTimeout},
+		"the command was not started: no such directory: /x":                       {Cause: execution.CauseStartFailed, Error: "no such directory: /x"},
 	} {
 		r.ExitCode = 137
 		require.EqualError(t, a.ended(&r, false), want)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -55,7 +56,7 @@ func (a *App) run(ctx context.Context, f *runFlags, environment string, argv []s
 	if err != nil {
 		return err
 	}
-	claim := drover.ClaimRequest{Environment: environment, Wait: f.wait}
+	claim := execution.ClaimRequest{Environment: environment, Wait: f.wait}
 	if !f.keep {
 		claim.IdleTimeout = abandoned
 	}

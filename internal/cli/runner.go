@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 func (a *App) runnerCommand() *cobra.Command {
@@ -46,7 +46,7 @@ func (a *App) runnerListCommand() *cobra.Command {
 }
 
 func (a *App) runnerClaimCommand() *cobra.Command {
-	var r drover.ClaimRequest
+	var r execution.ClaimRequest
 	var vars, labels []string
 	c := leaf("claim ENV", "Claim a warm runner and print its id", 1, 1, func(ctx context.Context, args []string) error {
 		c, err := a.native()
@@ -86,7 +86,7 @@ func runnerID(ctx context.Context, c *client.Client, prefix string) (string, err
 			claimed = append(claimed, r)
 		}
 	}
-	r, err := pick("claimed runner", prefix, claimed, func(r drover.Runner) string { return r.ID }, func(r drover.Runner) string { return string(r.State) })
+	r, err := pick("claimed runner", prefix, claimed, func(r execution.Runner) string { return r.ID }, func(r execution.Runner) string { return string(r.State) })
 	return r.ID, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 func (a *App) runnerCopyCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string,
 			if toPath == "" || strings.HasSuffix(toPath, "/") {
 				return drover.Errorf(drover.Invalid, "TO: name the file, as in %s:%sNAME: stdin has no name", toRunner, toPath)
 			}
-			return c.WriteFile(ctx, id, drover.FileChange{Path: toPath, Write: true, Mode: 0o644}, a.In)
+			return c.WriteFile(ctx, id, execution.FileChange{Path: toPath, Write: true, Mode: 0o644}, a.In)
 		}
 		return upload(ctx, c, id, from, inFolder(toPath, from))
 	}
@@ -56,7 +57,7 @@ func (a *App) runnerCopy(ctx context.Context, c *client.Client, from, to string,
 	if err != nil {
 		return err
 	}
-	r := drover.FileRequest{Path: fromPath, Privileged: privileged}
+	r := execution.FileRequest{Path: fromPath, Privileged: privileged}
 	if folder {
 		if r.Path == "" {
 			r.Path = "."
@@ -76,7 +77,7 @@ func cutRunner(arg string) (runner, path string, remote bool) {
 }
 
 // download copies one file out of a runner. A file that could not be read whole is not left behind.
-func (a *App) download(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
+func (a *App) download(ctx context.Context, c *client.Client, runner string, r execution.FileRequest, to string) error {
 	body, err := c.ReadFile(ctx, runner, r)
 	if drover.CodeOf(err) == drover.Invalid {
 		return fmt.Errorf("copying %q (a folder is copied with -r): %w", r.Path, err)
@@ -114,7 +115,7 @@ func uploadFolder(ctx context.Context, c *client.Client, runner, from, to string
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(packFolder(w, from)) }() // ends with the folder, or when r is closed
 	defer r.Close()                                       //nolint:errcheck // a pipe
-	if err := c.Extract(ctx, runner, drover.FileRequest{Path: to}, r); err != nil {
+	if err := c.Extract(ctx, runner, execution.FileRequest{Path: to}, r); err != nil {
 		return fmt.Errorf("copying %s: %w", from, err)
 	}
 	return nil
@@ -174,7 +175,7 @@ func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
 
 // downloadFolder unpacks a folder of a runner here, or prints it as tar. What the runner sends is not trusted: os.Root
 // keeps it inside.
-func (a *App) downloadFolder(ctx context.Context, c *client.Client, runner string, r drover.FileRequest, to string) error {
+func (a *App) downloadFolder(ctx context.Context, c *client.Client, runner string, r execution.FileRequest, to string) error {
 	body, err := c.Archive(ctx, runner, r)
 	if err != nil {
 		return err

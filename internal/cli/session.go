@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -46,7 +47,7 @@ func (f *command) bind(fl *pflag.FlagSet) {
 }
 
 // request makes the request; t is the terminal here, or nil.
-func (f *command) request(argv []string, t *console) (r drover.ExecutionRequest, err error) {
+func (f *command) request(argv []string, t *console) (r execution.Request, err error) {
 	r.Argv, r.User, r.Privileged, r.WorkDir, r.Stdin, r.Limits = argv, f.user, f.privileged, f.workDir, f.stdin, f.limits
 	if r.Env, err = keyValues("-env", f.env); err != nil {
 		return r, err
@@ -83,7 +84,7 @@ func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *c
 			defer t.restore()
 			send = (&keys{escape: f.escape, send: send, leave: leave}).take
 		}
-		go t.resized(ctx, func(size drover.WindowSize) { _ = s.Resize(ctx, size) }) // ends with ctx; Next tells of a broken connection
+		go t.resized(ctx, func(size execution.WindowSize) { _ = s.Resize(ctx, size) }) // ends with ctx; Next tells of a broken connection
 	}
 	input := func() {}
 	if r.Stdin {
@@ -103,7 +104,7 @@ func (a *App) execute(ctx context.Context, c *client.Client, runner string, f *c
 }
 
 // relay copies the session's output to ours, until the receipt; it calls started once the program can be sent to.
-func (a *App) relay(ctx context.Context, s drover.Session, started func()) (*drover.Receipt, error) {
+func (a *App) relay(ctx context.Context, s execution.Session, started func()) (*execution.Receipt, error) {
 	for {
 		f, err := s.Next(ctx)
 		switch {
@@ -115,7 +116,7 @@ func (a *App) relay(ctx context.Context, s drover.Session, started func()) (*dro
 			return f.Receipt, nil
 		case f.Started:
 			started()
-		case f.Stream == drover.Stderr:
+		case f.Stream == execution.Stderr:
 			_, err = a.Err.Write(f.Data)
 		default:
 			_, err = a.Out.Write(f.Data)
@@ -127,7 +128,7 @@ func (a *App) relay(ctx context.Context, s drover.Session, started func()) (*dro
 }
 
 // ended turns a receipt into our own end: the command's code, and the reason if it did not exit by itself.
-func (a *App) ended(r *drover.Receipt, print bool) error {
+func (a *App) ended(r *execution.Receipt, print bool) error {
 	if print {
 		fmt.Fprintf(a.Err, "exit %d (%s), %v, %v of CPU, %s at most, %d bytes of stdout, %d of stderr\n", r.ExitCode, r.Cause,
 			round(r.Wall), round(r.UserCPU+r.SystemCPU), bytesText(float64(r.PeakMemory)), r.StdoutBytes, r.StderrBytes)
@@ -137,36 +138,36 @@ func (a *App) ended(r *drover.Receipt, print bool) error {
 	}
 	var why error
 	switch r.Cause {
-	case drover.CauseExited:
+	case execution.CauseExited:
 		if r.ExitCode == 0 {
 			return nil
 		}
-	case drover.CauseStartFailed:
+	case execution.CauseStartFailed:
 		why = fmt.Errorf("the command was not started: %s", r.Error)
-	case drover.CauseSignalled:
+	case execution.CauseSignalled:
 		why = fmt.Errorf("the command was ended by signal %d", r.Signal)
 	default:
 		why = fmt.Errorf("the command was ended: %s", causeText(r.Cause))
-		if r.Error != "" && (r.Cause == drover.CauseRunnerGone || r.Cause == drover.CauseKilled) { // which the cause doesn't tell
+		if r.Error != "" && (r.Cause == execution.CauseRunnerGone || r.Cause == execution.CauseKilled) { // which the cause doesn't tell
 			why = fmt.Errorf("%w: %s", why, line(r.Error))
 		}
 	}
 	return &exitError{code: max(r.ExitCode, 1), err: why}
 }
 
-func causeText(c drover.Cause) string {
+func causeText(c execution.Cause) string {
 	switch c {
-	case drover.CauseTimeout:
+	case execution.CauseTimeout:
 		return "it took longer than -limit-wall"
-	case drover.CauseOOM:
+	case execution.CauseOOM:
 		return "it needed more memory than it may have"
-	case drover.CauseOutputLimit:
+	case execution.CauseOutputLimit:
 		return "it wrote more than -limit-output"
-	case drover.CauseCPULimit:
+	case execution.CauseCPULimit:
 		return "it needed more CPU time than -limit-cpu"
-	case drover.CauseRunnerGone:
+	case execution.CauseRunnerGone:
 		return "its runner ended"
-	case drover.CauseKilled:
+	case execution.CauseKilled:
 		return "killed by request"
 	default:
 		return string(c)
@@ -180,7 +181,7 @@ func upload(ctx context.Context, c *client.Client, runner, from, to string) erro
 		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
 	}
 	if info.IsDir() {
-		if err := c.ChangeFiles(ctx, runner, drover.FileChange{Path: to, Mkdir: true}); err != nil {
+		if err := c.ChangeFiles(ctx, runner, execution.FileChange{Path: to, Mkdir: true}); err != nil {
 			return fmt.Errorf("making %s: %w", to, err)
 		}
 		return uploadFolder(ctx, c, runner, from, to)
@@ -193,7 +194,7 @@ func upload(ctx context.Context, c *client.Client, runner, from, to string) erro
 		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
 	}
 	defer file.Close()
-	change := drover.FileChange{Path: to, Write: true, Mode: 0o644}
+	change := execution.FileChange{Path: to, Write: true, Mode: 0o644}
 	if info.Mode()&0o100 != 0 {
 		change.Mode = 0o755
 	}
@@ -218,7 +219,7 @@ func inFolder(target, source string) string {
 }
 
 // claimed claims a runner; when it takes a while it tells how the pool stands, and what changes.
-func (a *App) claimed(ctx context.Context, c *client.Client, r drover.ClaimRequest) (drover.Runner, error) {
+func (a *App) claimed(ctx context.Context, c *client.Client, r execution.ClaimRequest) (execution.Runner, error) {
 	waiting, done := context.WithCancel(ctx)
 	var telling sync.WaitGroup
 	telling.Go(func() { a.tellPool(waiting, c, r.Environment) }) // ends with waiting

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // console is the terminal that a command was started from, if it was.
@@ -44,12 +45,12 @@ func (t *console) restore() {
 	}
 }
 
-func (t *console) size() drover.WindowSize {
+func (t *console) size() execution.WindowSize {
 	cols, rows, err := term.GetSize(int(t.out.Fd()))
 	if err != nil {
-		return drover.WindowSize{Rows: 24, Cols: 80}
+		return execution.WindowSize{Rows: 24, Cols: 80}
 	}
-	return drover.WindowSize{Rows: uint16(rows), Cols: uint16(cols)} //nolint:gosec // a terminal's
+	return execution.WindowSize{Rows: uint16(rows), Cols: uint16(cols)} //nolint:gosec // a terminal's
 }
 
 // pumpInput hands what r yields to send, then ends the input. It is left behind when the program ends first: a read

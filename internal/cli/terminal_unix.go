@@ -8,11 +8,11 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // resized calls f with the size after each change, until ctx ends.
-func (t *console) resized(ctx context.Context, f func(drover.WindowSize)) {
+func (t *console) resized(ctx context.Context, f func(execution.WindowSize)) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGWINCH)
 	defer signal.Stop(changes)

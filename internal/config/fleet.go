@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Fleet is the configuration of machines that are bought and returned.
@@ -206,9 +207,9 @@ type FleetStandby struct {
 }
 
 // Policy returns the pool as the fleet knows it, canonicalized and checked. Errors: Invalid, with all that is wrong.
-func (p *FleetPool) Policy() (*drover.FleetPolicy, error) {
+func (p *FleetPool) Policy() (*fleet.Policy, error) {
 	d := &durations{}
-	out := &drover.FleetPolicy{
+	out := &fleet.Policy{
 		Name: p.Name, NodePool: p.NodePool, Datacenter: p.Datacenter, Provider: p.Provider, Region: p.Region, Zones: p.Zones, Spot: p.Spot, Image: p.Image,
 		UserData: p.UserData, Tags: p.Tags, Min: p.Min, Max: p.Max, MaxPrice: p.MaxPrice, WaitCost: p.WaitCost,
 		Limits: p.Limits.capacity(), Disruption: p.Disruption, Consolidate: True(p.Consolidate), SpotSpread: p.SpotSpread,
@@ -221,19 +222,19 @@ func (p *FleetPool) Policy() (*drover.FleetPolicy, error) {
 		out.Zones = []string{"default"}
 	}
 	if b := p.Budget; b != nil {
-		out.Budget = drover.FleetBudget(*b)
+		out.Budget = fleet.Budget(*b)
 	}
 	if s := p.SSH; s != nil {
-		out.SSH = &drover.FleetSSH{User: s.User, Port: s.Port, Key: s.Key, HostKeys: s.HostKeys, SecretFile: s.SecretFile, Config: s.Config}
+		out.SSH = &fleet.SSH{User: s.User, Port: s.Port, Key: s.Key, HostKeys: s.HostKeys, SecretFile: s.SecretFile, Config: s.Config}
 	}
 	for _, t := range p.Types {
 		out.Types = append(out.Types, t.instanceType(d))
 	}
 	for _, s := range p.Schedule {
-		out.Schedule = append(out.Schedule, drover.FleetSchedule{Cron: s.Cron, Zone: s.Zone, Duration: d.read("schedule.duration", s.Duration), Min: s.Min})
+		out.Schedule = append(out.Schedule, fleet.Schedule{Cron: s.Cron, Zone: s.Zone, Duration: d.read("schedule.duration", s.Duration), Min: s.Min})
 	}
 	for _, s := range p.Standby {
-		out.Standby = append(out.Standby, drover.FleetStandby{Each: drover.Capacity{CPU: s.CPU, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB}, Count: s.Count})
+		out.Standby = append(out.Standby, fleet.Standby{Each: drover.Capacity{CPU: s.CPU, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB}, Count: s.Count})
 	}
 	if len(d.wrong) > 0 {
 		return nil, drover.Errorf(drover.Invalid, "fleet pool %q: %s", p.Name, strings.Join(d.wrong, "; "))
@@ -242,24 +243,24 @@ func (p *FleetPool) Policy() (*drover.FleetPolicy, error) {
 	return out, out.Validate()
 }
 
-func (t *FleetType) instanceType(d *durations) drover.InstanceType {
-	return drover.InstanceType{
+func (t *FleetType) instanceType(d *durations) fleet.InstanceType {
+	return fleet.InstanceType{
 		Name: t.Name, Capacity: drover.Capacity{CPU: t.CPU, MemoryMB: t.MemoryMB, DiskMB: t.DiskMB}, Devices: t.Devices,
 		Attributes: t.Attributes, Price: t.Price, SpotPrice: t.SpotPrice, Family: t.Family, QuotaGroup: t.QuotaGroup,
 		QuotaUnits: t.QuotaUnits, Interrupted: t.Interrupted,
-		Billing: drover.Billing{Granularity: d.read("type."+t.Name+".billed_by", t.Granularity), Minimum: d.read("type."+t.Name+".billed_at_least", t.Minimum)},
+		Billing: fleet.Billing{Granularity: d.read("type."+t.Name+".billed_by", t.Granularity), Minimum: d.read("type."+t.Name+".billed_at_least", t.Minimum)},
 	}
 }
 
 // ParsePools reads pools from a file's text: pool blocks, or a whole agent's configuration; a name ending in .json is
 // JSON, else HCL. Errors: Invalid, with file, line and the key that is wrong.
-func ParsePools(data []byte, name string) ([]*drover.FleetPolicy, error) {
+func ParsePools(data []byte, name string) ([]*fleet.Policy, error) {
 	list, _, err := ParseFleet(data, name)
 	return list, err
 }
 
 // ParseFleet is ParsePools that also gives the providers of the file, if it has any. Errors: Invalid.
-func ParseFleet(data []byte, name string) ([]*drover.FleetPolicy, []*FleetProvider, error) {
+func ParseFleet(data []byte, name string) ([]*fleet.Policy, []*FleetProvider, error) {
 	parser := hclparse.NewParser()
 	parse := parser.ParseHCL
 	if strings.HasSuffix(name, ".json") {
@@ -284,7 +285,7 @@ func ParseFleet(data []byte, name string) ([]*drover.FleetPolicy, []*FleetProvid
 	if len(in.Pools) == 0 {
 		return nil, nil, drover.Errorf(drover.Invalid, "configuration: %s has no pool block", name)
 	}
-	var list []*drover.FleetPolicy
+	var list []*fleet.Policy
 	for _, p := range in.Pools {
 		policy, err := p.Policy()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 const fleetText = `
@@ -57,9 +58,9 @@ func TestFleetPoolsAreRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "${config} and ${token}", p.UserData, "what it stands for is known when a machine is made")
 	require.Equal(t, 90*time.Second, p.Idle)
-	require.Equal(t, drover.FleetBudget{PerHour: 2.5, AtLimit: "alert"}, p.Budget)
-	require.Equal(t, []drover.FleetSchedule{{Cron: "0 8 * * 1-5", Zone: "Europe/Berlin", Duration: 10 * time.Hour, Min: 2}}, p.Schedule)
-	require.Equal(t, []drover.FleetStandby{{Each: drover.Capacity{CPU: 500}, Count: 3}}, p.Standby)
+	require.Equal(t, fleet.Budget{PerHour: 2.5, AtLimit: "alert"}, p.Budget)
+	require.Equal(t, []fleet.Schedule{{Cron: "0 8 * * 1-5", Zone: "Europe/Berlin", Duration: 10 * time.Hour, Min: 2}}, p.Schedule)
+	require.Equal(t, []fleet.Standby{{Each: drover.Capacity{CPU: 500}, Count: 3}}, p.Standby)
 	require.Equal(t, int64(9000), p.Limits.CPU)
 	typ := p.Types[0]
 	require.Equal(t, time.Hour, typ.Billing.Granularity)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 var rpcOn = regexp.MustCompile(`rpc=(127\.0\.0\.1:\d+)`)
@@ -49,7 +49,7 @@ func TestNodeAndControlApart(t *testing.T) {
 	s.putEnvironment("10", 2)
 	runner := s.claim(10)
 	require.Equal(t, "remote\r\n", s.execute(runner, map[string]any{"command": "echo remote"}, "").stdout)
-	require.NoError(t, s.native().ChangeFiles(t.Context(), runner, drover.FileChange{Path: "x", Write: true, Data: []byte("y")}))
+	require.NoError(t, s.native().ChangeFiles(t.Context(), runner, execution.FileChange{Path: "x", Write: true, Data: []byte("y")}))
 
 	_, _, err = c.Jobs().Deregister("svc", true, nil)
 	require.NoError(t, err)

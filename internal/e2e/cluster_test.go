@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 // TestRunnersOnANomadCluster: one agent is the cluster, through its Nomad API alone, another keeps its runners there.
@@ -20,7 +21,7 @@ func TestRunnersOnANomadCluster(t *testing.T) {
 	dir := t.TempDir()
 	service := start(t, config(t, dir, settings)...)
 	c := service.native()
-	env := drover.Environment{ID: "py", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b c"}}
+	env := execution.Environment{ID: "py", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b c"}}
 	_, full, err := c.PutEnvironmentAndWait(t.Context(), env, 30*time.Second)
 	require.NoError(t, err)
 	require.True(t, full)
@@ -28,7 +29,7 @@ func TestRunnersOnANomadCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, jobs, 2)
 
-	r, err := c.Claim(t.Context(), drover.ClaimRequest{Environment: "py", IdleTimeout: time.Hour, Wait: 10 * time.Second})
+	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "py", IdleTimeout: time.Hour, Wait: 10 * time.Second})
 	require.NoError(t, err)
 	tryExecutions(t, c, r.ID)
 	tryFiles(t, c, r.ID)
@@ -57,7 +58,7 @@ func TestRunnersOnANomadCluster(t *testing.T) {
 
 func tryExecutions(t *testing.T, c *client.Client, runner string) {
 	t.Helper()
-	run := func(r drover.ExecutionRequest) (string, string, drover.Receipt) {
+	run := func(r execution.Request) (string, string, execution.Receipt) {
 		s, err := c.Execute(t.Context(), runner, r)
 		require.NoError(t, err)
 		defer s.Close() // ended
@@ -66,29 +67,29 @@ func tryExecutions(t *testing.T, c *client.Client, runner string) {
 			f, err := s.Next(t.Context())
 			require.NoError(t, err)
 			if f.Receipt != nil {
-				return out[drover.Stdout].String(), out[drover.Stderr].String(), *f.Receipt
+				return out[execution.Stdout].String(), out[execution.Stderr].String(), *f.Receipt
 			}
 			out[f.Stream].Write(f.Data)
 		}
 	}
-	out, errs, receipt := run(drover.ExecutionRequest{Command: `echo "$A"; echo "it's" >&2; env | grep -c ^NOMAD_; exit 3`})
+	out, errs, receipt := run(execution.Request{Command: `echo "$A"; echo "it's" >&2; env | grep -c ^NOMAD_; exit 3`})
 	require.Equal(t, "b c\n0\n", out)
 	require.Equal(t, "it's\n", errs)
 	require.Equal(t, 3, receipt.ExitCode)
-	out, _, _ = run(drover.ExecutionRequest{Command: "cat; id -un", Input: []byte("line\n")})
+	out, _, _ = run(execution.Request{Command: "cat; id -un", Input: []byte("line\n")})
 	require.Equal(t, "line\nnobody\n", out)
-	slow := drover.ExecutionRequest{Command: "sleep 100"}
+	slow := execution.Request{Command: "sleep 100"}
 	slow.Limits.Wall = 300 * time.Millisecond
 	_, _, receipt = run(slow)
-	require.Equal(t, drover.CauseTimeout, receipt.Cause)
-	out, _, _ = run(drover.ExecutionRequest{Command: "head -c 3000000 /dev/zero | tr '\\0' x"})
+	require.Equal(t, execution.CauseTimeout, receipt.Cause)
+	out, _, _ = run(execution.Request{Command: "head -c 3000000 /dev/zero | tr '\\0' x"})
 	require.Len(t, out, 3_000_000)
-	limited := drover.ExecutionRequest{Command: "yes"}
+	limited := execution.Request{Command: "yes"}
 	limited.Limits.OutputBytes = 10_000
 	out, _, receipt = run(limited)
 	require.Len(t, out, 10_000)
-	require.Equal(t, drover.CauseOutputLimit, receipt.Cause)
-	heavy := drover.ExecutionRequest{Command: "true"}
+	require.Equal(t, execution.CauseOutputLimit, receipt.Cause)
+	heavy := execution.Request{Command: "true"}
 	heavy.Limits.MemoryMB = 10
 	_, err := c.StartExecution(t.Context(), runner, heavy)
 	require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
@@ -98,20 +99,20 @@ func tryFiles(t *testing.T, c *client.Client, runner string) {
 	t.Helper()
 	name := "-a file\nwith 'lines'"
 	require.NoError(t, c.ChangeFiles(t.Context(), runner,
-		drover.FileChange{Path: "dir", Mkdir: true}, drover.FileChange{Path: "dir/" + name, Write: true, Data: []byte("hello"), Mode: 0o640}))
-	list, err := c.ListFiles(t.Context(), runner, drover.FileRequest{Path: "dir", Recursive: true, Privileged: true})
+		execution.FileChange{Path: "dir", Mkdir: true}, execution.FileChange{Path: "dir/" + name, Write: true, Data: []byte("hello"), Mode: 0o640}))
+	list, err := c.ListFiles(t.Context(), runner, execution.FileRequest{Path: "dir", Recursive: true, Privileged: true})
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.Equal(t, name, list[0].Path)
 	require.Equal(t, int64(5), list[0].Size)
 	require.Equal(t, uint32(0o640), list[0].Mode)
-	f, err := c.ReadFile(t.Context(), runner, drover.FileRequest{Path: "dir/" + name, Privileged: true})
+	f, err := c.ReadFile(t.Context(), runner, execution.FileRequest{Path: "dir/" + name, Privileged: true})
 	require.NoError(t, err)
 	text := make([]byte, 10)
 	n, _ := f.Read(text)
 	require.Equal(t, "hello", string(text[:n]))
 	require.NoError(t, f.Close())
-	_, err = c.ReadFile(t.Context(), runner, drover.FileRequest{Path: "nothing"})
+	_, err = c.ReadFile(t.Context(), runner, execution.FileRequest{Path: "nothing"})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
-	require.NoError(t, c.ChangeFiles(t.Context(), runner, drover.FileChange{Path: "./*", Delete: true}))
+	require.NoError(t, c.ChangeFiles(t.Context(), runner, execution.FileChange{Path: "./*", Delete: true}))
 }

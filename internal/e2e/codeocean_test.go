@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 // connect dials the websocket of an execution.
@@ -151,9 +152,9 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
 	c := a.native()
-	_, _, err := c.PutEnvironmentAndWait(t.Context(), drover.Environment{ID: "e", Image: "host", PoolSize: 1, MemoryMaxMB: 64}, 30*time.Second)
+	_, _, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 1, MemoryMaxMB: 64}, 30*time.Second)
 	require.NoError(t, err)
-	r, err := c.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
+	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
 	require.NoError(t, err)
 	for _, x := range []struct {
 		method, path, body string
@@ -190,7 +191,7 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 	}
 	pool, err := c.AwaitPool(t.Context(), "e", 30*time.Second)
 	require.NoError(t, err)
-	require.Equal(t, drover.PoolStatus{Environment: "e", Size: 1, Warm: 1, Claimed: 1}, pool)
+	require.Equal(t, execution.PoolStatus{Environment: "e", Size: 1, Warm: 1, Claimed: 1}, pool)
 	envs, err := c.Environments(t.Context())
 	require.NoError(t, err)
 	require.Len(t, envs, 1)
@@ -200,13 +201,13 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 // escape tries to reach files outside of the runner.
 func escape(t *testing.T, c *client.Client, runner string) {
 	t.Helper()
-	require.NoError(t, c.ChangeFiles(t.Context(), runner, drover.FileChange{Path: "../../../../../../../../tmp/mine", Write: true, Data: []byte("x")}))
-	x, err := c.StartExecution(t.Context(), runner, drover.ExecutionRequest{Command: "cat /tmp/mine; ln -s /proc/1/root/etc/shadow /tmp/link; ls -la /tmp"})
+	require.NoError(t, c.ChangeFiles(t.Context(), runner, execution.FileChange{Path: "../../../../../../../../tmp/mine", Write: true, Data: []byte("x")}))
+	x, err := c.StartExecution(t.Context(), runner, execution.Request{Command: "cat /tmp/mine; ln -s /proc/1/root/etc/shadow /tmp/link; ls -la /tmp"})
 	require.NoError(t, err)
 	x, err = c.WaitExecution(t.Context(), x.ID)
 	require.NoError(t, err)
 	require.Zero(t, x.Receipt.ExitCode)
-	_, err = c.ReadFile(t.Context(), runner, drover.FileRequest{Path: "/tmp/link"})
+	_, err = c.ReadFile(t.Context(), runner, execution.FileRequest{Path: "/tmp/link"})
 	require.Contains(t, []drover.Code{drover.NotFound, drover.Forbidden}, drover.CodeOf(err))
 }
 

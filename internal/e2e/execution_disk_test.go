@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // The disk under everything is full: what is warm is still handed out, once; what cannot be kept is refused with the
@@ -24,7 +25,7 @@ func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }) // after the agent's end
 	a := start(t, append([]string{"-dev"}, config(t, filepath.Join(disk, "data"), "")...)...)
 	c := a.native()
-	_, full, err := c.PutEnvironmentAndWait(t.Context(), drover.Environment{ID: "d", Image: "host", PoolSize: 3, DiskMB: 16}, 30*time.Second)
+	_, full, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "d", Image: "host", PoolSize: 3, DiskMB: 16}, 30*time.Second)
 	require.NoError(t, err)
 	require.True(t, full)
 	fill, err := os.Create(filepath.Join(disk, "fill"))
@@ -40,7 +41,7 @@ func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 
 	handed := map[string]bool{}
 	for range 6 {
-		r, err := c.Claim(t.Context(), drover.ClaimRequest{Environment: "d"})
+		r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "d"})
 		if err != nil {
 			require.Contains(t, []drover.Code{drover.Exhausted, drover.Unavailable}, drover.CodeOf(err), err)
 			continue
@@ -49,7 +50,7 @@ func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 		handed[r.ID] = true
 	}
 	require.LessOrEqual(t, len(handed), 3)
-	_, _, err = c.PutEnvironment(t.Context(), drover.Environment{ID: "e", Image: "host", PoolSize: 1})
+	_, _, err = c.PutEnvironment(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 1})
 	require.ErrorContains(t, err, "no space left")
 
 	require.NoError(t, os.Remove(fill.Name()))
@@ -59,7 +60,7 @@ func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 		return err == nil && p.Warm == 3, fmt.Sprint(p, err)
 	})
 	for id := range handed {
-		session, err := c.Execute(t.Context(), id, drover.ExecutionRequest{Command: "exit 5"})
+		session, err := c.Execute(t.Context(), id, execution.Request{Command: "exit 5"})
 		require.NoError(t, err)
 		for {
 			f, err := session.Next(t.Context())

@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // drain reads a websocket to its end: the types of its messages, its stdout, and the close code.
@@ -130,7 +130,7 @@ for i in range(64):
 sys.stdout.flush()
 sys.stderr.write(h.hexdigest())
 sys.exit(9)`
-	session, err := c.Execute(t.Context(), a.claim(23), drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: []string{"python3", "-c", program}}})
+	session, err := c.Execute(t.Context(), a.claim(23), execution.Request{Spec: execution.Spec{Argv: []string{"python3", "-c", program}}})
 	require.NoError(t, err)
 	defer session.Close()
 	got, size, told := sha256.New(), 0, ""
@@ -143,7 +143,7 @@ sys.exit(9)`
 			require.Equal(t, int64(64<<20), f.Receipt.StdoutBytes)
 			break
 		}
-		if f.Stream == drover.Stderr {
+		if f.Stream == execution.Stderr {
 			told += string(f.Data)
 		} else if len(f.Data) > 0 {
 			_, _ = got.Write(f.Data) // a hash takes everything
@@ -166,7 +166,7 @@ func TestEventsOfTheExecutionService(t *testing.T) {
 	defer stream.Close()
 	a.putEnvironment("24", 1)
 	runner := a.claim(24)
-	_, err = c.StartExecution(t.Context(), runner, drover.ExecutionRequest{Command: "exit 3"})
+	_, err = c.StartExecution(t.Context(), runner, execution.Request{Command: "exit 3"})
 	require.NoError(t, err)
 	seen, last := map[string]string{}, uint64(0)
 	for seen["ExecutionEnded"] == "" {
@@ -200,13 +200,13 @@ func TestReceiptsOutliveAKill(t *testing.T) {
 	t.Cleanup(func() { cleanAfter(t, args) })
 	a.putEnvironment("25", 1)
 	runner := a.claim(25)
-	x, err := a.native().StartExecution(t.Context(), runner, drover.ExecutionRequest{Command: "exit 7"})
+	x, err := a.native().StartExecution(t.Context(), runner, execution.Request{Command: "exit 7"})
 	require.NoError(t, err)
 	_, err = a.native().WaitExecution(t.Context(), x.ID)
 	require.NoError(t, err)
 	a.PullThePlug()
 	b := start(t, args...)
-	var kept drover.Execution
+	var kept execution.Execution
 	eventually(t, "the receipt", func() (bool, string) {
 		kept, err = b.native().Execution(t.Context(), x.ID)
 		return err == nil, fmt.Sprint(err)

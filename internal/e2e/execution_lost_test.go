@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/e2e/program"
 )
 
@@ -39,7 +39,7 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 	runner := s.claim(26)
 	was, err := s.native().Runner(t.Context(), runner)
 	require.NoError(t, err)
-	polled, err := s.native().StartExecution(t.Context(), runner, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: []string{"/bin/sleep", "1000"}, Detach: -1}})
+	polled, err := s.native().StartExecution(t.Context(), runner, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sleep", "1000"}, Detach: -1}})
 	require.NoError(t, err)
 	ws := s.connect(runner, map[string]any{"command": "echo here; sleep 1000"})
 	var first struct{ Type, Data string }
@@ -61,7 +61,7 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 	require.Equal(t, "error", types[len(types)-1], types)
 	ended, err := s.native().WaitExecution(t.Context(), polled.ID)
 	require.NoError(t, err)
-	require.Equal(t, drover.CauseRunnerGone, ended.Receipt.Cause)
+	require.Equal(t, execution.CauseRunnerGone, ended.Receipt.Cause)
 	require.NotZero(t, ended.Receipt.ExitCode)
 	require.Contains(t, ended.Receipt.Error, "lost")
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/dockerdtest"
 	"github.com/drover-project/drover/internal/e2e/program"
 )
@@ -111,7 +111,7 @@ func TestMachinesWithoutAServerEnd(t *testing.T) {
 	a := start(t, args...)
 	eventually(t, "the machines", func() (bool, string) {
 		list := a.machines()
-		return len(list) == 2 && list[0].State == drover.InstanceActive && list[1].State == drover.InstanceActive, fmt.Sprint(list)
+		return len(list) == 2 && list[0].State == fleet.InstanceActive && list[1].State == fleet.InstanceActive, fmt.Sprint(list)
 	})
 	require.NotEmpty(t, processesOf(filepath.Join(data, "fleet")))
 	a.PullThePlug()
@@ -129,7 +129,7 @@ func TestFleetCheck(t *testing.T) {
 	args := append([]string{"fleet", "check", "std", "-json"}, config(t, data, strings.Replace(fleetBlock(""), "server {", "server {\n  enabled = true", 1))...)
 	out, err := exec.Command(program.Binary, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
-	var steps []drover.FleetCheckStep
+	var steps []fleet.CheckStep
 	require.NoError(t, json.Unmarshal(out, &steps), string(out))
 	var names []string
 	for _, s := range steps {

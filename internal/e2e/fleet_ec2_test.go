@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/e2e/program"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
@@ -166,9 +166,9 @@ func (c *account) allEnd(a *agent) {
 	})
 }
 
-func one(t *testing.T, a *agent, what string, is func(i *drover.Instance) bool) drover.Instance {
+func one(t *testing.T, a *agent, what string, is func(i *fleet.Instance) bool) fleet.Instance {
 	t.Helper()
-	var last drover.Instance
+	var last fleet.Instance
 	eventually(t, what, func() (bool, string) {
 		list := a.machines()
 		if len(list) == 1 {
@@ -196,11 +196,11 @@ func TestAServerIsKilledInEachStateOfAMachine(t *testing.T) {
 	_, _, err := a.nomad().Jobs().Register(fleetJob("work", 1, "echo x >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
 	require.NoError(t, err)
 	eventually(t, "the create", func() (bool, string) { _, ever := c.paid(); return ever == 1, "" })
-	one(t, a, "the state creating", func(i *drover.Instance) bool { return i.State == drover.InstanceCreating })
+	one(t, a, "the state creating", func(i *fleet.Instance) bool { return i.State == fleet.InstanceCreating })
 	again()
-	one(t, a, "the state booting", func(i *drover.Instance) bool { return i.State == drover.InstanceBooting && i.ProviderID != "" })
+	one(t, a, "the state booting", func(i *fleet.Instance) bool { return i.State == fleet.InstanceBooting && i.ProviderID != "" })
 	again()
-	one(t, a, "the machine", func(i *drover.Instance) bool { return i.State == drover.InstanceBooting && i.ProviderID != "" })
+	one(t, a, "the machine", func(i *fleet.Instance) bool { return i.State == fleet.InstanceBooting && i.ProviderID != "" })
 	c.dark.Store(false)
 	eventually(t, "the node", func() (bool, string) {
 		nodes, _, err := a.nomad().Nodes().List(nil)
@@ -209,11 +209,11 @@ func TestAServerIsKilledInEachStateOfAMachine(t *testing.T) {
 	again() // registered, or active by now
 	eventually(t, "the work", func() (bool, string) { return len(lines(t, ran)) == 1, fmt.Sprint(a.machines(), c.said()) })
 	again()
-	i := one(t, a, "the busy machine", func(i *drover.Instance) bool { return i.State == drover.InstanceActive && i.Work == 1 })
+	i := one(t, a, "the busy machine", func(i *fleet.Instance) bool { return i.State == fleet.InstanceActive && i.Work == 1 })
 	status, text := a.fleet("PUT", "instance/"+i.ID+"/drain", `{"Reason":"a test"}`, nil)
 	require.Equal(t, 204, status, text)
 	again()
-	one(t, a, "the drained machine", func(i *drover.Instance) bool { return i.Behavior == drover.BehaviorDrain && i.Work == 1 })
+	one(t, a, "the drained machine", func(i *fleet.Instance) bool { return i.Behavior == fleet.BehaviorDrain && i.Work == 1 })
 	c.Fail("TerminateInstances", ec2test.Fault{Hang: true})
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	eventually(t, "the state destroying", func() (bool, string) {
@@ -226,7 +226,7 @@ func TestAServerIsKilledInEachStateOfAMachine(t *testing.T) {
 	_, ever := c.paid()
 	require.Equal(t, 1, ever, "one machine was bought")
 	require.Len(t, lines(t, ran), 1, "the work ran once")
-	var audit []drover.FleetAudit
+	var audit []fleet.Audit
 	a.fleet("GET", "audit?limit=1000", "", &audit)
 	var words []string
 	for _, e := range audit {
@@ -256,7 +256,7 @@ func TestMachinesOfABatch(t *testing.T) {
 	eventually(t, "three machines", func() (bool, string) {
 		active, list := 0, a.machines()
 		for _, i := range list {
-			if i.State == drover.InstanceActive {
+			if i.State == fleet.InstanceActive {
 				active++
 			}
 		}
@@ -294,7 +294,7 @@ func TestMachinesThatNeverCallHome(t *testing.T) {
 	c.dark.Store(false)
 	eventually(t, "the work", func() (bool, string) { return len(lines(t, ran)) == 1, fmt.Sprint(a.machines(), c.said()) })
 	c.allEnd(a)
-	var audit []drover.FleetAudit
+	var audit []fleet.Audit
 	a.fleet("GET", "audit?limit=1000", "", &audit)
 	require.Contains(t, fmt.Sprint(audit), "boot")
 }
@@ -313,13 +313,13 @@ func TestSpotPricesOfTheCloud(t *testing.T) {
 	priced := func(price float64) {
 		eventually(t, fmt.Sprint("the price ", price), func() (bool, string) {
 			list := a.machines()
-			return len(list) == 1 && list[0].State == drover.InstanceActive && list[0].Price == price, fmt.Sprintf("%+v", list)
+			return len(list) == 1 && list[0].State == fleet.InstanceActive && list[0].Price == price, fmt.Sprintf("%+v", list)
 		})
 	}
 	priced(0.03)
 	set(0.04)
 	priced(0.04)
-	var audit []drover.FleetAudit
+	var audit []fleet.Audit
 	a.fleet("GET", "audit", "", &audit)
 	require.Contains(t, fmt.Sprint(audit), "1 of 1 offerings of ec2 cost something else now")
 }
@@ -354,7 +354,7 @@ func TestACloudThatCantBeUsed(t *testing.T) {
   }
 `, 1)
 			a := start(t, c.server()...)
-			var pools []drover.FleetPoolStatus
+			var pools []fleet.PoolStatus
 			eventually(t, "the reason", func() (bool, string) {
 				a.fleet("GET", "pools", "", &pools)
 				return len(pools) == 2 && strings.Contains(pools[0].Problem, x.want) && pools[1].Machines["active"] == 1, fmt.Sprintf("%+v", pools)
@@ -377,9 +377,9 @@ func TestTheDeadMansSwitch(t *testing.T) {
 	t.Parallel()
 	c := newAccount(t, "", "min = 1\n    terminate_at_dead = \"10s\"\n")
 	a := start(t, c.server()...)
-	one(t, a, "the machine", func(i *drover.Instance) bool { return i.State == drover.InstanceActive })
+	one(t, a, "the machine", func(i *fleet.Instance) bool { return i.State == fleet.InstanceActive })
 	local := start(t, fleetAgent(t, "min = 1\n    terminate_at_dead = \"10s\"\n")...)
-	one(t, local, "the process", func(i *drover.Instance) bool { return i.State == drover.InstanceActive })
+	one(t, local, "the process", func(i *fleet.Instance) bool { return i.State == fleet.InstanceActive })
 	processes := filepath.Join(dataOf(local), "fleet")
 	require.NotEmpty(t, processesOf(processes))
 	a.PullThePlug()
@@ -425,7 +425,7 @@ func TestTwoProvidersServeOneNodePool(t *testing.T) {
 	require.Equal(t, map[string]int{"std": 2, "dear": 3}, by)
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	a.noMachine(t)
-	var costs drover.FleetCostReport
+	var costs fleet.CostReport
 	a.fleet("GET", "cost?by=machine", "", &costs)
 	require.Len(t, costs.Lines, 5)
 }

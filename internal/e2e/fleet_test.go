@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // fleetBlock is a fleet on this machine whose machines run raw processes too.
@@ -162,7 +162,7 @@ func (a *agent) fleet(method, path, body string, out any) (int, string) {
 	return status, text
 }
 
-func (a *agent) machines() (list []drover.Instance) {
+func (a *agent) machines() (list []fleet.Instance) {
 	a.t.Helper()
 	a.fleet("GET", "instances", "", &list)
 	return list
@@ -221,7 +221,7 @@ func TestMachinesComeForWorkAndGo(t *testing.T) {
 	require.Equal(t, "bought\r\n", a.execute(runner, map[string]any{"command": "echo bought"}, "").stdout)
 	for _, i := range a.machines() {
 		require.Equal(t, "std", i.Pool)
-		var x drover.FleetExplanation
+		var x fleet.Explanation
 		a.fleet("GET", "instance/"+i.ID, "", &x)
 		require.NotEmpty(t, x.Text)
 	}
@@ -230,7 +230,7 @@ func TestMachinesComeForWorkAndGo(t *testing.T) {
 	require.Equal(t, 204, status, text)
 	a.noMachine(t)
 
-	var report drover.FleetCostReport
+	var report fleet.CostReport
 	a.fleet("GET", "cost?by=job", "", &report)
 	require.Positive(t, report.Total)
 	var jobs []string
@@ -239,7 +239,7 @@ func TestMachinesComeForWorkAndGo(t *testing.T) {
 	}
 	require.Contains(t, jobs, "default/work")
 	require.Contains(t, jobs, "idle")
-	var audit []drover.FleetAudit
+	var audit []fleet.Audit
 	a.fleet("GET", "audit", "", &audit)
 	require.NotEmpty(t, audit)
 }
@@ -249,7 +249,7 @@ func (a *agent) refusesTokenTwice(t *testing.T, c *api.Client) {
 	t.Helper()
 	var given string
 	for _, i := range a.machines() {
-		if i.State == drover.InstanceActive { // its agent has used it
+		if i.State == fleet.InstanceActive { // its agent has used it
 			given = filepath.Join(dataOf(a), "fleet", "local", i.ProviderID, "user-data.hcl")
 		}
 	}
@@ -294,7 +294,7 @@ func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
 	eventually(t, "the machines", func() (bool, string) {
 		busy := 0
 		for _, i := range a.machines() {
-			if i.State == drover.InstanceActive && i.Work > 0 {
+			if i.State == fleet.InstanceActive && i.Work > 0 {
 				busy++
 			}
 		}
@@ -303,7 +303,7 @@ func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
 	require.Len(t, a.machines(), 3)
 	for _, i := range a.machines() {
 		require.True(t, i.Adopted)
-		require.Equal(t, i.ID == held[0].ID, i.Behavior == drover.BehaviorHold, "who is held stays held")
+		require.Equal(t, i.ID == held[0].ID, i.Behavior == fleet.BehaviorHold, "who is held stays held")
 	}
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	eventually(t, "the held machine to be the last", func() (bool, string) {
@@ -339,7 +339,7 @@ func TestPoolsOverTheAPI(t *testing.T) {
 	require.Equal(t, 200, status, text)
 	eventually(t, "the minimum", func() (bool, string) {
 		list := a.machines()
-		return len(list) == 1 && list[0].Pool == "extra" && list[0].State == drover.InstanceActive, fmt.Sprint(list)
+		return len(list) == 1 && list[0].Pool == "extra" && list[0].State == fleet.InstanceActive, fmt.Sprint(list)
 	})
 	nodes, _, err := a.nomad().Nodes().List(nil)
 	require.NoError(t, err)
@@ -364,7 +364,7 @@ func TestADevAgentTakesItsMachinesAlong(t *testing.T) {
 	a := start(t, "-dev", "-config", path)
 	eventually(t, "the machine", func() (bool, string) {
 		list := a.machines()
-		return len(list) == 1 && list[0].State == drover.InstanceActive, fmt.Sprint(list)
+		return len(list) == 1 && list[0].State == fleet.InstanceActive, fmt.Sprint(list)
 	})
 	data := dataOf(a)
 	require.NotEmpty(t, processesOf(filepath.Join(data, "fleet")))
@@ -403,9 +403,9 @@ func TestAMachineThatDiesIsReplaced(t *testing.T) {
 		list := a.machines()
 		return len(list) == 1 && list[0].ID != old[0].ID, fmt.Sprint(list)
 	})
-	var x drover.FleetExplanation
+	var x fleet.Explanation
 	a.fleet("GET", "instance/"+old[0].ID, "", &x)
-	require.Equal(t, drover.InstanceGone, x.Instance.State)
+	require.Equal(t, fleet.InstanceGone, x.Instance.State)
 	require.NotEmpty(t, x.Text)
 	_, _, err = c.Jobs().Deregister("svc", true, nil)
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // With mutual TLS between agents a bought machine brings a token and the server's authority: it gets a certificate for
@@ -31,7 +31,7 @@ func TestMachinesJoinOverMutualTLS(t *testing.T) {
 	ready := func() {
 		eventually(t, "the machine", func() (bool, string) {
 			list := a.machines()
-			return len(list) == 1 && list[0].State == drover.InstanceActive, fmt.Sprint(list)
+			return len(list) == 1 && list[0].State == fleet.InstanceActive, fmt.Sprint(list)
 		})
 	}
 	ready()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // The plug is pulled while a job runs, runners are warm and claimed, and an execution is under way.
@@ -35,8 +35,8 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	runner := a.claim(10)
 	native := a.native()
 	ctx := t.Context()
-	require.NoError(t, native.ChangeFiles(ctx, runner, drover.FileChange{Path: "kept", Write: true, Data: []byte("mine")}))
-	x, err := native.StartExecution(ctx, runner, drover.ExecutionRequest{ExecutionSpec: drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", "echo started; sleep 1000"}, Detach: -1}})
+	require.NoError(t, native.ChangeFiles(ctx, runner, execution.FileChange{Path: "kept", Write: true, Data: []byte("mine")}))
+	x, err := native.StartExecution(ctx, runner, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sh", "-c", "echo started; sleep 1000"}, Detach: -1}})
 	require.NoError(t, err)
 
 	a.PullThePlug()
@@ -60,7 +60,7 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	r, err := native.Runner(ctx, runner)
 	require.NoError(t, err, "a claimed runner is still the claimer's")
 	require.Equal(t, runner, r.ID)
-	file, err := native.ReadFile(ctx, runner, drover.FileRequest{Path: "kept"})
+	file, err := native.ReadFile(ctx, runner, execution.FileRequest{Path: "kept"})
 	require.NoError(t, err)
 	text, err := io.ReadAll(file)
 	require.NoError(t, err)

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // setValidators tells by what a client knows later whether the file is still the same.
-func setValidators(h http.Header, info drover.FileInfo) {
+func setValidators(h http.Header, info execution.FileInfo) {
 	h.Set("Last-Modified", info.ModTime.UTC().Format(http.TimeFormat))
 	if tag := tagOf(info); tag != "" {
 		h.Set("ETag", tag)
@@ -18,7 +18,7 @@ func setValidators(h http.Header, info drover.FileInfo) {
 }
 
 // tagOf changes whenever the file does: its time has nanoseconds. What is not a regular file has none.
-func tagOf(info drover.FileInfo) string {
+func tagOf(info execution.FileInfo) string {
 	if info.Type != "-" {
 		return ""
 	}
@@ -26,7 +26,7 @@ func tagOf(info drover.FileInfo) string {
 }
 
 // precondition evaluates a GET's conditions in the order of RFC 9110, 13.2.2: 304, 412, or 0 for going on.
-func precondition(r *http.Request, info drover.FileInfo) (status int) {
+func precondition(r *http.Request, info execution.FileInfo) (status int) {
 	h := r.Header
 	if match := h.Get("If-Match"); match != "" {
 		if !matches(match, info) {
@@ -46,7 +46,7 @@ func precondition(r *http.Request, info drover.FileInfo) (status int) {
 }
 
 // matches reports whether a list of tags, or "*", has the file's.
-func matches(list string, info drover.FileInfo) bool {
+func matches(list string, info execution.FileInfo) bool {
 	for tag := range strings.SplitSeq(list, ",") {
 		tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/")
 		if tag == "*" || tag != "" && tag == tagOf(info) {
@@ -57,7 +57,7 @@ func matches(list string, info drover.FileInfo) bool {
 }
 
 // sameFile reports whether the file is the one of which an If-Range's client has a part: by its tag, or by its date.
-func sameFile(condition string, info drover.FileInfo) bool {
+func sameFile(condition string, info execution.FileInfo) bool {
 	if at, err := http.ParseTime(condition); err == nil {
 		return whole(info).Equal(at)
 	}
@@ -70,4 +70,4 @@ func timeOf(h http.Header, name string) (time.Time, bool) {
 }
 
 // whole is the file's time as Last-Modified has it.
-func whole(info drover.FileInfo) time.Time { return info.ModTime.Truncate(time.Second) }
+func whole(info execution.FileInfo) time.Time { return info.ModTime.Truncate(time.Second) }

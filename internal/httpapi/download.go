@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Download answers with a file of a runner, or with the one range of it that the request's header asks for, if the
 // request's conditions hold. head may set further headers; it is called when the file is there. What is not a regular file
 // (as in /proc) has no length and no ranges. Errors: those of files.Read; Invalid: a directory; StatusError: a bad range
 // (400), one that the file does not have (416), a condition that does not hold (412).
-func Download(w http.ResponseWriter, r *http.Request, files drover.Files, req drover.FileRequest, head func(drover.FileInfo)) error {
+func Download(w http.ResponseWriter, r *http.Request, files execution.Files, req execution.FileRequest, head func(execution.FileInfo)) error {
 	part, err := parseRange(r.Header.Get("Range"))
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func Download(w http.ResponseWriter, r *http.Request, files drover.Files, req dr
 	return sendFile(w, info, body, part)
 }
 
-func sendFile(w http.ResponseWriter, info drover.FileInfo, body io.Reader, part byteRange) error {
+func sendFile(w http.ResponseWriter, info execution.FileInfo, body io.Reader, part byteRange) error {
 	h := w.Header()
 	h.Set("Accept-Ranges", "bytes")
 	if info.Type != "-" || info.Size == 0 { // as in /proc: nobody knows how much it will be

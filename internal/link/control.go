@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 const (
@@ -27,10 +28,10 @@ type Authenticator interface {
 }
 
 // Handler serves the controller to nodes that dial. Tunnels are put into nodes.
-func Handler(c drover.Controller, auth Authenticator, nodes *Nodes) http.Handler {
+func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handler {
 	mux := http.NewServeMux()
 	opts := connect.WithCodec(newMsgpack())
-	unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*drover.Registration, error) {
+	unary(mux, procRegister, opts, func(ctx context.Context, h http.Header, r *registerRequest) (*exchange.Registration, error) {
 		if r.Node == nil {
 			return nil, drover.Errorf(drover.Invalid, "node: must be set")
 		}
@@ -46,14 +47,14 @@ func Handler(c drover.Controller, auth Authenticator, nodes *Nodes) http.Handler
 		}
 		return auth.Authenticate(r.NodeID, h.Get(secretHeader))
 	}
-	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*drover.Registration, error) {
+	unary(mux, procHeartbeat, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Registration, error) {
 		if err := checked(h, r); err != nil {
 			return nil, err
 		}
 		reply, err := c.Heartbeat(ctx, r.NodeID)
 		return &reply, err
 	})
-	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*drover.Assignment, error) {
+	unary(mux, procPull, opts, func(ctx context.Context, h http.Header, r *nodeRequest) (*exchange.Assignment, error) {
 		if err := checked(h, r); err != nil {
 			return nil, err
 		}
@@ -95,11 +96,11 @@ func unary[Req, Res any](mux *http.ServeMux, procedure string, opts connect.Opti
 	}, opts))
 }
 
-// Control is drover.Controller as a node in another process sees it.
+// Control is exchange.Controller as a node in another process sees it.
 type Control struct {
-	register  *connect.Client[registerRequest, drover.Registration]
-	heartbeat *connect.Client[nodeRequest, drover.Registration]
-	pull      *connect.Client[nodeRequest, drover.Assignment]
+	register  *connect.Client[registerRequest, exchange.Registration]
+	heartbeat *connect.Client[nodeRequest, exchange.Registration]
+	pull      *connect.Client[nodeRequest, exchange.Assignment]
 	push      *connect.Client[nodeRequest, empty]
 	tunnel    *connect.Client[chunk, chunk]
 	identity  Identity
@@ -118,9 +119,9 @@ type Identity struct {
 func NewControl(hc *http.Client, base string, identity Identity) *Control {
 	opts := connect.WithCodec(newMsgpack())
 	return &Control{
-		register:  connect.NewClient[registerRequest, drover.Registration](hc, base+procRegister, opts),
-		heartbeat: connect.NewClient[nodeRequest, drover.Registration](hc, base+procHeartbeat, opts),
-		pull:      connect.NewClient[nodeRequest, drover.Assignment](hc, base+procPull, opts),
+		register:  connect.NewClient[registerRequest, exchange.Registration](hc, base+procRegister, opts),
+		heartbeat: connect.NewClient[nodeRequest, exchange.Registration](hc, base+procHeartbeat, opts),
+		pull:      connect.NewClient[nodeRequest, exchange.Assignment](hc, base+procPull, opts),
 		push:      connect.NewClient[nodeRequest, empty](hc, base+procPush, opts),
 		tunnel:    connect.NewClient[chunk, chunk](hc, base+procTunnel, opts),
 		identity:  identity,
@@ -128,22 +129,22 @@ func NewControl(hc *http.Client, base string, identity Identity) *Control {
 }
 
 // Register announces the node.
-func (c *Control) Register(ctx context.Context, node *drover.Node) (drover.Registration, error) {
+func (c *Control) Register(ctx context.Context, node *drover.Node) (exchange.Registration, error) {
 	return call(ctx, c.register, c.who(), &registerRequest{Node: node})
 }
 
 // Heartbeat says the node is alive.
-func (c *Control) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+func (c *Control) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
 	return call(ctx, c.heartbeat, c.who(), &nodeRequest{NodeID: nodeID})
 }
 
 // Pull waits for changes of what control wants.
-func (c *Control) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+func (c *Control) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	return call(ctx, c.pull, c.who(), &nodeRequest{NodeID: nodeID, Since: since, MaxWait: maxWait})
 }
 
 // Push reports what the node observes.
-func (c *Control) Push(ctx context.Context, nodeID string, updates []drover.AllocUpdate) error {
+func (c *Control) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
 	_, err := call(ctx, c.push, c.who(), &nodeRequest{NodeID: nodeID, Updates: updates})
 	return err
 }

@@ -15,6 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,33 +24,33 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // world is control and node in one test: it records what control hears and answers what a node would.
 type world struct {
 	registered *drover.Node
-	pushed     []drover.AllocUpdate
+	pushed     []exchange.AllocUpdate
 	left       chan string // how sessions were left, if somebody wants to know
-	drover.Workloads
+	exchange.Workloads
 }
 
-func (w *world) Register(_ context.Context, n *drover.Node) (drover.Registration, error) {
+func (w *world) Register(_ context.Context, n *drover.Node) (exchange.Registration, error) {
 	w.registered = n
-	return drover.Registration{TTL: time.Second, Index: 7}, nil
+	return exchange.Registration{TTL: time.Second, Index: 7}, nil
 }
 
-func (w *world) Heartbeat(_ context.Context, id string) (drover.Registration, error) {
+func (w *world) Heartbeat(_ context.Context, id string) (exchange.Registration, error) {
 	if id != "n1" {
-		return drover.Registration{}, drover.Errorf(drover.NotFound, "node not found")
+		return exchange.Registration{}, drover.Errorf(drover.NotFound, "node not found")
 	}
-	return drover.Registration{TTL: time.Second}, nil
+	return exchange.Registration{TTL: time.Second}, nil
 }
 
-func (w *world) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (drover.Assignment, error) {
+func (w *world) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (exchange.Assignment, error) {
 	if since > 0 {
 		<-ctx.Done()
-		return drover.Assignment{}, ctx.Err()
+		return exchange.Assignment{}, ctx.Err()
 	}
 	job := &drover.Job{ID: "j", TaskGroups: []*drover.TaskGroup{{Tasks: []*drover.Task{{Config: map[string]any{"n": 3, "list": []any{"a"}}}}}}}
-	return drover.Assignment{Index: 9, Allocs: []*drover.Allocation{{ID: "a", Job: job}}}, nil
+	return exchange.Assignment{Index: 9, Allocs: []*drover.Allocation{{ID: "a", Job: job}}}, nil
 }
 
-func (w *world) Push(_ context.Context, _ string, u []drover.AllocUpdate) error {
+func (w *world) Push(_ context.Context, _ string, u []exchange.AllocUpdate) error {
 	w.pushed = append(w.pushed, u...)
 	return nil
 }
@@ -67,20 +69,20 @@ func (w *world) Admit(token string, _ *drover.Node) error {
 	return nil
 }
 
-func (w *world) StartExecution(_ context.Context, _, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+func (w *world) StartExecution(_ context.Context, _, _ string, spec execution.Spec) (execution.Session, error) {
 	if len(spec.Argv) == 0 {
 		return nil, drover.Errorf(drover.Invalid, "argv: must be set")
 	}
 	return &echo{in: make(chan []byte), eof: make(chan struct{}), quit: make(chan string, 1), left: w.left}, nil
 }
 
-func (w *world) Files(string, string) drover.Files { return &memFiles{} }
+func (w *world) Files(string, string) execution.Files { return &memFiles{} }
 
 func (w *world) ReadFolder(context.Context, string, string, int64, int64) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(strings.Repeat("x", 200_000))), nil
 }
 
-func (w *world) Logs(_ context.Context, r drover.LogRequest) (drover.LogReader, error) {
+func (w *world) Logs(_ context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
 	if r.Task == "none" {
 		return nil, drover.Errorf(drover.NotFound, "unknown task")
 	}
@@ -89,11 +91,11 @@ func (w *world) Logs(_ context.Context, r drover.LogRequest) (drover.LogReader, 
 
 type twoChunks struct{ n int64 }
 
-func (l *twoChunks) Next(context.Context) (drover.LogChunk, error) {
+func (l *twoChunks) Next(context.Context) (exchange.LogChunk, error) {
 	if l.n++; l.n > 2 {
-		return drover.LogChunk{}, io.EOF
+		return exchange.LogChunk{}, io.EOF
 	}
-	return drover.LogChunk{File: "f", Offset: l.n, Data: []byte("line")}, nil
+	return exchange.LogChunk{File: "f", Offset: l.n, Data: []byte("line")}, nil
 }
 func (l *twoChunks) Close() error { return nil }
 
@@ -107,23 +109,23 @@ type echo struct {
 	left chan string
 }
 
-func (e *echo) Next(ctx context.Context) (drover.Frame, error) {
+func (e *echo) Next(ctx context.Context) (execution.Frame, error) {
 	if e.over {
-		return drover.Frame{}, io.EOF
+		return execution.Frame{}, io.EOF
 	}
 	select {
 	case p := <-e.in:
-		f := drover.Frame{Stream: drover.Stdout, Offset: e.off, Data: p}
+		f := execution.Frame{Stream: execution.Stdout, Offset: e.off, Data: p}
 		e.off += int64(len(p))
 		return f, nil
 	case <-e.eof:
 		e.over = true
-		return drover.Frame{Receipt: &drover.Receipt{Cause: drover.CauseExited, StdoutBytes: e.off}}, nil
+		return execution.Frame{Receipt: &execution.Receipt{Cause: execution.CauseExited, StdoutBytes: e.off}}, nil
 	case s := <-e.quit:
 		e.over = true
-		return drover.Frame{Receipt: &drover.Receipt{Cause: drover.CauseSignalled, ExitCode: 130, Error: s}}, nil
+		return execution.Frame{Receipt: &execution.Receipt{Cause: execution.CauseSignalled, ExitCode: 130, Error: s}}, nil
 	case <-ctx.Done():
-		return drover.Frame{}, ctx.Err()
+		return execution.Frame{}, ctx.Err()
 	}
 }
 
@@ -139,11 +141,11 @@ func (e *echo) Write(ctx context.Context, p []byte) error {
 		return ctx.Err()
 	}
 }
-func (e *echo) CloseStdin(context.Context) error                { close(e.eof); return nil }
-func (e *echo) Resize(context.Context, drover.WindowSize) error { return nil }
-func (e *echo) Signal(_ context.Context, s string) error        { e.quit <- s; return nil }
-func (e *echo) Close() error                                    { e.leave("closed"); return nil }
-func (e *echo) Lost()                                           { e.leave("lost") }
+func (e *echo) CloseStdin(context.Context) error                   { close(e.eof); return nil }
+func (e *echo) Resize(context.Context, execution.WindowSize) error { return nil }
+func (e *echo) Signal(_ context.Context, s string) error           { e.quit <- s; return nil }
+func (e *echo) Close() error                                       { e.leave("closed"); return nil }
+func (e *echo) Lost()                                              { e.leave("lost") }
 
 func (e *echo) leave(how string) {
 	if e.left != nil {
@@ -151,20 +153,20 @@ func (e *echo) leave(how string) {
 	}
 }
 
-type memFiles struct{ drover.Files }
+type memFiles struct{ execution.Files }
 
-func (*memFiles) List(context.Context, drover.FileRequest) ([]drover.FileInfo, error) {
-	return []drover.FileInfo{{Path: "a\nb\xff", Size: 3}}, nil
+func (*memFiles) List(context.Context, execution.FileRequest) ([]execution.FileInfo, error) {
+	return []execution.FileInfo{{Path: "a\nb\xff", Size: 3}}, nil
 }
 
-func (*memFiles) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+func (*memFiles) Read(_ context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	if r.Path == "missing" {
-		return drover.FileInfo{}, nil, drover.Errorf(drover.NotFound, "no such file")
+		return execution.FileInfo{}, nil, drover.Errorf(drover.NotFound, "no such file")
 	}
-	return drover.FileInfo{Size: 5}, io.NopCloser(strings.NewReader("hello")), nil
+	return execution.FileInfo{Size: 5}, io.NopCloser(strings.NewReader("hello")), nil
 }
 
-func (*memFiles) Write(_ context.Context, c drover.FileChange, r io.Reader) error {
+func (*memFiles) Write(_ context.Context, c execution.FileChange, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err == nil && len(data) != 150_000 {
 		err = drover.Errorf(drover.Invalid, "%s: got %d bytes", c.Path, len(data))
@@ -203,7 +205,7 @@ func TestControllerOverTheWire(t *testing.T) {
 	defer cancel()
 	_, err = c.Pull(short, "n1", 9, time.Minute)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NoError(t, c.Push(ctx, "n1", []drover.AllocUpdate{{ID: "a", TaskStates: map[string]*drover.TaskState{"t": {StartedAt: time.Unix(5, 6)}}}}))
+	require.NoError(t, c.Push(ctx, "n1", []exchange.AllocUpdate{{ID: "a", TaskStates: map[string]*drover.TaskState{"t": {StartedAt: time.Unix(5, 6)}}}}))
 	require.True(t, w.pushed[0].TaskStates["t"].StartedAt.Equal(time.Unix(5, 6)))
 	_, err = c.Heartbeat(ctx, "n2")
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
@@ -213,7 +215,7 @@ func TestControllerOverTheWire(t *testing.T) {
 }
 
 // dialled opens a node's tunnel; cut breaks it and waits for its end.
-func dialled(t *testing.T, w *world) (remote drover.Workloads, nodes *Nodes, cut func()) {
+func dialled(t *testing.T, w *world) (remote exchange.Workloads, nodes *Nodes, cut func()) {
 	t.Helper()
 	c, nodes := serve(t, w)
 	_, err := nodes.Workloads("n1")
@@ -235,12 +237,12 @@ func TestSessionsOfACallerWhoIsLostAreNotClosed(t *testing.T) {
 	w := &world{left: make(chan string)}
 	remote, _, cut := dialled(t, w)
 	ctx := t.Context()
-	start := func() drover.Session {
-		s, err := remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+	start := func() execution.Session {
+		s, err := remote.StartExecution(ctx, "a", "", execution.Spec{Argv: []string{"cat"}})
 		require.NoError(t, err)
 		return s
 	}
-	ended := func() drover.Session {
+	ended := func() execution.Session {
 		s := start()
 		require.NoError(t, s.CloseStdin(ctx))
 		f, err := s.Next(ctx)
@@ -248,7 +250,7 @@ func TestSessionsOfACallerWhoIsLostAreNotClosed(t *testing.T) {
 		require.NotNil(t, f.Receipt)
 		return s
 	}
-	for _, s := range []drover.Session{start(), ended()} {
+	for _, s := range []execution.Session{start(), ended()} {
 		require.NoError(t, s.Close())
 		require.Equal(t, "closed", <-w.left)
 	}
@@ -271,7 +273,7 @@ func TestWorkloadsThroughTheTunnel(t *testing.T) {
 
 	t.Run("session", func(t *testing.T) { trySession(t, remote) })
 	t.Run("detach", func(t *testing.T) {
-		s, err := remote.StartExecution(t.Context(), "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+		s, err := remote.StartExecution(t.Context(), "a", "", execution.Spec{Argv: []string{"cat"}})
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	})
@@ -282,11 +284,11 @@ func TestWorkloadsThroughTheTunnel(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := nodes.Workloads("n1"); return err != nil }, time.Minute, time.Millisecond)
 }
 
-func trySession(t *testing.T, remote drover.Workloads) {
+func trySession(t *testing.T, remote exchange.Workloads) {
 	ctx := t.Context()
-	_, err := remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{})
+	_, err := remote.StartExecution(ctx, "a", "", execution.Spec{})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
-	s, err := remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+	s, err := remote.StartExecution(ctx, "a", "", execution.Spec{Argv: []string{"cat"}})
 	require.NoError(t, err)
 	written := make(chan error, 1)
 	go func() { written <- s.Write(ctx, []byte("hi\x00\xff")) }()
@@ -302,35 +304,35 @@ func trySession(t *testing.T, remote drover.Workloads) {
 	require.ErrorIs(t, err, io.EOF)
 	require.NoError(t, s.Close())
 
-	s, err = remote.StartExecution(ctx, "a", "", drover.ExecutionSpec{Argv: []string{"cat"}})
+	s, err = remote.StartExecution(ctx, "a", "", execution.Spec{Argv: []string{"cat"}})
 	require.NoError(t, err)
 	blocked := make(chan error, 1)
 	go func() { blocked <- s.Write(ctx, []byte("block")) }()
 	require.NoError(t, s.Signal(ctx, "INT"), "a blocked write must not hold up a signal")
 	f, err = s.Next(ctx)
 	require.NoError(t, err)
-	require.Equal(t, drover.CauseSignalled, f.Receipt.Cause)
+	require.Equal(t, execution.CauseSignalled, f.Receipt.Cause)
 	require.NoError(t, s.Close())
 	require.Error(t, <-blocked)
 }
 
-func tryFiles(t *testing.T, remote drover.Workloads) {
+func tryFiles(t *testing.T, remote exchange.Workloads) {
 	ctx := t.Context()
 	files := remote.Files("a", "")
-	list, err := files.List(ctx, drover.FileRequest{})
+	list, err := files.List(ctx, execution.FileRequest{})
 	require.NoError(t, err)
 	require.Equal(t, "a\nb\xff", list[0].Path)
-	info, r, err := files.Read(ctx, drover.FileRequest{Path: "x"})
+	info, r, err := files.Read(ctx, execution.FileRequest{Path: "x"})
 	require.NoError(t, err)
 	data, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.Equal(t, "hello", string(data))
 	require.EqualValues(t, 5, info.Size)
-	_, _, err = files.Read(ctx, drover.FileRequest{Path: "missing"})
+	_, _, err = files.Read(ctx, execution.FileRequest{Path: "missing"})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
-	require.NoError(t, files.Write(ctx, drover.FileChange{Path: "big"}, strings.NewReader(strings.Repeat("y", 150_000))))
-	require.Equal(t, drover.Invalid, drover.CodeOf(files.Write(ctx, drover.FileChange{Path: "big"}, strings.NewReader("short"))))
+	require.NoError(t, files.Write(ctx, execution.FileChange{Path: "big"}, strings.NewReader(strings.Repeat("y", 150_000))))
+	require.Equal(t, drover.Invalid, drover.CodeOf(files.Write(ctx, execution.FileChange{Path: "big"}, strings.NewReader("short"))))
 	body, err := remote.ReadFolder(ctx, "a", "x", 0, 0)
 	require.NoError(t, err)
 	data, err = io.ReadAll(body)
@@ -339,11 +341,11 @@ func tryFiles(t *testing.T, remote drover.Workloads) {
 	require.Len(t, data, 200_000)
 }
 
-func tryLogs(t *testing.T, remote drover.Workloads) {
+func tryLogs(t *testing.T, remote exchange.Workloads) {
 	ctx := t.Context()
-	_, err := remote.Logs(ctx, drover.LogRequest{Task: "none"})
+	_, err := remote.Logs(ctx, exchange.LogRequest{Task: "none"})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
-	logs, err := remote.Logs(ctx, drover.LogRequest{Task: "t"})
+	logs, err := remote.Logs(ctx, exchange.LogRequest{Task: "t"})
 	require.NoError(t, err)
 	n := 0
 	for {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // Procedures of the controller, called by nodes.
@@ -47,12 +49,12 @@ type nodeRequest struct {
 	NodeID  string
 	Since   uint64
 	MaxWait time.Duration
-	Updates []drover.AllocUpdate
+	Updates []exchange.AllocUpdate
 }
 
 // chunk is a piece of a byte stream; the first of a FileRead also has the file's info.
 type chunk struct {
-	Info *drover.FileInfo
+	Info *execution.FileInfo
 	Data []byte
 }
 
@@ -65,9 +67,9 @@ type target struct {
 	Path    string
 	Offset  int64
 	Limit   int64
-	File    drover.FileRequest
-	Changes []drover.FileChange
-	Log     drover.LogRequest
+	File    execution.FileRequest
+	Changes []execution.FileChange
+	Log     exchange.LogRequest
 }
 
 // sessionOpen starts or attaches to an execution; its frames come back as a stream of sessionEvents, the first of
@@ -76,31 +78,31 @@ type sessionOpen struct {
 	SessionID string // chosen by the caller, for sessionOp
 	AllocID   string
 	Task      string
-	Spec      *drover.ExecutionSpec // start
-	Attach    string                // or attach
-	From      drover.Offsets
+	Spec      *execution.Spec // start
+	Attach    string          // or attach
+	From      execution.Offsets
 }
 
-type sessionEvent struct{ Frame *drover.Frame }
+type sessionEvent struct{ Frame *execution.Frame }
 
 // sessionOp is one call on an open session. It is a call of its own, so that no frame can stand in its way.
 type sessionOp struct {
 	SessionID  string
 	Stdin      []byte
 	CloseStdin bool
-	Resize     *drover.WindowSize
+	Resize     *execution.WindowSize
 	Signal     string
 }
 
-type fileList struct{ Files []drover.FileInfo }
+type fileList struct{ Files []execution.FileInfo }
 
 type folderList struct{ Files []drover.AllocFileInfo }
 
-type executionList struct{ Executions []drover.Execution }
+type executionList struct{ Executions []execution.Execution }
 
 // writeHead opens a FileWrite or FileExtract; the data follows in chunks.
 type writePart struct {
 	Target *target
-	Change *drover.FileChange
+	Change *execution.FileChange
 	Data   []byte
 }

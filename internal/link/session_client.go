@@ -7,25 +7,26 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/id"
 )
 
 // StartExecution starts a command.
-func (c *workloadsClient) StartExecution(ctx context.Context, allocID, task string, spec drover.ExecutionSpec) (drover.Session, error) {
+func (c *workloadsClient) StartExecution(ctx context.Context, allocID, task string, spec execution.Spec) (execution.Session, error) {
 	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Spec: &spec})
 }
 
 // AttachExecution attaches to a command.
-func (c *workloadsClient) AttachExecution(ctx context.Context, allocID, task, executionID string, from drover.Offsets) (drover.Session, error) {
+func (c *workloadsClient) AttachExecution(ctx context.Context, allocID, task, executionID string, from execution.Offsets) (execution.Session, error) {
 	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Attach: executionID, From: from})
 }
 
 // open bounds the opening by ctx; the session itself lives until Close.
-func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (drover.Session, error) {
+func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Session, error) {
 	o.SessionID = id.Random{}.New()
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	fail := func(err error) (drover.Session, error) {
+	fail := func(err error) (execution.Session, error) {
 		cancel()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -45,7 +46,7 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (drover.Sessi
 		_ = stream.Close()
 		return fail(ctx.Err())
 	}
-	s := &sessionClient{id: o.SessionID, client: c, stream: stream, cancel: cancel, life: life, frames: make(chan drover.Frame), ended: make(chan struct{})}
+	s := &sessionClient{id: o.SessionID, client: c, stream: stream, cancel: cancel, life: life, frames: make(chan execution.Frame), ended: make(chan struct{})}
 	go s.receive() // ends when the stream ends or Close cancels it
 	return s, nil
 }
@@ -56,7 +57,7 @@ type sessionClient struct {
 	stream *connect.ServerStreamForClient[sessionEvent]
 	life   context.Context // ends with Close
 	cancel context.CancelFunc
-	frames chan drover.Frame
+	frames chan execution.Frame
 	ended  chan struct{} // closed when receive returned; err is set then
 	err    error
 	over   bool // the receipt was read; owned by Next's caller
@@ -81,21 +82,21 @@ func (s *sessionClient) receive() {
 }
 
 // Next returns the next frame.
-func (s *sessionClient) Next(ctx context.Context) (drover.Frame, error) {
+func (s *sessionClient) Next(ctx context.Context) (execution.Frame, error) {
 	if s.over {
-		return drover.Frame{}, io.EOF
+		return execution.Frame{}, io.EOF
 	}
 	select {
 	case f := <-s.frames:
 		s.over = f.Receipt != nil
 		return f, nil
 	case <-ctx.Done():
-		return drover.Frame{}, ctx.Err()
+		return execution.Frame{}, ctx.Err()
 	case <-s.ended:
 		if s.err == nil {
-			return drover.Frame{}, io.EOF
+			return execution.Frame{}, io.EOF
 		}
-		return drover.Frame{}, s.err
+		return execution.Frame{}, s.err
 	}
 }
 
@@ -110,7 +111,7 @@ func (s *sessionClient) CloseStdin(ctx context.Context) error {
 }
 
 // Resize changes the terminal's size.
-func (s *sessionClient) Resize(ctx context.Context, size drover.WindowSize) error {
+func (s *sessionClient) Resize(ctx context.Context, size execution.WindowSize) error {
 	return s.op(ctx, sessionOp{Resize: &size})
 }
 

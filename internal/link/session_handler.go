@@ -9,14 +9,16 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // sessions knows the node's open sessions by the callers' ids.
 type sessions struct {
-	workloads drover.Workloads
+	workloads exchange.Workloads
 	broken    func() bool // whether the connection to the callers has ended
 	mu        sync.Mutex
-	open      map[string]drover.Session // guarded by mu
+	open      map[string]execution.Session // guarded by mu
 }
 
 // serve opens a session and sends its frames; it is closed when the caller closes it. That is also how it says that a
@@ -54,7 +56,7 @@ func (s *sessions) serve(ctx context.Context, o *sessionOpen, stream *connect.Se
 }
 
 // leave closes a session. A caller whose connection broke did not: it may come back, to this execution or its receipt.
-func (s *sessions) leave(session drover.Session) {
+func (s *sessions) leave(session execution.Session) {
 	if l, ok := session.(interface{ Lost() }); ok && s.broken() {
 		l.Lost()
 		return
@@ -62,7 +64,7 @@ func (s *sessions) leave(session drover.Session) {
 	_ = session.Close() // detaching cannot fail
 }
 
-func openSession(ctx context.Context, w drover.Workloads, o *sessionOpen) (drover.Session, error) {
+func openSession(ctx context.Context, w exchange.Workloads, o *sessionOpen) (execution.Session, error) {
 	if o.Spec != nil {
 		return w.StartExecution(ctx, o.AllocID, o.Task, *o.Spec)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // NewHTTPClient returns a client that speaks HTTP/2, in clear text when tlsConfig is nil.
@@ -30,7 +31,7 @@ func NewHTTPClient(tlsConfig *tls.Config) *http.Client {
 
 // ServeWorkloads opens the tunnel and serves w through it until ctx ends or the connection breaks; the caller dials
 // again. ready is called once control accepted the tunnel.
-func (c *Control) ServeWorkloads(ctx context.Context, w drover.Workloads, ready func()) error {
+func (c *Control) ServeWorkloads(ctx context.Context, w exchange.Workloads, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := c.tunnel.CallBidiStream(ctx)
@@ -68,7 +69,7 @@ type remoteNode struct {
 }
 
 // Workloads returns the node's workloads. Errors: Unavailable when it has no tunnel here.
-func (n *Nodes) Workloads(nodeID string) (drover.Workloads, error) {
+func (n *Nodes) Workloads(nodeID string) (exchange.Workloads, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r, ok := n.conns[nodeID]

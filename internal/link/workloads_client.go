@@ -9,9 +9,11 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
-// workloadsClient is drover.Workloads of a node in another process.
+// workloadsClient is exchange.Workloads of a node in another process.
 type workloadsClient struct {
 	http *http.Client
 	opts connect.Option
@@ -28,7 +30,7 @@ func nodeCall[Res any](ctx context.Context, c *workloadsClient, procedure string
 }
 
 // Executions lists an allocation's executions.
-func (c *workloadsClient) Executions(ctx context.Context, allocID string) ([]drover.Execution, error) {
+func (c *workloadsClient) Executions(ctx context.Context, allocID string) ([]execution.Execution, error) {
 	r, err := nodeCall[executionList](ctx, c, procExecutions, target{AllocID: allocID})
 	return r.Executions, err
 }
@@ -81,9 +83,9 @@ func (c *workloadsClient) CollectGarbage(ctx context.Context, allocID string) er
 }
 
 // Logs streams logs.
-func (c *workloadsClient) Logs(ctx context.Context, r drover.LogRequest) (drover.LogReader, error) {
+func (c *workloadsClient) Logs(ctx context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	client := connect.NewClient[target, drover.LogChunk](c.http, nodeBase+procLogs, c.opts)
+	client := connect.NewClient[target, exchange.LogChunk](c.http, nodeBase+procLogs, c.opts)
 	s, err := client.CallServerStream(ctx, connect.NewRequest(&target{Log: r}))
 	if err != nil {
 		cancel()
@@ -98,7 +100,7 @@ func (c *workloadsClient) Logs(ctx context.Context, r drover.LogRequest) (drover
 }
 
 type logReader struct {
-	stream *connect.ServerStreamForClient[drover.LogChunk]
+	stream *connect.ServerStreamForClient[exchange.LogChunk]
 	cancel context.CancelFunc
 }
 
@@ -114,16 +116,16 @@ func (l *logReader) accepted() error {
 }
 
 // Next returns the next chunk.
-func (l *logReader) Next(ctx context.Context) (drover.LogChunk, error) {
+func (l *logReader) Next(ctx context.Context) (exchange.LogChunk, error) {
 	defer context.AfterFunc(ctx, l.cancel)()
 	if !l.stream.Receive() {
 		if err := ctx.Err(); err != nil {
-			return drover.LogChunk{}, err
+			return exchange.LogChunk{}, err
 		}
 		if err := l.stream.Err(); err != nil {
-			return drover.LogChunk{}, fromWire(err)
+			return exchange.LogChunk{}, fromWire(err)
 		}
-		return drover.LogChunk{}, io.EOF
+		return exchange.LogChunk{}, io.EOF
 	}
 	return *l.stream.Msg(), nil
 }
@@ -134,13 +136,13 @@ func (l *logReader) Close() error {
 	return l.stream.Close()
 }
 
-func (c *workloadsClient) download(ctx context.Context, procedure string, t target) (drover.FileInfo, io.ReadCloser, error) {
+func (c *workloadsClient) download(ctx context.Context, procedure string, t target) (execution.FileInfo, io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := connect.NewClient[target, chunk](c.http, nodeBase+procedure, c.opts)
 	s, err := client.CallServerStream(ctx, connect.NewRequest(&t))
 	if err != nil {
 		cancel()
-		return drover.FileInfo{}, nil, fromWire(err)
+		return execution.FileInfo{}, nil, fromWire(err)
 	}
 	if !s.Receive() {
 		err := s.Err()
@@ -149,9 +151,9 @@ func (c *workloadsClient) download(ctx context.Context, procedure string, t targ
 		if err == nil {
 			err = drover.Errorf(drover.Unavailable, "link: the node ended the file before it began")
 		}
-		return drover.FileInfo{}, nil, fromWire(err)
+		return execution.FileInfo{}, nil, fromWire(err)
 	}
-	var info drover.FileInfo
+	var info execution.FileInfo
 	if s.Msg().Info != nil {
 		info = *s.Msg().Info
 	}
@@ -187,7 +189,7 @@ func (b *bodyReader) Close() error {
 }
 
 // Files gives access to a task's files.
-func (c *workloadsClient) Files(allocID, task string) drover.Files {
+func (c *workloadsClient) Files(allocID, task string) execution.Files {
 	return &filesClient{c, target{AllocID: allocID, Task: task}}
 }
 
@@ -197,7 +199,7 @@ type filesClient struct {
 }
 
 // List lists a directory.
-func (f *filesClient) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+func (f *filesClient) List(ctx context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	t := f.t
 	t.File = r
 	l, err := nodeCall[fileList](ctx, f.c, procFileList, t)
@@ -205,14 +207,14 @@ func (f *filesClient) List(ctx context.Context, r drover.FileRequest) ([]drover.
 }
 
 // Read opens a file.
-func (f *filesClient) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+func (f *filesClient) Read(ctx context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	t := f.t
 	t.File = r
 	return f.c.download(ctx, procFileRead, t)
 }
 
 // Apply makes changes.
-func (f *filesClient) Apply(ctx context.Context, changes []drover.FileChange) error {
+func (f *filesClient) Apply(ctx context.Context, changes []execution.FileChange) error {
 	t := f.t
 	t.Changes = changes
 	_, err := nodeCall[empty](ctx, f.c, procFileApply, t)
@@ -220,12 +222,12 @@ func (f *filesClient) Apply(ctx context.Context, changes []drover.FileChange) er
 }
 
 // Write replaces a file.
-func (f *filesClient) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+func (f *filesClient) Write(ctx context.Context, change execution.FileChange, r io.Reader) error {
 	return f.upload(ctx, procFileWrite, writePart{Target: &f.t, Change: &change}, r)
 }
 
 // Archive streams a directory as tar.
-func (f *filesClient) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+func (f *filesClient) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	t := f.t
 	t.File = r
 	_, body, err := f.c.download(ctx, procFileArchive, t)
@@ -233,7 +235,7 @@ func (f *filesClient) Archive(ctx context.Context, r drover.FileRequest) (io.Rea
 }
 
 // Extract unpacks a tar.
-func (f *filesClient) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+func (f *filesClient) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
 	t := f.t
 	t.File = r
 	return f.upload(ctx, procFileExtract, writePart{Target: &t}, tar)

@@ -9,12 +9,14 @@ import (
 	"connectrpc.com/connect"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 const chunkSize = 64 << 10
 
 // workloadsHandler serves a node's workloads to control. broken reports whether control is not connected any more.
-func workloadsHandler(w drover.Workloads, broken func() bool) http.Handler {
+func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	mux := http.NewServeMux()
 	opts := connect.WithCodec(newMsgpack())
 	on := func(procedure string, f func(ctx context.Context, t *target) error) {
@@ -48,15 +50,15 @@ func workloadsHandler(w drover.Workloads, broken func() bool) http.Handler {
 	on(procFileApply, func(ctx context.Context, t *target) error {
 		return w.Files(t.AllocID, t.Task).Apply(ctx, t.Changes)
 	})
-	mux.Handle(procReadFolder, download(procReadFolder, opts, func(ctx context.Context, t *target) (*drover.FileInfo, io.ReadCloser, error) {
+	mux.Handle(procReadFolder, download(procReadFolder, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		r, err := w.ReadFolder(ctx, t.AllocID, t.Path, t.Offset, t.Limit)
 		return nil, r, err
 	}))
-	mux.Handle(procFileRead, download(procFileRead, opts, func(ctx context.Context, t *target) (*drover.FileInfo, io.ReadCloser, error) {
+	mux.Handle(procFileRead, download(procFileRead, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		info, r, err := w.Files(t.AllocID, t.Task).Read(ctx, t.File)
 		return &info, r, err
 	}))
-	mux.Handle(procFileArchive, download(procFileArchive, opts, func(ctx context.Context, t *target) (*drover.FileInfo, io.ReadCloser, error) {
+	mux.Handle(procFileArchive, download(procFileArchive, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		r, err := w.Files(t.AllocID, t.Task).Archive(ctx, t.File)
 		return nil, r, err
 	}))
@@ -69,10 +71,10 @@ func workloadsHandler(w drover.Workloads, broken func() bool) http.Handler {
 	mux.Handle(procFileExtract, upload(procFileExtract, opts, func(ctx context.Context, p *writePart, r io.Reader) error {
 		return w.Files(p.Target.AllocID, p.Target.Task).Extract(ctx, p.Target.File, r)
 	}))
-	mux.Handle(procLogs, connect.NewServerStreamHandler(procLogs, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[drover.LogChunk]) error {
+	mux.Handle(procLogs, connect.NewServerStreamHandler(procLogs, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[exchange.LogChunk]) error {
 		return toWire(serveLogs(ctx, w, r.Msg.Log, s))
 	}, opts))
-	open := &sessions{workloads: w, broken: broken, open: map[string]drover.Session{}}
+	open := &sessions{workloads: w, broken: broken, open: map[string]execution.Session{}}
 	mux.Handle(procSession, connect.NewServerStreamHandler(procSession, func(ctx context.Context, r *connect.Request[sessionOpen], s *connect.ServerStream[sessionEvent]) error {
 		return toWire(open.serve(ctx, r.Msg, s))
 	}, opts))
@@ -82,13 +84,13 @@ func workloadsHandler(w drover.Workloads, broken func() bool) http.Handler {
 	return mux
 }
 
-func serveLogs(ctx context.Context, w drover.AllocFolder, r drover.LogRequest, s *connect.ServerStream[drover.LogChunk]) error {
+func serveLogs(ctx context.Context, w exchange.AllocFolder, r exchange.LogRequest, s *connect.ServerStream[exchange.LogChunk]) error {
 	logs, err := w.Logs(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = logs.Close() }()
-	if err := s.Send(&drover.LogChunk{}); err != nil { // says: accepted
+	if err := s.Send(&exchange.LogChunk{}); err != nil { // says: accepted
 		return err
 	}
 	for {
@@ -105,7 +107,7 @@ func serveLogs(ctx context.Context, w drover.AllocFolder, r drover.LogRequest, s
 	}
 }
 
-func download(procedure string, opts connect.Option, open func(context.Context, *target) (*drover.FileInfo, io.ReadCloser, error)) http.Handler {
+func download(procedure string, opts connect.Option, open func(context.Context, *target) (*execution.FileInfo, io.ReadCloser, error)) http.Handler {
 	return connect.NewServerStreamHandler(procedure, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[chunk]) error {
 		info, body, err := open(ctx, r.Msg)
 		if err != nil {

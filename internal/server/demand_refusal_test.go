@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -16,16 +17,16 @@ import (
 // refusing is a fleet with a pool of two types, work that waits for it, and a machine that can be seen.
 type refusing struct {
 	*logged
-	policy *drover.FleetPolicy
+	policy *fleet.Policy
 }
 
 func newRefusing(t *testing.T) *refusing {
-	l := &refusing{logged: newLogged(t), policy: &drover.FleetPolicy{
+	l := &refusing{logged: newLogged(t), policy: &fleet.Policy{
 		Name: "std", NodePool: "default", Provider: "p", Zones: []string{"a"}, UserData: "#!/bin/sh",
-		Types: []drover.InstanceType{{Name: "t", Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000}}, {Name: "u", Price: 2, Capacity: drover.Capacity{CPU: 8000, MemoryMB: 8000}}},
+		Types: []fleet.InstanceType{{Name: "t", Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000}}, {Name: "u", Price: 2, Capacity: drover.Capacity{CPU: 8000, MemoryMB: 8000}}},
 	}}
 	l.policy.Canonicalize()
-	l.do(&command.PutFleetPools{Pools: []*drover.FleetPool{{Name: "std", Policy: l.policy}}})
+	l.do(&command.PutFleetPools{Pools: []*fleet.Pool{{Name: "std", Policy: l.policy}}})
 	job := batch("a", "default", 2)
 	job.TaskGroups[0].Tasks[0].Resources.Devices = nil
 	l.do(&command.RegisterJob{Job: job, Time: 1})

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
@@ -173,7 +174,7 @@ func TestDemandStaysInItsDatacenters(t *testing.T) {
 	l.do(&command.UpdateEvals{Evals: blocked("a", "b1", 1)})
 	list, _ := l.view.Demand("default", "default")
 	for datacenter, want := range map[string]bool{"eu-west": true, "us.1": true, "usx1": false, "ap-eu-1": false} {
-		o := drover.Offering{Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000}, Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter}}
+		o := fleet.Offering{Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000}, Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter}}
 		_, ok := scaler.PricePerPiece(&o, &list[0], "p", "")
 		require.Equal(t, want, ok, datacenter)
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/exec/environment"
-	"github.com/drover-project/drover/internal/exec/execution"
+	"github.com/drover-project/drover/internal/exec/executor"
 )
 
 // teller puts what happens to executions into the log, and by that into the event stream.
 type teller struct{ intake *intake.Intake }
 
-// TellExecutions implements execution.Teller.
-func (t teller) TellExecutions(ctx context.Context, events []execution.Event) error {
+// TellExecutions implements executor.Teller.
+func (t teller) TellExecutions(ctx context.Context, events []executor.Event) error {
 	list := make([]command.ExecutionEvent, len(events))
 	for i, e := range events {
 		list[i] = command.ExecutionEvent{Type: e.Type, Namespace: environment.Namespace, Execution: e.Execution}

@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/eventstream"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/exec/environment"
-	"github.com/drover-project/drover/internal/exec/execution"
+	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/nomadbackend"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/exec/webhook"
@@ -23,7 +24,7 @@ import (
 // executionService is the execution service of this process.
 type executionService struct {
 	runners    *runner.Service
-	executions *execution.Service
+	executions *executor.Service
 	settings   []*config.EnvSetting
 	cluster    *nomadbackend.Backend // nil: runners are kept here
 	deps       Deps
@@ -51,7 +52,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
-	executions, err := execution.New(execution.Config{LedgerPath: ledger}, execution.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	executions, err := executor.New(executor.Config{LedgerPath: ledger}, executor.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (x *executionService) parts() []lifecycle.Part {
 // makeEnvironments puts those of the configuration, trying again while the log cannot be written.
 func (x *executionService) makeEnvironments(ctx context.Context) error {
 	for _, s := range x.settings {
-		env := drover.Environment{ID: s.ID, Image: s.Image, Driver: s.Driver, PoolSize: s.PoolSize, CPU: s.CPU, MemoryMB: s.MemoryMB, Network: config.True(s.Network)}
+		env := execution.Environment{ID: s.ID, Image: s.Image, Driver: s.Driver, PoolSize: s.PoolSize, CPU: s.CPU, MemoryMB: s.MemoryMB, Network: config.True(s.Network)}
 		for {
 			_, err := x.runners.PutEnvironment(ctx, env)
 			if err == nil || ctx.Err() != nil {
@@ -91,7 +92,7 @@ func (x *executionService) makeEnvironments(ctx context.Context) error {
 }
 
 // checkImage says at once when an image is a path that does not exist, if this process has the only node's disk.
-func (a *Agent) checkImage(_ context.Context, env drover.Environment) error {
+func (a *Agent) checkImage(_ context.Context, env execution.Environment) error {
 	if a.node == nil || !filepath.IsAbs(env.Image) {
 		return nil
 	}

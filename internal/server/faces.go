@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	fleetface "github.com/drover-project/drover/internal/httpapi/fleet"
 	"github.com/drover-project/drover/internal/httpapi/native"
@@ -136,7 +137,7 @@ func (a *Agent) rpcPart() lifecycle.Part {
 	}}
 }
 
-type nodesFunc func(nodeID string) (drover.Workloads, error)
+type nodesFunc func(nodeID string) (exchange.Workloads, error)
 
 // Workloads implements nomad.Nodes.
-func (f nodesFunc) Workloads(nodeID string) (drover.Workloads, error) { return f(nodeID) }
+func (f nodesFunc) Workloads(nodeID string) (exchange.Workloads, error) { return f(nodeID) }

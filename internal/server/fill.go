@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -108,7 +109,7 @@ func (f *filler) job(i, count int) {
 		TriggeredBy: drover.TriggerJobRegister, CreateTime: f.now.UnixNano(), ModifyTime: f.now.UnixNano(),
 	}
 	stored, _ := f.propose(&command.RegisterJob{Job: j, Eval: eval, Time: f.now.UnixNano()}).(*drover.Job)
-	plan, updates := f.plan(i, stored, eval, count), map[string][]drover.AllocUpdate{}
+	plan, updates := f.plan(i, stored, eval, count), map[string][]exchange.AllocUpdate{}
 	for _, a := range plan.Placed {
 		updates[a.NodeID] = append(updates[a.NodeID], f.running(a.ID))
 	}
@@ -144,14 +145,14 @@ func (f *filler) plan(i int, j *drover.Job, eval *drover.Evaluation, count int) 
 	return p
 }
 
-func (f *filler) running(allocID string) drover.AllocUpdate {
+func (f *filler) running(allocID string) exchange.AllocUpdate {
 	state := &drover.TaskState{State: "running", StartedAt: f.now}
 	for i, e := range [][2]string{{drover.TaskReceived, "Task received by client"}, {drover.TaskSetup, "Building Task Directory"}, {drover.TaskStarted, "Task started by client"}} {
 		state.Events = append(state.Events, &drover.TaskEvent{
 			Type: e[0], DisplayMessage: e[1], Time: f.now.UnixNano() + int64(i), Details: map[string]string{},
 		})
 	}
-	return drover.AllocUpdate{
+	return exchange.AllocUpdate{
 		ID: allocID, ClientStatus: drover.AllocClientRunning, ClientDescription: "Tasks are running", Time: f.now.UnixNano(),
 		TaskStates: map[string]*drover.TaskState{"task": state},
 	}

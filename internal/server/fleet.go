@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
@@ -28,7 +29,7 @@ import (
 )
 
 // fleet buys and returns machines: one loop a provider, over the pools in the log.
-type fleet struct {
+type fleetPlane struct {
 	cfg     *config.Fleet // never nil
 	deps    Deps
 	control *control
@@ -60,13 +61,13 @@ type cloud struct {
 	err      error // why it can't be used
 }
 
-func (a *Agent) openFleet() (*fleet, error) {
+func (a *Agent) openFleet() (*fleetPlane, error) {
 	cfg := a.cfg.Fleet
 	if cfg == nil {
 		cfg = &config.Fleet{}
 	}
 	opened := make(chan struct{})
-	f := &fleet{
+	f := &fleetPlane{
 		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: opened, open: sync.OnceFunc(func() { close(opened) }),
 		forgetful: a.forgetful(), datacenter: a.cfg.Datacenter,
 		server: serverAddress(a), meters: newFleetMeters(a.metrics, a.deps.Clock),
@@ -120,9 +121,9 @@ func serverAddress(a *Agent) string {
 	return a.RPCAddr()
 }
 
-func (f *fleet) parts() []lifecycle.Part { return []lifecycle.Part{{Name: "fleet", Run: f.run}} }
+func (f *fleetPlane) parts() []lifecycle.Part { return []lifecycle.Part{{Name: "fleet", Run: f.run}} }
 
-func (f *fleet) run(ctx context.Context) error {
+func (f *fleetPlane) run(ctx context.Context) error {
 	defer f.audit.Close()
 	f.control.log.Follow(ctx, f.lead)
 	if f.forgetful && f.cfg.Owner == "" { // under a name of its own they can be found again
@@ -132,7 +133,7 @@ func (f *fleet) run(ctx context.Context) error {
 }
 
 // lead keeps the fleet for a term of office: two servers that buy would buy twice.
-func (f *fleet) lead(ctx context.Context) {
+func (f *fleetPlane) lead(ctx context.Context) {
 	who, err := f.identify(ctx)
 	if err != nil {
 		return // it ends with ctx, as it should
@@ -160,7 +161,7 @@ func (f *fleet) lead(ctx context.Context) {
 }
 
 // led returns the clouds, while this server leads. Errors: NotLeader, Unavailable.
-func (f *fleet) led(ctx context.Context) (map[string]*cloud, error) {
+func (f *fleetPlane) led(ctx context.Context) (map[string]*cloud, error) {
 	if !f.control.log.IsLeader() {
 		return nil, drover.Errorf(drover.NotLeader, "the fleet is kept by the leading server, and this one does not lead")
 	}
@@ -176,7 +177,7 @@ func (f *fleet) led(ctx context.Context) (map[string]*cloud, error) {
 }
 
 // abandon destroys all machines: nothing of this process is kept, so nobody would ever find them again.
-func (f *fleet) abandon(ctx context.Context) {
+func (f *fleetPlane) abandon(ctx context.Context) {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	for name, c := range f.cloud {
@@ -196,7 +197,7 @@ func (f *fleet) abandon(ctx context.Context) {
 }
 
 // until repeats what the log refuses until it takes it, or ctx ends.
-func (f *fleet) until(ctx context.Context, doing string, do func(context.Context) error) {
+func (f *fleetPlane) until(ctx context.Context, doing string, do func(context.Context) error) {
 	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
 		err := do(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -208,21 +209,21 @@ func (f *fleet) until(ctx context.Context, doing string, do func(context.Context
 }
 
 // identify returns who this Drover is, and makes that up the first time. Errors: ctx's.
-func (f *fleet) identify(ctx context.Context) (drover.FleetIdentity, error) {
+func (f *fleetPlane) identify(ctx context.Context) (fleet.Identity, error) {
 	f.until(ctx, "naming the fleet", func(ctx context.Context) error {
 		if f.control.store.Snapshot().FleetIdentity() != nil {
 			return nil
 		}
 		var random [40]byte
 		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-		_, _, err := f.control.log.Propose(ctx, &command.InitFleet{Identity: drover.FleetIdentity{
+		_, _, err := f.control.log.Propose(ctx, &command.InitFleet{Identity: fleet.Identity{
 			Owner: "drover-" + f.deps.IDs.New()[:13], Key: random[:32], Seed: binary.LittleEndian.Uint64(random[32:]),
 		}})
 		return err
 	})
 	who := f.control.store.Snapshot().FleetIdentity()
 	if who == nil {
-		return drover.FleetIdentity{}, context.Cause(ctx)
+		return fleet.Identity{}, context.Cause(ctx)
 	}
 	out := *who
 	if f.cfg.Owner != "" {
@@ -232,7 +233,7 @@ func (f *fleet) identify(ctx context.Context) (drover.FleetIdentity, error) {
 }
 
 // openCloud makes a provider's loop for a term, with the provider of the term before.
-func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity, before *cloud) *cloud {
+func (f *fleetPlane) openCloud(cfg *config.FleetProvider, who fleet.Identity, before *cloud) *cloud {
 	c := &cloud{cfg: cfg}
 	if before != nil {
 		c.provider = before.provider
@@ -259,7 +260,7 @@ func (f *fleet) openCloud(cfg *config.FleetProvider, who drover.FleetIdentity, b
 }
 
 // spentToday is what the ledger has of a pool since midnight UTC.
-func (f *fleet) spentToday(name string) (sum float64) {
+func (f *fleetPlane) spentToday(name string) (sum float64) {
 	for c := range f.control.store.Snapshot().FleetCosts(f.deps.Clock.Now().UTC().Format(time.DateOnly)) {
 		if c.Pool == name {
 			sum += c.Cost
@@ -269,7 +270,7 @@ func (f *fleet) spentToday(name string) (sum float64) {
 }
 
 // note takes a line of the audit log.
-func (f *fleet) note(e pool.Entry) {
+func (f *fleetPlane) note(e pool.Entry) {
 	f.meters.actions(e.Pool, e.What, e.Why)
 	f.audit.Add(e)
 	say := f.deps.Log.Info
@@ -283,7 +284,7 @@ func (f *fleet) note(e pool.Entry) {
 }
 
 // keep runs a provider's loop, again if it fails.
-func (f *fleet) keep(ctx context.Context, c *cloud) {
+func (f *fleetPlane) keep(ctx context.Context, c *cloud) {
 	for ctx.Err() == nil {
 		if err := c.pool.Run(ctx); err != nil && ctx.Err() == nil {
 			f.deps.Log.Error("the fleet's loop ended, starting it again", "provider", c.cfg.Name, "error", err)
@@ -293,8 +294,8 @@ func (f *fleet) keep(ctx context.Context, c *cloud) {
 }
 
 // policies returns what pools of the provider do now, by name.
-func (f *fleet) policies(providerName string) []*drover.FleetPolicy {
-	var list []*drover.FleetPolicy
+func (f *fleetPlane) policies(providerName string) []*fleet.Policy {
+	var list []*fleet.Policy
 	for p := range f.control.store.Snapshot().FleetPools() {
 		if p.Policy.Provider == providerName {
 			e := p.Effective()
@@ -306,8 +307,8 @@ func (f *fleet) policies(providerName string) []*drover.FleetPolicy {
 }
 
 // share tells which pools there are that can buy: they divide the work of the node pools that they serve together.
-func (f *fleet) share() {
-	var list []*drover.FleetPolicy
+func (f *fleetPlane) share() {
+	var list []*fleet.Policy
 	for name, c := range f.cloud {
 		if c.pool != nil {
 			list = append(list, f.policies(name)...)
@@ -317,7 +318,7 @@ func (f *fleet) share() {
 }
 
 // firstNodePool is where work goes that may run anywhere.
-func (f *fleet) firstNodePool() string {
+func (f *fleetPlane) firstNodePool() string {
 	for p := range f.control.store.Snapshot().FleetPools() {
 		if !p.Retiring {
 			return p.Policy.NodePool
@@ -327,7 +328,7 @@ func (f *fleet) firstNodePool() string {
 }
 
 // follow hands changes of pools to the loops, and forgets pools that ended once their last machine is gone.
-func (f *fleet) follow(ctx context.Context) {
+func (f *fleetPlane) follow(ctx context.Context) {
 	last := uint64(0)
 	for ctx.Err() == nil {
 		pools := f.control.store.Watch(store.TableFleetPools, "")
@@ -361,8 +362,8 @@ func (f *fleet) follow(ctx context.Context) {
 }
 
 // putConfigured stores the pools of the configuration, and lets those end that it does not have any more.
-func (f *fleet) putConfigured(ctx context.Context) error {
-	var policies []*drover.FleetPolicy
+func (f *fleetPlane) putConfigured(ctx context.Context) error {
+	var policies []*fleet.Policy
 	for _, p := range f.cfg.Pools {
 		policy, err := p.Policy()
 		if err != nil {
@@ -381,7 +382,7 @@ func (f *fleet) putConfigured(ctx context.Context) error {
 const answerWithin = 10 * time.Second
 
 // Each implements office.Loops.
-func (f *fleet) Each(ctx context.Context, do func(name string, now time.Time, c *pool.Core) error) error {
+func (f *fleetPlane) Each(ctx context.Context, do func(name string, now time.Time, c *pool.Core) error) error {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	clouds, err := f.led(ctx)
@@ -404,7 +405,7 @@ func (f *fleet) Each(ctx context.Context, do func(name string, now time.Time, c 
 }
 
 // Problem implements office.Loops.
-func (f *fleet) Problem(name string) string {
+func (f *fleetPlane) Problem(name string) string {
 	clouds := f.clouds.Load()
 	if clouds == nil {
 		return ""

@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/check"
 	"github.com/drover-project/drover/internal/fleet/gate"
@@ -28,7 +30,7 @@ import (
 
 // CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is told. No server
 // needs to run: the machine's agent calls home to us. Errors: with the field to change.
-func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, report func(drover.FleetCheckStep)) error {
+func CheckFleet(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(fleet.CheckStep)) error {
 	policy, cloud, err := checked(cfg, ask)
 	if err != nil {
 		return err
@@ -54,13 +56,13 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 	intent, at := id.Random{}.New(), home{kind: cloud.Kind(), server: door.dial, authority: authority}
 	deps := check.Deps{Provider: p, Clock: c, Home: door.await}
 	if policy.SSH != nil {
-		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(drover.FleetCheckStep)) error {
+		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(fleet.CheckStep)) error {
 			ssh, err := sshConfig(policy, p, m.ID, door.token, sshData(policy, at, door.token, intent))
 			if err != nil {
 				return err
 			}
 			ssh.Report = func(s bootstrap.Step) {
-				report(drover.FleetCheckStep{Name: "ssh: " + s.Name, Says: s.Says, Took: s.Took})
+				report(fleet.CheckStep{Name: "ssh: " + s.Name, Says: s.Says, Took: s.Took})
 			}
 			return bootstrap.Run(ctx, ssh, m.Address, c)
 		}
@@ -72,7 +74,7 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck, r
 }
 
 // checked finds pool and provider in the configuration; a pool that was made over the API comes with the question.
-func checked(cfg *config.Agent, ask drover.FleetCheck) (*drover.FleetPolicy, *config.FleetProvider, error) {
+func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *config.FleetProvider, error) {
 	if cfg.Fleet == nil {
 		cfg.Fleet = &config.Fleet{}
 	}
@@ -102,14 +104,14 @@ func checked(cfg *config.Agent, ask drover.FleetCheck) (*drover.FleetPolicy, *co
 }
 
 // offered picks what is bought: the cheapest that fits what was asked for.
-func offered(p *drover.FleetPolicy, ask drover.FleetCheck) (best drover.Offering, err error) {
-	list := slices.DeleteFunc(p.Offerings(), func(o drover.Offering) bool {
+func offered(p *fleet.Policy, ask fleet.Check) (best fleet.Offering, err error) {
+	list := slices.DeleteFunc(p.Offerings(), func(o fleet.Offering) bool {
 		return ask.Type != "" && o.Type != ask.Type || ask.Zone != "" && o.Zone != ask.Zone || ask.Market != "" && o.Market != ask.Market
 	})
 	if len(list) == 0 {
 		return best, drover.Errorf(drover.Invalid, "fleet.pool.%s: it sells nothing that is of type %q, in zone %q, on market %q (\"\" = any)", p.Name, ask.Type, ask.Zone, ask.Market)
 	}
-	return slices.MinFunc(list, func(a, b drover.Offering) int { return cmp.Compare(a.Price, b.Price) }), nil
+	return slices.MinFunc(list, func(a, b fleet.Offering) int { return cmp.Compare(a.Price, b.Price) }), nil
 }
 
 // checkOwner marks the machines of checks from this folder on this machine: what an earlier one left is found, and
@@ -131,7 +133,7 @@ type door struct {
 }
 
 // openDoor listens. Errors: Invalid for addresses at which no machine can reach us, Unavailable for one in use.
-func openDoor(ctx context.Context, cfg *config.Agent, ask drover.FleetCheck) (*door, error) {
+func openDoor(ctx context.Context, cfg *config.Agent, ask fleet.Check) (*door, error) {
 	address := ask.Listen
 	if address == "" {
 		host, _, err := net.SplitHostPort(cfg.RPCAddress())
@@ -257,27 +259,27 @@ func (d *door) Admit(token string, _ *drover.Node) error {
 // Authenticate implements link.Authenticator: there is no secret that this node could know.
 func (d *door) Authenticate(string, string) error { return nil }
 
-// Register implements drover.Controller.
-func (d *door) Register(_ context.Context, n *drover.Node) (drover.Registration, error) {
+// Register implements exchange.Controller.
+func (d *door) Register(_ context.Context, n *drover.Node) (exchange.Registration, error) {
 	select {
 	case d.came <- n:
 	default: // it came before
 	}
-	return drover.Registration{TTL: 10 * time.Second}, nil
+	return exchange.Registration{TTL: 10 * time.Second}, nil
 }
 
-// Heartbeat implements drover.Controller.
-func (d *door) Heartbeat(context.Context, string) (drover.Registration, error) {
-	return drover.Registration{TTL: 10 * time.Second}, nil
+// Heartbeat implements exchange.Controller.
+func (d *door) Heartbeat(context.Context, string) (exchange.Registration, error) {
+	return exchange.Registration{TTL: 10 * time.Second}, nil
 }
 
-// Pull implements drover.Controller: nothing is wanted.
-func (d *door) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+// Pull implements exchange.Controller: nothing is wanted.
+func (d *door) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	if since > 0 {
 		clock.Sleep(ctx, clock.Wall{}, maxWait)
 	}
-	return drover.Assignment{Index: max(since, 1)}, nil
+	return exchange.Assignment{Index: max(since, 1)}, nil
 }
 
-// Push implements drover.Controller.
-func (d *door) Push(context.Context, string, []drover.AllocUpdate) error { return nil }
+// Push implements exchange.Controller.
+func (d *door) Push(context.Context, string, []exchange.AllocUpdate) error { return nil }

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
@@ -12,19 +13,19 @@ import (
 type officeLog struct{ *control }
 
 // PutPools implements office.Log.
-func (l officeLog) PutPools(ctx context.Context, pools []*drover.FleetPool) error {
+func (l officeLog) PutPools(ctx context.Context, pools []*fleet.Pool) error {
 	_, _, err := l.log.Propose(ctx, &command.PutFleetPools{Pools: pools})
 	return err
 }
 
 // PutInstances implements office.Log.
-func (l officeLog) PutInstances(ctx context.Context, rows []*drover.FleetInstance) error {
+func (l officeLog) PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error {
 	_, _, err := l.log.Propose(ctx, &command.UpdateFleet{Put: rows})
 	return err
 }
 
 // fleetWork is what runs on the fleet's machines, for Arvados' paths.
-type fleetWork struct{ *fleet }
+type fleetWork struct{ *fleetPlane }
 
 // Running implements fleet.Work of the face.
 func (f fleetWork) Running(context.Context) ([]*drover.Allocation, error) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
@@ -13,7 +13,7 @@ import (
 // fleetLog is pool.Intents over the raft log, and pool.Demand and pool.Nodes over the view, for the pools of one
 // provider.
 type fleetLog struct {
-	*fleet
+	*fleetPlane
 	provider string
 }
 
@@ -24,12 +24,12 @@ const goneKept = 1000
 func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 	var list []pool.Intent
 	for i := range l.control.store.Snapshot().FleetInstances("") {
-		if i.State != drover.InstanceGone && i.Provider == l.provider {
+		if i.State != fleet.InstanceGone && i.Provider == l.provider {
 			list = append(list, pool.Intent{
 				ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID,
 				Bought: i.Bought, LastError: i.LastError, ReadyAt: i.ReadyAt, IdleAt: i.IdleAt,
 				Price: i.Price, RepricedAt: i.RepricedAt, CostBefore: i.CostBefore,
-				Behavior: i.Behavior, Answered: i.ProviderID != "", Killed: i.State == drover.InstanceDestroying && i.Why == pool.WhyKilled,
+				Behavior: i.Behavior, Answered: i.ProviderID != "", Killed: i.State == fleet.InstanceDestroying && i.Why == pool.WhyKilled,
 			})
 		}
 	}
@@ -48,9 +48,9 @@ func (l fleetLog) learned() []byte {
 func (l fleetLog) Record(ctx context.Context, intents []pool.Intent) error {
 	c := &command.UpdateFleet{}
 	for _, in := range intents {
-		c.Put = append(c.Put, &drover.FleetInstance{
-			ID: in.ID, Pool: in.Pool, Provider: l.provider, Offering: in.Offering, Template: in.Template, State: drover.InstanceCreating,
-			Behavior: drover.BehaviorRun, PlannedAt: in.At, Bought: in.Bought, Why: "recorded", Reason: "the cloud is asked for it",
+		c.Put = append(c.Put, &fleet.InstanceRecord{
+			ID: in.ID, Pool: in.Pool, Provider: l.provider, Offering: in.Offering, Template: in.Template, State: fleet.InstanceCreating,
+			Behavior: fleet.BehaviorRun, PlannedAt: in.At, Bought: in.Bought, Why: "recorded", Reason: "the cloud is asked for it",
 		})
 	}
 	_, _, err := l.control.log.Propose(ctx, c)
@@ -61,9 +61,9 @@ func (l fleetLog) Record(ctx context.Context, intents []pool.Intent) error {
 func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 	c := &command.UpdateFleet{Costs: u.Costs}
 	if u.Learned != nil {
-		c.Learned = &drover.FleetMemory{Provider: l.provider, Text: u.Learned}
+		c.Learned = &fleet.Memory{Provider: l.provider, Text: u.Learned}
 	}
-	if slices.ContainsFunc(u.Changed, func(i drover.Instance) bool { return i.State == drover.InstanceGone }) {
+	if slices.ContainsFunc(u.Changed, func(i fleet.Instance) bool { return i.State == fleet.InstanceGone }) {
 		c.Forget = l.surplus()
 	}
 	for k := range u.Changed {
@@ -81,7 +81,7 @@ func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 	s := l.control.store.Snapshot()
 	for k := range u.Changed {
 		i := &u.Changed[k]
-		if i.State != drover.InstanceGone || i.NodeID == "" || s.Node(i.NodeID) == nil {
+		if i.State != fleet.InstanceGone || i.NodeID == "" || s.Node(i.NodeID) == nil {
 			continue
 		}
 		if _, err := l.control.intake.PurgeNode(ctx, i.NodeID); err != nil {
@@ -96,7 +96,7 @@ func (l fleetLog) surplus() []string {
 	var ids []string
 	var ends []time.Time
 	for i := range l.control.store.Snapshot().FleetInstances("") {
-		if i.State == drover.InstanceGone {
+		if i.State == fleet.InstanceGone {
 			ids, ends = append(ids, i.ID), append(ends, i.GoneAt)
 		}
 	}
@@ -104,7 +104,7 @@ func (l fleetLog) surplus() []string {
 }
 
 // Demand implements pool.Demand.
-func (l fleetLog) Demand(nodePool string) ([]drover.DemandClass, <-chan struct{}) {
+func (l fleetLog) Demand(nodePool string) ([]fleet.DemandClass, <-chan struct{}) {
 	return l.view.Demand(nodePool, l.firstNodePool())
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -101,19 +102,19 @@ func decisions(m *telemetry.Metrics) observe {
 }
 
 // came counts that a machine came into its state; old is what the log had of it, nil if nothing.
-func (m *fleetMeters) came(i *drover.Instance, old *drover.FleetInstance) {
+func (m *fleetMeters) came(i *fleet.Instance, old *fleet.InstanceRecord) {
 	switch i.State {
-	case drover.InstanceRegistered:
+	case fleet.InstanceRegistered:
 		if !i.Adopted {
 			m.registered(i.StateAt.Sub(i.PlannedAt).Seconds(), i.Pool)
 		}
-	case drover.InstanceActive:
+	case fleet.InstanceActive:
 		if !i.Adopted && i.StateAt.Equal(i.ReadyAt) {
 			m.ready(i.ReadyAt.Sub(i.PlannedAt).Seconds(), i.Pool)
 			m.outcomes("success")
 		}
-	case drover.InstanceGone:
-		if old != nil && old.State == drover.InstanceDestroying {
+	case fleet.InstanceGone:
+		if old != nil && old.State == fleet.InstanceDestroying {
 			m.returned(i.GoneAt.Sub(old.StateAt).Seconds(), i.Pool)
 		}
 		m.gone(i)
@@ -121,7 +122,7 @@ func (m *fleetMeters) came(i *drover.Instance, old *drover.FleetInstance) {
 	}
 }
 
-func (m *fleetMeters) gone(i *drover.Instance) {
+func (m *fleetMeters) gone(i *fleet.Instance) {
 	if i.Why == "disappeared" || i.Why == "terminated" {
 		m.disappeared(i.Pool)
 	}
@@ -209,7 +210,7 @@ func (w *watched) SetTags(ctx context.Context, id string, tags map[string]string
 }
 
 // gauges tells what there is now. A loop that does not answer at once is left out.
-func (f *fleet) gauges(emit telemetry.Emit) {
+func (f *fleetPlane) gauges(emit telemetry.Emit) {
 	clouds := f.clouds.Load()
 	if clouds == nil {
 		return
@@ -232,7 +233,7 @@ type sums struct {
 	n, price, cpu, memory, work float64
 }
 
-func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *pool.Core) {
+func (f *fleetPlane) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *pool.Core) {
 	f.cloudGauges(emit, name, core)
 	names := []string{""}
 	for _, p := range core.Policies() {
@@ -291,7 +292,7 @@ func (f *fleet) gaugesOf(emit telemetry.Emit, name string, now time.Time, core *
 }
 
 // cloudGauges tells what is believed of a cloud's limits.
-func (f *fleet) cloudGauges(emit telemetry.Emit, name string, core *pool.Core) {
+func (f *fleetPlane) cloudGauges(emit telemetry.Emit, name string, core *pool.Core) {
 	groups := map[string]bool{}
 	for _, p := range core.Policies() {
 		for _, o := range p.Wanted() {
@@ -317,7 +318,7 @@ func (f *fleet) cloudGauges(emit telemetry.Emit, name string, core *pool.Core) {
 }
 
 // nodeGauges tells how long machines have been silent, and what is about to start on them.
-func (f *fleet) nodeGauges(emit telemetry.Emit) {
+func (f *fleetPlane) nodeGauges(emit telemetry.Emit) {
 	now, s := f.deps.Clock.Now(), f.control.store.Snapshot()
 	nodes, _ := f.view.Nodes()
 	var ages []float64
@@ -348,11 +349,11 @@ func (f *fleet) nodeGauges(emit telemetry.Emit) {
 }
 
 // category is an instance's state as people count it: active ones are busy, idle or held.
-func category(i *drover.Instance) string {
+func category(i *fleet.Instance) string {
 	switch {
-	case i.Behavior == drover.BehaviorHold:
+	case i.Behavior == fleet.BehaviorHold:
 		return "hold"
-	case i.State != drover.InstanceActive:
+	case i.State != fleet.InstanceActive:
 		return i.State.String()
 	case i.Busy():
 		return "busy"

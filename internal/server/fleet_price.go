@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/pool"
@@ -21,7 +21,7 @@ const lookForOfferings = 5 * time.Second
 
 // followPrices asks the cloud what its offerings cost, at the begin and then once an interval, until ctx ends. A cloud
 // that does not tell prices is not asked: those of the pools count.
-func (f *fleet) followPrices(ctx context.Context, c *cloud) {
+func (f *fleetPlane) followPrices(ctx context.Context, c *cloud) {
 	p, ok := c.provider.(interface{ unwrap() provider.Provider }).unwrap().(provider.Pricer)
 	if !ok {
 		return
@@ -42,10 +42,10 @@ func (f *fleet) followPrices(ctx context.Context, c *cloud) {
 }
 
 // floating returns the provider's offerings whose prices change, and whether there are new ones among them.
-func (f *fleet) floating(providerName string, asked map[string]bool) (list []drover.Offering, news bool) {
+func (f *fleetPlane) floating(providerName string, asked map[string]bool) (list []fleet.Offering, news bool) {
 	for _, p := range f.policies(providerName) {
 		for _, o := range p.Wanted() {
-			if o.Market == drover.MarketSpot {
+			if o.Market == fleet.MarketSpot {
 				list = append(list, o)
 				news = news || !asked[o.Key]
 				asked[o.Key] = true
@@ -55,7 +55,7 @@ func (f *fleet) floating(providerName string, asked map[string]bool) (list []dro
 	return list, news
 }
 
-func (f *fleet) askPrices(ctx context.Context, c *cloud, p provider.Pricer, offerings []drover.Offering) (ok bool) {
+func (f *fleetPlane) askPrices(ctx context.Context, c *cloud, p provider.Pricer, offerings []fleet.Offering) (ok bool) {
 	callCtx, cancel := f.deps.Clock.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	began := f.deps.Clock.Now()

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
@@ -21,7 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 )
 
-func (f *fleet) newProvider(cfg *config.FleetProvider, owner string) (provider.Provider, error) {
+func (f *fleetPlane) newProvider(cfg *config.FleetProvider, owner string) (provider.Provider, error) {
 	return openProvider(cfg, owner, f.dataDir, f.deps.Clock)
 }
 
@@ -72,8 +72,8 @@ func localAttributes(cfg *config.FleetProvider) map[string]string {
 
 // userData fills the placeholders of the policy's user data in; without user data the machine gets its agent's
 // configuration, a machine of a cloud a script with it, and a machine that is reached over ssh nothing.
-func (f *fleet) userData(key []byte, kind string) func(*drover.FleetPolicy, string) string {
-	return func(p *drover.FleetPolicy, intent string) string {
+func (f *fleetPlane) userData(key []byte, kind string) func(*fleet.Policy, string) string {
+	return func(p *fleet.Policy, intent string) string {
 		at := f.home(kind)
 		if b, _, ok := provider.BatchOf(intent); ok {
 			for _, id := range b.Intents() {
@@ -86,7 +86,7 @@ func (f *fleet) userData(key []byte, kind string) func(*drover.FleetPolicy, stri
 
 // shareable reports that the pool's machines can share their user data: what a person wrote with a machine's own token
 // or name in it is of one machine. One that is reached over ssh gets its own configuration there.
-func shareable(p *drover.FleetPolicy) bool {
+func shareable(p *fleet.Policy) bool {
 	for _, own := range []string{"${token}", "${intent}", "${secret}"} {
 		if strings.Contains(p.UserData, own) {
 			return false
@@ -103,11 +103,11 @@ type home struct {
 	tokens    []string // of the machines of a batch, which share their user data, by launch index; nil = it is bought alone
 }
 
-func (f *fleet) home(kind string) home {
+func (f *fleetPlane) home(kind string) home {
 	return home{kind: kind, server: f.server, authority: f.authority}
 }
 
-func machineData(p *drover.FleetPolicy, h home, token, intent string) string {
+func machineData(p *fleet.Policy, h home, token, intent string) string {
 	switch {
 	case p.UserData != "" || p.SSH != nil:
 		return filled(p.UserData, p, h, token, intent)
@@ -118,12 +118,12 @@ func machineData(p *drover.FleetPolicy, h home, token, intent string) string {
 }
 
 // sshData is the configuration of an agent that is started over ssh.
-func sshData(p *drover.FleetPolicy, h home, token, intent string) string {
+func sshData(p *fleet.Policy, h home, token, intent string) string {
 	return filled(cmp.Or(p.SSH.Config, "${config}"), p, h, token, intent)
 }
 
 // filled fills the placeholders in.
-func filled(text string, p *drover.FleetPolicy, h home, token, intent string) string {
+func filled(text string, p *fleet.Policy, h home, token, intent string) string {
 	return strings.NewReplacer(
 		"${config}", agentConfig(p, h, token), "${server}", h.server, "${token}", token, "${intent}", intent, "${pool}", p.Name,
 		"${node_pool}", p.NodePool, "${secret}", hostSecret(token),
@@ -137,7 +137,7 @@ const (
 )
 
 // agentConfig is the configuration of a machine's agent, in HCL.
-func agentConfig(p *drover.FleetPolicy, h home, token string) string {
+func agentConfig(p *fleet.Policy, h home, token string) string {
 	var b strings.Builder
 	line := func(key, value string) {
 		if value != "" {
@@ -164,7 +164,7 @@ func agentConfig(p *drover.FleetPolicy, h home, token string) string {
 	line("run_probe", p.RunProbe)
 	line("authority", h.authority)
 	line("dead_after", p.TerminateAtDead.String())
-	if h.kind == kindEC2 && p.Spot != drover.SpotNever {
+	if h.kind == kindEC2 && p.Spot != fleet.SpotNever {
 		line("notices", metadataService)
 	}
 	if h.kind == kindEC2 || p.SSH != nil { // a machine of its own, not a guest of this one

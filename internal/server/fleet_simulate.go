@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/docker"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
@@ -23,7 +24,7 @@ const points = 240
 
 // Simulate runs the policy against the workload on virtual time: ours first, then those to compare with.
 // Errors: Invalid, Internal for a breach of an invariant.
-func Simulate(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSimulated, error) {
+func Simulate(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, error) {
 	if err := ask.Policy.Validate(); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func Simulate(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSi
 	if ask.Compare {
 		rules = append(rules, simulator.Peers()...)
 	}
-	var list []drover.FleetSimulated
+	var list []fleet.Simulated
 	for k := range rules {
 		if ctx.Err() != nil {
 			break
@@ -64,7 +65,7 @@ func Simulate(ctx context.Context, ask drover.FleetSimulation) ([]drover.FleetSi
 }
 
 // bounded is the policy with the provider's own bounds laid on it.
-func bounded(ask *drover.FleetSimulation) *drover.FleetPolicy {
+func bounded(ask *fleet.Simulation) *fleet.Policy {
 	p := *ask.Policy
 	least := func(to *int64, bound int64) {
 		if bound > 0 && (*to == 0 || *to > bound) {
@@ -80,7 +81,7 @@ func bounded(ask *drover.FleetSimulation) *drover.FleetPolicy {
 }
 
 // simulatedCloud behaves as the pool's provider does, with its limits of calls and its usual time to boot; told says so.
-func simulatedCloud(ask *drover.FleetSimulation) (cfg sim.Config, told string, err error) {
+func simulatedCloud(ask *fleet.Simulation) (cfg sim.Config, told string, err error) {
 	kind := ask.Provider
 	if kind == "" {
 		if kind = ask.Policy.Provider; kind != "loopback" && kind != "docker" {
@@ -116,19 +117,19 @@ func simulatedCloud(ask *drover.FleetSimulation) (cfg sim.Config, told string, e
 	}, told, nil
 }
 
-func simulated(rules, cloud string, waitCost float64, r *simulator.Result) drover.FleetSimulated {
-	out := drover.FleetSimulated{
+func simulated(rules, cloud string, waitCost float64, r *simulator.Result) fleet.Simulated {
+	out := fleet.Simulated{
 		Rules: rules, Tasks: r.Tasks, Cost: r.Cost, Bound: r.Bound, Machines: r.Created, Peak: r.Peak, Again: r.Again, Redone: r.Redone,
 		Hours: r.Hours, WaitP50: r.Wait(0.5), WaitP95: r.Wait(0.95), WaitP99: r.Wait(0.99), Until: r.Until, Hash: r.Hash, Points: r.Points,
 		WaitMean: r.MeanWait(), Waiting: r.WaitingCost(waitCost), Total: r.Total(waitCost), Cloud: cloud,
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.Stopped)) {
-		out.Stopped = append(out.Stopped, drover.FleetSimulatedStop{What: what, Waited: r.Stopped[what]})
+		out.Stopped = append(out.Stopped, fleet.SimulatedStop{What: what, Waited: r.Stopped[what]})
 	}
 	return out
 }
 
-func workload(ask drover.FleetSimulation) (simulator.Workload, error) {
+func workload(ask fleet.Simulation) (simulator.Workload, error) {
 	if len(ask.Trace) > 0 {
 		return simulator.Trace(bytes.NewReader(ask.Trace))
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/pool"
@@ -18,7 +18,7 @@ import (
 const lookForBoots = 2 * time.Second
 
 // bootstrap makes machines ours over ssh that boot in pools with an ssh block, each in a goroutine, until ctx ends.
-func (f *fleet) bootstrap(ctx context.Context, c *cloud, key []byte) {
+func (f *fleetPlane) bootstrap(ctx context.Context, c *cloud, key []byte) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	begun := map[string]bool{} // instances that boot, and were, or are being, made ours
@@ -44,10 +44,10 @@ func (f *fleet) bootstrap(ctx context.Context, c *cloud, key []byte) {
 }
 
 // booting returns the pool's machines that have an address, and whose agent has not called.
-func (f *fleet) booting(ctx context.Context, c *cloud, name string) (list []drover.Instance) {
+func (f *fleetPlane) booting(ctx context.Context, c *cloud, name string) (list []fleet.Instance) {
 	_ = c.pool.Do(ctx, func(_ time.Time, core *pool.Core) error { // ctx ended
 		for _, i := range core.Instances(name) {
-			if i.State == drover.InstanceBooting && i.Address != "" && i.NodeID == "" {
+			if i.State == fleet.InstanceBooting && i.Address != "" && i.NodeID == "" {
 				list = append(list, i)
 			}
 		}
@@ -56,7 +56,7 @@ func (f *fleet) booting(ctx context.Context, c *cloud, name string) (list []drov
 	return list
 }
 
-func (f *fleet) bootstrapOne(ctx context.Context, c *cloud, p *drover.FleetPolicy, i *drover.Instance, token string) error {
+func (f *fleetPlane) bootstrapOne(ctx context.Context, c *cloud, p *fleet.Policy, i *fleet.Instance, token string) error {
 	ctx, cancel := f.deps.Clock.WithTimeout(ctx, p.BootTimeout)
 	defer cancel()
 	cfg, err := sshConfig(p, c.provider, i.ProviderID, token, sshData(p, f.home(c.cfg.Kind()), token, i.ID))
@@ -70,7 +70,7 @@ func (f *fleet) bootstrapOne(ctx context.Context, c *cloud, p *drover.FleetPolic
 }
 
 // sshConfig is how a machine of the policy is made ours. Errors: Invalid for a key that can't be read.
-func sshConfig(p *drover.FleetPolicy, cloud provider.Provider, id, token, agentText string) (bootstrap.Config, error) {
+func sshConfig(p *fleet.Policy, cloud provider.Provider, id, token, agentText string) (bootstrap.Config, error) {
 	signer, err := bootstrap.ReadKey(p.SSH.Key)
 	if err != nil {
 		return bootstrap.Config{}, err

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/agent"
@@ -172,14 +173,14 @@ func (a *Agent) enroll(ctx context.Context) error {
 // remoteNodes is the controller as nodes that dial see it. Nothing listens on them: who looks for a node's HTTP
 // address, as Nomad's client does for logs and exec, gets this server's, which reaches the node through its tunnel.
 type remoteNodes struct {
-	drover.Controller
+	exchange.Controller
 	control  *control
-	fleet    *fleet
+	fleet    *fleetPlane
 	httpAddr string
 }
 
-// Heartbeat implements drover.Controller.
-func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+// Heartbeat implements exchange.Controller.
+func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
 	reg, err := r.Controller.Heartbeat(ctx, nodeID)
 	if err == nil {
 		r.fleet.meters.heartbeat(nodeID, r.fleet.deps.Clock.Now())
@@ -187,11 +188,11 @@ func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (drover.Regis
 	return reg, err
 }
 
-// Register implements drover.Controller. The first node that registers with a machine's token is bound to it for good.
-func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+// Register implements exchange.Controller. The first node that registers with a machine's token is bound to it for good.
+func (r remoteNodes) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
 	n.HTTPAddr = r.httpAddr
 	if err := r.control.gate.Bind(ctx, n); err != nil {
-		return drover.Registration{}, err
+		return exchange.Registration{}, err
 	}
 	return r.Controller.Register(ctx, n)
 }

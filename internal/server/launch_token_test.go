@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/pool"
@@ -24,8 +25,8 @@ import (
 func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 	t.Parallel()
 	key := []byte("k")
-	f := &fleet{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
-	p := &drover.FleetPolicy{Name: "std", NodePool: "cloud", UserData: "${config}", TerminateAtDead: time.Minute}
+	f := &fleetPlane{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
+	p := &fleet.Policy{Name: "std", NodePool: "cloud", UserData: "${config}", TerminateAtDead: time.Minute}
 	require.True(t, shareable(p))
 	data, b := f.userData(key, kindEC2), provider.Batch{ID: "x", Size: 3}
 	text := data(p, b.Intent(0))
@@ -35,7 +36,7 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 	c := ec2test.New(t)
 	cloud, err := ec2.New(ec2.Config{Region: ec2test.Region, Endpoint: c.URL, Owner: "me", Credentials: ec2.Credentials{AccessKey: ec2test.AccessKey, SecretKey: ec2test.SecretKey}}, clock.Wall{})
 	require.NoError(t, err)
-	req := provider.Request{Offering: drover.Offering{Type: "m5.large"}, Image: "ami-1"}
+	req := provider.Request{Offering: fleet.Offering{Type: "m5.large"}, Image: "ami-1"}
 	for _, id := range b.Intents() {
 		req.Intents = append(req.Intents, provider.Intent{ID: id, UserData: text})
 	}
@@ -67,14 +68,14 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 func TestUserDataThatIsOfOneMachine(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{"": true, "${config} of ${pool}": true, "#!/bin/sh\njoin ${token}": false, "${intent}": false, "${secret}": false} {
-		require.Equal(t, want, shareable(&drover.FleetPolicy{UserData: text}), text)
+		require.Equal(t, want, shareable(&fleet.Policy{UserData: text}), text)
 	}
 }
 
 func TestAgentConfigIsWhatItSays(t *testing.T) {
 	t.Parallel()
-	f := &fleet{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
-	p := &drover.FleetPolicy{Name: "std", NodePool: "cloud", UserData: "a ${token} b ${config}", BootProbe: `test "${X}" = 1`, TerminateAtDead: time.Minute}
+	f := &fleetPlane{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
+	p := &fleet.Policy{Name: "std", NodePool: "cloud", UserData: "a ${token} b ${config}", BootProbe: `test "${X}" = 1`, TerminateAtDead: time.Minute}
 	text := f.userData([]byte("k"), "loopback")(p, "i1")
 	require.Contains(t, text, "a "+pool.Token([]byte("k"), "i1")+" b client {")
 	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)

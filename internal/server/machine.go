@@ -3,13 +3,13 @@ package server
 import (
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/machine"
 )
 
 // guard puts what the agent does for its machine between it and control; nil if there is nothing of the kind.
-func (a *Agent) guard(n *node, control drover.Controller) *machine.Guard {
+func (a *Agent) guard(n *node, control exchange.Controller) *machine.Guard {
 	m := a.cfg.Client.Machine
 	if m == nil {
 		return nil

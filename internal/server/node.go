@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/netguard"
@@ -92,7 +93,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		nodeCfg.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
 		nodeCfg.ReservedPorts = r.ReservedPorts
 	}
-	var controller drover.Controller
+	var controller exchange.Controller
 	if a.control != nil {
 		controller = a.control.assignment
 	} else {
@@ -309,18 +310,18 @@ type tunnelled struct {
 	open <-chan struct{}
 }
 
-// Register implements drover.Controller.
-func (t tunnelled) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+// Register implements exchange.Controller.
+func (t tunnelled) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
 	select {
 	case <-t.open:
 		return t.Control.Register(ctx, n)
 	case <-ctx.Done():
-		return drover.Registration{}, ctx.Err()
+		return exchange.Registration{}, ctx.Err()
 	}
 }
 
 // workloads finds a node's workloads: in this process, or through the node's tunnel.
-func (a *Agent) workloads(nodeID string) (drover.Workloads, error) {
+func (a *Agent) workloads(nodeID string) (exchange.Workloads, error) {
 	if a.node != nil && a.node.agent.NodeID() == nodeID {
 		return a.node.agent, nil
 	}

@@ -48,7 +48,7 @@ type Agent struct {
 	control *control // nil without server
 	node    *node    // nil without client
 	exec    *executionService
-	fleet   *fleet // nil without server
+	fleet   *fleetPlane // nil without server
 	texts   evaluators
 	remote  *link.Nodes
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/environment"
@@ -18,7 +19,7 @@ type templates struct {
 }
 
 // Templates implements poseidon.Templates.
-func (t templates) Templates(context.Context) (envs []drover.Environment) {
+func (t templates) Templates(context.Context) (envs []execution.Environment) {
 	for job := range t.store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix) {
 		if env, err := environment.FromTemplate(job); err == nil {
 			envs = append(envs, env)

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/control/assignment"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // This file is what assignment does with goroutines: the gathering of pushes and the waiting of pulls. Registrations
@@ -20,7 +21,7 @@ type pushBatch struct {
 }
 
 // push stores what a node reports, together with what others report meanwhile.
-func (s *server) push(p *proc, nodeID string, updates []drover.AllocUpdate) error {
+func (s *server) push(p *proc, nodeID string, updates []exchange.AllocUpdate) error {
 	if s.process.over {
 		return drover.Errorf(drover.Unavailable, "connection refused")
 	}
@@ -60,13 +61,13 @@ func (s *server) flush(*proc) {
 }
 
 // pull answers when what is wanted of the node differs from the state at since, or after a while.
-func (s *server) pull(p *proc, nodeID string, since uint64) (drover.Assignment, error) {
+func (s *server) pull(p *proc, nodeID string, since uint64) (exchange.Assignment, error) {
 	deadline := s.w.now.Add(30 * time.Second)
 	for !s.process.over {
 		changed := s.store.Watch(store.WatchNodeAllocs, nodeID)
 		snap := s.store.Snapshot()
 		if snap.Node(nodeID) == nil {
-			return drover.Assignment{}, drover.Errorf(drover.NotFound, "node not found")
+			return exchange.Assignment{}, drover.Errorf(drover.NotFound, "node not found")
 		}
 		a := assignment.Wanted(snap, nodeID)
 		if since == 0 || a.Index > since || since > snap.Index() {
@@ -78,5 +79,5 @@ func (s *server) pull(p *proc, nodeID string, since uint64) (drover.Assignment, 
 		}
 		p.await(deadline.Sub(s.w.now), changed)
 	}
-	return drover.Assignment{}, drover.Errorf(drover.Unavailable, "connection refused")
+	return exchange.Assignment{}, drover.Errorf(drover.Unavailable, "connection refused")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/allocrunner"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 )
@@ -22,7 +23,7 @@ type local struct {
 	later   []func() // what waits for control's word after a restart of the agent
 	health  *drover.AllocDeploymentStatus
 	well    uint64 // the watch for health under way
-	last    drover.AllocUpdate
+	last    exchange.AllocUpdate
 }
 
 type localTask struct {
@@ -112,7 +113,7 @@ func (l *local) react() {
 }
 
 func (l *local) report() {
-	u := drover.AllocUpdate{ID: l.alloc.ID, TaskStates: map[string]*drover.TaskState{}, DeploymentStatus: l.health}
+	u := exchange.AllocUpdate{ID: l.alloc.ID, TaskStates: map[string]*drover.TaskState{}, DeploymentStatus: l.health}
 	failed := false
 	for _, t := range l.tasks {
 		u.TaskStates[t.spec.Name] = t.status.State
@@ -194,7 +195,7 @@ func (l *local) judge(healthy bool) {
 
 // restore puts the allocation back after a restart of the agent.
 func (l *local) restore() {
-	l.later, l.killing, l.last, l.well = nil, false, drover.AllocUpdate{}, 0
+	l.later, l.killing, l.last, l.well = nil, false, exchange.AllocUpdate{}, 0
 	l.ended = false
 	for _, t := range l.tasks {
 		t.recover()

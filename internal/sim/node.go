@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // node is a machine with an agent on it. What the agent stores survives the agent; what runs survives it too, unless
@@ -25,7 +26,7 @@ type node struct {
 
 	// Of the agent's life.
 	contacted bool
-	pending   map[string]drover.AllocUpdate
+	pending   map[string]exchange.AllocUpdate
 	order     []string // of pending
 	urgent    signal
 	again     signal
@@ -61,7 +62,7 @@ func (n *node) start() {
 	n.w.say("%s: agent up", n.spec.Name)
 	n.agent = &scope{w: n.w}
 	n.contacted, n.heard, n.refused = false, false, map[string]bool{}
-	n.pending, n.order = map[string]drover.AllocUpdate{}, nil
+	n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
 	n.urgent, n.again = signal{}, signal{}
 	for _, l := range n.locals() {
 		l.restore()
@@ -120,7 +121,7 @@ func (n *node) call(p *proc, f func(s *server) error) error {
 func (n *node) stayRegistered(p *proc) {
 	retry := 100 * time.Millisecond
 	for {
-		var answer drover.Registration
+		var answer exchange.Registration
 		err := n.call(p, func(s *server) (err error) {
 			if n.heard {
 				answer, err = s.control.Heartbeat(n.w.ctx, n.spec.ID)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // This file is the agent's pull and push.
@@ -19,7 +20,7 @@ func (n *node) pull(p *proc) {
 			p.sleep(50 * time.Millisecond)
 			continue
 		}
-		var a drover.Assignment
+		var a exchange.Assignment
 		err := n.call(p, func(s *server) (err error) { a, err = s.pull(p, n.spec.ID, since); return err })
 		switch {
 		case err != nil:
@@ -46,7 +47,7 @@ func (n *node) pull(p *proc) {
 }
 
 // take makes the node do what control wants.
-func (n *node) take(a drover.Assignment) {
+func (n *node) take(a exchange.Assignment) {
 	listed := map[string]bool{}
 	for _, alloc := range a.Allocs {
 		if alloc.NodeID != n.spec.ID {
@@ -102,11 +103,11 @@ func (n *node) refuse(alloc *drover.Allocation, status, why string) {
 	for _, t := range alloc.Job.Group(alloc.TaskGroup).Tasks {
 		states[t.Name] = &drover.TaskState{State: drover.TaskStateDead, Failed: status == drover.AllocClientFailed, FinishedAt: n.clock()}
 	}
-	n.add(drover.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: n.clock().UnixNano()})
+	n.add(exchange.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: n.clock().UnixNano()})
 }
 
 // add replaces what is pending of the allocation.
-func (n *node) add(u drover.AllocUpdate) {
+func (n *node) add(u exchange.AllocUpdate) {
 	if _, known := n.pending[u.ID]; !known {
 		n.order = append(n.order, u.ID)
 	}
@@ -122,11 +123,11 @@ func (n *node) push(p *proc) {
 			continue
 		}
 		ids := n.order
-		var updates []drover.AllocUpdate
+		var updates []exchange.AllocUpdate
 		for _, id := range ids {
 			updates = append(updates, n.pending[id])
 		}
-		n.pending, n.order = map[string]drover.AllocUpdate{}, nil
+		n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
 		err := n.call(p, func(s *server) error { return s.push(p, n.spec.ID, updates) })
 		if err == nil {
 			pause = 100 * time.Millisecond

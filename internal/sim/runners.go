@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/pool"
@@ -31,7 +32,7 @@ type runners struct {
 }
 
 type warmEnv struct {
-	drover.Environment
+	execution.Environment
 	version uint64
 	warm    pool.Stack
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 func TestAllocAndHostMetrics(t *testing.T) {
@@ -82,13 +83,13 @@ func TestWorkMetrics(t *testing.T) {
 	holds := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"t": {
 		Cpu: drover.AllocatedCpuResources{CpuShares: 300}, Memory: drover.AllocatedMemoryResources{MemoryMB: 100, MemoryMaxMB: 200},
 	}}}
-	said := func(status, state string, restarts uint64) drover.AllocUpdate {
-		return drover.AllocUpdate{ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: state, Restarts: restarts, StartedAt: time.Unix(1, 0)}}}
+	said := func(status, state string, restarts uint64) exchange.AllocUpdate {
+		return exchange.AllocUpdate{ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: state, Restarts: restarts, StartedAt: time.Unix(1, 0)}}}
 	}
-	m.Source(WorkMetrics(func() *drover.Node { return node }, func(yield func(*drover.Allocation, drover.AllocUpdate) bool) {
+	m.Source(WorkMetrics(func() *drover.Node { return node }, func(yield func(*drover.Allocation, exchange.AllocUpdate) bool) {
 		_ = yield(&drover.Allocation{ID: "a", JobID: "j", AllocatedResources: holds}, said("running", "running", 2)) &&
 			yield(&drover.Allocation{ID: "b", JobID: "j", AllocatedResources: holds}, said("complete", "dead", 0)) &&
-			yield(&drover.Allocation{ID: "c", JobID: "j"}, drover.AllocUpdate{})
+			yield(&drover.Allocation{ID: "c", JobID: "j"}, exchange.AllocUpdate{})
 	}))
 	w := httptest.NewRecorder()
 	m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/metrics?format=prometheus", nil))

@@ -4,12 +4,13 @@ import (
 	"iter"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // WorkMetrics is a source of gauges of what a node has been given to do, under Nomad's names: allocations and tasks by
 // state, what they hold of the node and what is left of it (MHz and MB), and how often tasks were started. allocs are
 // all that the node knows, with what it last said of them.
-func WorkMetrics(node func() *drover.Node, allocs iter.Seq2[*drover.Allocation, drover.AllocUpdate]) func(Emit) {
+func WorkMetrics(node func() *drover.Node, allocs iter.Seq2[*drover.Allocation, exchange.AllocUpdate]) func(Emit) {
 	return func(emit Emit) {
 		n := node()
 		if n == nil {
@@ -34,7 +35,7 @@ type work struct {
 	maxMemoryMB   int64
 }
 
-func (w *work) add(alloc *drover.Allocation, said drover.AllocUpdate) {
+func (w *work) add(alloc *drover.Allocation, said exchange.AllocUpdate) {
 	for _, t := range said.TaskStates {
 		w.tasks[t.State]++
 	}
@@ -73,7 +74,7 @@ func (w *work) emit(emit Emit, n *drover.Node) {
 }
 
 // starts tells how often an allocation's tasks were started, as far as that is remembered with it.
-func starts(emit Emit, alloc *drover.Allocation, said drover.AllocUpdate) {
+func starts(emit Emit, alloc *drover.Allocation, said exchange.AllocUpdate) {
 	for name, t := range said.TaskStates {
 		labels := []string{"job", alloc.JobID, "task_group", alloc.TaskGroup, "alloc_id", alloc.ID, "task", name, "namespace", alloc.Namespace}
 		restarts := float64(t.Restarts)

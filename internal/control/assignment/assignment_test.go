@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -96,8 +97,8 @@ func (b *bundle) place(t *testing.T, kind, nodeID string, ids ...string) *drover
 	return stored.(*drover.Job)
 }
 
-func update(allocID, status string) []drover.AllocUpdate {
-	return []drover.AllocUpdate{{ID: allocID, ClientStatus: status}}
+func update(allocID, status string) []exchange.AllocUpdate {
+	return []exchange.AllocUpdate{{ID: allocID, ClientStatus: status}}
 }
 
 func TestPull(t *testing.T) {
@@ -114,7 +115,7 @@ func TestPull(t *testing.T) {
 		require.Equal(t, first.Index, same.Index)
 		require.Equal(t, time.Minute, time.Since(start))
 
-		got := make(chan drover.Assignment, 1)
+		got := make(chan exchange.Assignment, 1)
 		go func() { // ends when something is wanted of the node
 			a, _ := b.Pull(ctx, "n1", first.Index, time.Hour)
 			got <- a
@@ -269,7 +270,7 @@ func TestReaction(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, reaction(tt.alloc, &drover.AllocUpdate{ClientStatus: tt.status}, tt.job))
+			require.Equal(t, tt.want, reaction(tt.alloc, &exchange.AllocUpdate{ClientStatus: tt.status}, tt.job))
 		})
 	}
 }
@@ -279,8 +280,8 @@ func TestEndedWithoutTaskStates(t *testing.T) {
 	b := setup(t)
 	b.place(t, drover.JobTypeService, "n1", "a1")
 	at := time.Unix(1000, 0)
-	u := drover.AllocUpdate{ID: "a1", ClientStatus: drover.AllocClientFailed, Time: at.UnixNano()}
-	require.NoError(t, b.Push(t.Context(), "n1", []drover.AllocUpdate{u}))
+	u := exchange.AllocUpdate{ID: "a1", ClientStatus: drover.AllocClientFailed, Time: at.UnixNano()}
+	require.NoError(t, b.Push(t.Context(), "n1", []exchange.AllocUpdate{u}))
 	task := b.store.Snapshot().Allocation("a1").TaskStates["t"]
 	require.Equal(t, drover.TaskStateDead, task.State)
 	require.True(t, task.Failed)

@@ -1,4 +1,4 @@
-// Package assignment is control as nodes see it: a drover.Controller over the state and the log. It is level
+// Package assignment is control as nodes see it: a exchange.Controller over the state and the log. It is level
 // triggered: a node says what it observes, and pulls what is wanted of it.
 package assignment
 
@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -39,13 +40,13 @@ type Deps struct {
 	Logger *slog.Logger
 }
 
-// Controller implements drover.Controller.
+// Controller implements exchange.Controller.
 type Controller struct {
 	deps   Deps
 	pushes pushes
 }
 
-var _ drover.Controller = (*Controller)(nil)
+var _ exchange.Controller = (*Controller)(nil)
 
 // New returns a Controller.
 func New(deps Deps) *Controller {
@@ -56,16 +57,16 @@ func (c *Controller) maker() trigger.Maker {
 	return trigger.Maker{IDs: c.deps.IDs, Now: c.deps.Clock.Now().UnixNano()}
 }
 
-// Register implements drover.Controller. A registration that changes nothing is not stored. Errors: Invalid,
+// Register implements exchange.Controller. A registration that changes nothing is not stored. Errors: Invalid,
 // Unauthorized when the secret is not the one that the node first registered with.
-func (c *Controller) Register(ctx context.Context, node *drover.Node) (drover.Registration, error) {
+func (c *Controller) Register(ctx context.Context, node *drover.Node) (exchange.Registration, error) {
 	if node == nil || node.ID == "" || node.SecretID == "" {
-		return drover.Registration{}, drover.Errorf(drover.Invalid, "registering a node: it must have an ID and a SecretID")
+		return exchange.Registration{}, drover.Errorf(drover.Invalid, "registering a node: it must have an ID and a SecretID")
 	}
 	s := c.deps.Store.Snapshot()
 	old := s.Node(node.ID)
 	if old != nil && old.SecretID != "" && old.SecretID != node.SecretID {
-		return drover.Registration{}, drover.Errorf(drover.Unauthorized, "node %s: the secret is not the one it registered with", node.ID)
+		return exchange.Registration{}, drover.Errorf(drover.Unauthorized, "node %s: the secret is not the one it registered with", node.ID)
 	}
 	n := c.admitted(node, old)
 	if old != nil && unchanged(old, n) {
@@ -76,9 +77,9 @@ func (c *Controller) Register(ctx context.Context, node *drover.Node) (drover.Re
 	index, _, err := c.deps.Log.Propose(ctx, cmd)
 	if err != nil {
 		if drover.CodeOf(err) == drover.Forbidden { // it lost a race against another with the same id
-			return drover.Registration{}, drover.Errorf(drover.Unauthorized, "registering: %w", err)
+			return exchange.Registration{}, drover.Errorf(drover.Unauthorized, "registering: %w", err)
 		}
-		return drover.Registration{}, err
+		return exchange.Registration{}, err
 	}
 	return c.registration(n.ID, index), nil
 }
@@ -105,20 +106,20 @@ func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
 
 func unchanged(old, n *drover.Node) bool { return reflect.DeepEqual(old, n) }
 
-func (c *Controller) registration(nodeID string, index uint64) drover.Registration {
-	return drover.Registration{TTL: c.deps.Leader.Heartbeat(nodeID), Index: index}
+func (c *Controller) registration(nodeID string, index uint64) exchange.Registration {
+	return exchange.Registration{TTL: c.deps.Leader.Heartbeat(nodeID), Index: index}
 }
 
-// Heartbeat implements drover.Controller. A node that was given up is ready again. Errors: NotFound (register first),
+// Heartbeat implements exchange.Controller. A node that was given up is ready again. Errors: NotFound (register first),
 // NotLeader.
-func (c *Controller) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+func (c *Controller) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
 	if !c.deps.Leader.Leading() {
-		return drover.Registration{}, drover.Errorf(drover.NotLeader, "this server does not lead")
+		return exchange.Registration{}, drover.Errorf(drover.NotLeader, "this server does not lead")
 	}
 	s := c.deps.Store.Snapshot()
 	n := s.Node(nodeID)
 	if n == nil {
-		return drover.Registration{}, drover.Errorf(drover.NotFound, "node not found")
+		return exchange.Registration{}, drover.Errorf(drover.NotFound, "node not found")
 	}
 	if n.Status == drover.NodeStatusReady {
 		return c.registration(nodeID, s.Index()), nil
@@ -134,7 +135,7 @@ func (c *Controller) Heartbeat(ctx context.Context, nodeID string) (drover.Regis
 		Evals: m.NodeAs(s, nodeID, &back, drover.TriggerNodeUpdate), Time: m.Now,
 	})
 	if err != nil {
-		return drover.Registration{}, err
+		return exchange.Registration{}, err
 	}
 	return c.registration(nodeID, index), nil
 }

@@ -6,18 +6,19 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
-// Pull implements drover.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what
+// Pull implements exchange.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what
 // a node reports itself does not come back to it. Errors: NotFound (register first), Canceled.
-func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	timer := c.deps.Clock.NewTimer(max(maxWait, 0))
 	defer timer.Stop()
 	for {
 		changed := c.deps.Store.Watch(store.WatchNodeAllocs, nodeID)
 		s := c.deps.Store.Snapshot()
 		if s.Node(nodeID) == nil {
-			return drover.Assignment{}, drover.Errorf(drover.NotFound, "node not found")
+			return exchange.Assignment{}, drover.Errorf(drover.NotFound, "node not found")
 		}
 		a := Wanted(s, nodeID)
 		// A node that knows more than this state comes from another one, and has to hear what holds here.
@@ -31,14 +32,14 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 			a.Index = max(a.Index, since)
 			return a, nil
 		case <-ctx.Done():
-			return drover.Assignment{}, drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
+			return exchange.Assignment{}, drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
 		}
 	}
 }
 
 // Wanted lists what is wanted of the node: all that it has not reported as ended. It is pure.
-func Wanted(s *store.Snapshot, nodeID string) drover.Assignment {
-	a := drover.Assignment{Index: max(s.NodeChanged(nodeID), 1)} // 0 would be answered at once the next time
+func Wanted(s *store.Snapshot, nodeID string) exchange.Assignment {
+	a := exchange.Assignment{Index: max(s.NodeChanged(nodeID), 1)} // 0 would be answered at once the next time
 	if n := s.Node(nodeID); n != nil {
 		a.Meta = n.DynamicMeta
 	}

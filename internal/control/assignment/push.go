@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // pushes gathers the updates of all nodes: those that come while an entry is on its way go together in the next one,
@@ -70,8 +71,8 @@ func (p *pushes) rush(now time.Time) time.Duration {
 	return p.last.Add(rushed).Sub(now)
 }
 
-// Push implements drover.Controller. Errors: NotFound (register first), NotLeader, Unavailable.
-func (c *Controller) Push(ctx context.Context, nodeID string, updates []drover.AllocUpdate) error {
+// Push implements exchange.Controller. Errors: NotFound (register first), NotLeader, Unavailable.
+func (c *Controller) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
 	if c.deps.Store.Snapshot().Node(nodeID) == nil {
 		return drover.Errorf(drover.NotFound, "node not found")
 	}
@@ -90,7 +91,7 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []drover.A
 
 // about returns how many allocations of one of the jobs are on their way, and whether claims may wait for one of the
 // updates: a warm runner started or ended.
-func (c *Controller) about(updates []drover.AllocUpdate) (starting int, awaited bool) {
+func (c *Controller) about(updates []exchange.AllocUpdate) (starting int, awaited bool) {
 	s := c.deps.Store.Snapshot()
 	var seen *drover.Job
 	for i := range updates {

@@ -5,11 +5,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // reaction says why the scheduler has to look at the job j (nil if it is gone) of a when the node reports u; "" if it
 // need not: what only frees capacity wakes those who wait for it, without a look at this job.
-func reaction(a *drover.Allocation, u *drover.AllocUpdate, j *drover.Job) string {
+func reaction(a *drover.Allocation, u *exchange.AllocUpdate, j *drover.Job) string {
 	ends := terminal(u.ClientStatus)
 	switch {
 	case j == nil && !ends && !a.ServerTerminal():
@@ -42,7 +43,7 @@ func poolReaction(a *drover.Allocation, g *drover.TaskGroup) string {
 }
 
 // becameWarm reports whether a runner of a pool that may be rolling out begins to run.
-func becameWarm(a *drover.Allocation, u *drover.AllocUpdate, j *drover.Job) bool {
+func becameWarm(a *drover.Allocation, u *exchange.AllocUpdate, j *drover.Job) bool {
 	if j == nil || j.Version == 0 || a.ClientStatus != drover.AllocClientPending || u.ClientStatus != drover.AllocClientRunning {
 		return false
 	}
@@ -79,7 +80,7 @@ func terminal(clientStatus string) bool {
 // ended completes the report of an allocation that ended: each of its tasks is dead and has the time at which it
 // ended, so that the scheduler can count delays from there. Reports that lack it come from nodes that could not even
 // set the allocation up.
-func ended(a *drover.Allocation, u drover.AllocUpdate, now int64) drover.AllocUpdate {
+func ended(a *drover.Allocation, u exchange.AllocUpdate, now int64) exchange.AllocUpdate {
 	if !terminal(u.ClientStatus) || a.ClientTerminal() || hasEnd(u.TaskStates) || hasEnd(a.TaskStates) {
 		return u
 	}

@@ -1,6 +1,9 @@
 package command
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+)
 
 // UpdateAllocs merges what nodes observed into their allocations. Unknown allocations, and those of another node, are
 // skipped; an allocation that ended does not come back. Result: nil.
@@ -13,7 +16,7 @@ type UpdateAllocs struct {
 // NodeUpdates is what one node observed.
 type NodeUpdates struct {
 	NodeID  string
-	Updates []drover.AllocUpdate
+	Updates []exchange.AllocUpdate
 }
 
 // TransitionAllocs sets desired transitions; nil fields keep what was there. Unknown ids are skipped. Result: nil.

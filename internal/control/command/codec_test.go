@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 func roundTrip(t *testing.T, c Command) Command {
@@ -58,10 +60,10 @@ func TestRoundTrip(t *testing.T) {
 		&ApplyPlans{Plans: []PlanCommit{{
 			EvalID: "e", Job: sampleJob(), Placed: []*drover.Allocation{alloc}, Stopped: []StoppedAlloc{{ID: "x"}},
 		}}},
-		&UpdateAllocs{Nodes: []NodeUpdates{{NodeID: "n", Updates: []drover.AllocUpdate{{ID: "a"}}}}},
+		&UpdateAllocs{Nodes: []NodeUpdates{{NodeID: "n", Updates: []exchange.AllocUpdate{{ID: "a"}}}}},
 		&Batch{Commands: []Command{&Barrier{}, &DeleteEvals{IDs: []string{"e"}}}},
-		&TellExecutions{Events: []ExecutionEvent{{Type: "ExecutionEnded", Execution: drover.Execution{
-			ID: "x", Spec: drover.ExecutionSpec{Argv: []string{"a"}, Limits: drover.Limits{Wall: 1}}, Receipt: &drover.Receipt{StartedAt: at, ExitCode: 3},
+		&TellExecutions{Events: []ExecutionEvent{{Type: "ExecutionEnded", Execution: execution.Execution{
+			ID: "x", Spec: execution.Spec{Argv: []string{"a"}, Limits: drover.Limits{Wall: 1}}, Receipt: &execution.Receipt{StartedAt: at, ExitCode: 3},
 		}}}},
 		&TransitionAllocs{Transitions: map[string]drover.DesiredTransition{"a": {Migrate: new(false)}}},
 	} {

@@ -1,6 +1,8 @@
 package command
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover/execution"
+)
 
 // TellExecutions puts what happened to executions into the event stream. It changes nothing in the state: executions
 // live in their runners. Result: nil.
@@ -10,7 +12,7 @@ type TellExecutions struct{ Events []ExecutionEvent }
 type ExecutionEvent struct {
 	Type      string // ExecutionStarted, ExecutionEnded
 	Namespace string
-	Execution drover.Execution // without the variables of its environment, which may be secrets
+	Execution execution.Execution // without the variables of its environment, which may be secrets
 }
 
 // Kind implements Command.

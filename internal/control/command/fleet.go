@@ -1,13 +1,15 @@
 package command
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover/fleet"
+)
 
 // InitFleet makes the fleet's identity, unless there is one. Result: nil.
-type InitFleet struct{ Identity drover.FleetIdentity }
+type InitFleet struct{ Identity fleet.Identity }
 
 // PutFleetPools stores pools of the fleet, and makes the node pools that their machines join. Result: nil.
 // Errors: Invalid.
-type PutFleetPools struct{ Pools []*drover.FleetPool }
+type PutFleetPools struct{ Pools []*fleet.Pool }
 
 // DeleteFleetPools forgets pools; unknown ones are skipped. Result: nil.
 type DeleteFleetPools struct{ Names []string }
@@ -15,10 +17,10 @@ type DeleteFleetPools struct{ Names []string }
 // UpdateFleet records machines before they are asked for, and what became of them; what it costs is added to the
 // ledger. Which node used a machine's token is kept whatever the new row says. Result: nil.
 type UpdateFleet struct {
-	Put     []*drover.FleetInstance
+	Put     []*fleet.InstanceRecord
 	Forget  []string // rows that nobody needs any more; unknown ones are skipped
-	Costs   []drover.FleetCost
-	Learned *drover.FleetMemory // replaces what was learned of the provider; nil changes nothing
+	Costs   []fleet.Cost
+	Learned *fleet.Memory // replaces what was learned of the provider; nil changes nothing
 }
 
 // BindFleetNode notes that a node used the one-time token of a machine. Result: nil. Errors: NotFound for a machine

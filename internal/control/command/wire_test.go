@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // filled sets every field of v, and of what it points to, to something that is not its zero value.
@@ -107,7 +108,7 @@ func TestRareValues(t *testing.T) {
 
 func TestVersion1(t *testing.T) {
 	t.Parallel()
-	u := &UpdateAllocs{Time: 3, Nodes: []NodeUpdates{{NodeID: "n", Updates: []drover.AllocUpdate{{ID: "a"}}}}}
+	u := &UpdateAllocs{Time: 3, Nodes: []NodeUpdates{{NodeID: "n", Updates: []exchange.AllocUpdate{{ID: "a"}}}}}
 	data, err := Marshal([]byte{1, byte(KindUpdateAllocs)}, u)
 	require.NoError(t, err)
 	back, err := Decode(data)

@@ -1,6 +1,9 @@
 package command
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+)
 
 func encodeUpdates(dst []byte, c *UpdateAllocs) ([]byte, error) {
 	w := &writer{buf: dst}
@@ -22,7 +25,7 @@ func encodeUpdates(dst []byte, c *UpdateAllocs) ([]byte, error) {
 	return w.buf, nil
 }
 
-func (w *writer) update(u *drover.AllocUpdate) {
+func (w *writer) update(u *exchange.AllocUpdate) {
 	w.string(1, u.ID)
 	w.string(2, u.ClientStatus)
 	w.string(3, u.ClientDescription)
@@ -67,7 +70,7 @@ func (r *reader) nodeUpdates() (n NodeUpdates) {
 	return n
 }
 
-func (r *reader) update() (u drover.AllocUpdate) {
+func (r *reader) update() (u exchange.AllocUpdate) {
 	for r.next() {
 		switch r.n {
 		case 1:

@@ -1,6 +1,9 @@
 package eventstream
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+)
 
 // sizeOf estimates what keeping the events keeps in memory, in bytes. Values are mostly shared with the state; they
 // are counted as if they were not, since the ring outlives them there.
@@ -29,7 +32,7 @@ func sizeOfPayload(v any) int64 {
 			size += 800 + int64(len(g.Tasks))*2_000
 		}
 		return size
-	case *drover.Execution:
+	case *execution.Execution:
 		return 1_500
 	case *drover.Evaluation:
 		return 600 + int64(len(v.FailedTGAllocs))*1_000

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 func (e *entry) updateAllocs(c *command.UpdateAllocs) {
@@ -20,7 +21,7 @@ func (e *entry) updateAllocs(c *command.UpdateAllocs) {
 
 // observe merges what the node says. Only a node's own word ends an allocation, and an ended one does not come back;
 // one that was given up as lost may still turn out to have completed or failed.
-func (e *entry) observe(nodeID string, u *drover.AllocUpdate, now int64) {
+func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 	old := e.txn.Allocation(u.ID)
 	if old == nil || old.NodeID != nodeID {
 		return

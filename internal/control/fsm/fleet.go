@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
@@ -90,7 +91,7 @@ func (e *entry) updateFleet(c *command.UpdateFleet) {
 func (e *entry) bindFleetNode(c *command.BindFleetNode) error {
 	old := e.txn.FleetInstance(c.Instance)
 	switch {
-	case old == nil || old.State == drover.InstanceGone:
+	case old == nil || old.State == fleet.InstanceGone:
 		return drover.Errorf(drover.NotFound, "the fleet has no instance %q", c.Instance)
 	case old.NodeID == c.Node:
 		return nil
@@ -104,7 +105,7 @@ func (e *entry) bindFleetNode(c *command.BindFleetNode) error {
 }
 
 // instanceEvent tells of a new state: its type is "Instance" and the state's word, as in InstanceActive.
-func (e *entry) instanceEvent(i *drover.FleetInstance) {
+func (e *entry) instanceEvent(i *fleet.InstanceRecord) {
 	word := i.State.String()
 	kind := "Instance" + string(word[0]-'a'+'A') + word[1:]
 	e.told = append(e.told, e.event(drover.TopicInstance, kind, i.ID, "", []string{i.Pool, i.NodeID}, "Instance", i))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -23,18 +24,18 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 	t.Parallel()
 	var told []drover.Event
 	f := New(store.New(), OnEvents(func(e drover.Events) { told = append(told, e.Events...) }))
-	policy := &drover.FleetPolicy{Name: "std", NodePool: "cloud", Provider: "x"}
+	policy := &fleet.Policy{Name: "std", NodePool: "cloud", Provider: "x"}
 	at := time.Unix(1000, 0).UTC()
 	for n, c := range []command.Command{
-		&command.InitFleet{Identity: drover.FleetIdentity{Owner: "me", Key: []byte("k")}},
-		&command.InitFleet{Identity: drover.FleetIdentity{Owner: "other"}},
-		&command.PutFleetPools{Pools: []*drover.FleetPool{{Name: "std", Policy: policy}}},
-		&command.UpdateFleet{Put: []*drover.FleetInstance{{ID: "i1", Pool: "std", State: drover.InstanceCreating, PlannedAt: at}}},
+		&command.InitFleet{Identity: fleet.Identity{Owner: "me", Key: []byte("k")}},
+		&command.InitFleet{Identity: fleet.Identity{Owner: "other"}},
+		&command.PutFleetPools{Pools: []*fleet.Pool{{Name: "std", Policy: policy}}},
+		&command.UpdateFleet{Put: []*fleet.InstanceRecord{{ID: "i1", Pool: "std", State: fleet.InstanceCreating, PlannedAt: at}}},
 		&command.BindFleetNode{Instance: "i1", Node: "n1"},
 		&command.UpdateFleet{
-			Put:     []*drover.FleetInstance{{ID: "i1", Pool: "std", State: drover.InstanceActive, PlannedAt: at, Charged: 2}},
-			Costs:   []drover.FleetCost{{Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1}, {Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1.5}},
-			Learned: &drover.FleetMemory{Provider: "x", Text: []byte("a")},
+			Put:     []*fleet.InstanceRecord{{ID: "i1", Pool: "std", State: fleet.InstanceActive, PlannedAt: at, Charged: 2}},
+			Costs:   []fleet.Cost{{Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1}, {Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1.5}},
+			Learned: &fleet.Memory{Provider: "x", Text: []byte("a")},
 		},
 	} {
 		_, err := apply(t, f, uint64(n+10), c)
@@ -63,7 +64,7 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 	require.NotNil(t, s.NodePool("cloud"))
 	i := s.FleetInstance("i1")
 	require.Equal(t, "n1", i.NodeID)
-	require.Equal(t, drover.InstanceActive, i.State)
+	require.Equal(t, fleet.InstanceActive, i.State)
 	require.True(t, at.Equal(i.PlannedAt))
 	for c := range s.FleetCosts("") {
 		require.InDelta(t, 2.5, c.Cost, 1e-9)

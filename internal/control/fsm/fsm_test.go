@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // recorder is an Observer that keeps what it was told.
@@ -101,7 +103,7 @@ func plan(j *drover.Job, allocs ...*drover.Allocation) *command.ApplyPlans {
 }
 
 func update(id, status string) *command.UpdateAllocs {
-	return &command.UpdateAllocs{Time: 9, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []drover.AllocUpdate{
+	return &command.UpdateAllocs{Time: 9, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []exchange.AllocUpdate{
 		{ID: id, ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: "running"}}},
 	}}}}
 }
@@ -241,8 +243,8 @@ func TestExecutionsAreTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.do(&command.TellExecutions{Events: []command.ExecutionEvent{
-		{Type: "ExecutionStarted", Namespace: "default", Execution: drover.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1"}},
-		{Type: "ExecutionEnded", Namespace: "default", Execution: drover.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1", Receipt: &drover.Receipt{ExitCode: 3}}},
+		{Type: "ExecutionStarted", Namespace: "default", Execution: execution.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1"}},
+		{Type: "ExecutionEnded", Namespace: "default", Execution: execution.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1", Receipt: &execution.Receipt{ExitCode: 3}}},
 	}})
 	require.Equal(t, []string{"Execution/ExecutionStarted", "Execution/ExecutionEnded"}, b.lastTypes())
 	told := b.told.events[len(b.told.events)-1]

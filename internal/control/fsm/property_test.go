@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // draw makes a random command over a handful of ids, so that they meet often.
@@ -90,7 +91,7 @@ func (d draw) time() int64 { return rapid.Int64Range(1, 1e12).Draw(d.t, "time") 
 func (d draw) updates(s *store.Snapshot) command.Command {
 	c := &command.UpdateAllocs{Time: d.time(), Evals: d.evals()}
 	for range rapid.IntRange(1, 3).Draw(d.t, "updates") {
-		u := drover.AllocUpdate{ID: d.id("a", 12), ClientStatus: d.pick("to", "pending", "running", "complete", "failed", "")}
+		u := exchange.AllocUpdate{ID: d.id("a", 12), ClientStatus: d.pick("to", "pending", "running", "complete", "failed", "")}
 		if rapid.Bool().Draw(d.t, "healthy") {
 			u.DeploymentStatus = &drover.AllocDeploymentStatus{Healthy: new(true), Timestamp: time.Unix(9, 0).UTC()}
 		}
@@ -98,7 +99,7 @@ func (d draw) updates(s *store.Snapshot) command.Command {
 		if a := s.Allocation(u.ID); a != nil {
 			nodeID = a.NodeID
 		}
-		c.Nodes = append(c.Nodes, command.NodeUpdates{NodeID: nodeID, Updates: []drover.AllocUpdate{u}})
+		c.Nodes = append(c.Nodes, command.NodeUpdates{NodeID: nodeID, Updates: []exchange.AllocUpdate{u}})
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
@@ -22,7 +23,7 @@ func (e *entry) tellExecutions(c *command.TellExecutions) {
 // allocation.
 func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Event {
 	env := environmentOf(a.JobID)
-	r := &drover.Runner{
+	r := &execution.Runner{
 		ID: env + "-" + a.ID, AllocID: a.ID, Environment: env, NodeID: a.NodeID, State: runnerState(a),
 	}
 	if c := a.Claim; c != nil {
@@ -32,9 +33,9 @@ func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Even
 	if a.AllocatedResources != nil {
 		r.Ports = a.AllocatedResources.Shared.Ports
 	}
-	name := map[drover.RunnerState]string{
-		drover.RunnerWarming: "RunnerWarming", drover.RunnerWarm: "RunnerWarm", drover.RunnerClaimed: "RunnerUpdated",
-		drover.RunnerDraining: "RunnerDraining", drover.RunnerDestroyed: "RunnerDestroyed",
+	name := map[execution.RunnerState]string{
+		execution.RunnerWarming: "RunnerWarming", execution.RunnerWarm: "RunnerWarm", execution.RunnerClaimed: "RunnerUpdated",
+		execution.RunnerDraining: "RunnerDraining", execution.RunnerDestroyed: "RunnerDestroyed",
 	}[r.State]
 	if kind == command.KindClaimRunners {
 		name = "RunnerClaimed"
@@ -44,19 +45,19 @@ func (e *entry) runnerEvent(a *drover.Allocation, kind command.Kind) drover.Even
 
 // environmentOf is the id by which users know the environment that the job keeps; other jobs with pools have their own.
 func environmentOf(jobID string) string {
-	return strings.TrimPrefix(jobID, drover.EnvironmentJobPrefix)
+	return strings.TrimPrefix(jobID, execution.EnvironmentJobPrefix)
 }
 
-func runnerState(a *drover.Allocation) drover.RunnerState {
+func runnerState(a *drover.Allocation) execution.RunnerState {
 	switch {
 	case a.ClientTerminal():
-		return drover.RunnerDestroyed
+		return execution.RunnerDestroyed
 	case a.ServerTerminal():
-		return drover.RunnerDraining
+		return execution.RunnerDraining
 	case a.Claim != nil:
-		return drover.RunnerClaimed
+		return execution.RunnerClaimed
 	case a.ClientStatus == drover.AllocClientRunning:
-		return drover.RunnerWarm
+		return execution.RunnerWarm
 	}
-	return drover.RunnerWarming
+	return execution.RunnerWarming
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // deployment is one of the job's version 0.
@@ -141,7 +142,7 @@ func TestQuickEndsAreCounted(t *testing.T) {
 		j := b.now().Job("default", "j")
 		b.do(plan(j, placed(id, "j")))
 		start := time.Unix(1_800_000_000, 0)
-		b.do(&command.UpdateAllocs{Time: at, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []drover.AllocUpdate{{
+		b.do(&command.UpdateAllocs{Time: at, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []exchange.AllocUpdate{{
 			ID: id, ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: "dead", StartedAt: start, FinishedAt: start.Add(ran)}},
 		}}}}})
 		return b.now().QuickEnds("default", "j").Count
@@ -153,7 +154,7 @@ func TestQuickEndsAreCounted(t *testing.T) {
 	require.Equal(t, 2, end("d", "running", 0, 1003*second))
 	b.do(&command.StopAllocs{IDs: []string{"d"}, Time: 1004 * second})
 	require.Equal(t, 3, end("e", "failed", 0, 1001*second))
-	b.do(&command.UpdateAllocs{Time: 1004 * second, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []drover.AllocUpdate{{ID: "d", ClientStatus: "failed"}}}}})
+	b.do(&command.UpdateAllocs{Time: 1004 * second, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []exchange.AllocUpdate{{ID: "d", ClientStatus: "failed"}}}}})
 	sameAfterRestore(t, b)
 	require.Equal(t, drover.QuickEnds{Count: 3, Last: 1001 * second}, b.now().QuickEnds("default", "j"), "one that was stopped does not count")
 	require.Equal(t, 1, end("f", "failed", 0, 2000*second), "those before are forgotten")

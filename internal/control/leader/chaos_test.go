@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // chaos does random things to a cluster.
@@ -58,7 +59,7 @@ func (x *chaos) step(t *testing.T) {
 	case 7:
 		for a := range x.store.Snapshot().Allocations("*", "") {
 			if !a.Terminal() && x.agents[a.NodeID] != nil && x.rng.IntN(4) == 0 {
-				_ = x.nodes.Push(ctx, a.NodeID, []drover.AllocUpdate{{ID: a.ID, ClientStatus: drover.AllocClientFailed}})
+				_ = x.nodes.Push(ctx, a.NodeID, []exchange.AllocUpdate{{ID: a.ID, ClientStatus: drover.AllocClientFailed}})
 			}
 		}
 	case 8:

@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -225,7 +226,7 @@ func (a *agent) pull(ctx context.Context) {
 			return
 		}
 		since = got.Index
-		var updates []drover.AllocUpdate
+		var updates []exchange.AllocUpdate
 		for _, x := range got.Allocs {
 			status := drover.AllocClientRunning
 			if x.ServerTerminal() || a.finish {
@@ -235,7 +236,7 @@ func (a *agent) pull(ctx context.Context) {
 				continue
 			}
 			reported[x.ID] = status
-			updates = append(updates, drover.AllocUpdate{
+			updates = append(updates, exchange.AllocUpdate{
 				ID: x.ID, ClientStatus: status, Time: time.Now().UnixNano(),
 				TaskStates: map[string]*drover.TaskState{"t": {State: "running", StartedAt: time.Now()}},
 			})

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -75,7 +76,7 @@ func (v *verdicts) fail(id string) {
 			ID: id, Namespace: "default", JobID: "j", TaskGroup: "g", Name: "j.g[0]", NodeID: "n", DeploymentID: "d",
 		}},
 	}}})
-	v.do(&command.UpdateAllocs{Time: 3, Nodes: []command.NodeUpdates{{NodeID: "n", Updates: []drover.AllocUpdate{{
+	v.do(&command.UpdateAllocs{Time: 3, Nodes: []command.NodeUpdates{{NodeID: "n", Updates: []exchange.AllocUpdate{{
 		ID: id, ClientStatus: drover.AllocClientFailed, TaskStates: map[string]*drover.TaskState{"t": {State: "dead", Failed: true, FinishedAt: time.Unix(0, 3)}},
 	}}}}})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 func TestDiskFullAndRecovered(t *testing.T) {
@@ -125,7 +126,7 @@ func TestFailedAllocationIsRescheduled(t *testing.T) {
 		c.until("running", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 1 })
 		first := c.allocs(c.store.Snapshot(), "s", isRunning)[0]
 		start := time.Now()
-		require.NoError(t, c.nodes.Push(t.Context(), "n1", []drover.AllocUpdate{{
+		require.NoError(t, c.nodes.Push(t.Context(), "n1", []exchange.AllocUpdate{{
 			ID: first.ID, ClientStatus: drover.AllocClientFailed,
 			TaskStates: map[string]*drover.TaskState{"t": {State: "dead", Failed: true, FinishedAt: start}},
 		}}))

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // reportHealth plays what nodes say of services' allocations, until the test ends.
@@ -25,7 +26,7 @@ func (c *cluster) reportHealth(t *testing.T, healthy bool) {
 				if a.Job.Type != drover.JobTypeService || a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
 					continue
 				}
-				_ = c.nodes.Push(ctx, a.NodeID, []drover.AllocUpdate{{
+				_ = c.nodes.Push(ctx, a.NodeID, []exchange.AllocUpdate{{
 					ID: a.ID, ClientStatus: a.ClientStatus, TaskStates: a.TaskStates,
 					DeploymentStatus: &drover.AllocDeploymentStatus{Healthy: &healthy, Timestamp: time.Now()},
 				}})
@@ -181,7 +182,7 @@ func TestDrainWaitsUntilWhatItMovedIsWell(t *testing.T) {
 		}
 		say := func(nodeID string, healthy bool) {
 			for _, a := range on(nodeID) {
-				require.NoError(t, c.nodes.Push(t.Context(), a.NodeID, []drover.AllocUpdate{{
+				require.NoError(t, c.nodes.Push(t.Context(), a.NodeID, []exchange.AllocUpdate{{
 					ID: a.ID, ClientStatus: a.ClientStatus, TaskStates: a.TaskStates,
 					DeploymentStatus: &drover.AllocDeploymentStatus{Healthy: &healthy, Timestamp: time.Now()},
 				}}))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hashicorp/go-memdb"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // The fleet's tables.
@@ -19,88 +19,88 @@ const (
 
 func fleetTables() []*memdb.TableSchema {
 	return []*memdb.TableSchema{
-		table(TableFleetPools, func(p *drover.FleetPool) string { return term(p.Name) }),
-		table(TableFleetInstances, func(i *drover.FleetInstance) string { return term(i.ID) }),
-		table(TableFleetCosts, func(c *drover.FleetCost) string { return costKey(c) }),
-		table(tableFleetMemory, func(m *drover.FleetMemory) string { return term(m.Provider) }),
-		table(tableFleetIdentity, func(*drover.FleetIdentity) string { return "identity" }),
+		table(TableFleetPools, func(p *fleet.Pool) string { return term(p.Name) }),
+		table(TableFleetInstances, func(i *fleet.InstanceRecord) string { return term(i.ID) }),
+		table(TableFleetCosts, func(c *fleet.Cost) string { return costKey(c) }),
+		table(tableFleetMemory, func(m *fleet.Memory) string { return term(m.Provider) }),
+		table(tableFleetIdentity, func(*fleet.Identity) string { return "identity" }),
 	}
 }
 
-func costKey(c *drover.FleetCost) string {
+func costKey(c *fleet.Cost) string {
 	return term(c.Day) + term(c.Pool) + term(c.Namespace) + term(c.Job)
 }
 
 // FleetIdentity returns who this Drover is to clouds, nil if it never was asked.
-func (r *reader) FleetIdentity() *drover.FleetIdentity {
-	return get[drover.FleetIdentity](r, tableFleetIdentity, "identity")
+func (r *reader) FleetIdentity() *fleet.Identity {
+	return get[fleet.Identity](r, tableFleetIdentity, "identity")
 }
 
 // FleetMemory returns what was learned of the provider's cloud, nil if nothing was.
-func (r *reader) FleetMemory(provider string) *drover.FleetMemory {
-	return get[drover.FleetMemory](r, tableFleetMemory, term(provider))
+func (r *reader) FleetMemory(provider string) *fleet.Memory {
+	return get[fleet.Memory](r, tableFleetMemory, term(provider))
 }
 
 // FleetMemories yields what was learned of all clouds, by provider.
-func (r *reader) FleetMemories() iter.Seq[*drover.FleetMemory] {
-	return scan[drover.FleetMemory](r, tableFleetMemory, indexID, "")
+func (r *reader) FleetMemories() iter.Seq[*fleet.Memory] {
+	return scan[fleet.Memory](r, tableFleetMemory, indexID, "")
 }
 
 // FleetPool returns the pool or nil.
-func (r *reader) FleetPool(name string) *drover.FleetPool {
-	return get[drover.FleetPool](r, TableFleetPools, term(name))
+func (r *reader) FleetPool(name string) *fleet.Pool {
+	return get[fleet.Pool](r, TableFleetPools, term(name))
 }
 
 // FleetPools yields all pools of the fleet by name.
-func (r *reader) FleetPools() iter.Seq[*drover.FleetPool] {
-	return scan[drover.FleetPool](r, TableFleetPools, indexID, "")
+func (r *reader) FleetPools() iter.Seq[*fleet.Pool] {
+	return scan[fleet.Pool](r, TableFleetPools, indexID, "")
 }
 
 // FleetInstance returns the machine or nil.
-func (r *reader) FleetInstance(id string) *drover.FleetInstance {
-	return get[drover.FleetInstance](r, TableFleetInstances, term(id))
+func (r *reader) FleetInstance(id string) *fleet.InstanceRecord {
+	return get[fleet.InstanceRecord](r, TableFleetInstances, term(id))
 }
 
 // FleetInstances yields the recorded machines whose ids begin with prefix, by id; those lately gone too.
-func (r *reader) FleetInstances(prefix string) iter.Seq[*drover.FleetInstance] {
-	return scan[drover.FleetInstance](r, TableFleetInstances, indexID, prefix)
+func (r *reader) FleetInstances(prefix string) iter.Seq[*fleet.InstanceRecord] {
+	return scan[fleet.InstanceRecord](r, TableFleetInstances, indexID, prefix)
 }
 
 // FleetCosts yields the ledger's lines from a day on ("" = all), by day, pool, namespace and job.
-func (r *reader) FleetCosts(from string) iter.Seq[*drover.FleetCost] {
-	return filter(scan[drover.FleetCost](r, TableFleetCosts, indexID, ""), func(c *drover.FleetCost) bool { return c.Day >= from })
+func (r *reader) FleetCosts(from string) iter.Seq[*fleet.Cost] {
+	return filter(scan[fleet.Cost](r, TableFleetCosts, indexID, ""), func(c *fleet.Cost) bool { return c.Day >= from })
 }
 
 // PutFleetIdentity stores who this Drover is to clouds.
-func (t *Txn) PutFleetIdentity(i *drover.FleetIdentity) { t.insert(tableFleetIdentity, i) }
+func (t *Txn) PutFleetIdentity(i *fleet.Identity) { t.insert(tableFleetIdentity, i) }
 
 // PutFleetPool stores the pool.
-func (t *Txn) PutFleetPool(p *drover.FleetPool) {
+func (t *Txn) PutFleetPool(p *fleet.Pool) {
 	t.insert(TableFleetPools, p)
 	t.touch(TableFleetPools, p.Name)
 }
 
 // DeleteFleetPool forgets the pool.
-func (t *Txn) DeleteFleetPool(p *drover.FleetPool) {
+func (t *Txn) DeleteFleetPool(p *fleet.Pool) {
 	t.remove(TableFleetPools, p)
 	t.touch(TableFleetPools, p.Name)
 }
 
 // PutFleetInstance stores the machine.
-func (t *Txn) PutFleetInstance(i *drover.FleetInstance) {
+func (t *Txn) PutFleetInstance(i *fleet.InstanceRecord) {
 	t.insert(TableFleetInstances, i)
 	t.touch(TableFleetInstances, i.ID)
 }
 
 // DeleteFleetInstance forgets the machine.
-func (t *Txn) DeleteFleetInstance(i *drover.FleetInstance) {
+func (t *Txn) DeleteFleetInstance(i *fleet.InstanceRecord) {
 	t.remove(TableFleetInstances, i)
 	t.touch(TableFleetInstances, i.ID)
 }
 
 // AddFleetCost adds to the ledger's line of the day, pool and job.
-func (t *Txn) AddFleetCost(c drover.FleetCost) {
-	if old := get[drover.FleetCost](&t.reader, TableFleetCosts, costKey(&c)); old != nil {
+func (t *Txn) AddFleetCost(c fleet.Cost) {
+	if old := get[fleet.Cost](&t.reader, TableFleetCosts, costKey(&c)); old != nil {
 		c.Cost, c.Hours = c.Cost+old.Cost, c.Hours+old.Hours
 	}
 	t.insert(TableFleetCosts, &c)
@@ -108,16 +108,16 @@ func (t *Txn) AddFleetCost(c drover.FleetCost) {
 }
 
 // PutFleetMemory stores what was learned of a provider's cloud.
-func (t *Txn) PutFleetMemory(m *drover.FleetMemory) { t.insert(tableFleetMemory, m) }
+func (t *Txn) PutFleetMemory(m *fleet.Memory) { t.insert(tableFleetMemory, m) }
 
 // RestoreFleetIdentity stores who this Drover is to clouds.
-func (t *Txn) RestoreFleetIdentity(i *drover.FleetIdentity) { t.insert(tableFleetIdentity, i) }
+func (t *Txn) RestoreFleetIdentity(i *fleet.Identity) { t.insert(tableFleetIdentity, i) }
 
 // RestoreFleetPool stores a pool.
-func (t *Txn) RestoreFleetPool(p *drover.FleetPool) { t.insert(TableFleetPools, p) }
+func (t *Txn) RestoreFleetPool(p *fleet.Pool) { t.insert(TableFleetPools, p) }
 
 // RestoreFleetInstance stores a machine.
-func (t *Txn) RestoreFleetInstance(i *drover.FleetInstance) { t.insert(TableFleetInstances, i) }
+func (t *Txn) RestoreFleetInstance(i *fleet.InstanceRecord) { t.insert(TableFleetInstances, i) }
 
 // RestoreFleetCost stores a line of the ledger.
-func (t *Txn) RestoreFleetCost(c *drover.FleetCost) { t.insert(TableFleetCosts, c) }
+func (t *Txn) RestoreFleetCost(c *fleet.Cost) { t.insert(TableFleetCosts, c) }

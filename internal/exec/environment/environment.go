@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // The names that an environment's job is made of.
 const (
-	JobPrefix = drover.EnvironmentJobPrefix
+	JobPrefix = execution.EnvironmentJobPrefix
 	GroupName = "runner"
 	TaskName  = "runner"
 	Namespace = drover.DefaultNamespace
@@ -43,7 +44,7 @@ func IDOf(jobID string) (string, bool) {
 
 // Canonicalize returns a copy with the defaults filled in and everything that may be written in several ways written
 // in one, so that two equal environments are equal values.
-func Canonicalize(env drover.Environment) drover.Environment {
+func Canonicalize(env execution.Environment) execution.Environment {
 	setDefault(&env.Driver, DefaultDriver)
 	setDefault(&env.CPU, DefaultCPU)
 	setDefault(&env.DiskMB, DefaultDiskMB)

@@ -10,12 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestAnEnvironmentSurvivesBeingAJob(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		env := drover.Environment{
+		env := execution.Environment{
 			ID:          rapid.StringMatching(`[a-z0-9][a-z0-9._-]{0,20}`).Draw(t, "id"),
 			Image:       rapid.SampledFrom([]string{"host", "python:3.12", "ghcr.io/a/b@sha256:" + hex64, "/srv/image.tar"}).Draw(t, "image"),
 			PoolSize:    rapid.IntRange(0, 1000).Draw(t, "pool"),
@@ -59,9 +60,9 @@ func noNUL(m map[string]string) bool { return ValidateEnv(m) == nil }
 
 func TestOnlyThePoolOfTheJobChangesWithItsSize(t *testing.T) {
 	t.Parallel()
-	small, err := ToJob(drover.Environment{ID: "a", Image: "host", PoolSize: 1}, Options{})
+	small, err := ToJob(execution.Environment{ID: "a", Image: "host", PoolSize: 1}, Options{})
 	require.NoError(t, err)
-	large, err := ToJob(drover.Environment{ID: "a", Image: "host", PoolSize: 9, MaxRunners: 20}, Options{})
+	large, err := ToJob(execution.Environment{ID: "a", Image: "host", PoolSize: 9, MaxRunners: 20}, Options{})
 	require.NoError(t, err)
 	large.TaskGroups[0].Pool, large.TaskGroups[0].Count = small.TaskGroups[0].Pool, small.TaskGroups[0].Count
 	require.Empty(t, cmp.Diff(small, large))
@@ -69,34 +70,34 @@ func TestOnlyThePoolOfTheJobChangesWithItsSize(t *testing.T) {
 
 func TestValidateNamesEveryField(t *testing.T) {
 	t.Parallel()
-	good := drover.Environment{ID: "python", Image: "host"}
+	good := execution.Environment{ID: "python", Image: "host"}
 	for name, tc := range map[string]struct {
-		change func(*drover.Environment)
+		change func(*execution.Environment)
 		want   string
 	}{
-		"missing image":   {func(e *drover.Environment) { e.Image = "" }, "image: missing"},
-		"upper case":      {func(e *drover.Environment) { e.Image = "Python:3" }, "not an image reference"},
-		"bad tag":         {func(e *drover.Environment) { e.Image = "python:" }, "bad tag"},
-		"space":           {func(e *drover.Environment) { e.Image = "py thon" }, "not an image reference"},
-		"bad digest":      {func(e *drover.Environment) { e.Image = "python@sha256:12" }, "bad digest"},
-		"host in docker":  {func(e *drover.Environment) { e.Driver = "docker" }, "docker"},
-		"image of raw":    {func(e *drover.Environment) { e.Driver, e.Image = "raw_exec", "python" }, "has no images"},
-		"no id":           {func(e *drover.Environment) { e.ID = "" }, "id"},
-		"id with slash":   {func(e *drover.Environment) { e.ID = "a/b" }, "id"},
-		"driver":          {func(e *drover.Environment) { e.Driver = "qemu" }, "driver"},
-		"runtime":         {func(e *drover.Environment) { e.Runtime = "runsc" }, "runtime"},
-		"negative pool":   {func(e *drover.Environment) { e.PoolSize = -1 }, "poolSize"},
-		"huge cpu":        {func(e *drover.Environment) { e.CPU = 1 << 40 }, "cpu"},
-		"huge pool":       {func(e *drover.Environment) { e.PoolSize = 1 << 30 }, "poolSize"},
-		"little memory":   {func(e *drover.Environment) { e.MemoryMB = 9 }, "memoryMB 9"},
-		"little at most":  {func(e *drover.Environment) { e.MemoryMaxMB = 9 }, "memoryMaxMB 9"},
-		"negative memory": {func(e *drover.Environment) { e.MemoryMB = -5 }, "memoryMB"},
-		"memory over max": {func(e *drover.Environment) { e.MemoryMB, e.MemoryMaxMB = 9, 3 }, "memoryMaxMB"},
-		"pool over bound": {func(e *drover.Environment) { e.PoolSize, e.MaxRunners = 9, 3 }, "maxRunners"},
-		"port 0":          {func(e *drover.Environment) { e.ExposedPorts = []uint16{0} }, "port 0"},
-		"relative dir":    {func(e *drover.Environment) { e.WorkDir = "x" }, "workDir"},
-		"idle":            {func(e *drover.Environment) { e.IdleTimeout = -1 }, "idleTimeout"},
-		"env":             {func(e *drover.Environment) { e.Env = map[string]string{"A=B": ""} }, "env"},
+		"missing image":   {func(e *execution.Environment) { e.Image = "" }, "image: missing"},
+		"upper case":      {func(e *execution.Environment) { e.Image = "Python:3" }, "not an image reference"},
+		"bad tag":         {func(e *execution.Environment) { e.Image = "python:" }, "bad tag"},
+		"space":           {func(e *execution.Environment) { e.Image = "py thon" }, "not an image reference"},
+		"bad digest":      {func(e *execution.Environment) { e.Image = "python@sha256:12" }, "bad digest"},
+		"host in docker":  {func(e *execution.Environment) { e.Driver = "docker" }, "docker"},
+		"image of raw":    {func(e *execution.Environment) { e.Driver, e.Image = "raw_exec", "python" }, "has no images"},
+		"no id":           {func(e *execution.Environment) { e.ID = "" }, "id"},
+		"id with slash":   {func(e *execution.Environment) { e.ID = "a/b" }, "id"},
+		"driver":          {func(e *execution.Environment) { e.Driver = "qemu" }, "driver"},
+		"runtime":         {func(e *execution.Environment) { e.Runtime = "runsc" }, "runtime"},
+		"negative pool":   {func(e *execution.Environment) { e.PoolSize = -1 }, "poolSize"},
+		"huge cpu":        {func(e *execution.Environment) { e.CPU = 1 << 40 }, "cpu"},
+		"huge pool":       {func(e *execution.Environment) { e.PoolSize = 1 << 30 }, "poolSize"},
+		"little memory":   {func(e *execution.Environment) { e.MemoryMB = 9 }, "memoryMB 9"},
+		"little at most":  {func(e *execution.Environment) { e.MemoryMaxMB = 9 }, "memoryMaxMB 9"},
+		"negative memory": {func(e *execution.Environment) { e.MemoryMB = -5 }, "memoryMB"},
+		"memory over max": {func(e *execution.Environment) { e.MemoryMB, e.MemoryMaxMB = 9, 3 }, "memoryMaxMB"},
+		"pool over bound": {func(e *execution.Environment) { e.PoolSize, e.MaxRunners = 9, 3 }, "maxRunners"},
+		"port 0":          {func(e *execution.Environment) { e.ExposedPorts = []uint16{0} }, "port 0"},
+		"relative dir":    {func(e *execution.Environment) { e.WorkDir = "x" }, "workDir"},
+		"idle":            {func(e *execution.Environment) { e.IdleTimeout = -1 }, "idleTimeout"},
+		"env":             {func(e *execution.Environment) { e.Env = map[string]string{"A=B": ""} }, "env"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

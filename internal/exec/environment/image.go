@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // The grammar of distribution's reference: [domain[:port]/]path[:tag][@digest].
@@ -22,7 +22,7 @@ func IsPath(image string) bool {
 	return strings.HasPrefix(image, "/") || strings.HasPrefix(image, "./")
 }
 
-func validateImage(env drover.Environment) error {
+func validateImage(env execution.Environment) error {
 	switch {
 	case env.Driver == "raw_exec" || env.Driver == "mock_driver":
 		if env.Image != "" && env.Image != HostImage {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Options are the deployment's, not the environment's.
@@ -17,7 +18,7 @@ type Options struct {
 
 // ToJob returns the job that keeps the environment's runners. The environment must be valid. Pool size and bound
 // stand in the group's Pool alone, so that changing them replaces no runner.
-func ToJob(env drover.Environment, opts Options) (*drover.Job, error) {
+func ToJob(env execution.Environment, opts Options) (*drover.Job, error) {
 	env = Canonicalize(env)
 	meta, err := packMeta(env)
 	if err != nil {
@@ -45,7 +46,7 @@ func ToJob(env drover.Environment, opts Options) (*drover.Job, error) {
 // minDiskMB is the smallest that a job may reserve; the runner's own bound may be smaller.
 const minDiskMB = 10
 
-func group(env drover.Environment, opts Options) *drover.TaskGroup {
+func group(env execution.Environment, opts Options) *drover.TaskGroup {
 	return &drover.TaskGroup{
 		Name:          GroupName,
 		Count:         new(env.PoolSize),
@@ -63,7 +64,7 @@ func group(env drover.Environment, opts Options) *drover.TaskGroup {
 	}
 }
 
-func task(env drover.Environment, opts Options) *drover.Task {
+func task(env execution.Environment, opts Options) *drover.Task {
 	return &drover.Task{
 		Name:        TaskName,
 		Driver:      env.Driver,
@@ -76,7 +77,7 @@ func task(env drover.Environment, opts Options) *drover.Task {
 }
 
 // driverConfig holds only what the driver must know before it starts a runner; the rest is bound to executions.
-func driverConfig(env drover.Environment, opts Options) map[string]any {
+func driverConfig(env execution.Environment, opts Options) map[string]any {
 	config := map[string]any{}
 	switch env.Driver {
 	case "raw_exec":
@@ -101,7 +102,7 @@ func driverConfig(env drover.Environment, opts Options) map[string]any {
 	return config
 }
 
-func networkMode(env drover.Environment, opts Options) string {
+func networkMode(env execution.Environment, opts Options) string {
 	switch {
 	case !env.Network:
 		return "none"
@@ -113,7 +114,7 @@ func networkMode(env drover.Environment, opts Options) string {
 	return "bridge"
 }
 
-func labels(env drover.Environment) (list []any) {
+func labels(env execution.Environment) (list []any) {
 	for _, p := range env.ExposedPorts {
 		list = append(list, strconv.Itoa(int(p)))
 	}
@@ -121,7 +122,7 @@ func labels(env drover.Environment) (list []any) {
 }
 
 // Address corrects where a runner's port is reached: without a bridge in between, a program's port is the machine's.
-func Address(env drover.Environment, alloc *drover.Allocation, p drover.PortMapping) drover.PortMapping {
+func Address(env execution.Environment, alloc *drover.Allocation, p drover.PortMapping) drover.PortMapping {
 	bridged := env.Driver == "docker"
 	if alloc.Job != nil && len(alloc.Job.TaskGroups) == 1 && len(alloc.Job.TaskGroups[0].Networks) > 0 {
 		bridged = bridged || alloc.Job.TaskGroups[0].Networks[0].Mode != "host"
@@ -132,7 +133,7 @@ func Address(env drover.Environment, alloc *drover.Allocation, p drover.PortMapp
 	return p
 }
 
-func networks(env drover.Environment, opts Options) []*drover.NetworkResource {
+func networks(env execution.Environment, opts Options) []*drover.NetworkResource {
 	if !env.Network {
 		return nil
 	}
@@ -144,7 +145,7 @@ func networks(env drover.Environment, opts Options) []*drover.NetworkResource {
 }
 
 // packMeta renders the environment without what stands in the group's pool and in the job's constraints.
-func packMeta(env drover.Environment) (string, error) {
+func packMeta(env execution.Environment) (string, error) {
 	env.PoolSize, env.MaxRunners, env.Constraints = 0, 0, nil
 	packed, err := json.Marshal(env) // maps in sorted order: equal environments give equal jobs
 	if err != nil {
@@ -155,8 +156,8 @@ func packMeta(env drover.Environment) (string, error) {
 
 // FromJob is ToJob's inverse. What can be changed in the job by other means (scaling it, say) is read from there.
 // Errors: NotFound if it is not an environment's job.
-func FromJob(job *drover.Job) (drover.Environment, error) {
-	var env drover.Environment
+func FromJob(job *drover.Job) (execution.Environment, error) {
+	var env execution.Environment
 	id, ok := IDOf(job.ID)
 	packed, has := job.Meta[metaKey]
 	if !ok || !has || job.Namespace != Namespace || len(job.TaskGroups) != 1 || job.TaskGroups[0].Pool == nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // ValidateLimits checks limits by themselves. Errors: Invalid, naming the field.
@@ -35,7 +36,7 @@ func ValidateLimits(l drover.Limits) error {
 }
 
 // CheckLimits refuses limits over the environment's: they would not hold. Errors: Invalid.
-func CheckLimits(l drover.Limits, env drover.Environment) error {
+func CheckLimits(l drover.Limits, env execution.Environment) error {
 	if env.MemoryMaxMB > 0 && l.MemoryMB > env.MemoryMaxMB {
 		return drover.Errorf(drover.Invalid, "limits.memoryMB %d: the environment has %d", l.MemoryMB, env.MemoryMaxMB)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // TemplatePrefix begins the ids of the jobs in which Poseidon keeps environments on a Nomad cluster.
@@ -21,7 +22,7 @@ const (
 
 // Template shows an environment with a number as the template job that Poseidon would have made of it, for tools that
 // look there; kept is the job in which it really stands. Nobody schedules it.
-func Template(env drover.Environment, kept *drover.Job) *drover.Job {
+func Template(env execution.Environment, kept *drover.Job) *drover.Job {
 	id := TemplatePrefix + env.ID
 	return &drover.Job{
 		Region: kept.Region, Namespace: kept.Namespace, ID: id, Name: id, Type: drover.JobTypeBatch, Priority: kept.Priority,
@@ -38,7 +39,7 @@ func Template(env drover.Environment, kept *drover.Job) *drover.Job {
 	}
 }
 
-func templateRunner(env drover.Environment) *drover.TaskGroup {
+func templateRunner(env execution.Environment) *drover.TaskGroup {
 	mode := "none"
 	if env.Network {
 		mode = ""
@@ -54,7 +55,7 @@ func templateRunner(env drover.Environment) *drover.TaskGroup {
 	}
 }
 
-func templateNetworks(env drover.Environment) []*drover.NetworkResource {
+func templateNetworks(env execution.Environment) []*drover.NetworkResource {
 	if !env.Network {
 		return nil
 	}
@@ -67,7 +68,7 @@ func templateNetworks(env drover.Environment) []*drover.NetworkResource {
 
 // FromTemplate reads the environment out of a template job that Poseidon registered. The driver is left to the
 // reader. Errors: NotFound if it is no such job.
-func FromTemplate(job *drover.Job) (env drover.Environment, err error) {
+func FromTemplate(job *drover.Job) (env execution.Environment, err error) {
 	id, ok := strings.CutPrefix(job.ID, TemplatePrefix)
 	number, badID := strconv.ParseUint(id, 10, 31)
 	runner, config := job.Group(templateGroup), job.Group(templateConfig)

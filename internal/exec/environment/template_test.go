@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestTemplate(t *testing.T) {
 	t.Parallel()
-	env := Canonicalize(drover.Environment{
+	env := Canonicalize(execution.Environment{
 		ID: "42", Image: "host", PoolSize: 3, CPU: 150, MemoryMaxMB: 142, Network: true, ExposedPorts: []uint16{42, 1337},
 	})
 	kept, err := ToJob(env, Options{})

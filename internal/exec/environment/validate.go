@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Bounds of an environment's fields.
@@ -26,7 +27,7 @@ const (
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Validate reports everything that is wrong with the environment, each with its field. Errors: Invalid.
-func Validate(env drover.Environment) error {
+func Validate(env execution.Environment) error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 
@@ -90,7 +91,7 @@ func Validate(env drover.Environment) error {
 	return drover.Errorf(drover.Invalid, "%w", join(faults))
 }
 
-func validatePorts(env drover.Environment) (faults []error) {
+func validatePorts(env execution.Environment) (faults []error) {
 	if len(env.ExposedPorts) > maxPorts {
 		faults = append(faults, fmt.Errorf("exposedPorts: %d of them, want at most %d", len(env.ExposedPorts), maxPorts))
 	}

@@ -6,12 +6,12 @@ import (
 	"path"
 	"slices"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Files returns a runner's files as those of the environment: relative paths start at its working directory, as its
 // executions do.
-func Files(env drover.Environment, files drover.Files) drover.Files {
+func Files(env execution.Environment, files execution.Files) execution.Files {
 	if env.WorkDir == "" {
 		return files // of the image's directory
 	}
@@ -19,7 +19,7 @@ func Files(env drover.Environment, files drover.Files) drover.Files {
 }
 
 type filesFrom struct {
-	drover.Files
+	execution.Files
 	dir string
 }
 
@@ -31,20 +31,20 @@ func (f filesFrom) at(p string) string {
 	return f.dir + "/" + p
 }
 
-// List serves drover.Files.
-func (f filesFrom) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+// List serves execution.Files.
+func (f filesFrom) List(ctx context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	r.Path = f.at(r.Path)
 	return f.Files.List(ctx, r)
 }
 
-// Read serves drover.Files.
-func (f filesFrom) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+// Read serves execution.Files.
+func (f filesFrom) Read(ctx context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	r.Path = f.at(r.Path)
 	return f.Files.Read(ctx, r)
 }
 
-// Apply serves drover.Files.
-func (f filesFrom) Apply(ctx context.Context, changes []drover.FileChange) error {
+// Apply serves execution.Files.
+func (f filesFrom) Apply(ctx context.Context, changes []execution.FileChange) error {
 	changes = slices.Clone(changes)
 	for i := range changes {
 		changes[i].Path = f.at(changes[i].Path)
@@ -52,20 +52,20 @@ func (f filesFrom) Apply(ctx context.Context, changes []drover.FileChange) error
 	return f.Files.Apply(ctx, changes)
 }
 
-// Write serves drover.Files.
-func (f filesFrom) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+// Write serves execution.Files.
+func (f filesFrom) Write(ctx context.Context, change execution.FileChange, r io.Reader) error {
 	change.Path = f.at(change.Path)
 	return f.Files.Write(ctx, change, r)
 }
 
-// Archive serves drover.Files.
-func (f filesFrom) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+// Archive serves execution.Files.
+func (f filesFrom) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	r.Path = f.at(r.Path)
 	return f.Files.Archive(ctx, r)
 }
 
-// Extract serves drover.Files.
-func (f filesFrom) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+// Extract serves execution.Files.
+func (f filesFrom) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
 	r.Path = f.at(r.Path)
 	return f.Files.Extract(ctx, r, tar)
 }

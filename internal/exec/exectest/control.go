@@ -14,7 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
@@ -273,7 +275,7 @@ func (s *subscription) Next(ctx context.Context) (drover.Events, error) {
 func (c *Control) Deps() runner.Deps {
 	return runner.Deps{
 		Snapshot: c.Snapshot, Subscribe: c.subscribe, Intake: c, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
-		Workloads: func(nodeID string) (drover.Workloads, error) {
+		Workloads: func(nodeID string) (exchange.Workloads, error) {
 			if nodeID != "node" {
 				return nil, drover.Errorf(drover.Unavailable, "node %s is away", nodeID)
 			}
@@ -298,7 +300,7 @@ func Start(t testing.TB, c *Control, cfg runner.Config) (s *runner.Service, stop
 // Put puts an environment on the host image.
 func Put(t testing.TB, s *runner.Service, name string, size int) {
 	t.Helper()
-	_, err := s.PutEnvironment(context.Background(), drover.Environment{ID: name, Image: "host", PoolSize: size})
+	_, err := s.PutEnvironment(context.Background(), execution.Environment{ID: name, Image: "host", PoolSize: size})
 	require.NoError(t, err)
 }
 

@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
-// Node is a drover.Workloads whose commands are a few words (see session.go). What it does not have panics, as a nil
+// Node is a exchange.Workloads whose commands are a few words (see session.go). What it does not have panics, as a nil
 // interface does.
 type Node struct {
-	drover.AllocFolder
-	drover.AllocControl
+	exchange.AllocFolder
+	exchange.AllocControl
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -43,8 +45,8 @@ func (n *Node) Started() int {
 // Stuck is a command that this node neither starts nor refuses.
 const Stuck = "stuck"
 
-// StartExecution serves drover.Workloads.
-func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+// StartExecution serves exchange.Workloads.
+func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec execution.Spec) (execution.Session, error) {
 	if spec.Argv[0] == Stuck {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -57,8 +59,8 @@ func (n *Node) StartExecution(ctx context.Context, allocID, _ string, spec drove
 	return s, nil
 }
 
-// AttachExecution serves drover.Workloads: this node replays nothing, it goes on where the last session was.
-func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string, _ drover.Offsets) (drover.Session, error) {
+// AttachExecution serves exchange.Workloads: this node replays nothing, it goes on where the last session was.
+func (n *Node) AttachExecution(_ context.Context, allocID, _, executionID string, _ execution.Offsets) (execution.Session, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.away {
@@ -88,17 +90,17 @@ func (n *Node) CutLink(away bool) {
 	}
 }
 
-// Executions serves drover.Workloads.
-func (n *Node) Executions(_ context.Context, allocID string) ([]drover.Execution, error) {
+// Executions serves exchange.Workloads.
+func (n *Node) Executions(_ context.Context, allocID string) ([]execution.Execution, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.away {
 		return nil, drover.Errorf(drover.Unavailable, "the node is away")
 	}
-	var list []drover.Execution
+	var list []execution.Execution
 	for key, s := range n.sessions {
 		if strings.HasPrefix(key, allocID+"/") {
-			list = append(list, drover.Execution{ID: s.spec.ID, Spec: s.spec})
+			list = append(list, execution.Execution{ID: s.spec.ID, Spec: s.spec})
 		}
 	}
 	return list, nil
@@ -115,8 +117,8 @@ func (n *Node) Break(allocID string) {
 	}
 }
 
-// Files serves drover.Workloads.
-func (n *Node) Files(allocID, _ string) drover.Files { return &files{n, allocID} }
+// Files serves exchange.Workloads.
+func (n *Node) Files(allocID, _ string) execution.Files { return &files{n, allocID} }
 
 type file struct {
 	data []byte
@@ -137,7 +139,7 @@ func (f *files) all() map[string]file {
 	return f.n.files[f.alloc]
 }
 
-func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+func (f *files) List(_ context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
 	all, dir := f.all(), path.Clean(r.Path)
@@ -145,12 +147,12 @@ func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo
 	case !ok:
 		return nil, drover.Errorf(drover.NotFound, "%s: no such directory", r.Path)
 	case !d.dir:
-		return []drover.FileInfo{info(path.Base(dir), d)}, nil
+		return []execution.FileInfo{info(path.Base(dir), d)}, nil
 	}
 	if dir == "forbidden" && !r.Privileged {
 		return nil, drover.Errorf(drover.Forbidden, "%s: permission denied", r.Path)
 	}
-	var infos []drover.FileInfo
+	var infos []execution.FileInfo
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		rel := name
 		if dir != "." {
@@ -167,8 +169,8 @@ func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo
 	return infos, nil
 }
 
-func info(name string, f file) drover.FileInfo {
-	i := drover.FileInfo{
+func info(name string, f file) execution.FileInfo {
+	i := execution.FileInfo{
 		Path: name, Type: "-", Size: int64(len(f.data)), Mode: f.mode, Owner: "root", Group: "root",
 		ModTime: time.Unix(1_700_000_000, 0).UTC(),
 	}
@@ -178,12 +180,12 @@ func info(name string, f file) drover.FileInfo {
 	return i
 }
 
-func (f *files) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+func (f *files) Read(_ context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
 	got, ok := f.all()[path.Clean(r.Path)]
 	if !ok || got.dir {
-		return drover.FileInfo{}, nil, drover.Errorf(drover.NotFound, "%s: no such file", r.Path)
+		return execution.FileInfo{}, nil, drover.Errorf(drover.NotFound, "%s: no such file", r.Path)
 	}
 	data := got.data[min(r.Offset, int64(len(got.data))):]
 	if r.Length > 0 {
@@ -192,7 +194,7 @@ func (f *files) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, 
 	return info(path.Base(r.Path), got), io.NopCloser(bytes.NewReader(data)), nil
 }
 
-func (f *files) Apply(_ context.Context, changes []drover.FileChange) error {
+func (f *files) Apply(_ context.Context, changes []execution.FileChange) error {
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
 	all := f.all()
@@ -222,21 +224,21 @@ func (f *files) remove(all map[string]file, name string) {
 	}
 }
 
-func (f *files) Write(ctx context.Context, c drover.FileChange, r io.Reader) error {
+func (f *files) Write(ctx context.Context, c execution.FileChange, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
 	c.Data = data
-	return f.Apply(ctx, []drover.FileChange{c})
+	return f.Apply(ctx, []execution.FileChange{c})
 }
 
-func (f *files) Archive(_ context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+func (f *files) Archive(_ context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("tar of " + r.Path)), nil
 }
 
-func (f *files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
-	return f.Write(ctx, drover.FileChange{Path: path.Join(r.Path, "extracted")}, tar)
+func (f *files) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
+	return f.Write(ctx, execution.FileChange{Path: path.Join(r.Path, "extracted")}, tar)
 }
 
 func cmpOr(a, b uint32) uint32 {

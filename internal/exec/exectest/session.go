@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Commands are separated by ';' or newlines, of a shell's "-c" or of argv joined by blanks:
@@ -21,10 +22,10 @@ import (
 //	echo X…  err X…  cat  upper (cat in capitals, line by line)  env NAME  spew N (bytes)  hex BYTES  sleep DURATION
 //	exit N  oom  whoami  tick N (lines with a millisecond between)
 type session struct {
-	spec   drover.ExecutionSpec
+	spec   execution.Spec
 	ctx    context.Context // ends with the execution
 	cancel context.CancelCauseFunc
-	frames chan drover.Frame
+	frames chan execution.Frame
 	closed chan struct{}
 	once   sync.Once
 
@@ -34,7 +35,7 @@ type session struct {
 	mu      sync.Mutex
 	cut     chan struct{} // closed when the link broke
 	offsets [3]int64
-	Sizes   []drover.WindowSize
+	Sizes   []execution.WindowSize
 	over    bool
 }
 
@@ -53,8 +54,8 @@ type signalError string
 
 func (e signalError) Error() string { return string(e) }
 
-func newSession(spec drover.ExecutionSpec) *session {
-	s := &session{spec: spec, frames: make(chan drover.Frame), closed: make(chan struct{}), cut: make(chan struct{})}
+func newSession(spec execution.Spec) *session {
+	s := &session{spec: spec, frames: make(chan execution.Frame), closed: make(chan struct{}), cut: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inR, s.inW = io.Pipe()
 	if !spec.Stdin {
@@ -70,14 +71,14 @@ func newSession(spec drover.ExecutionSpec) *session {
 
 func (s *session) run() {
 	defer close(s.frames)
-	receipt := &drover.Receipt{ExecutionID: s.spec.ID, Cause: drover.CauseExited}
+	receipt := &execution.Receipt{ExecutionID: s.spec.ID, Cause: execution.CauseExited}
 	if s.spec.Argv[0] == "missing" || s.spec.User == "nobody-here" {
-		receipt.Cause, receipt.ExitCode, receipt.Error = drover.CauseStartFailed, 127, "no such command or user"
-		s.deliver(drover.Frame{Receipt: receipt})
+		receipt.Cause, receipt.ExitCode, receipt.Error = execution.CauseStartFailed, 127, "no such command or user"
+		s.deliver(execution.Frame{Receipt: receipt})
 		return
 	}
 	select {
-	case s.frames <- drover.Frame{Started: true, Pid: 42}:
+	case s.frames <- execution.Frame{Started: true, Pid: 42}:
 	case <-s.ctx.Done():
 	}
 	err := s.script()
@@ -86,7 +87,7 @@ func (s *session) run() {
 	}
 	s.mu.Lock()
 	s.over = true
-	receipt.StdoutBytes, receipt.StderrBytes = s.offsets[drover.Stdout], s.offsets[drover.Stderr]
+	receipt.StdoutBytes, receipt.StderrBytes = s.offsets[execution.Stdout], s.offsets[execution.Stderr]
 	s.mu.Unlock()
 	var code exitError
 	var sig signalError
@@ -96,19 +97,19 @@ func (s *session) run() {
 	case errors.As(err, &code):
 		receipt.ExitCode = int(code)
 	case errors.As(err, &sig):
-		receipt.ExitCode, receipt.Cause = 130, drover.CauseSignalled
+		receipt.ExitCode, receipt.Cause = 130, execution.CauseSignalled
 	case errors.Is(err, errWall):
-		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, drover.CauseTimeout
+		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, execution.CauseTimeout
 	case errors.Is(err, errOOM):
-		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, drover.CauseOOM
+		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, execution.CauseOOM
 	case errors.Is(err, errKilled):
-		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, drover.CauseKilled
+		receipt.ExitCode, receipt.Signal, receipt.Cause = 137, 9, execution.CauseKilled
 	}
-	s.deliver(drover.Frame{Receipt: receipt})
+	s.deliver(execution.Frame{Receipt: receipt})
 	s.cancel(errKilled)
 }
 
-func (s *session) deliver(f drover.Frame) {
+func (s *session) deliver(f execution.Frame) {
 	select {
 	case s.frames <- f:
 	case <-s.closed:
@@ -132,15 +133,15 @@ func (s *session) script() error {
 func (s *session) command(word, rest string) error {
 	switch word {
 	case "echo":
-		return s.out(drover.Stdout, []byte(rest+"\n"))
+		return s.out(execution.Stdout, []byte(rest+"\n"))
 	case "err":
-		return s.out(drover.Stderr, []byte(rest+"\n"))
+		return s.out(execution.Stderr, []byte(rest+"\n"))
 	case "env":
 		if rest != "" {
-			return s.out(drover.Stdout, []byte(s.spec.Env[rest]+"\n"))
+			return s.out(execution.Stdout, []byte(s.spec.Env[rest]+"\n"))
 		}
 		for _, k := range slices.Sorted(maps.Keys(s.spec.Env)) {
-			if err := s.out(drover.Stdout, []byte(k+"="+s.spec.Env[k]+"\n")); err != nil {
+			if err := s.out(execution.Stdout, []byte(k+"="+s.spec.Env[k]+"\n")); err != nil {
 				return err
 			}
 		}
@@ -150,7 +151,7 @@ func (s *session) command(word, rest string) error {
 		if s.spec.Privileged {
 			who = "root"
 		}
-		return s.out(drover.Stdout, []byte(who+"\n"))
+		return s.out(execution.Stdout, []byte(who+"\n"))
 	case "cat", "upper":
 		return s.cat(word == "upper")
 	case "spew":
@@ -158,7 +159,7 @@ func (s *session) command(word, rest string) error {
 		return s.spew(n)
 	case "hex":
 		data, _ := hex.DecodeString(rest)
-		return s.out(drover.Stdout, data)
+		return s.out(execution.Stdout, data)
 	case "sleep":
 		d, _ := time.ParseDuration(rest)
 		timer := time.NewTimer(d)
@@ -187,7 +188,7 @@ func (s *session) cat(upper bool) error {
 			data = []byte(strings.ToUpper(string(data)))
 		}
 		if n > 0 {
-			if err := s.out(drover.Stdout, data); err != nil {
+			if err := s.out(execution.Stdout, data); err != nil {
 				return err
 			}
 		}
@@ -203,7 +204,7 @@ func (s *session) spew(n int) error {
 		block[i] = byte('a' + i%26)
 	}
 	for n > 0 {
-		if err := s.out(drover.Stdout, block[:min(n, len(block))]); err != nil {
+		if err := s.out(execution.Stdout, block[:min(n, len(block))]); err != nil {
 			return err
 		}
 		n -= len(block)
@@ -211,8 +212,8 @@ func (s *session) spew(n int) error {
 	return nil
 }
 
-func (s *session) out(stream drover.Stream, data []byte) error {
-	if s.spec.TTY && stream == drover.Stdout {
+func (s *session) out(stream execution.Stream, data []byte) error {
+	if s.spec.TTY && stream == execution.Stdout {
 		data = []byte(strings.ReplaceAll(string(data), "\n", "\r\n"))
 	}
 	s.mu.Lock()
@@ -220,27 +221,27 @@ func (s *session) out(stream drover.Stream, data []byte) error {
 	s.offsets[stream] += int64(len(data))
 	s.mu.Unlock()
 	select {
-	case s.frames <- drover.Frame{Stream: stream, Offset: offset, Data: slices.Clone(data)}:
+	case s.frames <- execution.Frame{Stream: stream, Offset: offset, Data: slices.Clone(data)}:
 		return nil
 	case <-s.ctx.Done():
 		return context.Cause(s.ctx)
 	}
 }
 
-func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	s.mu.Lock()
 	cut := s.cut
 	s.mu.Unlock()
 	select {
 	case <-cut:
-		return drover.Frame{}, drover.Errorf(drover.Unavailable, "the link broke")
+		return execution.Frame{}, drover.Errorf(drover.Unavailable, "the link broke")
 	case f, ok := <-s.frames:
 		if !ok {
-			return drover.Frame{}, drover.Errorf(drover.Gone, "the runner ended")
+			return execution.Frame{}, drover.Errorf(drover.Gone, "the runner ended")
 		}
 		return f, nil
 	case <-ctx.Done():
-		return drover.Frame{}, ctx.Err()
+		return execution.Frame{}, ctx.Err()
 	}
 }
 
@@ -259,7 +260,7 @@ func (s *session) Write(_ context.Context, p []byte) error {
 
 func (s *session) CloseStdin(context.Context) error { return s.inW.Close() }
 
-func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Sizes = append(s.Sizes, size)

@@ -25,7 +25,9 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
@@ -78,7 +80,7 @@ var _ runner.Intake = (*Backend)(nil)
 // env is an environment as a job of ours, and what its pool needs now.
 type env struct {
 	job         *drover.Job // of environment.ToJob
-	environment drover.Environment
+	environment execution.Environment
 	generation  string
 	failures    int       // in a row
 	notBefore   time.Time // of the next start
@@ -131,7 +133,7 @@ func (b *Backend) Run(ctx context.Context) error {
 func (b *Backend) Synced() <-chan struct{} { return b.synced }
 
 // Workloads reaches the runners, wherever they are. Errors: Unavailable while the cluster is away.
-func (b *Backend) Workloads(string) (drover.Workloads, error) {
+func (b *Backend) Workloads(string) (exchange.Workloads, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.connected {

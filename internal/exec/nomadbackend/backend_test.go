@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
@@ -33,7 +34,7 @@ func newBackend(t *testing.T, address string) *Backend {
 }
 
 // pool fills a backend with runners of an environment: old, ready, starting and claimed ones.
-func pool(t *testing.T, e drover.Environment, old, ready, starting, claimed int) *Backend {
+func pool(t *testing.T, e execution.Environment, old, ready, starting, claimed int) *Backend {
 	t.Helper()
 	b := newBackend(t, "http://127.0.0.1:1")
 	require.NoError(t, b.setEnvLocked(e))
@@ -74,7 +75,7 @@ func TestPoolsAreKept(t *testing.T) {
 		"old ones leave":          {size: 8, old: 8, ready: 2, place: 2, surplus: 2},
 		"the last old ones leave": {size: 8, old: 2, ready: 8, surplus: 2},
 	} {
-		e := drover.Environment{ID: "e", Image: "host", PoolSize: c.size, MaxRunners: c.most}
+		e := execution.Environment{ID: "e", Image: "host", PoolSize: c.size, MaxRunners: c.most}
 		b := pool(t, e, c.old, c.ready, c.starting, c.claimed)
 		b.setDemandLocked(runner.Demand{Environment: "e", Runners: c.demand})
 		place, surplus := b.compareLocked("e", b.envs["e"])
@@ -89,7 +90,7 @@ func TestPoolsAreKept(t *testing.T) {
 func TestJobsCarryWhatIsReadBack(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "http://127.0.0.1:1")
-	e := drover.Environment{ID: "e", Image: "python:3", PoolSize: 3, Network: true, ExposedPorts: []uint16{80}, Driver: "docker"}
+	e := execution.Environment{ID: "e", Image: "python:3", PoolSize: 3, Network: true, ExposedPorts: []uint16{80}, Driver: "docker"}
 	job, err := b.environmentJob(e)
 	require.NoError(t, err)
 	back, ok := readEnvironment(job)
@@ -112,7 +113,7 @@ func TestJobsCarryWhatIsReadBack(t *testing.T) {
 func TestGenerationsDifferWithWhatRunnersAreMadeOf(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "http://127.0.0.1:1")
-	e := drover.Environment{ID: "e", Image: "host", PoolSize: 3}
+	e := execution.Environment{ID: "e", Image: "host", PoolSize: 3}
 	first, err := generation(e, b.cfg.Environments)
 	require.NoError(t, err)
 	same := e
@@ -130,7 +131,7 @@ func TestGenerationsDifferWithWhatRunnersAreMadeOf(t *testing.T) {
 func TestWrappedCommandsGetTheirArgumentsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	odd := "a 'b' \"c\"\n$HOME `x` \\"
-	argv := wrap(drover.ExecutionSpec{
+	argv := wrap(execution.Spec{
 		ID: "x1", Privileged: true, WorkDir: "/tmp", Env: map[string]string{"ODD": odd},
 		Argv: []string{"/bin/sh", "-c", `printf %s "$1|$ODD|$PWD|$DROVER_EXECUTION|$NOMAD_JOB_ID"`, "sh", odd},
 	})
@@ -157,7 +158,7 @@ func TestBecomingAUserInABusyboxImage(t *testing.T) {
 		} {
 			programtest.Write(t, filepath.Join(bin, tool), []byte("#!/bin/sh\n"+script+"\n"))
 		}
-		argv := wrap(drover.ExecutionSpec{ID: "x", Argv: []string{"/bin/sh", "-c", "echo A=$A"}, Env: map[string]string{"A": "b"}})
+		argv := wrap(execution.Spec{ID: "x", Argv: []string{"/bin/sh", "-c", "echo A=$A"}, Env: map[string]string{"A": "b"}})
 		cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 		cmd.Env = []string{"PATH=" + bin + ":/usr/bin:/bin"}
 		out, err := cmd.Output()
@@ -199,7 +200,7 @@ func TestParseStat(t *testing.T) {
 	t.Parallel()
 	i, err := parseStat("81a4 5 1700000000 0 33 root www data")
 	require.NoError(t, err)
-	require.Equal(t, drover.FileInfo{Type: "-", Mode: 0o644, Size: 5, ModTime: time.Unix(1_700_000_000, 0).UTC(), GID: 33, Owner: "root", Group: "www data"}, i)
+	require.Equal(t, execution.FileInfo{Type: "-", Mode: 0o644, Size: 5, ModTime: time.Unix(1_700_000_000, 0).UTC(), GID: 33, Owner: "root", Group: "www data"}, i)
 	for _, bad := range []string{"", "x y", "zz 5 1 0 0 a b", "81a4 5 x 0 0 a b"} {
 		_, err := parseStat(bad)
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err), bad)
@@ -217,7 +218,7 @@ func TestTheClusterIsAway(t *testing.T) {
 	b := newBackend(t, s.URL)
 	_, err := b.Workloads("")
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
-	e := drover.Environment{ID: "e", Image: "host"}
+	e := execution.Environment{ID: "e", Image: "host"}
 	job, err := b.environmentJob(e)
 	require.NoError(t, err)
 	_, _, err = b.client.Jobs().Register(job, nil)

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // careless is a Nomad that runs commands here, and cuts what they say on its way.
@@ -116,20 +117,20 @@ func (c *careless) holds(t *testing.T, name, text string) {
 func TestCutChangesAreRepeated(t *testing.T) {
 	t.Parallel()
 	f, c := carelessly(t, cut{}, cut{after: 3}, cut{after: 1})
-	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "sub/x", Write: true, Data: []byte("hello")}, {Path: "d", Mkdir: true}}))
+	require.NoError(t, f.Apply(t.Context(), []execution.FileChange{{Path: "sub/x", Write: true, Data: []byte("hello")}, {Path: "d", Mkdir: true}}))
 	c.holds(t, "sub/x", "hello")
 	require.DirExists(t, filepath.Join(c.dir, "d"))
 	require.Equal(t, 5, c.ran)
 	c.cuts = []cut{{}}
-	require.NoError(t, f.Apply(t.Context(), []drover.FileChange{{Path: "sub", Delete: true}}))
+	require.NoError(t, f.Apply(t.Context(), []execution.FileChange{{Path: "sub", Delete: true}}))
 	require.NoDirExists(t, filepath.Join(c.dir, "sub"))
 
 	c.cuts = []cut{{}, {}}
-	require.NoError(t, f.Write(t.Context(), drover.FileChange{Path: "streamed"}, io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))))
+	require.NoError(t, f.Write(t.Context(), execution.FileChange{Path: "streamed"}, io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))))
 	c.holds(t, "streamed", "in pieces")
 
 	c.cuts = []cut{{}, {}, {}, {}}
-	err := f.Apply(t.Context(), []drover.FileChange{{Path: "x", Write: true}})
+	err := f.Apply(t.Context(), []execution.FileChange{{Path: "x", Write: true}})
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "it does not try for ever")
 }
 
@@ -138,12 +139,12 @@ func TestCutChangesAreRepeated(t *testing.T) {
 func TestChangesThatCannotBeRepeatedAreNot(t *testing.T) {
 	t.Parallel()
 	f, c := carelessly(t, cut{broken: true})
-	err := f.Apply(t.Context(), []drover.FileChange{{Path: "x", Write: true, Data: []byte("hello")}})
+	err := f.Apply(t.Context(), []execution.FileChange{{Path: "x", Write: true, Data: []byte("hello")}})
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 	require.Equal(t, 1, c.ran)
 
 	c.cuts = []cut{{}}
-	err = f.Write(t.Context(), drover.FileChange{Path: "long"}, io.LimitReader(zeros{}, maxKept+1))
+	err = f.Write(t.Context(), execution.FileChange{Path: "long"}, io.LimitReader(zeros{}, maxKept+1))
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
 	require.ErrorContains(t, err, "before all of its output was here")
 	require.Equal(t, 2, c.ran)
@@ -155,10 +156,10 @@ func TestCutListsAreRepeated(t *testing.T) {
 	for i := range 9 {
 		require.NoError(t, os.WriteFile(filepath.Join(c.dir, fmt.Sprint("f", i)), nil, 0o600))
 	}
-	list, err := f.List(t.Context(), drover.FileRequest{Path: ".", Privileged: true})
+	list, err := f.List(t.Context(), execution.FileRequest{Path: ".", Privileged: true})
 	require.NoError(t, err)
 	require.Len(t, list, 9)
-	_, err = f.List(t.Context(), drover.FileRequest{Path: "none", Privileged: true})
+	_, err = f.List(t.Context(), execution.FileRequest{Path: "none", Privileged: true})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 	require.Equal(t, 5, c.ran, "what is known is not asked again")
 }
@@ -183,7 +184,7 @@ func TestCutDownloadsGoOn(t *testing.T) {
 			t.Parallel()
 			f, c := carelessly(t, test.cuts...)
 			require.NoError(t, os.WriteFile(filepath.Join(c.dir, "x"), []byte(text), 0o600))
-			info, r, err := f.Read(t.Context(), drover.FileRequest{Path: "x", Privileged: true, Offset: test.offset, Length: test.length})
+			info, r, err := f.Read(t.Context(), execution.FileRequest{Path: "x", Privileged: true, Offset: test.offset, Length: test.length})
 			require.NoError(t, err)
 			got, err := io.ReadAll(r)
 			require.NoError(t, err)
@@ -203,7 +204,7 @@ func TestDownloadsOfFilesThatChangeDoNotGoOn(t *testing.T) {
 	f, c := carelessly(t, cut{after: 100})
 	path := filepath.Join(c.dir, "x")
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("a"), 1000), 0o600))
-	_, r, err := f.Read(t.Context(), drover.FileRequest{Path: "x", Privileged: true})
+	_, r, err := f.Read(t.Context(), execution.FileRequest{Path: "x", Privileged: true})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte("b"), 1001), 0o600))
 	_, err = io.ReadAll(r)
@@ -215,14 +216,14 @@ func TestArchivesAreRepeatedUntilTheyBegin(t *testing.T) {
 	t.Parallel()
 	f, c := carelessly(t, cut{}, cut{after: 9, broken: true})
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "x"), []byte("in it"), 0o600))
-	r, err := f.Archive(t.Context(), drover.FileRequest{Path: ".", Privileged: true})
+	r, err := f.Archive(t.Context(), execution.FileRequest{Path: ".", Privileged: true})
 	require.NoError(t, err)
 	data, err := io.ReadAll(r)
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
 	require.Contains(t, string(data), "in it")
 	c.cuts = []cut{{after: whole}, {after: 700}}
-	r, err = f.Archive(t.Context(), drover.FileRequest{Path: ".", Privileged: true})
+	r, err = f.Archive(t.Context(), execution.FileRequest{Path: ".", Privileged: true})
 	if err == nil {
 		_, err = io.ReadAll(r)
 		require.NoError(t, r.Close())

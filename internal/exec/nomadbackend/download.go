@@ -11,15 +11,16 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
-// Read implements drover.Files. The bytes are counted: what was cut on its way is fetched, or is an error, and never a
+// Read implements execution.Files. The bytes are counted: what was cut on its way is fetched, or is an error, and never a
 // shorter file.
-func (f *files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+func (f *files) Read(ctx context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	d := &download{f: f, ctx: ctx, request: r}
 	err := f.b.again(ctx, d.open, errCut, errBroken)
 	if err != nil {
-		return drover.FileInfo{}, nil, err
+		return execution.FileInfo{}, nil, err
 	}
 	d.left = max(d.info.Size-r.Offset, 0)
 	if r.Length > 0 {
@@ -35,8 +36,8 @@ func (f *files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo
 type download struct {
 	f       *files
 	ctx     context.Context // of the request
-	request drover.FileRequest
-	info    drover.FileInfo
+	request execution.FileRequest
+	info    execution.FileInfo
 	counts  bool  // left is known
 	left    int64 // bytes that are still to come
 	got     int64
@@ -119,8 +120,8 @@ func (d *download) Close() error {
 	return nil
 }
 
-// Archive implements drover.Files. It is repeated as long as nothing of it came: a second one need not be the same.
-func (f *files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+// Archive implements execution.Files. It is repeated as long as nothing of it came: a second one need not be the same.
+func (f *files) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	var a *archive
 	err := f.b.again(ctx, func() (err error) {
 		if err = f.do(ctx, `cd -- "$1" 2>/dev/null || exit 44`, r.Privileged, nil, nil, safe(r.Path)); err == nil {
@@ -143,7 +144,7 @@ type archive struct {
 	close func()
 }
 
-func (f *files) archive(ctx context.Context, r drover.FileRequest) *archive {
+func (f *files) archive(ctx context.Context, r execution.FileRequest) *archive {
 	ctx, cancel := context.WithCancel(ctx)
 	in, out := io.Pipe()
 	go func() { // ends with the command; or with Close, which cancels

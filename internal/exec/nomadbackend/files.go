@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // files of a runner, through small shell commands in it.
@@ -22,7 +23,7 @@ type files struct {
 	allocID string
 }
 
-var _ drover.Files = (*files)(nil)
+var _ execution.Files = (*files)(nil)
 
 // statFormat is mode, size, time, ids and names of a file.
 const statFormat = `%f %s %Y %u %g %U %G`
@@ -70,7 +71,7 @@ func (f *files) change(ctx context.Context, script string, stdin io.Reader, args
 
 // do runs a helper script as the runner's user, or its root. Errors: NotFound, Forbidden, Unavailable.
 func (f *files) do(ctx context.Context, script string, privileged bool, stdin io.Reader, stdout io.Writer, args ...string) error {
-	spec := drover.ExecutionSpec{ID: f.b.deps.IDs.New(), Privileged: privileged, Argv: append([]string{"/bin/sh", "-c", script, "drover"}, args...)}
+	spec := execution.Spec{ID: f.b.deps.IDs.New(), Privileged: privileged, Argv: append([]string{"/bin/sh", "-c", script, "drover"}, args...)}
 	err := f.b.runWrapped(ctx, f.allocID, spec, stdin, stdout)
 	if bad, ok := errors.AsType[*failure](err); ok {
 		code := drover.Forbidden
@@ -90,8 +91,8 @@ func safe(p string) string {
 	return "./" + p
 }
 
-// List implements drover.Files.
-func (f *files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+// List implements execution.Files.
+func (f *files) List(ctx context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	depth := "-maxdepth 1"
 	if r.Recursive {
 		depth = ""
@@ -108,8 +109,8 @@ func (f *files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileIn
 	return parseListing(out.String())
 }
 
-func parseListing(text string) ([]drover.FileInfo, error) {
-	infos := []drover.FileInfo{}
+func parseListing(text string) ([]execution.FileInfo, error) {
+	infos := []execution.FileInfo{}
 	fields := strings.Split(text, "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		stat, name, _ := strings.Cut(fields[i], "\n")
@@ -120,13 +121,13 @@ func parseListing(text string) ([]drover.FileInfo, error) {
 		info.Path, info.LinkTarget = name, strings.TrimSuffix(fields[i+1], "\n")
 		infos = append(infos, info)
 	}
-	slices.SortFunc(infos, func(a, b drover.FileInfo) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(infos, func(a, b execution.FileInfo) int { return strings.Compare(a.Path, b.Path) })
 	return infos, nil
 }
 
 var letters = map[uint64]string{0o04: "d", 0o10: "-", 0o12: "l", 0o01: "p", 0o14: "s", 0o02: "c", 0o06: "b"}
 
-func parseStat(text string) (i drover.FileInfo, err error) {
+func parseStat(text string) (i execution.FileInfo, err error) {
 	parts := strings.SplitN(text, " ", 7)
 	if len(parts) != 7 {
 		return i, drover.Errorf(drover.Unavailable, "the runner's stat said %q", text)
@@ -141,14 +142,14 @@ func parseStat(text string) (i drover.FileInfo, err error) {
 			return i, drover.Errorf(drover.Unavailable, "the runner's stat said %q: %w", text, err)
 		}
 	}
-	return drover.FileInfo{
+	return execution.FileInfo{
 		Type: letters[mode>>12], Mode: uint32(mode & 0o7777), Size: n[0], ModTime: time.Unix(n[1], 0).UTC(),
 		UID: int(n[2]), GID: int(n[3]), Owner: parts[5], Group: parts[6],
 	}, nil
 }
 
-// Apply implements drover.Files.
-func (f *files) Apply(ctx context.Context, changes []drover.FileChange) error {
+// Apply implements execution.Files.
+func (f *files) Apply(ctx context.Context, changes []execution.FileChange) error {
 	for _, c := range changes {
 		var err error
 		switch {
@@ -173,12 +174,12 @@ func (f *files) Apply(ctx context.Context, changes []drover.FileChange) error {
 	return nil
 }
 
-// Write implements drover.Files.
-func (f *files) Write(ctx context.Context, c drover.FileChange, r io.Reader) error {
+// Write implements execution.Files.
+func (f *files) Write(ctx context.Context, c execution.FileChange, r io.Reader) error {
 	return f.write(ctx, c, r, -1)
 }
 
-func (f *files) write(ctx context.Context, c drover.FileChange, r io.Reader, size int64) error {
+func (f *files) write(ctx context.Context, c execution.FileChange, r io.Reader, size int64) error {
 	if strings.HasSuffix(c.Path, "/") || c.Path == "" {
 		return drover.Errorf(drover.Invalid, "path %q: want a file's", c.Path)
 	}
@@ -187,7 +188,7 @@ func (f *files) write(ctx context.Context, c drover.FileChange, r io.Reader, siz
 
 func octal(mode, otherwise uint32) string { return fmt.Sprintf("%o", cmp.Or(mode, otherwise)) }
 
-// Extract implements drover.Files.
-func (f *files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+// Extract implements execution.Files.
+func (f *files) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
 	return f.change(ctx, `mkdir -p -- "$1" && tar -x -f - -C "$1"`, tar, safe(r.Path))
 }

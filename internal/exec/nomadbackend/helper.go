@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
@@ -63,7 +64,7 @@ func (b *Backend) run(ctx context.Context, allocID string, argv []string) error 
 
 // runWrapped runs a helper command, wrapped, until both of its streams came to their trailers: all of its output was here
 // then, and its lingering is not waited for. Errors: *failure; Unavailable, also when output is missing.
-func (b *Backend) runWrapped(ctx context.Context, allocID string, spec drover.ExecutionSpec, stdin io.Reader, stdout io.Writer) error {
+func (b *Backend) runWrapped(ctx context.Context, allocID string, spec execution.Spec, stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if stdout == nil {

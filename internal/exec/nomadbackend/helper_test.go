@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // cluster answers each exec with frames, of which "ID" is that of the wrapped command, and leaves the connection open.
@@ -58,7 +59,7 @@ func cluster(t *testing.T, frames ...map[string]any) *Backend {
 // A wrapped helper ends with its trailers, which are not its output; who ends without them was cut.
 func TestHelpersEndWithTheirTrailers(t *testing.T) {
 	t.Parallel()
-	spec := drover.ExecutionSpec{ID: "x9", Argv: []string{"true"}}
+	spec := execution.Spec{ID: "x9", Argv: []string{"true"}}
 	var out bytes.Buffer
 	b := cluster(t, map[string]any{"stdout": "hel"}, map[string]any{"stderr": "\x1eID 0\x1e"}, map[string]any{"stdout": "lo\x1eID"}, map[string]any{"stdout": " 0\x1e"})
 	require.NoError(t, b.runWrapped(t.Context(), "a", spec, nil, &out))
@@ -85,7 +86,7 @@ func TestTheRootIsNobodysWorkingDirectory(t *testing.T) {
 
 func pwd(t *testing.T, from, task string) string {
 	t.Helper()
-	argv := wrap(drover.ExecutionSpec{ID: "w", Privileged: true, Argv: []string{"pwd"}})
+	argv := wrap(execution.Spec{ID: "w", Privileged: true, Argv: []string{"pwd"}})
 	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env = from, []string{"PATH=/usr/bin:/bin", "NOMAD_TASK_DIR=" + task}
 	out, err := cmd.Output()

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
@@ -35,7 +36,7 @@ func (b *Backend) RegisterJob(ctx context.Context, job *drover.Job) error {
 	return b.setEnvLocked(e)
 }
 
-func (b *Backend) setEnvLocked(e drover.Environment) error {
+func (b *Backend) setEnvLocked(e execution.Environment) error {
 	gen, err := generation(e, b.cfg.Environments)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // generation names what runners are made of; pool sizes are not part of it.
-func generation(e drover.Environment, opts environment.Options) (string, error) {
+func generation(e execution.Environment, opts environment.Options) (string, error) {
 	e = environment.Canonicalize(e)
 	e.PoolSize, e.MaxRunners, e.Meta, e.IdleTimeout, e.Env, e.User, e.WorkDir = 0, 0, nil, 0, nil, "", ""
 	job, err := environment.ToJob(e, opts)
@@ -48,7 +49,7 @@ func convert(from, to any) error {
 }
 
 // environmentJob is what keeps the environment on the cluster. It is parameterized, so that nothing runs for it.
-func (b *Backend) environmentJob(e drover.Environment) (*api.Job, error) {
+func (b *Backend) environmentJob(e execution.Environment) (*api.Job, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (b *Backend) environmentJob(e drover.Environment) (*api.Job, error) {
 }
 
 // runnerJobOf makes the job of one runner.
-func (b *Backend) runnerJobOf(r *runnerJob, e drover.Environment) (*api.Job, error) {
+func (b *Backend) runnerJobOf(r *runnerJob, e execution.Environment) (*api.Job, error) {
 	job, err := b.runnerGroup(e)
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (b *Backend) runnerJobOf(r *runnerJob, e drover.Environment) (*api.Job, err
 func driverOf(job *api.Job) *string { return &job.TaskGroups[0].Tasks[0].Driver }
 
 // runnerGroup makes a batch job with the environment's group in it.
-func (b *Backend) runnerGroup(e drover.Environment) (*api.Job, error) {
+func (b *Backend) runnerGroup(e execution.Environment) (*api.Job, error) {
 	own, err := environment.ToJob(e, b.cfg.Environments)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (b *Backend) runnerGroup(e drover.Environment) (*api.Job, error) {
 }
 
 // translate fits the task to Nomad's drivers, which run a command of the image's where ours run none.
-func (b *Backend) translate(t *api.Task, e drover.Environment) {
+func (b *Backend) translate(t *api.Task, e execution.Environment) {
 	if e.Driver == "" || e.Driver == "sandbox" {
 		t.Driver = b.cfg.Driver
 	}
@@ -133,7 +134,7 @@ func (b *Backend) translate(t *api.Task, e drover.Environment) {
 }
 
 // readEnvironment is environmentJob's inverse.
-func readEnvironment(job *api.Job) (e drover.Environment, ok bool) {
+func readEnvironment(job *api.Job) (e execution.Environment, ok bool) {
 	text, has := job.Meta[metaEnv]
 	return e, has && json.Unmarshal([]byte(text), &e) == nil && environment.Validate(e) == nil && *job.ID == envPrefix+e.ID
 }

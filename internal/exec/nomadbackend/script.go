@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // mark is the variable by which the processes of an execution are found when they are to be killed.
@@ -58,7 +59,7 @@ echo "the image has no setpriv, setuser or su to become user $drover_user with" 
 `
 
 // wrap makes the argv that Nomad is asked to run for the spec. Nothing of the spec is quoted: all of it is arguments.
-func wrap(spec drover.ExecutionSpec) []string {
+func wrap(spec execution.Spec) []string {
 	user := spec.User
 	switch {
 	case spec.Privileged:

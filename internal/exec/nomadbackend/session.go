@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
@@ -25,11 +26,11 @@ var (
 type session struct {
 	b       *Backend
 	allocID string
-	spec    drover.ExecutionSpec
+	spec    execution.Spec
 	begun   time.Time
 	ctx     context.Context // ends with the execution; its cause says why
 	cancel  context.CancelCauseFunc
-	frames  chan drover.Frame
+	frames  chan execution.Frame
 	closed  chan struct{} // by Close
 	once    sync.Once
 	stdinR  *io.PipeReader
@@ -41,22 +42,22 @@ type session struct {
 	cut     [3]*cutter // nil: there is no such stream
 }
 
-var _ drover.Session = (*session)(nil)
+var _ execution.Session = (*session)(nil)
 
-// StartExecution serves drover.Workloads.
-func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec drover.ExecutionSpec) (drover.Session, error) {
+// StartExecution serves exchange.Workloads.
+func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec execution.Spec) (execution.Session, error) {
 	if err := unsupported(spec.Limits); err != nil {
 		return nil, err
 	}
 	b := w.b
 	s := &session{
-		b: b, allocID: allocID, spec: spec, begun: b.deps.Clock.Now(), frames: make(chan drover.Frame),
+		b: b, allocID: allocID, spec: spec, begun: b.deps.Clock.Now(), frames: make(chan execution.Frame),
 		closed: make(chan struct{}), sizes: make(chan api.TerminalSize, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.cut[drover.Stdout] = newCutter(spec.ID)
+	s.cut[execution.Stdout] = newCutter(spec.ID)
 	if !spec.TTY {
-		s.cut[drover.Stderr] = newCutter(spec.ID)
+		s.cut[execution.Stderr] = newCutter(spec.ID)
 	}
 	s.stdinR, s.stdinW = io.Pipe()
 	if !spec.Stdin {
@@ -79,20 +80,20 @@ func (s *session) run() {
 	defer close(s.frames)
 	defer s.cancel(nil)
 	defer s.stdinR.Close() //nolint:errcheck // lets writers go
-	if !s.deliver(drover.Frame{Started: true, Pid: -1}) {
+	if !s.deliver(execution.Frame{Started: true, Pid: -1}) {
 		return
 	}
 	code, err := s.b.client.Allocations().Exec(s.ctx, s.b.stub(s.allocID), environment.TaskName, s.spec.TTY, wrap(s.spec),
-		s.stdinR, stream{s, drover.Stdout}, stream{s, drover.Stderr}, s.sizes, s.b.query(s.ctx))
+		s.stdinR, stream{s, execution.Stdout}, stream{s, execution.Stderr}, s.sizes, s.b.query(s.ctx))
 	if ended, ok := s.ended(); ok {
-		s.deliver(drover.Frame{Receipt: s.receipt(ended, nil)})
+		s.deliver(execution.Frame{Receipt: s.receipt(ended, nil)})
 		return
 	}
 	if err != nil && s.ctx.Err() != nil {
 		_ = s.kill("KILL") // if it cannot be reached, nothing more can be done
 	}
 	for of, held := range s.held() {
-		_ = s.pass(drover.Stream(of), held) // nobody may be there any more
+		_ = s.pass(execution.Stream(of), held) // nobody may be there any more
 	}
 	r := s.receipt(code, err)
 	if r != nil && err == nil {
@@ -101,17 +102,17 @@ func (s *session) run() {
 	if r == nil {
 		return // Next says that the runner is gone, or the connection
 	}
-	s.deliver(drover.Frame{Receipt: r})
+	s.deliver(execution.Frame{Receipt: r})
 }
 
 // receipt says how it ended; nil if nobody knows.
-func (s *session) receipt(code int, err error) *drover.Receipt {
+func (s *session) receipt(code int, err error) *execution.Receipt {
 	s.mu.Lock()
 	written := s.written
 	s.mu.Unlock()
-	r := &drover.Receipt{
-		ExecutionID: s.spec.ID, ExitCode: code, Cause: drover.CauseExited, StartedAt: s.begun, Wall: s.b.deps.Clock.Now().Sub(s.begun),
-		StdoutBytes: written[drover.Stdout], StderrBytes: written[drover.Stderr],
+	r := &execution.Receipt{
+		ExecutionID: s.spec.ID, ExitCode: code, Cause: execution.CauseExited, StartedAt: s.begun, Wall: s.b.deps.Clock.Now().Sub(s.begun),
+		StdoutBytes: written[execution.Stdout], StderrBytes: written[execution.Stderr],
 	}
 	if s.spec.TTY && s.spec.TTYStderr {
 		r.Error = "stderr came with stdout: the cluster has one stream for a terminal"
@@ -122,11 +123,11 @@ func (s *session) receipt(code int, err error) *drover.Receipt {
 	r.ExitCode, r.Signal, r.Truncated = 137, 9, true
 	switch cause := context.Cause(s.ctx); {
 	case errors.Is(cause, errWall):
-		r.Cause, r.Truncated = drover.CauseTimeout, false
+		r.Cause, r.Truncated = execution.CauseTimeout, false
 	case errors.Is(cause, errOutput):
-		r.Cause = drover.CauseOutputLimit
+		r.Cause = execution.CauseOutputLimit
 	case errors.Is(cause, errKilled):
-		r.Cause, r.Truncated = drover.CauseKilled, false
+		r.Cause, r.Truncated = execution.CauseKilled, false
 	default:
 		s.b.deps.Log.Warn("an execution on the Nomad cluster broke off", "allocation", s.allocID, "execution", s.spec.ID, "error", err)
 		_ = s.kill("KILL") // nobody can attach to it again
@@ -135,7 +136,7 @@ func (s *session) receipt(code int, err error) *drover.Receipt {
 	return r
 }
 
-func (s *session) deliver(f drover.Frame) bool {
+func (s *session) deliver(f execution.Frame) bool {
 	select {
 	case s.frames <- f:
 		return true
@@ -147,7 +148,7 @@ func (s *session) deliver(f drover.Frame) bool {
 // stream takes one of the output streams. It blocks while nobody reads, and so does the program in the end.
 type stream struct {
 	s  *session
-	of drover.Stream
+	of execution.Stream
 }
 
 // Write implements io.Writer.
@@ -169,7 +170,7 @@ func (w stream) Write(p []byte) (int, error) {
 }
 
 // pass hands output on, up to the limit.
-func (s *session) pass(of drover.Stream, p []byte) error {
+func (s *session) pass(of execution.Stream, p []byte) error {
 	s.mu.Lock()
 	at := s.written[of]
 	s.written[of] += int64(len(p))
@@ -182,7 +183,7 @@ func (s *session) pass(of drover.Stream, p []byte) error {
 	for len(p) > 0 {
 		piece := p[:min(len(p), 32<<10)]
 		select {
-		case s.frames <- drover.Frame{Stream: of, Offset: at, Data: append([]byte(nil), piece...)}:
+		case s.frames <- execution.Frame{Stream: of, Offset: at, Data: append([]byte(nil), piece...)}:
 		case <-s.closed:
 			return errKilled
 		case <-s.ctx.Done():
@@ -215,11 +216,11 @@ func (s *session) ended() (code int, ok bool) {
 			return 0, false
 		}
 	}
-	return s.cut[drover.Stdout].code, true
+	return s.cut[execution.Stdout].code, true
 }
 
-// Next implements drover.Session. Errors: Gone when the connection broke: there is nothing to attach to again.
-func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+// Next implements execution.Session. Errors: Gone when the connection broke: there is nothing to attach to again.
+func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	select {
 	case f, ok := <-s.frames:
 		if !ok {
@@ -227,11 +228,11 @@ func (s *session) Next(ctx context.Context) (drover.Frame, error) {
 		}
 		return f, nil
 	case <-ctx.Done():
-		return drover.Frame{}, context.Cause(ctx)
+		return execution.Frame{}, context.Cause(ctx)
 	}
 }
 
-// Write implements drover.Session.
+// Write implements execution.Session.
 func (s *session) Write(ctx context.Context, p []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.stdinW.CloseWithError(context.Cause(ctx)) })
 	defer stop()
@@ -241,11 +242,11 @@ func (s *session) Write(ctx context.Context, p []byte) error {
 	return nil
 }
 
-// CloseStdin implements drover.Session.
+// CloseStdin implements execution.Session.
 func (s *session) CloseStdin(context.Context) error { return s.stdinW.Close() }
 
-// Resize implements drover.Session.
-func (s *session) Resize(ctx context.Context, size drover.WindowSize) error {
+// Resize implements execution.Session.
+func (s *session) Resize(ctx context.Context, size execution.WindowSize) error {
 	select {
 	case s.sizes <- api.TerminalSize{Height: int(size.Rows), Width: int(size.Cols)}:
 		return nil
@@ -256,7 +257,7 @@ func (s *session) Resize(ctx context.Context, size drover.WindowSize) error {
 	}
 }
 
-// Signal implements drover.Session. Errors: Invalid, Unavailable.
+// Signal implements execution.Session. Errors: Invalid, Unavailable.
 func (s *session) Signal(_ context.Context, name string) error {
 	name = strings.TrimPrefix(strings.ToUpper(name), "SIG")
 	if name == "" || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
@@ -278,7 +279,7 @@ func (s *session) kill(signal string) error {
 	return s.b.run(ctx, s.allocID, []string{"/bin/sh", "-c", killScript, "drover", s.spec.ID, signal})
 }
 
-// Close implements drover.Session: as nobody can attach again, what still runs is killed.
+// Close implements execution.Session: as nobody can attach again, what still runs is killed.
 func (s *session) Close() error {
 	s.once.Do(func() {
 		close(s.closed)

@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
@@ -18,29 +20,29 @@ type workloads struct {
 	absent
 }
 
-var _ drover.Workloads = (*workloads)(nil)
+var _ exchange.Workloads = (*workloads)(nil)
 
-// AttachExecution serves drover.Workloads: Nomad has no way to attach again. Errors: Gone.
-func (*workloads) AttachExecution(context.Context, string, string, string, drover.Offsets) (drover.Session, error) {
+// AttachExecution serves exchange.Workloads: Nomad has no way to attach again. Errors: Gone.
+func (*workloads) AttachExecution(context.Context, string, string, string, execution.Offsets) (execution.Session, error) {
 	return nil, drover.Errorf(drover.Gone, "executions on a Nomad cluster end with their connection")
 }
 
-// Executions serves drover.Workloads: those of this process.
-func (w *workloads) Executions(_ context.Context, allocID string) ([]drover.Execution, error) {
+// Executions serves exchange.Workloads: those of this process.
+func (w *workloads) Executions(_ context.Context, allocID string) ([]execution.Execution, error) {
 	w.b.mu.Lock()
 	defer w.b.mu.Unlock()
-	var list []drover.Execution
+	var list []execution.Execution
 	for s := range w.b.sessions {
 		if s.allocID == allocID {
-			list = append(list, drover.Execution{ID: s.spec.ID, AllocID: allocID, Spec: s.spec, Running: true})
+			list = append(list, execution.Execution{ID: s.spec.ID, AllocID: allocID, Spec: s.spec, Running: true})
 		}
 	}
-	slices.SortFunc(list, func(a, b drover.Execution) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(list, func(a, b execution.Execution) int { return strings.Compare(a.ID, b.ID) })
 	return list, nil
 }
 
-// Files serves drover.Workloads.
-func (w *workloads) Files(allocID, _ string) drover.Files { return &files{w.b, allocID} }
+// Files serves exchange.Workloads.
+func (w *workloads) Files(allocID, _ string) execution.Files { return &files{w.b, allocID} }
 
 func (b *Backend) track(s *session, running bool) {
 	b.mu.Lock()
@@ -70,39 +72,39 @@ func notHere() error {
 	return drover.Errorf(drover.NotImplemented, "ask the Nomad cluster itself for this")
 }
 
-// ListFolder implements drover.AllocFolder.
+// ListFolder implements exchange.AllocFolder.
 func (absent) ListFolder(context.Context, string, string) ([]drover.AllocFileInfo, error) {
 	return nil, notHere()
 }
 
-// StatFolder implements drover.AllocFolder.
+// StatFolder implements exchange.AllocFolder.
 func (absent) StatFolder(context.Context, string, string) (i drover.AllocFileInfo, err error) {
 	return i, notHere()
 }
 
-// ReadFolder implements drover.AllocFolder.
+// ReadFolder implements exchange.AllocFolder.
 func (absent) ReadFolder(context.Context, string, string, int64, int64) (io.ReadCloser, error) {
 	return nil, notHere()
 }
 
-// Logs implements drover.AllocFolder.
-func (absent) Logs(context.Context, drover.LogRequest) (drover.LogReader, error) {
+// Logs implements exchange.AllocFolder.
+func (absent) Logs(context.Context, exchange.LogRequest) (exchange.LogReader, error) {
 	return nil, notHere()
 }
 
-// RestartTask implements drover.AllocControl.
+// RestartTask implements exchange.AllocControl.
 func (absent) RestartTask(context.Context, string, string, bool) error { return notHere() }
 
-// SignalTask implements drover.AllocControl.
+// SignalTask implements exchange.AllocControl.
 func (absent) SignalTask(context.Context, string, string, string) error { return notHere() }
 
-// AllocStats implements drover.AllocControl.
+// AllocStats implements exchange.AllocControl.
 func (absent) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
 	return nil, notHere()
 }
 
-// NodeStats implements drover.AllocControl.
+// NodeStats implements exchange.AllocControl.
 func (absent) NodeStats(context.Context) (*drover.HostStats, error) { return nil, notHere() }
 
-// CollectGarbage implements drover.AllocControl.
+// CollectGarbage implements exchange.AllocControl.
 func (absent) CollectGarbage(context.Context, string) error { return notHere() }

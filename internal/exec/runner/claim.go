@@ -6,46 +6,47 @@ import (
 	"maps"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // Claim hands out a warm runner, once. With an empty pool it waits in line for up to r.Wait (0 =
-// drover.DefaultClaimWait, less = not at all). Errors: Invalid; NotFound:
+// execution.DefaultClaimWait, less = not at all). Errors: Invalid; NotFound:
 // unknown environment; Exhausted: none came; Unavailable.
-func (s *Service) Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error) {
+func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error) {
 	if err := validateClaim(r); err != nil {
-		return drover.Runner{}, err
+		return execution.Runner{}, err
 	}
 	if err := s.awaitSync(ctx); err != nil {
-		return drover.Runner{}, err
+		return execution.Runner{}, err
 	}
 	if ctx.Err() != nil {
-		return drover.Runner{}, left(ctx)
+		return execution.Runner{}, left(ctx)
 	}
 	if r.Wait == 0 {
-		r.Wait = drover.DefaultClaimWait
+		r.Wait = execution.DefaultClaimWait
 	}
 	s.mu.Lock()
 	e := s.envLocked(r.Environment)
 	if e == nil {
 		s.mu.Unlock()
-		return drover.Runner{}, noEnvironment(r.Environment)
+		return execution.Runner{}, noEnvironment(r.Environment)
 	}
 	if err := environment.CheckLimits(r.Limits, e.Environment); err != nil {
 		s.mu.Unlock()
-		return drover.Runner{}, err
+		return execution.Runner{}, err
 	}
 	got, err := s.take(ctx, e, r)       // unlocks
 	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
 		_ = s.Release(context.WithoutCancel(ctx), got.ID) // it may have ended
-		return drover.Runner{}, left(ctx)
+		return execution.Runner{}, left(ctx)
 	}
 	return got, err
 }
 
 // take hands out a warm runner, or waits for one. It is called with mu held and returns without.
-func (s *Service) take(ctx context.Context, e *env, r drover.ClaimRequest) (drover.Runner, error) {
+func (s *Service) take(ctx context.Context, e *env, r execution.ClaimRequest) (execution.Runner, error) {
 	id, ok := e.warm.Pop()
 	if !ok {
 		return s.wait(ctx, e, r)
@@ -59,7 +60,7 @@ func (s *Service) take(ctx context.Context, e *env, r drover.ClaimRequest) (drov
 // maxLabels bounds a claim's labels, in bytes: they stand in the journal, the log and the state.
 const maxLabels = 16 << 10
 
-func validateClaim(r drover.ClaimRequest) error {
+func validateClaim(r execution.ClaimRequest) error {
 	if r.Environment == "" {
 		return drover.Errorf(drover.Invalid, "environment: missing")
 	}
@@ -80,7 +81,7 @@ func validateClaim(r drover.ClaimRequest) error {
 }
 
 // handOutLocked makes the warm runner the claimer's. From here on it is never warm again.
-func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) AllocClaim {
+func (s *Service) handOutLocked(e *env, r *runner, req execution.ClaimRequest) AllocClaim {
 	r.handed, r.counts = true, e
 	s.uses++
 	e.handing++
@@ -103,7 +104,7 @@ func (s *Service) handOutLocked(e *env, r *runner, req drover.ClaimRequest) Allo
 }
 
 // enter writes the claim to the journal and leaves it to be recorded. The runner is answered only if it stands there.
-func (s *Service) enter(r *runner, claim AllocClaim) (drover.Runner, error) {
+func (s *Service) enter(r *runner, claim AllocClaim) (execution.Runner, error) {
 	err := s.journal.claim(claim)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,25 +113,25 @@ func (s *Service) enter(r *runner, claim AllocClaim) (drover.Runner, error) {
 		if r.reason == nil { // else it ended in between
 			s.dropLocked(r, drover.Errorf(drover.Gone, "its claim could not be written"))
 		}
-		return drover.Runner{}, drover.Errorf(drover.Unavailable, "writing the claim down: %w", err)
+		return execution.Runner{}, drover.Errorf(drover.Unavailable, "writing the claim down: %w", err)
 	}
 	s.claims = append(s.claims, claim)
 	signal(s.toWrite)
 	if r.reason != nil {
-		return drover.Runner{}, r.reason
+		return execution.Runner{}, r.reason
 	}
 	return r.public(), nil
 }
 
 // wait queues for a runner that becomes warm. It is called with mu held and returns without.
-func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (drover.Runner, error) {
+func (s *Service) wait(ctx context.Context, e *env, req execution.ClaimRequest) (execution.Runner, error) {
 	if req.Wait < 0 {
 		s.mu.Unlock()
-		return drover.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q", e.ID)
+		return execution.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q", e.ID)
 	}
 	if e.waiters.Len() >= s.cfg.MaxWaiting {
 		s.mu.Unlock()
-		return drover.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q, and %d claims wait already", e.ID, s.cfg.MaxWaiting)
+		return execution.Runner{}, drover.Errorf(drover.Exhausted, "no runners available for environment %q, and %d claims wait already", e.ID, s.cfg.MaxWaiting)
 	}
 	timer := s.deps.Clock.NewTimer(min(req.Wait, s.cfg.MaxWait))
 	defer timer.Stop()
@@ -143,7 +144,7 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 	select {
 	case r, ok := <-w.served:
 		if !ok {
-			return drover.Runner{}, noEnvironment(req.Environment)
+			return execution.Runner{}, noEnvironment(req.Environment)
 		}
 		return s.accept(ctx, e, r, req)
 	case <-timer.C():
@@ -162,7 +163,7 @@ func (s *Service) wait(ctx context.Context, e *env, req drover.ClaimRequest) (dr
 		}
 	default:
 	}
-	return drover.Runner{}, late
+	return execution.Runner{}, late
 }
 
 // giveUpLocked lets others have a runner that a waiter was served and does not take.
@@ -174,7 +175,7 @@ func (s *Service) giveUpLocked(e *env, r *runner) {
 }
 
 // noneCame says what keeps runners from coming, if that is known.
-func (s *Service) noneCame(req drover.ClaimRequest) error {
+func (s *Service) noneCame(req execution.ClaimRequest) error {
 	text := fmt.Sprintf("no runner of environment %q became ready within %s", req.Environment, req.Wait)
 	if why := lastError(s.deps.Snapshot(), req.Environment); why != "" {
 		text += ": " + why
@@ -188,7 +189,7 @@ func left(ctx context.Context) error {
 
 // accept takes the runner that a waiter was served, unless it ended in between: then it takes another, which may have
 // become warm while nobody waited in line, or waits on.
-func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.ClaimRequest) (drover.Runner, error) {
+func (s *Service) accept(ctx context.Context, e *env, r *runner, req execution.ClaimRequest) (execution.Runner, error) {
 	s.mu.Lock()
 	if s.runners[r.alloc.ID] == r && r.claim == nil && ctx.Err() == nil {
 		claim := s.handOutLocked(e, r, req)
@@ -198,11 +199,11 @@ func (s *Service) accept(ctx context.Context, e *env, r *runner, req drover.Clai
 	s.giveUpLocked(e, r)
 	if s.envs[req.Environment] != e {
 		s.mu.Unlock()
-		return drover.Runner{}, noEnvironment(req.Environment)
+		return execution.Runner{}, noEnvironment(req.Environment)
 	}
 	if ctx.Err() != nil {
 		s.mu.Unlock()
-		return drover.Runner{}, left(ctx)
+		return execution.Runner{}, left(ctx)
 	}
 	return s.take(ctx, e, req)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/runner"
@@ -33,7 +34,7 @@ func TestAWaitingClaimIsServedWhereThePoolKeepsNone(t *testing.T) {
 		var claims sync.WaitGroup
 		for range 20 {
 			claims.Go(func() { // ends when it was served
-				_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+				_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 				require.NoError(t, err)
 			})
 		}
@@ -42,7 +43,7 @@ func TestAWaitingClaimIsServedWhereThePoolKeepsNone(t *testing.T) {
 		require.Zero(t, demand(c, "python"))
 		status, err := s.PoolStatus(t.Context(), "python")
 		require.NoError(t, err)
-		require.Equal(t, drover.PoolStatus{Environment: "python", Claimed: 20}, status)
+		require.Equal(t, execution.PoolStatus{Environment: "python", Claimed: 20}, status)
 		stop()
 	})
 }
@@ -56,12 +57,12 @@ func TestDemandEndsWithTheWaitAndOutlivesAPut(t *testing.T) {
 		c.StopRefill()
 		gone := make(chan error, 1)
 		go func() { // ends when its wait is over
-			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 			gone <- err
 		}()
 		synctest.Wait()
 		require.Equal(t, 1, demand(c, "python"))
-		_, err := s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", Env: map[string]string{"A": "b"}})
+		_, err := s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", Env: map[string]string{"A": "b"}})
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, 1, demand(c, "python"), "a registration resets it, and it is recorded again")
@@ -80,9 +81,9 @@ func TestExtendHoldsAfterARestart(t *testing.T) {
 		s, stop := exectest.Start(t, c, cfg)
 		exectest.Put(t, s, "python", 2)
 		synctest.Wait()
-		recorded, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: time.Minute})
+		recorded, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", IdleTimeout: time.Minute})
 		require.NoError(t, err)
-		written, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: time.Minute})
+		written, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", IdleTimeout: time.Minute})
 		require.NoError(t, err)
 		synctest.Wait()
 		_, err = s.Extend(t.Context(), recorded.ID, time.Hour)
@@ -111,14 +112,14 @@ func TestLimitsOfAClaimAreCheckedAndKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := exectest.NewControl()
 		s, stop := exectest.Start(t, c, runner.Config{})
-		_, err := s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", PoolSize: 1, CPU: 500, MemoryMaxMB: 100, PidsLimit: 10})
+		_, err := s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, CPU: 500, MemoryMaxMB: 100, PidsLimit: 10})
 		require.NoError(t, err)
 		synctest.Wait()
 		for _, l := range []drover.Limits{{MemoryMB: 101}, {Pids: 11}, {CPUMHz: 501}, {Wall: -1}, {OutputBytes: 1 << 60}} {
-			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Limits: l})
+			_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Limits: l})
 			require.Equal(t, drover.Invalid, drover.CodeOf(err), "%+v", l)
 		}
-		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Limits: drover.Limits{MemoryMB: 50}})
+		r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Limits: drover.Limits{MemoryMB: 50}})
 		require.NoError(t, err)
 		require.Equal(t, &drover.Limits{MemoryMB: 50}, r.Limits)
 		synctest.Wait()
@@ -170,7 +171,7 @@ func TestALargePoolIsRefilledInALull(t *testing.T) {
 		synctest.Wait()
 		before := c.ClaimEntries()
 		for range 30 {
-			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "large"})
+			_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "large"})
 			require.NoError(t, err)
 			time.Sleep(10 * time.Millisecond) // synctest's time
 		}
@@ -182,7 +183,7 @@ func TestALargePoolIsRefilledInALull(t *testing.T) {
 		require.Equal(t, 40, status.Warm)
 
 		before = c.ClaimEntries()
-		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "small"})
+		_, err = s.Claim(t.Context(), execution.ClaimRequest{Environment: "small"})
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, 1, c.ClaimEntries()-before)

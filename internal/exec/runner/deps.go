@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
@@ -83,9 +85,9 @@ type Deps struct {
 	Subscribe func(index uint64) (Subscription, error)
 	Intake    Intake
 	// Workloads reaches a node. Errors: Unavailable while it is away.
-	Workloads func(nodeID string) (drover.Workloads, error)
+	Workloads func(nodeID string) (exchange.Workloads, error)
 	// CheckImage, if set, says early what is wrong with an image (a file that is missing). Errors: Invalid.
-	CheckImage func(ctx context.Context, env drover.Environment) error
+	CheckImage func(ctx context.Context, env execution.Environment) error
 	Clock      clock.Clock
 	Log        *slog.Logger
 }

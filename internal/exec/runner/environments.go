@@ -6,12 +6,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // PutEnvironment creates or replaces an environment; putting it unchanged changes nothing. Errors: Invalid.
-func (s *Service) PutEnvironment(ctx context.Context, env drover.Environment) (created bool, err error) {
+func (s *Service) PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error) {
 	if err := environment.Validate(env); err != nil {
 		return false, err
 	}
@@ -41,27 +41,27 @@ func (s *Service) PutEnvironment(ctx context.Context, env drover.Environment) (c
 }
 
 // Environment returns one. Errors: NotFound.
-func (s *Service) Environment(_ context.Context, id string) (drover.Environment, error) {
+func (s *Service) Environment(_ context.Context, id string) (execution.Environment, error) {
 	job := s.deps.Snapshot().Job(environment.Namespace, environment.JobID(id))
 	if job == nil || job.Stop {
-		return drover.Environment{}, noEnvironment(id)
+		return execution.Environment{}, noEnvironment(id)
 	}
 	env, err := environment.FromJob(job)
 	if err != nil {
-		return drover.Environment{}, noEnvironment(id)
+		return execution.Environment{}, noEnvironment(id)
 	}
 	return env, nil
 }
 
 // Environments lists all, sorted by id.
-func (s *Service) Environments(context.Context) ([]drover.Environment, error) {
-	envs := []drover.Environment{}
+func (s *Service) Environments(context.Context) ([]execution.Environment, error) {
+	envs := []execution.Environment{}
 	for job := range s.deps.Snapshot().Jobs(environment.Namespace, environment.JobPrefix) {
 		if env, err := environment.FromJob(job); err == nil && !job.Stop {
 			envs = append(envs, env)
 		}
 	}
-	slices.SortFunc(envs, func(a, b drover.Environment) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(envs, func(a, b execution.Environment) int { return cmp.Compare(a.ID, b.ID) })
 	return envs, nil
 }
 

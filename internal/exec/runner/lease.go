@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/pool"
 )
@@ -57,21 +59,21 @@ func (s *Service) AcquireNow(ctx context.Context, runnerID string) (pool.Lease, 
 type lease struct {
 	s         *Service
 	r         *runner
-	runner    drover.Runner
-	env       drover.Environment
-	workloads drover.Workloads
+	runner    execution.Runner
+	env       execution.Environment
+	workloads exchange.Workloads
 	once      sync.Once
 }
 
-func (l *lease) Runner() drover.Runner           { return l.runner }
-func (l *lease) Environment() drover.Environment { return l.env }
-func (l *lease) Gone() <-chan struct{}           { return l.r.life.Done() }
+func (l *lease) Runner() execution.Runner           { return l.runner }
+func (l *lease) Environment() execution.Environment { return l.env }
+func (l *lease) Gone() <-chan struct{}              { return l.r.life.Done() }
 
 // WhenGone serves pool.Lease.
 func (l *lease) WhenGone(f func()) (stop func() bool) { return context.AfterFunc(l.r.life, f) }
 
 // Workloads serves pool.Lease. A node that came back is reached through another connection than the one of before.
-func (l *lease) Workloads() drover.Workloads {
+func (l *lease) Workloads() exchange.Workloads {
 	if w, err := l.s.deps.Workloads(l.runner.NodeID); err == nil {
 		return w
 	}
@@ -99,7 +101,7 @@ func (l *lease) Done() {
 }
 
 // Files returns the files of a claimed runner; done must be called when the work on them ended. Errors: as Acquire.
-func (s *Service) Files(ctx context.Context, runnerID string) (files drover.Files, done func(), err error) {
+func (s *Service) Files(ctx context.Context, runnerID string) (files execution.Files, done func(), err error) {
 	l, err := s.Acquire(ctx, runnerID)
 	if err != nil {
 		return nil, nil, err
@@ -109,15 +111,15 @@ func (s *Service) Files(ctx context.Context, runnerID string) (files drover.File
 }
 
 // Runner returns a claimed runner. Errors: NotFound, Gone.
-func (s *Service) Runner(ctx context.Context, runnerID string) (drover.Runner, error) {
+func (s *Service) Runner(ctx context.Context, runnerID string) (execution.Runner, error) {
 	if err := s.awaitSync(ctx); err != nil {
-		return drover.Runner{}, err
+		return execution.Runner{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.claimedLocked(runnerID)
 	if err != nil {
-		return drover.Runner{}, err
+		return execution.Runner{}, err
 	}
 	return r.public(), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
@@ -75,11 +76,11 @@ func TestLargeClaims(t *testing.T) {
 		s, stop := exectest.Start(t, c, runner.Config{})
 		exectest.Put(t, s, "python", 100)
 		synctest.Wait()
-		_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Labels: map[string]string{"a": strings.Repeat("x", 20<<10)}})
+		_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Labels: map[string]string{"a": strings.Repeat("x", 20<<10)}})
 		require.Equal(t, drover.Invalid, drover.CodeOf(err))
 		before := c.ClaimEntries()
 		for range 100 {
-			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Env: map[string]string{"A": strings.Repeat("x", 100<<10)}})
+			_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Env: map[string]string{"A": strings.Repeat("x", 100<<10)}})
 			require.NoError(t, err)
 		}
 		time.Sleep(time.Second) // synctest's time: recording waits for a lull

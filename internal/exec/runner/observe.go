@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
@@ -182,7 +183,7 @@ func (s *Service) observeClaimedLocked(snap Snapshot, e *env, known *runner, all
 }
 
 // madeOf returns the environment as the runner was made of it: a claimed one outlives its replacement.
-func madeOf(snap Snapshot, e *env, alloc *drover.Allocation) drover.Environment {
+func madeOf(snap Snapshot, e *env, alloc *drover.Allocation) execution.Environment {
 	job := snap.Job(alloc.Namespace, alloc.JobID)
 	if alloc.Job == nil || job == nil || sameRunner(alloc.Job, job) {
 		return e.Environment

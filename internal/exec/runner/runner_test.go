@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/pool"
@@ -31,7 +33,7 @@ func TestClaimedRunnersAreReplacedAndNeverHandedOutTwice(t *testing.T) {
 		var claimers sync.WaitGroup
 		for range 50 {
 			claimers.Go(func() { // ends when it was served
-				r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+				r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 				require.NoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -42,7 +44,7 @@ func TestClaimedRunnersAreReplacedAndNeverHandedOutTwice(t *testing.T) {
 		settle()
 		status, err := s.PoolStatus(t.Context(), "python")
 		require.NoError(t, err)
-		require.Equal(t, drover.PoolStatus{Environment: "python", Size: 5, Warm: 5, Claimed: 50}, status)
+		require.Equal(t, execution.PoolStatus{Environment: "python", Size: 5, Warm: 5, Claimed: 50}, status)
 		stop()
 	})
 }
@@ -54,12 +56,12 @@ func TestClaimBindsWhatDiffersLate(t *testing.T) {
 		s, stop := exectest.Start(t, c, runner.Config{})
 		exectest.Put(t, s, "python", 1)
 		synctest.Wait()
-		r, err := s.Claim(t.Context(), drover.ClaimRequest{
+		r, err := s.Claim(t.Context(), execution.ClaimRequest{
 			Environment: "python", Env: map[string]string{"A": "b"}, Labels: map[string]string{"user": "7"}, IdleTimeout: time.Hour,
 		})
 		require.NoError(t, err)
 		require.Equal(t, "python-"+r.AllocID, r.ID)
-		require.Equal(t, drover.RunnerClaimed, r.State)
+		require.Equal(t, execution.RunnerClaimed, r.State)
 		synctest.Wait()
 		recorded := c.Snapshot().Allocation(r.AllocID).Claim
 		require.NotNil(t, recorded)
@@ -83,23 +85,23 @@ func TestAnEmptyPool(t *testing.T) {
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 
 		began := time.Now()
-		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Second})
+		_, err = s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Second})
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 		require.Equal(t, time.Second, time.Since(began))
 
 		waits := make(chan error, 1)
 		go func() { // ends when a runner comes
-			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 			waits <- err
 		}()
 		synctest.Wait()
-		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+		_, err = s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err), "the line is full")
 		c.Add("python")
 		require.NoError(t, <-waits)
 
 		go func() { // ends when the environment is deleted
-			_, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			_, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 			waits <- err
 		}()
 		synctest.Wait()
@@ -116,9 +118,9 @@ func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 		s, stop := exectest.Start(t, c, runner.Config{})
 		exectest.Put(t, s, "python", 2)
 		synctest.Wait()
-		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: 10 * time.Second})
+		r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", IdleTimeout: 10 * time.Second})
 		require.NoError(t, err)
-		forever, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", IdleTimeout: -1})
+		forever, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", IdleTimeout: -1})
 		require.NoError(t, err)
 
 		time.Sleep(9 * time.Second) // synctest's time
@@ -176,7 +178,7 @@ func TestANodeIsWaitedForAMoment(t *testing.T) {
 		c := exectest.NewControl()
 		deps, back := c.Deps(), time.Now()
 		find := deps.Workloads
-		deps.Workloads = func(nodeID string) (drover.Workloads, error) {
+		deps.Workloads = func(nodeID string) (exchange.Workloads, error) {
 			if time.Now().Before(back) {
 				return nil, drover.Errorf(drover.Unavailable, "node %s is away", nodeID)
 			}
@@ -299,7 +301,7 @@ func TestPutEnvironmentUnchangedChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := exectest.NewControl()
 		s, stop := exectest.Start(t, c, runner.Config{})
-		env := drover.Environment{ID: "python", Image: "host", PoolSize: 3}
+		env := execution.Environment{ID: "python", Image: "host", PoolSize: 3}
 		created, err := s.PutEnvironment(t.Context(), env)
 		require.NoError(t, err)
 		require.True(t, created)
@@ -342,7 +344,7 @@ func TestNeverTwiceAcrossCrashes(t *testing.T) {
 			done := make(chan struct{})
 			go func() { defer close(done); _ = s.Run(ctx) }() // ends with ctx
 			if round == 0 {
-				_, err := s.PutEnvironment(ctx, drover.Environment{ID: "e", Image: "host", PoolSize: 4})
+				_, err := s.PutEnvironment(ctx, execution.Environment{ID: "e", Image: "host", PoolSize: 4})
 				require.NoError(t, err)
 			}
 			for _, id := range held {
@@ -421,13 +423,13 @@ func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := exectest.NewControl()
 		s, stop := exectest.Start(t, c, runner.Config{})
-		_, err := s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", PoolSize: 1, User: "old"})
+		_, err := s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, User: "old"})
 		require.NoError(t, err)
 		exectest.AwaitWarm(t, s, 1)
-		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python"})
 		require.NoError(t, err)
 		time.Sleep(time.Second) // synctest's time: the claim is recorded
-		_, err = s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "host", PoolSize: 1, User: "other"})
+		_, err = s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, User: "other"})
 		require.NoError(t, err)
 		lease, err := s.Acquire(t.Context(), r.ID)
 		require.NoError(t, err)
@@ -437,7 +439,7 @@ func TestAClaimedRunnerStaysWhatItWasMadeOf(t *testing.T) {
 		made.Version = 7
 		c.Update(r.AllocID, func(a *drover.Allocation) { a.Job = &made })
 		synctest.Wait()
-		_, err = s.PutEnvironment(t.Context(), drover.Environment{ID: "python", Image: "busybox:1", PoolSize: 1, User: "new"})
+		_, err = s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "busybox:1", PoolSize: 1, User: "new"})
 		require.NoError(t, err)
 		for range 2 {
 			lease, err := s.Acquire(t.Context(), r.ID)

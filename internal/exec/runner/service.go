@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/pool"
 )
@@ -32,7 +33,7 @@ type Service struct {
 
 // env is an environment with its pool.
 type env struct {
-	drover.Environment
+	execution.Environment
 	version uint64 // ModifyIndex of the job it was read from
 	warm    pool.Stack
 	claimed int
@@ -47,15 +48,15 @@ type env struct {
 type runner struct {
 	alloc  *drover.Allocation
 	env    string
-	of     drover.Environment // as it was made of
-	claim  *drover.Claim      // nil while warm
-	busy   int                // leases held
-	counts *env               // in whose serving and handing it counts
-	served bool               // a waiter has it
-	handed bool               // it was handed out, and its claim is not in line yet
-	life   context.Context    // ends with it; nil while warm
-	end    context.CancelFunc // of life
-	reason error              // why it ended
+	of     execution.Environment // as it was made of
+	claim  *drover.Claim         // nil while warm
+	busy   int                   // leases held
+	counts *env                  // in whose serving and handing it counts
+	served bool                  // a waiter has it
+	handed bool                  // it was handed out, and its claim is not in line yet
+	life   context.Context       // ends with it; nil while warm
+	end    context.CancelFunc    // of life
+	reason error                 // why it ended
 }
 
 type waiter struct{ served chan *runner } // capacity 1
@@ -129,8 +130,8 @@ func allocOf(runnerID string) (environmentID, allocID string, ok bool) {
 	return runnerID[:cut-1], runnerID[cut:], true
 }
 
-func (r *runner) public() drover.Runner {
-	out := drover.Runner{ID: r.id(), AllocID: r.alloc.ID, Environment: r.env, NodeID: r.alloc.NodeID, State: drover.RunnerWarm}
+func (r *runner) public() execution.Runner {
+	out := execution.Runner{ID: r.id(), AllocID: r.alloc.ID, Environment: r.env, NodeID: r.alloc.NodeID, State: execution.RunnerWarm}
 	if r.alloc.AllocatedResources != nil {
 		for _, p := range r.alloc.AllocatedResources.Shared.Ports {
 			out.Ports = append(out.Ports, environment.Address(r.of, r.alloc, p))
@@ -139,12 +140,12 @@ func (r *runner) public() drover.Runner {
 	if r.claim == nil {
 		return out
 	}
-	out.State = drover.RunnerClaimed
+	out.State = execution.RunnerClaimed
 	if r.busy > 0 {
-		out.State = drover.RunnerBusy
+		out.State = execution.RunnerBusy
 	}
 	if r.reason != nil {
-		out.State = drover.RunnerDestroyed
+		out.State = execution.RunnerDestroyed
 	}
 	out.ClaimedAt = unixNano(r.claim.ClaimedAt)
 	out.IdleTimeout, out.Labels, out.Env, out.Limits = r.claim.IdleTimeout, r.claim.Labels, r.claim.Env, r.claim.Limits

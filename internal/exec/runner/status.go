@@ -9,41 +9,42 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
 // Pools returns how all environments' pools stand, sorted by id: sizes, warm and claimed runners and waiting claims
 // only, which cost no look into the state.
-func (s *Service) Pools(ctx context.Context) ([]drover.PoolStatus, error) {
+func (s *Service) Pools(ctx context.Context) ([]execution.PoolStatus, error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pools := make([]drover.PoolStatus, 0, len(s.envs))
+	pools := make([]execution.PoolStatus, 0, len(s.envs))
 	for _, id := range slices.Sorted(maps.Keys(s.envs)) {
 		pools = append(pools, s.envs[id].status())
 	}
 	return pools, nil
 }
 
-func (e *env) status() drover.PoolStatus {
-	return drover.PoolStatus{
+func (e *env) status() execution.PoolStatus {
+	return execution.PoolStatus{
 		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),
 	}
 }
 
 // PoolStatus tells how an environment's pool stands, and why runners do not come. Errors: NotFound.
-func (s *Service) PoolStatus(ctx context.Context, environmentID string) (drover.PoolStatus, error) {
+func (s *Service) PoolStatus(ctx context.Context, environmentID string) (execution.PoolStatus, error) {
 	if err := s.awaitSync(ctx); err != nil {
-		return drover.PoolStatus{}, err
+		return execution.PoolStatus{}, err
 	}
 	snap := s.deps.Snapshot()
 	s.mu.Lock()
 	e := s.envLocked(environmentID)
 	if e == nil {
 		s.mu.Unlock()
-		return drover.PoolStatus{}, noEnvironment(environmentID)
+		return execution.PoolStatus{}, noEnvironment(environmentID)
 	}
 	st := e.status()
 	s.mu.Unlock()
@@ -140,7 +141,7 @@ func counted(lacks map[string]int) string {
 }
 
 // Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.
-func (s *Service) Runners(ctx context.Context, environmentID string) ([]drover.Runner, error) {
+func (s *Service) Runners(ctx context.Context, environmentID string) ([]execution.Runner, error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
@@ -149,12 +150,12 @@ func (s *Service) Runners(ctx context.Context, environmentID string) ([]drover.R
 	if environmentID != "" && s.envLocked(environmentID) == nil {
 		return nil, noEnvironment(environmentID)
 	}
-	runners := []drover.Runner{}
+	runners := []execution.Runner{}
 	for _, r := range s.runners {
 		if environmentID == "" || r.env == environmentID {
 			runners = append(runners, r.public())
 		}
 	}
-	slices.SortFunc(runners, func(a, b drover.Runner) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(runners, func(a, b execution.Runner) int { return cmp.Compare(a.ID, b.ID) })
 	return runners, nil
 }

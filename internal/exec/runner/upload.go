@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/pool"
 )
 
@@ -16,17 +16,17 @@ type Interrupter interface {
 
 // leasedFiles are the files of a claimed runner: an upload ends with it, though nothing more comes from its sender.
 type leasedFiles struct {
-	drover.Files
+	execution.Files
 	lease pool.Lease
 }
 
-// Write serves drover.Files.
-func (f leasedFiles) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+// Write serves execution.Files.
+func (f leasedFiles) Write(ctx context.Context, change execution.FileChange, r io.Reader) error {
 	return f.upload(ctx, r, func(ctx context.Context) error { return f.Files.Write(ctx, change, r) })
 }
 
-// Extract serves drover.Files.
-func (f leasedFiles) Extract(ctx context.Context, req drover.FileRequest, tar io.Reader) error {
+// Extract serves execution.Files.
+func (f leasedFiles) Extract(ctx context.Context, req execution.FileRequest, tar io.Reader) error {
 	return f.upload(ctx, tar, func(ctx context.Context) error { return f.Files.Extract(ctx, req, tar) })
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/exec/runner"
@@ -27,18 +28,18 @@ func TestWithhold(t *testing.T) {
 		for a := range c.Snapshot().AllocationsByJob("default", environment.JobID("python")) {
 			all = append(all, a.ID)
 		}
-		mine, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		mine, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python"})
 		require.NoError(t, err)
 		require.Nil(t, c.Snapshot().Allocation(mine.AllocID).Claim, "a large pool: recorded in a lull only")
 
 		giveBack := s.Withhold(t.Context(), all)
 		require.NotNil(t, c.Snapshot().Allocation(mine.AllocID).Claim)
-		_, err = s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: -1})
+		_, err = s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: -1})
 		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
 
-		waited := make(chan drover.Runner, 1)
+		waited := make(chan execution.Runner, 1)
 		go func() { // ends when one is given back
-			r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 			require.NoError(t, err)
 			waited <- r
 		}()
@@ -65,7 +66,7 @@ func TestWithholdEnds(t *testing.T) {
 		exectest.Put(t, s, "python", 1)
 		exectest.AwaitWarm(t, s, 1)
 		c.Fail(drover.Errorf(drover.Unavailable, "no leader"))
-		r, err := s.Claim(t.Context(), drover.ClaimRequest{Environment: "python"})
+		r, err := s.Claim(t.Context(), execution.ClaimRequest{Environment: "python"})
 		require.NoError(t, err)
 		begin := time.Now()
 		s.Withhold(t.Context(), []string{r.AllocID, "unknown"})()
@@ -85,7 +86,7 @@ func TestAClaimerWhoLeftGetsNothing(t *testing.T) {
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		for range 100 {
-			_, err := s.Claim(gone, drover.ClaimRequest{Environment: "python", Wait: time.Minute})
+			_, err := s.Claim(gone, execution.ClaimRequest{Environment: "python", Wait: time.Minute})
 			require.Equal(t, drover.Canceled, drover.CodeOf(err))
 			synctest.Wait()
 		}

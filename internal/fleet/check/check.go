@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
@@ -17,8 +18,8 @@ import (
 // Config is what is tried.
 type Config struct {
 	ProviderName string
-	Policy       *drover.FleetPolicy
-	Offering     drover.Offering
+	Policy       *fleet.Policy
+	Offering     fleet.Offering
 	Owner        string // must not be that of a fleet: all of its machines are taken for leftovers of earlier checks
 	Intent       string
 	UserData     string
@@ -33,7 +34,7 @@ type Deps struct {
 	// Home waits until the machine's agent calls home, and returns its node.
 	Home func(ctx context.Context) (*drover.Node, error)
 	// Bootstrap makes the machine ours over ssh; nil = its user data does.
-	Bootstrap func(ctx context.Context, m provider.Machine, report func(drover.FleetCheckStep)) error
+	Bootstrap func(ctx context.Context, m provider.Machine, report func(fleet.CheckStep)) error
 }
 
 const (
@@ -46,7 +47,7 @@ const (
 
 // Run runs the check. Whatever happens, ctx ending included, the machine is destroyed, unless it is to be kept.
 // Errors: those of the step that failed, with the field to change.
-func Run(ctx context.Context, cfg Config, deps Deps, report func(drover.FleetCheckStep)) error {
+func Run(ctx context.Context, cfg Config, deps Deps, report func(fleet.CheckStep)) error {
 	c := &check{Config: cfg, Deps: deps, report: report, at: deps.Clock.Now()}
 	err := c.try(ctx)
 	if !c.created || cfg.Keep && err == nil {
@@ -61,7 +62,7 @@ func Run(ctx context.Context, cfg Config, deps Deps, report func(drover.FleetChe
 type check struct {
 	Config
 	Deps
-	report  func(drover.FleetCheckStep)
+	report  func(fleet.CheckStep)
 	at      time.Time // when the step began
 	created bool      // or it may be
 	machine provider.Machine
@@ -71,7 +72,7 @@ type check struct {
 func (c *check) step(name string, do func() (string, error)) error {
 	c.at = c.Clock.Now()
 	says, err := do()
-	s := drover.FleetCheckStep{Name: name, Says: says, Took: c.Clock.Now().Sub(c.at)}
+	s := fleet.CheckStep{Name: name, Says: says, Took: c.Clock.Now().Sub(c.at)}
 	if err != nil {
 		err = c.told(name, err)
 		s.Error = err.Error()
@@ -126,10 +127,10 @@ func (c *check) reach(ctx context.Context) (string, error) {
 func (c *check) create(ctx context.Context) (string, error) {
 	tags := map[string]string{}
 	maps.Copy(tags, c.Policy.Tags)
-	maps.Copy(tags, map[string]string{drover.TagOwner: c.Owner, drover.TagPool: c.Policy.Name, drover.TagOffering: c.Offering.Key})
+	maps.Copy(tags, map[string]string{fleet.TagOwner: c.Owner, fleet.TagPool: c.Policy.Name, fleet.TagOffering: c.Offering.Key})
 	req := provider.Request{
 		Offering: c.Offering, Image: c.Policy.Image, Tags: tags,
-		Intents: []provider.Intent{{ID: c.Intent, UserData: c.UserData, Tags: map[string]string{drover.TagIntent: c.Intent}}},
+		Intents: []provider.Intent{{ID: c.Intent, UserData: c.UserData, Tags: map[string]string{fleet.TagIntent: c.Intent}}},
 	}
 	err := c.again(ctx, func() error {
 		if c.created && !c.Provider.Capabilities().Idempotent {
@@ -170,7 +171,7 @@ func (c *check) list(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("it is not in the list, or without its tags: %w", err)
 	}
-	for key, want := range map[string]string{drover.TagOwner: c.Owner, drover.TagPool: c.Policy.Name, drover.TagIntent: c.Intent} {
+	for key, want := range map[string]string{fleet.TagOwner: c.Owner, fleet.TagPool: c.Policy.Name, fleet.TagIntent: c.Intent} {
 		if m.Tags[key] != want {
 			return "", drover.Errorf(drover.Internal, "tag %s is %q, not %q", key, m.Tags[key], want)
 		}
@@ -223,7 +224,7 @@ func (c *check) home(ctx context.Context) (string, error) {
 }
 
 // compare tells what the node is, and where it is less than the offering promises.
-func compare(n *drover.Node, o drover.Offering) string {
+func compare(n *drover.Node, o fleet.Offering) string {
 	var drivers []string
 	for name, d := range n.Drivers {
 		if d.Detected && d.Healthy {
@@ -246,12 +247,12 @@ func compare(n *drover.Node, o drover.Offering) string {
 
 // tag sets one and reads it back.
 func (c *check) tag(ctx context.Context) (string, error) {
-	set := map[string]string{drover.TagBehavior: string(drover.BehaviorHold)}
+	set := map[string]string{fleet.TagBehavior: string(fleet.BehaviorHold)}
 	if err := c.again(ctx, func() error { return c.Provider.SetTags(ctx, c.machine.ID, set) }); err != nil {
 		return "", err
 	}
 	_, err := c.await(ctx, max(c.Provider.Capabilities().Visible, 10*lookEvery), func(m provider.Machine) bool {
-		return m.Tags[drover.TagBehavior] == string(drover.BehaviorHold) && m.Tags[drover.TagIntent] == c.Intent
+		return m.Tags[fleet.TagBehavior] == string(fleet.BehaviorHold) && m.Tags[fleet.TagIntent] == c.Intent
 	})
 	if err != nil {
 		return "", fmt.Errorf("a tag that was set is not read back: %w", err)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/check"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -19,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var offering = drover.Offering{ //nolint:gochecknoglobals // a constant
-	Key: drover.OfferingKey("sim", "c", "a", drover.MarketOnDemand), Provider: "sim", Type: "c", Zone: "a", Market: drover.MarketOnDemand,
+var offering = fleet.Offering{ //nolint:gochecknoglobals // a constant
+	Key: fleet.OfferingKey("sim", "c", "a", fleet.MarketOnDemand), Provider: "sim", Type: "c", Zone: "a", Market: fleet.MarketOnDemand,
 	Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1, QuotaGroup: "c", QuotaUnits: 1,
 }
 
@@ -35,13 +36,13 @@ type bed struct {
 	*sim.Provider
 	cfg   check.Config
 	deps  check.Deps
-	steps []drover.FleetCheckStep
+	steps []fleet.CheckStep
 	fail  map[string]error // by call: instead of the cloud's answer
 }
 
 func newBed(change func(*sim.Config)) *bed {
 	cfg := sim.Config{
-		Owner: "check", Offerings: []drover.Offering{offering}, Latency: 200 * time.Millisecond, Boot: 20 * time.Second,
+		Owner: "check", Offerings: []fleet.Offering{offering}, Latency: 200 * time.Millisecond, Boot: 20 * time.Second,
 		Caps: provider.Capabilities{Idempotent: true, Batch: 1, Visible: 10 * time.Second},
 	}
 	if change != nil {
@@ -49,7 +50,7 @@ func newBed(change func(*sim.Config)) *bed {
 	}
 	b := &bed{Provider: sim.New(cfg, clock.Wall{}), fail: map[string]error{}}
 	b.cfg = check.Config{
-		ProviderName: "sim", Policy: &drover.FleetPolicy{Name: "web", Image: "image"}, Offering: offering, Owner: "check", Intent: "one", Within: 5 * time.Minute,
+		ProviderName: "sim", Policy: &fleet.Policy{Name: "web", Image: "image"}, Offering: offering, Owner: "check", Intent: "one", Within: 5 * time.Minute,
 	}
 	b.deps = check.Deps{Provider: b, Clock: clock.Wall{}, Home: func(ctx context.Context) (*drover.Node, error) {
 		if !clock.Sleep(ctx, clock.Wall{}, 5*time.Second) {
@@ -88,7 +89,7 @@ func (b *bed) Console(context.Context, string) ([]byte, error) {
 }
 
 func (b *bed) run(ctx context.Context) error {
-	return check.Run(ctx, b.cfg, b.deps, func(s drover.FleetCheckStep) { b.steps = append(b.steps, s) })
+	return check.Run(ctx, b.cfg, b.deps, func(s fleet.CheckStep) { b.steps = append(b.steps, s) })
 }
 
 // told is the steps' names, with ! at one that failed.
@@ -230,8 +231,8 @@ func TestSSH(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed(nil)
-		b.deps.Bootstrap = func(_ context.Context, _ provider.Machine, report func(drover.FleetCheckStep)) error {
-			report(drover.FleetCheckStep{Name: "ssh: upload"})
+		b.deps.Bootstrap = func(_ context.Context, _ provider.Machine, report func(fleet.CheckStep)) error {
+			report(fleet.CheckStep{Name: "ssh: upload"})
 			return nil
 		}
 		b.deps.Provider = addressed{b}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
 
@@ -23,7 +24,7 @@ func servingPool(j *drover.Job, first string) string {
 }
 
 // Demand returns what waits for nodes of the pool, in a fixed order, and a channel that the next change closes.
-func (v *View) Demand(nodePool, first string) ([]drover.DemandClass, <-chan struct{}) {
+func (v *View) Demand(nodePool, first string) ([]fleet.DemandClass, <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.deps.State()
@@ -32,7 +33,7 @@ func (v *View) Demand(nodePool, first string) ([]drover.DemandClass, <-chan stru
 			v.learnKind(n)
 		}
 	}
-	var list []drover.DemandClass
+	var list []fleet.DemandClass
 	for key, b := range v.blocked {
 		j := s.Job(key.Namespace, key.ID)
 		if j == nil || j.Stop || servingPool(j, first) != nodePool {
@@ -46,7 +47,7 @@ func (v *View) Demand(nodePool, first string) ([]drover.DemandClass, <-chan stru
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b drover.DemandClass) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b fleet.DemandClass) int { return cmp.Compare(a.Name, b.Name) })
 	return list, v.waiting
 }
 
@@ -70,8 +71,8 @@ func (b *blockedWork) count(s State, j *drover.Job, g *drover.TaskGroup) int {
 	return want
 }
 
-func classOf(j *drover.Job, g *drover.TaskGroup, n int, since int64) drover.DemandClass {
-	c := drover.DemandClass{
+func classOf(j *drover.Job, g *drover.TaskGroup, n int, since int64) fleet.DemandClass {
+	c := fleet.DemandClass{
 		Name: j.ID + "/" + g.Name, NodePool: j.NodePool, Each: g.Asked(), Count: n, Priority: j.Priority, Since: time.Unix(0, since),
 		Constraints: slices.Concat(j.Constraints, g.Constraints),
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
 
@@ -45,13 +46,13 @@ func sameDrivers(a, b *drover.Node) bool {
 // refusals lists the machines that can't run a group whatever else runs on them, so that none is bought or kept for it:
 // those of whose kind one was seen, and, as it is all by their configuration, those whose pool says so. A driver that no
 // machine of a template has that was seen is not looked for on its other types.
-func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool string) (list []drover.Refusal) {
+func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool string) (list []fleet.Refusal) {
 	for p := range s.FleetPools() {
 		if p.Policy.NodePool != nodePool || v.cfg.Local == nil {
 			continue
 		}
 		if off := missingDriver(p.Policy, g, v.cfg.Local(p.Policy.Provider)); off != "" {
-			list = append(list, drover.Refusal{Pool: p.Name, Template: p.Policy.Template(), Needs: "driver " + off})
+			list = append(list, fleet.Refusal{Pool: p.Name, Template: p.Policy.Template(), Needs: "driver " + off})
 		}
 	}
 	type made struct{ pool, template string }
@@ -65,7 +66,7 @@ func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool st
 		}
 		needs := v.deps.Lacks(j, g, n, aboutPlace)
 		if needs != "" {
-			list = append(list, drover.Refusal{Pool: k.pool, Template: k.template, Type: k.typ, Needs: needs})
+			list = append(list, fleet.Refusal{Pool: k.pool, Template: k.template, Type: k.typ, Needs: needs})
 		}
 		m := made{k.pool, k.template}
 		if was, known := without[m]; !strings.HasPrefix(needs, "driver ") || known && was != needs {
@@ -78,7 +79,7 @@ func (v *View) refusals(s State, j *drover.Job, g *drover.TaskGroup, nodePool st
 		return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.template, b.template))
 	}) {
 		if without[m] != "" {
-			list = append(list, drover.Refusal{Pool: m.pool, Template: m.template, Needs: without[m]})
+			list = append(list, fleet.Refusal{Pool: m.pool, Template: m.template, Needs: without[m]})
 		}
 	}
 	return list
@@ -100,11 +101,11 @@ type refused struct {
 	job, kinds uint64
 	pool       string
 	pools      uint64
-	list       []drover.Refusal
+	list       []fleet.Refusal
 }
 
 // refusalsOf is refusals of a group that waits, looked up again only if something changed.
-func (v *View) refusalsOf(s State, b *blockedWork, j *drover.Job, g *drover.TaskGroup, nodePool string) []drover.Refusal {
+func (v *View) refusalsOf(s State, b *blockedWork, j *drover.Job, g *drover.TaskGroup, nodePool string) []fleet.Refusal {
 	pools := uint64(0)
 	for p := range s.FleetPools() {
 		pools = max(pools, p.ModifyIndex)
@@ -122,7 +123,7 @@ func (v *View) refusalsOf(s State, b *blockedWork, j *drover.Job, g *drover.Task
 
 // missingDriver returns a driver that the group needs and that machines of the policy surely do not have; "" = none. Drover's
 // own configuration for them turns no driver on, and hands nothing of the server's on. local machines lack docker too.
-func missingDriver(p *drover.FleetPolicy, g *drover.TaskGroup, local bool) string {
+func missingDriver(p *fleet.Policy, g *drover.TaskGroup, local bool) string {
 	ours := p.UserData == "" && (p.SSH == nil || p.SSH.Config == "")
 	for _, t := range g.Tasks {
 		switch t.Driver {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
@@ -19,7 +20,7 @@ type State interface {
 	Node(id string) *drover.Node
 	Nodes(prefix string) iter.Seq[*drover.Node]
 	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
-	FleetPools() iter.Seq[*drover.FleetPool]
+	FleetPools() iter.Seq[*fleet.Pool]
 }
 
 // Config is what the view knows of agents and providers.

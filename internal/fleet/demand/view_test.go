@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/gate"
 )
 
@@ -22,7 +23,7 @@ type world struct {
 	evals  map[string]*drover.Evaluation
 	allocs []*drover.Allocation
 	nodes  map[string]*drover.Node
-	pools  []*drover.FleetPool
+	pools  []*fleet.Pool
 	lacks  map[string]string // by node
 	waits  []float64
 }
@@ -49,8 +50,8 @@ func (w *world) Node(id string) *drover.Node             { return w.nodes[id] }
 func (w *world) Evaluations(string, string) iter.Seq[*drover.Evaluation] {
 	return maps.Values(w.evals)
 }
-func (w *world) Nodes(string) iter.Seq[*drover.Node]     { return maps.Values(w.nodes) }
-func (w *world) FleetPools() iter.Seq[*drover.FleetPool] { return slices.Values(w.pools) }
+func (w *world) Nodes(string) iter.Seq[*drover.Node] { return maps.Values(w.nodes) }
+func (w *world) FleetPools() iter.Seq[*fleet.Pool]   { return slices.Values(w.pools) }
 func (w *world) on(node string) iter.Seq[*drover.Allocation] {
 	return w.filtered(func(a *drover.Allocation) bool { return a.NodeID == node })
 }
@@ -299,10 +300,10 @@ func TestNodesAreReportedUnderTheirMachines(t *testing.T) {
 // Before a machine was seen, its configuration says what it surely does not have.
 func TestDriversThatMachinesSurelyLack(t *testing.T) {
 	t.Parallel()
-	ours, own := &drover.FleetPolicy{}, &drover.FleetPolicy{UserData: "${config}\nplugin \"raw_exec\" {}"}
-	ssh := &drover.FleetPolicy{SSH: &drover.FleetSSH{Config: "own"}}
+	ours, own := &fleet.Policy{}, &fleet.Policy{UserData: "${config}\nplugin \"raw_exec\" {}"}
+	ssh := &fleet.Policy{SSH: &fleet.SSH{Config: "own"}}
 	for _, c := range []struct {
-		policy *drover.FleetPolicy
+		policy *fleet.Policy
 		local  bool
 		driver string
 		lacks  bool
@@ -325,7 +326,7 @@ func TestDriversThatMachinesSurelyLack(t *testing.T) {
 func TestMachinesThatWereSeenRefuseWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.pools = []*drover.FleetPool{{Name: "std", Policy: &drover.FleetPolicy{Name: "std", NodePool: "default", Provider: "here"}}}
+	w.pools = []*fleet.Pool{{Name: "std", Policy: &fleet.Policy{Name: "std", NodePool: "default", Provider: "here"}}}
 	w.job("a", "default", 1)
 	w.leave("a", "e", 1)
 	refusals := func() string {

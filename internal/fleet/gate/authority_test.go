@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // request returns a new key and a request for it, in PEM, that asks for a name.
@@ -138,7 +139,7 @@ func TestWhoPassesWhereLinksAreMutual(t *testing.T) {
 	require.NoError(t, err)
 	other, err := NewAuthority([]byte("the configured one"))
 	require.NoError(t, err)
-	w.instances["i2"] = &drover.FleetInstance{ID: "i2", State: drover.InstanceActive}
+	w.instances["i2"] = &fleet.InstanceRecord{ID: "i2", State: fleet.InstanceActive}
 	machine := &tls.ConnectionState{VerifiedChains: chains}
 	unauthorized(t, Allow(g, nil, w.token("i1")), "a client certificate is needed")
 	unauthorized(t, Allow(g, &tls.ConnectionState{}, w.token("i1")), "a client certificate is needed")

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/telemetry"
@@ -14,9 +15,9 @@ import (
 
 // State is what the gate reads, all of one moment. What is not known is nil.
 type State interface {
-	FleetIdentity() *drover.FleetIdentity
-	FleetInstance(id string) *drover.FleetInstance
-	FleetPool(name string) *drover.FleetPool
+	FleetIdentity() *fleet.Identity
+	FleetInstance(id string) *fleet.InstanceRecord
+	FleetPool(name string) *fleet.Pool
 	Node(id string) *drover.Node
 }
 
@@ -89,9 +90,9 @@ func (g *Gate) admit(token string, node *drover.Node) error {
 const giveToken = "give it the server's (its server.join_token, else what it keeps in the file join-token of its data_dir) " +
 	"as -join-token, DROVER_JOIN_TOKEN, client.join_token or client.join_token_file"
 
-func admitMachine(node *drover.Node, i *drover.FleetInstance, s State) error {
+func admitMachine(node *drover.Node, i *fleet.InstanceRecord, s State) error {
 	switch {
-	case i == nil || i.State == drover.InstanceGone:
+	case i == nil || i.State == fleet.InstanceGone:
 		return errGone()
 	case i.NodeID != "" && i.NodeID != node.ID:
 		return drover.Errorf(drover.Unauthorized, "the token of machine %s was used by node %s: it is good for one node", i.ID, i.NodeID)
@@ -161,7 +162,7 @@ func (g *Gate) Machine(token string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if i := s.FleetInstance(id); i == nil || i.State == drover.InstanceGone {
+	if i := s.FleetInstance(id); i == nil || i.State == fleet.InstanceGone {
 		return "", errGone()
 	}
 	return id, nil

@@ -11,15 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // world is a fake state and log: one fleet with pool std, whose machine is i1.
 type world struct {
-	identity  *drover.FleetIdentity
-	instances map[string]*drover.FleetInstance
-	pools     map[string]*drover.FleetPool
+	identity  *fleet.Identity
+	instances map[string]*fleet.InstanceRecord
+	pools     map[string]*fleet.Pool
 	nodes     map[string]*drover.Node
 	binds     int
 	logs      strings.Builder
@@ -28,22 +29,22 @@ type world struct {
 var key = []byte("0123456789abcdef0123456789abcdef")
 
 func newWorld() *world {
-	policy := &drover.FleetPolicy{
-		Name: "std", NodePool: "cloud", Provider: "p", Zones: []string{"a"}, Types: []drover.InstanceType{{Name: "t", Price: 1}},
+	policy := &fleet.Policy{
+		Name: "std", NodePool: "cloud", Provider: "p", Zones: []string{"a"}, Types: []fleet.InstanceType{{Name: "t", Price: 1}},
 	}
 	return &world{
-		identity: &drover.FleetIdentity{Owner: "me", Key: key},
-		instances: map[string]*drover.FleetInstance{
-			"i1": {ID: "i1", Pool: "std", Template: "x", Offering: "p/t/a/on-demand", State: drover.InstanceBooting},
+		identity: &fleet.Identity{Owner: "me", Key: key},
+		instances: map[string]*fleet.InstanceRecord{
+			"i1": {ID: "i1", Pool: "std", Template: "x", Offering: "p/t/a/on-demand", State: fleet.InstanceBooting},
 		},
-		pools: map[string]*drover.FleetPool{"std": {Name: "std", Policy: policy}},
+		pools: map[string]*fleet.Pool{"std": {Name: "std", Policy: policy}},
 		nodes: map[string]*drover.Node{},
 	}
 }
 
-func (w *world) FleetIdentity() *drover.FleetIdentity                  { return w.identity }
-func (w *world) FleetInstance(id string) *drover.FleetInstance         { return w.instances[id] }
-func (w *world) FleetPool(name string) *drover.FleetPool               { return w.pools[name] }
+func (w *world) FleetIdentity() *fleet.Identity                        { return w.identity }
+func (w *world) FleetInstance(id string) *fleet.InstanceRecord         { return w.instances[id] }
+func (w *world) FleetPool(name string) *fleet.Pool                     { return w.pools[name] }
 func (w *world) Node(id string) *drover.Node                           { return w.nodes[id] }
 func (w *world) token(instance string) string                          { return pool.Token(key, instance) }
 func (w *world) with(cfg Config) *Gate                                 { return New(cfg, w.deps()) }
@@ -58,7 +59,7 @@ func (w *world) bind(instance, node string) error {
 	w.binds++
 	i := w.instances[instance]
 	switch {
-	case i == nil || i.State == drover.InstanceGone:
+	case i == nil || i.State == fleet.InstanceGone:
 		return drover.Errorf(drover.NotFound, "no machine %s", instance)
 	case i.NodeID != "" && i.NodeID != node:
 		return drover.Errorf(drover.Conflict, "machine %s is of node %s", instance, i.NodeID)
@@ -125,7 +126,7 @@ func TestAMachinesTokenMarksItsNode(t *testing.T) {
 func TestARogueNodeCannotClaimToBeAMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	w.pools["rich"] = &drover.FleetPool{Name: "rich", Policy: &drover.FleetPolicy{Name: "rich", NodePool: "vault"}}
+	w.pools["rich"] = &fleet.Pool{Name: "rich", Policy: &fleet.Policy{Name: "rich", NodePool: "vault"}}
 	g := w.with(Config{JoinToken: "secret"})
 	claims := func() *drover.Node {
 		return &drover.Node{ID: "n0", NodePool: "mine", Attributes: map[string]string{
@@ -147,7 +148,7 @@ func TestARogueNodeCannotClaimToBeAMachine(t *testing.T) {
 	require.Equal(t, "cloud", n.NodePool)
 
 	id, signature, _ := strings.Cut(w.token("i1"), ".")
-	w.instances["i2"] = &drover.FleetInstance{ID: "i2", Pool: "rich", State: drover.InstanceBooting}
+	w.instances["i2"] = &fleet.InstanceRecord{ID: "i2", Pool: "rich", State: fleet.InstanceBooting}
 	for _, forged := range []string{"i2." + signature, id + ".", id, "." + signature, pool.Token([]byte("another fleet's"), "i1")} {
 		unauthorized(t, g.Admit(forged, claims()), "wrong join token")
 	}
@@ -166,7 +167,7 @@ func TestAMachinesTokenIsGoodForOneNode(t *testing.T) {
 	require.NoError(t, g.Admit(w.token("i1"), &drover.Node{ID: "n1"}), "the node comes back after a restart")
 
 	gone := *w.instances["i1"]
-	gone.State = drover.InstanceGone
+	gone.State = fleet.InstanceGone
 	w.instances["i1"] = &gone
 	unauthorized(t, g.Admit(w.token("i1"), &drover.Node{ID: "n1"}), "does not have any more")
 	unauthorized(t, g.Bind(t.Context(), &drover.Node{ID: "n3", Attributes: first.Attributes}), "no machine i1")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Use is what a job has of a machine.
@@ -72,7 +73,7 @@ func (m *Meter) add(now time.Time) {
 }
 
 // Take divides a cost by what was used since the last Take, by namespace and job; the rest was idle.
-func (m *Meter) Take(now time.Time, pool string, cost float64) []drover.FleetCost {
+func (m *Meter) Take(now time.Time, pool string, cost float64) []fleet.Cost {
 	m.add(now)
 	total := 0.0
 	for _, s := range m.sums {
@@ -83,14 +84,14 @@ func (m *Meter) Take(now time.Time, pool string, cost float64) []drover.FleetCos
 		if cost == 0 {
 			return nil
 		}
-		return []drover.FleetCost{{Day: day, Pool: pool, Cost: cost}}
+		return []fleet.Cost{{Day: day, Pool: pool, Cost: cost}}
 	}
-	var lines []drover.FleetCost
+	var lines []fleet.Cost
 	for _, k := range slices.SortedFunc(maps.Keys(m.sums), func(a, b drover.NamespacedID) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.ID, b.ID))
 	}) {
 		if s := m.sums[k]; s > 0 {
-			lines = append(lines, drover.FleetCost{Day: day, Pool: pool, Namespace: k.Namespace, Job: k.ID, Cost: cost * s / total, Hours: s / 3600})
+			lines = append(lines, fleet.Cost{Day: day, Pool: pool, Namespace: k.Namespace, Job: k.ID, Cost: cost * s / total, Hours: s / 3600})
 		}
 	}
 	m.sums = nil
@@ -98,7 +99,7 @@ func (m *Meter) Take(now time.Time, pool string, cost float64) []drover.FleetCos
 }
 
 // Total returns what a machine costs from the begin of its billing until now.
-func Total(price float64, b drover.Billing, from, now time.Time) float64 {
+func Total(price float64, b fleet.Billing, from, now time.Time) float64 {
 	if from.IsZero() || now.Before(from) {
 		return 0
 	}
@@ -106,7 +107,7 @@ func Total(price float64, b drover.Billing, from, now time.Time) float64 {
 }
 
 // Of returns what a machine costs until now, at all prices that it had.
-func Of(i *drover.Instance, now time.Time) float64 {
+func Of(i *fleet.Instance, now time.Time) float64 {
 	if i.RepricedAt.IsZero() || now.Before(i.RepricedAt) {
 		return Total(i.Price, i.Billing, i.CreatedAt, now)
 	}
@@ -114,11 +115,11 @@ func Of(i *drover.Instance, now time.Time) float64 {
 }
 
 // Sum adds lines of the same day, pool and job, in a fixed order.
-func Sum(lines []drover.FleetCost) []drover.FleetCost {
-	slices.SortStableFunc(lines, func(a, b drover.FleetCost) int {
+func Sum(lines []fleet.Cost) []fleet.Cost {
+	slices.SortStableFunc(lines, func(a, b fleet.Cost) int {
 		return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Job, b.Job))
 	})
-	var out []drover.FleetCost
+	var out []fleet.Cost
 	for _, l := range lines {
 		if n := len(out); n > 0 && out[n-1].Day == l.Day && out[n-1].Pool == l.Pool && out[n-1].Namespace == l.Namespace && out[n-1].Job == l.Job {
 			out[n-1].Cost += l.Cost

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 func TestCostsAreDividedByUse(t *testing.T) {
@@ -17,7 +18,7 @@ func TestCostsAreDividedByUse(t *testing.T) {
 	var m Meter
 	m.Observe(at, size, nil)
 	m.Observe(at.Add(30*time.Minute), size, []Use{{a, drover.Capacity{CPU: 250}}, {a, drover.Capacity{CPU: 250}}, {b, drover.Capacity{CPU: 10, MemoryMB: 250}}})
-	total := Total(1, drover.Billing{}, at, at.Add(time.Hour))
+	total := Total(1, fleet.Billing{}, at, at.Add(time.Hour))
 	require.InDelta(t, 1, total, 1e-9)
 	lines := m.Take(at.Add(time.Hour), "p", total)
 	require.Len(t, lines, 3)
@@ -31,8 +32,8 @@ func TestCostsAreDividedByUse(t *testing.T) {
 	require.InDelta(t, 1, sum, 1e-9, "all of it is divided")
 	require.InDelta(t, 0.25, cost["a"], 1e-9)
 	require.InDelta(t, 0.125, cost["b"], 1e-9)
-	require.InDelta(t, 0.625, cost[drover.FleetIdle], 1e-9)
+	require.InDelta(t, 0.625, cost[fleet.IdleJob], 1e-9)
 	require.Empty(t, m.Take(at.Add(time.Hour), "p", 0))
-	require.InDelta(t, 2, Total(1, drover.Billing{Granularity: time.Hour}, at, at.Add(61*time.Minute)), 1e-9, "hours are paid whole")
+	require.InDelta(t, 2, Total(1, fleet.Billing{Granularity: time.Hour}, at, at.Add(61*time.Minute)), 1e-9, "hours are paid whole")
 	require.Len(t, Sum(append(lines, lines...)), 3)
 }

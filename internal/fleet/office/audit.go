@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
@@ -138,14 +138,14 @@ func (a *AuditLog) Close() {
 }
 
 // Audit returns the newest entries about a pool and an instance, the newest last; "" is any.
-func (o *Office) Audit(_ context.Context, poolName, instance string, most int) ([]drover.FleetAudit, error) {
+func (o *Office) Audit(_ context.Context, poolName, instance string, most int) ([]fleet.Audit, error) {
 	list := o.deps.Audit.List(func(e *pool.Entry) bool {
 		return (poolName == "" || e.Pool == poolName) && (instance == "" || e.Instance != "" && strings.HasPrefix(e.Instance, instance) ||
 			slices.ContainsFunc(e.Several, func(i string) bool { return strings.HasPrefix(i, instance) }))
 	}, most)
-	out := make([]drover.FleetAudit, len(list))
+	out := make([]fleet.Audit, len(list))
 	for n, e := range list {
-		out[n] = drover.FleetAudit(e)
+		out[n] = fleet.Audit(e)
 	}
 	return out, nil
 }

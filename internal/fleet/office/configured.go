@@ -3,16 +3,16 @@ package office
 import (
 	"reflect"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Configured returns what is to be stored so that the state has the pools of the configuration: those that are new or
 // changed, and those that it does not have any more, which retire. What operators paused stays paused.
-func Configured(s State, policies []*drover.FleetPolicy) (put []*drover.FleetPool) {
+func Configured(s State, policies []*fleet.Policy) (put []*fleet.Pool) {
 	configured := map[string]bool{}
 	for _, policy := range policies {
 		configured[policy.Name] = true
-		next := &drover.FleetPool{Name: policy.Name, Policy: policy, Source: drover.FleetSourceConfig}
+		next := &fleet.Pool{Name: policy.Name, Policy: policy, Source: fleet.SourceConfig}
 		if old := s.FleetPool(policy.Name); old != nil {
 			if old.Source == next.Source && !old.Retiring && reflect.DeepEqual(old.Policy, policy) {
 				continue
@@ -22,7 +22,7 @@ func Configured(s State, policies []*drover.FleetPolicy) (put []*drover.FleetPoo
 		put = append(put, next)
 	}
 	for old := range s.FleetPools() {
-		if old.Source == drover.FleetSourceConfig && !configured[old.Name] && !old.Retiring {
+		if old.Source == fleet.SourceConfig && !configured[old.Name] && !old.Retiring {
 			next := *old
 			next.Retiring = true
 			put = append(put, &next)
@@ -48,7 +48,7 @@ func Ended(s State) (names []string) {
 	}
 	has := map[string]bool{}
 	for i := range s.FleetInstances("") {
-		has[i.Pool] = has[i.Pool] || i.State != drover.InstanceGone
+		has[i.Pool] = has[i.Pool] || i.State != fleet.InstanceGone
 	}
 	for p := range s.FleetPools() {
 		if p.Retiring && !has[p.Name] {

@@ -7,22 +7,23 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Costs sums the ledger up from a day on (UTC, as 2026-01-31; "" is all) by day, pool, job or machine. The ledger is written
 // every ten seconds, rarer in big fleets, and when a machine goes. After a crash of the server, the time since the last
 // entry is charged to what uses the machine then. Errors: Invalid.
-func (o *Office) Costs(_ context.Context, from, by string) (drover.FleetCostReport, error) {
+func (o *Office) Costs(_ context.Context, from, by string) (fleet.CostReport, error) {
 	by = cmp.Or(by, "pool")
-	report := drover.FleetCostReport{From: from, By: by, Lines: []drover.FleetCostLine{}}
+	report := fleet.CostReport{From: from, By: by, Lines: []fleet.CostLine{}}
 	if _, err := time.Parse(time.DateOnly, from); err != nil && from != "" {
 		return report, drover.Errorf(drover.Invalid, "from: must be a day such as 2026-01-31, got %q", from)
 	}
-	lines := map[string]*drover.FleetCostLine{}
-	add := func(key, poolName string, cost, hours float64) *drover.FleetCostLine {
+	lines := map[string]*fleet.CostLine{}
+	add := func(key, poolName string, cost, hours float64) *fleet.CostLine {
 		l := lines[key+"\x00"+poolName]
 		if l == nil {
-			l = &drover.FleetCostLine{Key: key, Pool: poolName}
+			l = &fleet.CostLine{Key: key, Pool: poolName}
 			lines[key+"\x00"+poolName] = l
 		}
 		l.Cost += cost
@@ -46,7 +47,7 @@ func (o *Office) Costs(_ context.Context, from, by string) (drover.FleetCostRepo
 			if end.IsZero() {
 				end = o.deps.Clock.Now()
 			}
-			add(i.ID, i.Pool, i.Charged, end.Sub(i.CreatedAt).Hours()).Gone = i.State == drover.InstanceGone
+			add(i.ID, i.Pool, i.Charged, end.Sub(i.CreatedAt).Hours()).Gone = i.State == fleet.InstanceGone
 		}
 	default:
 		return report, drover.Errorf(drover.Invalid, "by: must be day, pool, job or machine, got %q", by)
@@ -54,7 +55,7 @@ func (o *Office) Costs(_ context.Context, from, by string) (drover.FleetCostRepo
 	for _, l := range lines {
 		report.Lines = append(report.Lines, *l)
 	}
-	slices.SortFunc(report.Lines, func(a, b drover.FleetCostLine) int {
+	slices.SortFunc(report.Lines, func(a, b fleet.CostLine) int {
 		if by == "day" {
 			return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Pool, b.Pool))
 		}
@@ -63,8 +64,8 @@ func (o *Office) Costs(_ context.Context, from, by string) (drover.FleetCostRepo
 	return report, nil
 }
 
-func jobKey(c *drover.FleetCost) string {
-	if c.Job == drover.FleetIdle {
+func jobKey(c *fleet.Cost) string {
+	if c.Job == fleet.IdleJob {
 		return "idle"
 	}
 	return c.Namespace + "/" + c.Job

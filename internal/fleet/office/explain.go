@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Explain says why a machine is there, and what becomes of it. Errors: NotFound, Invalid, NotLeader, Unavailable.
-func (o *Office) Explain(ctx context.Context, id string) (drover.FleetExplanation, error) {
-	x := drover.FleetExplanation{Next: []drover.FleetAction{}, Jobs: []drover.NamespacedID{}}
-	err := o.find(ctx, id, func(now time.Time, c *pool.Core, i drover.Instance) error {
+func (o *Office) Explain(ctx context.Context, id string) (fleet.Explanation, error) {
+	x := fleet.Explanation{Next: []fleet.Action{}, Jobs: []drover.NamespacedID{}}
+	err := o.find(ctx, id, func(now time.Time, c *pool.Core, i fleet.Instance) error {
 		i.Charged = max(i.Charged, ledger.Of(&i, now))
 		x.Instance = i
 		if in, err := c.Input(now, i.Pool); err == nil {
@@ -50,23 +51,23 @@ func (o *Office) Explain(ctx context.Context, id string) (drover.FleetExplanatio
 }
 
 // explainGone explains a machine that is not there any more, as long as the log remembers it.
-func (o *Office) explainGone(ctx context.Context, id string, notFound error) (x drover.FleetExplanation, err error) {
+func (o *Office) explainGone(ctx context.Context, id string, notFound error) (x fleet.Explanation, err error) {
 	for r := range o.deps.State().FleetInstances("") {
 		meant := r.ID == id || r.ProviderID == id || len(id) >= 4 && strings.HasPrefix(r.ID, id)
 		if !meant {
 			continue
 		}
-		if r.State != drover.InstanceGone { // just now: the log is about to be told
+		if r.State != fleet.InstanceGone { // just now: the log is about to be told
 			gone := *r
-			gone.State, gone.GoneAt, gone.Reason = drover.InstanceGone, o.deps.Clock.Now(), "it went just now"
+			gone.State, gone.GoneAt, gone.Reason = fleet.InstanceGone, o.deps.Clock.Now(), "it went just now"
 			r = &gone
 		}
-		x.Instance = drover.Instance{
+		x.Instance = fleet.Instance{
 			ID: r.ID, ProviderID: r.ProviderID, Pool: r.Pool, Provider: r.Provider, Offering: r.Offering, Template: r.Template, NodeID: r.NodeID,
 			Address: r.Address, State: r.State, Behavior: r.Behavior, Why: r.Why, Reason: r.Reason, Price: r.Price, Charged: r.Charged,
 			Bought: r.Bought, LastError: r.LastError, PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, ReadyAt: r.ReadyAt, GoneAt: r.GoneAt,
 		}
-		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %s.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason, drover.Money(r.Charged))}
+		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %s.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason, fleet.Money(r.Charged))}
 		if r.Bought != "" {
 			x.Text = append(x.Text, fmt.Sprintf("It was bought at %s: %s.", r.PlannedAt.UTC().Format(time.RFC3339), r.Bought))
 		}
@@ -79,7 +80,7 @@ func (o *Office) explainGone(ctx context.Context, id string, notFound error) (x 
 	return x, notFound
 }
 
-func describe(now time.Time, c *pool.Core, i *drover.Instance) []string {
+func describe(now time.Time, c *pool.Core, i *fleet.Instance) []string {
 	out := []string{fmt.Sprintf("It is %s for %s: %s.", i.State, now.Sub(i.StateAt).Round(time.Second), i.Reason)}
 	if i.Bought != "" {
 		out = append(out, fmt.Sprintf("It was bought at %s: %s.", i.PlannedAt.UTC().Format(time.RFC3339), i.Bought))
@@ -100,11 +101,11 @@ func describe(now time.Time, c *pool.Core, i *drover.Instance) []string {
 		}
 	}
 	switch i.Behavior {
-	case drover.BehaviorHold:
+	case fleet.BehaviorHold:
 		out = append(out, "An operator holds it: it takes no new work and is never destroyed by the fleet.")
-	case drover.BehaviorDrain:
+	case fleet.BehaviorDrain:
 		out = append(out, "It takes no new work and goes as soon as it is idle.")
-	case drover.BehaviorRun:
+	case fleet.BehaviorRun:
 	}
 	if !i.LostAt.IsZero() {
 		out = append(out, "Its agent is silent since "+i.LostAt.UTC().Format(time.RFC3339)+".")
@@ -115,5 +116,5 @@ func describe(now time.Time, c *pool.Core, i *drover.Instance) []string {
 	if !i.ExpiresAt.IsZero() {
 		out = append(out, "It is replaced when it expires, at "+i.ExpiresAt.UTC().Format(time.RFC3339)+".")
 	}
-	return append(out, fmt.Sprintf("It costs %s an hour, %s so far.", drover.Money(i.Price), drover.Money(i.Charged)))
+	return append(out, fmt.Sprintf("It costs %s an hour, %s so far.", fleet.Money(i.Price), fleet.Money(i.Charged)))
 }

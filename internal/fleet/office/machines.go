@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // Instances returns the machines of a pool, or all of them with those of no pool last. Errors: NotLeader, Unavailable.
-func (o *Office) Instances(ctx context.Context, name string) ([]drover.Instance, error) {
-	list := []drover.Instance{}
+func (o *Office) Instances(ctx context.Context, name string) ([]fleet.Instance, error) {
+	list := []fleet.Instance{}
 	err := o.deps.Loops.Each(ctx, func(_ string, now time.Time, c *pool.Core) error {
 		for _, p := range append(policyNames(c), "") {
 			if name != "" && p != name {
@@ -38,12 +39,12 @@ func policyNames(c *pool.Core) (names []string) {
 
 // find calls do with the machine of the id, a prefix of it, or the cloud's id. Errors: NotFound, Invalid if several are
 // meant.
-func (o *Office) find(ctx context.Context, id string, do func(now time.Time, c *pool.Core, i drover.Instance) error) error {
+func (o *Office) find(ctx context.Context, id string, do func(now time.Time, c *pool.Core, i fleet.Instance) error) error {
 	if id == "" {
 		return drover.Errorf(drover.Invalid, "instance: must be set")
 	}
 	var owner string
-	var found []drover.Instance
+	var found []fleet.Instance
 	err := o.deps.Loops.Each(ctx, func(name string, _ time.Time, c *pool.Core) error {
 		for _, p := range append(policyNames(c), "") {
 			for _, i := range c.Instances(p) {
@@ -71,7 +72,7 @@ func (o *Office) find(ctx context.Context, id string, do func(now time.Time, c *
 }
 
 // Behave says whether a machine takes work and may be destroyed. Errors: NotFound, Invalid, NotLeader, Unavailable.
-func (o *Office) Behave(ctx context.Context, id string, b drover.IdleBehavior, reason string) error {
+func (o *Office) Behave(ctx context.Context, id string, b fleet.IdleBehavior, reason string) error {
 	return o.runOperatorAction(ctx, id, func(now time.Time, c *pool.Core, instance string) error {
 		return c.Behave(now, instance, b, cmp.Or(reason, "an operator wants it"))
 	})
@@ -98,8 +99,8 @@ func (o *Office) Interrupt(ctx context.Context, id string, at time.Time) error {
 // runOperatorAction does what an operator wants of a machine, and records it: when it returns, a restarted server knows of
 // it too.
 func (o *Office) runOperatorAction(ctx context.Context, id string, do func(now time.Time, c *pool.Core, instance string) error) error {
-	var after drover.Instance
-	err := o.find(ctx, id, func(now time.Time, c *pool.Core, i drover.Instance) error {
+	var after fleet.Instance
+	err := o.find(ctx, id, func(now time.Time, c *pool.Core, i fleet.Instance) error {
 		if err := do(now, c, i.ID); err != nil {
 			return err
 		}
@@ -109,5 +110,5 @@ func (o *Office) runOperatorAction(ctx context.Context, id string, do func(now t
 	if err != nil || after.ID == "" {
 		return err
 	}
-	return o.deps.Log.PutInstances(ctx, []*drover.FleetInstance{pool.Stored(&after, after.Provider)})
+	return o.deps.Log.PutInstances(ctx, []*fleet.InstanceRecord{pool.Stored(&after, after.Provider)})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
@@ -45,14 +46,14 @@ func TestWhatOperatorsWantIsRecorded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	i := w.machine()
-	require.NoError(t, w.Behave(t.Context(), i.ID, drover.BehaviorHold, ""))
-	require.Equal(t, drover.BehaviorHold, w.rows[i.ID].Behavior)
+	require.NoError(t, w.Behave(t.Context(), i.ID, fleet.BehaviorHold, ""))
+	require.Equal(t, fleet.BehaviorHold, w.rows[i.ID].Behavior)
 	requireCode(t, drover.Invalid, w.Behave(t.Context(), i.ID, "dance", ""), "dance")
 	require.NoError(t, w.Interrupt(t.Context(), i.ID, time.Time{}))
 	after, _ := w.core.Instance(i.ID)
 	require.Equal(t, w.now.Add(2*time.Minute), after.InterruptAt, "as clouds mostly give")
 	require.NoError(t, w.Kill(t.Context(), i.ID, "it is hot"))
-	require.Equal(t, drover.InstanceDestroying, w.rows[i.ID].State)
+	require.Equal(t, fleet.InstanceDestroying, w.rows[i.ID].State)
 	require.Contains(t, w.rows[i.ID].Reason, "it is hot")
 	requireCode(t, drover.NotFound, w.Kill(t.Context(), "i-none", ""), "no instance")
 	w.fails = drover.Errorf(drover.Unavailable, "no quorum")
@@ -84,10 +85,10 @@ func TestWhyAMachineIsThere(t *testing.T) {
 
 	w.core.SetDemand("p", nil)
 	w.core.Reported(w.now, "n1", pool.Report{Ready: true, Total: drover.Capacity{CPU: 2000, MemoryMB: 4096}})
-	require.NoError(t, w.Behave(t.Context(), i.ID, drover.BehaviorHold, ""))
+	require.NoError(t, w.Behave(t.Context(), i.ID, fleet.BehaviorHold, ""))
 	require.Contains(t, text(), "It has no work since 08:02:00.")
 	require.Contains(t, text(), "An operator holds it: it takes no new work and is never destroyed by the fleet.")
-	require.NoError(t, w.Behave(t.Context(), i.ID, drover.BehaviorDrain, ""))
+	require.NoError(t, w.Behave(t.Context(), i.ID, fleet.BehaviorDrain, ""))
 	require.Contains(t, text(), "It takes no new work and goes as soon as it is idle.")
 	w.core.Interrupted(w.now, i.ID, w.now.Add(time.Minute))
 	require.Contains(t, text(), "The cloud takes it back at 2027-01-15T08:03:00Z.")
@@ -98,8 +99,8 @@ func TestWhyAMachineIsThere(t *testing.T) {
 func TestAMachineThatIsGoneIsStillExplained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.rows["abcd-1"] = &drover.FleetInstance{
-		ID: "abcd-1", ProviderID: "m1", Pool: "p", State: drover.InstanceGone, GoneAt: w.now, Reason: "it was idle", Charged: 2, Bought: "work waited",
+	w.rows["abcd-1"] = &fleet.InstanceRecord{
+		ID: "abcd-1", ProviderID: "m1", Pool: "p", State: fleet.InstanceGone, GoneAt: w.now, Reason: "it was idle", Charged: 2, Bought: "work waited",
 		PlannedAt: w.now.Add(-time.Hour), LastError: "no route",
 	}
 	for _, name := range []string{"abcd-1", "abcd", "m1"} {
@@ -111,31 +112,31 @@ func TestAMachineThatIsGoneIsStillExplained(t *testing.T) {
 		}, x.Text)
 		require.Equal(t, "abcd-1", x.Instance.ID)
 	}
-	w.rows["abcd-1"].State = drover.InstanceActive // the log is about to hear that it went
+	w.rows["abcd-1"].State = fleet.InstanceActive // the log is about to hear that it went
 	x, err := w.Explain(t.Context(), "abcd-1")
 	require.NoError(t, err)
-	require.Equal(t, drover.InstanceGone, x.Instance.State)
+	require.Equal(t, fleet.InstanceGone, x.Instance.State)
 	require.Contains(t, x.Text[0], "it went just now")
-	require.Equal(t, drover.InstanceActive, w.rows["abcd-1"].State, "what is stored is never changed in place")
+	require.Equal(t, fleet.InstanceActive, w.rows["abcd-1"].State, "what is stored is never changed in place")
 }
 
 func TestAPlanSaysWhatWouldHappenAndWhyNot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	note := func(change func(*drover.FleetPolicy)) string {
+	note := func(change func(*fleet.Policy)) string {
 		p := policy("p")
 		change(p)
-		w.core.SetPolicies(w.now, []*drover.FleetPolicy{p})
+		w.core.SetPolicies(w.now, []*fleet.Policy{p})
 		plans, err := w.Plan(t.Context(), "p")
 		require.NoError(t, err)
 		require.Len(t, plans, 1)
 		return plans[0].Note
 	}
-	same := func(*drover.FleetPolicy) {}
+	same := func(*fleet.Policy) {}
 	require.Equal(t, "the cloud's machines were not listed yet: nothing is decided before", note(same))
-	require.Equal(t, "creates and destroys are paused", note(func(p *drover.FleetPolicy) { p.PauseCreates, p.PauseDestroys = true, true }))
-	require.Equal(t, "creates are paused", note(func(p *drover.FleetPolicy) { p.PauseCreates = true }))
-	require.Equal(t, "destroys are paused", note(func(p *drover.FleetPolicy) { p.PauseDestroys = true }))
+	require.Equal(t, "creates and destroys are paused", note(func(p *fleet.Policy) { p.PauseCreates, p.PauseDestroys = true, true }))
+	require.Equal(t, "creates are paused", note(func(p *fleet.Policy) { p.PauseCreates = true }))
+	require.Equal(t, "destroys are paused", note(func(p *fleet.Policy) { p.PauseDestroys = true }))
 	w.step(time.Second)
 	require.Contains(t, note(same), "nothing is destroyed before")
 	w.step(time.Hour)
@@ -146,13 +147,13 @@ func TestAPlanSaysWhatWouldHappenAndWhyNot(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, plans[0].Actions, 2)
 	a := plans[0].Actions[0]
-	require.Equal(t, drover.FleetAction{Kind: "create", Offering: "cloud/c.1/a/on-demand", Count: 1, PerHour: 0.1, Why: a.Why, Reason: a.Reason}, a)
+	require.Equal(t, fleet.Action{Kind: "create", Offering: "cloud/c.1/a/on-demand", Count: 1, PerHour: 0.1, Why: a.Why, Reason: a.Reason}, a)
 	require.NotEmpty(t, a.Reason)
 	require.Empty(t, w.core.Instances("p"), "nothing is done")
 
 	_, err = w.Plan(t.Context(), "x")
 	requireCode(t, drover.NotFound, err, `no pool "x"`)
-	w.pools["x"] = &drover.FleetPool{Name: "x", Policy: policy("x")}
+	w.pools["x"] = &fleet.Pool{Name: "x", Policy: policy("x")}
 	w.problems["cloud"] = "no credentials"
 	_, err = w.Plan(t.Context(), "x")
 	requireCode(t, drover.Unavailable, err, `pool "x": no credentials`)
@@ -162,10 +163,10 @@ func TestWaitingWorkStandsInLine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.step(time.Minute)
-	class := func(name string, priority int, since time.Duration) drover.DemandClass {
-		return drover.DemandClass{Name: name, NodePool: "p", Each: drover.Capacity{CPU: 1000}, Count: 1, Priority: priority, Since: w.now.Add(-since)}
+	class := func(name string, priority int, since time.Duration) fleet.DemandClass {
+		return fleet.DemandClass{Name: name, NodePool: "p", Each: drover.Capacity{CPU: 1000}, Count: 1, Priority: priority, Since: w.now.Add(-since)}
 	}
-	w.core.SetDemand("p", []drover.DemandClass{
+	w.core.SetDemand("p", []fleet.DemandClass{
 		class("late/g", 50, time.Minute), class("b/g", 50, time.Hour), class("a/g", 50, time.Hour), class("urgent/g", 90, time.Second),
 	})
 	list, err := w.Waiting(t.Context(), "p")
@@ -185,30 +186,30 @@ func TestWaitingWorkStandsInLine(t *testing.T) {
 func TestCostsBy(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.costs = []*drover.FleetCost{
+	w.costs = []*fleet.Cost{
 		{Day: "2027-01-14", Pool: "p", Namespace: "default", Job: "j", Cost: 1, Hours: 2},
 		{Day: "2027-01-15", Pool: "p", Namespace: "default", Job: "j", Cost: 2, Hours: 3},
-		{Day: "2027-01-15", Pool: "q", Job: drover.FleetIdle, Cost: 4, Hours: 5},
+		{Day: "2027-01-15", Pool: "q", Job: fleet.IdleJob, Cost: 4, Hours: 5},
 	}
-	w.rows["i1"] = &drover.FleetInstance{ID: "i1", Pool: "p", Charged: 3, CreatedAt: w.now.Add(-2 * time.Hour)}
-	w.rows["i2"] = &drover.FleetInstance{
-		ID: "i2", Pool: "q", Charged: 5, State: drover.InstanceGone, CreatedAt: w.now.Add(-30 * time.Hour), GoneAt: w.now.Add(-29 * time.Hour),
+	w.rows["i1"] = &fleet.InstanceRecord{ID: "i1", Pool: "p", Charged: 3, CreatedAt: w.now.Add(-2 * time.Hour)}
+	w.rows["i2"] = &fleet.InstanceRecord{
+		ID: "i2", Pool: "q", Charged: 5, State: fleet.InstanceGone, CreatedAt: w.now.Add(-30 * time.Hour), GoneAt: w.now.Add(-29 * time.Hour),
 	}
-	w.rows["i3"] = &drover.FleetInstance{ID: "i3", Pool: "q"} // it was never made
+	w.rows["i3"] = &fleet.InstanceRecord{ID: "i3", Pool: "q"} // it was never made
 	for _, c := range []struct {
 		from, by string
 		total    float64
-		lines    []drover.FleetCostLine
+		lines    []fleet.CostLine
 	}{
-		{"", "", 7, []drover.FleetCostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 3, Hours: 5}}},
-		{"2027-01-15", "pool", 6, []drover.FleetCostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 2, Hours: 3}}},
-		{"", "job", 7, []drover.FleetCostLine{{Key: "idle", Pool: "q", Cost: 4, Hours: 5}, {Key: "default/j", Pool: "p", Cost: 3, Hours: 5}}},
-		{"", "day", 7, []drover.FleetCostLine{
+		{"", "", 7, []fleet.CostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 3, Hours: 5}}},
+		{"2027-01-15", "pool", 6, []fleet.CostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 2, Hours: 3}}},
+		{"", "job", 7, []fleet.CostLine{{Key: "idle", Pool: "q", Cost: 4, Hours: 5}, {Key: "default/j", Pool: "p", Cost: 3, Hours: 5}}},
+		{"", "day", 7, []fleet.CostLine{
 			{Key: "2027-01-14", Pool: "p", Cost: 1, Hours: 2}, {Key: "2027-01-15", Pool: "p", Cost: 2, Hours: 3}, {Key: "2027-01-15", Pool: "q", Cost: 4, Hours: 5},
 		}},
-		{"", "machine", 8, []drover.FleetCostLine{{Key: "i2", Pool: "q", Cost: 5, Hours: 1, Gone: true}, {Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
-		{"2027-01-15", "machine", 3, []drover.FleetCostLine{{Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
-		{"2028-01-01", "pool", 0, []drover.FleetCostLine{}},
+		{"", "machine", 8, []fleet.CostLine{{Key: "i2", Pool: "q", Cost: 5, Hours: 1, Gone: true}, {Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
+		{"2027-01-15", "machine", 3, []fleet.CostLine{{Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
+		{"2028-01-01", "pool", 0, []fleet.CostLine{}},
 	} {
 		r, err := w.Costs(t.Context(), c.from, c.by)
 		require.NoError(t, err)

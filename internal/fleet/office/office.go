@@ -12,23 +12,24 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // State is what the office reads, all of one moment. What is not known is nil.
 type State interface {
-	FleetPool(name string) *drover.FleetPool
-	FleetPools() iter.Seq[*drover.FleetPool]
-	FleetInstances(prefix string) iter.Seq[*drover.FleetInstance]
-	FleetCosts(from string) iter.Seq[*drover.FleetCost] // from a day on; "" = all
+	FleetPool(name string) *fleet.Pool
+	FleetPools() iter.Seq[*fleet.Pool]
+	FleetInstances(prefix string) iter.Seq[*fleet.InstanceRecord]
+	FleetCosts(from string) iter.Seq[*fleet.Cost] // from a day on; "" = all
 	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
 }
 
 // Log is what the office writes. Errors: NotLeader, Unavailable.
 type Log interface {
-	PutPools(ctx context.Context, pools []*drover.FleetPool) error
-	PutInstances(ctx context.Context, rows []*drover.FleetInstance) error
+	PutPools(ctx context.Context, pools []*fleet.Pool) error
+	PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error
 }
 
 // Loops are the loops of the providers, which run on the leading server only.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -24,9 +25,9 @@ type world struct {
 	t     *testing.T
 	now   time.Time
 	core  *pool.Core
-	pools map[string]*drover.FleetPool
-	rows  map[string]*drover.FleetInstance
-	costs []*drover.FleetCost
+	pools map[string]*fleet.Pool
+	rows  map[string]*fleet.InstanceRecord
+	costs []*fleet.Cost
 	work  map[string][]*drover.Allocation // by node
 	audit *AuditLog
 	// down is what a loop that can't be asked answers, fails what the log does; nil if all is well.
@@ -45,40 +46,40 @@ func (a at) Now() time.Time { return a.w.now }
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		t: t, now: time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC), pools: map[string]*drover.FleetPool{}, rows: map[string]*drover.FleetInstance{},
+		t: t, now: time.Date(2027, 1, 15, 8, 0, 0, 0, time.UTC), pools: map[string]*fleet.Pool{}, rows: map[string]*fleet.InstanceRecord{},
 		work: map[string][]*drover.Allocation{}, problems: map[string]string{},
 	}
 	var err error
 	w.audit, err = OpenAudit("", at{clock.Wall{}, w})
 	require.NoError(t, err)
 	w.core = pool.NewCore(w.now, pool.Config{
-		Owner: "me", Provider: "cloud", Policies: []*drover.FleetPolicy{policy("p")}, Seed: 1, IDs: id.NewSeeded(1),
+		Owner: "me", Provider: "cloud", Policies: []*fleet.Policy{policy("p")}, Seed: 1, IDs: id.NewSeeded(1),
 		Caps: provider.Capabilities{Batch: 10, Idempotent: true}, Audit: w.audit.Add,
 	})
-	w.pools["p"] = &drover.FleetPool{Name: "p", Policy: policy("p"), Source: drover.FleetSourceAPI}
+	w.pools["p"] = &fleet.Pool{Name: "p", Policy: policy("p"), Source: fleet.SourceAPI}
 	w.Office = New(Deps{
 		State: func() State { return w }, Log: w, Loops: w, Audit: w.audit, Clock: at{clock.Wall{}, w}, Regions: map[string]string{"cloud": "north"},
 	})
 	return w
 }
 
-func policy(name string) *drover.FleetPolicy {
-	p := &drover.FleetPolicy{
+func policy(name string) *fleet.Policy {
+	p := &fleet.Policy{
 		Name: name, Provider: "cloud", Zones: []string{"a"}, Image: "img", Idle: time.Minute,
-		Types: []drover.InstanceType{{Name: "c.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1}},
+		Types: []fleet.InstanceType{{Name: "c.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1}},
 	}
 	p.Canonicalize()
 	return p
 }
 
-func (w *world) FleetPool(name string) *drover.FleetPool { return w.pools[name] }
-func (w *world) FleetPools() iter.Seq[*drover.FleetPool] { return sorted(w.pools) }
-func (w *world) FleetInstances(string) iter.Seq[*drover.FleetInstance] {
+func (w *world) FleetPool(name string) *fleet.Pool { return w.pools[name] }
+func (w *world) FleetPools() iter.Seq[*fleet.Pool] { return sorted(w.pools) }
+func (w *world) FleetInstances(string) iter.Seq[*fleet.InstanceRecord] {
 	return sorted(w.rows)
 }
 
-func (w *world) FleetCosts(from string) iter.Seq[*drover.FleetCost] {
-	return func(yield func(*drover.FleetCost) bool) {
+func (w *world) FleetCosts(from string) iter.Seq[*fleet.Cost] {
+	return func(yield func(*fleet.Cost) bool) {
 		for _, c := range w.costs {
 			if c.Day >= from && !yield(c) {
 				return
@@ -101,7 +102,7 @@ func sorted[T any](m map[string]T) iter.Seq[T] {
 	}
 }
 
-func (w *world) PutPools(_ context.Context, list []*drover.FleetPool) error {
+func (w *world) PutPools(_ context.Context, list []*fleet.Pool) error {
 	if w.fails != nil {
 		return w.fails
 	}
@@ -111,7 +112,7 @@ func (w *world) PutPools(_ context.Context, list []*drover.FleetPool) error {
 	return nil
 }
 
-func (w *world) PutInstances(_ context.Context, list []*drover.FleetInstance) error {
+func (w *world) PutInstances(_ context.Context, list []*fleet.InstanceRecord) error {
 	for _, i := range list {
 		w.rows[i.ID] = i
 	}
@@ -154,13 +155,13 @@ func (w *world) step(d time.Duration) {
 
 // want puts work into the demand: n pieces of class j/g, which fill a machine each.
 func (w *world) want(n int) {
-	w.core.SetDemand("p", []drover.DemandClass{{
+	w.core.SetDemand("p", []fleet.DemandClass{{
 		Name: "j/g", NodePool: "p", Each: drover.Capacity{CPU: 2000, MemoryMB: 100}, Count: n, Priority: 50, Since: w.now.Add(-time.Minute),
 	}})
 }
 
 // machine buys one and returns it, booting.
-func (w *world) machine() drover.Instance {
+func (w *world) machine() fleet.Instance {
 	w.t.Helper()
 	w.step(time.Minute)
 	w.want(1)

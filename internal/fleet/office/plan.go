@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
 // Plan decides without doing anything: what would happen now, and why; name "" is all pools. Errors: NotFound, NotLeader,
 // Unavailable.
-func (o *Office) Plan(ctx context.Context, name string) ([]drover.FleetPlan, error) {
-	plans := []drover.FleetPlan{}
+func (o *Office) Plan(ctx context.Context, name string) ([]fleet.Plan, error) {
+	plans := []fleet.Plan{}
 	err := o.deps.Loops.Each(ctx, func(_ string, now time.Time, c *pool.Core) error {
 		for _, policy := range c.Policies() {
 			if name != "" && policy.Name != name {
@@ -38,8 +39,8 @@ func (o *Office) Plan(ctx context.Context, name string) ([]drover.FleetPlan, err
 	return plans, err
 }
 
-func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) drover.FleetPlan {
-	p := drover.FleetPlan{Pool: in.Policy.Name, At: now.UTC(), Actions: []drover.FleetAction{}, Deferred: out.Deferred, Settled: in.Settled}
+func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) fleet.Plan {
+	p := fleet.Plan{Pool: in.Policy.Name, At: now.UTC(), Actions: []fleet.Action{}, Deferred: out.Deferred, Settled: in.Settled}
 	for k := range out.Actions {
 		p.Actions = append(p.Actions, actionOf(&out.Actions[k]))
 	}
@@ -63,8 +64,8 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) dro
 	return p
 }
 
-func actionOf(a *scaler.Action) drover.FleetAction {
-	out := drover.FleetAction{Kind: string(a.Kind), Count: a.Count, Instance: a.Instance, Hedge: a.Hedge, Why: a.Why, Reason: a.Reason}
+func actionOf(a *scaler.Action) fleet.Action {
+	out := fleet.Action{Kind: string(a.Kind), Count: a.Count, Instance: a.Instance, Hedge: a.Hedge, Why: a.Why, Reason: a.Reason}
 	if a.Offering != nil {
 		out.Offering, out.PerHour = a.Offering.Key, a.Offering.Price*float64(a.Count)
 	}
@@ -72,19 +73,19 @@ func actionOf(a *scaler.Action) drover.FleetAction {
 }
 
 // waitingOf completes what the scaler says of waiting work, in the order in which it is served.
-func waitingOf(now time.Time, c *pool.Core, name string, list []scaler.Waiting) []drover.FleetWaiting {
-	demand := map[string]drover.DemandClass{}
+func waitingOf(now time.Time, c *pool.Core, name string, list []scaler.Waiting) []fleet.Waiting {
+	demand := map[string]fleet.DemandClass{}
 	for _, d := range c.Demand(name) {
 		demand[d.Name] = d
 	}
 	ready := c.FirstReady(now, name)
-	out := []drover.FleetWaiting{}
+	out := []fleet.Waiting{}
 	for _, w := range list {
 		d, known := demand[w.Class]
 		if !known {
 			continue // standby, and work on machines that are taken back
 		}
-		x := drover.FleetWaiting{
+		x := fleet.Waiting{
 			Pool: name, Class: w.Class, Each: d.Each, Count: w.Count, Placed: w.Placed, Bought: w.Bought, Priority: d.Priority,
 			Since: d.Since.UTC(), Reason: w.Reason,
 		}
@@ -93,7 +94,7 @@ func waitingOf(now time.Time, c *pool.Core, name string, list []scaler.Waiting) 
 		}
 		out = append(out, x)
 	}
-	slices.SortStableFunc(out, func(a, b drover.FleetWaiting) int {
+	slices.SortStableFunc(out, func(a, b fleet.Waiting) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since), strings.Compare(a.Class, b.Class))
 	})
 	for n := range out {
@@ -103,9 +104,9 @@ func waitingOf(now time.Time, c *pool.Core, name string, list []scaler.Waiting) 
 }
 
 // Waiting Work in node pools without a pool of the fleet is not in it.
-func (o *Office) Waiting(ctx context.Context, name string) ([]drover.FleetWaiting, error) {
+func (o *Office) Waiting(ctx context.Context, name string) ([]fleet.Waiting, error) {
 	plans, err := o.Plan(ctx, name)
-	out := []drover.FleetWaiting{}
+	out := []fleet.Waiting{}
 	for _, p := range plans {
 		out = append(out, p.Waiting...)
 	}

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // Pools returns all pools with how they stand, in the order of their names. Errors: NotLeader, Unavailable.
-func (o *Office) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) {
-	list := []drover.FleetPoolStatus{}
+func (o *Office) Pools(ctx context.Context) ([]fleet.PoolStatus, error) {
+	list := []fleet.PoolStatus{}
 	at := map[string]int{}
 	s := o.deps.State()
 	now := o.deps.Clock.Now()
@@ -21,7 +22,7 @@ func (o *Office) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) {
 		spent[c.Pool] += c.Cost
 	}
 	for p := range s.FleetPools() {
-		st := drover.FleetPoolStatus{FleetPool: *p, Machines: map[string]int{}, Today: spent[p.Name], Least: p.Effective().MinAt(now), Waiting: []drover.FleetWaiting{}}
+		st := fleet.PoolStatus{Pool: *p, Machines: map[string]int{}, Today: spent[p.Name], Least: p.Effective().MinAt(now), Waiting: []fleet.Waiting{}}
 		at[p.Name] = len(list)
 		list = append(list, st)
 	}
@@ -52,33 +53,33 @@ func (o *Office) Pools(ctx context.Context) ([]drover.FleetPoolStatus, error) {
 }
 
 // overBudget says by how much a budget is passed: with BudgetAlert, by work of a critical priority, or as it was lowered.
-func overBudget(b *drover.FleetBudget, perHour, today float64) string {
+func overBudget(b *fleet.Budget, perHour, today float64) string {
 	switch {
 	case b.PerHour > 0 && perHour > b.PerHour:
-		return fmt.Sprintf("costs %s an hour, the budget is %s", drover.Money(perHour), drover.Money(b.PerHour))
+		return fmt.Sprintf("costs %s an hour, the budget is %s", fleet.Money(perHour), fleet.Money(b.PerHour))
 	case b.PerDay > 0 && today > b.PerDay:
-		return fmt.Sprintf("cost %s today, the budget is %s", drover.Money(today), drover.Money(b.PerDay))
+		return fmt.Sprintf("cost %s today, the budget is %s", fleet.Money(today), fleet.Money(b.PerDay))
 	}
 	return ""
 }
 
 // Pool returns one pool. Errors: as Pools; NotFound.
-func (o *Office) Pool(ctx context.Context, name string) (drover.FleetPoolStatus, error) {
+func (o *Office) Pool(ctx context.Context, name string) (fleet.PoolStatus, error) {
 	list, err := o.Pools(ctx)
 	if err != nil {
-		return drover.FleetPoolStatus{}, err
+		return fleet.PoolStatus{}, err
 	}
 	for _, p := range list {
 		if p.Name == name {
 			return p, nil
 		}
 	}
-	return drover.FleetPoolStatus{}, drover.Errorf(drover.NotFound, "the fleet has no pool %q", name)
+	return fleet.PoolStatus{}, drover.Errorf(drover.NotFound, "the fleet has no pool %q", name)
 }
 
 // PutPool stores a pool, a new one or another version of one that was made over the API. Errors: as Pools; Invalid; Conflict
 // for a pool of the configuration.
-func (o *Office) PutPool(ctx context.Context, policy *drover.FleetPolicy) error {
+func (o *Office) PutPool(ctx context.Context, policy *fleet.Policy) error {
 	policy.Retiring = false // that is what DELETE is for
 	policy.Canonicalize()
 	if err := policy.Validate(); err != nil {
@@ -94,14 +95,14 @@ func (o *Office) PutPool(ctx context.Context, policy *drover.FleetPolicy) error 
 		return drover.Errorf(drover.Invalid, "fleet[%s].Region: is %q, but provider %q has %q: another region is another provider", policy.Name, policy.Region, policy.Provider, region)
 	}
 	s := o.deps.State()
-	next := &drover.FleetPool{Name: policy.Name, Policy: policy, Source: drover.FleetSourceAPI}
+	next := &fleet.Pool{Name: policy.Name, Policy: policy, Source: fleet.SourceAPI}
 	if old := s.FleetPool(policy.Name); old != nil {
-		if old.Source == drover.FleetSourceConfig && !old.Retiring {
+		if old.Source == fleet.SourceConfig && !old.Retiring {
 			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: change it there", policy.Name)
 		}
 		next.PauseCreates, next.PauseDestroys, next.PauseReason = old.PauseCreates, old.PauseDestroys, old.PauseReason
 	}
-	if err := o.deps.Log.PutPools(ctx, []*drover.FleetPool{next}); err != nil {
+	if err := o.deps.Log.PutPools(ctx, []*fleet.Pool{next}); err != nil {
 		return err
 	}
 	o.deps.Audit.Add(pool.Entry{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})
@@ -109,7 +110,7 @@ func (o *Office) PutPool(ctx context.Context, policy *drover.FleetPolicy) error 
 }
 
 // change stores a changed copy of a pool. Errors: NotFound.
-func (o *Office) change(ctx context.Context, name string, do func(*drover.FleetPool) error) error {
+func (o *Office) change(ctx context.Context, name string, do func(*fleet.Pool) error) error {
 	old := o.deps.State().FleetPool(name)
 	if old == nil {
 		return drover.Errorf(drover.NotFound, "the fleet has no pool %q", name)
@@ -118,13 +119,13 @@ func (o *Office) change(ctx context.Context, name string, do func(*drover.FleetP
 	if err := do(&next); err != nil {
 		return err
 	}
-	return o.deps.Log.PutPools(ctx, []*drover.FleetPool{&next})
+	return o.deps.Log.PutPools(ctx, []*fleet.Pool{&next})
 }
 
 // DeletePool retires a pool: it is gone once its last machine is. Errors: NotFound; Conflict for a pool of the configuration.
 func (o *Office) DeletePool(ctx context.Context, name string) error {
-	err := o.change(ctx, name, func(p *drover.FleetPool) error {
-		if p.Source == drover.FleetSourceConfig && !p.Retiring {
+	err := o.change(ctx, name, func(p *fleet.Pool) error {
+		if p.Source == fleet.SourceConfig && !p.Retiring {
 			return drover.Errorf(drover.Conflict, "pool %q is in the agent's configuration: remove it there", name)
 		}
 		p.Retiring = true
@@ -137,8 +138,8 @@ func (o *Office) DeletePool(ctx context.Context, name string) error {
 }
 
 // Pause switches decisions of a pool off, or on again. Errors: NotFound.
-func (o *Office) Pause(ctx context.Context, name string, pause drover.FleetPause) error {
-	err := o.change(ctx, name, func(p *drover.FleetPool) error {
+func (o *Office) Pause(ctx context.Context, name string, pause fleet.Pause) error {
+	err := o.change(ctx, name, func(p *fleet.Pool) error {
 		p.PauseCreates, p.PauseDestroys, p.PauseReason = pause.Creates, pause.Destroys, pause.Reason
 		return nil
 	})

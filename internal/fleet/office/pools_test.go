@@ -7,16 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 func TestAPoolIsPutOnlyIfItCanBeUsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	require.NoError(t, w.PutPool(t.Context(), policy("q")))
-	require.Equal(t, drover.FleetSourceAPI, w.pools["q"].Source)
+	require.Equal(t, fleet.SourceAPI, w.pools["q"].Source)
 	require.Equal(t, "put by operator", w.history())
 
-	requireCode(t, drover.Invalid, w.PutPool(t.Context(), &drover.FleetPolicy{Name: "r"}), "fleet[r]")
+	requireCode(t, drover.Invalid, w.PutPool(t.Context(), &fleet.Policy{Name: "r"}), "fleet[r]")
 	elsewhere := policy("r")
 	elsewhere.Region = "south"
 	requireCode(t, drover.Invalid, w.PutPool(t.Context(), elsewhere), `fleet[r].Region: is "south", but provider "cloud" has "north"`)
@@ -34,13 +35,13 @@ func TestAPoolIsPutOnlyIfItCanBeUsed(t *testing.T) {
 func TestAPoolOfTheConfigurationIsChangedThere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.pools["p"].Source = drover.FleetSourceConfig
+	w.pools["p"].Source = fleet.SourceConfig
 	requireCode(t, drover.Conflict, w.PutPool(t.Context(), policy("p")), "change it there")
 	requireCode(t, drover.Conflict, w.DeletePool(t.Context(), "p"), "remove it there")
 	w.pools["p"].Retiring = true // it is not in the configuration any more
 	require.NoError(t, w.DeletePool(t.Context(), "p"))
 	require.NoError(t, w.PutPool(t.Context(), policy("p")))
-	require.Equal(t, drover.FleetSourceAPI, w.pools["p"].Source)
+	require.Equal(t, fleet.SourceAPI, w.pools["p"].Source)
 	require.False(t, w.pools["p"].Retiring)
 }
 
@@ -48,28 +49,28 @@ func TestAPauseSurvivesAChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	before := w.pools["p"]
-	require.NoError(t, w.Pause(t.Context(), "p", drover.FleetPause{Creates: true, Reason: "dear"}))
+	require.NoError(t, w.Pause(t.Context(), "p", fleet.Pause{Creates: true, Reason: "dear"}))
 	require.False(t, before.PauseCreates, "what is stored is never changed in place")
 	require.NoError(t, w.PutPool(t.Context(), policy("p")))
 	require.True(t, w.pools["p"].PauseCreates)
 	require.Equal(t, "dear", w.pools["p"].PauseReason)
-	require.NoError(t, w.Pause(t.Context(), "p", drover.FleetPause{}))
+	require.NoError(t, w.Pause(t.Context(), "p", fleet.Pause{}))
 	require.False(t, w.pools["p"].PauseCreates)
 	require.Equal(t, "pause creates=true destroys=false by operator, put by operator, resume by operator", w.history())
-	requireCode(t, drover.NotFound, w.Pause(t.Context(), "x", drover.FleetPause{}), `no pool "x"`)
+	requireCode(t, drover.NotFound, w.Pause(t.Context(), "x", fleet.Pause{}), `no pool "x"`)
 	requireCode(t, drover.NotFound, w.DeletePool(t.Context(), "x"), `no pool "x"`)
 }
 
 func TestAPoolEndsWithItsLastMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.rows["i"] = &drover.FleetInstance{ID: "i", Pool: "p", State: drover.InstanceActive}
+	w.rows["i"] = &fleet.InstanceRecord{ID: "i", Pool: "p", State: fleet.InstanceActive}
 	require.False(t, Retiring(w))
 	require.Empty(t, Ended(w))
 	require.NoError(t, w.DeletePool(t.Context(), "p"))
 	require.True(t, Retiring(w))
 	require.Empty(t, Ended(w))
-	w.rows["i"] = &drover.FleetInstance{ID: "i", Pool: "p", State: drover.InstanceGone}
+	w.rows["i"] = &fleet.InstanceRecord{ID: "i", Pool: "p", State: fleet.InstanceGone}
 	require.Equal(t, []string{"p"}, Ended(w))
 }
 
@@ -77,17 +78,17 @@ func TestTheConfigurationIsStoredAtEachStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	clear(w.pools)
-	configured := []*drover.FleetPolicy{policy("a"), policy("b")}
+	configured := []*fleet.Policy{policy("a"), policy("b")}
 	put := Configured(w, configured)
 	require.Len(t, put, 2)
 	require.NoError(t, w.PutPools(t.Context(), put))
 	require.Empty(t, Configured(w, configured), "nothing changed")
 
-	w.pools["own"] = &drover.FleetPool{Name: "own", Policy: policy("own"), Source: drover.FleetSourceAPI}
+	w.pools["own"] = &fleet.Pool{Name: "own", Policy: policy("own"), Source: fleet.SourceAPI}
 	w.pools["a"].PauseDestroys, w.pools["a"].PauseReason = true, "careful"
 	changed := policy("a")
 	changed.Max = 3
-	put = Configured(w, []*drover.FleetPolicy{changed})
+	put = Configured(w, []*fleet.Policy{changed})
 	require.Len(t, put, 2)
 	require.Equal(t, "a", put[0].Name)
 	require.Equal(t, 3, put[0].Policy.Max)
@@ -101,7 +102,7 @@ func TestTheConfigurationIsStoredAtEachStart(t *testing.T) {
 	require.Len(t, put, 2, "both are there again")
 	require.False(t, put[1].Retiring)
 	taken := policy("own")
-	require.Equal(t, drover.FleetSourceConfig, Configured(w, []*drover.FleetPolicy{taken})[0].Source, "the configuration takes a pool over")
+	require.Equal(t, fleet.SourceConfig, Configured(w, []*fleet.Policy{taken})[0].Source, "the configuration takes a pool over")
 }
 
 func TestHowPoolsStand(t *testing.T) {
@@ -110,11 +111,11 @@ func TestHowPoolsStand(t *testing.T) {
 	i := w.machine()
 	w.want(3)
 	w.step(time.Second)
-	w.pools["q"] = &drover.FleetPool{Name: "q", Policy: policy("q")}
+	w.pools["q"] = &fleet.Pool{Name: "q", Policy: policy("q")}
 	w.pools["q"].Policy.Provider = "none"
 	w.problems["none"] = "there is no such provider"
-	w.pools["p"].Policy.Budget = drover.FleetBudget{PerHour: 0.05, PerDay: 1}
-	w.costs = []*drover.FleetCost{
+	w.pools["p"].Policy.Budget = fleet.Budget{PerHour: 0.05, PerDay: 1}
+	w.costs = []*fleet.Cost{
 		{Day: "2027-01-14", Pool: "p", Cost: 100}, {Day: "2027-01-15", Pool: "p", Cost: 2}, {Day: "2027-01-15", Pool: "p", Job: "j", Cost: 3},
 	}
 	list, err := w.Pools(t.Context())
@@ -128,7 +129,7 @@ func TestHowPoolsStand(t *testing.T) {
 	require.Equal(t, "j/g", list[0].Waiting[0].Class)
 	require.Equal(t, "there is no such provider", list[1].Problem)
 
-	w.pools["p"].Policy.Budget = drover.FleetBudget{PerDay: 1}
+	w.pools["p"].Policy.Budget = fleet.Budget{PerDay: 1}
 	one, err := w.Pool(t.Context(), "p")
 	require.NoError(t, err)
 	require.Contains(t, one.Alert, "today, the budget is")

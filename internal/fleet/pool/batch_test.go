@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
@@ -47,8 +47,8 @@ func TestABurstIsBoughtInBatches(t *testing.T) {
 		require.NoError(t, err)
 		for _, m := range list {
 			_, _, several := provider.BatchOf(m.Intent)
-			require.Equal(t, several, m.Tags[drover.TagBatch] != "")
-			if m.Tags[drover.TagIntent] == m.Intent {
+			require.Equal(t, several, m.Tags[fleet.TagBatch] != "")
+			if m.Tags[fleet.TagIntent] == m.Intent {
 				tagged++
 			}
 		}
@@ -130,7 +130,7 @@ func TestABatchFitsItsUserData(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := shared(sim.Config{Latency: 100 * time.Millisecond, Caps: provider.Capabilities{UserDataMax: 1000}})
-		w.data = func(_ *drover.FleetPolicy, intent string) string {
+		w.data = func(_ *fleet.Policy, intent string) string {
 			b, _, _ := provider.BatchOf(intent)
 			return strings.Repeat("t", 300*max(b.Size, 1))
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -15,19 +15,19 @@ import (
 type Config struct {
 	Owner      string // Drover's name in tags; machines with another are never touched
 	Provider   string
-	Setting    string                // names what the provider's own settings put into its machines; "" = nothing
-	Policies   []*drover.FleetPolicy // of this provider; canonicalized and valid
+	Setting    string          // names what the provider's own settings put into its machines; "" = nothing
+	Policies   []*fleet.Policy // of this provider; canonicalized and valid
 	Caps       provider.Capabilities
 	Seed       uint64
 	IDs        id.Source
-	Attributes map[string]string                                      // that all nodes of its machines have, as constraints name them without "attr."
-	Learned    func() []byte                                          // of the cloud before a restart, as Update told; nil = nothing
-	Spent      func(pool string) float64                              // what the ledger has of it today, at the start; nil = nothing
-	UserData   func(policy *drover.FleetPolicy, intent string) string // nil = none; where intents are of one provider.Batch, the same for all
-	Shareable  func(policy *drover.FleetPolicy) bool                  // machines can share their user data; nil = none can
-	Decide     func(scaler.Input) scaler.Output                       // nil = scaler.Decide; another one for comparison
-	Audit      func(Entry)                                            // nil = not told
-	Sharing    *Sharing                                               // of node pools that several pools serve; nil = each pool has one of its own
+	Attributes map[string]string                                // that all nodes of its machines have, as constraints name them without "attr."
+	Learned    func() []byte                                    // of the cloud before a restart, as Update told; nil = nothing
+	Spent      func(pool string) float64                        // what the ledger has of it today, at the start; nil = nothing
+	UserData   func(policy *fleet.Policy, intent string) string // nil = none; where intents are of one provider.Batch, the same for all
+	Shareable  func(policy *fleet.Policy) bool                  // machines can share their user data; nil = none can
+	Decide     func(scaler.Input) scaler.Output                 // nil = scaler.Decide; another one for comparison
+	Audit      func(Entry)                                      // nil = not told
+	Sharing    *Sharing                                         // of node pools that several pools serve; nil = each pool has one of its own
 }
 
 // Core is the fleet on one cloud. Not for use by several goroutines at once.
@@ -47,10 +47,10 @@ type Core struct {
 	cost    float64          // per hour, of confirmed machines
 	retry   retries
 	strays  map[string]*entry // those of no pool
-	ended   []drover.Instance // gone, and the log does not know it yet
+	ended   []fleet.Instance  // gone, and the log does not know it yet
 	trouble string            // why the cloud can't be used, as its last answers say; "" = it can
 	before  map[string]Intent // from the log, of pools that are not there
-	costs   []drover.FleetCost
+	costs   []fleet.Cost
 	learned []byte               // that was written last
 	wrote   time.Time            // when that was looked at last
 	said    map[string]time.Time // when failures of creates were told last, by their reason
@@ -59,14 +59,14 @@ type Core struct {
 
 type poolState struct {
 	batch     int // machines that a create may share its user data among, of the policy batchOf; 0 = not known
-	batchOf   *drover.FleetPolicy
-	policy    *drover.FleetPolicy
+	batchOf   *fleet.Policy
+	policy    *fleet.Policy
 	setting   string // the provider's
 	template  string // the policy's and the setting: one string for all, as it is compared often
-	offerings []drover.Offering
-	offering  map[string]*drover.Offering
-	instances []*drover.Instance // in the order in which they were decided
-	demand    []drover.DemandClass
+	offerings []fleet.Offering
+	offering  map[string]*fleet.Offering
+	instances []*fleet.Instance // in the order in which they were decided
+	demand    []fleet.DemandClass
 	last      scaler.Output
 	stale     bool // instances holds some that are gone
 	learned   map[string]learned
@@ -79,7 +79,7 @@ type poolState struct {
 }
 
 type entry struct {
-	*drover.Instance
+	*fleet.Instance
 	pool       *poolState // nil for orphans
 	counted    bool       // in Core.units
 	sure       bool       // in Core.sure and Core.cost
@@ -125,7 +125,7 @@ func (p *poolState) sell() {
 		p.known(&offerings[i])
 	}
 	p.offerings, p.template = offerings, p.policy.Template()+p.setting
-	p.offering = make(map[string]*drover.Offering, len(offerings))
+	p.offering = make(map[string]*fleet.Offering, len(offerings))
 	for i := range offerings {
 		p.offering[offerings[i].Key] = &offerings[i]
 	}
@@ -153,7 +153,7 @@ func (c *Core) Hungry() bool {
 func (c *Core) Beliefs() *scaler.Beliefs { return c.beliefs }
 
 // Instance returns a copy; ok is false if it is not known.
-func (c *Core) Instance(id string) (i drover.Instance, ok bool) {
+func (c *Core) Instance(id string) (i fleet.Instance, ok bool) {
 	e := c.table[id]
 	if e == nil {
 		return i, false
@@ -162,8 +162,8 @@ func (c *Core) Instance(id string) (i drover.Instance, ok bool) {
 }
 
 // Instances returns copies of a pool's machines in the order in which they were decided; "" = those of no pool.
-func (c *Core) Instances(pool string) []drover.Instance {
-	var list []drover.Instance
+func (c *Core) Instances(pool string) []fleet.Instance {
+	var list []fleet.Instance
 	for _, p := range c.pools {
 		if p.policy.Name == pool {
 			for _, i := range p.living() {
@@ -200,7 +200,7 @@ func (c *Core) Held(pool, instance string) (h scaler.Holding, ok bool) {
 }
 
 // Demand returns the work that waits for the pool's machines.
-func (c *Core) Demand(pool string) []drover.DemandClass {
+func (c *Core) Demand(pool string) []fleet.DemandClass {
 	if p := c.pool(pool); p != nil {
 		return p.demand
 	}
@@ -211,7 +211,7 @@ func (c *Core) Demand(pool string) []drover.DemandClass {
 func (c *Core) Knows(node string) bool { return c.byNode[node] != nil }
 
 // SetDemand replaces the work that waits for machines of the node pool.
-func (c *Core) SetDemand(nodePool string, demand []drover.DemandClass) {
+func (c *Core) SetDemand(nodePool string, demand []fleet.DemandClass) {
 	for _, p := range c.pools {
 		if p.policy.NodePool == nodePool {
 			p.demand = demand
@@ -229,11 +229,11 @@ func (c *Core) pool(name string) *poolState {
 }
 
 // living drops those that are gone from the list.
-func (p *poolState) living() []*drover.Instance {
+func (p *poolState) living() []*fleet.Instance {
 	if p.stale {
 		n := 0
 		for _, i := range p.instances {
-			if i.State != drover.InstanceGone {
+			if i.State != fleet.InstanceGone {
 				p.instances[n] = i
 				n++
 			}
@@ -257,7 +257,7 @@ func (c *Core) note(now time.Time, e *entry, what, reason string) {
 	c.audit(Entry{At: now, Pool: e.Pool, Instance: e.ID, What: what, Why: e.Why, Reason: reason, Offering: e.Offering})
 }
 
-func (c *Core) add(i *drover.Instance, p *poolState) *entry {
+func (c *Core) add(i *fleet.Instance, p *poolState) *entry {
 	e := &entry{Instance: i, pool: p}
 	c.table[i.ID] = e
 	if p != nil {
@@ -287,10 +287,10 @@ func (c *Core) confirm(now time.Time, e *entry, m *provider.Machine) {
 
 // end makes the machine gone.
 func (c *Core) end(now time.Time, e *entry, why, reason string) {
-	if e.Market == drover.MarketSpot && !e.ReadyAt.IsZero() {
+	if e.Market == fleet.MarketSpot && !e.ReadyAt.IsZero() {
 		c.beliefs.Ran(e.Offering, now.Sub(e.ReadyAt), !e.InterruptAt.IsZero())
 	}
-	become(e.Instance, drover.InstanceGone, now, why, reason)
+	become(e.Instance, fleet.InstanceGone, now, why, reason)
 	c.note(now, e, "gone", reason)
 	if e.counted {
 		c.units[e.QuotaGroup] -= e.QuotaUnits
@@ -334,7 +334,7 @@ func (c *Core) Totals(now time.Time) Totals {
 
 // String tells the fleet in a line, for failures of tests.
 func (c *Core) String() string {
-	states := map[drover.InstanceState]int{}
+	states := map[fleet.InstanceState]int{}
 	for _, e := range c.table {
 		states[e.State]++
 	}

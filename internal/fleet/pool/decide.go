@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
@@ -92,7 +93,7 @@ func (c *Core) shortFor(p *poolState) (list []scaler.Shortage) {
 	}
 	leaving := map[string]int64{}
 	for _, e := range c.table { // sums only: the order does not matter
-		if e.State == drover.InstanceDestroying || e.State == drover.InstanceDraining && !e.Busy() {
+		if e.State == fleet.InstanceDestroying || e.State == fleet.InstanceDraining && !e.Busy() {
 			leaving[e.QuotaGroup] += e.QuotaUnits
 		}
 	}
@@ -118,7 +119,7 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 	case scaler.Drain:
 		c.drain(now, e, a.Why, a.Reason)
 	case scaler.Undrain:
-		become(e.Instance, drover.InstanceActive, now, a.Why, a.Reason)
+		become(e.Instance, fleet.InstanceActive, now, a.Why, a.Reason)
 		c.effects = append(c.effects, Effect{Kind: EffectUndrain, Instance: e.ID, NodeID: e.NodeID})
 	case scaler.Destroy:
 		if a.Why == scaler.WhyBoot {
@@ -141,15 +142,15 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 		eff := Effect{Kind: EffectRecord}
 		var intents []provider.Intent
 		for _, id := range ids {
-			i := &drover.Instance{
-				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: drover.BehaviorRun, Hedge: a.Hedge,
+			i := &fleet.Instance{
+				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: fleet.BehaviorRun, Hedge: a.Hedge,
 				Template: p.template, PlannedAt: now, Bought: a.Reason,
 			}
 			sold(i, a.Offering)
 			if p.policy.Expire > 0 {
 				i.ExpiresAt = now.Add(p.policy.Expire)
 			}
-			become(i, drover.InstancePlanned, now, a.Why, a.Reason)
+			become(i, fleet.InstancePlanned, now, a.Why, a.Reason)
 			c.add(i, p)
 			line.Several = append(line.Several, i.ID)
 			intents = append(intents, c.intent(p, i))
@@ -201,8 +202,8 @@ func (c *Core) intentIDs(n int) []string {
 	return ids
 }
 
-func (c *Core) intent(p *poolState, i *drover.Instance) provider.Intent {
-	in := provider.Intent{ID: i.ID, Tags: map[string]string{drover.TagIntent: i.ID}}
+func (c *Core) intent(p *poolState, i *fleet.Instance) provider.Intent {
+	in := provider.Intent{ID: i.ID, Tags: map[string]string{fleet.TagIntent: i.ID}}
 	if c.cfg.UserData != nil {
 		in.UserData = c.cfg.UserData(p.policy, i.ID)
 	}
@@ -210,7 +211,7 @@ func (c *Core) intent(p *poolState, i *drover.Instance) provider.Intent {
 }
 
 func (c *Core) drain(now time.Time, e *entry, why, reason string) {
-	become(e.Instance, drover.InstanceDraining, now, why, reason)
+	become(e.Instance, fleet.InstanceDraining, now, why, reason)
 	if e.NodeID == "" {
 		e.Quiet = e.Work == 0
 		return
@@ -219,7 +220,7 @@ func (c *Core) drain(now time.Time, e *entry, why, reason string) {
 }
 
 func (c *Core) destroy(now time.Time, e *entry, why, reason string) {
-	become(e.Instance, drover.InstanceDestroying, now, why, reason)
+	become(e.Instance, fleet.InstanceDestroying, now, why, reason)
 	if e.ProviderID == "" { // the answer to its create is not there yet: its machine goes as soon as it is known
 		return
 	}

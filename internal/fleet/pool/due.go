@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
@@ -45,7 +45,7 @@ func (c *Core) due(now time.Time) time.Time {
 			continue
 		}
 		switch {
-		case e.State == drover.InstanceDestroying && e.ProviderID != "":
+		case e.State == fleet.InstanceDestroying && e.ProviderID != "":
 			c.again(now, e, provider.CallDestroy, asked)
 		case e.unanswered && e.State.Starting() && e.pool != nil:
 			c.again(now, e, provider.CallCreate, asked)
@@ -63,7 +63,7 @@ func (c *Core) due(now time.Time) time.Time {
 // again repeats a call. What is asked for again of one batch at a time is one call.
 func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[provider.Batch]*provider.Request) {
 	b, _, several := provider.BatchOf(e.ID)
-	if req := asked[b]; call == provider.CallCreate && several && req != nil && req.Offering.Key == e.Offering && req.Tags[drover.TagTemplate] == e.Template {
+	if req := asked[b]; call == provider.CallCreate && several && req != nil && req.Offering.Key == e.Offering && req.Tags[fleet.TagTemplate] == e.Template {
 		e.inFlight = true
 		req.Intents = append(req.Intents, c.intent(e.pool, e.Instance))
 		return
@@ -111,7 +111,7 @@ func (c *Core) finishOrphans(now time.Time) {
 	}
 	for _, id := range c.orphans() {
 		e := c.strays[id]
-		if e.State == drover.InstanceOrphaned && !e.Busy() && e.Behavior != drover.BehaviorHold && now.Sub(e.StateAt) >= 10*time.Minute && c.beliefs.Tokens(now, provider.CallDestroy) > 0 {
+		if e.State == fleet.InstanceOrphaned && !e.Busy() && e.Behavior != fleet.BehaviorHold && now.Sub(e.StateAt) >= 10*time.Minute && c.beliefs.Tokens(now, provider.CallDestroy) > 0 {
 			c.destroy(now, e, scaler.WhyOrphan, "no pool of ours knows it")
 		}
 	}

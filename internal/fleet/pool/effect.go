@@ -3,7 +3,7 @@ package pool
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -44,12 +44,12 @@ type Intent struct {
 	Template string
 	At       time.Time
 	Charged  float64 // by the ledger, before a restart
-	// Price, RepricedAt and CostBefore are as in drover.Instance, before a restart.
+	// Price, RepricedAt and CostBefore are as in fleet.Instance, before a restart.
 	Price      float64
 	RepricedAt time.Time
 	CostBefore float64
 	NodeID     string // that used its token, before a restart
-	Behavior   drover.IdleBehavior
+	Behavior   fleet.IdleBehavior
 	Bought     string // why
 	LastError  string // before a restart, as ReadyAt and IdleAt
 	ReadyAt    time.Time
@@ -59,13 +59,13 @@ type Intent struct {
 }
 
 // restored takes over what was known of the machine before a restart.
-func (in Intent) restored(i *drover.Instance) {
+func (in Intent) restored(i *fleet.Instance) {
 	i.Bought, i.LastError, i.ReadyAt, i.IdleAt = in.Bought, in.LastError, in.ReadyAt, in.IdleAt
 	in.priced(i)
 }
 
 // priced takes over at which prices the machine ran before a restart.
-func (in Intent) priced(i *drover.Instance) {
+func (in Intent) priced(i *fleet.Instance) {
 	if !in.RepricedAt.IsZero() {
 		i.Price, i.RepricedAt, i.CostBefore = in.Price, in.RepricedAt, in.CostBefore
 	}
@@ -99,12 +99,12 @@ type Node struct {
 	Lost   bool
 }
 
-func request(p *drover.FleetPolicy, template, owner string, o *drover.Offering, intents []provider.Intent) *provider.Request {
+func request(p *fleet.Policy, template, owner string, o *fleet.Offering, intents []provider.Intent) *provider.Request {
 	tags := map[string]string{}
 	for k, v := range p.Tags {
 		tags[k] = v
 	}
-	tags[drover.TagOwner], tags[drover.TagPool] = owner, p.Name
-	tags[drover.TagOffering], tags[drover.TagTemplate] = o.Key, template
+	tags[fleet.TagOwner], tags[fleet.TagPool] = owner, p.Name
+	tags[fleet.TagOffering], tags[fleet.TagTemplate] = o.Key, template
 	return &provider.Request{Intents: intents, Offering: *o, Image: p.Image, Tags: tags}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -23,17 +24,17 @@ func (c *Core) Restore(now time.Time, intents []Intent) {
 			c.before[in.ID] = in // if it was created, its tags bring it back, as an orphan
 			continue
 		}
-		i := &drover.Instance{
-			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: p.current(in.Template), Behavior: cmp.Or(in.Behavior, drover.BehaviorRun),
+		i := &fleet.Instance{
+			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: p.current(in.Template), Behavior: cmp.Or(in.Behavior, fleet.BehaviorRun),
 			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true, Charged: in.Charged,
 		}
 		if o := p.offering[in.Offering]; o != nil {
 			sold(i, o)
 		}
 		in.restored(i)
-		become(i, drover.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
+		become(i, fleet.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
 		if in.Killed {
-			become(i, drover.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
+			become(i, fleet.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
 		}
 		c.add(i, p).unanswered = !in.Answered
 	}
@@ -52,7 +53,7 @@ func (c *Core) Recorded(now time.Time, eff *Effect, err error) {
 	}
 	for _, in := range eff.Intents {
 		if e := c.table[in.ID]; e != nil {
-			become(e.Instance, drover.InstanceCreating, now, e.Why, e.Reason)
+			become(e.Instance, fleet.InstanceCreating, now, e.Why, e.Reason)
 			e.inFlight = true
 		}
 	}
@@ -79,7 +80,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 			if e.ProviderID == "" {
 				c.confirm(now, e, m)
 				e.unanswered = false
-				if e.State == drover.InstanceDestroying {
+				if e.State == fleet.InstanceDestroying {
 					c.callDestroy(now, e)
 				}
 			}
@@ -87,7 +88,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 		}
 		e.inFlight, e.unanswered = false, false
 		c.confirm(now, e, m)
-		if e.State == drover.InstanceDestroying {
+		if e.State == fleet.InstanceDestroying {
 			c.callDestroy(now, e)
 		}
 	}
@@ -95,7 +96,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 		c.troubled(now, "creating machines", err)
 	}
 	c.refused(now, req, err)
-	c.beliefs.Created(now, &req.Offering, req.Tags[drover.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
+	c.beliefs.Created(now, &req.Offering, req.Tags[fleet.TagTemplate], len(machines), c.sure[req.Offering.QuotaGroup], err)
 	for _, in := range req.Intents {
 		e := c.table[in.ID]
 		if e == nil || made[in.ID] {
@@ -105,7 +106,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 		switch {
 		case e.ProviderID == "":
 			c.unmade(now, e, err)
-		case e.State == drover.InstanceDestroying: // a list told of it meanwhile, and its destroy waited for this answer
+		case e.State == fleet.InstanceDestroying: // a list told of it meanwhile, and its destroy waited for this answer
 			c.callDestroy(now, e)
 		}
 	}
@@ -240,15 +241,15 @@ func (c *Core) Registered(now time.Time, instance, node string) error {
 	e.NodeID, e.LostAt = node, time.Time{}
 	c.byNode[node] = e
 	switch e.State {
-	case drover.InstanceCreating, drover.InstanceBooting:
-		become(e.Instance, drover.InstanceRegistered, now, "registered", "its agent called home")
-	case drover.InstanceOrphaned:
+	case fleet.InstanceCreating, fleet.InstanceBooting:
+		become(e.Instance, fleet.InstanceRegistered, now, "registered", "its agent called home")
+	case fleet.InstanceOrphaned:
 		if e.pool != nil {
-			become(e.Instance, drover.InstanceRegistered, now, "registered", "its agent called home")
+			become(e.Instance, fleet.InstanceRegistered, now, "registered", "its agent called home")
 		}
-	case drover.InstanceDraining, drover.InstanceDestroying:
+	case fleet.InstanceDraining, fleet.InstanceDestroying:
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: node, Deadline: e.InterruptAt})
-	case drover.InstancePlanned, drover.InstanceRegistered, drover.InstanceActive, drover.InstanceGone:
+	case fleet.InstancePlanned, fleet.InstanceRegistered, fleet.InstanceActive, fleet.InstanceGone:
 	}
 	return nil
 }
@@ -266,7 +267,7 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 	}
 	was := e.State
 	reported(e.Instance, r, now)
-	if was != e.State && e.State == drover.InstanceDraining && !r.Drained {
+	if was != e.State && e.State == fleet.InstanceDraining && !r.Drained {
 		c.note(now, e, "drain", e.Reason)
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
 	}
@@ -282,10 +283,10 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 			c.beliefs.Booted(o, e.Template, now.Sub(e.PlannedAt))
 		}
 	}
-	if e.State == drover.InstanceDraining && !r.Drained && now.Sub(e.StateAt) > 5*time.Second { // the word did not arrive
+	if e.State == fleet.InstanceDraining && !r.Drained && now.Sub(e.StateAt) > 5*time.Second { // the word did not arrive
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
 	}
-	if first && e.State == drover.InstanceActive {
+	if first && e.State == fleet.InstanceActive {
 		c.note(now, e, "active", e.Reason)
 	}
 }
@@ -300,7 +301,7 @@ func (c *Core) Lost(now time.Time, node string, work int) {
 		}
 		if work == 0 {
 			e.Used = drover.Capacity{}
-			e.Quiet = e.State == drover.InstanceDraining
+			e.Quiet = e.State == fleet.InstanceDraining
 		}
 	}
 }
@@ -314,31 +315,31 @@ func (c *Core) Interrupted(now time.Time, instance string, at time.Time) {
 }
 
 // Behave sets what an operator wants of the instance. Errors: NotFound, Invalid, Conflict.
-func (c *Core) Behave(now time.Time, instance string, b drover.IdleBehavior, reason string) error {
+func (c *Core) Behave(now time.Time, instance string, b fleet.IdleBehavior, reason string) error {
 	e := c.table[instance]
 	switch {
 	case e == nil:
 		return drover.Errorf(drover.NotFound, "no instance %q", instance)
-	case b != drover.BehaviorRun && b != drover.BehaviorHold && b != drover.BehaviorDrain:
+	case b != fleet.BehaviorRun && b != fleet.BehaviorHold && b != fleet.BehaviorDrain:
 		return drover.Errorf(drover.Invalid, "behavior must be run, hold or drain, got %q", b)
-	case e.State == drover.InstanceDestroying:
+	case e.State == fleet.InstanceDestroying:
 		return drover.Errorf(drover.Conflict, "instance %s is being destroyed", instance)
 	}
 	e.Behavior = b
 	c.note(now, e, string(b), reason)
-	if e.State == drover.InstanceDraining && b != drover.BehaviorDrain && e.InterruptAt.IsZero() {
-		become(e.Instance, drover.InstanceActive, now, "demand", reason)
+	if e.State == fleet.InstanceDraining && b != fleet.BehaviorDrain && e.InterruptAt.IsZero() {
+		become(e.Instance, fleet.InstanceActive, now, "demand", reason)
 	}
-	if e.NodeID != "" && e.State == drover.InstanceActive && b != drover.BehaviorDrain {
+	if e.NodeID != "" && e.State == fleet.InstanceActive && b != fleet.BehaviorDrain {
 		kind := EffectUndrain
-		if b == drover.BehaviorHold {
+		if b == fleet.BehaviorHold {
 			kind = EffectCordon
 		}
 		c.effects = append(c.effects, Effect{Kind: kind, Instance: e.ID, NodeID: e.NodeID})
 	}
 	if e.ProviderID != "" {
 		c.beliefs.Started(now, provider.CallTag, 1)
-		c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: e.ProviderID, Tags: map[string]string{drover.TagBehavior: string(b)}})
+		c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: e.ProviderID, Tags: map[string]string{fleet.TagBehavior: string(b)}})
 	}
 	return nil
 }
@@ -351,7 +352,7 @@ func (c *Core) Kill(now time.Time, instance, reason string) error {
 	}
 	e.killed = true
 	c.note(now, e, "kill", reason)
-	if e.State != drover.InstanceDestroying {
+	if e.State != fleet.InstanceDestroying {
 		c.destroy(now, e, WhyKilled, reason)
 	}
 	return nil

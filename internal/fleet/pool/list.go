@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -106,7 +106,7 @@ func (c *Core) askAgain(now time.Time) {
 // listed takes over what the cloud tells of a machine, and returns what is known of it now; nil if it is none of ours, or
 // gone.
 func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
-	if m.Tags[drover.TagOwner] != c.cfg.Owner {
+	if m.Tags[fleet.TagOwner] != c.cfg.Owner {
 		return nil
 	}
 	e := c.byCloud[m.ID]
@@ -121,19 +121,19 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 	case e == nil:
 		return c.adopt(now, m)
 	case m.State == provider.Terminated:
-		if e.State == drover.InstanceDestroying {
+		if e.State == fleet.InstanceDestroying {
 			c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		} else if !c.alive(e) {
 			c.end(now, e, "terminated", "the cloud says that it is terminated")
 		}
-		if e.State == drover.InstanceGone || c.byCloud[m.ID] != e {
+		if e.State == fleet.InstanceGone || c.byCloud[m.ID] != e {
 			return nil
 		}
 	default:
 		c.confirm(now, e, m)
 		c.mark(now, e, m)
-		e.inFlight = e.inFlight && e.State == drover.InstanceDestroying
-		if e.State == drover.InstanceDestroying && !over && !e.inFlight && !now.Before(e.next) {
+		e.inFlight = e.inFlight && e.State == fleet.InstanceDestroying
+		if e.State == fleet.InstanceDestroying && !over && !e.inFlight && !now.Before(e.next) {
 			c.callDestroy(now, e)
 		}
 	}
@@ -142,19 +142,19 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 
 // mark gives a machine of a batch the tags of its own, which it could not be made with.
 func (c *Core) mark(now time.Time, e *entry, m *provider.Machine) {
-	if m.Tags[drover.TagIntent] != "" || m.Intent == "" || m.State == provider.Terminating || c.beliefs.Tokens(now, provider.CallTag) <= 0 {
+	if m.Tags[fleet.TagIntent] != "" || m.Intent == "" || m.State == provider.Terminating || c.beliefs.Tokens(now, provider.CallTag) <= 0 {
 		return
 	}
 	c.beliefs.Started(now, provider.CallTag, 1)
-	c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: m.ID, Tags: map[string]string{drover.TagIntent: m.Intent}})
+	c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: m.ID, Tags: map[string]string{fleet.TagIntent: m.Intent}})
 }
 
 // adopt takes a machine over that has our owner tag and that nobody here knows.
 func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
-	p := c.pool(m.Tags[drover.TagPool])
+	p := c.pool(m.Tags[fleet.TagPool])
 	_, again := c.gone[m.Intent]
 	double := c.table[m.Intent] != nil
-	var i *drover.Instance
+	var i *fleet.Instance
 	switch {
 	case p == nil || m.Intent == "" || again || double:
 		i = adopted(m, c.cfg.Provider, nil, now)
@@ -166,8 +166,8 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 		i.Template = p.current(i.Template)
 		if o := p.offering[i.Offering]; o != nil {
 			sold(i, o)
-		} else if i.Behavior != drover.BehaviorHold {
-			i.Behavior = drover.BehaviorDrain // it is not sold here any more
+		} else if i.Behavior != fleet.BehaviorHold {
+			i.Behavior = fleet.BehaviorDrain // it is not sold here any more
 		}
 	}
 	if p != nil && i.Price == 0 {
@@ -187,11 +187,11 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 
 // missing notes that a complete list lacks the machine; patience of them in a row, and it is gone.
 func (c *Core) missing(now, began time.Time, e *entry, patience int) {
-	if e.State == drover.InstancePlanned || e.inFlight && e.ProviderID == "" {
+	if e.State == fleet.InstancePlanned || e.inFlight && e.ProviderID == "" {
 		return
 	}
 	since := e.seenAt
-	if e.State == drover.InstanceCreating && e.StateAt.After(since) {
+	if e.State == fleet.InstanceCreating && e.StateAt.After(since) {
 		since = e.StateAt
 	}
 	if began.Before(since.Add(c.cfg.Caps.Visible)) || c.alive(e) {
@@ -205,7 +205,7 @@ func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 	}
 	why, reason := "disappeared", "two whole lists of the cloud lack it"
 	switch {
-	case e.State == drover.InstanceDestroying:
+	case e.State == fleet.InstanceDestroying:
 		why, reason = e.Why, "destroyed: "+e.Reason
 	case e.ProviderID == "":
 		why, reason = "not created", "two whole lists of the cloud lack it, after a create that told nothing"
@@ -223,7 +223,7 @@ func (c *Core) lies(began time.Time, lacked []*entry) bool {
 	most := 2*len(lacked) < len(c.table)
 	lies := false
 	for _, e := range lacked {
-		if e.pool != nil && e.State == drover.InstanceActive && e.LostAt.IsZero() && began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
+		if e.pool != nil && e.State == fleet.InstanceActive && e.LostAt.IsZero() && began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
 			if most {
 				e.unseen++
 			}
@@ -254,7 +254,7 @@ func (c *Core) lacked() (list []*entry) {
 func (c *Core) patience(lacked []*entry) int {
 	missed := 0
 	for _, e := range lacked {
-		if e.ProviderID != "" && e.State != drover.InstanceDestroying {
+		if e.ProviderID != "" && e.State != fleet.InstanceDestroying {
 			missed++
 		}
 	}
@@ -263,7 +263,7 @@ func (c *Core) patience(lacked []*entry) int {
 	}
 	known := 0
 	for id, e := range c.byCloud { // counting only
-		if e.ProviderID == id && e.State != drover.InstanceDestroying {
+		if e.ProviderID == id && e.State != fleet.InstanceDestroying {
 			known++
 		}
 	}
@@ -277,5 +277,5 @@ func (c *Core) patience(lacked []*entry) int {
 // we had destroyed needs no second opinion.
 func (c *Core) alive(e *entry) bool {
 	connected := e.LostAt.IsZero() || e.Busy() // control has not given its work up
-	return e.NodeID != "" && connected && e.State != drover.InstanceDestroying
+	return e.NodeID != "" && connected && e.State != fleet.InstanceDestroying
 }

@@ -3,7 +3,7 @@ package pool
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -72,7 +72,7 @@ func (c *Core) FirstReady(now time.Time, pool string) (first time.Time) {
 }
 
 // BootDeadline returns how long the machine has to come up.
-func (c *Core) BootDeadline(i *drover.Instance) time.Duration {
+func (c *Core) BootDeadline(i *fleet.Instance) time.Duration {
 	most := 15 * time.Minute
 	if p := c.pool(i.Pool); p != nil {
 		most = p.policy.BootTimeout

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
@@ -42,7 +42,7 @@ func TestAnHourWithoutTheCloud(t *testing.T) {
 				left := instances(t, p)
 				require.Len(t, left, 3, "what was wanted is there, and no more")
 				for _, i := range left {
-					require.Equal(t, drover.InstanceActive, i.State)
+					require.Equal(t, fleet.InstanceActive, i.State)
 				}
 				require.Equal(t, 3, w.running(), "nothing is leaked")
 			})
@@ -50,7 +50,7 @@ func TestAnHourWithoutTheCloud(t *testing.T) {
 	}
 }
 
-func ids(list []drover.Instance) (out []string) {
+func ids(list []fleet.Instance) (out []string) {
 	for _, i := range list {
 		out = append(out, i.ID)
 	}

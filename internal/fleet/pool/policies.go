@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
-func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {
+func (c *Core) newPoolState(now time.Time, p *fleet.Policy) *poolState {
 	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes), prices: c.prices}
 	if c.cfg.Setting != "" {
 		ps.setting = "-" + c.cfg.Setting
@@ -25,8 +26,8 @@ func (c *Core) newPoolState(now time.Time, p *drover.FleetPolicy) *poolState {
 }
 
 // Policies returns the pools' policies, in their order.
-func (c *Core) Policies() []*drover.FleetPolicy {
-	list := make([]*drover.FleetPolicy, len(c.pools))
+func (c *Core) Policies() []*fleet.Policy {
+	list := make([]*fleet.Policy, len(c.pools))
 	for i, p := range c.pools {
 		list[i] = p.policy
 	}
@@ -35,7 +36,7 @@ func (c *Core) Policies() []*drover.FleetPolicy {
 
 // SetPolicies replaces the pools; policies are canonicalized and valid. The machines of pools that stay are untouched,
 // those of pools that are not there any more become orphans, and orphans of pools that come are theirs.
-func (c *Core) SetPolicies(now time.Time, policies []*drover.FleetPolicy) {
+func (c *Core) SetPolicies(now time.Time, policies []*fleet.Policy) {
 	var next []*poolState
 	for _, policy := range policies {
 		p := c.pool(policy.Name)
@@ -66,8 +67,8 @@ func (c *Core) abandon(now time.Time, e *entry) {
 	}
 	e.pool = nil
 	c.strays[e.ID] = e
-	if e.State != drover.InstanceOrphaned && e.State.CanBecome(drover.InstanceOrphaned) && e.State != drover.InstanceDestroying {
-		become(e.Instance, drover.InstanceOrphaned, now, "orphaned", "its pool "+e.Pool+" is not there any more")
+	if e.State != fleet.InstanceOrphaned && e.State.CanBecome(fleet.InstanceOrphaned) && e.State != fleet.InstanceDestroying {
+		become(e.Instance, fleet.InstanceOrphaned, now, "orphaned", "its pool "+e.Pool+" is not there any more")
 	}
 }
 
@@ -75,7 +76,7 @@ func (c *Core) abandon(now time.Time, e *entry) {
 func (c *Core) claim(now time.Time, p *poolState) {
 	for _, id := range slices.Sorted(maps.Keys(c.strays)) {
 		e := c.strays[id]
-		if e.Pool != p.policy.Name || e.State != drover.InstanceOrphaned || id == "cloud:"+e.ProviderID {
+		if e.Pool != p.policy.Name || e.State != fleet.InstanceOrphaned || id == "cloud:"+e.ProviderID {
 			continue
 		}
 		e.pool = p
@@ -96,12 +97,12 @@ func (c *Core) claim(now time.Time, p *poolState) {
 			if e.sure {
 				c.sure[e.QuotaGroup] += e.QuotaUnits
 			}
-		} else if e.Behavior == drover.BehaviorRun {
-			e.Behavior = drover.BehaviorDrain
+		} else if e.Behavior == fleet.BehaviorRun {
+			e.Behavior = fleet.BehaviorDrain
 		}
-		state := drover.InstanceBooting
+		state := fleet.InstanceBooting
 		if e.NodeID != "" {
-			state = drover.InstanceRegistered
+			state = fleet.InstanceRegistered
 		}
 		become(e.Instance, state, now, "adopted", "its pool is there again")
 		c.note(now, e, "adopted", e.Reason)
@@ -115,8 +116,8 @@ func (p *poolState) retire() {
 	}
 	p.demand = nil
 	for _, i := range p.living() {
-		if i.Behavior == drover.BehaviorRun {
-			i.Behavior = drover.BehaviorDrain
+		if i.Behavior == fleet.BehaviorRun {
+			i.Behavior = fleet.BehaviorDrain
 		}
 	}
 }
@@ -169,7 +170,7 @@ func lesser(a, b drover.Capacity) drover.Capacity {
 }
 
 // known completes an offering with what its nodes will have, and with what they turned out to have.
-func (p *poolState) known(o *drover.Offering) {
+func (p *poolState) known(o *fleet.Offering) {
 	l := p.learned[o.Key]
 	all := maps.Clone(p.base)
 	maps.Copy(all, l.attributes)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -16,7 +17,7 @@ import (
 // Demand tells which work waits for machines.
 type Demand interface {
 	// Demand returns what waits for nodes of the pool; changed is closed by the next change.
-	Demand(nodePool string) (classes []drover.DemandClass, changed <-chan struct{})
+	Demand(nodePool string) (classes []fleet.DemandClass, changed <-chan struct{})
 }
 
 // Nodes is control's view of the nodes that showed a fleet's token, and its means to keep work off them.
@@ -100,7 +101,7 @@ func (p *Pool) Plan(ctx context.Context, name string) (out scaler.Output, err er
 }
 
 // SetPolicies replaces the pools; the policies are canonicalized and valid. Errors: Canceled.
-func (p *Pool) SetPolicies(ctx context.Context, policies []*drover.FleetPolicy) error {
+func (p *Pool) SetPolicies(ctx context.Context, policies []*fleet.Policy) error {
 	return p.Do(ctx, func(now time.Time, c *Core) error {
 		c.SetPolicies(now, policies)
 		return nil

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -25,10 +26,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func policy() *drover.FleetPolicy {
-	p := &drover.FleetPolicy{
+func policy() *fleet.Policy {
+	p := &fleet.Policy{
 		Name: "p", Provider: "sim", Zones: []string{"a"}, Image: "img", UserData: "token=${token}", Idle: time.Minute,
-		Types: []drover.InstanceType{{Name: "c.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1}},
+		Types: []fleet.InstanceType{{Name: "c.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1}},
 	}
 	p.Canonicalize()
 	return p
@@ -38,20 +39,20 @@ func policy() *drover.FleetPolicy {
 type world struct {
 	mu      sync.Mutex
 	cloud   *sim.Provider
-	demand  []drover.DemandClass
+	demand  []fleet.DemandClass
 	nodes   map[string]*pool.Node
 	intents map[string]pool.Intent
 	states  map[string][]string // that the log was told, by machine
 	cost    float64
 	total   drover.Capacity // of nodes
-	policy  *drover.FleetPolicy
+	policy  *fleet.Policy
 	// policies, if there are several, and how they share.
-	policies []*drover.FleetPolicy
+	policies []*fleet.Policy
 	sharing  *pool.Sharing
-	spent    float64                                                // today, says the ledger
-	work     int                                                    // on each node, as soon as it is there
-	fail     error                                                  // of Record
-	data     func(policy *drover.FleetPolicy, intent string) string // of machines; nil = pool.UserData
+	spent    float64                                          // today, says the ledger
+	work     int                                              // on each node, as soon as it is there
+	fail     error                                            // of Record
+	data     func(policy *fleet.Policy, intent string) string // of machines; nil = pool.UserData
 	changed  chan struct{}
 }
 
@@ -78,7 +79,7 @@ func (w *world) change(f func()) {
 	w.changed = make(chan struct{})
 }
 
-func (w *world) Demand(string) ([]drover.DemandClass, <-chan struct{}) {
+func (w *world) Demand(string) ([]fleet.DemandClass, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.demand, w.changed
@@ -129,7 +130,7 @@ func (w *world) Update(_ context.Context, u pool.Update) error {
 	defer w.mu.Unlock()
 	for _, i := range u.Changed {
 		w.states[i.ID] = append(w.states[i.ID], i.State.String())
-		if i.State == drover.InstanceGone {
+		if i.State == fleet.InstanceGone {
 			delete(w.intents, i.ID)
 		}
 	}
@@ -155,13 +156,13 @@ func (w *world) running() (n int) {
 func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
 	policies := w.policies
 	if policies == nil {
-		policies = []*drover.FleetPolicy{cmp.Or(w.policy, policy())}
+		policies = []*fleet.Policy{cmp.Or(w.policy, policy())}
 	}
 	data := w.data
 	if data == nil {
 		data = pool.UserData([]byte("key"))
 	}
-	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: data, Shareable: func(p *drover.FleetPolicy) bool { return !strings.Contains(p.UserData, "${token}") }},
+	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: data, Shareable: func(p *fleet.Policy) bool { return !strings.Contains(p.UserData, "${token}") }},
 		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: w})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup
@@ -174,7 +175,7 @@ func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
 	return p, func() { cancel(errors.New("the test is over")); all.Wait() }
 }
 
-func instances(t *testing.T, p *pool.Pool) (list []drover.Instance) {
+func instances(t *testing.T, p *pool.Pool) (list []fleet.Instance) {
 	require.NoError(t, p.Do(t.Context(), func(_ time.Time, c *pool.Core) error {
 		list = c.Instances("p")
 		return nil
@@ -182,8 +183,8 @@ func instances(t *testing.T, p *pool.Pool) (list []drover.Instance) {
 	return list
 }
 
-func work(n int) []drover.DemandClass {
-	return []drover.DemandClass{{Name: "w", Each: drover.Capacity{CPU: 2000, MemoryMB: 1000}, Count: n, Priority: 50, Since: time.Now()}}
+func work(n int) []fleet.DemandClass {
+	return []fleet.DemandClass{{Name: "w", Each: drover.Capacity{CPU: 2000, MemoryMB: 1000}, Count: n, Priority: 50, Since: time.Now()}}
 }
 
 func TestMachinesComeAndGoAsTheWorkAsks(t *testing.T) {
@@ -233,7 +234,7 @@ func TestARestartAdoptsEverythingAndDestroysNothingBusy(t *testing.T) {
 		require.Equal(t, 5, w.running())
 		for _, i := range instances(t, p) {
 			require.True(t, i.Adopted)
-			require.Equal(t, drover.InstanceActive, i.State)
+			require.Equal(t, fleet.InstanceActive, i.State)
 		}
 		stop()
 	})
@@ -250,12 +251,12 @@ func TestOperators(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		list := instances(t, p)
 		require.Len(t, list, 2)
-		behave := func(instance string, b drover.IdleBehavior) error {
+		behave := func(instance string, b fleet.IdleBehavior) error {
 			return p.Do(t.Context(), func(now time.Time, c *pool.Core) error { return c.Behave(now, instance, b, "a test") })
 		}
-		require.Equal(t, drover.NotFound, drover.CodeOf(behave("nobody", drover.BehaviorHold)))
+		require.Equal(t, drover.NotFound, drover.CodeOf(behave("nobody", fleet.BehaviorHold)))
 		require.Equal(t, drover.Invalid, drover.CodeOf(behave(list[0].ID, "dance")))
-		require.NoError(t, behave(list[0].ID, drover.BehaviorHold))
+		require.NoError(t, behave(list[0].ID, fleet.BehaviorHold))
 		time.Sleep(15 * time.Minute)
 		require.Equal(t, 1, w.running(), "held machines stay")
 		out, err := p.Plan(t.Context(), "p")
@@ -311,21 +312,21 @@ func TestPoolsComeChangeAndGo(t *testing.T) {
 		})
 		bigger := *policy()
 		bigger.Min = 3
-		require.NoError(t, p.SetPolicies(t.Context(), []*drover.FleetPolicy{&bigger}))
+		require.NoError(t, p.SetPolicies(t.Context(), []*fleet.Policy{&bigger}))
 		time.Sleep(time.Minute)
 		require.Equal(t, 3, w.running(), "a new minimum holds at once")
 		require.NoError(t, p.SetPolicies(t.Context(), nil))
 		time.Sleep(11 * time.Minute)
 		require.Equal(t, 2, w.running(), "busy orphans stay")
-		require.NoError(t, p.SetPolicies(t.Context(), []*drover.FleetPolicy{policy()}))
+		require.NoError(t, p.SetPolicies(t.Context(), []*fleet.Policy{policy()}))
 		time.Sleep(time.Minute)
 		for _, i := range instances(t, p) {
-			require.Equal(t, drover.InstanceActive, i.State, "a pool that is there again has its machines again")
+			require.Equal(t, fleet.InstanceActive, i.State, "a pool that is there again has its machines again")
 		}
 		require.Len(t, instances(t, p), 2)
 		ends := *policy()
 		ends.Retiring, ends.PauseCreates = true, true
-		require.NoError(t, p.SetPolicies(t.Context(), []*drover.FleetPolicy{&ends}))
+		require.NoError(t, p.SetPolicies(t.Context(), []*fleet.Policy{&ends}))
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, 2, w.running(), "a pool that ends waits for its work")
 		w.change(func() {

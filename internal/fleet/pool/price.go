@@ -3,7 +3,7 @@ package pool
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 )
 
@@ -32,7 +32,7 @@ func (c *Core) SetPrices(now time.Time, prices map[string]float64) (changed int)
 	}
 	if c.cfg.Caps.Reprices {
 		for _, e := range c.table { // each by itself
-			if price, told := c.prices[e.Offering]; told && e.Market == drover.MarketSpot {
+			if price, told := c.prices[e.Offering]; told && e.Market == fleet.MarketSpot {
 				c.reprice(now, e, price)
 			}
 		}

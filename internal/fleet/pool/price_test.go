@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
@@ -18,9 +18,9 @@ func TestPricesChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		spot := policy()
-		spot.Spot, spot.Types[0].SpotPrice, spot.MaxPrice, spot.Idle = drover.SpotOnly, 0.06, 0.05, 24*time.Hour
+		spot.Spot, spot.Types[0].SpotPrice, spot.MaxPrice, spot.Idle = fleet.SpotOnly, 0.06, 0.05, 24*time.Hour
 		w := newWorld(sim.Config{Offerings: spot.OfferingsAt(map[string]float64{"sim/c.1/a/spot": 0.04}), Caps: provider.Capabilities{Reprices: true}})
-		w.policies = []*drover.FleetPolicy{spot}
+		w.policies = []*fleet.Policy{spot}
 		p, stop := w.run(t)
 		set := func(price float64) (changed int) {
 			require.NoError(t, p.Do(t.Context(), func(now time.Time, c *pool.Core) error {

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 )
 
 // Update is what the log is told beside intents: machines whose state changed, those gone included, and costs.
 type Update struct {
-	Changed []drover.Instance
-	Costs   []drover.FleetCost
+	Changed []fleet.Instance
+	Costs   []fleet.Cost
 	Learned []byte // of the cloud; nil = nothing new
 }
 
@@ -20,8 +20,8 @@ func (u Update) Empty() bool { return len(u.Changed) == 0 && len(u.Costs) == 0 &
 
 // written is what the log has of a machine.
 type written struct {
-	state    drover.InstanceState
-	behavior drover.IdleBehavior
+	state    fleet.InstanceState
+	behavior fleet.IdleBehavior
 	provider string
 	charged  float64
 	price    float64
@@ -54,7 +54,7 @@ func (c *Core) TakeUpdate(now time.Time) Update {
 }
 
 func (u *Update) add(e *entry) {
-	if e == nil || e.State == drover.InstancePlanned || e.written == e.now() {
+	if e == nil || e.State == fleet.InstancePlanned || e.written == e.now() {
 		return // a planned one is recorded before it is created
 	}
 	e.written = e.now()
@@ -69,7 +69,7 @@ func (c *Core) Untold(u Update) {
 	}
 	for k := range u.Changed {
 		i := &u.Changed[k]
-		if i.State == drover.InstanceGone {
+		if i.State == fleet.InstanceGone {
 			c.ended = append(c.ended, *i)
 		} else if e := c.table[i.ID]; e != nil {
 			e.written = written{}
@@ -104,8 +104,8 @@ func (c *Core) charge(now time.Time, e *entry) {
 }
 
 // Stored returns what the log keeps of a machine.
-func Stored(i *drover.Instance, provider string) *drover.FleetInstance {
-	return &drover.FleetInstance{
+func Stored(i *fleet.Instance, provider string) *fleet.InstanceRecord {
+	return &fleet.InstanceRecord{
 		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, StateAt: i.StateAt, Behavior: i.Behavior,
 		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
 		RepricedAt: i.RepricedAt, CostBefore: i.CostBefore, Bought: i.Bought, LastError: i.LastError, IdleAt: i.IdleAt,

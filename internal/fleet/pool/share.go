@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
@@ -39,7 +39,7 @@ type common struct {
 type sharer struct {
 	name      string
 	template  string
-	offerings []drover.Offering    // that could be bought at its last turn
+	offerings []fleet.Offering     // that could be bought at its last turn
 	covered   map[string]int       // pieces that it has room for
 	declined  map[string]int       // pieces that it was offered and can't buy for
 	since     map[string]time.Time // when it was first offered what it has not answered yet
@@ -51,7 +51,7 @@ func NewSharing(freed func()) *Sharing {
 }
 
 // Set replaces the pools; those that retire buy nothing and have no share.
-func (s *Sharing) Set(policies []*drover.FleetPolicy) {
+func (s *Sharing) Set(policies []*fleet.Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.nodePools { // turns that are under way end first
@@ -78,7 +78,7 @@ func (s *Sharing) Set(policies []*drover.FleetPolicy) {
 }
 
 // sharer returns the pool's with what it has room for.
-func (s *Sharing) sharer(p *drover.FleetPolicy) *sharer {
+func (s *Sharing) sharer(p *fleet.Policy) *sharer {
 	out := &sharer{name: p.Name, template: p.Template(), offerings: p.Offerings(), covered: map[string]int{}, declined: map[string]int{}, since: map[string]time.Time{}}
 	if c := s.nodePools[p.NodePool]; c != nil {
 		if old := c.of(p.Name); old != nil {
@@ -89,7 +89,7 @@ func (s *Sharing) sharer(p *drover.FleetPolicy) *sharer {
 }
 
 // lock returns the pool's node pool, locked, if it shares that with others; nil if it does not.
-func (s *Sharing) lock(p *drover.FleetPolicy) *common {
+func (s *Sharing) lock(p *fleet.Policy) *common {
 	if s == nil {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (s *Sharing) turn(in scaler.Input, trouble string, decide func(scaler.Input
 }
 
 // peek returns the pool's share of the demand, for dry runs.
-func (s *Sharing) peek(p *drover.FleetPolicy, demand []drover.DemandClass) []drover.DemandClass {
+func (s *Sharing) peek(p *fleet.Policy, demand []fleet.DemandClass) []fleet.DemandClass {
 	c := s.lock(p)
 	if c == nil {
 		return demand
@@ -154,7 +154,7 @@ func (s *Sharing) peek(p *drover.FleetPolicy, demand []drover.DemandClass) []dro
 
 // sells notes what the pool can buy now, and reports whether that changed.
 func (s *sharer) sells(in *scaler.Input) (changed bool) {
-	var now []drover.Offering
+	var now []fleet.Offering
 	if !in.Policy.PauseCreates {
 		for i := range in.Offerings {
 			if why, _ := in.Beliefs.Blocked(in.Now, &in.Offerings[i], in.Template); why == "" {
@@ -168,7 +168,7 @@ func (s *sharer) sells(in *scaler.Input) (changed bool) {
 }
 
 // price is the least that a piece of the class costs the pool; ok is false if it can't buy for it.
-func (s *sharer) price(d *drover.DemandClass) (least float64, ok bool) {
+func (s *sharer) price(d *fleet.DemandClass) (least float64, ok bool) {
 	for i := range s.offerings {
 		if p, fits := scaler.PricePerPiece(&s.offerings[i], d, s.name, s.template); fits && (!ok || p < least) {
 			least, ok = p, true
@@ -179,8 +179,8 @@ func (s *sharer) price(d *drover.DemandClass) (least float64, ok bool) {
 
 // part is what the pool is offered: what it has room for, and of what nobody has room for that which the pools where
 // it costs less can't buy for. What no pool can buy for is shown to all.
-func (c *common) part(me *sharer, demand []drover.DemandClass) []drover.DemandClass {
-	var out []drover.DemandClass
+func (c *common) part(me *sharer, demand []fleet.DemandClass) []fleet.DemandClass {
+	var out []fleet.DemandClass
 	for i := range demand {
 		d := demand[i]
 		left := d.Count
@@ -197,7 +197,7 @@ func (c *common) part(me *sharer, demand []drover.DemandClass) []drover.DemandCl
 }
 
 // offered returns how many of the pieces that have no place the pool may buy for.
-func (c *common) offered(me *sharer, d *drover.DemandClass, rest int) int {
+func (c *common) offered(me *sharer, d *fleet.DemandClass, rest int) int {
 	mine, able := me.price(d)
 	for _, other := range c.sharers {
 		if other == me {
@@ -213,7 +213,7 @@ func (c *common) offered(me *sharer, d *drover.DemandClass, rest int) int {
 
 // forget drops what the pool noted about work that waits no more, and what it has room for of work that others have
 // room for altogether: it is asked again when they don't. Others look after theirs: they may know of newer work.
-func (s *sharer) forget(demand, mine []drover.DemandClass) (freed bool) {
+func (s *sharer) forget(demand, mine []fleet.DemandClass) (freed bool) {
 	waits, asked := make(map[string]bool, len(demand)), make(map[string]bool, len(mine))
 	for i := range demand {
 		waits[demand[i].Name] = true

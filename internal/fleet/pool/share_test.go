@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
 // dearer is a second pool of the node pool, whose machines cost three times as much.
-func dearer() *drover.FleetPolicy {
+func dearer() *fleet.Policy {
 	q := policy()
-	q.Name, q.NodePool, q.Types = "q", "p", []drover.InstanceType{{Name: "d.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096, DiskMB: 20_000}, Price: 0.3}}
+	q.Name, q.NodePool, q.Types = "q", "p", []fleet.InstanceType{{Name: "d.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096, DiskMB: 20_000}, Price: 0.3}}
 	return q
 }
 
@@ -34,7 +35,7 @@ func TestPoolsOfANodePoolShareItsWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(sim.Config{Offerings: dearer().Offerings()})
-		w.policies = []*drover.FleetPolicy{dearer(), policy()}
+		w.policies = []*fleet.Policy{dearer(), policy()}
 		w.policies[1].Max = 4
 		w.sharing = pool.NewSharing(func() { w.change(func() {}) })
 		w.sharing.Set(w.policies)
@@ -70,9 +71,9 @@ func TestWorkGoesToAnotherProviderInTheSameBreath(t *testing.T) {
 					cheap.change(func() {})
 					dear.change(func() {})
 				})
-				cheap.policies, dear.policies = []*drover.FleetPolicy{policy()}, []*drover.FleetPolicy{dearer()}
+				cheap.policies, dear.policies = []*fleet.Policy{policy()}, []*fleet.Policy{dearer()}
 				cheap.policies[0].NodePool, cheap.sharing, dear.sharing = "p", sharing, sharing
-				sharing.Set([]*drover.FleetPolicy{cheap.policies[0], dear.policies[0]})
+				sharing.Set([]*fleet.Policy{cheap.policies[0], dear.policies[0]})
 				a, stopA := cheap.run(t)
 				b, stopB := dear.run(t)
 				defer stopB()
@@ -93,7 +94,7 @@ func TestSharersDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(sim.Config{BootFails: 1, Offerings: dearer().Offerings()})
-		w.policies = []*drover.FleetPolicy{dearer(), policy()}
+		w.policies = []*fleet.Policy{dearer(), policy()}
 		w.policies[1].Max = 5
 		w.sharing = pool.NewSharing(func() { w.change(func() {}) })
 		w.sharing.Set(w.policies)

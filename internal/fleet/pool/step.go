@@ -4,25 +4,26 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/invariant"
 )
 
 // become is the only writer of Instance.State.
-func become(i *drover.Instance, next drover.InstanceState, now time.Time, why, reason string) {
+func become(i *fleet.Instance, next fleet.InstanceState, now time.Time, why, reason string) {
 	if i.State == next {
 		return
 	}
 	invariant.Check(i.State == 0 || i.State.CanBecome(next), "instance %s: %s can't become %s", i.ID, i.State, next)
 	i.State, i.StateAt, i.Why, i.Reason = next, now, why, reason
-	if next != drover.InstanceDraining {
+	if next != fleet.InstanceDraining {
 		i.Quiet = false
 	}
 }
 
 // found takes over what the cloud tells of a machine.
-func found(i *drover.Instance, m *provider.Machine, now time.Time) {
+func found(i *fleet.Instance, m *provider.Machine, now time.Time) {
 	i.Ambiguous = false
 	i.ProviderID = m.ID
 	if m.Address != "" {
@@ -33,32 +34,32 @@ func found(i *drover.Instance, m *provider.Machine, now time.Time) {
 	} else if i.CreatedAt.IsZero() {
 		i.CreatedAt = now
 	}
-	if i.State == drover.InstancePlanned || i.State == drover.InstanceCreating {
-		become(i, drover.InstanceBooting, now, "created", "the cloud has it as "+m.ID)
+	if i.State == fleet.InstancePlanned || i.State == fleet.InstanceCreating {
+		become(i, fleet.InstanceBooting, now, "created", "the cloud has it as "+m.ID)
 	}
 }
 
 // adopted makes an instance from a machine's tags.
-func adopted(m *provider.Machine, providerName string, policy *drover.FleetPolicy, now time.Time) *drover.Instance {
-	i := &drover.Instance{
+func adopted(m *provider.Machine, providerName string, policy *fleet.Policy, now time.Time) *fleet.Instance {
+	i := &fleet.Instance{
 		ID: m.Intent, ProviderID: m.ID, Provider: providerName, Type: m.Type, Zone: m.Zone, Market: m.Market, Address: m.Address,
-		Pool: m.Tags[drover.TagPool], Offering: m.Tags[drover.TagOffering], Template: m.Tags[drover.TagTemplate],
-		Behavior: drover.IdleBehavior(m.Tags[drover.TagBehavior]), Tags: m.Tags, Adopted: true, QuotaUnits: 1,
+		Pool: m.Tags[fleet.TagPool], Offering: m.Tags[fleet.TagOffering], Template: m.Tags[fleet.TagTemplate],
+		Behavior: fleet.IdleBehavior(m.Tags[fleet.TagBehavior]), Tags: m.Tags, Adopted: true, QuotaUnits: 1,
 		PlannedAt: m.CreatedAt, CreatedAt: m.CreatedAt,
 	}
 	if i.ID == "" {
 		i.ID = "cloud:" + m.ID
 	}
 	switch i.Behavior {
-	case drover.BehaviorHold, drover.BehaviorDrain:
+	case fleet.BehaviorHold, fleet.BehaviorDrain:
 	default:
-		i.Behavior = drover.BehaviorRun
+		i.Behavior = fleet.BehaviorRun
 	}
 	if policy == nil || m.Intent == "" {
-		become(i, drover.InstanceOrphaned, now, "adopted", "it has our owner tag, but no pool of ours")
+		become(i, fleet.InstanceOrphaned, now, "adopted", "it has our owner tag, but no pool of ours")
 		return i
 	}
-	become(i, drover.InstanceBooting, now, "adopted", "found in the cloud by its tags")
+	become(i, fleet.InstanceBooting, now, "adopted", "found in the cloud by its tags")
 	if policy.Expire > 0 && !m.CreatedAt.IsZero() {
 		i.ExpiresAt = m.CreatedAt.Add(policy.Expire)
 	}
@@ -66,7 +67,7 @@ func adopted(m *provider.Machine, providerName string, policy *drover.FleetPolic
 }
 
 // sold copies what the offering tells into the instance.
-func sold(i *drover.Instance, o *drover.Offering) {
+func sold(i *fleet.Instance, o *fleet.Offering) {
 	i.Offering, i.Type, i.Zone, i.Market = o.Key, o.Type, o.Zone, o.Market
 	i.Capacity, i.Price, i.QuotaGroup, i.QuotaUnits, i.Billing = o.Capacity, o.Price, o.QuotaGroup, max(o.QuotaUnits, 1), o.Billing
 }
@@ -87,7 +88,7 @@ type Report struct {
 }
 
 // reported takes over what an agent, or control, tells of the work on a machine.
-func reported(i *drover.Instance, r Report, now time.Time) {
+func reported(i *fleet.Instance, r Report, now time.Time) {
 	switch {
 	case r.Work > 0:
 		i.IdleAt = time.Time{}
@@ -95,18 +96,18 @@ func reported(i *drover.Instance, r Report, now time.Time) {
 		i.IdleAt = now
 	}
 	i.Used, i.Work, i.Movable = r.Used, r.Work, r.Movable
-	if r.Ready && (i.State == drover.InstanceRegistered || i.State == drover.InstanceBooting || i.State == drover.InstanceCreating) {
+	if r.Ready && (i.State == fleet.InstanceRegistered || i.State == fleet.InstanceBooting || i.State == fleet.InstanceCreating) {
 		if i.ReadyAt.IsZero() {
 			i.ReadyAt = now
 		}
-		become(i, drover.InstanceActive, now, "ready", "its agent is ready")
+		become(i, fleet.InstanceActive, now, "ready", "its agent is ready")
 	}
-	if r.Broken != "" && i.State == drover.InstanceActive && i.Behavior != drover.BehaviorHold {
-		become(i, drover.InstanceDraining, now, "broken", "its run probe fails: "+r.Broken)
+	if r.Broken != "" && i.State == fleet.InstanceActive && i.Behavior != fleet.BehaviorHold {
+		become(i, fleet.InstanceDraining, now, "broken", "its run probe fails: "+r.Broken)
 	}
-	if r.Drained && i.State == drover.InstanceActive && i.Behavior == drover.BehaviorRun && i.Why != "demand" {
+	if r.Drained && i.State == fleet.InstanceActive && i.Behavior == fleet.BehaviorRun && i.Why != "demand" {
 		// Drained before a restart of ours, or by somebody else: it takes no work, so it is returned.
-		become(i, drover.InstanceDraining, now, "node drained", "its node is drained")
+		become(i, fleet.InstanceDraining, now, "node drained", "its node is drained")
 	}
-	i.Quiet = i.State == drover.InstanceDraining && r.Drained && r.Work == 0
+	i.Quiet = i.State == fleet.InstanceDraining && r.Drained && r.Work == 0
 }

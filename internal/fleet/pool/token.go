@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Token is what a machine's agent shows when it first calls home: bound to one intent, worthless for another.
@@ -27,8 +28,8 @@ func IntentOf(key []byte, token string) (string, error) {
 }
 
 // UserData fills ${token} and ${intent} into the policy's user data.
-func UserData(key []byte) func(*drover.FleetPolicy, string) string {
-	return func(p *drover.FleetPolicy, intent string) string {
+func UserData(key []byte) func(*fleet.Policy, string) string {
+	return func(p *fleet.Policy, intent string) string {
 		return strings.NewReplacer("${token}", Token(key, intent), "${intent}", intent).Replace(p.UserData)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/id"
@@ -26,7 +26,7 @@ func newHands(t *testing.T, change ...func(*pool.Config)) *hands {
 	t.Helper()
 	h := &hands{now: time.Unix(1_800_000_000, 0).UTC()}
 	cfg := pool.Config{
-		Owner: "me", Provider: "cloud", Policies: []*drover.FleetPolicy{policy()}, Seed: 1, IDs: id.NewSeeded(1),
+		Owner: "me", Provider: "cloud", Policies: []*fleet.Policy{policy()}, Seed: 1, IDs: id.NewSeeded(1),
 		Caps: provider.Capabilities{Batch: 10, Idempotent: true}, Audit: func(e pool.Entry) { h.audit = append(h.audit, e) },
 	}
 	for _, f := range change {
@@ -151,7 +151,7 @@ func TestARestartForgetsNothingOfAMachine(t *testing.T) {
 	require.NoError(t, again.Registered(again.now, m.Intent, "node"))
 	again.Reported(again.now, "node", pool.Report{Ready: true})
 	after, _ := again.Instance(m.Intent)
-	require.Equal(t, drover.InstanceActive, after.State)
+	require.Equal(t, fleet.InstanceActive, after.State)
 	require.Equal(t, before.ReadyAt, after.ReadyAt)
 	require.Equal(t, before.IdleAt, after.IdleAt)
 	require.Equal(t, before.Bought, after.Bought)
@@ -178,8 +178,8 @@ func TestAMachineThatIsGoneLeavesItsPlace(t *testing.T) {
 func TestASchedulesMachinesAreThereInTime(t *testing.T) {
 	t.Parallel()
 	p := policy()
-	p.Schedule = []drover.FleetSchedule{{Cron: "0 9 * * *", Duration: time.Hour, Min: 2}}
-	h := newHands(t, func(c *pool.Config) { c.Policies = []*drover.FleetPolicy{p} })
+	p.Schedule = []fleet.Schedule{{Cron: "0 9 * * *", Duration: time.Hour, Min: 2}}
+	h := newHands(t, func(c *pool.Config) { c.Policies = []*fleet.Policy{p} })
 	nine := time.Date(2027, 1, 15, 9, 0, 0, 0, time.UTC)
 	require.True(t, h.now.Before(nine))
 	require.Nil(t, h.find(pool.EffectCreate, h.step(nine.Add(-2*time.Minute).Sub(h.now))))

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Provider is a cloud. All methods may be called from several goroutines at once.
@@ -14,7 +14,7 @@ type Provider interface {
 	// second call with the same intents gives the same machines, if Capabilities.Idempotent. It may give fewer than
 	// asked for, with the error that stopped it. Errors: *Error.
 	Create(ctx context.Context, req Request) ([]Machine, error)
-	// List gives a page of the machines whose tag drover.TagOwner is the provider's owner, booting and dying ones
+	// List gives a page of the machines whose tag fleet.TagOwner is the provider's owner, booting and dying ones
 	// included. It may be stale, and may omit the newest. page "" is the first; next "" was the last.
 	List(ctx context.Context, page string) (machines []Machine, next string, err error)
 	// Destroy is done once the cloud accepted it. Errors: NotFound once the machine is gone.
@@ -28,7 +28,7 @@ type Provider interface {
 // Pricer is a provider that tells what offerings cost now, where that changes.
 type Pricer interface {
 	// Prices returns prices per hour by the offering's key, of those of the offerings whose price it knows.
-	Prices(ctx context.Context, offerings []drover.Offering) (map[string]float64, error)
+	Prices(ctx context.Context, offerings []fleet.Offering) (map[string]float64, error)
 }
 
 // Consoler is a provider that tells what a machine wrote to its console, for people who look why it does not boot, and
@@ -41,7 +41,7 @@ type Consoler interface {
 // Request asks for equal machines, one an intent.
 type Request struct {
 	Intents  []Intent
-	Offering drover.Offering
+	Offering fleet.Offering
 	Image    string
 	Tags     map[string]string // of all of them
 }

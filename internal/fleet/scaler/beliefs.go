@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -60,7 +60,7 @@ func (b *Beliefs) Done(now time.Time, call provider.Call, err error) {
 }
 
 // Created notes how a create ended: got machines, used units of the quota group known to exist, those included.
-func (b *Beliefs) Created(now time.Time, o *drover.Offering, template string, got int, used int64, err error) {
+func (b *Beliefs) Created(now time.Time, o *fleet.Offering, template string, got int, used int64, err error) {
 	b.createEnded(now, err)
 	b.creates.done(err == nil)
 	if got > 0 {
@@ -130,7 +130,7 @@ func (b *Beliefs) Destroyed(now time.Time, group string) {
 }
 
 // Booted notes how long a machine took from its create call to taking work.
-func (b *Beliefs) Booted(o *drover.Offering, template string, took time.Duration) {
+func (b *Beliefs) Booted(o *fleet.Offering, template string, took time.Duration) {
 	for _, key := range bootKeys(o.Key, o.Type) {
 		h := b.boots[key]
 		if h == nil {
@@ -143,7 +143,7 @@ func (b *Beliefs) Booted(o *drover.Offering, template string, took time.Duration
 }
 
 // BootFailed notes that a machine did not come up in time.
-func (b *Beliefs) BootFailed(now time.Time, o *drover.Offering, template string) {
+func (b *Beliefs) BootFailed(now time.Time, o *fleet.Offering, template string) {
 	br := b.breaker(o.Key, template)
 	br.outcome(false)
 	br.trip(now, chance(b.seed, o.Key, br.opened))
@@ -191,7 +191,7 @@ func (b *Beliefs) CreateRoom(now time.Time) int {
 func (b *Beliefs) Batch() int { return b.caps.Batch }
 
 // Blocked says why nothing of the offering can be bought now, and until when; "" if it can.
-func (b *Beliefs) Blocked(now time.Time, o *drover.Offering, template string) (why string, until time.Time) {
+func (b *Beliefs) Blocked(now time.Time, o *fleet.Offering, template string) (why string, until time.Time) {
 	if b.stopped != "" && now.Before(b.stopEnds) {
 		return b.stopped, b.stopEnds
 	}
@@ -205,7 +205,7 @@ func (b *Beliefs) Blocked(now time.Time, o *drover.Offering, template string) (w
 }
 
 // Probing reports that the offering failed lately, so that only few are to be tried at once.
-func (b *Beliefs) Probing(o *drover.Offering, template string) bool {
+func (b *Beliefs) Probing(o *fleet.Offering, template string) bool {
 	if br := b.breakers[o.Key+"\x00"+template]; br != nil && br.opened > 0 {
 		return true
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -15,7 +15,7 @@ func TestAQuotaByAnotherName(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	b := NewBeliefs(1, provider.Capabilities{})
-	o := &drover.Offering{Key: "k", QuotaGroup: "small", QuotaUnits: 1}
+	o := &fleet.Offering{Key: "k", QuotaGroup: "small", QuotaUnits: 1}
 	b.Created(now, o, "", 0, 2, &provider.Error{Kind: provider.Quota, Group: "all machines", Limit: 7})
 	q, met := b.Quota("small")
 	require.True(t, met)

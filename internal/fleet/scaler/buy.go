@@ -1,7 +1,7 @@
 package scaler
 
 import (
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // buy is a number of equal new machines and what each of them is for.
@@ -136,7 +136,7 @@ func (p *plan) howMany(at int, k *packing, priority int) (int, string) {
 	for _, t := range k.take {
 		n = min(n, p.classes[t.class].left/t.n)
 	}
-	if spread := p.in.Policy.SpotSpread; o.Market == drover.MarketSpot && spread > 1 && n > 1 {
+	if spread := p.in.Policy.SpotSpread; o.Market == fleet.MarketSpot && spread > 1 && n > 1 {
 		n = max(1, (n+spread-1)/spread)
 	}
 	return p.allows(o.Offering, n, priority)
@@ -170,7 +170,7 @@ func (p *plan) commit(at, n int, k *packing) {
 		why = WhyStandby
 	}
 	p.buys = append(p.buys, buy{offer: at, count: n, take: take, free: k.free, why: why})
-	if o.Market == drover.MarketSpot && p.in.Policy.SpotSpread > 1 {
+	if o.Market == fleet.MarketSpot && p.in.Policy.SpotSpread > 1 {
 		p.spread(at)
 	}
 }

@@ -3,7 +3,7 @@ package scaler
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -16,7 +16,7 @@ type coolDown struct {
 }
 
 // coolKeys are what a lack can be about, narrow to wide.
-func coolKeys(o *drover.Offering) [5]string {
+func coolKeys(o *fleet.Offering) [5]string {
 	return [5]string{
 		"offering " + o.Key, "type " + o.Type + " " + o.Market, "zone " + o.Zone + " " + o.Market,
 		"family " + o.Family + " " + o.Market, "anything",
@@ -28,7 +28,7 @@ var scopeIndex = map[provider.Scope]int{
 }
 
 // cools returns the widest cool-down that the offering is under.
-func (b *Beliefs) cools(now time.Time, o *drover.Offering) (worst *coolDown) {
+func (b *Beliefs) cools(now time.Time, o *fleet.Offering) (worst *coolDown) {
 	if len(b.cooling) == 0 {
 		return nil
 	}
@@ -40,7 +40,7 @@ func (b *Beliefs) cools(now time.Time, o *drover.Offering) (worst *coolDown) {
 	return worst
 }
 
-func (b *Beliefs) lacks(now time.Time, o *drover.Offering, scope provider.Scope) {
+func (b *Beliefs) lacks(now time.Time, o *fleet.Offering, scope provider.Scope) {
 	keys := coolKeys(o)
 	b.cool(now, keys[scopeIndex[scope]])
 	if scope == provider.ScopeOffering || scope == "" {
@@ -63,7 +63,7 @@ func (b *Beliefs) cool(now time.Time, key string) {
 }
 
 // widen cools the type once three of its zones lacked it within two minutes.
-func (b *Beliefs) widen(now time.Time, o *drover.Offering) {
+func (b *Beliefs) widen(now time.Time, o *fleet.Offering) {
 	const within = 2 * time.Minute
 	zones := 0
 	prefix, suffix := "offering "+o.Provider+"/"+o.Type+"/", "/"+o.Market
@@ -78,7 +78,7 @@ func (b *Beliefs) widen(now time.Time, o *drover.Offering) {
 }
 
 // succeeded forgets the failures of everything that the offering belongs to.
-func (b *Beliefs) succeeded(o *drover.Offering) {
+func (b *Beliefs) succeeded(o *fleet.Offering) {
 	if len(b.cooling) == 0 {
 		return
 	}

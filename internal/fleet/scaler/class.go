@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // class is a demand class under way.
 type class struct {
-	*drover.DemandClass
+	*fleet.DemandClass
 	each     vector
 	left     int  // without a place so far
 	perBin   int  // at most so many on a machine; 0 = any number
@@ -33,11 +34,11 @@ func (p *plan) demand() {
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		if !i.InterruptAt.IsZero() && i.InterruptAt.After(p.in.Now) && i.Busy() {
-			all = append(all, drover.DemandClass{Name: "work on " + i.ID, Each: part(i.Used, i.Work), Count: i.Work, Priority: 50, Since: i.StateAt})
+			all = append(all, fleet.DemandClass{Name: "work on " + i.ID, Each: part(i.Used, i.Work), Count: i.Work, Priority: 50, Since: i.StateAt})
 		}
 	}
 	for _, s := range p.in.Policy.Standby {
-		all = append(all, drover.DemandClass{Name: "standby", Each: s.Each, Count: s.Count, Priority: -1})
+		all = append(all, fleet.DemandClass{Name: "standby", Each: s.Each, Count: s.Count, Priority: -1})
 	}
 	for i := range all {
 		for name := range all[i].Devices {
@@ -61,7 +62,7 @@ func part(c drover.Capacity, n int) drover.Capacity {
 	return drover.Capacity{CPU: c.CPU / k, MemoryMB: c.MemoryMB / k, DiskMB: c.DiskMB / k}
 }
 
-func (p *plan) classOf(d *drover.DemandClass) class {
+func (p *plan) classOf(d *fleet.DemandClass) class {
 	c := class{DemandClass: d, each: p.sized(d.Each, d.Devices), left: d.Count, standby: d.Priority < 0}
 	if (d.Each == drover.Capacity{}) {
 		c.each[0] = 1 // work without a size still needs a machine
@@ -96,7 +97,7 @@ func (p *plan) order() {
 		}
 		return s
 	}
-	shares := make(map[*drover.DemandClass]float64, len(p.classes))
+	shares := make(map[*fleet.DemandClass]float64, len(p.classes))
 	for i := range p.classes {
 		shares[p.classes[i].DemandClass] = share(&p.classes[i])
 	}
@@ -126,13 +127,13 @@ func (p *plan) elig(c *class) {
 	c.eligible, c.meets = make([]bool, len(p.offers)), make([]bool, len(p.offers))
 	for i := range p.offers {
 		o := p.offers[i].Offering
-		c.meets[i] = c.strange == "" && (!c.OnDemand || o.Market != drover.MarketSpot) && unmet(o, c.Constraints) == nil
+		c.meets[i] = c.strange == "" && (!c.OnDemand || o.Market != fleet.MarketSpot) && unmet(o, c.Constraints) == nil
 		c.eligible[i] = c.meets[i] && c.Refused(p.in.Policy.Name, p.template, o.Type) == ""
 	}
 }
 
 // unmet returns the first constraint that machines of the offering do not meet; nil if they meet all.
-func unmet(o *drover.Offering, all []*drover.Constraint) *drover.Constraint {
+func unmet(o *fleet.Offering, all []*drover.Constraint) *drover.Constraint {
 	for _, k := range all {
 		if !satisfies(o, k) {
 			return k

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // satisfies reports whether a machine of the offering will meet the constraint. What the offering does not tell of
 // itself is taken as unset, and versions as met: the scheduler has the last word.
-func satisfies(o *drover.Offering, c *drover.Constraint) bool {
+func satisfies(o *fleet.Offering, c *drover.Constraint) bool {
 	switch c.Operand {
 	case "distinct_hosts", "distinct_property", "version", "semver":
 		return true
@@ -37,7 +38,7 @@ func satisfies(o *drover.Offering, c *drover.Constraint) bool {
 	return true
 }
 
-func attribute(o *drover.Offering, target string) (value string, set bool) {
+func attribute(o *fleet.Offering, target string) (value string, set bool) {
 	name, ok := strings.CutPrefix(target, "${")
 	if !ok {
 		return target, true

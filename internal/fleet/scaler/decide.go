@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 // Input is everything that a decision depends on. Decide changes nothing of it.
 type Input struct {
 	Now       time.Time
-	Policy    *drover.FleetPolicy // canonicalized and valid
-	Template  string              // the policy's, if it is at hand
-	Offerings []drover.Offering   // that the policy may buy, with today's prices
-	Demand    []drover.DemandClass
-	Instances []*drover.Instance // of the pool, in a fixed order, without those that are gone
-	GroupUsed map[string]int64   // units in use by quota group, over all pools of the cloud
+	Policy    *fleet.Policy    // canonicalized and valid
+	Template  string           // the policy's, if it is at hand
+	Offerings []fleet.Offering // that the policy may buy, with today's prices
+	Demand    []fleet.DemandClass
+	Instances []*fleet.Instance // of the pool, in a fixed order, without those that are gone
+	GroupUsed map[string]int64  // units in use by quota group, over all pools of the cloud
 	Beliefs   *Beliefs
 	Pace      Pace       // of the pool's work
 	Spent     float64    // by the pool since midnight UTC
@@ -60,9 +61,9 @@ const (
 // Action is one thing to do, and why.
 type Action struct {
 	Kind     ActionKind
-	Offering *drover.Offering // of a create
-	Count    int              // of a create
-	Instance string           // of the others
+	Offering *fleet.Offering // of a create
+	Count    int             // of a create
+	Instance string          // of the others
 	Hedge    bool
 	Why      string
 	Reason   string // for people
@@ -132,14 +133,14 @@ type plan struct {
 	units    map[string]int64 // left of quota groups
 	counts   counts
 	limits   limits
-	special  []int              // indexes of the machines that are not just at work: few, in a big fleet
-	kept     []bool             // idle and starting machines, by index, that are needed
-	keptFor  []int16            // the highest priority of the work that needs them
-	spares   []int              // machines that may go to make room, least loss first; nil = nobody asked
-	promised []*drover.Offering // for which room is made
-	after    ledge              // how limits stand once those are gone that are going
-	over     map[string]int64   // units by which quota groups are overdrawn
-	destroys int                // tokens left
+	special  []int             // indexes of the machines that are not just at work: few, in a big fleet
+	kept     []bool            // idle and starting machines, by index, that are needed
+	keptFor  []int16           // the highest priority of the work that needs them
+	spares   []int             // machines that may go to make room, least loss first; nil = nobody asked
+	promised []*fleet.Offering // for which room is made
+	after    ledge             // how limits stand once those are gone that are going
+	over     map[string]int64  // units by which quota groups are overdrawn
+	destroys int               // tokens left
 	spent    int
 	onStart  int // pieces of work placed onto starting machines
 	boots    map[string]time.Duration
@@ -180,7 +181,7 @@ func (p *plan) wake(t time.Time) {
 }
 
 // act decides one thing about a machine; the first decision of a pass holds.
-func (p *plan) act(kind ActionKind, i *drover.Instance, why, format string, args ...any) {
+func (p *plan) act(kind ActionKind, i *fleet.Instance, why, format string, args ...any) {
 	if p.acted[i.ID] {
 		return
 	}
@@ -192,8 +193,8 @@ func (p *plan) act(kind ActionKind, i *drover.Instance, why, format string, args
 }
 
 // ordinary reports that the machine is at work and nothing else is to be said of it.
-func ordinary(i *drover.Instance, template string) bool {
-	return i.State == drover.InstanceActive && i.Work > 0 && i.Behavior == drover.BehaviorRun && i.LostAt.IsZero() && i.InterruptAt.IsZero() &&
+func ordinary(i *fleet.Instance, template string) bool {
+	return i.State == fleet.InstanceActive && i.Work > 0 && i.Behavior == fleet.BehaviorRun && i.LostAt.IsZero() && i.InterruptAt.IsZero() &&
 		i.ExpiresAt.IsZero() && i.Template == template
 }
 
@@ -217,7 +218,7 @@ func (p *plan) survey() {
 			if i.Hedge {
 				p.counts.hedges++
 			}
-		case i.State == drover.InstanceActive:
+		case i.State == fleet.InstanceActive:
 			p.counts.live++
 			if i.Work > 0 {
 				p.counts.busy++
@@ -228,7 +229,7 @@ func (p *plan) survey() {
 			if !i.LostAt.IsZero() {
 				p.counts.lost++
 			}
-		case i.State == drover.InstanceDraining && i.Busy():
+		case i.State == fleet.InstanceDraining && i.Busy():
 			p.counts.moving++
 		}
 	}
@@ -243,11 +244,11 @@ type limits struct {
 }
 
 // allows returns how many of n machines of the offering the policy allows more, and else what stops it.
-func (p *plan) allows(o *drover.Offering, n, priority int) (int, string) {
+func (p *plan) allows(o *fleet.Offering, n, priority int) (int, string) {
 	return p.allowed(&p.limits, o, n, priority)
 }
 
-func (p *plan) allowed(l *limits, o *drover.Offering, n, priority int) (int, string) {
+func (p *plan) allowed(l *limits, o *fleet.Offering, n, priority int) (int, string) {
 	pol := p.in.Policy
 	why := ""
 	bound := func(left int, text string) {
@@ -265,21 +266,21 @@ func (p *plan) allowed(l *limits, o *drover.Offering, n, priority int) (int, str
 		bound(int((m-l.capacity.MemoryMB)/max(o.Capacity.MemoryMB, 1)), "the pool's limit of memory")
 	}
 	b := pol.Budget
-	if b.AtLimit == drover.BudgetAlert || b.AtLimit == drover.BudgetCritical && priority >= b.CriticalPriority {
+	if b.AtLimit == fleet.BudgetAlert || b.AtLimit == fleet.BudgetCritical && priority >= b.CriticalPriority {
 		return n, why
 	}
 	if b.PerHour > 0 {
-		bound(int((b.PerHour-l.cost)/o.Price+1e-9), fmt.Sprintf("the budget of %s an hour", drover.Money(b.PerHour)))
+		bound(int((b.PerHour-l.cost)/o.Price+1e-9), fmt.Sprintf("the budget of %s an hour", fleet.Money(b.PerHour)))
 	}
 	if b.PerDay > 0 {
 		// What runs now is assumed to run for another hour, as it may be busy, and then can't be returned.
 		left := b.PerDay - p.in.Spent - (l.cost - l.leaving)
-		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %s a day", drover.Money(b.PerDay)))
+		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %s a day", fleet.Money(b.PerDay)))
 	}
 	return n, why
 }
 
-func (l *limits) add(o *drover.Offering, n int) {
+func (l *limits) add(o *fleet.Offering, n int) {
 	l.machines += n
 	l.cost += float64(n) * o.Price
 	l.capacity = l.capacity.Add(drover.Capacity{CPU: o.Capacity.CPU * int64(n), MemoryMB: o.Capacity.MemoryMB * int64(n), DiskMB: o.Capacity.DiskMB * int64(n)})

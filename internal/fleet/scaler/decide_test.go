@@ -9,33 +9,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
 var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 // policy is a small catalogue: price is linear in size, with a discount for the biggest.
-func policy() *drover.FleetPolicy {
-	size := func(name string, cores int64, price float64) drover.InstanceType {
-		return drover.InstanceType{Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.02}
+func policy() *fleet.Policy {
+	size := func(name string, cores int64, price float64) fleet.InstanceType {
+		return fleet.InstanceType{Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.02}
 	}
-	p := &drover.FleetPolicy{
+	p := &fleet.Policy{
 		Name: "p", Provider: "sim", Zones: []string{"a", "b"}, Image: "img",
-		Types: []drover.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.4xlarge", 16, 0.7), size("m5.large", 2, 0.12)},
+		Types: []fleet.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.4xlarge", 16, 0.7), size("m5.large", 2, 0.12)},
 	}
 	p.Canonicalize()
 	return p
 }
 
-func input(p *drover.FleetPolicy, demand ...drover.DemandClass) Input {
+func input(p *fleet.Policy, demand ...fleet.DemandClass) Input {
 	return Input{
 		Now: start, Policy: p, Offerings: p.Offerings(), Demand: demand, GroupUsed: map[string]int64{},
 		Beliefs: NewBeliefs(1, provider.Capabilities{Batch: 100, Idempotent: true}), Listed: true, Settled: true,
 	}
 }
 
-func work(name string, cores, n int) drover.DemandClass {
-	return drover.DemandClass{Name: name, Each: drover.Capacity{CPU: int64(cores) * 1000, MemoryMB: int64(cores) * 1024}, Count: n, Priority: 50, Since: start}
+func work(name string, cores, n int) fleet.DemandClass {
+	return fleet.DemandClass{Name: name, Each: drover.Capacity{CPU: int64(cores) * 1000, MemoryMB: int64(cores) * 1024}, Count: n, Priority: 50, Since: start}
 }
 
 // bought sums the creates by type.
@@ -49,15 +50,15 @@ func bought(out Output) map[string]int {
 	return m
 }
 
-func machine(p *drover.FleetPolicy, id, typ string, state drover.InstanceState) *drover.Instance {
+func machine(p *fleet.Policy, id, typ string, state fleet.InstanceState) *fleet.Instance {
 	for _, o := range p.Offerings() {
-		if o.Type == typ && o.Zone == "a" && o.Market == drover.MarketOnDemand {
-			i := &drover.Instance{
+		if o.Type == typ && o.Zone == "a" && o.Market == fleet.MarketOnDemand {
+			i := &fleet.Instance{
 				ID: id, ProviderID: "cloud-" + id, Offering: o.Key, Type: typ, Zone: o.Zone, Market: o.Market, Template: p.Template(),
-				State: state, Behavior: drover.BehaviorRun, Capacity: o.Capacity, Price: o.Price, QuotaGroup: o.QuotaGroup, QuotaUnits: 1, Billing: o.Billing,
+				State: state, Behavior: fleet.BehaviorRun, Capacity: o.Capacity, Price: o.Price, QuotaGroup: o.QuotaGroup, QuotaUnits: 1, Billing: o.Billing,
 				PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), StateAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour),
 			}
-			if state == drover.InstanceActive {
+			if state == fleet.InstanceActive {
 				i.IdleAt = start.Add(-time.Second)
 			}
 			return i
@@ -89,7 +90,7 @@ func TestWhatIsStartingIsNotBoughtTwice(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p, work("w", 1, 4))
-	for n, state := range []drover.InstanceState{drover.InstancePlanned, drover.InstanceCreating} {
+	for n, state := range []fleet.InstanceState{fleet.InstancePlanned, fleet.InstanceCreating} {
 		i := machine(p, fmt.Sprint(n), "c5.large", state)
 		i.PlannedAt, i.StateAt = start, start
 		in.Instances = append(in.Instances, i)
@@ -103,7 +104,7 @@ func TestIdleMachinesThatFitAreUsedAndKept(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p, work("w", 2, 1))
-	i := machine(p, "x", "c5.large", drover.InstanceActive)
+	i := machine(p, "x", "c5.large", fleet.InstanceActive)
 	i.IdleAt = start.Add(-time.Hour)
 	in.Instances = append(in.Instances, i)
 	require.Empty(t, kinds(Decide(in)))
@@ -159,22 +160,22 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		change func(*drover.FleetPolicy)
+		change func(*fleet.Policy)
 		want   int
 		reason string
 	}{
-		{"max", func(p *drover.FleetPolicy) { p.Max = 3 }, 3, "maximum of 3"},
-		{"cpu", func(p *drover.FleetPolicy) { p.Limits.CPU = 4000 }, 2, "limit of cpu"},
-		{"per hour", func(p *drover.FleetPolicy) { p.Budget.PerHour = 0.45 }, 4, "0.45 an hour"},
-		{"per day", func(p *drover.FleetPolicy) { p.Budget.PerDay = 0.3 }, 3, "0.30 a day"},
-		{"alert", func(p *drover.FleetPolicy) { p.Budget.PerHour, p.Budget.AtLimit = 0.1, drover.BudgetAlert }, 10, ""},
-		{"not critical", func(p *drover.FleetPolicy) {
-			p.Budget = drover.FleetBudget{PerHour: 0.1, AtLimit: drover.BudgetCritical, CriticalPriority: 51}
+		{"max", func(p *fleet.Policy) { p.Max = 3 }, 3, "maximum of 3"},
+		{"cpu", func(p *fleet.Policy) { p.Limits.CPU = 4000 }, 2, "limit of cpu"},
+		{"per hour", func(p *fleet.Policy) { p.Budget.PerHour = 0.45 }, 4, "0.45 an hour"},
+		{"per day", func(p *fleet.Policy) { p.Budget.PerDay = 0.3 }, 3, "0.30 a day"},
+		{"alert", func(p *fleet.Policy) { p.Budget.PerHour, p.Budget.AtLimit = 0.1, fleet.BudgetAlert }, 10, ""},
+		{"not critical", func(p *fleet.Policy) {
+			p.Budget = fleet.Budget{PerHour: 0.1, AtLimit: fleet.BudgetCritical, CriticalPriority: 51}
 		}, 1, "0.10 an hour"},
-		{"critical", func(p *drover.FleetPolicy) {
-			p.Budget = drover.FleetBudget{PerHour: 0.1, AtLimit: drover.BudgetCritical, CriticalPriority: 50}
+		{"critical", func(p *fleet.Policy) {
+			p.Budget = fleet.Budget{PerHour: 0.1, AtLimit: fleet.BudgetCritical, CriticalPriority: 50}
 		}, 10, ""},
-		{"paused", func(p *drover.FleetPolicy) { p.PauseCreates = true }, 0, "paused"},
+		{"paused", func(p *fleet.Policy) { p.PauseCreates = true }, 0, "paused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -223,14 +224,14 @@ func TestMinimumStandbyAndSchedule(t *testing.T) {
 	p := policy()
 	p.Min = 2
 	require.Equal(t, "create 2 c5.large minimum", kinds(Decide(input(p))))
-	p.Schedule = []drover.FleetSchedule{{Cron: "0 9 * * 6", Zone: "Europe/Berlin", Duration: time.Hour, Min: 5}}
+	p.Schedule = []fleet.Schedule{{Cron: "0 9 * * 6", Zone: "Europe/Berlin", Duration: time.Hour, Min: 5}}
 	require.NoError(t, p.Validate())
 	require.Equal(t, "create 5 c5.large minimum", kinds(Decide(input(p))))
 	p.Min, p.Schedule = 0, nil
-	p.Standby = []drover.FleetStandby{{Each: drover.Capacity{CPU: 2000, MemoryMB: 1024}, Count: 1}}
+	p.Standby = []fleet.Standby{{Each: drover.Capacity{CPU: 2000, MemoryMB: 1024}, Count: 1}}
 	in := input(p)
 	require.Equal(t, "create 1 c5.large standby", kinds(Decide(in)))
-	idle := machine(p, "x", "c5.large", drover.InstanceActive)
+	idle := machine(p, "x", "c5.large", fleet.InstanceActive)
 	idle.IdleAt = start.Add(-time.Hour)
 	in.Instances = append(in.Instances, idle)
 	require.Empty(t, kinds(Decide(in)), "standby room is neither bought twice nor returned")
@@ -239,11 +240,11 @@ func TestMinimumStandbyAndSchedule(t *testing.T) {
 func TestSpotIsSpread(t *testing.T) {
 	t.Parallel()
 	p := policy()
-	p.Spot = drover.SpotPrefer
+	p.Spot = fleet.SpotPrefer
 	out := Decide(input(p, work("w", 16, 12)))
 	zones := map[string]int{}
 	for _, a := range out.Actions {
-		require.Equal(t, drover.MarketSpot, a.Offering.Market)
+		require.Equal(t, fleet.MarketSpot, a.Offering.Market)
 		zones[a.Offering.Zone] += a.Count
 	}
 	require.InDelta(t, zones["a"], zones["b"], 4)
@@ -254,23 +255,23 @@ func TestDestructionOnlyWhenSettledAndNeverOfBusyOrHeld(t *testing.T) {
 	p := policy()
 	in := input(p)
 	long := start.Add(-2 * time.Hour)
-	add := func(id string, state drover.InstanceState, change func(*drover.Instance)) {
+	add := func(id string, state fleet.InstanceState, change func(*fleet.Instance)) {
 		i := machine(p, id, "c5.large", state)
 		i.IdleAt = long
 		change(i)
 		in.Instances = append(in.Instances, i)
 	}
-	busy := func(i *drover.Instance) { i.Work, i.Used, i.IdleAt = 1, drover.Capacity{CPU: 100}, time.Time{} }
-	add("busy", drover.InstanceActive, busy)
-	add("held", drover.InstanceActive, func(i *drover.Instance) { i.Behavior = drover.BehaviorHold })
-	add("idle", drover.InstanceActive, func(*drover.Instance) {})
-	add("stuck", drover.InstanceBooting, func(i *drover.Instance) { i.Adopted = false })
-	add("lost", drover.InstanceActive, func(i *drover.Instance) { i.LostAt = long })
-	add("quiet", drover.InstanceDraining, func(i *drover.Instance) { i.Quiet = true })
-	add("lostbusy", drover.InstanceActive, func(i *drover.Instance) { busy(i); i.LostAt = long })
-	add("orphan", drover.InstanceOrphaned, func(*drover.Instance) {})
-	add("operator", drover.InstanceActive, func(i *drover.Instance) { busy(i); i.Behavior = drover.BehaviorDrain })
-	add("calledoff", drover.InstanceDraining, func(i *drover.Instance) { busy(i); i.Why = WhyIdle })
+	busy := func(i *fleet.Instance) { i.Work, i.Used, i.IdleAt = 1, drover.Capacity{CPU: 100}, time.Time{} }
+	add("busy", fleet.InstanceActive, busy)
+	add("held", fleet.InstanceActive, func(i *fleet.Instance) { i.Behavior = fleet.BehaviorHold })
+	add("idle", fleet.InstanceActive, func(*fleet.Instance) {})
+	add("stuck", fleet.InstanceBooting, func(i *fleet.Instance) { i.Adopted = false })
+	add("lost", fleet.InstanceActive, func(i *fleet.Instance) { i.LostAt = long })
+	add("quiet", fleet.InstanceDraining, func(i *fleet.Instance) { i.Quiet = true })
+	add("lostbusy", fleet.InstanceActive, func(i *fleet.Instance) { busy(i); i.LostAt = long })
+	add("orphan", fleet.InstanceOrphaned, func(*fleet.Instance) {})
+	add("operator", fleet.InstanceActive, func(i *fleet.Instance) { busy(i); i.Behavior = fleet.BehaviorDrain })
+	add("calledoff", fleet.InstanceDraining, func(i *fleet.Instance) { busy(i); i.Why = WhyIdle })
 	in.Settled = false
 	require.Empty(t, kinds(Decide(in)))
 	in.Settled = true
@@ -286,7 +287,7 @@ func TestHourlyMachinesAreReturnedAtTheEndOfThePaidHour(t *testing.T) {
 		p.Types[i].Billing.Granularity = time.Hour
 	}
 	in := input(p)
-	i := machine(p, "x", "c5.large", drover.InstanceActive)
+	i := machine(p, "x", "c5.large", fleet.InstanceActive)
 	i.CreatedAt, i.IdleAt = start.Add(-30*time.Minute), start.Add(-20*time.Minute)
 	in.Instances = append(in.Instances, i)
 	out := Decide(in)
@@ -302,7 +303,7 @@ func TestExpiryAndDriftStayWithinTheShare(t *testing.T) {
 	p.Disruption = 0.2
 	in := input(p)
 	for n := range 10 {
-		i := machine(p, fmt.Sprint(n), "c5.large", drover.InstanceActive)
+		i := machine(p, fmt.Sprint(n), "c5.large", fleet.InstanceActive)
 		i.Work, i.Template = 1, "old"
 		in.Instances = append(in.Instances, i)
 	}
@@ -313,7 +314,7 @@ func TestInterruptedMachinesAreDrainedAndReplacedNow(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p)
-	i := machine(p, "x", "c5.large", drover.InstanceActive)
+	i := machine(p, "x", "c5.large", fleet.InstanceActive)
 	i.Work, i.Used, i.InterruptAt = 2, drover.Capacity{CPU: 2000, MemoryMB: 2000}, start.Add(2*time.Minute)
 	in.Instances = append(in.Instances, i)
 	require.Equal(t, "drain x interrupted; create 1 c5.large demand", kinds(Decide(in)))
@@ -323,11 +324,11 @@ func TestSlowBootsAreHedged(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p, work("w", 2, 1))
-	i := machine(p, "x", "c5.large", drover.InstanceBooting)
+	i := machine(p, "x", "c5.large", fleet.InstanceBooting)
 	i.PlannedAt, i.StateAt = start.Add(-95*time.Second), start.Add(-90*time.Second)
 	in.Instances = append(in.Instances, i)
 	require.Equal(t, "create 1 c5.large hedge", kinds(Decide(in)))
-	h := machine(p, "y", "c5.large", drover.InstanceBooting)
+	h := machine(p, "y", "c5.large", fleet.InstanceBooting)
 	h.PlannedAt, h.Hedge = start, true
 	in.Instances = append(in.Instances, h)
 	require.Empty(t, kinds(Decide(in)))
@@ -354,7 +355,7 @@ func TestCreatesNeverStarveDestroys(t *testing.T) {
 	in := input(p, work("w", 2, 500))
 	in.Beliefs = NewBeliefs(1, provider.Capabilities{Batch: 1, Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 1, Burst: 3}, provider.CallDestroy: {PerSecond: 1, Burst: 2}}})
 	for n := range 5 {
-		i := machine(p, fmt.Sprint(n), "c5.large", drover.InstanceDraining)
+		i := machine(p, fmt.Sprint(n), "c5.large", fleet.InstanceDraining)
 		i.Quiet = true
 		in.Instances = append(in.Instances, i)
 	}

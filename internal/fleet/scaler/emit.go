@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -49,7 +49,7 @@ func (p *plan) reason(y *buy) string {
 		}
 		fmt.Fprintf(&s, "%d x %s", t.n, p.classes[t.class].Name)
 	}
-	fmt.Fprintf(&s, " on each, at %s an hour", drover.Money(p.offers[y.offer].Price))
+	fmt.Fprintf(&s, " on each, at %s an hour", fleet.Money(p.offers[y.offer].Price))
 	return s.String()
 }
 

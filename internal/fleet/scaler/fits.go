@@ -1,11 +1,13 @@
 package scaler
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover/fleet"
+)
 
 // PricePerPiece returns what a piece of the class costs an hour on the offering, with as many of its like beside it as
 // there are and fit; ok is false if none may or can run there.
-func PricePerPiece(o *drover.Offering, d *drover.DemandClass, pool, template string) (price float64, ok bool) {
-	if d.OnDemand && o.Market == drover.MarketSpot || d.Refused(pool, template, o.Type) != "" {
+func PricePerPiece(o *fleet.Offering, d *fleet.DemandClass, pool, template string) (price float64, ok bool) {
+	if d.OnDemand && o.Market == fleet.MarketSpot || d.Refused(pool, template, o.Type) != "" {
 		return 0, false
 	}
 	most := max(d.Count, 1)

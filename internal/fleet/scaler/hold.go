@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Holding is why an idle machine is kept: it is worth what it costs.
@@ -21,16 +21,16 @@ type Holding struct {
 // String tells it to people.
 func (h Holding) String() string {
 	return fmt.Sprintf("kept: needed within %s with %.0f %%, having none then would cost %s, keeping it %s",
-		h.Outlook.Within.Round(time.Second), 100*h.Outlook.Chance, drover.Money(h.Saves), drover.Money(h.Keeping))
+		h.Outlook.Within.Round(time.Second), 100*h.Outlook.Chance, fleet.Money(h.Saves), fleet.Money(h.Keeping))
 }
 
 // keep divides the idle machines that no work has a place on into those that are worth keeping and those that go. It is a
 // newsvendor's question for each: the nth idle machine is needed once the need has risen by as much as n of them cost, and
 // how soon that happens was seen (Swings). It is kept while the rate at which it is needed, times what it then saves,
 // is more than its price: then keeping it up to some time pays on average.
-func (p *plan) keep(idle []*drover.Instance) (gone []*drover.Instance) {
+func (p *plan) keep(idle []*fleet.Instance) (gone []*fleet.Instance) {
 	template := p.template
-	slices.SortStableFunc(idle, func(a, b *drover.Instance) int { // those that go first are last
+	slices.SortStableFunc(idle, func(a, b *fleet.Instance) int { // those that go first are last
 		return cmp.Or(cmp.Compare(rank(a, template), rank(b, template)), cmp.Compare(a.Price, b.Price), b.IdleAt.Compare(a.IdleAt))
 	})
 	need, unit := p.need(), p.unitPrice()
@@ -59,7 +59,7 @@ func (p *plan) keep(idle []*drover.Instance) (gone []*drover.Instance) {
 }
 
 // bootPrice is what it costs to have the machine booted again when it is needed: its price meanwhile, and the waiting.
-func (p *plan) bootPrice(i *drover.Instance) float64 {
+func (p *plan) bootPrice(i *fleet.Instance) float64 {
 	boot := p.bootOf(i)
 	return boot.Hours() * (i.Price + p.in.Policy.WaitCost*p.pieces(boot))
 }
@@ -90,7 +90,7 @@ func (p *plan) runs() time.Duration {
 // patience is how long a machine is kept whatever is expected: a moment, as the next work may be on its way to it; and
 // as long as nobody knows how work comes here, until idling cost what having it back would (ski rental), which costs
 // at most twice what knowing would.
-func (p *plan) patience(i *drover.Instance) time.Duration {
+func (p *plan) patience(i *fleet.Instance) time.Duration {
 	least := moment
 	unknown := 1 - p.in.Pace.swings.known()
 	if unknown <= 0 {

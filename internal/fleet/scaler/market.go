@@ -3,15 +3,15 @@ package scaler
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // interruptions is the record of one spot offering.
 type interruptions struct{ hours, taken float64 }
 
 // Interruptions returns the expected interruptions an hour: the provider's word counts as a day of watching.
-func (b *Beliefs) Interruptions(o *drover.Offering) float64 {
-	if o.Market != drover.MarketSpot {
+func (b *Beliefs) Interruptions(o *fleet.Offering) float64 {
+	if o.Market != fleet.MarketSpot {
 		return 0
 	}
 	const prior = 24

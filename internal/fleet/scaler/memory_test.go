@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -14,8 +14,8 @@ import (
 func TestBeliefsOutliveARestart(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_800_000_000, 0)
-	a := &drover.Offering{Key: "p/a/z/spot", Type: "a", Zone: "z", Market: drover.MarketSpot, QuotaGroup: "g", QuotaUnits: 1, Interrupted: 0.1}
-	c := &drover.Offering{Key: "p/c/z/spot", Type: "c", Zone: "z", Market: drover.MarketSpot, QuotaGroup: "h", QuotaUnits: 1}
+	a := &fleet.Offering{Key: "p/a/z/spot", Type: "a", Zone: "z", Market: fleet.MarketSpot, QuotaGroup: "g", QuotaUnits: 1, Interrupted: 0.1}
+	c := &fleet.Offering{Key: "p/c/z/spot", Type: "c", Zone: "z", Market: fleet.MarketSpot, QuotaGroup: "h", QuotaUnits: 1}
 	learn := func(b *Beliefs) {
 		b.Created(now, a, "t", 0, 7, &provider.Error{Kind: provider.Quota, Group: "g"})
 		b.Created(now, c, "t", 0, 0, &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering})
@@ -35,7 +35,7 @@ func TestBeliefsOutliveARestart(t *testing.T) {
 	after := NewBeliefs(1, provider.Capabilities{})
 	require.NoError(t, after.Remember(text))
 	require.Equal(t, string(text), string(after.Memory()))
-	for _, o := range []*drover.Offering{a, c} {
+	for _, o := range []*fleet.Offering{a, c} {
 		for _, template := range []string{"t", "broken"} {
 			was, until := before.Blocked(now.Add(time.Second), o, template)
 			is, again := after.Blocked(now.Add(time.Second), o, template)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // minimum is the policy's smallest size of the pool: what it says for now, or for when a machine bought now would be there.
@@ -63,7 +64,7 @@ func (p *plan) plain(at, n int, why, note string) {
 }
 
 // cheapest returns the cheapest offer that can be bought and is at least as big as min; other than not.
-func (p *plan) cheapest(least *vector, not *drover.Instance) int {
+func (p *plan) cheapest(least *vector, not *fleet.Instance) int {
 	best := -1
 	for i := range p.offers {
 		o := &p.offers[i]
@@ -86,7 +87,7 @@ func (p *plan) hedge() {
 	room := max(1, p.counts.starting/20) - p.counts.hedges
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if !i.State.Starting() || i.Hedge || !p.kept[n] || i.State == drover.InstancePlanned {
+		if !i.State.Starting() || i.Hedge || !p.kept[n] || i.State == fleet.InstancePlanned {
 			continue
 		}
 		slow := i.PlannedAt.Add(p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.95))

@@ -3,12 +3,12 @@ package scaler
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // offer is an offering under consideration.
 type offer struct {
-	*drover.Offering
+	*fleet.Offering
 	blocked string // why none can be bought now
 	until   time.Time
 	cost    float64 // expected, of one machine

@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // oracle finds the cheapest machines for the pieces by trying everything: branch and bound.
 type oracle struct {
-	types  []drover.InstanceType
+	types  []fleet.InstanceType
 	pieces []drover.Capacity
 	best   float64
 }
@@ -56,11 +57,11 @@ func TestPurchasesAreCloseToTheOptimum(t *testing.T) {
 			p.Types[i].Capacity.DiskMB = 50000
 		}
 		o := oracle{types: p.Types, best: math.Inf(1)}
-		var demand []drover.DemandClass
+		var demand []fleet.DemandClass
 		for range 1 + rng.IntN(3) {
 			each := drover.Capacity{CPU: int64(1+rng.IntN(16)) * 250, MemoryMB: int64(1+rng.IntN(16)) * 256}
 			count := 1 + rng.IntN(3)
-			demand = append(demand, drover.DemandClass{Name: string(rune('a' + len(demand))), Each: each, Count: count, Priority: 50, Since: start})
+			demand = append(demand, fleet.DemandClass{Name: string(rune('a' + len(demand))), Each: each, Count: count, Priority: 50, Since: start})
 			for range count {
 				o.pieces = append(o.pieces, each)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Where work ends all the time, a little work that waits gets room sooner than a machine could come; much does not.
@@ -41,14 +42,14 @@ func TestWorkThatGetsRoomBeforeAMachineComesWaitsForIt(t *testing.T) {
 }
 
 // pooled is a pool of busy and idle machines whose need went on as told, a number of machines every ten seconds.
-func pooled(p *drover.FleetPolicy, busy, idle int, needs func(tick int) int) Input {
+func pooled(p *fleet.Policy, busy, idle int, needs func(tick int) int) Input {
 	in := input(p)
 	unit := in.Offerings[0].Price
 	for n := range 3600 {
 		in.Pace.Decided(start.Add(time.Duration(n-3600)*beat), &Output{Need: unit * float64(needs(n)), Unit: unit})
 	}
 	for k := range busy + idle {
-		i := machine(p, fmt.Sprint(k), "c5.large", drover.InstanceActive)
+		i := machine(p, fmt.Sprint(k), "c5.large", fleet.InstanceActive)
 		if k < busy {
 			i.Work, i.IdleAt, i.Used = 2, time.Time{}, i.Capacity
 		} else {
@@ -104,7 +105,7 @@ func TestWhoKnowsNothingRentsUntilItCostAsMuchAsBuying(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p)
-	i := machine(p, "x", "c5.large", drover.InstanceActive)
+	i := machine(p, "x", "c5.large", fleet.InstanceActive)
 	i.IdleAt = start.Add(-time.Minute)
 	in.Instances = append(in.Instances, i)
 	require.Zero(t, returned(in))

@@ -10,12 +10,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // situation draws a pool, its machines and its work.
 func situation(t *rapid.T) Input {
 	p := policy()
-	p.Spot = rapid.SampledFrom([]string{drover.SpotNever, drover.SpotPrefer, drover.SpotOnly}).Draw(t, "spot")
+	p.Spot = rapid.SampledFrom([]string{fleet.SpotNever, fleet.SpotPrefer, fleet.SpotOnly}).Draw(t, "spot")
 	p.Max = rapid.SampledFrom([]int{0, 0, 3, 12}).Draw(t, "max")
 	p.Min = rapid.IntRange(0, 3).Draw(t, "min")
 	p.Budget.PerHour = rapid.SampledFrom([]float64{0, 0, 1, 2.5}).Draw(t, "budget")
@@ -24,7 +25,7 @@ func situation(t *rapid.T) Input {
 	in := input(p)
 	in.Listed, in.Settled = rapid.Bool().Draw(t, "listed"), rapid.Bool().Draw(t, "settled")
 	for n := range rapid.IntRange(0, 5).Draw(t, "classes") {
-		in.Demand = append(in.Demand, drover.DemandClass{
+		in.Demand = append(in.Demand, fleet.DemandClass{
 			Name: fmt.Sprint("w", n), Priority: rapid.SampledFrom([]int{10, 50, 90}).Draw(t, "priority"), Count: rapid.IntRange(1, 60).Draw(t, "count"),
 			Each:  drover.Capacity{CPU: int64(rapid.IntRange(0, 40).Draw(t, "cpu")) * 500, MemoryMB: int64(rapid.IntRange(0, 40).Draw(t, "memory")) * 512},
 			Since: start.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "since")) * time.Second),
@@ -36,23 +37,23 @@ func situation(t *rapid.T) Input {
 	return in
 }
 
-func drawMachine(t *rapid.T, id string) *drover.Instance {
-	i := machine(policy(), id, rapid.SampledFrom([]string{"c5.large", "c5.xlarge", "c5.4xlarge"}).Draw(t, "type"), rapid.SampledFrom([]drover.InstanceState{
-		drover.InstanceCreating, drover.InstanceBooting, drover.InstanceRegistered, drover.InstanceActive, drover.InstanceActive,
-		drover.InstanceDraining, drover.InstanceDestroying, drover.InstanceOrphaned,
+func drawMachine(t *rapid.T, id string) *fleet.Instance {
+	i := machine(policy(), id, rapid.SampledFrom([]string{"c5.large", "c5.xlarge", "c5.4xlarge"}).Draw(t, "type"), rapid.SampledFrom([]fleet.InstanceState{
+		fleet.InstanceCreating, fleet.InstanceBooting, fleet.InstanceRegistered, fleet.InstanceActive, fleet.InstanceActive,
+		fleet.InstanceDraining, fleet.InstanceDestroying, fleet.InstanceOrphaned,
 	}).Draw(t, "state"))
-	i.Behavior = rapid.SampledFrom([]drover.IdleBehavior{drover.BehaviorRun, drover.BehaviorRun, drover.BehaviorHold, drover.BehaviorDrain}).Draw(t, "behavior")
+	i.Behavior = rapid.SampledFrom([]fleet.IdleBehavior{fleet.BehaviorRun, fleet.BehaviorRun, fleet.BehaviorHold, fleet.BehaviorDrain}).Draw(t, "behavior")
 	ago := func(name string) time.Time {
 		return start.Add(-time.Duration(rapid.IntRange(0, 7200).Draw(t, name)) * time.Second)
 	}
-	if i.State == drover.InstanceActive || i.State == drover.InstanceDraining {
+	if i.State == fleet.InstanceActive || i.State == fleet.InstanceDraining {
 		if i.Work = rapid.IntRange(0, 2).Draw(t, "work"); i.Work > 0 {
 			i.IdleAt, i.Used = time.Time{}, drover.Capacity{CPU: 500 * int64(i.Work), MemoryMB: 512}
 			i.Movable = rapid.Bool().Draw(t, "movable")
 		} else {
 			i.IdleAt = ago("idle")
 		}
-		i.Quiet = i.State == drover.InstanceDraining && i.Work == 0 && rapid.Bool().Draw(t, "quiet")
+		i.Quiet = i.State == fleet.InstanceDraining && i.Work == 0 && rapid.Bool().Draw(t, "quiet")
 	}
 	if rapid.IntRange(0, 9).Draw(t, "lost") == 0 {
 		i.LostAt = ago("silence")
@@ -68,8 +69,8 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		in := situation(t)
-		before := make([]drover.Instance, len(in.Instances))
-		byID := map[string]*drover.Instance{}
+		before := make([]fleet.Instance, len(in.Instances))
+		byID := map[string]*fleet.Instance{}
 		for n, i := range in.Instances {
 			before[n], byID[i.ID] = *i, i
 		}
@@ -98,7 +99,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 			i := byID[a.Instance]
 			if a.Kind == Destroy {
 				require.Zero(t, i.Work, "no busy machine is destroyed")
-				require.NotEqual(t, drover.BehaviorHold, i.Behavior, "no held machine is destroyed")
+				require.NotEqual(t, fleet.BehaviorHold, i.Behavior, "no held machine is destroyed")
 			}
 			if a.Kind == Drain && a.Why == WhyIdle {
 				drained++
@@ -112,7 +113,7 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		}
 		live := 0
 		for _, i := range in.Instances {
-			if i.State.Starting() || i.State == drover.InstanceActive {
+			if i.State.Starting() || i.State == fleet.InstanceActive {
 				live++
 			}
 		}
@@ -132,7 +133,7 @@ func TestDecideBuysNothingTwice(t *testing.T) {
 		out := Decide(in)
 		for _, a := range out.Actions {
 			for range a.Count {
-				i := machine(in.Policy, fmt.Sprint("m", len(in.Instances)), a.Offering.Type, drover.InstanceCreating)
+				i := machine(in.Policy, fmt.Sprint("m", len(in.Instances)), a.Offering.Type, fleet.InstanceCreating)
 				i.PlannedAt = start
 				in.Instances = append(in.Instances, i)
 			}

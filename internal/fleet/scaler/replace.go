@@ -3,7 +3,7 @@ package scaler
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // replace drains what must go although it is good: by an operator's word, taken back by the cloud, expired, or made
@@ -12,15 +12,15 @@ func (p *plan) replace() {
 	template := p.template
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if i.State == drover.InstanceDraining && (i.Why == WhyIdle || i.Why == WhySurplus) && i.Busy() && i.Behavior == drover.BehaviorRun {
+		if i.State == fleet.InstanceDraining && (i.Why == WhyIdle || i.Why == WhySurplus) && i.Busy() && i.Behavior == fleet.BehaviorRun {
 			p.act(Undrain, i, WhyDemand, "work was placed on it before its drain was seen")
 			continue
 		}
-		if i.State != drover.InstanceActive || i.Behavior == drover.BehaviorHold || p.acted[i.ID] {
+		if i.State != fleet.InstanceActive || i.Behavior == fleet.BehaviorHold || p.acted[i.ID] {
 			continue
 		}
 		switch {
-		case i.Behavior == drover.BehaviorDrain:
+		case i.Behavior == fleet.BehaviorDrain:
 			p.act(Drain, i, WhyBehavior, "drained by an operator")
 		case !i.InterruptAt.IsZero():
 			p.act(Drain, i, WhyInterrupted, "the cloud takes it back at %s", i.InterruptAt.UTC().Format(time.TimeOnly))
@@ -53,9 +53,9 @@ func (p *plan) consolidate() {
 	if !pol.Consolidate || len(p.in.Demand) > 0 || p.counts.starting > 0 || p.counts.moving > 0 || p.counts.live <= p.minimum() {
 		return
 	}
-	var best *drover.Instance
+	var best *fleet.Instance
 	for _, i := range p.in.Instances {
-		if i.State != drover.InstanceActive || !i.Busy() || !i.Movable || i.Behavior != drover.BehaviorRun || p.in.Now.Sub(i.ReadyAt) < minAge {
+		if i.State != fleet.InstanceActive || !i.Busy() || !i.Movable || i.Behavior != fleet.BehaviorRun || p.in.Now.Sub(i.ReadyAt) < minAge {
 			continue
 		}
 		if 2*i.Used.CPU > i.Capacity.CPU || 2*i.Used.MemoryMB > i.Capacity.MemoryMB || i.Price <= gain*trouble*float64(i.Work) {
@@ -66,13 +66,13 @@ func (p *plan) consolidate() {
 		}
 	}
 	if best != nil && p.holdsElsewhere(best) && p.mayMove() {
-		p.act(Drain, best, WhyConsolidate, "its work fits on other machines, which saves %s an hour", drover.Money(best.Price))
+		p.act(Drain, best, WhyConsolidate, "its work fits on other machines, which saves %s an hour", fleet.Money(best.Price))
 	}
 }
 
-func (p *plan) holdsElsewhere(i *drover.Instance) bool {
+func (p *plan) holdsElsewhere(i *fleet.Instance) bool {
 	for _, o := range p.in.Instances {
-		if o != i && o.State == drover.InstanceActive && o.Busy() && o.Behavior == drover.BehaviorRun && o.InterruptAt.IsZero() && o.LostAt.IsZero() {
+		if o != i && o.State == fleet.InstanceActive && o.Busy() && o.Behavior == fleet.BehaviorRun && o.InterruptAt.IsZero() && o.LostAt.IsZero() {
 			if ok, _ := i.Used.Fits(o.Free()); ok {
 				return true
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -14,10 +14,10 @@ func (p *plan) destroyFinished() {
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		switch {
-		case i.Busy() || i.Behavior == drover.BehaviorHold:
-		case i.State == drover.InstanceDraining && i.Quiet:
+		case i.Busy() || i.Behavior == fleet.BehaviorHold:
+		case i.State == fleet.InstanceDraining && i.Quiet:
 			p.destroy(i, WhyDrained, "drained: %s", i.Reason)
-		case i.State == drover.InstanceOrphaned:
+		case i.State == fleet.InstanceOrphaned:
 			at := i.StateAt.Add(p.in.Policy.OrphanGrace)
 			if p.in.Now.Before(at) {
 				p.wake(at)
@@ -29,7 +29,7 @@ func (p *plan) destroyFinished() {
 }
 
 // destroy spends a token; without one it is decided again later.
-func (p *plan) destroy(i *drover.Instance, why, format string, args ...any) {
+func (p *plan) destroy(i *fleet.Instance, why, format string, args ...any) {
 	if p.destroys <= 0 {
 		p.wake(p.in.Beliefs.TokensAt(p.in.Now, provider.CallDestroy, p.spent))
 		return
@@ -44,7 +44,7 @@ func (p *plan) destroyHopeless() {
 	sick := p.counts.lost*5 > p.counts.live && p.counts.lost >= 3
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if i.Busy() || i.Behavior == drover.BehaviorHold {
+		if i.Busy() || i.Behavior == fleet.BehaviorHold {
 			continue
 		}
 		switch {
@@ -55,7 +55,7 @@ func (p *plan) destroyHopeless() {
 				continue
 			}
 			p.destroy(i, WhyBoot, "took no work %s after it was asked for", at.Sub(p.bootFrom(i)))
-		case i.State == drover.InstanceActive && !i.LostAt.IsZero():
+		case i.State == fleet.InstanceActive && !i.LostAt.IsZero():
 			at := i.LostAt.Add(p.in.Policy.LostTimeout)
 			if p.in.Now.Before(at) {
 				p.wake(at)
@@ -67,23 +67,23 @@ func (p *plan) destroyHopeless() {
 }
 
 // made reports that the cloud has the machine, which has not come up yet.
-func made(i *drover.Instance) bool {
-	return i.State == drover.InstanceBooting || i.State == drover.InstanceRegistered || i.State == drover.InstanceCreating && i.ProviderID != ""
+func made(i *fleet.Instance) bool {
+	return i.State == fleet.InstanceBooting || i.State == fleet.InstanceRegistered || i.State == fleet.InstanceCreating && i.ProviderID != ""
 }
 
 // givenUp reports that the machine goes because it did not come up: no work may count on it. One that may not even have
 // been made counts, so that a cloud which does not answer is not asked for ever more.
-func (p *plan) givenUp(i *drover.Instance) bool {
+func (p *plan) givenUp(i *fleet.Instance) bool {
 	return made(i) && p.in.Settled && !p.in.Policy.PauseDestroys && !p.in.Now.Before(p.bootEnds(i))
 }
 
 // bootEnds is when the machine is given up if it has not come up.
-func (p *plan) bootEnds(i *drover.Instance) time.Time {
+func (p *plan) bootEnds(i *fleet.Instance) time.Time {
 	return p.bootFrom(i).Add(p.in.Beliefs.BootDeadline(i.Offering, i.Type, p.in.Policy.BootTimeout))
 }
 
 // bootFrom is when the machine began to start, as far as known: adopted ones get the whole time again.
-func (p *plan) bootFrom(i *drover.Instance) time.Time {
+func (p *plan) bootFrom(i *fleet.Instance) time.Time {
 	if i.Adopted {
 		return i.StateAt
 	}
@@ -94,10 +94,10 @@ func (p *plan) bootFrom(i *drover.Instance) time.Time {
 // keeping; where hours are paid, at the end of one.
 func (p *plan) retireIdle() {
 	spare := p.counts.live - p.minimum()
-	var idle, gone []*drover.Instance
+	var idle, gone []*fleet.Instance
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if i.State != drover.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] || p.acted[i.ID] {
+		if i.State != fleet.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != fleet.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] || p.acted[i.ID] {
 			continue
 		}
 		if p.in.Policy.Idle == 0 && i.Billing.Granularity < coarse && !p.in.Policy.Retiring {
@@ -112,7 +112,7 @@ func (p *plan) retireIdle() {
 	}
 	gone = append(gone, p.keep(idle)...)
 	template := p.template
-	slices.SortStableFunc(gone, func(a, b *drover.Instance) int {
+	slices.SortStableFunc(gone, func(a, b *fleet.Instance) int {
 		return cmp.Or(-cmp.Compare(rank(a, template), rank(b, template)), -cmp.Compare(a.Price, b.Price), a.IdleAt.Compare(b.IdleAt))
 	})
 	for _, i := range gone {
@@ -135,7 +135,7 @@ const coarse = 10 * time.Minute
 const tick = 2 * time.Second
 
 // rank says which idle machines go first: those that would be replaced anyway.
-func rank(i *drover.Instance, template string) int {
+func rank(i *fleet.Instance, template string) int {
 	n := 0
 	if i.Template != template {
 		n++
@@ -148,7 +148,7 @@ func rank(i *drover.Instance, template string) int {
 
 // idleUntil is when an idle machine is returned by time alone: after the policy's time, or, where hours are paid, at
 // the end of one.
-func (p *plan) idleUntil(i *drover.Instance) time.Time {
+func (p *plan) idleUntil(i *fleet.Instance) time.Time {
 	limit := p.in.Policy.Idle
 	if limit == 0 {
 		limit = settle
@@ -167,7 +167,7 @@ func (p *plan) idleUntil(i *drover.Instance) time.Time {
 }
 
 // bootOf is how long a machine like this one takes to boot, typically.
-func (p *plan) bootOf(i *drover.Instance) time.Duration {
+func (p *plan) bootOf(i *fleet.Instance) time.Duration {
 	boot, known := p.boots[i.Offering]
 	if !known {
 		boot = p.in.Beliefs.BootQuantile(i.Offering, i.Type, 0.5)

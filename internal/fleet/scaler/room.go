@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // room is a number of machines with equal room for equal work.
@@ -99,7 +100,7 @@ func (p *plan) findRooms() {
 
 func (p *plan) anyReadyAfter(t time.Time) bool {
 	for _, i := range p.in.Instances {
-		if i.State == drover.InstanceActive && i.ReadyAt.After(t) {
+		if i.State == fleet.InstanceActive && i.ReadyAt.After(t) {
 			return true
 		}
 	}
@@ -108,14 +109,14 @@ func (p *plan) anyReadyAfter(t time.Time) bool {
 
 // roomOf says whether waiting work may count on the machine. Work that waits although a partly used machine has room
 // can't use it (ports, a constraint that we do not see), unless the scheduler had no time yet.
-func (p *plan) roomOf(i *drover.Instance) (roomKind, bool) {
-	if i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || !i.InterruptAt.IsZero() || p.expired(i) {
+func (p *plan) roomOf(i *fleet.Instance) (roomKind, bool) {
+	if i.Behavior != fleet.BehaviorRun || !i.LostAt.IsZero() || !i.InterruptAt.IsZero() || p.expired(i) {
 		return 0, false
 	}
 	switch {
 	case i.State.Starting():
 		return roomStarting, !p.givenUp(i)
-	case i.State != drover.InstanceActive:
+	case i.State != fleet.InstanceActive:
 		return 0, false
 	case !i.Busy():
 		return roomIdle, true
@@ -123,7 +124,7 @@ func (p *plan) roomOf(i *drover.Instance) (roomKind, bool) {
 	return roomPart, true
 }
 
-func (p *plan) expired(i *drover.Instance) bool {
+func (p *plan) expired(i *fleet.Instance) bool {
 	return !i.ExpiresAt.IsZero() && !p.in.Now.Before(i.ExpiresAt)
 }
 
@@ -160,7 +161,7 @@ func (p *plan) least() least {
 	return l
 }
 
-func (l least) fits(i *drover.Instance) bool {
+func (l least) fits(i *fleet.Instance) bool {
 	return i.Capacity.CPU-i.Used.CPU >= l.cpu && i.Capacity.MemoryMB-i.Used.MemoryMB >= l.memoryMB
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -122,21 +123,21 @@ func situated(t *testing.T, given string) Input {
 	return in
 }
 
-func sold(list []drover.Offering, typ, zone string) *drover.Offering {
-	var found *drover.Offering // spot, if it is sold
+func sold(list []fleet.Offering, typ, zone string) *fleet.Offering {
+	var found *fleet.Offering // spot, if it is sold
 	for i := range list {
-		if list[i].Type == typ && list[i].Zone == zone && (found == nil || list[i].Market == drover.MarketSpot) {
+		if list[i].Type == typ && list[i].Zone == zone && (found == nil || list[i].Market == fleet.MarketSpot) {
 			found = &list[i]
 		}
 	}
 	return found
 }
 
-var situatedStates = map[string]drover.InstanceState{
-	"creating": drover.InstanceCreating, "booting": drover.InstanceBooting, "active": drover.InstanceActive, "draining": drover.InstanceDraining,
+var situatedStates = map[string]fleet.InstanceState{
+	"creating": fleet.InstanceCreating, "booting": fleet.InstanceBooting, "active": fleet.InstanceActive, "draining": fleet.InstanceDraining,
 }
 
-func situatedMachine(p *drover.FleetPolicy, words []string, f fields) *drover.Instance {
+func situatedMachine(p *fleet.Policy, words []string, f fields) *fleet.Instance {
 	i := machine(p, words[1], words[2], situatedStates[words[3]])
 	i.PlannedAt = f.ago("age", time.Hour)
 	i.CreatedAt, i.StateAt, i.ReadyAt = i.PlannedAt, i.PlannedAt, i.PlannedAt
@@ -147,7 +148,7 @@ func situatedMachine(p *drover.FleetPolicy, words []string, f fields) *drover.In
 		i.Work, i.IdleAt, i.Used = n, time.Time{}, drover.Capacity{CPU: cores, MemoryMB: cores}
 	}
 	if f["behavior"] != "" {
-		i.Behavior = drover.IdleBehavior(f["behavior"])
+		i.Behavior = fleet.IdleBehavior(f["behavior"])
 	}
 	if f["template"] != "" {
 		i.Template = f["template"]

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Shortage is what work of a priority lacks of a quota that is used up: other pools of the cloud may have idle machines in it.
@@ -79,14 +79,14 @@ type ledge struct {
 	units  map[string]int64 // left
 }
 
-func (l *ledge) without(i *drover.Instance) {
+func (l *ledge) without(i *fleet.Instance) {
 	l.limits.machines--
 	l.limits.cost -= i.Price
 	l.limits.capacity = l.limits.capacity.Sub(i.Capacity)
 	l.units[i.QuotaGroup] += i.QuotaUnits
 }
 
-func (l *ledge) with(i *drover.Instance) {
+func (l *ledge) with(i *fleet.Instance) {
 	l.limits.machines++
 	l.limits.cost += i.Price
 	l.limits.capacity = l.limits.capacity.Add(i.Capacity)
@@ -108,7 +108,7 @@ func (p *plan) findSpares() {
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		switch {
-		case p.acted[i.ID] || leaving(i) || i.State.Starting() && p.givenUp(i) && i.Behavior != drover.BehaviorHold:
+		case p.acted[i.ID] || leaving(i) || i.State.Starting() && p.givenUp(i) && i.Behavior != fleet.BehaviorHold:
 			p.after.without(i)
 		case p.spare(i):
 			p.spares = append(p.spares, n)
@@ -119,20 +119,20 @@ func (p *plan) findSpares() {
 }
 
 // leaving reports that the machine is about to be gone.
-func leaving(i *drover.Instance) bool {
-	return i.State == drover.InstanceDestroying || i.State == drover.InstanceDraining && !i.Busy() && i.Behavior != drover.BehaviorHold
+func leaving(i *fleet.Instance) bool {
+	return i.State == fleet.InstanceDestroying || i.State == fleet.InstanceDraining && !i.Busy() && i.Behavior != fleet.BehaviorHold
 }
 
 // spare reports that nothing would be lost with the machine but its boot.
-func (p *plan) spare(i *drover.Instance) bool {
-	if i.Behavior != drover.BehaviorRun || !i.LostAt.IsZero() || !i.InterruptAt.IsZero() || i.Busy() {
+func (p *plan) spare(i *fleet.Instance) bool {
+	if i.Behavior != fleet.BehaviorRun || !i.LostAt.IsZero() || !i.InterruptAt.IsZero() || i.Busy() {
 		return false
 	}
-	return i.State.Starting() || i.State == drover.InstanceActive && !i.IdleAt.IsZero()
+	return i.State.Starting() || i.State == fleet.InstanceActive && !i.IdleAt.IsZero()
 }
 
 // loss is what the machine's boot cost so far, and what is paid for it already.
-func (p *plan) loss(i *drover.Instance) float64 {
+func (p *plan) loss(i *fleet.Instance) float64 {
 	if rank(i, p.template) > 0 {
 		return 0 // it would be replaced anyway
 	}
@@ -170,8 +170,8 @@ func (p *plan) swap(o *offer, wanted, priority int) (freed, promised int) {
 }
 
 // dismiss sends a machine away that has no work: one whose agent may be given some is drained first.
-func (p *plan) dismiss(i *drover.Instance, format string, args ...any) {
-	if i.State.Starting() && i.State != drover.InstanceRegistered {
+func (p *plan) dismiss(i *fleet.Instance, format string, args ...any) {
+	if i.State.Starting() && i.State != fleet.InstanceRegistered {
 		p.act(Destroy, i, WhySurplus, format, args...)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -23,8 +24,8 @@ type world struct {
 func (w *world) step(t require.TestingT) (moved bool) {
 	out := Decide(w.Input)
 	for _, i := range w.Instances { // what boots is up by the next look
-		if i.State == drover.InstanceBooting {
-			i.State, i.ReadyAt, i.IdleAt = drover.InstanceActive, w.Now, w.Now
+		if i.State == fleet.InstanceBooting {
+			i.State, i.ReadyAt, i.IdleAt = fleet.InstanceActive, w.Now, w.Now
 		}
 	}
 	for _, a := range out.Actions {
@@ -32,7 +33,7 @@ func (w *world) step(t require.TestingT) (moved bool) {
 		if a.Kind == Create {
 			for range a.Count {
 				w.seq++
-				i := machine(w.Policy, fmt.Sprint("new", w.seq), a.Offering.Type, drover.InstanceActive)
+				i := machine(w.Policy, fmt.Sprint("new", w.seq), a.Offering.Type, fleet.InstanceActive)
 				i.ReadyAt, i.IdleAt = w.Now, w.Now
 				w.Instances = append(w.Instances, i)
 				w.GroupUsed[i.QuotaGroup]++
@@ -62,9 +63,9 @@ func (w *world) step(t require.TestingT) (moved bool) {
 	return moved
 }
 
-func (w *world) place(d *drover.DemandClass) {
+func (w *world) place(d *fleet.DemandClass) {
 	for _, i := range w.Instances {
-		for ok, _ := d.Each.Fits(i.Free()); d.Count > 0 && ok && i.State == drover.InstanceActive; ok, _ = d.Each.Fits(i.Free()) {
+		for ok, _ := d.Each.Fits(i.Free()); d.Count > 0 && ok && i.State == fleet.InstanceActive; ok, _ = d.Each.Fits(i.Free()) {
 			i.Work, i.Used, i.IdleAt = i.Work+1, i.Used.Add(d.Each), time.Time{}
 			d.Count--
 		}
@@ -102,10 +103,10 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 		}
 		for n := range rapid.IntRange(0, 4).Draw(t, "machines") {
 			i := machine(p, fmt.Sprint("m", n), rapid.SampledFrom([]string{"c5.large", "c5.xlarge", "c5.4xlarge"}).Draw(t, "type"),
-				rapid.SampledFrom([]drover.InstanceState{drover.InstanceActive, drover.InstanceActive, drover.InstanceBooting}).Draw(t, "state"))
+				rapid.SampledFrom([]fleet.InstanceState{fleet.InstanceActive, fleet.InstanceActive, fleet.InstanceBooting}).Draw(t, "state"))
 			i.PlannedAt = start.Add(-time.Second)
 			i.IdleAt = start.Add(-time.Minute)
-			if i.State == drover.InstanceActive && rapid.Bool().Draw(t, "busy") {
+			if i.State == fleet.InstanceActive && rapid.Bool().Draw(t, "busy") {
 				i.Work, i.Used, i.IdleAt = 1, i.Capacity, time.Time{}
 			}
 			if in.Instances = append(in.Instances, i); !room() {
@@ -140,7 +141,7 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 			}
 			for o := range in.Offerings {
 				if ok, _ := d.Each.Fits(in.Offerings[o].Capacity); ok && len(in.Instances) < len(all) {
-					in.Instances = append(in.Instances, machine(p, "more", in.Offerings[o].Type, drover.InstanceActive))
+					in.Instances = append(in.Instances, machine(p, "more", in.Offerings[o].Type, fleet.InstanceActive))
 					require.False(t, room(), "%s waits for a %s, and idle machines hold the %s", d.Name, in.Offerings[o].Type, kind)
 					in.Instances = in.Instances[:len(in.Instances)-1]
 				}
@@ -151,7 +152,7 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 }
 
 // usableBy reports whether some waiting work of at least the priority fits on the machine.
-func usableBy(demand []drover.DemandClass, priority int, i *drover.Instance) bool {
+func usableBy(demand []fleet.DemandClass, priority int, i *fleet.Instance) bool {
 	for k := range demand {
 		if ok, _ := demand[k].Each.Fits(i.Free()); ok && demand[k].Count > 0 && demand[k].Priority >= priority {
 			return true
@@ -170,7 +171,7 @@ func TestWorkInTurnsDoesNotThrash(t *testing.T) {
 	for turn := range 20 {
 		d := work("w", 2, 1)
 		d.Constraints = []*drover.Constraint{{LTarget: "${attr.kind}", RTarget: string("ab"[turn%2])}}
-		w.Demand = []drover.DemandClass{d}
+		w.Demand = []fleet.DemandClass{d}
 		for range 10 {
 			w.step(t)
 		}
@@ -188,7 +189,7 @@ func TestAPoolYieldsTheQuotaThatAnotherOneNeeds(t *testing.T) {
 	p := policy()
 	in := input(p, work("w", 2, 1))
 	for n := range 3 {
-		i := machine(p, fmt.Sprint("m", n), "c5.large", drover.InstanceActive)
+		i := machine(p, fmt.Sprint("m", n), "c5.large", fleet.InstanceActive)
 		i.IdleAt = start.Add(-time.Second)
 		in.Instances = append(in.Instances, i)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
 
@@ -119,7 +120,7 @@ func (b *Baseline) going(in *scaler.Input) int {
 	}
 	n := int(math.Ceil(b.Share * float64(len(in.Instances))))
 	for _, i := range in.Instances {
-		if i.State == drover.InstanceDraining || i.State == drover.InstanceDestroying {
+		if i.State == fleet.InstanceDraining || i.State == fleet.InstanceDestroying {
 			n--
 		}
 	}
@@ -154,8 +155,8 @@ func Karpenter() *Baseline {
 }
 
 // apart asks for a machine a task: no choice of a bigger one for several.
-func apart(demand []drover.DemandClass) []drover.DemandClass {
-	list := append([]drover.DemandClass(nil), demand...)
+func apart(demand []fleet.DemandClass) []fleet.DemandClass {
+	list := append([]fleet.DemandClass(nil), demand...)
 	for i := range list {
 		list[i].Constraints = append([]*drover.Constraint{{Operand: "distinct_hosts"}}, list[i].Constraints...)
 	}

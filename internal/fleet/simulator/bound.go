@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Bound is what anybody has to pay at least, a clairvoyant too, who may let work wait: nothing boots, nothing is idle,
 // and machines come in fractions. Each way of dividing a machine's price between its cpu and its memory gives a bound,
 // as what fits on a machine never takes more than all of either; the best of eleven ways is taken. For work of one
 // shape that is its share of the best machine. Billing by the hour and limits of quotas are left out: they cost more.
-func (w Workload) Bound(offerings []drover.Offering) (cost float64) {
+func (w Workload) Bound(offerings []fleet.Offering) (cost float64) {
 	hours := map[drover.Capacity]float64{}
 	var sizes []drover.Capacity // in order: sums of floats depend on it
 	for i := range w {
@@ -33,7 +34,7 @@ func (w Workload) Bound(offerings []drover.Offering) (cost float64) {
 }
 
 // unit is the least price per hour of work of a size, if a share of each machine's price is that of its cpu.
-func unit(size drover.Capacity, offerings []drover.Offering, cpu float64) float64 {
+func unit(size drover.Capacity, offerings []fleet.Offering, cpu float64) float64 {
 	u := math.Inf(1)
 	for k := range offerings {
 		o := &offerings[k]

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
@@ -70,7 +70,7 @@ func typeOf(offering string) string {
 func (s *Sim) checkDestroy(e *pool.Effect) {
 	n := s.byCloud[e.ProviderID]
 	i, known := s.core.Instance(e.Instance)
-	s.must(!known || i.Behavior != drover.BehaviorHold, "held machine %s is destroyed", e.Instance)
+	s.must(!known || i.Behavior != fleet.BehaviorHold, "held machine %s is destroyed", e.Instance)
 	if n != nil && n.up && !n.taken {
 		s.must(len(n.tasks) == 0, "busy machine %s is destroyed: %s, %s", e.Instance, i.Why, i.Reason)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
@@ -212,7 +213,7 @@ func (s *Sim) callHome(n *node) {
 		s.nodes[n.intent] = n
 		n.draining = false
 	}
-	if i, known := s.core.Instance(n.intent); known && (i.State == drover.InstanceDestroying || i.State == drover.InstanceDraining) {
+	if i, known := s.core.Instance(n.intent); known && (i.State == fleet.InstanceDestroying || i.State == fleet.InstanceDraining) {
 		n.draining = true // control lets it in as one that is drained
 	}
 	s.free.move(n)

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
@@ -34,7 +34,7 @@ func Faulty(seed uint64) Config {
 	c.Caps.Idempotent = rng.IntN(3) > 0
 	c.Caps.Batch = 1 + rng.IntN(20)
 	p := StandardPolicy()
-	p.Spot = []string{drover.SpotNever, drover.SpotPrefer, drover.SpotOnly}[rng.IntN(3)]
+	p.Spot = []string{fleet.SpotNever, fleet.SpotPrefer, fleet.SpotOnly}[rng.IntN(3)]
 	p.Max = []int{0, 0, 40}[rng.IntN(3)]
 	p.Min = []int{0, 0, 2}[rng.IntN(3)]
 	p.Expire = []time.Duration{0, 0, 40 * time.Minute}[rng.IntN(3)]

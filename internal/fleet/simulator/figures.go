@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
@@ -33,10 +33,10 @@ func Figures(ctx context.Context, quick bool, now func() time.Time, tell Tell) e
 }
 
 // StandardPolicy is the pool of the figures: five types in three zones, paid by the second.
-func StandardPolicy() *drover.FleetPolicy {
-	p := &drover.FleetPolicy{
+func StandardPolicy() *fleet.Policy {
+	p := &fleet.Policy{
 		Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img",
-		Types: []drover.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4), size("c5.4xlarge", 16, 0.8), size("m5.xlarge", 4, 0.22)},
+		Types: []fleet.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4), size("c5.4xlarge", 16, 0.8), size("m5.xlarge", 4, 0.22)},
 	}
 	p.Canonicalize()
 	return p
@@ -189,9 +189,9 @@ func percentile(list []time.Duration, q float64) float64 {
 }
 
 // fleetOf returns a core that runs n busy machines in a cloud, and the cloud's list.
-func fleetOf(at time.Time, p *drover.FleetPolicy, n int) (*pool.Core, []provider.Machine, []pool.Intent) {
+func fleetOf(at time.Time, p *fleet.Policy, n int) (*pool.Core, []provider.Machine, []pool.Intent) {
 	cfg := pool.Config{
-		Owner: "sim", Provider: p.Provider, Policies: []*drover.FleetPolicy{p}, Seed: 1, IDs: id.NewSeeded(1),
+		Owner: "sim", Provider: p.Provider, Policies: []*fleet.Policy{p}, Seed: 1, IDs: id.NewSeeded(1),
 		Caps: provider.Capabilities{Idempotent: true, Batch: 1000, Visible: 10 * time.Second},
 	}
 	offerings := p.Offerings()
@@ -203,7 +203,7 @@ func fleetOf(at time.Time, p *drover.FleetPolicy, n int) (*pool.Core, []provider
 		machines[k] = provider.Machine{
 			ID: fmt.Sprintf("i-%05d", k), Intent: name, Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Running, CreatedAt: at.Add(-time.Hour),
 			Tags: map[string]string{
-				drover.TagOwner: "sim", drover.TagPool: p.Name, drover.TagOffering: o.Key, drover.TagTemplate: p.Template(), drover.TagIntent: name,
+				fleet.TagOwner: "sim", fleet.TagPool: p.Name, fleet.TagOffering: o.Key, fleet.TagTemplate: p.Template(), fleet.TagIntent: name,
 			},
 		}
 		intents[k] = pool.Intent{ID: name, Pool: p.Name, Offering: o.Key, Template: p.Template(), At: at.Add(-time.Hour), Answered: true, NodeID: fmt.Sprintf("node-%05d", k)}

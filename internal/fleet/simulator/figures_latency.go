@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -15,7 +16,7 @@ import (
 
 // still is a fleet of busy machines around a real pool.Pool on the wall's clock; only the demand moves.
 type still struct {
-	policy   *drover.FleetPolicy
+	policy   *fleet.Policy
 	machines []provider.Machine
 	intents  []pool.Intent
 	created  chan time.Time
@@ -23,11 +24,11 @@ type still struct {
 	never    chan struct{}
 
 	mu      sync.Mutex
-	classes []drover.DemandClass
+	classes []fleet.DemandClass
 	changed chan struct{}
 }
 
-func (s *still) Demand(string) ([]drover.DemandClass, <-chan struct{}) {
+func (s *still) Demand(string) ([]fleet.DemandClass, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.classes, s.changed
@@ -37,7 +38,7 @@ func (s *still) Demand(string) ([]drover.DemandClass, <-chan struct{}) {
 func (s *still) want(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.classes = []drover.DemandClass{{
+	s.classes = []fleet.DemandClass{{
 		Name: "task", NodePool: s.policy.NodePool, Each: s.policy.Types[0].Capacity, Count: n, Priority: 50, Since: s.now(),
 	}}
 	close(s.changed)
@@ -95,7 +96,7 @@ func figureLatency(ctx context.Context, quick bool, now func() time.Time, tell T
 	s := &still{policy: p, created: make(chan time.Time), now: now, changed: make(chan struct{}), never: make(chan struct{})}
 	_, s.machines, s.intents = fleetOf(now(), p, 10_000)
 	fleet := pool.New(
-		pool.Config{Owner: "sim", Provider: "sim", Policies: []*drover.FleetPolicy{p}, Seed: 1, IDs: id.NewSeeded(1)},
+		pool.Config{Owner: "sim", Provider: "sim", Policies: []*fleet.Policy{p}, Seed: 1, IDs: id.NewSeeded(1)},
 		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: s, Demand: s, Nodes: s, Intents: s},
 	)
 	ctx, cancel := context.WithCancel(ctx)

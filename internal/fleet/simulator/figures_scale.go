@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -13,11 +14,11 @@ import (
 
 // largeInput is a decision over 10,000 machines, 10,000 pieces of work in 200 classes, and 800 offerings.
 func largeInput() scaler.Input {
-	p := &drover.FleetPolicy{Name: "p", Provider: "sim", Zones: []string{"a", "b", "c", "d"}, Spot: drover.SpotPrefer}
+	p := &fleet.Policy{Name: "p", Provider: "sim", Zones: []string{"a", "b", "c", "d"}, Spot: fleet.SpotPrefer}
 	for n := range 100 {
 		cores, ratio := int64(2<<(n%6)), int64(2+2*(n/6%4))
 		price := float64(cores)*0.03 + float64(cores*ratio)*0.005 + float64(n)*0.0003
-		p.Types = append(p.Types, drover.InstanceType{
+		p.Types = append(p.Types, fleet.InstanceType{
 			Name: fmt.Sprintf("%c%d.%d", 'a'+n/6, n%6, n), Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * ratio * 1024, DiskMB: 100000},
 			Price: price, SpotPrice: price / 3,
 		})
@@ -28,15 +29,15 @@ func largeInput() scaler.Input {
 		Beliefs: scaler.NewBeliefs(1, provider.Capabilities{Batch: 1000, Idempotent: true}),
 	}
 	for n := range 200 {
-		in.Demand = append(in.Demand, drover.DemandClass{
+		in.Demand = append(in.Demand, fleet.DemandClass{
 			Name: fmt.Sprint("class", n), Count: 50, Priority: 50, Since: start.Add(-time.Minute),
 			Each: drover.Capacity{CPU: int64(100 + n*37%4000), MemoryMB: int64(128 + n*91%9000), DiskMB: 300},
 		})
 	}
 	for n := range 10_000 {
 		o := in.Offerings[n%len(in.Offerings)]
-		i := &drover.Instance{
-			ID: fmt.Sprint(n), Offering: o.Key, Type: o.Type, State: drover.InstanceActive, Behavior: drover.BehaviorRun, Template: in.Template,
+		i := &fleet.Instance{
+			ID: fmt.Sprint(n), Offering: o.Key, Type: o.Type, State: fleet.InstanceActive, Behavior: fleet.BehaviorRun, Template: in.Template,
 			Capacity: o.Capacity, Price: o.Price, PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour), Work: 1 + n%3,
 		}
 		i.Used = drover.Capacity{CPU: int64(n*7%int(o.Capacity.CPU)) / 100 * 100, MemoryMB: int64(n*13%int(o.Capacity.MemoryMB)) / 128 * 128}
@@ -83,7 +84,7 @@ func figureAdoption(_ context.Context, _ bool, now func() time.Time, tell Tell) 
 	took := now().Sub(began)
 	active := 0
 	for _, i := range core.Instances("p") {
-		if i.State == drover.InstanceActive {
+		if i.State == fleet.InstanceActive {
 			active++
 		}
 	}

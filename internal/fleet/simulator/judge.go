@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -12,7 +13,7 @@ import (
 // Load is work on a cloud by which rules are judged.
 type Load struct {
 	Name   string
-	Policy func() *drover.FleetPolicy
+	Policy func() *fleet.Policy
 	Boot   time.Duration
 	Faults float64
 	Work   func(seed uint64, length time.Duration) Workload
@@ -45,26 +46,26 @@ func Loads() []Load {
 	}
 }
 
-func smallAndBig() *drover.FleetPolicy {
+func smallAndBig() *fleet.Policy {
 	return policyOf("", size("small", 2, 0.05), size("big", 8, 0.18))
 }
 
-func threeC5() *drover.FleetPolicy {
+func threeC5() *fleet.Policy {
 	return policyOf("", size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4))
 }
 
-func spotC5() *drover.FleetPolicy {
-	return policyOf(drover.SpotPrefer, size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4))
+func spotC5() *fleet.Policy {
+	return policyOf(fleet.SpotPrefer, size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4))
 }
 
-func policyOf(spot string, types ...drover.InstanceType) *drover.FleetPolicy {
-	p := &drover.FleetPolicy{Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img", Spot: spot, Types: types}
+func policyOf(spot string, types ...fleet.InstanceType) *fleet.Policy {
+	p := &fleet.Policy{Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img", Spot: spot, Types: types}
 	p.Canonicalize()
 	return p
 }
 
-func size(name string, cores int64, price float64) drover.InstanceType {
-	return drover.InstanceType{
+func size(name string, cores int64, price float64) fleet.InstanceType {
+	return fleet.InstanceType{
 		Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.05,
 	}
 }

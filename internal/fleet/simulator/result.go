@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Result is what a run came to.
@@ -26,7 +26,7 @@ type Result struct {
 	Decisions int
 	Actions   int
 	Hash      string
-	Points    []drover.FleetSimulatedPoint
+	Points    []fleet.SimulatedPoint
 	Adopted   time.Duration            // from the last restart until every machine had called home
 	Stopped   map[string]time.Duration // how long tasks waited, together, while a limit kept machines from being bought
 	asked     []asked

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -21,7 +22,7 @@ import (
 type Config struct {
 	Seed     uint64
 	Start    time.Time // of virtual time; default 2026-01-05 00:00 UTC, a Monday
-	Policy   *drover.FleetPolicy
+	Policy   *fleet.Policy
 	Cloud    sim.Config // its offerings and owner are filled in
 	Work     Workload
 	Decide   func(scaler.Input) scaler.Output // nil = ours
@@ -171,7 +172,7 @@ func refuse(cfg *Config) error {
 }
 
 // fitsNone says why work of a size has no place on any machine that may be bought; nil if it has.
-func fitsNone(p *drover.FleetPolicy, offerings []drover.Offering, each drover.Capacity) error {
+func fitsNone(p *fleet.Policy, offerings []fleet.Offering, each drover.Capacity) error {
 	if len(offerings) == 0 {
 		return drover.Errorf(drover.Invalid, "the pool may buy nothing: its types cost more than max_price, or none is sold on its market")
 	}
@@ -186,7 +187,7 @@ func fitsNone(p *drover.FleetPolicy, offerings []drover.Offering, each drover.Ca
 		}
 		fits = true
 		within := (p.Limits.CPU == 0 || o.Capacity.CPU <= p.Limits.CPU) && (p.Limits.MemoryMB == 0 || o.Capacity.MemoryMB <= p.Limits.MemoryMB)
-		strict := p.Budget.AtLimit == drover.BudgetQueue || p.Budget.AtLimit == ""
+		strict := p.Budget.AtLimit == fleet.BudgetQueue || p.Budget.AtLimit == ""
 		if within && (!strict || (p.Budget.PerHour == 0 || o.Price <= p.Budget.PerHour) && (p.Budget.PerDay == 0 || o.Price <= p.Budget.PerDay)) {
 			return nil
 		}
@@ -217,7 +218,7 @@ func (s *Sim) start() {
 // sample notes how things stand.
 func (s *Sim) sample() {
 	machines, perHour := s.cloud.Running()
-	s.result.Points = append(s.result.Points, drover.FleetSimulatedPoint{
+	s.result.Points = append(s.result.Points, fleet.SimulatedPoint{
 		At: time.Duration(s.now), Machines: machines, Running: s.running, Waiting: s.waits, PerHour: perHour,
 	})
 	s.in(s.cfg.Sample, s.sample)
@@ -226,8 +227,8 @@ func (s *Sim) sample() {
 func (s *Sim) newCore() {
 	s.epoch++
 	s.core = pool.NewCore(s.time(), pool.Config{
-		Shareable: func(*drover.FleetPolicy) bool { return true },
-		Owner:     "sim", Provider: s.cfg.Policy.Provider, Policies: []*drover.FleetPolicy{s.cfg.Policy}, Caps: s.cfg.Cloud.Caps,
+		Shareable: func(*fleet.Policy) bool { return true },
+		Owner:     "sim", Provider: s.cfg.Policy.Provider, Policies: []*fleet.Policy{s.cfg.Policy}, Caps: s.cfg.Cloud.Caps,
 		Seed: s.cfg.Seed, IDs: s.ids, Audit: s.audit, Decide: s.cfg.Decide,
 	})
 }

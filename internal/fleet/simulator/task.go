@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
@@ -147,12 +148,12 @@ func (s *Sim) fill(n *node) {
 }
 
 // demand is what waits, as control would tell it.
-func (s *Sim) demand() (list []drover.DemandClass) {
+func (s *Sim) demand() (list []fleet.DemandClass) {
 	for i := range s.waiting {
 		q := &s.waiting[i]
 		if q.len() > 0 {
 			oldest := s.tasks[q.tasks[q.head]].readyAt
-			list = append(list, drover.DemandClass{
+			list = append(list, fleet.DemandClass{
 				Name: "tasks", NodePool: s.cfg.Policy.NodePool, Each: q.each, Count: q.len(), Priority: q.priority,
 				Since: s.cfg.Start.Add(time.Duration(oldest)),
 			})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Arvados' dispatcher calls a piece of work a container. Ours are allocations, under their ids, and waiting classes of
@@ -146,16 +147,16 @@ func (f *Face) arvadosInstances(w http.ResponseWriter, r *http.Request) error {
 }
 
 // workerState says the state in Arvados' words.
-func workerState(i *drover.Instance) string {
+func workerState(i *fleet.Instance) string {
 	switch i.State {
-	case drover.InstancePlanned, drover.InstanceCreating, drover.InstanceBooting, drover.InstanceRegistered:
+	case fleet.InstancePlanned, fleet.InstanceCreating, fleet.InstanceBooting, fleet.InstanceRegistered:
 		return "booting"
-	case drover.InstanceActive, drover.InstanceDraining:
+	case fleet.InstanceActive, fleet.InstanceDraining:
 		if i.Busy() {
 			return "running"
 		}
 		return "idle"
-	case drover.InstanceDestroying, drover.InstanceGone:
+	case fleet.InstanceDestroying, fleet.InstanceGone:
 		return "shutdown"
 	default:
 		return "unknown"

@@ -12,26 +12,27 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // Fleet is what the face needs. Errors: NotFound, Invalid, Conflict, Unavailable.
 type Fleet interface {
-	Pools(ctx context.Context) ([]drover.FleetPoolStatus, error)
-	Pool(ctx context.Context, name string) (drover.FleetPoolStatus, error)
-	PutPool(ctx context.Context, policy *drover.FleetPolicy) error
+	Pools(ctx context.Context) ([]fleet.PoolStatus, error)
+	Pool(ctx context.Context, name string) (fleet.PoolStatus, error)
+	PutPool(ctx context.Context, policy *fleet.Policy) error
 	DeletePool(ctx context.Context, name string) error
-	Pause(ctx context.Context, name string, pause drover.FleetPause) error
-	Instances(ctx context.Context, pool string) ([]drover.Instance, error)
-	Behave(ctx context.Context, id string, behavior drover.IdleBehavior, reason string) error
+	Pause(ctx context.Context, name string, pause fleet.Pause) error
+	Instances(ctx context.Context, pool string) ([]fleet.Instance, error)
+	Behave(ctx context.Context, id string, behavior fleet.IdleBehavior, reason string) error
 	Kill(ctx context.Context, id, reason string) error
 	// Interrupt tells that the cloud takes the machine back at a time.
 	Interrupt(ctx context.Context, id string, at time.Time) error
-	Plan(ctx context.Context, pool string) ([]drover.FleetPlan, error)
-	Waiting(ctx context.Context, pool string) ([]drover.FleetWaiting, error)
-	Explain(ctx context.Context, id string) (drover.FleetExplanation, error)
-	Audit(ctx context.Context, pool, instance string, most int) ([]drover.FleetAudit, error)
-	Costs(ctx context.Context, from, by string) (drover.FleetCostReport, error)
+	Plan(ctx context.Context, pool string) ([]fleet.Plan, error)
+	Waiting(ctx context.Context, pool string) ([]fleet.Waiting, error)
+	Explain(ctx context.Context, id string) (fleet.Explanation, error)
+	Audit(ctx context.Context, pool, instance string, most int) ([]fleet.Audit, error)
+	Costs(ctx context.Context, from, by string) (fleet.CostReport, error)
 }
 
 // Work is what runs, for Arvados' paths.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 )
@@ -22,20 +23,20 @@ type herd struct {
 	bids []string
 }
 
-func (h *herd) PutPool(_ context.Context, p *drover.FleetPolicy) error {
+func (h *herd) PutPool(_ context.Context, p *fleet.Policy) error {
 	h.bids = append(h.bids, "put "+p.Name)
 	return nil
 }
 
-func (h *herd) Pool(_ context.Context, name string) (drover.FleetPoolStatus, error) {
-	return drover.FleetPoolStatus{FleetPool: drover.FleetPool{Name: name}}, nil
+func (h *herd) Pool(_ context.Context, name string) (fleet.PoolStatus, error) {
+	return fleet.PoolStatus{Pool: fleet.Pool{Name: name}}, nil
 }
 
-func (h *herd) Instances(context.Context, string) ([]drover.Instance, error) {
-	return []drover.Instance{{ID: "i1", ProviderID: "c1", NodeID: "n1", Type: "t", State: drover.InstanceActive, Work: 1, Behavior: drover.BehaviorRun, Price: 0.5}}, nil
+func (h *herd) Instances(context.Context, string) ([]fleet.Instance, error) {
+	return []fleet.Instance{{ID: "i1", ProviderID: "c1", NodeID: "n1", Type: "t", State: fleet.InstanceActive, Work: 1, Behavior: fleet.BehaviorRun, Price: 0.5}}, nil
 }
 
-func (h *herd) Behave(_ context.Context, id string, b drover.IdleBehavior, reason string) error {
+func (h *herd) Behave(_ context.Context, id string, b fleet.IdleBehavior, reason string) error {
 	if id != "i1" && id != "c1" {
 		return drover.Errorf(drover.NotFound, "no instance %q", id)
 	}
@@ -48,8 +49,8 @@ func (h *herd) Kill(_ context.Context, id, reason string) error {
 	return nil
 }
 
-func (h *herd) Waiting(context.Context, string) ([]drover.FleetWaiting, error) {
-	return []drover.FleetWaiting{{Class: "job/g", Count: 3, Priority: 50, Each: drover.Capacity{CPU: 1500, MemoryMB: 10}, Reason: "first of 3"}}, nil
+func (h *herd) Waiting(context.Context, string) ([]fleet.Waiting, error) {
+	return []fleet.Waiting{{Class: "job/g", Count: 3, Priority: 50, Each: drover.Capacity{CPU: 1500, MemoryMB: 10}, Reason: "first of 3"}}, nil
 }
 
 func (h *herd) Running(context.Context) ([]*drover.Allocation, error) {
@@ -148,5 +149,5 @@ func TestTokensAsInArvados(t *testing.T) {
 		require.Equal(t, want, w.Code, w.Body.String())
 		require.Contains(t, w.Body.String(), "errors")
 	}
-	require.Equal(t, "booting", workerState(&drover.Instance{State: drover.InstanceBooting, StateAt: time.Now()}))
+	require.Equal(t, "booting", workerState(&fleet.Instance{State: fleet.InstanceBooting, StateAt: time.Now()}))
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -13,7 +14,7 @@ func (f *Face) listInstances(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	state := r.URL.Query().Get("state")
-	out := []drover.Instance{}
+	out := []fleet.Instance{}
 	for _, i := range list {
 		if state == "" || i.State.String() == state {
 			out = append(out, i)
@@ -59,7 +60,7 @@ func (f *Face) interrupt(w http.ResponseWriter, r *http.Request) error {
 func (f *Face) steer(r *http.Request, instance, word, why string) error {
 	switch word {
 	case "hold", "drain", "run":
-		return f.Fleet.Behave(r.Context(), instance, drover.IdleBehavior(word), why)
+		return f.Fleet.Behave(r.Context(), instance, fleet.IdleBehavior(word), why)
 	case "kill":
 		return f.Fleet.Kill(r.Context(), instance, why)
 	}

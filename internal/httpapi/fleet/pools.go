@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -19,7 +20,7 @@ func (f *Face) getPool(w http.ResponseWriter, r *http.Request) error {
 
 // putPool creates or replaces a pool. Its machines are untouched by the change itself.
 func (f *Face) putPool(w http.ResponseWriter, r *http.Request) error {
-	var policy drover.FleetPolicy
+	var policy fleet.Policy
 	if err := httpapi.DecodeStrictJSON(r, &policy); err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (f *Face) deletePool(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) pausePool(w http.ResponseWriter, r *http.Request) error {
-	var pause drover.FleetPause
+	var pause fleet.Pause
 	if err := httpapi.DecodeStrictJSON(r, &pause); err != nil {
 		return err
 	}

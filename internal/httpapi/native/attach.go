@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/runes"
 	"github.com/drover-project/drover/internal/httpapi/socket"
@@ -20,18 +21,18 @@ const maxMessage = 16 << 20
 
 // event is a JSON message in either direction.
 type event struct {
-	Type      string          `json:"type"`
-	Execution string          `json:"execution,omitempty"`
-	Pid       int             `json:"pid,omitempty"`
-	Stream    string          `json:"stream,omitempty"`
-	Offset    int64           `json:"offset,omitempty"`
-	Data      string          `json:"data,omitempty"`
-	Signal    string          `json:"signal,omitempty"`
-	Rows      uint16          `json:"rows,omitempty"`
-	Cols      uint16          `json:"cols,omitempty"`
-	Receipt   *drover.Receipt `json:"receipt,omitempty"`
-	Code      string          `json:"code,omitempty"`
-	Message   string          `json:"message,omitempty"`
+	Type      string             `json:"type"`
+	Execution string             `json:"execution,omitempty"`
+	Pid       int                `json:"pid,omitempty"`
+	Stream    string             `json:"stream,omitempty"`
+	Offset    int64              `json:"offset,omitempty"`
+	Data      string             `json:"data,omitempty"`
+	Signal    string             `json:"signal,omitempty"`
+	Rows      uint16             `json:"rows,omitempty"`
+	Cols      uint16             `json:"cols,omitempty"`
+	Receipt   *execution.Receipt `json:"receipt,omitempty"`
+	Code      string             `json:"code,omitempty"`
+	Message   string             `json:"message,omitempty"`
 }
 
 // attach connects a client to an execution.
@@ -41,7 +42,7 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := r.URL.Query()
-	var from drover.Offsets
+	var from execution.Offsets
 	if from.Stdout, err = offsetOf(q.Get("stdout")); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 
 // opened is what became of a start.
 type opened struct {
-	session drover.Session
+	session execution.Session
 	err     error
 }
 
@@ -127,7 +128,7 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, err
 	if text == "" {
 		return nil, nil //nolint:nilnil // nothing was asked for yet
 	}
-	var req drover.ExecutionRequest
+	var req execution.Request
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err == nil {
 		err = httpapi.UnmarshalStrict(raw, &req)
@@ -144,7 +145,7 @@ func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner strin
 	if err != nil {
 		return &opened{nil, err}
 	}
-	var req drover.ExecutionRequest
+	var req execution.Request
 	if err := httpapi.UnmarshalStrict(data, &req); err != nil {
 		return &opened{nil, drover.Errorf(drover.Invalid, "the first message is not an execution request: %w", err)}
 	}
@@ -178,7 +179,7 @@ func (f *Face) readFirst(ctx context.Context, conn *websocket.Conn) ([]byte, err
 }
 
 // idOf is the execution's id, which sessions of the execution service know.
-func idOf(s drover.Session) string {
+func idOf(s execution.Session) string {
 	if named, ok := s.(interface{ ID() string }); ok {
 		return named.ID()
 	}
@@ -213,7 +214,7 @@ func wantUpgrade(r *http.Request) error {
 type peer struct {
 	conn    *socket.Conn
 	text    bool
-	session drover.Session
+	session execution.Session
 	id      string
 	tails   [3][]byte // of text mode: beginnings of characters
 	frame   []byte
@@ -263,8 +264,8 @@ func (p *peer) relay(ctx context.Context) error {
 	}
 }
 
-func (p *peer) finish(ctx context.Context, receipt *drover.Receipt) error {
-	for _, s := range []drover.Stream{drover.Stdout, drover.Stderr} {
+func (p *peer) finish(ctx context.Context, receipt *execution.Receipt) error {
+	for _, s := range []execution.Stream{execution.Stdout, execution.Stderr} {
 		if len(p.tails[s]) > 0 {
 			if err := p.send(ctx, event{Type: streamNames[s], Data: string(p.tails[s])}); err != nil {
 				return err
@@ -275,9 +276,9 @@ func (p *peer) finish(ctx context.Context, receipt *drover.Receipt) error {
 	return p.send(ctx, event{Type: "receipt", Receipt: receipt})
 }
 
-var streamNames = [...]string{drover.Stdout: "stdout", drover.Stderr: "stderr"}
+var streamNames = [...]string{execution.Stdout: "stdout", execution.Stderr: "stderr"}
 
-func (p *peer) output(ctx context.Context, frame drover.Frame) error {
+func (p *peer) output(ctx context.Context, frame execution.Frame) error {
 	if frame.Skipped {
 		if err := p.send(ctx, event{Type: "skipped", Stream: streamNames[frame.Stream], Offset: frame.Offset}); err != nil {
 			return err
@@ -344,7 +345,7 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 	case "close-stdin":
 		return func() error { return p.session.CloseStdin(ctx) }
 	case "resize":
-		return func() error { return resize(ctx, p.session, drover.WindowSize{Rows: e.Rows, Cols: e.Cols}) }
+		return func() error { return resize(ctx, p.session, execution.WindowSize{Rows: e.Rows, Cols: e.Cols}) }
 	case "signal":
 		return func() error { return p.session.Signal(ctx, e.Signal) }
 	}

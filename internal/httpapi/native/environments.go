@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -19,7 +20,7 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
-	var env drover.Environment
+	var env execution.Environment
 	if err := httpapi.DecodeStrictJSON(r, &env); err != nil {
 		return err
 	}

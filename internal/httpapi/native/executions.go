@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -23,7 +24,7 @@ func (f *Face) listExecutions(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
-	var req drover.ExecutionRequest
+	var req execution.Request
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}
@@ -63,10 +64,10 @@ func (f *Face) waitOf(r *http.Request) (time.Duration, error) {
 }
 
 func (f *Face) killExecution(w http.ResponseWriter, r *http.Request) error {
-	return f.onExecution(w, r, func(s drover.Session) error { return s.Signal(r.Context(), "KILL") })
+	return f.onExecution(w, r, func(s execution.Session) error { return s.Signal(r.Context(), "KILL") })
 }
 
-func (f *Face) onExecution(w http.ResponseWriter, r *http.Request, do func(drover.Session) error) error {
+func (f *Face) onExecution(w http.ResponseWriter, r *http.Request, do func(execution.Session) error) error {
 	session, err := f.Executions.Control(r.Context(), r.PathValue("execution"))
 	if err != nil {
 		return err
@@ -82,18 +83,18 @@ func (f *Face) signal(w http.ResponseWriter, r *http.Request) error {
 	if body.Signal == "" {
 		return drover.Errorf(drover.Invalid, "signal: missing")
 	}
-	return f.onExecution(w, r, func(s drover.Session) error { return s.Signal(r.Context(), body.Signal) })
+	return f.onExecution(w, r, func(s execution.Session) error { return s.Signal(r.Context(), body.Signal) })
 }
 
 func (f *Face) resize(w http.ResponseWriter, r *http.Request) error {
-	var size drover.WindowSize
+	var size execution.WindowSize
 	if err := httpapi.DecodeStrictJSON(r, &size); err != nil {
 		return err
 	}
-	return f.onExecution(w, r, func(s drover.Session) error { return resize(r.Context(), s, size) })
+	return f.onExecution(w, r, func(s execution.Session) error { return resize(r.Context(), s, size) })
 }
 
-func resize(ctx context.Context, s drover.Session, size drover.WindowSize) error {
+func resize(ctx context.Context, s execution.Session, size execution.WindowSize) error {
 	if size.Rows == 0 || size.Cols == 0 {
 		return drover.Errorf(drover.Invalid, "rows and cols: want 1 or more")
 	}
@@ -106,7 +107,7 @@ func (f *Face) stdin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onExecution(w, r, func(s drover.Session) error {
+	return f.onExecution(w, r, func(s execution.Session) error {
 		buf, body := make([]byte, 32<<10), httpapi.Upload(w, r, f.Clock, 0) // it may be typed
 		for {
 			n, err := body.Read(buf)
@@ -167,19 +168,19 @@ func (f *Face) output(w http.ResponseWriter, r *http.Request) error {
 }
 
 // outputParams puts the other stream's offset behind everything.
-func outputParams(stream, offset string) (drover.Stream, drover.Offsets, error) {
+func outputParams(stream, offset string) (execution.Stream, execution.Offsets, error) {
 	const never = 1 << 62
 	at, err := offsetOf(offset)
 	if err != nil {
-		return 0, drover.Offsets{}, err
+		return 0, execution.Offsets{}, err
 	}
 	switch stream {
 	case "", "stdout":
-		return drover.Stdout, drover.Offsets{Stdout: at, Stderr: never}, nil
+		return execution.Stdout, execution.Offsets{Stdout: at, Stderr: never}, nil
 	case "stderr":
-		return drover.Stderr, drover.Offsets{Stdout: never, Stderr: at}, nil
+		return execution.Stderr, execution.Offsets{Stdout: never, Stderr: at}, nil
 	}
-	return 0, drover.Offsets{}, drover.Errorf(drover.Invalid, "stream: want stdout or stderr, got %q", stream)
+	return 0, execution.Offsets{}, drover.Errorf(drover.Invalid, "stream: want stdout or stderr, got %q", stream)
 }
 
 func offsetOf(text string) (int64, error) {
@@ -194,7 +195,7 @@ func offsetOf(text string) (int64, error) {
 }
 
 func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
-	var req drover.RunRequest
+	var req execution.RunRequest
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
 		return err
 	}

@@ -7,36 +7,37 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // Runners is exec/runner.
 type Runners interface {
-	PutEnvironment(ctx context.Context, env drover.Environment) (created bool, err error)
-	Environment(ctx context.Context, id string) (drover.Environment, error)
-	Environments(ctx context.Context) ([]drover.Environment, error)
+	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
+	Environment(ctx context.Context, id string) (execution.Environment, error)
+	Environments(ctx context.Context) ([]execution.Environment, error)
 	DeleteEnvironment(ctx context.Context, id string) error
-	PoolStatus(ctx context.Context, environmentID string) (drover.PoolStatus, error)
-	AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (status drover.PoolStatus, full bool, err error)
-	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
-	Runner(ctx context.Context, runnerID string) (drover.Runner, error)
-	Runners(ctx context.Context, environmentID string) ([]drover.Runner, error)
-	Extend(ctx context.Context, runnerID string, idleTimeout time.Duration) (drover.Runner, error)
+	PoolStatus(ctx context.Context, environmentID string) (execution.PoolStatus, error)
+	AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (status execution.PoolStatus, full bool, err error)
+	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
+	Runner(ctx context.Context, runnerID string) (execution.Runner, error)
+	Runners(ctx context.Context, environmentID string) ([]execution.Runner, error)
+	Extend(ctx context.Context, runnerID string, idleTimeout time.Duration) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
-	Files(ctx context.Context, runnerID string) (files drover.Files, done func(), err error)
+	Files(ctx context.Context, runnerID string) (files execution.Files, done func(), err error)
 }
 
-// Executions is exec/execution.
+// Executions is exec/executor.
 type Executions interface {
-	CreateRequest(ctx context.Context, runnerID string, r drover.ExecutionRequest) (drover.Execution, error)
-	OpenRequest(ctx context.Context, runnerID string, r drover.ExecutionRequest) (drover.Session, error)
-	Info(ctx context.Context, executionID string) (drover.Execution, error)
-	Wait(ctx context.Context, executionID string) (drover.Execution, error)
-	Attach(ctx context.Context, executionID string, from drover.Offsets) (drover.Session, error)
-	Control(ctx context.Context, executionID string) (drover.Session, error)
-	List(ctx context.Context, runnerID string) ([]drover.Execution, error)
-	RunOnce(ctx context.Context, r drover.RunRequest) (drover.RunResult, error)
+	CreateRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Execution, error)
+	OpenRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Session, error)
+	Info(ctx context.Context, executionID string) (execution.Execution, error)
+	Wait(ctx context.Context, executionID string) (execution.Execution, error)
+	Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error)
+	Control(ctx context.Context, executionID string) (execution.Session, error)
+	List(ctx context.Context, runnerID string) ([]execution.Execution, error)
+	RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error)
 }
 
 // Config of a Face.

@@ -9,17 +9,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // File is a file as listed; a name that is not UTF-8 stands in PathBase64 as it is.
 type File struct {
-	drover.FileInfo
+	execution.FileInfo
 	PathBase64 string `json:"pathBase64,omitempty"`
 }
 
 // onFiles calls do with the runner's files; the runner counts as used meanwhile.
-func (f *Face) onFiles(r *http.Request, do func(drover.Files) error) error {
+func (f *Face) onFiles(r *http.Request, do func(execution.Files) error) error {
 	files, finish, err := f.Runners.Files(r.Context(), r.PathValue("runner"))
 	if err != nil {
 		return err
@@ -29,7 +30,7 @@ func (f *Face) onFiles(r *http.Request, do func(drover.Files) error) error {
 }
 
 // fileRequest reads path (or pathBase64), recursive and privileged.
-func fileRequest(r *http.Request) (req drover.FileRequest, err error) {
+func fileRequest(r *http.Request) (req execution.FileRequest, err error) {
 	q := r.URL.Query()
 	req.Path = q.Get("path")
 	if raw := q.Get("pathBase64"); raw != "" {
@@ -62,7 +63,7 @@ func flag(r *http.Request, name string) (bool, error) {
 }
 
 // filePath is fileRequest where a path is needed.
-func filePath(r *http.Request) (drover.FileRequest, error) {
+func filePath(r *http.Request) (execution.FileRequest, error) {
 	req, err := fileRequest(r)
 	if err == nil && req.Path == "" {
 		err = drover.Errorf(drover.Invalid, "path: missing")
@@ -78,7 +79,7 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	if req.Path == "" {
 		req.Path = "."
 	}
-	return f.onFiles(r, func(files drover.Files) error {
+	return f.onFiles(r, func(files execution.Files) error {
 		infos, err := files.List(r.Context(), req)
 		if err != nil {
 			return err
@@ -95,14 +96,14 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) changeFiles(w http.ResponseWriter, r *http.Request) error {
-	var changes []drover.FileChange
+	var changes []execution.FileChange
 	if err := httpapi.DecodeStrictJSON(r, &changes); err != nil {
 		return err
 	}
-	if err := drover.PrepareChanges(changes); err != nil {
+	if err := execution.PrepareChanges(changes); err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error { return done(w, files.Apply(r.Context(), changes)) })
+	return f.onFiles(r, func(files execution.Files) error { return done(w, files.Apply(r.Context(), changes)) })
 }
 
 func (f *Face) deleteFile(w http.ResponseWriter, r *http.Request) error {
@@ -110,8 +111,8 @@ func (f *Face) deleteFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error {
-		return done(w, files.Apply(r.Context(), []drover.FileChange{{Path: req.Path, Delete: true}}))
+	return f.onFiles(r, func(files execution.Files) error {
+		return done(w, files.Apply(r.Context(), []execution.FileChange{{Path: req.Path, Delete: true}}))
 	})
 }
 
@@ -120,7 +121,7 @@ func (f *Face) writeFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	change := drover.FileChange{Path: req.Path, Write: true, Owner: r.URL.Query().Get("owner")}
+	change := execution.FileChange{Path: req.Path, Write: true, Owner: r.URL.Query().Get("owner")}
 	if text := r.URL.Query().Get("mode"); text != "" {
 		mode, err := strconv.ParseUint(text, 8, 12)
 		if err != nil {
@@ -128,7 +129,7 @@ func (f *Face) writeFile(w http.ResponseWriter, r *http.Request) error {
 		}
 		change.Mode = uint32(mode)
 	}
-	return f.onFiles(r, func(files drover.Files) error {
+	return f.onFiles(r, func(files execution.Files) error {
 		return done(w, files.Write(r.Context(), change, httpapi.Upload(w, r, f.Clock, f.UploadStall)))
 	})
 }
@@ -138,8 +139,8 @@ func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error {
-		return httpapi.Download(w, r, files, req, func(drover.FileInfo) { w.Header().Set("Content-Type", "application/octet-stream") })
+	return f.onFiles(r, func(files execution.Files) error {
+		return httpapi.Download(w, r, files, req, func(execution.FileInfo) { w.Header().Set("Content-Type", "application/octet-stream") })
 	})
 }
 
@@ -148,7 +149,7 @@ func (f *Face) readArchive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error {
+	return f.onFiles(r, func(files execution.Files) error {
 		tar, err := files.Archive(r.Context(), req)
 		if err != nil {
 			return err
@@ -165,7 +166,7 @@ func (f *Face) writeArchive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.onFiles(r, func(files drover.Files) error {
+	return f.onFiles(r, func(files execution.Files) error {
 		return done(w, files.Extract(r.Context(), req, httpapi.Upload(w, r, f.Clock, f.UploadStall)))
 	})
 }

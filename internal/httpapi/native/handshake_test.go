@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/native"
 )
 
@@ -47,7 +47,7 @@ func TestNobodyWaitsForTheOthersFirstMessage(t *testing.T) {
 	} {
 		c := w.behind(between)
 		for _, input := range []string{"in", strings.Repeat("long", 4<<10)} { // the long one does not fit into the header
-			s, err := c.Execute(t.Context(), r, drover.ExecutionRequest{Command: "cat", Input: []byte(input)})
+			s, err := c.Execute(t.Context(), r, execution.Request{Command: "cat", Input: []byte(input)})
 			require.NoError(t, err, name)
 			out, errs, receipt := collect(t, s)
 			require.Equal(t, input, out, name)
@@ -102,7 +102,7 @@ func TestASilentClientIsServed(t *testing.T) {
 func TestARefusedHandshakeEndsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	x, err := w.StartExecution(t.Context(), w.claim().ID, drover.ExecutionRequest{Command: "sleep 1h"})
+	x, err := w.StartExecution(t.Context(), w.claim().ID, execution.Request{Command: "sleep 1h"})
 	require.NoError(t, err)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server.URL+"/v1/execution/"+x.ID+"/attach", nil)
 	require.NoError(t, err)

@@ -24,9 +24,10 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/exectest"
-	"github.com/drover-project/drover/internal/exec/execution"
+	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/fleet"
@@ -59,7 +60,7 @@ func newWorldWith(t *testing.T, cfg native.Config) *world {
 	c := exectest.NewControl()
 	runners, _ := exectest.Start(t, c, runner.Config{})
 	quiet := slog.New(slog.DiscardHandler)
-	executions, err := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	executions, err := executor.New(executor.Config{}, executor.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
@@ -79,11 +80,11 @@ func newWorldWith(t *testing.T, cfg native.Config) *world {
 }
 
 // claim makes environment "e" and claims a runner of it.
-func (w *world) claim() drover.Runner {
+func (w *world) claim() execution.Runner {
 	w.t.Helper()
-	_, _, err := w.PutEnvironment(w.t.Context(), drover.Environment{ID: "e", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b"}})
+	_, _, err := w.PutEnvironment(w.t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 2, Env: map[string]string{"A": "b"}})
 	require.NoError(w.t, err)
-	r, err := w.Claim(w.t.Context(), drover.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
+	r, err := w.Claim(w.t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
 	require.NoError(w.t, err)
 	return r
 }
@@ -93,7 +94,7 @@ func code(err error) drover.Code { return drover.CodeOf(err) }
 func TestEnvironments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	put, created, err := w.PutEnvironment(t.Context(), drover.Environment{ID: "py-1", Image: "host", PoolSize: 3})
+	put, created, err := w.PutEnvironment(t.Context(), execution.Environment{ID: "py-1", Image: "host", PoolSize: 3})
 	require.NoError(t, err)
 	require.True(t, created)
 	require.Equal(t, "sandbox", put.Driver)
@@ -102,12 +103,12 @@ func TestEnvironments(t *testing.T) {
 	require.False(t, created)
 	envs, err := w.Environments(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []drover.Environment{put}, envs)
+	require.Equal(t, []execution.Environment{put}, envs)
 	exectest.AwaitWarm(t, w.runners, 3)
 	pool, err := w.Pool(t.Context(), "py-1")
 	require.NoError(t, err)
-	require.Equal(t, drover.PoolStatus{Environment: "py-1", Size: 3, Warm: 3}, pool)
-	_, _, err = w.PutEnvironment(t.Context(), drover.Environment{ID: "bad", Image: "NO", PoolSize: -1})
+	require.Equal(t, execution.PoolStatus{Environment: "py-1", Size: 3, Warm: 3}, pool)
+	_, _, err = w.PutEnvironment(t.Context(), execution.Environment{ID: "bad", Image: "NO", PoolSize: -1})
 	require.Equal(t, drover.Invalid, code(err))
 	require.ErrorContains(t, err, "poolSize")
 	_, err = w.Environment(t.Context(), "bad")
@@ -122,7 +123,7 @@ func TestRunners(t *testing.T) {
 	r := w.claim()
 	got, err := w.Runner(t.Context(), r.ID)
 	require.NoError(t, err)
-	require.Equal(t, drover.RunnerClaimed, got.State)
+	require.Equal(t, execution.RunnerClaimed, got.State)
 	got, err = w.Extend(t.Context(), r.ID, time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, time.Hour, got.IdleTimeout)
@@ -131,13 +132,13 @@ func TestRunners(t *testing.T) {
 	require.NotEmpty(t, list)
 	require.NoError(t, w.Release(t.Context(), r.ID))
 	require.Equal(t, drover.Gone, code(w.Release(t.Context(), r.ID)))
-	_, err = w.Claim(t.Context(), drover.ClaimRequest{Environment: "nothing"})
+	_, err = w.Claim(t.Context(), execution.ClaimRequest{Environment: "nothing"})
 	require.Equal(t, drover.NotFound, code(err))
-	_, err = w.Claim(t.Context(), drover.ClaimRequest{})
+	_, err = w.Claim(t.Context(), execution.ClaimRequest{})
 	require.Equal(t, drover.Invalid, code(err))
-	filled, err := w.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Wait: time.Second}, drover.FileChange{Path: "a", Write: true, Data: []byte("x")})
+	filled, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Second}, execution.FileChange{Path: "a", Write: true, Data: []byte("x")})
 	require.NoError(t, err)
-	infos, err := w.ListFiles(t.Context(), filled.ID, drover.FileRequest{})
+	infos, err := w.ListFiles(t.Context(), filled.ID, execution.FileRequest{})
 	require.NoError(t, err)
 	require.Len(t, infos, 1)
 }
@@ -210,20 +211,20 @@ func TestFiles(t *testing.T) {
 	w := newWorld(t)
 	r := w.claim().ID
 	ctx := t.Context()
-	require.NoError(t, w.WriteFile(ctx, r, drover.FileChange{Path: "a b/c", Mode: 0o600}, strings.NewReader("0123456789")))
-	require.NoError(t, w.WriteFile(ctx, r, drover.FileChange{Path: "\xff\n'"}, strings.NewReader("x")))
-	infos, err := w.ListFiles(ctx, r, drover.FileRequest{Recursive: true})
+	require.NoError(t, w.WriteFile(ctx, r, execution.FileChange{Path: "a b/c", Mode: 0o600}, strings.NewReader("0123456789")))
+	require.NoError(t, w.WriteFile(ctx, r, execution.FileChange{Path: "\xff\n'"}, strings.NewReader("x")))
+	infos, err := w.ListFiles(ctx, r, execution.FileRequest{Recursive: true})
 	require.NoError(t, err)
 	require.Len(t, infos, 2)
 	require.Equal(t, "a b/c", infos[0].Path)
 	require.Equal(t, uint32(0o600), infos[0].Mode)
 	require.Equal(t, "\xff\n'", infos[1].Path, "names are bytes")
 
-	whole, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c"})
+	whole, err := w.ReadFile(ctx, r, execution.FileRequest{Path: "a b/c"})
 	require.Equal(t, "0123456789", read(t, whole, err))
-	part, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c", Offset: 2, Length: 3})
+	part, err := w.ReadFile(ctx, r, execution.FileRequest{Path: "a b/c", Offset: 2, Length: 3})
 	require.Equal(t, "234", read(t, part, err))
-	end, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c", Offset: 8})
+	end, err := w.ReadFile(ctx, r, execution.FileRequest{Path: "a b/c", Offset: 8})
 	require.Equal(t, "89", read(t, end, err))
 	res, body := w.raw("GET", "/v1/runner/"+r+"/file?path=a+b/c", "", "Range: bytes=-4")
 	require.Equal(t, "6789", body)
@@ -249,21 +250,21 @@ func TestFiles(t *testing.T) {
 		require.Equal(t, http.StatusRequestedRangeNotSatisfiable, res.StatusCode, none)
 	}
 
-	require.NoError(t, w.ChangeFiles(ctx, r, drover.FileChange{Path: "d", Mkdir: true}, drover.FileChange{Path: "a b", Delete: true}))
-	_, err = w.ReadFile(ctx, r, drover.FileRequest{Path: "a b/c"})
+	require.NoError(t, w.ChangeFiles(ctx, r, execution.FileChange{Path: "d", Mkdir: true}, execution.FileChange{Path: "a b", Delete: true}))
+	_, err = w.ReadFile(ctx, r, execution.FileRequest{Path: "a b/c"})
 	require.Equal(t, drover.NotFound, code(err))
-	require.Equal(t, drover.Invalid, code(w.ChangeFiles(ctx, r, drover.FileChange{Path: "d"})))
-	_, err = w.ListFiles(ctx, r, drover.FileRequest{Path: "forbidden"})
+	require.Equal(t, drover.Invalid, code(w.ChangeFiles(ctx, r, execution.FileChange{Path: "d"})))
+	_, err = w.ListFiles(ctx, r, execution.FileRequest{Path: "forbidden"})
 	require.Equal(t, drover.Forbidden, code(err))
 
-	tar, err := w.Archive(ctx, r, drover.FileRequest{Path: "d"})
+	tar, err := w.Archive(ctx, r, execution.FileRequest{Path: "d"})
 	require.Equal(t, "tar of d", read(t, tar, err))
-	require.NoError(t, w.Extract(ctx, r, drover.FileRequest{Path: "d"}, strings.NewReader("tar")))
-	unpacked, err := w.ReadFile(ctx, r, drover.FileRequest{Path: "d/extracted"})
+	require.NoError(t, w.Extract(ctx, r, execution.FileRequest{Path: "d"}, strings.NewReader("tar")))
+	unpacked, err := w.ReadFile(ctx, r, execution.FileRequest{Path: "d/extracted"})
 	require.Equal(t, "tar", read(t, unpacked, err))
 }
 
-func collect(t *testing.T, s drover.Session) (stdout, stderr string, r *drover.Receipt) {
+func collect(t *testing.T, s execution.Session) (stdout, stderr string, r *execution.Receipt) {
 	t.Helper()
 	var out [3]bytes.Buffer
 	for {
@@ -273,7 +274,7 @@ func collect(t *testing.T, s drover.Session) (stdout, stderr string, r *drover.R
 			_, err = s.Next(t.Context())
 			require.ErrorIs(t, err, io.EOF)
 			require.NoError(t, s.Close())
-			return out[drover.Stdout].String(), out[drover.Stderr].String(), f.Receipt
+			return out[execution.Stdout].String(), out[execution.Stderr].String(), f.Receipt
 		}
 		if len(f.Data) > 0 {
 			require.Equal(t, int64(out[f.Stream].Len()), f.Offset)
@@ -286,7 +287,7 @@ func TestExecuteOverOneSocket(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.claim().ID
-	s, err := w.Execute(t.Context(), r, drover.ExecutionRequest{Command: "hex 00ff0a;err oh;env A;exit 3"})
+	s, err := w.Execute(t.Context(), r, execution.Request{Command: "hex 00ff0a;err oh;env A;exit 3"})
 	require.NoError(t, err)
 	out, errs, receipt := collect(t, s)
 	require.Equal(t, "\x00\xff\nb\n", out, "bytes are bytes")
@@ -294,19 +295,19 @@ func TestExecuteOverOneSocket(t *testing.T) {
 	require.Equal(t, 3, receipt.ExitCode)
 	require.Equal(t, receipt.ExecutionID, s.ID())
 
-	s, err = w.Execute(t.Context(), r, drover.ExecutionRequest{Command: "cat", ExecutionSpec: drover.ExecutionSpec{Stdin: true}})
+	s, err = w.Execute(t.Context(), r, execution.Request{Command: "cat", Spec: execution.Spec{Stdin: true}})
 	require.NoError(t, err)
 	require.NoError(t, s.Write(t.Context(), []byte("in")))
 	require.NoError(t, s.CloseStdin(t.Context()))
 	out, _, _ = collect(t, s)
 	require.Equal(t, "in", out)
 
-	s, err = w.Execute(t.Context(), r, drover.ExecutionRequest{})
+	s, err = w.Execute(t.Context(), r, execution.Request{})
 	require.NoError(t, err)
 	_, err = s.Next(t.Context())
 	require.Equal(t, drover.Invalid, code(err))
 	require.NoError(t, s.Close())
-	_, err = w.Execute(t.Context(), "nothing", drover.ExecutionRequest{Command: "x"})
+	_, err = w.Execute(t.Context(), "nothing", execution.Request{Command: "x"})
 	require.Equal(t, drover.NotFound, code(err))
 }
 
@@ -315,13 +316,13 @@ func TestExecutionsByID(t *testing.T) {
 	w := newWorld(t)
 	r := w.claim().ID
 	ctx := t.Context()
-	x, err := w.StartExecution(ctx, r, drover.ExecutionRequest{Command: "upper;echo done", ExecutionSpec: drover.ExecutionSpec{Stdin: true, TTY: true, Detach: -1}})
+	x, err := w.StartExecution(ctx, r, execution.Request{Command: "upper;echo done", Spec: execution.Spec{Stdin: true, TTY: true, Detach: -1}})
 	require.NoError(t, err)
 	require.True(t, x.Running)
 	require.NoError(t, w.SendStdin(ctx, x.ID, strings.NewReader("hello "), false))
-	require.NoError(t, w.Resize(ctx, x.ID, drover.WindowSize{Rows: 5, Cols: 6}))
+	require.NoError(t, w.Resize(ctx, x.ID, execution.WindowSize{Rows: 5, Cols: 6}))
 	require.Equal(t, drover.Invalid, code(w.Signal(ctx, x.ID, "NOPE")))
-	first, err := w.Attach(ctx, x.ID, drover.Offsets{Stdout: 2})
+	first, err := w.Attach(ctx, x.ID, execution.Offsets{Stdout: 2})
 	require.NoError(t, err)
 	_, err = first.Next(ctx)
 	require.NoError(t, err)
@@ -341,7 +342,7 @@ func TestExecutionsByID(t *testing.T) {
 	require.Len(t, list, 1)
 	require.Equal(t, drover.Conflict, code(w.Kill(ctx, x.ID)))
 
-	x, err = w.StartExecution(ctx, r, drover.ExecutionRequest{Command: "sleep 1h"})
+	x, err = w.StartExecution(ctx, r, execution.Request{Command: "sleep 1h"})
 	require.NoError(t, err)
 	got, err := w.Execution(ctx, x.ID)
 	require.NoError(t, err)
@@ -351,7 +352,7 @@ func TestExecutionsByID(t *testing.T) {
 	require.NoError(t, w.Kill(ctx, x.ID))
 	ended, err = w.WaitExecution(ctx, x.ID)
 	require.NoError(t, err)
-	require.Equal(t, drover.CauseKilled, ended.Receipt.Cause)
+	require.Equal(t, execution.CauseKilled, ended.Receipt.Cause)
 	_, err = w.Execution(ctx, "unknown")
 	require.Equal(t, drover.NotFound, code(err))
 }
@@ -360,9 +361,9 @@ func TestRunInOneRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.claim()
-	result, err := w.Run(t.Context(), drover.RunRequest{
-		Environment: "e", Wait: 10 * time.Second, Files: []drover.FileChange{{Path: "x", Write: true, Data: []byte("y")}},
-		ExecutionRequest: drover.ExecutionRequest{Command: "cat;err e;exit 4", Input: []byte("ahead")},
+	result, err := w.Run(t.Context(), execution.RunRequest{
+		Environment: "e", Wait: 10 * time.Second, Files: []execution.FileChange{{Path: "x", Write: true, Data: []byte("y")}},
+		Request: execution.Request{Command: "cat;err e;exit 4", Input: []byte("ahead")},
 	})
 	require.NoError(t, err)
 	require.Equal(t, "ahead", result.Stdout)
@@ -371,22 +372,22 @@ func TestRunInOneRequest(t *testing.T) {
 	_, err = w.Runner(t.Context(), result.RunnerID)
 	require.Equal(t, drover.Gone, code(err))
 
-	result, err = w.Run(t.Context(), drover.RunRequest{Environment: "e", Wait: 10 * time.Second, ExecutionRequest: drover.ExecutionRequest{Command: "hex ff00"}})
+	result, err = w.Run(t.Context(), execution.RunRequest{Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "hex ff00"}})
 	require.NoError(t, err)
 	out, _, err := result.Output()
 	require.NoError(t, err)
 	require.Equal(t, []byte{0xff, 0}, out)
-	result, err = w.Run(t.Context(), drover.RunRequest{Environment: "e", Wait: 10 * time.Second, ExecutionRequest: drover.ExecutionRequest{Command: "cat;echo over", ExecutionSpec: drover.ExecutionSpec{Stdin: true}}})
+	result, err = w.Run(t.Context(), execution.RunRequest{Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "cat;echo over", Spec: execution.Spec{Stdin: true}}})
 	require.NoError(t, err)
 	require.Equal(t, "over\n", result.Stdout, "stdin that nobody can send to is at its end")
-	_, err = w.Run(t.Context(), drover.RunRequest{Environment: "e"})
+	_, err = w.Run(t.Context(), execution.RunRequest{Environment: "e"})
 	require.Equal(t, drover.Invalid, code(err))
 }
 
 func TestTextModeNeverCutsCharacters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	x, err := w.StartExecution(t.Context(), w.claim().ID, drover.ExecutionRequest{Command: "hex e282;hex ac;upper", ExecutionSpec: drover.ExecutionSpec{Stdin: true}})
+	x, err := w.StartExecution(t.Context(), w.claim().ID, execution.Request{Command: "hex e282;hex ac;upper", Spec: execution.Spec{Stdin: true}})
 	require.NoError(t, err)
 	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(w.server.URL, "http")+"/v1/execution/"+x.ID+"/attach?mode=text",
 		&websocket.DialOptions{HTTPHeader: http.Header{"X-Drover-Token": {token}}})
@@ -443,7 +444,7 @@ func TestBadRequestsSayWhy(t *testing.T) {
 	w := newWorld(t)
 	claimed := w.claim().ID
 	r := "/v1/runner/" + claimed
-	x, err := w.StartExecution(t.Context(), claimed, drover.ExecutionRequest{Command: "sleep", ExecutionSpec: drover.ExecutionSpec{Detach: -1}})
+	x, err := w.StartExecution(t.Context(), claimed, execution.Request{Command: "sleep", Spec: execution.Spec{Detach: -1}})
 	require.NoError(t, err)
 	for _, tc := range []struct {
 		method, path, body string
@@ -537,14 +538,14 @@ func TestAVanishedClientEndsWhatMayNotRunDetached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r := w.claim().ID
-	s, err := w.Execute(t.Context(), r, drover.ExecutionRequest{Command: "echo x;sleep 1h"})
+	s, err := w.Execute(t.Context(), r, execution.Request{Command: "echo x;sleep 1h"})
 	require.NoError(t, err)
 	_, err = s.Next(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	x, err := w.WaitExecution(t.Context(), s.ID())
 	require.NoError(t, err)
-	require.Equal(t, drover.CauseKilled, x.Receipt.Cause)
+	require.Equal(t, execution.CauseKilled, x.Receipt.Cause)
 	_, err = s.Next(t.Context())
 	require.False(t, errors.Is(err, io.EOF))
 }

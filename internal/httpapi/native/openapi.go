@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
 
@@ -42,12 +42,12 @@ var required = map[string][]string{
 
 // values are those of closed sets.
 var values = map[reflect.Type][]string{
-	reflect.TypeFor[drover.Cause](): texts(
-		drover.CauseExited, drover.CauseSignalled, drover.CauseTimeout, drover.CauseOOM, drover.CauseOutputLimit,
-		drover.CauseCPULimit, drover.CauseKilled, drover.CauseRunnerGone, drover.CauseStartFailed),
-	reflect.TypeFor[drover.RunnerState](): texts(
-		drover.RunnerRequested, drover.RunnerWarming, drover.RunnerWarm, drover.RunnerClaimed, drover.RunnerBusy,
-		drover.RunnerDraining, drover.RunnerDestroyed),
+	reflect.TypeFor[execution.Cause](): texts(
+		execution.CauseExited, execution.CauseSignalled, execution.CauseTimeout, execution.CauseOOM, execution.CauseOutputLimit,
+		execution.CauseCPULimit, execution.CauseKilled, execution.CauseRunnerGone, execution.CauseStartFailed),
+	reflect.TypeFor[execution.RunnerState](): texts(
+		execution.RunnerRequested, execution.RunnerWarming, execution.RunnerWarm, execution.RunnerClaimed, execution.RunnerBusy,
+		execution.RunnerDraining, execution.RunnerDestroyed),
 }
 
 func texts[T ~string](values ...T) (list []string) {

@@ -3,7 +3,7 @@ package native
 import (
 	"net/http"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/openapi"
 )
@@ -65,38 +65,38 @@ func (f *Face) operations() []operation {
 	ok, created, empty, upgraded := is{http.StatusOK}, is{http.StatusCreated}, is{http.StatusNoContent}, is{http.StatusSwitchingProtocols}
 	put, download := is{http.StatusOK, http.StatusCreated, http.StatusAccepted}, is{http.StatusOK, http.StatusPartialContent, http.StatusNotModified}
 	return []operation{
-		{route{Pattern: "GET /v1/environments", Handle: f.listEnvironments}, "List environments", nil, nil, []drover.Environment{}, "", ok},
-		{route{Pattern: "GET /v1/environment/{environment}", Handle: f.getEnvironment}, "Read an environment", nil, nil, drover.Environment{}, "", ok},
-		{route{Pattern: "PUT /v1/environment/{environment}", Handle: f.putEnvironment}, "Create (201) or replace (200) an environment; with wait it is answered when the pool is full, or with 202, and the reason in the header Drover-Pool-Error", []param{fillParam}, drover.Environment{}, drover.Environment{}, "", put},
+		{route{Pattern: "GET /v1/environments", Handle: f.listEnvironments}, "List environments", nil, nil, []execution.Environment{}, "", ok},
+		{route{Pattern: "GET /v1/environment/{environment}", Handle: f.getEnvironment}, "Read an environment", nil, nil, execution.Environment{}, "", ok},
+		{route{Pattern: "PUT /v1/environment/{environment}", Handle: f.putEnvironment}, "Create (201) or replace (200) an environment; with wait it is answered when the pool is full, or with 202, and the reason in the header Drover-Pool-Error", []param{fillParam}, execution.Environment{}, execution.Environment{}, "", put},
 		{route{Pattern: "DELETE /v1/environment/{environment}", Handle: f.deleteEnvironment}, "Delete an environment and its runners", nil, nil, nil, "", empty},
-		{route{Pattern: "GET /v1/environment/{environment}/pool", Handle: f.pool}, "How the pool of warm runners stands", []param{fillParam}, nil, drover.PoolStatus{}, "", ok},
+		{route{Pattern: "GET /v1/environment/{environment}/pool", Handle: f.pool}, "How the pool of warm runners stands", []param{fillParam}, nil, execution.PoolStatus{}, "", ok},
 
-		{route{Pattern: "GET /v1/runners", Handle: f.listRunners}, "List warm and claimed runners", runnersParams, nil, []drover.Runner{}, "", ok},
-		{route{Pattern: "POST /v1/runners", Handle: f.claim, MaxBody: f.MaxFiles}, "Claim a runner", nil, ClaimBody{}, drover.Runner{}, "", created},
-		{route{Pattern: "GET /v1/runner/{runner}", Handle: f.getRunner}, "Read a claimed runner", nil, nil, drover.Runner{}, "", ok},
-		{route{Pattern: "PATCH /v1/runner/{runner}", Handle: f.extend}, "Set a runner's idle timeout, from now on", nil, ExtendBody{}, drover.Runner{}, "", ok},
+		{route{Pattern: "GET /v1/runners", Handle: f.listRunners}, "List warm and claimed runners", runnersParams, nil, []execution.Runner{}, "", ok},
+		{route{Pattern: "POST /v1/runners", Handle: f.claim, MaxBody: f.MaxFiles}, "Claim a runner", nil, ClaimBody{}, execution.Runner{}, "", created},
+		{route{Pattern: "GET /v1/runner/{runner}", Handle: f.getRunner}, "Read a claimed runner", nil, nil, execution.Runner{}, "", ok},
+		{route{Pattern: "PATCH /v1/runner/{runner}", Handle: f.extend}, "Set a runner's idle timeout, from now on", nil, ExtendBody{}, execution.Runner{}, "", ok},
 		{route{Pattern: "DELETE /v1/runner/{runner}", Handle: f.release}, "Release a runner", nil, nil, nil, "", empty},
 
 		{route{Pattern: "GET /v1/runner/{runner}/files", Handle: f.listFiles}, "List files", []param{pathParam, path64Param, {Name: "recursive", Kind: "boolean", About: "with everything below"}, privilegedParam}, nil, []File{}, "", ok},
-		{route{Pattern: "POST /v1/runner/{runner}/files", Handle: f.changeFiles, MaxBody: f.MaxFiles}, "Write, make and delete files, in order", nil, []drover.FileChange{}, nil, "", empty},
+		{route{Pattern: "POST /v1/runner/{runner}/files", Handle: f.changeFiles, MaxBody: f.MaxFiles}, "Write, make and delete files, in order", nil, []execution.FileChange{}, nil, "", empty},
 		{route{Pattern: "DELETE /v1/runner/{runner}/files", Handle: f.deleteFile}, "Delete a file or directory", []param{pathParam, path64Param}, nil, nil, "", empty},
 		{route{Pattern: "GET /v1/runner/{runner}/file", Handle: f.readFile, Stream: true}, "Read a file, with ranges", []param{pathParam, path64Param, privilegedParam, rangeParam}, nil, nil, "out", download},
 		{route{Pattern: "PUT /v1/runner/{runner}/file", Handle: f.writeFile, MaxBody: -1}, "Write a file from the body, atomically", []param{pathParam, path64Param, modeParam, ownerParam}, nil, nil, "in", empty},
 		{route{Pattern: "GET /v1/runner/{runner}/archive", Handle: f.readArchive, Stream: true}, "Read a directory as tar", []param{pathParam, path64Param, privilegedParam}, nil, nil, "tar out", ok},
 		{route{Pattern: "PUT /v1/runner/{runner}/archive", Handle: f.writeArchive, MaxBody: -1}, "Unpack a tar into a directory", []param{pathParam, path64Param, privilegedParam}, nil, nil, "tar in", empty},
 
-		{route{Pattern: "GET /v1/runner/{runner}/executions", Handle: f.listExecutions}, "List a runner's executions", nil, nil, []drover.Execution{}, "", ok},
-		{route{Pattern: "POST /v1/runner/{runner}/executions", Handle: f.createExecution, MaxBody: f.MaxFiles}, "Start an execution", nil, drover.ExecutionRequest{}, drover.Execution{}, "", created},
+		{route{Pattern: "GET /v1/runner/{runner}/executions", Handle: f.listExecutions}, "List a runner's executions", nil, nil, []execution.Execution{}, "", ok},
+		{route{Pattern: "POST /v1/runner/{runner}/executions", Handle: f.createExecution, MaxBody: f.MaxFiles}, "Start an execution", nil, execution.Request{}, execution.Execution{}, "", created},
 		{route{Pattern: "GET /v1/runner/{runner}/execute", Handle: f.execute, Stream: true}, "Start an execution and attach to it (websocket); the ExecutionRequest is the first message, or the header Drover-Execution (JSON in base64), which spares a round trip: then the handshake is answered when the command was started, and the answer has the header too", []param{messagesParam, earlyParam}, nil, nil, "websocket", upgraded},
-		{route{Pattern: "GET /v1/execution/{execution}", Handle: f.getExecution}, "Read an execution, or wait for its end", []param{waitParam}, nil, drover.Execution{}, "", ok},
+		{route{Pattern: "GET /v1/execution/{execution}", Handle: f.getExecution}, "Read an execution, or wait for its end", []param{waitParam}, nil, execution.Execution{}, "", ok},
 		{route{Pattern: "DELETE /v1/execution/{execution}", Handle: f.killExecution}, "Kill an execution", nil, nil, nil, "", empty},
 		{route{Pattern: "GET /v1/execution/{execution}/attach", Handle: f.attach, Stream: true}, "Attach to an execution (websocket)", attachParams, nil, nil, "websocket", upgraded},
 		{route{Pattern: "GET /v1/execution/{execution}/output", Handle: f.output, Stream: true}, "Read one output stream until the end", outputParameters, nil, nil, "out", ok},
 		{route{Pattern: "POST /v1/execution/{execution}/stdin", Handle: f.stdin, MaxBody: -1}, "Send stdin from the body", []param{{Name: "close", Kind: "boolean", About: "end stdin after it"}}, nil, nil, "in", empty},
 		{route{Pattern: "POST /v1/execution/{execution}/signal", Handle: f.signal}, "Send a signal", nil, SignalBody{}, nil, "", empty},
-		{route{Pattern: "POST /v1/execution/{execution}/resize", Handle: f.resize}, "Set the terminal's size", nil, drover.WindowSize{}, nil, "", empty},
+		{route{Pattern: "POST /v1/execution/{execution}/resize", Handle: f.resize}, "Set the terminal's size", nil, execution.WindowSize{}, nil, "", empty},
 
-		{route{Pattern: "POST /v1/run", Handle: f.run, MaxBody: f.MaxFiles}, "Claim a runner, run a command with files, release the runner", nil, drover.RunRequest{}, drover.RunResult{}, "", ok},
+		{route{Pattern: "POST /v1/run", Handle: f.run, MaxBody: f.MaxFiles}, "Claim a runner, run a command with files, release the runner", nil, execution.RunRequest{}, execution.RunResult{}, "", ok},
 		{route{Pattern: "GET /v1/openapi.json", Handle: f.openAPI, Open: true}, "This document", nil, nil, map[string]any{}, "", ok},
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // ClaimBody claims a runner, with files in it from the start.
 type ClaimBody struct {
-	drover.ClaimRequest
-	Files []drover.FileChange `json:"files,omitempty"`
+	execution.ClaimRequest
+	Files []execution.FileChange `json:"files,omitempty"`
 }
 
 // ExtendBody changes a claimed runner.
@@ -30,12 +31,12 @@ func (f *Face) listRunners(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	runners, err := f.Runners.Runners(r.Context(), q.Get("environment"))
-	runners = slices.DeleteFunc(runners, func(r drover.Runner) bool { return !labelled(r, q["label"]) })
+	runners = slices.DeleteFunc(runners, func(r execution.Runner) bool { return !labelled(r, q["label"]) })
 	return answer(w, r, http.StatusOK, runners, err)
 }
 
 // labelled reports whether the runner has all the labels, each "name=value".
-func labelled(r drover.Runner, want []string) bool {
+func labelled(r execution.Runner, want []string) bool {
 	for _, label := range want {
 		name, value, _ := strings.Cut(label, "=")
 		if have, ok := r.Labels[name]; !ok || have != value {
@@ -50,7 +51,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
 		return err
 	}
-	if err := drover.PrepareChanges(body.Files); err != nil {
+	if err := execution.PrepareChanges(body.Files); err != nil {
 		return err
 	}
 	runner, err := f.Runners.Claim(r.Context(), body.ClaimRequest)
@@ -68,7 +69,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, r, http.StatusCreated, runner)
 }
 
-func (f *Face) fill(ctx context.Context, runner string, changes []drover.FileChange) error {
+func (f *Face) fill(ctx context.Context, runner string, changes []execution.FileChange) error {
 	files, finish, err := f.Runners.Files(ctx, runner)
 	if err != nil {
 		return err

@@ -7,12 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestPutWaitsForThePool(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	env := drover.Environment{ID: "e", Image: "host", PoolSize: 2}
+	env := execution.Environment{ID: "e", Image: "host", PoolSize: 2}
 	_, full, err := w.PutEnvironmentAndWait(t.Context(), env, 10*time.Second)
 	require.NoError(t, err)
 	require.True(t, full)
@@ -30,7 +31,7 @@ func TestRunnersByLabel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.claim()
-	r, err := w.Claim(t.Context(), drover.ClaimRequest{Environment: "e", Wait: 10 * time.Second, Labels: map[string]string{"user": "7", "x": "=y"}})
+	r, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second, Labels: map[string]string{"user": "7", "x": "=y"}})
 	require.NoError(t, err)
 	for _, labels := range [][]string{{"user=7"}, {"user=7", "x==y"}} {
 		list, err := w.Runners(t.Context(), "e", labels...)

@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // Nodes finds the node that can be asked.
 type Nodes interface {
 	// Workloads returns the node's. Errors: NotFound (unknown node), Unavailable (not connected).
-	Workloads(nodeID string) (drover.Workloads, error)
+	Workloads(nodeID string) (exchange.Workloads, error)
 }
 
 // Agent is the process that serves: who it is and how it does.

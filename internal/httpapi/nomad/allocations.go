@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -68,7 +69,7 @@ func (f *Face) allocation(id string) (*drover.Allocation, error) {
 }
 
 // workloads finds the node of an allocation.
-func (f *Face) workloads(id string) (*drover.Allocation, drover.Workloads, error) {
+func (f *Face) workloads(id string) (*drover.Allocation, exchange.Workloads, error) {
 	a, err := f.allocation(id)
 	if err != nil {
 		return nil, nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/id"
@@ -108,7 +109,7 @@ func newCluster(t *testing.T) *cluster {
 }
 
 // Workloads makes the cluster its own Nodes.
-func (c *cluster) Workloads(node string) (drover.Workloads, error) {
+func (c *cluster) Workloads(node string) (exchange.Workloads, error) {
 	if node != c.agent.NodeID() {
 		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected", node)
 	}

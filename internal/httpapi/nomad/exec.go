@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -67,7 +68,7 @@ func (f *Face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *exec
 }
 
 // execRequest reads the query.
-func (f *Face) execRequest(r *http.Request, a *drover.Allocation) (task string, spec drover.ExecutionSpec, err error) {
+func (f *Face) execRequest(r *http.Request, a *drover.Allocation) (task string, spec execution.Spec, err error) {
 	task = r.URL.Query().Get("task")
 	if task == "" {
 		return "", spec, drover.Errorf(drover.Invalid, "missing task name")
@@ -149,7 +150,7 @@ func (c *execConn) authorize(r *http.Request) error {
 }
 
 // serve joins connection and session until one of them ends. The execution does not outlive its client.
-func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, session drover.Session, stop <-chan struct{}) {
+func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, session execution.Session, stop <-chan struct{}) {
 	var work, reader sync.WaitGroup
 	input, gone := make(chan execInput, execQueue), make(chan struct{})
 	reader.Go(func() { defer close(gone); c.read(ctx, cancel, input) }) // ends when the connection does
@@ -209,14 +210,14 @@ func (c *execConn) read(ctx context.Context, cancel context.CancelCauseFunc, inp
 var errClientGone = errors.New("the client is gone")
 
 // feed hands input to the command. Its errors mean that the command does not want it any more.
-func (c *execConn) feed(ctx context.Context, session drover.Session, input <-chan execInput) {
+func (c *execConn) feed(ctx context.Context, session execution.Session, input <-chan execInput) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case in := <-input:
 			if size := in.TTYSize; size != nil {
-				_ = session.Resize(ctx, drover.WindowSize{Rows: clamp(size.Height), Cols: clamp(size.Width)})
+				_ = session.Resize(ctx, execution.WindowSize{Rows: clamp(size.Height), Cols: clamp(size.Width)})
 			}
 			if in.Stdin != nil && len(in.Stdin.Data) > 0 {
 				_ = session.Write(ctx, in.Stdin.Data)
@@ -248,7 +249,7 @@ func (c *execConn) ping(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // send passes output on until the receipt, and the exit code after all of it.
-func (c *execConn) send(ctx context.Context, session drover.Session) error {
+func (c *execConn) send(ctx context.Context, session execution.Session) error {
 	var e execEncoder
 	for {
 		fr, err := session.Next(ctx)
@@ -274,8 +275,8 @@ func (c *execConn) send(ctx context.Context, session drover.Session) error {
 }
 
 // exit says how it ended. A command that could not be started is an error, as in Nomad.
-func (c *execConn) exit(receipt *drover.Receipt) error {
-	if receipt.Cause == drover.CauseStartFailed {
+func (c *execConn) exit(receipt *execution.Receipt) error {
+	if receipt.Cause == execution.CauseStartFailed {
 		return drover.Errorf(drover.Invalid, "%s", strings.TrimSpace("failed to start the command: "+receipt.Error))
 	}
 	for _, text := range []string{`{"stdout":{"close":true}}`, `{"stderr":{"close":true}}`, exitFrame(receipt.ExitCode)} {

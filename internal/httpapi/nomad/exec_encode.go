@@ -4,15 +4,15 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // execEncoder writes output frames without allocating: {"stdout":{"data":"<base64>"}}.
 type execEncoder struct{ buf []byte }
 
-func (e *execEncoder) data(stream drover.Stream, p []byte) []byte {
+func (e *execEncoder) data(stream execution.Stream, p []byte) []byte {
 	name := `{"stdout":{"data":"`
-	if stream == drover.Stderr {
+	if stream == execution.Stderr {
 		name = `{"stderr":{"data":"`
 	}
 	e.buf = append(e.buf[:0], name...)

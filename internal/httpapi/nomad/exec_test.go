@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
@@ -129,7 +130,7 @@ func TestExecResizesAndIsKilledWhenTheClientGoes(t *testing.T) {
 	conn := w.dial("sleep%22%5D&tty=true", nil)
 	s := <-w.node.sessions
 	require.NoError(t, conn.WriteMessage(websocket.TextMessage, []byte(`{"tty_size":{"height":40,"width":100}}`)))
-	require.Equal(t, drover.WindowSize{Rows: 40, Cols: 100}, <-s.sizes)
+	require.Equal(t, execution.WindowSize{Rows: 40, Cols: 100}, <-s.sizes)
 	require.NoError(t, conn.NetConn().Close()) // no close frame: it just went away
 	<-s.closed
 }

@@ -10,19 +10,21 @@ import (
 	"sync/atomic"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // fakeNode is a node with one allocation whose folder is a map.
 type fakeNode struct {
-	drover.Workloads // what is not here must not be called
-	mu               sync.Mutex
-	files            map[string]string
-	calls            []string
-	logs             chan any      // chunks, then an error
-	sessions         chan *session // those started
-	noExec           error
-	reading          atomic.Int32 // calls of Next under way
-	closed           chan int32   // how many they were at each Close of logs
+	exchange.Workloads // what is not here must not be called
+	mu                 sync.Mutex
+	files              map[string]string
+	calls              []string
+	logs               chan any      // chunks, then an error
+	sessions           chan *session // those started
+	noExec             error
+	reading            atomic.Int32 // calls of Next under way
+	closed             chan int32   // how many they were at each Close of logs
 }
 
 func newFakeNode() *fakeNode {
@@ -74,22 +76,22 @@ func (n *fakeNode) ReadFolder(_ context.Context, alloc, path string, offset, lim
 	return io.NopCloser(r), nil
 }
 
-func (n *fakeNode) Logs(_ context.Context, r drover.LogRequest) (drover.LogReader, error) {
+func (n *fakeNode) Logs(_ context.Context, r exchange.LogRequest) (exchange.LogReader, error) {
 	_ = n.took("logs %s %s %s %d %t %s", r.Task, r.Type, r.Origin, r.Offset, r.Follow, r.Path)
 	return n, nil
 }
 
-func (n *fakeNode) Next(ctx context.Context) (drover.LogChunk, error) {
+func (n *fakeNode) Next(ctx context.Context) (exchange.LogChunk, error) {
 	n.reading.Add(1)
 	defer n.reading.Add(-1)
 	select {
 	case l := <-n.logs:
 		if err, ok := l.(error); ok {
-			return drover.LogChunk{}, err
+			return exchange.LogChunk{}, err
 		}
-		return l.(drover.LogChunk), nil
+		return l.(exchange.LogChunk), nil
 	case <-ctx.Done():
-		return drover.LogChunk{}, ctx.Err()
+		return exchange.LogChunk{}, ctx.Err()
 	}
 }
 
@@ -118,11 +120,11 @@ func (n *fakeNode) CollectGarbage(_ context.Context, alloc string) error {
 	return n.took("collect %s", alloc)
 }
 
-func (n *fakeNode) StartExecution(_ context.Context, alloc, task string, spec drover.ExecutionSpec) (drover.Session, error) {
+func (n *fakeNode) StartExecution(_ context.Context, alloc, task string, spec execution.Spec) (execution.Session, error) {
 	if n.noExec != nil {
 		return nil, n.noExec
 	}
-	s := &session{spec: spec, frames: make(chan drover.Frame), stdin: make(chan []byte), closed: make(chan struct{}), sizes: make(chan drover.WindowSize, 4)}
+	s := &session{spec: spec, frames: make(chan execution.Frame), stdin: make(chan []byte), closed: make(chan struct{}), sizes: make(chan execution.WindowSize, 4)}
 	go s.run() // ends with the command or with Close
 	n.sessions <- s
 	return s, nil
@@ -130,15 +132,15 @@ func (n *fakeNode) StartExecution(_ context.Context, alloc, task string, spec dr
 
 // session runs one of a few commands.
 type session struct {
-	spec   drover.ExecutionSpec
-	frames chan drover.Frame
+	spec   execution.Spec
+	frames chan execution.Frame
 	stdin  chan []byte // nil slice: closed
 	once   sync.Once
 	closed chan struct{}
-	sizes  chan drover.WindowSize
+	sizes  chan execution.WindowSize
 }
 
-func (s *session) out(f drover.Frame) bool {
+func (s *session) out(f execution.Frame) bool {
 	select {
 	case s.frames <- f:
 		return true
@@ -147,17 +149,17 @@ func (s *session) out(f drover.Frame) bool {
 	}
 }
 
-func (s *session) print(stream drover.Stream, text string) bool {
-	return s.out(drover.Frame{Stream: stream, Data: []byte(text)})
+func (s *session) print(stream execution.Stream, text string) bool {
+	return s.out(execution.Frame{Stream: stream, Data: []byte(text)})
 }
 
 func (s *session) run() {
-	code, cause, reason := 0, drover.CauseExited, ""
-	s.out(drover.Frame{Started: true, Pid: 1})
+	code, cause, reason := 0, execution.CauseExited, ""
+	s.out(execution.Frame{Started: true, Pid: 1})
 	switch s.spec.Argv[0] {
 	case "echo":
-		s.print(drover.Stdout, strings.Join(s.spec.Argv[1:], " ")+"\n")
-		s.print(drover.Stderr, "warning\n")
+		s.print(execution.Stdout, strings.Join(s.spec.Argv[1:], " ")+"\n")
+		s.print(execution.Stderr, "warning\n")
 		code = 3
 	case "cat":
 		for {
@@ -168,31 +170,31 @@ func (s *session) run() {
 				return
 			}
 			if p == nil {
-				s.out(drover.Frame{Receipt: &drover.Receipt{Cause: cause}})
+				s.out(execution.Frame{Receipt: &execution.Receipt{Cause: cause}})
 				return
 			}
-			s.print(drover.Stdout, string(p))
+			s.print(execution.Stdout, string(p))
 		}
 	case "flood":
 		chunk := string(bytes.Repeat([]byte("0123456789abcdef"), 2<<10))
 		for range 160 { // 5 MiB
-			s.print(drover.Stdout, chunk)
+			s.print(execution.Stdout, chunk)
 		}
 	case "sleep":
 		<-s.closed
 		return
 	case "missing":
-		code, cause, reason = 127, drover.CauseStartFailed, "no such file"
+		code, cause, reason = 127, execution.CauseStartFailed, "no such file"
 	}
-	s.out(drover.Frame{Receipt: &drover.Receipt{ExitCode: code, Cause: cause, Error: reason}})
+	s.out(execution.Frame{Receipt: &execution.Receipt{ExitCode: code, Cause: cause, Error: reason}})
 }
 
-func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	select {
 	case f := <-s.frames:
 		return f, nil
 	case <-ctx.Done():
-		return drover.Frame{}, ctx.Err()
+		return execution.Frame{}, ctx.Err()
 	}
 }
 
@@ -213,7 +215,7 @@ func (s *session) CloseStdin(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	s.sizes <- size
 	return nil
 }

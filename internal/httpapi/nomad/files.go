@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -42,7 +43,7 @@ func (f *Face) fsList(w http.ResponseWriter, r *http.Request) error {
 }
 
 // askedFile is what stat, cat, readat and stream have in common: an allocation, its node and a path.
-func (f *Face) askedFile(r *http.Request) (allocID, path string, node drover.Workloads, err error) {
+func (f *Face) askedFile(r *http.Request) (allocID, path string, node exchange.Workloads, err error) {
 	if path = r.URL.Query().Get("path"); path == "" {
 		return "", "", nil, drover.Errorf(drover.Invalid, "must provide a file name")
 	}
@@ -125,12 +126,12 @@ func (f *Face) fsStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return f.follow(w, r, node, drover.LogRequest{AllocID: id, Path: path}, true)
+	return f.follow(w, r, node, exchange.LogRequest{AllocID: id, Path: path}, true)
 }
 
 func (f *Face) fsLogs(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
-	req := drover.LogRequest{Task: v.Get("task"), Type: v.Get("type")}
+	req := exchange.LogRequest{Task: v.Get("task"), Type: v.Get("type")}
 	if req.Task == "" {
 		return drover.Errorf(drover.Invalid, "must provide task name")
 	}
@@ -149,7 +150,7 @@ func (f *Face) fsLogs(w http.ResponseWriter, r *http.Request) error {
 }
 
 // follow streams a log or file in frames, or with plain=true as it is.
-func (f *Face) follow(w http.ResponseWriter, r *http.Request, node drover.Workloads, req drover.LogRequest, follow bool) (err error) {
+func (f *Face) follow(w http.ResponseWriter, r *http.Request, node exchange.Workloads, req exchange.LogRequest, follow bool) (err error) {
 	if req.Follow, err = httpapi.BoolParam(r, "follow", follow); err != nil {
 		return err
 	}
@@ -185,11 +186,11 @@ func (f *Face) follow(w http.ResponseWriter, r *http.Request, node drover.Worklo
 	f.setIndex(w, f.State.Snapshot().Index())
 	if plain {
 		s := f.openStream(w, "text/plain; charset=utf-8", false)
-		err = relay(ctx, s, source, writeTimeout, func(c drover.LogChunk) error { return s.bytes(c.Data) }, func() error { return nil })
+		err = relay(ctx, s, source, writeTimeout, func(c exchange.LogChunk) error { return s.bytes(c.Data) }, func() error { return nil })
 	} else {
 		s := f.openStream(w, "application/json", false)
 		beat := func() error { return s.bytes([]byte("{}")) }
-		err = relay(ctx, s, source, frameHeartbeat, func(c drover.LogChunk) error {
+		err = relay(ctx, s, source, frameHeartbeat, func(c exchange.LogChunk) error {
 			return s.object(frame{c.Offset, c.Data, c.File, c.Event})
 		}, beat)
 	}

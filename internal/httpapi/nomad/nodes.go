@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -131,7 +132,7 @@ func (f *Face) purgeNode(w http.ResponseWriter, r *http.Request) error {
 }
 
 // askedNode is the node that a /v1/client request means: node_id, else the one in this process.
-func (f *Face) askedNode(id string) (drover.Workloads, error) {
+func (f *Face) askedNode(id string) (exchange.Workloads, error) {
 	id, err := f.nodeOrLocal(id)
 	if err != nil {
 		return nil, err

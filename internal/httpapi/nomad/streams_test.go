@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
@@ -118,7 +119,7 @@ func TestClientLogs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	alloc := &api.Allocation{ID: allocID, NodeID: nodeID}
-	w.node.logs <- drover.LogChunk{File: "alloc/logs/t.stdout.0", Offset: 6, Data: []byte("hello\n")}
+	w.node.logs <- exchange.LogChunk{File: "alloc/logs/t.stdout.0", Offset: 6, Data: []byte("hello\n")}
 	cancel := make(chan struct{})
 	frames, errs := w.client.AllocFS().Logs(alloc, true, "t", "stdout", "end", 100, cancel, nil)
 	select {
@@ -128,21 +129,21 @@ func TestClientLogs(t *testing.T) {
 	case err := <-errs:
 		require.NoError(t, err)
 	}
-	w.node.logs <- drover.LogChunk{File: "alloc/logs/t.stdout.0", Event: "file truncated"}
+	w.node.logs <- exchange.LogChunk{File: "alloc/logs/t.stdout.0", Event: "file truncated"}
 	require.Equal(t, "file truncated", (<-frames).FileEvent)
 	w.node.logs <- io.EOF
 	_, more := <-frames
 	require.False(t, more)
 	require.Equal(t, []string{"logs t stdout end 100 true "}, w.node.calls)
 
-	w.node.logs <- drover.LogChunk{Data: []byte("one\n")}
-	w.node.logs <- drover.LogChunk{Data: []byte("two\n")}
+	w.node.logs <- exchange.LogChunk{Data: []byte("one\n")}
+	w.node.logs <- exchange.LogChunk{Data: []byte("two\n")}
 	w.node.logs <- io.EOF
 	body, err := io.ReadAll(w.open("/v1/client/fs/logs/" + allocID + "?task=t&type=stderr&plain=true").Body)
 	require.NoError(t, err)
 	require.Equal(t, "one\ntwo\n", string(body))
 
-	w.node.logs <- drover.LogChunk{Data: []byte("half")}
+	w.node.logs <- exchange.LogChunk{Data: []byte("half")}
 	w.node.logs <- drover.Errorf(drover.Internal, "disk")
 	_, err = io.ReadAll(w.open("/v1/client/fs/stream/" + allocID + "?path=x").Body)
 	require.Error(t, err, "a log that broke off must not look complete")

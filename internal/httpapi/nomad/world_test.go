@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/id"
@@ -101,7 +102,7 @@ func newWorld(t *testing.T, change ...func(*nomad.Config)) *world {
 }
 
 // Workloads makes the world its own Nodes.
-func (w *world) Workloads(node string) (drover.Workloads, error) {
+func (w *world) Workloads(node string) (exchange.Workloads, error) {
 	if node != nodeID {
 		return nil, drover.Errorf(drover.Unavailable, "node %s is not connected", node)
 	}

@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding"
 	"math"
+	"path"
 	"reflect"
 	"strings"
 	"time"
@@ -74,20 +75,21 @@ func integer(k reflect.Kind) object {
 }
 
 func (s *schemas) structure(t reflect.Type) object {
-	if _, ok := s.named[t.Name()]; !ok {
-		s.named[t.Name()] = object{} // ends recursion
+	name := schemaName(t)
+	if _, ok := s.named[name]; !ok {
+		s.named[name] = object{} // ends recursion
 		properties := object{}
 		always := s.fields(t, properties)
 		schema := object{"type": "object", "properties": properties}
 		if s.asked {
-			always = s.Required[t.Name()]
+			always = s.Required[name]
 		}
 		if len(always) > 0 {
 			schema["required"] = always
 		}
-		s.named[t.Name()] = schema
+		s.named[name] = schema
 	}
-	return object{"$ref": "#/components/schemas/" + t.Name()}
+	return object{"$ref": "#/components/schemas/" + name}
 }
 
 // fields flattens embedded structs, as encoding/json does, and names those that encoding/json never leaves out and never
@@ -114,4 +116,18 @@ func (s *schemas) fields(t reflect.Type, properties object) (always []string) {
 		}
 	}
 	return always
+}
+
+// schemaName is the type's name in the document, whose schemas share one room: those of the fleet's and the execution
+// service's vocabulary that would say too little alone have their package's name before them.
+func schemaName(t reflect.Type) string {
+	room, name := path.Base(t.PkgPath()), t.Name()
+	switch {
+	case strings.Contains(t.PkgPath(), "/internal/"): // a face's own
+	case room == "fleet" && name != "Billing" && !strings.HasPrefix(name, "Instance"):
+		return "Fleet" + name
+	case room == "execution" && (name == "Spec" || name == "Request"):
+		return "Execution" + name
+	}
+	return name
 }

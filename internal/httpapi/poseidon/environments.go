@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // executionEnvironment has its keys in the contract's order.
@@ -55,7 +56,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	base, err := f.Runners.Environment(r.Context(), strconv.Itoa(id))
 	if err != nil { // there is none
-		base = drover.Environment{Driver: f.Driver}
+		base = execution.Environment{Driver: f.Driver}
 	}
 	env, err := toEnvironment(base, id, req)
 	if err != nil {
@@ -81,7 +82,7 @@ const rolloutPatience = 3 * time.Second
 
 // toEnvironment puts the request onto the environment as it is: what Poseidon has no fields for, its isolation, user or
 // constraints, was set by other means and stays.
-func toEnvironment(base drover.Environment, id int, req ExecutionEnvironmentRequest) (env drover.Environment, err error) {
+func toEnvironment(base execution.Environment, id int, req ExecutionEnvironmentRequest) (env execution.Environment, err error) {
 	const limit = 1<<31 - 1
 	if req.CPULimit > limit || req.MemoryLimit > limit || req.PrewarmingPoolSize > limit {
 		return env, &reply{status: http.StatusBadRequest, message: "limit too high"}
@@ -103,7 +104,7 @@ func toEnvironment(base drover.Environment, id int, req ExecutionEnvironmentRequ
 	return env, nil
 }
 
-func fromEnvironment(env drover.Environment) (out executionEnvironment, ok bool) {
+func fromEnvironment(env execution.Environment) (out executionEnvironment, ok bool) {
 	id, err := strconv.Atoi(env.ID)
 	if err != nil || id < 0 {
 		return out, false // made by other means, not nameable here

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
 )
 
@@ -15,7 +15,7 @@ func TestAReplacementKeepsWhatPoseidonHasNoFieldsFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, poseidon.Config{}, "")
 	ctx := t.Context()
-	_, err := w.runners.PutEnvironment(ctx, drover.Environment{
+	_, err := w.runners.PutEnvironment(ctx, execution.Environment{
 		ID: "7", Image: "python:3", Driver: "docker", Runtime: "runsc", User: "jane", PidsLimit: 17, MemoryMB: 200,
 		Network: true, Env: map[string]string{"A": "b"}, Meta: map[string]string{"team": "x"},
 	})

@@ -6,39 +6,39 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
 // Runners is exec/runner.
 type Runners interface {
-	PutEnvironment(ctx context.Context, env drover.Environment) (created bool, err error)
-	Environment(ctx context.Context, id string) (drover.Environment, error)
-	Environments(ctx context.Context) ([]drover.Environment, error)
+	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
+	Environment(ctx context.Context, id string) (execution.Environment, error)
+	Environments(ctx context.Context) ([]execution.Environment, error)
 	AwaitRollout(ctx context.Context, environmentID string, wait time.Duration) error
 	DeleteEnvironment(ctx context.Context, id string) error
-	Pools(ctx context.Context) ([]drover.PoolStatus, error)
-	Claim(ctx context.Context, r drover.ClaimRequest) (drover.Runner, error)
-	Runner(ctx context.Context, runnerID string) (drover.Runner, error)
+	Pools(ctx context.Context) ([]execution.PoolStatus, error)
+	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
+	Runner(ctx context.Context, runnerID string) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
 	ReleaseAfterOOM(ctx context.Context, runnerID string) error
-	Files(ctx context.Context, runnerID string) (files drover.Files, done func(), err error)
+	Files(ctx context.Context, runnerID string) (files execution.Files, done func(), err error)
 }
 
-// Executions is exec/execution.
+// Executions is exec/executor.
 type Executions interface {
 	Shell(ctx context.Context, runnerID, command string) (argv []string, err error)
-	Prepare(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (executionID string, err error)
+	Prepare(ctx context.Context, runnerID string, spec execution.Spec) (executionID string, err error)
 	Prepared(runnerID, executionID string) bool
-	Take(ctx context.Context, runnerID, executionID string) (drover.ExecutionSpec, error)
-	Open(ctx context.Context, runnerID string, spec drover.ExecutionSpec) (drover.Session, error)
+	Take(ctx context.Context, runnerID, executionID string) (execution.Spec, error)
+	Open(ctx context.Context, runnerID string, spec execution.Spec) (execution.Session, error)
 }
 
 // Templates are environments that stand in template jobs, registered by other means than ours.
 type Templates interface {
 	// Templates reads them out of the jobs.
-	Templates(ctx context.Context) []drover.Environment
+	Templates(ctx context.Context) []execution.Environment
 	// RemoveTemplate deregisters a template job, if there is one.
 	RemoveTemplate(ctx context.Context, environmentID string) error
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -55,14 +56,14 @@ func (f *Face) updateFiles(w http.ResponseWriter, r *http.Request) error {
 
 // applyAll makes all changes that can be made: as with tar, one that cannot does not keep the others from being made.
 // The error names each of those, in tar's words for files, which clients look for.
-func applyAll(ctx context.Context, files drover.Files, changes []drover.FileChange) error {
+func applyAll(ctx context.Context, files execution.Files, changes []execution.FileChange) error {
 	err := files.Apply(ctx, changes)
 	if err == nil || !ofFile(err) {
 		return err
 	}
 	var failed []error
 	for _, c := range changes {
-		switch err := files.Apply(ctx, []drover.FileChange{c}); {
+		switch err := files.Apply(ctx, []execution.FileChange{c}); {
 		case err == nil:
 		case !ofFile(err):
 			return err
@@ -84,8 +85,8 @@ func ofFile(err error) bool {
 	return true
 }
 
-func changesOf(req updateRequest) ([]drover.FileChange, error) {
-	changes := make([]drover.FileChange, 0, len(req.Delete)+len(req.Copy))
+func changesOf(req updateRequest) ([]execution.FileChange, error) {
+	changes := make([]execution.FileChange, 0, len(req.Delete)+len(req.Copy))
 	for _, p := range req.Delete {
 		if p == "" || strings.ContainsRune(p, 0) {
 			return nil, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("delete: bad path %q", p)}
@@ -93,16 +94,16 @@ func changesOf(req updateRequest) ([]drover.FileChange, error) {
 		if p != "./*" { // a glob only in this form
 			p = path.Clean(p)
 		}
-		changes = append(changes, drover.FileChange{Path: p, Delete: true})
+		changes = append(changes, execution.FileChange{Path: p, Delete: true})
 	}
 	for _, c := range req.Copy {
 		if c.Path == "" || strings.ContainsRune(c.Path, 0) {
 			return nil, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("copy: bad path %q", c.Path)}
 		}
 		if strings.HasSuffix(c.Path, "/") {
-			changes = append(changes, drover.FileChange{Path: path.Clean(c.Path), Mkdir: true})
+			changes = append(changes, execution.FileChange{Path: path.Clean(c.Path), Mkdir: true})
 		} else {
-			changes = append(changes, drover.FileChange{Path: path.Clean(c.Path), Write: true, Data: c.Content})
+			changes = append(changes, execution.FileChange{Path: path.Clean(c.Path), Write: true, Data: c.Content})
 		}
 	}
 	return changes, nil
@@ -153,7 +154,7 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer done()
 	q := r.URL.Query()
-	req := drover.FileRequest{Path: q.Get("path"), Recursive: true, Privileged: truthy(q, "privilegedExecution")}
+	req := execution.FileRequest{Path: q.Get("path"), Recursive: true, Privileged: truthy(q, "privilegedExecution")}
 	if recursive, err := strconv.ParseBool(q.Get("recursive")); err == nil {
 		req.Recursive = recursive
 	}
@@ -161,7 +162,7 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 		req.Path = "./"
 	}
 	if link, ok := asLink(r.Context(), files, req); ok {
-		return writeListing(w, "", []drover.FileInfo{link})
+		return writeListing(w, "", []execution.FileInfo{link})
 	}
 	infos, err := files.List(r.Context(), req)
 	if err != nil {
@@ -180,16 +181,16 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 
 // asLink finds a symbolic link under the very path that was asked for: ls -l shows it, and follows it only where the path
 // goes on with a slash.
-func asLink(ctx context.Context, files drover.Files, req drover.FileRequest) (link drover.FileInfo, ok bool) {
+func asLink(ctx context.Context, files execution.Files, req execution.FileRequest) (link execution.FileInfo, ok bool) {
 	name := path.Base(req.Path)
 	if strings.HasSuffix(req.Path, "/") || name == "." || name == ".." {
 		return link, false
 	}
-	beside, err := files.List(ctx, drover.FileRequest{Path: path.Dir(req.Path), Privileged: req.Privileged})
+	beside, err := files.List(ctx, execution.FileRequest{Path: path.Dir(req.Path), Privileged: req.Privileged})
 	if err != nil {
 		return link, false // listing what was asked for says why, or can do without
 	}
-	at := slices.IndexFunc(beside, func(info drover.FileInfo) bool { return info.Path == name && info.Type == "l" })
+	at := slices.IndexFunc(beside, func(info execution.FileInfo) bool { return info.Path == name && info.Type == "l" })
 	if at < 0 {
 		return link, false
 	}
@@ -199,7 +200,7 @@ func asLink(ctx context.Context, files drover.Files, req drover.FileRequest) (li
 
 // isFile reports whether what was listed is itself all there is in the listing. A directory may hold one thing with its
 // own name: then that can be listed.
-func isFile(ctx context.Context, files drover.Files, req drover.FileRequest, infos []drover.FileInfo) bool {
+func isFile(ctx context.Context, files execution.Files, req execution.FileRequest, infos []execution.FileInfo) bool {
 	name := path.Base(req.Path)
 	if len(infos) != 1 || infos[0].Path != name || infos[0].Type == "d" {
 		return false
@@ -210,7 +211,7 @@ func isFile(ctx context.Context, files drover.Files, req drover.FileRequest, inf
 }
 
 // writeListing writes entries in the contract's spacing.
-func writeListing(w http.ResponseWriter, prefix string, infos []drover.FileInfo) error {
+func writeListing(w http.ResponseWriter, prefix string, infos []execution.FileInfo) error {
 	var out bytes.Buffer
 	out.WriteString(`{"files": [`)
 	first := true
@@ -236,7 +237,7 @@ func writeListing(w http.ResponseWriter, prefix string, infos []drover.FileInfo)
 }
 
 // hidden is what ls without -a leaves out.
-func hidden(info drover.FileInfo) bool {
+func hidden(info execution.FileInfo) bool {
 	return strings.HasPrefix(info.Path, ".") || strings.Contains(info.Path, "/.")
 }
 
@@ -272,7 +273,7 @@ func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		return &reply{status: http.StatusFailedDependency, message: textNoFile}
 	}
-	err = httpapi.Download(w, r, files, drover.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")}, func(drover.FileInfo) {
+	err = httpapi.Download(w, r, files, execution.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")}, func(execution.FileInfo) {
 		w.Header().Set("Content-Disposition", disposition(name))
 	})
 	if err != nil {

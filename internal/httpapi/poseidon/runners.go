@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // RunnerRequest has Poseidon's name: it stands in the texts of decoding errors.
@@ -36,7 +37,7 @@ func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
 	if err := decode(r, &req); err != nil {
 		return err
 	}
-	claimed, err := f.Runners.Claim(r.Context(), drover.ClaimRequest{
+	claimed, err := f.Runners.Claim(r.Context(), execution.ClaimRequest{
 		Environment: strconv.Itoa(req.ExecutionEnvironmentID), IdleTimeout: idleTimeout(req.InactivityTimeout), Wait: cmp.Or(f.ClaimWait, -1),
 	})
 	switch drover.CodeOf(err) {
@@ -113,11 +114,11 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}{f.websocketURL(r, runner, id)})
 }
 
-func (f *Face) spec(argv []string, req executionRequest) drover.ExecutionSpec {
+func (f *Face) spec(argv []string, req executionRequest) execution.Spec {
 	vars := map[string]string{"TERM": "xterm"}
 	maps.Copy(vars, req.Environment)
 	vars["CODEOCEAN"] = "true"
-	spec := drover.ExecutionSpec{
+	spec := execution.Spec{
 		Argv: argv, Env: vars, Privileged: req.PrivilegedExecution, TTY: true, TTYStderr: !f.MergeStderr, Stdin: true,
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi/runes"
 	"github.com/drover-project/drover/internal/httpapi/socket"
@@ -80,7 +81,7 @@ func refused(r *socket.Refusal) error {
 
 // opened is what became of a start.
 type opened struct {
-	session drover.Session
+	session execution.Session
 	err     error
 }
 
@@ -120,7 +121,7 @@ func (f *Face) serve(ctx context.Context, p *peer, runner string, starting <-cha
 		return // the client is gone; closing the session kills the execution
 	}
 	p.conclude(ctx, receipt)
-	if receipt.Cause == drover.CauseOOM {
+	if receipt.Cause == execution.CauseOOM {
 		if err := f.Runners.ReleaseAfterOOM(ctx, runner); err != nil && drover.CodeOf(err) != drover.Gone {
 			f.Log.Warn("releasing a runner after an out-of-memory kill", "runner", runner, "error", err)
 		}
@@ -169,7 +170,7 @@ func (p *peer) watch(ctx context.Context) error {
 }
 
 // read takes stdin off the socket: text as the contract says, and binary messages too. It ends with the socket.
-func (p *peer) read(ctx context.Context, session drover.Session, helpers *sync.WaitGroup) error {
+func (p *peer) read(ctx context.Context, session execution.Session, helpers *sync.WaitGroup) error {
 	var stdin *socket.Inbox[[]byte] // what the program did not read yet; most clients send none
 	for {
 		_, data, err := p.conn.Read(ctx)
@@ -188,7 +189,7 @@ func (p *peer) read(ctx context.Context, session drover.Session, helpers *sync.W
 }
 
 // write feeds stdin to the program, which may be slow.
-func write(ctx context.Context, session drover.Session, stdin *socket.Inbox[[]byte]) {
+func write(ctx context.Context, session execution.Session, stdin *socket.Inbox[[]byte]) {
 	for {
 		data, ok := stdin.Take(ctx)
 		if !ok || session.Write(ctx, data) != nil && ctx.Err() != nil {
@@ -198,7 +199,7 @@ func write(ctx context.Context, session drover.Session, stdin *socket.Inbox[[]by
 }
 
 // relay sends the program's output until its receipt, or until following ends.
-func (p *peer) relay(ctx, following context.Context, session drover.Session) (*drover.Receipt, error) {
+func (p *peer) relay(ctx, following context.Context, session execution.Session) (*execution.Receipt, error) {
 	var tails [3][]byte
 	for {
 		frame, err := session.Next(following)
@@ -207,7 +208,7 @@ func (p *peer) relay(ctx, following context.Context, session drover.Session) (*d
 		}
 		switch {
 		case frame.Receipt != nil:
-			for _, s := range []drover.Stream{drover.Stdout, drover.Stderr} {
+			for _, s := range []execution.Stream{execution.Stdout, execution.Stderr} {
 				if len(tails[s]) > 0 { // the program ended within a character
 					if err := p.send(ctx, streamNames[s], tails[s]); err != nil {
 						return nil, err
@@ -232,7 +233,7 @@ func (p *peer) relay(ctx, following context.Context, session drover.Session) (*d
 	}
 }
 
-var streamNames = [...]string{drover.Stdout: "stdout", drover.Stderr: "stderr"}
+var streamNames = [...]string{execution.Stdout: "stdout", execution.Stderr: "stderr"}
 
 // Texts of the contract's error messages.
 const (
@@ -242,15 +243,15 @@ const (
 )
 
 // conclude sends the one last message.
-func (p *peer) conclude(ctx context.Context, r *drover.Receipt) {
+func (p *peer) conclude(ctx context.Context, r *execution.Receipt) {
 	switch r.Cause {
-	case drover.CauseTimeout:
+	case execution.CauseTimeout:
 		_ = p.send(ctx, "timeout", nil)
-	case drover.CauseOOM:
+	case execution.CauseOOM:
 		_ = p.send(ctx, "error", []byte(textOOM))
-	case drover.CauseRunnerGone:
+	case execution.CauseRunnerGone:
 		p.fail(ctx, errors.New(r.Error))
-	case drover.CauseStartFailed:
+	case execution.CauseStartFailed:
 		if p.send(ctx, "stderr", []byte(r.Error+"\n")) == nil {
 			_ = p.exit(ctx, r.ExitCode)
 		}

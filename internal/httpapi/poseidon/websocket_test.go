@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/exectest"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
 )
@@ -243,7 +243,7 @@ func (w *world) awaitIdle(runner string) {
 	for {
 		r, err := w.runners.Runner(w.t.Context(), runner)
 		require.NoError(w.t, err)
-		if r.State == drover.RunnerClaimed {
+		if r.State == execution.RunnerClaimed {
 			return
 		}
 		require.True(w.t, time.Now().Before(deadline), "still running")

@@ -19,10 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/exectest"
-	"github.com/drover-project/drover/internal/exec/execution"
+	"github.com/drover-project/drover/internal/exec/executor"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
@@ -48,7 +48,7 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	c := exectest.NewControl()
 	runners, _ := exectest.Start(t, c, runner.Config{})
 	quiet := slog.New(slog.DiscardHandler)
-	executions, err := execution.New(execution.Config{}, execution.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	executions, err := executor.New(executor.Config{}, executor.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
@@ -71,8 +71,8 @@ func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 // foreign has one template, which stays.
 type foreign struct{}
 
-func (foreign) Templates(context.Context) []drover.Environment {
-	return []drover.Environment{{ID: "42", Image: "host", PoolSize: 1, CPU: 20, MemoryMaxMB: 100}}
+func (foreign) Templates(context.Context) []execution.Environment {
+	return []execution.Environment{{ID: "42", Image: "host", PoolSize: 1, CPU: 20, MemoryMaxMB: 100}}
 }
 
 func (foreign) RemoveTemplate(context.Context, string) error { return nil }

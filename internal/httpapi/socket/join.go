@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -48,7 +48,7 @@ func (c *Conn) Join() {
 }
 
 // JoinPending is Join if the session has another frame right now, which it reports.
-func (c *Conn) JoinPending(s drover.Session) bool {
+func (c *Conn) JoinPending(s execution.Session) bool {
 	r, ok := s.(interface{ Pending() bool })
 	if !ok || !r.Pending() {
 		return false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/netguard"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/allocrunner"
@@ -23,11 +24,11 @@ import (
 	"github.com/drover-project/drover/internal/node/taskrunner"
 )
 
-// Agent is a node. Make one with New and Run it; it implements drover.Workloads.
+// Agent is a node. Make one with New and Run it; it implements exchange.Workloads.
 type Agent struct {
 	// Constant.
 	cfg       Config
-	control   drover.Controller
+	control   exchange.Controller
 	clock     clock.Clock
 	log       *slog.Logger
 	host      HostMeter
@@ -323,7 +324,7 @@ func (a *Agent) previous(allocID string) *allocrunner.Runner {
 	return nil
 }
 
-func (a *Agent) report(u drover.AllocUpdate) {
+func (a *Agent) report(u exchange.AllocUpdate) {
 	a.refills.observe(u.ID, u.ClientStatus)
 	a.pusher.add(u)
 }
@@ -336,4 +337,4 @@ func (a *Agent) nudge(c chan struct{}) {
 	}
 }
 
-var _ drover.Workloads = (*Agent)(nil)
+var _ exchange.Workloads = (*Agent)(nil)

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/allocrunner/allocrunnertest"
@@ -352,9 +353,9 @@ func TestStats(t *testing.T) {
 		require.InDelta(t, 450*time.Millisecond, age, float64(60*time.Millisecond)) // tasks are sampled in lots of 100 ms
 		_, err = b.agent.NodeStats(context.Background())
 		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
-		_, err = b.agent.StartExecution(context.Background(), one.ID, "", drover.ExecutionSpec{})
+		_, err = b.agent.StartExecution(context.Background(), one.ID, "", execution.Spec{})
 		require.Equal(t, drover.NotImplemented, drover.CodeOf(err))
-		_, err = b.agent.Files(one.ID, "nope").List(context.Background(), drover.FileRequest{})
+		_, err = b.agent.Files(one.ID, "nope").List(context.Background(), execution.FileRequest{})
 		require.Equal(t, drover.NotFound, drover.CodeOf(err))
 	})
 }

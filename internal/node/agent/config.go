@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
@@ -93,7 +94,7 @@ type GCConfig struct {
 
 // Deps is what an agent needs of the process around it.
 type Deps struct {
-	Controller drover.Controller
+	Controller exchange.Controller
 	Drivers    []driver.Driver
 	Clock      clock.Clock
 	IDs        id.Source

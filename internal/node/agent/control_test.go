@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
-// control is a fake drover.Controller: one node, what a test assigns, what the node reported.
+// control is a fake exchange.Controller: one node, what a test assigns, what the node reported.
 type control struct {
 	mu       sync.Mutex // guards what follows
 	index    uint64
@@ -16,7 +17,7 @@ type control struct {
 	register int
 	beats    int
 	allocs   map[string]*drover.Allocation
-	pushes   [][]drover.AllocUpdate
+	pushes   [][]exchange.AllocUpdate
 	meta     map[string]*string
 	away     error // returned by everything
 	slow     chan struct{}
@@ -36,45 +37,45 @@ func (c *control) bump() {
 	c.changed = make(chan struct{})
 }
 
-func (c *control) Register(_ context.Context, n *drover.Node) (drover.Registration, error) {
+func (c *control) Register(_ context.Context, n *drover.Node) (exchange.Registration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away != nil {
-		return drover.Registration{}, c.away
+		return exchange.Registration{}, c.away
 	}
 	c.node = n
 	c.register++
-	return drover.Registration{TTL: 10 * time.Second}, nil
+	return exchange.Registration{TTL: 10 * time.Second}, nil
 }
 
-func (c *control) Heartbeat(context.Context, string) (drover.Registration, error) {
+func (c *control) Heartbeat(context.Context, string) (exchange.Registration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away != nil {
-		return drover.Registration{}, c.away
+		return exchange.Registration{}, c.away
 	}
 	if c.node == nil {
-		return drover.Registration{}, drover.Errorf(drover.NotFound, "register first")
+		return exchange.Registration{}, drover.Errorf(drover.NotFound, "register first")
 	}
 	c.beats++
-	return drover.Registration{TTL: 10 * time.Second}, nil
+	return exchange.Registration{TTL: 10 * time.Second}, nil
 }
 
-func (c *control) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+func (c *control) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	for {
 		c.mu.Lock()
 		if c.away != nil {
 			defer c.mu.Unlock()
-			return drover.Assignment{}, c.away
+			return exchange.Assignment{}, c.away
 		}
 		if c.node == nil {
 			defer c.mu.Unlock()
-			return drover.Assignment{}, drover.Errorf(drover.NotFound, "register first")
+			return exchange.Assignment{}, drover.Errorf(drover.NotFound, "register first")
 		}
 		if since == 0 || c.index != since {
-			out := drover.Assignment{Index: c.index, Meta: c.meta}
+			out := exchange.Assignment{Index: c.index, Meta: c.meta}
 			for _, a := range c.allocs {
 				if !a.ClientTerminal() {
 					out.Allocs = append(out.Allocs, a)
@@ -88,14 +89,14 @@ func (c *control) Pull(ctx context.Context, _ string, since uint64, maxWait time
 		select {
 		case <-changed:
 		case <-timer.C:
-			return drover.Assignment{Index: since}, nil
+			return exchange.Assignment{Index: since}, nil
 		case <-ctx.Done():
-			return drover.Assignment{}, ctx.Err()
+			return exchange.Assignment{}, ctx.Err()
 		}
 	}
 }
 
-func (c *control) Push(ctx context.Context, _ string, updates []drover.AllocUpdate) error {
+func (c *control) Push(ctx context.Context, _ string, updates []exchange.AllocUpdate) error {
 	c.mu.Lock()
 	slow := c.slow
 	c.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/hook"
 )
@@ -61,7 +62,7 @@ func (a *Agent) ReadFolder(_ context.Context, allocID, path string, offset, limi
 }
 
 // Logs streams a task's captured output. A follower is told io.EOF once the task has ended and all was read.
-func (a *Agent) Logs(_ context.Context, q drover.LogRequest) (drover.LogReader, error) {
+func (a *Agent) Logs(_ context.Context, q exchange.LogRequest) (exchange.LogReader, error) {
 	r, err := a.runner(q.AllocID)
 	if err != nil {
 		return nil, err

@@ -12,17 +12,18 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // counting is a control that notes when messages come, and what was in them.
 type counting struct {
-	drover.Controller
+	exchange.Controller
 	at      []time.Time
 	updates []int
-	last    drover.AllocUpdate
+	last    exchange.AllocUpdate
 }
 
-func (c *counting) Push(_ context.Context, _ string, updates []drover.AllocUpdate) error {
+func (c *counting) Push(_ context.Context, _ string, updates []exchange.AllocUpdate) error {
 	c.at, c.updates, c.last = append(c.at, time.Now()), append(c.updates, len(updates)), updates[len(updates)-1]
 	return nil
 }
@@ -43,7 +44,7 @@ func TestALoneUpdateWaitsForNothing(t *testing.T) {
 		for i := range 200 { // as fast as someone who waits for each registers, sees it run, and purges
 			clock.Sleep(t.Context(), clock.Wall{}, 10*time.Millisecond)
 			now := time.Now()
-			p.add(drover.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientRunning})
+			p.add(exchange.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientRunning})
 			synctest.Wait()
 			require.Len(t, c.at, i+1)
 			require.Equal(t, now, c.at[i])
@@ -60,8 +61,8 @@ func TestManyUpdatesShareMessages(t *testing.T) {
 			p.know(&drover.Allocation{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientPending})
 		}
 		for i := range n { // 500 allocations a second, each runs and is complete 20 ms later
-			p.add(drover.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientRunning})
-			p.add(drover.AllocUpdate{ID: fmt.Sprint(i - 10), ClientStatus: drover.AllocClientComplete})
+			p.add(exchange.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientRunning})
+			p.add(exchange.AllocUpdate{ID: fmt.Sprint(i - 10), ClientStatus: drover.AllocClientComplete})
 			clock.Sleep(t.Context(), clock.Wall{}, 2*time.Millisecond)
 		}
 		end := time.Now()
@@ -71,11 +72,11 @@ func TestManyUpdatesShareMessages(t *testing.T) {
 
 		p.know(&drover.Allocation{ID: "warm", TaskGroup: "g", Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{}}}}})
 		for i := range n / 2 {
-			p.add(drover.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientFailed})
+			p.add(exchange.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientFailed})
 		}
 		clock.Sleep(t.Context(), clock.Wall{}, pushPace)
 		before := len(c.at)
-		p.add(drover.AllocUpdate{ID: "warm", ClientStatus: drover.AllocClientRunning})
+		p.add(exchange.AllocUpdate{ID: "warm", ClientStatus: drover.AllocClientRunning})
 		synctest.Wait()
 		require.Len(t, c.at, before+1, "claims may wait for it")
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/allocrunner"
 )
 
@@ -67,7 +68,7 @@ func (a *Agent) pull(ctx context.Context) {
 }
 
 // take makes the node do what control wants: start what is new, tell the rest, end what is not listed.
-func (a *Agent) take(assignment drover.Assignment) {
+func (a *Agent) take(assignment exchange.Assignment) {
 	listed := make(map[string]bool, len(assignment.Allocs))
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,5 +170,5 @@ func (a *Agent) refuse(alloc *drover.Allocation, status, why string) {
 			}
 		}
 	}
-	a.pusher.add(drover.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: now.UnixNano()})
+	a.pusher.add(exchange.AllocUpdate{ID: alloc.ID, ClientStatus: status, ClientDescription: why, TaskStates: states, Time: now.UnixNano()})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 const (
@@ -20,14 +21,14 @@ const (
 
 // pusher reports observations: the newest of each allocation, urgent ones at once. Adding never blocks.
 type pusher struct {
-	control drover.Controller
+	control exchange.Controller
 	nodeID  string
 	clock   clock.Clock
 	log     *slog.Logger
 	wake    chan struct{} // something became urgent, or the first came
 
 	mu      sync.Mutex // guards what follows
-	pending map[string]drover.AllocUpdate
+	pending map[string]exchange.AllocUpdate
 	urgent  bool
 	awaited bool                 // one of a warm pool is urgent
 	since   time.Time            // of the oldest pending
@@ -39,10 +40,10 @@ type pusher struct {
 	heard   map[string]time.Time // when control acknowledged an end
 }
 
-func newPusher(control drover.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
+func newPusher(control exchange.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
 	return &pusher{
 		control: control, nodeID: nodeID, clock: c, log: log, wake: make(chan struct{}, 1),
-		pending: map[string]drover.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
+		pending: map[string]exchange.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
 		pools: map[string]bool{}, moving: map[string]bool{},
 	}
 }
@@ -96,7 +97,7 @@ func (p *pusher) heardEnd(id string) time.Time {
 }
 
 // add replaces what is pending of the allocation. A changed client status is urgent.
-func (p *pusher) add(u drover.AllocUpdate) {
+func (p *pusher) add(u exchange.AllocUpdate) {
 	p.mu.Lock()
 	now := p.clock.Now()
 	first := len(p.pending) == 0
@@ -126,7 +127,7 @@ func (p *pusher) nudge() {
 }
 
 // take empties the pending ones if they are due, else says how long they may still wait (0 = there are none).
-func (p *pusher) take() (updates []drover.AllocUpdate, wait time.Duration) {
+func (p *pusher) take() (updates []exchange.AllocUpdate, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.pending) == 0 {
@@ -155,7 +156,7 @@ func (p *pusher) take() (updates []drover.AllocUpdate, wait time.Duration) {
 }
 
 // giveBack makes unsent updates pending again, unless there are newer ones.
-func (p *pusher) giveBack(updates []drover.AllocUpdate) {
+func (p *pusher) giveBack(updates []exchange.AllocUpdate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, u := range updates {
@@ -166,7 +167,7 @@ func (p *pusher) giveBack(updates []drover.AllocUpdate) {
 	p.urgent = true
 }
 
-func (p *pusher) acknowledged(updates []drover.AllocUpdate) {
+func (p *pusher) acknowledged(updates []exchange.AllocUpdate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
@@ -227,7 +228,7 @@ func (p *pusher) rest(ctx context.Context, wait time.Duration) {
 }
 
 // send reports whether all went through.
-func (p *pusher) send(ctx context.Context, updates []drover.AllocUpdate) bool {
+func (p *pusher) send(ctx context.Context, updates []exchange.AllocUpdate) bool {
 	for len(updates) > 0 {
 		batch := updates[:min(pushBatch, len(updates))]
 		if err := p.control.Push(ctx, p.nodeID, batch); err != nil {
@@ -246,7 +247,7 @@ func (p *pusher) send(ctx context.Context, updates []drover.AllocUpdate) bool {
 // flush sends what is pending once, before the process ends.
 func (p *pusher) flush(ctx context.Context) {
 	p.mu.Lock()
-	updates := make([]drover.AllocUpdate, 0, len(p.pending))
+	updates := make([]exchange.AllocUpdate, 0, len(p.pending))
 	for u := range maps.Values(p.pending) {
 		updates = append(updates, u)
 	}

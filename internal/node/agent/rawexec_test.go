@@ -15,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -108,7 +110,7 @@ func (r *real) stop(a *drover.Allocation) {
 }
 
 func (r *real) logs(a *drover.Allocation, kind string) string {
-	reader, err := r.agent.Logs(context.Background(), drover.LogRequest{AllocID: a.ID, Task: "t", Type: kind, Follow: true})
+	reader, err := r.agent.Logs(context.Background(), exchange.LogRequest{AllocID: a.ID, Task: "t", Type: kind, Follow: true})
 	require.NoError(r.t, err)
 	text := ""
 	for {
@@ -149,13 +151,13 @@ func TestRealTaskOutlivesTheAgent(t *testing.T) {
 	require.Equal(t, "running", r.control.alloc(lasting.ID).ClientStatus)
 	require.Zero(t, r.control.alloc(lasting.ID).TaskStates["t"].Restarts)
 
-	session, err := r.agent.StartExecution(context.Background(), lasting.ID, "", drover.ExecutionSpec{Argv: []string{"/bin/echo", "hi"}})
+	session, err := r.agent.StartExecution(context.Background(), lasting.ID, "", execution.Spec{Argv: []string{"/bin/echo", "hi"}})
 	require.NoError(t, err)
-	out, receipt := "", (*drover.Receipt)(nil)
+	out, receipt := "", (*execution.Receipt)(nil)
 	for receipt == nil {
 		f, err := session.Next(context.Background())
 		require.NoError(t, err)
-		if f.Stream == drover.Stdout {
+		if f.Stream == execution.Stdout {
 			out += string(f.Data)
 		}
 		receipt = f.Receipt
@@ -178,8 +180,8 @@ func TestRealWarmRunner(t *testing.T) {
 	a := rawAlloc("service", true, map[string]any{})
 	r.control.assign(a)
 	r.await(a.ID, "running")
-	require.NoError(t, r.agent.Files(a.ID, "").Apply(context.Background(), []drover.FileChange{{Path: "x.txt", Write: true, Data: []byte("hello")}}))
-	list, err := r.agent.Files(a.ID, "").List(context.Background(), drover.FileRequest{Path: "."})
+	require.NoError(t, r.agent.Files(a.ID, "").Apply(context.Background(), []execution.FileChange{{Path: "x.txt", Write: true, Data: []byte("hello")}}))
+	list, err := r.agent.Files(a.ID, "").List(context.Background(), execution.FileRequest{Path: "."})
 	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, f := range list {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 const (
@@ -23,7 +24,7 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 	registered := false
 	retry := retryMin
 	for {
-		var answer drover.Registration
+		var answer exchange.Registration
 		var err error
 		if registered {
 			answer, err = a.control.Heartbeat(ctx, a.identity.ID)

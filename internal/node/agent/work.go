@@ -1,6 +1,9 @@
 package agent
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+)
 
 // Work returns how many allocations have not ended.
 func (a *Agent) Work() int {
@@ -14,7 +17,7 @@ func (a *Agent) Work() int {
 }
 
 // Allocations yields all that this node knows, with what it last said of them.
-func (a *Agent) Allocations(yield func(*drover.Allocation, drover.AllocUpdate) bool) {
+func (a *Agent) Allocations(yield func(*drover.Allocation, exchange.AllocUpdate) bool) {
 	for _, r := range a.runners() {
 		if v := r.View(); !yield(v.Alloc, v.Update) {
 			return

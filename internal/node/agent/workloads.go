@@ -6,11 +6,12 @@ import (
 	"io"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
 // StartExecution runs a command in a task. Errors: NotFound, Gone, Conflict (not running), NotImplemented.
-func (a *Agent) StartExecution(ctx context.Context, allocID, task string, spec drover.ExecutionSpec) (drover.Session, error) {
+func (a *Agent) StartExecution(ctx context.Context, allocID, task string, spec execution.Spec) (execution.Session, error) {
 	a.refills.use()
 	e, err := a.execer(allocID, task)
 	if err != nil {
@@ -21,7 +22,7 @@ func (a *Agent) StartExecution(ctx context.Context, allocID, task string, spec d
 }
 
 // AttachExecution is a further reader of an execution.
-func (a *Agent) AttachExecution(ctx context.Context, allocID, task, executionID string, from drover.Offsets) (drover.Session, error) {
+func (a *Agent) AttachExecution(ctx context.Context, allocID, task, executionID string, from execution.Offsets) (execution.Session, error) {
 	e, err := a.execer(allocID, task)
 	if err != nil {
 		return nil, err
@@ -31,12 +32,12 @@ func (a *Agent) AttachExecution(ctx context.Context, allocID, task, executionID 
 }
 
 // Executions lists those of all running tasks.
-func (a *Agent) Executions(ctx context.Context, allocID string) ([]drover.Execution, error) {
+func (a *Agent) Executions(ctx context.Context, allocID string) ([]execution.Execution, error) {
 	r, err := a.runner(allocID)
 	if err != nil {
 		return nil, err
 	}
-	var out []drover.Execution
+	var out []execution.Execution
 	for task, h := range r.Handles() {
 		e, ok := h.(driver.Execer)
 		if !ok {
@@ -89,7 +90,7 @@ func (a *Agent) execer(allocID, task string) (driver.Execer, error) {
 }
 
 // Files gives access to what a task sees; an error is that of each call.
-func (a *Agent) Files(allocID, task string) drover.Files { return files{a, allocID, task} }
+func (a *Agent) Files(allocID, task string) execution.Files { return files{a, allocID, task} }
 
 // files looks the task up at each call.
 type files struct {
@@ -97,7 +98,7 @@ type files struct {
 	allocID, task string
 }
 
-func (f files) open() (drover.Files, error) {
+func (f files) open() (execution.Files, error) {
 	h, err := f.agent.handle(f.allocID, f.task)
 	if err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (f files) open() (drover.Files, error) {
 }
 
 // List lists a folder.
-func (f files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+func (f files) List(ctx context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	files, err := f.open()
 	if err != nil {
 		return nil, err
@@ -120,17 +121,17 @@ func (f files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInf
 }
 
 // Read opens a file.
-func (f files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+func (f files) Read(ctx context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	files, err := f.open()
 	if err != nil {
-		return drover.FileInfo{}, nil, err
+		return execution.FileInfo{}, nil, err
 	}
 	info, body, err := files.Read(ctx, r)
 	return info, body, coded(err, f.allocID)
 }
 
 // Apply makes changes.
-func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
+func (f files) Apply(ctx context.Context, changes []execution.FileChange) error {
 	files, err := f.open()
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
 }
 
 // Write replaces one file.
-func (f files) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+func (f files) Write(ctx context.Context, change execution.FileChange, r io.Reader) error {
 	files, err := f.open()
 	if err != nil {
 		return err
@@ -149,7 +150,7 @@ func (f files) Write(ctx context.Context, change drover.FileChange, r io.Reader)
 }
 
 // Archive streams a folder as tar.
-func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+func (f files) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	files, err := f.open()
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser
 }
 
 // Extract unpacks a tar.
-func (f files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+func (f files) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
 	files, err := f.open()
 	if err != nil {
 		return err

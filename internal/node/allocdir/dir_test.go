@@ -18,6 +18,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 const allocID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -98,7 +99,7 @@ func (d Dir) put(t *testing.T, n int, text string) {
 }
 
 // readAll reads until EOF.
-func readAll(t *testing.T, r drover.LogReader) (text string, last drover.LogChunk) {
+func readAll(t *testing.T, r exchange.LogReader) (text string, last exchange.LogChunk) {
 	var b strings.Builder
 	for {
 		c, err := r.Next(context.Background())
@@ -115,7 +116,7 @@ func readAll(t *testing.T, r drover.LogReader) (text string, last drover.LogChun
 func TestLogsOverRotatedFiles(t *testing.T) {
 	t.Parallel()
 	d := newDir(t)
-	_, err := d.Follow(drover.LogRequest{Task: "web", Type: "stdout"}, clock.Wall{}, nil)
+	_, err := d.Follow(exchange.LogRequest{Task: "web", Type: "stdout"}, clock.Wall{}, nil)
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 	for i, text := range []string{"abc", "", "def", "ghi"} {
 		d.put(t, 8+i, text) // 8 9 10 11: by number, not by name
@@ -134,7 +135,7 @@ func TestLogsOverRotatedFiles(t *testing.T) {
 		{"end", 99, "abcdefghi"},
 		{"", 8, "i"},
 	} {
-		r, err := d.Follow(drover.LogRequest{Task: "web", Type: "stdout", Origin: test.origin, Offset: test.offset}, clock.Wall{}, nil)
+		r, err := d.Follow(exchange.LogRequest{Task: "web", Type: "stdout", Origin: test.origin, Offset: test.offset}, clock.Wall{}, nil)
 		require.NoError(t, err)
 		got, last := readAll(t, r)
 		require.Equal(t, test.want, got, "%+v", test)
@@ -143,7 +144,7 @@ func TestLogsOverRotatedFiles(t *testing.T) {
 			require.Equal(t, int64(3), last.Offset)
 		}
 	}
-	for _, bad := range []drover.LogRequest{{Task: "web", Type: "x"}, {Task: "../web", Type: "stdout"}, {Task: "web", Type: "stdout", Origin: "middle"}, {Task: "web", Type: "stdout", Offset: -1}} {
+	for _, bad := range []exchange.LogRequest{{Task: "web", Type: "x"}, {Task: "../web", Type: "stdout"}, {Task: "web", Type: "stdout", Origin: "middle"}, {Task: "web", Type: "stdout", Offset: -1}} {
 		_, err := d.Follow(bad, clock.Wall{}, nil)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err), "%+v", bad)
 	}
@@ -154,7 +155,7 @@ func TestLogsFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDir(t)
 		var ended atomic.Bool
-		r, err := d.Follow(drover.LogRequest{Task: "web", Type: "stdout", Follow: true}, clock.Wall{}, ended.Load)
+		r, err := d.Follow(exchange.LogRequest{Task: "web", Type: "stdout", Follow: true}, clock.Wall{}, ended.Load)
 		require.NoError(t, err)
 		next := func() string {
 			c, err := r.Next(context.Background())
@@ -190,7 +191,7 @@ func TestFollowAFile(t *testing.T) {
 		d := newDir(t)
 		path := filepath.Join(d.Task("web").Local, "x")
 		require.NoError(t, os.WriteFile(path, []byte("0123456789"), 0o600))
-		r, err := d.Follow(drover.LogRequest{Path: "web/local/x", Follow: true, Origin: "end", Offset: 2}, clock.Wall{}, nil)
+		r, err := d.Follow(exchange.LogRequest{Path: "web/local/x", Follow: true, Origin: "end", Offset: 2}, clock.Wall{}, nil)
 		require.NoError(t, err)
 		c, err := r.Next(context.Background())
 		require.NoError(t, err)
@@ -209,7 +210,7 @@ func TestFollowAFile(t *testing.T) {
 		_, err = r.Next(context.Background())
 		require.ErrorIs(t, err, io.EOF)
 		require.NoError(t, r.Close())
-		_, err = d.Follow(drover.LogRequest{Path: "../../x"}, clock.Wall{}, nil)
+		_, err = d.Follow(exchange.LogRequest{Path: "../../x"}, clock.Wall{}, nil)
 		require.Equal(t, drover.Forbidden, drover.CodeOf(err))
 	})
 }

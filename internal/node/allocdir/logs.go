@@ -13,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // FollowInterval is how soon a follower sees new bytes. Looking is one fstat while nothing changes.
@@ -22,7 +23,7 @@ const chunkSize = 64 << 10
 
 // Follow opens a stream over a task's rotated files, or over one file with r.Path. ended reports whether nothing more
 // will be written; a follower of logs then stops at the end (nil = never). Errors: NotFound, Invalid, Forbidden.
-func (d Dir) Follow(r drover.LogRequest, c clock.Clock, ended func() bool) (drover.LogReader, error) {
+func (d Dir) Follow(r exchange.LogRequest, c clock.Clock, ended func() bool) (exchange.LogReader, error) {
 	if r.Offset < 0 {
 		return nil, drover.Errorf(drover.Invalid, "offset: must not be negative")
 	}
@@ -45,7 +46,7 @@ func (d Dir) Follow(r drover.LogRequest, c clock.Clock, ended func() bool) (drov
 // follower reads one file after the other.
 type follower struct {
 	dir     Dir
-	request drover.LogRequest
+	request exchange.LogRequest
 	clock   clock.Clock
 	ended   func() bool
 
@@ -147,7 +148,7 @@ func (f *follower) openAt(name string, offset int64) error {
 }
 
 // Next returns the next bytes or file event, io.EOF at the end without follow.
-func (f *follower) Next(ctx context.Context) (drover.LogChunk, error) {
+func (f *follower) Next(ctx context.Context) (exchange.LogChunk, error) {
 	for {
 		final := f.ended != nil && f.ended() // asked before reading, so that what was written before it is read
 		chunk, err := f.read()
@@ -158,28 +159,28 @@ func (f *follower) Next(ctx context.Context) (drover.LogChunk, error) {
 			continue
 		}
 		if !f.request.Follow || final {
-			return drover.LogChunk{}, io.EOF
+			return exchange.LogChunk{}, io.EOF
 		}
 		if event := f.changed(); event != "" {
-			return drover.LogChunk{File: f.name, Offset: f.offset, Event: event}, nil
+			return exchange.LogChunk{File: f.name, Offset: f.offset, Event: event}, nil
 		}
 		if !clock.Sleep(ctx, f.clock, FollowInterval) {
-			return drover.LogChunk{}, ctx.Err()
+			return exchange.LogChunk{}, ctx.Err()
 		}
 	}
 }
 
-func (f *follower) read() (drover.LogChunk, error) {
+func (f *follower) read() (exchange.LogChunk, error) {
 	if f.file == nil {
-		return drover.LogChunk{}, nil
+		return exchange.LogChunk{}, nil
 	}
 	buf := make([]byte, chunkSize)
 	n, err := f.file.ReadAt(buf, f.offset)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return drover.LogChunk{}, mapError(f.name, err)
+		return exchange.LogChunk{}, mapError(f.name, err)
 	}
 	f.offset += int64(n)
-	return drover.LogChunk{File: f.name, Offset: f.offset, Data: buf[:n]}, nil
+	return exchange.LogChunk{File: f.name, Offset: f.offset, Data: buf[:n]}, nil
 }
 
 // advance goes to the next rotated file, if this one was read to its end and there is one.

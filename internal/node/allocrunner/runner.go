@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/hook"
@@ -28,7 +29,7 @@ type Config struct {
 	// Previous finds the allocation that this one replaces, if it was on this node. nil = nobody.
 	Previous func(allocID string) *Runner
 	// Report is called by the runner's goroutine whenever something observable changed; it must not block.
-	Report func(drover.AllocUpdate)
+	Report func(exchange.AllocUpdate)
 }
 
 // Runner runs one allocation.
@@ -58,7 +59,7 @@ type Runner struct {
 	timers    []clock.Timer
 	longest   time.Duration // max_run_duration; 0 = none
 	limit     clock.Timer   // of longest
-	reported  drover.AllocUpdate
+	reported  exchange.AllocUpdate
 
 	mu     sync.Mutex // guards what follows
 	latest *drover.Allocation
@@ -71,9 +72,9 @@ type Runner struct {
 
 // View is what others may know of an allocation. Its parts are not changed.
 type View struct {
-	Alloc   *drover.Allocation // control's
-	Update  drover.AllocUpdate // the last reported
-	EndedAt int64              // unix ns; 0 = it has not ended
+	Alloc   *drover.Allocation   // control's
+	Update  exchange.AllocUpdate // the last reported
+	EndedAt int64                // unix ns; 0 = it has not ended
 }
 
 // Ended reports whether the allocation has ended.

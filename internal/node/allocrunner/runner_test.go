@@ -15,6 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/allocrunner"
@@ -35,7 +36,7 @@ type bundle struct {
 	state     *localstate.Memory
 	root      allocdir.Root
 	contacted chan struct{}
-	updates   []drover.AllocUpdate // owned by the runner's goroutine until synctest.Wait
+	updates   []exchange.AllocUpdate // owned by the runner's goroutine until synctest.Wait
 	cfg       allocrunner.Config
 	alloc     *drover.Allocation
 	runner    *allocrunner.Runner
@@ -70,7 +71,7 @@ func newBundle(t *testing.T, j *drover.Job) *bundle {
 func (b *bundle) boot() {
 	b.cfg = allocrunner.Config{
 		Contacted: b.contacted,
-		Report:    func(u drover.AllocUpdate) { b.updates = append(b.updates, u) },
+		Report:    func(u exchange.AllocUpdate) { b.updates = append(b.updates, u) },
 		Shared: &taskrunner.Shared{
 			Node: func() *drover.Node { return &drover.Node{ID: "n"} }, Drivers: map[string]driver.Driver{"fake": b.world},
 			Hooks: append(hook.Standard(hook.Settings{ArtifactMax: 1 << 20}), deadly{b.deadly}), Clock: clock.Wall{}, IDs: id.Random{},
@@ -146,7 +147,7 @@ func (b *bundle) sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-func (b *bundle) last() drover.AllocUpdate { return b.runner.View().Update }
+func (b *bundle) last() exchange.AllocUpdate { return b.runner.View().Update }
 
 func (b *bundle) journal() string {
 	return strings.Join(slices.DeleteFunc(b.world.Journal(), func(s string) bool { return strings.HasPrefix(s, "destroy") }), ", ")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 )
@@ -120,8 +121,8 @@ func (r *Runner) openGates() {
 }
 
 // observe says what there is to report now.
-func (r *Runner) observe() drover.AllocUpdate {
-	u := drover.AllocUpdate{ID: r.id, TaskStates: make(map[string]*drover.TaskState, len(r.tasks)), DeploymentStatus: r.health.status}
+func (r *Runner) observe() exchange.AllocUpdate {
+	u := exchange.AllocUpdate{ID: r.id, TaskStates: make(map[string]*drover.TaskState, len(r.tasks)), DeploymentStatus: r.health.status}
 	if u.DeploymentStatus != nil {
 		u.DeploymentID = r.health.deployment
 	}

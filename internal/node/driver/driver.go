@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // ErrGone is returned by Attach when the task ended in a way that left no exit behind, and by a Handle's methods
@@ -133,7 +134,7 @@ type Exit struct {
 	Signal    int
 	OOMKilled bool
 	Err       error // the driver could not learn the exit; Code is then not 0
-	Receipt   *drover.Receipt
+	Receipt   *execution.Receipt
 }
 
 // Handle is a started task.
@@ -153,13 +154,13 @@ type Handle interface {
 
 // Execer runs commands in a task. Handles of supervised tasks have it.
 type Execer interface {
-	StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error)
-	AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error)
-	Executions(ctx context.Context) ([]drover.Execution, error)
+	StartExecution(ctx context.Context, spec execution.Spec) (execution.Session, error)
+	AttachExecution(ctx context.Context, id string, from execution.Offsets) (execution.Session, error)
+	Executions(ctx context.Context) ([]execution.Execution, error)
 }
 
 // Filer gives access to the files that the task sees. Handles of supervised tasks have it.
-type Filer interface{ Files() drover.Files }
+type Filer interface{ Files() execution.Files }
 
 // Noticer tells what a person should know of a running task that is no failure of it: output that a full disk did not
 // take. The function is called by the goroutine that is in Handle.Wait; set it before.

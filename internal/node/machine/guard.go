@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 // Attributes of nodes that a fleet looks at.
@@ -43,7 +44,7 @@ type Config struct {
 
 // Deps is what a Guard needs of others.
 type Deps struct {
-	Controller drover.Controller
+	Controller exchange.Controller
 	Clock      clock.Clock
 	Log        *slog.Logger
 	Work       func() int                                               // how many allocations run
@@ -51,7 +52,7 @@ type Deps struct {
 	Probed     func(probe string, took time.Duration, ok bool)          // told of each try of the "boot" and the "run" probe; nil = nobody is
 }
 
-// Guard is a drover.Controller that knows when it last heard of control.
+// Guard is a exchange.Controller that knows when it last heard of control.
 type Guard struct {
 	cfg    Config
 	deps   Deps
@@ -103,12 +104,12 @@ func (g *Guard) Run(ctx context.Context) error {
 	return err
 }
 
-// Register implements drover.Controller: it waits for the boot probe, and tells of a run probe that fails.
-func (g *Guard) Register(ctx context.Context, n *drover.Node) (drover.Registration, error) {
+// Register implements exchange.Controller: it waits for the boot probe, and tells of a run probe that fails.
+func (g *Guard) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
 	select {
 	case <-g.booted:
 	case <-ctx.Done():
-		return drover.Registration{}, drover.Errorf(drover.Canceled, "waiting for the boot probe: %w", context.Cause(ctx))
+		return exchange.Registration{}, drover.Errorf(drover.Canceled, "waiting for the boot probe: %w", context.Cause(ctx))
 	}
 	g.mu.Lock()
 	news := g.news
@@ -122,20 +123,20 @@ func (g *Guard) Register(ctx context.Context, n *drover.Node) (drover.Registrati
 	return answer, g.hear(err)
 }
 
-// Heartbeat implements drover.Controller. When the machine has news the agent is asked to register again.
-func (g *Guard) Heartbeat(ctx context.Context, nodeID string) (drover.Registration, error) {
+// Heartbeat implements exchange.Controller. When the machine has news the agent is asked to register again.
+func (g *Guard) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
 	g.mu.Lock()
 	news := g.news != g.told
 	g.mu.Unlock()
 	if news {
-		return drover.Registration{}, drover.Errorf(drover.NotFound, "the machine has news: register again")
+		return exchange.Registration{}, drover.Errorf(drover.NotFound, "the machine has news: register again")
 	}
 	answer, err := g.deps.Controller.Heartbeat(ctx, nodeID)
 	return answer, g.hear(err)
 }
 
-// Pull implements drover.Controller. On a machine that is given up nothing is wanted.
-func (g *Guard) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (drover.Assignment, error) {
+// Pull implements exchange.Controller. On a machine that is given up nothing is wanted.
+func (g *Guard) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	callCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over := make(chan struct{})
@@ -149,13 +150,13 @@ func (g *Guard) Pull(ctx context.Context, nodeID string, since uint64, maxWait t
 	}()
 	answer, err := g.deps.Controller.Pull(callCtx, nodeID, since, maxWait)
 	if g.isDead() {
-		return drover.Assignment{Index: since + 1}, nil
+		return exchange.Assignment{Index: since + 1}, nil
 	}
 	return answer, g.hear(err)
 }
 
-// Push implements drover.Controller.
-func (g *Guard) Push(ctx context.Context, nodeID string, updates []drover.AllocUpdate) error {
+// Push implements exchange.Controller.
+func (g *Guard) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
 	return g.hear(g.deps.Controller.Push(ctx, nodeID, updates))
 }
 
@@ -210,4 +211,4 @@ func (m marks) on(n *drover.Node) *drover.Node {
 // ErrDead ends an agent on a machine that is given up.
 var ErrDead = errors.New("no server answered for too long: the machine is given up")
 
-var _ drover.Controller = (*Guard)(nil)
+var _ exchange.Controller = (*Guard)(nil)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exchange"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,23 +32,23 @@ func (c *control) err() error {
 	return nil
 }
 
-func (c *control) Register(_ context.Context, n *drover.Node) (drover.Registration, error) {
+func (c *control) Register(_ context.Context, n *drover.Node) (exchange.Registration, error) {
 	if c.err() == nil {
 		c.registered.Store(n)
 	}
-	return drover.Registration{}, c.err()
+	return exchange.Registration{}, c.err()
 }
 
-func (c *control) Heartbeat(context.Context, string) (drover.Registration, error) {
-	return drover.Registration{}, c.err()
+func (c *control) Heartbeat(context.Context, string) (exchange.Registration, error) {
+	return exchange.Registration{}, c.err()
 }
 
-func (c *control) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (drover.Assignment, error) {
+func (c *control) Pull(ctx context.Context, _ string, since uint64, _ time.Duration) (exchange.Assignment, error) {
 	<-ctx.Done()
-	return drover.Assignment{Index: since}, ctx.Err()
+	return exchange.Assignment{Index: since}, ctx.Err()
 }
 
-func (c *control) Push(context.Context, string, []drover.AllocUpdate) error { return c.err() }
+func (c *control) Push(context.Context, string, []exchange.AllocUpdate) error { return c.err() }
 
 // world is a guard in a bubble, with commands that do what the test says.
 type world struct {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -26,7 +26,7 @@ func built(b *testing.B) *Client {
 	return c
 }
 
-func once(ctx context.Context, c *Client, spec drover.ExecutionSpec) (n int64, err error) {
+func once(ctx context.Context, c *Client, spec execution.Spec) (n int64, err error) {
 	s, err := c.StartExecution(ctx, spec)
 	if err != nil {
 		return 0, err
@@ -44,7 +44,7 @@ func once(ctx context.Context, c *Client, spec drover.ExecutionSpec) (n int64, e
 	}
 }
 
-var trueSpec = drover.ExecutionSpec{Argv: []string{"/bin/true"}}
+var trueSpec = execution.Spec{Argv: []string{"/bin/true"}}
 
 func BenchmarkTrue(b *testing.B) {
 	c := built(b)
@@ -77,7 +77,7 @@ func BenchmarkTrueFifty(b *testing.B) {
 
 func BenchmarkFirstByte(b *testing.B) {
 	c := built(b)
-	spec := drover.ExecutionSpec{Argv: []string{"/bin/echo", "x"}}
+	spec := execution.Spec{Argv: []string{"/bin/echo", "x"}}
 	for b.Loop() {
 		s, err := c.StartExecution(b.Context(), spec)
 		require.NoError(b, err)
@@ -99,7 +99,7 @@ func BenchmarkOutput(b *testing.B) {
 	const size = 64 << 20
 	b.SetBytes(size)
 	for b.Loop() {
-		n, err := once(b.Context(), c, drover.ExecutionSpec{Argv: []string{"head", "-c", fmt.Sprint(size), "/dev/zero"}})
+		n, err := once(b.Context(), c, execution.Spec{Argv: []string{"head", "-c", fmt.Sprint(size), "/dev/zero"}})
 		require.NoError(b, err)
 		require.Equal(b, int64(size), n)
 	}

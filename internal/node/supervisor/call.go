@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -59,7 +59,7 @@ func (f *frameReader) makeRoom() {
 // message is a frame that was received.
 type message struct {
 	kind    proto.Kind
-	stream  drover.Stream
+	stream  execution.Stream
 	payload []byte
 }
 
@@ -85,7 +85,7 @@ func (k *call) deliver(h proto.Header, p []byte) {
 			k.acked = max(k.acked, offset)
 		}
 	} else {
-		k.queue = append(k.queue, message{h.Kind, drover.Stream(h.Stream), p})
+		k.queue = append(k.queue, message{h.Kind, execution.Stream(h.Stream), p})
 		k.refused = k.refused || h.Kind == proto.KindError || h.Kind == proto.KindEnd
 	}
 	k.mu.Unlock()
@@ -149,7 +149,7 @@ func (k *call) poll() (m message, ok bool, err error) {
 
 // send sends data of a stream from the offset on, as the window allows. over, if not nil, is closed when the other
 // side no longer wants it.
-func (k *call) send(ctx context.Context, stream drover.Stream, offset int64, p []byte, over <-chan struct{}) (int, error) {
+func (k *call) send(ctx context.Context, stream execution.Stream, offset int64, p []byte, over <-chan struct{}) (int, error) {
 	sent := 0
 	for sent < len(p) {
 		k.mu.Lock()

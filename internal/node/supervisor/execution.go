@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // StartExecution starts a command. A command that cannot be started is a session with a receipt (start_failed).
 // Errors: Invalid (the spec), Conflict (the id is in use), Gone (with driver.ErrGone).
-func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error) {
+func (c *Client) StartExecution(ctx context.Context, spec execution.Spec) (execution.Session, error) {
 	if spec.ID == "" {
 		spec.ID = id.Random{}.New()
 	}
@@ -28,7 +29,7 @@ func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) 
 		c.closeGroup(ctx, spec.ID)
 		return nil, err
 	}
-	s, err := c.newSession(ctx, k, spec.ID, drover.Offsets{})
+	s, err := c.newSession(ctx, k, spec.ID, execution.Offsets{})
 	if err != nil {
 		if drover.CodeOf(err) != drover.Conflict { // else the group is that of the other one
 			c.closeGroup(ctx, spec.ID)
@@ -40,14 +41,14 @@ func (c *Client) StartExecution(ctx context.Context, spec drover.ExecutionSpec) 
 }
 
 // AttachExecution opens another session on an execution, from the offsets on. Errors: NotFound, Gone.
-func (c *Client) AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error) {
+func (c *Client) AttachExecution(ctx context.Context, id string, from execution.Offsets) (execution.Session, error) {
 	keep := false
 	if c.findGroup(id) {
 		list, err := c.Executions(ctx)
 		if err != nil {
 			return nil, err
 		}
-		keep = slices.ContainsFunc(list, func(x drover.Execution) bool { return x.ID == id && x.Spec.KeepTree })
+		keep = slices.ContainsFunc(list, func(x execution.Execution) bool { return x.ID == id && x.Spec.KeepTree })
 	}
 	var e proto.Encoder
 	e.Str(id)
@@ -66,13 +67,13 @@ func (c *Client) AttachExecution(ctx context.Context, id string, from drover.Off
 }
 
 // Executions lists what runs, and what ended and was not yet forgotten.
-func (c *Client) Executions(ctx context.Context) ([]drover.Execution, error) {
+func (c *Client) Executions(ctx context.Context) ([]execution.Execution, error) {
 	p, err := c.ask(ctx, proto.OpList, nil)
 	if err != nil {
 		return nil, err
 	}
 	d := proto.Decoder{B: p}
-	list := make([]drover.Execution, 0, d.Len())
+	list := make([]execution.Execution, 0, d.Len())
 	for range cap(list) {
 		list = append(list, d.Execution())
 	}
@@ -83,7 +84,7 @@ func (c *Client) Executions(ctx context.Context) ([]drover.Execution, error) {
 const groupPatience = 2 * time.Second
 
 // openGroup makes an execution's group.
-func (c *Client) openGroup(spec drover.ExecutionSpec) (files []*os.File, clone bool, err error) {
+func (c *Client) openGroup(spec execution.Spec) (files []*os.File, clone bool, err error) {
 	if c.opts.Groups == nil {
 		return nil, false, nil
 	}
@@ -151,7 +152,7 @@ func (c *Client) takeGroup(id string) Group {
 }
 
 // completeGroup completes the receipt with what the group knows.
-func (c *Client) completeGroup(id string, r *drover.Receipt) {
+func (c *Client) completeGroup(id string, r *execution.Receipt) {
 	c.mu.Lock()
 	g := c.groups[id]
 	c.mu.Unlock()
@@ -164,8 +165,8 @@ func (c *Client) completeGroup(id string, r *drover.Receipt) {
 			r.PeakMemory = stats.PeakMemory
 		}
 	}
-	if r.Cause == drover.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
-		r.Cause = drover.CauseOOM
+	if r.Cause == execution.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
+		r.Cause = execution.CauseOOM
 	}
 }
 

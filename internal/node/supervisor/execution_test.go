@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestStreamsApartAndExitCode(t *testing.T) {
@@ -23,7 +24,7 @@ func TestStreamsApartAndExitCode(t *testing.T) {
 	require.Equal(t, "err\n", string(r.stderr))
 	require.True(t, r.started)
 	require.Equal(t, 3, r.receipt.ExitCode)
-	require.Equal(t, drover.CauseExited, r.receipt.Cause)
+	require.Equal(t, execution.CauseExited, r.receipt.Cause)
 	require.Equal(t, int64(4), r.receipt.StdoutBytes)
 	require.Positive(t, r.receipt.Wall)
 	require.Positive(t, r.receipt.PeakMemory)
@@ -33,33 +34,33 @@ func TestCommandsThatCannotStart(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
 	for name, x := range map[string]struct {
-		spec   drover.ExecutionSpec
+		spec   execution.Spec
 		exit   int
 		reason string
 	}{
-		"missing":        {drover.ExecutionSpec{Argv: []string{"no-such-command"}}, 127, "command not found: no-such-command"},
-		"missing path":   {drover.ExecutionSpec{Argv: []string{"/no/such"}}, 127, "command not found: /no/such"},
-		"not executable": {drover.ExecutionSpec{Argv: []string{"/etc/passwd"}}, 126, "permission denied: /etc/passwd"},
-		"no directory":   {drover.ExecutionSpec{Argv: []string{"true"}, WorkDir: "/no/such"}, 126, "no such directory: /no/such"},
+		"missing":        {execution.Spec{Argv: []string{"no-such-command"}}, 127, "command not found: no-such-command"},
+		"missing path":   {execution.Spec{Argv: []string{"/no/such"}}, 127, "command not found: /no/such"},
+		"not executable": {execution.Spec{Argv: []string{"/etc/passwd"}}, 126, "permission denied: /etc/passwd"},
+		"no directory":   {execution.Spec{Argv: []string{"true"}, WorkDir: "/no/such"}, 126, "no such directory: /no/such"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, c, x.spec)
-			require.Equal(t, drover.CauseStartFailed, r.receipt.Cause)
+			require.Equal(t, execution.CauseStartFailed, r.receipt.Cause)
 			require.Equal(t, x.exit, r.receipt.ExitCode)
 			require.Equal(t, x.reason, r.receipt.Error)
 		})
 	}
-	_, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"true"}, User: "no-such-user"})
+	_, err := c.StartExecution(t.Context(), execution.Spec{Argv: []string{"true"}, User: "no-such-user"})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	require.ErrorContains(t, err, `unknown user "no-such-user"`)
-	_, err = c.StartExecution(t.Context(), drover.ExecutionSpec{})
+	_, err = c.StartExecution(t.Context(), execution.Spec{})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 }
 
 func TestStdinIsStreamedAndEnds(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"cat"}, Stdin: true})
+	s, err := c.StartExecution(t.Context(), execution.Spec{Argv: []string{"cat"}, Stdin: true})
 	require.NoError(t, err)
 	want := bytes.Repeat([]byte("0123456789abcde\n"), 1<<17) // 2 MiB: more than every buffer
 	var wg sync.WaitGroup
@@ -80,7 +81,7 @@ func TestStdinIsStreamedAndEnds(t *testing.T) {
 func TestStdinOfOneThatDoesNotReadIsNoObstacle(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"sh", "-c", "exec <&-; echo hi"}, Stdin: true})
+	s, err := c.StartExecution(t.Context(), execution.Spec{Argv: []string{"sh", "-c", "exec <&-; echo hi"}, Stdin: true})
 	require.NoError(t, err)
 	_ = s.Write(t.Context(), make([]byte, 1<<20))
 	r := collect(t, s)
@@ -90,18 +91,18 @@ func TestStdinOfOneThatDoesNotReadIsNoObstacle(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	spec := drover.ExecutionSpec{Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo tty; test -t 2 || echo pipe >&2; read x; stty size; echo got $x; read y || echo eof"}, TTY: true, TTYStderr: true, Stdin: true, Size: drover.WindowSize{Rows: 10, Cols: 33}}
+	spec := execution.Spec{Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo tty; test -t 2 || echo pipe >&2; read x; stty size; echo got $x; read y || echo eof"}, TTY: true, TTYStderr: true, Stdin: true, Size: execution.WindowSize{Rows: 10, Cols: 33}}
 	s, err := c.StartExecution(t.Context(), spec)
 	require.NoError(t, err)
 	var out string
 	for !strings.Contains(out, "tty") {
 		f, err := s.Next(t.Context())
 		require.NoError(t, err)
-		if f.Stream == drover.Stdout {
+		if f.Stream == execution.Stdout {
 			out += string(f.Data)
 		}
 	}
-	require.NoError(t, s.Resize(t.Context(), drover.WindowSize{Rows: 11, Cols: 44}))
+	require.NoError(t, s.Resize(t.Context(), execution.WindowSize{Rows: 11, Cols: 44}))
 	require.NoError(t, s.Write(t.Context(), []byte("word\n")))
 	require.NoError(t, s.CloseStdin(t.Context()))
 	r := collect(t, s)
@@ -129,11 +130,11 @@ func TestSignals(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Signal(t.Context(), "KILL"))
 	r = collect(t, s)
-	require.Equal(t, drover.CauseKilled, r.receipt.Cause)
+	require.Equal(t, execution.CauseKilled, r.receipt.Cause)
 	require.Equal(t, 137, r.receipt.ExitCode)
 }
 
-func awaitOutput(t *testing.T, s drover.Session, want string) {
+func awaitOutput(t *testing.T, s execution.Session, want string) {
 	t.Helper()
 	var got string
 	for !strings.HasSuffix(got, want) {
@@ -151,7 +152,7 @@ func TestLimits(t *testing.T) {
 		spec := sh("trap '' TERM INT QUIT; echo x; sleep 1000 & wait")
 		spec.Limits.Wall = time.Second // a busy machine needs a part of it to start the shell
 		r := run(t, c, spec)
-		require.Equal(t, drover.CauseTimeout, r.receipt.Cause)
+		require.Equal(t, execution.CauseTimeout, r.receipt.Cause)
 		require.Equal(t, 137, r.receipt.ExitCode)
 		require.GreaterOrEqual(t, r.receipt.Wall, time.Second)
 		require.Less(t, r.receipt.Wall, time.Minute, "the sleep was not waited for")
@@ -162,7 +163,7 @@ func TestLimits(t *testing.T) {
 		spec := sh("while :; do :; done")
 		spec.Limits.CPU = 100 * time.Millisecond
 		r := run(t, c, spec)
-		require.Equal(t, drover.CauseCPULimit, r.receipt.Cause)
+		require.Equal(t, execution.CauseCPULimit, r.receipt.Cause)
 		require.NotZero(t, r.receipt.ExitCode)
 	})
 	t.Run("cpu of children", func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestLimits(t *testing.T) {
 		spec := sh("for i in 1 2; do (while :; do :; done) & done; wait")
 		spec.Limits.CPU = 200 * time.Millisecond
 		r := run(t, c, spec)
-		require.Equal(t, drover.CauseCPULimit, r.receipt.Cause)
+		require.Equal(t, execution.CauseCPULimit, r.receipt.Cause)
 		require.GreaterOrEqual(t, r.receipt.UserCPU+r.receipt.SystemCPU, spec.Limits.CPU)
 	})
 	t.Run("output", func(t *testing.T) {
@@ -190,7 +191,7 @@ func TestLimits(t *testing.T) {
 		spec.Limits.OutputBytes = 1000
 		r := run(t, c, spec)
 		require.Len(t, r.stdout, 1000)
-		require.Equal(t, drover.CauseOutputLimit, r.receipt.Cause)
+		require.Equal(t, execution.CauseOutputLimit, r.receipt.Cause)
 		require.NotZero(t, r.receipt.ExitCode)
 		require.True(t, r.receipt.Truncated)
 	})
@@ -199,7 +200,7 @@ func TestLimits(t *testing.T) {
 		spec := sh("for i in 1 2 3 4; do head -c 30000000 /dev/zero | tail -c 30000000 | sleep 100 & done; wait")
 		spec.Limits.MemoryMB = 64
 		r := run(t, c, spec)
-		require.Equal(t, drover.CauseOOM, r.receipt.Cause)
+		require.Equal(t, execution.CauseOOM, r.receipt.Cause)
 		require.Equal(t, 137, r.receipt.ExitCode)
 	})
 	t.Run("processes", func(t *testing.T) {
@@ -207,7 +208,7 @@ func TestLimits(t *testing.T) {
 		spec := sh("for i in 1 2 3 4 5 6 7 8 9 10; do setsid sleep 100 & done; wait")
 		spec.Limits.Pids = 5
 		r := run(t, c, spec)
-		require.Equal(t, drover.CauseKilled, r.receipt.Cause)
+		require.Equal(t, execution.CauseKilled, r.receipt.Cause)
 		require.Contains(t, r.receipt.Error, "its limit is 5")
 	})
 	t.Run("files", func(t *testing.T) {
@@ -236,13 +237,13 @@ func TestOrphansAreCounted(t *testing.T) {
 	t.Parallel()
 	const burn = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done" // many times what a few processes cost to start
 	dir := t.TempDir()
-	orphan := func(fifo, how, work, then string) drover.ExecutionSpec { // the execution ends when the work is done
+	orphan := func(fifo, how, work, then string) execution.Spec { // the execution ends when the work is done
 		fifo = filepath.Join(dir, fifo)
 		return sh(fmt.Sprintf("mkfifo %[1]s; (%[2]s sh -c '%[3]s; exec 9>&-; %[4]s' 9>%[1]s &) ; cat %[1]s", fifo, how, work, then))
 	}
-	cpu := func(c *Client, s drover.ExecutionSpec) time.Duration {
+	cpu := func(c *Client, s execution.Spec) time.Duration {
 		r := run(t, c, s).receipt
-		require.Equal(t, drover.CauseExited, r.Cause)
+		require.Equal(t, execution.CauseExited, r.Cause)
 		return r.UserCPU + r.SystemCPU
 	}
 	c, _ := launch(t, nil)
@@ -322,7 +323,7 @@ func TestDuplicateIDIsAConflict(t *testing.T) {
 	_, err = c.StartExecution(t.Context(), spec)
 	require.Equal(t, drover.Conflict, drover.CodeOf(err))
 	require.NoError(t, s.Close())
-	_, err = c.AttachExecution(t.Context(), "nonsense", drover.Offsets{})
+	_, err = c.AttachExecution(t.Context(), "nonsense", execution.Offsets{})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
 
@@ -331,16 +332,16 @@ func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
 	ctx := t.Context()
-	lose := func(s drover.Session) {
+	lose := func(s execution.Session) {
 		l, ok := s.(interface{ Lost() })
 		require.True(t, ok)
 		l.Lost()
 	}
-	s, err := c.StartExecution(ctx, drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "echo one; read x; echo $x; exit 3"}, Stdin: true})
+	s, err := c.StartExecution(ctx, execution.Spec{ID: "x", Argv: []string{"sh", "-c", "echo one; read x; echo $x; exit 3"}, Stdin: true})
 	require.NoError(t, err)
 	awaitOutput(t, s, "one\n")
 	lose(s)
-	s, err = c.AttachExecution(ctx, "x", drover.Offsets{Stdout: 4})
+	s, err = c.AttachExecution(ctx, "x", execution.Offsets{Stdout: 4})
 	require.NoError(t, err)
 	require.NoError(t, s.Write(ctx, []byte("two\n")))
 	awaitOutput(t, s, "two\n")
@@ -348,7 +349,7 @@ func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
 		got := drain(t, s)
 		require.Equal(t, 3, got.ExitCode)
 		lose(s)
-		s, err = c.AttachExecution(ctx, "x", drover.Offsets{Stdout: 8})
+		s, err = c.AttachExecution(ctx, "x", execution.Offsets{Stdout: 8})
 		require.NoError(t, err)
 	}
 	drain(t, s)
@@ -356,7 +357,7 @@ func TestALostReaderFindsTheExecutionAgain(t *testing.T) {
 }
 
 // drain reads up to the receipt.
-func drain(t *testing.T, s drover.Session) *drover.Receipt {
+func drain(t *testing.T, s execution.Session) *execution.Receipt {
 	t.Helper()
 	for {
 		f, err := s.Next(t.Context())

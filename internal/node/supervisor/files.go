@@ -8,22 +8,23 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // Files gives access to the guest's files.
-func (c *Client) Files() drover.Files { return files{c} }
+func (c *Client) Files() execution.Files { return files{c} }
 
 type files struct{ c *Client }
 
-func request(r drover.FileRequest) []byte {
+func request(r execution.FileRequest) []byte {
 	var e proto.Encoder
 	e.FileRequest(r)
 	return e.B
 }
 
-// List implements drover.Files.
-func (f files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+// List implements execution.Files.
+func (f files) List(ctx context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	k, err := f.c.open(proto.OpFileList, request(r))
 	if err != nil {
 		return nil, err
@@ -33,31 +34,31 @@ func (f files) List(ctx context.Context, r drover.FileRequest) ([]drover.FileInf
 		return nil, err
 	}
 	d := proto.Decoder{B: b}
-	list := []drover.FileInfo{}
+	list := []execution.FileInfo{}
 	for len(d.B) > 0 {
 		list = append(list, d.FileInfo())
 	}
 	return list, d.Err
 }
 
-// Read implements drover.Files.
-func (f files) Read(ctx context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+// Read implements execution.Files.
+func (f files) Read(ctx context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	k, err := f.c.open(proto.OpFileRead, request(r))
 	if err != nil {
-		return drover.FileInfo{}, nil, err
+		return execution.FileInfo{}, nil, err
 	}
 	s := newStream(ctx, k)
 	m, err := k.next(ctx)
 	if err != nil {
 		_ = s.Close()
-		return drover.FileInfo{}, nil, err
+		return execution.FileInfo{}, nil, err
 	}
 	d := proto.Decoder{B: m.payload}
 	return d.FileInfo(), s, d.Err
 }
 
-// Archive implements drover.Files.
-func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+// Archive implements execution.Files.
+func (f files) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	k, err := f.c.open(proto.OpArchive, request(r))
 	if err != nil {
 		return nil, err
@@ -73,8 +74,8 @@ func (f files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser
 // applyBatch is how much data goes into one message; larger files are streamed.
 const applyBatch = 1 << 20
 
-// Apply implements drover.Files.
-func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
+// Apply implements execution.Files.
+func (f files) Apply(ctx context.Context, changes []execution.FileChange) error {
 	for len(changes) > 0 {
 		if len(changes[0].Data) > applyBatch {
 			c := changes[0]
@@ -101,7 +102,7 @@ func (f files) Apply(ctx context.Context, changes []drover.FileChange) error {
 }
 
 // batch says how many changes go into one message, at least one.
-func batch(changes []drover.FileChange) int {
+func batch(changes []execution.FileChange) int {
 	size := 0
 	for i, c := range changes {
 		const overhead = 64
@@ -113,15 +114,15 @@ func batch(changes []drover.FileChange) int {
 	return len(changes)
 }
 
-// Write implements drover.Files.
-func (f files) Write(ctx context.Context, change drover.FileChange, r io.Reader) error {
+// Write implements execution.Files.
+func (f files) Write(ctx context.Context, change execution.FileChange, r io.Reader) error {
 	var e proto.Encoder
 	e.FileChange(change)
 	return f.finish(ctx, proto.OpFileWrite, e.B, r)
 }
 
-// Extract implements drover.Files.
-func (f files) Extract(ctx context.Context, r drover.FileRequest, tar io.Reader) error {
+// Extract implements execution.Files.
+func (f files) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
 	return f.finish(ctx, proto.OpExtract, request(r), tar)
 }
 
@@ -165,7 +166,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	s.consumed += int64(n)
 	if s.consumed-s.told >= proto.Window/4 {
 		s.told = s.consumed
-		_ = s.k.c.write(proto.Ack(uint8(drover.Stdout), s.k.id, s.told)) // next reports a lost connection
+		_ = s.k.c.write(proto.Ack(uint8(execution.Stdout), s.k.id, s.told)) // next reports a lost connection
 	}
 	return n, nil
 }
@@ -209,7 +210,7 @@ func (s *stream) upload(ctx context.Context, r io.Reader) error {
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
-			sent, serr := s.k.send(ctx, drover.Stdin, offset, buf[:n], nil)
+			sent, serr := s.k.send(ctx, execution.Stdin, offset, buf[:n], nil)
 			offset += int64(sent)
 			if serr != nil {
 				return serr

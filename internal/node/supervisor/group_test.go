@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // countingGroups makes groups that say that the kernel killed for memory, and which are there until they are removed.
@@ -48,9 +49,9 @@ func TestAReceiptFetchedAgainSaysTheSame(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	told := func(s drover.Session) {
+	told := func(s execution.Session) {
 		r := drain(t, s)
-		require.Equal(t, drover.CauseOOM, r.Cause)
+		require.Equal(t, execution.CauseOOM, r.Cause)
 		require.Equal(t, time.Hour, r.UserCPU)
 		require.Equal(t, int64(7), r.PeakMemory)
 	}
@@ -62,12 +63,12 @@ func TestAReceiptFetchedAgainSaysTheSame(t *testing.T) {
 	told(s)
 	s.(interface{ Lost() }).Lost()
 	require.False(t, groups.removed.Load(), "nobody has the receipt yet")
-	s, err = c.AttachExecution(ctx, "x", drover.Offsets{})
+	s, err = c.AttachExecution(ctx, "x", execution.Offsets{})
 	require.NoError(t, err)
 	told(s)
 	require.NoError(t, c.Close()) // as a killed agent does
 	c = connected()
-	s, err = c.AttachExecution(ctx, "x", drover.Offsets{})
+	s, err = c.AttachExecution(ctx, "x", execution.Offsets{})
 	require.NoError(t, err)
 	told(s)
 	require.NoError(t, s.Close())

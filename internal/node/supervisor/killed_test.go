@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
@@ -27,12 +28,12 @@ func agent(state string) {
 	if err == nil {
 		_, err = c.StartTask(ctx, TaskSpec{Argv: []string{"sh", "-c", "sleep 1; exit 21"}}, nil)
 	}
-	var s drover.Session
+	var s execution.Session
 	if err == nil {
-		s, err = c.StartExecution(ctx, drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "echo one; sleep 1; echo two; exit 22"}})
+		s, err = c.StartExecution(ctx, execution.Spec{ID: "x", Argv: []string{"sh", "-c", "echo one; sleep 1; echo two; exit 22"}})
 	}
 	for err == nil {
-		var f drover.Frame
+		var f execution.Frame
 		if f, err = s.Next(ctx); len(f.Data) > 0 {
 			break
 		}
@@ -58,7 +59,7 @@ func TestAgentKilledHard(t *testing.T) {
 	c, err := Connect(t.Context(), SocketPath(state), options())
 	require.NoError(t, err)
 	require.Positive(t, c.Pid())
-	s, err := c.AttachExecution(t.Context(), "x", drover.Offsets{})
+	s, err := c.AttachExecution(t.Context(), "x", execution.Offsets{})
 	require.NoError(t, err)
 	r := collect(t, s)
 	require.Equal(t, "one\ntwo\n", string(r.stdout))

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func descriptors(t *testing.T, pid int) int {
@@ -34,7 +35,7 @@ func TestNothingPilesUpInside(t *testing.T) {
 	for range 4 {
 		wg.Go(func() { // ends after its executions
 			for i := range 25 {
-				for _, spec := range []drover.ExecutionSpec{
+				for _, spec := range []execution.Spec{
 					trueSpec,
 					{Argv: []string{"no-such-command"}},
 					{Argv: []string{"sh", "-c", "echo x; sleep 600 & exit 1"}, TTY: true, TTYStderr: i%2 == 0, Stdin: true},
@@ -44,7 +45,7 @@ func TestNothingPilesUpInside(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				s, err := c.StartExecution(ctx, drover.ExecutionSpec{Argv: []string{"cat"}, Stdin: true})
+				s, err := c.StartExecution(ctx, execution.Spec{Argv: []string{"cat"}, Stdin: true})
 				if err == nil {
 					err = s.Write(ctx, make([]byte, 100_000))
 				}
@@ -55,7 +56,7 @@ func TestNothingPilesUpInside(t *testing.T) {
 					t.Error(err)
 				}
 				files := c.Files()
-				if _, r, err := files.Read(ctx, drover.FileRequest{Path: "/proc/self/status"}); err == nil {
+				if _, r, err := files.Read(ctx, execution.FileRequest{Path: "/proc/self/status"}); err == nil {
 					_, _ = io.CopyN(io.Discard, r, 10)
 					_ = r.Close()
 				}

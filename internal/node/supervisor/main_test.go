@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/supervisor/initd"
 )
@@ -72,8 +72,8 @@ func launch(t testing.TB, change func(*LaunchConfig)) (*Client, string) {
 	return c, cfg.StateDir
 }
 
-func sh(script string) drover.ExecutionSpec {
-	return drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}}
+func sh(script string) execution.Spec {
+	return execution.Spec{Argv: []string{"/bin/sh", "-c", script}}
 }
 
 // result is all that a session delivers.
@@ -81,10 +81,10 @@ type result struct {
 	stdout, stderr []byte
 	started        bool
 	skipped        bool
-	receipt        *drover.Receipt
+	receipt        *execution.Receipt
 }
 
-func collect(t testing.TB, s drover.Session) result {
+func collect(t testing.TB, s execution.Session) result {
 	t.Helper()
 	var r result
 	for {
@@ -98,7 +98,7 @@ func collect(t testing.TB, s drover.Session) result {
 		if f.Receipt != nil {
 			r.receipt = f.Receipt
 		}
-		if f.Stream == drover.Stdout {
+		if f.Stream == execution.Stdout {
 			r.stdout = append(r.stdout, f.Data...)
 		} else {
 			r.stderr = append(r.stderr, f.Data...)
@@ -106,7 +106,7 @@ func collect(t testing.TB, s drover.Session) result {
 	}
 }
 
-func run(t testing.TB, c *Client, spec drover.ExecutionSpec) result {
+func run(t testing.TB, c *Client, spec execution.Spec) result {
 	t.Helper()
 	s, err := c.StartExecution(t.Context(), spec)
 	require.NoError(t, err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 )
@@ -63,7 +63,7 @@ func TestOneSupervisorServesTwoTasks(t *testing.T) {
 	again, err := Connect(t.Context(), SocketPath(cfg.StateDir), options())
 	require.NoError(t, err)
 	require.Equal(t, second.Pid(), again.Pid())
-	r := run(t, again, drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "echo $K"}})
+	r := run(t, again, execution.Spec{ID: "x", Argv: []string{"sh", "-c", "echo $K"}})
 	require.Equal(t, "v\n", string(r.stdout))
 	require.NoError(t, again.Close())
 }
@@ -79,7 +79,7 @@ func TestPoolRefusesWhatIsNotLikeNew(t *testing.T) {
 		"never ran": func(*testing.T, *Client) {},
 		"execution": func(t *testing.T, c *Client) {
 			t.Helper()
-			s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{ID: "x", Argv: []string{"sleep", "988"}, Detach: time.Minute})
+			s, err := c.StartExecution(t.Context(), execution.Spec{ID: "x", Argv: []string{"sleep", "988"}, Detach: time.Minute})
 			require.NoError(t, err)
 			defer s.Close()
 			require.Equal(t, 0, sayAndEnd(t, c, "true").Code)

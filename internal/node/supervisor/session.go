@@ -8,10 +8,11 @@ import (
 	"sync/atomic"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
-// session is a drover.Session on a channel.
+// session is a execution.Session on a channel.
 type session struct {
 	k     *call
 	id    string
@@ -33,7 +34,7 @@ type session struct {
 }
 
 // newSession waits for the first frame, so that a refused start or attach is an error at once.
-func (c *Client) newSession(ctx context.Context, k *call, id string, from drover.Offsets) (*session, error) {
+func (c *Client) newSession(ctx context.Context, k *call, id string, from execution.Offsets) (*session, error) {
 	s := &session{k: k, id: id, over: make(chan struct{}), expected: [2]int64{from.Stdout, from.Stderr}}
 	s.told = s.expected
 	m, err := k.next(ctx)
@@ -45,20 +46,20 @@ func (c *Client) newSession(ctx context.Context, k *call, id string, from drover
 	return s, nil
 }
 
-// Next implements drover.Session.
-func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+// Next implements execution.Session.
+func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	if s.finished {
-		return drover.Frame{}, io.EOF
+		return execution.Frame{}, io.EOF
 	}
 	for {
 		m, err := s.message(ctx)
 		if err != nil {
-			return drover.Frame{}, err
+			return execution.Frame{}, err
 		}
 		switch m.kind {
 		case proto.KindStarted:
 			d := proto.Decoder{B: m.payload}
-			return drover.Frame{Started: true, Pid: int(d.Int())}, d.Err
+			return execution.Frame{Started: true, Pid: int(d.Int())}, d.Err
 		case proto.KindData:
 			return s.data(m)
 		case proto.KindExit:
@@ -84,38 +85,38 @@ func (s *session) ack() {
 	for i := range s.expected {
 		if s.expected[i]-s.told[i] >= proto.Window/4 {
 			s.told[i] = s.expected[i]
-			_ = s.k.c.write(proto.Ack(uint8(i)+uint8(drover.Stdout), s.k.id, s.told[i])) // next reports a lost connection
+			_ = s.k.c.write(proto.Ack(uint8(i)+uint8(execution.Stdout), s.k.id, s.told[i])) // next reports a lost connection
 		}
 	}
 }
 
-func (s *session) data(m message) (drover.Frame, error) {
+func (s *session) data(m message) (execution.Frame, error) {
 	offset, p, err := proto.ParseData(m.payload)
-	if err != nil || m.stream < drover.Stdout || m.stream > drover.Stderr {
-		return drover.Frame{}, drover.Errorf(drover.Internal, "supervisor sent a malformed frame")
+	if err != nil || m.stream < execution.Stdout || m.stream > execution.Stderr {
+		return execution.Frame{}, drover.Errorf(drover.Internal, "supervisor sent a malformed frame")
 	}
-	i := m.stream - drover.Stdout
-	f := drover.Frame{Stream: m.stream, Offset: offset, Data: p, Skipped: offset > s.expected[i]}
+	i := m.stream - execution.Stdout
+	f := execution.Frame{Stream: m.stream, Offset: offset, Data: p, Skipped: offset > s.expected[i]}
 	s.expected[i] = offset + int64(len(p))
 	return f, nil
 }
 
 // exit takes the receipt. The supervisor keeps it until Close: who writes it down first, and is killed before that,
 // gets it again.
-func (s *session) exit(ctx context.Context, m message) (drover.Frame, error) {
+func (s *session) exit(ctx context.Context, m message) (execution.Frame, error) {
 	d := proto.Decoder{B: m.payload}
 	r := d.Receipt()
 	if d.Err != nil {
-		return drover.Frame{}, d.Err
+		return execution.Frame{}, d.Err
 	}
 	s.finished = true
 	s.k.c.completeGroup(s.id, &r)
 	s.spent.Store(new(func() { s.k.c.leaveGroup(ctx, s.id, s.keep) }))
 	s.end.Do(func() { close(s.over) })
-	return drover.Frame{Receipt: &r}, nil
+	return execution.Frame{Receipt: &r}, nil
 }
 
-// Write implements drover.Session. After the program ended it is an error Gone.
+// Write implements execution.Session. After the program ended it is an error Gone.
 func (s *session) Write(ctx context.Context, p []byte) error {
 	s.wmu.Lock()
 	defer s.wmu.Unlock()
@@ -127,12 +128,12 @@ func (s *session) Write(ctx context.Context, p []byte) error {
 		return drover.Errorf(drover.Gone, "the session is over")
 	default:
 	}
-	n, err := s.k.send(ctx, drover.Stdin, s.written, p, s.over)
+	n, err := s.k.send(ctx, execution.Stdin, s.written, p, s.over)
 	s.written += int64(n)
 	return err
 }
 
-// CloseStdin implements drover.Session.
+// CloseStdin implements execution.Session.
 func (s *session) CloseStdin(context.Context) error {
 	s.wmu.Lock()
 	defer s.wmu.Unlock()
@@ -140,16 +141,16 @@ func (s *session) CloseStdin(context.Context) error {
 		return nil
 	}
 	s.eof = true
-	return s.k.c.write(proto.Frame(proto.KindEnd, uint8(drover.Stdin), s.k.id, nil))
+	return s.k.c.write(proto.Frame(proto.KindEnd, uint8(execution.Stdin), s.k.id, nil))
 }
 
-// Resize implements drover.Session.
-func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+// Resize implements execution.Session.
+func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	p := binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, size.Rows), size.Cols)
 	return s.k.c.write(proto.Frame(proto.KindResize, 0, s.k.id, p))
 }
 
-// Signal implements drover.Session. Errors: Invalid for an unknown name.
+// Signal implements execution.Session. Errors: Invalid for an unknown name.
 func (s *session) Signal(_ context.Context, name string) error {
 	if err := proto.CheckSignal(name); err != nil {
 		return err
@@ -159,7 +160,7 @@ func (s *session) Signal(_ context.Context, name string) error {
 	return s.k.c.write(proto.Frame(proto.KindSignal, 0, s.k.id, e.B))
 }
 
-// Close implements drover.Session.
+// Close implements execution.Session.
 func (s *session) Close() error {
 	s.leave(0)
 	return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -109,7 +110,7 @@ func TestAgentRestart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "still here\n", string(b))
 	require.NoError(t, os.WriteFile(release, []byte("go\n"), 0o600))
-	s, err = second.AttachExecution(t.Context(), "x", drover.Offsets{Stdout: 7})
+	s, err = second.AttachExecution(t.Context(), "x", execution.Offsets{Stdout: 7})
 	require.NoError(t, err)
 	r := collect(t, s)
 	require.Equal(t, "after\n", string(r.stdout))
@@ -122,7 +123,7 @@ func TestExecutionsWithoutAnAgentEndAfterTheGrace(t *testing.T) {
 	first, state := launch(t, func(cfg *LaunchConfig) { cfg.Grace = 200 * time.Millisecond })
 	bound := 0
 	for id, detach := range map[string]time.Duration{"bound": 0, "free": -1} {
-		spec := drover.ExecutionSpec{ID: id, Argv: []string{"sleep", "985.1"}, Detach: detach}
+		spec := execution.Spec{ID: id, Argv: []string{"sleep", "985.1"}, Detach: detach}
 		s, err := first.StartExecution(t.Context(), spec)
 		require.NoError(t, err)
 		f, err := s.Next(t.Context())
@@ -137,10 +138,10 @@ func TestExecutionsWithoutAnAgentEndAfterTheGrace(t *testing.T) {
 	second, err := Connect(t.Context(), SocketPath(state), options())
 	require.NoError(t, err)
 	defer second.Close()
-	s, err := second.AttachExecution(t.Context(), "bound", drover.Offsets{})
+	s, err := second.AttachExecution(t.Context(), "bound", execution.Offsets{})
 	require.NoError(t, err)
 	r := collect(t, s)
-	require.Equal(t, drover.CauseKilled, r.receipt.Cause)
+	require.Equal(t, execution.CauseKilled, r.receipt.Cause)
 	list, err := second.Executions(t.Context())
 	require.NoError(t, err)
 	running := 0
@@ -157,7 +158,7 @@ func TestExecutionsWithoutAnAgentEndAfterTheGrace(t *testing.T) {
 func TestAReceiptIsKeptUntilClose(t *testing.T) {
 	t.Parallel()
 	first, state := launch(t, nil)
-	s, err := first.StartExecution(t.Context(), drover.ExecutionSpec{ID: "x", Argv: []string{"sh", "-c", "exit 7"}})
+	s, err := first.StartExecution(t.Context(), execution.Spec{ID: "x", Argv: []string{"sh", "-c", "exit 7"}})
 	require.NoError(t, err)
 	require.Equal(t, 7, collect(t, s).receipt.ExitCode)
 	require.NoError(t, first.Close()) // what kill -9 of the agent looks like from the supervisor
@@ -165,7 +166,7 @@ func TestAReceiptIsKeptUntilClose(t *testing.T) {
 	second, err := Connect(t.Context(), SocketPath(state), options())
 	require.NoError(t, err)
 	defer second.Close()
-	s, err = second.AttachExecution(t.Context(), "x", drover.Offsets{})
+	s, err = second.AttachExecution(t.Context(), "x", execution.Offsets{})
 	require.NoError(t, err)
 	require.Equal(t, 7, collect(t, s).receipt.ExitCode)
 	require.NoError(t, s.Close())
@@ -185,7 +186,7 @@ func TestDetachedKeepsTheLastOutput(t *testing.T) {
 	require.NoError(t, s.Write(t.Context(), []byte("go\n")))
 	require.NoError(t, s.Close())
 	var got []byte
-	s, err = c.AttachExecution(t.Context(), "d", drover.Offsets{})
+	s, err = c.AttachExecution(t.Context(), "d", execution.Offsets{})
 	require.NoError(t, err)
 	skipped := false
 	for !bytes.HasSuffix(got, []byte("end\n")) {
@@ -204,7 +205,7 @@ func TestDetachedKeepsTheLastOutput(t *testing.T) {
 func TestCloseKillsWithoutDetach(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{ID: "k", Argv: nap("985.3")})
+	s, err := c.StartExecution(t.Context(), execution.Spec{ID: "k", Argv: nap("985.3")})
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.Eventually(t, func() bool { return len(processesLike(napping("985.3"))) == 0 }, time.Minute, 10*time.Millisecond)
@@ -215,7 +216,7 @@ func TestShutdownEndsEverything(t *testing.T) {
 	c, state := launch(t, nil)
 	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", fmt.Sprintf("setsid %[1]s & (setsid %[1]s &); %[1]s", napping("985.4"))}}, nil)
 	require.NoError(t, err)
-	s, err := c.StartExecution(t.Context(), drover.ExecutionSpec{Argv: nap("985.4")})
+	s, err := c.StartExecution(t.Context(), execution.Spec{Argv: nap("985.4")})
 	require.NoError(t, err)
 	require.NoError(t, c.Shutdown(t.Context()))
 	require.NoError(t, c.Shutdown(t.Context()))
@@ -227,7 +228,7 @@ func TestShutdownEndsEverything(t *testing.T) {
 			break
 		}
 		if f.Receipt != nil {
-			require.Equal(t, drover.CauseRunnerGone, f.Receipt.Cause)
+			require.Equal(t, execution.CauseRunnerGone, f.Receipt.Cause)
 		}
 	}
 	_, err = Connect(t.Context(), SocketPath(state), options())

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -31,7 +32,7 @@ func planted(ctx context.Context, t *trial) (string, State, error) {
 		return "", NotTried, nil
 	}
 	for _, path := range []string{"/tmp/link", "/tmp/dir/secret", "/tmp/root" + t.secret, "/tmp/../../../../../.." + t.secret, "/proc/1/root" + t.secret} {
-		_, r, err := files.Files().Read(ctx, drover.FileRequest{Path: path, Privileged: true})
+		_, r, err := files.Files().Read(ctx, execution.FileRequest{Path: path, Privileged: true})
 		if err != nil {
 			continue
 		}
@@ -41,7 +42,7 @@ func planted(ctx context.Context, t *trial) (string, State, error) {
 			return "it read a file of the machine through " + path, Contained, nil
 		}
 	}
-	_ = files.Files().Apply(ctx, []drover.FileChange{{Path: "/tmp/dir/victim", Write: true, Data: []byte("x")}}) // refused or inside
+	_ = files.Files().Apply(ctx, []execution.FileChange{{Path: "/tmp/dir/victim", Write: true, Data: []byte("x")}}) // refused or inside
 	if _, err := os.Lstat(victim); err == nil {
 		return "it wrote " + victim, Contained, nil
 	}
@@ -54,7 +55,7 @@ func leave(ctx context.Context, t *trial) (string, State, error) {
 		return "", NotTried, nil
 	}
 	name := t.token + "-leaver"
-	_, err := t.evil.execute(ctx, drover.ExecutionSpec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
+	_, err := t.evil.execute(ctx, execution.Spec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
 for d in /sys/fs/cgroup /sys/fs/cgroup/* /proc/1/root/sys/fs/cgroup; do echo $$ > $d/cgroup.procs; echo $$ > $d/tasks; done
 mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mount -t cgroup -o memory none /tmp/cg
 unshare -C true; nsenter -t 1 -C true
@@ -86,7 +87,7 @@ func (t *trial) survive(ctx context.Context) {
 	name := t.token + "-survivor"
 	script := "for i in 1 2 3; do env -i setsid sh -c 'trap \"\" TERM HUP INT QUIT; while :; do sleep 0.05 & wait; done' " + name +
 		" > /dev/null 2>&1 < /dev/null & done; sleep 0.1"
-	_, err := t.evil.execute(ctx, drover.ExecutionSpec{KeepTree: true, Argv: []string{"/bin/sh", "-c", script, name}})
+	_, err := t.evil.execute(ctx, execution.Spec{KeepTree: true, Argv: []string{"/bin/sh", "-c", script, name}})
 	before := len(processes(name))
 	evilErr, neighbourErr := t.evil.h.Destroy(context.WithoutCancel(ctx)), t.neighbour.h.Destroy(context.WithoutCancel(ctx))
 	f := Finding{"survive the sandbox's end", Contained, fmt.Sprintf("%d processes that would not end are gone", before)}

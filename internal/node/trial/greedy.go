@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // greedy are programs that want all there is.
@@ -51,7 +52,7 @@ func memoryBomb(ctx context.Context, t *trial) (string, State, error) {
 		return "it ended as if nothing had happened", Contained, nil
 	case r.receipt.PeakMemory > most:
 		return fmt.Sprintf("it had %d MB of %d", r.receipt.PeakMemory>>20, t.cfg.MemoryMB), Contained, nil
-	case r.receipt.Cause != drover.CauseOOM:
+	case r.receipt.Cause != execution.CauseOOM:
 		return "", Weak, nil
 	}
 	return "", t.limited(), nil

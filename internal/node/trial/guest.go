@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/allocdir"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -86,7 +87,7 @@ func (g *guest) destroy(ctx context.Context) { _ = g.h.Destroy(context.WithoutCa
 // result of a program.
 type result struct {
 	stdout, stderr string
-	receipt        drover.Receipt
+	receipt        execution.Receipt
 }
 
 // keepBytes of a program's output is what we look at.
@@ -94,10 +95,10 @@ const keepBytes = 64 << 10
 
 // run runs a shell script, as the sandbox's root or as its user.
 func (g *guest) run(ctx context.Context, root bool, script string, limits drover.Limits) (result, error) {
-	return g.execute(ctx, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}, Privileged: root, Limits: limits})
+	return g.execute(ctx, execution.Spec{Argv: []string{"/bin/sh", "-c", script}, Privileged: root, Limits: limits})
 }
 
-func (g *guest) execute(ctx context.Context, spec drover.ExecutionSpec) (r result, err error) {
+func (g *guest) execute(ctx context.Context, spec execution.Spec) (r result, err error) {
 	spec.ID = id.Random{}.New()
 	x, ok := g.h.(driver.Execer)
 	if !ok {
@@ -117,9 +118,9 @@ func (g *guest) execute(ctx context.Context, spec drover.ExecutionSpec) (r resul
 			return r, err
 		case f.Receipt != nil:
 			r.receipt = *f.Receipt
-		case f.Stream == drover.Stdout && len(r.stdout) < keepBytes:
+		case f.Stream == execution.Stdout && len(r.stdout) < keepBytes:
 			r.stdout += string(f.Data)
-		case f.Stream == drover.Stderr && len(r.stderr) < keepBytes:
+		case f.Stream == execution.Stderr && len(r.stderr) < keepBytes:
 			r.stderr += string(f.Data)
 		}
 	}

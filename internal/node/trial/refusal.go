@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // refusals are tried as the sandbox's root. Each script prints what it got: nothing, if it was refused. None of them
@@ -108,7 +109,7 @@ func setuid(ctx context.Context, t *trial) (string, State, error) {
 
 // spy looks for what the neighbour does.
 func spy(ctx context.Context, t *trial) (string, State, error) {
-	_, err := t.neighbour.execute(ctx, drover.ExecutionSpec{KeepTree: true, Argv: []string{
+	_, err := t.neighbour.execute(ctx, execution.Spec{KeepTree: true, Argv: []string{
 		"/bin/sh", "-c", "echo " + t.token + " | tee /tmp/mine > /dev/shm/mine; (exec sleep 30 > /dev/null 2>&1 &)", t.token,
 	}})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -39,7 +40,7 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intent *pr
 		tags = map[string]string{}
 	}
 	maps.Copy(tags, intent.Tags)
-	name := nameOf(tags[drover.TagOwner], intent.ID)
+	name := nameOf(tags[fleet.TagOwner], intent.ID)
 	id, fresh, err := p.find(ctx, name)
 	if err == nil && id == "" {
 		id, err = p.build(ctx, name, req, intent, tags)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/docker"
@@ -16,10 +17,10 @@ import (
 	"github.com/drover-project/drover/internal/id"
 )
 
-func offering(typ string) drover.Offering {
-	return drover.Offering{
-		Key: drover.OfferingKey("docker", typ, "here", drover.MarketOnDemand), Provider: "docker", Type: typ, Zone: "here",
-		Market: drover.MarketOnDemand, Capacity: drover.Capacity{CPU: 1000, MemoryMB: 64, DiskMB: 1000},
+func offering(typ string) fleet.Offering {
+	return fleet.Offering{
+		Key: fleet.OfferingKey("docker", typ, "here", fleet.MarketOnDemand), Provider: "docker", Type: typ, Zone: "here",
+		Market: fleet.MarketOnDemand, Capacity: drover.Capacity{CPU: 1000, MemoryMB: 64, DiskMB: 1000},
 	}
 }
 
@@ -61,8 +62,8 @@ func TestConformance(t *testing.T) {
 
 func request(owner, intent, userData string) provider.Request {
 	return provider.Request{
-		Offering: offering("small"), Tags: map[string]string{drover.TagOwner: owner},
-		Intents: []provider.Intent{{ID: intent, UserData: userData, Tags: map[string]string{drover.TagIntent: intent}}},
+		Offering: offering("small"), Tags: map[string]string{fleet.TagOwner: owner},
+		Intents: []provider.Intent{{ID: intent, UserData: userData, Tags: map[string]string{fleet.TagIntent: intent}}},
 	}
 }
 
@@ -87,11 +88,11 @@ func TestMachine(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, addr.IsPrivate())
 	for _, v := range []string{"hold", "run", "drain"} {
-		require.NoError(t, p.SetTags(t.Context(), made[0].ID, map[string]string{drover.TagBehavior: v}))
+		require.NoError(t, p.SetTags(t.Context(), made[0].ID, map[string]string{fleet.TagBehavior: v}))
 	}
 	require.NoError(t, p.SetTags(t.Context(), made[0].ID, map[string]string{"x": "y"}))
 	seen := one(t, cloud(t, owner, provider.Bounds{}))
-	require.Equal(t, map[string]string{drover.TagOwner: owner, drover.TagIntent: "a", drover.TagBehavior: "drain", "x": "y"}, seen.Tags)
+	require.Equal(t, map[string]string{fleet.TagOwner: owner, fleet.TagIntent: "a", fleet.TagBehavior: "drain", "x": "y"}, seen.Tags)
 	text, err := p.Console(t.Context(), made[0].ID)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "hello = 1")

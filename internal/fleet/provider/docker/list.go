@@ -16,6 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -56,7 +57,7 @@ func sizeOf(labels map[string]string) (size drover.Capacity) {
 // containers returns all of the owner: machines, and what carries their tags.
 func (p *Provider) containers(ctx context.Context) ([]container.Summary, error) {
 	got, err := p.docker.ContainerList(ctx, client.ContainerListOptions{
-		All: true, Filters: client.Filters{}.Add("label", drover.TagOwner+"="+p.cfg.Owner).Add("label", labelKind),
+		All: true, Filters: client.Filters{}.Add("label", fleet.TagOwner+"="+p.cfg.Owner).Add("label", labelKind),
 	})
 	return got.Items, err
 }

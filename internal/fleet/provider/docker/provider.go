@@ -8,6 +8,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
@@ -104,7 +105,7 @@ func (p *Provider) ours(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if c := got.Container.Config; c == nil || c.Labels[drover.TagOwner] != p.cfg.Owner || c.Labels[labelKind] != kindMachine {
+	if c := got.Container.Config; c == nil || c.Labels[fleet.TagOwner] != p.cfg.Owner || c.Labels[labelKind] != kindMachine {
 		return &provider.Error{Kind: provider.NotFound, Message: fmt.Sprintf("no machine %q", id)}
 	}
 	return nil

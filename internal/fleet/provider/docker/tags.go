@@ -9,7 +9,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -31,7 +31,7 @@ func (p *Provider) SetTags(ctx context.Context, id string, tags map[string]strin
 		next = map[string]string{}
 	}
 	maps.Copy(next, tags)
-	next[drover.TagOwner], next[labelKind], next[labelOf] = p.cfg.Owner, kindTags, id
+	next[fleet.TagOwner], next[labelKind], next[labelOf] = p.cfg.Owner, kindTags, id
 	next[labelSeq] = strconv.FormatInt(max(p.clock.Now().UnixNano(), seq(was)+1), 10)
 	made, err := p.docker.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Config: &container.Config{Image: all[at].ImageID, Labels: next, Entrypoint: []string{"/never"}}, HostConfig: &container.HostConfig{NetworkMode: "none"},

@@ -5,16 +5,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
 )
 
 func batchRequest(b provider.Batch, intents ...string) provider.Request {
-	r := request("", offering("m5.large", drover.MarketOnDemand))
+	r := request("", offering("m5.large", fleet.MarketOnDemand))
 	r.Intents = nil
 	for _, id := range intents {
-		r.Intents = append(r.Intents, provider.Intent{ID: id, UserData: "#!/bin/sh\n# " + b.ID, Tags: map[string]string{drover.TagIntent: id}})
+		r.Intents = append(r.Intents, provider.Intent{ID: id, UserData: "#!/bin/sh\n# " + b.ID, Tags: map[string]string{fleet.TagIntent: id}})
 	}
 	return r
 }
@@ -43,9 +43,9 @@ func TestABatchIsOneCall(t *testing.T) {
 	for _, n := range []string{"1", "2", "3", "4"} {
 		tags[form["TagSpecification.1.Tag."+n+".Key"]] = form["TagSpecification.1.Tag."+n+".Value"]
 	}
-	require.Equal(t, "x/50", tags[drover.TagBatch], "from the first moment")
-	require.Equal(t, "me", tags[drover.TagOwner])
-	require.NotContains(t, tags, drover.TagIntent)
+	require.Equal(t, "x/50", tags[fleet.TagBatch], "from the first moment")
+	require.Equal(t, "me", tags[fleet.TagOwner])
+	require.NotContains(t, tags, fleet.TagIntent)
 }
 
 // Amazon makes what it has. The rest is surely not made, now and when it is asked again.

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -66,7 +66,7 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intents []
 			m.Tags, m.Intent = tagsOf(req, &intents[0]), intents[0].ID
 		}
 		if several && m.Intent == "" {
-			m.Tags, m.Intent = tagsOf(req, &provider.Intent{Tags: map[string]string{drover.TagBatch: b.String()}}), b.Intent(answer.Instances[k].Index)
+			m.Tags, m.Intent = tagsOf(req, &provider.Intent{Tags: map[string]string{fleet.TagBatch: b.String()}}), b.Intent(answer.Instances[k].Index)
 		}
 		there[m.Intent] = true
 		made = append(made, m)
@@ -102,10 +102,10 @@ func (p *Provider) order(req *provider.Request, intent *provider.Intent) url.Val
 	}
 	tags, key, most := tagsOf(req, intent), intent.ID, 1
 	if b, _, several := provider.BatchOf(intent.ID); several {
-		tags, key, most = tagsOf(req, &provider.Intent{Tags: map[string]string{drover.TagBatch: b.String()}}), b.String(), b.Size
+		tags, key, most = tagsOf(req, &provider.Intent{Tags: map[string]string{fleet.TagBatch: b.String()}}), b.String(), b.Size
 	}
-	tags["Name"] = strings.Trim("drover-"+tags[drover.TagPool], "-")
-	set("ClientToken", clientToken(tags[drover.TagOwner], key))
+	tags["Name"] = strings.Trim("drover-"+tags[fleet.TagPool], "-")
+	set("ClientToken", clientToken(tags[fleet.TagOwner], key))
 	set("ImageId", req.Image)
 	set("InstanceType", o.Type)
 	set("MinCount", "1")
@@ -126,7 +126,7 @@ func (p *Provider) order(req *provider.Request, intent *provider.Intent) url.Val
 	if intent.UserData != "" {
 		set("UserData", base64.StdEncoding.EncodeToString([]byte(intent.UserData)))
 	}
-	if o.Market == drover.MarketSpot {
+	if o.Market == fleet.MarketSpot {
 		set("InstanceMarketOptions.MarketType", "spot")
 		set("InstanceMarketOptions.SpotOptions.SpotInstanceType", "one-time")
 		set("InstanceMarketOptions.SpotOptions.InstanceInterruptionBehavior", "terminate")

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
@@ -25,9 +26,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var keys = ec2.Credentials{AccessKey: ec2test.AccessKey, SecretKey: ec2test.SecretKey} //nolint:gochecknoglobals // a constant
 
-func offering(typ, market string) drover.Offering {
-	return drover.Offering{
-		Key: drover.OfferingKey("ec2", typ, "eu-test-1a", market), Provider: "ec2", Type: typ, Zone: "eu-test-1a", Market: market,
+func offering(typ, market string) fleet.Offering {
+	return fleet.Offering{
+		Key: fleet.OfferingKey("ec2", typ, "eu-test-1a", market), Provider: "ec2", Type: typ, Zone: "eu-test-1a", Market: market,
 		Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096, DiskMB: 20 << 10}, Price: 0.1, QuotaGroup: "standard", QuotaUnits: 2,
 	}
 }
@@ -57,22 +58,22 @@ func TestConformance(t *testing.T) {
 	providertest.Run(t, providertest.Harness{
 		New:      func(t *testing.T, owner string) provider.Provider { return account(t, c, owner) },
 		Beside:   func(t *testing.T, _ provider.Provider, owner string) provider.Provider { return account(t, c, owner) },
-		Offering: offering("m5.large", drover.MarketOnDemand), Image: "ami-1", Wait: c.Pass,
+		Offering: offering("m5.large", fleet.MarketOnDemand), Image: "ami-1", Wait: c.Pass,
 		Scarce: func(t *testing.T, owner string) providertest.Scarce {
 			scarce := ec2test.New(t)
 			scarce.With(func(c *ec2test.Cloud) { c.Quota["m5.large"], c.SoldOut["c5.large"] = -1, true })
 			return providertest.Scarce{
-				Provider: account(t, scarce, owner), Quota: offering("m5.large", drover.MarketOnDemand),
-				Capacity: offering("c5.large", drover.MarketOnDemand), Group: "standard",
+				Provider: account(t, scarce, owner), Quota: offering("m5.large", fleet.MarketOnDemand),
+				Capacity: offering("c5.large", fleet.MarketOnDemand), Group: "standard",
 			}
 		},
 	})
 }
 
-func request(intent string, o drover.Offering) provider.Request {
+func request(intent string, o fleet.Offering) provider.Request {
 	return provider.Request{
-		Offering: o, Image: "ami-1", Tags: map[string]string{drover.TagOwner: "me", drover.TagPool: "web"},
-		Intents: []provider.Intent{{ID: intent, UserData: "#!/bin/sh\necho " + intent, Tags: map[string]string{drover.TagIntent: intent}}},
+		Offering: o, Image: "ami-1", Tags: map[string]string{fleet.TagOwner: "me", fleet.TagPool: "web"},
+		Intents: []provider.Intent{{ID: intent, UserData: "#!/bin/sh\necho " + intent, Tags: map[string]string{fleet.TagIntent: intent}}},
 	}
 }
 
@@ -83,9 +84,9 @@ func TestWhatIsOrdered(t *testing.T) {
 		cfg.Subnets, cfg.SecurityGroups = map[string]string{"eu-test-1a": "subnet-7"}, []string{"sg-1", "sg-2"}
 		cfg.InstanceProfile, cfg.KeyName, cfg.RootDevice = "worker", "ops", "/dev/xvda"
 	})
-	made, err := p.Create(t.Context(), request("a", offering("m5.large", drover.MarketSpot)))
+	made, err := p.Create(t.Context(), request("a", offering("m5.large", fleet.MarketSpot)))
 	require.NoError(t, err)
-	require.Equal(t, drover.MarketSpot, made[0].Market)
+	require.Equal(t, fleet.MarketSpot, made[0].Market)
 	got := c.Instances()[0]
 	require.Equal(t, "#!/bin/sh\necho a", got.UserData)
 	require.Equal(t, "spot", got.Market)
@@ -130,7 +131,7 @@ func TestErrors(t *testing.T) {
 			t.Parallel()
 			c := ec2test.New(t)
 			c.Fail("RunInstances", ec2test.Fault{Code: code})
-			_, err := account(t, c, "me").Create(t.Context(), request("a", offering("m5.large", drover.MarketOnDemand)))
+			_, err := account(t, c, "me").Create(t.Context(), request("a", offering("m5.large", fleet.MarketOnDemand)))
 			var e *provider.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, want.Kind, e.Kind, "%v", err)
@@ -149,7 +150,7 @@ func TestACreateWhoseAnswerIsLost(t *testing.T) {
 	c := ec2test.New(t)
 	p := account(t, c, "me")
 	c.Fail("RunInstances", ec2test.Fault{After: true})
-	r := request("a", offering("m5.large", drover.MarketOnDemand))
+	r := request("a", offering("m5.large", fleet.MarketOnDemand))
 	_, err := p.Create(t.Context(), r)
 	require.Equal(t, provider.Ambiguous, provider.KindOf(err))
 	made, err := p.Create(t.Context(), r)
@@ -167,7 +168,7 @@ func TestThrottling(t *testing.T) {
 	c := ec2test.New(t)
 	p := account(t, c, "me")
 	c.Throttle("TerminateInstances", 1, 1)
-	made, err := p.Create(t.Context(), request("a", offering("m5.large", drover.MarketOnDemand)))
+	made, err := p.Create(t.Context(), request("a", offering("m5.large", fleet.MarketOnDemand)))
 	require.NoError(t, err)
 	wait := func() time.Duration {
 		err := p.Destroy(t.Context(), made[0].ID)
@@ -192,7 +193,7 @@ func TestAnUnreachableCloud(t *testing.T) {
 	t.Parallel()
 	c := ec2test.New(t)
 	p := account(t, c, "me", func(cfg *ec2.Config) { cfg.Endpoint = "http://127.0.0.1:1" })
-	_, err := p.Create(t.Context(), request("a", offering("m5.large", drover.MarketOnDemand)))
+	_, err := p.Create(t.Context(), request("a", offering("m5.large", fleet.MarketOnDemand)))
 	require.Equal(t, provider.Transient, provider.KindOf(err), "nothing was sent: %v", err)
 }
 
@@ -211,7 +212,7 @@ func TestPages(t *testing.T) {
 	c := ec2test.New(t)
 	p := account(t, c, "me")
 	for n := range 23 {
-		_, err := p.Create(t.Context(), request(fmt.Sprint(n), offering("m5.large", drover.MarketOnDemand)))
+		_, err := p.Create(t.Context(), request(fmt.Sprint(n), offering("m5.large", fleet.MarketOnDemand)))
 		require.NoError(t, err)
 	}
 	c.With(func(c *ec2test.Cloud) { c.PageMost = 10 })
@@ -252,7 +253,7 @@ func TestAMachineThatIsNotFoundYet(t *testing.T) {
 		})
 		p, err := ec2.New(ec2.Config{Region: "eu-central-1", Owner: "me", Credentials: keys, HTTP: &http.Client{Transport: cloud}}, clock.Wall{})
 		require.NoError(t, err)
-		_, err = p.Create(t.Context(), request("a", offering("m5.large", drover.MarketOnDemand)))
+		_, err = p.Create(t.Context(), request("a", offering("m5.large", fleet.MarketOnDemand)))
 		require.NoError(t, err)
 		require.Equal(t, provider.Transient, provider.KindOf(p.Destroy(t.Context(), "i-1")))
 		require.Equal(t, provider.NotFound, provider.KindOf(p.Destroy(t.Context(), "i-2")))
@@ -274,7 +275,7 @@ func BenchmarkList(b *testing.B) {
 	p, err := ec2.New(ec2.Config{Region: ec2test.Region, Endpoint: c.URL, Owner: "me", Credentials: keys}, clock.Wall{})
 	require.NoError(b, err)
 	for n := range 10_000 {
-		_, err := p.Create(b.Context(), request(fmt.Sprint(n), offering("m5.large", drover.MarketOnDemand)))
+		_, err := p.Create(b.Context(), request(fmt.Sprint(n), offering("m5.large", fleet.MarketOnDemand)))
 		require.NoError(b, err)
 	}
 	for b.Loop() {

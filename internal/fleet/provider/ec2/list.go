@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -33,7 +33,7 @@ type instance struct {
 // List implements provider.Provider.
 func (p *Provider) List(ctx context.Context, page string) (list []provider.Machine, next string, err error) {
 	form := url.Values{
-		"Filter.1.Name": {"tag:" + drover.TagOwner}, "Filter.1.Value.1": {p.cfg.Owner},
+		"Filter.1.Name": {"tag:" + fleet.TagOwner}, "Filter.1.Value.1": {p.cfg.Owner},
 		"MaxResults": {strconv.Itoa(pageSize)},
 	}
 	if page != "" {
@@ -59,9 +59,9 @@ func (p *Provider) List(ctx context.Context, page string) (list []provider.Machi
 
 // machine is an instance as the seam tells it.
 func (p *Provider) machine(i *instance) provider.Machine {
-	m := provider.Machine{ID: i.ID, Type: i.Type, Zone: i.Zone, Market: drover.MarketOnDemand, State: provider.Pending, Address: i.Private, Tags: map[string]string{}}
+	m := provider.Machine{ID: i.ID, Type: i.Type, Zone: i.Zone, Market: fleet.MarketOnDemand, State: provider.Pending, Address: i.Private, Tags: map[string]string{}}
 	if i.Market == "spot" {
-		m.Market = drover.MarketSpot
+		m.Market = fleet.MarketSpot
 	}
 	if p.cfg.PublicAddress {
 		m.Address = i.Public
@@ -69,8 +69,8 @@ func (p *Provider) machine(i *instance) provider.Machine {
 	for _, t := range i.Tags {
 		m.Tags[t.Key] = t.Value
 	}
-	m.Intent = m.Tags[drover.TagIntent]
-	if b, ok := provider.ParseBatch(m.Tags[drover.TagBatch]); ok && m.Intent == "" && i.Index >= 0 && i.Index < b.Size {
+	m.Intent = m.Tags[fleet.TagIntent]
+	if b, ok := provider.ParseBatch(m.Tags[fleet.TagBatch]); ok && m.Intent == "" && i.Index >= 0 && i.Index < b.Size {
 		m.Intent = b.Intent(i.Index) // its own tags come after it is made, or never
 	}
 	m.CreatedAt, _ = time.Parse(time.RFC3339Nano, i.Launch) // without it the caller counts from when it saw it

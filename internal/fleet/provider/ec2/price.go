@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -18,12 +18,12 @@ const typesEach = 100
 
 // Prices implements provider.Pricer: what spot machines cost now. On-demand prices are not in this API, and change
 // rarely: the policy names them.
-func (p *Provider) Prices(ctx context.Context, offerings []drover.Offering) (map[string]float64, error) {
+func (p *Provider) Prices(ctx context.Context, offerings []fleet.Offering) (map[string]float64, error) {
 	wanted := map[[2]string][]string{} // keys of offerings, by type and zone
 	var types, zones []string
 	for i := range offerings {
 		o := &offerings[i]
-		if o.Market != drover.MarketSpot {
+		if o.Market != fleet.MarketSpot {
 			continue
 		}
 		at := [2]string{o.Type, o.Zone}

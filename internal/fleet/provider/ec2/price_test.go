@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2/ec2test"
@@ -29,20 +29,20 @@ func TestSpotPrices(t *testing.T) {
 		}
 	})
 	p := account(t, c, "me")
-	prices, err := p.Prices(t.Context(), []drover.Offering{
-		offering("m5.large", drover.MarketSpot), offering("m5.large", drover.MarketOnDemand), offering("c5.large", drover.MarketSpot),
+	prices, err := p.Prices(t.Context(), []fleet.Offering{
+		offering("m5.large", fleet.MarketSpot), offering("m5.large", fleet.MarketOnDemand), offering("c5.large", fleet.MarketSpot),
 	})
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"ec2/m5.large/eu-test-1a/spot": 0.03, "ec2/c5.large/eu-test-1a/spot": 0.04}, prices)
 
-	prices, err = p.Prices(t.Context(), []drover.Offering{offering("m5.large", drover.MarketOnDemand)})
+	prices, err = p.Prices(t.Context(), []fleet.Offering{offering("m5.large", fleet.MarketOnDemand)})
 	require.NoError(t, err)
 	require.Empty(t, prices)
 	require.Equal(t, 2, c.Calls["DescribeSpotPriceHistory"], "a page each, and no call for nothing")
 
-	var many []drover.Offering
+	var many []fleet.Offering
 	for n := range 150 {
-		many = append(many, offering(fmt.Sprintf("t%d", n), drover.MarketSpot))
+		many = append(many, offering(fmt.Sprintf("t%d", n), fleet.MarketSpot))
 	}
 	_, err = p.Prices(t.Context(), many)
 	require.NoError(t, err)

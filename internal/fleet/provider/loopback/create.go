@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -21,7 +22,7 @@ func (p *Provider) create(req *provider.Request, intent *provider.Intent) (provi
 		tags = map[string]string{}
 	}
 	maps.Copy(tags, intent.Tags)
-	id := idOf(tags[drover.TagOwner], intent.ID)
+	id := idOf(tags[fleet.TagOwner], intent.ID)
 	r, err := p.read(id)
 	if err != nil && provider.KindOf(err) != provider.NotFound {
 		return provider.Machine{}, err

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -30,7 +30,7 @@ func (p *Provider) List(ctx context.Context, page string) (list []provider.Machi
 			return list, strconv.Itoa(n), nil
 		}
 		r, err := p.read(ids[n])
-		if err != nil || r.Tags[drover.TagOwner] != p.cfg.Owner {
+		if err != nil || r.Tags[fleet.TagOwner] != p.cfg.Owner {
 			continue // half made by somebody else, or somebody else's
 		}
 		if err := p.refresh(ctx, r); err != nil {

@@ -14,16 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 	"github.com/drover-project/drover/internal/fleet/provider/providertest"
 )
 
-func offering(typ string) drover.Offering {
-	return drover.Offering{
-		Key: drover.OfferingKey("loopback", typ, "here", drover.MarketOnDemand), Provider: "loopback", Type: typ, Zone: "here",
-		Market: drover.MarketOnDemand, Capacity: drover.Capacity{CPU: 1000, MemoryMB: 256, DiskMB: 1000},
+func offering(typ string) fleet.Offering {
+	return fleet.Offering{
+		Key: fleet.OfferingKey("loopback", typ, "here", fleet.MarketOnDemand), Provider: "loopback", Type: typ, Zone: "here",
+		Market: fleet.MarketOnDemand, Capacity: drover.Capacity{CPU: 1000, MemoryMB: 256, DiskMB: 1000},
 	}
 }
 
@@ -80,10 +81,10 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-func request(intent string, o drover.Offering) provider.Request {
+func request(intent string, o fleet.Offering) provider.Request {
 	return provider.Request{
-		Offering: o, Tags: map[string]string{drover.TagOwner: "me"},
-		Intents: []provider.Intent{{ID: intent, UserData: "# none", Tags: map[string]string{drover.TagIntent: intent}}},
+		Offering: o, Tags: map[string]string{fleet.TagOwner: "me"},
+		Intents: []provider.Intent{{ID: intent, UserData: "# none", Tags: map[string]string{fleet.TagIntent: intent}}},
 	}
 }
 

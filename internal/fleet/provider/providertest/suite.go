@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/id"
 )
@@ -22,7 +22,7 @@ type Harness struct {
 	New func(t *testing.T, owner string) provider.Provider
 	// Beside gives another owner's view of the same cloud; nil = it can't be had.
 	Beside   func(t *testing.T, p provider.Provider, owner string) provider.Provider
-	Offering drover.Offering                         // that can be bought
+	Offering fleet.Offering                          // that can be bought
 	Image    string                                  // to make machines from
 	Wait     func(time.Duration)                     // lets time pass
 	Scarce   func(t *testing.T, owner string) Scarce // nil = what a cloud lacks can't be tried
@@ -31,7 +31,7 @@ type Harness struct {
 // Scarce is a provider whose offerings fail, each in its way.
 type Scarce struct {
 	Provider        provider.Provider
-	Quota, Capacity drover.Offering
+	Quota, Capacity fleet.Offering
 	Group           string
 }
 
@@ -70,9 +70,9 @@ func Run(t *testing.T, h Harness) {
 }
 
 func (s *suite) request(owner string, ids ...string) provider.Request {
-	r := provider.Request{Offering: s.Offering, Image: s.Image, Tags: map[string]string{drover.TagOwner: owner, drover.TagPool: "p"}}
+	r := provider.Request{Offering: s.Offering, Image: s.Image, Tags: map[string]string{fleet.TagOwner: owner, fleet.TagPool: "p"}}
 	for _, id := range ids {
-		r.Intents = append(r.Intents, provider.Intent{ID: id, Tags: map[string]string{drover.TagIntent: id}})
+		r.Intents = append(r.Intents, provider.Intent{ID: id, Tags: map[string]string{fleet.TagIntent: id}})
 	}
 	return r
 }
@@ -116,8 +116,8 @@ func (s *suite) created() {
 	seen, ok := s.list()[m.ID]
 	require.True(s, ok)
 	require.Equal(s, "a", seen.Intent)
-	require.Equal(s, s.owner, seen.Tags[drover.TagOwner])
-	require.Equal(s, "p", seen.Tags[drover.TagPool])
+	require.Equal(s, s.owner, seen.Tags[fleet.TagOwner])
+	require.Equal(s, "p", seen.Tags[fleet.TagPool])
 	require.Equal(s, s.Offering.Type, seen.Type)
 	require.Equal(s, s.Offering.Zone, seen.Zone)
 	require.False(s, seen.CreatedAt.IsZero())
@@ -146,13 +146,13 @@ func (s *suite) destroyed() {
 func (s *suite) tags() {
 	m := s.create(s.owner, "a")[0]
 	strange := "a=b & <c> \"d\" ü/€ +%20"
-	require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{drover.TagBehavior: "hold", "note": strange}))
+	require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{fleet.TagBehavior: "hold", "note": strange}))
 	require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{"note2": ""}))
 	seen := s.list()[m.ID]
-	require.Equal(s, "hold", seen.Tags[drover.TagBehavior])
+	require.Equal(s, "hold", seen.Tags[fleet.TagBehavior])
 	require.Equal(s, strange, seen.Tags["note"])
 	require.Contains(s, seen.Tags, "note2")
-	require.Equal(s, "p", seen.Tags[drover.TagPool])
+	require.Equal(s, "p", seen.Tags[fleet.TagPool])
 }
 
 func (s *suite) notFound() {
@@ -319,12 +319,12 @@ func (s *suite) batch() {
 	require.Len(s, list, 3)
 	for _, m := range list {
 		require.Equal(s, ids[m.Intent], m.ID)
-		require.Equal(s, s.owner, m.Tags[drover.TagOwner])
-		require.Equal(s, "p", m.Tags[drover.TagPool])
-		require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{drover.TagIntent: m.Intent}))
+		require.Equal(s, s.owner, m.Tags[fleet.TagOwner])
+		require.Equal(s, "p", m.Tags[fleet.TagPool])
+		require.NoError(s, s.p.SetTags(s.Context(), m.ID, map[string]string{fleet.TagIntent: m.Intent}))
 	}
 	for _, m := range s.list() {
-		require.Equal(s, m.Intent, m.Tags[drover.TagIntent])
+		require.Equal(s, m.Intent, m.Tags[fleet.TagIntent])
 		require.Equal(s, ids[m.Intent], m.ID)
 	}
 	bad := s.request(s.owner, provider.Batch{ID: id.Random{}.New(), Size: 2}.Intents()...)

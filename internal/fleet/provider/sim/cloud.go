@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -35,7 +36,7 @@ type Cloud struct {
 // machine is one that was created.
 type machine struct {
 	provider.Machine
-	offering *drover.Offering
+	offering *fleet.Offering
 	price    float64
 	ended    time.Time
 	booted   bool
@@ -45,7 +46,7 @@ type machine struct {
 
 // supply is whether an offering can be had.
 type supply struct {
-	offering drover.Offering
+	offering fleet.Offering
 	on       bool
 	flips    time.Time
 }
@@ -172,7 +173,7 @@ func (c *Cloud) Create(now time.Time, req *provider.Request) (made []provider.Ma
 // of them, gets the same ones. Their own tags they have only when they are given them.
 func (c *Cloud) batch(now time.Time, s *supply, req *provider.Request, b provider.Batch) (made []provider.Machine, err error) {
 	if _, again := c.batches[b]; !again {
-		tags := map[string]string{drover.TagBatch: b.String()}
+		tags := map[string]string{fleet.TagBatch: b.String()}
 		n := 0
 		for ; n < b.Size; n++ {
 			if err := c.refuses(now, s); err != nil {
@@ -241,7 +242,7 @@ func (c *Cloud) make(now time.Time, s *supply, req *provider.Request, in provide
 	c.seq++
 	o := &s.offering
 	m := &machine{offering: o, price: o.Price, Machine: provider.Machine{
-		ID: fmt.Sprintf("i-%08d", c.seq), Intent: cmp.Or(tags[drover.TagIntent], in.ID), Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Pending,
+		ID: fmt.Sprintf("i-%08d", c.seq), Intent: cmp.Or(tags[fleet.TagIntent], in.ID), Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Pending,
 		Address: fmt.Sprintf("10.%d.%d.%d", c.seq>>16&255, c.seq>>8&255, c.seq&255), Tags: tags, CreatedAt: now,
 	}}
 	c.machines = append(c.machines, m)
@@ -268,7 +269,7 @@ func (c *Cloud) fate(now time.Time, m *machine) {
 	if c.cfg.Dies > 0 {
 		c.plan(now.Add(c.exponential(time.Duration(float64(time.Hour)/c.cfg.Dies))), "died", m, time.Time{})
 	}
-	if c.cfg.Interrupts && m.Market == drover.MarketSpot && m.offering.Interrupted > 0 {
+	if c.cfg.Interrupts && m.Market == fleet.MarketSpot && m.offering.Interrupted > 0 {
 		at := now.Add(c.exponential(time.Duration(float64(time.Hour) / m.offering.Interrupted)))
 		c.plan(at, "notice", m, at.Add(c.cfg.Notice))
 		c.plan(at.Add(c.cfg.Notice), "taken", m, time.Time{})

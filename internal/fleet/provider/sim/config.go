@@ -5,7 +5,7 @@ package sim
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -13,7 +13,7 @@ import (
 type Config struct {
 	Seed      uint64
 	Owner     string // whose machines List tells of
-	Offerings []drover.Offering
+	Offerings []fleet.Offering
 	Caps      provider.Capabilities // Rates are enforced
 	Quotas    map[string]int64      // units by group; absent = no limit
 

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -31,7 +31,7 @@ func (c *Cloud) List(now time.Time, page string) (list []provider.Machine, next 
 	}
 	at := from
 	for ; at < len(c.machines) && len(list) < c.cfg.PageSize; at++ {
-		if m := c.machines[at]; !m.secret(now) && !m.CreatedAt.After(seen) && m.Tags[drover.TagOwner] == c.cfg.Owner {
+		if m := c.machines[at]; !m.secret(now) && !m.CreatedAt.After(seen) && m.Tags[fleet.TagOwner] == c.cfg.Owner {
 			list = append(list, m.at(seen))
 		}
 	}

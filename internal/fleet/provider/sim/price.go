@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // Prices returns what is sold at now's prices: spot prices walk by the hour around the configured one. Machines keep
 // the price at which they were bought.
-func (c *Cloud) Prices(now time.Time) []drover.Offering {
-	list := make([]drover.Offering, len(c.cfg.Offerings))
+func (c *Cloud) Prices(now time.Time) []fleet.Offering {
+	list := make([]fleet.Offering, len(c.cfg.Offerings))
 	hour := now.Unix() / 3600
 	for i, o := range c.cfg.Offerings {
-		if o.Market == drover.MarketSpot && c.cfg.PriceStep > 0 {
+		if o.Market == fleet.MarketSpot && c.cfg.PriceStep > 0 {
 			o.Price *= math.Exp(c.cfg.PriceStep * walk(c.cfg.Seed, uint64(i), hour))
 			c.supply[o.Key].offering.Price = o.Price
 		}

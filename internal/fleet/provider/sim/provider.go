@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
@@ -95,7 +95,7 @@ func (p *Provider) Capabilities() provider.Capabilities {
 }
 
 // Prices implements provider.Pricer: of all that it sells.
-func (p *Provider) Prices(context.Context, []drover.Offering) (map[string]float64, error) {
+func (p *Provider) Prices(context.Context, []fleet.Offering) (map[string]float64, error) {
 	prices := map[string]float64{}
 	p.With(func(now time.Time, c *Cloud) {
 		for _, o := range c.Prices(now) {

@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/providertest"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
 )
 
-func offering(typ string) drover.Offering {
-	return drover.Offering{
-		Key: drover.OfferingKey("sim", typ, "a", drover.MarketOnDemand), Provider: "sim", Type: typ, Zone: "a", Market: drover.MarketOnDemand,
+func offering(typ string) fleet.Offering {
+	return fleet.Offering{
+		Key: fleet.OfferingKey("sim", typ, "a", fleet.MarketOnDemand), Provider: "sim", Type: typ, Zone: "a", Market: fleet.MarketOnDemand,
 		Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1, QuotaGroup: typ, QuotaUnits: 1,
 	}
 }
@@ -30,7 +31,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synced := func(time.Duration) {}
-			cfg := sim.Config{Offerings: []drover.Offering{offering("c")}, Caps: caps, PageSize: 3}
+			cfg := sim.Config{Offerings: []fleet.Offering{offering("c")}, Caps: caps, PageSize: 3}
 			providertest.Run(t, providertest.Harness{
 				New: func(_ *testing.T, owner string) provider.Provider {
 					mine := cfg
@@ -41,7 +42,7 @@ func TestConformance(t *testing.T) {
 				Scarce: func(_ *testing.T, owner string) providertest.Scarce {
 					none := cfg
 					none.Owner = owner
-					none.Offerings = []drover.Offering{offering("q"), offering("c")}
+					none.Offerings = []fleet.Offering{offering("q"), offering("c")}
 					none.Quotas = map[string]int64{"q": 0}
 					none.SoldOut = map[string]bool{offering("c").Key: true}
 					p := sim.New(none, clock.Wall{})
@@ -56,8 +57,8 @@ func TestConformance(t *testing.T) {
 func TestBilling(t *testing.T) {
 	t.Parallel()
 	o := offering("c")
-	o.Billing = drover.Billing{Granularity: time.Hour}
-	c := sim.NewCloud(sim.Config{Owner: "me", Offerings: []drover.Offering{o}})
+	o.Billing = fleet.Billing{Granularity: time.Hour}
+	c := sim.NewCloud(sim.Config{Owner: "me", Offerings: []fleet.Offering{o}})
 	now := time.Unix(0, 0)
 	made, _, err := c.Create(now, &provider.Request{Offering: o, Intents: []provider.Intent{{ID: "a"}}})
 	require.NoError(t, err)
@@ -71,8 +72,8 @@ func TestBilling(t *testing.T) {
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := sim.New(sim.Config{Owner: "me", Offerings: []drover.Offering{offering("c")}, Lost: 1, Latency: time.Second, Caps: provider.Capabilities{Idempotent: true}}, clock.Wall{})
-		req := provider.Request{Offering: offering("c"), Intents: []provider.Intent{{ID: "a"}}, Tags: map[string]string{drover.TagOwner: "me"}}
+		p := sim.New(sim.Config{Owner: "me", Offerings: []fleet.Offering{offering("c")}, Lost: 1, Latency: time.Second, Caps: provider.Capabilities{Idempotent: true}}, clock.Wall{})
+		req := provider.Request{Offering: offering("c"), Intents: []provider.Intent{{ID: "a"}}, Tags: map[string]string{fleet.TagOwner: "me"}}
 		for range 3 {
 			_, err := p.Create(t.Context(), req)
 			require.Equal(t, provider.Ambiguous, provider.KindOf(err))

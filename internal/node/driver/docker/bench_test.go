@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // BenchmarkStart starts and destroys warm runners.
@@ -27,7 +27,7 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkExec(b *testing.B) {
 	h := newBench(b).warm(b, nil)
 	for b.Loop() {
-		r := h.do(b, drover.ExecutionSpec{Argv: []string{"/bin/true"}})
+		r := h.do(b, execution.Spec{Argv: []string{"/bin/true"}})
 		require.Zero(b, r.receipt.ExitCode)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -44,7 +44,7 @@ func TestARunnersDiskIsBounded(t *testing.T) {
 					exit, _ := h.Wait(ctx)
 					done <- exit
 				}()
-				s, err := h.StartExecution(t.Context(), drover.ExecutionSpec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", script}})
+				s, err := h.StartExecution(t.Context(), execution.Spec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", script}})
 				require.NoError(t, err)
 				exit := <-done
 				require.ErrorContains(t, exit.Err, "killed: its container's disk, with its allocation's folder, held more than 64 MB")
@@ -99,7 +99,7 @@ func TestARunnersBoundOutlivesTheAgent(t *testing.T) {
 	later := b.restart(t)
 	h, err := later.Attach(t.Context(), first.State())
 	require.NoError(t, err)
-	s, err := h.(driver.Execer).StartExecution(t.Context(), drover.ExecutionSpec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", "head -c 30000000 /dev/zero > /root/f; sleep 300"}})
+	s, err := h.(driver.Execer).StartExecution(t.Context(), execution.Spec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", "head -c 30000000 /dev/zero > /root/f; sleep 300"}})
 	require.NoError(t, err)
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)

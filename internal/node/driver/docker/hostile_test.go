@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
@@ -60,7 +61,7 @@ func TestDeathOfTheSupervisor(t *testing.T) {
 	require.NoError(t, err)
 	require.Error(t, exit.Err)
 	require.Equal(t, 137, exit.Code)
-	_, err = h.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"true"}})
+	_, err = h.StartExecution(t.Context(), execution.Spec{Argv: []string{"true"}})
 	require.Error(t, err)
 	_, err = supervisor.Connect(t.Context(), supervisor.SocketPath(h.box.stateDir), b.clientOptions(h.box))
 	require.Error(t, err)
@@ -70,7 +71,7 @@ func TestDeathOfTheSupervisor(t *testing.T) {
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, map[string]any{"pids_limit": 60})
-	r := h.do(t, drover.ExecutionSpec{
+	r := h.do(t, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "f() { sleep 100 & f; }; f"}, Limits: drover.Limits{Wall: 2e9, Pids: 40},
 	})
 	require.NotZero(t, r.receipt.ExitCode)
@@ -84,7 +85,7 @@ func TestMemoryBomb(t *testing.T) {
 	b := newBench(t)
 	h := b.warm(t, nil)
 	r := h.sh(t, "tail /dev/zero")
-	require.Equal(t, drover.CauseOOM, r.receipt.Cause)
+	require.Equal(t, execution.CauseOOM, r.receipt.Cause)
 	require.Equal(t, "ok\n", h.sh(t, "echo ok").out)
 	task := b.run(t, b.spec(t, map[string]any{"command": "tail", "args": []any{"/dev/zero"}}))
 	exit, err := task.Wait(t.Context())

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/dockerdtest"
 	"github.com/drover-project/drover/internal/id"
@@ -144,20 +144,20 @@ func (b *bench) run(t testing.TB, spec driver.Spec) *handle {
 // result of a command.
 type result struct {
 	out, err string
-	receipt  drover.Receipt
+	receipt  execution.Receipt
 }
 
 func (h *handle) sh(t testing.TB, text string) result {
 	t.Helper()
-	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", text}})
+	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", text}})
 }
 
 func (h *handle) root(t testing.TB, text string) result {
 	t.Helper()
-	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", text}, Privileged: true})
+	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", text}, Privileged: true})
 }
 
-func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
+func (h *handle) do(t testing.TB, spec execution.Spec) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -179,9 +179,9 @@ func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
 		switch {
 		case f.Receipt != nil:
 			r.receipt = *f.Receipt
-		case f.Stream == drover.Stdout:
+		case f.Stream == execution.Stdout:
 			out.Write(f.Data)
-		case f.Stream == drover.Stderr:
+		case f.Stream == execution.Stderr:
 			errOut.Write(f.Data)
 		}
 	}

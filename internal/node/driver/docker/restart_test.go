@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/dockerdtest"
 	"github.com/drover-project/drover/internal/node/driver"
 )
@@ -164,7 +164,7 @@ func TestALeftoverOfTheSameNameIsReplaced(t *testing.T) {
 	exit, err := first.Wait(t.Context())
 	require.NoError(t, err)
 	require.Error(t, exit.Err)
-	r := h.do(t, drover.ExecutionSpec{Argv: []string{"true"}})
+	r := h.do(t, execution.Spec{Argv: []string{"true"}})
 	require.Zero(t, r.receipt.ExitCode)
 	require.Len(t, b.containers(t), 1)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
@@ -28,16 +29,16 @@ func TestGVisor(t *testing.T) {
 	require.True(t, strings.HasPrefix(out, "4.4.0\nhello from /local\n"), out)
 	h := b.run(t, b.spec(t, script2("trap 'exit 7' TERM; while :; do sleep 0.1; done", gvisor)))
 	require.Equal(t, "1000\n", b.warm(t, gvisor).sh(t, "id -u").out)
-	r := h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", "cat; echo err >&2; exit 3"}})
+	r := h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", "cat; echo err >&2; exit 3"}})
 	require.Equal(t, 3, r.receipt.ExitCode)
 	require.Equal(t, "err\n", r.err)
 	big := h.sh(t, "head -c 3000000 /dev/zero")
 	require.Len(t, big.out, 3_000_000)
-	r = h.do(t, drover.ExecutionSpec{Argv: []string{"sleep", "100"}, Limits: drover.Limits{Wall: 300 * time.Millisecond}})
-	require.Equal(t, drover.CauseTimeout, r.receipt.Cause)
-	r = h.do(t, drover.ExecutionSpec{Argv: []string{"nothing-like-this"}})
-	require.Equal(t, drover.CauseStartFailed, r.receipt.Cause)
-	files, err := h.Files().List(t.Context(), drover.FileRequest{Path: "/"})
+	r = h.do(t, execution.Spec{Argv: []string{"sleep", "100"}, Limits: drover.Limits{Wall: 300 * time.Millisecond}})
+	require.Equal(t, execution.CauseTimeout, r.receipt.Cause)
+	r = h.do(t, execution.Spec{Argv: []string{"nothing-like-this"}})
+	require.Equal(t, execution.CauseStartFailed, r.receipt.Cause)
+	files, err := h.Files().List(t.Context(), execution.FileRequest{Path: "/"})
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	u, err := h.Usage(t.Context())

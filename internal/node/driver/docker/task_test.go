@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -80,10 +80,10 @@ func TestImageWithoutAShell(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.run(t, b.spec(t, map[string]any{"image": bare}))
-	r := h.do(t, drover.ExecutionSpec{Argv: []string{"/true"}})
-	require.Equal(t, drover.CauseExited, r.receipt.Cause)
+	r := h.do(t, execution.Spec{Argv: []string{"/true"}})
+	require.Equal(t, execution.CauseExited, r.receipt.Cause)
 	require.Zero(t, r.receipt.ExitCode)
-	files, err := h.Files().List(t.Context(), drover.FileRequest{Path: "/"})
+	files, err := h.Files().List(t.Context(), execution.FileRequest{Path: "/"})
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	require.NoError(t, h.Stop(t.Context(), "", 5*time.Second))

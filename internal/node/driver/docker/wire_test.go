@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
@@ -58,7 +59,7 @@ func TestRunnersAreBehindTheRulesOfSandboxes(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
 	server := b.wired(t, map[string]any{"ports": []any{"http"}}, drover.PortMapping{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"})
-	_, err = server.StartExecution(t.Context(), drover.ExecutionSpec{ID: "s", KeepTree: true, Argv: []string{"/bin/sh", "-c", "echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp"}})
+	_, err = server.StartExecution(t.Context(), execution.Spec{ID: "s", KeepTree: true, Argv: []string{"/bin/sh", "-c", "echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp"}})
 	require.NoError(t, err)
 	served := func() bool {
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -48,7 +49,7 @@ func execPool(s *suite) {
 	require.Equal(s.t, "out\n", string(r.stdout))
 	require.Equal(s.t, "err\n", string(r.stderr))
 	require.Equal(s.t, 3, r.receipt.ExitCode)
-	require.Equal(s.t, drover.CauseExited, r.receipt.Cause)
+	require.Equal(s.t, execution.CauseExited, r.receipt.Cause)
 	require.False(s.t, r.receipt.Truncated)
 	ctx, cancel := context.WithCancel(s.t.Context())
 	cancel()
@@ -70,7 +71,7 @@ func execTask(s *suite) {
 
 func execStdin(s *suite) {
 	h := s.pool()
-	spec := drover.ExecutionSpec{Argv: []string{"cat"}, Stdin: true}
+	spec := execution.Spec{Argv: []string{"cat"}, Stdin: true}
 	session, err := h.(driver.Execer).StartExecution(s.t.Context(), spec)
 	require.NoError(s.t, err)
 	want := bytes.Repeat([]byte("\x00\xff binary \r\n"), 60_000)
@@ -83,33 +84,33 @@ func execStdin(s *suite) {
 			s.t.Error(err)
 		}
 	})
-	r := collect(s.t, session, drover.Offsets{})
+	r := collect(s.t, session, execution.Offsets{})
 	wg.Wait()
 	require.True(s.t, bytes.Equal(want, r.stdout))
 	require.Zero(s.t, r.receipt.ExitCode)
 }
 
 func execUnknown(s *suite) {
-	r := s.exec(s.pool(), drover.ExecutionSpec{Argv: []string{"no-such-command"}})
-	require.Equal(s.t, drover.CauseStartFailed, r.receipt.Cause)
+	r := s.exec(s.pool(), execution.Spec{Argv: []string{"no-such-command"}})
+	require.Equal(s.t, execution.CauseStartFailed, r.receipt.Cause)
 	require.Equal(s.t, 127, r.receipt.ExitCode)
 	require.Contains(s.t, r.receipt.Error, "no-such-command")
 	require.False(s.t, r.started)
 }
 
 func execUnknownUser(s *suite) {
-	_, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), drover.ExecutionSpec{Argv: []string{"true"}, User: "no-such-user"})
+	_, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), execution.Spec{Argv: []string{"true"}, User: "no-such-user"})
 	require.Equal(s.t, drover.Invalid, drover.CodeOf(err))
 	require.ErrorContains(s.t, err, "unknown user")
 }
 
 func execKill(s *suite) {
-	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), drover.ExecutionSpec{Argv: []string{"sleep", "600"}})
+	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), execution.Spec{Argv: []string{"sleep", "600"}})
 	require.NoError(s.t, err)
 	require.Equal(s.t, drover.Invalid, drover.CodeOf(session.Signal(s.t.Context(), "NONSENSE")))
 	require.NoError(s.t, session.Signal(s.t.Context(), "KILL"))
-	r := collect(s.t, session, drover.Offsets{})
-	require.Equal(s.t, drover.CauseKilled, r.receipt.Cause)
+	r := collect(s.t, session, execution.Offsets{})
+	require.Equal(s.t, execution.CauseKilled, r.receipt.Cause)
 	require.Equal(s.t, 137, r.receipt.ExitCode)
 }
 
@@ -117,7 +118,7 @@ func execWall(s *suite) {
 	spec := sh("echo before; sleep 600; echo after")
 	spec.Limits.Wall = 100 * time.Millisecond
 	r := s.exec(s.pool(), spec)
-	require.Equal(s.t, drover.CauseTimeout, r.receipt.Cause)
+	require.Equal(s.t, execution.CauseTimeout, r.receipt.Cause)
 	require.NotZero(s.t, r.receipt.ExitCode)
 	require.Equal(s.t, "before\n", string(r.stdout))
 }
@@ -132,20 +133,20 @@ func execOutputLimit(s *suite) {
 	require.Len(s.t, r.stdout, 1001)
 	require.True(s.t, r.receipt.Truncated)
 	require.Equal(s.t, 6, r.receipt.ExitCode)
-	require.Equal(s.t, drover.CauseExited, r.receipt.Cause)
+	require.Equal(s.t, execution.CauseExited, r.receipt.Cause)
 }
 
 func execConflict(s *suite) {
 	x := s.pool().(driver.Execer)
-	spec := drover.ExecutionSpec{ID: "same", Argv: []string{"sleep", "600"}}
+	spec := execution.Spec{ID: "same", Argv: []string{"sleep", "600"}}
 	session, err := x.StartExecution(s.t.Context(), spec)
 	require.NoError(s.t, err)
 	_, err = x.StartExecution(s.t.Context(), spec)
 	require.Equal(s.t, drover.Conflict, drover.CodeOf(err))
-	_, err = x.AttachExecution(s.t.Context(), "other", drover.Offsets{})
+	_, err = x.AttachExecution(s.t.Context(), "other", execution.Offsets{})
 	require.Equal(s.t, drover.NotFound, drover.CodeOf(err))
 	require.NoError(s.t, session.Signal(s.t.Context(), "KILL"))
-	collect(s.t, session, drover.Offsets{})
+	collect(s.t, session, execution.Offsets{})
 }
 
 func execAttach(s *suite) {
@@ -156,11 +157,11 @@ func execAttach(s *suite) {
 	require.NoError(s.t, err)
 	until(s.t, session, "one\n")
 	require.NoError(s.t, session.Close())
-	session, err = x.AttachExecution(s.t.Context(), "a", drover.Offsets{Stdout: 2})
+	session, err = x.AttachExecution(s.t.Context(), "a", execution.Offsets{Stdout: 2})
 	require.NoError(s.t, err)
 	require.NoError(s.t, session.Write(s.t.Context(), []byte("middle\n")))
 	require.NoError(s.t, session.CloseStdin(s.t.Context()))
-	r := collect(s.t, session, drover.Offsets{Stdout: 2})
+	r := collect(s.t, session, execution.Offsets{Stdout: 2})
 	require.Equal(s.t, "e\nmiddle\ntwo\n", string(r.stdout))
 	require.Equal(s.t, 7, r.receipt.ExitCode)
 	require.Equal(s.t, int64(len("one\nmiddle\ntwo\n")), r.receipt.StdoutBytes)
@@ -168,7 +169,7 @@ func execAttach(s *suite) {
 
 func execRunnerGone(s *suite) {
 	h := s.pool()
-	session, err := h.(driver.Execer).StartExecution(s.t.Context(), drover.ExecutionSpec{Argv: []string{"sleep", "600"}})
+	session, err := h.(driver.Execer).StartExecution(s.t.Context(), execution.Spec{Argv: []string{"sleep", "600"}})
 	require.NoError(s.t, err)
 	require.NoError(s.t, h.Destroy(s.t.Context()))
 	for {
@@ -178,7 +179,7 @@ func execRunnerGone(s *suite) {
 			return
 		}
 		if f.Receipt != nil {
-			require.Equal(s.t, drover.CauseRunnerGone, f.Receipt.Cause)
+			require.Equal(s.t, execution.CauseRunnerGone, f.Receipt.Cause)
 			require.NotZero(s.t, f.Receipt.ExitCode)
 			return
 		}
@@ -199,7 +200,7 @@ func execMany(s *suite) {
 				s.t.Error(err)
 				return
 			}
-			r := collect(s.t, session, drover.Offsets{})
+			r := collect(s.t, session, execution.Offsets{})
 			if string(r.stdout) != fmt.Sprintf("%d\n", i) || r.receipt.ExitCode != i {
 				s.t.Errorf("%d: %q, %v", i, r.stdout, r.receipt)
 			}
@@ -210,11 +211,11 @@ func execMany(s *suite) {
 
 func execCannotStart(s *suite) {
 	h := s.pool()
-	r := s.exec(h, drover.ExecutionSpec{Argv: []string{"/etc/passwd"}})
+	r := s.exec(h, execution.Spec{Argv: []string{"/etc/passwd"}})
 	require.Equal(s.t, 126, r.receipt.ExitCode)
-	require.Equal(s.t, drover.CauseStartFailed, r.receipt.Cause)
-	r = s.exec(h, drover.ExecutionSpec{Argv: []string{"true"}, WorkDir: "/no/such/folder"})
-	require.Equal(s.t, drover.CauseStartFailed, r.receipt.Cause)
+	require.Equal(s.t, execution.CauseStartFailed, r.receipt.Cause)
+	r = s.exec(h, execution.Spec{Argv: []string{"true"}, WorkDir: "/no/such/folder"})
+	require.Equal(s.t, execution.CauseStartFailed, r.receipt.Cause)
 	require.Contains(s.t, r.receipt.Error, "/no/such/folder")
 }
 
@@ -223,10 +224,10 @@ func execSignal(s *suite) {
 	require.NoError(s.t, err)
 	ready := until(s.t, session, "ready\n")
 	require.NoError(s.t, session.Signal(s.t.Context(), "SIGINT"))
-	r := collect(s.t, session, drover.Offsets{Stdout: int64(len(ready))})
+	r := collect(s.t, session, execution.Offsets{Stdout: int64(len(ready))})
 	require.Equal(s.t, 9, r.receipt.ExitCode)
 	r = s.exec(s.pool(), sh("kill -SEGV $$"))
-	require.Equal(s.t, drover.CauseSignalled, r.receipt.Cause)
+	require.Equal(s.t, execution.CauseSignalled, r.receipt.Cause)
 	require.Equal(s.t, 11, r.receipt.Signal)
 	require.Equal(s.t, 139, r.receipt.ExitCode)
 }
@@ -282,25 +283,25 @@ func execRestart(s *suite) {
 	after, err := s.New(s.t).Attach(s.t.Context(), h.State())
 	require.NoError(s.t, err)
 	s.handles = append(s.handles, after)
-	again, err := after.(driver.Execer).AttachExecution(s.t.Context(), "r", drover.Offsets{Stdout: 7})
+	again, err := after.(driver.Execer).AttachExecution(s.t.Context(), "r", execution.Offsets{Stdout: 7})
 	require.NoError(s.t, err)
-	r := collect(s.t, again, drover.Offsets{Stdout: 7})
+	r := collect(s.t, again, execution.Offsets{Stdout: 7})
 	require.Equal(s.t, "after\n", string(r.stdout))
 	require.Equal(s.t, 8, r.receipt.ExitCode)
 	_ = session.Close()
 }
 
 func execTTY(s *suite) {
-	spec := drover.ExecutionSpec{
+	spec := execution.Spec{
 		Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo terminal; read x; stty size; echo got $x; echo apart >&2"},
-		TTY:  true, TTYStderr: true, Stdin: true, Size: drover.WindowSize{Rows: 10, Cols: 33},
+		TTY:  true, TTYStderr: true, Stdin: true, Size: execution.WindowSize{Rows: 10, Cols: 33},
 	}
 	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), spec)
 	require.NoError(s.t, err)
 	out := until(s.t, session, "terminal\r\n")
-	require.NoError(s.t, session.Resize(s.t.Context(), drover.WindowSize{Rows: 11, Cols: 44}))
+	require.NoError(s.t, session.Resize(s.t.Context(), execution.WindowSize{Rows: 11, Cols: 44}))
 	require.NoError(s.t, session.Write(s.t.Context(), []byte("word\n")))
-	r := collect(s.t, session, drover.Offsets{Stdout: int64(len(out))})
+	r := collect(s.t, session, execution.Offsets{Stdout: int64(len(out))})
 	out += string(r.stdout)
 	require.Contains(s.t, out, "10 33\r\n")
 	require.Contains(s.t, out, "11 44\r\n")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -26,20 +27,22 @@ func fileChecks() []check {
 const folder = "/tmp/drivertest"
 
 // work returns an empty folder of this test's own.
-func (s *suite) work(f drover.Files) string {
+func (s *suite) work(f execution.Files) string {
 	dir := folder + "-" + s.alloc
-	require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{{Path: dir, Delete: true}, {Path: dir, Mkdir: true, Mode: 0o777}}))
+	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir, Delete: true}, {Path: dir, Mkdir: true, Mode: 0o777}}))
 	return dir
 }
 
-func (s *suite) files() (drover.Files, string, func()) {
+func (s *suite) files() (execution.Files, string, func()) {
 	s.t.Helper()
 	f := s.pool().(driver.Filer).Files()
 	dir := s.work(f)
-	return f, dir, func() { require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{{Path: dir, Delete: true}})) }
+	return f, dir, func() {
+		require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir, Delete: true}}))
+	}
 }
 
-func listed(list []drover.FileInfo) (p []string) {
+func listed(list []execution.FileInfo) (p []string) {
 	for _, f := range list {
 		p = append(p, f.Type+" "+f.Path)
 	}
@@ -47,7 +50,7 @@ func listed(list []drover.FileInfo) (p []string) {
 	return p
 }
 
-func (s *suite) read(f drover.Files, r drover.FileRequest) (drover.FileInfo, []byte) {
+func (s *suite) read(f execution.Files, r execution.FileRequest) (execution.FileInfo, []byte) {
 	s.t.Helper()
 	info, body, err := f.Read(s.t.Context(), r)
 	require.NoError(s.t, err)
@@ -63,15 +66,15 @@ func fileNames(s *suite) {
 	names := []string{"new\nline", `quo"te'`, "-rf", "\xff\xfe", "a b", "foo:", ".hidden", "$HOME", "*"}
 	var want []string
 	for _, n := range names {
-		require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{{Path: dir + "/" + n, Write: true, Data: []byte(n)}}))
+		require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir + "/" + n, Write: true, Data: []byte(n)}}))
 		want = append(want, "- "+n)
 	}
 	slices.Sort(want)
-	list, err := f.List(s.t.Context(), drover.FileRequest{Path: dir})
+	list, err := f.List(s.t.Context(), execution.FileRequest{Path: dir})
 	require.NoError(s.t, err)
 	require.Equal(s.t, want, listed(list))
 	for _, n := range names {
-		info, b := s.read(f, drover.FileRequest{Path: dir + "/" + n})
+		info, b := s.read(f, execution.FileRequest{Path: dir + "/" + n})
 		require.Equal(s.t, n, string(b))
 		require.Equal(s.t, int64(len(n)), info.Size)
 	}
@@ -80,14 +83,14 @@ func fileNames(s *suite) {
 func fileChanges(s *suite) {
 	f, dir, done := s.files()
 	defer done()
-	require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{
+	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{
 		{Path: dir + "/deep/er/file", Write: true, Data: []byte("1")},
 		{Path: dir + "/deep/er/file", Write: true, Data: []byte("two"), Mode: 0o600},
 		{Path: dir + "/plain", Write: true},
 		{Path: dir + "/made/", Mkdir: true},
 		{Path: dir + "/.dot", Write: true},
 	}))
-	list, err := f.List(s.t.Context(), drover.FileRequest{Path: dir, Recursive: true})
+	list, err := f.List(s.t.Context(), execution.FileRequest{Path: dir, Recursive: true})
 	require.NoError(s.t, err)
 	require.Equal(s.t, []string{"- .dot", "- deep/er/file", "- plain", "d deep", "d deep/er", "d made"}, listed(list))
 	modes := map[string]uint32{}
@@ -98,10 +101,10 @@ func fileChanges(s *suite) {
 	require.Equal(s.t, uint32(0o600), modes["deep/er/file"])
 	require.Equal(s.t, uint32(0o744), modes["plain"])
 	require.Equal(s.t, uint32(0o1777), modes["made"])
-	_, b := s.read(f, drover.FileRequest{Path: dir + "/deep/er/file", Offset: 1, Length: 1, Privileged: true})
+	_, b := s.read(f, execution.FileRequest{Path: dir + "/deep/er/file", Offset: 1, Length: 1, Privileged: true})
 	require.Equal(s.t, "w", string(b))
-	require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{{Path: dir + "/*", Delete: true}, {Path: dir + "/not there", Delete: true}}))
-	list, err = f.List(s.t.Context(), drover.FileRequest{Path: dir})
+	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir + "/*", Delete: true}, {Path: dir + "/not there", Delete: true}}))
+	list, err = f.List(s.t.Context(), execution.FileRequest{Path: dir})
 	require.NoError(s.t, err)
 	require.Equal(s.t, []string{"- .dot"}, listed(list))
 }
@@ -110,15 +113,15 @@ func fileErrors(s *suite) {
 	f, dir, done := s.files()
 	defer done()
 	ctx := s.t.Context()
-	_, err := f.List(ctx, drover.FileRequest{Path: "/no/such"})
+	_, err := f.List(ctx, execution.FileRequest{Path: "/no/such"})
 	require.Equal(s.t, drover.NotFound, drover.CodeOf(err))
-	_, _, err = f.Read(ctx, drover.FileRequest{Path: dir + "/no"})
+	_, _, err = f.Read(ctx, execution.FileRequest{Path: dir + "/no"})
 	require.Equal(s.t, drover.NotFound, drover.CodeOf(err))
-	_, _, err = f.Read(ctx, drover.FileRequest{Path: dir})
+	_, _, err = f.Read(ctx, execution.FileRequest{Path: dir})
 	require.Equal(s.t, drover.Invalid, drover.CodeOf(err))
-	require.Equal(s.t, drover.Invalid, drover.CodeOf(f.Apply(ctx, []drover.FileChange{{Path: dir, Write: true}})))
-	require.Equal(s.t, drover.Invalid, drover.CodeOf(f.Apply(ctx, []drover.FileChange{{Path: "x"}})))
-	_, err = f.Archive(ctx, drover.FileRequest{Path: "/no/such"})
+	require.Equal(s.t, drover.Invalid, drover.CodeOf(f.Apply(ctx, []execution.FileChange{{Path: dir, Write: true}})))
+	require.Equal(s.t, drover.Invalid, drover.CodeOf(f.Apply(ctx, []execution.FileChange{{Path: "x"}})))
+	_, err = f.Archive(ctx, execution.FileRequest{Path: "/no/such"})
 	require.Equal(s.t, drover.NotFound, drover.CodeOf(err))
 }
 
@@ -129,10 +132,10 @@ func fileStreams(s *suite) {
 	for i := range data {
 		data[i] = byte(i*13 + i>>8)
 	}
-	require.NoError(s.t, f.Write(s.t.Context(), drover.FileChange{Path: dir + "/streamed"}, bytes.NewReader(data)))
-	require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{{Path: dir + "/applied", Write: true, Data: data}}))
+	require.NoError(s.t, f.Write(s.t.Context(), execution.FileChange{Path: dir + "/streamed"}, bytes.NewReader(data)))
+	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir + "/applied", Write: true, Data: data}}))
 	for _, n := range []string{"streamed", "applied"} {
-		info, b := s.read(f, drover.FileRequest{Path: dir + "/" + n, Privileged: true})
+		info, b := s.read(f, execution.FileRequest{Path: dir + "/" + n, Privileged: true})
 		require.True(s.t, bytes.Equal(data, b))
 		require.Equal(s.t, int64(len(data)), info.Size)
 	}
@@ -141,14 +144,14 @@ func fileStreams(s *suite) {
 func fileArchive(s *suite) {
 	f, dir, done := s.files()
 	defer done()
-	require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{
+	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{
 		{Path: dir + "/src/a", Write: true, Data: []byte("aa")}, {Path: dir + "/src/deep/b", Write: true, Data: []byte("bb")},
 	}))
-	tar, err := f.Archive(s.t.Context(), drover.FileRequest{Path: dir + "/src", Privileged: true})
+	tar, err := f.Archive(s.t.Context(), execution.FileRequest{Path: dir + "/src", Privileged: true})
 	require.NoError(s.t, err)
-	require.NoError(s.t, f.Extract(s.t.Context(), drover.FileRequest{Path: dir + "/dst", Privileged: true}, tar))
+	require.NoError(s.t, f.Extract(s.t.Context(), execution.FileRequest{Path: dir + "/dst", Privileged: true}, tar))
 	require.NoError(s.t, tar.Close())
-	list, err := f.List(s.t.Context(), drover.FileRequest{Path: dir + "/dst", Recursive: true})
+	list, err := f.List(s.t.Context(), execution.FileRequest{Path: dir + "/dst", Recursive: true})
 	require.NoError(s.t, err)
 	require.Equal(s.t, []string{"- a", "- deep/b", "d deep"}, listed(list))
 }
@@ -159,10 +162,10 @@ func fileLinks(s *suite) {
 	dir := s.work(f)
 	r := s.exec(h, sh("ln -s /etc "+dir+"/link && ln -s /no/such "+dir+"/broken"))
 	require.Zero(s.t, r.receipt.ExitCode, string(r.stderr))
-	list, err := f.List(s.t.Context(), drover.FileRequest{Path: dir, Recursive: true})
+	list, err := f.List(s.t.Context(), execution.FileRequest{Path: dir, Recursive: true})
 	require.NoError(s.t, err)
 	require.Equal(s.t, []string{"l broken", "l link"}, listed(list))
-	require.NoError(s.t, f.Apply(s.t.Context(), []drover.FileChange{{Path: dir, Delete: true}}))
-	_, err = f.List(s.t.Context(), drover.FileRequest{Path: "/etc"})
+	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir, Delete: true}}))
+	_, err = f.List(s.t.Context(), execution.FileRequest{Path: "/etc"})
 	require.NoError(s.t, err, "the link's target is untouched")
 }

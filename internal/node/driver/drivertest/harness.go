@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -192,11 +192,11 @@ type result struct {
 	stdout, stderr []byte
 	started        bool
 	skipped        bool
-	receipt        *drover.Receipt
+	receipt        *execution.Receipt
 }
 
 // collect reads a session to its end, and checks the order of what comes.
-func collect(t *testing.T, s drover.Session, from drover.Offsets) result {
+func collect(t *testing.T, s execution.Session, from execution.Offsets) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
@@ -216,7 +216,7 @@ func collect(t *testing.T, s drover.Session, from drover.Offsets) result {
 		case f.Receipt != nil:
 			r.receipt = f.Receipt
 		default:
-			i := f.Stream - drover.Stdout
+			i := f.Stream - execution.Stdout
 			r.skipped = r.skipped || f.Skipped
 			if !f.Skipped {
 				require.Equal(t, next[i], f.Offset)
@@ -231,21 +231,21 @@ func collect(t *testing.T, s drover.Session, from drover.Offsets) result {
 	}
 }
 
-func (s *suite) exec(h driver.Handle, spec drover.ExecutionSpec) result {
+func (s *suite) exec(h driver.Handle, spec execution.Spec) result {
 	s.t.Helper()
 	session, err := h.(driver.Execer).StartExecution(s.t.Context(), spec)
 	require.NoError(s.t, err)
-	r := collect(s.t, session, drover.Offsets{})
+	r := collect(s.t, session, execution.Offsets{})
 	require.NoError(s.t, session.Close())
 	return r
 }
 
-func sh(script string) drover.ExecutionSpec {
-	return drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}}
+func sh(script string) execution.Spec {
+	return execution.Spec{Argv: []string{"/bin/sh", "-c", script}}
 }
 
 // until reads a session until stdout ends with the text.
-func until(t *testing.T, s drover.Session, text string) string {
+func until(t *testing.T, s execution.Session, text string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -47,7 +48,7 @@ func forkBomb(s *suite) {
 	spec := sh("f() { f | f & }; (f) & while :; do :; done")
 	spec.Limits = drover.Limits{Pids: 40, Wall: time.Second}
 	r := s.exec(bomb, spec)
-	require.Contains(s.t, []drover.Cause{drover.CauseTimeout, drover.CauseKilled}, r.receipt.Cause)
+	require.Contains(s.t, []execution.Cause{execution.CauseTimeout, execution.CauseKilled}, r.receipt.Cause)
 	require.NotZero(s.t, r.receipt.ExitCode)
 	s.alive(neighbour)
 	s.alive(bomb)
@@ -60,7 +61,7 @@ func memoryBomb(s *suite) {
 	r := s.exec(bomb, spec)
 	require.NotZero(s.t, r.receipt.ExitCode)
 	if _, none := s.Missing[Groups]; !none {
-		require.Equal(s.t, drover.CauseOOM, r.receipt.Cause)
+		require.Equal(s.t, execution.CauseOOM, r.receipt.Cause)
 		require.Equal(s.t, 137, r.receipt.ExitCode)
 	}
 	s.alive(neighbour)
@@ -81,7 +82,7 @@ func endlessOutput(s *suite) {
 	spec.Limits.OutputBytes = 1 << 20
 	r := s.exec(h, spec)
 	require.Len(s.t, r.stdout, 1<<20)
-	require.Equal(s.t, drover.CauseOutputLimit, r.receipt.Cause)
+	require.Equal(s.t, execution.CauseOutputLimit, r.receipt.Cause)
 	require.NotZero(s.t, r.receipt.ExitCode)
 	s.alive(h)
 }

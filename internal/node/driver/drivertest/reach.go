@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -70,7 +70,7 @@ func plantedLinks(s *suite) {
 	require.Zero(s.t, s.exec(h, links).receipt.ExitCode)
 	files := h.(driver.Filer).Files()
 	for _, path := range []string{"/tmp/link", "/tmp/dir/secret", "/tmp/top" + secret, "/tmp/../../../.." + secret, "/proc/1/root" + secret} {
-		_, r, err := files.Read(s.t.Context(), drover.FileRequest{Path: path, Privileged: true})
+		_, r, err := files.Read(s.t.Context(), execution.FileRequest{Path: path, Privileged: true})
 		if err != nil {
 			continue
 		}
@@ -78,7 +78,7 @@ func plantedLinks(s *suite) {
 		require.NoError(s.t, r.Close())
 		require.NotEqual(s.t, "secret", string(data), path)
 	}
-	_ = files.Apply(s.t.Context(), []drover.FileChange{{Path: "/tmp/dir/victim", Write: true, Data: []byte("x")}}) // refused, or inside
+	_ = files.Apply(s.t.Context(), []execution.FileChange{{Path: "/tmp/dir/victim", Write: true, Data: []byte("x")}}) // refused, or inside
 	require.NoFileExists(s.t, victim)
 	s.alive(h)
 }

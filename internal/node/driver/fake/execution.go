@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
 // execution is a script that runs, and all of its output.
-type execution struct {
+type command struct {
 	t       *task
-	spec    drover.ExecutionSpec
+	spec    execution.Spec
 	started time.Time
 	unknown bool // there is no such command
 	kill    context.CancelCauseFunc
@@ -28,13 +29,13 @@ type execution struct {
 	stdin    []byte
 	eof      bool
 	signal   int // that ends it
-	cause    drover.Cause
-	receipt  *drover.Receipt
+	cause    execution.Cause
+	receipt  *execution.Receipt
 	sessions int
 }
 
 // StartExecution runs a script in the fake shell. Errors: Invalid, Conflict, Gone.
-func (t *task) StartExecution(_ context.Context, spec drover.ExecutionSpec) (drover.Session, error) {
+func (t *task) StartExecution(_ context.Context, spec execution.Spec) (execution.Session, error) {
 	switch {
 	case t.over():
 		return nil, drover.Errorf(drover.Gone, "the task has ended: %w", driver.ErrGone)
@@ -44,7 +45,7 @@ func (t *task) StartExecution(_ context.Context, spec drover.ExecutionSpec) (dro
 		return nil, drover.Errorf(drover.Invalid, "unknown user %q", spec.User)
 	}
 	runCtx, kill := context.WithCancelCause(context.Background()) // its life is the execution's
-	x := &execution{t: t, spec: spec, started: t.d.clock.Now(), kill: kill, changed: make(chan struct{}), eof: !spec.Stdin, unknown: !known(spec.Argv)}
+	x := &command{t: t, spec: spec, started: t.d.clock.Now(), kill: kill, changed: make(chan struct{}), eof: !spec.Stdin, unknown: !known(spec.Argv)}
 	t.mu.Lock()
 	if t.execs[spec.ID] != nil && spec.ID != "" {
 		t.mu.Unlock()
@@ -53,9 +54,9 @@ func (t *task) StartExecution(_ context.Context, spec drover.ExecutionSpec) (dro
 	}
 	t.execs[spec.ID] = x
 	t.mu.Unlock()
-	s := x.open(drover.Offsets{})
+	s := x.open(execution.Offsets{})
 	if spec.Limits.Wall > 0 {
-		timer := t.d.clock.AfterFunc(spec.Limits.Wall, func() { x.end(drover.CauseTimeout) })
+		timer := t.d.clock.AfterFunc(spec.Limits.Wall, func() { x.end(execution.CauseTimeout) })
 		context.AfterFunc(runCtx, func() { timer.Stop() })
 	}
 	go x.run(runCtx) // ends with the script, a kill, or the task
@@ -63,7 +64,7 @@ func (t *task) StartExecution(_ context.Context, spec drover.ExecutionSpec) (dro
 }
 
 // AttachExecution opens another session. Errors: NotFound.
-func (t *task) AttachExecution(_ context.Context, id string, from drover.Offsets) (drover.Session, error) {
+func (t *task) AttachExecution(_ context.Context, id string, from execution.Offsets) (execution.Session, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.execs[id]
@@ -74,19 +75,19 @@ func (t *task) AttachExecution(_ context.Context, id string, from drover.Offsets
 }
 
 // Executions lists them.
-func (t *task) Executions(context.Context) ([]drover.Execution, error) {
+func (t *task) Executions(context.Context) ([]execution.Execution, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	list := []drover.Execution{}
+	list := []execution.Execution{}
 	for _, x := range t.execs {
 		x.mu.Lock()
-		list = append(list, drover.Execution{ID: x.spec.ID, Spec: x.spec, Pid: 1, Running: x.receipt == nil, Receipt: x.receipt})
+		list = append(list, execution.Execution{ID: x.spec.ID, Spec: x.spec, Pid: 1, Running: x.receipt == nil, Receipt: x.receipt})
 		x.mu.Unlock()
 	}
 	return list, nil
 }
 
-func (x *execution) open(from drover.Offsets) *session {
+func (x *command) open(from execution.Offsets) *session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sessions++
@@ -94,13 +95,13 @@ func (x *execution) open(from drover.Offsets) *session {
 }
 
 // run runs the script and writes the receipt.
-func (x *execution) run(ctx context.Context) {
+func (x *command) run(ctx context.Context) {
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() { // ends with run
 		select {
 		case <-x.t.done:
-			x.end(drover.CauseRunnerGone)
+			x.end(execution.CauseRunnerGone)
 		case <-stop:
 		}
 	}()
@@ -109,12 +110,12 @@ func (x *execution) run(ctx context.Context) {
 	x.kill(nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	r := &drover.Receipt{
-		ExecutionID: x.spec.ID, ExitCode: code, Cause: drover.CauseExited, StartedAt: x.started, Wall: x.t.d.clock.Now().Sub(x.started),
+	r := &execution.Receipt{
+		ExecutionID: x.spec.ID, ExitCode: code, Cause: execution.CauseExited, StartedAt: x.started, Wall: x.t.d.clock.Now().Sub(x.started),
 		StdoutBytes: int64(len(x.out[0])), StderrBytes: int64(len(x.out[1])), Truncated: x.cut,
 	}
 	if failure != "" {
-		r.Cause, r.Error = drover.CauseStartFailed, failure
+		r.Cause, r.Error = execution.CauseStartFailed, failure
 	}
 	if x.cause != "" {
 		r.Cause, r.ExitCode, r.Signal = x.cause, 128+x.signal, x.signal
@@ -124,7 +125,7 @@ func (x *execution) run(ctx context.Context) {
 }
 
 // end kills the script.
-func (x *execution) end(cause drover.Cause) {
+func (x *command) end(cause execution.Cause) {
 	x.mu.Lock()
 	if x.cause == "" && x.receipt == nil {
 		x.cause, x.signal = cause, 9
@@ -134,12 +135,12 @@ func (x *execution) end(cause drover.Cause) {
 }
 
 // notify wakes all that wait. Caller holds mu.
-func (x *execution) notify() {
+func (x *command) notify() {
 	close(x.changed)
 	x.changed = make(chan struct{})
 }
 
-func (x *execution) write(i int, p []byte) {
+func (x *command) write(i int, p []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if limit := x.spec.Limits.OutputBytes; limit > 0 && int64(len(x.out[i])+len(p)) > limit {
@@ -150,7 +151,7 @@ func (x *execution) write(i int, p []byte) {
 }
 
 // read takes stdin; io.EOF at its end, or when it is killed.
-func (x *execution) read(ctx context.Context) ([]byte, error) {
+func (x *command) read(ctx context.Context) ([]byte, error) {
 	for {
 		x.mu.Lock()
 		p, eof, changed := x.stdin, x.eof, x.changed
@@ -170,19 +171,19 @@ func (x *execution) read(ctx context.Context) ([]byte, error) {
 	}
 }
 
-func (x *execution) sleep(ctx context.Context, d time.Duration) { clock.Sleep(ctx, x.t.d.clock, d) }
+func (x *command) sleep(ctx context.Context, d time.Duration) { clock.Sleep(ctx, x.t.d.clock, d) }
 
 // session is a reader of an execution.
 type session struct {
-	x      *execution
+	x      *command
 	pos    [2]int64
 	begun  bool
 	ended  bool
 	closed sync.Once
 }
 
-// Next implements drover.Session.
-func (s *session) Next(ctx context.Context) (drover.Frame, error) {
+// Next implements execution.Session.
+func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	for {
 		s.x.mu.Lock()
 		f, ok := s.frame()
@@ -192,38 +193,38 @@ func (s *session) Next(ctx context.Context) (drover.Frame, error) {
 			return f, nil
 		}
 		if s.ended {
-			return drover.Frame{}, io.EOF
+			return execution.Frame{}, io.EOF
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return drover.Frame{}, context.Cause(ctx)
+			return execution.Frame{}, context.Cause(ctx)
 		}
 	}
 }
 
 // frame returns the next one, if there is one. Caller holds x.mu.
-func (s *session) frame() (drover.Frame, bool) {
+func (s *session) frame() (execution.Frame, bool) {
 	r := s.x.receipt
 	if !s.begun && !s.x.unknown {
 		s.begun = true
-		return drover.Frame{Started: true, Pid: 1}, true
+		return execution.Frame{Started: true, Pid: 1}, true
 	}
 	for i := range s.pos {
 		if at := s.pos[i]; at < int64(len(s.x.out[i])) {
 			p := slices.Clone(s.x.out[i][at:])
 			s.pos[i] += int64(len(p))
-			return drover.Frame{Stream: drover.Stdout + drover.Stream(i), Offset: at, Data: p}, true
+			return execution.Frame{Stream: execution.Stdout + execution.Stream(i), Offset: at, Data: p}, true
 		}
 	}
 	if r != nil && !s.ended {
 		s.ended = true
-		return drover.Frame{Receipt: new(*r)}, true
+		return execution.Frame{Receipt: new(*r)}, true
 	}
-	return drover.Frame{}, false
+	return execution.Frame{}, false
 }
 
-// Write implements drover.Session.
+// Write implements execution.Session.
 func (s *session) Write(_ context.Context, p []byte) error {
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
@@ -235,7 +236,7 @@ func (s *session) Write(_ context.Context, p []byte) error {
 	return nil
 }
 
-// CloseStdin implements drover.Session.
+// CloseStdin implements execution.Session.
 func (s *session) CloseStdin(context.Context) error {
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
@@ -244,23 +245,23 @@ func (s *session) CloseStdin(context.Context) error {
 	return nil
 }
 
-// Resize implements drover.Session.
-func (s *session) Resize(_ context.Context, size drover.WindowSize) error {
+// Resize implements execution.Session.
+func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
 	s.x.spec.Size = size
 	return nil
 }
 
-// Signal implements drover.Session: every signal ends the script.
+// Signal implements execution.Session: every signal ends the script.
 func (s *session) Signal(_ context.Context, name string) error {
 	sig, err := proto.ParseSignal(name)
 	if err != nil {
 		return err
 	}
-	cause := drover.CauseSignalled
+	cause := execution.CauseSignalled
 	if sig == 9 {
-		cause = drover.CauseKilled
+		cause = execution.CauseKilled
 	}
 	s.x.mu.Lock()
 	if s.x.cause == "" && s.x.receipt == nil {
@@ -271,7 +272,7 @@ func (s *session) Signal(_ context.Context, name string) error {
 	return nil
 }
 
-// Close implements drover.Session.
+// Close implements execution.Session.
 func (s *session) Close() error {
 	s.closed.Do(func() {
 		s.x.mu.Lock()
@@ -288,7 +289,7 @@ func (s *session) Close() error {
 			}
 			s.x.t.mu.Unlock()
 		case !over && detach == 0:
-			s.x.end(drover.CauseKilled)
+			s.x.end(execution.CauseKilled)
 		}
 	})
 	return nil

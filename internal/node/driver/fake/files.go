@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -33,7 +34,7 @@ type files struct {
 	byAbs map[string]*file // by clean absolute path; guarded by mu
 }
 
-var _ drover.Files = (*files)(nil)
+var _ execution.Files = (*files)(nil)
 
 func newFiles(c clock.Clock) *files {
 	return &files{clock: c, byAbs: map[string]*file{"/": {dir: true, mode: 0o755, owner: "root", at: c.Now()}}}
@@ -47,27 +48,27 @@ func (f *files) find(p string) *file {
 	return f.byAbs[abs(p)]
 }
 
-func describe(name string, x *file) drover.FileInfo {
-	info := drover.FileInfo{Path: name, Type: "-", Size: int64(len(x.data)), Mode: x.mode, Owner: x.owner, Group: x.owner, ModTime: x.at}
+func describe(name string, x *file) execution.FileInfo {
+	info := execution.FileInfo{Path: name, Type: "-", Size: int64(len(x.data)), Mode: x.mode, Owner: x.owner, Group: x.owner, ModTime: x.at}
 	if x.dir {
 		info.Type = "d"
 	}
 	return info
 }
 
-// List implements drover.Files.
-func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo, error) {
+// List implements execution.Files.
+func (f *files) List(_ context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	root := abs(r.Path)
 	top := f.find(root)
 	if top == nil {
 		return nil, drover.Errorf(drover.NotFound, "no such file or directory: %q", r.Path)
 	}
 	if !top.dir {
-		return []drover.FileInfo{describe(path.Base(root), top)}, nil
+		return []execution.FileInfo{describe(path.Base(root), top)}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := []drover.FileInfo{}
+	list := []execution.FileInfo{}
 	for _, p := range slices.Sorted(maps.Keys(f.byAbs)) {
 		rest, below := strings.CutPrefix(p, strings.TrimSuffix(root, "/")+"/")
 		if below && rest != "" && (r.Recursive || !strings.Contains(rest, "/")) {
@@ -77,14 +78,14 @@ func (f *files) List(_ context.Context, r drover.FileRequest) ([]drover.FileInfo
 	return list, nil
 }
 
-// Read implements drover.Files.
-func (f *files) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, io.ReadCloser, error) {
+// Read implements execution.Files.
+func (f *files) Read(_ context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	x := f.find(r.Path)
 	if x == nil {
-		return drover.FileInfo{}, nil, drover.Errorf(drover.NotFound, "no such file or directory: %q", r.Path)
+		return execution.FileInfo{}, nil, drover.Errorf(drover.NotFound, "no such file or directory: %q", r.Path)
 	}
 	if x.dir {
-		return drover.FileInfo{}, nil, drover.Errorf(drover.Invalid, "is a directory: %q", r.Path)
+		return execution.FileInfo{}, nil, drover.Errorf(drover.Invalid, "is a directory: %q", r.Path)
 	}
 	data := x.data[min(r.Offset, int64(len(x.data))):]
 	if r.Length > 0 {
@@ -93,8 +94,8 @@ func (f *files) Read(_ context.Context, r drover.FileRequest) (drover.FileInfo, 
 	return describe(path.Base(r.Path), x), io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// Apply implements drover.Files.
-func (f *files) Apply(_ context.Context, changes []drover.FileChange) error {
+// Apply implements execution.Files.
+func (f *files) Apply(_ context.Context, changes []execution.FileChange) error {
 	for _, c := range changes {
 		if err := f.apply(c); err != nil {
 			return err
@@ -103,7 +104,7 @@ func (f *files) Apply(_ context.Context, changes []drover.FileChange) error {
 	return nil
 }
 
-func (f *files) apply(c drover.FileChange) error {
+func (f *files) apply(c execution.FileChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	owner := c.Owner
@@ -161,8 +162,8 @@ func (f *files) parents(p string) {
 	}
 }
 
-// Write implements drover.Files.
-func (f *files) Write(_ context.Context, change drover.FileChange, r io.Reader) error {
+// Write implements execution.Files.
+func (f *files) Write(_ context.Context, change execution.FileChange, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return drover.Errorf(drover.CodeOf(err), "reading what is to be written: %w", err)
@@ -171,8 +172,8 @@ func (f *files) Write(_ context.Context, change drover.FileChange, r io.Reader) 
 	return f.apply(change)
 }
 
-// Archive implements drover.Files.
-func (f *files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadCloser, error) {
+// Archive implements execution.Files.
+func (f *files) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	r.Recursive = true
 	list, err := f.List(ctx, r)
 	if err != nil {
@@ -197,8 +198,8 @@ func (f *files) Archive(ctx context.Context, r drover.FileRequest) (io.ReadClose
 	return io.NopCloser(&b), w.Close()
 }
 
-// Extract implements drover.Files.
-func (f *files) Extract(ctx context.Context, r drover.FileRequest, archive io.Reader) error {
+// Extract implements execution.Files.
+func (f *files) Extract(ctx context.Context, r execution.FileRequest, archive io.Reader) error {
 	t := tar.NewReader(archive)
 	for {
 		h, err := t.Next()
@@ -208,9 +209,9 @@ func (f *files) Extract(ctx context.Context, r drover.FileRequest, archive io.Re
 		if err != nil {
 			return drover.Errorf(drover.Invalid, "reading the archive: %w", err)
 		}
-		c := drover.FileChange{Path: abs(r.Path) + path.Join("/", h.Name), Mode: uint32(h.Mode), Mkdir: h.Typeflag == tar.TypeDir}
+		c := execution.FileChange{Path: abs(r.Path) + path.Join("/", h.Name), Mode: uint32(h.Mode), Mkdir: h.Typeflag == tar.TypeDir}
 		if c.Mkdir {
-			err = f.Apply(ctx, []drover.FileChange{c})
+			err = f.Apply(ctx, []execution.FileChange{c})
 		} else {
 			err = f.Write(ctx, c, t)
 		}

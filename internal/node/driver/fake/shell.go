@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // shell runs the fake's language: lines or ";"-separated commands of words, without quoting beyond ' and ".
@@ -17,7 +17,7 @@ import (
 //
 // "sh -c script" (also bash, with a path) runs a script, "env K=V… command" sets variables.
 type shell struct {
-	x   *execution
+	x   *command
 	ctx context.Context //nolint:containedctx // its lifetime
 	env map[string]string
 }
@@ -203,4 +203,4 @@ func count(args []string) int {
 	return n
 }
 
-var _ drover.Session = (*session)(nil)
+var _ execution.Session = (*session)(nil)

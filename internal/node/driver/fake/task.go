@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
@@ -25,11 +26,11 @@ type task struct {
 	files     *files
 
 	mu        sync.Mutex
-	exit      driver.Exit           // guarded by mu until done
-	timers    []clock.Timer         // guarded by mu
-	execs     map[string]*execution // guarded by mu
-	signals   []string              // guarded by mu
-	destroyed bool                  // guarded by mu
+	exit      driver.Exit         // guarded by mu until done
+	timers    []clock.Timer       // guarded by mu
+	execs     map[string]*command // guarded by mu
+	signals   []string            // guarded by mu
+	destroyed bool                // guarded by mu
 }
 
 var (
@@ -42,7 +43,7 @@ var (
 func newTask(d *Driver, spec driver.Spec, o options) *task {
 	return &task{
 		d: d, spec: spec, options: o, startedAt: d.clock.Now(), done: make(chan struct{}),
-		execs: map[string]*execution{}, files: newFiles(d.clock),
+		execs: map[string]*command{}, files: newFiles(d.clock),
 	}
 }
 
@@ -212,7 +213,7 @@ func (t *task) Destroy(context.Context) error {
 func (t *task) Network() *drover.AllocNetworkStatus { return nil }
 
 // Files are the task's, in memory.
-func (t *task) Files() drover.Files { return t.files }
+func (t *task) Files() execution.Files { return t.files }
 
 // Usage is always the same. Errors: ErrGone.
 func (t *task) Usage(context.Context) (*drover.TaskResourceUsage, error) {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -125,8 +126,8 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, h.Destroy(context.Background())) }()
-	run := func(script string, l drover.Limits) (string, *drover.Receipt) {
-		s, err := h.(driver.Execer).StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}, Limits: l})
+	run := func(script string, l drover.Limits) (string, *execution.Receipt) {
+		s, err := h.(driver.Execer).StartExecution(t.Context(), execution.Spec{Argv: []string{"/bin/sh", "-c", script}, Limits: l})
 		require.NoError(t, err)
 		var out string
 		for {
@@ -139,7 +140,7 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 		}
 	}
 	_, r := run("exec tail /dev/zero", drover.Limits{MemoryMB: 16})
-	require.Equal(t, drover.CauseOOM, r.Cause)
+	require.Equal(t, execution.CauseOOM, r.Cause)
 	require.Equal(t, 137, r.ExitCode)
 	out, r := run("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 600 & done; echo started", drover.Limits{Pids: 4})
 	require.NotEqual(t, "started\n", out)
@@ -148,7 +149,7 @@ func TestExecutionLimitsInControlGroups(t *testing.T) {
 	require.NotEqual(t, "started\n", out, "the runner's own limit")
 	require.Less(t, r.Wall.Seconds(), 60.0)
 	_, r = run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; (setsid sleep 600 &)", drover.Limits{})
-	require.Equal(t, drover.CauseExited, r.Cause)
+	require.Equal(t, execution.CauseExited, r.Cause)
 	require.Positive(t, r.UserCPU+r.SystemCPU)
 	_, r = run("echo next", drover.Limits{})
 	require.Zero(t, r.ExitCode)

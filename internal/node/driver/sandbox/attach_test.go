@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -20,7 +20,7 @@ func TestAttachToAWarmRunner(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	s, err := h.StartExecution(t.Context(), drover.ExecutionSpec{
+	s, err := h.StartExecution(t.Context(), execution.Spec{
 		ID: "long", Argv: []string{"/bin/sh", "-c", "echo one; read x; echo $x; exit 5"}, Stdin: true, Detach: time.Minute,
 	})
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestAttachToAWarmRunner(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	require.True(t, list[0].Running)
-	s2, err := h2.AttachExecution(t.Context(), "long", drover.Offsets{Stdout: 4})
+	s2, err := h2.AttachExecution(t.Context(), "long", execution.Offsets{Stdout: 4})
 	require.NoError(t, err)
 	require.NoError(t, s2.Write(t.Context(), []byte("two\n")))
 	r, err := drain(t.Context(), s2)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // percentile of durations; reported in ms.
@@ -87,7 +87,7 @@ func BenchmarkLife(b *testing.B) {
 		spec.Pool = true
 		h, err := bench.Start(b.Context(), spec)
 		require.NoError(b, err)
-		h.(*handle).do(b, drover.ExecutionSpec{Argv: []string{"/bin/echo", "hello"}})
+		h.(*handle).do(b, execution.Spec{Argv: []string{"/bin/echo", "hello"}})
 		require.NoError(b, h.Destroy(b.Context()))
 	}
 	agent, children = spent(b, unix.RUSAGE_SELF)-agent, spent(b, unix.RUSAGE_CHILDREN)-children
@@ -109,7 +109,7 @@ func BenchmarkExec(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		from := time.Now()
-		r := h.do(b, drover.ExecutionSpec{Argv: []string{"/bin/true"}})
+		r := h.do(b, execution.Spec{Argv: []string{"/bin/true"}})
 		took = append(took, time.Since(from))
 		if r.receipt.ExitCode != 0 {
 			b.Fatal(r.receipt)
@@ -133,7 +133,7 @@ func BenchmarkFirstExec(b *testing.B) {
 		for i := range took {
 			for _, h := range handles {
 				from := time.Now()
-				h.do(b, drover.ExecutionSpec{Argv: []string{"/bin/true"}})
+				h.do(b, execution.Spec{Argv: []string{"/bin/true"}})
 				took[i] = append(took[i], time.Since(from))
 			}
 		}

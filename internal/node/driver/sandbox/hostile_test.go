@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // refused runs a script as the sandbox's root and expects it to print "refused", which it does when the bad thing
@@ -147,11 +148,11 @@ func TestForkBombIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	bomb, neighbour := b.warm(t, map[string]any{"pids_limit": 64}), b.warm(t, nil)
-	r := bomb.do(t, drover.ExecutionSpec{
+	r := bomb.do(t, execution.Spec{
 		Argv:   []string{"/bin/sh", "-c", "f() { f | f & }; (f) & while :; do :; done"},
 		Limits: drover.Limits{Wall: time.Second},
 	})
-	require.Equal(t, drover.CauseTimeout, r.receipt.Cause)
+	require.Equal(t, execution.CauseTimeout, r.receipt.Cause)
 	require.NotZero(t, r.receipt.ExitCode)
 	require.Equal(t, "still here\n", neighbour.sh(t, "echo still here").out)
 	require.Eventually(t, func() bool {
@@ -165,14 +166,14 @@ func TestMemoryBomb(t *testing.T) {
 	bomb, neighbour := b.warm(t, nil), b.warm(t, nil)
 	eat := "python3 -c 'b = bytearray(1 << 30); print(len(b))'"
 	r := bomb.sh(t, "exec "+eat)
-	require.Equal(t, drover.CauseOOM, r.receipt.Cause, "%+v", r)
+	require.Equal(t, execution.CauseOOM, r.receipt.Cause, "%+v", r)
 	require.Equal(t, 137, r.receipt.ExitCode)
 	require.Equal(t, "still here\n", neighbour.sh(t, "echo still here").out)
 	require.Equal(t, "still here\n", bomb.sh(t, "echo still here").out)
-	r = bomb.do(t, drover.ExecutionSpec{
+	r = bomb.do(t, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "exec python3 -c 'b = bytearray(90 << 20)'"}, Limits: drover.Limits{MemoryMB: 32},
 	})
-	require.Equal(t, drover.CauseOOM, r.receipt.Cause, "its own limit, below the sandbox's: %+v", r)
+	require.Equal(t, execution.CauseOOM, r.receipt.Cause, "its own limit, below the sandbox's: %+v", r)
 }
 
 func TestTaskOutOfMemory(t *testing.T) {
@@ -201,7 +202,7 @@ func TestDiskFiller(t *testing.T) {
 func TestEndlessOutput(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.do(t, drover.ExecutionSpec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 30 * time.Second}})
+	r := h.do(t, execution.Spec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 30 * time.Second}})
 	require.Len(t, r.out, 1<<20)
 	require.True(t, r.receipt.Truncated)
 	require.NotZero(t, r.receipt.ExitCode)
@@ -229,9 +230,9 @@ func TestSymlinksDoNotLeadOut(t *testing.T) {
 	spec := b.spec(t, map[string]any{"command": "/bin/sleep", "args": []any{"300"}})
 	h := b.run(t, spec)
 	h.root(t, "ln -s "+victim+" /local/l; rm -rf /alloc/logs/*; ln -s "+victim+" /alloc/logs/t.stdout.1; ln -s / /local/dir")
-	_, _, err := h.Files().Read(t.Context(), drover.FileRequest{Path: "/local/l", Privileged: true})
+	_, _, err := h.Files().Read(t.Context(), execution.FileRequest{Path: "/local/l", Privileged: true})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err), "%v", err)
-	require.NoError(t, h.Files().Apply(t.Context(), []drover.FileChange{{Path: "/local/dir/tmp/new", Write: true, Data: []byte("x")}}))
+	require.NoError(t, h.Files().Apply(t.Context(), []execution.FileChange{{Path: "/local/dir/tmp/new", Write: true, Data: []byte("x")}}))
 	require.NoFileExists(t, "/tmp/new")
 	require.Equal(t, "x", h.root(t, "cat /tmp/new").out)
 	// A mount from the task's folder must not be a link.
@@ -248,7 +249,7 @@ func TestNothingSurvivesDestroy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	r := h.do(t, drover.ExecutionSpec{KeepTree: true, Argv: []string{
+	r := h.do(t, execution.Spec{KeepTree: true, Argv: []string{
 		"/bin/sh", "-c",
 		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' </dev/null >/dev/null 2>&1 & done; echo started",
 	}})
@@ -256,7 +257,7 @@ func TestNothingSurvivesDestroy(t *testing.T) {
 	require.Positive(t, hostProcesses(t, h.box.pid))
 	require.NoError(t, h.Destroy(context.Background()))
 	require.Zero(t, hostProcesses(t, h.box.pid))
-	_, err := h.StartExecution(t.Context(), drover.ExecutionSpec{Argv: []string{"true"}})
+	_, err := h.StartExecution(t.Context(), execution.Spec{Argv: []string{"true"}})
 	require.Error(t, err)
 }
 
@@ -282,7 +283,7 @@ func hostProcesses(t *testing.T, pid int) int {
 func TestNobodyLeavesTheGroup(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.do(t, drover.ExecutionSpec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
+	r := h.do(t, execution.Spec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
 		for d in /sys/fs/cgroup /sys/fs/cgroup/* /proc/1/root/sys/fs/cgroup; do echo $$ > $d/cgroup.procs; echo $$ > $d/tasks; done
 		mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mount -t cgroup -o memory none /tmp/cg; mount --bind / /tmp/cg
 		unshare -C true; nsenter -t 1 -C true

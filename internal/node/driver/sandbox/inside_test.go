@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -78,9 +78,9 @@ func TestUsage(t *testing.T) {
 func TestPseudoTerminal(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.do(t, drover.ExecutionSpec{
+	r := h.do(t, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "tty; stty size; python3 -c 'import os; m, s = os.openpty(); print(os.ttyname(s))'"}, TTY: true,
-		Size: drover.WindowSize{Rows: 33, Cols: 77},
+		Size: execution.WindowSize{Rows: 33, Cols: 77},
 	})
 	require.Contains(t, r.out, "33 77", r.out)
 	require.Contains(t, r.out, "/dev/pts/", r.out)

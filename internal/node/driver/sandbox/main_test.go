@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/cgroup"
@@ -126,20 +126,20 @@ func (b *bench) leftovers(t testing.TB) (found []string) {
 // result of a command.
 type result struct {
 	out, err string
-	receipt  drover.Receipt
+	receipt  execution.Receipt
 }
 
 func (h *handle) sh(t testing.TB, script string) result {
 	t.Helper()
-	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}})
+	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", script}})
 }
 
 func (h *handle) root(t testing.TB, script string) result {
 	t.Helper()
-	return h.do(t, drover.ExecutionSpec{Argv: []string{"/bin/sh", "-c", script}, Privileged: true})
+	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", script}, Privileged: true})
 }
 
-func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
+func (h *handle) do(t testing.TB, spec execution.Spec) result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
@@ -154,7 +154,7 @@ func (h *handle) do(t testing.TB, spec drover.ExecutionSpec) result {
 	return r
 }
 
-func drain(ctx context.Context, s drover.Session) (result, error) {
+func drain(ctx context.Context, s execution.Session) (result, error) {
 	var r result
 	for {
 		f, err := s.Next(ctx)
@@ -167,9 +167,9 @@ func drain(ctx context.Context, s drover.Session) (result, error) {
 		switch {
 		case f.Receipt != nil:
 			r.receipt = *f.Receipt
-		case f.Stream == drover.Stdout:
+		case f.Stream == execution.Stdout:
 			r.out += string(f.Data)
-		case f.Stream == drover.Stderr:
+		case f.Stream == execution.Stderr:
 			r.err += string(f.Data)
 		}
 	}

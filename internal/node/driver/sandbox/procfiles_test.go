@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // TestProcTellsOfTheSandbox: W8 of the review of 2026-11-22. Guests read how busy the machine is, and which.
@@ -41,7 +41,7 @@ func TestTheAgentsFoldersAreNotShown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	_, f, err := h.Files().Read(t.Context(), drover.FileRequest{Path: "/proc/self/maps"})
+	_, f, err := h.Files().Read(t.Context(), execution.FileRequest{Path: "/proc/self/maps"})
 	require.NoError(t, err)
 	text, err := io.ReadAll(f)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestWarmRunner(t *testing.T) {
@@ -16,7 +16,7 @@ func TestWarmRunner(t *testing.T) {
 	r := h.sh(t, "id -u; pwd; hostname; echo $HOME $NOMAD_TASK_DIR $GREETING; echo oops >&2; exit 3")
 	require.Equal(t, "oops\n", r.err)
 	require.Equal(t, 3, r.receipt.ExitCode)
-	require.Equal(t, drover.CauseExited, r.receipt.Cause)
+	require.Equal(t, execution.CauseExited, r.receipt.Cause)
 	require.Equal(t, "1000\n/home/user\nt-"+h.ident.AllocID[:8]+"\n/home/user /local hello from /local\n", r.out)
 	require.Equal(t, "0\n", h.root(t, "id -u").out)
 }
@@ -35,7 +35,7 @@ func TestARehearsalLeavesNothing(t *testing.T) {
 	client, err := h.Client(t.Context())
 	require.NoError(t, err)
 	r := b.rehearse(t.Context(), client)
-	require.Equal(t, drover.CauseStartFailed, r.Cause)
+	require.Equal(t, execution.CauseStartFailed, r.Cause)
 	require.Equal(t, "not a directory: /dev/null", r.Error, "which its child found out")
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
@@ -107,15 +108,15 @@ const rehearsal = 5 * time.Second
 // rehearse leads a supervisor through all of an execution but the program: its child finds no directory to start in. What
 // is touched for the first time on that way, here and there, is a quarter of the time to the first byte of a runner's first
 // execution. It returns how that ended.
-func (d *Driver) rehearse(ctx context.Context, client *supervisor.Client) (r *drover.Receipt) {
+func (d *Driver) rehearse(ctx context.Context, client *supervisor.Client) (r *execution.Receipt) {
 	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, rehearsal)
 	defer cancel()
-	s, err := client.StartExecution(ctx, drover.ExecutionSpec{Argv: []string{"/proc/self/exe"}, WorkDir: "/dev/null"})
+	s, err := client.StartExecution(ctx, execution.Spec{Argv: []string{"/proc/self/exe"}, WorkDir: "/dev/null"})
 	if err != nil {
 		return nil // the first execution meets that too, and tells
 	}
 	for err == nil {
-		var f drover.Frame
+		var f execution.Frame
 		if f, err = s.Next(ctx); f.Receipt != nil {
 			r = f.Receipt
 		}

@@ -3,11 +3,11 @@ package supervised
 import (
 	"context"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // StartExecution runs a command in the task.
-func (t *Task) StartExecution(ctx context.Context, spec drover.ExecutionSpec) (drover.Session, error) {
+func (t *Task) StartExecution(ctx context.Context, spec execution.Spec) (execution.Session, error) {
 	client, err := t.Client(ctx)
 	if err != nil {
 		return nil, err
@@ -16,7 +16,7 @@ func (t *Task) StartExecution(ctx context.Context, spec drover.ExecutionSpec) (d
 }
 
 // AttachExecution opens another session on a command.
-func (t *Task) AttachExecution(ctx context.Context, id string, from drover.Offsets) (drover.Session, error) {
+func (t *Task) AttachExecution(ctx context.Context, id string, from execution.Offsets) (execution.Session, error) {
 	client, err := t.Client(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (t *Task) AttachExecution(ctx context.Context, id string, from drover.Offse
 }
 
 // Executions lists commands.
-func (t *Task) Executions(ctx context.Context) ([]drover.Execution, error) {
+func (t *Task) Executions(ctx context.Context) ([]execution.Execution, error) {
 	client, err := t.Client(ctx)
 	if err != nil {
 		return nil, err
@@ -34,4 +34,4 @@ func (t *Task) Executions(ctx context.Context) ([]drover.Execution, error) {
 }
 
 // Files gives access to the files that the task sees.
-func (t *Task) Files() drover.Files { return t.Last().Files() }
+func (t *Task) Files() execution.Files { return t.Last().Files() }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -63,7 +63,7 @@ func pack(w *tar.Writer, n *names, dir, prefix string, depth int) error {
 }
 
 // packOne adds one entry; what is neither file, directory nor link is left out.
-func packOne(w *tar.Writer, full string, info drover.FileInfo) error {
+func packOne(w *tar.Writer, full string, info execution.FileInfo) error {
 	h := &tar.Header{
 		Name: info.Path, Mode: int64(info.Mode), Uid: info.UID, Gid: info.GID, Uname: info.Owner, Gname: info.Group,
 		ModTime: info.ModTime.Truncate(time.Second), Format: tar.FormatPAX,

@@ -3,11 +3,11 @@ package initd
 import (
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // join adds a session that reads from the offsets on.
-func (x *execution) join(s *session, from drover.Offsets) {
+func (x *command) join(s *session, from execution.Offsets) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.leaving != nil {
@@ -24,7 +24,7 @@ func (x *execution) join(s *session, from drover.Offsets) {
 }
 
 // leave removes a session. The last one decides with Detach what becomes of the execution.
-func (x *execution) leave(s *session, lost, delivered bool) {
+func (x *command) leave(s *session, lost, delivered bool) {
 	x.mu.Lock()
 	delete(x.sessions, s)
 	last := len(x.sessions) == 0
@@ -47,16 +47,16 @@ func (x *execution) leave(s *session, lost, delivered bool) {
 			x.leaveAfter(max(x.spec.Detach, x.s.boot().Grace))
 		}
 	case x.spec.Detach == 0:
-		go x.kill(drover.CauseKilled) // ends when the tree is dead
+		go x.kill(execution.CauseKilled) // ends when the tree is dead
 	case x.spec.Detach > 0:
 		x.leaveAfter(x.spec.Detach)
 	}
 }
 
-func (x *execution) keepTime() time.Duration { return max(keepFinished, x.spec.Detach) }
+func (x *command) keepTime() time.Duration { return max(keepFinished, x.spec.Detach) }
 
 // leaveAfter ends or forgets the execution when nobody attaches for so long.
-func (x *execution) leaveAfter(d time.Duration) {
+func (x *command) leaveAfter(d time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if len(x.sessions) > 0 {
@@ -74,13 +74,13 @@ func (x *execution) leaveAfter(d time.Duration) {
 		case finished:
 			x.s.forget(x)
 		default:
-			x.kill(drover.CauseKilled)
+			x.kill(execution.CauseKilled)
 		}
 	})
 }
 
 // wakeAfter lets writers go on when output is no longer held back.
-func (x *execution) wakeAfter(d time.Duration) {
+func (x *command) wakeAfter(d time.Duration) {
 	x.s.clock.AfterFunc(d+time.Millisecond, func() {
 		x.mu.Lock()
 		x.cond.Broadcast()
@@ -89,7 +89,7 @@ func (x *execution) wakeAfter(d time.Duration) {
 }
 
 // keepFrom returns the offset from which on bytes of a stream must not be dropped. Caller holds mu.
-func (x *execution) keepFrom(i int) int64 {
+func (x *command) keepFrom(i int) int64 {
 	st := &x.out[i]
 	switch {
 	case len(x.sessions) > 0:

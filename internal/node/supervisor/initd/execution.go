@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
@@ -22,10 +23,10 @@ type stream struct {
 // execution is one command, from its start to when its exit was fetched.
 //
 //	starting → running → (exited: tree killed, pipes drained) → finished → forgotten
-type execution struct {
+type command struct {
 	// Constant.
 	s       *Server
-	spec    drover.ExecutionSpec
+	spec    execution.Spec
 	child   *child
 	tree    tree
 	started time.Time
@@ -42,17 +43,17 @@ type execution struct {
 	reason              string        // of a kill that needs one
 	leaving             clock.Timer   // ends it when nobody comes back
 	usedCPU             time.Duration // by the whole tree, as far as somebody looked
-	cause               drover.Cause
-	receipt             *drover.Receipt
+	cause               execution.Cause
+	receipt             *execution.Receipt
 
 	stdinMu sync.Mutex
 	stdin   *os.File // nil when closed; guarded by stdinMu
 }
 
-func (x *execution) describe() drover.Execution {
+func (x *command) describe() execution.Execution {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	d := drover.Execution{ID: x.spec.ID, Spec: x.spec, Pid: x.child.pid, Running: x.receipt == nil}
+	d := execution.Execution{ID: x.spec.ID, Spec: x.spec, Pid: x.child.pid, Running: x.receipt == nil}
 	if x.receipt != nil {
 		d.Receipt = new(*x.receipt)
 	}
@@ -60,7 +61,7 @@ func (x *execution) describe() drover.Execution {
 }
 
 // wait follows the command to its end. It runs in its own goroutine.
-func (x *execution) wait(files [2]*os.File) {
+func (x *command) wait(files [2]*os.File) {
 	<-x.child.done
 	x.mu.Lock()
 	for _, t := range []clock.Timer{x.wallTimer, x.cpuTimer, x.treeTimer} {
@@ -100,14 +101,14 @@ const (
 	ttyPatience   = 2 * time.Second
 )
 
-func (x *execution) finish(wall time.Duration, orphans used) {
+func (x *command) finish(wall time.Duration, orphans used) {
 	x.mu.Lock()
 	r := ended(x.child, orphans, x.cause, x.spec)
 	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
 	r.UserCPU = max(r.UserCPU, x.usedCPU-r.SystemCPU)
 	r.StdoutBytes, r.StderrBytes = x.out[0].total, x.out[1].total
 	r.Truncated = x.out[0].truncated || x.out[1].truncated
-	if r.Cause != drover.CauseExited {
+	if r.Cause != execution.CauseExited {
 		r.Error = x.reason
 	}
 	x.receipt = &r
@@ -122,16 +123,16 @@ func (x *execution) finish(wall time.Duration, orphans used) {
 }
 
 // ended says how a child ended, of which all is what its orphans used. A killed one is never an exit with 0.
-func ended(c *child, all used, cause drover.Cause, spec drover.ExecutionSpec) drover.Receipt {
+func ended(c *child, all used, cause execution.Cause, spec execution.Spec) execution.Receipt {
 	all.add(c.usage)
-	r := drover.Receipt{
-		UserCPU: all.user, SystemCPU: all.system, PeakMemory: all.peak, Cause: drover.CauseExited, ExitCode: c.status.ExitStatus(),
+	r := execution.Receipt{
+		UserCPU: all.user, SystemCPU: all.system, PeakMemory: all.peak, Cause: execution.CauseExited, ExitCode: c.status.ExitStatus(),
 	}
 	if c.status.Signaled() {
 		r.Signal = int(c.status.Signal())
-		r.ExitCode, r.Cause = 128+r.Signal, drover.CauseSignalled
+		r.ExitCode, r.Cause = 128+r.Signal, execution.CauseSignalled
 		if spec.Limits.CPU > 0 && c.status.Signal() == syscall.SIGXCPU {
-			r.Cause = drover.CauseCPULimit
+			r.Cause = execution.CauseCPULimit
 		}
 	}
 	if cause != "" {
@@ -144,7 +145,7 @@ func ended(c *child, all used, cause drover.Cause, spec drover.ExecutionSpec) dr
 }
 
 // markKilled sets the cause of the end, if there is none yet and it still runs.
-func (x *execution) markKilled(cause drover.Cause) {
+func (x *command) markKilled(cause execution.Cause) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == "" && x.receipt == nil {
@@ -157,20 +158,20 @@ func (x *execution) markKilled(cause drover.Cause) {
 }
 
 // kill ends the whole tree. wait then finishes it.
-func (x *execution) kill(cause drover.Cause) {
+func (x *command) kill(cause execution.Cause) {
 	x.markKilled(cause)
 	x.s.reaper.signal(x.child, syscall.SIGKILL)
 	x.tree.kill(x.s.reaper, x.s.clock)
 }
 
 // signal signals the process group; KILL ends the tree. Errors: Invalid, Gone.
-func (x *execution) signal(name string) error {
+func (x *command) signal(name string) error {
 	sig, err := proto.ParseSignal(name)
 	if err != nil {
 		return err
 	}
 	if sig == syscall.SIGKILL {
-		x.kill(drover.CauseKilled)
+		x.kill(execution.CauseKilled)
 		return nil
 	}
 	if !x.s.reaper.signal(x.child, sig) {
@@ -179,7 +180,7 @@ func (x *execution) signal(name string) error {
 	return nil
 }
 
-func (x *execution) closeStdin() {
+func (x *command) closeStdin() {
 	x.stdinMu.Lock()
 	defer x.stdinMu.Unlock()
 	if x.stdin != nil && x.stdin != x.tty {

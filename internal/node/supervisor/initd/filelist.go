@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -127,10 +128,10 @@ func newNames(a accounts) *names {
 	return n
 }
 
-func (n *names) describe(full, name string) (drover.FileInfo, error) {
+func (n *names) describe(full, name string) (execution.FileInfo, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(full, &st); err != nil {
-		return drover.FileInfo{}, err
+		return execution.FileInfo{}, err
 	}
 	info := n.info(&st, name)
 	if info.Type == "l" {
@@ -139,8 +140,8 @@ func (n *names) describe(full, name string) (drover.FileInfo, error) {
 	return info, nil
 }
 
-func (n *names) info(st *unix.Stat_t, name string) drover.FileInfo {
-	info := drover.FileInfo{
+func (n *names) info(st *unix.Stat_t, name string) execution.FileInfo {
+	info := execution.FileInfo{
 		Path: name, Type: typeLetter(st.Mode), Size: st.Size, Mode: st.Mode & 0o7777, UID: int(st.Uid), GID: int(st.Gid),
 		Owner: n.users[st.Uid], Group: n.groups[st.Gid], ModTime: time.Unix(st.Mtim.Sec, st.Mtim.Nsec),
 	}

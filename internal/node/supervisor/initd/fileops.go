@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -77,7 +78,7 @@ func (t *transfer) Write(p []byte) (int, error) {
 			return written, io.ErrClosedPipe
 		}
 		b := buffers.Get().(*frameBuffer)
-		head := proto.DataHead(uint8(drover.Stdout), t.channel, offset, n)
+		head := proto.DataHead(uint8(execution.Stdout), t.channel, offset, n)
 		copy(b[:], head[:])
 		copy(b[len(head):], p[written:written+n])
 		err := t.c.write(b[:len(head)+n])

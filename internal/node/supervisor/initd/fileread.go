@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -64,7 +65,7 @@ func (s *Server) readFile(t *transfer, d *proto.Decoder) error {
 }
 
 // copyOut sends what is there; also of files that the kernel makes up, whose size is 0.
-func copyOut(t *transfer, f io.Reader, req drover.FileRequest) error {
+func copyOut(t *transfer, f io.Reader, req execution.FileRequest) error {
 	left := req.Length
 	b := buffers.Get().(*frameBuffer)
 	defer buffers.Put(b)

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -46,7 +47,7 @@ func (s *Server) writeFile(t *transfer, d *proto.Decoder) error {
 	return fileError(c.Path, s.apply(c, t.in))
 }
 
-func (s *Server) apply(c drover.FileChange, data io.Reader) error {
+func (s *Server) apply(c execution.FileChange, data io.Reader) error {
 	if c.Path == "" {
 		return drover.Errorf(drover.Invalid, "a change needs a path")
 	}

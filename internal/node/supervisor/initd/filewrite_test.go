@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -40,7 +41,7 @@ func TestAWorkingDirectoryIsEmptiedAndStays(t *testing.T) {
 	}
 	s := &Server{}
 	s.config.Store(&proto.Boot{WorkDir: dir})
-	remove := func(p string) { require.NoError(t, s.apply(drover.FileChange{Path: p, Delete: true}, nil)) }
+	remove := func(p string) { require.NoError(t, s.apply(execution.FileChange{Path: p, Delete: true}, nil)) }
 	remove("./*")
 	require.Equal(t, []string{".hidden"}, left())
 	remove("./")

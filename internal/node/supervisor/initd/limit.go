@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
@@ -26,7 +26,7 @@ const (
 )
 
 // rlimits turns limits into resource limits. Memory and processes are left to the control group where there is one.
-func (x *execution) rlimits() []spawn.Rlimit {
+func (x *command) rlimits() []spawn.Rlimit {
 	l := x.spec.Limits
 	list := []spawn.Rlimit{openFiles(l.OpenFiles), {Resource: unix.RLIMIT_CORE}}
 	if l.FileSizeMB > 0 {
@@ -69,9 +69,9 @@ func openFiles(n int) spawn.Rlimit {
 }
 
 // watch starts the timers of the limits. Caller holds mu.
-func (x *execution) watch() {
+func (x *command) watch() {
 	if d := x.spec.Limits.Wall; d > 0 {
-		x.wallTimer = x.s.clock.AfterFunc(d, func() { x.kill(drover.CauseTimeout) })
+		x.wallTimer = x.s.clock.AfterFunc(d, func() { x.kill(execution.CauseTimeout) })
 	}
 	if x.spec.Limits.CPU > 0 {
 		x.cpuTimer = x.s.clock.AfterFunc(max(cpuCheck, x.spec.Limits.CPU/8), x.watchCPU)
@@ -82,12 +82,12 @@ func (x *execution) watch() {
 }
 
 // watched reports whether there are limits of the whole tree, and no control group to keep them.
-func (x *execution) watched() bool {
+func (x *command) watched() bool {
 	return len(x.tree.fds) == 0 && (x.spec.Limits.MemoryMB > 0 || x.spec.Limits.Pids > 0)
 }
 
 // watchTree does what a control group would do: it kills a tree that has too much memory or too many processes.
-func (x *execution) watchTree() {
+func (x *command) watchTree() {
 	begun := x.s.clock.Now()
 	l := x.spec.Limits
 	pids := x.tree.running(x.s.reaper)
@@ -97,11 +97,11 @@ func (x *execution) watchTree() {
 	}
 	switch {
 	case l.MemoryMB > 0 && memory > int64(l.MemoryMB)<<20:
-		x.kill(drover.CauseOOM)
+		x.kill(execution.CauseOOM)
 		return
 	case l.Pids > 0 && len(pids) > l.Pids:
 		x.fail(fmt.Sprintf("it had %d processes, its limit is %d", len(pids), l.Pids))
-		x.kill(drover.CauseKilled)
+		x.kill(execution.CauseKilled)
 		return
 	}
 	x.mu.Lock()
@@ -115,7 +115,7 @@ func (x *execution) watchTree() {
 }
 
 // fail notes why it is about to be killed.
-func (x *execution) fail(reason string) {
+func (x *command) fail(reason string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.cause == "" {
@@ -136,14 +136,14 @@ func residentBytes(pid int) int64 {
 }
 
 // noteCPU notes what the tree has used: of children that nobody waits for the kernel tells their parents nothing.
-func (x *execution) noteCPU(used time.Duration) {
+func (x *command) noteCPU(used time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.usedCPU = max(x.usedCPU, used)
 }
 
 // watchCPU kills the tree when it has used up its cpu time, else looks again when it could have.
-func (x *execution) watchCPU() {
+func (x *command) watchCPU() {
 	gone := x.s.reaper.orphaned(x.child)
 	used := gone.user + gone.system
 	for _, pid := range x.tree.running(x.s.reaper) {
@@ -154,7 +154,7 @@ func (x *execution) watchCPU() {
 	x.noteCPU(used)
 	left := x.spec.Limits.CPU - used
 	if left <= 0 {
-		x.kill(drover.CauseCPULimit)
+		x.kill(execution.CauseCPULimit)
 		return
 	}
 	x.mu.Lock()

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -28,7 +28,7 @@ func (c *conn) open(channel uint32, op proto.Op, p []byte, fds []int) {
 	case proto.OpAttach:
 		s := newSession(c, channel)
 		c.add(channel, s)
-		go s.attach(d.Str(), drover.Offsets{Stdout: d.Int(), Stderr: d.Int()}) // ends with the session
+		go s.attach(d.Str(), execution.Offsets{Stdout: d.Int(), Stderr: d.Int()}) // ends with the session
 	case proto.OpTaskStart:
 		t, err := proto.DecodeTask(d.B)
 		if err != nil {
@@ -94,7 +94,7 @@ func (c *conn) startTask(channel uint32, t proto.Task, fds []int) {
 
 func (s *Server) list() []byte {
 	s.mu.Lock()
-	all := make([]*execution, 0, len(s.execs))
+	all := make([]*command, 0, len(s.execs))
 	for _, x := range s.execs {
 		all = append(all, x)
 	}

@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
-var defaultSize = drover.WindowSize{Rows: 24, Cols: 80} //nolint:gochecknoglobals // a constant
+var defaultSize = execution.WindowSize{Rows: 24, Cols: 80} //nolint:gochecknoglobals // a constant
 
 // openTTY opens a new terminal of the guest: the master for us, the slave for the program.
-func openTTY(size drover.WindowSize) (master *os.File, slave int, err error) {
+func openTTY(size execution.WindowSize) (master *os.File, slave int, err error) {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, -1, fmt.Errorf("opening a terminal: %w", err)
@@ -46,14 +46,14 @@ func openPeer(master int) (int, error) {
 	return int(r), nil
 }
 
-func setSize(fd int, size drover.WindowSize) {
+func setSize(fd int, size execution.WindowSize) {
 	if size.Rows == 0 || size.Cols == 0 {
 		size = defaultSize
 	}
 	_ = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Cols})
 }
 
-func (x *execution) resize(size drover.WindowSize) {
+func (x *command) resize(size execution.WindowSize) {
 	if raw, err := x.tty.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { setSize(int(fd), size) })
 	}
@@ -63,7 +63,7 @@ func (x *execution) resize(size drover.WindowSize) {
 var endOfInput = []byte{4} //nolint:gochecknoglobals // a constant
 
 // endStdin closes the program's stdin; a terminal gets its end-of-input character.
-func (x *execution) endStdin() {
+func (x *command) endStdin() {
 	x.stdinMu.Lock()
 	f := x.stdin
 	if f != nil && f != x.tty {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -97,14 +97,14 @@ func drain(raw syscall.RawConn, sink func([]byte)) {
 const floodBytes = 64 << 20
 
 // put takes output of the program. It blocks while a reader is behind, but not for what is beyond the limit.
-func (x *execution) put(i int, p []byte) {
+func (x *command) put(i int, p []byte) {
 	if x.keep(i, p) {
-		x.kill(drover.CauseOutputLimit)
+		x.kill(execution.CauseOutputLimit)
 	}
 }
 
 // keep reports whether the program now has written far too much.
-func (x *execution) keep(i int, p []byte) (flood bool) {
+func (x *command) keep(i int, p []byte) (flood bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	st := &x.out[i]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
@@ -27,15 +28,15 @@ type Server struct {
 	config atomic.Pointer[proto.Boot] // of the task that is served now
 
 	mu       sync.Mutex
-	logDir   int                   // -1: the main task's output is thrown away; guarded by mu
-	execs    map[string]*execution // guarded by mu
-	finished []string              // ids in execs, the oldest first; guarded by mu
-	task     *task                 // guarded by mu
-	stopping bool                  // guarded by mu
-	trimmer  clock.Timer           // guarded by mu
-	agents   map[*conn]bool        // that are connected; guarded by mu
-	idle     bool                  // the task was let go, and the next has not come; guarded by mu
-	lonely   clock.Timer           // guarded by mu
+	logDir   int                 // -1: the main task's output is thrown away; guarded by mu
+	execs    map[string]*command // guarded by mu
+	finished []string            // ids in execs, the oldest first; guarded by mu
+	task     *task               // guarded by mu
+	stopping bool                // guarded by mu
+	trimmer  clock.Timer         // guarded by mu
+	agents   map[*conn]bool      // that are connected; guarded by mu
+	idle     bool                // the task was let go, and the next has not come; guarded by mu
+	lonely   clock.Timer         // guarded by mu
 }
 
 const (
@@ -49,7 +50,7 @@ const (
 func New(boot proto.Boot, c clock.Clock, logDir int) *Server {
 	deny, _ := os.ReadFile("/proc/self/setgroups")
 	s := &Server{
-		clock: c, reaper: newReaper(), execs: map[string]*execution{}, agents: map[*conn]bool{},
+		clock: c, reaper: newReaper(), execs: map[string]*command{}, agents: map[*conn]bool{},
 		keepGroups: strings.HasPrefix(string(deny), "deny"), ended: make(chan struct{}),
 		passwd: guestFile{path: "/etc/passwd"}, group: guestFile{path: "/etc/group"},
 	}
@@ -117,7 +118,7 @@ func (s *Server) accept(l *os.File) error {
 }
 
 // find returns an execution. Errors: NotFound.
-func (s *Server) find(id string) (*execution, error) {
+func (s *Server) find(id string) (*command, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x := s.execs[id]; x != nil {
@@ -137,7 +138,7 @@ func (s *Server) noteFinished(id string) {
 	}
 }
 
-func (s *Server) forget(x *execution) {
+func (s *Server) forget(x *command) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.execs[x.spec.ID] != x {
@@ -156,13 +157,13 @@ func (s *Server) forget(x *execution) {
 func (s *Server) shutdown() {
 	s.mu.Lock()
 	s.stopping = true
-	var list []*execution
+	var list []*command
 	for _, x := range s.execs {
 		list = append(list, x)
 	}
 	s.mu.Unlock()
 	for _, x := range list {
-		x.markKilled(drover.CauseRunnerGone)
+		x.markKilled(execution.CauseRunnerGone)
 	}
 	killAll(s.reaper, s.clock)
 }

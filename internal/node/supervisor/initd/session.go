@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"sync"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 )
 
@@ -16,7 +16,7 @@ type session struct {
 
 	once  sync.Once
 	ready chan struct{} // closed when x is set, or will never be
-	x     *execution
+	x     *command
 
 	// Guarded by x.mu.
 	pos, acked [2]int64
@@ -26,7 +26,7 @@ type session struct {
 
 func newSession(c *conn, channel uint32) *session {
 	s := &session{c: c, channel: channel, ready: make(chan struct{})}
-	s.in = newInbox(func(offset int64) { _ = c.write(proto.Ack(uint8(drover.Stdin), channel, offset)) })
+	s.in = newInbox(func(offset int64) { _ = c.write(proto.Ack(uint8(execution.Stdin), channel, offset)) })
 	return s
 }
 
@@ -48,7 +48,7 @@ func (s *session) start(x proto.Exec, fds []int) {
 }
 
 // attach joins an execution and serves it.
-func (s *session) attach(id string, from drover.Offsets) {
+func (s *session) attach(id string, from execution.Offsets) {
 	x, err := s.c.s.find(id)
 	if err != nil {
 		close(s.ready)
@@ -60,7 +60,7 @@ func (s *session) attach(id string, from drover.Offsets) {
 	s.serve(x)
 }
 
-func (s *session) serve(x *execution) {
+func (s *session) serve(x *command) {
 	s.x = x
 	close(s.ready)
 	if x.spec.Stdin {
@@ -92,7 +92,7 @@ func (s *session) send() bool {
 			s.pos[i] = max(s.pos[i], st.start)
 			space := min(int64(proto.DataSize), max(1, s.acked[i]+proto.Window-s.pos[i]))
 			n := st.get(s.pos[i], b[head:head+space])
-			h := proto.DataHead(uint8(i)+uint8(drover.Stdout), s.channel, s.pos[i], n)
+			h := proto.DataHead(uint8(i)+uint8(execution.Stdout), s.channel, s.pos[i], n)
 			copy(b[:], h[:])
 			s.pos[i] += int64(n)
 			x.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *session) sendable() (int, bool) {
 	return best, best >= 0
 }
 
-func (s *session) sendReceipt(r drover.Receipt) {
+func (s *session) sendReceipt(r execution.Receipt) {
 	var e proto.Encoder
 	e.Receipt(r)
 	_ = s.c.write(proto.Frame(proto.KindExit, 0, s.channel, e.B))
@@ -141,7 +141,7 @@ func (s *session) frame(h proto.Header, p []byte) {
 		}
 	case proto.KindResize:
 		if len(p) >= 4 && s.running() && s.x.tty != nil {
-			s.x.resize(drover.WindowSize{Rows: binary.LittleEndian.Uint16(p), Cols: binary.LittleEndian.Uint16(p[2:])})
+			s.x.resize(execution.WindowSize{Rows: binary.LittleEndian.Uint16(p), Cols: binary.LittleEndian.Uint16(p[2:])})
 		}
 	case proto.KindSignal:
 		d := proto.Decoder{B: p}
@@ -167,7 +167,7 @@ func (s *session) running() bool {
 }
 
 func (s *session) ack(stream uint8, offset int64) {
-	i := int(stream) - int(drover.Stdout)
+	i := int(stream) - int(execution.Stdout)
 	if i < 0 || i > 1 || !s.running() {
 		return
 	}

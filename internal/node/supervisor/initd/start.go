@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
@@ -20,9 +21,9 @@ const (
 
 // startExecution starts a command with its first session. A command that cannot be started is a receipt. fds are the
 // files of its control group.
-func (s *Server) startExecution(req proto.Exec, fds []int, first *session) (*execution, *drover.Receipt, error) {
+func (s *Server) startExecution(req proto.Exec, fds []int, first *session) (*command, *execution.Receipt, error) {
 	spec := req.Spec
-	x := &execution{s: s, spec: spec, sessions: map[*session]bool{first: true}, tree: tree{procs: -1, fds: fds}}
+	x := &command{s: s, spec: spec, sessions: map[*session]bool{first: true}, tree: tree{procs: -1, fds: fds}}
 	x.cond = newCond(&x.mu)
 	if err := s.claim(x); err != nil {
 		x.tree.close()
@@ -38,14 +39,14 @@ func (s *Server) startExecution(req proto.Exec, fds []int, first *session) (*exe
 	s.forget(x)
 	x.tree.close()
 	if f := (*startFailure)(nil); errors.As(err, &f) {
-		r := drover.Receipt{ExecutionID: spec.ID, ExitCode: f.exit, Cause: drover.CauseStartFailed, Error: f.reason, StartedAt: s.clock.Now()}
+		r := execution.Receipt{ExecutionID: spec.ID, ExitCode: f.exit, Cause: execution.CauseStartFailed, Error: f.reason, StartedAt: s.clock.Now()}
 		return nil, &r, nil
 	}
 	return nil, nil, err
 }
 
 // claim takes the id. Errors: Invalid, Conflict, Gone.
-func (s *Server) claim(x *execution) error {
+func (s *Server) claim(x *command) error {
 	if x.spec.ID == "" || len(x.spec.Argv) == 0 || x.spec.Argv[0] == "" {
 		return drover.Errorf(drover.Invalid, "an execution needs an id and a command")
 	}
@@ -71,7 +72,7 @@ type startFailure struct {
 func (f *startFailure) Error() string { return f.reason }
 
 // program resolves user, environment, directory and path. Errors: Invalid, Forbidden, *startFailure.
-func (s *Server) program(spec drover.ExecutionSpec) (spawn.Spec, error) {
+func (s *Server) program(spec execution.Spec) (spawn.Spec, error) {
 	user, home, err := s.resolveUser(spec.User, spec.Privileged)
 	if err != nil {
 		return spawn.Spec{}, err
@@ -124,7 +125,7 @@ func explainStart(err error, program, dir string) error {
 }
 
 // run starts the program with its pipes or terminal, and everything that follows it. Errors: *startFailure.
-func (x *execution) run(prog spawn.Spec, clone bool) error {
+func (x *command) run(prog spawn.Spec, clone bool) error {
 	io, err := openStdio(x.spec, prog.User)
 	if err != nil {
 		return &startFailure{exitCannotRun, err.Error()}
@@ -182,7 +183,7 @@ type stdio struct {
 	tty    *os.File
 }
 
-func openStdio(spec drover.ExecutionSpec, user *spawn.User) (*stdio, error) {
+func openStdio(spec execution.Spec, user *spawn.User) (*stdio, error) {
 	s := &stdio{}
 	err := s.open(spec)
 	if err == nil && user != nil && !s.giveTo(int(user.UID), spec.TTY) { // gVisor's
@@ -231,7 +232,7 @@ func (s *stdio) pipe() (p [2]int, err error) {
 	return p, err
 }
 
-func (s *stdio) open(spec drover.ExecutionSpec) error {
+func (s *stdio) open(spec execution.Spec) error {
 	if spec.TTY {
 		master, slave, err := openTTY(spec.Size)
 		if err != nil {

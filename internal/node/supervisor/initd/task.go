@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/supervisor/proto"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
@@ -23,10 +24,10 @@ type task struct {
 	started time.Time
 	pumps   sync.WaitGroup
 	done    chan struct{}
-	receipt drover.Receipt // set before done is closed
+	receipt execution.Receipt // set before done is closed
 
 	mu      sync.Mutex
-	cause   drover.Cause         // guarded by mu
+	cause   execution.Cause      // guarded by mu
 	hearers map[chan string]bool // of notices; guarded by mu
 	losing  map[string]string    // streams whose log is not written, and the notice of it; guarded by mu
 }
@@ -121,7 +122,7 @@ func (s *Server) taskStdio(user *spawn.User) (*stdio, [2]*logFile, error) {
 			}
 			logs[i] = l
 		}
-		io, err := openStdio(drover.ExecutionSpec{}, user)
+		io, err := openStdio(execution.Spec{}, user)
 		return io, logs, err
 	}
 	io := &stdio{}
@@ -149,7 +150,7 @@ func (s *Server) followTask(t *task, files [2]*os.File) {
 	t.tree.close()
 	orphans := s.reaper.settle(t.child)
 	t.mu.Lock()
-	t.receipt = ended(t.child, orphans, t.cause, drover.ExecutionSpec{})
+	t.receipt = ended(t.child, orphans, t.cause, execution.Spec{})
 	t.mu.Unlock()
 	t.receipt.StartedAt, t.receipt.Wall = t.started, wall
 	close(t.done)

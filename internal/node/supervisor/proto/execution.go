@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 // Exec starts an execution.
 type Exec struct {
-	Spec  drover.ExecutionSpec
+	Spec  execution.Spec
 	Clone bool // as in Task
 }
 
@@ -29,7 +30,7 @@ func DecodeExec(p []byte) (Exec, error) {
 }
 
 // spec is length-prefixed, so that it can grow inside of other messages.
-func (e *Encoder) spec(s drover.ExecutionSpec) {
+func (e *Encoder) spec(s execution.Spec) {
 	var i Encoder
 	i.Str(s.ID)
 	i.Strs(s.Argv)
@@ -49,11 +50,11 @@ func (e *Encoder) spec(s drover.ExecutionSpec) {
 	e.Bytes(i.B)
 }
 
-func (d *Decoder) spec() drover.ExecutionSpec {
+func (d *Decoder) spec() execution.Spec {
 	i := Decoder{B: d.Bytes()}
-	s := drover.ExecutionSpec{ID: i.Str(), Argv: i.Strs(), Env: i.Map(), WorkDir: i.Str(), User: i.Str()}
+	s := execution.Spec{ID: i.Str(), Argv: i.Strs(), Env: i.Map(), WorkDir: i.Str(), User: i.Str()}
 	s.Privileged, s.TTY, s.TTYStderr = i.Bool(), i.Bool(), i.Bool()
-	s.Size = drover.WindowSize{Rows: uint16(i.Uint()), Cols: uint16(i.Uint())}
+	s.Size = execution.WindowSize{Rows: uint16(i.Uint()), Cols: uint16(i.Uint())}
 	s.Stdin = i.Bool()
 	s.Limits = i.limits()
 	s.KeepTree, s.Detach = i.Bool(), time.Duration(i.Int())
@@ -94,7 +95,7 @@ func (d *Decoder) limits() drover.Limits {
 }
 
 // Receipt appends a receipt, length-prefixed.
-func (e *Encoder) Receipt(r drover.Receipt) {
+func (e *Encoder) Receipt(r execution.Receipt) {
 	var i Encoder
 	i.Str(r.ExecutionID)
 	i.Int(int64(r.ExitCode))
@@ -113,9 +114,9 @@ func (e *Encoder) Receipt(r drover.Receipt) {
 }
 
 // Receipt takes a receipt.
-func (d *Decoder) Receipt() drover.Receipt {
+func (d *Decoder) Receipt() execution.Receipt {
 	i := Decoder{B: d.Bytes()}
-	r := drover.Receipt{ExecutionID: i.Str(), ExitCode: int(i.Int()), Signal: int(i.Int()), Cause: drover.Cause(i.Str())}
+	r := execution.Receipt{ExecutionID: i.Str(), ExitCode: int(i.Int()), Signal: int(i.Int()), Cause: execution.Cause(i.Str())}
 	r.Error, r.StartedAt = i.Str(), i.Time()
 	r.Wall, r.UserCPU, r.SystemCPU = time.Duration(i.Int()), time.Duration(i.Int()), time.Duration(i.Int())
 	r.PeakMemory, r.StdoutBytes, r.StderrBytes = i.Int(), i.Int(), i.Int()
@@ -125,7 +126,7 @@ func (d *Decoder) Receipt() drover.Receipt {
 }
 
 // Execution appends a listed execution.
-func (e *Encoder) Execution(x drover.Execution) {
+func (e *Encoder) Execution(x execution.Execution) {
 	var i Encoder
 	i.spec(x.Spec)
 	i.Int(int64(x.Pid))
@@ -138,9 +139,9 @@ func (e *Encoder) Execution(x drover.Execution) {
 }
 
 // Execution takes a listed execution.
-func (d *Decoder) Execution() drover.Execution {
+func (d *Decoder) Execution() execution.Execution {
 	i := Decoder{B: d.Bytes()}
-	x := drover.Execution{Spec: i.spec(), Pid: int(i.Int()), Running: i.Bool()}
+	x := execution.Execution{Spec: i.spec(), Pid: int(i.Int()), Running: i.Bool()}
 	if i.Bool() {
 		x.Receipt = new(i.Receipt())
 	}

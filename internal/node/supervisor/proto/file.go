@@ -1,9 +1,11 @@
 package proto
 
-import "github.com/drover-project/drover"
+import (
+	"github.com/drover-project/drover/execution"
+)
 
 // FileRequest appends a file request.
-func (e *Encoder) FileRequest(r drover.FileRequest) {
+func (e *Encoder) FileRequest(r execution.FileRequest) {
 	var i Encoder
 	i.Str(r.Path)
 	i.Bool(r.Recursive)
@@ -14,15 +16,15 @@ func (e *Encoder) FileRequest(r drover.FileRequest) {
 }
 
 // FileRequest takes a file request.
-func (d *Decoder) FileRequest() drover.FileRequest {
+func (d *Decoder) FileRequest() execution.FileRequest {
 	i := Decoder{B: d.Bytes()}
-	r := drover.FileRequest{Path: i.Str(), Recursive: i.Bool(), Privileged: i.Bool(), Offset: i.Int(), Length: i.Int()}
+	r := execution.FileRequest{Path: i.Str(), Recursive: i.Bool(), Privileged: i.Bool(), Offset: i.Int(), Length: i.Int()}
 	d.inner(i)
 	return r
 }
 
 // FileInfo appends a file's description.
-func (e *Encoder) FileInfo(f drover.FileInfo) {
+func (e *Encoder) FileInfo(f execution.FileInfo) {
 	var i Encoder
 	i.Str(f.Path)
 	i.Str(f.Type)
@@ -38,9 +40,9 @@ func (e *Encoder) FileInfo(f drover.FileInfo) {
 }
 
 // FileInfo takes a file's description.
-func (d *Decoder) FileInfo() drover.FileInfo {
+func (d *Decoder) FileInfo() execution.FileInfo {
 	i := Decoder{B: d.Bytes()}
-	f := drover.FileInfo{Path: i.Str(), Type: i.Str(), Size: i.Int(), Mode: uint32(i.Uint())}
+	f := execution.FileInfo{Path: i.Str(), Type: i.Str(), Size: i.Int(), Mode: uint32(i.Uint())}
 	f.UID, f.GID = int(i.Int()), int(i.Int())
 	f.Owner, f.Group, f.ModTime, f.LinkTarget = i.Str(), i.Str(), i.Time(), i.Str()
 	d.inner(i)
@@ -48,7 +50,7 @@ func (d *Decoder) FileInfo() drover.FileInfo {
 }
 
 // FileChange appends a change.
-func (e *Encoder) FileChange(c drover.FileChange) {
+func (e *Encoder) FileChange(c execution.FileChange) {
 	var i Encoder
 	i.Str(c.Path)
 	i.Bool(c.Delete)
@@ -61,9 +63,9 @@ func (e *Encoder) FileChange(c drover.FileChange) {
 }
 
 // FileChange takes a change; its data points into the message.
-func (d *Decoder) FileChange() drover.FileChange {
+func (d *Decoder) FileChange() execution.FileChange {
 	i := Decoder{B: d.Bytes()}
-	c := drover.FileChange{Path: i.Str(), Delete: i.Bool(), Mkdir: i.Bool(), Write: i.Bool(), Data: i.Bytes()}
+	c := execution.FileChange{Path: i.Str(), Delete: i.Bool(), Mkdir: i.Bool(), Write: i.Bool(), Data: i.Bytes()}
 	c.Mode, c.Owner = uint32(i.Uint()), i.Str()
 	d.inner(i)
 	return c

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 var update = flag.Bool("update", false, "write the golden bytes of new messages; those of old ones never change")
@@ -31,13 +32,13 @@ func golden() map[string]struct {
 		decode func([]byte) (any, error)
 		want   any
 	}
-	x := Exec{Clone: true, Spec: drover.ExecutionSpec{
+	x := Exec{Clone: true, Spec: execution.Spec{
 		ID: "e1", Argv: []string{"a", "b c"}, Env: map[string]string{"K": "v"}, WorkDir: "/x", User: "1:2", Privileged: true, TTY: true,
-		TTYStderr: true, Size: drover.WindowSize{Rows: 3, Cols: 4}, Stdin: true, KeepTree: true, Detach: -1, HideEnv: "NOMAD_",
+		TTYStderr: true, Size: execution.WindowSize{Rows: 3, Cols: 4}, Stdin: true, KeepTree: true, Detach: -1, HideEnv: "NOMAD_",
 		Limits: drover.Limits{Wall: time.Second, CPU: 2, CPUMHz: 3, MemoryMB: 4, Pids: 5, OutputBytes: 6, OpenFiles: 7, FileSizeMB: 8},
 	}}
-	r := drover.Receipt{
-		ExecutionID: "e", ExitCode: 137, Signal: 9, Cause: drover.CauseOOM, Error: "x", StartedAt: time.Unix(7, 8), Wall: 1, UserCPU: 2,
+	r := execution.Receipt{
+		ExecutionID: "e", ExitCode: 137, Signal: 9, Cause: execution.CauseOOM, Error: "x", StartedAt: time.Unix(7, 8), Wall: 1, UserCPU: 2,
 		SystemCPU: 3, PeakMemory: 4, StdoutBytes: 5, StderrBytes: 6, Truncated: true,
 	}
 	var receipt Encoder
@@ -117,7 +118,7 @@ func writeGolden(t *testing.T, known map[string][]byte) {
 // TestSpecWithoutItsNewestField is what agents of the first day sent.
 func TestSpecWithoutItsNewestField(t *testing.T) {
 	t.Parallel()
-	x := Exec{Spec: drover.ExecutionSpec{ID: "e", Argv: []string{"a"}}}
+	x := Exec{Spec: execution.Spec{ID: "e", Argv: []string{"a"}}}
 	b := x.Encode()
 	old := append([]byte(nil), b[:len(b)-1]...) // HideEnv, empty
 	old[1]--                                    // the length of the spec

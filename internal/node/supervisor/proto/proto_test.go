@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 )
 
 func TestExecRoundTrip(t *testing.T) {
 	t.Parallel()
-	x := Exec{Clone: true, Spec: drover.ExecutionSpec{
+	x := Exec{Clone: true, Spec: execution.Spec{
 		ID: "e1", Argv: []string{"a", "", "\xff\n"}, Env: map[string]string{"K": "v w", "L": ""}, WorkDir: "/x", User: "1:2",
-		Privileged: true, TTY: true, TTYStderr: true, Size: drover.WindowSize{Rows: 3, Cols: 4}, Stdin: true, KeepTree: true,
+		Privileged: true, TTY: true, TTYStderr: true, Size: execution.WindowSize{Rows: 3, Cols: 4}, Stdin: true, KeepTree: true,
 		Limits: drover.Limits{Wall: time.Second, CPU: 2, CPUMHz: 3, MemoryMB: 4, Pids: 5, OutputBytes: 6, OpenFiles: 7, FileSizeMB: 8},
 		Detach: -1,
 	}}
@@ -26,11 +27,11 @@ func TestExecRoundTrip(t *testing.T) {
 
 func TestReceiptRoundTrip(t *testing.T) {
 	t.Parallel()
-	r := drover.Receipt{
-		ExecutionID: "e", ExitCode: 137, Signal: 9, Cause: drover.CauseOOM, Error: "x", StartedAt: time.Unix(7, 8),
+	r := execution.Receipt{
+		ExecutionID: "e", ExitCode: 137, Signal: 9, Cause: execution.CauseOOM, Error: "x", StartedAt: time.Unix(7, 8),
 		Wall: 1, UserCPU: 2, SystemCPU: 3, PeakMemory: 4, StdoutBytes: 5, StderrBytes: 6, Truncated: true,
 	}
-	x := drover.Execution{ID: "e", Spec: drover.ExecutionSpec{ID: "e"}, Pid: 4, Receipt: &r}
+	x := execution.Execution{ID: "e", Spec: execution.Spec{ID: "e"}, Pid: 4, Receipt: &r}
 	var e Encoder
 	e.Execution(x)
 	d := Decoder{B: e.B}

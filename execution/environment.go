@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"time"
+
+	"github.com/drover-project/drover"
+)
+
+// EnvironmentJobPrefix and the environment's id are the id of the job that keeps its runners.
+const EnvironmentJobPrefix = "environment-"
+
+// Environment is what runners are made from. It is stored as a job with one group that has a Pool; exec/environment
+// translates in both directions.
+type Environment struct {
+	ID           string               `json:"id"`
+	Image        string               `json:"image"`                  // "host", an OCI reference, or a path to a layout or archive
+	Driver       string               `json:"driver,omitempty"`       // "sandbox" (default), "docker", "raw_exec"
+	Runtime      string               `json:"runtime,omitempty"`      // docker: runc, runsc
+	PoolSize     int                  `json:"poolSize"`               // warm runners to keep
+	MaxRunners   int                  `json:"maxRunners,omitempty"`   // warm and claimed together; 0 = no bound
+	CPU          int                  `json:"cpu,omitempty"`          // MHz
+	MemoryMB     int                  `json:"memoryMB,omitempty"`     // reserved
+	MemoryMaxMB  int                  `json:"memoryMaxMB,omitempty"`  // hard limit
+	DiskMB       int                  `json:"diskMB,omitempty"`       // size of the writable layer
+	PidsLimit    int                  `json:"pidsLimit,omitempty"`    // default 256
+	Network      bool                 `json:"network,omitempty"`      // default false: loopback only
+	ExposedPorts []uint16             `json:"exposedPorts,omitempty"` // need Network
+	User         string               `json:"user,omitempty"`         // of unprivileged executions; default: a user without rights
+	WorkDir      string               `json:"workDir,omitempty"`      // default: the image's
+	Env          map[string]string    `json:"env,omitempty"`
+	IdleTimeout  time.Duration        `json:"idleTimeout,omitempty"` // ns; 0 = none
+	Constraints  []*drover.Constraint `json:"constraints,omitempty"`
+	Meta         map[string]string    `json:"meta,omitempty"`
+}
+
+// PoolStatus is how an environment's pool stands.
+type PoolStatus struct {
+	Environment string `json:"environment"`
+	Size        int    `json:"size"`     // wanted warm
+	Warm        int    `json:"warm"`     // ready to be claimed
+	Starting    int    `json:"starting"` // placed, not ready
+	Queued      int    `json:"queued"`   // not placed
+	Claimed     int    `json:"claimed"`
+	Waiting     int    `json:"waiting"`             // claims in the queue
+	LastError   string `json:"lastError,omitempty"` // why runners do not come, e.g. the image cannot be pulled
+}
+
+// RunnerState is the life of a runner.
+type RunnerState string
+
+// Runner states; a claimed runner never returns to warm.
+//
+//	requested → warming → warm → claimed ⇄ busy → draining → destroyed⟂
+const (
+	RunnerRequested RunnerState = "requested"
+	RunnerWarming   RunnerState = "warming"
+	RunnerWarm      RunnerState = "warm"
+	RunnerClaimed   RunnerState = "claimed"
+	RunnerBusy      RunnerState = "busy"
+	RunnerDraining  RunnerState = "draining"
+	RunnerDestroyed RunnerState = "destroyed"
+)
+
+// Runner is an allocation of an environment's job.
+type Runner struct {
+	ID          string               `json:"id"` // once claimed; "<environment>-<allocation>"
+	AllocID     string               `json:"allocationId"`
+	Environment string               `json:"environment"`
+	NodeID      string               `json:"nodeId"`
+	State       RunnerState          `json:"state"`
+	ClaimedAt   time.Time            `json:"claimedAt,omitzero"`
+	IdleTimeout time.Duration        `json:"idleTimeout,omitempty"`
+	Labels      map[string]string    `json:"labels,omitempty"`
+	Env         map[string]string    `json:"env,omitempty"`
+	Limits      *drover.Limits       `json:"limits,omitempty"` // of its executions, beside the environment's
+	Ports       []drover.PortMapping `json:"ports,omitempty"`
+}
+
+// ClaimRequest asks for a runner. What differs per claim is bound to the warm runner; a claim never starts cold for it.
+type ClaimRequest struct {
+	Environment string            `json:"environment"`
+	IdleTimeout time.Duration     `json:"idleTimeout,omitempty"` // ns; 0 = the environment's; < 0 = none
+	Env         map[string]string `json:"env,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Limits      drover.Limits     `json:"limits,omitzero"` // of its executions, up to the environment's
+	Wait        time.Duration     `json:"wait,omitempty"`  // ns to queue when the pool is empty; 0 = DefaultClaimWait; < 0 = not at all
+}
+
+// DefaultClaimWait is how long a claim queues that does not say it: a runner starts in milliseconds, a container in
+// seconds.
+const DefaultClaimWait = 15 * time.Second

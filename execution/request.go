@@ -1,0 +1,64 @@
+package execution
+
+import (
+	"encoding/base64"
+	"time"
+	"unicode/utf8"
+
+	"github.com/drover-project/drover"
+)
+
+// Request is a command as clients of the native API ask for it.
+type Request struct {
+	Spec
+	Command string `json:"command,omitempty"` // a line for the runner's shell, instead of argv
+	Input   []byte `json:"input,omitempty"`   // all of stdin, given ahead
+	// Webhook is posted the Execution, with its receipt, when it ended: up to six times within half a minute, until it
+	// answers 2xx. Addresses that are not public are refused unless exec.webhook_allow names them; redirects are not
+	// followed. An end while the server was down is told when it is back.
+	Webhook string `json:"webhook,omitempty"`
+}
+
+// RunRequest asks for a runner, files in it, and a command run there, in one request; the runner is released after it.
+type RunRequest struct {
+	Environment string `json:"environment"`
+	Request
+	Files     []FileChange  `json:"files,omitempty"`
+	Wait      time.Duration `json:"wait,omitempty"`      // ns; for a runner when the pool is empty, as in a ClaimRequest
+	MaxOutput int64         `json:"maxOutput,omitempty"` // bytes of each stream in the result; default 1 MiB
+}
+
+// RunResult answers a RunRequest. Times are counted from its arrival.
+type RunResult struct {
+	RunnerID  string        `json:"runnerId"`
+	Stdout    string        `json:"stdout"`
+	Stderr    string        `json:"stderr"`
+	Encoding  string        `json:"encoding,omitempty"` // "base64" where a stream is not UTF-8; then both are
+	Receipt   Receipt       `json:"receipt"`
+	Claimed   time.Duration `json:"claimed"`   // ns
+	FirstByte time.Duration `json:"firstByte"` // ns; 0 = there was no output
+	Ended     time.Duration `json:"ended"`     // ns
+}
+
+// SetOutput fills in Stdout, Stderr and Encoding.
+func (r *RunResult) SetOutput(stdout, stderr []byte) {
+	r.Stdout, r.Stderr, r.Encoding = string(stdout), string(stderr), ""
+	if !utf8.Valid(stdout) || !utf8.Valid(stderr) {
+		r.Encoding = "base64"
+		r.Stdout, r.Stderr = base64.StdEncoding.EncodeToString(stdout), base64.StdEncoding.EncodeToString(stderr)
+	}
+}
+
+// Output returns both streams as the program wrote them.
+func (r *RunResult) Output() (stdout, stderr []byte, err error) {
+	if r.Encoding != "base64" {
+		return []byte(r.Stdout), []byte(r.Stderr), nil
+	}
+	if stdout, err = base64.StdEncoding.DecodeString(r.Stdout); err != nil {
+		return nil, nil, drover.Errorf(drover.Internal, "decoding stdout: %w", err)
+	}
+	if stderr, err = base64.StdEncoding.DecodeString(r.Stderr); err != nil {
+		return nil, nil, drover.Errorf(drover.Internal, "decoding stderr: %w", err)
+	}
+	return stdout, stderr, nil
+}

@@ -1,0 +1,107 @@
+package fleet
+
+import (
+	"time"
+
+	"github.com/drover-project/drover"
+)
+
+// PoolStatus is a pool with how it stands.
+type PoolStatus struct {
+	Pool
+	Problem   string         // why its provider can't be used; "" if it can
+	Alert     string         // that it costs more than its budget; "" if it does not
+	Machines  map[string]int // by state
+	PerHour   float64        // what its machines cost an hour
+	Today     float64        // what the pool cost since midnight UTC, as far as charged
+	Least     int            // machines that are kept now: Min, or what a schedule says
+	Waiting   []Waiting
+	NextCheck time.Time // when the fleet looks again if nothing happens; zero = no need
+}
+
+// Waiting is a kind of work that waits for machines, and what happens about it.
+type Waiting struct {
+	Pool     string
+	Class    string // job/group, with the namespace before it unless it is the default
+	Each     drover.Capacity
+	Count    int
+	Placed   int // for which there is room on machines that are there or starting
+	Bought   int // for which machines are bought now
+	Position int // in line: 1 is served first
+	Of       int
+	Priority int
+	Since    time.Time
+	Reason   string
+	ReadyAt  time.Time // when the first machine for it is expected; zero = not known
+}
+
+// Action is what the fleet would do now.
+type Action struct {
+	Kind     string // create, drain, undrain or destroy
+	Offering string // of a create
+	Count    int    // of a create
+	PerHour  float64
+	Instance string // of the others
+	Hedge    bool
+	Why      string
+	Reason   string
+}
+
+// Plan is a dry run of a pool: what the fleet would do now, and why.
+type Plan struct {
+	Pool     string
+	At       time.Time
+	Actions  []Action
+	Waiting  []Waiting
+	Deferred int // creates that are wanted, but wait for their turn
+	Settled  bool
+	Note     string
+}
+
+// Audit is a line of the audit log.
+type Audit struct {
+	At       time.Time
+	Pool     string
+	Instance string
+	Several  []string `json:",omitempty"` // the instances of a line that is about more than one
+	What     string   // create, drain, destroy, a state, or an operator's word
+	Why      string   // a code
+	Reason   string   // for people
+	Count    int
+	Offering string
+	Provider string // of what is about none of its pools
+}
+
+// Explanation says why a machine is there, and what becomes of it.
+type Explanation struct {
+	Instance Instance
+	Text     []string // sentences for people
+	Next     []Action
+	Jobs     []drover.NamespacedID
+	History  []Audit
+}
+
+// CostReport is the ledger, summed up.
+type CostReport struct {
+	From  string
+	By    string // day, pool, job or machine
+	Total float64
+	Lines []CostLine
+}
+
+// CostLine is a line of a report. Key is what it is about: a day, a pool, namespace/job ("idle" for what nothing
+// used), or a machine.
+type CostLine struct {
+	Key   string
+	Pool  string
+	Cost  float64
+	Hours float64 // of machines
+	Gone  bool    // the machine is
+}
+
+// Pause switches decisions off.
+type Pause struct {
+	Creates  bool
+	Destroys bool
+	Reason   string
+}

@@ -1,0 +1,4 @@
+// Package exchange holds the seam between a node and control: what a node tells control (Controller), and what can be
+// asked of a node about running things (Workloads, AllocControl, LogReader). It has types and interfaces only; node/agent
+// and control/assignment implement them, internal/link carries both directions between processes.
+package exchange

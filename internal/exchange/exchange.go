@@ -1,0 +1,111 @@
+package exchange
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+)
+
+// The exchange between a node and control. It is level-triggered: the node says what it observes, control says what
+// it wants; a lost message is repaired by the next. node/agent uses a Controller, control/assignment is one,
+// internal/link carries both directions over connectrpc for nodes in other processes.
+
+// Controller is control as a node sees it. Errors: Unauthorized (wrong node secret), NotFound (register first),
+// NotLeader, Unavailable.
+type Controller interface {
+	// Register announces the node (again after every change of its fingerprint). Idempotent.
+	Register(ctx context.Context, node *drover.Node) (Registration, error)
+	// Heartbeat says the node is alive. Missing it for TTL plus grace makes the node down.
+	Heartbeat(ctx context.Context, nodeID string) (Registration, error)
+	// Pull blocks until what control wants of the node differs from the state at index since, or ctx ends, or
+	// maxWait passed (then it answers with the same index). since 0 answers at once.
+	Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (Assignment, error)
+	// Push reports what the node observes, several allocations at once; nil error means durable.
+	Push(ctx context.Context, nodeID string, updates []AllocUpdate) error
+}
+
+// Registration answers Register and Heartbeat.
+type Registration struct {
+	TTL   time.Duration // send the next heartbeat within this
+	Index uint64
+}
+
+// Assignment is all that control wants of a node: every allocation of the node that is not yet known to have ended,
+// those to be stopped too (DesiredStatus says so). An allocation that the node has and that is not listed is to be
+// stopped and its folder removed when the node collects garbage.
+type Assignment struct {
+	Index  uint64
+	Allocs []*drover.Allocation
+	Meta   map[string]*string // what people set of the node's meta at runtime (Node.DynamicMeta)
+}
+
+// AllocUpdate is what a node observes of an allocation.
+type AllocUpdate struct {
+	ID                string
+	ClientStatus      string
+	ClientDescription string
+	TaskStates        map[string]*drover.TaskState
+	DeploymentStatus  *drover.AllocDeploymentStatus
+	DeploymentID      string // that DeploymentStatus is about; "" = it is not known
+	NetworkStatus     *drover.AllocNetworkStatus
+	Time              int64 // unix ns, the node's clock
+}
+
+// Workloads is a node as control, the execution service and the HTTP faces see it: what can be asked about running
+// things. node/agent implements it; internal/link carries it through the connection that the node dialled.
+// task "" means the only (or the leader, or the first) task.
+type Workloads interface {
+	StartExecution(ctx context.Context, allocID, task string, spec execution.Spec) (execution.Session, error)
+	AttachExecution(ctx context.Context, allocID, task, executionID string, from execution.Offsets) (execution.Session, error)
+	Executions(ctx context.Context, allocID string) ([]execution.Execution, error)
+	Files(allocID, task string) execution.Files
+	AllocFolder
+	AllocControl
+}
+
+// AllocFolder reads an allocation's folder on the node (logs too). Paths are relative to it and cannot leave it.
+type AllocFolder interface {
+	ListFolder(ctx context.Context, allocID, path string) ([]drover.AllocFileInfo, error)
+	StatFolder(ctx context.Context, allocID, path string) (drover.AllocFileInfo, error)
+	ReadFolder(ctx context.Context, allocID, path string, offset, limit int64) (io.ReadCloser, error)
+	// Logs streams a task's captured output ("stdout" or "stderr") over all rotated files.
+	Logs(ctx context.Context, r LogRequest) (LogReader, error)
+}
+
+// LogRequest asks for logs; Origin "start" or "end" with an offset from it.
+type LogRequest struct {
+	AllocID string
+	Task    string
+	Type    string
+	Origin  string
+	Offset  int64
+	Follow  bool
+	Path    string // instead of Task and Type: any file of the folder, for fs/stream
+}
+
+// LogChunk is a piece of a log file.
+type LogChunk struct {
+	File   string // e.g. "alloc/logs/web.stdout.0"
+	Offset int64  // in File, behind Data
+	Data   []byte
+	Event  string // "file deleted", "file truncated"
+}
+
+// LogReader yields chunks until io.EOF; with Follow it waits for more until its context ends.
+type LogReader interface {
+	Next(ctx context.Context) (LogChunk, error)
+	Close() error
+}
+
+// AllocControl acts on a running allocation.
+type AllocControl interface {
+	RestartTask(ctx context.Context, allocID, task string, all bool) error
+	SignalTask(ctx context.Context, allocID, task, signal string) error
+	AllocStats(ctx context.Context, allocID, task string) (*drover.AllocResourceUsage, error)
+	NodeStats(ctx context.Context) (*drover.HostStats, error)
+	// CollectGarbage removes the folders of ended allocations: one, or all with allocID "".
+	CollectGarbage(ctx context.Context, allocID string) error
+}

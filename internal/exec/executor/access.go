@@ -1,0 +1,89 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/drover-project/drover/execution"
+)
+
+// Open starts the command and attaches to it from its first byte. Errors: as Start.
+func (s *Service) Open(ctx context.Context, runnerID string, spec execution.Spec) (execution.Session, error) {
+	x, err := s.Start(ctx, runnerID, spec)
+	if err != nil {
+		return nil, err
+	}
+	return x.Attach(execution.Offsets{}), nil
+}
+
+// Create starts the command for those who attach later. Errors: as Start.
+func (s *Service) Create(ctx context.Context, runnerID string, spec execution.Spec) (execution.Execution, error) {
+	x, err := s.Start(ctx, runnerID, spec)
+	if err != nil {
+		return execution.Execution{}, err
+	}
+	return x.Info(), nil
+}
+
+// Info returns an execution as it is now. Errors: NotFound.
+func (s *Service) Info(ctx context.Context, executionID string) (execution.Execution, error) {
+	x, err := s.Execution(ctx, executionID)
+	if err != nil {
+		return execution.Execution{}, err
+	}
+	return x.Info(), nil
+}
+
+// Wait returns the execution when it ended. Errors: NotFound; ctx's.
+func (s *Service) Wait(ctx context.Context, executionID string) (execution.Execution, error) {
+	x, err := s.Execution(ctx, executionID)
+	if err != nil {
+		return execution.Execution{}, err
+	}
+	if _, err := x.Wait(ctx); err != nil {
+		return x.Info(), err
+	}
+	return x.Info(), nil
+}
+
+// Attach attaches to an execution from the offsets on. Errors: NotFound.
+func (s *Service) Attach(ctx context.Context, executionID string, from execution.Offsets) (execution.Session, error) {
+	x, err := s.Execution(ctx, executionID)
+	if err != nil {
+		return nil, err
+	}
+	return x.Attach(from), nil
+}
+
+// Control is what can be done to a running execution beside reading: Write, CloseStdin, Resize, Signal. Errors:
+// NotFound.
+func (s *Service) Control(ctx context.Context, executionID string) (execution.Session, error) {
+	x, err := s.Execution(ctx, executionID)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{Execution: x}, nil // attached to nothing: its Close changes nothing
+}
+
+// List returns a runner's executions, running and lately ended, sorted by id. Errors: NotFound, Gone.
+func (s *Service) List(ctx context.Context, runnerID string) ([]execution.Execution, error) {
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	lease.Done()
+	s.mu.Lock()
+	s.expireLocked()
+	all := maps.Clone(s.byID)
+	s.mu.Unlock()
+	list := []execution.Execution{}
+	for _, x := range all {
+		if x.runner.ID == runnerID {
+			list = append(list, x.Info())
+		}
+	}
+	slices.SortFunc(list, func(a, b execution.Execution) int { return cmp.Compare(a.ID, b.ID) })
+	return list, nil
+}

@@ -1,0 +1,123 @@
+package executor
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// Types of events about executions.
+const (
+	EventStarted = "ExecutionStarted"
+	EventEnded   = "ExecutionEnded"
+)
+
+// Event is something that happened to an execution.
+type Event struct {
+	Type      string
+	Execution execution.Execution // without variables, with at most a few KB of the command
+}
+
+// Teller puts events into the event stream, in one step and in order. Errors: they are told again.
+type Teller interface {
+	TellExecutions(ctx context.Context, events []Event) error
+}
+
+// The bounds of telling.
+const (
+	tellEvery   = 200 * time.Millisecond // what happens within is told together: an entry of the log costs more than an execution
+	maxTold     = 1_000                  // at once
+	maxUntold   = 100_000                // then the oldest are dropped
+	maxToldArgv = 4 << 10
+)
+
+// feed keeps what is still to be told.
+type feed struct {
+	more chan struct{} // holds an element when there is something
+
+	mu      sync.Mutex
+	waiting []Event // guarded by mu
+	dropped int     // guarded by mu
+}
+
+func newFeed() feed { return feed{more: make(chan struct{}, 1)} }
+
+func (f *feed) publish(kind string, x execution.Execution) {
+	x.Spec.Env = nil
+	x.Spec.Argv = shortened(x.Spec.Argv)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.waiting) >= maxUntold {
+		f.waiting = slices.Delete(f.waiting, 0, maxTold)
+		f.dropped += maxTold
+	}
+	f.waiting = append(f.waiting, Event{kind, x})
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// take takes the oldest events out.
+func (f *feed) take() (events []Event, dropped int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := min(len(f.waiting), maxTold)
+	events = slices.Clone(f.waiting[:n])
+	f.waiting = slices.Delete(f.waiting, 0, n)
+	dropped, f.dropped = f.dropped, 0
+	return events, dropped
+}
+
+func shortened(argv []string) []string {
+	room := maxToldArgv
+	for i, a := range argv {
+		if room -= len(a); room < 0 {
+			return append(slices.Clone(argv[:i]), a[:max(0, len(a)+room)]+"…")
+		}
+	}
+	return argv
+}
+
+// tell puts events into the stream until ctx ends. What was not told by then is not told.
+func (s *Service) tell(ctx context.Context) {
+	if s.deps.Teller == nil {
+		return
+	}
+	wait := tellEvery
+	for {
+		select {
+		case <-s.feed.more:
+		case <-ctx.Done():
+			return
+		}
+		clock.Sleep(ctx, s.deps.Clock, tellEvery)
+		for events := s.untold(); len(events) > 0; {
+			err := s.deps.Teller.TellExecutions(ctx, events)
+			if err == nil {
+				events, wait = s.untold(), tellEvery
+				continue
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			s.deps.Log.Warn("telling of executions, trying again", "events", len(events), "error", err)
+			if !clock.Sleep(ctx, s.deps.Clock, wait) {
+				return
+			}
+			wait = min(2*wait, 5*time.Second)
+		}
+	}
+}
+
+func (s *Service) untold() []Event {
+	events, dropped := s.feed.take()
+	if dropped > 0 {
+		s.deps.Log.Error("events of executions are not told: there were too many", "events", dropped)
+	}
+	return events
+}

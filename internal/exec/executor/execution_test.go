@@ -1,0 +1,579 @@
+package executor_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/exectest"
+	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/exec/runner"
+	"github.com/drover-project/drover/internal/id"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type bundle struct {
+	*executor.Service
+	control *exectest.Control
+	runners *runner.Service
+	runner  execution.Runner
+	stop    func()
+	hooks   *hooks
+	told    *told
+}
+
+// again is the next process's service over the same runners.
+func (b *bundle) again(t *testing.T, cfg executor.Config) *bundle {
+	t.Helper()
+	next := &bundle{control: b.control, runners: b.runners, runner: b.runner, hooks: &hooks{}, told: &told{}}
+	next.start(t, cfg)
+	return next
+}
+
+func (b *bundle) start(t *testing.T, cfg executor.Config) {
+	t.Helper()
+	s, err := executor.New(cfg, executor.Deps{
+		Runners: b.runners, Notifier: b.hooks, Teller: b.told, Clock: clock.Wall{}, IDs: id.Random{}, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	b.Service = s
+	ctx, cancel := context.WithCancel(t.Context())
+	var run sync.WaitGroup
+	run.Go(func() { _ = s.Run(ctx) }) // ends with ctx
+	b.stop = sync.OnceFunc(func() { cancel(); run.Wait() })
+}
+
+// told stands for the event stream.
+type told struct {
+	mu     sync.Mutex
+	events []executor.Event
+	tries  int
+	failed int
+}
+
+func (l *told) TellExecutions(_ context.Context, events []executor.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed > 0 {
+		l.failed--
+		return drover.Errorf(drover.Unavailable, "no leader")
+	}
+	l.events = append(l.events, events...)
+	l.tries++
+	return nil
+}
+
+func (l *told) fail(times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = times
+}
+
+func (l *told) all() []executor.Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.events
+}
+
+func (l *told) calls() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tries
+}
+
+// hooks stands for the web: an address fails as often as its path says.
+type hooks struct {
+	mu    sync.Mutex
+	calls []string
+	last  []byte
+}
+
+func (h *hooks) Check(string) error { return nil }
+
+func (h *hooks) Notify(_ context.Context, url string, body []byte) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.calls, h.last = append(h.calls, url), body
+	switch {
+	case strings.HasSuffix(url, "/forbidden"):
+		return drover.Errorf(drover.Forbidden, "no")
+	case strings.HasSuffix(url, "/third") && len(h.calls) < 3, strings.HasSuffix(url, "/down"):
+		return drover.Errorf(drover.Unavailable, "busy")
+	}
+	return nil
+}
+
+func (h *hooks) called() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.calls)
+}
+
+func (h *hooks) count() int { return len(h.called()) }
+
+// bubble runs the test in synctest's time, with one claimed runner.
+func bubble(t *testing.T, cfg executor.Config, test func(t *testing.T, b *bundle)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := exectest.NewControl()
+		runners, stopRunners := exectest.Start(t, c, runner.Config{})
+		_, err := runners.PutEnvironment(t.Context(), execution.Environment{
+			ID: "e", Image: "host", PoolSize: 2, User: "user", Env: map[string]string{"A": "environment", "B": "environment"},
+		})
+		require.NoError(t, err)
+		synctest.Wait()
+		r, err := runners.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute})
+		require.NoError(t, err)
+		b := &bundle{control: c, runners: runners, runner: r, hooks: &hooks{}, told: &told{}}
+		b.start(t, cfg)
+		test(t, b)
+		b.stop()
+		stopRunners()
+		synctest.Wait()
+	})
+}
+
+func sh(command string) execution.Spec {
+	return execution.Spec{Argv: []string{"/bin/sh", "-c", command}}
+}
+
+// collect reads to the end.
+func collect(t *testing.T, s execution.Session) (stdout, stderr string, r execution.Receipt) {
+	t.Helper()
+	var out [3]strings.Builder
+	for {
+		f, err := s.Next(t.Context())
+		require.NoError(t, err)
+		if f.Receipt != nil {
+			_, err = s.Next(t.Context())
+			require.ErrorIs(t, err, io.EOF)
+			return out[execution.Stdout].String(), out[execution.Stderr].String(), *f.Receipt
+		}
+		out[f.Stream].Write(f.Data)
+	}
+}
+
+func TestRunsAndKeepsStreamsApart(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("echo one;err two;echo three;exit 7"))
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		out, errs, receipt := collect(t, r)
+		require.NoError(t, r.Close())
+		require.Equal(t, "one\nthree\n", out)
+		require.Equal(t, "two\n", errs)
+		require.Equal(t, 7, receipt.ExitCode)
+		require.Equal(t, execution.CauseExited, receipt.Cause)
+		require.Equal(t, x.ID(), receipt.ExecutionID)
+
+		late := x.Attach(execution.Offsets{Stdout: 4, Stderr: 1})
+		out, errs, _ = collect(t, late)
+		require.Equal(t, "three\n", out)
+		require.Equal(t, "wo\n", errs)
+		require.NoError(t, late.Close())
+		list, err := b.List(t.Context(), b.runner.ID)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+	})
+}
+
+func TestBindsEnvironmentClaimAndSpec(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("env;whoami")
+		spec.Env = map[string]string{"C": "spec", "D": "two words; $HOME"}
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		out, _, _ := collect(t, r)
+		require.NoError(t, r.Close())
+		require.Equal(t, "A=environment\nB=claim\nC=spec\nD=two words; $HOME\nuser\n", out)
+	})
+}
+
+func TestSeveralReadersAndTheSlowest(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		const size = 5 << 20
+		x, err := b.Start(t.Context(), b.runner.ID, sh("spew 5242880"))
+		require.NoError(t, err)
+		var readers sync.WaitGroup
+		for i := range 3 {
+			r := x.Attach(execution.Offsets{})
+			readers.Go(func() { // ends at the receipt
+				total := 0
+				for {
+					f, err := r.Next(t.Context())
+					require.NoError(t, err)
+					if f.Receipt != nil {
+						break
+					}
+					require.False(t, f.Skipped)
+					total += len(f.Data)
+					if i == 2 {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				require.Equal(t, size, total)
+				require.NoError(t, r.Close())
+			})
+		}
+		readers.Wait()
+		late := x.Attach(execution.Offsets{})
+		_, err = late.Next(t.Context()) // started
+		require.NoError(t, err)
+		f, err := late.Next(t.Context())
+		require.NoError(t, err)
+		require.True(t, f.Skipped, "the window is 1 MiB")
+		require.GreaterOrEqual(t, f.Offset, int64(size-(1<<20)-(64<<10)))
+		require.NoError(t, late.Close())
+	})
+}
+
+func TestDetachedAndReattached(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo before;sleep 5s;spew 3000000;echo after")
+		spec.Detach = 10 * time.Second
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		for range 2 {
+			_, err = r.Next(t.Context())
+			require.NoError(t, err)
+		}
+		require.NoError(t, r.Close())
+		time.Sleep(9 * time.Second)
+		again := x.Attach(execution.Offsets{Stdout: 7})
+		out, _, receipt := collect(t, again)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.True(t, strings.HasSuffix(out, "after\n"))
+		require.NoError(t, again.Close())
+
+		x, err = b.Start(t.Context(), b.runner.ID, execution.Spec{Argv: []string{"sleep", "1h"}, Detach: 10 * time.Second})
+		require.NoError(t, err)
+		r = x.Attach(execution.Offsets{})
+		require.NoError(t, r.Close())
+		time.Sleep(11 * time.Second)
+		require.Equal(t, execution.CauseKilled, x.Info().Receipt.Cause)
+	})
+}
+
+func TestADesertedExecutionIsKilled(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("spew 900000000"))
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		_, err = r.Next(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		synctest.Wait()
+		require.Equal(t, execution.CauseKilled, x.Info().Receipt.Cause)
+
+		never, err := b.Start(t.Context(), b.runner.ID, sh("sleep 10h"))
+		require.NoError(t, err)
+		time.Sleep(29 * time.Second)
+		require.True(t, never.Info().Running, "its reader may still come")
+		time.Sleep(2 * time.Second)
+		require.Equal(t, execution.CauseKilled, never.Info().Receipt.Cause)
+	})
+}
+
+func TestStdinSignalsAndLimits(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("cat")
+		spec.Stdin = true
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		require.NoError(t, r.Write(t.Context(), []byte("hello")))
+		require.NoError(t, r.CloseStdin(t.Context()))
+		out, _, _ := collect(t, r)
+		require.Equal(t, "hello", out)
+		require.Equal(t, drover.Conflict, drover.CodeOf(r.Write(t.Context(), []byte("late"))))
+		require.NoError(t, r.Close())
+
+		spec = sh("sleep 1h")
+		spec.Limits.Wall = time.Second
+		x, err = b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, execution.CauseTimeout, receipt.Cause)
+		require.NotZero(t, receipt.ExitCode)
+
+		x, err = b.Start(t.Context(), b.runner.ID, sh("sleep 1h"))
+		require.NoError(t, err)
+		require.Equal(t, drover.Invalid, drover.CodeOf(x.Signal(t.Context(), "NOPE")))
+		require.NoError(t, x.Signal(t.Context(), "INT"))
+		receipt, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, execution.CauseSignalled, receipt.Cause)
+
+		x, err = b.Start(t.Context(), b.runner.ID, execution.Spec{Argv: []string{"missing"}})
+		require.NoError(t, err)
+		receipt, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, execution.CauseStartFailed, receipt.Cause)
+		require.Equal(t, 127, receipt.ExitCode)
+	})
+}
+
+func TestNoExecutionOutlivesItsRunner(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo x;sleep 1h")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		time.Sleep(10 * time.Minute)
+		require.True(t, x.Info().Running, "the idle timer stands still")
+		require.NoError(t, b.runners.Release(t.Context(), b.runner.ID))
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, execution.CauseRunnerGone, receipt.Cause)
+		require.NotZero(t, receipt.ExitCode)
+		require.Equal(t, int64(2), receipt.StdoutBytes)
+		require.False(t, receipt.StartedAt.IsZero())
+		require.ErrorContains(t, x.GoneReason(), "the allocation stopped as expected")
+		_, err = b.Start(t.Context(), b.runner.ID, spec)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
+
+		other, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: "e"})
+		require.NoError(t, err)
+		x, err = b.Start(t.Context(), other.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.control.Node.Break(other.AllocID)
+		receipt, err = x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, execution.CauseRunnerGone, receipt.Cause)
+	})
+}
+
+func TestAPreparedExecutionIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		prepared, err := b.Prepare(t.Context(), b.runner.ID, sh("echo x"))
+		require.NoError(t, err)
+		_, err = b.Take(t.Context(), "other", prepared)
+		require.Error(t, err)
+		p, err := b.Take(t.Context(), b.runner.ID, prepared)
+		require.NoError(t, err)
+		require.Equal(t, prepared, p.ID)
+		_, err = b.Take(t.Context(), b.runner.ID, prepared)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+
+		old, err := b.Prepare(t.Context(), b.runner.ID, sh("echo x"))
+		require.NoError(t, err)
+		_, err = b.runners.Extend(t.Context(), b.runner.ID, 0)
+		require.NoError(t, err)
+		time.Sleep(11 * time.Minute)
+		_, err = b.Take(t.Context(), b.runner.ID, old)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		_, err = b.Prepare(t.Context(), b.runner.ID, execution.Spec{})
+		require.Equal(t, drover.Invalid, drover.CodeOf(err))
+	})
+}
+
+func TestReceiptsAreKeptForAWhile(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{RetainCount: 2}, func(t *testing.T, b *bundle) {
+		var ids []string
+		for range 3 {
+			x, err := b.Start(t.Context(), b.runner.ID, sh("echo x"))
+			require.NoError(t, err)
+			_, err = x.Wait(t.Context())
+			require.NoError(t, err)
+			synctest.Wait()
+			ids = append(ids, x.ID())
+		}
+		_, err := b.Execution(t.Context(), ids[0])
+		require.Equal(t, drover.NotFound, drover.CodeOf(err), "only two are kept")
+		_, err = b.Execution(t.Context(), ids[2])
+		require.NoError(t, err)
+		time.Sleep(15 * time.Minute)
+		_, err = b.Execution(t.Context(), ids[2])
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+	})
+}
+
+func TestValidateRefuses(t *testing.T) {
+	t.Parallel()
+	for name, spec := range map[string]execution.Spec{
+		"no command": {}, "empty command": {Argv: []string{""}}, "NUL": {Argv: []string{"a\x00"}},
+		"negative wall": {Argv: []string{"a"}, Limits: drover.Limits{Wall: -1}}, "stderr without tty": {Argv: []string{"a"}, TTYStderr: true},
+		"huge": {Argv: []string{strings.Repeat("x", 2<<20)}}, "env": {Argv: []string{"a"}, Env: map[string]string{"": "x"}},
+	} {
+		require.Equal(t, drover.Invalid, drover.CodeOf(executor.Validate(spec)), name)
+	}
+	require.NoError(t, executor.Validate(sh("it's \n fine")))
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("sleep 1h")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = x.Wait(ctx)
+		require.True(t, errors.Is(err, context.DeadlineExceeded))
+		require.True(t, x.Info().Running)
+		require.NoError(t, x.Signal(t.Context(), "KILL"))
+		_, err = x.Wait(t.Context())
+		require.NoError(t, err)
+	})
+}
+
+func TestABrokenLinkIsMended(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		x, err := b.Start(t.Context(), b.runner.ID, sh("echo one;sleep 10s;echo two"))
+		require.NoError(t, err)
+		r := x.Attach(execution.Offsets{})
+		for range 2 {
+			_, err = r.Next(t.Context())
+			require.NoError(t, err)
+		}
+		b.control.Node.CutLink(true)
+		time.Sleep(5 * time.Second)
+		require.True(t, x.Info().Running)
+		b.control.Node.CutLink(false)
+		out, _, receipt := collect(t, r)
+		require.Equal(t, "two\n", out)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.NoError(t, r.Close())
+
+		x, err = b.Start(t.Context(), b.runner.ID, sh("sleep 10h"))
+		require.NoError(t, err)
+		r = x.Attach(execution.Offsets{})
+		b.control.Node.CutLink(true)
+		_, _, receipt = collect(t, r)
+		require.Equal(t, execution.CauseRunnerGone, receipt.Cause)
+		require.NoError(t, r.Close())
+		b.control.Node.CutLink(false)
+		b.control.Node.Break(b.runner.AllocID)
+	})
+}
+
+func TestExecutionsSurviveAServerRestart(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		spec := sh("echo one;sleep 10m;echo two")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.control.Node.CutLink(true) // the old server is gone
+		b.stop()
+		next := b.again(t, executor.Config{})
+		time.Sleep(3 * time.Second)
+		b.control.Node.CutLink(false)
+		found, err := next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		require.True(t, found.Info().Running, "the idle timer stands still for it")
+		r := found.Attach(execution.Offsets{})
+		out, _, receipt := collect(t, r)
+		require.Equal(t, "two\n", out)
+		require.Equal(t, 0, receipt.ExitCode)
+		require.NoError(t, r.Close())
+		next.stop()
+	})
+}
+
+// A runner without executions does not hold up what was found in others.
+func TestAfterARestartWhatWasFoundIsThereAtOnce(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		_, err := b.runners.Claim(t.Context(), execution.ClaimRequest{Environment: b.runner.Environment, Wait: time.Minute})
+		require.NoError(t, err)
+		spec := sh("sleep 10m")
+		spec.Detach = -1
+		x, err := b.Start(t.Context(), b.runner.ID, spec)
+		require.NoError(t, err)
+		synctest.Wait()
+		b.stop()
+		next := b.again(t, executor.Config{})
+		begin := time.Now()
+		_, err = next.Execution(t.Context(), x.ID())
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), time.Second)
+		time.Sleep(11 * time.Minute) // until it ended
+		next.stop()
+	})
+}
+
+// Found with Poseidon's test of recovery: a runner with an idle timeout of a second lived four after a restart, as each
+// look for its executions, for three seconds, began the time anew.
+func TestLookingForExecutionsIsNoActivity(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		b.stop()
+		next := b.again(t, executor.Config{})
+		time.Sleep(59 * time.Second) // its idle timeout is a minute
+		_, err := b.runners.Runner(t.Context(), b.runner.ID)
+		require.NoError(t, err)
+		time.Sleep(1100 * time.Millisecond)
+		_, err = b.runners.Runner(t.Context(), b.runner.ID)
+		require.Equal(t, drover.Gone, drover.CodeOf(err))
+		next.stop()
+	})
+}
+
+func TestANodeThatDoesNotAnswerIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		begin := time.Now()
+		_, err := b.Start(t.Context(), b.runner.ID, execution.Spec{Argv: []string{exectest.Stuck}})
+		require.Equal(t, drover.Unavailable, drover.CodeOf(err))
+		require.Equal(t, time.Minute, time.Since(begin))
+		x, err := b.Start(t.Context(), b.runner.ID, sh("exit 4"))
+		require.NoError(t, err)
+		receipt, err := x.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 4, receipt.ExitCode)
+	})
+}
+
+// Who asks for executions and never connects gets no more memory than there is for that.
+func TestPreparedExecutionsAreBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, executor.Config{}, func(t *testing.T, b *bundle) {
+		_, err := b.runners.Extend(t.Context(), b.runner.ID, 0)
+		require.NoError(t, err)
+		long := sh("echo " + strings.Repeat("x", 1<<20-100)) // shared by all of them here
+		n := 0
+		for ; err == nil; n++ {
+			require.Less(t, n, 300)
+			_, err = b.Prepare(t.Context(), b.runner.ID, long)
+		}
+		require.Equal(t, drover.Exhausted, drover.CodeOf(err))
+		require.Greater(t, n, 250)
+		time.Sleep(11 * time.Minute)
+		prepared, err := b.Prepare(t.Context(), b.runner.ID, long)
+		require.NoError(t, err)
+		_, err = b.Take(t.Context(), b.runner.ID, prepared)
+		require.NoError(t, err)
+	})
+}

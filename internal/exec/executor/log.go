@@ -1,0 +1,93 @@
+package executor
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/drover-project/drover/execution"
+)
+
+// chunkSize is how much of a stream is put together: many small writes become few frames for a slow reader.
+const chunkSize = 32 << 10
+
+// chunk is a piece of a stream. Bytes are only ever appended, so what a reader got of it stays as it is.
+type chunk struct {
+	seq    uint64 // over both streams: the order of arrival
+	offset int64
+	data   []byte
+}
+
+func (c *chunk) end() int64 { return c.offset + int64(len(c.data)) }
+
+// streamLog is what is kept of one stream: the bytes from start to end.
+type streamLog struct {
+	chunks     []chunk
+	start, end int64
+}
+
+// journal keeps both streams and their order.
+type journal struct {
+	streams [2]streamLog // stdout, stderr
+	seq     uint64
+	last    execution.Stream // the stream of the newest chunk
+}
+
+func (j *journal) of(s execution.Stream) *streamLog {
+	if s == execution.Stderr {
+		return &j.streams[1]
+	}
+	return &j.streams[0]
+}
+
+// add appends data at the offset; a gap (bytes that the runner dropped) moves the start behind it.
+func (j *journal) add(s execution.Stream, offset int64, data []byte) {
+	l := j.of(s)
+	if offset > l.end {
+		l.chunks, l.start, l.end = nil, offset, offset
+	} else if behind := l.end - offset; behind > 0 { // delivered again after re-attaching
+		if behind >= int64(len(data)) {
+			return
+		}
+		data = data[behind:]
+	}
+	if n := len(l.chunks); n > 0 && j.last == s && len(l.chunks[n-1].data)+len(data) <= chunkSize {
+		l.chunks[n-1].data = append(l.chunks[n-1].data, data...)
+	} else {
+		j.seq++
+		l.chunks = append(l.chunks, chunk{seq: j.seq, offset: l.end, data: slices.Clone(data)})
+		j.last = s
+	}
+	l.end += int64(len(data))
+}
+
+// trim drops whole chunks in front, as long as the bytes from keep on stay.
+func (l *streamLog) trim(keep int64) {
+	n := 0
+	for n < len(l.chunks) && l.chunks[n].end() <= keep {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	l.chunks = slices.Delete(l.chunks, 0, n)
+	l.start = l.end
+	if len(l.chunks) > 0 {
+		l.start = l.chunks[0].offset
+	}
+}
+
+// at returns what is kept from the offset on, up to the chunk's end; nil at the stream's end.
+func (l *streamLog) at(offset int64) (seq uint64, data []byte) {
+	i := sort.Search(len(l.chunks), func(i int) bool { return l.chunks[i].end() > offset })
+	if i == len(l.chunks) {
+		return 0, nil
+	}
+	c := &l.chunks[i]
+	data = c.data[offset-c.offset:]
+	return c.seq, data[:len(data):len(data)]
+}
+
+// bytes is how much is kept.
+func (j *journal) bytes() int64 {
+	return j.streams[0].end - j.streams[0].start + j.streams[1].end - j.streams[1].start
+}

@@ -1,0 +1,100 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/environment"
+)
+
+// Bounds of one-shot runs.
+const (
+	defaultRunOutput = 1 << 20
+	maxRunOutput     = 64 << 20
+	releaseTimeout   = 10 * time.Second
+	runIdle          = time.Minute // of the runner, should this process be killed before it releases it
+)
+
+// RunOnce claims a runner, copies files into it, runs the command, collects its output and releases the runner. Errors:
+// those of claiming and starting; what the command does is in the result.
+func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (execution.RunResult, error) {
+	if err := validateRun(&r); err != nil {
+		return execution.RunResult{}, err
+	}
+	if err := s.checkWebhook(r.Webhook); err != nil {
+		return execution.RunResult{}, err
+	}
+	begin := s.deps.Clock.Now()
+	claimed, err := s.deps.Runners.Claim(ctx, execution.ClaimRequest{Environment: r.Environment, Wait: r.Wait, IdleTimeout: runIdle})
+	if err != nil {
+		return execution.RunResult{}, err
+	}
+	result := execution.RunResult{RunnerID: claimed.ID, Claimed: s.deps.Clock.Now().Sub(begin)}
+	defer func() {
+		ctx, cancel := s.deps.Clock.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		if err := s.deps.Runners.Release(ctx, claimed.ID); err != nil && drover.CodeOf(err) != drover.Gone {
+			s.deps.Log.Warn("releasing a runner after a run", "runner", claimed.ID, "error", err)
+		}
+	}()
+	if err := s.copyIn(ctx, claimed.ID, r.Files); err != nil {
+		return execution.RunResult{}, err
+	}
+	session, err := s.OpenRequest(ctx, claimed.ID, r.Request)
+	if err != nil {
+		return execution.RunResult{}, err
+	}
+	defer session.Close() //nolint:errcheck // detaching cannot fail
+	err = s.gather(ctx, session, r.MaxOutput, begin, &result)
+	return result, err
+}
+
+func validateRun(r *execution.RunRequest) error {
+	if r.MaxOutput < 0 || r.MaxOutput > maxRunOutput {
+		return drover.Errorf(drover.Invalid, "maxOutput %d: want 0 to %d", r.MaxOutput, maxRunOutput)
+	}
+	setDefault(&r.MaxOutput, defaultRunOutput)
+	if r.Limits.OutputBytes == 0 || r.Limits.OutputBytes > r.MaxOutput {
+		r.Limits.OutputBytes = r.MaxOutput
+	}
+	r.Detach, r.Stdin = 0, false // nobody could send more than the input
+	if err := execution.PrepareChanges(r.Files); err != nil {
+		return err
+	}
+	return ValidateRequest(r.Request)
+}
+
+func (s *Service) copyIn(ctx context.Context, runnerID string, files []execution.FileChange) error {
+	if len(files) == 0 {
+		return nil
+	}
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return err
+	}
+	defer lease.Done()
+	return environment.Files(lease.Environment(), lease.Workloads().Files(lease.Runner().AllocID, taskName)).Apply(ctx, files)
+}
+
+func (s *Service) gather(ctx context.Context, session execution.Session, most int64, begin time.Time, result *execution.RunResult) error {
+	var out [3][]byte
+	for {
+		f, err := session.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if f.Receipt != nil {
+			result.Receipt = *f.Receipt
+			result.Ended = s.deps.Clock.Now().Sub(begin)
+			result.SetOutput(out[execution.Stdout], out[execution.Stderr])
+			return nil
+		}
+		if len(f.Data) > 0 && result.FirstByte == 0 {
+			result.FirstByte = s.deps.Clock.Now().Sub(begin)
+		}
+		room := most - int64(len(out[f.Stream]))
+		out[f.Stream] = append(out[f.Stream], f.Data[:min(int64(len(f.Data)), room)]...)
+	}
+}

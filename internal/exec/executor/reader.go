@@ -1,0 +1,119 @@
+package executor
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/drover-project/drover/execution"
+)
+
+// Reader is one attachment to an execution. It is a execution.Session.
+type Reader struct {
+	*Execution
+	from    execution.Offsets // of the next bytes; guarded by Execution.mu
+	started bool
+	ended   bool
+	once    sync.Once
+}
+
+var _ execution.Session = (*Reader)(nil)
+
+// Attach reads from the offsets on, now and as the program writes. Close it.
+func (x *Execution) Attach(from execution.Offsets) *Reader {
+	r := &Reader{Execution: x, from: execution.Offsets{Stdout: max(from.Stdout, 0), Stderr: max(from.Stderr, 0)}}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.readers[r] = struct{}{}
+	x.attachedLocked()
+	return r
+}
+
+// Next serves execution.Session. The receipt is the last frame, then comes io.EOF; a runner that went away is told in
+// the receipt too (CauseRunnerGone).
+func (r *Reader) Next(ctx context.Context) (execution.Frame, error) {
+	for {
+		r.mu.Lock()
+		f, ok, err := r.nextLocked()
+		if ok || err != nil {
+			r.mu.Unlock()
+			return f, err
+		}
+		changed := r.changedLocked()
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return execution.Frame{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Pending reports whether Next has something at once.
+func (r *Reader) Pending() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pid != 0 && !r.started || r.journal.of(execution.Stdout).end > r.from.Stdout || r.journal.of(execution.Stderr).end > r.from.Stderr ||
+		r.receipt != nil && !r.ended
+}
+
+func (r *Reader) nextLocked() (f execution.Frame, ok bool, err error) {
+	if r.pid != 0 && !r.started {
+		r.started = true
+		return execution.Frame{Started: true, Pid: r.pid}, true, nil
+	}
+	if f, ok = r.dataLocked(); ok {
+		return f, true, nil
+	}
+	if r.receipt == nil {
+		return f, false, nil
+	}
+	if r.ended {
+		return f, false, io.EOF
+	}
+	r.ended = true
+	return execution.Frame{Receipt: r.receipt}, true, nil
+}
+
+// dataLocked returns the bytes that arrived first of those not yet read. That bytes are missing which nothing follows is
+// told without data.
+func (r *Reader) dataLocked() (f execution.Frame, ok bool) {
+	out, outSeq := r.peekLocked(execution.Stdout, r.from.Stdout)
+	err, errSeq := r.peekLocked(execution.Stderr, r.from.Stderr)
+	switch {
+	case out.Skipped && out.Data == nil, out.Data != nil && (err.Data == nil || outSeq < errSeq):
+		f = out
+		r.from.Stdout = f.Offset + int64(len(f.Data))
+	case err.Skipped, err.Data != nil:
+		f = err
+		r.from.Stderr = f.Offset + int64(len(f.Data))
+	default:
+		return f, false
+	}
+	if r.blocked {
+		r.wakeLocked()
+	}
+	return f, true
+}
+
+func (r *Reader) peekLocked(s execution.Stream, from int64) (f execution.Frame, seq uint64) {
+	l := r.journal.of(s)
+	f = execution.Frame{Stream: s, Offset: max(from, l.start), Skipped: from < l.start}
+	seq, f.Data = l.at(f.Offset)
+	return f, seq
+}
+
+// Close detaches. When it was the last, the execution's Detach decides what becomes of it.
+func (r *Reader) Close() error {
+	r.once.Do(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if _, attached := r.readers[r]; !attached {
+			return
+		}
+		delete(r.readers, r)
+		r.wakeLocked()
+		r.detachedLocked()
+	})
+	return nil
+}

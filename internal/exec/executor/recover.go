@@ -1,0 +1,165 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// How patiently executions are looked for that the connection to was lost.
+const (
+	firstRetry   = 20 * time.Millisecond
+	maxRetry     = time.Second
+	reattachFor  = 30 * time.Second
+	recoverFor   = 2 * time.Minute
+	settleFor    = 3 * time.Second // in which a node may not know its tasks yet
+	awaitRecover = 5 * time.Second // a request for an execution that may still be found
+)
+
+// reattach connects again to an execution that outlives its session: the node's agent restarted, or the connection to
+// it broke. It reports false when there is nothing to go on with.
+func (x *Execution) reattach(ctx context.Context, cause error) bool {
+	if errors.Is(cause, io.EOF) || drover.CodeOf(cause) == drover.Gone {
+		return false
+	}
+	_ = x.current().Close() // it is broken
+	limit, cancel := x.clock.WithTimeout(ctx, reattachFor)
+	defer cancel()
+	for wait := firstRetry; clock.Sleep(limit, x.clock, wait); wait = min(2*wait, maxRetry) {
+		x.mu.Lock()
+		from := execution.Offsets{Stdout: x.journal.streams[0].end, Stderr: x.journal.streams[1].end}
+		x.mu.Unlock()
+		session, err := x.lease.Workloads().AttachExecution(limit, x.runner.AllocID, taskName, x.id, from)
+		switch {
+		case err == nil:
+			x.mu.Lock()
+			x.session = session
+			x.mu.Unlock()
+			return true
+		case drover.CodeOf(err) == drover.Gone || drover.CodeOf(err) == drover.NotFound:
+			return false
+		}
+	}
+	return false
+}
+
+// recover takes up the executions that run in claimed runners from before this process started. A node that is away, or
+// does not know the runner yet, is asked again for a while; one that answers has found its tasks, and is not asked again,
+// as each look begins the runner's idle time anew. What is remembered of the executions is in running.
+func (s *Service) recover(ctx context.Context, running map[string]record) {
+	defer s.endRecovery()
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, recoverFor)
+	defer cancel()
+	pending := s.claimedRunners(limit)
+	settled := s.deps.Clock.Now().Add(settleFor)
+	for wait := firstRetry; len(pending) > 0; wait = min(2*wait, maxRetry) {
+		sure := !s.deps.Clock.Now().Before(settled)
+		var later []string
+		for _, id := range pending {
+			if again(s.recoverRunner(limit, id, running), sure) {
+				later = append(later, id)
+			}
+		}
+		pending = later
+		if len(pending) > 0 && !clock.Sleep(limit, s.deps.Clock, wait) {
+			if ctx.Err() == nil {
+				s.deps.Log.Warn("looking for running executions: nodes are away", "runners", len(pending))
+			}
+			return
+		}
+	}
+}
+
+func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
+	runners, err := s.deps.Runners.Runners(ctx, "")
+	if err != nil {
+		s.deps.Log.Warn("looking for running executions", "error", err)
+	}
+	for _, r := range runners {
+		if r.State == execution.RunnerClaimed || r.State == execution.RunnerBusy {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// recoverRunner takes up the executions of one runner.
+func (s *Service) recoverRunner(ctx context.Context, runnerID string, running map[string]record) error {
+	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
+	if err != nil {
+		return err
+	}
+	defer lease.Done()
+	list, err := lease.Workloads().Executions(ctx, lease.Runner().AllocID)
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		if err := s.recoverExecution(ctx, runnerID, x, running[x.ID].Webhook); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, webhook string) error {
+	if s.known(found.ID) {
+		return nil
+	}
+	lease, err := s.deps.Runners.AcquireNow(ctx, runnerID)
+	if err != nil {
+		return err
+	}
+	session, err := lease.Workloads().AttachExecution(ctx, lease.Runner().AllocID, taskName, found.ID, execution.Offsets{})
+	if err != nil {
+		lease.Done()
+		return err
+	}
+	found.Spec.ID = found.ID
+	if _, err := s.adopt(ctx, lease, found.Spec, session, webhook); err != nil {
+		lease.Done()
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.found)
+	s.found = make(chan struct{})
+	return nil
+}
+
+// awaitRecovered waits for an execution that may still be found; nil if it is not.
+func (s *Service) awaitRecovered(ctx context.Context, executionID string) *Execution {
+	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
+	defer cancel()
+	for {
+		s.mu.Lock()
+		found := s.found
+		s.mu.Unlock()
+		if x := s.find(executionID); x != nil {
+			return x
+		}
+		select {
+		case <-found:
+		case <-s.recovered:
+			return s.find(executionID)
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// again reports whether the error may pass. An agent that just started does not know its tasks yet.
+func again(err error, sure bool) bool {
+	switch drover.CodeOf(err) {
+	case drover.NotFound, drover.Gone:
+		return !sure
+	case drover.Invalid, drover.NotImplemented:
+		return false
+	}
+	return err != nil
+}

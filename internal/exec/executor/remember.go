@@ -1,0 +1,117 @@
+package executor
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/drover-project/drover/execution"
+)
+
+// startRecord is what is written down of an execution that was started.
+func startRecord(r execution.Runner, spec execution.Spec, webhook string) record {
+	return record{
+		Execution:   execution.Execution{ID: spec.ID, RunnerID: r.ID, AllocID: r.AllocID, Task: taskName, Spec: spec, Running: true},
+		Environment: r.Environment, Webhook: webhook,
+	}
+}
+
+// record is what is written down of an execution's end.
+func (x *Execution) record(receipt execution.Receipt, at time.Time) record {
+	info := x.Info()
+	info.Running, info.Receipt = false, &receipt
+	return record{Execution: info, Environment: x.runner.Environment, Webhook: x.webhook, EndedAt: at}
+}
+
+// remember takes up what an earlier process wrote down: ended executions with their receipts, and webhooks that were
+// not told. It returns the executions whose end nobody saw.
+func (s *Service) remember(ctx context.Context) (running map[string]record, err error) {
+	records, err := s.ledger.read(s.deps.Clock.Now().Add(-s.cfg.Retain))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(records, func(a, b record) int { return a.EndedAt.Compare(b.EndedAt) })
+	running = map[string]record{}
+	for _, r := range records {
+		if r.Execution.Receipt == nil {
+			running[r.Execution.ID] = r
+			continue
+		}
+		x := s.restore(ctx, r)
+		if !r.dropped {
+			s.keep(x)
+		}
+		s.notify(ctx, x)
+	}
+	return running, nil
+}
+
+// restore makes an ended execution of what was written down. Of its output only the size is known.
+func (s *Service) restore(ctx context.Context, r record) *Execution {
+	x := &Execution{
+		id: r.Execution.ID, spec: r.Execution.Spec, pid: r.Execution.Pid, receipt: r.Execution.Receipt, endedAt: r.EndedAt,
+		runner:  execution.Runner{ID: r.Execution.RunnerID, AllocID: r.Execution.AllocID, Environment: r.Environment},
+		webhook: r.Webhook, clock: s.deps.Clock, window: s.cfg.Window, stop: func() {}, done: make(chan struct{}),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
+	}
+	for i, size := range []int64{x.receipt.StdoutBytes, x.receipt.StderrBytes} {
+		x.journal.streams[i].start, x.journal.streams[i].end = size, size
+	}
+	close(x.done)
+	return x
+}
+
+// keep makes a restored execution one that can be asked for.
+func (s *Service) keep(x *Execution) {
+	s.mu.Lock()
+	s.byID[x.id] = x
+	s.mu.Unlock()
+	s.retire(x)
+}
+
+// lose ends what was running before and was not found again.
+func (s *Service) lose(ctx context.Context, running map[string]record) {
+	if ctx.Err() != nil {
+		return
+	}
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
+	defer cancel()
+	for _, id := range slices.Sorted(maps.Keys(running)) {
+		if s.find(id) != nil {
+			continue
+		}
+		r := running[id]
+		r.Execution.Running = false
+		r.Execution.Receipt = &execution.Receipt{
+			ExecutionID: id, ExitCode: 137, Signal: 9, Cause: execution.CauseRunnerGone, Truncated: true,
+			Error: s.lostBecause(limit, r.Execution),
+		}
+		r.EndedAt = s.deps.Clock.Now()
+		s.writeDown(r)
+		x := s.restore(ctx, r)
+		s.mu.Lock()
+		s.byID[x.id] = x
+		s.mu.Unlock()
+		s.tellEnd(ctx, x)
+	}
+}
+
+// lostBecause says what is known of an execution that was not found again, and of its runner.
+func (s *Service) lostBecause(ctx context.Context, x execution.Execution) string {
+	const lost = "the server restarted while it ran, and did not find it again: "
+	lease, err := s.deps.Runners.AcquireNow(ctx, x.RunnerID)
+	if err != nil {
+		return lost + err.Error()
+	}
+	defer lease.Done()
+	session, err := lease.Workloads().AttachExecution(ctx, x.AllocID, taskName, x.ID, execution.Offsets{})
+	if err != nil {
+		return lost + err.Error() + "; its runner lives on"
+	}
+	defer session.Close() //nolint:errcheck // it is dead
+	if err := session.Signal(ctx, "KILL"); err != nil {
+		return lost + err.Error()
+	}
+	return lost + "it was there only later, and was killed"
+}

@@ -1,0 +1,89 @@
+package executor
+
+import (
+	"context"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+)
+
+// ValidateRequest is Validate for a request, which may have a command line instead of argv. Errors: Invalid.
+func ValidateRequest(r execution.Request) error {
+	switch {
+	case r.Command != "" && len(r.Argv) > 0:
+		return drover.Errorf(drover.Invalid, "command and argv: want one of them")
+	case strings.ContainsRune(r.Command, 0):
+		return drover.Errorf(drover.Invalid, "command: it has a NUL byte")
+	case r.Command != "":
+		r.Argv = []string{sh, "-c", r.Command}
+	}
+	if err := validateWebhook(r.Webhook); err != nil {
+		return err
+	}
+	return Validate(r.Spec)
+}
+
+// CreateRequest starts what the request asks for, for those who attach later. Errors: as Start.
+func (s *Service) CreateRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Execution, error) {
+	x, err := s.request(ctx, runnerID, r)
+	if err != nil {
+		return execution.Execution{}, err
+	}
+	return x.Info(), nil
+}
+
+// OpenRequest starts what the request asks for and attaches to it. Errors: as Start.
+func (s *Service) OpenRequest(ctx context.Context, runnerID string, r execution.Request) (execution.Session, error) {
+	x, err := s.request(ctx, runnerID, r)
+	if err != nil {
+		return nil, err
+	}
+	return x.Attach(execution.Offsets{}), nil
+}
+
+func (s *Service) request(ctx context.Context, runnerID string, r execution.Request) (*Execution, error) {
+	if err := ValidateRequest(r); err != nil {
+		return nil, err
+	}
+	if err := s.checkWebhook(r.Webhook); err != nil {
+		return nil, err
+	}
+	if r.Command != "" {
+		argv, err := s.Shell(ctx, runnerID, r.Command)
+		if err != nil {
+			return nil, err
+		}
+		r.Argv = argv
+	}
+	r.ID = ""
+	if len(r.Input) > 0 {
+		r.Stdin = true
+	}
+	x, err := s.startFor(ctx, runnerID, r.Spec, r.Webhook)
+	if err != nil || len(r.Input) == 0 {
+		return x, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.pumps.Go(func() { x.feed(r.Input) }) // ends with the execution
+	}
+	return x, nil
+}
+
+// feed writes all of stdin and closes it. A program that does not read it ends it by ending.
+func (x *Execution) feed(input []byte) {
+	ctx, cancel := context.WithCancel(x.base)
+	defer cancel()
+	go func() { // ends with the execution or with feed
+		select {
+		case <-x.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if x.Write(ctx, input) == nil {
+		_ = x.CloseStdin(ctx) // it may have ended
+	}
+}

@@ -1,0 +1,66 @@
+package executor
+
+import (
+	"slices"
+	"time"
+)
+
+// retire keeps an ended execution for late readers, within bounds.
+func (s *Service) retire(x *Execution) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = append(s.ended, x)
+	s.perEnv[x.runner.Environment]++
+	s.bytes += x.kept()
+	for s.perEnv[x.runner.Environment] > s.cfg.RetainCount {
+		i := slices.IndexFunc(s.ended, func(e *Execution) bool { return e.runner.Environment == x.runner.Environment })
+		s.dropLocked(i)
+	}
+	for s.bytes > s.cfg.RetainBytes && len(s.ended) > 1 {
+		s.dropLocked(0)
+	}
+	s.expireLocked()
+}
+
+// expireLocked drops what was kept long enough. It runs on entry, so no timer is needed.
+func (s *Service) expireLocked() {
+	now := s.deps.Clock.Now()
+	for len(s.ended) > 0 && now.Sub(s.ended[0].endedAt) >= s.cfg.Retain {
+		s.dropLocked(0)
+	}
+	if len(s.prepared) == 0 || now.Sub(s.swept) < sweepEvery {
+		return
+	}
+	s.swept = now
+	for key, p := range s.prepared {
+		if s.staleLocked(p, now) {
+			s.unprepareLocked(key, p)
+		}
+	}
+}
+
+// sweepEvery is how often the prepared executions are walked over: there may be many.
+const sweepEvery = time.Second
+
+func (s *Service) staleLocked(p prepared, now time.Time) bool {
+	return now.Sub(p.at) >= s.cfg.PreparedTime
+}
+
+func (s *Service) dropLocked(i int) {
+	x := s.ended[i]
+	s.ended = slices.Delete(s.ended, i, i+1)
+	delete(s.byID, x.id)
+	s.ledger.drop(x.id)
+	s.bytes -= x.kept()
+	if env := x.runner.Environment; s.perEnv[env] > 1 {
+		s.perEnv[env]--
+	} else {
+		delete(s.perEnv, env)
+	}
+}
+
+func (x *Execution) kept() int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.journal.bytes()
+}

@@ -1,0 +1,302 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/exec/pool"
+	"github.com/drover-project/drover/internal/id"
+)
+
+const taskName = environment.TaskName
+
+// Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
+type Runners interface {
+	Acquire(ctx context.Context, runnerID string) (pool.Lease, error) // waits some seconds for a node that is away
+	AcquireNow(ctx context.Context, runnerID string) (pool.Lease, error)
+	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
+	Release(ctx context.Context, runnerID string) error
+	Runners(ctx context.Context, environmentID string) ([]execution.Runner, error)
+}
+
+// Config of a Service. Zero fields have the defaults said.
+type Config struct {
+	Window       int64         // bytes kept of each stream for readers; default 1 MiB
+	Retain       time.Duration // how long ended executions are kept; default 15 minutes
+	RetainCount  int           // how many of them, for each environment; default 1,000
+	RetainBytes  int64         // how much of their output together; default 64 MiB
+	AttachGrace  time.Duration // in which somebody must attach to one that may not run detached; default 30 s
+	PreparedTime time.Duration // how long a prepared one waits to be started; default 10 minutes
+	LedgerPath   string        // file of what was started and how it ended; "" keeps nothing over restarts
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Window, 1<<20)
+	setDefault(&c.Retain, 15*time.Minute)
+	setDefault(&c.RetainCount, 1_000)
+	setDefault(&c.RetainBytes, 64<<20)
+	setDefault(&c.AttachGrace, 30*time.Second)
+	setDefault(&c.PreparedTime, 10*time.Minute)
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Deps of a Service.
+type Deps struct {
+	Runners  Runners
+	Notifier Notifier // of webhooks; nil: there are none
+	Teller   Teller   // of events; nil: they are not told
+	Clock    clock.Clock
+	IDs      id.Source // used by several goroutines
+	Log      *slog.Logger
+}
+
+// Service starts executions and keeps them.
+type Service struct {
+	cfg       Config
+	deps      Deps
+	pumps     sync.WaitGroup
+	recovered chan struct{} // closed when executions from before were looked for
+	feed      feed
+	ledger    *ledger
+	telling   chan struct{}   // holds an element for each webhook that is being told
+	stopping  context.Context // ends when Run does
+	stop      context.CancelFunc
+
+	mu            sync.Mutex // guards what follows
+	closed        bool
+	byID          map[string]*Execution
+	found         chan struct{}       // closed when one from before was found; then there is another
+	own           map[string]struct{} // begun by this process, while executions of an earlier one are looked for; then nil
+	prepared      map[string]prepared
+	swept         time.Time    // when prepared was walked over last
+	preparedBytes int          // of their commands and variables
+	ended         []*Execution // oldest first
+	perEnv        map[string]int
+	bytes         int64 // kept of ended
+	shells        map[string]string
+}
+
+// New returns a Service; it opens the ledger and starts nothing. Errors: the ledger cannot be read or written.
+func New(cfg Config, deps Deps) (*Service, error) {
+	ledger, err := openLedger(cfg.LedgerPath)
+	if err != nil {
+		return nil, err
+	}
+	stopping, stop := context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by Run
+	return &Service{
+		cfg: cfg.withDefaults(), deps: deps,
+		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
+		stopping: stopping, stop: stop,
+		recovered: make(chan struct{}), found: make(chan struct{}),
+		byID: map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+	}, nil
+}
+
+// Run takes up executions from before this process, waits until ctx ends, then lets go of all of them; those that may
+// run detached go on in their runners.
+func (s *Service) Run(ctx context.Context) error {
+	var telling sync.WaitGroup
+	telling.Go(func() { s.tell(ctx) }) // ends with ctx
+	defer telling.Wait()
+	running, err := s.remember(ctx)
+	if err != nil {
+		return err
+	}
+	s.recover(ctx, running)
+	s.lose(ctx, running)
+	<-ctx.Done()
+	s.stop()
+	s.mu.Lock()
+	s.closed = true
+	for _, x := range s.byID {
+		x.stop()
+	}
+	s.mu.Unlock()
+	s.pumps.Wait()
+	return s.ledger.close()
+}
+
+// Start starts the command in the runner. What the environment and the claim bind (variables, user, directory) is
+// filled in where the spec says nothing. A command that cannot be started is no error: its receipt says so. Errors:
+// Invalid, NotFound, Gone, Unavailable.
+func (s *Service) Start(ctx context.Context, runnerID string, spec execution.Spec) (*Execution, error) {
+	return s.startFor(ctx, runnerID, spec, "")
+}
+
+// startFor is Start, and tells a webhook of the end.
+func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.Spec, webhook string) (*Execution, error) {
+	if err := Validate(spec); err != nil {
+		return nil, err
+	}
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.start(ctx, lease, spec, webhook)
+	if err != nil {
+		lease.Done()
+		return nil, err
+	}
+	return x, nil
+}
+
+func (s *Service) start(ctx context.Context, lease pool.Lease, spec execution.Spec, webhook string) (*Execution, error) {
+	r := lease.Runner()
+	spec, err := bind(spec, lease.Environment(), r)
+	if err != nil {
+		return nil, err
+	}
+	if spec.ID == "" {
+		spec.ID = s.deps.IDs.New()
+	}
+	s.beginOwn(spec.ID)
+	begun := s.deps.Clock.Now()
+	session, err := s.open(ctx, lease, spec)
+	if err != nil {
+		select {
+		case <-lease.Gone():
+			return nil, lease.GoneReason()
+		default:
+			return nil, err
+		}
+	}
+	if err := s.ledger.write(startRecord(r, spec, webhook)); err != nil {
+		if webhook != "" {
+			_ = session.Close() // which kills it
+			return nil, drover.Errorf(drover.Unavailable, "writing down which webhook is to be told: %w", err)
+		}
+		s.deps.Log.Warn("writing an execution down", "execution", spec.ID, "error", err)
+	}
+	x, err := s.adopt(ctx, lease, spec, session, webhook)
+	if err == nil {
+		x.mu.Lock()
+		x.begun = begun
+		x.mu.Unlock()
+	}
+	return x, err
+}
+
+// startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
+const startWithin = time.Minute
+
+func (s *Service) open(ctx context.Context, lease pool.Lease, spec execution.Spec) (execution.Session, error) {
+	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
+	defer cancel()
+	session, err := lease.Workloads().StartExecution(limit, lease.Runner().AllocID, taskName, spec)
+	if err != nil && limit.Err() != nil && ctx.Err() == nil {
+		return nil, drover.Errorf(drover.Unavailable, "the runner's node did not start the command within %v: %w", startWithin, err)
+	}
+	return session, err
+}
+
+// beginOwn keeps recovering from taking up an execution that this process starts, even if it has forgotten it by then.
+func (s *Service) beginOwn(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.own != nil {
+		s.own[id] = struct{}{}
+	}
+}
+
+// known reports whether this process has the execution, had it, or is about to have it.
+func (s *Service) known(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, own := s.own[id]
+	return own || s.byID[id] != nil
+}
+
+func (s *Service) endRecovery() {
+	s.mu.Lock()
+	s.own = nil
+	s.mu.Unlock()
+	close(s.recovered)
+}
+
+// adopt makes an Execution of a session and starts its pump.
+func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec execution.Spec, session execution.Session, webhook string) (*Execution, error) {
+	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	x := &Execution{
+		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, webhook: webhook,
+		window: s.cfg.Window, grace: s.cfg.AttachGrace, stop: stop, done: make(chan struct{}),
+		readers: map[*Reader]struct{}{}, wake: make(chan struct{}), base: context.WithoutCancel(ctx),
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		stop()
+		_ = session.Close()
+		return nil, drover.Errorf(drover.Unavailable, "shutting down")
+	}
+	s.byID[x.id] = x
+	s.feed.publish(EventStarted, x.Info())
+	if spec.Detach >= 0 {
+		x.mu.Lock()
+		x.killSoonLocked(max(spec.Detach, x.grace))
+		x.mu.Unlock()
+	}
+	s.pumps.Go(func() { // ends with the execution, its runner, or Run
+		defer stop()
+		defer lease.WhenGone(stop)()
+		receipt, known := x.pump(pumpCtx)
+		s.conclude(pumpCtx, x, receipt, known || s.stopping.Err() == nil)
+	})
+	return x, nil
+}
+
+// conclude ends an execution. If that is sure it is written down first: what somebody has heard of must still be known
+// when this process is killed.
+func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.Receipt, sure bool) {
+	at := s.deps.Clock.Now()
+	if sure {
+		s.writeDown(x.record(receipt, at))
+	}
+	x.end(receipt, at)
+	if sure {
+		s.tellEnd(ctx, x)
+	}
+}
+
+func (s *Service) writeDown(r record) {
+	if err := s.ledger.write(r); err != nil {
+		s.deps.Log.Warn("writing an execution's end down", "execution", r.Execution.ID, "error", err)
+	}
+}
+
+// tellEnd tells of an ended execution, and keeps it for late readers.
+func (s *Service) tellEnd(ctx context.Context, x *Execution) {
+	s.feed.publish(EventEnded, x.Info())
+	s.retire(x)
+	s.notify(ctx, x)
+}
+
+// Execution returns a running or lately ended one. Errors: NotFound.
+func (s *Service) Execution(ctx context.Context, executionID string) (*Execution, error) {
+	if x := s.find(executionID); x != nil {
+		return x, nil
+	}
+	if x := s.awaitRecovered(ctx, executionID); x != nil {
+		return x, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
+}
+
+func (s *Service) find(executionID string) *Execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expireLocked()
+	return s.byID[executionID]
+}

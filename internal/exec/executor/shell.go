@@ -1,0 +1,53 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+)
+
+// bash is preferred where the image has it, as people's commands are written for it.
+const bash, sh = "/bin/bash", "/bin/sh"
+
+// maxShells bounds the memory of which image has which shell.
+const maxShells = 1_000
+
+// Shell returns the argv that runs a command line in the runner's shell. It asks the runner once for each image.
+// Errors: NotFound, Gone, Unavailable.
+func (s *Service) Shell(ctx context.Context, runnerID, command string) (argv []string, err error) {
+	lease, err := s.deps.Runners.Acquire(ctx, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer lease.Done()
+	env := lease.Environment()
+	key := env.Driver + " " + env.Image
+	s.mu.Lock()
+	shell, known := s.shells[key]
+	s.mu.Unlock()
+	if !known {
+		if shell, err = findShell(ctx, lease.Workloads().Files(lease.Runner().AllocID, taskName)); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		if len(s.shells) >= maxShells {
+			clear(s.shells)
+		}
+		s.shells[key] = shell
+		s.mu.Unlock()
+	}
+	return []string{shell, "-c", command}, nil
+}
+
+func findShell(ctx context.Context, files execution.Files) (string, error) {
+	_, r, err := files.Read(ctx, execution.FileRequest{Path: bash, Length: 1, Privileged: true})
+	switch drover.CodeOf(err) {
+	case drover.NotFound, drover.Forbidden, drover.Invalid:
+		return sh, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return bash, r.Close()
+}
