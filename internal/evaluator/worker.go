@@ -166,6 +166,13 @@ func (w *worker) end() string {
 	return w.reason
 }
 
+// noMemory is what a child without memory says. The last is Go's collector itself, which uses what it was refused without
+// a look (runtime.newSpanSPMC); a nil pointer in our own code ends as a panic, in other words.
+var noMemory = []string{ //nolint:gochecknoglobals // constant
+	"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow", "pthread_create", "create new OS thread",
+	"ThreadSanitizer failed to allocate", "too many address space collisions", "sigcode=1 addr=0x0",
+}
+
 // why says what ended the child, in words that help who wrote the text.
 func (w *worker) why() error {
 	said := func(parts ...string) bool {
@@ -179,7 +186,7 @@ func (w *worker) why() error {
 	switch {
 	case said(syscall.SIGXCPU.String()):
 		return drover.Errorf(drover.TooLarge, "%s takes longer than %v of processor time to evaluate", w.cfg.What, w.cfg.Limits.CPU)
-	case said("out of memory", "cannot allocate memory", "stack exceeds", "stack overflow", "pthread_create", "create new OS thread", "ThreadSanitizer failed to allocate", "too many address space collisions"):
+	case said(noMemory...):
 		return drover.Errorf(drover.TooLarge, "%s needs more than %d MB of memory to evaluate", w.cfg.What, w.cfg.Limits.Memory>>20)
 	case said("signal: killed"):
 		return drover.Errorf(drover.TooLarge, "the process that evaluated %s was killed, most likely because the machine had no memory left", w.cfg.What)
