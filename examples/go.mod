@@ -1,0 +1,20 @@
+module github.com/drover-project/drover/examples
+
+go 1.26.0
+
+require (
+	github.com/drover-project/drover v0.0.0
+	github.com/hashicorp/nomad/api v0.0.0-20260907080526-08ef8f3d26da
+)
+
+require (
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/go-viper/mapstructure/v2 v2.5.0 // indirect
+	github.com/gorilla/websocket v1.5.3 // indirect
+	github.com/hashicorp/cronexpr v1.1.3 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/go-rootcerts v1.0.2 // indirect
+	github.com/mitchellh/go-homedir v1.1.0 // indirect
+)
+
+replace github.com/drover-project/drover => ../
