@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 // answering is an agent that gives each route's answer.
@@ -37,10 +38,10 @@ func ExampleClient_Run() {
 		return
 	}
 	program := "print(6 * 7)"
-	result, err := c.Run(context.Background(), drover.RunRequest{
-		Environment:      "python",
-		ExecutionRequest: drover.ExecutionRequest{Command: "python3 answer.py", ExecutionSpec: drover.ExecutionSpec{Limits: drover.Limits{Wall: 10 * time.Second}}},
-		Files:            []drover.FileChange{{Path: "answer.py", Text: &program}},
+	result, err := c.Run(context.Background(), execution.RunRequest{
+		Environment: "python",
+		Request:     execution.Request{Command: "python3 answer.py", Spec: execution.Spec{Limits: drover.Limits{Wall: 10 * time.Second}}},
+		Files:       []execution.FileChange{{Path: "answer.py", Text: &program}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -68,14 +69,14 @@ func ExampleClient_Claim() {
 		return
 	}
 	ctx := context.Background()
-	runner, err := c.Claim(ctx, drover.ClaimRequest{Environment: "python", Wait: 5 * time.Second})
+	runner, err := c.Claim(ctx, execution.ClaimRequest{Environment: "python", Wait: 5 * time.Second})
 	if drover.CodeOf(err) == drover.Exhausted {
 		fmt.Println("no runner became warm in five seconds")
 	}
 	if err != nil {
 		return
 	}
-	x, err := c.StartExecution(ctx, runner.ID, drover.ExecutionRequest{Command: "exit 3"})
+	x, err := c.StartExecution(ctx, runner.ID, execution.Request{Command: "exit 3"})
 	if err == nil {
 		x, err = c.WaitExecution(ctx, x.ID)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
 )
 
 func main() {
@@ -27,23 +28,23 @@ func run(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	env := drover.Environment{ID: "example", Image: "host", PoolSize: 2, MemoryMB: 64}
+	env := execution.Environment{ID: "example", Image: "host", PoolSize: 2, MemoryMB: 64}
 	if _, _, err := c.PutEnvironment(ctx, env); err != nil {
 		return err
 	}
-	runner, err := c.Claim(ctx, drover.ClaimRequest{Environment: env.ID, Wait: 30 * time.Second})
+	runner, err := c.Claim(ctx, execution.ClaimRequest{Environment: env.ID, Wait: 30 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Release(context.WithoutCancel(ctx), runner.ID) }() // else it ends when it was idle for long
 
 	script := "read name; echo hello, $name"
-	if err := c.ChangeFiles(ctx, runner.ID, drover.FileChange{Path: "greet.sh", Text: &script}); err != nil {
+	if err := c.ChangeFiles(ctx, runner.ID, execution.FileChange{Path: "greet.sh", Text: &script}); err != nil {
 		return err
 	}
-	session, err := c.Execute(ctx, runner.ID, drover.ExecutionRequest{
-		Command:       "sh greet.sh",
-		ExecutionSpec: drover.ExecutionSpec{Stdin: true, Limits: drover.Limits{Wall: 10 * time.Second}},
+	session, err := c.Execute(ctx, runner.ID, execution.Request{
+		Command: "sh greet.sh",
+		Spec:    execution.Spec{Stdin: true, Limits: drover.Limits{Wall: 10 * time.Second}},
 	})
 	if err != nil {
 		return err
