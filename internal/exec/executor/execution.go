@@ -11,7 +11,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/exec/pool"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // Execution is a command that runs in a claimed runner, or ended there not long ago.
@@ -19,7 +19,7 @@ type Execution struct {
 	id      string
 	runner  execution.Runner
 	spec    execution.Spec
-	lease   pool.Lease
+	lease   *runner.Lease
 	webhook string // told of the end
 	clock   clock.Clock
 	window  int64
@@ -230,7 +230,7 @@ func (x *Execution) lost(ctx context.Context, why error) execution.Receipt {
 	defer x.mu.Unlock()
 	x.gone = why
 	cause := execution.CauseRunnerGone
-	if errors.Is(why, pool.ErrOOM) {
+	if errors.Is(why, runner.ErrOOM) {
 		cause = execution.CauseOOM
 	}
 	r := execution.Receipt{

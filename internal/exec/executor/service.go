@@ -10,7 +10,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/environment"
-	"github.com/drover-project/drover/internal/exec/pool"
+	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
 )
 
@@ -18,8 +18,8 @@ const taskName = environment.TaskName
 
 // Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
 type Runners interface {
-	Acquire(ctx context.Context, runnerID string) (pool.Lease, error) // waits some seconds for a node that is away
-	AcquireNow(ctx context.Context, runnerID string) (pool.Lease, error)
+	Acquire(ctx context.Context, runnerID string) (*runner.Lease, error) // waits some seconds for a node that is away
+	AcquireNow(ctx context.Context, runnerID string) (*runner.Lease, error)
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
 	Runners(ctx context.Context, environmentID string) ([]execution.Runner, error)
@@ -153,7 +153,7 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	return x, nil
 }
 
-func (s *Service) start(ctx context.Context, lease pool.Lease, spec execution.Spec, webhook string) (*Execution, error) {
+func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution.Spec, webhook string) (*Execution, error) {
 	r := lease.Runner()
 	spec, err := bind(spec, lease.Environment(), r)
 	if err != nil {
@@ -192,7 +192,7 @@ func (s *Service) start(ctx context.Context, lease pool.Lease, spec execution.Sp
 // startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
 const startWithin = time.Minute
 
-func (s *Service) open(ctx context.Context, lease pool.Lease, spec execution.Spec) (execution.Session, error) {
+func (s *Service) open(ctx context.Context, lease *runner.Lease, spec execution.Spec) (execution.Session, error) {
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
 	defer cancel()
 	session, err := lease.Workloads().StartExecution(limit, lease.Runner().AllocID, taskName, spec)
@@ -227,7 +227,7 @@ func (s *Service) endRecovery() {
 }
 
 // adopt makes an Execution of a session and starts its pump.
-func (s *Service) adopt(ctx context.Context, lease pool.Lease, spec execution.Spec, session execution.Session, webhook string) (*Execution, error) {
+func (s *Service) adopt(ctx context.Context, lease *runner.Lease, spec execution.Spec, session execution.Session, webhook string) (*Execution, error) {
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	x := &Execution{
 		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, webhook: webhook,

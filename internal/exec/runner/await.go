@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"reflect"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -52,54 +51,23 @@ func (s *Service) await(ctx context.Context, environmentID string, wait time.Dur
 	}
 }
 
-// census counts the warm runners of the present and of older specifications, beside the wanted size.
-type census struct{ current, old, size int }
-
+// count counts an environment's warm runners; changed is closed at the next change of its pool.
 func (s *Service) count(environmentID string) (now census, changed <-chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.envLocked(environmentID)
-	if e == nil {
-		return now, nil, noEnvironment(environmentID)
-	}
-	if e.changed == nil {
-		e.changed = make(chan struct{})
-	}
 	job := s.deps.Snapshot().Job(environment.Namespace, environment.JobID(environmentID))
-	if job == nil {
-		return now, nil, noEnvironment(environmentID)
-	}
-	now.size = e.PoolSize
-	for _, r := range s.runners {
-		switch {
-		case r.env != environmentID || r.claim != nil:
-		case sameRunner(r.alloc.Job, job):
-			now.current++
-		default:
-			now.old++
+	s.tell(func(c *Core, at time.Time) {
+		s.look(c, at, environmentID)
+		if now, err = c.census(environmentID, job); err != nil {
+			return
 		}
-	}
-	return now, e.changed, nil
-}
-
-// sameRunner reports whether runners of both jobs are made alike.
-func sameRunner(of, job *drover.Job) bool {
-	if of == nil || of.Version == job.Version || len(of.TaskGroups) != 1 {
-		return true
-	}
-	a, b := of.TaskGroups[0], job.TaskGroups[0]
-	return reflect.DeepEqual(a.Tasks, b.Tasks) && reflect.DeepEqual(a.Networks, b.Networks) && reflect.DeepEqual(a.EphemeralDisk, b.EphemeralDisk)
+		if s.watched[environmentID] == nil {
+			s.watched[environmentID] = make(chan struct{})
+		}
+		changed = s.watched[environmentID]
+	})
+	return now, changed, err
 }
 
 func (s *Service) failing(environmentID string) bool {
 	failed := newestFailure(s.deps.Snapshot(), environment.JobID(environmentID))
 	return failed != nil
-}
-
-// wake tells those who watch the pool; it is called with mu held.
-func (e *env) wake() {
-	if e.changed != nil {
-		close(e.changed)
-		e.changed = nil
-	}
 }

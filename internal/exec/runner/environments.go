@@ -5,6 +5,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
@@ -80,7 +81,5 @@ func (s *Service) DeleteEnvironment(ctx context.Context, id string) error {
 // lookAgain reads an environment that was just written, so that its writer sees what it wrote.
 func (s *Service) lookAgain(id string) {
 	snap := s.deps.Snapshot()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.readEnvLocked(snap, environment.JobID(id))
+	s.tell(func(c *Core, now time.Time) { c.ReadEnvironment(now, snap, id) })
 }

@@ -11,28 +11,23 @@ import (
 
 // Extend sets the runner's idle timeout from now on; d <= 0 means none. It is written down and recorded as the claim
 // was, so that it holds after a restart too. Errors: Invalid, NotFound, Gone, Unavailable.
-func (s *Service) Extend(ctx context.Context, runnerID string, d time.Duration) (execution.Runner, error) {
+func (s *Service) Extend(ctx context.Context, runnerID string, d time.Duration) (got execution.Runner, err error) {
 	if d > environment.MaxIdleTimeout {
-		return execution.Runner{}, drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", d, environment.MaxIdleTimeout)
+		return got, drover.Errorf(drover.Invalid, "idleTimeout %d: want at most %d ns", d, environment.MaxIdleTimeout)
 	}
 	if err := s.awaitSync(ctx); err != nil {
-		return execution.Runner{}, err
+		return got, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.claimedLocked(runnerID)
+	s.extending.Lock()
+	defer s.extending.Unlock()
+	var line AllocClaim
+	s.tell(func(c *Core, _ time.Time) { line, err = c.Extension(runnerID, d) })
 	if err != nil {
-		return execution.Runner{}, err
+		return got, s.unknown(runnerID, err)
 	}
-	claim := *r.claim
-	claim.IdleTimeout = max(d, 0)
-	again := AllocClaim{AllocID: r.alloc.ID, Claim: claim}
-	if err := s.journal.claim(again); err != nil { // with mu held: of two, the later one is also the later line
-		return execution.Runner{}, drover.Errorf(drover.Unavailable, "writing the idle timeout down: %w", err)
+	if err := s.journal.claim(line); err != nil {
+		return got, drover.Errorf(drover.Unavailable, "writing the idle timeout down: %w", err)
 	}
-	r.claim = &claim
-	s.claims = append(s.claims, again)
-	signal(s.toWrite)
-	s.rearmLocked(r)
-	return r.public(), nil
+	s.tell(func(c *Core, now time.Time) { got, err = c.Extended(now, line) })
+	return got, err
 }

@@ -13,11 +13,6 @@ import (
 // journalLimit is the size from which the journal is written anew without what was recorded.
 const journalLimit = 1 << 20
 
-type journalLine struct {
-	Claim   *AllocClaim `json:"claim,omitempty"`
-	Release string      `json:"release,omitempty"` // an allocation
-}
-
 type pending struct{ claim, release []byte }
 
 type journal struct {
@@ -35,11 +30,11 @@ func openJournal(path string) (*journal, error) {
 }
 
 // read returns all lines. What is damaged is left out: what is unknown is destroyed by reconciling, not handed out.
-func (j *journal) read() (lines []journalLine, err error) {
+func (j *journal) read() (lines []Line, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	err = j.log.Read(func(raw []byte) {
-		var line journalLine
+		var line Line
 		if json.Unmarshal(raw, &line) == nil {
 			lines = append(lines, line)
 			j.keep(line, raw)
@@ -48,7 +43,7 @@ func (j *journal) read() (lines []journalLine, err error) {
 	return lines, err
 }
 
-func (j *journal) keep(line journalLine, raw []byte) {
+func (j *journal) keep(line Line, raw []byte) {
 	if line.Claim != nil {
 		p := j.pending[line.Claim.AllocID]
 		p.claim = raw
@@ -60,9 +55,9 @@ func (j *journal) keep(line journalLine, raw []byte) {
 	j.pending[line.Release] = p
 }
 
-func (j *journal) claim(c AllocClaim) error     { return j.write(journalLine{Claim: &c}) }
-func (j *journal) release(allocID string) error { return j.write(journalLine{Release: allocID}) }
-func (j *journal) write(line journalLine) (err error) {
+func (j *journal) claim(c AllocClaim) error     { return j.write(Line{Claim: &c}) }
+func (j *journal) release(allocID string) error { return j.write(Line{Release: allocID}) }
+func (j *journal) write(line Line) (err error) {
 	if !j.log.Kept() {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
-	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // How long work on a runner waits for its node, whose connection may have broken a moment ago, as all have that are to
@@ -21,7 +20,7 @@ const (
 )
 
 // Acquire is AcquireNow for work that can wait some seconds for the runner's node.
-func (s *Service) Acquire(ctx context.Context, runnerID string) (pool.Lease, error) {
+func (s *Service) Acquire(ctx context.Context, runnerID string) (*Lease, error) {
 	l, err := s.AcquireNow(ctx, runnerID)
 	if drover.CodeOf(err) != drover.Unavailable {
 		return l, err
@@ -35,69 +34,86 @@ func (s *Service) Acquire(ctx context.Context, runnerID string) (pool.Lease, err
 
 // AcquireNow takes a claimed runner into use: its idle timer stands still until the lease is given back. Errors:
 // NotFound, Gone, Unavailable.
-func (s *Service) AcquireNow(ctx context.Context, runnerID string) (pool.Lease, error) {
+func (s *Service) AcquireNow(ctx context.Context, runnerID string) (l *Lease, err error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.claimedLocked(runnerID)
+	s.tell(func(c *Core, now time.Time) { l, err = s.leaseLocked(c, now, runnerID) })
 	if err != nil {
-		return nil, err
+		return nil, s.unknown(runnerID, err)
 	}
-	w, err := s.deps.Workloads(r.alloc.NodeID)
-	if err != nil {
-		return nil, err
-	}
-	l := &lease{s: s, r: r, runner: r.public(), env: r.of, workloads: w}
-	r.busy++
-	s.uses++
-	s.rearmLocked(r)
 	return l, nil
 }
 
-type lease struct {
+// leaseLocked makes a lease, if the runner's node can be reached. It is called by an event.
+func (s *Service) leaseLocked(c *Core, now time.Time, runnerID string) (*Lease, error) {
+	r, err := c.Runner(runnerID)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lease{s: s}
+	if l.workloads, err = s.deps.Workloads(r.NodeID); err != nil {
+		return nil, err
+	}
+	if l.runner, l.env, err = c.Lease(now, runnerID); err != nil {
+		return nil, err
+	}
+	if l.life = s.lives[r.AllocID]; l.life == nil {
+		l.life = &life{}
+		l.life.ctx, l.life.end = context.WithCancel(context.Background()) //nolint:forbidigo // a lifetime, ended by performLocked
+		s.lives[r.AllocID] = l.life
+	}
+	return l, nil
+}
+
+// life is that of a runner in use.
+type life struct {
+	ctx    context.Context
+	end    context.CancelFunc
+	reason error // why it ended; guarded by the service's mu
+}
+
+// Lease is a claimed runner in use. While a lease is held the runner's idle timer stands still.
+type Lease struct {
 	s         *Service
-	r         *runner
+	life      *life
 	runner    execution.Runner
 	env       execution.Environment
 	workloads exchange.Workloads
 	once      sync.Once
 }
 
-func (l *lease) Runner() execution.Runner           { return l.runner }
-func (l *lease) Environment() execution.Environment { return l.env }
-func (l *lease) Gone() <-chan struct{}              { return l.r.life.Done() }
+// Runner is the runner as it was when the lease was taken.
+func (l *Lease) Runner() execution.Runner { return l.runner }
 
-// WhenGone serves pool.Lease.
-func (l *lease) WhenGone(f func()) (stop func() bool) { return context.AfterFunc(l.r.life, f) }
+// Environment is what the runner was made of, with what is bound late as it was when the lease was taken.
+func (l *Lease) Environment() execution.Environment { return l.env }
 
-// Workloads serves pool.Lease. A node that came back is reached through another connection than the one of before.
-func (l *lease) Workloads() exchange.Workloads {
+// Gone is closed when the runner ended or was released.
+func (l *Lease) Gone() <-chan struct{} { return l.life.ctx.Done() }
+
+// WhenGone calls f then, in a goroutine of its own, unless it was stopped before.
+func (l *Lease) WhenGone(f func()) (stop func() bool) { return context.AfterFunc(l.life.ctx, f) }
+
+// Workloads is the node that the runner is on. A node that came back is reached through another connection than the one
+// of before.
+func (l *Lease) Workloads() exchange.Workloads {
 	if w, err := l.s.deps.Workloads(l.runner.NodeID); err == nil {
 		return w
 	}
 	return l.workloads // which says that it is away
 }
 
-// GoneReason serves pool.Lease.
-func (l *lease) GoneReason() error {
+// GoneReason says why the runner is gone; nil while it lives. Its code is drover.Gone.
+func (l *Lease) GoneReason() error {
 	l.s.mu.Lock()
 	defer l.s.mu.Unlock()
-	return l.r.reason
+	return l.life.reason
 }
 
-// Done serves pool.Lease.
-func (l *lease) Done() {
-	l.once.Do(func() {
-		l.s.mu.Lock()
-		defer l.s.mu.Unlock()
-		l.r.busy--
-		l.s.uses++
-		if l.r.reason == nil {
-			l.s.rearmLocked(l.r)
-		}
-	})
+// Done gives the lease back; calling it again does nothing.
+func (l *Lease) Done() {
+	l.once.Do(func() { l.s.tell(func(c *Core, now time.Time) { c.Return(now, l.runner.AllocID) }) })
 }
 
 // Files returns the files of a claimed runner; done must be called when the work on them ended. Errors: as Acquire.
@@ -111,15 +127,13 @@ func (s *Service) Files(ctx context.Context, runnerID string) (files execution.F
 }
 
 // Runner returns a claimed runner. Errors: NotFound, Gone.
-func (s *Service) Runner(ctx context.Context, runnerID string) (execution.Runner, error) {
+func (s *Service) Runner(ctx context.Context, runnerID string) (r execution.Runner, err error) {
 	if err := s.awaitSync(ctx); err != nil {
-		return execution.Runner{}, err
+		return r, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.claimedLocked(runnerID)
+	s.tell(func(c *Core, _ time.Time) { r, err = c.Runner(runnerID) })
 	if err != nil {
-		return execution.Runner{}, err
+		return r, s.unknown(runnerID, err)
 	}
-	return r.public(), nil
+	return r, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/exectest"
-	"github.com/drover-project/drover/internal/exec/pool"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
 
@@ -136,7 +135,7 @@ func TestTheIdleTimerStandsStillDuringALease(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		_, err = s.Runner(t.Context(), r.ID)
-		require.ErrorIs(t, err, pool.ErrIdle)
+		require.ErrorIs(t, err, runner.ErrIdle)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
 		require.True(t, c.Snapshot().Allocation(r.AllocID).ServerTerminal())
 		_, err = s.Runner(t.Context(), forever.ID)
@@ -158,7 +157,7 @@ func TestReleaseEndsLeasesAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Release(t.Context(), r.ID))
 		<-lease.Gone()
-		require.ErrorIs(t, lease.GoneReason(), pool.ErrStopped)
+		require.ErrorIs(t, lease.GoneReason(), runner.ErrStopped)
 		require.Equal(t, drover.Gone, drover.CodeOf(s.Release(t.Context(), r.ID)))
 		_, err = s.Acquire(t.Context(), r.ID)
 		require.Equal(t, drover.Gone, drover.CodeOf(err))
@@ -235,7 +234,7 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 		})
 		synctest.Wait()
 		_, err = s.Acquire(t.Context(), r.ID)
-		require.ErrorIs(t, err, pool.ErrOOM)
+		require.ErrorIs(t, err, runner.ErrOOM)
 
 		warm, err := s.Runners(t.Context(), "python")
 		require.NoError(t, err)
@@ -255,7 +254,7 @@ func TestARunnerThatEndsIsGoneWithItsReason(t *testing.T) {
 		synctest.Wait()
 		_, err = s.Acquire(t.Context(), r.ID)
 		require.ErrorContains(t, err, "lost")
-		require.NotErrorIs(t, err, pool.ErrStopped)
+		require.NotErrorIs(t, err, runner.ErrStopped)
 
 		r, err = s.Claim(t.Context(), claimReq("python"))
 		require.NoError(t, err)

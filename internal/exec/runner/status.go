@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -15,39 +16,27 @@ import (
 
 // Pools returns how all environments' pools stand, sorted by id: sizes, warm and claimed runners and waiting claims
 // only, which cost no look into the state.
-func (s *Service) Pools(ctx context.Context) ([]execution.PoolStatus, error) {
+func (s *Service) Pools(ctx context.Context) (pools []execution.PoolStatus, err error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pools := make([]execution.PoolStatus, 0, len(s.envs))
-	for _, id := range slices.Sorted(maps.Keys(s.envs)) {
-		pools = append(pools, s.envs[id].status())
-	}
+	s.tell(func(c *Core, _ time.Time) { pools = c.Pools() })
 	return pools, nil
 }
 
-func (e *env) status() execution.PoolStatus {
-	return execution.PoolStatus{
-		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),
-	}
-}
-
 // PoolStatus tells how an environment's pool stands, and why runners do not come. Errors: NotFound.
-func (s *Service) PoolStatus(ctx context.Context, environmentID string) (execution.PoolStatus, error) {
+func (s *Service) PoolStatus(ctx context.Context, environmentID string) (st execution.PoolStatus, err error) {
 	if err := s.awaitSync(ctx); err != nil {
-		return execution.PoolStatus{}, err
+		return st, err
 	}
 	snap := s.deps.Snapshot()
-	s.mu.Lock()
-	e := s.envLocked(environmentID)
-	if e == nil {
-		s.mu.Unlock()
-		return execution.PoolStatus{}, noEnvironment(environmentID)
+	s.tell(func(c *Core, now time.Time) {
+		s.look(c, now, environmentID)
+		st, err = c.Pool(environmentID)
+	})
+	if err != nil {
+		return st, err
 	}
-	st := e.status()
-	s.mu.Unlock()
 	for a := range snap.AllocationsByJob(environment.Namespace, environment.JobID(environmentID)) {
 		if !a.Terminal() && a.Claim == nil && a.ClientStatus == drover.AllocClientPending {
 			st.Starting++
@@ -141,21 +130,15 @@ func counted(lacks map[string]int) string {
 }
 
 // Runners lists warm and claimed runners, of one environment or (with "") of all, sorted by id.
-func (s *Service) Runners(ctx context.Context, environmentID string) ([]execution.Runner, error) {
+func (s *Service) Runners(ctx context.Context, environmentID string) (runners []execution.Runner, err error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if environmentID != "" && s.envLocked(environmentID) == nil {
-		return nil, noEnvironment(environmentID)
-	}
-	runners := []execution.Runner{}
-	for _, r := range s.runners {
-		if environmentID == "" || r.env == environmentID {
-			runners = append(runners, r.public())
+	s.tell(func(c *Core, now time.Time) {
+		if environmentID != "" {
+			s.look(c, now, environmentID)
 		}
-	}
-	slices.SortFunc(runners, func(a, b execution.Runner) int { return cmp.Compare(a.ID, b.ID) })
-	return runners, nil
+		runners, err = c.Runners(environmentID)
+	})
+	return runners, err
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 // Interrupter is a reader whose Read, also one under way, can be made to fail.
@@ -17,7 +16,7 @@ type Interrupter interface {
 // leasedFiles are the files of a claimed runner: an upload ends with it, though nothing more comes from its sender.
 type leasedFiles struct {
 	execution.Files
-	lease pool.Lease
+	lease *Lease
 }
 
 // Write serves execution.Files.

@@ -15,11 +15,7 @@ func (s *Service) Withhold(ctx context.Context, allocIDs []string) (giveBack fun
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, withholdFor)
 	defer cancel()
 	_ = s.awaitSync(limit) // the journal may have claims; not read in time, they are dealt with as without this
-	s.mu.Lock()
-	for _, id := range allocIDs {
-		s.held[id]++
-	}
-	s.mu.Unlock()
+	s.tell(func(c *Core, _ time.Time) { c.Withhold(allocIDs) })
 	for {
 		changed := s.hold(allocIDs)
 		if changed == nil {
@@ -39,50 +35,20 @@ func (s *Service) Withhold(ctx context.Context, allocIDs []string) (giveBack fun
 // returns a channel that is closed when that may have changed.
 func (s *Service) hold(allocIDs []string) (changed <-chan struct{}) {
 	snap := s.deps.Snapshot()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	handed := false
-	for _, id := range allocIDs {
-		r := s.runners[id]
-		switch {
-		case r == nil:
-		case r.claim == nil:
-			if e := s.envs[r.env]; e != nil && e.warm.Remove(id) {
-				delete(s.runners, id)
-			} else {
-				handed = true // to one who waited in line, who is about to take it
-			}
-		default:
-			a := snap.Allocation(id)
-			handed = handed || a != nil && a.Claim == nil && !a.Terminal()
+	s.tell(func(c *Core, _ time.Time) {
+		if !c.Hold(snap, allocIDs) {
+			return
 		}
-	}
-	if !handed {
-		return nil
-	}
-	if s.recorded == nil {
-		s.recorded = make(chan struct{})
-	}
-	return s.recorded
+		if s.settled == nil {
+			s.settled = make(chan struct{})
+		}
+		changed = s.settled
+	})
+	return changed
 }
 
 // giveBack lets those that were not stopped be handed out again.
 func (s *Service) giveBack(allocIDs []string) {
 	snap := s.deps.Snapshot()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, id := range allocIDs {
-		if s.held[id]--; s.held[id] <= 0 {
-			delete(s.held, id)
-			s.observeLocked(snap, id)
-		}
-	}
-}
-
-// recordedLocked wakes those who wait for claims to be recorded.
-func (s *Service) recordedLocked() {
-	if s.recorded != nil {
-		close(s.recorded)
-		s.recorded = nil
-	}
+	s.tell(func(c *Core, now time.Time) { c.GiveBack(now, snap, allocIDs) })
 }

@@ -1,0 +1,185 @@
+package runner
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exec/environment"
+)
+
+// Observe tells what changed in the state. It is level-triggered: an event only says which thing to look at again in
+// the snapshot, which is at least as new as the events.
+func (c *Core) Observe(now time.Time, snap Snapshot, events []drover.Event) {
+	for _, e := range events {
+		switch e.Topic {
+		case drover.TopicAllocation:
+			c.observe(now, snap, e.Key)
+		case drover.TopicJob:
+			c.readEnv(now, snap, e.Key)
+		}
+	}
+}
+
+// ReadAll compares everything with the snapshot: after a start, and after missed events.
+func (c *Core) ReadAll(now time.Time, snap Snapshot) {
+	for _, id := range slices.Sorted(maps.Keys(c.envs)) {
+		c.readEnv(now, snap, environment.JobID(id))
+	}
+	for job := range snap.Jobs(environment.Namespace, environment.JobPrefix) {
+		c.readEnv(now, snap, job.ID)
+		for alloc := range snap.AllocationsByJob(environment.Namespace, job.ID) { // of a known environment too: events were missed
+			c.observe(now, snap, alloc.ID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.runners)) {
+		c.observe(now, snap, id)
+	}
+}
+
+// ReadEnvironment looks at an environment again.
+func (c *Core) ReadEnvironment(now time.Time, snap Snapshot, id string) {
+	c.readEnv(now, snap, environment.JobID(id))
+}
+
+// Knows reports whether the environment was heard of. The event of its creation may be on its way: the snapshot tells.
+func (c *Core) Knows(environmentID string) bool { return c.envs[environmentID] != nil }
+
+// readEnv looks at an environment's job again, and at its allocations if it is new.
+func (c *Core) readEnv(now time.Time, snap Snapshot, jobID string) {
+	id, ok := environment.IDOf(jobID)
+	if !ok {
+		return
+	}
+	job := snap.Job(environment.Namespace, jobID)
+	if job == nil || job.Stop {
+		c.forgetEnv(id)
+		return
+	}
+	known := c.envs[id]
+	if known != nil && job.ModifyIndex <= known.version && job.ModifyIndex != 0 {
+		return
+	}
+	read, err := environment.FromJob(job)
+	if err != nil {
+		return // somebody's job whose name looks like ours
+	}
+	if known != nil {
+		changed := !reflect.DeepEqual(known.Environment, read) // and not its demand only
+		known.Environment, known.version, known.demand = read, job.ModifyIndex, demandOf(job)
+		if changed {
+			c.remake(snap, known)
+		}
+		c.changed(known)
+		c.demanded(known)
+		return
+	}
+	c.envs[id] = &env{Environment: read, version: job.ModifyIndex, demand: demandOf(job)}
+	c.demanded(c.envs[id])
+	for alloc := range snap.AllocationsByJob(environment.Namespace, jobID) {
+		c.observe(now, snap, alloc.ID)
+	}
+}
+
+// remake lets what is bound late hold for the runners that a changed environment keeps.
+func (c *Core) remake(snap Snapshot, e *env) {
+	for _, r := range c.runners {
+		if r.env == e.ID {
+			r.of = madeOf(snap, e, r.alloc)
+		}
+	}
+}
+
+func demandOf(job *drover.Job) int { return job.TaskGroups[0].Pool.Demand } // FromJob took it
+
+// forgetEnv ends what belongs to an environment that was deleted.
+func (c *Core) forgetEnv(id string) {
+	e, ok := c.envs[id]
+	if !ok {
+		return
+	}
+	delete(c.envs, id)
+	c.changed(e)
+	for _, allocID := range slices.Sorted(maps.Keys(c.runners)) {
+		if r := c.runners[allocID]; r.env == id {
+			c.end(r, drover.Errorf(drover.Gone, "the environment was deleted"))
+		}
+	}
+	for w, ok := e.waiters.Serve(); ok; w, ok = e.waiters.Serve() {
+		c.effects.Served = append(c.effects.Served, w)
+	}
+}
+
+// observe looks at an allocation again.
+func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
+	known := c.runners[allocID]
+	alloc := snap.Allocation(allocID)
+	if alloc == nil {
+		if known != nil {
+			c.end(known, drover.Errorf(drover.Gone, "the allocation was removed"))
+		}
+		return
+	}
+	envID, ok := environment.IDOf(alloc.JobID)
+	e := c.envs[envID]
+	if !ok || e == nil || alloc.Namespace != environment.Namespace || c.tombs.has(allocID) {
+		return
+	}
+	switch {
+	case alloc.Terminal():
+		c.changed(e)
+		if known != nil {
+			c.end(known, endReason(alloc))
+		}
+	case alloc.Claim != nil:
+		c.observeClaimed(now, snap, e, known, alloc)
+	case known != nil:
+		known.alloc = alloc
+		if known.claim == nil && !ready(alloc) { // it stopped answering; it may come back
+			c.forget(e, known)
+		}
+	case ready(alloc) && c.held[allocID] == 0:
+		c.addWarm(e, &runner{alloc: alloc, env: envID, of: madeOf(snap, e, alloc)})
+	}
+}
+
+func (c *Core) observeClaimed(now time.Time, snap Snapshot, e *env, known *runner, alloc *drover.Allocation) {
+	if known != nil && known.claim != nil {
+		known.alloc = alloc
+		return
+	}
+	if known != nil { // another server handed it out
+		c.forget(e, known)
+	}
+	claim := *alloc.Claim
+	c.addClaimed(now, e, &runner{alloc: alloc, env: e.ID, of: madeOf(snap, e, alloc)}, claimed, &claim)
+}
+
+// madeOf returns the environment as the runner was made of it: a claimed one outlives its replacement.
+func madeOf(snap Snapshot, e *env, alloc *drover.Allocation) execution.Environment {
+	job := snap.Job(alloc.Namespace, alloc.JobID)
+	if alloc.Job == nil || job == nil || sameRunner(alloc.Job, job) {
+		return e.Environment
+	}
+	if made, err := environment.FromJob(alloc.Job); err == nil {
+		return made
+	}
+	return e.Environment
+}
+
+// ready reports whether an unclaimed runner can be handed out.
+func ready(alloc *drover.Allocation) bool {
+	return alloc.ClientStatus == drover.AllocClientRunning && alloc.DesiredStatus == drover.AllocDesiredRun
+}
+
+// sameRunner reports whether runners of both jobs are made alike.
+func sameRunner(of, job *drover.Job) bool {
+	if of == nil || of.Version == job.Version || len(of.TaskGroups) != 1 {
+		return true
+	}
+	a, b := of.TaskGroups[0], job.TaskGroups[0]
+	return reflect.DeepEqual(a.Tasks, b.Tasks) && reflect.DeepEqual(a.Networks, b.Networks) && reflect.DeepEqual(a.EphemeralDisk, b.EphemeralDisk)
+}
