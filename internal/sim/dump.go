@@ -18,9 +18,7 @@ func (w *World) dump() {
 		w.say("  job %s %s version %d stop=%v", j.ID, j.Status, j.Version, j.Stop)
 		w.dumpJob(s, j.Namespace, j.ID)
 	}
-	st := w.server.broker.Stats()
-	all, escaped := w.server.blocked.Len()
-	w.say("  broker %+v, blocked %d, escaped %d", st, all, escaped)
+	w.say("  broker %+v", w.server.leader.Stats())
 }
 
 func (w *World) dumpJob(s *store.Snapshot, namespace, id string) {

@@ -90,7 +90,6 @@ func (s *server) append(data []byte) (uint64, any, error) {
 	d.first = append(d.first, entry{index, data})
 	value, err := s.fsm.Apply(index, data)
 	s.w.checkEntry(s.store.Snapshot(), index)
-	s.w.poke()
 	return index, value, err
 }
 

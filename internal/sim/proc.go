@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // proc is a loop: a coroutine that gives the goroutine back when it waits.
@@ -104,23 +106,26 @@ func (p *proc) sleep(d time.Duration) {
 	p.park()
 }
 
-// await waits for one of the store's watches to fire, at most for d.
-func (p *proc) await(d time.Duration, watches ...<-chan struct{}) {
-	p.watch = watches
+// await waits until one of the signals is ready, which it receives, at most for d.
+func (p *proc) await(d time.Duration, signals ...<-chan struct{}) {
+	p.watch = signals
 	p.w.watchers = append(p.w.watchers, p)
-	p.wakeAfter(d)
+	if d != clock.Forever {
+		p.wakeAfter(d)
+	}
 	p.park()
 	p.watch = nil
 	p.w.watchers = slices.DeleteFunc(p.w.watchers, func(q *proc) bool { return q == p })
 }
 
-// poke wakes those whose watch fired.
+// poke wakes those of whom a signal is ready.
 func (w *World) poke() {
 	w.watchers = slices.DeleteFunc(w.watchers, func(p *proc) bool { return p.done })
 	for _, p := range w.watchers {
 		for _, c := range p.watch {
 			select {
 			case <-c:
+				p.watch = nil
 				p.wakeAfter(0)
 			default:
 				continue

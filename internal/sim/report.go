@@ -10,7 +10,10 @@ import (
 
 // This file is the agent's pull and push.
 
-const maxBehind = 8
+const (
+	maxBehind = 8
+	pullWait  = 30 * time.Second
+)
 
 func (n *node) pull(p *proc) {
 	since, behind := uint64(0), 0
@@ -21,7 +24,7 @@ func (n *node) pull(p *proc) {
 			continue
 		}
 		var a exchange.Assignment
-		err := n.call(p, func(s *server) (err error) { a, err = s.pull(p, n.spec.ID, since); return err })
+		err := n.call(p, func(s *server) (err error) { a, err = s.control.Pull(s.ctx, n.spec.ID, since, pullWait); return err })
 		switch {
 		case err != nil:
 			if drover.CodeOf(err) == drover.NotFound {
@@ -128,7 +131,7 @@ func (n *node) push(p *proc) {
 			updates = append(updates, n.pending[id])
 		}
 		n.pending, n.order = map[string]exchange.AllocUpdate{}, nil
-		err := n.call(p, func(s *server) error { return s.push(p, n.spec.ID, updates) })
+		err := n.call(p, func(s *server) error { return s.control.Push(s.ctx, n.spec.ID, updates) })
 		if err == nil {
 			pause = 100 * time.Millisecond
 			p.sleep(5 * time.Millisecond)

@@ -32,6 +32,9 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s, disk: &disk{},
 		clients: &clients{handed: map[string]bool{}},
 	}
+	if write != nil {
+		w.log = slog.New(slog.NewTextHandler(w, nil))
+	}
 	defer func() {
 		if x := recover(); x != nil {
 			r.Failure = failureText(x)
@@ -90,5 +93,6 @@ func (w *World) end() {
 			w.server.term.end()
 		}
 		w.server.process.end()
+		w.server.cancel()
 	}
 }

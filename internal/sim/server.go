@@ -2,25 +2,20 @@ package sim
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/assignment"
-	"github.com/drover-project/drover/internal/control/evalbroker"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
+	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
-	"github.com/drover-project/drover/internal/control/trigger"
-	"github.com/drover-project/drover/internal/exec/pool"
 )
 
 const (
-	heartbeatTTL   = 10 * time.Second
-	heartbeatGrace = 10 * time.Second
-	retryDelay     = time.Second
-	workers        = 4
+	retryDelay = time.Second
+	workers    = 4
 )
 
 // server is one life of the server's process.
@@ -29,7 +24,8 @@ type server struct {
 	process *scope
 	term    *scope // of the present leadership
 	accepts bool   // the log takes entries
-	leads   bool
+	ctx     context.Context
+	cancel  context.CancelFunc
 
 	store      *store.Store
 	fsm        *fsm.FSM
@@ -39,30 +35,18 @@ type server struct {
 
 	intake  *intake.Intake
 	control *assignment.Controller
+	leader  *leader.Leader // of the newest term; nil while the log is replayed
 	runners *runners
-
-	// Of a term.
-	broker   *evalbroker.Broker
-	blocked  *evalbroker.Blocked
-	ready    signalList
-	needless *signal
-	waking   bool
-	timer    time.Time // for which the broker's next entry is set
-	alive    pool.Deadlines
-	beats    *signal
-	plans    planQueue
-	batch    *pushBatch
-	pushing  bool
 }
 
 // boot starts a process on the world's disk.
 func (w *World) boot() {
 	s := &server{w: w, process: &scope{w: w}, skip: true}
+	s.ctx, s.cancel = context.WithCancel(w.ctx)
 	s.store, s.fsm = w.load(s)
-	s.intake = intake.New(intake.Deps{Log: s, Store: s.store, Clock: simClock{w: w}, IDs: w.ids, Collect: s.collectAll})
-	s.control = assignment.New(assignment.Deps{
-		Log: s, Store: s.store, Leader: s, Clock: simClock{w: w}, IDs: w.ids, Logger: w.log,
-	})
+	clock := simClock{w: w, scope: s.process}
+	s.intake = intake.New(intake.Deps{Log: s, Store: s.store, Clock: clock, IDs: w.ids, Collect: s.collect})
+	s.control = assignment.New(assignment.Deps{Log: s, Store: s.store, Leader: s, Clock: clock, IDs: w.ids, Logger: w.log})
 	w.server = s
 	w.say("server up at index %d", s.store.Index())
 	s.runners = newRunners(s)
@@ -82,42 +66,46 @@ func (w *World) crash() {
 		w.disk.first = append(w.disk.first, entry{s.store.Index() + 1 + uint64(i), data})
 	}
 	s.process.end()
-	for _, p := range w.watchers { // connections break
-		p.wakeAfter(w.between(0, time.Second))
-	}
+	s.cancel() // connections break
 	w.disk.lostAt, w.disk.lost = s.store.Index(), before
 	w.checkAcked()
 }
 
 // lead begins a term.
 func (s *server) lead() {
-	s.accepts = true
+	s.accepts, s.skip = true, true
 	s.term = &scope{w: s.w}
-	s.broker, s.blocked = evalbroker.New(evalbroker.Config{}), evalbroker.NewBlocked()
-	s.ready, s.needless, s.beats = nil, &signal{}, &signal{}
-	s.timer, s.alive, s.plans, s.skip = time.Time{}, pool.Deadlines{}, planQueue{}, true
+	s.leader = leader.New(leader.Config{
+		Workers: workers, Schedulers: workers,
+		GC: leader.GCConfig{
+			Interval: 2 * time.Minute, Evals: time.Minute, Jobs: 2 * time.Minute, Nodes: time.Hour, Deployments: time.Minute, Runners: 10,
+		},
+	}, leader.Deps{
+		Store: s.store, Clock: simClock{w: s.w, scope: s.term}, IDs: s.w.ids, Logger: s.w.log, Schedule: s.schedule,
+		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
+			_, err := s.intake.LaunchPeriodic(ctx, namespace, jobID, at)
+			return err
+		},
+	})
 	s.term.spawn("lead", func(p *proc) {
 		p.sleep(s.w.between(0, 100*time.Millisecond))
-		s.leads = true
-		s.blocked.SetFloor(s.store.Index())
-		s.w.say("leading at index %d", s.store.Index())
-		s.restore()
-		for range workers {
-			s.term.spawn("worker", s.work)
+		loops, err := s.leader.Begin(s.ctx, s)
+		for err != nil {
+			p.sleep(retryDelay)
+			loops, err = s.leader.Begin(s.ctx, s)
 		}
-		for _, loop := range []func(*proc){
-			s.applyPlans, s.cancelNeedless, s.reapFailed, s.watchHeartbeats, s.watchDrains, s.watchDeployments, s.watchSchedulerConfig,
-			s.collect,
-		} {
-			s.term.spawn("loop", loop)
+		s.w.say("leading at index %d", s.store.Index())
+		for _, loop := range loops {
+			s.term.spawn("leader", func(*proc) { loop(s.ctx) })
 		}
 	})
 }
 
-// unlead ends the term's loops.
+// unlead ends the term's loops where they wait.
 func (s *server) unlead() {
-	s.accepts, s.leads = false, false
+	s.accepts = false
 	s.term.end()
+	s.leader.End()
 }
 
 // loseLeadership ends the term; what was committed of the entries in flight is applied before the next one.
@@ -132,41 +120,54 @@ func (s *server) loseLeadership() {
 	}
 }
 
+// schedule is the scheduler, on a machine where that takes time, in which the state goes on.
+func (s *server) schedule(in scheduler.Input) scheduler.Output {
+	if s.w.stuck && s.w.chance(5) {
+		s.w.say("a worker is stuck with evaluation %s", short(in.Eval.ID))
+		s.w.current.sleep(70 * time.Second) // longer than the nack timeout: somebody else gets it too
+	}
+	s.w.current.sleep(s.w.between(100*time.Microsecond, 30*time.Millisecond))
+	out := scheduler.Schedule(in)
+	s.w.say("evaluation %s of %s (%s) on state %d: %s", short(in.Eval.ID), in.Eval.JobID, in.Eval.TriggeredBy, in.Snapshot.Index(),
+		planText(out.Plan))
+	return out
+}
+
+func (s *server) collect(ctx context.Context) error { return s.leader.CollectGarbage(ctx) }
+
 // Leading implements assignment.Leader.
-func (s *server) Leading() bool { return s.leads }
+func (s *server) Leading() bool { return s.leader.Leading() }
 
 // Heartbeat implements assignment.Leader.
-func (s *server) Heartbeat(nodeID string) time.Duration {
-	if s.alive.Set(nodeID, s.w.now.Add(heartbeatTTL+heartbeatGrace)) {
-		s.beats.raise()
-	}
-	return heartbeatTTL
-}
+func (s *server) Heartbeat(nodeID string) time.Duration { return s.leader.Heartbeat(nodeID) }
 
-func (s *server) maker() trigger.Maker { return trigger.Maker{IDs: s.w.ids, Now: s.w.now.UnixNano()} }
+// Events implements fsm.Observer.
+func (s *server) Events(ev drover.Events) { s.w.checkEvents(ev); s.runners.follow(ev) }
 
-func (s *server) collectAll(ctx context.Context) error { return s.reap(ctx, leader.GCConfig{}) }
-
-// restore gives the broker what the state has, as leader.restore does.
-func (s *server) restore() {
-	snap := s.store.Snapshot()
-	for e := range snap.Evaluations("*", "") {
-		if !e.Terminal() {
-			s.route(e)
-		}
-	}
-	for n := range snap.Nodes("") {
-		if n.Status != drover.NodeStatusDown {
-			s.Heartbeat(n.ID)
-		}
+// EvaluationsChanged implements fsm.Observer.
+func (s *server) EvaluationsChanged(index uint64, evals []*drover.Evaluation) {
+	if s.leader != nil {
+		s.leader.EvaluationsChanged(index, evals)
 	}
 }
 
-// signalList is workers that wait for an evaluation.
-type signalList []*signal
+// CapacityFreed implements fsm.Observer.
+func (s *server) CapacityFreed(index uint64, nodeID, class string) {
+	if s.leader != nil {
+		s.leader.CapacityFreed(index, nodeID, class)
+	}
+}
 
-func (l signalList) raise() {
-	for _, s := range slices.Clone(l) {
-		s.raise()
+// NodeChanged implements fsm.Observer.
+func (s *server) NodeChanged(index uint64, nodeID string, n *drover.Node) {
+	if s.leader != nil {
+		s.leader.NodeChanged(index, nodeID, n)
+	}
+}
+
+// JobChanged implements fsm.Observer.
+func (s *server) JobChanged(index uint64, key drover.NamespacedID, j *drover.Job) {
+	if s.leader != nil {
+		s.leader.JobChanged(index, key, j)
 	}
 }

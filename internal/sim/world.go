@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/drover-project/drover/internal/clock"
@@ -90,6 +91,7 @@ func (w *World) runUntil(t time.Time) {
 		w.events++
 		w.trace.mix(w.now.Sub(w.start), e.label)
 		e.f()
+		w.poke()
 	}
 	w.now = t
 }
@@ -107,21 +109,39 @@ func (w *World) chance(percent int) bool { return w.rng.IntN(100) < percent }
 
 func (w *World) say(format string, args ...any) { w.trace.line(w.elapsed(), format, args...) }
 
+// Write implements io.Writer for the log of what runs in the world.
+func (w *World) Write(line []byte) (int, error) {
+	_, text, _ := strings.Cut(strings.TrimSpace(string(line)), " ") // its time is not the world's
+	w.say("log: %s", text)
+	return len(line), nil
+}
+
 // breach is a broken invariant: it ends the run.
 type breach struct{ what string }
 
 func (w *World) breach(format string, args ...any) { panic(breach{fmt.Sprintf(format, args...)}) }
 
-// simClock is the world's time as a clock.Clock, off by skew. Its timers are events.
+// simClock is the world's time as a clock.Clock. Its timers are events, and the loops that it runs are coroutines.
 type simClock struct {
-	w    *World
-	skew time.Duration
+	w     *World
+	scope *scope // of the loops that are started
 }
 
-var _ clock.Clock = simClock{}
+var _ clock.Cooperative = simClock{}
 
 // Now implements clock.Clock.
-func (c simClock) Now() time.Time { return c.w.now.Add(c.skew) }
+func (c simClock) Now() time.Time { return c.w.now }
+
+// Await implements clock.Cooperative.
+func (c simClock) Await(ctx context.Context, d time.Duration, signals ...<-chan struct{}) bool {
+	if ctx.Err() == nil {
+		c.w.current.await(d, append(signals, ctx.Done())...)
+	}
+	return ctx.Err() == nil
+}
+
+// Go implements clock.Cooperative.
+func (c simClock) Go(f func()) { c.scope.spawn("loop", func(*proc) { f() }) }
 
 // NewTimer implements clock.Clock.
 func (c simClock) NewTimer(d time.Duration) clock.Timer {

@@ -50,7 +50,7 @@ var _ exchange.Controller = (*Controller)(nil)
 
 // New returns a Controller.
 func New(deps Deps) *Controller {
-	return &Controller{deps: deps, pushes: pushes{turn: make(chan struct{}, 1)}}
+	return &Controller{deps: deps}
 }
 
 func (c *Controller) maker() trigger.Maker {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 )
@@ -12,8 +13,7 @@ import (
 // Pull implements exchange.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what
 // a node reports itself does not come back to it. Errors: NotFound (register first), Canceled.
 func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
-	timer := c.deps.Clock.NewTimer(max(maxWait, 0))
-	defer timer.Stop()
+	deadline := c.deps.Clock.Now().Add(maxWait)
 	for {
 		changed := c.deps.Store.Watch(store.WatchNodeAllocs, nodeID)
 		s := c.deps.Store.Snapshot()
@@ -25,13 +25,12 @@ func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxW
 		if since == 0 || a.Index > since || since > s.Index() {
 			return a, nil
 		}
-		select {
-		case <-changed:
-		case <-timer.C():
-			a = Wanted(c.deps.Store.Snapshot(), nodeID)
+		left := deadline.Sub(c.deps.Clock.Now())
+		if left <= 0 {
 			a.Index = max(a.Index, since)
 			return a, nil
-		case <-ctx.Done():
+		}
+		if !clock.Await(ctx, c.deps.Clock, left, changed) {
 			return exchange.Assignment{}, drover.Errorf(drover.Canceled, "waiting for assignments of node %s: %w", nodeID, ctx.Err())
 		}
 	}

@@ -19,13 +19,12 @@ import (
 // and so do those that come right behind an entry, if there are many or many are to come. So what the log takes does not
 // grow with the number of nodes. A lone update waits for nothing, and one that claims may wait for not for long.
 type pushes struct {
-	turn chan struct{} // capacity 1: held while an entry is on its way
-
-	mu    sync.Mutex // guards the rest
-	next  *batch     // still open
-	last  time.Time  // when the last entry went
-	level float64    // updates in about the last tenth of a second
-	at    time.Time  // when level was that
+	mu     sync.Mutex    // guards the rest
+	next   *batch        // still open
+	newest chan struct{} // done of the newest batch; nil = there was none
+	last   time.Time     // when the last entry went
+	level  float64       // updates in about the last tenth of a second
+	at     time.Time     // when level was that
 }
 
 type batch struct {
@@ -81,12 +80,10 @@ func (c *Controller) Push(ctx context.Context, nodeID string, updates []exchange
 	}
 	starting, awaited := c.about(updates)
 	b := c.join(ctx, command.NodeUpdates{NodeID: nodeID, Updates: updates}, starting, awaited)
-	select {
-	case <-b.done:
-		return b.err
-	case <-ctx.Done():
+	if !clock.Await(ctx, c.deps.Clock, clock.Forever, b.done) {
 		return drover.Errorf(drover.Canceled, "waiting for updates of node %s to be stored: %w", nodeID, ctx.Err())
 	}
+	return b.err
 }
 
 // about returns how many allocations of one of the jobs are on their way, and whether claims may wait for one of the
@@ -124,8 +121,9 @@ func (c *Controller) join(ctx context.Context, u command.NodeUpdates, starting i
 	b := p.next
 	if b == nil {
 		b = &batch{done: make(chan struct{}), urgent: make(chan struct{})}
-		p.next = b
-		go c.flush(ctx, b) // ends when the log answers; others wait for it, whatever becomes of ctx
+		before := p.newest
+		p.next, p.newest = b, b.done
+		clock.Go(c.deps.Clock, func() { c.flush(ctx, b, before) }) // ends when the log answers; others wait for it, whatever becomes of ctx
 	}
 	b.nodes = append(b.nodes, u)
 	b.size += len(u.Updates)
@@ -146,34 +144,29 @@ func (c *Controller) hold(ctx context.Context, b *batch) {
 	if wait <= 0 {
 		return
 	}
-	t := c.deps.Clock.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C():
+	if !clock.Await(ctx, c.deps.Clock, wait, b.urgent) {
 		return
-	case <-ctx.Done():
-		return
-	case <-b.urgent:
 	}
 	p.mu.Lock()
-	least := p.rush(c.deps.Clock.Now())
+	least, rushed := p.rush(c.deps.Clock.Now()), b.rushed
 	p.mu.Unlock()
-	if least > 0 && least < wait {
+	if rushed && least > 0 && least < wait {
 		clock.Sleep(ctx, c.deps.Clock, least)
 	}
 }
 
-// flush waits for its turn, closes the batch and commits it.
-func (c *Controller) flush(ctx context.Context, b *batch) {
+// flush waits until the batch before was committed, if there was one, closes the batch and commits it.
+func (c *Controller) flush(ctx context.Context, b *batch, before <-chan struct{}) {
 	p := &c.pushes
-	p.turn <- struct{}{}
+	all := context.WithoutCancel(ctx) // of who opened the batch: others wait for it too
+	if before != nil {
+		clock.Await(all, c.deps.Clock, clock.Forever, before)
+	}
 	c.hold(ctx, b)
-	ctx = context.WithoutCancel(ctx) // of who opened the batch: others wait for it too
 	p.mu.Lock()
 	p.next, p.last = nil, c.deps.Clock.Now()
 	p.mu.Unlock()
-	_, _, b.err = c.deps.Log.Propose(ctx, Entry(c.deps.Store.Snapshot(), c.maker(), b.nodes))
-	<-p.turn
+	_, _, b.err = c.deps.Log.Propose(all, Entry(c.deps.Store.Snapshot(), c.maker(), b.nodes))
 	close(b.done)
 }
 

@@ -179,23 +179,15 @@ func (s *Shell) settle(before time.Time, had bool) {
 
 // Run delivers what becomes due and wakes blocked evaluations, until ctx ends.
 func (s *Shell) Run(ctx context.Context) error {
-	timer := s.clock.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.retime:
-		case <-timer.C():
-		}
+	for clock.Await(ctx, s.clock, s.untilNext(), s.retime) {
 		s.enter(func(now time.Time) {
 			s.broker.Expire(now)
 			if woken := s.blocked.Wake(s.room); len(woken) > 0 {
 				s.broker.Enqueue(now, woken...)
 			}
 		})
-		timer.Reset(s.untilNext())
 	}
+	return ctx.Err()
 }
 
 func (s *Shell) untilNext() time.Duration {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // Dequeue waits for an evaluation of one of the types; see Broker.Dequeue. The error is the context's.
@@ -17,11 +18,8 @@ func (s *Shell) Dequeue(ctx context.Context, types ...string) (*drover.Evaluatio
 		if e, token, ok := s.tryDequeue(w); ok {
 			return e, token, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.Await(ctx, s.clock, clock.Forever, w.wake) {
 			s.leave(w)
-			return nil, "", ctx.Err()
-		case <-w.wake:
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestANodeIsDisconnectedWhileAnAllocationMayComeBack(t *testing.T) {
 		txn.PutAllocation(tt.alloc)
 		txn.Commit()
 		require.Equal(t, tt.away, max(0, Away(s.Snapshot(), "n", now)), name)
-		c := Down(s.Snapshot(), []string{"n"}, trigger.Maker{IDs: id.NewSeeded(1), Now: now.UnixNano()})
+		c := down(s.Snapshot(), []string{"n"}, trigger.Maker{IDs: id.NewSeeded(1), Now: now.UnixNano()})
 		require.Len(t, c.Nodes, 1, name)
 		require.Equal(t, tt.status, c.Nodes[0].Status, name)
 	}

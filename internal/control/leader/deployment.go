@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/scheduler"
@@ -19,8 +20,6 @@ type progress struct{ healthy, unhealthy, promoted int }
 // fails what makes no progress.
 func (l *Leader) watchDeployments(ctx context.Context, log Log) {
 	var watched Rollouts
-	timer := l.deps.Clock.NewTimer(time.Hour)
-	defer timer.Stop()
 	for {
 		changed := l.deps.Store.Watch(store.TableDeployments, "")
 		s, now, wait := l.deps.Store.Snapshot(), l.deps.Clock.Now(), time.Hour
@@ -36,12 +35,8 @@ func (l *Leader) watchDeployments(ctx context.Context, log Log) {
 				wait = min(wait, retryDelay)
 			}
 		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
+		if !clock.Await(ctx, l.deps.Clock, wait, changed) {
 			return
-		case <-changed:
-		case <-timer.C():
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
@@ -14,8 +15,6 @@ import (
 
 // watchDrains moves allocations off draining nodes, and ends the drains of nodes that have none left.
 func (l *Leader) watchDrains(ctx context.Context, log Log) {
-	timer := l.deps.Clock.NewTimer(time.Hour)
-	defer timer.Stop()
 	for {
 		nodes := l.deps.Store.Watch(store.TableNodes, "")
 		allocs := l.deps.Store.Watch(store.TableAllocs, "")
@@ -39,13 +38,8 @@ func (l *Leader) watchDrains(ctx context.Context, log Log) {
 		if !draining {
 			allocs = nil
 		}
-		timer.Reset(wait)
-		select {
-		case <-ctx.Done():
+		if !clock.Await(ctx, l.deps.Clock, wait, nodes, allocs) {
 			return
-		case <-nodes:
-		case <-allocs:
-		case <-timer.C():
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -55,18 +56,10 @@ func (l *Leader) CollectGarbage(ctx context.Context) error {
 }
 
 func (l *Leader) collectPeriodically(ctx context.Context, log Log) {
-	timer := l.deps.Clock.NewTimer(l.cfg.GC.Interval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C():
-		}
+	for clock.Sleep(ctx, l.deps.Clock, l.cfg.GC.Interval) {
 		if err := l.collect(ctx, log, l.cfg.GC); err != nil && ctx.Err() == nil {
 			l.deps.Logger.Warn("cannot collect garbage", "error", err)
 		}
-		timer.Reset(l.cfg.GC.Interval)
 	}
 }
 

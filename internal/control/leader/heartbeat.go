@@ -131,30 +131,23 @@ func (l *Leader) Heartbeat(nodeID string) time.Duration { return l.heartbeats.be
 
 // watchHeartbeats marks nodes down that are not heard of.
 func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
-	timer := l.deps.Clock.NewTimer(0)
-	defer timer.Stop()
-	due := l.deps.Clock.Now()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.heartbeats.wake:
-		case <-timer.C():
-			l.heartbeats.forgive(l.deps.Clock.Now().Sub(due))
-		}
 		ids, wait := l.heartbeats.overdue()
 		if len(ids) > 0 {
 			l.markDown(ctx, log, ids)
 		}
-		due = l.deps.Clock.Now().Add(wait)
-		timer.Reset(wait)
+		due := l.deps.Clock.Now().Add(wait)
+		if !clock.Await(ctx, l.deps.Clock, wait, l.heartbeats.wake) {
+			return
+		}
+		l.heartbeats.forgive(l.deps.Clock.Now().Sub(due))
 	}
 }
 
 // markDown stores the nodes as down, with evaluations of what ran on them.
 func (l *Leader) markDown(ctx context.Context, log Log, ids []string) {
 	s, now := l.deps.Store.Snapshot(), l.deps.Clock.Now()
-	c := Down(s, ids, l.maker())
+	c := down(s, ids, l.maker())
 	for _, id := range ids {
 		if away := Away(s, id, now); away > 0 {
 			l.heartbeats.await(id, away) // it may be down then
@@ -187,8 +180,8 @@ func Away(s *store.Snapshot, nodeID string, now time.Time) (longest time.Duratio
 	return longest
 }
 
-// Down is the command that marks those of the nodes down, or disconnected, that are not.
-func Down(s *store.Snapshot, ids []string, m trigger.Maker) *command.UpdateNodeStatuses {
+// down is the command that marks those of the nodes down, or disconnected, that are not.
+func down(s *store.Snapshot, ids []string, m trigger.Maker) *command.UpdateNodeStatuses {
 	c := &command.UpdateNodeStatuses{Time: m.Now}
 	for _, id := range ids {
 		n := s.Node(id)

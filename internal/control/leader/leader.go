@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/evalbroker"
 	"github.com/drover-project/drover/internal/control/planner"
+	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/id"
@@ -68,6 +69,8 @@ type Deps struct {
 	Logger *slog.Logger
 	// Launch launches a periodic job's child that is due at the time (intake.Intake.LaunchPeriodic).
 	Launch func(ctx context.Context, namespace, jobID string, at time.Time) error
+	// Schedule answers an evaluation; nil: scheduler.Schedule. The simulation's takes its time.
+	Schedule func(scheduler.Input) scheduler.Output
 	// Withhold is planner.Deps.Withhold; nil: there are no warm runners.
 	Withhold func(ctx context.Context, allocIDs []string) (giveBack func())
 }
@@ -89,6 +92,9 @@ type Leader struct {
 // New returns a Leader that does nothing yet.
 func New(cfg Config, deps Deps) *Leader {
 	cfg = cfg.withDefaults()
+	if deps.Schedule == nil {
+		deps.Schedule = scheduler.Schedule
+	}
 	l := &Leader{cfg: cfg, deps: deps, cpu: make(chan struct{}, cfg.Schedulers)}
 	l.broker = evalbroker.NewShell(cfg.Broker, deps.Clock, l.room)
 	l.heartbeats = newHeartbeats(cfg, deps.Clock)
@@ -140,35 +146,51 @@ func (l *Leader) lead(ctx context.Context, log Log, leadership <-chan bool) bool
 // Run leads until ctx ends: leadership was lost, or the server stops. It returns early only when the log refuses the
 // first entry.
 func (l *Leader) Run(ctx context.Context, log Log) error {
-	floor, _, err := log.Propose(ctx, &command.Barrier{})
+	loops, err := l.Begin(ctx, log)
 	if err != nil {
 		return err
 	}
+	defer l.End()
+	var wg sync.WaitGroup
+	for _, loop := range loops {
+		wg.Go(func() { loop(ctx) }) // ends with ctx
+	}
+	wg.Wait()
+	return ctx.Err()
+}
+
+// Begin takes the evaluations of the state in and returns the loops of a term of office. Each is to be run until ctx
+// ends; End is to be called after the last. Errors: those of the log, which refused the first entry; nothing has begun then.
+func (l *Leader) Begin(ctx context.Context, log Log) (loops []func(context.Context), err error) {
+	floor, _, err := log.Propose(ctx, &command.Barrier{})
+	if err != nil {
+		return nil, err
+	}
 	l.setLog(log)
-	defer l.setLog(nil)
 	l.broker.Enable(floor)
-	defer l.broker.Disable()
 	plans := planner.New(l.cfg.Plans, planner.Deps{
 		Log: log, State: func() planner.Snapshot { return l.deps.Store.Snapshot() }, Token: l.broker.Outstanding,
 		Clock: l.deps.Clock, IDs: l.deps.IDs, Logger: l.deps.Logger, Withhold: l.deps.Withhold,
 	})
 	l.restore()
-	var wg sync.WaitGroup
+	loops = append(loops, func(ctx context.Context) { _ = plans.Run(ctx) }, func(ctx context.Context) { _ = l.broker.Run(ctx) })
 	for _, loop := range []func(context.Context, Log){
-		func(ctx context.Context, _ Log) { _ = plans.Run(ctx) },
-		func(ctx context.Context, _ Log) { _ = l.broker.Run(ctx) },
 		l.cancelNeedless, l.reapFailed, l.watchHeartbeats, l.watchSchedulerConfig, l.runPeriodic, l.collectPeriodically, l.collectUsed,
 		l.watchDeployments, l.watchDrains,
 	} {
-		wg.Go(func() { loop(ctx, log) }) // ends with ctx
+		loops = append(loops, func(ctx context.Context) { loop(ctx, log) })
 	}
 	for range l.cfg.Workers {
-		w := &worker{Leader: l, plans: plans}
-		wg.Go(func() { w.run(ctx) }) // ends with ctx
+		loops = append(loops, (&worker{Leader: l, plans: plans}).run)
 	}
 	l.deps.Logger.Info("leading", "index", floor)
-	wg.Wait()
-	return ctx.Err()
+	return loops, nil
+}
+
+// End forgets what Begin took in.
+func (l *Leader) End() {
+	l.broker.Disable()
+	l.setLog(nil)
 }
 
 func (l *Leader) setLog(log Log) {

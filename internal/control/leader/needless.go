@@ -19,17 +19,15 @@ const failedDelay = time.Minute
 func (l *Leader) cancelNeedless(ctx context.Context, log Log) {
 	var left []*drover.Evaluation // the log refused them
 	for {
-		if len(left) == 0 {
-			select {
-			case <-ctx.Done():
-				return
-			case <-l.broker.Needless():
-			}
-		} else if !clock.Sleep(ctx, l.deps.Clock, retryDelay) {
+		wait, needless := clock.Forever, l.broker.Needless()
+		if len(left) > 0 {
+			wait, needless = retryDelay, nil
+		}
+		if !clock.Await(ctx, l.deps.Clock, wait, needless) {
 			return
 		}
 		left = append(left, l.broker.TakeNeedless()...)
-		c := &command.UpdateEvals{Evals: Canceled(l.deps.Store.Snapshot(), left, l.deps.Clock.Now().UnixNano())}
+		c := &command.UpdateEvals{Evals: canceled(l.deps.Store.Snapshot(), left, l.deps.Clock.Now().UnixNano())}
 		if len(c.Evals) > 0 {
 			if _, _, err := log.Propose(ctx, c); err != nil {
 				continue
@@ -39,8 +37,8 @@ func (l *Leader) cancelNeedless(ctx context.Context, log Log) {
 	}
 }
 
-// Canceled returns cancelled copies of those that have not ended. now is in unix ns.
-func Canceled(s *store.Snapshot, evals []*drover.Evaluation, now int64) []*drover.Evaluation {
+// canceled returns cancelled copies of those that have not ended. now is in unix ns.
+func canceled(s *store.Snapshot, evals []*drover.Evaluation, now int64) []*drover.Evaluation {
 	var out []*drover.Evaluation
 	for _, e := range evals {
 		if stored := s.Evaluation(e.ID); stored == nil || stored.Terminal() {
@@ -61,7 +59,7 @@ func (l *Leader) reapFailed(ctx context.Context, log Log) {
 		if err != nil {
 			return
 		}
-		c := &command.UpdateEvals{Evals: Undeliverable(e, l.maker())}
+		c := &command.UpdateEvals{Evals: undeliverable(e, l.maker())}
 		if _, _, err := log.Propose(ctx, c); err != nil {
 			if ctx.Err() == nil {
 				l.deps.Logger.Warn("cannot mark evaluation failed", "eval", e.ID, "error", err)
@@ -73,8 +71,8 @@ func (l *Leader) reapFailed(ctx context.Context, log Log) {
 	}
 }
 
-// Undeliverable returns an evaluation that was delivered too often as failed, and the one that follows it.
-func Undeliverable(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
+// undeliverable returns an evaluation that was delivered too often as failed, and the one that follows it.
+func undeliverable(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
 	follow := follow(e, drover.TriggerFailedFollowUp, m, failedDelay)
 	failed := *e
 	failed.Status, failed.StatusDescription = drover.EvalFailed, "evaluation reached delivery limit"
@@ -84,13 +82,7 @@ func Undeliverable(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
 
 // watchSchedulerConfig has everything blocked looked at again when the configuration changed.
 func (l *Leader) watchSchedulerConfig(ctx context.Context, _ Log) {
-	for {
-		changed := l.deps.Store.Watch(store.TableSchedulerConfig, "")
-		select {
-		case <-ctx.Done():
-			return
-		case <-changed:
-			l.broker.WakeAll()
-		}
+	for clock.Await(ctx, l.deps.Clock, clock.Forever, l.deps.Store.Watch(store.TableSchedulerConfig, "")) {
+		l.broker.WakeAll()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -111,15 +112,7 @@ func (p *periodic) retry(d dueJob) {
 
 // runPeriodic launches periodic jobs when they are due.
 func (l *Leader) runPeriodic(ctx context.Context, _ Log) {
-	timer := l.deps.Clock.NewTimer(0)
-	defer timer.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.periodic.wake:
-		case <-timer.C():
-		}
 		now := l.deps.Clock.Now()
 		l.periodic.update(l.deps.Store.Snapshot(), now)
 		launch, wait := l.periodic.take(now)
@@ -129,7 +122,9 @@ func (l *Leader) runPeriodic(ctx context.Context, _ Log) {
 				wait = min(wait, retryDelay)
 			}
 		}
-		timer.Reset(wait)
+		if !clock.Await(ctx, l.deps.Clock, wait, l.periodic.wake) {
+			return
+		}
 	}
 }
 

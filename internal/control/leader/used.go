@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 )
@@ -21,24 +22,17 @@ const (
 
 // collectUsed forgets runners that were used up, much sooner than other things that ended, while allocations change.
 func (l *Leader) collectUsed(ctx context.Context, log Log) {
-	timer := l.deps.Clock.NewTimer(usedInterval)
-	defer timer.Stop()
 	for {
 		changed := l.deps.Store.Watch(store.TableAllocs, "")
-		select {
-		case <-ctx.Done():
+		if !clock.Sleep(ctx, l.deps.Clock, usedInterval) {
 			return
-		case <-timer.C():
 		}
 		if err := proposeAll(ctx, log, Used(l.deps.Store.Snapshot(), l.deps.Clock.Now(), l.cfg.GC)); err != nil && ctx.Err() == nil {
 			l.deps.Logger.Warn("cannot forget used runners", "error", err)
 		}
-		select {
-		case <-ctx.Done():
+		if !clock.Await(ctx, l.deps.Clock, clock.Forever, changed) { // an idle server is not woken
 			return
-		case <-changed: // an idle server is not woken
 		}
-		timer.Reset(usedInterval)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/planner"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
@@ -69,10 +70,7 @@ func (w *worker) unpaused(ctx context.Context) bool {
 		if c := w.deps.Store.Snapshot().SchedulerConfig(); c == nil || !c.PauseEvalBroker {
 			return true
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
+		clock.Await(ctx, w.deps.Clock, clock.Forever, changed)
 	}
 	return false
 }
@@ -98,7 +96,7 @@ func (w *worker) evaluate(ctx context.Context, e *drover.Evaluation, token strin
 		if err != nil {
 			return err
 		}
-		if StillBlocked(stored, out) {
+		if stillBlocked(stored, out) {
 			w.broker.Block(out.Eval, Ask(w.deps.Store.Snapshot(), out.Eval))
 			return nil
 		}
@@ -128,7 +126,7 @@ func (w *worker) schedule(ctx context.Context, e *drover.Evaluation, s *store.Sn
 		return scheduler.Output{}, ctx.Err()
 	}
 	defer func() { <-w.cpu }()
-	return scheduler.Schedule(scheduler.Input{
+	return w.deps.Schedule(scheduler.Input{
 		Eval: e, Snapshot: s, Now: w.deps.Clock.Now(), Seed: seedOf(w.deps.IDs.New()), Attempt: attempt,
 	}), nil
 }
@@ -139,8 +137,8 @@ func seedOf(id string) uint64 {
 	return h.Sum64()
 }
 
-// StillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.
-func StillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
+// stillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.
+func stillBlocked(before *drover.Evaluation, out scheduler.Output) bool {
 	return before.Status == drover.EvalBlocked && out.Eval.Status == drover.EvalBlocked && out.Plan.Empty() &&
 		len(out.NewEvals) == 0 && maps.Equal(before.QueuedAllocations, out.Eval.QueuedAllocations)
 }
@@ -152,9 +150,7 @@ func (w *worker) stateAt(ctx context.Context, index uint64) (*store.Snapshot, er
 		if s := w.deps.Store.Snapshot(); s.Index() >= index {
 			return s, nil
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
+		if !clock.Await(ctx, w.deps.Clock, clock.Forever, changed) {
 			return nil, ctx.Err()
 		}
 	}
@@ -163,12 +159,12 @@ func (w *worker) stateAt(ctx context.Context, index uint64) (*store.Snapshot, er
 // giveUp marks an evaluation failed whose plans were refused too often, with another one that follows soon: waiting
 // for capacity would not do, as there may be some.
 func (w *worker) giveUp(ctx context.Context, e *drover.Evaluation, token string) error {
-	_, err := w.plans.Submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority}, Refused(e, w.maker()))
+	_, err := w.plans.Submit(ctx, &drover.Plan{EvalID: e.ID, EvalToken: token, Priority: e.Priority}, refused(e, w.maker()))
 	return err
 }
 
-// Refused returns an evaluation whose plans were refused too often as failed, and the one that follows it.
-func Refused(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
+// refused returns an evaluation whose plans were refused too often as failed, and the one that follows it.
+func refused(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
 	follow := follow(e, drover.TriggerMaxPlanAttempts, m, refusedDelay)
 	failed := *e
 	failed.Status, failed.StatusDescription = drover.EvalFailed, "maximum attempts reached: the state changed under each plan"

@@ -16,15 +16,6 @@ func Check(s Snapshot, plan *drover.Plan) drover.PlanResult {
 	return check(&view{Snapshot: s}, plan)
 }
 
-// CheckAfter is Check where the results of earlier plans are accepted but may not be in the state of s yet.
-func CheckAfter(s Snapshot, earlier []*drover.PlanResult, plan *drover.Plan) drover.PlanResult {
-	over := overlay{}
-	for _, r := range earlier {
-		over.addResult(r)
-	}
-	return check(&view{Snapshot: s, over: over}, plan)
-}
-
 func check(v *view, plan *drover.Plan) drover.PlanResult {
 	r := drover.PlanResult{
 		NodeUpdate: map[string][]*drover.Allocation{}, NodeAllocation: map[string][]*drover.Allocation{},

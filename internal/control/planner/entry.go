@@ -1,8 +1,8 @@
 package planner
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/drover-project/drover"
@@ -70,19 +70,10 @@ func (p *Planner) recheck(ctx context.Context, e *entry) {
 	}
 }
 
-// Strays returns an evaluation of the job if the committed result placed something on nodes that are gone.
-func Strays(s Snapshot, job *drover.Job, r *drover.PlanResult, m trigger.Maker) []*drover.Evaluation {
-	var placed []placement
-	for _, nodeID := range slices.Sorted(maps.Keys(r.NodeAllocation)) {
-		placed = append(placed, placement{job, nodeID})
-	}
-	return strays(s, placed, m)
-}
-
+// strays returns an evaluation of each job that has something placed on nodes that are gone, in the order of the nodes.
 func strays(state Snapshot, placed []placement, m trigger.Maker) []*drover.Evaluation {
 	seen := map[string]bool{} // node is gone
-	jobs := map[drover.NamespacedID]bool{}
-	var evals []*drover.Evaluation
+	var lost []placement
 	for _, at := range placed {
 		gone, known := seen[at.nodeID]
 		if !known {
@@ -90,7 +81,15 @@ func strays(state Snapshot, placed []placement, m trigger.Maker) []*drover.Evalu
 			gone = n == nil || n.Status == drover.NodeStatusDown || n.Status == drover.NodeStatusDisconnected
 			seen[at.nodeID] = gone
 		}
-		if !gone || at.job == nil || jobs[at.job.Key()] {
+		if gone && at.job != nil {
+			lost = append(lost, at)
+		}
+	}
+	slices.SortStableFunc(lost, func(x, y placement) int { return cmp.Compare(x.nodeID, y.nodeID) })
+	jobs := map[drover.NamespacedID]bool{}
+	var evals []*drover.Evaluation
+	for _, at := range lost {
+		if jobs[at.job.Key()] {
 			continue
 		}
 		jobs[at.job.Key()] = true

@@ -84,16 +84,17 @@ func New(cfg Config, deps Deps) *Planner {
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {
 	defer p.withhold(ctx, plan)()
-	s := &submission{plan: plan, evals: evals, answer: make(chan answer, 1)}
+	s := &submission{plan: plan, evals: evals, done: make(chan struct{})}
 	if err := p.enqueue(s); err != nil {
 		return drover.PlanResult{}, err
 	}
-	select {
-	case a := <-s.answer:
-		return a.result, a.err
-	case <-ctx.Done():
+	if !clock.Await(ctx, p.deps.Clock, clock.Forever, s.done) {
 		return drover.PlanResult{}, drover.Errorf(drover.Canceled, "waiting for plan of evaluation %s: %w", plan.EvalID, ctx.Err())
 	}
+	if s.err != nil {
+		return drover.PlanResult{}, s.err
+	}
+	return s.result, nil
 }
 
 // Waiting returns how many plans are in the queue.

@@ -11,13 +11,15 @@ type submission struct {
 	plan   *drover.Plan
 	evals  []*drover.Evaluation
 	result drover.PlanResult
-	answer chan answer // capacity 1
+	err    error
+	done   chan struct{} // closed when result and err are set
 	seq    uint64
 }
 
-type answer struct {
-	result drover.PlanResult
-	err    error
+// end answers who waits.
+func (s *submission) end(err error) {
+	s.err = err
+	close(s.done)
 }
 
 // submissions is a heap by priority, then order of arrival.
@@ -78,6 +80,6 @@ func (p *Planner) setStopped(err error) {
 		return
 	}
 	for p.queue.Len() > 0 {
-		heap.Pop(&p.queue).(*submission).answer <- answer{err: err}
+		heap.Pop(&p.queue).(*submission).end(err)
 	}
 }

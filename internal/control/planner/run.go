@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 )
 
@@ -16,6 +17,19 @@ type entry struct {
 	index       uint64
 	err         error
 	done        chan struct{} // closed when index and err are set
+}
+
+// landed reports whether the entry was proposed and answered; nil was not.
+func (e *entry) landed() bool {
+	if e == nil {
+		return false
+	}
+	select {
+	case <-e.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // placement remembers where a job was placed, to look after the commit whether the node is still there.
@@ -32,11 +46,9 @@ func (p *Planner) Run(ctx context.Context) error {
 		if p.flying != nil {
 			landed = p.flying.done
 		}
-		select {
-		case <-ctx.Done():
-		case <-landed:
+		clock.Await(ctx, p.deps.Clock, clock.Forever, landed, p.wake)
+		if p.flying.landed() {
 			p.land()
-		case <-p.wake:
 		}
 		p.gather()
 		for p.takeOff(ctx) {
@@ -71,7 +83,7 @@ func (p *Planner) gather() {
 			return
 		}
 		if token, ok := p.deps.Token(s.plan.EvalID); s.plan.EvalToken != "" && (!ok || token != s.plan.EvalToken) {
-			s.answer <- answer{err: drover.Errorf(drover.Conflict, "evaluation %s: the token is no longer valid", s.plan.EvalID)}
+			s.end(drover.Errorf(drover.Conflict, "evaluation %s: the token is no longer valid", s.plan.EvalID))
 			continue
 		}
 		if v == nil {
@@ -99,13 +111,13 @@ func (p *Planner) takeOff(ctx context.Context) bool {
 	}
 	p.flying = e
 	e.command.Time = p.deps.Clock.Now().UnixNano()
-	go func() { // ends when the proposal is answered, at the latest when ctx ends
+	clock.Go(p.deps.Clock, func() { // ends when the proposal is answered, at the latest when ctx ends
 		defer close(e.done)
 		e.index, _, e.err = p.deps.Log.Propose(ctx, e.command)
 		if e.err == nil {
 			p.recheck(ctx, e)
 		}
-	}()
+	})
 	return true
 }
 
@@ -120,14 +132,10 @@ func (p *Planner) land() {
 
 func (p *Planner) answer(e *entry, index uint64, err error) {
 	for _, s := range e.submissions {
-		if err != nil {
-			s.answer <- answer{err: err}
-			continue
-		}
 		s.result.AllocIndex = index
 		if s.result.RefreshIndex > 0 {
 			s.result.RefreshIndex = max(s.result.RefreshIndex, index)
 		}
-		s.answer <- answer{result: s.result}
+		s.end(err)
 	}
 }
