@@ -116,13 +116,13 @@ type poolIntake struct{ in *intake.Intake }
 
 // RegisterJob registers an environment's job.
 func (p poolIntake) RegisterJob(ctx context.Context, job *drover.Job) error {
-	_, err := p.in.RegisterJob(ctx, intake.RegisterRequest{Job: job})
+	_, err := p.in.RegisterJob(ctx, drover.RegisterRequest{Job: job})
 	return err
 }
 
 // DeregisterJob stops and forgets an environment's job.
 func (p poolIntake) DeregisterJob(ctx context.Context, namespace, id string) error {
-	_, err := p.in.DeregisterJob(ctx, intake.DeregisterRequest{Namespace: namespace, ID: id, Purge: true})
+	_, err := p.in.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: namespace, ID: id, Purge: true})
 	return err
 }
 

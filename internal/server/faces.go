@@ -67,7 +67,7 @@ func (a *Agent) handler() (http.Handler, error) {
 	}
 	faces := []httpapi.Face{
 		nomad.New(nomad.Config{
-			State: nomadState{a.control.store}, Intake: nomadIntake{a.control.intake}, Nodes: nodesFunc(a.workloads),
+			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: nomadEvents{a.control.events}, Agent: agentInfo{a}, ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
 			DisableExec: config.True(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || config.True(a.cfg.Debug),

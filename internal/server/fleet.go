@@ -19,13 +19,13 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/office"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/node/machine"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // fleet buys and returns machines: one loop a provider, over the pools in the log.
@@ -331,10 +331,10 @@ func (f *fleetPlane) firstNodePool() string {
 func (f *fleetPlane) follow(ctx context.Context) {
 	last := uint64(0)
 	for ctx.Err() == nil {
-		pools := f.control.store.Watch(store.TableFleetPools, "")
-		machines := f.control.store.Watch(store.TableFleetInstances, "")
+		pools := f.control.store.Watch(tables.FleetPools, "")
+		machines := f.control.store.Watch(tables.FleetInstances, "")
 		s := f.control.store.Snapshot()
-		if index := s.TableIndex(store.TableFleetPools); index != last {
+		if index := s.TableIndex(tables.FleetPools); index != last {
 			f.share()
 			for name, c := range f.cloud {
 				if c.pool != nil {
@@ -347,7 +347,7 @@ func (f *fleetPlane) follow(ctx context.Context) {
 		if len(ended) == 0 {
 			machines = nil
 			if office.Retiring(s) {
-				machines = f.control.store.Watch(store.TableFleetInstances, "")
+				machines = f.control.store.Watch(tables.FleetInstances, "")
 			}
 		} else if _, _, err := f.control.log.Propose(ctx, &command.DeleteFleetPools{Names: ended}); err != nil {
 			f.deps.Log.Warn("forgetting pools of the fleet", "pools", ended, "error", err)

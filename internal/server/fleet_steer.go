@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/control/intake"
 )
 
 // Drain implements pool.Nodes.
@@ -20,7 +19,7 @@ func (l fleetLog) Drain(ctx context.Context, node string, deadline time.Time) er
 	if !deadline.IsZero() {
 		spec.Deadline = max(deadline.Sub(l.deps.Clock.Now()), time.Second)
 	}
-	_, err := l.control.intake.DrainNode(ctx, intake.DrainRequest{NodeID: node, Spec: spec, Meta: map[string]string{"by": "fleet"}})
+	_, err := l.control.intake.DrainNode(ctx, drover.DrainRequest{NodeID: node, Spec: spec, Meta: map[string]string{"by": "fleet"}})
 	return err
 }
 
@@ -32,7 +31,7 @@ func (l fleetLog) Cordon(ctx context.Context, node string) error {
 
 // Undrain implements pool.Nodes.
 func (l fleetLog) Undrain(ctx context.Context, node string) error {
-	_, err := l.control.intake.DrainNode(ctx, intake.DrainRequest{NodeID: node, MarkEligible: true, Meta: map[string]string{"by": "fleet"}})
+	_, err := l.control.intake.DrainNode(ctx, drover.DrainRequest{NodeID: node, MarkEligible: true, Meta: map[string]string{"by": "fleet"}})
 	return err
 }
 

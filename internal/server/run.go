@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -62,7 +63,7 @@ func (a *Agent) awaitNode(ctx context.Context) bool {
 		return ctx.Err() == nil
 	}
 	for {
-		changed := a.control.store.Watch("nodes", "")
+		changed := a.control.store.Watch(tables.Nodes, "")
 		if n := a.control.store.Snapshot().Node(a.node.agent.NodeID()); n != nil && n.Status == drover.NodeStatusReady {
 			return true
 		}

@@ -34,7 +34,7 @@ func (t templates) RemoveTemplate(ctx context.Context, environmentID string) err
 	if t.store.Snapshot().Job(environment.Namespace, id) == nil {
 		return nil
 	}
-	_, err := t.intake.DeregisterJob(ctx, intake.DeregisterRequest{Namespace: environment.Namespace, ID: id, Purge: true})
+	_, err := t.intake.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: environment.Namespace, ID: id, Purge: true})
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/node/taskmachine"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 var oomExit = taskmachine.Exited{Code: 137, Signal: 9, OOMKilled: true}
@@ -43,8 +44,8 @@ func (w *World) checkEntry(s *store.Snapshot, index uint64) {
 	}
 	before := w.last.snap
 	w.last.snap = s
-	if before != nil && before.TableIndex(store.TableAllocs) == s.TableIndex(store.TableAllocs) &&
-		before.TableIndex(store.TableNodes) == s.TableIndex(store.TableNodes) {
+	if before != nil && before.TableIndex(tables.Allocs) == s.TableIndex(tables.Allocs) &&
+		before.TableIndex(tables.Nodes) == s.TableIndex(tables.Nodes) {
 		return
 	}
 	touched := map[string]bool{}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
@@ -46,15 +45,15 @@ func (w *World) do(s Step) {
 // request is a request of a client or an operator, through the use cases that the faces share.
 func (w *World) request(p *proc, verb, name string, o options) error {
 	in, ctx := w.server.intake, w.ctx
-	var out intake.Outcome
+	var out drover.Outcome
 	var err error
 	switch verb {
 	case drover.JobTypeService, drover.JobTypeBatch, drover.JobTypeSystem, drover.JobTypeSysBatch:
-		out, err = in.RegisterJob(ctx, intake.RegisterRequest{Job: jobOf(verb, name, o)})
+		out, err = in.RegisterJob(ctx, drover.RegisterRequest{Job: jobOf(verb, name, o)})
 	case "scale":
-		out, err = in.ScaleJob(ctx, intake.ScaleRequest{Namespace: drover.DefaultNamespace, ID: name, Group: "g", Count: new(o["count"])})
+		out, err = in.ScaleJob(ctx, drover.ScaleRequest{Namespace: drover.DefaultNamespace, ID: name, Group: "g", Count: new(o["count"])})
 	case "stop":
-		out, err = in.DeregisterJob(ctx, intake.DeregisterRequest{Namespace: drover.DefaultNamespace, ID: name, Purge: o["purge"] > 0})
+		out, err = in.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: drover.DefaultNamespace, ID: name, Purge: o["purge"] > 0})
 	case "evaluate":
 		for j := range w.server.store.Snapshot().Jobs("*", "") {
 			if out, err = in.EvaluateJob(ctx, j.Namespace, j.ID, true); err != nil {
@@ -64,10 +63,10 @@ func (w *World) request(p *proc, verb, name string, o options) error {
 	case "env":
 		var j *drover.Job
 		if j, err = environment.ToJob(environment.Canonicalize(envOf(name, o)), environment.Options{}); err == nil {
-			out, err = in.RegisterJob(ctx, intake.RegisterRequest{Job: j})
+			out, err = in.RegisterJob(ctx, drover.RegisterRequest{Job: j})
 		}
 	case "delenv":
-		out, err = in.DeregisterJob(ctx, intake.DeregisterRequest{
+		out, err = in.DeregisterJob(ctx, drover.DeregisterRequest{
 			Namespace: environment.Namespace, ID: environment.JobID(name), Purge: true,
 		})
 	case "claim":
@@ -103,14 +102,14 @@ func (w *World) request(p *proc, verb, name string, o options) error {
 }
 
 // operate is what operators do to nodes.
-func (w *World) operate(verb string, n *node, o options) (intake.Outcome, error) {
+func (w *World) operate(verb string, n *node, o options) (drover.Outcome, error) {
 	in, ctx, id := w.server.intake, w.ctx, n.spec.ID
 	switch verb {
 	case "drain":
 		spec := &drover.DrainSpec{Deadline: time.Duration(o["deadline"]) * time.Second}
-		return in.DrainNode(ctx, intake.DrainRequest{NodeID: id, Spec: spec})
+		return in.DrainNode(ctx, drover.DrainRequest{NodeID: id, Spec: spec})
 	case "undrain":
-		return in.DrainNode(ctx, intake.DrainRequest{NodeID: id, MarkEligible: true})
+		return in.DrainNode(ctx, drover.DrainRequest{NodeID: id, MarkEligible: true})
 	case "ineligible":
 		return in.SetEligibility(ctx, id, drover.NodeIneligible)
 	case "eligible":
@@ -118,7 +117,7 @@ func (w *World) operate(verb string, n *node, o options) (intake.Outcome, error)
 	case "purgenode":
 		return in.PurgeNode(ctx, id)
 	}
-	return intake.Outcome{}, drover.Errorf(drover.Internal, "no such step: %s", verb)
+	return drover.Outcome{}, drover.Errorf(drover.Internal, "no such step: %s", verb)
 }
 
 func (w *World) claim(envID string, idle time.Duration) {

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // Pull implements exchange.Controller. The index is the newest AllocModifyIndex of the node's allocations, so that what
@@ -15,7 +16,7 @@ import (
 func (c *Controller) Pull(ctx context.Context, nodeID string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
 	deadline := c.deps.Clock.Now().Add(maxWait)
 	for {
-		changed := c.deps.Store.Watch(store.WatchNodeAllocs, nodeID)
+		changed := c.deps.Store.Watch(tables.NodeAllocs, nodeID)
 		s := c.deps.Store.Snapshot()
 		if s.Node(nodeID) == nil {
 			return exchange.Assignment{}, drover.Errorf(drover.NotFound, "node not found")

@@ -59,9 +59,9 @@ func (b *bundle) propose(c command.Command) {
 	require.NoError(b.t, err)
 }
 
-func (b *bundle) register(j *drover.Job) Outcome {
+func (b *bundle) register(j *drover.Job) drover.Outcome {
 	b.t.Helper()
-	o, err := b.RegisterJob(b.t.Context(), RegisterRequest{Job: j})
+	o, err := b.RegisterJob(b.t.Context(), drover.RegisterRequest{Job: j})
 	require.NoError(b.t, err)
 	return o
 }

@@ -31,7 +31,7 @@ func (in *Intake) deploymentEval(d *drover.Deployment, j *drover.Job) *drover.Ev
 	return e
 }
 
-func (in *Intake) proposeDeployment(ctx context.Context, c command.Command, e *drover.Evaluation) (Outcome, error) {
+func (in *Intake) proposeDeployment(ctx context.Context, c command.Command, e *drover.Evaluation) (drover.Outcome, error) {
 	o, err := in.proposeWith(ctx, c, e)
 	o.DeploymentModifyIndex = o.Index
 	return o, err
@@ -39,10 +39,10 @@ func (in *Intake) proposeDeployment(ctx context.Context, c command.Command, e *d
 
 // PromoteDeployment promotes the canaries of the groups; of all groups if there are none given. Errors: NotFound,
 // Invalid (no such group), Conflict if it is over or canaries are not healthy.
-func (in *Intake) PromoteDeployment(ctx context.Context, id string, groups []string) (Outcome, error) {
+func (in *Intake) PromoteDeployment(ctx context.Context, id string, groups []string) (drover.Outcome, error) {
 	d, j, err := in.deployment(id, "promote")
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if len(groups) == 0 {
 		groups = nil
@@ -54,10 +54,10 @@ func (in *Intake) PromoteDeployment(ctx context.Context, id string, groups []str
 
 // FailDeployment ends a deployment as failed; a group with auto_revert brings the newest stable version back.
 // Errors: NotFound, Conflict if it is over.
-func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error) {
+func (in *Intake) FailDeployment(ctx context.Context, id string) (drover.Outcome, error) {
 	d, j, err := in.deployment(id, "fail")
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	e := in.deploymentEval(d, j)
 	revert := false
@@ -74,14 +74,14 @@ func (in *Intake) FailDeployment(ctx context.Context, id string) (Outcome, error
 }
 
 // PauseDeployment pauses or resumes a deployment. Errors: NotFound, Conflict if it is over.
-func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (Outcome, error) {
+func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (drover.Outcome, error) {
 	do := "resume"
 	if pause {
 		do = "pause"
 	}
 	d, j, err := in.deployment(id, do)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	c := &command.UpdateDeploymentStatus{
 		Update: &drover.DeploymentStatusUpdate{
@@ -99,13 +99,13 @@ func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (O
 }
 
 // UnblockDeployment resumes a deployment that waits for other regions. Errors: NotFound, Invalid if it is not blocked.
-func (in *Intake) UnblockDeployment(ctx context.Context, id string) (Outcome, error) {
+func (in *Intake) UnblockDeployment(ctx context.Context, id string) (drover.Outcome, error) {
 	d, j, err := in.deployment(id, "unblock")
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if d.Status != drover.DeploymentBlocked {
-		return Outcome{}, drover.Errorf(drover.Invalid, "can't unblock deployment: it is %s", d.Status)
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "can't unblock deployment: it is %s", d.Status)
 	}
 	e := in.deploymentEval(d, j)
 	c := &command.UpdateDeploymentStatus{
@@ -119,23 +119,23 @@ func (in *Intake) UnblockDeployment(ctx context.Context, id string) (Outcome, er
 
 // SetAllocHealth sets the health of a deployment's allocations by hand. An unhealthy one fails the deployment. Errors:
 // NotFound (deployment, allocation), Invalid (nothing to set, another deployment's), Conflict if it is over.
-func (in *Intake) SetAllocHealth(ctx context.Context, deploymentID string, healthy, unhealthy []string) (Outcome, error) {
+func (in *Intake) SetAllocHealth(ctx context.Context, deploymentID string, healthy, unhealthy []string) (drover.Outcome, error) {
 	d, j, err := in.deployment(deploymentID, "set health of allocations for a")
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if len(healthy)+len(unhealthy) == 0 {
-		return Outcome{}, drover.Errorf(drover.Invalid, "must specify at least one healthy/unhealthy allocation ID")
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "must specify at least one healthy/unhealthy allocation ID")
 	}
 	s, revert := in.deps.Store.Snapshot(), false
 	for i, list := range [][]string{healthy, unhealthy} {
 		for _, id := range list {
 			a := s.Allocation(id)
 			if a == nil {
-				return Outcome{}, drover.Errorf(drover.NotFound, "alloc %q not found", id)
+				return drover.Outcome{}, drover.Errorf(drover.NotFound, "alloc %q not found", id)
 			}
 			if a.DeploymentID != d.ID {
-				return Outcome{}, drover.Errorf(drover.Invalid, "alloc %q is not part of deployment %q", id, d.ID)
+				return drover.Outcome{}, drover.Errorf(drover.Invalid, "alloc %q is not part of deployment %q", id, d.ID)
 			}
 			g := d.TaskGroups[a.TaskGroup]
 			revert = revert || i == 1 && g != nil && g.AutoRevert

@@ -16,28 +16,18 @@ const MaxPayload = 16 << 10
 
 const maxIDPrefix = 128 // bytes of what goes into the ids of dispatched jobs
 
-// DispatchRequest starts a child of a parameterized job.
-type DispatchRequest struct {
-	Namespace, ID    string
-	Payload          []byte
-	Meta             map[string]string
-	IDPrefixTemplate string
-	Priority         int
-	IdempotencyToken string
-}
-
 // DispatchJob starts a child of a parameterized job; the same idempotency token starts one once. Errors: NotFound,
 // Invalid (not parameterized, stopped, payload or meta not as declared), TooLarge, Forbidden.
-func (in *Intake) DispatchJob(ctx context.Context, r DispatchRequest) (Outcome, error) {
+func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (drover.Outcome, error) {
 	parent, err := in.job(r.Namespace, r.ID)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if err := checkDispatch(parent, r); err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if cfg := in.deps.Store.Snapshot().SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
-		return Outcome{}, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
+		return drover.Outcome{}, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
 	if r.IdempotencyToken != "" {
 		in.dispatch.Lock()
@@ -47,19 +37,19 @@ func (in *Intake) DispatchJob(ctx context.Context, r DispatchRequest) (Outcome, 
 		}
 	}
 	child := in.dispatchedChild(parent, r)
-	o, err := in.register(ctx, child, registration{RegisterRequest: RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister})
+	o, err := in.register(ctx, child, registration{RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerJobRegister})
 	o.DispatchedJobID = child.ID
 	return o, err
 }
 
 // dispatched finds the child that was started with the token before.
-func (in *Intake) dispatched(parent *drover.Job, token string) (Outcome, bool) {
+func (in *Intake) dispatched(parent *drover.Job, token string) (drover.Outcome, bool) {
 	s := in.deps.Store.Snapshot()
 	for j := range s.Jobs(parent.Namespace, parent.ID+"/dispatch-") {
 		if j.DispatchIdempotencyToken != token {
 			continue
 		}
-		o := Outcome{Index: s.Index(), JobModifyIndex: j.JobModifyIndex, JobCreateIndex: j.CreateIndex, DispatchedJobID: j.ID}
+		o := drover.Outcome{Index: s.Index(), JobModifyIndex: j.JobModifyIndex, JobCreateIndex: j.CreateIndex, DispatchedJobID: j.ID}
 		for e := range s.EvaluationsByJob(j.Namespace, j.ID) {
 			if o.EvalID == "" || e.CreateIndex < o.EvalCreateIndex {
 				o.EvalID, o.EvalCreateIndex = e.ID, e.CreateIndex
@@ -67,10 +57,10 @@ func (in *Intake) dispatched(parent *drover.Job, token string) (Outcome, bool) {
 		}
 		return o, true
 	}
-	return Outcome{}, false
+	return drover.Outcome{}, false
 }
 
-func (in *Intake) dispatchedChild(parent *drover.Job, r DispatchRequest) *drover.Job {
+func (in *Intake) dispatchedChild(parent *drover.Job, r drover.DispatchRequest) *drover.Job {
 	now := in.now()
 	prefix := ""
 	if r.IDPrefixTemplate != "" {
@@ -95,7 +85,7 @@ func (in *Intake) dispatchedChild(parent *drover.Job, r DispatchRequest) *drover
 	return child
 }
 
-func checkDispatch(j *drover.Job, r DispatchRequest) error {
+func checkDispatch(j *drover.Job, r drover.DispatchRequest) error {
 	p := j.ParameterizedJob
 	switch {
 	case p == nil || j.Dispatched:
@@ -134,28 +124,28 @@ func checkDispatch(j *drover.Job, r DispatchRequest) error {
 }
 
 // ForcePeriodic launches a child of a periodic job now. Errors: NotFound, Invalid if it is not periodic or stopped.
-func (in *Intake) ForcePeriodic(ctx context.Context, namespace, id string) (Outcome, error) {
+func (in *Intake) ForcePeriodic(ctx context.Context, namespace, id string) (drover.Outcome, error) {
 	return in.LaunchPeriodic(ctx, namespace, id, in.now())
 }
 
 // LaunchPeriodic launches the child of a periodic job that is due at the time; a second call for the same second does
 // nothing. Errors: as ForcePeriodic.
-func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at time.Time) (Outcome, error) {
+func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at time.Time) (drover.Outcome, error) {
 	parent, err := in.job(namespace, id)
 	switch {
 	case err != nil:
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	case !parent.Periodical():
-		return Outcome{}, drover.Errorf(drover.Invalid, "can't force launch non-periodic job")
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "can't force launch non-periodic job")
 	case parent.Stop:
-		return Outcome{}, drover.Errorf(drover.Invalid, "Specified job %q is stopped", id)
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "Specified job %q is stopped", id)
 	}
 	child := drover.Copy(parent)
 	clearServerFields(child)
 	child.ID = fmt.Sprintf("%s/periodic-%d", parent.ID, at.Unix())
 	child.Name, child.ParentID, child.Periodic = child.ID, parent.ID, nil
 	if old := in.deps.Store.Snapshot().Job(namespace, child.ID); old != nil {
-		return Outcome{Index: in.deps.Store.Index(), JobModifyIndex: old.JobModifyIndex, JobCreateIndex: old.CreateIndex}, nil
+		return drover.Outcome{Index: in.deps.Store.Index(), JobModifyIndex: old.JobModifyIndex, JobCreateIndex: old.CreateIndex}, nil
 	}
-	return in.register(ctx, child, registration{RegisterRequest: RegisterRequest{EnforceIndex: true}, by: drover.TriggerPeriodicJob})
+	return in.register(ctx, child, registration{RegisterRequest: drover.RegisterRequest{EnforceIndex: true}, by: drover.TriggerPeriodicJob})
 }

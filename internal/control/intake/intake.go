@@ -44,21 +44,6 @@ type Intake struct {
 // New returns an Intake.
 func New(deps Deps) *Intake { return &Intake{deps: deps} }
 
-// Outcome says what a write did. Each use case fills what applies to it.
-type Outcome struct {
-	Index                 uint64 // raft index of the write
-	EvalID                string
-	EvalIDs               []string // of several: nodes
-	EvalCreateIndex       uint64
-	JobModifyIndex        uint64
-	JobCreateIndex        uint64
-	NodeModifyIndex       uint64
-	DeploymentModifyIndex uint64
-	DispatchedJobID       string
-	RevertedJobVersion    *uint64
-	Warnings              string
-}
-
 func (in *Intake) now() time.Time { return in.deps.Clock.Now() }
 
 func (in *Intake) maker() trigger.Maker {
@@ -82,13 +67,13 @@ func (in *Intake) node(id string) (*drover.Node, error) {
 }
 
 // propose commits c and returns its index.
-func (in *Intake) propose(ctx context.Context, c command.Command) (Outcome, error) {
+func (in *Intake) propose(ctx context.Context, c command.Command) (drover.Outcome, error) {
 	index, _, err := in.deps.Log.Propose(ctx, c)
-	return Outcome{Index: index}, err
+	return drover.Outcome{Index: index}, err
 }
 
 // proposeWith commits c, which holds the evaluations.
-func (in *Intake) proposeWith(ctx context.Context, c command.Command, evals ...*drover.Evaluation) (Outcome, error) {
+func (in *Intake) proposeWith(ctx context.Context, c command.Command, evals ...*drover.Evaluation) (drover.Outcome, error) {
 	o, err := in.propose(ctx, c)
 	if err != nil {
 		return o, err

@@ -10,10 +10,10 @@ import (
 
 // StopAllocation stops an allocation and has the scheduler replace it; a claimed runner is not replaced. An ended one
 // is left alone. Errors: NotFound.
-func (in *Intake) StopAllocation(ctx context.Context, id string, noShutdownDelay, reschedule bool) (Outcome, error) {
+func (in *Intake) StopAllocation(ctx context.Context, id string, noShutdownDelay, reschedule bool) (drover.Outcome, error) {
 	a := in.deps.Store.Snapshot().Allocation(id)
 	if a == nil {
-		return Outcome{}, drover.Errorf(drover.NotFound, "alloc not found")
+		return drover.Outcome{}, drover.Errorf(drover.NotFound, "alloc not found")
 	}
 	m := in.maker()
 	j := a.Job
@@ -21,7 +21,7 @@ func (in *Intake) StopAllocation(ctx context.Context, id string, noShutdownDelay
 		j = stored
 	}
 	if j == nil {
-		return Outcome{}, drover.Errorf(drover.NotFound, "job not found")
+		return drover.Outcome{}, drover.Errorf(drover.NotFound, "job not found")
 	}
 	eval := m.Job(j, drover.TriggerAllocStop)
 	if a.Claim != nil {
@@ -42,10 +42,10 @@ func (in *Intake) StopAllocation(ctx context.Context, id string, noShutdownDelay
 }
 
 // SetEligibility lets allocations be placed on a node or not. Errors: NotFound, Invalid, Conflict while it drains.
-func (in *Intake) SetEligibility(ctx context.Context, nodeID, eligibility string) (Outcome, error) {
+func (in *Intake) SetEligibility(ctx context.Context, nodeID, eligibility string) (drover.Outcome, error) {
 	n, err := in.node(nodeID)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	m := in.maker()
 	c := &command.SetEligibility{
@@ -59,18 +59,10 @@ func (in *Intake) SetEligibility(ctx context.Context, nodeID, eligibility string
 	return o, err
 }
 
-// DrainRequest starts, changes or (Spec nil) cancels a drain.
-type DrainRequest struct {
-	NodeID       string
-	Spec         *drover.DrainSpec
-	MarkEligible bool
-	Meta         map[string]string
-}
-
 // DrainNode starts, changes or cancels a drain. Errors: NotFound.
-func (in *Intake) DrainNode(ctx context.Context, r DrainRequest) (Outcome, error) {
+func (in *Intake) DrainNode(ctx context.Context, r drover.DrainRequest) (drover.Outcome, error) {
 	if _, err := in.node(r.NodeID); err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	m := in.maker()
 	c := &command.SetDrain{NodeID: r.NodeID, MarkEligible: r.MarkEligible, Meta: r.Meta, Time: m.Now}
@@ -91,10 +83,10 @@ func (in *Intake) DrainNode(ctx context.Context, r DrainRequest) (Outcome, error
 }
 
 // EvaluateNode has every job on the node, and every system job, looked at again. Errors: NotFound.
-func (in *Intake) EvaluateNode(ctx context.Context, nodeID string) (Outcome, error) {
+func (in *Intake) EvaluateNode(ctx context.Context, nodeID string) (drover.Outcome, error) {
 	n, err := in.node(nodeID)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	evals := in.maker().Node(in.deps.Store.Snapshot(), nodeID, drover.TriggerNodeUpdate)
 	o, err := in.proposeWith(ctx, &command.UpdateEvals{Evals: evals}, evals...)
@@ -104,9 +96,9 @@ func (in *Intake) EvaluateNode(ctx context.Context, nodeID string) (Outcome, err
 
 // SetNodeMeta sets keys of a node's metadata at runtime, over the node's own; nil removes one. Jobs that this may let
 // in, or that constrain on it, are looked at again. Errors: NotFound.
-func (in *Intake) SetNodeMeta(ctx context.Context, nodeID string, change map[string]*string) (Outcome, error) {
+func (in *Intake) SetNodeMeta(ctx context.Context, nodeID string, change map[string]*string) (drover.Outcome, error) {
 	if _, err := in.node(nodeID); err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	m := in.maker()
 	c := &command.SetNodeMeta{
@@ -119,9 +111,9 @@ func (in *Intake) SetNodeMeta(ctx context.Context, nodeID string, change map[str
 }
 
 // PurgeNode forgets a node; its allocations are lost. Errors: NotFound.
-func (in *Intake) PurgeNode(ctx context.Context, nodeID string) (Outcome, error) {
+func (in *Intake) PurgeNode(ctx context.Context, nodeID string) (drover.Outcome, error) {
 	if _, err := in.node(nodeID); err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	m := in.maker()
 	evals := m.Node(in.deps.Store.Snapshot(), nodeID, drover.TriggerNodeUpdate)

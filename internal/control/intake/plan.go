@@ -4,23 +4,11 @@ import (
 	"context"
 	"hash/fnv"
 	"strings"
-	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 )
-
-// Preview is what registering a job would do.
-type Preview struct {
-	JobModifyIndex     uint64
-	CreatedEvals       []*drover.Evaluation
-	Diff               any // *drover.JobDiff, if it was asked for
-	Annotations        *drover.PlanAnnotations
-	FailedTGAllocs     map[string]*drover.AllocationMetric
-	NextPeriodicLaunch time.Time
-	Warnings           string
-}
 
 // overlay is the state as if the job had been registered.
 type overlay struct {
@@ -37,19 +25,19 @@ func (o overlay) Job(namespace, id string) *drover.Job {
 }
 
 // PlanJob says what registering the job would do, and changes nothing. Errors: as RegisterJob.
-func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (Preview, error) {
+func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover.Preview, error) {
 	if job == nil {
-		return Preview{}, drover.Errorf(drover.Invalid, "job required for plan")
+		return drover.Preview{}, drover.Errorf(drover.Invalid, "job required for plan")
 	}
-	j, err := in.admit(RegisterRequest{Job: job})
+	j, err := in.admit(drover.RegisterRequest{Job: job})
 	if err != nil {
-		return Preview{}, err
+		return drover.Preview{}, err
 	}
 	s := in.deps.Store.Snapshot()
 	old := s.Job(j.Namespace, j.ID)
 	m := in.maker()
 	j.SubmitTime, j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = m.Now, s.Index(), s.Index(), s.Index()+1
-	p := Preview{Warnings: strings.Join(j.Unheeded(), "; ")}
+	p := drover.Preview{Warnings: strings.Join(j.Unheeded(), "; ")}
 	if old != nil {
 		j.CreateIndex, j.Version, p.JobModifyIndex = old.CreateIndex, old.Version+1, old.JobModifyIndex
 		if sameSpec(old, j) {

@@ -9,34 +9,22 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
-// RegisterRequest registers or updates a job.
-type RegisterRequest struct {
-	Job            *drover.Job
-	EnforceIndex   bool
-	JobModifyIndex uint64 // with EnforceIndex: what it must be; 0 = the job must be new
-	PreserveCounts bool
-	// PreserveResources keeps the resources of the tasks that are there already.
-	PreserveResources bool
-	EvalPriority      int
-	Submission        *drover.JobSubmission // optional: what the job was made of; not kept if it is larger than Deps.MaxSource
-}
-
 // RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
 // job is not changed. Errors: Invalid with all faults of the job, Conflict when the index is another, Forbidden while
 // registration is switched off.
-func (in *Intake) RegisterJob(ctx context.Context, r RegisterRequest) (Outcome, error) {
+func (in *Intake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (drover.Outcome, error) {
 	if r.Job == nil {
-		return Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "missing job for registration")
 	}
 	j, err := in.admit(r)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	return in.register(ctx, j, registration{RegisterRequest: r, by: drover.TriggerJobRegister})
 }
 
 // admit returns the canonical job as it would be stored. Errors: as RegisterJob.
-func (in *Intake) admit(r RegisterRequest) (*drover.Job, error) {
+func (in *Intake) admit(r drover.RegisterRequest) (*drover.Job, error) {
 	j, s := canonical(r.Job), in.deps.Store.Snapshot()
 	if err := faults(j, s); err != nil {
 		return nil, err
@@ -119,13 +107,13 @@ func keepResources(old, j *drover.Job) {
 
 // registration is a request, and why it was made.
 type registration struct {
-	RegisterRequest
+	drover.RegisterRequest
 	by      string                 // what triggers the evaluation
 	scaling *command.ScalingRecord // of a scaling action
 }
 
 // register commits an admitted job.
-func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (Outcome, error) {
+func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (drover.Outcome, error) {
 	now := in.now().UnixNano()
 	if j.SubmitTime == 0 {
 		j.SubmitTime = now
@@ -152,9 +140,9 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	}
 	index, result, err := in.deps.Log.Propose(ctx, c)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
-	o := Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: strings.Join(warnings, "; ")}
+	o := drover.Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: strings.Join(warnings, "; ")}
 	if stored, ok := result.(*drover.Job); ok && stored != nil {
 		o.JobModifyIndex, o.JobCreateIndex = stored.JobModifyIndex, stored.CreateIndex
 	}
@@ -179,19 +167,11 @@ func (in *Intake) keepable(s *drover.JobSubmission) (kept *drover.JobSubmission,
 	return s, ""
 }
 
-// DeregisterRequest stops a job.
-type DeregisterRequest struct {
-	Namespace, ID   string
-	Purge           bool // forget it too
-	NoShutdownDelay bool
-	EvalPriority    int
-}
-
 // DeregisterJob stops a job and its allocations, and with Purge forgets it. Errors: NotFound.
-func (in *Intake) DeregisterJob(ctx context.Context, r DeregisterRequest) (Outcome, error) {
+func (in *Intake) DeregisterJob(ctx context.Context, r drover.DeregisterRequest) (drover.Outcome, error) {
 	j, err := in.job(r.Namespace, r.ID)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	m := in.maker()
 	c := &command.DeregisterJob{
@@ -210,15 +190,15 @@ func (in *Intake) DeregisterJob(ctx context.Context, r DeregisterRequest) (Outco
 
 // EvaluateJob has the job looked at again; with forceReschedule its failed allocations are replaced at once, whatever
 // their reschedule policy. Errors: NotFound, Invalid for periodic and parameterized jobs.
-func (in *Intake) EvaluateJob(ctx context.Context, namespace, id string, forceReschedule bool) (Outcome, error) {
+func (in *Intake) EvaluateJob(ctx context.Context, namespace, id string, forceReschedule bool) (drover.Outcome, error) {
 	j, err := in.job(namespace, id)
 	switch {
 	case err != nil:
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	case j.Periodical():
-		return Outcome{}, drover.Errorf(drover.Invalid, "can't evaluate periodic job")
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "can't evaluate periodic job")
 	case j.Parameterized():
-		return Outcome{}, drover.Errorf(drover.Invalid, "can't evaluate parameterized job")
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "can't evaluate parameterized job")
 	}
 	m := in.maker()
 	eval := m.Job(j, drover.TriggerJobRegister)

@@ -32,7 +32,7 @@ func TestRegisterRefuses(t *testing.T) {
 	b := setup(t)
 	b.register(job("j", drover.JobTypeService))
 	ctx := t.Context()
-	refuse := func(want drover.Code, text string, r RegisterRequest) {
+	refuse := func(want drover.Code, text string, r drover.RegisterRequest) {
 		t.Helper()
 		index := b.store.Index()
 		_, err := b.RegisterJob(ctx, r)
@@ -41,28 +41,28 @@ func TestRegisterRefuses(t *testing.T) {
 			require.Equal(t, index, b.store.Index(), "no state change")
 		}
 	}
-	refuse(drover.Invalid, "missing job", RegisterRequest{})
-	refuse(drover.Invalid, "job.Priority", RegisterRequest{Job: &drover.Job{ID: "x", Priority: 1000}})
-	refuse(drover.Invalid, `type "service" to "batch"`, RegisterRequest{Job: job("j", drover.JobTypeBatch)})
+	refuse(drover.Invalid, "missing job", drover.RegisterRequest{})
+	refuse(drover.Invalid, "job.Priority", drover.RegisterRequest{Job: &drover.Job{ID: "x", Priority: 1000}})
+	refuse(drover.Invalid, `type "service" to "batch"`, drover.RegisterRequest{Job: job("j", drover.JobTypeBatch)})
 	nowhere := job("x", drover.JobTypeBatch)
 	nowhere.Namespace = "nowhere"
-	refuse(drover.Invalid, `nonexistent namespace "nowhere"`, RegisterRequest{Job: nowhere})
+	refuse(drover.Invalid, `nonexistent namespace "nowhere"`, drover.RegisterRequest{Job: nowhere})
 	dry := job("x", drover.JobTypeBatch)
 	dry.NodePool = "dry"
-	refuse(drover.Invalid, `nonexistent node pool "dry"`, RegisterRequest{Job: dry})
+	refuse(drover.Invalid, `nonexistent node pool "dry"`, drover.RegisterRequest{Job: dry})
 	cron := job("x", drover.JobTypeBatch)
 	cron.Periodic = &drover.PeriodicConfig{Spec: "every tuesday"}
-	refuse(drover.Invalid, "job.Periodic.Spec", RegisterRequest{Job: cron})
-	refuse(drover.Conflict, "Enforcing job modify index 0", RegisterRequest{Job: job("j", drover.JobTypeService), EnforceIndex: true})
+	refuse(drover.Invalid, "job.Periodic.Spec", drover.RegisterRequest{Job: cron})
+	refuse(drover.Conflict, "Enforcing job modify index 0", drover.RegisterRequest{Job: job("j", drover.JobTypeService), EnforceIndex: true})
 	_, _, err := b.SetSchedulerConfig(ctx, drover.SchedulerConfiguration{RejectJobRegistration: true}, false)
 	require.NoError(t, err)
-	refuse(drover.Forbidden, "disabled", RegisterRequest{Job: job("x", drover.JobTypeBatch)})
+	refuse(drover.Forbidden, "disabled", drover.RegisterRequest{Job: job("x", drover.JobTypeBatch)})
 }
 
 func TestDeregisterAndEvaluate(t *testing.T) {
 	b := setup(t)
 	ctx := t.Context()
-	_, err := b.DeregisterJob(ctx, DeregisterRequest{Namespace: "default", ID: "j"})
+	_, err := b.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: "default", ID: "j"})
 	code(t, drover.NotFound, err, "job not found")
 	_, err = b.EvaluateJob(ctx, "default", "j", false)
 	code(t, drover.NotFound, err, "job not found")
@@ -70,7 +70,7 @@ func TestDeregisterAndEvaluate(t *testing.T) {
 	o, err := b.EvaluateJob(ctx, "default", "j", true)
 	require.NoError(t, err)
 	require.NotEmpty(t, o.EvalID)
-	o, err = b.DeregisterJob(ctx, DeregisterRequest{Namespace: "default", ID: "j", Purge: true, EvalPriority: 70})
+	o, err = b.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: "default", ID: "j", Purge: true, EvalPriority: 70})
 	require.NoError(t, err)
 	require.Nil(t, b.job("j"))
 	require.Equal(t, 70, b.store.Snapshot().Evaluation(o.EvalID).Priority)
@@ -83,7 +83,7 @@ func TestScaleRevertStable(t *testing.T) {
 	j.TaskGroups[0].Scaling = &drover.ScalingPolicy{Max: new(int64(5)), Enabled: new(true), Type: "horizontal"}
 	b.register(j)
 	scale := func(n int) error {
-		_, err := b.ScaleJob(ctx, ScaleRequest{Namespace: "default", ID: "j", Group: "g", Count: &n})
+		_, err := b.ScaleJob(ctx, drover.ScaleRequest{Namespace: "default", ID: "j", Group: "g", Count: &n})
 		return err
 	}
 	require.NoError(t, scale(4))
@@ -91,16 +91,16 @@ func TestScaleRevertStable(t *testing.T) {
 	require.EqualValues(t, 1, b.job("j").Version)
 	code(t, drover.Invalid, scale(6), "6 > 5")
 	code(t, drover.Invalid, scale(-1), "negative")
-	_, err := b.ScaleJob(ctx, ScaleRequest{Namespace: "default", ID: "j", Group: "x", Count: new(1)})
+	_, err := b.ScaleJob(ctx, drover.ScaleRequest{Namespace: "default", ID: "j", Group: "x", Count: new(1)})
 	code(t, drover.Invalid, err, `"x"`)
 
-	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 1})
+	_, err = b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 1})
 	code(t, drover.Invalid, err, "current version")
-	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 7})
+	_, err = b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 7})
 	code(t, drover.NotFound, err, "version 7")
-	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 0, EnforcePriorVersion: new(uint64(3))})
+	_, err = b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 0, EnforcePriorVersion: new(uint64(3))})
 	code(t, drover.Conflict, err, "enforcing version 3")
-	o, err := b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 0})
+	o, err := b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 0})
 	require.NoError(t, err)
 	require.EqualValues(t, 0, *o.RevertedJobVersion)
 	require.Equal(t, 1, *b.job("j").TaskGroups[0].Count)
@@ -109,12 +109,12 @@ func TestScaleRevertStable(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, b.job("j").Stable)
 
-	_, err = b.DeregisterJob(ctx, DeregisterRequest{Namespace: "default", ID: "j"})
+	_, err = b.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: "default", ID: "j"})
 	require.NoError(t, err)
-	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 2})
+	_, err = b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 2})
 	require.NoError(t, err)
 	require.False(t, b.job("j").Stop, "a revert to a version that ran runs it")
-	_, err = b.RevertJob(ctx, RevertRequest{Namespace: "default", ID: "j", Version: 3})
+	_, err = b.RevertJob(ctx, drover.RevertRequest{Namespace: "default", ID: "j", Version: 3})
 	require.NoError(t, err)
 	require.True(t, b.job("j").Stop, "a revert to a stop stops")
 	require.EqualValues(t, 5, b.job("j").Version)
@@ -127,21 +127,21 @@ func TestDispatch(t *testing.T) {
 	j.ParameterizedJob = &drover.ParameterizedJobConfig{Payload: "required", MetaRequired: []string{"who"}, MetaOptional: []string{"why"}}
 	o := b.register(j)
 	require.Empty(t, o.EvalID, "a template is not evaluated")
-	req := DispatchRequest{Namespace: "default", ID: "p", Payload: []byte("x"), Meta: map[string]string{"who": "me"}}
-	refuse := func(want drover.Code, text string, change func(*DispatchRequest)) {
+	req := drover.DispatchRequest{Namespace: "default", ID: "p", Payload: []byte("x"), Meta: map[string]string{"who": "me"}}
+	refuse := func(want drover.Code, text string, change func(*drover.DispatchRequest)) {
 		t.Helper()
 		r := req
 		change(&r)
 		_, err := b.DispatchJob(ctx, r)
 		code(t, want, err, text)
 	}
-	refuse(drover.Invalid, "Payload is not provided", func(r *DispatchRequest) { r.Payload = nil })
-	refuse(drover.TooLarge, "maximum size", func(r *DispatchRequest) { r.Payload = make([]byte, MaxPayload+1) })
-	refuse(drover.Invalid, "required meta keys: [who]", func(r *DispatchRequest) { r.Meta = nil })
-	refuse(drover.Invalid, "unpermitted metadata keys: [x]", func(r *DispatchRequest) { r.Meta = map[string]string{"who": "", "x": ""} })
-	refuse(drover.NotFound, "job not found", func(r *DispatchRequest) { r.ID = "q" })
-	refuse(drover.Invalid, "IdPrefixTemplate", func(r *DispatchRequest) { r.IDPrefixTemplate = "a\x00b" })
-	refuse(drover.Invalid, "IdPrefixTemplate", func(r *DispatchRequest) { r.IDPrefixTemplate = strings.Repeat("a", 1000) })
+	refuse(drover.Invalid, "Payload is not provided", func(r *drover.DispatchRequest) { r.Payload = nil })
+	refuse(drover.TooLarge, "maximum size", func(r *drover.DispatchRequest) { r.Payload = make([]byte, MaxPayload+1) })
+	refuse(drover.Invalid, "required meta keys: [who]", func(r *drover.DispatchRequest) { r.Meta = nil })
+	refuse(drover.Invalid, "unpermitted metadata keys: [x]", func(r *drover.DispatchRequest) { r.Meta = map[string]string{"who": "", "x": ""} })
+	refuse(drover.NotFound, "job not found", func(r *drover.DispatchRequest) { r.ID = "q" })
+	refuse(drover.Invalid, "IdPrefixTemplate", func(r *drover.DispatchRequest) { r.IDPrefixTemplate = "a\x00b" })
+	refuse(drover.Invalid, "IdPrefixTemplate", func(r *drover.DispatchRequest) { r.IDPrefixTemplate = strings.Repeat("a", 1000) })
 
 	req.IdempotencyToken, req.IDPrefixTemplate = "once", "pre"
 	first, err := b.DispatchJob(ctx, req)
@@ -156,7 +156,7 @@ func TestDispatch(t *testing.T) {
 	require.Equal(t, "me", child.Meta["who"])
 	require.Equal(t, "p", child.ParentID)
 	require.False(t, child.Parameterized())
-	refuse(drover.Invalid, "not a parameterized job", func(r *DispatchRequest) { r.ID = first.DispatchedJobID })
+	refuse(drover.Invalid, "not a parameterized job", func(r *drover.DispatchRequest) { r.ID = first.DispatchedJobID })
 }
 
 func TestForcePeriodic(t *testing.T) {
@@ -211,7 +211,7 @@ func TestNodes(t *testing.T) {
 	ctx := t.Context()
 	for _, f := range []func() error{
 		func() error { _, err := b.SetEligibility(ctx, "n", drover.NodeEligible); return err },
-		func() error { _, err := b.DrainNode(ctx, DrainRequest{NodeID: "n"}); return err },
+		func() error { _, err := b.DrainNode(ctx, drover.DrainRequest{NodeID: "n"}); return err },
 		func() error { _, err := b.EvaluateNode(ctx, "n"); return err },
 		func() error { _, err := b.PurgeNode(ctx, "n"); return err },
 	} {
@@ -231,11 +231,11 @@ func TestNodes(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, o.EvalID)
 	require.True(t, *b.store.Snapshot().Allocation("a").DesiredTransition.Migrate)
-	_, err = b.DrainNode(ctx, DrainRequest{NodeID: "n", Spec: &drover.DrainSpec{Deadline: 10}})
+	_, err = b.DrainNode(ctx, drover.DrainRequest{NodeID: "n", Spec: &drover.DrainSpec{Deadline: 10}})
 	require.NoError(t, err)
 	_, err = b.SetEligibility(ctx, "n", drover.NodeEligible)
 	code(t, drover.Conflict, err, "draining")
-	_, err = b.DrainNode(ctx, DrainRequest{NodeID: "n", MarkEligible: true})
+	_, err = b.DrainNode(ctx, drover.DrainRequest{NodeID: "n", MarkEligible: true})
 	require.NoError(t, err)
 	require.Equal(t, drover.NodeEligible, b.store.Snapshot().Node("n").SchedulingEligibility)
 	o, err = b.PurgeNode(ctx, "n")
@@ -271,7 +271,7 @@ func TestCluster(t *testing.T) {
 func TestScalingIsRemembered(t *testing.T) {
 	b := setup(t)
 	b.register(job("j", drover.JobTypeBatch))
-	ask := ScaleRequest{Namespace: "default", ID: "j", Group: "g", Message: "only told", Meta: map[string]any{"a": "b"}}
+	ask := drover.ScaleRequest{Namespace: "default", ID: "j", Group: "g", Message: "only told", Meta: map[string]any{"a": "b"}}
 	_, err := b.ScaleJob(t.Context(), ask)
 	require.NoError(t, err)
 	ask.Message, ask.Count = "more", new(5)
@@ -296,7 +296,7 @@ func TestFaultsOfTheJobAndOfTheStateAreToldTogether(t *testing.T) {
 	j.Constraints = []*drover.Constraint{{LTarget: "${attr.v}", Operand: "version", RTarget: "about 3"}}
 	j.TaskGroups[0].Tasks[0].Driver = "teleport"
 	index := b.store.Index()
-	_, err := b.RegisterJob(t.Context(), RegisterRequest{Job: j})
+	_, err := b.RegisterJob(t.Context(), drover.RegisterRequest{Job: j})
 	for _, err := range []error{err, b.ValidateJob(t.Context(), j)} {
 		for _, want := range []string{
 			"job.Namespace", "job.NodePool", "job.Priority", "job.Periodic.Spec", "job.Constraints[0].RTarget",
@@ -314,7 +314,7 @@ func TestSourceIsKeptUpToALimit(t *testing.T) {
 	b := setup(t)
 	for limit, kept := range map[int]bool{0: false, 9: false, 10: true} {
 		b.deps.MaxSource = &limit
-		o, err := b.RegisterJob(t.Context(), RegisterRequest{
+		o, err := b.RegisterJob(t.Context(), drover.RegisterRequest{
 			Job: job("j", "service"), Submission: &drover.JobSubmission{Source: "job", Format: "hcl2", Variables: "a=1"},
 		})
 		require.NoError(t, err)
@@ -329,10 +329,10 @@ func TestRevertTakesTheSourceAlong(t *testing.T) {
 	for _, note := range []string{"old", "new"} {
 		j := job("j", "service")
 		j.Meta = map[string]string{"note": note}
-		_, err := b.RegisterJob(t.Context(), RegisterRequest{Job: j, Submission: &drover.JobSubmission{Source: note, Format: "hcl2"}})
+		_, err := b.RegisterJob(t.Context(), drover.RegisterRequest{Job: j, Submission: &drover.JobSubmission{Source: note, Format: "hcl2"}})
 		require.NoError(t, err)
 	}
-	_, err := b.RevertJob(t.Context(), RevertRequest{Namespace: "default", ID: "j", Version: 0})
+	_, err := b.RevertJob(t.Context(), drover.RevertRequest{Namespace: "default", ID: "j", Version: 0})
 	require.NoError(t, err)
 	s := b.store.Snapshot()
 	for version, source := range []string{"old", "new", "old"} {

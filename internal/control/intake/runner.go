@@ -51,7 +51,7 @@ func (in *Intake) claimed(claims []command.RunnerClaim, demands []command.PoolDe
 }
 
 // ReleaseRunners stops runners, in one entry. Unknown and ended ones are ignored.
-func (in *Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) (Outcome, error) {
+func (in *Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason string) (drover.Outcome, error) {
 	m := in.maker()
 	s := in.deps.Store.Snapshot()
 	c := &command.StopAllocs{Description: reason, Time: m.Now}
@@ -67,7 +67,7 @@ func (in *Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason 
 		}
 	}
 	if len(c.IDs) == 0 {
-		return Outcome{Index: s.Index()}, nil
+		return drover.Outcome{Index: s.Index()}, nil
 	}
 	c.Evals = m.Each(in.jobsOf(slices.Values(unclaimed)), drover.TriggerAllocStop)
 	return in.proposeWith(ctx, c, c.Evals...)

@@ -7,19 +7,9 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
-// ScaleRequest sets the count of a group; a nil Count only records the event.
-type ScaleRequest struct {
-	Namespace, ID, Group string
-	Count                *int
-	Message              string
-	Error                bool
-	Meta                 map[string]any
-	JobModifyIndex       uint64 // if not 0: refuse unless it is the job's
-}
-
 // ScaleJob sets a group's count (of a pool: its size) and keeps a scaling event of it. Errors: NotFound, Invalid (no such
 // group, beyond the scaling policy's bounds, a deployment is under way), Conflict when the index is another.
-func (in *Intake) ScaleJob(ctx context.Context, r ScaleRequest) (Outcome, error) {
+func (in *Intake) ScaleJob(ctx context.Context, r drover.ScaleRequest) (drover.Outcome, error) {
 	for {
 		o, err := in.scale(ctx, r)
 		if drover.CodeOf(err) == drover.Conflict && r.JobModifyIndex == 0 && ctx.Err() == nil {
@@ -29,17 +19,17 @@ func (in *Intake) ScaleJob(ctx context.Context, r ScaleRequest) (Outcome, error)
 	}
 }
 
-func (in *Intake) scale(ctx context.Context, r ScaleRequest) (Outcome, error) {
+func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outcome, error) {
 	old, err := in.job(r.Namespace, r.ID)
 	if err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	g := old.Group(r.Group)
 	if g == nil {
-		return Outcome{}, drover.Errorf(drover.Invalid, "task group %q specified for scaling does not exist in job", r.Group)
+		return drover.Outcome{}, drover.Errorf(drover.Invalid, "task group %q specified for scaling does not exist in job", r.Group)
 	}
 	if r.JobModifyIndex != 0 && r.JobModifyIndex != old.JobModifyIndex {
-		return Outcome{}, drover.Errorf(drover.Conflict, "enforcing job modify index %d: job exists with conflicting job modify index: %d",
+		return drover.Outcome{}, drover.Errorf(drover.Conflict, "enforcing job modify index %d: job exists with conflicting job modify index: %d",
 			r.JobModifyIndex, old.JobModifyIndex)
 	}
 	event := in.scalingEvent(g, r)
@@ -49,10 +39,10 @@ func (in *Intake) scale(ctx context.Context, r ScaleRequest) (Outcome, error) {
 		return o, err
 	}
 	if err := in.checkScale(old, g, r); err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if in.deploying(old) {
-		return Outcome{}, in.blocked(ctx, r, event)
+		return drover.Outcome{}, in.blocked(ctx, r, event)
 	}
 	j := drover.Copy(old)
 	g = j.Group(r.Group)
@@ -61,16 +51,16 @@ func (in *Intake) scale(ctx context.Context, r ScaleRequest) (Outcome, error) {
 		g.Pool.Size = *r.Count
 	}
 	if err := j.Validate(); err != nil {
-		return Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	j.SubmitTime = 0
 	return in.register(ctx, j, registration{
-		RegisterRequest: RegisterRequest{EnforceIndex: true, JobModifyIndex: old.JobModifyIndex},
+		RegisterRequest: drover.RegisterRequest{EnforceIndex: true, JobModifyIndex: old.JobModifyIndex},
 		by:              drover.TriggerScaling, scaling: &command.ScalingRecord{Group: r.Group, Event: event},
 	})
 }
 
-func (in *Intake) scalingEvent(g *drover.TaskGroup, r ScaleRequest) drover.ScalingEvent {
+func (in *Intake) scalingEvent(g *drover.TaskGroup, r drover.ScaleRequest) drover.ScalingEvent {
 	e := drover.ScalingEvent{Time: in.now().UnixNano(), PreviousCount: int64(*g.Count), Message: r.Message, Error: r.Error, Meta: r.Meta}
 	if r.Count != nil {
 		e.Count = new(int64(*r.Count))
@@ -79,14 +69,14 @@ func (in *Intake) scalingEvent(g *drover.TaskGroup, r ScaleRequest) drover.Scali
 }
 
 // record keeps a scaling event that changes nothing.
-func (in *Intake) record(ctx context.Context, r ScaleRequest, e drover.ScalingEvent) (Outcome, error) {
+func (in *Intake) record(ctx context.Context, r drover.ScaleRequest, e drover.ScalingEvent) (drover.Outcome, error) {
 	return in.propose(ctx, &command.RecordScaling{
 		Namespace: r.Namespace, JobID: r.ID, Record: command.ScalingRecord{Group: r.Group, Event: e},
 	})
 }
 
 // blocked keeps what was asked for while a deployment is under way, and returns the refusal.
-func (in *Intake) blocked(ctx context.Context, r ScaleRequest, e drover.ScalingEvent) error {
+func (in *Intake) blocked(ctx context.Context, r drover.ScaleRequest, e drover.ScalingEvent) error {
 	const why = "job scaling blocked due to active deployment"
 	e.Meta = map[string]any{"OriginalMessage": e.Message, "OriginalCount": *e.Count, "OriginalMeta": e.Meta}
 	e.Message, e.Error, e.Count = why, true, nil
@@ -105,7 +95,7 @@ func (in *Intake) deploying(j *drover.Job) bool {
 	return false
 }
 
-func (in *Intake) checkScale(j *drover.Job, g *drover.TaskGroup, r ScaleRequest) error {
+func (in *Intake) checkScale(j *drover.Job, g *drover.TaskGroup, r drover.ScaleRequest) error {
 	if r.Error {
 		return drover.Errorf(drover.Invalid, "scaling action should not contain count if error is true")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/control/raftlog"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // BenchmarkRegisterToPlan measures from the call of RegisterJob until its allocation is in the state.
@@ -29,7 +30,7 @@ func BenchmarkRegisterToPlan(b *testing.B) {
 	var took []time.Duration
 	for i := 0; b.Loop(); i++ {
 		j := testJob(fmt.Sprintf("j%d", i), drover.JobTypeBatch, 1)
-		changed := c.store.Watch(store.WatchJobAllocs, store.JobKey("default", j.ID))
+		changed := c.store.Watch(tables.JobAllocs, tables.JobKey("default", j.ID))
 		start := time.Now()
 		c.register(j)
 		<-changed
@@ -66,9 +67,9 @@ func BenchmarkRegisterToPlanRaft(b *testing.B) {
 			var took []time.Duration
 			for i := 0; b.Loop(); i++ {
 				j := testJob(fmt.Sprintf("j%d", i), drover.JobTypeBatch, 1)
-				changed := st.Watch(store.WatchJobAllocs, store.JobKey("default", j.ID))
+				changed := st.Watch(tables.JobAllocs, tables.JobKey("default", j.ID))
 				start := time.Now()
-				_, err := in.RegisterJob(ctx, intake.RegisterRequest{Job: j})
+				_, err := in.RegisterJob(ctx, drover.RegisterRequest{Job: j})
 				require.NoError(b, err)
 				<-changed
 				took = append(took, time.Since(start))
@@ -92,7 +93,7 @@ func BenchmarkBatch(b *testing.B) {
 		c.until("dead", func(s *store.Snapshot) bool { return s.Job("default", id).Status == drover.JobStatusDead })
 		n += count
 		b.StopTimer()
-		_, err := c.intake.DeregisterJob(context.Background(), intake.DeregisterRequest{Namespace: "default", ID: id, Purge: true})
+		_, err := c.intake.DeregisterJob(context.Background(), drover.DeregisterRequest{Namespace: "default", ID: id, Purge: true})
 		require.NoError(b, err)
 		require.NoError(b, c.intake.CollectGarbage(context.Background()))
 		b.StartTimer()

@@ -10,7 +10,6 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
@@ -42,7 +41,7 @@ func (x *chaos) step(t *testing.T) {
 		x.pools[poolID] = x.rng.IntN(5)
 		x.register(testPool(poolID, x.pools[poolID]))
 	case 3:
-		_, err := x.intake.DeregisterJob(ctx, intake.DeregisterRequest{Namespace: "default", ID: jobID, Purge: x.rng.IntN(2) == 0})
+		_, err := x.intake.DeregisterJob(ctx, drover.DeregisterRequest{Namespace: "default", ID: jobID, Purge: x.rng.IntN(2) == 0})
 		if err == nil {
 			delete(x.counts, jobID)
 		}

@@ -167,9 +167,9 @@ func testPool(jobID string, size int) *drover.Job {
 	return j
 }
 
-func (c *cluster) register(j *drover.Job) intake.Outcome {
+func (c *cluster) register(j *drover.Job) drover.Outcome {
 	c.t.Helper()
-	o, err := c.intake.RegisterJob(context.Background(), intake.RegisterRequest{Job: j})
+	o, err := c.intake.RegisterJob(context.Background(), drover.RegisterRequest{Job: j})
 	require.NoError(c.t, err)
 	return o
 }
@@ -279,7 +279,7 @@ func TestServiceRunsAndStops(t *testing.T) {
 		c.register(j)
 		c.until("running", func(s *store.Snapshot) bool { return len(c.allocs(s, "s", isRunning)) == 3 })
 		require.Equal(t, drover.JobStatusRunning, c.store.Snapshot().Job("default", "s").Status)
-		_, err := c.intake.DeregisterJob(t.Context(), intake.DeregisterRequest{Namespace: "default", ID: "s"})
+		_, err := c.intake.DeregisterJob(t.Context(), drover.DeregisterRequest{Namespace: "default", ID: "s"})
 		require.NoError(t, err)
 		c.until("dead and gone", func(s *store.Snapshot) bool {
 			return s.Job("default", "s").Status == drover.JobStatusDead && s.Used("n1") == drover.Capacity{}

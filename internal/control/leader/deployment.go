@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // progress is what the watcher has reacted to of a deployment.
@@ -21,7 +22,7 @@ type progress struct{ healthy, unhealthy, promoted int }
 func (l *Leader) watchDeployments(ctx context.Context, log Log) {
 	var watched Rollouts
 	for {
-		changed := l.deps.Store.Watch(store.TableDeployments, "")
+		changed := l.deps.Store.Watch(tables.Deployments, "")
 		s, now, wait := l.deps.Store.Snapshot(), l.deps.Clock.Now(), time.Hour
 		for d := range s.Deployments("*", "") {
 			c, due := watched.Step(s, d, now, l.maker())

@@ -11,13 +11,14 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // watchDrains moves allocations off draining nodes, and ends the drains of nodes that have none left.
 func (l *Leader) watchDrains(ctx context.Context, log Log) {
 	for {
-		nodes := l.deps.Store.Watch(store.TableNodes, "")
-		allocs := l.deps.Store.Watch(store.TableAllocs, "")
+		nodes := l.deps.Store.Watch(tables.Nodes, "")
+		allocs := l.deps.Store.Watch(tables.Allocs, "")
 		s, now, wait := l.deps.Store.Snapshot(), l.deps.Clock.Now(), time.Hour
 		draining := false
 		for n := range s.Nodes("") {

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func TestDiskFullAndRecovered(t *testing.T) {
@@ -25,7 +26,7 @@ func TestDiskFullAndRecovered(t *testing.T) {
 		c.until("placed", func(s *store.Snapshot) bool { return len(c.allocs(s, "a", wantedPending)) == 1 })
 		// The next job is registered by the last entry that the disk takes.
 		full := make(chan struct{})
-		changed := c.store.Watch(store.TableJobs, store.JobKey("default", "b"))
+		changed := c.store.Watch(tables.Jobs, tables.JobKey("default", "b"))
 		go func() { <-changed; c.log.setFull(true); close(full) }() // ends with the registration
 		c.register(testJob("b", drover.JobTypeBatch, 1))
 		<-full

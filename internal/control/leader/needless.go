@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/control/evalbroker"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // failedDelay is how long after an evaluation was delivered too often the next is tried.
@@ -82,7 +83,7 @@ func undeliverable(e *drover.Evaluation, m trigger.Maker) []*drover.Evaluation {
 
 // watchSchedulerConfig has everything blocked looked at again when the configuration changed.
 func (l *Leader) watchSchedulerConfig(ctx context.Context, _ Log) {
-	for clock.Await(ctx, l.deps.Clock, clock.Forever, l.deps.Store.Watch(store.TableSchedulerConfig, "")) {
+	for clock.Await(ctx, l.deps.Clock, clock.Forever, l.deps.Store.Watch(tables.SchedulerConfig, "")) {
 		l.broker.WakeAll()
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // reportHealth plays what nodes say of services' allocations, until the test ends.
@@ -21,7 +21,7 @@ func (c *cluster) reportHealth(t *testing.T, healthy bool) {
 	go func() { // ends with the test's context
 		defer close(done)
 		for {
-			changed := c.store.Watch(store.TableAllocs, "")
+			changed := c.store.Watch(tables.Allocs, "")
 			for a := range c.store.Snapshot().Allocations("*", "") {
 				if a.Job.Type != drover.JobTypeService || a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
 					continue
@@ -138,7 +138,7 @@ func drains(t *testing.T, moveBatch bool) {
 			return len(c.allocs(s, "s", isRunning)) == 3 && len(c.allocs(s, "env", isRunning)) == 2 && len(c.allocs(s, "b", isRunning)) == 1
 		})
 		c.agent(testNode("n2", 10_000), false)
-		_, err := c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour, MoveBatch: moveBatch}})
+		_, err := c.intake.DrainNode(t.Context(), drover.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour, MoveBatch: moveBatch}})
 		require.NoError(t, err)
 		on := func(s *store.Snapshot, jobID, nodeID string) int {
 			return len(c.allocs(s, jobID, func(a *drover.Allocation) bool { return isRunning(a) && a.NodeID == nodeID }))
@@ -160,7 +160,7 @@ func drains(t *testing.T, moveBatch bool) {
 			return
 		}
 		c.until("batch ended", func(s *store.Snapshot) bool { return s.Job("default", "b").Status == drover.JobStatusDead })
-		_, err = c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", MarkEligible: true})
+		_, err = c.intake.DrainNode(t.Context(), drover.DrainRequest{NodeID: "n1", MarkEligible: true})
 		require.NoError(t, err)
 		_, err = c.intake.EvaluateJob(t.Context(), "default", "b", false)
 		require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestDrainWaitsUntilWhatItMovedIsWell(t *testing.T) {
 		c.until("running", func(*store.Snapshot) bool { return len(on("n1")) == 3 })
 		say("n1", true)
 		c.agent(testNode("n2", 10_000), false)
-		_, err := c.intake.DrainNode(t.Context(), intake.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour}})
+		_, err := c.intake.DrainNode(t.Context(), drover.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour}})
 		require.NoError(t, err)
 		for moved, healthy := range []bool{true, false, true} {
 			c.until("one more", func(*store.Snapshot) bool { return len(on("n2")) == moved+1 })
@@ -210,7 +210,7 @@ func TestAServiceScaledToNoneIsNoGarbage(t *testing.T) {
 		c.until("dead", func(s *store.Snapshot) bool { return s.Job("default", "s").Status == drover.JobStatusDead })
 		require.NoError(t, c.intake.CollectGarbage(t.Context()))
 		require.NotNil(t, c.store.Snapshot().Job("default", "s"), "somebody means to scale it up again")
-		_, err := c.intake.DeregisterJob(t.Context(), intake.DeregisterRequest{Namespace: "default", ID: "s"})
+		_, err := c.intake.DeregisterJob(t.Context(), drover.DeregisterRequest{Namespace: "default", ID: "s"})
 		require.NoError(t, err)
 		c.until("over", func(s *store.Snapshot) bool { return s.Job("default", "s").Status == drover.JobStatusDead })
 		synctest.Wait()

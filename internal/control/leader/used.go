@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // collectUsed forgets runners that were used up, much sooner than other things that ended, while allocations change.
 func (l *Leader) collectUsed(ctx context.Context, log Log) {
 	for {
-		changed := l.deps.Store.Watch(store.TableAllocs, "")
+		changed := l.deps.Store.Watch(tables.Allocs, "")
 		if !clock.Sleep(ctx, l.deps.Clock, usedInterval) {
 			return
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // How often a plan is made anew because parts of it were refused; progress starts the count again.
@@ -66,7 +67,7 @@ func (w *worker) conclude(ctx context.Context, e *drover.Evaluation, token strin
 // unpaused waits while the broker is paused by configuration; it reports whether ctx still runs.
 func (w *worker) unpaused(ctx context.Context) bool {
 	for ctx.Err() == nil {
-		changed := w.deps.Store.Watch(store.TableSchedulerConfig, "")
+		changed := w.deps.Store.Watch(tables.SchedulerConfig, "")
 		if c := w.deps.Store.Snapshot().SchedulerConfig(); c == nil || !c.PauseEvalBroker {
 			return true
 		}

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // PutAllocation stores the allocation and keeps its job's summary and its node's usage.
@@ -43,13 +44,13 @@ func (t *Txn) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation
 }
 
 func (t *Txn) touchAlloc(a *drover.Allocation) {
-	t.touch(TableAllocs, a.ID)
-	t.touched[watchKey{WatchJobAllocs, JobKey(a.Namespace, a.JobID)}] = struct{}{}
-	t.touch(TableJobSummaries, JobKey(a.Namespace, a.JobID))
+	t.touch(tables.Allocs, a.ID)
+	t.touched[watchKey{tables.JobAllocs, tables.JobKey(a.Namespace, a.JobID)}] = struct{}{}
+	t.touch(tables.JobSummaries, tables.JobKey(a.Namespace, a.JobID))
 }
 
 func (t *Txn) touchNodeAllocs(nodeID string) {
 	if nodeID != "" {
-		t.touched[watchKey{WatchNodeAllocs, nodeID}] = struct{}{}
+		t.touched[watchKey{tables.NodeAllocs, nodeID}] = struct{}{}
 	}
 }

@@ -6,22 +6,20 @@ import (
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // The fleet's tables.
 const (
-	TableFleetPools     = "fleet_pools"
-	TableFleetInstances = "fleet_instances"
-	TableFleetCosts     = "fleet_costs"
-	tableFleetIdentity  = "fleet_identity"
-	tableFleetMemory    = "fleet_memory"
+	tableFleetIdentity = "fleet_identity"
+	tableFleetMemory   = "fleet_memory"
 )
 
 func fleetTables() []*memdb.TableSchema {
 	return []*memdb.TableSchema{
-		table(TableFleetPools, func(p *fleet.Pool) string { return term(p.Name) }),
-		table(TableFleetInstances, func(i *fleet.InstanceRecord) string { return term(i.ID) }),
-		table(TableFleetCosts, func(c *fleet.Cost) string { return costKey(c) }),
+		table(tables.FleetPools, func(p *fleet.Pool) string { return term(p.Name) }),
+		table(tables.FleetInstances, func(i *fleet.InstanceRecord) string { return term(i.ID) }),
+		table(tables.FleetCosts, func(c *fleet.Cost) string { return costKey(c) }),
 		table(tableFleetMemory, func(m *fleet.Memory) string { return term(m.Provider) }),
 		table(tableFleetIdentity, func(*fleet.Identity) string { return "identity" }),
 	}
@@ -48,27 +46,27 @@ func (r *reader) FleetMemories() iter.Seq[*fleet.Memory] {
 
 // FleetPool returns the pool or nil.
 func (r *reader) FleetPool(name string) *fleet.Pool {
-	return get[fleet.Pool](r, TableFleetPools, term(name))
+	return get[fleet.Pool](r, tables.FleetPools, term(name))
 }
 
 // FleetPools yields all pools of the fleet by name.
 func (r *reader) FleetPools() iter.Seq[*fleet.Pool] {
-	return scan[fleet.Pool](r, TableFleetPools, indexID, "")
+	return scan[fleet.Pool](r, tables.FleetPools, indexID, "")
 }
 
 // FleetInstance returns the machine or nil.
 func (r *reader) FleetInstance(id string) *fleet.InstanceRecord {
-	return get[fleet.InstanceRecord](r, TableFleetInstances, term(id))
+	return get[fleet.InstanceRecord](r, tables.FleetInstances, term(id))
 }
 
 // FleetInstances yields the recorded machines whose ids begin with prefix, by id; those lately gone too.
 func (r *reader) FleetInstances(prefix string) iter.Seq[*fleet.InstanceRecord] {
-	return scan[fleet.InstanceRecord](r, TableFleetInstances, indexID, prefix)
+	return scan[fleet.InstanceRecord](r, tables.FleetInstances, indexID, prefix)
 }
 
 // FleetCosts yields the ledger's lines from a day on ("" = all), by day, pool, namespace and job.
 func (r *reader) FleetCosts(from string) iter.Seq[*fleet.Cost] {
-	return filter(scan[fleet.Cost](r, TableFleetCosts, indexID, ""), func(c *fleet.Cost) bool { return c.Day >= from })
+	return filter(scan[fleet.Cost](r, tables.FleetCosts, indexID, ""), func(c *fleet.Cost) bool { return c.Day >= from })
 }
 
 // PutFleetIdentity stores who this Drover is to clouds.
@@ -76,35 +74,35 @@ func (t *Txn) PutFleetIdentity(i *fleet.Identity) { t.insert(tableFleetIdentity,
 
 // PutFleetPool stores the pool.
 func (t *Txn) PutFleetPool(p *fleet.Pool) {
-	t.insert(TableFleetPools, p)
-	t.touch(TableFleetPools, p.Name)
+	t.insert(tables.FleetPools, p)
+	t.touch(tables.FleetPools, p.Name)
 }
 
 // DeleteFleetPool forgets the pool.
 func (t *Txn) DeleteFleetPool(p *fleet.Pool) {
-	t.remove(TableFleetPools, p)
-	t.touch(TableFleetPools, p.Name)
+	t.remove(tables.FleetPools, p)
+	t.touch(tables.FleetPools, p.Name)
 }
 
 // PutFleetInstance stores the machine.
 func (t *Txn) PutFleetInstance(i *fleet.InstanceRecord) {
-	t.insert(TableFleetInstances, i)
-	t.touch(TableFleetInstances, i.ID)
+	t.insert(tables.FleetInstances, i)
+	t.touch(tables.FleetInstances, i.ID)
 }
 
 // DeleteFleetInstance forgets the machine.
 func (t *Txn) DeleteFleetInstance(i *fleet.InstanceRecord) {
-	t.remove(TableFleetInstances, i)
-	t.touch(TableFleetInstances, i.ID)
+	t.remove(tables.FleetInstances, i)
+	t.touch(tables.FleetInstances, i.ID)
 }
 
 // AddFleetCost adds to the ledger's line of the day, pool and job.
 func (t *Txn) AddFleetCost(c fleet.Cost) {
-	if old := get[fleet.Cost](&t.reader, TableFleetCosts, costKey(&c)); old != nil {
+	if old := get[fleet.Cost](&t.reader, tables.FleetCosts, costKey(&c)); old != nil {
 		c.Cost, c.Hours = c.Cost+old.Cost, c.Hours+old.Hours
 	}
-	t.insert(TableFleetCosts, &c)
-	t.touch(TableFleetCosts, c.Day)
+	t.insert(tables.FleetCosts, &c)
+	t.touch(tables.FleetCosts, c.Day)
 }
 
 // PutFleetMemory stores what was learned of a provider's cloud.
@@ -114,10 +112,10 @@ func (t *Txn) PutFleetMemory(m *fleet.Memory) { t.insert(tableFleetMemory, m) }
 func (t *Txn) RestoreFleetIdentity(i *fleet.Identity) { t.insert(tableFleetIdentity, i) }
 
 // RestoreFleetPool stores a pool.
-func (t *Txn) RestoreFleetPool(p *fleet.Pool) { t.insert(TableFleetPools, p) }
+func (t *Txn) RestoreFleetPool(p *fleet.Pool) { t.insert(tables.FleetPools, p) }
 
 // RestoreFleetInstance stores a machine.
-func (t *Txn) RestoreFleetInstance(i *fleet.InstanceRecord) { t.insert(TableFleetInstances, i) }
+func (t *Txn) RestoreFleetInstance(i *fleet.InstanceRecord) { t.insert(tables.FleetInstances, i) }
 
 // RestoreFleetCost stores a line of the ledger.
-func (t *Txn) RestoreFleetCost(c *fleet.Cost) { t.insert(TableFleetCosts, c) }
+func (t *Txn) RestoreFleetCost(c *fleet.Cost) { t.insert(tables.FleetCosts, c) }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // get returns the value of the unique key, or nil.
@@ -56,22 +57,22 @@ func byNamespace[T any](r *reader, table, namespace, prefix string, of func(*T) 
 
 // Job returns the job or nil.
 func (r *reader) Job(namespace, id string) *drover.Job {
-	return get[drover.Job](r, TableJobs, jobPrefix(namespace, id))
+	return get[drover.Job](r, tables.Jobs, jobPrefix(namespace, id))
 }
 
 // Jobs yields the namespace's jobs ("*" = of all) whose ids begin with prefix, ordered by namespace and id.
 func (r *reader) Jobs(namespace, prefix string) iter.Seq[*drover.Job] {
 	if namespace == "*" {
-		return filter(scan[drover.Job](r, TableJobs, indexID, ""),
+		return filter(scan[drover.Job](r, tables.Jobs, indexID, ""),
 			func(j *drover.Job) bool { return strings.HasPrefix(j.ID, prefix) })
 	}
-	return scan[drover.Job](r, TableJobs, indexID, namespace+"\x00"+prefix)
+	return scan[drover.Job](r, tables.Jobs, indexID, namespace+"\x00"+prefix)
 }
 
 // JobVersions returns the versions kept, the newest first.
 func (r *reader) JobVersions(namespace, id string) []*drover.Job {
 	var out []*drover.Job
-	for j := range scan[drover.Job](r, TableJobVersions, indexID, jobPrefix(namespace, id)) {
+	for j := range scan[drover.Job](r, tables.JobVersions, indexID, jobPrefix(namespace, id)) {
 		out = append(out, j)
 	}
 	return out
@@ -79,20 +80,20 @@ func (r *reader) JobVersions(namespace, id string) []*drover.Job {
 
 // JobVersion returns one version or nil.
 func (r *reader) JobVersion(namespace, id string, version uint64) *drover.Job {
-	return get[drover.Job](r, TableJobVersions, versionKey(&drover.Job{Namespace: namespace, ID: id, Version: version}))
+	return get[drover.Job](r, tables.JobVersions, versionKey(&drover.Job{Namespace: namespace, ID: id, Version: version}))
 }
 
 // ScalingEvents returns the job's scaling events, or nil if there are none. Do not change them.
 func (r *reader) ScalingEvents(namespace, id string) *drover.JobScalingEvents {
-	return get[drover.JobScalingEvents](r, TableScalingEvents, jobPrefix(namespace, id))
+	return get[drover.JobScalingEvents](r, tables.ScalingEvents, jobPrefix(namespace, id))
 }
 
 // Node returns the node or nil.
-func (r *reader) Node(id string) *drover.Node { return get[drover.Node](r, TableNodes, term(id)) }
+func (r *reader) Node(id string) *drover.Node { return get[drover.Node](r, tables.Nodes, term(id)) }
 
 // Nodes yields the nodes whose ids begin with prefix, ordered by id.
 func (r *reader) Nodes(prefix string) iter.Seq[*drover.Node] {
-	return scan[drover.Node](r, TableNodes, indexID, prefix)
+	return scan[drover.Node](r, tables.Nodes, indexID, prefix)
 }
 
 // Allocation returns the allocation or nil.
@@ -117,7 +118,7 @@ func (r *reader) AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocat
 }
 
 func (r *reader) jobAllocs(namespace, id string) split {
-	if row := get[JobRow](r, TableJobSummaries, jobPrefix(namespace, id)); row != nil {
+	if row := get[JobRow](r, tables.JobSummaries, jobPrefix(namespace, id)); row != nil {
 		return row.allocs
 	}
 	return split{}
@@ -160,55 +161,55 @@ func (r *reader) AllocationsByEval(evalID string) iter.Seq[*drover.Allocation] {
 
 // Evaluation returns the evaluation or nil.
 func (r *reader) Evaluation(id string) *drover.Evaluation {
-	return get[drover.Evaluation](r, TableEvals, term(id))
+	return get[drover.Evaluation](r, tables.Evals, term(id))
 }
 
 // Evaluations yields the namespace's evaluations ("*" = of all) whose ids begin with prefix, ordered by id.
 func (r *reader) Evaluations(namespace, prefix string) iter.Seq[*drover.Evaluation] {
-	return byNamespace(r, TableEvals, namespace, prefix, func(e *drover.Evaluation) string { return e.Namespace })
+	return byNamespace(r, tables.Evals, namespace, prefix, func(e *drover.Evaluation) string { return e.Namespace })
 }
 
 // EvaluationsByJob yields the job's evaluations.
 func (r *reader) EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation] {
-	return scan[drover.Evaluation](r, TableEvals, indexJob, jobPrefix(namespace, id))
+	return scan[drover.Evaluation](r, tables.Evals, indexJob, jobPrefix(namespace, id))
 }
 
 // Deployment returns the deployment or nil.
 func (r *reader) Deployment(id string) *drover.Deployment {
-	return get[drover.Deployment](r, TableDeployments, term(id))
+	return get[drover.Deployment](r, tables.Deployments, term(id))
 }
 
 // Deployments yields the namespace's deployments ("*" = of all) whose ids begin with prefix, ordered by id.
 func (r *reader) Deployments(namespace, prefix string) iter.Seq[*drover.Deployment] {
-	return byNamespace(r, TableDeployments, namespace, prefix, func(d *drover.Deployment) string { return d.Namespace })
+	return byNamespace(r, tables.Deployments, namespace, prefix, func(d *drover.Deployment) string { return d.Namespace })
 }
 
 // DeploymentsByJob yields the job's deployments.
 func (r *reader) DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment] {
-	return scan[drover.Deployment](r, TableDeployments, indexJob, jobPrefix(namespace, id))
+	return scan[drover.Deployment](r, tables.Deployments, indexJob, jobPrefix(namespace, id))
 }
 
 // Namespace returns the namespace or nil.
 func (r *reader) Namespace(name string) *drover.Namespace {
-	return get[drover.Namespace](r, TableNamespaces, term(name))
+	return get[drover.Namespace](r, tables.Namespaces, term(name))
 }
 
 // Namespaces yields all namespaces by name.
 func (r *reader) Namespaces() iter.Seq[*drover.Namespace] {
-	return scan[drover.Namespace](r, TableNamespaces, indexID, "")
+	return scan[drover.Namespace](r, tables.Namespaces, indexID, "")
 }
 
 // NodePool returns the node pool or nil.
 func (r *reader) NodePool(name string) *drover.NodePool {
-	return get[drover.NodePool](r, TableNodePools, term(name))
+	return get[drover.NodePool](r, tables.NodePools, term(name))
 }
 
 // NodePools yields all node pools by name.
 func (r *reader) NodePools() iter.Seq[*drover.NodePool] {
-	return scan[drover.NodePool](r, TableNodePools, indexID, "")
+	return scan[drover.NodePool](r, tables.NodePools, indexID, "")
 }
 
 // SchedulerConfig returns the scheduler's configuration, never nil.
 func (r *reader) SchedulerConfig() *drover.SchedulerConfiguration {
-	return get[drover.SchedulerConfiguration](r, TableSchedulerConfig, "config")
+	return get[drover.SchedulerConfiguration](r, tables.SchedulerConfig, "config")
 }

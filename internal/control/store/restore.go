@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // The methods in this file are for writing and reading the snapshot on disk.
@@ -13,20 +14,22 @@ import (
 func (r *reader) TableIndexes() map[string]uint64 { return maps.Clone(r.tables) }
 
 // JobRows yields what is kept of each job, by namespace and id. Do not change it.
-func (r *reader) JobRows() iter.Seq[*JobRow] { return scan[JobRow](r, TableJobSummaries, indexID, "") }
+func (r *reader) JobRows() iter.Seq[*JobRow] {
+	return scan[JobRow](r, tables.JobSummaries, indexID, "")
+}
 
 // AllJobVersions yields the versions of all jobs, by namespace and id, the newest first.
 func (r *reader) AllJobVersions() iter.Seq[*drover.Job] {
-	return scan[drover.Job](r, TableJobVersions, indexID, "")
+	return scan[drover.Job](r, tables.JobVersions, indexID, "")
 }
 
 // AllScalingEvents yields the scaling events of all jobs, by namespace and id.
 func (r *reader) AllScalingEvents() iter.Seq[*drover.JobScalingEvents] {
-	return scan[drover.JobScalingEvents](r, TableScalingEvents, indexID, "")
+	return scan[drover.JobScalingEvents](r, tables.ScalingEvents, indexID, "")
 }
 
 // RestoreScalingEvents stores the scaling events of a job.
-func (t *Txn) RestoreScalingEvents(e *drover.JobScalingEvents) { t.insert(TableScalingEvents, e) }
+func (t *Txn) RestoreScalingEvents(e *drover.JobScalingEvents) { t.insert(tables.ScalingEvents, e) }
 
 // RestoreTables sets the tables' indexes.
 func (t *Txn) RestoreTables(indexes map[string]uint64) {
@@ -35,16 +38,16 @@ func (t *Txn) RestoreTables(indexes map[string]uint64) {
 }
 
 // RestoreJob stores the current version of a job.
-func (t *Txn) RestoreJob(j *drover.Job) { t.insert(TableJobs, j) }
+func (t *Txn) RestoreJob(j *drover.Job) { t.insert(tables.Jobs, j) }
 
 // RestoreJobVersion stores a version of a job.
-func (t *Txn) RestoreJobVersion(j *drover.Job) { t.insert(TableJobVersions, j) }
+func (t *Txn) RestoreJobVersion(j *drover.Job) { t.insert(tables.JobVersions, j) }
 
 // RestoreJobRow stores what is kept of a job.
-func (t *Txn) RestoreJobRow(r *JobRow) { t.insert(TableJobSummaries, r) }
+func (t *Txn) RestoreJobRow(r *JobRow) { t.insert(tables.JobSummaries, r) }
 
 // RestoreNode stores a node.
-func (t *Txn) RestoreNode(n *drover.Node) { t.insert(TableNodes, n) }
+func (t *Txn) RestoreNode(n *drover.Node) { t.insert(tables.Nodes, n) }
 
 // RestoreAllocation stores an allocation and counts what it uses. Its job's row must be there.
 func (t *Txn) RestoreAllocation(a *drover.Allocation) {
@@ -55,18 +58,18 @@ func (t *Txn) RestoreAllocation(a *drover.Allocation) {
 }
 
 // RestoreEvaluation stores an evaluation.
-func (t *Txn) RestoreEvaluation(e *drover.Evaluation) { t.insert(TableEvals, e) }
+func (t *Txn) RestoreEvaluation(e *drover.Evaluation) { t.insert(tables.Evals, e) }
 
 // RestoreDeployment stores a deployment.
-func (t *Txn) RestoreDeployment(d *drover.Deployment) { t.insert(TableDeployments, d) }
+func (t *Txn) RestoreDeployment(d *drover.Deployment) { t.insert(tables.Deployments, d) }
 
 // RestoreNamespace stores a namespace.
-func (t *Txn) RestoreNamespace(n *drover.Namespace) { t.insert(TableNamespaces, n) }
+func (t *Txn) RestoreNamespace(n *drover.Namespace) { t.insert(tables.Namespaces, n) }
 
 // RestoreNodePool stores a node pool.
-func (t *Txn) RestoreNodePool(p *drover.NodePool) { t.insert(TableNodePools, p) }
+func (t *Txn) RestoreNodePool(p *drover.NodePool) { t.insert(tables.NodePools, p) }
 
 // RestoreSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) RestoreSchedulerConfig(c *drover.SchedulerConfiguration) {
-	t.insert(TableSchedulerConfig, c)
+	t.insert(tables.SchedulerConfig, c)
 }

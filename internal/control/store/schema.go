@@ -6,41 +6,16 @@ import (
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
-// The tables, as TableIndex and Watch name them.
-const (
-	TableJobs            = "jobs"
-	TableJobVersions     = "job_versions"
-	TableJobSummaries    = "job_summaries"
-	TableNodes           = "nodes"
-	TableAllocs          = "allocs"
-	TableEvals           = "evals"
-	TableDeployments     = "deployments"
-	TableNamespaces      = "namespaces"
-	TableNodePools       = "node_pools"
-	TableSchedulerConfig = "scheduler_config"
-	TableScalingEvents   = "scaling_events"
-	TableJobSubmissions  = "job_submissions"
-	tableUsage           = "usage"
-)
-
-// More things to watch: the allocations of a node or a job, the evaluations of a job. Their keys are the node's id
-// and JobKey.
-const (
-	// WatchNodeAllocs wakes only when control changes an allocation of the node, not by the node's own updates.
-	WatchNodeAllocs = "allocs_by_node"
-	WatchJobAllocs  = "allocs_by_job"
-	WatchJobEvals   = "evals_by_job"
-)
+// tableUsage counts what allocations have of nodes; nobody watches it.
+const tableUsage = "usage"
 
 const (
 	indexID  = "id"
 	indexJob = "job"
 )
-
-// JobKey is the key of a job in Watch.
-func JobKey(namespace, id string) string { return namespace + "\x00" + id }
 
 func jobPrefix(namespace, id string) string { return namespace + "\x00" + id + "\x00" }
 
@@ -86,19 +61,19 @@ func done(a *drover.Allocation) bool {
 func schema() *memdb.DBSchema {
 	s := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
 	for _, t := range []*memdb.TableSchema{
-		table(TableJobs, func(j *drover.Job) string { return jobPrefix(j.Namespace, j.ID) }),
-		table(TableJobVersions, versionKey),
-		table(TableJobSummaries, func(r *JobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
-		table(TableNodes, func(n *drover.Node) string { return term(n.ID) }),
-		table(TableEvals, func(e *drover.Evaluation) string { return term(e.ID) },
+		table(tables.Jobs, func(j *drover.Job) string { return jobPrefix(j.Namespace, j.ID) }),
+		table(tables.JobVersions, versionKey),
+		table(tables.JobSummaries, func(r *JobRow) string { return jobPrefix(r.Summary.Namespace, r.Summary.JobID) }),
+		table(tables.Nodes, func(n *drover.Node) string { return term(n.ID) }),
+		table(tables.Evals, func(e *drover.Evaluation) string { return term(e.ID) },
 			index(indexJob, func(e *drover.Evaluation) string { return jobPrefix(e.Namespace, e.JobID) })),
-		table(TableDeployments, func(d *drover.Deployment) string { return term(d.ID) },
+		table(tables.Deployments, func(d *drover.Deployment) string { return term(d.ID) },
 			index(indexJob, func(d *drover.Deployment) string { return jobPrefix(d.Namespace, d.JobID) })),
-		table(TableNamespaces, func(n *drover.Namespace) string { return term(n.Name) }),
-		table(TableNodePools, func(p *drover.NodePool) string { return term(p.Name) }),
-		table(TableSchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
-		table(TableScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
-		table(TableJobSubmissions, submissionKey),
+		table(tables.Namespaces, func(n *drover.Namespace) string { return term(n.Name) }),
+		table(tables.NodePools, func(p *drover.NodePool) string { return term(p.Name) }),
+		table(tables.SchedulerConfig, func(*drover.SchedulerConfiguration) string { return "config" }),
+		table(tables.ScalingEvents, func(e *drover.JobScalingEvents) string { return jobPrefix(e.Namespace, e.JobID) }),
+		table(tables.JobSubmissions, submissionKey),
 		table(tableUsage, func(u *usageRow) string { return term(u.NodeID) }),
 	} {
 		s.Tables[t.Name] = t

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func closed(c <-chan struct{}) bool {
@@ -32,7 +33,7 @@ func TestBuiltins(t *testing.T) {
 	require.NotNil(t, s.NodePool("default"))
 	require.NotNil(t, s.NodePool("all"))
 	require.Equal(t, "binpack", s.SchedulerConfig().SchedulerAlgorithm)
-	require.Zero(t, s.TableIndex(TableJobs))
+	require.Zero(t, s.TableIndex(tables.Jobs))
 }
 
 func TestASnapshotDoesNotChange(t *testing.T) {
@@ -45,8 +46,8 @@ func TestASnapshotDoesNotChange(t *testing.T) {
 	after := tx.Commit()
 	require.Nil(t, before.Job("default", "a"))
 	require.NotNil(t, after.Job("default", "a"))
-	require.Equal(t, uint64(3), after.TableIndex(TableJobs))
-	require.Zero(t, after.TableIndex(TableNodes))
+	require.Equal(t, uint64(3), after.TableIndex(tables.Jobs))
+	require.Zero(t, after.TableIndex(tables.Nodes))
 	require.Len(t, slices.Collect(after.Jobs("*", "a")), 2)
 	require.Len(t, slices.Collect(after.Jobs("default", "a")), 1)
 	require.Empty(t, slices.Collect(after.AllocationsByJob("default", "a")))
@@ -65,9 +66,9 @@ func TestWatches(t *testing.T) {
 		tx.PutAllocation(a)
 		tx.Commit()
 	}
-	node, other := s.Watch(WatchNodeAllocs, "n1"), s.Watch(WatchNodeAllocs, "n2")
-	row, table, any := s.Watch(TableAllocs, "a"), s.Watch(TableAllocs, ""), s.WatchAny()
-	job, nodes := s.Watch(WatchJobAllocs, JobKey("default", "j")), s.Watch(TableNodes, "")
+	node, other := s.Watch(tables.NodeAllocs, "n1"), s.Watch(tables.NodeAllocs, "n2")
+	row, table, any := s.Watch(tables.Allocs, "a"), s.Watch(tables.Allocs, ""), s.WatchAny()
+	job, nodes := s.Watch(tables.JobAllocs, tables.JobKey("default", "j")), s.Watch(tables.Nodes, "")
 	put(alloc("a", "j", "n1"))
 	for _, c := range []<-chan struct{}{node, row, table, any, job} {
 		require.True(t, closed(c))
@@ -75,7 +76,7 @@ func TestWatches(t *testing.T) {
 	require.False(t, closed(other))
 	require.False(t, closed(nodes))
 
-	node = s.Watch(WatchNodeAllocs, "n1")
+	node = s.Watch(tables.NodeAllocs, "n1")
 	observed := alloc("a", "j", "n1")
 	observed.ClientStatus = drover.AllocClientRunning
 	put(observed)

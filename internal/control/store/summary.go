@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // JobRow is what is kept incrementally of a job, whether it is still registered or only its allocations are left. It
@@ -29,7 +30,7 @@ type JobCounts struct {
 
 // JobSummary returns the job's summary, or nil if the job is unknown. The result is shared: do not change it.
 func (r *reader) JobSummary(namespace, id string) *drover.JobSummary {
-	row := get[JobRow](r, TableJobSummaries, jobPrefix(namespace, id))
+	row := get[JobRow](r, tables.JobSummaries, jobPrefix(namespace, id))
 	if row == nil || row.Summary.CreateIndex == 0 || r.Job(namespace, id) == nil {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (r *reader) JobSummary(namespace, id string) *drover.JobSummary {
 func (t *Txn) JobCounts(namespace, id string) JobCounts {
 	r := t.jobs[drover.NamespacedID{Namespace: namespace, ID: id}]
 	if r == nil {
-		r = get[JobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id))
+		r = get[JobRow](&t.reader, tables.JobSummaries, jobPrefix(namespace, id))
 	}
 	if r == nil {
 		return JobCounts{}
@@ -50,7 +51,7 @@ func (t *Txn) JobCounts(namespace, id string) JobCounts {
 
 // QuickEnds returns how many of the job's allocations ended at once, one after the other.
 func (r *reader) QuickEnds(namespace, id string) drover.QuickEnds {
-	if row := get[JobRow](r, TableJobSummaries, jobPrefix(namespace, id)); row != nil {
+	if row := get[JobRow](r, tables.JobSummaries, jobPrefix(namespace, id)); row != nil {
 		return row.Quick
 	}
 	return drover.QuickEnds{}
@@ -93,7 +94,7 @@ func (t *Txn) PutChildren(namespace, id string, c drover.JobChildrenSummary) {
 	r := t.jobRow(namespace, id)
 	r.Summary.Children = &c
 	r.Summary.ModifyIndex = t.index
-	t.touch(TableJobSummaries, JobKey(namespace, id))
+	t.touch(tables.JobSummaries, tables.JobKey(namespace, id))
 }
 
 // jobRow returns the transaction's own copy of the job's row.
@@ -103,7 +104,7 @@ func (t *Txn) jobRow(namespace, id string) *JobRow {
 		return r
 	}
 	r := &JobRow{Summary: drover.JobSummary{JobID: id, Namespace: namespace}}
-	if old := get[JobRow](&t.reader, TableJobSummaries, jobPrefix(namespace, id)); old != nil {
+	if old := get[JobRow](&t.reader, tables.JobSummaries, jobPrefix(namespace, id)); old != nil {
 		*r = *old
 		r.allocs = old.allocs.fork()
 	}
@@ -122,8 +123,8 @@ func (t *Txn) dropIfUnused(r *JobRow) {
 		return
 	}
 	delete(t.jobs, key)
-	if old := get[JobRow](&t.reader, TableJobSummaries, jobPrefix(key.Namespace, key.ID)); old != nil {
-		t.remove(TableJobSummaries, old)
+	if old := get[JobRow](&t.reader, tables.JobSummaries, jobPrefix(key.Namespace, key.ID)); old != nil {
+		t.remove(tables.JobSummaries, old)
 	}
 }
 

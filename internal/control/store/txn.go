@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // Txn is the open write transaction of one entry. Its reads see its own writes. Not for several goroutines.
@@ -37,7 +38,7 @@ func (t *Txn) Abort() {
 
 func (t *Txn) flush() {
 	for _, r := range t.jobs {
-		t.insert(TableJobSummaries, r)
+		t.insert(tables.JobSummaries, r)
 	}
 	for _, u := range t.usage {
 		t.insert(tableUsage, u)

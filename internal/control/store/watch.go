@@ -1,6 +1,8 @@
 package store
 
-import "sync"
+import (
+	"sync"
+)
 
 type watchKey struct{ table, key string }
 
@@ -11,7 +13,7 @@ type watches struct {
 }
 
 // Watch returns a channel that is closed by the next commit that touches the row; key "" means the whole table. The
-// key of a job is JobKey, else it is the id or name. Take the channel first and read the Snapshot after, or a change
+// key of a job is tables.JobKey, else it is the id or name. Take the channel first and read the Snapshot after, or a change
 // in between is missed. An abandoned channel costs a map entry until the row changes.
 func (s *Store) Watch(table, key string) <-chan struct{} {
 	w := &s.watches

@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) agentRoutes() []httpapi.Route {
@@ -172,7 +173,7 @@ func (f *Face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	snap, index, err := f.await(r.Context(), q, []source{{table: tableScheduler}}, func(s Snapshot) uint64 { return s.TableIndex(tableScheduler) })
+	snap, index, err := f.await(r.Context(), q, []source{{table: tables.SchedulerConfig}}, func(s Snapshot) uint64 { return s.TableIndex(tables.SchedulerConfig) })
 	if err != nil {
 		return err
 	}

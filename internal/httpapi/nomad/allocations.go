@@ -8,12 +8,13 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // stubLister lists allocations in short.
 func stubLister(items func(query, Snapshot) iter.Seq[*drover.Allocation], states bool) lister[*drover.Allocation, *drover.AllocationListStub] {
 	return lister[*drover.Allocation, *drover.AllocationListStub]{
-		on:      []source{{table: tableAllocs}},
+		on:      []source{{table: tables.Allocs}},
 		items:   items,
 		id:      func(a *drover.Allocation) string { return a.ID },
 		created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
@@ -51,7 +52,7 @@ func (f *Face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{table: tableAllocs, key: id}, "alloc", func(_ query, s Snapshot) (*allocationView, uint64) {
+	return single(f, w, r, source{table: tables.Allocs, key: id}, "alloc", func(_ query, s Snapshot) (*allocationView, uint64) {
 		a := s.Allocation(id)
 		if a == nil {
 			return nil, 0

@@ -116,142 +116,142 @@ func (c *cluster) Workloads(node string) (exchange.Workloads, error) {
 	return c.agent, nil
 }
 
-func (i realIntake) RegisterJob(ctx context.Context, r nomad.RegisterRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.RegisterJob(ctx, intake.RegisterRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) RegisterJob(ctx context.Context, r drover.RegisterRequest) (drover.Outcome, error) {
+	o, err := i.Intake.RegisterJob(ctx, drover.RegisterRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) DeregisterJob(ctx context.Context, r nomad.DeregisterRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.DeregisterJob(ctx, intake.DeregisterRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) DeregisterJob(ctx context.Context, r drover.DeregisterRequest) (drover.Outcome, error) {
+	o, err := i.Intake.DeregisterJob(ctx, drover.DeregisterRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) PlanJob(ctx context.Context, job *drover.Job, diff bool) (nomad.Preview, error) {
+func (i realIntake) PlanJob(ctx context.Context, job *drover.Job, diff bool) (drover.Preview, error) {
 	p, err := i.Intake.PlanJob(ctx, job, diff)
-	return nomad.Preview(p), err
+	return drover.Preview(p), err
 }
 
-func (i realIntake) EvaluateJob(ctx context.Context, ns, id string, force bool) (nomad.Outcome, error) {
+func (i realIntake) EvaluateJob(ctx context.Context, ns, id string, force bool) (drover.Outcome, error) {
 	o, err := i.Intake.EvaluateJob(ctx, ns, id, force)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) ScaleJob(ctx context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.ScaleJob(ctx, intake.ScaleRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) ScaleJob(ctx context.Context, r drover.ScaleRequest) (drover.Outcome, error) {
+	o, err := i.Intake.ScaleJob(ctx, drover.ScaleRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) RevertJob(ctx context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.RevertJob(ctx, intake.RevertRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) RevertJob(ctx context.Context, r drover.RevertRequest) (drover.Outcome, error) {
+	o, err := i.Intake.RevertJob(ctx, drover.RevertRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) SetJobStable(ctx context.Context, ns, id string, v uint64, stable bool) (nomad.Outcome, error) {
+func (i realIntake) SetJobStable(ctx context.Context, ns, id string, v uint64, stable bool) (drover.Outcome, error) {
 	o, err := i.Intake.SetJobStable(ctx, ns, id, v, stable)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) DispatchJob(ctx context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.DispatchJob(ctx, intake.DispatchRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (drover.Outcome, error) {
+	o, err := i.Intake.DispatchJob(ctx, drover.DispatchRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) ForcePeriodic(ctx context.Context, ns, id string) (nomad.Outcome, error) {
+func (i realIntake) ForcePeriodic(ctx context.Context, ns, id string) (drover.Outcome, error) {
 	o, err := i.Intake.ForcePeriodic(ctx, ns, id)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) StopAllocation(ctx context.Context, id string, noDelay, reschedule bool) (nomad.Outcome, error) {
+func (i realIntake) StopAllocation(ctx context.Context, id string, noDelay, reschedule bool) (drover.Outcome, error) {
 	o, err := i.Intake.StopAllocation(ctx, id, noDelay, reschedule)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) SetEligibility(ctx context.Context, node, e string) (nomad.Outcome, error) {
+func (i realIntake) SetEligibility(ctx context.Context, node, e string) (drover.Outcome, error) {
 	o, err := i.Intake.SetEligibility(ctx, node, e)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) DrainNode(ctx context.Context, r nomad.DrainRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.DrainNode(ctx, intake.DrainRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) DrainNode(ctx context.Context, r drover.DrainRequest) (drover.Outcome, error) {
+	o, err := i.Intake.DrainNode(ctx, drover.DrainRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) EvaluateNode(ctx context.Context, node string) (nomad.Outcome, error) {
+func (i realIntake) EvaluateNode(ctx context.Context, node string) (drover.Outcome, error) {
 	o, err := i.Intake.EvaluateNode(ctx, node)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) PurgeNode(ctx context.Context, node string) (nomad.Outcome, error) {
+func (i realIntake) PurgeNode(ctx context.Context, node string) (drover.Outcome, error) {
 	o, err := i.Intake.PurgeNode(ctx, node)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) TagJobVersion(ctx context.Context, r nomad.TagRequest) (nomad.Outcome, error) {
-	o, err := i.Intake.TagJobVersion(ctx, intake.TagRequest(r))
-	return nomad.Outcome(o), err
+func (i realIntake) TagJobVersion(ctx context.Context, r drover.TagRequest) (drover.Outcome, error) {
+	o, err := i.Intake.TagJobVersion(ctx, drover.TagRequest(r))
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) UntagJobVersion(ctx context.Context, ns, id, name string) (nomad.Outcome, error) {
+func (i realIntake) UntagJobVersion(ctx context.Context, ns, id, name string) (drover.Outcome, error) {
 	o, err := i.Intake.UntagJobVersion(ctx, ns, id, name)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) DeleteEvaluations(ctx context.Context, ids []string) (nomad.Outcome, error) {
+func (i realIntake) DeleteEvaluations(ctx context.Context, ids []string) (drover.Outcome, error) {
 	o, err := i.Intake.DeleteEvaluations(ctx, ids)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) SetNodeMeta(ctx context.Context, node string, change map[string]*string) (nomad.Outcome, error) {
+func (i realIntake) SetNodeMeta(ctx context.Context, node string, change map[string]*string) (drover.Outcome, error) {
 	o, err := i.Intake.SetNodeMeta(ctx, node, change)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (nomad.Outcome, error) {
+func (i realIntake) UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error) {
 	o, err := i.Intake.UpsertNamespace(ctx, n)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) DeleteNamespace(ctx context.Context, name string) (nomad.Outcome, error) {
+func (i realIntake) DeleteNamespace(ctx context.Context, name string) (drover.Outcome, error) {
 	o, err := i.Intake.DeleteNamespace(ctx, name)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (nomad.Outcome, error) {
+func (i realIntake) UpsertNodePool(ctx context.Context, p *drover.NodePool) (drover.Outcome, error) {
 	o, err := i.Intake.UpsertNodePool(ctx, p)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) DeleteNodePool(ctx context.Context, name string) (nomad.Outcome, error) {
+func (i realIntake) DeleteNodePool(ctx context.Context, name string) (drover.Outcome, error) {
 	o, err := i.Intake.DeleteNodePool(ctx, name)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) SetSchedulerConfig(ctx context.Context, c drover.SchedulerConfiguration, cas bool) (bool, nomad.Outcome, error) {
+func (i realIntake) SetSchedulerConfig(ctx context.Context, c drover.SchedulerConfiguration, cas bool) (bool, drover.Outcome, error) {
 	updated, o, err := i.Intake.SetSchedulerConfig(ctx, c, cas)
-	return updated, nomad.Outcome(o), err
+	return updated, drover.Outcome(o), err
 }
 
-func (i realIntake) PromoteDeployment(ctx context.Context, id string, groups []string) (nomad.Outcome, error) {
+func (i realIntake) PromoteDeployment(ctx context.Context, id string, groups []string) (drover.Outcome, error) {
 	o, err := i.Intake.PromoteDeployment(ctx, id, groups)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) FailDeployment(ctx context.Context, id string) (nomad.Outcome, error) {
+func (i realIntake) FailDeployment(ctx context.Context, id string) (drover.Outcome, error) {
 	o, err := i.Intake.FailDeployment(ctx, id)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) PauseDeployment(ctx context.Context, id string, pause bool) (nomad.Outcome, error) {
+func (i realIntake) PauseDeployment(ctx context.Context, id string, pause bool) (drover.Outcome, error) {
 	o, err := i.Intake.PauseDeployment(ctx, id, pause)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) UnblockDeployment(ctx context.Context, id string) (nomad.Outcome, error) {
+func (i realIntake) UnblockDeployment(ctx context.Context, id string) (drover.Outcome, error) {
 	o, err := i.Intake.UnblockDeployment(ctx, id)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }
 
-func (i realIntake) SetAllocHealth(ctx context.Context, id string, h, u []string) (nomad.Outcome, error) {
+func (i realIntake) SetAllocHealth(ctx context.Context, id string, h, u []string) (drover.Outcome, error) {
 	o, err := i.Intake.SetAllocHealth(ctx, id, h, u)
-	return nomad.Outcome(o), err
+	return drover.Outcome(o), err
 }

@@ -6,11 +6,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func deploymentLister(items func(query, Snapshot) iter.Seq[*drover.Deployment]) lister[*drover.Deployment, *drover.Deployment] {
 	return lister[*drover.Deployment, *drover.Deployment]{
-		on:      []source{{table: tableDeployments}},
+		on:      []source{{table: tables.Deployments}},
 		items:   items,
 		id:      func(d *drover.Deployment) string { return d.ID },
 		created: func(d *drover.Deployment) uint64 { return d.CreateIndex },
@@ -26,7 +27,7 @@ func (f *Face) listDeployments(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readDeployment(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{table: tableDeployments, key: id}, "deployment", func(_ query, s Snapshot) (*drover.Deployment, uint64) {
+	return single(f, w, r, source{table: tables.Deployments, key: id}, "deployment", func(_ query, s Snapshot) (*drover.Deployment, uint64) {
 		if d := s.Deployment(id); d != nil {
 			return d, d.ModifyIndex
 		}
@@ -65,7 +66,7 @@ func (f *Face) changeDeployment(w http.ResponseWriter, r *http.Request) error {
 		return drover.Errorf(drover.Invalid, "Deployment ID does not match")
 	}
 	ctx := r.Context()
-	var o Outcome
+	var o drover.Outcome
 	var err error
 	switch action {
 	case "promote":

@@ -6,11 +6,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func evaluationLister(items func(query, Snapshot) iter.Seq[*drover.Evaluation]) lister[*drover.Evaluation, *drover.Evaluation] {
 	return lister[*drover.Evaluation, *drover.Evaluation]{
-		on:      []source{{table: tableEvals}},
+		on:      []source{{table: tables.Evals}},
 		items:   items,
 		id:      func(e *drover.Evaluation) string { return e.ID },
 		created: func(e *drover.Evaluation) uint64 { return e.CreateIndex },
@@ -40,7 +41,7 @@ func (f *Face) countEvaluations(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	snap, index, err := f.await(r.Context(), q, []source{{table: tableEvals}}, func(s Snapshot) uint64 { return s.TableIndex(tableEvals) })
+	snap, index, err := f.await(r.Context(), q, []source{{table: tables.Evals}}, func(s Snapshot) uint64 { return s.TableIndex(tables.Evals) })
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (f *Face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	id := r.PathValue("id")
-	return single(f, w, r, source{table: tableEvals, key: id}, "eval", func(_ query, s Snapshot) (*drover.Evaluation, uint64) {
+	return single(f, w, r, source{table: tables.Evals, key: id}, "eval", func(_ query, s Snapshot) (*drover.Evaluation, uint64) {
 		e := s.Evaluation(id)
 		if e == nil {
 			return nil, 0

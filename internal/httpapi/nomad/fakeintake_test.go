@@ -8,7 +8,6 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
-	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
 // fakeIntake registers and stops jobs in the store; the rest it only remembers.
@@ -18,11 +17,11 @@ type fakeIntake struct {
 	calls []string
 }
 
-func (i *fakeIntake) took(format string, args ...any) (nomad.Outcome, error) {
+func (i *fakeIntake) took(format string, args ...any) (drover.Outcome, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.calls = append(i.calls, fmt.Sprintf(format, args...))
-	return nomad.Outcome{Index: 77, EvalID: evalID, EvalIDs: []string{evalID}, EvalCreateIndex: 77, JobModifyIndex: 77, NodeModifyIndex: 77, DeploymentModifyIndex: 77}, nil
+	return drover.Outcome{Index: 77, EvalID: evalID, EvalIDs: []string{evalID}, EvalCreateIndex: 77, JobModifyIndex: 77, NodeModifyIndex: 77, DeploymentModifyIndex: 77}, nil
 }
 
 func (i *fakeIntake) has(call string) bool {
@@ -31,14 +30,14 @@ func (i *fakeIntake) has(call string) bool {
 	return slices.Contains(i.calls, call)
 }
 
-func (i *fakeIntake) RegisterJob(_ context.Context, r nomad.RegisterRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) RegisterJob(_ context.Context, r drover.RegisterRequest) (drover.Outcome, error) {
 	job := drover.Copy(r.Job)
 	job.Canonicalize()
 	if err := job.Validate(); err != nil {
-		return nomad.Outcome{}, err
+		return drover.Outcome{}, err
 	}
 	if old := i.store.Snapshot().Job(job.Namespace, job.ID); r.EnforceIndex && old != nil && old.JobModifyIndex != r.JobModifyIndex {
-		return nomad.Outcome{}, drover.Errorf(drover.Conflict, "Enforcing job modify index %d: job exists with conflicting job modify index: %d", r.JobModifyIndex, old.JobModifyIndex)
+		return drover.Outcome{}, drover.Errorf(drover.Conflict, "Enforcing job modify index %d: job exists with conflicting job modify index: %d", r.JobModifyIndex, old.JobModifyIndex)
 	}
 	index := put(i.store, func(t *store.Txn) {
 		at := i.store.Index() + 1
@@ -46,13 +45,13 @@ func (i *fakeIntake) RegisterJob(_ context.Context, r nomad.RegisterRequest) (no
 		t.PutJob(job)
 		t.PutEvaluation(&drover.Evaluation{ID: evalID[:35] + "2", Namespace: job.Namespace, JobID: job.ID, CreateIndex: at, ModifyIndex: at, Status: drover.EvalPending})
 	})
-	return nomad.Outcome{Index: index, EvalID: evalID[:35] + "2", EvalCreateIndex: index, JobModifyIndex: index}, nil
+	return drover.Outcome{Index: index, EvalID: evalID[:35] + "2", EvalCreateIndex: index, JobModifyIndex: index}, nil
 }
 
-func (i *fakeIntake) DeregisterJob(_ context.Context, r nomad.DeregisterRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) DeregisterJob(_ context.Context, r drover.DeregisterRequest) (drover.Outcome, error) {
 	job := i.store.Snapshot().Job(r.Namespace, r.ID)
 	if job == nil {
-		return nomad.Outcome{}, drover.Errorf(drover.NotFound, "job not found")
+		return drover.Outcome{}, drover.Errorf(drover.NotFound, "job not found")
 	}
 	index := put(i.store, func(t *store.Txn) {
 		if r.Purge {
@@ -63,23 +62,23 @@ func (i *fakeIntake) DeregisterJob(_ context.Context, r nomad.DeregisterRequest)
 		stopped.Stop, stopped.ModifyIndex = true, i.store.Index()+1
 		t.PutJob(&stopped)
 	})
-	return nomad.Outcome{Index: index, EvalID: evalID, EvalCreateIndex: index, JobModifyIndex: index}, nil
+	return drover.Outcome{Index: index, EvalID: evalID, EvalCreateIndex: index, JobModifyIndex: index}, nil
 }
 
-func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (nomad.Preview, error) {
+func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover.Preview, error) {
 	_, err := i.took("plan %s %t", job.ID, diff)
-	p := nomad.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: map[string]*drover.DesiredUpdates{"g": {Place: 1}}}}
+	p := drover.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: map[string]*drover.DesiredUpdates{"g": {Place: 1}}}}
 	if diff {
 		p.Diff = map[string]any{"Type": "Added", "ID": job.ID}
 	}
 	return p, err
 }
 
-func (i *fakeIntake) EvaluateJob(_ context.Context, ns, id string, force bool) (nomad.Outcome, error) {
+func (i *fakeIntake) EvaluateJob(_ context.Context, ns, id string, force bool) (drover.Outcome, error) {
 	return i.took("evaluate %s/%s %t", ns, id, force)
 }
 
-func (i *fakeIntake) ScaleJob(_ context.Context, r nomad.ScaleRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) ScaleJob(_ context.Context, r drover.ScaleRequest) (drover.Outcome, error) {
 	count := -1
 	if r.Count != nil {
 		count = *r.Count
@@ -87,41 +86,41 @@ func (i *fakeIntake) ScaleJob(_ context.Context, r nomad.ScaleRequest) (nomad.Ou
 	return i.took("scale %s/%s %s %d %s", r.Namespace, r.ID, r.Group, count, r.Message)
 }
 
-func (i *fakeIntake) RevertJob(_ context.Context, r nomad.RevertRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) RevertJob(_ context.Context, r drover.RevertRequest) (drover.Outcome, error) {
 	return i.took("revert %s/%s %d", r.Namespace, r.ID, r.Version)
 }
 
-func (i *fakeIntake) SetJobStable(_ context.Context, ns, id string, v uint64, stable bool) (nomad.Outcome, error) {
+func (i *fakeIntake) SetJobStable(_ context.Context, ns, id string, v uint64, stable bool) (drover.Outcome, error) {
 	return i.took("stable %s/%s %d %t", ns, id, v, stable)
 }
 
-func (i *fakeIntake) DispatchJob(_ context.Context, r nomad.DispatchRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) DispatchJob(_ context.Context, r drover.DispatchRequest) (drover.Outcome, error) {
 	o, err := i.took("dispatch %s/%s %s %v %s", r.Namespace, r.ID, r.Payload, r.Meta, r.IdempotencyToken)
 	o.DispatchedJobID = r.ID + "/dispatch-1-abc"
 	return o, err
 }
 
-func (i *fakeIntake) ForcePeriodic(_ context.Context, ns, id string) (nomad.Outcome, error) {
+func (i *fakeIntake) ForcePeriodic(_ context.Context, ns, id string) (drover.Outcome, error) {
 	return i.took("force %s/%s", ns, id)
 }
 
-func (i *fakeIntake) StopAllocation(_ context.Context, id string, noDelay, reschedule bool) (nomad.Outcome, error) {
+func (i *fakeIntake) StopAllocation(_ context.Context, id string, noDelay, reschedule bool) (drover.Outcome, error) {
 	return i.took("stop %s %t %t", id, noDelay, reschedule)
 }
 
-func (i *fakeIntake) SetEligibility(_ context.Context, node, e string) (nomad.Outcome, error) {
+func (i *fakeIntake) SetEligibility(_ context.Context, node, e string) (drover.Outcome, error) {
 	return i.took("eligibility %s %s", node, e)
 }
 
-func (i *fakeIntake) DrainNode(_ context.Context, r nomad.DrainRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) DrainNode(_ context.Context, r drover.DrainRequest) (drover.Outcome, error) {
 	return i.took("drain %s %v %t", r.NodeID, r.Spec, r.MarkEligible)
 }
 
-func (i *fakeIntake) EvaluateNode(_ context.Context, node string) (nomad.Outcome, error) {
+func (i *fakeIntake) EvaluateNode(_ context.Context, node string) (drover.Outcome, error) {
 	return i.took("evaluate node %s", node)
 }
 
-func (i *fakeIntake) PurgeNode(_ context.Context, node string) (nomad.Outcome, error) {
+func (i *fakeIntake) PurgeNode(_ context.Context, node string) (drover.Outcome, error) {
 	return i.took("purge node %s", node)
 }
 
@@ -130,64 +129,64 @@ func (i *fakeIntake) ValidateJob(_ context.Context, j *drover.Job) error {
 	return j.Validate()
 }
 
-func (i *fakeIntake) TagJobVersion(_ context.Context, r nomad.TagRequest) (nomad.Outcome, error) {
+func (i *fakeIntake) TagJobVersion(_ context.Context, r drover.TagRequest) (drover.Outcome, error) {
 	return i.took("tag %s/%s %d %s %s", r.Namespace, r.ID, r.Version, r.Name, r.Description)
 }
 
-func (i *fakeIntake) UntagJobVersion(_ context.Context, ns, id, name string) (nomad.Outcome, error) {
+func (i *fakeIntake) UntagJobVersion(_ context.Context, ns, id, name string) (drover.Outcome, error) {
 	return i.took("untag %s/%s %s", ns, id, name)
 }
 
-func (i *fakeIntake) DeleteEvaluations(_ context.Context, ids []string) (nomad.Outcome, error) {
+func (i *fakeIntake) DeleteEvaluations(_ context.Context, ids []string) (drover.Outcome, error) {
 	return i.took("delete evaluations %v", ids)
 }
 
-func (i *fakeIntake) SetNodeMeta(_ context.Context, id string, change map[string]*string) (nomad.Outcome, error) {
+func (i *fakeIntake) SetNodeMeta(_ context.Context, id string, change map[string]*string) (drover.Outcome, error) {
 	n := drover.Copy(i.store.Snapshot().Node(id))
 	n.MergeMeta(n.OwnMeta(), change)
-	return nomad.Outcome{Index: put(i.store, func(t *store.Txn) { t.PutNode(n) })}, nil
+	return drover.Outcome{Index: put(i.store, func(t *store.Txn) { t.PutNode(n) })}, nil
 }
 
-func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (nomad.Outcome, error) {
+func (i *fakeIntake) UpsertNamespace(_ context.Context, n *drover.Namespace) (drover.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutNamespace(n) })
-	return nomad.Outcome{Index: index}, nil
+	return drover.Outcome{Index: index}, nil
 }
 
-func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (nomad.Outcome, error) {
+func (i *fakeIntake) DeleteNamespace(_ context.Context, name string) (drover.Outcome, error) {
 	return i.took("delete namespace %s", name)
 }
 
-func (i *fakeIntake) UpsertNodePool(_ context.Context, p *drover.NodePool) (nomad.Outcome, error) {
+func (i *fakeIntake) UpsertNodePool(_ context.Context, p *drover.NodePool) (drover.Outcome, error) {
 	index := put(i.store, func(t *store.Txn) { t.PutNodePool(p) })
-	return nomad.Outcome{Index: index}, nil
+	return drover.Outcome{Index: index}, nil
 }
 
-func (i *fakeIntake) DeleteNodePool(_ context.Context, name string) (nomad.Outcome, error) {
+func (i *fakeIntake) DeleteNodePool(_ context.Context, name string) (drover.Outcome, error) {
 	return i.took("delete pool %s", name)
 }
 
-func (i *fakeIntake) SetSchedulerConfig(_ context.Context, c drover.SchedulerConfiguration, cas bool) (bool, nomad.Outcome, error) {
+func (i *fakeIntake) SetSchedulerConfig(_ context.Context, c drover.SchedulerConfiguration, cas bool) (bool, drover.Outcome, error) {
 	o, err := i.took("scheduler %s %t %d", c.SchedulerAlgorithm, cas, c.ModifyIndex)
 	return !cas, o, err
 }
 
-func (i *fakeIntake) PromoteDeployment(_ context.Context, id string, groups []string) (nomad.Outcome, error) {
+func (i *fakeIntake) PromoteDeployment(_ context.Context, id string, groups []string) (drover.Outcome, error) {
 	return i.took("promote %s %v", id, groups)
 }
 
-func (i *fakeIntake) FailDeployment(_ context.Context, id string) (nomad.Outcome, error) {
+func (i *fakeIntake) FailDeployment(_ context.Context, id string) (drover.Outcome, error) {
 	return i.took("fail %s", id)
 }
 
-func (i *fakeIntake) PauseDeployment(_ context.Context, id string, pause bool) (nomad.Outcome, error) {
+func (i *fakeIntake) PauseDeployment(_ context.Context, id string, pause bool) (drover.Outcome, error) {
 	return i.took("pause %s %t", id, pause)
 }
 
-func (i *fakeIntake) UnblockDeployment(_ context.Context, id string) (nomad.Outcome, error) {
+func (i *fakeIntake) UnblockDeployment(_ context.Context, id string) (drover.Outcome, error) {
 	return i.took("unblock %s", id)
 }
 
-func (i *fakeIntake) SetAllocHealth(_ context.Context, id string, h, u []string) (nomad.Outcome, error) {
+func (i *fakeIntake) SetAllocHealth(_ context.Context, id string, h, u []string) (drover.Outcome, error) {
 	return i.took("health %s %v %v", id, h, u)
 }
 func (i *fakeIntake) CollectGarbage(context.Context) error { _, err := i.took("gc"); return err }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 const jobRoot = "/v1/job/"
@@ -87,7 +88,7 @@ func (f *Face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 		return f.untagVersion(w, r, id, name)
 	}
 	id := unescape(strings.TrimPrefix(r.URL.EscapedPath(), jobRoot))
-	req := DeregisterRequest{Namespace: namespaceOf(r), ID: id}
+	req := drover.DeregisterRequest{Namespace: namespaceOf(r), ID: id}
 	var err error
 	if req.Purge, err = httpapi.BoolParam(r, "purge", false); err != nil {
 		return err
@@ -105,7 +106,7 @@ func (f *Face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 	req.EvalPriority = int(priority)
 	o, err := f.Intake.DeregisterJob(r.Context(), req)
 	if drover.CodeOf(err) == drover.NotFound { // it is as asked for: Nomad answers so too
-		o, err = Outcome{Index: f.State.Snapshot().Index()}, nil
+		o, err = drover.Outcome{Index: f.State.Snapshot().Index()}, nil
 	}
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (f *Face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (f *Face) readJob(w http.ResponseWriter, r *http.Request, id string) error {
-	return single(f, w, r, source{table: tableJobs, key: jobKey(namespaceOf(r), id)}, "job", func(q query, s Snapshot) (*drover.Job, uint64) {
+	return single(f, w, r, source{table: tables.Jobs, key: tables.JobKey(namespaceOf(r), id)}, "job", func(q query, s Snapshot) (*drover.Job, uint64) {
 		if j := s.Job(q.namespace, id); j != nil {
 			return j, j.ModifyIndex
 		}
@@ -123,7 +124,7 @@ func (f *Face) readJob(w http.ResponseWriter, r *http.Request, id string) error 
 }
 
 func (f *Face) jobSummary(w http.ResponseWriter, r *http.Request, id string) error {
-	return single(f, w, r, source{table: tableSummaries, key: jobKey(namespaceOf(r), id)}, "job", func(q query, s Snapshot) (*drover.JobSummary, uint64) {
+	return single(f, w, r, source{table: tables.JobSummaries, key: tables.JobKey(namespaceOf(r), id)}, "job", func(q query, s Snapshot) (*drover.JobSummary, uint64) {
 		if j := s.JobSummary(q.namespace, id); j != nil {
 			return j, j.ModifyIndex
 		}
@@ -144,7 +145,7 @@ func (f *Face) planJob(w http.ResponseWriter, r *http.Request, id string) error 
 		return err
 	}
 	return f.reply(w, r, struct {
-		Preview
+		drover.Preview
 		Index uint64
 	}{p, f.State.Snapshot().Index()})
 }
@@ -179,7 +180,9 @@ func (f *Face) revertJob(w http.ResponseWriter, r *http.Request, id string) erro
 	if b.JobID != "" && b.JobID != id {
 		return drover.Errorf(drover.Invalid, "Job ID does not match")
 	}
-	o, err := f.Intake.RevertJob(r.Context(), RevertRequest{namespaceOf(r), id, b.JobVersion, b.EnforcePriorVersion})
+	o, err := f.Intake.RevertJob(r.Context(), drover.RevertRequest{
+		Namespace: namespaceOf(r), ID: id, Version: b.JobVersion, EnforcePriorVersion: b.EnforcePriorVersion,
+	})
 	if err != nil {
 		return err
 	}
@@ -219,7 +222,7 @@ func (f *Face) dispatchJob(w http.ResponseWriter, r *http.Request, id string) er
 	if b.JobID != "" && b.JobID != id {
 		return drover.Errorf(drover.Invalid, "Job ID does not match")
 	}
-	return f.dispatch(w, r, DispatchRequest{ID: id, Payload: b.Payload, Meta: b.Meta, IDPrefixTemplate: b.IdPrefixTemplate, Priority: b.Priority})
+	return f.dispatch(w, r, drover.DispatchRequest{ID: id, Payload: b.Payload, Meta: b.Meta, IDPrefixTemplate: b.IdPrefixTemplate, Priority: b.Priority})
 }
 
 // dispatchPayload takes the raw body as the payload.
@@ -228,10 +231,10 @@ func (f *Face) dispatchPayload(w http.ResponseWriter, r *http.Request, id string
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "reading the payload: %w", err)
 	}
-	return f.dispatch(w, r, DispatchRequest{ID: id, Payload: payload})
+	return f.dispatch(w, r, drover.DispatchRequest{ID: id, Payload: payload})
 }
 
-func (f *Face) dispatch(w http.ResponseWriter, r *http.Request, req DispatchRequest) error {
+func (f *Face) dispatch(w http.ResponseWriter, r *http.Request, req drover.DispatchRequest) error {
 	req.Namespace, req.IdempotencyToken = namespaceOf(r), r.URL.Query().Get("idempotency_token")
 	o, err := f.Intake.DispatchJob(r.Context(), req)
 	if err != nil {

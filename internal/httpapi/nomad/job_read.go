@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) jobAllocations(w http.ResponseWriter, r *http.Request, id string) error {
@@ -17,7 +18,7 @@ func (f *Face) jobAllocations(w http.ResponseWriter, r *http.Request, id string)
 	l := stubLister(func(q query, s Snapshot) iter.Seq[*drover.Allocation] {
 		return allocationsOf(s, q.namespace, id, all)
 	}, true)
-	l.on = []source{{table: tableAllocs, key: jobKey(namespaceOf(r), id), watch: watchJobAllocs}}
+	l.on = []source{{table: tables.Allocs, key: tables.JobKey(namespaceOf(r), id), watch: tables.JobAllocs}}
 	return l.serve(f, w, r)
 }
 
@@ -52,7 +53,7 @@ func (f *Face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string)
 	l := evaluationLister(func(q query, s Snapshot) iter.Seq[*drover.Evaluation] {
 		return s.EvaluationsByJob(q.namespace, id)
 	})
-	l.on = []source{{table: tableEvals, key: jobKey(namespaceOf(r), id), watch: watchJobEvals}}
+	l.on = []source{{table: tables.Evals, key: tables.JobKey(namespaceOf(r), id), watch: tables.JobEvals}}
 	return l.serve(f, w, r)
 }
 
@@ -64,7 +65,7 @@ func (f *Face) jobDeployments(w http.ResponseWriter, r *http.Request, id string)
 	l := deploymentLister(func(q query, s Snapshot) iter.Seq[*drover.Deployment] {
 		return deploymentsOf(s, q.namespace, id, all)
 	})
-	l.on[0].key = jobKey(namespaceOf(r), id)
+	l.on[0].key = tables.JobKey(namespaceOf(r), id)
 	return l.serve(f, w, r)
 }
 
@@ -75,10 +76,10 @@ func (f *Face) jobDeployment(w http.ResponseWriter, r *http.Request, id string) 
 		return err
 	}
 	var newest *drover.Deployment
-	_, index, err := f.await(r.Context(), q, []source{{table: tableDeployments, key: jobKey(q.namespace, id)}}, func(s Snapshot) uint64 {
+	_, index, err := f.await(r.Context(), q, []source{{table: tables.Deployments, key: tables.JobKey(q.namespace, id)}}, func(s Snapshot) uint64 {
 		newest = newestDeployment(s, q.namespace, id)
 		if newest == nil {
-			return s.TableIndex(tableDeployments)
+			return s.TableIndex(tables.Deployments)
 		}
 		return newest.ModifyIndex
 	})
@@ -108,7 +109,7 @@ func (f *Face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 		Diffs    []any
 		queryMeta
 	}
-	return single(f, w, r, source{table: tableJobs, key: jobKey(namespaceOf(r), id)}, "job versions", func(q query, s Snapshot) (*versions, uint64) {
+	return single(f, w, r, source{table: tables.Jobs, key: tables.JobKey(namespaceOf(r), id)}, "job versions", func(q query, s Snapshot) (*versions, uint64) {
 		list := s.JobVersions(q.namespace, id)
 		if len(list) == 0 {
 			return nil, 0
@@ -166,7 +167,7 @@ func (f *Face) jobStatuses(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return lister[*drover.Job, jobStatus]{
-		on:    []source{{table: tableJobs}, {table: tableAllocs}, {table: tableDeployments}},
+		on:    []source{{table: tables.Jobs}, {table: tables.Allocs}, {table: tables.Deployments}},
 		items: func(q query, s Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.namespace, q.prefix) },
 		keep: func(j *drover.Job) bool {
 			return (children || j.ParentID == "") && (len(b.Jobs) == 0 || slices.Contains(b.Jobs, j.Key()))

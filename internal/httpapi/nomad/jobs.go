@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) listJobs(w http.ResponseWriter, r *http.Request) error {
@@ -18,7 +19,7 @@ func (f *Face) listJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return lister[*drover.Job, *drover.JobListStub]{
-		on:    []source{{table: tableJobs}, {table: tableSummaries}},
+		on:    []source{{table: tables.Jobs}, {table: tables.JobSummaries}},
 		items: func(q query, s Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.namespace, q.prefix) },
 		id:    func(j *drover.Job) string { return j.Namespace + "." + j.ID },
 		view: func(j *drover.Job, s Snapshot) *drover.JobListStub {
@@ -128,7 +129,7 @@ func (f *Face) register(w http.ResponseWriter, r *http.Request, id string) error
 	if id != "" && id != b.Job.ID {
 		return drover.Errorf(drover.Invalid, "Job ID does not match name in request path")
 	}
-	o, err := f.Intake.RegisterJob(r.Context(), RegisterRequest{
+	o, err := f.Intake.RegisterJob(r.Context(), drover.RegisterRequest{
 		Job: b.Job, EnforceIndex: b.EnforceIndex, JobModifyIndex: b.JobModifyIndex, PreserveCounts: b.PreserveCounts,
 		PreserveResources: b.PreserveResources, EvalPriority: b.EvalPriority, Submission: b.Submission,
 	})
@@ -147,7 +148,7 @@ type evalResult struct {
 	queryMeta
 }
 
-func evalAnswer(o Outcome) evalResult {
+func evalAnswer(o drover.Outcome) evalResult {
 	return evalResult{o.EvalID, o.EvalCreateIndex, o.JobModifyIndex, o.Warnings, queryMeta{Index: o.Index, KnownLeader: true}}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // lister answers a list of T shown as V.
@@ -48,7 +49,7 @@ func (l lister[T, V]) serve(f *Face, w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	f.setIndex(w, index)
-	if table := l.on[0].table; index == 0 && (table == tableEvals || table == tableAllocs) {
+	if table := l.on[0].table; index == 0 && (table == tables.Evals || table == tables.Allocs) {
 		w.Header().Set(indexHeader, "0") // clients look for that, to tell that nothing ever was
 	}
 	if next != "" {

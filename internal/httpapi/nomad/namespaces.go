@@ -6,11 +6,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	return lister[*drover.Namespace, *drover.Namespace]{
-		on:    []source{{table: tableNamespaces}},
+		on:    []source{{table: tables.Namespaces}},
 		items: func(_ query, s Snapshot) iter.Seq[*drover.Namespace] { return s.Namespaces() },
 		id:    func(n *drover.Namespace) string { return n.Name },
 		keep:  hasPrefix(r, func(n *drover.Namespace) string { return n.Name }),
@@ -20,7 +21,7 @@ func (f *Face) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	return single(f, w, r, source{table: tableNamespaces}, "Namespace", func(_ query, s Snapshot) (*drover.Namespace, uint64) {
+	return single(f, w, r, source{table: tables.Namespaces}, "Namespace", func(_ query, s Snapshot) (*drover.Namespace, uint64) {
 		if n := s.Namespace(name); n != nil {
 			return n, n.ModifyIndex
 		}

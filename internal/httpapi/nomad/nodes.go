@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) listNodes(w http.ResponseWriter, r *http.Request) error {
@@ -24,7 +25,7 @@ func (f *Face) listNodes(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) nodeLister(resources, osName bool) lister[*drover.Node, *drover.NodeListStub] {
 	return lister[*drover.Node, *drover.NodeListStub]{
-		on:    []source{{table: tableNodes}},
+		on:    []source{{table: tables.Nodes}},
 		items: func(q query, s Snapshot) iter.Seq[*drover.Node] { return s.Nodes(q.prefix) },
 		id:    func(n *drover.Node) string { return n.ID },
 		view: func(n *drover.Node, _ Snapshot) *drover.NodeListStub {
@@ -42,7 +43,7 @@ func (f *Face) nodeLister(resources, osName bool) lister[*drover.Node, *drover.N
 
 func (f *Face) readNode(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{table: tableNodes, key: id}, "node", func(_ query, s Snapshot) (*drover.Node, uint64) {
+	return single(f, w, r, source{table: tables.Nodes, key: id}, "node", func(_ query, s Snapshot) (*drover.Node, uint64) {
 		if n := s.Node(id); n != nil {
 			return n, n.ModifyIndex
 		}
@@ -53,7 +54,7 @@ func (f *Face) readNode(w http.ResponseWriter, r *http.Request) error {
 func (f *Face) nodeAllocations(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	return lister[*drover.Allocation, *allocationView]{
-		on:      []source{{table: tableAllocs}},
+		on:      []source{{table: tables.Allocs}},
 		items:   func(_ query, s Snapshot) iter.Seq[*drover.Allocation] { return s.AllocationsByNode(id) },
 		id:      func(a *drover.Allocation) string { return a.ID },
 		created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
@@ -69,7 +70,7 @@ type nodeResult struct {
 	Index           uint64
 }
 
-func (f *Face) nodeWritten(w http.ResponseWriter, r *http.Request, o Outcome) error {
+func (f *Face) nodeWritten(w http.ResponseWriter, r *http.Request, o drover.Outcome) error {
 	return f.written(w, r, o, nodeResult{o.NodeModifyIndex, o.EvalIDs, o.EvalCreateIndex, o.Index})
 }
 
@@ -89,7 +90,7 @@ func (f *Face) drainNode(w http.ResponseWriter, r *http.Request) error {
 	}
 	// Nomad's own client sends MarkEligible with every drain; it counts only where a drain is cancelled.
 	markEligible := b.MarkEligible && b.DrainSpec == nil
-	o, err := f.Intake.DrainNode(r.Context(), DrainRequest{id, b.DrainSpec, markEligible, b.Meta})
+	o, err := f.Intake.DrainNode(r.Context(), drover.DrainRequest{NodeID: id, Spec: b.DrainSpec, MarkEligible: markEligible, Meta: b.Meta})
 	if err != nil {
 		return err
 	}

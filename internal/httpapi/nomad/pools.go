@@ -8,11 +8,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) listNodePools(w http.ResponseWriter, r *http.Request) error {
 	return lister[*drover.NodePool, *poolView]{
-		on:    []source{{table: tablePools}},
+		on:    []source{{table: tables.NodePools}},
 		items: func(_ query, s Snapshot) iter.Seq[*drover.NodePool] { return s.NodePools() },
 		id:    func(p *drover.NodePool) string { return p.Name },
 		keep:  hasPrefix(r, func(p *drover.NodePool) string { return p.Name }),
@@ -50,7 +51,7 @@ func (f *Face) upsertNodePool(w http.ResponseWriter, r *http.Request) error {
 
 func (f *Face) readNodePool(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
-	return single(f, w, r, source{table: tablePools}, "node pool", func(_ query, s Snapshot) (*poolView, uint64) {
+	return single(f, w, r, source{table: tables.NodePools}, "node pool", func(_ query, s Snapshot) (*poolView, uint64) {
 		if p := s.NodePool(name); p != nil {
 			return viewPool(p), p.ModifyIndex
 		}
@@ -76,7 +77,7 @@ func (f *Face) nodePoolNodes(w http.ResponseWriter, r *http.Request) error {
 func (f *Face) nodePoolJobs(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	return lister[*drover.Job, *drover.JobListStub]{
-		on:    []source{{table: tableJobs}, {table: tableSummaries}},
+		on:    []source{{table: tables.Jobs}, {table: tables.JobSummaries}},
 		items: func(q query, s Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.namespace, q.prefix) },
 		keep:  func(j *drover.Job) bool { return name == drover.AllNodePool || j.NodePool == name },
 		id:    func(j *drover.Job) string { return j.Namespace + "." + j.ID },

@@ -135,7 +135,7 @@ func (f *Face) done(w http.ResponseWriter, r *http.Request) error {
 }
 
 // written answers a write.
-func (f *Face) written(w http.ResponseWriter, r *http.Request, o Outcome, v any) error {
+func (f *Face) written(w http.ResponseWriter, r *http.Request, o drover.Outcome, v any) error {
 	f.setIndex(w, o.Index)
 	return httpapi.WriteJSON(w, r, http.StatusOK, v)
 }

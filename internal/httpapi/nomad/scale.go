@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 func (f *Face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error {
@@ -31,7 +32,7 @@ func (f *Face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error
 	if group == "" {
 		return drover.Errorf(drover.Invalid, "missing task group name for scaling action")
 	}
-	req := ScaleRequest{Namespace: namespace, ID: id, Group: group, Message: b.Message, Error: b.Error, Meta: b.Meta, JobModifyIndex: b.JobModifyIndex}
+	req := drover.ScaleRequest{Namespace: namespace, ID: id, Group: group, Message: b.Message, Error: b.Error, Meta: b.Meta, JobModifyIndex: b.JobModifyIndex}
 	if b.Count != nil {
 		if *b.Count < 0 || *b.Count > math.MaxInt32 {
 			return drover.Errorf(drover.Invalid, "Count: %d is not from 0 to %d", *b.Count, math.MaxInt32)
@@ -63,12 +64,12 @@ type scaleState struct {
 }
 
 func (f *Face) scaleStatus(w http.ResponseWriter, r *http.Request, id string) error {
-	return single(f, w, r, source{table: tableJobs}, "job", func(q query, s Snapshot) (*scaleState, uint64) {
+	return single(f, w, r, source{table: tables.Jobs}, "job", func(q query, s Snapshot) (*scaleState, uint64) {
 		job := s.Job(q.namespace, id)
 		if job == nil {
 			return nil, 0
 		}
-		state, index := scaleOf(s, job), max(job.ModifyIndex, s.TableIndex(tableAllocs))
+		state, index := scaleOf(s, job), max(job.ModifyIndex, s.TableIndex(tables.Allocs))
 		if e := s.ScalingEvents(job.Namespace, job.ID); e != nil {
 			index = max(index, e.ModifyIndex)
 			for group, list := range e.ScalingEvents {
@@ -151,7 +152,7 @@ func (f *Face) listScalingPolicies(w http.ResponseWriter, r *http.Request) error
 	}
 	job, kind := r.URL.Query().Get("job"), r.URL.Query().Get("type")
 	return lister[*drover.ScalingPolicy, stub]{
-		on:    []source{{table: tableJobs}},
+		on:    []source{{table: tables.Jobs}},
 		items: scalingPolicies,
 		keep: func(p *drover.ScalingPolicy) bool {
 			return (job == "" || p.Target["Job"] == job) && (kind == "" || p.Type == kind)
@@ -165,7 +166,7 @@ func (f *Face) listScalingPolicies(w http.ResponseWriter, r *http.Request) error
 
 func (f *Face) readScalingPolicy(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	return single(f, w, r, source{table: tableJobs}, "policy", func(_ query, s Snapshot) (*drover.ScalingPolicy, uint64) {
+	return single(f, w, r, source{table: tables.Jobs}, "policy", func(_ query, s Snapshot) (*drover.ScalingPolicy, uint64) {
 		for p := range scalingPolicies(query{namespace: "*"}, s) {
 			if p.ID == id {
 				return p, p.ModifyIndex

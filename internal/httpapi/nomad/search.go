@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // searchLimit is how many matches a context gives.
@@ -20,28 +21,28 @@ type searchable struct {
 
 func searchables() []searchable {
 	return []searchable{
-		{"allocs", tableAllocs, func(s Snapshot, ns, p string) iter.Seq[string] {
+		{"allocs", tables.Allocs, func(s Snapshot, ns, p string) iter.Seq[string] {
 			return names(s.Allocations(ns, p), func(a *drover.Allocation) string { return a.ID })
 		}},
-		{"deployment", tableDeployments, func(s Snapshot, ns, p string) iter.Seq[string] {
+		{"deployment", tables.Deployments, func(s Snapshot, ns, p string) iter.Seq[string] {
 			return names(s.Deployments(ns, p), func(d *drover.Deployment) string { return d.ID })
 		}},
-		{"evals", tableEvals, func(s Snapshot, ns, p string) iter.Seq[string] {
+		{"evals", tables.Evals, func(s Snapshot, ns, p string) iter.Seq[string] {
 			return names(s.Evaluations(ns, p), func(e *drover.Evaluation) string { return e.ID })
 		}},
-		{"jobs", tableJobs, func(s Snapshot, ns, p string) iter.Seq[string] {
+		{"jobs", tables.Jobs, func(s Snapshot, ns, p string) iter.Seq[string] {
 			return names(s.Jobs(ns, p), func(j *drover.Job) string { return j.ID })
 		}},
-		{"nodes", tableNodes, func(s Snapshot, _, p string) iter.Seq[string] {
+		{"nodes", tables.Nodes, func(s Snapshot, _, p string) iter.Seq[string] {
 			return names(s.Nodes(p), func(n *drover.Node) string { return n.ID })
 		}},
-		{"node_pools", tablePools, func(s Snapshot, _, p string) iter.Seq[string] {
+		{"node_pools", tables.NodePools, func(s Snapshot, _, p string) iter.Seq[string] {
 			return prefixed(p, names(s.NodePools(), func(n *drover.NodePool) string { return n.Name }))
 		}},
-		{"namespaces", tableNamespaces, func(s Snapshot, _, p string) iter.Seq[string] {
+		{"namespaces", tables.Namespaces, func(s Snapshot, _, p string) iter.Seq[string] {
 			return prefixed(p, names(s.Namespaces(), func(n *drover.Namespace) string { return n.Name }))
 		}},
-		{"scaling_policy", tableJobs, func(s Snapshot, ns, p string) iter.Seq[string] {
+		{"scaling_policy", tables.Jobs, func(s Snapshot, ns, p string) iter.Seq[string] {
 			return prefixed(p, names(scalingPolicies(query{namespace: ns}, s), func(p *drover.ScalingPolicy) string { return p.ID }))
 		}},
 	}

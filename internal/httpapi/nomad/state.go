@@ -18,51 +18,53 @@ type State interface {
 type Snapshot interface {
 	Index() uint64
 	TableIndex(table string) uint64
+	JobReader
+	NodeReader
+	AllocationReader
+	EvaluationReader
+	ClusterReader
+}
+
+// JobReader reads jobs, and what is kept of each.
+type JobReader interface {
 	Job(namespace, id string) *drover.Job
 	Jobs(namespace, prefix string) iter.Seq[*drover.Job]
 	JobVersions(namespace, id string) []*drover.Job
 	JobSummary(namespace, id string) *drover.JobSummary
 	JobSubmission(namespace, id string, version uint64) *drover.JobSubmission
 	ScalingEvents(namespace, id string) *drover.JobScalingEvents
+}
+
+// NodeReader reads nodes.
+type NodeReader interface {
 	Node(id string) *drover.Node
 	Nodes(prefix string) iter.Seq[*drover.Node]
+}
+
+// AllocationReader reads allocations.
+type AllocationReader interface {
 	Allocation(id string) *drover.Allocation
 	Allocations(namespace, prefix string) iter.Seq[*drover.Allocation]
 	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
 	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
 	AllocationsByEval(evalID string) iter.Seq[*drover.Allocation]
+}
+
+// EvaluationReader reads evaluations and deployments.
+type EvaluationReader interface {
 	Evaluation(id string) *drover.Evaluation
 	Evaluations(namespace, prefix string) iter.Seq[*drover.Evaluation]
 	EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation]
 	Deployment(id string) *drover.Deployment
 	Deployments(namespace, prefix string) iter.Seq[*drover.Deployment]
 	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
+}
+
+// ClusterReader reads what belongs to the cluster.
+type ClusterReader interface {
 	Namespace(name string) *drover.Namespace
 	Namespaces() iter.Seq[*drover.Namespace]
 	NodePool(name string) *drover.NodePool
 	NodePools() iter.Seq[*drover.NodePool]
 	SchedulerConfig() *drover.SchedulerConfiguration
 }
-
-// The tables whose indexes are watched and shown.
-const (
-	tableJobs        = "jobs"
-	tableSummaries   = "job_summaries"
-	tableNodes       = "nodes"
-	tableAllocs      = "allocs"
-	tableEvals       = "evals"
-	tableDeployments = "deployments"
-	tableNamespaces  = "namespaces"
-	tablePools       = "node_pools"
-	tableScheduler   = "scheduler_config"
-	tableSubmissions = "job_submissions"
-)
-
-// What can be watched besides tables: the allocations and the evaluations of one job.
-const (
-	watchJobAllocs = "allocs_by_job"
-	watchJobEvals  = "evals_by_job"
-)
-
-// jobKey is the key of a job in Watch.
-func jobKey(namespace, id string) string { return namespace + "\x00" + id }

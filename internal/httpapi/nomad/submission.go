@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/tables"
 )
 
 // jobSubmission answers with the text that a version of the job was made of.
@@ -13,7 +14,7 @@ func (f *Face) jobSubmission(w http.ResponseWriter, r *http.Request, id string) 
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "unable to parse job submission version parameter: %w", err)
 	}
-	at := source{table: tableSubmissions, key: jobKey(namespaceOf(r), id)}
+	at := source{table: tables.JobSubmissions, key: tables.JobKey(namespaceOf(r), id)}
 	return single(f, w, r, at, "job source", func(q query, s Snapshot) (*drover.JobSubmission, uint64) {
 		sub := s.JobSubmission(q.namespace, id, version)
 		if sub == nil {

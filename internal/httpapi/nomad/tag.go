@@ -46,7 +46,9 @@ func (f *Face) tagVersion(w http.ResponseWriter, r *http.Request, id, name strin
 	if b.Latest && b.Version == 0 {
 		b.Version = job.Version
 	}
-	o, err := f.Intake.TagJobVersion(r.Context(), TagRequest{job.Namespace, id, name, b.Description, b.Version})
+	o, err := f.Intake.TagJobVersion(r.Context(), drover.TagRequest{
+		Namespace: job.Namespace, ID: id, Name: name, Description: b.Description, Version: b.Version,
+	})
 	if err != nil {
 		return err
 	}

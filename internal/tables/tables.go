@@ -1,0 +1,34 @@
+// Package tables names the tables of the store and the keys under which their rows are watched. The store and the faces
+// share the names, so that neither can rename a table that the other waits for.
+package tables
+
+// The tables, as the store's TableIndex and Watch take them.
+const (
+	Jobs            = "jobs"
+	JobVersions     = "job_versions"
+	JobSummaries    = "job_summaries"
+	Nodes           = "nodes"
+	Allocs          = "allocs"
+	Evals           = "evals"
+	Deployments     = "deployments"
+	Namespaces      = "namespaces"
+	NodePools       = "node_pools"
+	SchedulerConfig = "scheduler_config"
+	ScalingEvents   = "scaling_events"
+	JobSubmissions  = "job_submissions"
+	FleetPools      = "fleet_pools"
+	FleetInstances  = "fleet_instances"
+	FleetCosts      = "fleet_costs"
+)
+
+// More things to watch. Their keys are the node's id, and JobKey.
+const (
+	// NodeAllocs wakes only when control changes an allocation of the node, not by the node's own updates.
+	NodeAllocs = "allocs_by_node"
+	// JobAllocs are the allocations of one job, JobEvals its evaluations.
+	JobAllocs = "allocs_by_job"
+	JobEvals  = "evals_by_job"
+)
+
+// JobKey is the key of a job in Watch.
+func JobKey(namespace, id string) string { return namespace + "\x00" + id }
