@@ -81,15 +81,17 @@ func fillTable(ctx context.Context, t *trial) (string, State, error) {
 	if !ok || n.Network() == nil {
 		return "", NotTried, nil
 	}
-	_, tried, err := t.evil.python(ctx, false, fmt.Sprintf(`
+	port, tried, err := t.evil.python(ctx, false, fmt.Sprintf(`
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 0))
+print(s.getsockname()[1])
 for i in range(%d):
     try:
         s.sendto(b"x", ("%s", 1024 + i))
     except OSError:
         pass`, 20*t.cfg.Network.Connections, t.cfg.Network.Target))
-	counted, known := tracked(n.Network().Address)
+	counted, known := tracked(n.Network().Address, strings.TrimSpace(port))
 	if !tried || !known {
 		return "", NotTried, err
 	}
@@ -99,15 +101,16 @@ for i in range(%d):
 	return "", Contained, err
 }
 
-// tracked counts the connections of an address in the machine's table, where the kernel shows that.
-func tracked(address string) (n int, known bool) {
+// tracked counts the connections of an address and port in the machine's table, where the kernel shows that. Connections
+// of an earlier guest at the same address stay there for half a minute: its port was another one.
+func tracked(address, port string) (n int, known bool) {
 	f, err := os.Open("/proc/net/nf_conntrack")
 	if err != nil {
 		return 0, false
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if strings.Contains(lines.Text(), "src="+address+" ") {
+		if strings.Contains(lines.Text(), "src="+address+" ") && strings.Contains(lines.Text(), "sport="+port+" ") {
 			n++
 		}
 	}
