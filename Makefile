@@ -6,7 +6,7 @@ SRC        := $(shell find . '(' -name '*.go' -o -name '*.s' ')' -not -name '*_t
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GOFUMPT    := mvdan.cc/gofumpt@v0.9.2
 GOLANGCI   := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
-TESTFLAGS  ?= -race -shuffle=on -timeout 10m
+TESTFLAGS  ?= -race -shuffle=on -timeout 30m
 
 .PHONY: help build init run test short lint fmt sim traces bench fuzz clean deps module docs
 

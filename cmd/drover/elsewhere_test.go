@@ -8,11 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // On other systems drover is the command line of an agent elsewhere, and must go on compiling as such.
 func TestBuildsOnOtherSystems(t *testing.T) {
 	t.Parallel()
+	sharetest.Take(t)
 	for _, system := range []string{"windows/amd64", "darwin/arm64"} {
 		t.Run(strings.ReplaceAll(system, "/", "-"), func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // binary is the drover that the scripts run; TestMain builds it once.
@@ -45,6 +47,7 @@ func withBinary(run func() int) int {
 // TestScripts runs testdata/script, each file against a dev agent of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	sharetest.Take(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

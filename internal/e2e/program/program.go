@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // Binary is the real program, built once by Main.
@@ -25,6 +27,7 @@ var Binary string
 // Main builds the program, runs the tests, and checks at the end that nothing of it is left on the machine: a test that
 // leaves something behind fails its package. It returns the code to exit with.
 func Main(m *testing.M) int {
+	sharetest.Folder() // where it is for all, before TMPDIR changes
 	sweep()
 	dir, err := os.MkdirTemp("", GroupParent()+"-")
 	if err != nil {
@@ -75,6 +78,7 @@ func Start(t testing.TB, args ...string) *Agent {
 // Launch is Start for an agent that may refuse to start.
 func Launch(t testing.TB, args ...string) *Agent {
 	t.Helper()
+	sharetest.Take(t)
 	a := &Agent{t: t, done: make(chan struct{}), cmd: exec.Command(Binary, append([]string{"agent", "-http-port", "0", "-rpc-port", "0", "-log-level", "info"}, args...)...)}
 	a.cmd.Env = append(os.Environ(), "TMPDIR="+os.Getenv("TMPDIR"))
 	pipe, err := a.cmd.StdoutPipe()

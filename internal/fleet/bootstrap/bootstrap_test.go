@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/bootstrap/sshtest"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,6 +42,7 @@ type bed struct {
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
+	sharetest.Take(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	require.NoError(t, os.WriteFile(program, []byte(agent), 0o600))

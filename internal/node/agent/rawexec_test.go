@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/rawexec"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // real is an agent with real processes, its state on disk.
@@ -37,6 +38,7 @@ type real struct {
 }
 
 func newReal(t testing.TB) *real {
+	sharetest.Take(t)
 	r := &real{t: t, data: t.TempDir(), control: newControl()}
 	r.start()
 	return r

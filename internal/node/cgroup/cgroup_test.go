@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 func TestMain(m *testing.M) {
@@ -158,6 +159,7 @@ func TestNamesCannotLeaveTheParent(t *testing.T) {
 // controllers do not matter.
 func realTrees(t *testing.T) map[string]*Manager {
 	t.Helper()
+	sharetest.Take(t)
 	trees := map[string]*Manager{}
 	parent := drivertest.GroupParent(t)
 	for name, root := range map[string]string{"main": "/sys/fs/cgroup", "unified": "/sys/fs/cgroup/unified"} {

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // The bounds of waiting for what others do.
@@ -44,6 +45,7 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	sharetest.Take(t)
 	name := drivertest.Bridge(t)
 	br := bridge.New(bridge.Config{
 		Name: name, Subnet: drivertest.Subnet(20), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // The test program is its own drover-init, so that the race detector watches both sides.
@@ -43,6 +44,7 @@ func self(t testing.TB) string {
 // launch starts a supervisor that the test shuts down.
 func launch(t testing.TB, change func(*LaunchConfig)) (*Client, string) {
 	t.Helper()
+	sharetest.Take(t)
 	dir := t.TempDir()
 	cfg := LaunchConfig{
 		Binary: self(t), ID: "test", StateDir: filepath.Join(dir, "state"), WorkDir: dir,

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/node/egress"
 	"github.com/drover-project/drover/internal/node/image"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 func TestMain(m *testing.M) {
@@ -132,6 +133,7 @@ func (p plain) Start(ctx context.Context, spec driver.Spec) (driver.Handle, erro
 
 func setup(t *testing.T) (dir string, groups *cgroup.Manager, binary string) {
 	t.Helper()
+	sharetest.Take(t)
 	dir = t.TempDir()
 	groups, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
 	require.NoError(t, err)

@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // endpoint of the daemon that TestMain started.
@@ -73,6 +74,7 @@ type bench struct {
 
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	t.Helper()
+	sharetest.Take(t)
 	dir, err := os.MkdirTemp("", "dd") // short: sockets have short names
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // as an agent's folder is

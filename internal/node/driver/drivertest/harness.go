@@ -17,6 +17,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // Ability is something that not every driver can have.
@@ -94,6 +95,9 @@ type suite struct {
 
 func (h Harness) suite(t *testing.T) *suite {
 	t.Helper()
+	if h.Missing[Programs] == "" {
+		sharetest.Take(t)
+	}
 	var id [8]byte
 	_, _ = rand.Read(id[:])                     // never fails
 	root, err := os.MkdirTemp("", "drivertest") // short: sockets have short names

@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/rawexec"
 	"github.com/drover-project/drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // The test program is its own drover-init.
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 
 func config(t *testing.T) rawexec.Config {
 	t.Helper()
+	sharetest.Take(t)
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	return rawexec.Config{Enabled: true, Binary: exe, CoreMHz: 1000, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}

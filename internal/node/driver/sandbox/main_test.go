@@ -24,6 +24,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 	"github.com/drover-project/drover/internal/node/image"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 func TestMain(m *testing.M) {
@@ -42,6 +43,7 @@ type bench struct {
 // newBench returns a driver as an agent with root has it, and checks at the end that nothing was left.
 func newBench(t testing.TB, change ...func(*Config)) *bench {
 	t.Helper()
+	sharetest.Take(t)
 	dir := t.TempDir()
 	if _, bench := t.(*testing.B); bench { // as /run is: ext4 takes a millisecond for each of a start's files
 		var err error
