@@ -11,25 +11,26 @@ import (
 	"github.com/drover-project/drover/internal/flock"
 )
 
-// TestOneShareATest: its subtests have the same one, so that no test waits for itself.
-func TestOneShareATest(t *testing.T) { //nolint:paralleltest // it looks at all shares of the process
-	Take(t)
-	Take(t)
-	held := shares[t.Name()].slot
-	t.Run("below", func(t *testing.T) {
-		Take(t)
-		require.Same(t, held, shares["TestOneShareATest"].slot)
-	})
-	require.Equal(t, 2, shares[t.Name()].users)
-}
-
-// TestSharesAreBounded: one more than there are waits for one that is given back.
-func TestSharesAreBounded(t *testing.T) { //nolint:paralleltest // it takes all shares of the machine
+// TestShares: all tests of a process have one share, and one process more than there are shares waits for one that is given
+// back.
+func TestShares(t *testing.T) { //nolint:paralleltest // it looks at the share of the process
 	before := folder
-	folder = sync.OnceValue(t.TempDir)
 	defer func() { folder = before }()
+	folder = sync.OnceValue(t.TempDir)
+	t.Run("one", func(t *testing.T) {
+		Take(t)
+		held := mine.slot
+		t.Run("below", func(t *testing.T) {
+			Take(t)
+			require.Same(t, held, mine.slot)
+			require.Equal(t, 2, mine.users)
+		})
+		require.Equal(t, 1, mine.users)
+	})
+	require.Zero(t, mine.users)
+
 	var held []*os.File
-	for range perProcessor * runtime.NumCPU() {
+	for range runtime.NumCPU() {
 		f, err := acquire()
 		require.NoError(t, err)
 		held = append(held, f)
