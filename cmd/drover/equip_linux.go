@@ -1,11 +1,14 @@
 package main
 
 import (
+	"github.com/drover-project/drover/internal/bench"
+	"github.com/drover-project/drover/internal/bench/state"
 	"github.com/drover-project/drover/internal/cli"
+	"github.com/drover-project/drover/internal/cli/doctor"
+	"github.com/drover-project/drover/internal/cli/fleet"
 	"github.com/drover-project/drover/internal/evaluator"
-	"github.com/drover-project/drover/internal/fleet/simulator"
 	"github.com/drover-project/drover/internal/node/cgroup"
-	"github.com/drover-project/drover/internal/node/doctor"
+	examine "github.com/drover-project/drover/internal/node/doctor"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"
 	"github.com/drover-project/drover/internal/server"
 	"github.com/drover-project/drover/internal/sysmon"
@@ -14,10 +17,13 @@ import (
 // evaluate serves, and does not return, in a child process that evaluates what users wrote for an agent.
 func evaluate() { evaluator.Child(server.Texts()) }
 
-// equip gives the command line what runs on this machine itself.
-func equip(app *cli.App) {
+// parts gives the command line what runs on this machine itself.
+func parts() cli.Parts {
 	sysmon.Calm()
-	app.RunAgent, app.FillState, app.Try = server.Run, server.FillState, doctor.Run
-	app.Overlay, app.Groups = sandbox.Overlay, cgroup.Survey
-	app.Simulate, app.CheckFleet, app.FleetFigures = server.Simulate, server.CheckFleet, simulator.Figures
+	return cli.Parts{
+		RunAgent: server.Run,
+		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},
+		Fleet:    fleet.Local{Check: server.CheckFleet, Simulate: server.Simulate},
+		Bench:    bench.Commands(state.Fill),
+	}
 }

@@ -10,27 +10,31 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/bench"
 	"github.com/drover-project/drover/internal/cli"
+	clifleet "github.com/drover-project/drover/internal/cli/fleet"
 	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/fleet/simulator"
 )
 
 // evaluate is for an agent's children, of which there are none.
 func evaluate() {}
 
-// equip gives the command line what it has in place of an agent's parts, which run on Linux only.
-func equip(app *cli.App) {
-	app.RunAgent = func(context.Context, *config.Agent, io.Writer, func(string)) error { return elsewhere() }
-	app.FillState = func(context.Context, string, int, int) (filled, snapshot time.Duration, err error) {
-		return 0, 0, elsewhere()
+// parts gives the command line what it has in place of an agent's parts, which run on Linux only.
+func parts() cli.Parts {
+	return cli.Parts{
+		RunAgent: func(context.Context, *config.Agent, io.Writer, func(string)) error { return elsewhere() },
+		Fleet: clifleet.Local{
+			Check: func(context.Context, *config.Agent, fleet.Check, func(fleet.CheckStep)) error {
+				return elsewhere()
+			},
+			Simulate: func(context.Context, fleet.Simulation) ([]fleet.Simulated, error) {
+				return nil, elsewhere()
+			},
+		},
+		Bench: bench.Commands(func(context.Context, string, int, int) (filled, snapshot time.Duration, err error) {
+			return 0, 0, elsewhere()
+		}),
 	}
-	app.CheckFleet = func(context.Context, *config.Agent, fleet.Check, func(fleet.CheckStep)) error {
-		return elsewhere()
-	}
-	app.Simulate = func(context.Context, fleet.Simulation) ([]fleet.Simulated, error) {
-		return nil, elsewhere()
-	}
-	app.FleetFigures = simulator.Figures
 }
 
 func elsewhere() error {

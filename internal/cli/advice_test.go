@@ -17,6 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 )
 
@@ -53,8 +55,8 @@ func TestMistakesOfAddressAndTokenNameTheirCauseFirst(t *testing.T) {
 	} {
 		for _, command := range [][]string{{"env", "list"}, {"node", "status"}} { // by both clients
 			var says bytes.Buffer
-			a := &App{Out: io.Discard, Err: &says, Getenv: func(string) string { return "" }}
-			require.Equal(t, exitFailure, a.Main(t.Context(), append(command, args...)), "it is no wrong usage")
+			app := &term.App{Out: io.Discard, Err: &says, Getenv: func(string) string { return "" }, Clock: clock.Wall{}}
+			require.Equal(t, term.ExitFailure, Main(t.Context(), app, Parts{}, append(command, args...)), "it is no wrong usage")
 			text := strings.TrimPrefix(says.String(), "Error: ")
 			require.Contains(t, text, want)
 			require.NotContains(t, strings.TrimPrefix(text, want), "Get ")
@@ -64,8 +66,8 @@ func TestMistakesOfAddressAndTokenNameTheirCauseFirst(t *testing.T) {
 		}
 	}
 	var says bytes.Buffer
-	a := &App{Out: io.Discard, Err: &says, Getenv: func(string) string { return "" }}
-	require.Equal(t, exitFailure, a.Main(t.Context(), []string{"node", "status", "-address", forbids.URL, "-token", "wrong"}))
+	app := &term.App{Out: io.Discard, Err: &says, Getenv: func(string) string { return "" }, Clock: clock.Wall{}}
+	require.Equal(t, term.ExitFailure, Main(t.Context(), app, Parts{}, []string{"node", "status", "-address", forbids.URL, "-token", "wrong"}))
 	require.Contains(t, says.String(), "-token or DROVER_TOKEN (NOMAD_TOKEN) gives another")
 }
 
@@ -83,11 +85,12 @@ func TestAnAgentSaysWhereItServes(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("tls {\n  http = true\n  cert_file = \"c\"\n  key_file = \"k\"\n}\n"), 0o600))
 	for want, args := range map[string][]string{"http://there:1\n": {"agent", "-dev"}, "https://there:1\n": {"agent", "-dev", "-config", file}} {
 		var says bytes.Buffer
-		a := &App{Out: &says, Err: io.Discard, Getenv: os.Getenv, RunAgent: func(_ context.Context, _ *config.Agent, _ io.Writer, ready func(string)) error {
+		app := &term.App{Out: &says, Err: io.Discard, Getenv: os.Getenv, Clock: clock.Wall{}}
+		parts := Parts{RunAgent: func(_ context.Context, _ *config.Agent, _ io.Writer, ready func(string)) error {
 			ready("there:1")
 			return nil
 		}}
-		a.Main(t.Context(), args)
+		Main(t.Context(), app, parts, args)
 		require.Contains(t, says.String(), want)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // TestAServerThatSaysNothing: a wrong address, or a proxy, answers 404 without a body; that is no missing job.
@@ -15,7 +18,7 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
 	defer s.Close()
 	var errs bytes.Buffer
-	a := &App{Out: &bytes.Buffer{}, Err: &errs, Getenv: func(string) string { return "" }}
-	require.Equal(t, exitFailure, a.Main(t.Context(), []string{"job", "status", "-address", s.URL}))
+	app := &term.App{Out: &bytes.Buffer{}, Err: &errs, Getenv: func(string) string { return "" }, Clock: clock.Wall{}}
+	require.Equal(t, term.ExitFailure, Main(t.Context(), app, Parts{}, []string{"job", "status", "-address", s.URL}))
 	require.Contains(t, errs.String(), "404 Not Found without a word to /v1/jobs: it is perhaps no agent")
 }

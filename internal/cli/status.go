@@ -10,48 +10,55 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/alloc"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/job"
+	"github.com/drover-project/drover/internal/cli/node"
+	"github.com/drover-project/drover/internal/cli/ops"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
 )
 
-func (a *App) statusCommand() *cobra.Command {
-	o := &output{}
-	c := leaf("status [ID]", "List jobs, or show whatever the id belongs to", 0, 1, func(ctx context.Context, args []string) error {
-		c, err := a.asks()
+func statusCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	c := term.Command(app, "status [ID]", "List jobs, or show whatever the id belongs to", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
 		if err != nil {
 			return err
 		}
 		if len(args) == 0 {
-			return a.jobList(ctx, c, o)
+			return job.List(ctx, app, c, o)
 		}
-		return a.statusOf(ctx, c, o, args[0])
+		return showFound(ctx, app, c, o, args[0])
 	})
-	with(c, "Finds a job, allocation, node, evaluation, deployment, node pool or namespace by the beginning of its id.", "drover status\ndrover status web\ndrover status 3f2a")
-	o.bind(c.Flags())
+	term.Describe(c, "Finds a job, allocation, node, evaluation, deployment, node pool or namespace by the beginning of its id.", "drover status\ndrover status web\ndrover status 3f2a")
+	o.Bind(c.Flags())
 	return c
 }
 
-// statusOf searches and shows the one that is found.
-func (a *App) statusOf(ctx context.Context, c *api, o *output, prefix string) error {
+// showFound searches and shows the one that is found.
+func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
 	var r struct{ Matches map[string][]string }
-	if err := c.put(ctx, "/v1/search", c.anywhere(), map[string]string{"Prefix": prefix, "Context": "all"}, &r); err != nil {
+	if err := c.Put(ctx, "/v1/search", c.Anywhere(), map[string]string{"Prefix": prefix, "Context": "all"}, &r); err != nil {
 		return err
 	}
 	shows := map[string]func(id string) error{
-		"jobs":   func(id string) error { return a.jobStatus(ctx, c, o, id) },
-		"allocs": func(id string) error { return a.allocStatus(ctx, c, o, id, false) },
-		"nodes":  func(id string) error { return a.nodeStatus(ctx, c, &nodeStatusFlags{output: *o}, id) },
+		"jobs":   func(id string) error { return job.Show(ctx, app, c, o, id) },
+		"allocs": func(id string) error { return alloc.Show(ctx, app, c, o, id, false) },
+		"nodes":  func(id string) error { return node.Show(ctx, app, c, &node.StatusFlags{Output: *o}, id) },
 		"evals": func(id string) error {
-			e, err := c.eval(ctx, id)
+			e, err := c.Evaluation(ctx, id)
 			if err != nil {
 				return err
 			}
-			return a.evalStatus(ctx, c, o, e)
+			return ops.ShowEvaluation(ctx, app, c, o, e)
 		},
 		"deployment": func(id string) error {
-			d, err := c.deployment(ctx, id)
+			d, err := c.Deployment(ctx, id)
 			if err != nil {
 				return err
 			}
-			return a.deploymentFacts(o, d)
+			return view.Deployment(app, o, d)
 		},
 	}
 	var found []string

@@ -7,12 +7,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/drover-project/drover/internal/bench"
 	"github.com/drover-project/drover/internal/cli"
+	"github.com/drover-project/drover/internal/cli/term"
 )
 
 // commandLine walks the tree of commands. What a machine sets, such as the number of its cores, stands in no default there.
 func commandLine(string) (string, error) {
-	root := (&cli.App{Getenv: func(string) string { return "" }}).Root()
+	root := cli.NewRoot(&term.App{Getenv: func(string) string { return "" }}, cli.Parts{Bench: bench.Commands(nil)})
 	root.InitDefaultHelpCmd()
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Command line\n\n%s\n\nExamples:\n\n```sh\n%s\n```\n\n", root.Long, trimmed(root.Example))

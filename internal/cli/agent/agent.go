@@ -1,0 +1,170 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/config"
+)
+
+// flags are what the command line says of an agent's configuration.
+type flags struct {
+	dev, demo bool
+	configs   []string
+	set       config.Agent
+	httpPort  int
+	rpcPort   int
+	client    bool
+	server    bool
+	servers   []string
+	meta      map[string]string
+	class     string
+	pool      string
+	expect    int
+	logJSON   bool
+	insecure  bool
+	join      string
+	joinFile  string
+}
+
+// RunFunc runs an agent until ctx ends; ready is called once its API is served at addr.
+type RunFunc func(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error
+
+// Command is "drover agent", with what configures it below.
+func Command(app *term.App, run RunFunc) *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "agent (-dev | -config FILE|DIR)",
+		Short: "Run an agent: control plane, node, or both",
+		Long: `Runs an agent in the foreground until SIGINT or SIGTERM.
+
+-dev runs everything in one process and keeps nothing. With -config the agent keeps all it has in data_dir, and tasks
+outlive it: a restarted agent finds them again.
+
+Nodes show the server's join token. A server makes one at its first start and keeps it in data_dir/join-token; a node of
+the same user on the same machine finds it by itself, others are given it:
+  drover agent -client -servers HOST:4647 -data-dir DIR -join-token TOKEN
+With TLS between agents (tls { rpc = true }) a certificate is enough.
+
+An agent that listens beyond loopback (-bind, bind_addr) needs api_token and TLS, or -insecure.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.load()
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), cfg, app.Err, func(addr string) {
+				t := targetOf(cfg, addr)
+				if f.demo {
+					go demonstrate(cmd.Context(), app, t) // ends by itself
+					return
+				}
+				fmt.Fprintf(app.Out, "==> Drover agent is serving on %s\n", t.Address)
+			})
+		},
+	}
+	f.bind(c.Flags())
+	c.AddCommand(configCommand(app, f))
+	return c
+}
+
+func (f *flags) bind(fl *pflag.FlagSet) {
+	fl.BoolVar(&f.dev, "dev", false, "everything in one process, nothing kept")
+	fl.BoolVar(&f.demo, "demo", false, "with -dev: make an environment and run a program in it")
+	fl.StringArrayVar(&f.configs, "config", nil, "a file or folder of configuration (HCL or JSON); can be repeated")
+	fl.StringVar(&f.set.DataDir, "data-dir", "", "where to keep everything")
+	fl.StringVar(&f.set.BindAddr, "bind", "", "address to listen on (default 127.0.0.1)")
+	fl.StringVar(&f.set.LogLevel, "log-level", "", "trace, debug, info, warn, error")
+	fl.StringVar(&f.set.Name, "node", "", "the agent's name")
+	fl.StringVar(&f.set.Datacenter, "dc", "", "the node's datacenter")
+	fl.StringVar(&f.set.Region, "region", "", "the region")
+	fl.IntVar(&f.httpPort, "http-port", -1, "port of the HTTP API; 0 picks a free one")
+	fl.IntVar(&f.rpcPort, "rpc-port", -1, "port where nodes dial; 0 picks a free one")
+	fl.BoolVar(&f.server, "server", false, "run the control plane")
+	fl.BoolVar(&f.client, "client", false, "run the node")
+	fl.IntVar(&f.expect, "bootstrap-expect", 0, "how many servers the cluster has")
+	fl.StringVar(&f.class, "node-class", "", "the node's class")
+	fl.StringVar(&f.pool, "node-pool", "", "the node's pool")
+	fl.StringToStringVar(&f.meta, "meta", nil, "the node's metadata, key=value; can be repeated")
+	fl.BoolVar(&f.logJSON, "log-json", false, "write the log as JSON")
+	fl.BoolVar(&f.insecure, "insecure", false, "listen beyond loopback without api_token or TLS (DROVER_INSECURE)")
+	fl.StringVar(&f.join, "join-token", "", "what nodes show to the server (DROVER_JOIN_TOKEN, which others don't see among the processes)")
+	fl.StringVar(&f.joinFile, "join-token-file", "", "a file that holds it (DROVER_JOIN_TOKEN_FILE)")
+	fl.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
+}
+
+// fromFlags is what the flags say.
+func (f *flags) fromFlags() *config.Agent {
+	said := f.set
+	said.Server = &config.Server{BootstrapExpect: f.expect, JoinToken: f.join, JoinTokenFile: f.joinFile}
+	said.Client = &config.Client{JoinToken: f.join, JoinTokenFile: f.joinFile, Servers: f.servers, Meta: f.meta, NodeClass: f.class, NodePool: f.pool}
+	if f.server {
+		said.Server.Enabled = new(true)
+	}
+	if f.client || len(f.servers) > 0 {
+		said.Client.Enabled = new(true)
+	}
+	if f.logJSON {
+		said.LogJSON = new(true)
+	}
+	if f.insecure {
+		said.Insecure = new(true)
+	}
+	return &said
+}
+
+// load puts the configuration together: defaults, -dev, files, environment, flags.
+func (f *flags) load() (*config.Agent, error) {
+	cfg := config.Default()
+	if f.dev || f.demo {
+		cfg = config.Merge(cfg, config.DevMode())
+	}
+	for _, path := range f.configs {
+		file, err := config.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		cfg = config.Merge(cfg, file)
+	}
+	if f.dev || f.demo { // both planes, whatever the files say: as Nomad's -dev
+		cfg.Server.Enabled, cfg.Client.Enabled = new(true), new(true)
+	}
+	env, err := config.Environment(os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	cfg = config.Merge(cfg, env)
+	cfg = config.Merge(cfg, f.fromFlags())
+	if f.httpPort >= 0 {
+		cfg.Ports.HTTP = f.httpPort
+	}
+	if f.rpcPort >= 0 {
+		cfg.Ports.RPC = f.rpcPort
+	}
+	if f.demo && !f.dev {
+		return nil, drover.Errorf(drover.Invalid, "-demo goes with -dev")
+	}
+	return cfg, cfg.Validate()
+}
+
+// targetOf is the agent with this configuration, which serves at addr.
+func targetOf(cfg *config.Agent, addr string) api.Target {
+	if cfg.TLS != nil && config.True(cfg.TLS.HTTP) {
+		return api.Target{Address: "https://" + addr, Token: cfg.APIToken, CACert: cfg.TLS.CAFile}
+	}
+	return api.Target{Address: "http://" + addr, Token: cfg.APIToken}
+}
+
+// LoadConfig reads the configuration of an agent from files and the environment. Errors: Invalid.
+func LoadConfig(files []string) (*config.Agent, error) {
+	f := &flags{configs: files, httpPort: -1, rpcPort: -1}
+	return f.load()
+}

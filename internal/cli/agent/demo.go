@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/env"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+const demoEnvironment = "playground"
+
+const demoPython = `import os, platform, sys
+name = sys.stdin.readline().strip()
+print(f"Hello {name}, this is Python {platform.python_version()} in a sandbox.")
+print("I am process", os.getpid(), "and user", os.getuid(), "on host", platform.node())
+print("and I can see", len([p for p in os.listdir("/proc") if p.isdigit()]), "processes.", file=sys.stderr)
+`
+
+const demoShell = `read name
+echo "Hello $name, this is a shell in a sandbox."
+echo "I am process $$ and user $(id -u) on host $(uname -n)"
+echo "and I can see $(ls -d /proc/[0-9]* | wc -l) processes." >&2
+`
+
+// demonstrate makes an environment, runs a program in one of its warm runners, shows what came of it and what is served.
+func demonstrate(ctx context.Context, app *term.App, t api.Target) {
+	if err := runDemo(ctx, app, t); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(app.Err, "Error: the demonstration:", err)
+	}
+	fmt.Fprintf(app.Out, `
+==> Serving on %[1]s until you press Ctrl-C:
+    %[1]s/v1/jobs, /v1/allocations, …        jobs, with Nomad's API (NOMAD_ADDR=%[1]s nomad status)
+    %[1]s/api/v1/runners, …                  executions, with Poseidon's API (CodeOcean)
+    %[1]s/v1/environments, /v1/runners, …    executions, with Drover's own API (Go package github.com/drover-project/drover/client)
+    %[1]s/v1/event/stream, /v1/metrics       what happens, and how much of it
+    try:  curl -s %[1]s/v1/run -d '{"environment":"%[2]s","command":"echo hello; id"}'
+`, t.Address, demoEnvironment)
+}
+
+func runDemo(ctx context.Context, app *term.App, t api.Target) error {
+	options := []client.Option{client.WithToken(t.Token)}
+	if t.CACert != "" {
+		h, err := t.HTTPClient()
+		if err != nil {
+			return err
+		}
+		options = append(options, client.WithHTTPClient(h))
+	}
+	c, err := client.New(t.Address, options...)
+	if err != nil {
+		return err
+	}
+	now := clock.Wall{}.Now
+	begin := now()
+	fmt.Fprintf(app.Out, "==> Making environment %q on this machine's own files, with 4 warm runners\n", demoEnvironment)
+	if _, _, err := c.PutEnvironment(ctx, execution.Environment{ID: demoEnvironment, Image: "host", PoolSize: 4, MemoryMB: 64, MemoryMaxMB: 256}); err != nil {
+		return err
+	}
+	if err := env.AwaitWarm(ctx, c, demoEnvironment, 4); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Out, "    warm after %v\n", term.Round(now().Sub(begin)))
+
+	begin = now()
+	runner, err := c.Claim(ctx, execution.ClaimRequest{Environment: demoEnvironment, Wait: 10 * time.Second, IdleTimeout: env.AbandonedAfter})
+	if err != nil {
+		return err
+	}
+	claimed := now().Sub(begin)
+	defer func() { _ = c.Release(context.WithoutCancel(ctx), runner.ID) }() // the runner has an end of its own too
+
+	name, text, argv := "hello.py", demoPython, []string{"python3", "hello.py"}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		name, text, argv = "hello.sh", demoShell, []string{"sh", "hello.sh"}
+	}
+	begin = now()
+	if err := c.ChangeFiles(ctx, runner.ID, execution.FileChange{Path: name, Write: true, Data: []byte(text)}); err != nil {
+		return err
+	}
+	copied := now().Sub(begin)
+
+	begin = now()
+	s, err := c.Execute(ctx, runner.ID, execution.Request{Spec: execution.Spec{Argv: argv}, Input: []byte("drover\n")})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	var out [3]strings.Builder
+	var first time.Duration
+	var receipt *execution.Receipt
+	for {
+		f, err := s.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if f.Data != nil && first == 0 {
+			first = now().Sub(begin)
+		}
+		out[f.Stream].Write(f.Data)
+		if f.Receipt != nil {
+			receipt = f.Receipt
+		}
+	}
+	ended := now().Sub(begin)
+	fmt.Fprintf(app.Out, "==> Ran %s in runner %s\n", strings.Join(argv, " "), runner.ID)
+	show(app.Out, "stdout", out[execution.Stdout].String())
+	show(app.Out, "stderr", out[execution.Stderr].String())
+	if receipt == nil {
+		return drover.Errorf(drover.Internal, "the execution ended without a receipt")
+	}
+	fmt.Fprintf(app.Out, "    exit    %d (%s), %v of CPU, %.1f MB at most\n", receipt.ExitCode, receipt.Cause, term.Round(receipt.UserCPU+receipt.SystemCPU), float64(receipt.PeakMemory)/1e6)
+	fmt.Fprintf(app.Out, "    times   claim %v, file copied %v, first byte %v, exit %v\n", term.Round(claimed), term.Round(copied), term.Round(first), term.Round(ended))
+	return nil
+}
+
+func show(w io.Writer, stream, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(w, "    %s  %s\n", stream, strings.TrimRight(line, "\n"))
+	}
+}

@@ -1,0 +1,85 @@
+package alloc
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+// chosen is an allocation and a task of it, as flags choose them.
+type chosen struct {
+	task string
+	job  string
+}
+
+func (f *chosen) bind(fl *pflag.FlagSet) {
+	fl.StringVar(&f.task, "task", "", "the task; needed if there are several")
+	fl.StringVar(&f.job, "job", "", "instead of ALLOC: the newest running allocation of this job")
+}
+
+// find returns the allocation and task, and the words that follow the allocation's id.
+func (f *chosen) find(ctx context.Context, c *api.Client, args []string) (*drover.Allocation, string, []string, error) {
+	var alloc *drover.Allocation
+	var err error
+	switch {
+	case f.job != "":
+		alloc, err = newestOf(ctx, c, f.job)
+	case len(args) == 0:
+		err = drover.Errorf(drover.Invalid, "name an allocation, or a job with -job")
+	default:
+		alloc, err = c.Allocation(ctx, args[0])
+		args = args[1:]
+	}
+	if err != nil {
+		return nil, "", nil, err
+	}
+	task, err := taskOf(alloc, f.task)
+	return alloc, task, args, err
+}
+
+// newestOf is the newest running allocation of a job, else the newest.
+func newestOf(ctx context.Context, c *api.Client, prefix string) (*drover.Allocation, error) {
+	j, err := c.Job(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	var list []*drover.AllocationListStub
+	if _, err := c.Get(ctx, api.JobPath(j.ID, "/allocations"), api.InNamespace(j.Namespace), &list); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, drover.Errorf(drover.NotFound, "job %q has no allocations", j.ID)
+	}
+	view.SortNewestFirst(list)
+	i := max(slices.IndexFunc(list, func(a *drover.AllocationListStub) bool { return a.ClientStatus == drover.AllocClientRunning }), 0)
+	return c.Allocation(ctx, list[i].ID)
+}
+
+// taskOf checks the task's name, or takes the only one. Errors: Invalid, NotFound.
+func taskOf(a *drover.Allocation, name string) (string, error) {
+	var names []string
+	if a.Job != nil {
+		if g := a.Job.Group(a.TaskGroup); g != nil {
+			for _, t := range g.Tasks {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	switch {
+	case name != "" && len(names) > 0 && !slices.Contains(names, name):
+		return "", drover.Errorf(drover.NotFound, "allocation %s has no task %q; it has %q", term.ShortID(a.ID), name, names)
+	case name != "":
+		return name, nil
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) == 0:
+		return "", drover.Errorf(drover.Invalid, "name the task with -task")
+	}
+	return "", drover.Errorf(drover.Invalid, "allocation %s has %d tasks: choose with -task: %q", term.ShortID(a.ID), len(names), names)
+}

@@ -1,0 +1,216 @@
+package alloc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+type execFlags struct {
+	chosen
+	stdin, tty bool
+	escape     term.Escape
+}
+
+func execCommand(app *term.App) *cobra.Command {
+	f := &execFlags{}
+	var tty, noTTY bool
+	c := term.Command(app, "exec ALLOC COMMAND [ARG…]", "Run a command in a task of an allocation", 1, -1, func(ctx context.Context, app *term.App, args []string) error {
+		t := app.Console()
+		f.tty = tty || t != nil && !noTTY
+		return exec(ctx, app, f, t, args)
+	})
+	term.Describe(c, `Runs the command in the task and exits with its code. From a terminal it gets one too, with its size; -T prevents it.
+The command's own flags need no --.
+
+`+term.EscapeHelp, "drover alloc exec 3f2a sh\ndrover alloc exec -task web -job shop cat /etc/hostname\necho data | drover alloc exec -T 3f2a sh -c 'wc -c'")
+	c.Annotations = map[string]string{term.PassThrough: term.AfterFirst}
+	c.Flags().SetInterspersed(false)
+	f.bind(c.Flags())
+	c.Flags().BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")
+	c.Flags().BoolVarP(&tty, "tty", "t", false, "give the command a terminal; default: if there is one here")
+	f.escape.Bind(c.Flags())
+	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "give it none")
+	return c
+}
+
+func exec(ctx context.Context, app *term.App, f *execFlags, t *term.Console, args []string) error {
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	v, task, argv, err := f.find(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	if len(argv) > 0 && argv[0] == "--" {
+		argv = argv[1:]
+	}
+	if len(argv) == 0 {
+		return drover.Errorf(drover.Invalid, "name a command: drover alloc exec %s sh", term.ShortID(v.ID))
+	}
+	conn, err := dialExec(ctx, c, v.ID, task, argv, f.tty)
+	if err != nil {
+		return err
+	}
+	x := &session{app: app, conn: conn}
+	return x.run(ctx, f, t)
+}
+
+func dialExec(ctx context.Context, c *api.Client, id, task string, argv []string, tty bool) (*websocket.Conn, error) {
+	command, err := json.Marshal(argv)
+	if err != nil {
+		return nil, err
+	}
+	q := url.Values{"task": {task}, "command": {string(command)}, "tty": {strconv.FormatBool(tty)}}
+	o := &websocket.DialOptions{HTTPClient: c.HTTP, HTTPHeader: map[string][]string{}}
+	c.Authorize(o.HTTPHeader)
+	address := "ws" + strings.TrimPrefix(c.Url("/v1/client/allocation/"+id+"/exec", q), "http") // https → wss
+	conn, _, err := websocket.Dial(ctx, address, o)                                             //nolint:bodyclose // the library closes it
+	if err != nil {
+		return nil, c.Unreachable(ctx, err)
+	}
+	conn.SetReadLimit(16 << 20)
+	return conn, nil
+}
+
+// session is one exec's connection (reference/nomad.md section 5.1).
+type session struct {
+	app  *term.App
+	conn *websocket.Conn
+	mu   sync.Mutex // guards writes' order
+}
+
+type execBytes struct {
+	Data  []byte `json:"data,omitempty"`
+	Close bool   `json:"close,omitempty"`
+}
+
+// execFrame is a frame in either direction; at most one field is set.
+type execFrame struct {
+	Stdin   *execBytes `json:"stdin,omitempty"`
+	Stdout  *execBytes `json:"stdout,omitempty"`
+	Stderr  *execBytes `json:"stderr,omitempty"`
+	TTYSize *execSize  `json:"tty_size,omitempty"`
+	Exited  bool       `json:"exited,omitempty"`
+	Result  *struct {
+		ExitCode int `json:"exit_code"`
+	} `json:"result,omitempty"`
+}
+
+type execSize struct {
+	Height uint16 `json:"height"`
+	Width  uint16 `json:"width"`
+}
+
+func (x *session) send(ctx context.Context, f execFrame) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.conn.Write(ctx, websocket.MessageText, text)
+}
+
+// execHeartbeat is how often we say that we are there.
+const execHeartbeat = 10 * time.Second
+
+func (x *session) run(ctx context.Context, f *execFlags, t *term.Console) error {
+	ctx, leave := term.Leavable(ctx)
+	defer leave()
+	defer x.conn.CloseNow() //nolint:errcheck // nothing is left to be said
+	send := func(p []byte) error { return x.send(ctx, execFrame{Stdin: &execBytes{Data: p}}) }
+	if f.tty && t != nil {
+		if f.stdin {
+			if err := t.Raw(); err != nil {
+				return err
+			}
+			defer t.Restore()
+			send = (&term.Keys{Escape: f.escape, Send: send, Leave: leave}).Type
+		}
+		resize := func(s execution.WindowSize) { _ = x.send(ctx, execFrame{TTYSize: &execSize{s.Rows, s.Cols}}) } // reading tells of a broken connection
+		resize(t.Size())
+		go t.OnResize(ctx, resize) // ends with ctx
+	}
+	end := func() error { return x.send(ctx, execFrame{Stdin: &execBytes{Close: true}}) }
+	if f.stdin {
+		go term.PumpInput(x.app.In, send, end) // ends with stdin, or the process
+	} else if err := end(); err != nil {
+		return drover.Errorf(drover.Unavailable, "sending to the agent: %w", err)
+	}
+	go func() { // ends with ctx
+		for clock.Sleep(ctx, clock.Wall{}, execHeartbeat) {
+			_ = x.send(ctx, execFrame{}) // reading tells of a broken connection
+		}
+	}()
+	code, err := x.receive(ctx)
+	t.Restore()
+	switch {
+	case err != nil:
+		return err
+	case code != 0:
+		return &term.ExitError{Code: code}
+	}
+	return nil
+}
+
+// receive prints what comes until the exit code does.
+func (x *session) receive(ctx context.Context) (code int, err error) {
+	for {
+		_, text, err := x.conn.Read(ctx)
+		var closed websocket.CloseError
+		switch {
+		case errors.As(err, &closed) && closed.Reason != "":
+			return 0, drover.Errorf(closeCode(closed), "%s", closed.Reason)
+		case err != nil && ctx.Err() != nil:
+			return 0, &term.ExitError{Code: term.InterruptCode(ctx)}
+		case err != nil:
+			return 0, drover.Errorf(drover.Unavailable, "the connection to the agent broke before the command ended: %w", err)
+		}
+		var f execFrame
+		if err := json.Unmarshal(text, &f); err != nil {
+			return 0, fmt.Errorf("reading a frame: %w", err)
+		}
+		if f.Stdout != nil {
+			_, err = x.app.Out.Write(f.Stdout.Data)
+		}
+		if f.Stderr != nil {
+			_, err = x.app.Err.Write(f.Stderr.Data)
+		}
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("printing: %w", err)
+		case f.Exited && f.Result != nil:
+			return f.Result.ExitCode, nil
+		case f.Exited:
+			return 0, nil
+		}
+	}
+}
+
+// closeCode is the code behind a close frame: 1008 is the caller's fault, all else ours.
+func closeCode(c websocket.CloseError) drover.Code {
+	switch {
+	case c.Code == websocket.StatusPolicyViolation && strings.Contains(c.Reason, "not found"):
+		return drover.NotFound
+	case c.Code == websocket.StatusPolicyViolation:
+		return drover.Invalid
+	}
+	return drover.Internal
+}

@@ -1,0 +1,132 @@
+package alloc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+type fsFlags struct {
+	term.Output
+	job                       string
+	human, stat, follow, tail bool
+	lines                     int
+	bytes                     int64
+}
+
+func fsCommand(app *term.App) *cobra.Command {
+	f := &fsFlags{}
+	c := term.Command(app, "fs ALLOC [PATH]", "List a folder of an allocation, or print a file", 0, 2, func(ctx context.Context, app *term.App, args []string) error {
+		return fs(ctx, app, f, args)
+	})
+	term.Describe(c, "Paths begin at the allocation's folder: alloc/ is what its tasks share, alloc/logs/ what they wrote, TASK/local/ a task's own.",
+		"drover alloc fs 3f2a\ndrover alloc fs 3f2a alloc/logs/\ndrover alloc fs 3f2a alloc/data/result.txt\ndrover alloc fs -stat 3f2a web/local\ndrover alloc fs -tail -n 5 -f 3f2a alloc/data/events.log")
+	fl := c.Flags()
+	f.Bind(fl)
+	fl.StringVar(&f.job, "job", "", "instead of ALLOC: the newest running allocation of this job")
+	fl.BoolVar(&f.stat, "stat", false, "show what the path is instead of its contents")
+	fl.BoolVarP(&f.human, "human", "H", false, "sizes in KiB, MiB, …")
+	fl.BoolVarP(&f.follow, "follow", "f", false, "go on as the file grows")
+	fl.BoolVar(&f.tail, "tail", false, "only the end: 10 lines, or as many as -n or -c say")
+	fl.IntVarP(&f.lines, "lines", "n", 0, "with -tail: how many lines")
+	fl.Int64VarP(&f.bytes, "bytes", "c", 0, "with -tail: how many bytes")
+	return c
+}
+
+func fs(ctx context.Context, app *term.App, f *fsFlags, args []string) error {
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	var v *drover.Allocation
+	switch {
+	case f.job != "":
+		v, err = newestOf(ctx, c, f.job)
+	case len(args) == 0:
+		err = drover.Errorf(drover.Invalid, "name an allocation, or a job with -job")
+	default:
+		v, err = c.Allocation(ctx, args[0])
+		args = args[1:]
+	}
+	if err != nil {
+		return err
+	}
+	path := "/"
+	if len(args) > 0 {
+		path = args[0]
+	}
+	q := url.Values{"path": {path}}
+	var info drover.AllocFileInfo
+	if _, err := c.Get(ctx, "/v1/client/fs/stat/"+v.ID, q, &info); err != nil {
+		return err
+	}
+	switch {
+	case f.stat:
+		if done, err := f.Data(app.Out, info); done {
+			return err
+		}
+		return f.files(app.Out, []drover.AllocFileInfo{info})
+	case info.IsDir:
+		return ls(ctx, app, c, f, v.ID, q)
+	}
+	return f.cat(ctx, c, app.Out, v.ID, q, info.Size)
+}
+
+func ls(ctx context.Context, app *term.App, c *api.Client, f *fsFlags, id string, q url.Values) error {
+	var list []drover.AllocFileInfo
+	if _, err := c.Get(ctx, "/v1/client/fs/ls/"+id, q, &list); err != nil {
+		return err
+	}
+	if done, err := f.Data(app.Out, list); done {
+		return err
+	}
+	return f.files(app.Out, list)
+}
+
+func (f *fsFlags) files(w io.Writer, list []drover.AllocFileInfo) error {
+	var rows [][]string
+	for _, i := range list {
+		name, size := i.Name, strconv.FormatInt(i.Size, 10)
+		if i.IsDir {
+			name += "/"
+		}
+		if f.human {
+			size = term.Bytes(float64(i.Size))
+		}
+		rows = append(rows, []string{i.FileMode, size, i.ModTime, name})
+	}
+	return term.Table(w, "The folder is empty.", "Mode|Size|Modified|Name", rows)
+}
+
+func (f *fsFlags) cat(ctx context.Context, c *api.Client, w io.Writer, id string, q url.Values, size int64) error {
+	stream := "/v1/client/fs/stream/" + id
+	q.Set("plain", "true")
+	q.Set("follow", strconv.FormatBool(f.follow))
+	switch {
+	case f.bytes > 0:
+		q.Set("origin", "end")
+		q.Set("offset", strconv.FormatInt(min(f.bytes, size), 10))
+		return c.CopyTo(ctx, w, stream, q)
+	case f.tail || f.lines > 0:
+		q.Set("origin", "end")
+		lines := f.lines
+		if lines <= 0 {
+			lines = 10
+		}
+		return lastLines(ctx, c, w, stream, q, lines, f.follow)
+	case f.follow:
+		return c.CopyTo(ctx, w, stream, q)
+	}
+	if err := c.CopyTo(ctx, w, "/v1/client/fs/cat/"+id, q); err != nil {
+		return fmt.Errorf("printing the file: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package alloc
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+type logsFlags struct {
+	chosen
+	follow, stdout, stderr, tail bool
+	lines                        int
+	bytes                        int64
+}
+
+func logsCommand(app *term.App) *cobra.Command {
+	f := &logsFlags{}
+	c := term.Command(app, "logs ALLOC [TASK]", "Print what a task wrote", 0, 2, func(ctx context.Context, app *term.App, args []string) error {
+		return logs(ctx, app, f, args)
+	})
+	term.Describe(c, "Prints stdout and then stderr of a task, each to its own stream; with -f both as they come.",
+		"drover alloc logs 3f2a\ndrover alloc logs -f -stderr 3f2a\ndrover alloc logs -tail -n 20 -job web")
+	fl := c.Flags()
+	f.bind(fl)
+	fl.BoolVarP(&f.follow, "follow", "f", false, "go on as more is written")
+	fl.BoolVar(&f.stdout, "stdout", false, "only stdout")
+	fl.BoolVar(&f.stderr, "stderr", false, "only stderr")
+	fl.BoolVar(&f.tail, "tail", false, "only the end: 10 lines, or as many as -n or -c say")
+	fl.IntVarP(&f.lines, "lines", "n", 0, "with -tail: how many lines")
+	fl.Int64VarP(&f.bytes, "bytes", "c", 0, "with -tail: how many bytes")
+	return c
+}
+
+func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error {
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	if f.job == "" && len(args) == 2 || f.job != "" && len(args) == 1 {
+		f.task, args = args[len(args)-1], args[:len(args)-1]
+	}
+	v, task, _, err := f.find(ctx, c, args)
+	if err != nil {
+		return err
+	}
+	if f.lines > 0 || f.bytes > 0 {
+		f.tail = true
+	}
+	both := f.stdout == f.stderr
+	g, ctx := errgroup.WithContext(ctx)
+	if !f.follow {
+		g.SetLimit(1) // one after the other
+	}
+	if both || f.stdout {
+		g.Go(func() error { return f.print(ctx, c, app.Out, v.ID, task, "stdout") }) // ends with the log or ctx
+	}
+	if both || f.stderr {
+		w := app.Err
+		if !both {
+			w = app.Out
+		}
+		g.Go(func() error { return f.print(ctx, c, w, v.ID, task, "stderr") }) // ends with the log or ctx
+	}
+	return g.Wait()
+}
+
+func (f *logsFlags) print(ctx context.Context, c *api.Client, w io.Writer, id, task, kind string) error {
+	q := url.Values{"task": {task}, "type": {kind}, "plain": {"true"}, "follow": {strconv.FormatBool(f.follow)}}
+	if !f.tail {
+		return c.CopyTo(ctx, w, "/v1/client/fs/logs/"+id, q)
+	}
+	q.Set("origin", "end")
+	if f.bytes > 0 {
+		q.Set("offset", strconv.FormatInt(f.bytes, 10))
+		return c.CopyTo(ctx, w, "/v1/client/fs/logs/"+id, q)
+	}
+	lines := f.lines
+	if lines == 0 {
+		lines = 10
+	}
+	return lastLines(ctx, c, w, "/v1/client/fs/logs/"+id, q, lines, f.follow)
+}

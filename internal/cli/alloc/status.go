@@ -1,0 +1,174 @@
+package alloc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+func statusCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	var stats bool
+	c := term.Command(app, "status [ALLOC]", "List allocations, or show one with its tasks", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			return list(ctx, app, c, o)
+		}
+		return Show(ctx, app, c, o, args[0], stats)
+	})
+	term.Describe(c, "Shows an allocation: its resources and ports, its tasks with what happened to them, and why it was placed where it is.",
+		"drover alloc status 3f2a\ndrover alloc status -stats 3f2a\ndrover alloc status -t '{{.ClientStatus}}' 3f2a")
+	c.Flags().BoolVar(&stats, "stats", false, "show what the tasks use now")
+	o.Bind(c.Flags())
+	return c
+}
+
+func list(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
+	var list []*drover.AllocationListStub
+	if _, err := c.Get(ctx, "/v1/allocations", nil, &list); err != nil {
+		return err
+	}
+	view.SortNewestFirst(list)
+	if done, err := o.Data(app.Out, list); done {
+		return err
+	}
+	return view.Allocations(app, o, list)
+}
+
+func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string, stats bool) error {
+	v, err := c.Allocation(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if done, err := o.Data(app.Out, v); done {
+		return err
+	}
+	if err := showFacts(app, o, v); err != nil {
+		return err
+	}
+	if err := showPorts(app, v); err != nil {
+		return err
+	}
+	var usage *drover.AllocResourceUsage
+	if stats && !v.ClientTerminal() {
+		if _, err := c.Get(ctx, "/v1/client/allocation/"+v.ID+"/stats", nil, &usage); err != nil {
+			return fmt.Errorf("reading what it uses: %w", err)
+		}
+	}
+	if usage != nil && usage.Disk != nil {
+		if err := term.Facts(app.Out, "Disk", term.Bytes(float64(usage.Disk.Bytes)), "Measured", term.StampNanos(usage.Disk.Timestamp)); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.TaskStates)) {
+		if err := showTask(app, v, name, usage); err != nil {
+			return err
+		}
+	}
+	if o.Verbose && v.Metrics != nil {
+		return showPlacement(app, v.Metrics)
+	}
+	return nil
+}
+
+func showFacts(app *term.App, o *term.Output, v *drover.Allocation) error {
+	healthy := ""
+	if d := v.DeploymentStatus; d != nil && d.Healthy != nil {
+		healthy = term.YesNo(*d.Healthy)
+	}
+	claim := ""
+	if v.Claim != nil {
+		claim = v.Claim.RunnerID + " since " + term.StampNanos(v.Claim.ClaimedAt)
+	}
+	return term.Facts(app.Out, "ID", v.ID, "Name", v.Name, "Job", v.JobID, "Version", strconv.FormatUint(v.Version(), 10), "Namespace", v.Namespace,
+		"Node", o.ID(v.NodeID)+" ("+v.NodeName+")", "Status", v.ClientStatus, "Description", v.ClientDescription,
+		"Desired", v.DesiredStatus, "Because", v.DesiredDescription, "Healthy", healthy, "Runner", claim,
+		"Evaluation", o.ID(v.EvalID), "Deployment", o.ID(v.DeploymentID), "Replaces", o.ID(v.PreviousAllocation),
+		"Replaced by", o.ID(v.NextAllocation), "Preempted by", o.ID(v.PreemptedByAllocation),
+		"Created", term.StampNanos(v.CreateTime), "Modified", term.StampNanos(v.ModifyTime))
+}
+
+func showPorts(app *term.App, v *drover.Allocation) error {
+	if v.AllocatedResources == nil || len(v.AllocatedResources.Shared.Ports) == 0 {
+		return nil
+	}
+	term.Section(app.Out, "Ports")
+	var rows [][]string
+	for _, p := range v.AllocatedResources.Shared.Ports {
+		to := ""
+		if p.To > 0 {
+			to = strconv.Itoa(p.To)
+		}
+		rows = append(rows, []string{p.Label, fmt.Sprintf("%s:%d", p.HostIP, p.Value), to})
+	}
+	return term.Table(app.Out, "", "Label|Address|To", rows)
+}
+
+func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.AllocResourceUsage) error {
+	s := v.TaskStates[name]
+	state := s.State
+	if s.Failed {
+		state += " (failed)"
+	}
+	term.Section(app.Out, fmt.Sprintf("Task %q is %s", name, state))
+	cpu, memory := "", ""
+	if r := v.AllocatedResources; r != nil && r.Tasks[name] != nil {
+		cpu = fmt.Sprintf("%d MHz", r.Tasks[name].Cpu.CpuShares)
+		memory = term.Bytes(float64(r.Tasks[name].Memory.MemoryMB) * (1 << 20))
+		if most := r.Tasks[name].Memory.MemoryMaxMB; most > 0 {
+			memory += ", at most " + term.Bytes(float64(most)*(1<<20))
+		}
+	}
+	if usage != nil && usage.Tasks[name] != nil && usage.Tasks[name].ResourceUsage != nil {
+		u := usage.Tasks[name].ResourceUsage
+		if u.CpuStats != nil {
+			cpu = fmt.Sprintf("%.0f of %s (%.1f %%)", u.CpuStats.TotalTicks, cpu, u.CpuStats.Percent)
+		}
+		if u.MemoryStats != nil {
+			memory = term.Bytes(float64(max(u.MemoryStats.Usage, u.MemoryStats.RSS))) + " of " + memory
+		}
+	}
+	restarts := ""
+	if s.Restarts > 0 {
+		restarts = strconv.FormatUint(s.Restarts, 10)
+	}
+	if err := term.Facts(app.Out, "CPU", cpu, "Memory", memory, "Started", term.Stamp(s.StartedAt), "Finished", term.Stamp(s.FinishedAt), "Restarts", restarts); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, e := range slices.Backward(s.Events) {
+		rows = append(rows, []string{term.StampNanos(e.Time), e.Type, e.DisplayMessage})
+	}
+	return term.Table(app.Out, "Nothing happened yet.", "Time|Event|Message", rows)
+}
+
+// showPlacement tells how the node was chosen.
+func showPlacement(app *term.App, m *drover.AllocationMetric) error {
+	term.Section(app.Out, "Placement")
+	if err := term.Facts(app.Out, "Nodes evaluated", strconv.Itoa(m.NodesEvaluated), "Left out", strconv.Itoa(m.NodesFiltered),
+		"Without room", strconv.Itoa(m.NodesExhausted), "Took", m.AllocationTime.String()); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, s := range m.ScoreMetaData {
+		var parts []string
+		for _, k := range slices.Sorted(maps.Keys(s.Scores)) {
+			parts = append(parts, fmt.Sprintf("%s=%.3f", k, s.Scores[k]))
+		}
+		rows = append(rows, []string{s.NodeID, fmt.Sprintf("%.3f", s.NormScore), strings.Join(parts, " ")})
+	}
+	return term.Table(app.Out, "", "Node|Score|Of", rows)
+}

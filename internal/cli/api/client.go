@@ -1,0 +1,168 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/drover-project/drover"
+)
+
+// Client calls the Nomad API of an agent.
+type Client struct {
+	HTTP      *http.Client
+	Address   string
+	Token     string
+	Namespace string
+	Region    string
+}
+
+// New returns the client of the Nomad API at the target. Errors: Invalid for settings that cannot be used.
+func New(t Target) (*Client, error) {
+	h, err := t.HTTPClient()
+	if err != nil {
+		return nil, err
+	}
+	return &Client{HTTP: h, Address: t.Address, Token: t.Token, Namespace: t.Namespace, Region: t.Region}, nil
+}
+
+// statusCodes turn a status back into a code; the face's body is the message.
+var statusCodes = map[int]drover.Code{
+	http.StatusBadRequest: drover.Invalid, http.StatusUnauthorized: drover.Unauthorized, http.StatusForbidden: drover.Forbidden,
+	http.StatusNotFound: drover.NotFound, http.StatusGone: drover.Gone, http.StatusConflict: drover.Conflict,
+	http.StatusRequestEntityTooLarge: drover.TooLarge, http.StatusTooManyRequests: drover.RateLimited,
+	http.StatusNotImplemented: drover.NotImplemented, http.StatusServiceUnavailable: drover.Unavailable,
+}
+
+// Open sends a request and returns its answer, which the caller closes. Errors have the code of the status.
+func (c *Client) Open(ctx context.Context, method, path string, query url.Values, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.Url(path, query), body)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "address %q: %w", c.Address, err)
+	}
+	c.Authorize(req.Header)
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, c.Unreachable(ctx, err)
+	}
+	if res.StatusCode >= 300 {
+		defer res.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // the status says enough if it cannot be read
+		if len(strings.TrimSpace(string(text))) == 0 {
+			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent", c.Address, res.Status, path)
+		}
+		return nil, drover.Errorf(statusCodes[res.StatusCode], "%s", strings.TrimSpace(string(text)))
+	}
+	return res, nil
+}
+
+// Call sends a request and decodes its answer into out, unless that is nil.
+func (c *Client) Call(ctx context.Context, method, path string, query url.Values, in, out any) (http.Header, error) {
+	res, err := c.Open(ctx, method, path, query, in)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, res.Body)
+	} else {
+		err = json.NewDecoder(res.Body).Decode(out)
+	}
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "reading the agent's answer: %w", err)
+	}
+	return res.Header, nil
+}
+
+// Get reads path into out and returns the index for a blocking query.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, out any) (index uint64, err error) {
+	h, err := c.Call(ctx, http.MethodGet, path, query, nil, out)
+	if err != nil {
+		return 0, err
+	}
+	index, _ = strconv.ParseUint(h.Get("X-Nomad-Index"), 10, 64) // 0: there is none, which never blocks
+	return index, nil
+}
+
+// Put writes in to path and reads the answer into out, unless that is nil.
+func (c *Client) Put(ctx context.Context, path string, query url.Values, in, out any) error {
+	_, err := c.Call(ctx, http.MethodPut, path, query, in, out)
+	return err
+}
+
+// Url completes a path with the query, the namespace and the region.
+func (c *Client) Url(path string, query url.Values) string {
+	q := url.Values{}
+	maps.Copy(q, query)
+	if c.Namespace != "" && !q.Has("namespace") {
+		q.Set("namespace", c.Namespace)
+	}
+	if c.Region != "" {
+		q.Set("region", c.Region)
+	}
+	out := strings.TrimRight(c.Address, "/") + path
+	if len(q) > 0 {
+		out += "?" + q.Encode()
+	}
+	return out
+}
+
+func (c *Client) Authorize(h http.Header) {
+	if c.Token != "" {
+		h.Set("X-Nomad-Token", c.Token)
+	}
+}
+
+// Unreachable is why there is no answer.
+func (c *Client) Unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return drover.Errorf(drover.Unavailable, "%w", err)
+}
+
+// Anywhere is a query over all namespaces unless one was chosen: for ids that are unique without it.
+func (c *Client) Anywhere() url.Values {
+	if c.Namespace != "" {
+		return url.Values{}
+	}
+	return url.Values{"namespace": {"*"}}
+}
+
+// CopyTo writes an answer's body to w. That ctx ended is no error: somebody had enough of it.
+func (c *Client) CopyTo(ctx context.Context, w io.Writer, path string, q url.Values) error {
+	res, err := c.Open(ctx, http.MethodGet, path, q, nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(w, res.Body)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return drover.Errorf(drover.Unavailable, "reading from the agent: %w", err)
+	}
+	return nil
+}

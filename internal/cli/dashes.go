@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+// doubleDashes lets people write flags as Nomad's users do, with one dash: -dev, -config=x. What stands behind the
+// first word of a command that takes another program's arguments, and behind --, is left alone.
+func doubleDashes(root *cobra.Command, args []string) []string {
+	out := make([]string, 0, len(args))
+	cmd, value := root, false // value: this word is the value of the flag before it
+	named := false            // the word before a program's came
+	for i, arg := range args {
+		switch {
+		case value:
+			value = false
+			out = append(out, arg)
+			continue
+		case arg == "--":
+			return append(out, args[i:]...)
+		case len(arg) > 1 && arg[0] == '-':
+			arg, value = dashed(cmd, arg)
+			out = append(out, arg)
+			continue
+		}
+		sub, program := child(cmd, arg), cmd.Annotations[term.PassThrough]
+		switch {
+		case sub != nil:
+			cmd = sub
+		case program == term.AfterFirst:
+			return append(out, args[i:]...)
+		case program == term.AfterFlags && named:
+			return append(append(out, "--"), args[i:]...)
+		}
+		named = sub == nil
+		out = append(out, arg)
+	}
+	return out
+}
+
+// dashed writes one flag with two dashes if it has a long name, and tells whether the next word is its value.
+func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
+	name, _, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	if name == "" {
+		return arg, false // the parser says what is wrong
+	}
+	_ = cmd.InheritedFlags() // merges the parents' flags into the command's
+	f := cmd.Flag(name)
+	if f == nil && len(name) == 1 {
+		f = cmd.Flags().ShorthandLookup(name)
+	} else if arg[1] != '-' && (f != nil || cmd.Flags().ShorthandLookup(name[:1]) == nil) {
+		arg = "-" + arg // also an unknown one, which is then named in the error
+	}
+	return arg, f != nil && f.NoOptDefVal == "" && !assigned
+}
+
+func child(cmd *cobra.Command, name string) *cobra.Command {
+	for _, c := range cmd.Commands() {
+		if c.Name() == name || c.HasAlias(name) {
+			return c
+		}
+	}
+	return nil
+}

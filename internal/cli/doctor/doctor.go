@@ -1,0 +1,184 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+// finding is one line of the doctor's report.
+type finding struct {
+	Check  string
+	State  string // ok, weak, missing; of hostile programs: contained, weak, escaped, not tried
+	Says   string
+	Needed bool   // the sandbox cannot run without it
+	Kind   string // "machine", "driver", "hostile program"
+}
+
+// What a finding can be.
+const (
+	findingOK      = "ok"
+	findingWeak    = "weak"
+	findingMissing = "missing"
+	findingEscaped = "escaped"
+)
+
+// The kinds.
+const (
+	kindMachine = "machine"
+	kindDriver  = "driver"
+	kindHostile = "hostile program"
+)
+
+// Probes are the examinations that need an agent's own parts. A nil one is left out.
+type Probes struct {
+	// Try runs hostile programs in sandboxes of this machine, in a new folder below dir ("" = any), and tells of each
+	// how it fared: contained, weak, escaped, not tried.
+	Try func(ctx context.Context, dir string, tell func(program, state, says string)) error
+	// Overlay reports whether sandboxes can layer images here.
+	Overlay func() bool
+	// Groups says what control groups an agent with our rights has here, and what is weaker for want of more.
+	Groups func() (has string, weaker []string)
+}
+
+// Command is "drover doctor".
+func Command(app *term.App, probes Probes) *cobra.Command {
+	o := &term.Output{}
+	var dir, scratch string
+	var quick bool
+	c := term.Command(app, "doctor", "Say what this machine has for running tasks, what it lacks, and what hostile programs can do to it", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
+		list := examine(ctx, probes, dir)
+		if !quick && probes.Try != nil {
+			list = append(list, tryGuests(ctx, probes, scratch)...)
+		}
+		return conclude(ctx, app, o, list)
+	})
+	term.Describe(c, `Looks at this machine: control groups, namespaces, file systems, seccomp, docker, gVisor, disk. Then it starts two real sandboxes,
+as an agent with the rights of this user would, and runs hostile programs in one of them for some seconds: a fork bomb, a
+memory bomb, a disk filler, endless output, and attempts to reach the kernel, the supervisor, other sandboxes and the
+machine, and to survive. It says of each whether it was contained, and counts what is left. Run it with and without root:
+without, some things are held by weaker means. Where a docker daemon answers (DOCKER_HOST), the same is done with containers, of runc and of gVisor (runsc).
+If an agent answers, what its node's drivers say is shown too.
+
+Exit codes: 0 if sandboxes can run here and held, 1 if not.`, "drover doctor\ndrover doctor -quick\ndrover doctor -json")
+	o.Bind(c.Flags())
+	c.Flags().StringVar(&dir, "data-dir", "/var/lib", "where data would be kept: its disk is looked at")
+	c.Flags().StringVar(&scratch, "scratch", "", "folder for the sandboxes' files while it runs (default: the system's for temporary files)")
+	c.Flags().BoolVar(&quick, "quick", false, "only look, run nothing")
+	return term.Remote(app, c)
+}
+
+// tryGuests runs the hostile programs.
+func tryGuests(ctx context.Context, probes Probes, scratch string) (list []finding) {
+	err := probes.Try(ctx, scratch, func(program, state, says string) {
+		list = append(list, finding{Check: program, State: state, Says: says, Kind: kindHostile})
+	})
+	if err != nil {
+		list = append(list, finding{Check: "run a sandbox", State: findingMissing, Says: err.Error(), Needed: true, Kind: kindHostile})
+	}
+	return list
+}
+
+func conclude(ctx context.Context, app *term.App, o *term.Output, list []finding) error {
+	for i := range list {
+		list[i].Kind = cmp.Or(list[i].Kind, kindMachine)
+	}
+	node := ownNode(ctx, app)
+	if node != nil {
+		list = append(list, driversOf(node)...)
+	}
+	done, err := o.Data(app.Out, list)
+	if !done {
+		err = report(app, list, node)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(list)
+}
+
+// verdict is an error if sandboxes cannot run here, or do not hold.
+func verdict(list []finding) error {
+	var lacks, escaped []string
+	for _, f := range list {
+		switch {
+		case f.Needed && f.State == findingMissing:
+			lacks = append(lacks, f.Check)
+		case f.State == findingEscaped:
+			escaped = append(escaped, f.Check)
+		}
+	}
+	switch {
+	case len(lacks) > 0:
+		return &term.ExitError{Code: term.ExitFailure, Err: fmt.Errorf("sandboxes cannot run here, for want of: %s", strings.Join(lacks, ", "))}
+	case len(escaped) > 0:
+		return &term.ExitError{Code: term.ExitFailure, Err: fmt.Errorf("sandboxes are not safe here: %s", strings.Join(escaped, ", "))}
+	}
+	return nil
+}
+
+func report(app *term.App, list []finding, node *drover.Node) error {
+	headings := map[string]string{kindMachine: "Part|State|Says", kindHostile: "Hostile program|State|Says", kindDriver: "Driver of the agent|State|Says"}
+	for i, kind := range []string{kindMachine, kindHostile, kindDriver} {
+		var rows [][]string
+		for _, f := range list {
+			if f.Kind == kind {
+				rows = append(rows, []string{f.Check, f.State, f.Says})
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(app.Out)
+		}
+		if err := term.Table(app.Out, "", headings[kind], rows); err != nil {
+			return err
+		}
+	}
+	if node == nil {
+		_, err := fmt.Fprintln(app.Out, "\nNo agent answers, so this is what was found from outside of one.")
+		return err
+	}
+	return nil
+}
+
+// ownNode is the node of the agent that answers, if one does.
+func ownNode(ctx context.Context, app *term.App) *drover.Node {
+	c, err := app.Nomad()
+	if err != nil {
+		return nil
+	}
+	id, err := c.LocalNode(ctx)
+	if err != nil {
+		return nil
+	}
+	n, err := c.Node(ctx, id)
+	if err != nil {
+		return nil
+	}
+	return n
+}
+
+func driversOf(n *drover.Node) (list []finding) {
+	for _, name := range slices.Sorted(maps.Keys(n.Drivers)) {
+		d := n.Drivers[name]
+		f := finding{Check: name, State: findingOK, Says: d.HealthDescription, Needed: name == "sandbox", Kind: kindDriver}
+		switch {
+		case !d.Detected || !d.Healthy:
+			f.State = findingMissing
+		case d.Attributes["driver."+name+".weaker"] != "":
+			f.State = findingWeak
+		}
+		list = append(list, f)
+	}
+	return list
+}

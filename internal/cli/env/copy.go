@@ -1,0 +1,234 @@
+package env
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func runnerCopyCommand(app *term.App) *cobra.Command {
+	var folder, privileged bool
+	c := term.Command(app, "cp FROM TO", "Copy files into a claimed runner, or out of it", 2, 2, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Native()
+		if err != nil {
+			return err
+		}
+		return copyFiles(ctx, app, c, args[0], args[1], folder, privileged)
+	})
+	term.Describe(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout (with -r a tar). A path that ends with / is a folder to copy\ninto; a file here whose name has a colon is ./a:b.",
+		"drover runner cp main.py python-3f2a:\ndrover runner cp src/ python-3f2a:/tmp/src\ndrover runner cp python-3f2a:result.csv .\ndrover runner cp -r python-3f2a:/tmp/out ./out")
+	c.Flags().BoolVarP(&folder, "recursive", "r", false, "copy a folder out of the runner")
+	c.Flags().BoolVar(&privileged, "privileged", false, "read as the runner's root")
+	return c
+}
+
+func copyFiles(ctx context.Context, app *term.App, c *client.Client, from, to string, folder, privileged bool) error {
+	fromRunner, fromPath, out := cutRunner(from)
+	toRunner, toPath, in := cutRunner(to)
+	if out == in {
+		return drover.Errorf(drover.Invalid, "one of FROM and TO is RUNNER:PATH, the other a path here")
+	}
+	if in {
+		id, err := runnerID(ctx, c, toRunner)
+		if err != nil {
+			return err
+		}
+		if from == "-" {
+			if toPath == "" || strings.HasSuffix(toPath, "/") {
+				return drover.Errorf(drover.Invalid, "TO: name the file, as in %s:%sNAME: stdin has no name", toRunner, toPath)
+			}
+			return c.WriteFile(ctx, id, execution.FileChange{Path: toPath, Write: true, Mode: 0o644}, app.In)
+		}
+		return upload(ctx, c, id, from, inFolder(toPath, from))
+	}
+	id, err := runnerID(ctx, c, fromRunner)
+	if err != nil {
+		return err
+	}
+	r := execution.FileRequest{Path: fromPath, Privileged: privileged}
+	if folder {
+		if r.Path == "" {
+			r.Path = "."
+		}
+		return downloadFolder(ctx, app, c, id, r, to)
+	}
+	return download(ctx, app, c, id, r, to)
+}
+
+// cutRunner splits RUNNER:PATH. A colon behind a slash is one of a path here: such a file is copied as ./a:b.
+func cutRunner(arg string) (runner, path string, remote bool) {
+	runner, path, remote = strings.Cut(arg, ":")
+	if !remote || strings.Contains(runner, "/") {
+		return "", arg, false
+	}
+	return runner, path, true
+}
+
+// download copies one file out of a runner. A file that could not be read whole is not left behind.
+func download(ctx context.Context, app *term.App, c *client.Client, runner string, r execution.FileRequest, to string) error {
+	body, err := c.ReadFile(ctx, runner, r)
+	if drover.CodeOf(err) == drover.Invalid {
+		return fmt.Errorf("copying %q (a folder is copied with -r): %w", r.Path, err)
+	}
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if to == "-" {
+		_, err := io.Copy(app.Out, body)
+		return err
+	}
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		to = strings.TrimSuffix(to, "/") + "/"
+	}
+	to = inFolder(to, r.Path)
+	temporary, err := os.CreateTemp(filepath.Dir(to), ".drover-cp-*")
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(temporary, body)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), to)
+	}
+	if err != nil {
+		_ = os.Remove(temporary.Name()) // the first error says it
+		return fmt.Errorf("copying to %s: %w", to, err)
+	}
+	return nil
+}
+
+// uploadFolder copies a folder's contents as tar. Links are copied as links; devices and sockets are left out.
+func uploadFolder(ctx context.Context, c *client.Client, runner, from, to string) error {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(packFolder(w, from)) }() // ends with the folder, or when r is closed
+	defer r.Close()                                       //nolint:errcheck // a pipe
+	if err := c.Extract(ctx, runner, execution.FileRequest{Path: to}, r); err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return nil
+}
+
+func packFolder(w io.Writer, from string) error {
+	t := tar.NewWriter(w)
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == from {
+			return err
+		}
+		if kind := d.Type(); !kind.IsRegular() && !kind.IsDir() && kind != fs.ModeSymlink {
+			return nil
+		}
+		return packFile(t, from, path, d)
+	})
+	if err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil {
+		return err
+	}
+	link := ""
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if link, err = os.Readlink(path); err != nil {
+			return err
+		}
+	}
+	h, err := tar.FileInfoHeader(info, link)
+	if err != nil {
+		return err
+	}
+	if h.Name, err = filepath.Rel(from, path); err != nil {
+		return err
+	}
+	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
+	h.Mode |= 0o444
+	if h.Mode&0o100 != 0 {
+		h.Mode |= 0o111
+	}
+	if err := t.WriteHeader(h); err != nil || !info.Mode().IsRegular() {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = io.Copy(t, file)
+	return err
+}
+
+// downloadFolder unpacks a folder of a runner here, or prints it as tar. What the runner sends is not trusted: os.Root
+// keeps it inside.
+func downloadFolder(ctx context.Context, app *term.App, c *client.Client, runner string, r execution.FileRequest, to string) error {
+	body, err := c.Archive(ctx, runner, r)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if to == "-" {
+		_, err := io.Copy(app.Out, body)
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(to)
+	if err != nil {
+		return err
+	}
+	defer root.Close() // a folder's handle
+	for t := tar.NewReader(body); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = unpack(root, h, t)
+		}
+		if err != nil {
+			return fmt.Errorf("copying to %s: %w", to, err)
+		}
+	}
+}
+
+func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
+	name := filepath.Clean(strings.TrimPrefix(h.Name, "/"))
+	if name == "." {
+		return nil
+	}
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(name, 0o755)
+	case tar.TypeSymlink:
+		_ = root.Remove(name) // a copy replaces what was there
+		return root.Symlink(h.Linkname, name)
+	case tar.TypeReg:
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fs.FileMode(h.Mode)&0o755|0o600) //nolint:gosec // masked
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, data)
+		return errors.Join(err, f.Close(), root.Chtimes(name, h.ModTime, h.ModTime))
+	}
+	return nil // devices and the like stay there
+}

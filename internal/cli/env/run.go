@@ -1,0 +1,87 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+type runFlags struct {
+	execFlags
+	files []string
+	wait  time.Duration
+	keep  bool
+}
+
+func RunCommand(app *term.App) *cobra.Command {
+	f := &runFlags{}
+	c := term.Command(app, "run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, func(ctx context.Context, app *term.App, args []string) error {
+		return run(ctx, app, f, args[0], args[1:])
+	})
+	term.Describe(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
+(and your terminal, if there is one), exits with its code, and ends the runner. Flags of this command stand before COMMAND;
+what follows it is the command's own.
+
+`+term.EscapeHelp,
+		"drover run scratch uname -a\ndrover run python -f main.py python3 main.py < input.txt\ndrover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'\ndrover run scratch -t sh")
+	c.Annotations = map[string]string{term.PassThrough: term.AfterFlags}
+	fl := c.Flags()
+	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
+	fl.DurationVar(&f.wait, "wait", time.Minute, "how long to wait for a runner")
+	fl.BoolVar(&f.keep, "keep", false, "do not end the runner; print its id on stderr")
+	f.bind(fl)
+	return c
+}
+
+const (
+	releaseWait    = 10 * time.Second // for the release of a runner after Ctrl-C
+	AbandonedAfter = time.Minute      // idle timeout of a runner: we may be killed before we release it
+)
+
+func run(ctx context.Context, app *term.App, f *runFlags, environment string, argv []string) error {
+	// Whatever ends us, the runner is to be ended first: a closed terminal, a reader that has had enough.
+	ctx, stop := term.Interruptible(ctx, syscall.SIGHUP)
+	defer stop()
+	signal.Ignore(syscall.SIGPIPE)
+	c, err := app.Native()
+	if err != nil {
+		return err
+	}
+	claim := execution.ClaimRequest{Environment: environment, Wait: f.wait}
+	if !f.keep {
+		claim.IdleTimeout = AbandonedAfter
+	}
+	runner, err := claimed(ctx, app, c, claim)
+	if err != nil {
+		return err
+	}
+	if f.keep {
+		fmt.Fprintln(app.Err, "runner", runner.ID)
+	} else {
+		defer func() {
+			signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // who does not want to wait for this either
+			ctx, cancel := clock.Wall{}.WithTimeout(context.WithoutCancel(ctx), releaseWait)
+			defer cancel()
+			if err := c.Release(ctx, runner.ID); err != nil && drover.CodeOf(err) != drover.Gone && drover.CodeOf(err) != drover.NotFound {
+				fmt.Fprintf(app.Err, "Warning: runner %s was not ended: %v\n", runner.ID, err)
+			}
+		}()
+	}
+	for _, file := range f.files {
+		from, to, _ := strings.Cut(file, ":")
+		if err := upload(ctx, c, runner.ID, from, inFolder(to, from)); err != nil {
+			return err
+		}
+	}
+	return execute(ctx, app, c, runner.ID, &f.execFlags, argv)
+}

@@ -1,0 +1,139 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func RunnerCommand(app *term.App) *cobra.Command {
+	return term.Group("runner", "Use claimed runners", runnerListCommand(app), runnerClaimCommand(app), runnerExecCommand(app), runnerCopyCommand(app), runnerRemoveCommand(app))
+}
+
+func runnerListCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	environment := ""
+	c := term.Command(app, "list", "List warm and claimed runners", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
+		c, err := app.Native()
+		if err != nil {
+			return err
+		}
+		list, err := c.Runners(ctx, environment)
+		if err != nil {
+			return err
+		}
+		if done, err := o.Data(app.Out, list); done {
+			return err
+		}
+		var rows [][]string
+		for _, r := range list {
+			since := ""
+			if !r.ClaimedAt.IsZero() {
+				since = term.Ago(r.ClaimedAt.UnixNano())
+			}
+			rows = append(rows, []string{r.ID, r.Environment, string(r.State), since, o.ID(r.AllocID), o.ID(r.NodeID), term.Pairs(r.Labels)})
+		}
+		return term.Table(app.Out, "There are no runners.", "ID|Environment|State|Claimed|Allocation|Node|Labels", rows)
+	})
+	c.Flags().StringVar(&environment, "env", "", "only of this environment")
+	o.Bind(c.Flags())
+	return c
+}
+
+func runnerClaimCommand(app *term.App) *cobra.Command {
+	var r execution.ClaimRequest
+	var vars, labels []string
+	c := term.Command(app, "claim ENV", "Claim a warm runner and print its id", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Native()
+		if err != nil {
+			return err
+		}
+		r.Environment = args[0]
+		if r.Env, err = term.KeyValues("-env", vars); err != nil {
+			return err
+		}
+		if r.Labels, err = term.KeyValues("-label", labels); err != nil {
+			return err
+		}
+		runner, err := claimed(ctx, app, c, r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(app.Out, runner.ID)
+		return err
+	})
+	c.Flags().DurationVar(&r.Wait, "wait", time.Minute, "how long to wait for one")
+	c.Flags().DurationVar(&r.IdleTimeout, "idle-timeout", 0, "end it when nobody used it for so long; 0: as the environment says")
+	c.Flags().StringArrayVar(&vars, "env", nil, "environment variable, KEY=value; can be repeated")
+	c.Flags().StringArrayVar(&labels, "label", nil, "a label, key=value; can be repeated")
+	return c
+}
+
+// runnerID finds a claimed runner by the beginning of its id.
+func runnerID(ctx context.Context, c *client.Client, prefix string) (string, error) {
+	list, err := c.Runners(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	claimed := list[:0]
+	for _, r := range list {
+		if r.ID != "" && !r.ClaimedAt.IsZero() {
+			claimed = append(claimed, r)
+		}
+	}
+	r, err := api.Pick("claimed runner", prefix, claimed, func(r execution.Runner) string { return r.ID }, func(r execution.Runner) string { return string(r.State) })
+	return r.ID, err
+}
+
+func runnerExecCommand(app *term.App) *cobra.Command {
+	f := &execFlags{}
+	c := term.Command(app, "exec [flags] RUNNER COMMAND [ARG…]", "Run a command in a claimed runner", 2, -1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Native()
+		if err != nil {
+			return err
+		}
+		id, err := runnerID(ctx, c, args[0])
+		if err != nil {
+			return err
+		}
+		argv := args[1:]
+		if argv[0] == "--" && len(argv) > 1 {
+			argv = argv[1:]
+		}
+		return execute(ctx, app, c, id, f, argv)
+	})
+	term.Describe(c, "Runs the command with your streams, and exits with its code. The command's own flags need no --.\n\n"+term.EscapeHelp, "drover runner exec python-3f2a python3 main.py")
+	c.Annotations = map[string]string{term.PassThrough: term.AfterFirst}
+	c.DisableFlagsInUseLine = true // they stand before the runner
+	c.Flags().SetInterspersed(false)
+	f.bind(c.Flags())
+	return c
+}
+
+func runnerRemoveCommand(app *term.App) *cobra.Command {
+	c := term.Command(app, "rm RUNNER…", "End claimed runners", 1, -1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Native()
+		if err != nil {
+			return err
+		}
+		for _, prefix := range args {
+			id, err := runnerID(ctx, c, prefix)
+			if err != nil {
+				return err
+			}
+			if err := c.Release(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	c.Aliases = []string{"release"}
+	return c
+}

@@ -1,0 +1,241 @@
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// execFlags are the flags of commands that run a program in a runner.
+type execFlags struct {
+	stdin, tty, noTTY, receipt bool
+	user, workDir              string
+	privileged                 bool
+	escape                     term.Escape
+	env                        []string
+	limits                     drover.Limits
+}
+
+func (f *execFlags) bind(fl *pflag.FlagSet) {
+	fl.BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")
+	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal; default: if there is one here")
+	fl.BoolVarP(&f.noTTY, "no-tty", "T", false, "give it none")
+	f.escape.Bind(fl)
+	fl.StringVar(&f.user, "user", "", "run as this user; default: the environment's")
+	fl.BoolVar(&f.privileged, "privileged", false, "run as the runner's root")
+	fl.StringVar(&f.workDir, "work-dir", "", "working directory")
+	fl.StringArrayVar(&f.env, "env", nil, "environment variable, KEY=value; can be repeated")
+	fl.DurationVar(&f.limits.Wall, "limit-wall", 0, "end it after this time")
+	fl.DurationVar(&f.limits.CPU, "limit-cpu", 0, "… after this much CPU time")
+	fl.IntVar(&f.limits.MemoryMB, "limit-memory", 0, "… when it takes more MB")
+	fl.IntVar(&f.limits.Pids, "limit-pids", 0, "processes at most")
+	fl.Int64Var(&f.limits.OutputBytes, "limit-output", 0, "bytes of stdout and of stderr at most")
+	fl.BoolVar(&f.receipt, "receipt", false, "print what it used, on stderr, after its end")
+}
+
+// request makes the request; t is the terminal here, or nil.
+func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request, err error) {
+	r.Argv, r.User, r.Privileged, r.WorkDir, r.Stdin, r.Limits = argv, f.user, f.privileged, f.workDir, f.stdin, f.limits
+	if r.Env, err = term.KeyValues("-env", f.env); err != nil {
+		return r, err
+	}
+	if r.TTY = f.tty || t != nil && !f.noTTY; r.TTY && t != nil {
+		r.Size = t.Size()
+		if name := os.Getenv("TERM"); name != "" && r.Env["TERM"] == "" {
+			r.Env["TERM"] = name
+		}
+	}
+	return r, nil
+}
+
+// execute runs a command in a runner with our streams, and ends with its code.
+func execute(ctx context.Context, app *term.App, c *client.Client, runner string, f *execFlags, argv []string) error {
+	t := app.Console()
+	r, err := f.request(argv, t)
+	if err != nil {
+		return err
+	}
+	s, err := c.Execute(ctx, runner, r)
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // nothing is left to be said
+	ctx, leave := term.Leavable(ctx)
+	defer leave()
+	send := func(p []byte) error { return s.Write(ctx, p) }
+	if r.TTY && t != nil {
+		if r.Stdin {
+			if err := t.Raw(); err != nil {
+				return err
+			}
+			defer t.Restore()
+			send = (&term.Keys{Escape: f.escape, Send: send, Leave: leave}).Type
+		}
+		go t.OnResize(ctx, func(size execution.WindowSize) { _ = s.Resize(ctx, size) }) // ends with ctx; Next tells of a broken connection
+	}
+	input := func() {}
+	if r.Stdin {
+		input = func() { go term.PumpInput(app.In, send, func() error { return s.CloseStdin(ctx) }) } // ends with stdin, or the process
+	}
+	receipt, err := relay(ctx, app, s, input)
+	t.Restore()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &term.ExitError{Code: term.InterruptCode(ctx)}
+	case errors.Is(err, syscall.EPIPE):
+		return &term.ExitError{Code: term.ExitPipe}
+	case err != nil:
+		return err
+	}
+	return exitOf(app, receipt, f.receipt)
+}
+
+// relay copies the session's output to ours, until the receipt; it calls started once the program can be sent to.
+func relay(ctx context.Context, app *term.App, s execution.Session, started func()) (*execution.Receipt, error) {
+	for {
+		f, err := s.Next(ctx)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, drover.Errorf(drover.Internal, "the execution ended without a receipt")
+		case err != nil:
+			return nil, err
+		case f.Receipt != nil:
+			return f.Receipt, nil
+		case f.Started:
+			started()
+		case f.Stream == execution.Stderr:
+			_, err = app.Err.Write(f.Data)
+		default:
+			_, err = app.Out.Write(f.Data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("printing: %w", err)
+		}
+	}
+}
+
+// exitOf turns a receipt into our own end: the command's code, and the reason if it did not exit by itself.
+func exitOf(app *term.App, r *execution.Receipt, print bool) error {
+	if print {
+		fmt.Fprintf(app.Err, "exit %d (%s), %v, %v of CPU, %s at most, %d bytes of stdout, %d of stderr\n", r.ExitCode, r.Cause,
+			term.Round(r.Wall), term.Round(r.UserCPU+r.SystemCPU), term.Bytes(float64(r.PeakMemory)), r.StdoutBytes, r.StderrBytes)
+	}
+	if r.Truncated {
+		fmt.Fprintln(app.Err, "Warning: some of the output was lost.")
+	}
+	var why error
+	switch r.Cause {
+	case execution.CauseExited:
+		if r.ExitCode == 0 {
+			return nil
+		}
+	case execution.CauseStartFailed:
+		why = fmt.Errorf("the command was not started: %s", r.Error)
+	case execution.CauseSignalled:
+		why = fmt.Errorf("the command was ended by signal %d", r.Signal)
+	default:
+		why = fmt.Errorf("the command was ended: %s", causeText(r.Cause))
+		if r.Error != "" && (r.Cause == execution.CauseRunnerGone || r.Cause == execution.CauseKilled) { // which the cause doesn't tell
+			why = fmt.Errorf("%w: %s", why, term.OneLine(r.Error))
+		}
+	}
+	return &term.ExitError{Code: max(r.ExitCode, 1), Err: why}
+}
+
+func causeText(c execution.Cause) string {
+	switch c {
+	case execution.CauseTimeout:
+		return "it took longer than -limit-wall"
+	case execution.CauseOOM:
+		return "it needed more memory than it may have"
+	case execution.CauseOutputLimit:
+		return "it wrote more than -limit-output"
+	case execution.CauseCPULimit:
+		return "it needed more CPU time than -limit-cpu"
+	case execution.CauseRunnerGone:
+		return "its runner ended"
+	case execution.CauseKilled:
+		return "killed by request"
+	default:
+		return string(c)
+	}
+}
+
+// upload copies a file or folder into a runner.
+func upload(ctx context.Context, c *client.Client, runner, from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
+	}
+	if info.IsDir() {
+		if err := c.ChangeFiles(ctx, runner, execution.FileChange{Path: to, Mkdir: true}); err != nil {
+			return fmt.Errorf("making %s: %w", to, err)
+		}
+		return uploadFolder(ctx, c, runner, from, to)
+	}
+	file, err := term.UnlessInterrupted(ctx, func() (*os.File, error) { return os.Open(from) }) // a pipe waits for its writer
+	if drover.CodeOf(err) == drover.Canceled {
+		return err
+	}
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "copying %s: %w", from, err)
+	}
+	defer file.Close()
+	change := execution.FileChange{Path: to, Write: true, Mode: 0o644}
+	if info.Mode()&0o100 != 0 {
+		change.Mode = 0o755
+	}
+	if err := c.WriteFile(ctx, runner, change, file); err != nil {
+		return fmt.Errorf("copying %s: %w", from, err)
+	}
+	return nil
+}
+
+// inFolder completes a target that is a folder with the source's name. Sources without one, . and .. and /, are copied as
+// what is in them.
+func inFolder(target, source string) string {
+	if target != "" && target[len(target)-1] != '/' {
+		return target
+	}
+	switch name := path.Base(path.Clean(source)); name {
+	case ".", "..", "/":
+		return target + "."
+	default:
+		return target + name
+	}
+}
+
+// claimed claims a runner; when it takes a while it tells how the pool stands, and what changes.
+func claimed(ctx context.Context, app *term.App, c *client.Client, r execution.ClaimRequest) (execution.Runner, error) {
+	waiting, done := context.WithCancel(ctx)
+	var telling sync.WaitGroup
+	telling.Go(func() { tellPool(waiting, app, c, r.Environment) }) // ends with waiting
+	defer telling.Wait()                                            // so that nothing of it comes among the program's output
+	defer done()
+	return c.Claim(ctx, r)
+}
+
+// tellPool tells each second how a pool stands, if that is new, until ctx ends.
+func tellPool(ctx context.Context, app *term.App, c *client.Client, environment string) {
+	for told := ""; clock.Sleep(ctx, clock.Wall{}, time.Second); {
+		p, err := c.Pool(ctx, environment)
+		if now := poolLine(p); err == nil && now != told {
+			told = now
+			fmt.Fprintf(app.Err, "waiting for a runner of %q: %s\n", environment, now)
+		}
+	}
+}

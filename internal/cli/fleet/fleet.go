@@ -1,0 +1,201 @@
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/config"
+)
+
+// Local are the parts of the fleet that run in this process instead of an agent's. A nil one is refused when it is asked for.
+type Local struct {
+	// Check tries a pool of the configuration with one real machine, and reports each step.
+	Check func(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(fleet.CheckStep)) error
+	// Simulate runs a policy of the fleet on virtual time.
+	Simulate func(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, error)
+}
+
+// Command is "drover fleet".
+func Command(app *term.App, local Local) *cobra.Command {
+	c := term.Group("fleet", "Buy and return machines as the work asks",
+		poolsCommand(app), putCommand(app), deleteCommand(app), pauseCommand(app, "pause"), pauseCommand(app, "resume"),
+		listCommand(app), statusCommand(app), explainCommand(app), planCommand(app),
+		actCommand(app, "hold", "Keep machines, without new work"), actCommand(app, "drain", "Return machines as soon as they are idle"),
+		actCommand(app, "run", "Let machines work again"), actCommand(app, "kill", "Destroy machines now, with what runs on them"),
+		interruptCommand(app),
+		auditCommand(app), costCommand(app), simulateCommand(app, local), checkCommand(app, local))
+	term.Describe(c, "The fleet buys machines when work finds no place, and returns them when they are idle. Pools say which machines, how many\nand for how much; they are in the agent's configuration (fleet block) or set with 'drover fleet put'.",
+		"drover fleet pools\ndrover fleet plan\ndrover fleet explain 3f2a\ndrover fleet simulate pool.hcl -workload bursty -compare")
+	return c
+}
+
+// newClient is asks; its errors say what the fleet's face says, in words.
+func newClient(app *term.App) (*client, error) {
+	c, err := app.Nomad()
+	return &client{c}, err
+}
+
+type client struct{ *api.Client }
+
+func (c *client) get(ctx context.Context, path string, query url.Values, out any) error {
+	_, err := c.Client.Get(ctx, path, query, out)
+	return plainError(err)
+}
+
+func (c *client) put(ctx context.Context, path string, in any) error {
+	return plainError(c.Client.Put(ctx, path, nil, in, nil))
+}
+
+// plainError takes the message out of an error's JSON.
+func plainError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var body struct{ Message string }
+	if text := err.Error(); json.Unmarshal([]byte(text), &body) == nil && body.Message != "" {
+		return drover.Errorf(drover.CodeOf(err), "%s", body.Message)
+	}
+	return err
+}
+
+func poolsCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	c := term.Command(app, "pools", "List pools with their machines and costs", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
+		c, err := newClient(app)
+		if err != nil {
+			return err
+		}
+		var list []fleet.PoolStatus
+		if err := c.get(ctx, "/v1/fleet/pools", nil, &list); err != nil {
+			return err
+		}
+		if done, err := o.Data(app.Out, list); done {
+			return err
+		}
+		var rows [][]string
+		for i := range list {
+			p := &list[i]
+			rows = append(rows, []string{
+				p.Name, p.Policy.Provider, p.Policy.NodePool, sizes(p), states(p.Machines), waitingText(p.Waiting),
+				money(p.PerHour), money(p.Today), poolNote(p),
+			})
+		}
+		return term.Table(app.Out, "There are none: give the agent a fleet block with pools, or use 'drover fleet put'.", "Name|Provider|Node pool|Size|Machines|Waiting|Per hour|Today|Note", rows)
+	})
+	o.Bind(c.Flags())
+	return c
+}
+
+func sizes(p *fleet.PoolStatus) string {
+	most := "any"
+	if p.Policy.Max > 0 {
+		most = fmt.Sprint(p.Policy.Max)
+	}
+	return fmt.Sprintf("%d-%s", p.Least, most)
+}
+
+func states(machines map[string]int) string {
+	var out []string
+	for s, n := range machines {
+		out = append(out, fmt.Sprintf("%d %s", n, s))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+func waitingText(list []fleet.Waiting) string {
+	n := 0
+	for _, w := range list {
+		n += w.Count
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func poolNote(p *fleet.PoolStatus) string {
+	var out []string
+	if p.Problem != "" {
+		out = append(out, p.Problem)
+	}
+	if p.Alert != "" {
+		out = append(out, p.Alert)
+	}
+	if p.Retiring {
+		out = append(out, "ends with its last machine")
+	}
+	var paused []string
+	if p.PauseCreates || p.Policy.PauseCreates {
+		paused = append(paused, "creates")
+	}
+	if p.PauseDestroys || p.Policy.PauseDestroys {
+		paused = append(paused, "destroys")
+	}
+	if len(paused) > 0 {
+		text := strings.Join(paused, " and ") + " paused"
+		if p.PauseReason != "" {
+			text += ": " + p.PauseReason
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+func money(v float64) string {
+	if v == 0 {
+		return ""
+	}
+	return fleet.Money(v)
+}
+
+func listCommand(app *term.App) *cobra.Command {
+	o, pool, state := &term.Output{}, "", ""
+	c := term.Command(app, "list", "List machines with state, price, age, work and reason", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
+		c, err := newClient(app)
+		if err != nil {
+			return err
+		}
+		var list []fleet.Instance
+		if err := c.get(ctx, "/v1/fleet/instances", url.Values{"pool": {pool}, "state": {state}}, &list); err != nil {
+			return err
+		}
+		if done, err := o.Data(app.Out, list); done {
+			return err
+		}
+		var rows [][]string
+		for k := range list {
+			i := &list[k]
+			rows = append(rows, []string{
+				o.ID(i.ID), i.Pool, i.Type, i.Zone, i.Market, i.State.String(), string(i.Behavior), money(i.Price), money(i.Charged),
+				strings.TrimSuffix(term.Ago(since(i)), " ago"), fmt.Sprint(i.Work), o.ID(i.NodeID), i.Reason,
+			})
+		}
+		return term.Table(app.Out, "There are none.", "ID|Pool|Type|Zone|Market|State|Behavior|Per hour|Cost|Age|Work|Node|Reason", rows)
+	})
+	o.Bind(c.Flags())
+	c.Flags().StringVar(&pool, "pool", "", "only of this pool")
+	c.Flags().StringVar(&state, "state", "", "only in this state: booting, active, draining, …")
+	return c
+}
+
+// since is when the machine's life began, in unix nanoseconds.
+func since(i *fleet.Instance) int64 {
+	for _, t := range []time.Time{i.CreatedAt, i.PlannedAt} {
+		if !t.IsZero() {
+			return t.UnixNano()
+		}
+	}
+	return 0
+}

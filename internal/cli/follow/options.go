@@ -1,0 +1,23 @@
+package follow
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// Options are the flags of commands that lead to an evaluation.
+type Options struct {
+	detach, Verbose bool
+	Wait            bool // until all allocations, or the deployment, ended
+}
+
+func (f *Options) Bind(c *cobra.Command) {
+	c.Flags().BoolVar(&f.detach, "detach", false, "do not follow; print the evaluation's id")
+	c.Flags().BoolVar(&f.Verbose, "verbose", false, "whole ids")
+}
+
+// Registered answers a registration and all else that leads to an evaluation.
+type Registered struct {
+	EvalID         string
+	JobModifyIndex uint64
+	Warnings       string
+}

@@ -1,0 +1,174 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/follow"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+// change finds the job, does something to it, and follows the evaluation that comes of it.
+func change(ctx context.Context, app *term.App, prefix string, f follow.Options, do func(*api.Client, *drover.Job) (follow.Registered, error)) error {
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	j, err := c.Job(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	answer, err := do(c, j)
+	if err != nil || answer.EvalID == "" {
+		return err
+	}
+	return follow.Evaluation(ctx, app, c, answer.EvalID, f)
+}
+
+func stopCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	var purge, noDelay, yes bool
+	var priority int
+	c := term.Command(app, "stop JOB", "Stop a job", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+			q := api.InNamespace(j.Namespace)
+			q.Set("purge", strconv.FormatBool(purge))
+			q.Set("no_shutdown_delay", strconv.FormatBool(noDelay))
+			q.Set("eval_priority", strconv.Itoa(priority))
+			_, err = c.Call(ctx, "DELETE", api.JobPath(j.ID, ""), q, nil, &r)
+			return r, err
+		})
+	})
+	term.Describe(c, "Stops all allocations of the job. Without -purge the job stays known, with its versions.", "drover job stop web\ndrover job stop -purge web")
+	c.Flags().BoolVar(&purge, "purge", false, "forget the job too")
+	c.Flags().BoolVar(&noDelay, "no-shutdown-delay", false, "do not wait for shutdown_delay")
+	c.Flags().BoolVar(&yes, "yes", false, "accepted for Nomad's sake: nothing is asked here")
+	c.Flags().IntVar(&priority, "eval-priority", 0, "priority of the evaluation; default: the job's")
+	f.Bind(c)
+	return c
+}
+
+func revertCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	c := term.Command(app, "revert JOB VERSION", "Register an older version again", 2, 2, func(ctx context.Context, app *term.App, args []string) error {
+		version, err := strconv.ParseUint(args[1], 10, 64)
+		if err != nil {
+			return drover.Errorf(drover.Invalid, "version %q: want a number; 'drover job history %s' lists them", args[1], args[0])
+		}
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+			err = c.Put(ctx, api.JobPath(j.ID, "/revert"), api.InNamespace(j.Namespace), map[string]any{"JobID": j.ID, "JobVersion": version}, &r)
+			return r, err
+		})
+	})
+	f.Bind(c)
+	return c
+}
+
+func scaleCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	c := term.Command(app, "scale JOB [GROUP] COUNT", "Set the count of a group", 2, 3, func(ctx context.Context, app *term.App, args []string) error {
+		n, err := strconv.ParseInt(args[len(args)-1], 10, 32)
+		if err != nil || n < 0 {
+			return drover.Errorf(drover.Invalid, "count %q: want a number, 0 or more", args[len(args)-1])
+		}
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+			group := ""
+			switch {
+			case len(args) == 3:
+				group = args[1]
+			case len(j.TaskGroups) == 1:
+				group = j.TaskGroups[0].Name
+			default:
+				return r, drover.Errorf(drover.Invalid, "job %q has %d groups: name one", j.ID, len(j.TaskGroups))
+			}
+			body := map[string]any{"Count": n, "Target": map[string]string{"Job": j.ID, "Group": group, "Namespace": j.Namespace}, "Message": "submitted using the drover command line"}
+			err = c.Put(ctx, api.JobPath(j.ID, "/scale"), api.InNamespace(j.Namespace), body, &r)
+			return r, err
+		})
+	})
+	term.Describe(c, "", "drover job scale web 3\ndrover job scale shop frontend 5")
+	f.Bind(c)
+	return c
+}
+
+func evalCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	var force bool
+	c := term.Command(app, "eval JOB", "Look at a job's placement again", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+			body := map[string]any{"JobID": j.ID, "EvalOptions": map[string]any{"ForceReschedule": force}}
+			err = c.Put(ctx, api.JobPath(j.ID, "/evaluate"), api.InNamespace(j.Namespace), body, &r)
+			return r, err
+		})
+	})
+	c.Flags().BoolVar(&force, "force-reschedule", false, "replace failed allocations now, whatever their reschedule policy says")
+	f.Bind(c)
+	return c
+}
+
+func allocsCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	var all bool
+	c := term.Command(app, "allocs JOB", "List a job's allocations", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		j, err := c.Job(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		q := api.InNamespace(j.Namespace)
+		q.Set("all", strconv.FormatBool(all))
+		var list []*drover.AllocationListStub
+		if _, err := c.Get(ctx, api.JobPath(j.ID, "/allocations"), q, &list); err != nil {
+			return err
+		}
+		view.SortNewestFirst(list)
+		if done, err := o.Data(app.Out, list); done {
+			return err
+		}
+		return view.Allocations(app, o, list)
+	})
+	c.Flags().BoolVar(&all, "all", false, "those of an earlier job of this name too")
+	o.Bind(c.Flags())
+	return c
+}
+
+func periodicCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	force := term.Command(app, "force JOB", "Launch a periodic job now", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+			if j.Periodic == nil {
+				return r, drover.Errorf(drover.Invalid, "job %q is not periodic", j.ID)
+			}
+			err = c.Put(ctx, api.JobPath(j.ID, "/periodic/force"), api.InNamespace(j.Namespace), nil, &r)
+			return r, err
+		})
+	})
+	f.Bind(force)
+	return term.Group("periodic", "Launch periodic jobs", force)
+}
+
+func initCommand(app *term.App) *cobra.Command {
+	var short bool
+	c := term.Command(app, "init [FILE]", "Write an example of a job file", 0, 1, func(_ context.Context, app *term.App, args []string) error {
+		name := "example.nomad.hcl"
+		if len(args) > 0 {
+			name = args[0]
+		}
+		if err := writeNew(name, exampleJob); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(app.Out, "Wrote %s. Start it with: drover job run %[1]s\n", name)
+		return err
+	})
+	c.Flags().BoolVar(&short, "short", false, "accepted for Nomad's sake: the example is short")
+	return c
+}

@@ -1,0 +1,109 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/jobspec"
+)
+
+// file is a file with a job, and the variables for it.
+type file struct {
+	vars     []string
+	varFiles []string
+	json     bool
+}
+
+func (j *file) bind(f *pflag.FlagSet) {
+	f.StringArrayVar(&j.vars, "var", nil, "a variable, name=value; can be repeated (also NOMAD_VAR_name)")
+	f.StringArrayVar(&j.varFiles, "var-file", nil, "a file with lines name = value; can be repeated")
+	f.BoolVar(&j.json, "json", false, "the file is JSON (found out by itself otherwise)")
+}
+
+// read reads the job from the path, "-" being stdin, and returns what it was made of besides. Errors: Invalid with file
+// and line.
+func (j *file) read(ctx context.Context, a *term.App, path string) (*drover.Job, *drover.JobSubmission, error) {
+	text, err := a.ReadInput(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	source := &drover.JobSubmission{Source: string(text), Format: "json"}
+	var job *drover.Job
+	if j.json || strings.HasPrefix(string(bytes.TrimSpace(text)), "{") {
+		job, err = jobFromJSON(text)
+	} else {
+		job, err = j.parse(path, text, source)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if t := a.Resolved(); job.Namespace == "" && t.Namespace != "*" {
+		job.Namespace = t.Namespace
+	}
+	return job, source, nil
+}
+
+// parse reads HCL, and notes in source which variables went into it.
+func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*drover.Job, error) {
+	o := jobspec.Options{Name: path, Vars: map[string]string{}, Dir: filepath.Dir(path), Now: clock.Wall{}.Now}
+	if path == "-" {
+		o.Name, o.Dir = "stdin", "."
+	}
+	for _, kv := range os.Environ() {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			if name, ok = strings.CutPrefix(name, "NOMAD_VAR_"); ok {
+				o.Vars[name] = value
+			}
+		}
+	}
+	for _, v := range j.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return nil, drover.Errorf(drover.Invalid, "-var %q: want name=value", v)
+		}
+		o.Vars[name] = value
+		o.VarNames = append(o.VarNames, name)
+	}
+	for _, f := range j.varFiles {
+		more, err := os.ReadFile(f)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "-var-file: %w", err)
+		}
+		o.VarFile += string(more) + "\n"
+	}
+	job, err := jobspec.Parse(text, o)
+	declared := jobspec.Declared(text)
+	source.Format, source.Variables = "hcl2", o.VarFile
+	maps.DeleteFunc(o.Vars, func(name, _ string) bool { return !slices.Contains(declared, name) }) // the environment has others
+	source.VariableFlags = o.Vars
+	return job, err
+}
+
+// jobFromJSON reads a job as the API has it, {"Job": {…}} or the job alone.
+func jobFromJSON(text []byte) (*drover.Job, error) {
+	var wrapped struct{ Job *drover.Job }
+	if err := json.Unmarshal(text, &wrapped); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "the job's JSON: %w", err)
+	}
+	if wrapped.Job == nil {
+		wrapped.Job = &drover.Job{}
+		if err := json.Unmarshal(text, wrapped.Job); err != nil {
+			return nil, drover.Errorf(drover.Invalid, "the job's JSON: %w", err)
+		}
+	}
+	if wrapped.Job.ID == "" {
+		return nil, drover.Errorf(drover.Invalid, "the job's JSON has no ID: want {\"Job\": {\"ID\": …}}")
+	}
+	return wrapped.Job, nil
+}

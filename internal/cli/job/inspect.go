@@ -1,0 +1,119 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func inspectCommand(app *term.App) *cobra.Command {
+	version, source := int64(-1), false
+	o := &term.Output{}
+	c := term.Command(app, "inspect JOB", "Print a job as JSON, as 'job run' reads it", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		j, err := c.Job(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if version >= 0 {
+			if j, err = jobVersion(ctx, c, j, uint64(version)); err != nil {
+				return err
+			}
+		}
+		if source {
+			return printSource(ctx, app, c, j)
+		}
+		o.JSON = o.Template == ""
+		_, err = o.Data(app.Out, map[string]any{"Job": j})
+		return err
+	})
+	c.Flags().Int64Var(&version, "version", -1, "an older version")
+	c.Flags().StringVarP(&o.Template, "template", "t", "", "print with this Go template")
+	c.Flags().Bool("json", true, "print JSON, as it does without -hcl")
+	c.Flags().BoolVar(&source, "hcl", false, "print the text that it was registered with")
+	return c
+}
+
+// printSource prints the text that this version of the job was made of.
+func printSource(ctx context.Context, app *term.App, c *api.Client, j *drover.Job) error {
+	q := api.InNamespace(j.Namespace)
+	q.Set("version", strconv.FormatUint(j.Version, 10))
+	var source drover.JobSubmission
+	if _, err := c.Get(ctx, api.JobPath(j.ID, "/submission"), q, &source); err != nil {
+		return err
+	}
+	_, err := io.WriteString(app.Out, source.Source)
+	return err
+}
+
+// versions lists the versions of a job, newest first.
+func versions(ctx context.Context, c *api.Client, j *drover.Job) (out struct {
+	Versions []*drover.Job
+	Diffs    []*drover.JobDiff
+}, err error,
+) {
+	q := api.InNamespace(j.Namespace)
+	q.Set("diffs", "true")
+	_, err = c.Get(ctx, api.JobPath(j.ID, "/versions"), q, &out)
+	return out, err
+}
+
+func jobVersion(ctx context.Context, c *api.Client, j *drover.Job, version uint64) (*drover.Job, error) {
+	all, err := versions(ctx, c, j)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all.Versions, func(v *drover.Job) bool { return v.Version == version })
+	if i < 0 {
+		return nil, drover.Errorf(drover.NotFound, "job %q has no version %d; 'drover job history %[1]s' lists them", j.ID, version)
+	}
+	return all.Versions[i], nil
+}
+
+func historyCommand(app *term.App) *cobra.Command {
+	var diff bool
+	o := &term.Output{}
+	c := term.Command(app, "history JOB", "List the versions of a job", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		j, err := c.Job(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		all, err := versions(ctx, c, j)
+		if err != nil {
+			return err
+		}
+		if done, err := o.Data(app.Out, all.Versions); done {
+			return err
+		}
+		for i, v := range all.Versions {
+			if i > 0 {
+				fmt.Fprintln(app.Out)
+			}
+			if err := term.Facts(app.Out, "Version", fmt.Sprint(v.Version), "Stable", term.YesNo(v.Stable), "Submitted", term.StampNanos(v.SubmitTime)); err != nil {
+				return err
+			}
+			if diff && i < len(all.Diffs) && all.Diffs[i] != nil {
+				(&differ{w: app.Out}).job(all.Diffs[i])
+			}
+		}
+		return nil
+	})
+	c.Flags().BoolVarP(&diff, "diff", "p", false, "show what each version changed")
+	o.Bind(c.Flags())
+	return c
+}

@@ -1,0 +1,14 @@
+package job
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func Command(app *term.App) *cobra.Command {
+	return term.Group("job", "Run and watch jobs",
+		runCommand(app), planCommand(app), validateCommand(app), statusCommand(app), inspectCommand(app),
+		stopCommand(app), historyCommand(app), revertCommand(app), scaleCommand(app), evalCommand(app),
+		dispatchCommand(app), allocsCommand(app), periodicCommand(app), initCommand(app))
+}

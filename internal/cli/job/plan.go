@@ -1,0 +1,109 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+type planFlags struct {
+	file     file
+	diff     bool
+	detailed bool
+	verbose  bool
+}
+
+func planCommand(app *term.App) *cobra.Command {
+	f := &planFlags{}
+	c := term.Command(app, "plan FILE|-", "Show what registering a job would do", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return plan(ctx, app, f, args[0])
+	})
+	term.Describe(c, `Shows the difference to the registered job and what the scheduler would do. Nothing is changed.
+
+Exit codes: 0, with -detailed-exitcode 1 if allocations would be created or destroyed; 4 if not all could be placed;
+2 the file is wrong.`, "drover job plan web.hcl\ndrover job plan -var count=3 web.hcl")
+	f.file.bind(c.Flags())
+	c.Flags().BoolVar(&f.diff, "diff", true, "show the difference")
+	c.Flags().BoolVar(&f.detailed, "detailed-exitcode", false, "exit with 1 if allocations would be created or destroyed")
+	c.Flags().BoolVar(&f.verbose, "verbose", false, "show what stays the same too")
+	return c
+}
+
+type planned struct {
+	JobModifyIndex     uint64
+	Diff               *drover.JobDiff
+	Annotations        *drover.PlanAnnotations
+	FailedTGAllocs     map[string]*drover.AllocationMetric
+	NextPeriodicLaunch time.Time
+	Warnings           string
+}
+
+func plan(ctx context.Context, app *term.App, f *planFlags, path string) error {
+	job, _, err := f.file.read(ctx, app, path)
+	if err != nil {
+		return err
+	}
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	var p planned
+	if err := c.Put(ctx, api.JobPath(job.ID, "/plan"), nil, map[string]any{"Job": job, "Diff": f.diff}, &p); err != nil {
+		return err
+	}
+	if p.Diff != nil {
+		(&differ{w: app.Out, all: f.verbose}).job(p.Diff)
+		fmt.Fprintln(app.Out)
+	}
+	dryRun(app, &p)
+	if p.Warnings != "" {
+		fmt.Fprintf(app.Out, "\nWarnings: %s\n", p.Warnings)
+	}
+	fmt.Fprintf(app.Out, "\nJob modify index: %d\nTo register it only if nobody changes the job meanwhile:\n\n    drover job run -check-index %[1]d %s\n", p.JobModifyIndex, path)
+	switch {
+	case len(p.FailedTGAllocs) > 0:
+		return &term.ExitError{Code: term.ExitUnplaced}
+	case f.detailed && p.changes():
+		return &term.ExitError{Code: term.ExitFailure}
+	}
+	return nil
+}
+
+func dryRun(app *term.App, p *planned) {
+	fmt.Fprintln(app.Out, "Scheduler dry-run:")
+	if len(p.FailedTGAllocs) == 0 {
+		fmt.Fprintln(app.Out, "- All tasks successfully allocated.")
+	} else {
+		fmt.Fprintln(app.Out, "- Not everything can be placed:")
+		view.ExplainUnplaced(app.Out, "  ", p.FailedTGAllocs)
+	}
+	if !p.NextPeriodicLaunch.IsZero() {
+		fmt.Fprintf(app.Out, "- The next launch would be at %s.\n", term.Stamp(p.NextPeriodicLaunch))
+	}
+	if p.Annotations != nil && len(p.Annotations.PreemptedAllocs) > 0 {
+		fmt.Fprintln(app.Out, "- These allocations would be preempted:")
+		for _, v := range p.Annotations.PreemptedAllocs {
+			fmt.Fprintf(app.Out, "    %s  %s\n", term.ShortID(v.ID), v.Name)
+		}
+	}
+}
+
+// changes tells whether allocations would be created or destroyed.
+func (p *planned) changes() bool {
+	if p.Annotations == nil {
+		return false
+	}
+	for _, u := range p.Annotations.DesiredTGUpdates {
+		if u.Place+u.Migrate+u.Stop+u.DestructiveUpdate+u.Canary+u.Preemptions > 0 {
+			return true
+		}
+	}
+	return false
+}

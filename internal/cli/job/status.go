@@ -1,0 +1,184 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+func statusCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	c := term.Command(app, "status [JOB]", "List jobs, or show one with its allocations", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 {
+			return List(ctx, app, c, o)
+		}
+		return Show(ctx, app, c, o, args[0])
+	})
+	term.Describe(c, "Lists the jobs of the namespace (-namespace '*': of all), or shows one: its counts, why something of it is not\nplaced, its deployment and its allocations.",
+		"drover job status\ndrover job status -namespace '*'\ndrover job status web\ndrover job status -t '{{.Job.Status}}' web")
+	o.Bind(c.Flags())
+	return c
+}
+
+func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
+	var list []*drover.JobListStub
+	if _, err := c.Get(ctx, "/v1/jobs", nil, &list); err != nil {
+		return err
+	}
+	if done, err := o.Data(app.Out, list); done {
+		return err
+	}
+	all, heading := c.Namespace == "*", "ID|Type|Priority|Status|Submitted"
+	if all {
+		heading = "ID|Namespace|Type|Priority|Status|Submitted"
+	}
+	var rows [][]string
+	for _, j := range list {
+		row := []string{j.ID}
+		if all {
+			row = append(row, j.Namespace)
+		}
+		rows = append(rows, append(row, kind(j.Type, j.Periodic, j.ParameterizedJob), strconv.Itoa(j.Priority), state(j.Status, j.Stop), term.Ago(j.SubmitTime)))
+	}
+	return term.Table(app.Out, "There are no jobs.", heading, rows)
+}
+
+func kind(kind string, periodic, parameterized bool) string {
+	if periodic {
+		kind += "/periodic"
+	}
+	if parameterized {
+		kind += "/parameterized"
+	}
+	return kind
+}
+
+func state(status string, stopped bool) string {
+	if stopped {
+		return status + " (stopped)"
+	}
+	return status
+}
+
+// status is what a job's status shows, and prints as JSON.
+type status struct {
+	Job         *drover.Job
+	Summary     *drover.JobSummary
+	Evaluations []*drover.Evaluation
+	Deployment  *drover.Deployment
+	Allocations []*drover.AllocationListStub
+}
+
+func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, error) {
+	j, err := c.Job(ctx, prefix)
+	if err != nil {
+		return nil, err
+	}
+	v := &status{Job: j}
+	for suffix, out := range map[string]any{
+		"/summary": &v.Summary, "/evaluations": &v.Evaluations, "/deployment": &v.Deployment, "/allocations": &v.Allocations,
+	} {
+		if _, err := c.Get(ctx, api.JobPath(j.ID, suffix), api.InNamespace(j.Namespace), out); err != nil {
+			return nil, fmt.Errorf("reading the job's %s: %w", strings.TrimPrefix(suffix, "/"), err)
+		}
+	}
+	slices.SortFunc(v.Evaluations, func(x, y *drover.Evaluation) int { return int(y.CreateIndex) - int(x.CreateIndex) })
+	view.SortNewestFirst(v.Allocations)
+	return v, nil
+}
+
+func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
+	v, err := readStatus(ctx, c, prefix)
+	if err != nil {
+		return err
+	}
+	if done, err := o.Data(app.Out, v); done {
+		return err
+	}
+	j := v.Job
+	if err := term.Facts(app.Out, "ID", j.ID, "Name", j.Name, "Submitted", term.StampNanos(j.SubmitTime),
+		"Type", kind(j.Type, j.Periodic != nil, j.ParameterizedJob != nil), "Priority", strconv.Itoa(j.Priority),
+		"Datacenters", strings.Join(j.Datacenters, ", "), "Namespace", j.Namespace, "Node pool", j.NodePool,
+		"Status", state(j.Status, j.Stop), "Version", strconv.FormatUint(j.Version, 10), "Parent", j.ParentID); err != nil {
+		return err
+	}
+	if err := showSummary(app, v); err != nil {
+		return err
+	}
+	if len(v.Evaluations) > 0 {
+		showUnplaced(app, v.Evaluations)
+	}
+	if j.Periodic != nil || j.Parameterized() {
+		return showLaunches(ctx, app, c, j)
+	}
+	if v.Deployment != nil {
+		term.Section(app.Out, "Latest deployment")
+		if err := view.Deployment(app, o, v.Deployment); err != nil {
+			return err
+		}
+	}
+	term.Section(app.Out, "Allocations")
+	return view.Allocations(app, o, v.Allocations)
+}
+
+func showSummary(app *term.App, v *status) error {
+	if v.Summary == nil || len(v.Summary.Summary) == 0 {
+		return nil
+	}
+	term.Section(app.Out, "Summary")
+	var rows [][]string
+	for _, g := range slices.Sorted(maps.Keys(v.Summary.Summary)) {
+		s := v.Summary.Summary[g]
+		row := []string{g}
+		for _, n := range []int{s.Queued, s.Starting, s.Running, s.Failed, s.Complete, s.Lost, s.Unknown} {
+			row = append(row, strconv.Itoa(n))
+		}
+		rows = append(rows, row)
+	}
+	return term.Table(app.Out, "", "Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown", rows)
+}
+
+// showUnplaced explains what the newest evaluation could not place.
+func showUnplaced(app *term.App, evals []*drover.Evaluation) {
+	for _, e := range evals {
+		if len(e.FailedTGAllocs) > 0 {
+			term.Section(app.Out, "Not placed")
+			view.ExplainUnplaced(app.Out, "", e.FailedTGAllocs)
+			return
+		}
+		if e.Status == drover.EvalComplete {
+			return
+		}
+	}
+}
+
+func showLaunches(ctx context.Context, app *term.App, c *api.Client, j *drover.Job) error {
+	var list []*drover.JobListStub
+	q := url.Values{"prefix": {j.ID + "/"}, "namespace": {j.Namespace}}
+	if _, err := c.Get(ctx, "/v1/jobs", q, &list); err != nil {
+		return err
+	}
+	term.Section(app.Out, "Launches")
+	var rows [][]string
+	for _, child := range list {
+		if child.ParentID == j.ID {
+			rows = append(rows, []string{child.ID, child.Status, term.Ago(child.SubmitTime)})
+		}
+	}
+	return term.Table(app.Out, "There are none yet.", "ID|Status|Submitted", rows)
+}

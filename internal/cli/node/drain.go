@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func eligibilityCommand(app *term.App) *cobra.Command {
+	var enable, disable, self bool
+	c := term.Command(app, "eligibility (-enable|-disable) NODE", "Say whether new allocations may be placed on a node", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+		if enable == disable {
+			return drover.Errorf(drover.Invalid, "give either -enable or -disable")
+		}
+		c, n, err := oneNode(ctx, app, args, self)
+		if err != nil {
+			return err
+		}
+		eligibility := drover.NodeEligible
+		if disable {
+			eligibility = drover.NodeIneligible
+		}
+		if err := c.Put(ctx, "/v1/node/"+n.ID+"/eligibility", nil, map[string]string{"Eligibility": eligibility}, nil); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(app.Out, "Node %s (%s) is %s.\n", term.ShortID(n.ID), n.Name, eligibility)
+		return err
+	})
+	c.Flags().BoolVar(&enable, "enable", false, "they may")
+	c.Flags().BoolVar(&disable, "disable", false, "they may not; those that run stay")
+	c.Flags().BoolVar(&self, "self", false, "the agent's own node")
+	return c
+}
+
+// oneNode is the node that args name, or the agent's own.
+func oneNode(ctx context.Context, app *term.App, args []string, self bool) (*api.Client, *drover.Node, error) {
+	c, err := app.Nomad()
+	if err != nil {
+		return nil, nil, err
+	}
+	id := ""
+	switch {
+	case self == (len(args) == 1):
+		return nil, nil, drover.Errorf(drover.Invalid, "name a node, or give -self")
+	case self:
+		id, err = c.LocalNode(ctx)
+	default:
+		id = args[0]
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := c.Node(ctx, id)
+	return c, n, err
+}
+
+type drainFlags struct {
+	enable, disable, force, noDeadline, ignoreSystem, moveBatch, keepIneligible, detach, self, yes bool
+	deadline                                                                                       time.Duration
+}
+
+func drainCommand(app *term.App) *cobra.Command {
+	f := &drainFlags{}
+	c := term.Command(app, "drain (-enable|-disable) NODE", "Move all allocations off a node", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return drain(ctx, app, f, args)
+	})
+	term.Describe(c, "Moves the allocations of the node to others, as their migrate blocks say, and follows it until the node is empty. The node\nstays ineligible until -disable or 'drover node eligibility -enable'. Batch work may run on until the deadline; what is not done\nthen is stopped, and not begun anew elsewhere unless -move-batch says so.",
+		"drover node drain -enable 91c3\ndrover node drain -enable -deadline 10m 91c3\ndrover node drain -disable 91c3")
+	fl := c.Flags()
+	fl.BoolVar(&f.enable, "enable", false, "begin")
+	fl.BoolVar(&f.disable, "disable", false, "end the drain")
+	fl.DurationVar(&f.deadline, "deadline", time.Hour, "after this what is left is stopped")
+	fl.BoolVar(&f.noDeadline, "no-deadline", false, "wait as long as it takes")
+	fl.BoolVar(&f.force, "force", false, "stop everything now")
+	fl.BoolVar(&f.ignoreSystem, "ignore-system", false, "leave system jobs")
+	fl.BoolVar(&f.moveBatch, "move-batch", false, "at the deadline begin batch work anew on other nodes")
+	fl.BoolVar(&f.keepIneligible, "keep-ineligible", false, "with -disable: place nothing on it yet")
+	fl.BoolVar(&f.detach, "detach", false, "do not follow")
+	fl.BoolVar(&f.self, "self", false, "the agent's own node")
+	fl.BoolVar(&f.yes, "yes", false, "accepted for Nomad's sake: nothing is asked here")
+	return c
+}
+
+func drain(ctx context.Context, app *term.App, f *drainFlags, args []string) error {
+	if f.enable == f.disable {
+		return drover.Errorf(drover.Invalid, "give either -enable or -disable")
+	}
+	c, n, err := oneNode(ctx, app, args, f.self)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"NodeID": n.ID, "MarkEligible": f.disable && !f.keepIneligible}
+	if f.enable {
+		spec := drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem, MoveBatch: f.moveBatch}
+		switch {
+		case f.force:
+			spec.Deadline = -1
+		case f.noDeadline:
+			spec.Deadline = 0
+		}
+		body["DrainSpec"] = spec
+	}
+	if err := c.Put(ctx, "/v1/node/"+n.ID+"/drain", nil, body, nil); err != nil {
+		return err
+	}
+	if f.disable {
+		_, err = fmt.Fprintf(app.Out, "Node %s (%s) is no longer draining.\n", term.ShortID(n.ID), n.Name)
+		return err
+	}
+	fmt.Fprintf(app.Out, "==> Node %s (%s) is draining\n", term.ShortID(n.ID), n.Name)
+	if f.detach {
+		return nil
+	}
+	return followDrain(ctx, app, c, n)
+}
+
+// followDrain tells which allocations are left until none is, or the drain ended.
+func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node) error {
+	var index uint64
+	left := -1
+	for {
+		var allocs []*drover.Allocation
+		next, err := c.Get(ctx, "/v1/node/"+n.ID+"/allocations", api.Blocking(c.Anywhere(), index), &allocs)
+		if err != nil {
+			return err
+		}
+		index = next
+		allocs = slices.DeleteFunc(allocs, func(v *drover.Allocation) bool {
+			return v.ClientTerminal() || v.Job != nil && (v.Job.Type == drover.JobTypeSystem || v.Job.Type == drover.JobTypeSysBatch)
+		})
+		if len(allocs) != left {
+			left = len(allocs)
+			fmt.Fprintf(app.Out, "    %s left\n", term.Plural(left, "allocation"))
+		}
+		var now drover.Node
+		if _, err := c.Get(ctx, "/v1/node/"+n.ID, nil, &now); err != nil {
+			return err
+		}
+		if left == 0 || now.DrainStrategy == nil {
+			_, err := fmt.Fprintf(app.Out, "==> Node %s is drained\n", term.ShortID(n.ID))
+			return err
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package node
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func Command(app *term.App) *cobra.Command {
+	pool := term.Group("pool", "Group nodes", poolListCommand(app), poolApplyCommand(app), poolDeleteCommand(app))
+	return term.Group("node", "Look at nodes, and take them out of use", statusCommand(app), eligibilityCommand(app), drainCommand(app), pool)
+}

@@ -1,0 +1,191 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+type StatusFlags struct {
+	term.Output
+	stats, self bool
+}
+
+func statusCommand(app *term.App) *cobra.Command {
+	f := &StatusFlags{}
+	c := term.Command(app, "status [NODE]", "List nodes, or show one with its drivers and allocations", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		if len(args) == 0 && !f.self {
+			return list(ctx, app, c, f)
+		}
+		id := ""
+		if f.self {
+			id, err = c.LocalNode(ctx)
+		} else {
+			id = args[0]
+		}
+		if err != nil {
+			return err
+		}
+		return Show(ctx, app, c, f, id)
+	})
+	term.Describe(c, "Shows a node (by the beginning of its id, or its name): its size and what is taken of it, its drivers and what they lack,\nwhat happened to it, and its allocations.",
+		"drover node status\ndrover node status -self -stats\ndrover node status 91c3")
+	f.Bind(c.Flags())
+	c.Flags().BoolVar(&f.stats, "stats", false, "show what the machine uses now")
+	c.Flags().BoolVar(&f.self, "self", false, "the agent's own node")
+	return c
+}
+
+func list(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags) error {
+	var list []*drover.NodeListStub
+	if _, err := c.Get(ctx, "/v1/nodes", nil, &list); err != nil {
+		return err
+	}
+	if done, err := f.Data(app.Out, list); done {
+		return err
+	}
+	var rows [][]string
+	for _, n := range list {
+		rows = append(rows, []string{f.ID(n.ID), n.Name, n.Datacenter, n.NodePool, n.NodeClass, term.YesNo(n.Drain), n.SchedulingEligibility, n.Status})
+	}
+	return term.Table(app.Out, "There are no nodes.", "ID|Name|Datacenter|Pool|Class|Draining|Eligibility|Status", rows)
+}
+
+func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, prefix string) error {
+	n, err := c.Node(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	if done, err := f.Data(app.Out, n); done {
+		return err
+	}
+	var allocs []*drover.Allocation
+	if _, err := c.Get(ctx, "/v1/node/"+n.ID+"/allocations", c.Anywhere(), &allocs); err != nil {
+		return err
+	}
+	for _, part := range []func() error{
+		func() error { return showFacts(app, n) },
+		func() error { return showDrivers(app, n) },
+		func() error { return showRoom(app, n, allocs) },
+		func() error {
+			if !f.stats {
+				return nil
+			}
+			return showStats(ctx, app, c, n.ID)
+		},
+		func() error { return showEvents(app, n) },
+		func() error { return showAttributes(app, n, f.Verbose) },
+		func() error {
+			term.Section(app.Out, "Allocations")
+			var stubs []*drover.AllocationListStub
+			for _, v := range allocs {
+				stubs = append(stubs, v.Stub())
+			}
+			view.SortNewestFirst(stubs)
+			return view.Allocations(app, &f.Output, stubs)
+		},
+	} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showFacts(app *term.App, n *drover.Node) error {
+	drain := ""
+	if n.DrainStrategy != nil {
+		drain = "since " + term.Stamp(n.DrainStrategy.StartedAt)
+		if !n.DrainStrategy.ForceDeadline.IsZero() {
+			drain += ", by force at " + term.Stamp(n.DrainStrategy.ForceDeadline)
+		}
+	}
+	at := n.Attributes
+	return term.Facts(app.Out, "ID", n.ID, "Name", n.Name, "Datacenter", n.Datacenter, "Node pool", n.NodePool, "Class", n.NodeClass,
+		"Status", n.Status, "Description", n.StatusDescription, "Eligibility", n.SchedulingEligibility, "Draining", drain, "Address", n.HTTPAddr,
+		"System", at["os.name"]+" "+at["os.version"]+", "+at["kernel.name"]+" "+at["kernel.version"]+", "+at["cpu.arch"],
+		"Drover", at["drover.version"], "Meta", term.Pairs(n.Meta))
+}
+
+func showDrivers(app *term.App, n *drover.Node) error {
+	term.Section(app.Out, "Drivers")
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(n.Drivers)) {
+		d := n.Drivers[name]
+		rows = append(rows, []string{name, term.YesNo(d.Detected), term.YesNo(d.Healthy), d.HealthDescription})
+	}
+	if err := term.Table(app.Out, "There are none.", "Name|Found|Healthy|Remarks", rows); err != nil {
+		return err
+	}
+	return nil
+}
+
+func showRoom(app *term.App, n *drover.Node, allocs []*drover.Allocation) error {
+	total, used := n.Total(), drover.Capacity{}
+	for _, v := range allocs {
+		if v.HoldsResources() && v.AllocatedResources != nil {
+			used = used.Add(v.AllocatedResources.Used())
+		}
+	}
+	term.Section(app.Out, "Room")
+	return term.Table(app.Out, "", "|CPU|Memory|Disk", [][]string{
+		{"allocated", fmt.Sprintf("%d MHz", used.CPU), term.Bytes(float64(used.MemoryMB) * (1 << 20)), term.Bytes(float64(used.DiskMB) * (1 << 20))},
+		{"of", fmt.Sprintf("%d MHz", total.CPU), term.Bytes(float64(total.MemoryMB) * (1 << 20)), term.Bytes(float64(total.DiskMB) * (1 << 20))},
+	})
+}
+
+func showStats(ctx context.Context, app *term.App, c *api.Client, id string) error {
+	var s drover.HostStats
+	if _, err := c.Get(ctx, "/v1/client/stats", url.Values{"node_id": {id}}, &s); err != nil {
+		return fmt.Errorf("reading what the machine uses: %w", err)
+	}
+	term.Section(app.Out, "Machine")
+	busy := 0.0
+	for _, cpu := range s.CPU {
+		busy += cpu.TotalPercent / float64(len(s.CPU))
+	}
+	memory, disk := "", ""
+	if s.Memory != nil {
+		memory = term.Bytes(float64(s.Memory.Used)) + " of " + term.Bytes(float64(s.Memory.Total))
+	}
+	if d := s.AllocDirStats; d != nil {
+		disk = term.Bytes(float64(d.Used)) + " of " + term.Bytes(float64(d.Size)) + " (" + d.Mountpoint + ")"
+	}
+	return term.Facts(app.Out, "CPU", fmt.Sprintf("%.1f %% of %d cores", busy, len(s.CPU)), "Memory", memory, "Disk", disk,
+		"Up for", term.Span(time.Duration(s.Uptime)*time.Second))
+}
+
+func showEvents(app *term.App, n *drover.Node) error {
+	term.Section(app.Out, "Events")
+	var rows [][]string
+	for _, e := range slices.Backward(n.Events) {
+		rows = append(rows, []string{term.Stamp(e.Timestamp), e.Subsystem, e.Message, term.Pairs(e.Details)})
+	}
+	return term.Table(app.Out, "There are none.", "Time|Part|Message|Details", rows)
+}
+
+func showAttributes(app *term.App, n *drover.Node, verbose bool) error {
+	if !verbose {
+		return nil
+	}
+	term.Section(app.Out, "Attributes")
+	var list []string
+	for _, k := range slices.Sorted(maps.Keys(n.Attributes)) {
+		list = append(list, k, n.Attributes[k])
+	}
+	return term.Facts(app.Out, list...)
+}

@@ -1,0 +1,129 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/follow"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+func DeploymentCommand(app *term.App) *cobra.Command {
+	return term.Group("deployment", "Watch and steer deployments: the roll-out of a service's version",
+		deploymentListCommand(app), deploymentStatusCommand(app), deploymentPromoteCommand(app), deploymentFailCommand(app),
+		deploymentPauseCommand(app, "pause", "Pause a deployment", true), deploymentPauseCommand(app, "resume", "Go on with a paused deployment", false))
+}
+
+func deploymentListCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	c := term.Command(app, "list", "List deployments", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		var list []*drover.Deployment
+		if _, err := c.Get(ctx, "/v1/deployments", nil, &list); err != nil {
+			return err
+		}
+		slices.SortStableFunc(list, func(x, y *drover.Deployment) int { return int(y.CreateIndex) - int(x.CreateIndex) })
+		if done, err := o.Data(app.Out, list); done {
+			return err
+		}
+		var rows [][]string
+		for _, d := range list {
+			rows = append(rows, []string{o.ID(d.ID), d.JobID, strconv.FormatUint(d.JobVersion, 10), d.Status, d.StatusDescription})
+		}
+		return term.Table(app.Out, "There are none.", "ID|Job|Version|Status|Description", rows)
+	})
+	o.Bind(c.Flags())
+	return c
+}
+
+func deploymentStatusCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	var watch bool
+	c := term.Command(app, "status DEPLOYMENT", "Show a deployment", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		d, err := c.Deployment(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if watch {
+			return follow.Deployment(ctx, app, c, d)
+		}
+		if done, err := o.Data(app.Out, d); done {
+			return err
+		}
+		return view.Deployment(app, o, d)
+	})
+	term.Describe(c, "With -monitor it follows the deployment to its end, and exits with 1 if it failed.", "drover deployment status 4c1d\ndrover deployment status -monitor 4c1d")
+	c.Flags().BoolVar(&watch, "monitor", false, "follow it to its end")
+	o.Bind(c.Flags())
+	return c
+}
+
+// changeDeployment does something to a deployment and follows the evaluation that comes of it.
+func changeDeployment(ctx context.Context, app *term.App, prefix, action string, f follow.Options, body map[string]any) error {
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	d, err := c.Deployment(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	body["DeploymentID"] = d.ID
+	var r struct {
+		follow.Registered
+		RevertedJobVersion *uint64
+	}
+	if err := c.Put(ctx, "/v1/deployment/"+action+"/"+d.ID, api.InNamespace(d.Namespace), body, &r); err != nil {
+		return err
+	}
+	if r.RevertedJobVersion != nil {
+		fmt.Fprintf(app.Out, "The job goes back to version %d.\n", *r.RevertedJobVersion)
+	}
+	if r.EvalID == "" {
+		return nil
+	}
+	return follow.Evaluation(ctx, app, c, r.EvalID, f)
+}
+
+func deploymentPromoteCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	var groups []string
+	c := term.Command(app, "promote DEPLOYMENT", "Let the canaries' version replace the old one", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return changeDeployment(ctx, app, args[0], "promote", *f, map[string]any{"All": len(groups) == 0, "Groups": groups})
+	})
+	c.Flags().StringArrayVar(&groups, "group", nil, "only this group; can be repeated")
+	f.Bind(c)
+	return c
+}
+
+func deploymentFailCommand(app *term.App) *cobra.Command {
+	f := &follow.Options{}
+	c := term.Command(app, "fail DEPLOYMENT", "End a deployment as failed", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return changeDeployment(ctx, app, args[0], "fail", *f, map[string]any{})
+	})
+	f.Bind(c)
+	return c
+}
+
+func deploymentPauseCommand(app *term.App, name, about string, pause bool) *cobra.Command {
+	f := &follow.Options{}
+	c := term.Command(app, name+" DEPLOYMENT", about, 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		return changeDeployment(ctx, app, args[0], "pause", *f, map[string]any{"Pause": pause})
+	})
+	f.Bind(c)
+	return c
+}

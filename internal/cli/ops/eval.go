@@ -1,0 +1,98 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/follow"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/cli/view"
+)
+
+func EvalCommand(app *term.App) *cobra.Command {
+	return term.Group("eval", "Look at evaluations: the scheduler's decisions", evalListCommand(app), evalStatusCommand(app))
+}
+
+func evalListCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	var job, status string
+	c := term.Command(app, "list", "List evaluations", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		var list []*drover.Evaluation
+		if _, err := c.Get(ctx, "/v1/evaluations", api.Query("job", job, "status", status), &list); err != nil {
+			return err
+		}
+		slices.SortStableFunc(list, func(x, y *drover.Evaluation) int { return int(y.CreateIndex) - int(x.CreateIndex) })
+		if done, err := o.Data(app.Out, list); done {
+			return err
+		}
+		var rows [][]string
+		for _, e := range list {
+			rows = append(rows, []string{o.ID(e.ID), strconv.Itoa(e.Priority), e.TriggeredBy, e.JobID, e.Status, term.YesNo(len(e.FailedTGAllocs) > 0), term.Ago(e.CreateTime)})
+		}
+		return term.Table(app.Out, "There are none.", "ID|Priority|Triggered by|Job|Status|Unplaced|Created", rows)
+	})
+	c.Flags().StringVar(&job, "job", "", "only of this job")
+	c.Flags().StringVar(&status, "status", "", "only with this status")
+	o.Bind(c.Flags())
+	return c
+}
+
+func evalStatusCommand(app *term.App) *cobra.Command {
+	o := &term.Output{}
+	var monitor bool
+	c := term.Command(app, "status EVAL", "Show an evaluation and what it could not place", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		e, err := c.Evaluation(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if monitor {
+			return follow.Evaluation(ctx, app, c, e.ID, follow.Options{Verbose: o.Verbose})
+		}
+		if done, err := o.Data(app.Out, e); done {
+			return err
+		}
+		return ShowEvaluation(ctx, app, c, o, e)
+	})
+	c.Flags().BoolVar(&monitor, "monitor", false, "follow it")
+	o.Bind(c.Flags())
+	return c
+}
+
+func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.Output, e *drover.Evaluation) error {
+	if err := term.Facts(app.Out, "ID", e.ID, "Job", e.JobID, "Namespace", e.Namespace, "Type", e.Type, "Triggered by", e.TriggeredBy,
+		"Priority", strconv.Itoa(e.Priority), "Status", e.Status, "Description", e.StatusDescription, "Waits until", term.Stamp(e.WaitUntil),
+		"Follows", o.ID(e.PreviousEval), "Followed by", o.ID(e.NextEval), "Rest waits in", o.ID(e.BlockedEval),
+		"Deployment", o.ID(e.DeploymentID), "Node", o.ID(e.NodeID), "Created", term.StampNanos(e.CreateTime), "Modified", term.StampNanos(e.ModifyTime)); err != nil {
+		return err
+	}
+	if p := e.PlanAnnotations; p != nil {
+		for _, g := range slices.Sorted(maps.Keys(p.DesiredTGUpdates)) {
+			fmt.Fprintf(app.Out, "Group %q: place %d, stop %d\n", g, p.DesiredTGUpdates[g].Place, p.DesiredTGUpdates[g].Stop)
+		}
+	}
+	if len(e.FailedTGAllocs) > 0 {
+		term.Section(app.Out, "Not placed")
+		view.ExplainUnplaced(app.Out, "", e.FailedTGAllocs)
+	}
+	var allocs []*drover.AllocationListStub
+	if _, err := c.Get(ctx, "/v1/evaluation/"+e.ID+"/allocations", api.InNamespace(e.Namespace), &allocs); err != nil {
+		return err
+	}
+	term.Section(app.Out, "Allocations")
+	return view.Allocations(app, o, allocs)
+}

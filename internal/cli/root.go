@@ -1,0 +1,112 @@
+// Package cli is the command line: it composes the families of commands, which are packages of their own below it, and
+// turns their errors into exit codes. It uses the HTTP API as everybody does; what runs on this machine itself is given to
+// it as functions (Parts). It starts no goroutine.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/agent"
+	"github.com/drover-project/drover/internal/cli/alloc"
+	"github.com/drover-project/drover/internal/cli/doctor"
+	"github.com/drover-project/drover/internal/cli/env"
+	"github.com/drover-project/drover/internal/cli/fleet"
+	"github.com/drover-project/drover/internal/cli/job"
+	"github.com/drover-project/drover/internal/cli/node"
+	"github.com/drover-project/drover/internal/cli/ops"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/version"
+)
+
+// Parts are what the command line cannot have of an API: parts of an agent that run in this process.
+type Parts struct {
+	RunAgent agent.RunFunc
+	Doctor   doctor.Probes
+	Fleet    fleet.Local
+	Bench    func(app *term.App) []*cobra.Command // "drover bench" and what it runs; nil: there is none
+}
+
+// Main runs one command and returns the exit code.
+func Main(ctx context.Context, app *term.App, parts Parts, args []string) int {
+	root := NewRoot(app, parts)
+	root.SetArgs(doubleDashes(root, args))
+	root.SetIn(app.In)
+	root.SetOut(app.Out)
+	root.SetErr(app.Err)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil && drover.CodeOf(err) == drover.Canceled:
+		return term.InterruptCode(ctx)
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(app.Err, "Error:", text+advice(err))
+	}
+	var exit *term.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.Code
+	case drover.CodeOf(err) == drover.NotFound:
+		return term.ExitNotFound
+	case drover.CodeOf(err) == drover.Invalid:
+		return term.ExitUsage
+	}
+	return term.ExitFailure
+}
+
+// advice says what helps when an agent, or what stands before it, wants another token.
+func advice(err error) string {
+	switch code := drover.CodeOf(err); {
+	case strings.Contains(err.Error(), "DROVER_TOKEN"):
+		return ""
+	case code == drover.Unauthorized:
+		return "; give it with -token or DROVER_TOKEN (NOMAD_TOKEN)"
+	case code == drover.Forbidden && strings.Contains(err.Error(), "Permission denied"):
+		return "; -token or DROVER_TOKEN (NOMAD_TOKEN) gives another"
+	}
+	return ""
+}
+
+// NewRoot returns the command "drover" with all below it.
+func NewRoot(app *term.App, parts Parts) *cobra.Command {
+	root := term.Group("drover", "Run code on a herd of machines: jobs, executions in warm runners, a fleet")
+	root.Args, root.SilenceErrors, root.SilenceUsage, root.Version = cobra.ArbitraryArgs, true, true, version.Version
+	term.Describe(root, `Drover runs code on a herd of machines: jobs (with Nomad's job files and API), executions in warm runners, a fleet.
+
+Flags may be written with one dash: -address is --address. Commands ask the agent at -address, DROVER_ADDR or NOMAD_ADDR.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not be placed in full, 130 Ctrl-C
+(143 SIGTERM, 129 SIGHUP); commands that run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndrover job init && drover job run example.nomad.hcl\ndrover env put scratch -image host && drover run scratch -- uname -a")
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
+	})
+	root.AddCommand(agent.Command(app, parts.RunAgent), doctor.Command(app, parts.Doctor), versionCommand(app))
+	if parts.Bench != nil {
+		root.AddCommand(parts.Bench(app)...)
+	}
+	for _, c := range []*cobra.Command{
+		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), ops.NamespaceCommand(app),
+		ops.OperatorCommand(app), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app), ops.EventCommand(app), ops.MonitorCommand(app),
+		ops.AgentInfoCommand(app), env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
+	} {
+		root.AddCommand(term.Remote(app, c))
+	}
+	return root
+}
+
+func versionCommand(app *term.App) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(app.Out, "Drover %s (Nomad API %s)\n", version.Version, version.Nomad)
+			return err
+		},
+	}
+}

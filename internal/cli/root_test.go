@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+func TestDoubleDashes(t *testing.T) {
+	t.Parallel()
+	app := &term.App{Getenv: os.Getenv}
+	for in, want := range map[string]string{
+		"agent -dev -http-port 0":                       "agent --dev --http-port 0",
+		"agent -config=x -help":                         "agent --config=x --help",
+		"job run -var a=b -detach x.hcl":                "job run --var a=b --detach x.hcl",
+		"job -namespace run run x.hcl":                  "job --namespace run run x.hcl",
+		"job run -nope x.hcl":                           "job run --nope x.hcl",
+		"job status -t {{.ID}} web":                     "job status -t {{.ID}} web",
+		"alloc logs -f -n 5 -tail 3f -stderr":           "alloc logs -f -n 5 --tail 3f --stderr",
+		"alloc exec -task t 3f ls -address -la":         "alloc exec --task t 3f ls -address -la",
+		"alloc exec -i -t -job j -- sh -c x":            "alloc exec -i -t --job j -- sh -c x",
+		"run scratch -f a.py -env A=b -- sh -c -stdin":  "run scratch -f a.py --env A=b -- sh -c -stdin",
+		"run scratch ls -la -address x":                 "run scratch -- ls -la -address x",
+		"run -address=x scratch -keep ls --all -- -b":   "run --address=x scratch --keep -- ls --all -- -b",
+		"run run run -run":                              "run run -- run -run",
+		"run -it scratch -- true":                       "run -it scratch -- true",
+		"run -limit-wall 3s -address=http://x s -- cmd": "run --limit-wall 3s --address=http://x s -- cmd",
+		"job run -=x --- -é":                            "job run -=x --- --é",
+		"job run -":                                     "job run -",
+	} {
+		got := strings.Join(doubleDashes(NewRoot(app, Parts{}), strings.Fields(in)), " ")
+		require.Equal(t, want, got, in)
+	}
+}
+
+func TestEveryCommandSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	app := &term.App{Getenv: os.Getenv}
+	todo := NewRoot(app, Parts{}).Commands()
+	for len(todo) > 0 {
+		c := todo[0]
+		todo = append(todo[1:], c.Commands()...)
+		require.NotEmpty(t, c.Short, c.CommandPath())
+		require.NotNil(t, c.RunE, c.CommandPath())
+	}
+}

@@ -1,0 +1,48 @@
+// Package term is the terminal's side of every command: what a command works with (App), how commands are built and end,
+// and how they print. The families of commands are built on it and on package api; it knows none of them.
+//
+// Its goroutines: Interruptible's, which ends with its context; what UnlessInterrupted leaves behind ends with the process.
+package term
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// App is what a command works with. It is a plain value: the commands are in the packages of their families.
+type App struct {
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	Getenv func(string) string
+	Clock  clock.Clock
+	Target api.Target // as flags gave it; the environment fills the rest
+}
+
+// Resolved is the target with what flags left open filled from the environment.
+func (a *App) Resolved() api.Target { return a.Target.Resolved(a.Getenv) }
+
+// Nomad returns the client of the Nomad API. Errors: Invalid for settings that cannot be used.
+func (a *App) Nomad() (*api.Client, error) { return api.New(a.Resolved()) }
+
+// Native returns the client of Drover's own API. Errors: Invalid for settings that cannot be used.
+func (a *App) Native() (*client.Client, error) { return api.NewNative(a.Resolved()) }
+
+// Console finds the terminal behind In and Out. Nil if either is none.
+func (a *App) Console() *Console {
+	in, ok := a.In.(*os.File)
+	if !ok || !term.IsTerminal(int(in.Fd())) {
+		return nil
+	}
+	out, ok := a.Out.(*os.File)
+	if !ok || !term.IsTerminal(int(out.Fd())) {
+		return nil
+	}
+	return &Console{in: in, out: out}
+}

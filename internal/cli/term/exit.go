@@ -1,0 +1,25 @@
+package term
+
+// Exit codes that scripts can rely on.
+const (
+	ExitFailure  = 1
+	ExitUsage    = 2
+	ExitNotFound = 3
+	ExitUnplaced = 4 // a job was registered but not all of it could be placed
+
+	ExitPipe = 141 // nobody reads what we print
+)
+
+// ExitError carries an exit code, and perhaps nothing to say.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+// Error returns the message.
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}

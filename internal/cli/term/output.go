@@ -1,0 +1,74 @@
+package term
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/template"
+
+	"github.com/spf13/pflag"
+
+	"github.com/drover-project/drover"
+)
+
+// Output is how a command shows what it found: a table for people, or JSON or a template for programs.
+type Output struct {
+	JSON     bool
+	Template string
+	Verbose  bool
+}
+
+func (o *Output) Bind(f *pflag.FlagSet) {
+	f.BoolVar(&o.JSON, "json", false, "print JSON")
+	f.StringVarP(&o.Template, "template", "t", "", "print with this Go template, as in -t '{{range .}}{{.ID}} {{end}}'")
+	f.BoolVar(&o.Verbose, "verbose", false, "whole ids")
+}
+
+// Data prints v for a program, if that was asked for.
+func (o *Output) Data(w io.Writer, v any) (done bool, err error) {
+	switch {
+	case o.JSON && o.Template != "":
+		return true, drover.Errorf(drover.Invalid, "-json and -t cannot be given together")
+	case o.JSON:
+		return true, PrintJSON(w, v)
+	case o.Template != "":
+		t, err := template.New("-t").Funcs(template.FuncMap{"json": jsonText}).Parse(o.Template)
+		if err != nil {
+			return true, drover.Errorf(drover.Invalid, "the template: %w", err)
+		}
+		if err := t.Execute(w, v); err != nil {
+			return true, drover.Errorf(drover.Invalid, "the template: %w", err)
+		}
+		_, err = fmt.Fprintln(w)
+		return true, err
+	}
+	return false, nil
+}
+
+// ID shortens an id for people.
+func (o *Output) ID(id string) string {
+	if o.Verbose {
+		return id
+	}
+	return ShortID(id)
+}
+
+// ShortID is the first block of an id.
+func ShortID(id string) string {
+	if len(id) == 36 {
+		return id[:8]
+	}
+	return id
+}
+
+func jsonText(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+func PrintJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "    ")
+	return e.Encode(v)
+}

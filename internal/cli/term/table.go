@@ -1,0 +1,143 @@
+package term
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// Round keeps three digits or so.
+func Round(d time.Duration) time.Duration {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(time.Microsecond)
+	case d < time.Second:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Table prints rows under a heading; with no rows it says so.
+func Table(w io.Writer, none, heading string, rows [][]string) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintln(w, none)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, strings.ReplaceAll(heading, "|", "\t")) // errors come from Flush
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = OneLine(cmp.Or(cell, "-"))
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// Facts prints names and values; those with an empty value are left out.
+func Facts(w io.Writer, pairs ...string) error {
+	t := tabwriter.NewWriter(w, 0, 8, 1, ' ', 0)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			fmt.Fprintf(t, "%s\t= %s\n", pairs[i], OneLine(pairs[i+1]))
+		}
+	}
+	return t.Flush()
+}
+
+// OneLine makes one line of a cell, without control characters: what a guest wrote must not move our cursor.
+func OneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Section prints a heading between two parts.
+func Section(w io.Writer, title string) { fmt.Fprintf(w, "\n%s\n", title) }
+
+// Ago tells how long ago a time was, given in unix nanoseconds.
+func Ago(ns int64) string {
+	if ns <= 0 {
+		return ""
+	}
+	d := clock.Wall{}.Now().Sub(time.Unix(0, ns)).Truncate(time.Second)
+	if d < 0 {
+		d = 0
+	}
+	return Span(d) + " ago"
+}
+
+// Span writes a duration in its two largest units.
+func Span(d time.Duration) string {
+	day := 24 * time.Hour
+	switch {
+	case d >= day:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return d.String()
+}
+
+// Stamp writes a time of the day it was.
+func Stamp(t time.Time) string {
+	if t.IsZero() || t.Unix() == 0 {
+		return ""
+	}
+	return t.Local().Format("2006-01-02T15:04:05Z07:00")
+}
+
+func StampNanos(ns int64) string {
+	if ns == 0 {
+		return ""
+	}
+	return Stamp(time.Unix(0, ns))
+}
+
+// Bytes writes a size in binary units.
+func Bytes(n float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	i := 0
+	for ; n >= 1024 && i < len(units)-1; i++ {
+		n /= 1024
+	}
+	if i == 0 {
+		return fmt.Sprintf("%.0f B", n)
+	}
+	return fmt.Sprintf("%.1f %s", n, units[i])
+}
+
+// Pairs writes a map as "a=1, b=2".
+func Pairs(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, k+"="+m[k])
+	}
+	return strings.Join(out, ", ")
+}
+
+func YesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

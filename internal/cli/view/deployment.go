@@ -1,0 +1,32 @@
+package view
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cli/term"
+)
+
+// Deployment shows a deployment and its groups.
+func Deployment(app *term.App, o *term.Output, d *drover.Deployment) error {
+	if err := term.Facts(app.Out, "ID", o.ID(d.ID), "Job", d.JobID, "Version", strconv.FormatUint(d.JobVersion, 10), "Status", d.Status,
+		"Description", d.StatusDescription); err != nil {
+		return err
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(d.TaskGroups)) {
+		g := d.TaskGroups[name]
+		promoted := "-" // there are no canaries
+		if g.DesiredCanaries > 0 {
+			promoted = term.YesNo(g.Promoted)
+		}
+		row := []string{name, promoted}
+		for _, n := range []int{g.DesiredTotal, g.DesiredCanaries, g.PlacedAllocs, g.HealthyAllocs, g.UnhealthyAllocs} {
+			row = append(row, strconv.Itoa(n))
+		}
+		rows = append(rows, append(row, term.Stamp(g.RequireProgressBy)))
+	}
+	return term.Table(app.Out, "", "Group|Promoted|Desired|Canaries|Placed|Healthy|Unhealthy|Progress by", rows)
+}
