@@ -6,5 +6,5 @@
 // after Canonicalize such a pointer is never nil. Values that were put into the store are never changed again: copy,
 // change the copy, and store that.
 //
-// The package does no I/O.
+// The package does no I/O and starts no goroutines.
 package drover

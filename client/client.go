@@ -1,8 +1,3 @@
-// Package client speaks Drover's native API: environments, runners, executions and files. For jobs, use
-// github.com/hashicorp/nomad/api against the same address.
-//
-// Errors are *drover.Error: those of the server with its code, Unavailable when it is not reached or the connection broke,
-// Canceled when the context ended.
 package client
 
 import (

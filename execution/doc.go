@@ -3,4 +3,6 @@
 //
 // The package does no I/O. Session and Files are the seams through which programs reach a running task; whoever runs
 // tasks implements them.
+//
+// It starts no goroutines.
 package execution

@@ -2,4 +2,6 @@
 // and the audit log, as the API and the configuration name them.
 //
 // The package does no I/O and decides nothing: what is bought is decided by internal/fleet/scaler.
+//
+// It starts no goroutines.
 package fleet

@@ -1,5 +1,3 @@
-// Package jobspec reads job files: Nomad's HCL (version 2) into drover.Job. Variables, locals, functions and dynamic
-// blocks are evaluated; ${attr.…}, ${node.…}, ${meta.…}, ${env[…]} and ${NOMAD_…} are left for the node.
 package jobspec
 
 import (

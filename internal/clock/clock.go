@@ -1,5 +1,3 @@
-// Package clock is the only importer of time.Now, time.NewTimer and their like, so that deciders and loops can be run
-// on simulated time.
 package clock
 
 import (

@@ -1,5 +1,3 @@
-// Package config is the agent's configuration: Default, then files (HCL or JSON), then DROVER_… variables, then flags,
-// put together by one Merge.
 package config
 
 import (

@@ -1,5 +1,3 @@
-// Package dockerdtest gives tests a docker daemon of their own, by scripts/docker. It needs root and Debian's docker.io and
-// busybox-static (scripts/deps). Whoever cannot have these says so: DROVER_TEST_DOCKER=off leaves the tests out.
 package dockerdtest
 
 import (

@@ -9,4 +9,7 @@
 // what takes too long, or is not wanted any more, is killed with its child.
 //
 // There is no way around: where no child can be started, evaluating fails and says why.
+//
+// What is evaluated is the caller's function. A Pool owns its children and ends them in Close; a request's goroutine
+// ends when the child has read it or is gone.
 package evaluator

@@ -1,4 +1,3 @@
-// Package id makes identifiers. A Source is passed in wherever ids are made, so that simulations repeat.
 package id
 
 import (

@@ -1,5 +1,3 @@
-// Package invariant checks what must never be false. Tests and simulations panic on a breach; production counts and
-// logs it.
 package invariant
 
 import (

@@ -1,4 +1,3 @@
-// Package lifecycle runs a process's parts and stops them in order: workers first, then what they depend on.
 package lifecycle
 
 import (

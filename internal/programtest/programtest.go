@@ -1,4 +1,3 @@
-// Package programtest writes programs that tests execute.
 package programtest
 
 import (

@@ -1,4 +1,3 @@
-// Package version says which Drover this is.
 package version
 
 // Version is set by the build (-ldflags -X).

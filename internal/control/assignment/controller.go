@@ -1,5 +1,3 @@
-// Package assignment is control as nodes see it: a exchange.Controller over the state and the log. It is level
-// triggered: a node says what it observes, and pulls what is wanted of it.
 package assignment
 
 import (

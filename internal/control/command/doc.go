@@ -5,6 +5,8 @@
 // lost between the change and the evaluation that reacts to it. Times are unix nanoseconds.
 //
 // Add a command: a struct here with a Kind, a line in kinds (codec.go), an apply function in fsm.
+//
+// The effect of a command is package fsm's, its order package raftlog's. The package starts no goroutines.
 package command
 
 // Command is an entry of the log. It is immutable once it was proposed.

@@ -1,5 +1,3 @@
-// Package evalbroker decides which evaluation is looked at next. Broker and Blocked are values: no goroutine, no
-// clock, no lock; time is passed in. Shell puts both behind one mutex and wakes workers.
 package evalbroker
 
 import (

@@ -1,7 +1,3 @@
-// Package leader runs what only the leading server does: workers that ask the scheduler, the planner, heartbeats,
-// periodic jobs, deployments, drains and garbage collection. All of it is restored from the state when leadership is
-// won, and forgotten when it is lost. Nothing polls: loops wait for store watches, for the fsm's observer, or for the
-// earliest of their deadlines.
 package leader
 
 import (

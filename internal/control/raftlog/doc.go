@@ -3,4 +3,7 @@
 // survives kill -9. With a bind address several servers share the log.
 //
 // It is the only importer of hashicorp/raft.
+//
+// What an entry does is package fsm's. raft owns its goroutines until Close; those of Follow end with the term of
+// office.
 package raftlog

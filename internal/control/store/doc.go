@@ -7,4 +7,6 @@
 // Reads go through a Snapshot, which never changes. Writes go through a Txn, one at a time, and only the FSM makes
 // them. What is derived (summaries, counts, used capacity) is kept incrementally by PutAllocation and its like, so
 // that no reader needs to scan.
+//
+// What a change means is package fsm's. The package starts no goroutines: watches are channels that a commit closes.
 package store

@@ -1,5 +1,3 @@
-// Package program runs the real binary for tests: it builds it once, starts and ends agents of it, and says what a run
-// left on the machine.
 package program
 
 import (

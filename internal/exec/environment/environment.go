@@ -1,4 +1,3 @@
-// Package environment translates environments to and from the jobs that keep their warm runners. It does no I/O.
 package environment
 
 import (

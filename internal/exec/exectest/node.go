@@ -1,4 +1,3 @@
-// Package exectest has stand-ins for control and nodes, in memory, for tests of the execution service and its faces.
 package exectest
 
 import (

@@ -5,4 +5,7 @@
 // there at their own pace. A reader that is behind by the whole window stops that goroutine, and by that, through the
 // session's flow control, the program. While nobody is attached a detached execution's journal drops its oldest bytes;
 // one that may not run detached waits for a reader, and is killed when its grace is over.
+//
+// Who may run what where is package runner's: a claimed runner is given. The Service owns the executions' goroutines;
+// each ends with its execution.
 package executor

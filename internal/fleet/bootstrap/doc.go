@@ -2,4 +2,6 @@
 // host key, waits for the boot probe, uploads our program and the agent's configuration, and starts the agent.
 //
 // Every step can be repeated: a machine that was half done is finished by the next Run, and nothing is started twice.
+//
+// It buys nothing, and reads what to upload from who calls it. Run works in its caller's goroutine.
 package bootstrap

@@ -1,5 +1,3 @@
-// Package check tries a provider with one real machine: it is created, listed, awaited, tagged and destroyed, and each
-// step is told, for people who set a provider up.
 package check
 
 import (

@@ -1,5 +1,3 @@
-// Package ledger says what machines cost, and who caused it: each machine is charged by its billing rules, and what it
-// is charged is divided by what used it since the last time.
 package ledger
 
 import (

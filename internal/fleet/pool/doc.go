@@ -7,4 +7,7 @@
 // Nothing is kept on disk here: intents are recorded through the raft log before each create, and everything else is
 // rebuilt from the cloud's tags and the agents' calls. Until the cloud's list was seen nothing is bought, and until
 // agents had time to call home nothing is destroyed.
+//
+// What is bought and returned is decided by package scaler. Pool.Run owns the loop and the goroutines of calls of the
+// cloud, and returns when they have ended.
 package pool

@@ -1,4 +1,3 @@
-// Package provider is the seam between the fleet and clouds: few methods, and errors that carry meaning.
 package provider
 
 import (

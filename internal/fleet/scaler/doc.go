@@ -3,4 +3,6 @@
 //
 // What was learned of a cloud (quotas, capacity, rates, boot times) is in Beliefs, a value which its owner updates
 // with every result of a call, and which Decide only reads.
+//
+// It performs nothing, keeps nothing, and starts no goroutines: package pool does what it says.
 package scaler

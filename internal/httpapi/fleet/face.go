@@ -1,8 +1,3 @@
-// Package fleet is the face of machines that are bought and returned: pools, machines, plans, costs, under /v1/fleet,
-// and the management paths that users of Arvados' dispatcher know.
-//
-// Bodies are the root package's nouns; durations are nanoseconds. Errors are {"code","message"} with drover.Code's
-// names, and {"errors":["…"]} on Arvados' paths.
 package fleet
 
 import (

@@ -25,4 +25,7 @@
 // With ?mode=text, output comes as {"type":"stdout","data":"…"} and {"type":"stderr","data":"…"}, where no character is
 // ever cut in two, and stdin may be sent as {"type":"stdin","data":"…"}. The query's stdout and stderr are the offsets
 // from which to read.
+//
+// It holds no rules about runners or executions: packages exec/runner and exec/executor do. A request runs in the
+// server's goroutine for it; an attached WebSocket has one more, which ends with it.
 package native

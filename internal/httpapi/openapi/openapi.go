@@ -1,4 +1,3 @@
-// Package openapi describes the operations of faces as an OpenAPI document.
 package openapi
 
 import (

@@ -1,4 +1,3 @@
-// Package runes cuts byte streams into pieces of text without cutting characters.
 package runes
 
 import (

@@ -1,5 +1,3 @@
-// Package socket is a websocket of an execution: it finds peers that vanished without a word, and spares those that
-// are only slow, or whose stdin nobody reads at the moment.
 package socket
 
 import (

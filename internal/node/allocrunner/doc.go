@@ -7,4 +7,7 @@
 //	prestart → main → poststart      (sidecars of prestart and poststart run beside)
 //	              ╲ all but poststop dead → poststop → ended
 //	kill: group shutdown_delay → leader → main tasks → sidecars → poststop
+//
+// What a task's event leads to is package taskmachine's. A Runner owns one loop, and the goroutines that wait for hooks
+// and tasks, and ends when they have.
 package allocrunner

@@ -11,4 +11,6 @@
 //
 // In a container on v2 (privileged, or with a writable /sys/fs/cgroup) the root is the container's own group, and its
 // processes are moved into the leaf init. A user's agent uses what its service manager was given (Delegate=yes).
+//
+// Which limits a task has is its driver's. It starts no goroutines.
 package cgroup

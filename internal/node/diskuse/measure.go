@@ -1,5 +1,3 @@
-// Package diskuse measures what a folder takes of its file system. A guest may own the folder and change it meanwhile:
-// no link is followed, other file systems are not entered, and the work is bounded.
 package diskuse
 
 import (

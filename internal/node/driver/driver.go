@@ -1,5 +1,3 @@
-// Package driver is the seam between the node agent and what runs tasks. Implementations: rawexec, sandbox, docker,
-// fake; drivertest is the suite that all of them pass.
 package driver
 
 import (

@@ -5,4 +5,6 @@
 // (a cloud's metadata), and of the networks that are not the Internet (special) only those that the policy opens, and the
 // name servers which they are told of. What one of them sends, opens and holds open is bounded by its address: connections
 // are kept in a table that the whole machine shares.
+//
+// Which guests there are is packages bridge's and docker's. It starts no goroutines.
 package egress

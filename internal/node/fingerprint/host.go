@@ -1,5 +1,3 @@
-// Package fingerprint finds out what a machine has: cpu, memory, disk, kernel, system, addresses. Attributes carry
-// Nomad's names, which jobs' constraints use.
 package fingerprint
 
 import (

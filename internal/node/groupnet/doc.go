@@ -6,4 +6,6 @@
 // the group is docker's, a container that only waits (supervisor/hold) holds it, and the others join that one's.
 //
 // Warm runners, and the only task of a group of driver sandbox, have a namespace of their own instead, which costs less.
+//
+// What guests reach is package egress'. It starts no goroutines.
 package groupnet

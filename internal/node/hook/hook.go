@@ -1,5 +1,3 @@
-// Package hook holds what is done around a task's start, one small file a hook. Prestart hooks run in order before
-// every start; what must happen only once a task is remembered by name.
 package hook
 
 import (

@@ -1,5 +1,3 @@
-// Package localstate remembers, over a restart of the agent, which allocations a node has and how to find their tasks
-// again. Changes of many tasks share one fsync.
 package localstate
 
 import (

@@ -1,4 +1,3 @@
-// Package stats samples a machine from /proc: when somebody asks, never by itself.
 package stats
 
 import (

@@ -1,5 +1,3 @@
-// Package taskenv builds a task's environment variables and interpolates ${…} in what a job says
-// (reference/nomad.md section 1.11).
 package taskenv
 
 import (

@@ -9,4 +9,6 @@
 //	   └──────────────────────────────→ dead ⟂ ←────────┘
 //
 // A dead task lives again only when its whole allocation is restarted (Revive).
+//
+// Effects are performed by package taskrunner. It starts no goroutines.
 package taskmachine

@@ -1,6 +1,3 @@
-// Package taskrunner performs what node/taskmachine decides for one task: it runs hooks, asks the driver, waits, stops.
-// The events that result go back through Config.Post to the allocation's loop, which calls Apply: so all tasks of an
-// allocation are decided in one goroutine, and a running task costs one more, the one that waits for its end.
 package taskrunner
 
 import (

@@ -1,4 +1,3 @@
-// Package sshtest is an ssh server in the test's process that really runs what it is told to.
 package sshtest
 
 import (

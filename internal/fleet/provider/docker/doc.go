@@ -6,4 +6,6 @@
 // when the agent ends, by itself or by its dead-man switch, the machine has ended.
 //
 // The user data of a machine is its agent's configuration, in HCL or JSON: servers, join token, node pool.
+//
+// What is bought is decided by package scaler. Calls run in their caller's goroutine.
 package docker

@@ -6,4 +6,6 @@
 // A create asks for a batch of machines, or for one, with its id as the ClientToken: a repeat gives the same ones. Which
 // machine of a batch is whose is told by its launch index. Machines terminate when they shut themselves down, so that the
 // dead-man switch ends what they cost.
+//
+// What is bought is decided by package scaler. Calls run in their caller's goroutine.
 package ec2

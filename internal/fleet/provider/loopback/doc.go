@@ -9,4 +9,6 @@
 // systemd, KillMode=process lets them live on.
 //
 // The user data of a machine is its agent's configuration, in HCL or JSON: servers, join token, node pool.
+//
+// What is bought is decided by package scaler. Calls run in their caller's goroutine.
 package loopback

@@ -1,4 +1,3 @@
-// Package providertest is the suite that every provider has to pass.
 package providertest
 
 import (

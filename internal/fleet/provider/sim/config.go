@@ -1,5 +1,3 @@
-// Package sim is a cloud that does not exist: it sells machines, bills them, takes spot machines back, and fails as
-// clouds do. Cloud is a value on virtual time, for the simulator; Provider puts a clock around it.
 package sim
 
 import (

@@ -1,5 +1,3 @@
-// Package allocrunnertest has a driver whose tasks a test starts, ends and loses by hand. It outlives agents, as real
-// tasks do.
 package allocrunnertest
 
 import (

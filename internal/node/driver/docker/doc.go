@@ -12,4 +12,7 @@
 // live-restore as well, and can be reached again when it is back.
 //
 // Containers carry the agent's label. Those which no task of the agent knows, after a grace, are removed.
+//
+// Where images come from and who may have what of the machine is said by the node's configuration. A container's watch
+// ends with the container, a pull's when nobody waits for it.
 package docker

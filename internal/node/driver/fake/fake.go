@@ -1,5 +1,3 @@
-// Package fake is a driver whose tasks exist only in memory: scriptable like Nomad's mock_driver, with executions in a
-// tiny shell language and files in a map, so that everything above drivers can be tested without processes or root.
 package fake
 
 import (

@@ -1,5 +1,3 @@
-// Package grouped is what drivers with control groups share: the groups of executions below a task's, and a task's
-// usage in Nomad's shape.
 package grouped
 
 import (

@@ -1,5 +1,3 @@
-// Package options reads a task's configuration: it takes typed values out of a map as JSON or HCL made it, and collects
-// all that is wrong, each problem with its key.
 package options
 
 import (

@@ -1,4 +1,3 @@
-// Package rawexec is the driver raw_exec: a process of the machine, supervised but not isolated.
 package rawexec
 
 import (

@@ -4,4 +4,6 @@
 //
 // The agent opens everything that the sandbox may see and hands it in as descriptors (launch.go); package nsinit puts
 // it together inside. Nothing that runs with the machine's rights ever follows a path which a guest can change.
+//
+// Processes inside are the supervisor's. The driver's few goroutines end with the start that made them.
 package sandbox

@@ -8,4 +8,6 @@
 // the first program of the guest finds an empty folder. drover-init is not dumpable, so that a guest's root without
 // CAP_SYS_PTRACE cannot take the descriptors out of it; the log folder is a detached mount, so that even one with it
 // finds no way up into the host from there.
+//
+// It starts no goroutines.
 package handover

@@ -1,5 +1,3 @@
-// Package hold is drover-init as the only process of a container that has nothing to do but to be there, so that its
-// network namespace is.
 package hold
 
 import (

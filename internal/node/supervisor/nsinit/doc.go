@@ -6,4 +6,6 @@
 //
 // No path of the host is looked up here, except for an agent without root: whatever is mounted came as a descriptor that
 // the agent opened, and targets are resolved after pivot_root, where no link can lead out.
+//
+// What a sandbox holds is decided by package sandbox. It starts no goroutines.
 package nsinit

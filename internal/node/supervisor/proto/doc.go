@@ -10,4 +10,6 @@
 //
 // Messages only ever grow at their end: a decoder takes missing fields as zero and ignores what it does not know, so
 // that an older supervisor works with a newer agent. The hello tells the versions.
+//
+// What an operation does is package initd's. It starts no goroutines.
 package proto

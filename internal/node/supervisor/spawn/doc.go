@@ -4,4 +4,6 @@
 //
 // Of a staged child the parent decides what it does between fork and exec only when it runs, in namespaces of its own: it
 // is given a list of system calls.
+//
+// What is started is the caller's. It starts no goroutines; a start locks its thread until the child executes.
 package spawn

@@ -1,5 +1,3 @@
-// Package ec2test emulates Amazon EC2's query API over HTTP: what a provider of machines needs of it, with its pages,
-// its delays, its errors and its throttling. Amazon's own SDK is its judge.
 package ec2test
 
 import (

@@ -1,0 +1,4 @@
+// Package providertest is the suite that every provider has to pass.
+//
+// It is for tests only.
+package providertest

@@ -1,0 +1,6 @@
+// Package diskuse measures what a folder takes of its file system. A guest may own the folder and change it meanwhile:
+// no link is followed, other file systems are not entered, and the work is bounded.
+//
+// What happens to a task that wrote too much is its driver's. One goroutine measures while there are tasks to watch,
+// and ends with the last.
+package diskuse
