@@ -20,27 +20,33 @@ type chosen struct {
 
 func (f *chosen) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.task, "task", "", "the task; needed if there are several")
+	f.bindJob(fl)
+}
+
+func (f *chosen) bindJob(fl *pflag.FlagSet) {
 	fl.StringVar(&f.job, "job", "", "instead of ALLOC: the newest running allocation of this job")
 }
 
-// find returns the allocation and task, and the words that follow the allocation's id.
-func (f *chosen) find(ctx context.Context, c *api.Client, args []string) (*drover.Allocation, string, []string, error) {
-	var alloc *drover.Allocation
-	var err error
+// allocation returns the allocation, and the words that follow its id. Errors: Invalid, NotFound.
+func (f *chosen) allocation(ctx context.Context, c *api.Client, args []string) (v *drover.Allocation, rest []string, err error) {
 	switch {
 	case f.job != "":
-		alloc, err = newestOf(ctx, c, f.job)
+		v, err = newestOf(ctx, c, f.job)
+		return v, args, err
 	case len(args) == 0:
-		err = drover.Errorf(drover.Invalid, "name an allocation, or a job with -job")
-	default:
-		alloc, err = c.Allocation(ctx, args[0])
-		args = args[1:]
+		return nil, nil, drover.Errorf(drover.Invalid, "name an allocation, or a job with -job")
 	}
-	if err != nil {
+	v, err = c.Allocation(ctx, args[0])
+	return v, args[1:], err
+}
+
+// find returns the allocation and its task, and the words that follow the allocation's id. Errors: Invalid, NotFound.
+func (f *chosen) find(ctx context.Context, c *api.Client, args []string) (v *drover.Allocation, task string, rest []string, err error) {
+	if v, rest, err = f.allocation(ctx, c, args); err != nil {
 		return nil, "", nil, err
 	}
-	task, err := taskOf(alloc, f.task)
-	return alloc, task, args, err
+	task, err = taskOf(v, f.task)
+	return v, task, rest, err
 }
 
 // newestOf is the newest running allocation of a job, else the newest.

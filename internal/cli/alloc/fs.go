@@ -16,10 +16,9 @@ import (
 
 type fsFlags struct {
 	term.Output
-	job                       string
-	human, stat, follow, tail bool
-	lines                     int
-	bytes                     int64
+	chosen
+	tail
+	human, stat bool
 }
 
 func fsCommand(app *term.App) *cobra.Command {
@@ -31,13 +30,10 @@ func fsCommand(app *term.App) *cobra.Command {
 		"drover alloc fs 3f2a\ndrover alloc fs 3f2a alloc/logs/\ndrover alloc fs 3f2a alloc/data/result.txt\ndrover alloc fs -stat 3f2a web/local\ndrover alloc fs -tail -n 5 -f 3f2a alloc/data/events.log")
 	fl := c.Flags()
 	f.Bind(fl)
-	fl.StringVar(&f.job, "job", "", "instead of ALLOC: the newest running allocation of this job")
+	f.bindJob(fl)
+	f.tail.bind(fl, "go on as the file grows")
 	fl.BoolVar(&f.stat, "stat", false, "show what the path is instead of its contents")
 	fl.BoolVarP(&f.human, "human", "H", false, "sizes in KiB, MiB, …")
-	fl.BoolVarP(&f.follow, "follow", "f", false, "go on as the file grows")
-	fl.BoolVar(&f.tail, "tail", false, "only the end: 10 lines, or as many as -n or -c say")
-	fl.IntVarP(&f.lines, "lines", "n", 0, "with -tail: how many lines")
-	fl.Int64VarP(&f.bytes, "bytes", "c", 0, "with -tail: how many bytes")
 	return c
 }
 
@@ -46,16 +42,7 @@ func fs(ctx context.Context, app *term.App, f *fsFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	var v *drover.Allocation
-	switch {
-	case f.job != "":
-		v, err = newestOf(ctx, c, f.job)
-	case len(args) == 0:
-		err = drover.Errorf(drover.Invalid, "name an allocation, or a job with -job")
-	default:
-		v, err = c.Allocation(ctx, args[0])
-		args = args[1:]
-	}
+	v, args, err := f.allocation(ctx, c, args)
 	if err != nil {
 		return err
 	}
@@ -106,24 +93,10 @@ func (f *fsFlags) files(w io.Writer, list []drover.AllocFileInfo) error {
 	return term.Table(w, "The folder is empty.", "Mode|Size|Modified|Name", rows)
 }
 
+// cat prints a file of so many bytes.
 func (f *fsFlags) cat(ctx context.Context, c *api.Client, w io.Writer, id string, q url.Values, size int64) error {
-	stream := "/v1/client/fs/stream/" + id
-	q.Set("plain", "true")
-	q.Set("follow", strconv.FormatBool(f.follow))
-	switch {
-	case f.bytes > 0:
-		q.Set("origin", "end")
-		q.Set("offset", strconv.FormatInt(min(f.bytes, size), 10))
-		return c.CopyTo(ctx, w, stream, q)
-	case f.tail || f.lines > 0:
-		q.Set("origin", "end")
-		lines := f.lines
-		if lines <= 0 {
-			lines = 10
-		}
-		return lastLines(ctx, c, w, stream, q, lines, f.follow)
-	case f.follow:
-		return c.CopyTo(ctx, w, stream, q)
+	if f.wantsEnd() || f.follow {
+		return f.print(ctx, c, w, "/v1/client/fs/stream/"+id, q, size)
 	}
 	if err := c.CopyTo(ctx, w, "/v1/client/fs/cat/"+id, q); err != nil {
 		return fmt.Errorf("printing the file: %w", err)

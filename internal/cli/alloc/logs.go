@@ -3,8 +3,8 @@ package alloc
 import (
 	"context"
 	"io"
+	"math"
 	"net/url"
-	"strconv"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -15,9 +15,8 @@ import (
 
 type logsFlags struct {
 	chosen
-	follow, stdout, stderr, tail bool
-	lines                        int
-	bytes                        int64
+	tail
+	stdout, stderr bool
 }
 
 func logsCommand(app *term.App) *cobra.Command {
@@ -28,13 +27,10 @@ func logsCommand(app *term.App) *cobra.Command {
 	term.Describe(c, "Prints stdout and then stderr of a task, each to its own stream; with -f both as they come.",
 		"drover alloc logs 3f2a\ndrover alloc logs -f -stderr 3f2a\ndrover alloc logs -tail -n 20 -job web")
 	fl := c.Flags()
-	f.bind(fl)
-	fl.BoolVarP(&f.follow, "follow", "f", false, "go on as more is written")
+	f.chosen.bind(fl)
+	f.tail.bind(fl, "go on as more is written")
 	fl.BoolVar(&f.stdout, "stdout", false, "only stdout")
 	fl.BoolVar(&f.stderr, "stderr", false, "only stderr")
-	fl.BoolVar(&f.tail, "tail", false, "only the end: 10 lines, or as many as -n or -c say")
-	fl.IntVarP(&f.lines, "lines", "n", 0, "with -tail: how many lines")
-	fl.Int64VarP(&f.bytes, "bytes", "c", 0, "with -tail: how many bytes")
 	return c
 }
 
@@ -50,40 +46,25 @@ func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	if f.lines > 0 || f.bytes > 0 {
-		f.tail = true
-	}
 	both := f.stdout == f.stderr
 	g, ctx := errgroup.WithContext(ctx)
 	if !f.follow {
 		g.SetLimit(1) // one after the other
 	}
 	if both || f.stdout {
-		g.Go(func() error { return f.print(ctx, c, app.Out, v.ID, task, "stdout") }) // ends with the log or ctx
+		g.Go(func() error { return f.stream(ctx, c, app.Out, v.ID, task, "stdout") }) // ends with the log or ctx
 	}
 	if both || f.stderr {
 		w := app.Err
 		if !both {
 			w = app.Out
 		}
-		g.Go(func() error { return f.print(ctx, c, w, v.ID, task, "stderr") }) // ends with the log or ctx
+		g.Go(func() error { return f.stream(ctx, c, w, v.ID, task, "stderr") }) // ends with the log or ctx
 	}
 	return g.Wait()
 }
 
-func (f *logsFlags) print(ctx context.Context, c *api.Client, w io.Writer, id, task, kind string) error {
-	q := url.Values{"task": {task}, "type": {kind}, "plain": {"true"}, "follow": {strconv.FormatBool(f.follow)}}
-	if !f.tail {
-		return c.CopyTo(ctx, w, "/v1/client/fs/logs/"+id, q)
-	}
-	q.Set("origin", "end")
-	if f.bytes > 0 {
-		q.Set("offset", strconv.FormatInt(f.bytes, 10))
-		return c.CopyTo(ctx, w, "/v1/client/fs/logs/"+id, q)
-	}
-	lines := f.lines
-	if lines == 0 {
-		lines = 10
-	}
-	return lastLines(ctx, c, w, "/v1/client/fs/logs/"+id, q, lines, f.follow)
+// stream prints one of a task's logs.
+func (f *logsFlags) stream(ctx context.Context, c *api.Client, w io.Writer, id, task, kind string) error {
+	return f.print(ctx, c, w, "/v1/client/fs/logs/"+id, url.Values{"task": {task}, "type": {kind}}, math.MaxInt64)
 }

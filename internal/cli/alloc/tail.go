@@ -7,8 +7,45 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/spf13/pflag"
+
 	"github.com/drover-project/drover/internal/cli/api"
 )
+
+// tail says what of a file is printed: all of it or its end, and whether it is followed.
+type tail struct {
+	follow, end bool
+	lines       int
+	bytes       int64
+}
+
+func (t *tail) bind(fl *pflag.FlagSet, follow string) {
+	fl.BoolVarP(&t.follow, "follow", "f", false, follow)
+	fl.BoolVar(&t.end, "tail", false, "only the end: 10 lines, or as many as -n or -c say")
+	fl.IntVarP(&t.lines, "lines", "n", 0, "with -tail: how many lines")
+	fl.Int64VarP(&t.bytes, "bytes", "c", 0, "with -tail: how many bytes")
+}
+
+func (t *tail) wantsEnd() bool { return t.end || t.lines > 0 || t.bytes > 0 }
+
+// print prints what the API streams of a file of so many bytes.
+func (t *tail) print(ctx context.Context, c *api.Client, w io.Writer, path string, q url.Values, size int64) error {
+	q.Set("plain", "true")
+	q.Set("follow", strconv.FormatBool(t.follow))
+	if !t.wantsEnd() {
+		return c.CopyTo(ctx, w, path, q)
+	}
+	q.Set("origin", "end")
+	if t.bytes > 0 {
+		q.Set("offset", strconv.FormatInt(min(t.bytes, size), 10))
+		return c.CopyTo(ctx, w, path, q)
+	}
+	lines := t.lines
+	if lines <= 0 {
+		lines = 10
+	}
+	return lastLines(ctx, c, w, path, q, lines, t.follow)
+}
 
 // tailGuess is how many bytes are looked at for a line.
 const tailGuess = 1 << 10
