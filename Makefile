@@ -1,6 +1,6 @@
 # Drover's shop. `make help` lists the targets.
 GO         ?= go
-INIT       := internal/node/supervisor/initbin/drover-init
+INIT       := internal/node/supervisor/initbin/drover-init.gz
 INIT_SRC   := $(shell find cmd/drover-init internal/node/supervisor internal/clock internal/forked internal/id '(' -name '*.go' -o -name '*.s' ')' -not -name '*_test.go' 2>/dev/null) $(wildcard *.go) go.mod
 SRC        := $(shell find . '(' -name '*.go' -o -name '*.s' ')' -not -name '*_test.go' 2>/dev/null) go.mod
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -34,7 +34,8 @@ bin/drover: $(INIT) $(SRC)
 init: $(INIT) ## build the supervisor that is embedded into drover
 
 $(INIT): $(INIT_SRC)
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $@ ./cmd/drover-init
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(@:.gz=) ./cmd/drover-init
+	@gzip -9nf $(@:.gz=)
 	@touch $@
 
 docs: init ## write docs/reference from the code

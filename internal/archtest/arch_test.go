@@ -171,6 +171,8 @@ var quarantine = map[string][]string{
 	"github.com/hashicorp/nomad/api":                       {"drover/internal/exec/nomadbackend"},
 	"github.com/vishvananda/netlink":                       {"drover/internal/node/driver/sandbox/bridge"},
 	"golang.org/x/crypto/ssh":                              {"drover/internal/fleet/bootstrap"},
+	"github.com/aws/aws-sdk-go-v2/config":                  {"drover/internal/fleet/provider/ec2"},
+	"github.com/aws/aws-sdk-go-v2/aws/signer/v4":           {"drover/internal/fleet/provider/ec2"},
 	"go.etcd.io/bbolt":                                     {"drover/internal/control/raftlog", "drover/internal/node/localstate"},
 	"github.com/google/go-containerregistry/pkg/v1/remote": {"drover/internal/node/image"},
 	"github.com/prometheus/client_golang/prometheus":       {"drover/internal/telemetry"},

@@ -40,7 +40,7 @@ type FleetProvider struct {
 	SecurityGroups []string          `hcl:"security_groups,optional"`  // ec2: security groups of the machines
 	Profile        string            `hcl:"instance_profile,optional"` // ec2: instance profile of the machines
 	KeyName        string            `hcl:"key_name,optional"`         // ec2: key pair of the machines
-	// ec2: file of credentials; path; default: the environment, then ~/.aws/credentials, then the role of the machine
+	// ec2: file of credentials; path; default: what the AWS CLI would find (environment, shared files, SSO, roles, the machine)
 	CredentialFile string `hcl:"credentials,optional"`
 	AccessKey      string `hcl:"access_key,optional" json:"-"` // ec2: access key
 	SecretKey      string `hcl:"secret_key,optional" json:"-"` // ec2: secret key

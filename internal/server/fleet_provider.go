@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -50,16 +49,16 @@ func openProvider(cfg *config.FleetProvider, owner, dataDir string, c clock.Cloc
 	return ec2.New(ec2.Config{
 		Region: cfg.Region, Endpoint: cfg.Host, Owner: owner, Subnets: cfg.Subnets, SecurityGroups: cfg.SecurityGroups,
 		InstanceProfile: cfg.Profile, KeyName: cfg.KeyName, PerSecond: cfg.PerSecond,
-		RootDevice: cfg.RootDevice, PublicAddress: config.True(cfg.PublicAddress), Credentials: credentials(cfg, c),
+		RootDevice: cfg.RootDevice, PublicAddress: config.True(cfg.PublicAddress), Credentials: credentials(cfg),
 	}, c)
 }
 
 // credentials are those of the block, else what Amazon's own tools would find.
-func credentials(cfg *config.FleetProvider, c clock.Clock) ec2.Source {
+func credentials(cfg *config.FleetProvider) ec2.Credentials {
 	if cfg.AccessKey != "" {
-		return ec2.Credentials{AccessKey: cfg.AccessKey, SecretKey: cfg.SecretKey}
+		return ec2.Static(cfg.AccessKey, cfg.SecretKey)
 	}
-	return ec2.NewChain(ec2.ChainConfig{Getenv: os.Getenv, File: cfg.CredentialFile}, c)
+	return ec2.NewChain(ec2.ChainConfig{File: cfg.CredentialFile, Region: cfg.Region})
 }
 
 // localAttributes are what nodes of the provider's machines will have whatever their type.

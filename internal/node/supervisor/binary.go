@@ -1,10 +1,14 @@
 package supervisor
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -12,7 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/forked"
 )
 
-// The folder holds a README, and drover-init once `make init` ran.
+// The folder holds a README, and drover-init once `make init` ran, compressed: it is two fifths of its size.
 //
 //go:embed all:initbin
 var initbin embed.FS
@@ -20,23 +24,28 @@ var initbin embed.FS
 // Binary writes the embedded drover-init to <dir>/bin/drover-init-<hash>, once, and returns its path. Several agents
 // on one folder are fine, and an older file stays for the supervisors that run it.
 func Binary(dir string) (string, error) {
-	data, err := initbin.ReadFile("initbin/drover-init")
+	data, err := initbin.ReadFile("initbin/drover-init.gz")
 	if err != nil {
 		return "", drover.Errorf(drover.Unavailable, "this drover was built without its supervisor: run `make init`, then build again")
 	}
 	sum := sha256.Sum256(data)
 	path := filepath.Join(dir, "bin", "drover-init-"+hex.EncodeToString(sum[:8]))
-	if st, err := os.Stat(path); err == nil && st.Size() == int64(len(data)) {
+	size := binary.LittleEndian.Uint32(data[len(data)-4:]) // of the program: gzip's last field
+	if st, err := os.Stat(path); err == nil && st.Size() == int64(size) {
 		return path, nil
 	}
-	if err := install(path, data); err != nil {
+	unzipped, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return "", fmt.Errorf("unpacking the supervisor: %w", err)
+	}
+	if err := install(path, unzipped); err != nil {
 		return "", fmt.Errorf("installing the supervisor: %w", err)
 	}
 	return path, nil
 }
 
 // install writes a file that nobody ever sees half written.
-func install(path string, data []byte) error {
+func install(path string, program io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -45,7 +54,7 @@ func install(path string, data []byte) error {
 		return err
 	}
 	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
-	_, err = tmp.Write(data)
+	_, err = io.Copy(tmp, program)
 	if err == nil {
 		err = tmp.Chmod(0o755)
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
@@ -24,8 +26,9 @@ const (
 
 // caller makes calls of the query API.
 type caller struct {
-	cfg   *Config
-	clock clock.Clock
+	cfg    *Config
+	clock  clock.Clock
+	signer *v4.Signer
 }
 
 // apiError is how the API says no.
@@ -54,14 +57,16 @@ func (c *caller) do(ctx context.Context, action string, form url.Values, out any
 	err := c.once(ctx, action, form, out)
 	var e *apiError
 	if errors.As(err, &e) && (e.Code == "ExpiredToken" || e.Code == "RequestExpired") {
-		c.cfg.Credentials.Expire()
+		if stale, ok := c.cfg.Credentials.(interface{ Invalidate() }); ok {
+			stale.Invalidate()
+		}
 		err = c.once(ctx, action, form, out)
 	}
 	return err
 }
 
 func (c *caller) once(ctx context.Context, action string, form url.Values, out any) error {
-	key, err := c.cfg.Credentials.Get(ctx)
+	key, err := c.cfg.Credentials.Retrieve(ctx)
 	if err != nil {
 		return unsent{err}
 	}
@@ -74,7 +79,9 @@ func (c *caller) once(ctx context.Context, action string, form url.Values, out a
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	r.Header.Set("User-Agent", "drover")
-	sign(r, body, key, c.cfg.Region, c.clock.Now())
+	if err := c.signer.SignHTTP(ctx, key, r, hash(body), "ec2", c.cfg.Region, c.clock.Now()); err != nil {
+		return unsent{fmt.Errorf("signing the request: %w", err)}
+	}
 	answer, err := c.cfg.HTTP.Do(r)
 	if err != nil {
 		var dial *net.OpError

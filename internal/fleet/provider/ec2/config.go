@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/fleet/provider"
@@ -36,8 +38,9 @@ type Config struct {
 	PublicAddress bool
 	// PerSecond bounds our own calls that create; 0 = what Amazon allows, and what it answers.
 	PerSecond float64
-	// Credentials are asked for before each call. Required; see Chain.
-	Credentials Source
+	// Credentials are asked for before each call. Required; see Static and Chain. A provider that has a method Invalidate()
+	// is told when those that it gave were refused as expired.
+	Credentials Credentials
 	// HTTP makes the calls. Default: a client that gives up after 30 s.
 	HTTP *http.Client
 }
@@ -99,7 +102,7 @@ func New(cfg Config, c clock.Clock) (*Provider, error) {
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 		}}
 	}
-	return &Provider{cfg: cfg, clock: c, calls: &caller{cfg: &cfg, clock: c}, fresh: map[string]time.Time{}}, nil
+	return &Provider{cfg: cfg, clock: c, calls: &caller{cfg: &cfg, clock: c, signer: v4.NewSigner()}, fresh: map[string]time.Time{}}, nil
 }
 
 // Capabilities implements provider.Provider. The rates are Amazon's for an account that asked for no more.

@@ -2,7 +2,9 @@ package ec2
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -169,3 +171,8 @@ func tagsOf(req *provider.Request, intent *provider.Intent) map[string]string {
 
 // clientToken is the cloud's idempotency key: 64 characters, another one for each Drover of an account.
 func clientToken(owner, intent string) string { return hash([]byte(owner + "\x00" + intent)) }
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

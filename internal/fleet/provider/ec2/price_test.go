@@ -49,7 +49,7 @@ func TestSpotPrices(t *testing.T) {
 	require.Equal(t, 4, c.Calls["DescribeSpotPriceHistory"], "a hundred types a call")
 
 	wrong := account(t, c, "me", func(cfg *ec2.Config) {
-		cfg.Credentials = ec2.Credentials{AccessKey: ec2test.AccessKey, SecretKey: "x"}
+		cfg.Credentials = ec2.Static(ec2test.AccessKey, "x")
 	})
 	_, err = wrong.Prices(t.Context(), many)
 	require.Equal(t, provider.Auth, provider.KindOf(err))

@@ -78,6 +78,7 @@ func (c *Cloud) metadata(w http.ResponseWriter, r *http.Request) {
 	const path = "/latest/meta-data/iam/security-credentials/"
 	switch {
 	case r.Method == http.MethodPut && r.URL.Path == "/latest/api/token" && r.Header.Get("X-aws-ec2-metadata-token-ttl-seconds") != "":
+		w.Header().Set("X-aws-ec2-metadata-token-ttl-seconds", "300")
 		fmt.Fprint(w, "session")
 	case r.Header.Get("X-aws-ec2-metadata-token") != "session":
 		w.WriteHeader(http.StatusUnauthorized)
