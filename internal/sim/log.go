@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exec/runner"
 )
 
 // disk is what survives the server's process: the log with the snapshot it starts from, and the journal of claims.
@@ -18,7 +19,7 @@ type disk struct {
 	index    uint64   // of the snapshot
 	lost     [32]byte // hash of the state of the process that was killed last
 	lostAt   uint64   // and its index; 0 = none was
-	journal  []journalLine
+	journal  []runner.Line
 }
 
 type entry struct {

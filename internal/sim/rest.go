@@ -2,11 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
@@ -173,11 +173,13 @@ func (w *World) claimsRest(s *store.Snapshot) string {
 			return fmt.Sprintf("runner %s was handed out, and is warm in the state", id)
 		}
 	}
-	for _, id := range slices.Clone(w.server.runners.releases) {
-		return fmt.Sprintf("the release of %s is not recorded", id)
+	if claims, releases := w.server.runners.core.Unrecorded(); claims+releases > 0 {
+		return fmt.Sprintf("%d claims and %d releases are not recorded", claims, releases)
 	}
-	if n := len(w.server.runners.claims); n > 0 {
-		return fmt.Sprintf("%d claims are not recorded", n)
+	for j := range s.Jobs(environment.Namespace, environment.JobPrefix) {
+		if d := j.TaskGroups[0].Pool.Demand; d != 0 {
+			return fmt.Sprintf("nobody waits for runners of %s, and its demand is %d", j.ID, d)
+		}
 	}
 	return ""
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -9,51 +8,30 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/exec/environment"
-	"github.com/drover-project/drover/internal/exec/pool"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
 
-// This file is exec/runner's Service without goroutines and locks: claims are popped from the stack of warm runners,
-// written to the journal, answered, and recorded behind that in batches.
-
+// runners is the shell of exec/runner's Core in virtual time, as Service is in the product: the loops, the journal on
+// the world's disk, and the use cases of control. Between any two events the process may be killed.
 type runners struct {
-	s         *server
-	envs      map[string]*warmEnv
-	list      map[string]*warmRunner // by allocation
-	tombs     map[string]bool
-	deadlines pool.Deadlines
-	claims    []runner.AllocClaim
-	releases  []string
-	toWrite   signal
-	timerUp   signal
-	news      []string // allocations and jobs to look at again
-	newsUp    signal
-	synced    bool
+	s       *server
+	core    *runner.Core
+	synced  bool
+	news    []drover.Event // to be looked at
+	newsUp  signal
+	toWrite signal
+	timerUp signal
+	waiting map[*runner.Waiter]*signal
+	holders []*signal // of those who withhold runners and wait for claims to be recorded
 }
 
-type warmEnv struct {
-	execution.Environment
-	version uint64
-	warm    pool.Stack
-}
-
-type warmRunner struct {
-	alloc *drover.Allocation
-	env   string
-	claim *drover.Claim
-}
-
-type journalLine struct {
-	claim   *runner.AllocClaim
-	release string
-}
+// maxWaiting claims wait for runners of an environment; few, so that lines get full.
+const maxWaiting = 3
 
 func newRunners(s *server) *runners {
-	r := &runners{
-		s: s, envs: map[string]*warmEnv{}, list: map[string]*warmRunner{}, tombs: map[string]bool{},
-	}
+	r := &runners{s: s, core: runner.NewCore(maxWaiting), waiting: map[*runner.Waiter]*signal{}}
 	s.process.spawn("runners", func(p *proc) {
-		r.replay()
+		r.load()
 		s.process.spawn("record", r.record)
 		s.process.spawn("idle", r.endIdle)
 		r.observe(p)
@@ -61,218 +39,167 @@ func newRunners(s *server) *runners {
 	return r
 }
 
+// tell is Service.tell.
+func (r *runners) tell(event func(c *runner.Core, now time.Time)) {
+	event(r.core, r.s.w.now)
+	e := r.core.Effects()
+	for _, w := range e.Served {
+		if served := r.waiting[w]; served != nil {
+			served.raise()
+		}
+	}
+	if e.Settled {
+		for _, up := range r.holders {
+			up.raise()
+		}
+		r.holders = nil
+	}
+	if e.Record {
+		r.toWrite.raise()
+	}
+	if e.Rearm {
+		r.timerUp.raise()
+	}
+}
+
 // follow notes what an entry changed; the loop looks at it a little later, on a newer state.
 func (r *runners) follow(ev drover.Events) {
 	if r == nil {
 		return // the log is being replayed
 	}
-	for _, e := range ev.Events {
-		if e.Topic == drover.TopicAllocation || e.Topic == drover.TopicJob {
-			r.news = append(r.news, e.Key)
-		}
-	}
+	r.news = append(r.news, ev.Events...)
 	r.newsUp.raise()
 }
 
 func (r *runners) observe(p *proc) {
-	for job := range r.s.store.Snapshot().Jobs(environment.Namespace, environment.JobPrefix) {
-		r.readEnv(job.ID)
-	}
-	r.synced = true
-	for {
-		r.newsUp.wait(p, time.Hour)
-		p.sleep(r.s.w.between(0, 5*time.Millisecond))
+	for missed := true; ; missed = r.s.w.chance(2) {
 		news := r.news
 		r.news = nil
-		for _, key := range news {
-			r.readEnv(key)
-			r.look(key)
-		}
+		r.tell(func(c *runner.Core, now time.Time) {
+			if missed {
+				c.ReadAll(now, r.s.store.Snapshot())
+			} else {
+				c.Observe(now, r.s.store.Snapshot(), news)
+			}
+		})
+		r.synced = true
+		r.newsUp.wait(p, time.Hour)
+		p.sleep(r.s.w.between(0, 5*time.Millisecond))
 	}
 }
 
-func (r *runners) readEnv(jobID string) {
-	id, ok := environment.IDOf(jobID)
-	if !ok {
-		return
+// claim hands out a runner. wait is how long the claim stands in line; < 0: not at all.
+func (r *runners) claim(p *proc, req execution.ClaimRequest) (got execution.Runner, err error) {
+	if !r.synced {
+		return got, drover.Errorf(drover.Unavailable, "the execution service is starting")
 	}
-	snap := r.s.store.Snapshot()
-	job := snap.Job(environment.Namespace, jobID)
-	if job == nil || job.Stop {
-		r.forgetEnv(id)
-		return
+	var turn runner.Turn
+	r.tell(func(c *runner.Core, now time.Time) {
+		if !c.Knows(req.Environment) {
+			c.ReadEnvironment(now, r.s.store.Snapshot(), req.Environment)
+		}
+		turn, err = c.Claim(now, req)
+	})
+	until := r.s.w.now.Add(req.Wait)
+	for err == nil && turn.Waiter != nil {
+		served := &signal{}
+		r.waiting[turn.Waiter] = served
+		came := served.wait(p, until.Sub(r.s.w.now))
+		delete(r.waiting, turn.Waiter)
+		if p.sleep(r.s.w.between(0, time.Millisecond)); !came {
+			r.tell(func(c *runner.Core, _ time.Time) { c.Leave(turn.Waiter) })
+			return got, drover.Errorf(drover.Exhausted, "none came")
+		}
+		r.tell(func(c *runner.Core, now time.Time) { turn, err = c.Accept(now, turn.Waiter) })
 	}
-	known := r.envs[id]
-	if known != nil && job.ModifyIndex <= known.version {
-		return
-	}
-	spec, err := environment.FromJob(job)
 	if err != nil {
-		r.s.w.breach("job %s cannot be read as an environment: %v", jobID, err)
+		return got, err
 	}
-	if known != nil {
-		known.Environment, known.version = spec, job.ModifyIndex
-		return
-	}
-	r.envs[id] = &warmEnv{Environment: spec, version: job.ModifyIndex}
-	for a := range snap.AllocationsByJob(environment.Namespace, jobID) {
-		r.look(a.ID)
-	}
-}
-
-func (r *runners) forgetEnv(id string) {
-	if r.envs[id] == nil {
-		return
-	}
-	delete(r.envs, id)
-	for _, allocID := range slices.Sorted(maps.Keys(r.list)) {
-		if x := r.list[allocID]; x.env == id {
-			r.end(x)
-		}
-	}
-}
-
-// look is observeLocked.
-func (r *runners) look(allocID string) {
-	known := r.list[allocID]
-	a := r.s.store.Snapshot().Allocation(allocID)
-	if a == nil {
-		if known != nil {
-			r.end(known)
-		}
-		return
-	}
-	envID, ok := environment.IDOf(a.JobID)
-	e := r.envs[envID]
-	if !ok || e == nil || r.tombs[allocID] {
-		return
-	}
-	warm := a.ClientStatus == drover.AllocClientRunning && a.DesiredStatus == drover.AllocDesiredRun
-	switch {
-	case a.Terminal():
-		if known != nil {
-			r.end(known)
-		}
-	case a.Claim != nil:
-		if known != nil && known.claim != nil {
-			known.alloc = a
-			return
-		}
-		e.warm.Remove(allocID)
-		claim := *a.Claim
-		r.addClaimed(&warmRunner{alloc: a, env: envID}, &claim)
-	case known != nil:
-		known.alloc = a
-		if known.claim == nil && !warm {
-			e.warm.Remove(allocID)
-			delete(r.list, allocID)
-		}
-	case warm:
-		r.list[allocID] = &warmRunner{alloc: a, env: envID}
-		e.warm.Push(allocID)
-	}
-}
-
-func (r *runners) addClaimed(x *warmRunner, claim *drover.Claim) {
-	x.claim = claim
-	r.list[x.alloc.ID] = x
-	if claim.IdleTimeout > 0 && r.deadlines.Set(x.alloc.ID, r.s.w.now.Add(claim.IdleTimeout)) {
-		r.timerUp.raise()
-	}
-}
-
-func (r *runners) end(x *warmRunner) {
-	delete(r.list, x.alloc.ID)
-	if x.claim == nil {
-		if e := r.envs[x.env]; e != nil {
-			e.warm.Remove(x.alloc.ID)
-		}
-		return
-	}
-	r.tombs[x.alloc.ID] = true
-	r.deadlines.Clear(x.alloc.ID)
-}
-
-// claim hands out a warm runner.
-func (r *runners) claim(envID string, idle time.Duration) (allocID string, err error) {
-	e := r.envs[envID]
-	if !r.synced || e == nil {
-		return "", drover.Errorf(drover.NotFound, "environment %q not found", envID)
-	}
-	allocID, ok := e.warm.Pop()
-	if !ok {
-		return "", drover.Errorf(drover.Exhausted, "no runners available")
-	}
-	x := r.list[allocID]
-	claim := drover.Claim{RunnerID: runner.RunnerID(envID, allocID), ClaimedAt: r.s.w.now.UnixNano(), IdleTimeout: idle}
-	r.addClaimed(x, &claim)
-	ac := runner.AllocClaim{AllocID: allocID, Claim: claim}
-	r.s.w.disk.journal = append(r.s.w.disk.journal, journalLine{claim: &ac})
-	r.claims = append(r.claims, ac)
-	r.toWrite.raise()
-	return allocID, nil
+	failed := r.write(p, runner.Line{Claim: &turn.Handout.Line})
+	r.tell(func(c *runner.Core, _ time.Time) { got, err = c.Written(turn.Handout, failed) })
+	return got, err
 }
 
 // release ends a claimed runner.
-func (r *runners) release(allocID string) {
-	if x := r.list[allocID]; x != nil && x.claim != nil {
-		r.drop(x)
+func (r *runners) release(p *proc, runnerID string) (err error) {
+	if !r.synced {
+		return drover.Errorf(drover.Unavailable, "the execution service is starting")
 	}
+	var allocID string
+	r.tell(func(c *runner.Core, _ time.Time) {
+		allocID, err = c.Release(runnerID, drover.Errorf(drover.Gone, "%w", runner.ErrStopped))
+	})
+	if err == nil {
+		r.writeRelease(p, allocID)
+	}
+	return err
 }
 
-func (r *runners) drop(x *warmRunner) {
-	r.s.w.disk.journal = append(r.s.w.disk.journal, journalLine{release: x.alloc.ID})
-	r.end(x)
-	r.releases = append(r.releases, x.alloc.ID)
-	r.toWrite.raise()
+func (r *runners) writeRelease(p *proc, allocID string) {
+	err := r.write(p, runner.Line{Release: allocID})
+	r.tell(func(c *runner.Core, _ time.Time) { c.Released(allocID, err == nil) })
+}
+
+// write appends to the journal, which has a moment before and after it in which the process may be killed.
+func (r *runners) write(p *proc, line runner.Line) error {
+	p.sleep(r.s.w.between(0, time.Millisecond))
+	if r.s.w.full && r.s.w.chance(50) {
+		return drover.Errorf(drover.Exhausted, "no space left on device")
+	}
+	r.s.w.disk.journal = append(r.s.w.disk.journal, line)
+	p.sleep(r.s.w.between(0, time.Millisecond))
+	return nil
+}
+
+// withhold is Service.Withhold.
+func (r *runners) withhold(allocIDs []string) (giveBack func()) {
+	giveBack = func() {
+		r.tell(func(c *runner.Core, now time.Time) { c.GiveBack(now, r.s.store.Snapshot(), allocIDs) })
+	}
+	held := false
+	defer func() {
+		if !held {
+			giveBack() // the term ended
+		}
+	}()
+	r.tell(func(c *runner.Core, _ time.Time) { c.Withhold(allocIDs) })
+	for until := r.s.w.now.Add(2 * time.Second); ; {
+		pending := false
+		r.tell(func(c *runner.Core, _ time.Time) { pending = c.Hold(r.s.store.Snapshot(), allocIDs) })
+		left := until.Sub(r.s.w.now)
+		if !pending || left <= 0 {
+			held = true
+			return giveBack
+		}
+		up := &signal{}
+		r.holders = append(r.holders, up)
+		up.wait(r.s.w.current, left)
+	}
 }
 
 func (r *runners) endIdle(p *proc) {
 	for {
-		for _, id := range r.deadlines.Due(r.s.w.now) {
-			r.drop(r.list[id])
-		}
+		var due []string
 		wait := time.Hour
-		if next, ok := r.deadlines.Next(); ok {
+		r.tell(func(c *runner.Core, now time.Time) { due = c.Expire(now) })
+		for _, id := range due {
+			r.writeRelease(p, id)
+		}
+		if next, ok := r.core.NextDeadline(); ok {
 			wait = next.Sub(r.s.w.now)
 		}
 		r.timerUp.wait(p, wait)
 	}
 }
 
-// replay takes up what an earlier process handed out and did not record.
-func (r *runners) replay() {
-	snap := r.s.store.Snapshot()
-	for _, line := range slices.Clone(r.s.w.disk.journal) {
-		switch {
-		case line.claim != nil:
-			a := snap.Allocation(line.claim.AllocID)
-			if a == nil || a.Terminal() || a.Claim != nil {
-				r.forget(line.claim.AllocID, true)
-				continue
-			}
-			r.claims = append(r.claims, *line.claim)
-			r.toWrite.raise()
-			r.readEnv(a.JobID)
-			id, _ := environment.IDOf(a.JobID)
-			if e := r.envs[id]; e != nil {
-				e.warm.Remove(a.ID)
-				r.addClaimed(&warmRunner{alloc: a, env: id}, &line.claim.Claim)
-			}
-		default:
-			a := snap.Allocation(line.release)
-			if a == nil || a.Terminal() {
-				r.forget(line.release, false)
-				continue
-			}
-			if x := r.list[a.ID]; x != nil {
-				r.end(x)
-			}
-			r.tombs[a.ID] = true
-			r.releases = append(r.releases, a.ID)
-			r.toWrite.raise()
+// load takes up what an earlier process handed out and did not record.
+func (r *runners) load() {
+	lines := slices.Clone(r.s.w.disk.journal)
+	r.tell(func(c *runner.Core, now time.Time) {
+		for _, id := range c.Load(now, r.s.store.Snapshot(), lines) {
+			r.forget(id, false)
 		}
-	}
+	})
 }
 
 // record proposes claims and releases.
@@ -280,10 +207,19 @@ func (r *runners) record(p *proc) {
 	wait := 20 * time.Millisecond
 	for {
 		r.toWrite.wait(p, time.Hour)
-		for len(r.claims)+len(r.releases) > 0 {
-			claims, releases := r.claims, r.releases
-			r.claims, r.releases = nil, nil
-			if r.recordBatch(claims, releases) {
+		if _, urgent := r.core.Activity(); !urgent {
+			p.sleep(r.s.w.between(0, 200*time.Millisecond))
+		}
+		for {
+			var b runner.Batch
+			r.tell(func(c *runner.Core, _ time.Time) { b = c.Batch() })
+			for _, id := range b.Dropped {
+				r.forget(id, true)
+			}
+			if b.Empty() {
+				break
+			}
+			if r.recordClaims(b.Claims, b.Demands) && r.recordReleases(b.Releases) {
 				wait = 20 * time.Millisecond
 				continue
 			}
@@ -293,37 +229,38 @@ func (r *runners) record(p *proc) {
 	}
 }
 
-func (r *runners) recordBatch(claims []runner.AllocClaim, releases []string) bool {
-	var batch []command.RunnerClaim
-	for _, c := range claims {
-		if r.tombs[c.AllocID] {
-			r.forget(c.AllocID, true) // released before it was recorded
-			continue
-		}
-		batch = append(batch, command.RunnerClaim{AllocID: c.AllocID, Claim: c.Claim})
+func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Demand) bool {
+	claims, pools := make([]command.RunnerClaim, len(lines)), make([]command.PoolDemand, len(demands))
+	for i, line := range lines {
+		claims[i] = command.RunnerClaim{AllocID: line.AllocID, Claim: line.Claim}
 	}
-	in := r.s.intake
-	if len(batch) > 0 {
-		results, err := in.ClaimRunners(r.s.w.ctx, batch)
-		if err != nil {
-			r.claims, r.releases = append(claims, r.claims...), append(releases, r.releases...)
+	for i, d := range demands {
+		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
+	}
+	results, err := r.s.intake.ClaimRunners(r.s.w.ctx, claims, pools...)
+	if err != nil {
+		r.tell(func(c *runner.Core, _ time.Time) { c.NotRecorded(runner.Batch{Claims: lines, Demands: demands}) })
+		return false
+	}
+	errs := make([]error, len(results))
+	for i, res := range results {
+		errs[i] = res.Err
+	}
+	r.tell(func(c *runner.Core, _ time.Time) { c.ClaimsRecorded(lines, errs) })
+	for i := range lines {
+		r.forget(lines[i].AllocID, true)
+	}
+	return true
+}
+
+func (r *runners) recordReleases(all []runner.Releases) bool {
+	for i, of := range all {
+		if _, err := r.s.intake.ReleaseRunners(r.s.w.ctx, of.AllocIDs, of.Reason); err != nil {
+			r.tell(func(c *runner.Core, _ time.Time) { c.NotRecorded(runner.Batch{Releases: all[i:]}) })
 			return false
 		}
-		for _, res := range results {
-			if res.Err != nil && drover.CodeOf(res.Err) == drover.Conflict && r.list[res.AllocID] != nil {
-				r.drop(r.list[res.AllocID])
-			} else if res.Err != nil && r.list[res.AllocID] != nil {
-				r.drop(r.list[res.AllocID])
-			}
-			r.forget(res.AllocID, true)
-		}
-	}
-	if len(releases) > 0 {
-		if _, err := in.ReleaseRunners(r.s.w.ctx, releases, "released"); err != nil {
-			r.releases = append(releases, r.releases...)
-			return false
-		}
-		for _, id := range releases {
+		r.tell(func(c *runner.Core, _ time.Time) { c.ReleasesRecorded(of.AllocIDs) })
+		for _, id := range of.AllocIDs {
 			r.forget(id, false)
 		}
 	}
@@ -333,7 +270,7 @@ func (r *runners) recordBatch(claims []runner.AllocClaim, releases []string) boo
 // forget takes lines out of the journal: a recorded claim's, or all of an allocation that the state knows as stopped.
 func (r *runners) forget(allocID string, claimOnly bool) {
 	d := r.s.w.disk
-	d.journal = slices.DeleteFunc(d.journal, func(l journalLine) bool {
-		return l.claim != nil && l.claim.AllocID == allocID || !claimOnly && l.release == allocID
+	d.journal = slices.DeleteFunc(d.journal, func(l runner.Line) bool {
+		return l.Claim != nil && l.Claim.AllocID == allocID || !claimOnly && l.Release == allocID
 	})
 }

@@ -131,7 +131,7 @@ func (g generator) step() Step {
 	case 7, 8:
 		return Step{Verb: "env", Args: []string{env, g.kv("size", 0, 8), g.kv("cpu", 50, 200), g.kv("max", 0, 12)}}
 	case 9, 10, 11, 12:
-		return Step{Verb: "claim", Args: []string{env, g.kv("times", 1, 4), g.kv("idle", 0, 60)}}
+		return Step{Verb: "claim", Args: []string{env, g.kv("times", 1, 4), g.kv("idle", 0, 60), g.kv("wait", 0, 20)}}
 	case 13, 14:
 		return Step{Verb: "release", Args: []string{g.kv("times", 1, 4)}}
 	case 15:

@@ -81,7 +81,7 @@ func (s *server) lead() {
 			Interval: 2 * time.Minute, Evals: time.Minute, Jobs: 2 * time.Minute, Nodes: time.Hour, Deployments: time.Minute, Runners: 10,
 		},
 	}, leader.Deps{
-		Store: s.store, Clock: simClock{w: s.w, scope: s.term}, IDs: s.w.ids, Logger: s.w.log, Schedule: s.schedule,
+		Store: s.store, Clock: simClock{w: s.w, scope: s.term}, IDs: s.w.ids, Logger: s.w.log, Schedule: s.schedule, Withhold: s.withhold,
 		Launch: func(ctx context.Context, namespace, jobID string, at time.Time) error {
 			_, err := s.intake.LaunchPeriodic(ctx, namespace, jobID, at)
 			return err
@@ -131,6 +131,10 @@ func (s *server) schedule(in scheduler.Input) scheduler.Output {
 	s.w.say("evaluation %s of %s (%s) on state %d: %s", short(in.Eval.ID), in.Eval.JobID, in.Eval.TriggeredBy, in.Snapshot.Index(),
 		planText(out.Plan))
 	return out
+}
+
+func (s *server) withhold(_ context.Context, allocIDs []string) (giveBack func()) {
+	return s.runners.withhold(allocIDs)
 }
 
 func (s *server) collect(ctx context.Context) error { return s.leader.CollectGarbage(ctx) }

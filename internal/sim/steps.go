@@ -1,11 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
@@ -71,14 +74,14 @@ func (w *World) request(p *proc, verb, name string, o options) error {
 		})
 	case "claim":
 		for range o["times"] {
-			w.claim(name, time.Duration(o["idle"])*time.Second)
+			w.claim(p, execution.ClaimRequest{
+				Environment: name, IdleTimeout: time.Duration(o["idle"]) * time.Second, Wait: time.Duration(cmp.Or(o["wait"], -1)) * time.Second,
+			})
 			p.sleep(w.between(0, time.Second))
 		}
 	case "release":
 		for range min(o["times"], len(w.clients.held)) {
-			i := w.rng.IntN(len(w.clients.held))
-			w.server.runners.release(w.clients.held[i])
-			w.clients.held = slices.Delete(w.clients.held, i, i+1)
+			w.release(p, w.rng.IntN(len(w.clients.held)))
 		}
 	case "stopalloc":
 		for range o["times"] {
@@ -120,18 +123,32 @@ func (w *World) operate(verb string, n *node, o options) (drover.Outcome, error)
 	return drover.Outcome{}, drover.Errorf(drover.Internal, "no such step: %s", verb)
 }
 
-func (w *World) claim(envID string, idle time.Duration) {
-	allocID, err := w.server.runners.claim(envID, idle)
+func (w *World) claim(p *proc, req execution.ClaimRequest) {
+	r, err := w.server.runners.claim(p, req)
 	if err != nil {
-		w.say("claim of %s: %v", envID, err)
+		w.say("claim of %s: %v", req.Environment, err)
 		return
 	}
-	w.say("claim of %s: runner %s", envID, short(allocID))
-	if w.clients.handed[allocID] {
-		w.breach("runner %s was handed out twice", allocID)
+	w.say("claim of %s: runner %s", req.Environment, short(r.AllocID))
+	if w.clients.handed[r.AllocID] {
+		w.breach("runner %s was handed out twice", r.AllocID)
 	}
-	w.clients.handed[allocID] = true
-	w.clients.held = append(w.clients.held, allocID)
+	w.clients.handed[r.AllocID] = true
+	w.clients.held = append(w.clients.held, r.ID)
+}
+
+// release gives a runner back. While it lives it is its claimer's, whatever happened to the server.
+func (w *World) release(p *proc, i int) {
+	id := w.clients.held[i]
+	w.clients.held = slices.Delete(w.clients.held, i, i+1)
+	err := w.server.runners.release(p, id)
+	if drover.CodeOf(err) != drover.NotFound {
+		return
+	}
+	a := w.server.store.Snapshot().Allocation(id[len(id)-36:])
+	if env, _, _ := strings.Cut(id, "-"); a != nil && !a.Terminal() && w.server.runners.core.Knows(env) {
+		w.breach("runner %s was handed out, lives, and is not known", id)
+	}
 }
 
 func (w *World) anyAlloc() string {
