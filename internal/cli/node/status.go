@@ -29,7 +29,7 @@ func statusCommand(app *term.App) *cobra.Command {
 			return err
 		}
 		if len(args) == 0 && !f.self {
-			return list(ctx, app, c, f)
+			return list(ctx, app, f)
 		}
 		id := ""
 		if f.self {
@@ -50,19 +50,13 @@ func statusCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-func list(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags) error {
-	var list []*drover.NodeListStub
-	if _, err := c.Get(ctx, "/v1/nodes", nil, &list); err != nil {
-		return err
-	}
-	if done, err := f.Data(app.Out, list); done {
-		return err
-	}
-	var rows [][]string
-	for _, n := range list {
-		rows = append(rows, []string{f.ID(n.ID), n.Name, n.Datacenter, n.NodePool, n.NodeClass, term.YesNo(n.Drain), n.SchedulingEligibility, n.Status})
-	}
-	return term.Table(app.Out, "There are no nodes.", "ID|Name|Datacenter|Pool|Class|Draining|Eligibility|Status", rows)
+func list(ctx context.Context, app *term.App, f *StatusFlags) error {
+	return term.List(ctx, app, &f.Output, term.Listing[*drover.NodeListStub]{
+		Path: "/v1/nodes", None: "There are no nodes.", Heading: "ID|Name|Datacenter|Pool|Class|Draining|Eligibility|Status",
+		Row: func(n *drover.NodeListStub) []string {
+			return []string{f.ID(n.ID), n.Name, n.Datacenter, n.NodePool, n.NodeClass, term.YesNo(n.Drain), n.SchedulingEligibility, n.Status}
+		},
+	})
 }
 
 func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, prefix string) error {

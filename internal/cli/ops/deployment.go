@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -24,51 +23,31 @@ func DeploymentCommand(app *term.App) *cobra.Command {
 func deploymentListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List deployments", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		var list []*drover.Deployment
-		if _, err := c.Get(ctx, "/v1/deployments", nil, &list); err != nil {
-			return err
-		}
-		slices.SortStableFunc(list, func(x, y *drover.Deployment) int { return int(y.CreateIndex) - int(x.CreateIndex) })
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for _, d := range list {
-			rows = append(rows, []string{o.ID(d.ID), d.JobID, strconv.FormatUint(d.JobVersion, 10), d.Status, d.StatusDescription})
-		}
-		return term.Table(app.Out, "There are none.", "ID|Job|Version|Status|Description", rows)
+		return term.List(ctx, app, o, term.Listing[*drover.Deployment]{
+			Path:    "/v1/deployments",
+			Compare: func(x, y *drover.Deployment) int { return int(y.CreateIndex) - int(x.CreateIndex) },
+			None:    "There are none.", Heading: "ID|Job|Version|Status|Description",
+			Row: func(d *drover.Deployment) []string {
+				return []string{o.ID(d.ID), d.JobID, strconv.FormatUint(d.JobVersion, 10), d.Status, d.StatusDescription}
+			},
+		})
 	})
 	o.Bind(c.Flags())
 	return c
 }
 
 func deploymentStatusCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
-	var watch bool
-	c := term.Command(app, "status DEPLOYMENT", "Show a deployment", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		d, err := c.Deployment(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if watch {
+	k := &one[*drover.Deployment]{
+		find: (*api.Client).Deployment,
+		follow: func(ctx context.Context, app *term.App, c *api.Client, _ *term.Output, d *drover.Deployment) error {
 			return follow.Deployment(ctx, app, c, d)
-		}
-		if done, err := o.Data(app.Out, d); done {
-			return err
-		}
-		return view.Deployment(app, o, d)
-	})
+		},
+		show: func(_ context.Context, app *term.App, _ *api.Client, o *term.Output, d *drover.Deployment) error {
+			return view.Deployment(app, o, d)
+		},
+	}
+	c := k.command(app, "status DEPLOYMENT", "Show a deployment", "follow it to its end")
 	term.Describe(c, "With -monitor it follows the deployment to its end, and exits with 1 if it failed.", "drover deployment status 4c1d\ndrover deployment status -monitor 4c1d")
-	c.Flags().BoolVar(&watch, "monitor", false, "follow it to its end")
-	o.Bind(c.Flags())
 	return c
 }
 

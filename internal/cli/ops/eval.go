@@ -24,23 +24,15 @@ func evalListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	var job, status string
 	c := term.Command(app, "list", "List evaluations", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		var list []*drover.Evaluation
-		if _, err := c.Get(ctx, "/v1/evaluations", api.Query("job", job, "status", status), &list); err != nil {
-			return err
-		}
-		slices.SortStableFunc(list, func(x, y *drover.Evaluation) int { return int(y.CreateIndex) - int(x.CreateIndex) })
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for _, e := range list {
-			rows = append(rows, []string{o.ID(e.ID), strconv.Itoa(e.Priority), e.TriggeredBy, e.JobID, e.Status, term.YesNo(len(e.FailedTGAllocs) > 0), term.Ago(e.CreateTime)})
-		}
-		return term.Table(app.Out, "There are none.", "ID|Priority|Triggered by|Job|Status|Unplaced|Created", rows)
+		return term.List(ctx, app, o, term.Listing[*drover.Evaluation]{
+			Path: "/v1/evaluations", Query: api.Query("job", job, "status", status),
+			Compare: func(x, y *drover.Evaluation) int { return int(y.CreateIndex) - int(x.CreateIndex) },
+			None:    "There are none.", Heading: "ID|Priority|Triggered by|Job|Status|Unplaced|Created",
+			Row: func(e *drover.Evaluation) []string {
+				unplaced := term.YesNo(len(e.FailedTGAllocs) > 0)
+				return []string{o.ID(e.ID), strconv.Itoa(e.Priority), e.TriggeredBy, e.JobID, e.Status, unplaced, term.Ago(e.CreateTime)}
+			},
+		})
 	})
 	c.Flags().StringVar(&job, "job", "", "only of this job")
 	c.Flags().StringVar(&status, "status", "", "only with this status")
@@ -49,28 +41,14 @@ func evalListCommand(app *term.App) *cobra.Command {
 }
 
 func evalStatusCommand(app *term.App) *cobra.Command {
-	o := &term.Output{}
-	var monitor bool
-	c := term.Command(app, "status EVAL", "Show an evaluation and what it could not place", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		e, err := c.Evaluation(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if monitor {
+	k := &one[*drover.Evaluation]{
+		find: (*api.Client).Evaluation,
+		follow: func(ctx context.Context, app *term.App, c *api.Client, o *term.Output, e *drover.Evaluation) error {
 			return follow.Evaluation(ctx, app, c, e.ID, follow.Options{Verbose: o.Verbose})
-		}
-		if done, err := o.Data(app.Out, e); done {
-			return err
-		}
-		return ShowEvaluation(ctx, app, c, o, e)
-	})
-	c.Flags().BoolVar(&monitor, "monitor", false, "follow it")
-	o.Bind(c.Flags())
-	return c
+		},
+		show: ShowEvaluation,
+	}
+	return k.command(app, "status EVAL", "Show an evaluation and what it could not place", "follow it")
 }
 
 func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.Output, e *drover.Evaluation) error {

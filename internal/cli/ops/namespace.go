@@ -18,22 +18,10 @@ func NamespaceCommand(app *term.App) *cobra.Command {
 func namespaceListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List namespaces", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		var list []*drover.Namespace
-		if _, err := c.Get(ctx, "/v1/namespaces", nil, &list); err != nil {
-			return err
-		}
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for _, n := range list {
-			rows = append(rows, []string{n.Name, n.Description, term.Pairs(n.Meta)})
-		}
-		return term.Table(app.Out, "There are none.", "Name|Description|Meta", rows)
+		return term.List(ctx, app, o, term.Listing[*drover.Namespace]{
+			Path: "/v1/namespaces", None: "There are none.", Heading: "Name|Description|Meta",
+			Row: func(n *drover.Namespace) []string { return []string{n.Name, n.Description, term.Pairs(n.Meta)} },
+		})
 	})
 	o.Bind(c.Flags())
 	return c

@@ -1,0 +1,40 @@
+package term
+
+import (
+	"context"
+	"net/url"
+	"slices"
+)
+
+// Listing is how a list of the API is shown to people.
+type Listing[T any] struct {
+	Path    string             // that the list is read from
+	Query   url.Values         // may be nil
+	Compare func(x, y T) int   // its order; nil: as the API gives it
+	None    string             // what is said of an empty list
+	Heading string             // of the table, columns parted by |
+	Row     func(v T) []string // one cell a column
+}
+
+// List reads a list and shows it, as data if that was asked for. Errors: the API's; Invalid for a wrong template.
+func List[T any](ctx context.Context, app *App, o *Output, l Listing[T]) error {
+	c, err := app.Nomad()
+	if err != nil {
+		return err
+	}
+	var list []T
+	if _, err := c.Get(ctx, l.Path, l.Query, &list); err != nil {
+		return err
+	}
+	if l.Compare != nil {
+		slices.SortStableFunc(list, l.Compare)
+	}
+	if done, err := o.Data(app.Out, list); done {
+		return err
+	}
+	var rows [][]string
+	for _, v := range list {
+		rows = append(rows, l.Row(v))
+	}
+	return Table(app.Out, l.None, l.Heading, rows)
+}
