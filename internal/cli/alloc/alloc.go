@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// Command is "drover alloc".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("alloc", "Look into allocations, and run things in them",
 		statusCommand(app), logsCommand(app), execCommand(app), fsCommand(app),

@@ -89,7 +89,7 @@ func dialExec(ctx context.Context, c *api.Client, id, task string, argv []string
 	return conn, nil
 }
 
-// session is one exec's connection (reference/nomad.md section 5.1).
+// session is one exec connection: frames of JSON in both directions, as Nomad has them.
 type session struct {
 	app  *term.App
 	conn *websocket.Conn

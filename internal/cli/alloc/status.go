@@ -48,6 +48,8 @@ func list(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 	return view.Allocations(app, o, list)
 }
 
+// Show prints the allocation whose id begins with prefix, with what its tasks use now if stats says so. Errors: the API's;
+// NotFound; Invalid when several begin so.
 func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string, stats bool) error {
 	v, err := c.Allocation(ctx, prefix)
 	if err != nil {

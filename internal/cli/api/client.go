@@ -122,6 +122,7 @@ func (c *Client) Url(path string, query url.Values) string {
 	return out
 }
 
+// Authorize adds the token to a request's header.
 func (c *Client) Authorize(h http.Header) {
 	if c.Token != "" {
 		h.Set("X-Nomad-Token", c.Token)

@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
+// Command is "drover env".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("env", "Keep environments: what warm runners are made from", putCommand(app), listCommand(app), statusCommand(app), deleteCommand(app))
 }

@@ -23,6 +23,7 @@ type runFlags struct {
 	keep  bool
 }
 
+// RunCommand is "drover run".
 func RunCommand(app *term.App) *cobra.Command {
 	f := &runFlags{}
 	c := term.Command(app, "run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, func(ctx context.Context, app *term.App, args []string) error {

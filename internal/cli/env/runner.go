@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// RunnerCommand is "drover runner".
 func RunnerCommand(app *term.App) *cobra.Command {
 	return term.Group("runner", "Use claimed runners", runnerListCommand(app), runnerClaimCommand(app), runnerExecCommand(app), runnerCopyCommand(app), runnerRemoveCommand(app))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// Deployment prints how a deployment goes until it ends. Errors: the API's; *term.ExitError with 1 if it failed.
 func Deployment(ctx context.Context, app *term.App, c *api.Client, d *drover.Deployment) error {
 	var index uint64
 	for {

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// Command is "drover job".
 func Command(app *term.App) *cobra.Command {
 	return term.Group("job", "Run and watch jobs",
 		runCommand(app), planCommand(app), validateCommand(app), statusCommand(app), inspectCommand(app),

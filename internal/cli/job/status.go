@@ -35,6 +35,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// List prints the jobs of the chosen namespace. Errors: the API's.
 func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
 	var list []*drover.JobListStub
 	if _, err := c.Get(ctx, "/v1/jobs", nil, &list); err != nil {
@@ -102,6 +103,7 @@ func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, err
 	return v, nil
 }
 
+// Show prints the job whose id begins with prefix. Errors: the API's; NotFound; Invalid when several begin so.
 func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
 	v, err := readStatus(ctx, c, prefix)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// Command is "drover node".
 func Command(app *term.App) *cobra.Command {
 	pool := term.Group("pool", "Group nodes", poolListCommand(app), poolApplyCommand(app), poolDeleteCommand(app))
 	return term.Group("node", "Look at nodes, and take them out of use", statusCommand(app), eligibilityCommand(app), drainCommand(app), pool)

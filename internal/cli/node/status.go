@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// StatusFlags are what of a node is shown, and how.
 type StatusFlags struct {
 	term.Output
 	stats, self bool
@@ -59,6 +60,7 @@ func list(ctx context.Context, app *term.App, f *StatusFlags) error {
 	})
 }
 
+// Show prints the node whose id begins with prefix. Errors: the API's; NotFound; Invalid when several begin so.
 func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, prefix string) error {
 	n, err := c.Node(ctx, prefix)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// AgentInfoCommand is "drover agent-info".
 func AgentInfoCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "agent-info", "Show who the agent is and how it does", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// DeploymentCommand is "drover deployment".
 func DeploymentCommand(app *term.App) *cobra.Command {
 	return term.Group("deployment", "Watch and steer deployments: the roll-out of a service's version",
 		deploymentListCommand(app), deploymentStatusCommand(app), deploymentPromoteCommand(app), deploymentFailCommand(app),

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// EvalCommand is "drover eval".
 func EvalCommand(app *term.App) *cobra.Command {
 	return term.Group("eval", "Look at evaluations: the scheduler's decisions", evalListCommand(app), evalStatusCommand(app))
 }
@@ -51,6 +52,7 @@ func evalStatusCommand(app *term.App) *cobra.Command {
 	return k.command(app, "status EVAL", "Show an evaluation and what it could not place", "follow it")
 }
 
+// ShowEvaluation prints an evaluation, what it could not place, and its allocations. Errors: the API's.
 func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.Output, e *drover.Evaluation) error {
 	if err := term.Facts(app.Out, "ID", e.ID, "Job", e.JobID, "Namespace", e.Namespace, "Type", e.Type, "Triggered by", e.TriggeredBy,
 		"Priority", strconv.Itoa(e.Priority), "Status", e.Status, "Description", e.StatusDescription, "Waits until", term.Stamp(e.WaitUntil),

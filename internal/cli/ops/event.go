@@ -22,6 +22,7 @@ type eventFlags struct {
 	index  uint64
 }
 
+// EventCommand is "drover event".
 func EventCommand(app *term.App) *cobra.Command {
 	f := &eventFlags{}
 	c := term.Command(app, "stream", "Print what happens, as it happens", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {

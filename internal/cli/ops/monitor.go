@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// MonitorCommand is "drover monitor".
 func MonitorCommand(app *term.App) *cobra.Command {
 	var level, node, server string
 	var asJSON bool

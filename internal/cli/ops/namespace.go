@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// NamespaceCommand is "drover namespace".
 func NamespaceCommand(app *term.App) *cobra.Command {
 	return term.Group("namespace", "Separate jobs from each other", namespaceListCommand(app), namespaceApplyCommand(app), namespaceDeleteCommand(app))
 }

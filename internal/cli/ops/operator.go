@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// OperatorCommand is "drover operator".
 func OperatorCommand(app *term.App) *cobra.Command {
 	return term.Group("operator", "Look after the servers",
 		term.Group("scheduler", "Configure the scheduler", schedulerGetCommand(app), schedulerSetCommand(app)),

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// ServerCommand is "drover server".
 func ServerCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "members", "List the servers", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// SystemCommand is "drover system".
 func SystemCommand(app *term.App) *cobra.Command {
 	gc := term.Command(app, "gc", "Forget what ended: jobs, evaluations, allocations, nodes that are gone", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
 		c, err := app.Nomad()

@@ -32,6 +32,7 @@ func (t *Console) Restore() {
 	}
 }
 
+// Size is the terminal's, in characters; 24 by 80 if it is not known.
 func (t *Console) Size() execution.WindowSize {
 	cols, rows, err := term.GetSize(int(t.out.Fd()))
 	if err != nil {

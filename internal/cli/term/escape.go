@@ -15,6 +15,7 @@ character); so does a signal to drover.`
 // Escape is the character that leaves a terminal; 0 for none. It is a flag's value.
 type Escape byte
 
+// Bind adds the flags.
 func (e *Escape) Bind(fl *pflag.FlagSet) {
 	*e = '~'
 	fl.VarP(e, "escape", "e", "the character that leaves a terminal, typed at the beginning of a line and followed by a dot; none: there is no way out")

@@ -18,6 +18,7 @@ type Output struct {
 	Verbose  bool
 }
 
+// Bind adds the flags.
 func (o *Output) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.JSON, "json", false, "print JSON")
 	f.StringVarP(&o.Template, "template", "t", "", "print with this Go template, as in -t '{{range .}}{{.ID}} {{end}}'")
@@ -66,6 +67,7 @@ func jsonText(v any) (string, error) {
 	return string(text), err
 }
 
+// PrintJSON prints v as JSON, indented.
 func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -24,6 +24,7 @@ func Round(d time.Duration) time.Duration {
 	return d.Round(time.Millisecond)
 }
 
+// Plural writes a count with its noun: "1 node", "2 nodes".
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -106,6 +107,7 @@ func Stamp(t time.Time) string {
 	return t.Local().Format("2006-01-02T15:04:05Z07:00")
 }
 
+// StampNanos is Stamp for unix nanoseconds; 0 is "".
 func StampNanos(ns int64) string {
 	if ns == 0 {
 		return ""
@@ -135,6 +137,7 @@ func Pairs(m map[string]string) string {
 	return strings.Join(out, ", ")
 }
 
+// YesNo writes "yes" or "no".
 func YesNo(b bool) string {
 	if b {
 		return "yes"

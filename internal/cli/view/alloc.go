@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// CompareNames orders names of allocations: web[2] comes before web[10].
 func CompareNames(x, y string) int {
 	if len(x) != len(y) {
 		return len(x) - len(y) // web[2] before web[10]
@@ -21,6 +22,7 @@ func CompareNames(x, y string) int {
 	return 0
 }
 
+// SortNewestFirst orders allocations by when they were made, and those of one plan by name.
 func SortNewestFirst(list []*drover.AllocationListStub) {
 	slices.SortStableFunc(list, func(x, y *drover.AllocationListStub) int {
 		if x.CreateIndex != y.CreateIndex {
