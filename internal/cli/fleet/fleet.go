@@ -40,7 +40,7 @@ func Command(app *term.App, local Local) *cobra.Command {
 	return c
 }
 
-// newClient is asks; its errors say what the fleet's face says, in words.
+// newClient returns the client of the fleet's API, whose errors are the messages of its JSON.
 func newClient(app *term.App) (*client, error) {
 	c, err := app.Nomad()
 	return &client{c}, err

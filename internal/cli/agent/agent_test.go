@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/config"
+)
+
+// execute runs "drover agent" with a function that keeps the configuration instead of running an agent.
+func execute(t *testing.T, args ...string) (out string, cfg *config.Agent, err error) {
+	t.Helper()
+	var b bytes.Buffer
+	app := &term.App{Out: &b, Err: io.Discard, Getenv: func(string) string { return "" }, Clock: clock.Wall{}}
+	c := Command(app, func(_ context.Context, got *config.Agent, _ io.Writer, ready func(string)) error {
+		cfg = got
+		ready("here:1")
+		return nil
+	})
+	c.SetArgs(args)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	err = c.ExecuteContext(t.Context())
+	return b.String(), cfg, err
+}
+
+func TestFlagsGoOverFilesAndDefaults(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent.hcl")
+	require.NoError(t, os.WriteFile(file, []byte("datacenter = \"dc7\"\nname = \"file\"\nserver {\n  enabled = false\n}\n"), 0o600))
+	out, cfg, err := execute(t, "--dev", "--config", file, "--node", "flag", "--http-port", "0", "--node-class", "big", "--meta", "a=b", "--log-json")
+	require.NoError(t, err)
+	require.Equal(t, "==> Drover agent is serving on http://here:1\n", out)
+	require.Equal(t, "flag", cfg.Name)
+	require.Equal(t, "dc7", cfg.Datacenter)
+	require.Zero(t, cfg.Ports.HTTP)
+	require.Equal(t, "big", cfg.Client.NodeClass)
+	require.Equal(t, map[string]string{"a": "b"}, cfg.Client.Meta)
+	require.True(t, config.True(cfg.LogJSON))
+	require.True(t, config.True(cfg.Server.Enabled), "-dev runs both planes, whatever the files say")
+}
+
+func TestTheEffectiveConfigurationIsPrinted(t *testing.T) {
+	t.Parallel()
+	out, _, err := execute(t, "config", "--dev")
+	require.NoError(t, err)
+	var cfg map[string]any
+	require.NoError(t, json.Unmarshal([]byte(out), &cfg))
+	require.NotEmpty(t, cfg)
+}
+
+func TestWhatCannotBeIsRefused(t *testing.T) {
+	t.Parallel()
+	_, cfg, err := execute(t, "--demo")
+	require.ErrorContains(t, err, "-demo goes with -dev")
+	require.Nil(t, cfg)
+	_, _, err = execute(t, "--config", filepath.Join(t.TempDir(), "none.hcl"))
+	require.Error(t, err)
+	_, err = LoadConfig([]string{filepath.Join(t.TempDir(), "none.hcl")})
+	require.Error(t, err)
+}
