@@ -1,7 +1,6 @@
 package drover
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -301,21 +300,6 @@ func canonicalizeSpreads(list []*Spread) {
 			setDefault(&s.Weight, 50)
 		}
 	}
-}
-
-// CombinedMeta returns the task's meta over the group's over the job's.
-func (j *Job) CombinedMeta(group, task string) map[string]string {
-	m := maps.Clone(j.Meta)
-	if m == nil {
-		m = map[string]string{}
-	}
-	if g := j.Group(group); g != nil {
-		maps.Copy(m, g.Meta)
-		if t := g.Task(task); t != nil {
-			maps.Copy(m, t.Meta)
-		}
-	}
-	return m
 }
 
 // Drivers returns the drivers that the group's tasks need, sorted, each once.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // FailedQueue is the type under which evaluations are dequeued that were delivered too often. The leader marks them
@@ -75,8 +76,8 @@ type Broker struct {
 	cfg        Config
 	evals      map[string]*item
 	jobs       map[drover.NamespacedID]*slot
-	ready      map[string]*readyHeap
-	deadlines  deadlineHeap
+	ready      map[string]*minheap.Heap[*item]
+	deadlines  *minheap.Heap[*item]
 	superseded []*drover.Evaluation
 	seq        uint64
 	deliveries uint64
@@ -93,8 +94,8 @@ func New(cfg Config) *Broker {
 func (b *Broker) Flush() {
 	b.evals = map[string]*item{}
 	b.jobs = map[drover.NamespacedID]*slot{}
-	b.ready = map[string]*readyHeap{}
-	b.deadlines = nil
+	b.ready = map[string]*minheap.Heap[*item]{}
+	b.deadlines = newHeap(earlier)
 	b.superseded = nil
 }
 

@@ -88,15 +88,6 @@ func TestPostponedDeliveriesDoNotCount(t *testing.T) {
 	}
 }
 
-func TestTouchKeeps(t *testing.T) {
-	t.Parallel()
-	b := New(Config{})
-	b.Enqueue(t0, eval("1", "j", 50, 1))
-	token := take(t, b, t0, "1")
-	require.NoError(t, b.Touch(t0.Add(59*time.Second), "1", token))
-	require.NoError(t, b.Ack(t0.Add(100*time.Second), "1", token))
-}
-
 func TestDelayed(t *testing.T) {
 	t.Parallel()
 	b := New(Config{})

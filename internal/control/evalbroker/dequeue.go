@@ -1,30 +1,30 @@
 package evalbroker
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // Dequeue hands out the evaluation of the highest priority among the types. It has to be acknowledged or refused with
 // the token before the nack timeout. ok is false when there is none now.
 func (b *Broker) Dequeue(now time.Time, types ...string) (eval *drover.Evaluation, token string, ok bool) {
 	b.expire(now)
-	var best *readyHeap
+	var best *minheap.Heap[*item]
 	for _, t := range types {
 		h := b.ready[t]
 		if h == nil || h.Len() == 0 {
 			continue
 		}
-		if best == nil || before((*h)[0], (*best)[0]) {
+		if best == nil || before(h.Top(), best.Top()) {
 			best = h
 		}
 	}
 	if best == nil {
 		return nil, "", false
 	}
-	it := heap.Pop(best).(*item)
+	it := best.Pop()
 	it.deliveries++
 	it.token = b.newToken()
 	it.deadline = now.Add(b.cfg.NackTimeout)
@@ -80,32 +80,20 @@ func (b *Broker) Postpone(now time.Time, evalID, token string, wait time.Duratio
 	return nil
 }
 
-// Touch gives the worker the whole nack timeout again. Errors: as Ack.
-func (b *Broker) Touch(now time.Time, evalID, token string) error {
-	b.expire(now)
-	it, err := b.held(evalID, token)
-	if err != nil {
-		return err
-	}
-	it.deadline = now.Add(b.cfg.NackTimeout)
-	heap.Fix(&b.deadlines, it.index)
-	return nil
-}
-
 // Next returns when the broker next wants to be entered, if ever.
 func (b *Broker) Next() (at time.Time, ok bool) {
-	if len(b.deadlines) == 0 {
+	if b.deadlines.Len() == 0 {
 		return time.Time{}, false
 	}
-	return b.deadlines[0].deadline, true
+	return b.deadlines.Top().deadline, true
 }
 
 // Expire runs what is due at now; every other method that takes a time does so too.
 func (b *Broker) Expire(now time.Time) { b.expire(now) }
 
 func (b *Broker) expire(now time.Time) {
-	for len(b.deadlines) > 0 && !b.deadlines[0].deadline.After(now) {
-		it := heap.Pop(&b.deadlines).(*item)
+	for b.deadlines.Len() > 0 && !b.deadlines.Top().deadline.After(now) {
+		it := b.deadlines.Pop()
 		switch it.state {
 		case delayed:
 			b.admit(it)

@@ -1,33 +1,9 @@
 package evalbroker
 
-import "container/heap"
+import "github.com/drover-project/drover/internal/minheap"
 
-// readyHeap orders by priority, then age.
-type readyHeap []*item
-
-func (h readyHeap) Len() int { return len(h) }
-func (h readyHeap) Less(i, j int) bool {
-	return before(h[i], h[j])
-}
-
-func (h readyHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *readyHeap) Push(x any) {
-	it := x.(*item)
-	it.index = len(*h)
-	*h = append(*h, it)
-}
-
-func (h *readyHeap) Pop() any {
-	old := *h
-	last := len(old) - 1
-	it := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return it
+func newHeap(before func(a, b *item) bool) *minheap.Heap[*item] {
+	return minheap.New(before, func(it *item, i int) { it.index = i })
 }
 
 // before reports whether a is delivered before b.
@@ -41,53 +17,30 @@ func before(a, b *item) bool {
 	return a.seq < b.seq
 }
 
-// deadlineHeap orders by deadline.
-type deadlineHeap []*item
-
-func (h deadlineHeap) Len() int           { return len(h) }
-func (h deadlineHeap) Less(i, j int) bool { return h[i].deadline.Before(h[j].deadline) }
-func (h deadlineHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-func (h *deadlineHeap) Push(x any) {
-	it := x.(*item)
-	it.index = len(*h)
-	*h = append(*h, it)
-}
-
-func (h *deadlineHeap) Pop() any {
-	old := *h
-	last := len(old) - 1
-	it := old[last]
-	old[last] = nil
-	*h = old[:last]
-	return it
-}
+func earlier(a, b *item) bool { return a.deadline.Before(b.deadline) }
 
 func (b *Broker) pushReady(it *item) {
 	it.state = ready
 	h := b.ready[it.queue]
 	if h == nil {
-		h = &readyHeap{}
+		h = newHeap(before)
 		b.ready[it.queue] = h
 	}
-	heap.Push(h, it)
+	h.Push(it)
 }
 
 func (b *Broker) pushDeadline(it *item, s state) {
 	it.state = s
-	heap.Push(&b.deadlines, it)
+	b.deadlines.Push(it)
 }
 
 // unlink takes it out of the heap that holds it.
 func (b *Broker) unlink(it *item) {
 	switch it.state {
 	case ready:
-		heap.Remove(b.ready[it.queue], it.index)
+		b.ready[it.queue].Remove(it.index)
 	case delayed, nacked, outstanding:
-		heap.Remove(&b.deadlines, it.index)
+		b.deadlines.Remove(it.index)
 	case pending: // in none
 	}
 }

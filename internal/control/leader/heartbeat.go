@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // heartbeats knows by when each node has to be heard of.
@@ -21,7 +21,7 @@ type heartbeats struct {
 
 	mu    sync.Mutex // guards the rest
 	nodes map[string]*nodeDeadline
-	queue nodeQueue
+	queue *minheap.Heap[*nodeDeadline] // by deadline
 }
 
 type nodeDeadline struct {
@@ -31,13 +31,16 @@ type nodeDeadline struct {
 }
 
 func newHeartbeats(cfg Config, c clock.Clock) *heartbeats {
-	return &heartbeats{cfg: cfg, clock: c, wake: make(chan struct{}, 1), nodes: map[string]*nodeDeadline{}}
+	return &heartbeats{cfg: cfg, clock: c, wake: make(chan struct{}, 1), nodes: map[string]*nodeDeadline{}, queue: minheap.New(
+		func(a, b *nodeDeadline) bool { return a.at.Before(b.at) }, func(n *nodeDeadline, i int) { n.index = i },
+	)}
 }
 
 // restore gives every node that is not down a whole TTL: this leader has not heard of any.
 func (h *heartbeats) restore(s *store.Snapshot) {
 	h.mu.Lock()
-	h.nodes, h.queue = map[string]*nodeDeadline{}, nil
+	h.nodes = map[string]*nodeDeadline{}
+	h.queue.Clear()
 	h.mu.Unlock()
 	for n := range s.Nodes("") {
 		if n.Status != drover.NodeStatusDown {
@@ -59,9 +62,9 @@ func (h *heartbeats) beat(nodeID string) time.Duration {
 	ttl := max(h.cfg.HeartbeatTTL, time.Duration(float64(len(h.nodes))/h.cfg.HeartbeatRate*float64(time.Second)))
 	n.at = h.clock.Now().Add(ttl + h.cfg.HeartbeatGrace)
 	if known {
-		heap.Fix(&h.queue, n.index)
+		h.queue.Fix(n.index)
 	} else {
-		heap.Push(&h.queue, n)
+		h.queue.Push(n)
 	}
 	if n.index == 0 {
 		select {
@@ -81,7 +84,7 @@ func (h *heartbeats) await(nodeID string, after time.Duration) {
 	}
 	n := &nodeDeadline{id: nodeID, at: h.clock.Now().Add(after)}
 	h.nodes[nodeID] = n
-	heap.Push(&h.queue, n)
+	h.queue.Push(n)
 	if n.index == 0 {
 		select {
 		case h.wake <- struct{}{}:
@@ -104,7 +107,7 @@ func (h *heartbeats) forgive(late time.Duration) {
 			n.at = least
 		}
 	}
-	heap.Init(&h.queue)
+	h.queue.FixAll()
 }
 
 // lateShare: being late by this part of the grace is late.
@@ -115,15 +118,15 @@ func (h *heartbeats) overdue() (ids []string, wait time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.clock.Now()
-	for len(h.queue) > 0 && !h.queue[0].at.After(now) {
-		n := heap.Pop(&h.queue).(*nodeDeadline)
+	for h.queue.Len() > 0 && !h.queue.Top().at.After(now) {
+		n := h.queue.Pop()
 		delete(h.nodes, n.id)
 		ids = append(ids, n.id)
 	}
-	if len(h.queue) == 0 {
+	if h.queue.Len() == 0 {
 		return ids, time.Hour
 	}
-	return ids, h.queue[0].at.Sub(now)
+	return ids, h.queue.Top().at.Sub(now)
 }
 
 // Heartbeat notes a node's sign of life and returns within what time the next is wanted.
@@ -202,29 +205,4 @@ func down(s *store.Snapshot, ids []string, m trigger.Maker) *command.UpdateNodeS
 		c.Evals = append(c.Evals, m.Node(s, id, drover.TriggerNodeUpdate)...)
 	}
 	return c
-}
-
-// nodeQueue is a heap by deadline.
-type nodeQueue []*nodeDeadline
-
-func (q nodeQueue) Len() int           { return len(q) }
-func (q nodeQueue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
-func (q nodeQueue) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-
-func (q *nodeQueue) Push(x any) {
-	n := x.(*nodeDeadline)
-	n.index = len(*q)
-	*q = append(*q, n)
-}
-
-func (q *nodeQueue) Pop() any {
-	old := *q
-	last := len(old) - 1
-	n := old[last]
-	old[last] = nil
-	*q = old[:last]
-	return n
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // Snapshot is what Check reads; *store.Snapshot satisfies it.
@@ -54,7 +55,8 @@ type Planner struct {
 	wake chan struct{} // the queue is no longer empty
 
 	mu      sync.Mutex // guards queue and stopped
-	queue   submissions
+	queue   *minheap.Heap[*submission]
+	seq     uint64 // of the last submission
 	stopped error
 
 	// Owned by the run loop.
@@ -71,7 +73,7 @@ func New(cfg Config, deps Deps) *Planner {
 	if cfg.MaxAllocs <= 0 {
 		cfg.MaxAllocs = 5000
 	}
-	return &Planner{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), over: overlay{}}
+	return &Planner{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), over: overlay{}, queue: minheap.New((*submission).before, nil)}
 }
 
 // Submit has a plan checked and committed, and evals with it if all of it was accepted. A result with a RefreshIndex

@@ -1,10 +1,6 @@
 package planner
 
-import (
-	"container/heap"
-
-	"github.com/drover-project/drover"
-)
+import "github.com/drover-project/drover"
 
 // submission is a plan on its way.
 type submission struct {
@@ -22,28 +18,12 @@ func (s *submission) end(err error) {
 	close(s.done)
 }
 
-// submissions is a heap by priority, then order of arrival.
-type submissions struct {
-	heap []*submission
-	seq  uint64
-}
-
-func (q *submissions) Len() int { return len(q.heap) }
-func (q *submissions) Less(i, j int) bool {
-	a, b := q.heap[i], q.heap[j]
-	if a.plan.Priority != b.plan.Priority {
-		return a.plan.Priority > b.plan.Priority
+// before orders by priority, then by arrival.
+func (s *submission) before(o *submission) bool {
+	if s.plan.Priority != o.plan.Priority {
+		return s.plan.Priority > o.plan.Priority
 	}
-	return a.seq < b.seq
-}
-func (q *submissions) Swap(i, j int) { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
-func (q *submissions) Push(x any)    { q.heap = append(q.heap, x.(*submission)) }
-func (q *submissions) Pop() any {
-	last := len(q.heap) - 1
-	s := q.heap[last]
-	q.heap[last] = nil
-	q.heap = q.heap[:last]
-	return s
+	return s.seq < o.seq
 }
 
 func (p *Planner) enqueue(s *submission) error {
@@ -52,9 +32,9 @@ func (p *Planner) enqueue(s *submission) error {
 	if p.stopped != nil {
 		return p.stopped
 	}
-	p.queue.seq++
-	s.seq = p.queue.seq
-	heap.Push(&p.queue, s)
+	p.seq++
+	s.seq = p.seq
+	p.queue.Push(s)
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -68,7 +48,7 @@ func (p *Planner) dequeue() *submission {
 	if p.queue.Len() == 0 {
 		return nil
 	}
-	return heap.Pop(&p.queue).(*submission)
+	return p.queue.Pop()
 }
 
 // setStopped refuses (or, with nil, accepts) submissions, and answers those that wait with err.
@@ -80,6 +60,6 @@ func (p *Planner) setStopped(err error) {
 		return
 	}
 	for p.queue.Len() > 0 {
-		heap.Pop(&p.queue).(*submission).end(err)
+		p.queue.Pop().end(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // Config is what a Core is made with.
@@ -45,7 +46,7 @@ type Core struct {
 	units   map[string]int64 // by quota group, everything not gone
 	sure    map[string]int64 // the same, of machines that the cloud confirmed
 	cost    float64          // per hour, of confirmed machines
-	retry   retries
+	retry   *minheap.Heap[retryAt]
 	strays  map[string]*entry // those of no pool
 	ended   []fleet.Instance  // gone, and the log does not know it yet
 	trouble string            // why the cloud can't be used, as its last answers say; "" = it can
@@ -101,7 +102,8 @@ type entry struct {
 // NewCore starts with an empty picture: it lists the cloud before it decides anything.
 func NewCore(now time.Time, cfg Config) *Core {
 	c := &Core{
-		cfg: cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
+		retry: newRetries(),
+		cfg:   cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
 		strays: map[string]*entry{}, before: map[string]Intent{}, prices: map[string]float64{}, said: map[string]time.Time{},
 	}

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"container/heap"
 	"maps"
 	"slices"
 	"time"
@@ -9,38 +8,24 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
-// retries is a heap of calls to try again; entries that are outdated are dropped when they come up.
-type retries []retryAt
-
+// retryAt is a call to try again; one that is outdated is dropped when it comes up.
 type retryAt struct {
 	at time.Time
 	id string
 }
 
-func (r retries) Len() int           { return len(r) }
-func (r retries) Less(i, j int) bool { return r[i].at.Before(r[j].at) }
-func (r retries) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-
-// Push is for container/heap.
-func (r *retries) Push(x any) { *r = append(*r, x.(retryAt)) }
-
-// Pop is for container/heap.
-func (r *retries) Pop() any {
-	old := *r
-	x := old[len(old)-1]
-	*r = old[:len(old)-1]
-	return x
+func newRetries() *minheap.Heap[retryAt] {
+	return minheap.New(func(a, b retryAt) bool { return a.at.Before(b.at) }, nil)
 }
-
-func (r *retries) push(at time.Time, id string) { heap.Push(r, retryAt{at, id}) }
 
 // due repeats calls whose time has come, and returns the next time.
 func (c *Core) due(now time.Time) time.Time {
 	asked := map[provider.Batch]*provider.Request{}
-	for len(c.retry) > 0 && !now.Before(c.retry[0].at) {
-		e := c.table[heap.Pop(&c.retry).(retryAt).id]
+	for c.retry.Len() > 0 && !now.Before(c.retry.Top().at) {
+		e := c.table[c.retry.Pop().id]
 		if e == nil || e.inFlight || now.Before(e.next) {
 			continue
 		}
@@ -54,10 +39,10 @@ func (c *Core) due(now time.Time) time.Time {
 		}
 	}
 	c.finishOrphans(now)
-	if len(c.retry) == 0 {
+	if c.retry.Len() == 0 {
 		return time.Time{}
 	}
-	return c.retry[0].at
+	return c.retry.Top().at
 }
 
 // again repeats a call. What is asked for again of one batch at a time is one call.
@@ -70,7 +55,7 @@ func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[prov
 	}
 	if c.beliefs.Tokens(now, call) <= 0 {
 		e.next = later(now.Add(time.Second), c.beliefs.TokensAt(now, call, 0))
-		c.retry.push(e.next, e.ID)
+		c.retry.Push(retryAt{e.next, e.ID})
 		return
 	}
 	if call == provider.CallDestroy {

@@ -73,7 +73,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 		made[m.Intent] = true
 		e := c.table[m.Intent]
 		if e == nil { // given up meanwhile: the list brings it back as an orphan
-			c.list.soon(now)
+			c.list.urgent = true
 			continue
 		}
 		if !asked[e.ID] { // of the same batch: what is asked about it has an answer of its own
@@ -195,8 +195,8 @@ func (c *Core) unmade(now time.Time, e *entry, err error) {
 	if e.tries == 1 {
 		e.seenAt = now
 	}
-	c.retry.push(e.next, e.ID)
-	c.list.soon(now)
+	c.retry.Push(retryAt{e.next, e.ID})
+	c.list.urgent = true
 }
 
 // Destroyed tells how a destroy ended.
@@ -220,8 +220,8 @@ func (c *Core) Destroyed(now time.Time, instance string, err error) {
 	}
 	e.tries++
 	e.next = now.Add(min(10*time.Second<<min(e.tries-1, 10), 5*time.Minute))
-	c.retry.push(e.next, e.ID)
-	c.list.soon(now)
+	c.retry.Push(retryAt{e.next, e.ID})
+	c.list.urgent = true
 }
 
 // Tagged tells how a SetTags ended.
@@ -232,7 +232,7 @@ func (c *Core) Tagged(now time.Time, err error) { c.beliefs.Done(now, provider.C
 func (c *Core) Registered(now time.Time, instance, node string) error {
 	e := c.table[instance]
 	if e == nil {
-		c.list.soon(now)
+		c.list.urgent = true
 		return drover.Errorf(drover.NotFound, "no instance %q", instance)
 	}
 	if e.NodeID != "" && e.NodeID != node {
@@ -297,7 +297,7 @@ func (c *Core) Lost(now time.Time, node string, work int) {
 		e.Work = work
 		if e.LostAt.IsZero() {
 			e.LostAt = now
-			c.list.soon(now) // the cloud may know what became of it
+			c.list.urgent = true // the cloud may know what became of it
 		}
 		if work == 0 {
 			e.Used = drover.Capacity{}

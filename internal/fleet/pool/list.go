@@ -25,8 +25,6 @@ const (
 	listEach  = 4 * time.Millisecond // longer for each machine, up to listQuiet: a list of ten thousand is ten pages or more
 )
 
-func (l *listing) soon(time.Time) { l.urgent = true }
-
 // lists begins a list if one is due.
 func (c *Core) lists(now time.Time) time.Time {
 	l := &c.list
@@ -97,7 +95,7 @@ func (c *Core) askAgain(now time.Time) {
 		for _, i := range p.living() {
 			if e := c.table[i.ID]; e.unanswered && i.NodeID == "" {
 				e.next = now
-				c.retry.push(now, i.ID)
+				c.retry.Push(retryAt{now, i.ID})
 			}
 		}
 	}

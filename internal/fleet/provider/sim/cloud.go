@@ -2,7 +2,6 @@ package sim
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/fleet/provider"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // Cloud is the simulated cloud. Time only moves forward from call to call. Not for use by several goroutines at once.
@@ -25,7 +25,7 @@ type Cloud struct {
 	used     map[string]int64
 	supply   map[string]*supply
 	buckets  map[provider.Call]*bucket
-	happen   happenings
+	happen   *minheap.Heap[Happening]
 	seq      int
 	billed   float64 // of machines that ended
 	rate     float64 // per hour, of those that run
@@ -70,7 +70,8 @@ type Happening struct {
 // NewCloud returns an empty cloud.
 func NewCloud(cfg Config) *Cloud {
 	c := &Cloud{
-		cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
+		happen: minheap.New(sooner, nil),
+		cfg:    cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
 		used: map[string]int64{}, supply: map[string]*supply{}, buckets: map[provider.Call]*bucket{}, Calls: map[provider.Call]int{},
 	}
 	for _, o := range cfg.Offerings {
@@ -278,21 +279,21 @@ func (c *Cloud) fate(now time.Time, m *machine) {
 
 func (c *Cloud) plan(at time.Time, kind string, m *machine, until time.Time) {
 	c.seq++
-	heap.Push(&c.happen, Happening{At: at, Kind: kind, ID: m.ID, Intent: m.Intent, Until: until, seq: c.seq})
+	c.happen.Push(Happening{At: at, Kind: kind, ID: m.ID, Intent: m.Intent, Until: until, seq: c.seq})
 }
 
 // Next returns when something happens by itself; the zero time = never.
 func (c *Cloud) Next() time.Time {
-	if len(c.happen) == 0 {
+	if c.happen.Len() == 0 {
 		return time.Time{}
 	}
-	return c.happen[0].At
+	return c.happen.Top().At
 }
 
 // Advance lets happen what is due and tells it.
 func (c *Cloud) Advance(now time.Time) (list []Happening) {
-	for len(c.happen) > 0 && !c.happen[0].At.After(now) {
-		h := heap.Pop(&c.happen).(Happening)
+	for c.happen.Len() > 0 && !c.happen.Top().At.After(now) {
+		h := c.happen.Pop()
 		m := c.byID[h.ID]
 		if m == nil || !m.ended.IsZero() {
 			continue
@@ -373,27 +374,12 @@ func (c *Cloud) Running() (machines int, perHour float64) { return c.running, c.
 // Used returns the units in use of a quota group.
 func (c *Cloud) Used(group string) int64 { return c.used[group] }
 
-// happenings is a heap by time, then by order of planning.
-type happenings []Happening
-
-func (h happenings) Len() int { return len(h) }
-func (h happenings) Less(i, j int) bool {
-	if !h[i].At.Equal(h[j].At) {
-		return h[i].At.Before(h[j].At)
+// sooner orders by time, then by order of planning.
+func sooner(a, b Happening) bool {
+	if !a.At.Equal(b.At) {
+		return a.At.Before(b.At)
 	}
-	return h[i].seq < h[j].seq
-}
-func (h happenings) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push is for container/heap.
-func (h *happenings) Push(x any) { *h = append(*h, x.(Happening)) }
-
-// Pop is for container/heap.
-func (h *happenings) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+	return a.seq < b.seq
 }
 
 // Size returns what a machine has, and whether it runs.
