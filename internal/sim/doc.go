@@ -2,11 +2,11 @@
 //
 // Real are: the commands and their codec, fsm, store (with its watches, snapshots and restores), intake with all its use
 // cases, the leader with all its loops (workers, planner, broker, drains, roll-outs, heartbeats, periodic jobs, garbage),
-// the scheduler, all of assignment, the triggers, the task machine, the warm pool's values and the translation of
-// environments.
+// the scheduler, all of assignment, the triggers, the task machine, the core of the warm runners (exec/runner's Core) and the
+// translation of environments.
 //
 // Written again here, as thin loops around the same deciders, are the agent's pull, push and registration, allocrunner and
-// taskrunner, and exec/runner's Service with its journal.
+// taskrunner, and the shell of exec/runner's Core with its journal.
 //
 // Outside is hashicorp/raft: its contract is simulated (order, delay, answers that get lost, leadership lost with
 // entries in flight, a full disk, a crash), as are nodes, the network and clients.

@@ -219,7 +219,8 @@ func (r *runners) record(p *proc) {
 			if b.Empty() {
 				break
 			}
-			if r.recordClaims(b.Claims, b.Demands) && r.recordReleases(b.Releases) {
+			claimed, released := r.recordClaims(b.Claims, b.Demands), r.recordReleases(b.Releases)
+			if claimed && released {
 				wait = 20 * time.Millisecond
 				continue
 			}
