@@ -7,7 +7,7 @@ import (
 )
 
 // Canonicalize fills in every default, so that no later reader needs to know one. It is idempotent and changes j in
-// place. Defaults are Nomad's (reference/nomad.md sections 1.2, 1.3 and 4).
+// place. Defaults are Nomad's.
 func (j *Job) Canonicalize() {
 	setDefault(&j.Region, DefaultRegion)
 	setDefault(&j.Namespace, DefaultNamespace)

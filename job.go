@@ -18,7 +18,7 @@ const (
 	JobStatusDead    = "dead"
 )
 
-// Names and defaults (reference/nomad.md sections 1.2 and 4).
+// Names and defaults.
 const (
 	DefaultNamespace   = "default"
 	DefaultRegion      = "global"

@@ -1,6 +1,6 @@
 package drover
 
-// The stats shapes of /v1/client/allocation/:id/stats and /v1/client/stats (reference/nomad.md section 2.6).
+// The stats shapes of /v1/client/allocation/:id/stats and /v1/client/stats.
 
 // MemoryStats is in bytes.
 type MemoryStats struct {

@@ -25,7 +25,7 @@ const (
 	execQueue    = 16               // stdin frames read ahead, so that a close behind them is seen
 )
 
-// execAllocation answers the exec websocket (reference/nomad.md section 5.1): the upgrade comes first, errors come
+// execAllocation answers the exec websocket: the upgrade comes first, errors come
 // as close frames: 1011 for ours, 1008 for the client's.
 func (f *Face) execAllocation(w http.ResponseWriter, r *http.Request) error {
 	up := websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 32 << 10, HandshakeTimeout: 10 * time.Second}

@@ -71,7 +71,7 @@ func (r *Runner) runs(g *drover.TaskGroup) bool {
 	return true
 }
 
-// react ends tasks because of what became of others (reference/nomad.md section 1.1).
+// react ends tasks because of what became of others.
 func (r *Runner) react() {
 	if r.kill != nil || r.reviving {
 		return

@@ -2,7 +2,7 @@ package allocrunner
 
 import "github.com/drover-project/drover"
 
-// ClientStatus derives an allocation's status from those of its tasks (reference/nomad.md section 1.1).
+// ClientStatus derives an allocation's status from those of its tasks.
 func ClientStatus(states map[string]*drover.TaskState) (status, description string) {
 	pending, running := false, false
 	for _, s := range states {

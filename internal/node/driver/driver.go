@@ -88,7 +88,7 @@ type NetNS struct {
 	Container string // the docker container that holds it; "" = none
 }
 
-// Dirs are the allocation's folders on the host (reference/nomad.md section 1.10).
+// Dirs are the allocation's folders on the host.
 type Dirs struct {
 	Alloc   string // <data>/alloc/<id>
 	Shared  string // <Alloc>/alloc, NOMAD_ALLOC_DIR

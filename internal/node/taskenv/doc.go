@@ -1,5 +1,5 @@
 // Package taskenv builds a task's environment variables and interpolates ${…} in what a job says
-// (reference/nomad.md section 1.11).
+//.
 //
 // Which variables a job gets from where is said here; the values are the caller's. It reads nothing and starts no
 // goroutines.

@@ -7,7 +7,7 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Tracker counts restarts within the policy's interval (reference/nomad.md section 1.3). It is kept in the Status and
+// Tracker counts restarts within the policy's interval. It is kept in the Status and
 // is as pure as the rest.
 type Tracker struct {
 	Count int
