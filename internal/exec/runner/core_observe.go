@@ -181,5 +181,6 @@ func sameRunner(of, job *drover.Job) bool {
 		return true
 	}
 	a, b := of.TaskGroups[0], job.TaskGroups[0]
-	return reflect.DeepEqual(a.Tasks, b.Tasks) && reflect.DeepEqual(a.Networks, b.Networks) && reflect.DeepEqual(a.EphemeralDisk, b.EphemeralDisk)
+	return reflect.DeepEqual(a.Tasks, b.Tasks) && reflect.DeepEqual(a.Networks, b.Networks) &&
+		reflect.DeepEqual(a.EphemeralDisk, b.EphemeralDisk)
 }
