@@ -23,7 +23,7 @@ func parts() cli.Parts {
 	return cli.Parts{
 		RunAgent: server.Run,
 		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},
-		Fleet:    fleet.Local{Check: server.CheckFleet, Simulate: server.Simulate},
+		Fleet:    fleet.Local{Check: server.CheckFleet, Simulate: whatif.Simulate},
 		Bench:    bench.Commands(state.Fill),
 	}
 }

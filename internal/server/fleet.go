@@ -1,17 +1,8 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/drover-project/drover"
@@ -19,82 +10,85 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/demand"
+	"github.com/drover-project/drover/internal/fleet/keeper"
+	"github.com/drover-project/drover/internal/fleet/meters"
 	"github.com/drover-project/drover/internal/fleet/office"
-	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/tables"
 )
 
-// fleet buys and returns machines: one loop a provider, over the pools in the log.
+// fleetPlane are what buys and returns machines, and what operators ask of it.
 type fleetPlane struct {
-	cfg     *config.Fleet // never nil
-	deps    Deps
 	control *control
-	view    *demand.View
-	server  string // host:port that machines dial
-	// authority is what they know the server by, in PEM; "" without TLS between agents.
-	authority string
-	dataDir   string
-	// datacenter of machines, unless their pool says otherwise.
-	datacenter string
-	// forgetful: nothing outlives the process, machines neither.
-	forgetful bool
-	audit     *office.AuditLog
-	office    *office.Office
-	meters    *fleetMeters
-	sharing   *pool.Sharing
-
-	opened chan struct{}                     // closed once this server has led
-	open   func()                            // closes it
-	clouds atomic.Pointer[map[string]*cloud] // by the provider's name, while this server leads; else nil
-	cloud  map[string]*cloud                 // the same, of the last term; only lead uses it
+	clock   clock.Clock
+	keeper  *keeper.Keeper
+	office  *office.Office
+	meters  *meters.Meters
 }
 
-// cloud is a provider and its loop.
-type cloud struct {
-	cfg      *config.FleetProvider
-	provider provider.Provider // nil if it can't be used
-	pool     *pool.Pool
-	err      error // why it can't be used
-}
+// pricesEvery is how often a cloud is asked for its prices unless the configuration says otherwise: spot prices change a
+// few times a day.
+const pricesEvery = 15 * time.Minute
 
 func (a *Agent) openFleet() (*fleetPlane, error) {
 	cfg := a.cfg.Fleet
 	if cfg == nil {
 		cfg = &config.Fleet{}
 	}
-	opened := make(chan struct{})
-	f := &fleetPlane{
-		cfg: cfg, deps: a.deps, control: a.control, view: a.control.view, dataDir: a.dataDir, opened: opened, open: sync.OnceFunc(func() { close(opened) }),
-		forgetful: a.forgetful(), datacenter: a.cfg.Datacenter,
-		server: serverAddress(a), meters: newFleetMeters(a.metrics, a.deps.Clock),
-	}
+	f := &fleetPlane{control: a.control, clock: a.deps.Clock, meters: meters.New(a.metrics, a.deps.Clock)}
+	keep := keeper.Config{Owner: cfg.Owner, Datacenter: a.cfg.Datacenter, Forgetful: a.forgetful()}
 	var err error
-	if f.authority, err = machineAuthority(a.cfg.TLS); err != nil {
+	if keep.Home, err = machineHome(a.cfg, serverAddress(a)); err != nil {
 		return nil, err
+	}
+	for _, p := range cfg.Pools {
+		policy, err := p.Policy()
+		if err != nil {
+			return nil, err
+		}
+		keep.Pools = append(keep.Pools, policy)
 	}
 	folder := filepath.Join(a.dataDir, "fleet")
 	if a.forgetful() {
 		folder = ""
 	}
-	if f.audit, err = office.OpenAudit(folder, a.deps.Clock); err != nil {
+	audit, err := office.OpenAudit(folder, a.deps.Clock)
+	if err != nil {
 		return nil, err
 	}
 	regions := map[string]string{}
 	for _, p := range cfg.Providers {
 		regions[p.Name] = p.Region
+		keep.Providers = append(keep.Providers, keeper.Provider{
+			Name: p.Name, Kind: p.Kind(), Setting: p.Setting(), PriceEvery: config.Duration(p.PriceEvery, pricesEvery), Attributes: localAttributes(p),
+			Open: func(owner string) (provider.Provider, error) { return openProvider(p, owner, a.dataDir, a.deps.Clock) },
+		})
 	}
+	a.control.view.Listen(f.meters.Placed)
+	f.keeper = keeper.New(keep, keeper.Deps{
+		State: func() keeper.State { return a.control.store.Snapshot() }, Log: fleetLog{a.control}, Changes: fleetLog{a.control}, Nodes: fleetNodes{a.control},
+		View: a.control.view, Audit: audit, Meters: f.meters, Clock: a.deps.Clock, IDs: a.deps.IDs, Logger: a.deps.Log,
+	})
 	f.office = office.New(office.Deps{
-		State: func() office.State { return f.control.store.Snapshot() }, Log: officeLog{f.control}, Loops: f, Audit: f.audit, Clock: f.deps.Clock,
+		State: func() office.State { return a.control.store.Snapshot() }, Log: fleetLog{a.control}, Loops: f.keeper, Audit: audit, Clock: a.deps.Clock,
 		Regions: regions,
 	})
-	f.view.Listen(demand.PlacedFunc(f.meters.waited))
-	f.sharing = pool.NewSharing(f.view.Recheck)
-	a.metrics.Source(f.gauges)
+	a.metrics.Source(f.keeper.Gauges)
 	return f, nil
+}
+
+func (f *fleetPlane) parts() []lifecycle.Part {
+	return []lifecycle.Part{{Name: "fleet", Run: f.keeper.Run}}
+}
+
+// machineHome is what machines are told of the server at this address. Errors: Invalid for an authority that can't be read.
+func machineHome(cfg *config.Agent, server string) (bootstrap.Home, error) {
+	authority, err := machineAuthority(cfg.TLS)
+	return bootstrap.Home{Server: server, Authority: authority, Datacenter: config.Default().Datacenter}, err
 }
 
 // demandConfig is what the fleet's view of the demand has to know of agents and providers.
@@ -102,7 +96,7 @@ func (a *Agent) demandConfig() demand.Config {
 	local := map[string]bool{}
 	if a.cfg.Fleet != nil {
 		for _, p := range a.cfg.Fleet.Providers {
-			local[p.Name] = p.Kind() != kindEC2
+			local[p.Name] = p.Kind() != provider.KindEC2
 		}
 	}
 	return demand.Config{
@@ -121,301 +115,81 @@ func serverAddress(a *Agent) string {
 	return a.RPCAddr()
 }
 
-func (f *fleetPlane) parts() []lifecycle.Part { return []lifecycle.Part{{Name: "fleet", Run: f.run}} }
+// fleetLog is the raft log as the fleet writes it, and the state's changes as it follows them.
+type fleetLog struct{ *control }
 
-func (f *fleetPlane) run(ctx context.Context) error {
-	defer f.audit.Close()
-	f.control.log.Follow(ctx, f.lead)
-	if f.forgetful && f.cfg.Owner == "" { // under a name of its own they can be found again
-		f.abandon(context.WithoutCancel(ctx))
-	}
-	return nil
+// IsLeader implements keeper.Log.
+func (l fleetLog) IsLeader() bool { return l.log.IsLeader() }
+
+// Follow implements keeper.Log.
+func (l fleetLog) Follow(ctx context.Context, lead func(context.Context)) { l.log.Follow(ctx, lead) }
+
+// InitFleet implements keeper.Log.
+func (l fleetLog) InitFleet(ctx context.Context, identity fleet.Identity) error {
+	return l.propose(ctx, &command.InitFleet{Identity: identity})
 }
 
-// lead keeps the fleet for a term of office: two servers that buy would buy twice.
-func (f *fleetPlane) lead(ctx context.Context) {
-	who, err := f.identify(ctx)
-	if err != nil {
-		return // it ends with ctx, as it should
-	}
-	f.until(ctx, "putting the configured pools", f.putConfigured)
-	clouds := map[string]*cloud{}
-	for _, p := range f.cfg.Providers {
-		clouds[p.Name] = f.openCloud(p, who, f.cloud[p.Name])
-	}
-	f.cloud = clouds
-	f.share()
-	var loops sync.WaitGroup
-	for _, c := range clouds {
-		if c.pool != nil {
-			loops.Go(func() { f.keep(ctx, c) }) // ends with ctx, as all that follow
-			loops.Go(func() { f.bootstrap(ctx, c, who.Key) })
-			loops.Go(func() { f.followPrices(ctx, c) })
-		}
-	}
-	f.clouds.Store(&clouds)
-	f.open()
-	f.follow(ctx)
-	f.clouds.Store(nil)
-	loops.Wait()
+// PutPools implements office.Log.
+func (l fleetLog) PutPools(ctx context.Context, pools []*fleet.Pool) error {
+	return l.propose(ctx, &command.PutFleetPools{Pools: pools})
 }
 
-// led returns the clouds, while this server leads. Errors: NotLeader, Unavailable.
-func (f *fleetPlane) led(ctx context.Context) (map[string]*cloud, error) {
-	if !f.control.log.IsLeader() {
-		return nil, drover.Errorf(drover.NotLeader, "the fleet is kept by the leading server, and this one does not lead")
-	}
-	select {
-	case <-f.opened:
-	case <-ctx.Done():
-		return nil, drover.Errorf(drover.Unavailable, "the fleet is not open yet")
-	}
-	if c := f.clouds.Load(); c != nil {
-		return *c, nil
-	}
-	return nil, drover.Errorf(drover.NotLeader, "the fleet is kept by the leading server, and this one does not lead any more")
+// DeletePools implements keeper.Log.
+func (l fleetLog) DeletePools(ctx context.Context, names []string) error {
+	return l.propose(ctx, &command.DeleteFleetPools{Names: names})
 }
 
-// abandon destroys all machines: nothing of this process is kept, so nobody would ever find them again.
-func (f *fleetPlane) abandon(ctx context.Context) {
-	ctx, cancel := f.deps.Clock.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for name, c := range f.cloud {
-		if c.provider == nil {
-			continue
-		}
-		list, err := pool.ListAll(ctx, c.provider)
-		for k := range list {
-			if s := list[k].State; s == provider.Pending || s == provider.Running {
-				err = errors.Join(err, c.provider.Destroy(ctx, list[k].ID))
-			}
-		}
-		if err != nil {
-			f.deps.Log.Warn("destroying the machines of an agent that keeps nothing", "provider", name, "error", err)
-		}
-	}
+// PutInstances implements office.Log.
+func (l fleetLog) PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error {
+	return l.propose(ctx, &command.UpdateFleet{Put: rows})
 }
 
-// until repeats what the log refuses until it takes it, or ctx ends.
-func (f *fleetPlane) until(ctx context.Context, doing string, do func(context.Context) error) {
-	for wait := 100 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 10*time.Second) {
-		err := do(ctx)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		f.deps.Log.Warn(doing+", trying again", "error", err, "in", wait)
-		clock.Sleep(ctx, f.deps.Clock, wait)
-	}
+// Update implements keeper.Log.
+func (l fleetLog) Update(ctx context.Context, u keeper.Update) error {
+	return l.propose(ctx, &command.UpdateFleet{Put: u.Put, Costs: u.Costs, Learned: u.Learned, Forget: u.Forget})
 }
 
-// identify returns who this Drover is, and makes that up the first time. Errors: ctx's.
-func (f *fleetPlane) identify(ctx context.Context) (fleet.Identity, error) {
-	f.until(ctx, "naming the fleet", func(ctx context.Context) error {
-		if f.control.store.Snapshot().FleetIdentity() != nil {
-			return nil
-		}
-		var random [40]byte
-		_, _ = rand.Read(random[:]) // never fails (crypto/rand)
-		_, _, err := f.control.log.Propose(ctx, &command.InitFleet{Identity: fleet.Identity{
-			Owner: "drover-" + f.deps.IDs.New()[:13], Key: random[:32], Seed: binary.LittleEndian.Uint64(random[32:]),
-		}})
-		return err
-	})
-	who := f.control.store.Snapshot().FleetIdentity()
-	if who == nil {
-		return fleet.Identity{}, context.Cause(ctx)
-	}
-	out := *who
-	if f.cfg.Owner != "" {
-		out.Owner = f.cfg.Owner
-	}
-	return out, nil
+func (l fleetLog) propose(ctx context.Context, c command.Command) error {
+	_, _, err := l.log.Propose(ctx, c)
+	return err
 }
 
-// openCloud makes a provider's loop for a term, with the provider of the term before.
-func (f *fleetPlane) openCloud(cfg *config.FleetProvider, who fleet.Identity, before *cloud) *cloud {
-	c := &cloud{cfg: cfg}
-	if before != nil {
-		c.provider = before.provider
-	}
-	if c.provider == nil {
-		made, err := f.newProvider(cfg, who.Owner)
-		if err != nil {
-			c.err = err
-			f.deps.Log.Error("a provider of the fleet can't be used", "provider", cfg.Name, "error", err)
-			return c
-		}
-		c.provider = f.meters.watch(cfg.Name, made, f.deps.Clock)
-	}
-	c.pool = pool.New(pool.Config{
-		Owner: who.Owner, Provider: cfg.Name, Setting: cfg.Setting(), Policies: f.policies(cfg.Name), Seed: who.Seed, IDs: f.deps.IDs,
-		UserData: f.userData(who.Key, cfg.Kind()), Shareable: shareable, Audit: f.note, Spent: f.spentToday, Attributes: localAttributes(cfg),
-		Sharing: f.sharing, Learned: fleetLog{f, cfg.Name}.learned,
-	}, pool.Deps{
-		Clock: f.deps.Clock, Log: f.deps.Log.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
-		Decided: func(took time.Duration) { f.meters.decided(took.Seconds(), cfg.Name) },
-		Demand:  fleetLog{f, cfg.Name}, Nodes: fleetLog{f, cfg.Name}, Intents: fleetLog{f, cfg.Name},
-	})
-	return c
+// Pools implements keeper.Changes.
+func (l fleetLog) Pools() (uint64, <-chan struct{}) {
+	changed := l.store.Watch(tables.FleetPools, "")
+	return l.store.Snapshot().TableIndex(tables.FleetPools), changed
 }
 
-// spentToday is what the ledger has of a pool since midnight UTC.
-func (f *fleetPlane) spentToday(name string) (sum float64) {
-	for c := range f.control.store.Snapshot().FleetCosts(f.deps.Clock.Now().UTC().Format(time.DateOnly)) {
-		if c.Pool == name {
-			sum += c.Cost
-		}
-	}
-	return sum
+// Machines implements keeper.Changes.
+func (l fleetLog) Machines() <-chan struct{} { return l.store.Watch(tables.FleetInstances, "") }
+
+// fleetNodes are the nodes as the fleet steers them.
+type fleetNodes struct{ *control }
+
+// byFleet marks what the fleet did to a node.
+func byFleet() map[string]string { return map[string]string{"by": "fleet"} }
+
+// Drain implements keeper.Nodes.
+func (n fleetNodes) Drain(ctx context.Context, node string, within time.Duration) error {
+	spec := &drover.DrainSpec{IgnoreSystemJobs: true, MoveBatch: true, Deadline: within} // nobody who knows the work decided to end it
+	_, err := n.intake.DrainNode(ctx, drover.DrainRequest{NodeID: node, Spec: spec, Meta: byFleet()})
+	return err
 }
 
-// note takes a line of the audit log.
-func (f *fleetPlane) note(e pool.Entry) {
-	f.meters.actions(e.Pool, e.What, e.Why)
-	f.audit.Add(e)
-	say := f.deps.Log.Info
-	switch e.What {
-	case pool.CloudFails:
-		say = f.deps.Log.Error
-	case pool.CreateFails:
-		say = f.deps.Log.Warn
-	}
-	say("fleet: "+e.What, "provider", e.Provider, "pool", e.Pool, "instance", e.Instance, "offering", e.Offering, "why", e.Why, "reason", e.Reason)
+// Cordon implements keeper.Nodes.
+func (n fleetNodes) Cordon(ctx context.Context, node string) error {
+	_, err := n.intake.SetEligibility(ctx, node, drover.NodeIneligible)
+	return err
 }
 
-// keep runs a provider's loop, again if it fails.
-func (f *fleetPlane) keep(ctx context.Context, c *cloud) {
-	for ctx.Err() == nil {
-		if err := c.pool.Run(ctx); err != nil && ctx.Err() == nil {
-			f.deps.Log.Error("the fleet's loop ended, starting it again", "provider", c.cfg.Name, "error", err)
-			clock.Sleep(ctx, f.deps.Clock, time.Second)
-		}
-	}
+// Undrain implements keeper.Nodes.
+func (n fleetNodes) Undrain(ctx context.Context, node string) error {
+	_, err := n.intake.DrainNode(ctx, drover.DrainRequest{NodeID: node, MarkEligible: true, Meta: byFleet()})
+	return err
 }
 
-// policies returns what pools of the provider do now, by name.
-func (f *fleetPlane) policies(providerName string) []*fleet.Policy {
-	var list []*fleet.Policy
-	for p := range f.control.store.Snapshot().FleetPools() {
-		if p.Policy.Provider == providerName {
-			e := p.Effective()
-			e.Datacenter = cmp.Or(e.Datacenter, f.datacenter)
-			list = append(list, e)
-		}
-	}
-	return list
-}
-
-// share tells which pools there are that can buy: they divide the work of the node pools that they serve together.
-func (f *fleetPlane) share() {
-	var list []*fleet.Policy
-	for name, c := range f.cloud {
-		if c.pool != nil {
-			list = append(list, f.policies(name)...)
-		}
-	}
-	f.sharing.Set(list)
-}
-
-// firstNodePool is where work goes that may run anywhere.
-func (f *fleetPlane) firstNodePool() string {
-	for p := range f.control.store.Snapshot().FleetPools() {
-		if !p.Retiring {
-			return p.Policy.NodePool
-		}
-	}
-	return ""
-}
-
-// follow hands changes of pools to the loops, and forgets pools that ended once their last machine is gone.
-func (f *fleetPlane) follow(ctx context.Context) {
-	last := uint64(0)
-	for ctx.Err() == nil {
-		pools := f.control.store.Watch(tables.FleetPools, "")
-		machines := f.control.store.Watch(tables.FleetInstances, "")
-		s := f.control.store.Snapshot()
-		if index := s.TableIndex(tables.FleetPools); index != last {
-			f.share()
-			for name, c := range f.cloud {
-				if c.pool != nil {
-					_ = c.pool.SetPolicies(ctx, f.policies(name)) // fails only with ctx
-				}
-			}
-			last = index
-		}
-		ended := office.Ended(s)
-		if len(ended) == 0 {
-			machines = nil
-			if office.Retiring(s) {
-				machines = f.control.store.Watch(tables.FleetInstances, "")
-			}
-		} else if _, _, err := f.control.log.Propose(ctx, &command.DeleteFleetPools{Names: ended}); err != nil {
-			f.deps.Log.Warn("forgetting pools of the fleet", "pools", ended, "error", err)
-			clock.Sleep(ctx, f.deps.Clock, time.Second)
-		}
-		select {
-		case <-ctx.Done():
-		case <-pools:
-		case <-machines:
-		}
-	}
-}
-
-// putConfigured stores the pools of the configuration, and lets those end that it does not have any more.
-func (f *fleetPlane) putConfigured(ctx context.Context) error {
-	var policies []*fleet.Policy
-	for _, p := range f.cfg.Pools {
-		policy, err := p.Policy()
-		if err != nil {
-			return err // checked before the agent started
-		}
-		policies = append(policies, policy)
-	}
-	put := office.Configured(f.control.store.Snapshot(), policies)
-	if len(put) == 0 {
-		return nil
-	}
-	return officeLog{f.control}.PutPools(ctx, put)
-}
-
-// answerWithin is how long an answer of a loop is waited for.
-const answerWithin = 10 * time.Second
-
-// Each implements office.Loops.
-func (f *fleetPlane) Each(ctx context.Context, do func(name string, now time.Time, c *pool.Core) error) error {
-	ctx, cancel := f.deps.Clock.WithTimeout(ctx, answerWithin)
-	defer cancel()
-	clouds, err := f.led(ctx)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(clouds)) {
-		c := clouds[name]
-		if c.pool == nil {
-			continue
-		}
-		if err := c.pool.Do(ctx, func(now time.Time, core *pool.Core) error { return do(name, now, core) }); err != nil {
-			if drover.CodeOf(err) == drover.Canceled {
-				err = drover.Errorf(drover.Unavailable, "the fleet's loop of provider %s does not answer", name)
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// Problem implements office.Loops.
-func (f *fleetPlane) Problem(name string) string {
-	clouds := f.clouds.Load()
-	if clouds == nil {
-		return ""
-	}
-	c := (*clouds)[name]
-	switch {
-	case c == nil:
-		return fmt.Sprintf("there is no provider %q in the agent's fleet block", name)
-	case c.err != nil:
-		return c.err.Error()
-	}
-	return ""
+// Forget implements keeper.Nodes.
+func (n fleetNodes) Forget(ctx context.Context, node string) error {
+	_, err := n.intake.PurgeNode(ctx, node)
+	return err
 }

@@ -3,43 +3,34 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"crypto/tls"
-	"encoding/hex"
 	"net"
 	"net/http"
-	"os"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/check"
-	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/link"
 )
 
-// CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is told. No server
-// needs to run: the machine's agent calls home to us. Errors: with the field to change.
+// CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is reported. No server
+// needs to run: the machine's agent calls this process. Errors: with the field to change.
 func CheckFleet(ctx context.Context, cfg *config.Agent, ask fleet.Check, report func(fleet.CheckStep)) error {
 	policy, cloud, err := checked(cfg, ask)
 	if err != nil {
 		return err
 	}
-	offer, err := offered(policy, ask)
+	offer, err := check.Offered(policy, ask)
 	if err != nil {
 		return err
 	}
-	owner, c := checkOwner(cfg, cloud.Name), clock.Wall{}
+	owner, c := check.OwnerOf(cfg.DataDir, cloud.Name), clock.Wall{}
 	p, err := openProvider(cloud, owner, cfg.DataDir, c)
 	if err != nil {
 		return err
@@ -49,15 +40,16 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask fleet.Check, report 
 		return err
 	}
 	defer door.close()
-	authority, err := machineAuthority(cfg.TLS)
+	at, err := machineHome(cfg, door.home.Address())
 	if err != nil {
 		return err
 	}
-	intent, at := id.Random{}.New(), home{kind: cloud.Kind(), server: door.dial, authority: authority}
-	deps := check.Deps{Provider: p, Clock: c, Home: door.await}
+	at.Kind = cloud.Kind()
+	intent, token := id.Random{}.New(), door.home.Token()
+	deps := check.Deps{Provider: p, Clock: c, Home: door.home.Await}
 	if policy.SSH != nil {
 		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(fleet.CheckStep)) error {
-			ssh, err := sshConfig(policy, p, m.ID, door.token, sshData(policy, at, door.token, intent))
+			ssh, err := bootstrap.SSHConfig(policy, token, bootstrap.SSHData(policy, at, token, intent), provider.ConsoleOf(p, m.ID))
 			if err != nil {
 				return err
 			}
@@ -69,7 +61,7 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask fleet.Check, report 
 	}
 	return check.Run(ctx, check.Config{
 		ProviderName: cloud.Name, Policy: policy, Offering: offer, Owner: owner, Intent: intent, Keep: ask.Keep,
-		UserData: machineData(policy, at, door.token, intent), Within: cmp.Or(ask.Within, policy.BootTimeout),
+		UserData: bootstrap.MachineData(policy, at, token, intent), Within: cmp.Or(ask.Within, policy.BootTimeout),
 	}, deps, report)
 }
 
@@ -103,33 +95,11 @@ func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *config.FleetPr
 	return nil, nil, drover.Errorf(drover.Invalid, "fleet.pool.%s.provider: there is no provider %q in the configuration; give it with -config", ask.Pool, policy.Provider)
 }
 
-// offered picks what is bought: the cheapest that fits what was asked for.
-func offered(p *fleet.Policy, ask fleet.Check) (best fleet.Offering, err error) {
-	list := slices.DeleteFunc(p.Offerings(), func(o fleet.Offering) bool {
-		return ask.Type != "" && o.Type != ask.Type || ask.Zone != "" && o.Zone != ask.Zone || ask.Market != "" && o.Market != ask.Market
-	})
-	if len(list) == 0 {
-		return best, drover.Errorf(drover.Invalid, "fleet.pool.%s: it sells nothing that is of type %q, in zone %q, on market %q (\"\" = any)", p.Name, ask.Type, ask.Zone, ask.Market)
-	}
-	return slices.MinFunc(list, func(a, b fleet.Offering) int { return cmp.Compare(a.Price, b.Price) }), nil
-}
-
-// checkOwner marks the machines of checks from this folder on this machine: what an earlier one left is found, and
-// nothing of any fleet's is touched.
-func checkOwner(cfg *config.Agent, providerName string) string {
-	host, _ := os.Hostname() // then the folder has to do
-	sum := sha256.Sum256([]byte(host + "\x00" + cfg.DataDir + "\x00" + providerName))
-	return "drover-check-" + hex.EncodeToString(sum[:8])
-}
-
-// door is where the machine's agent calls. It is the control of one node, and has nothing for it to do.
+// door serves the links at which the machine's agent calls.
 type door struct {
-	dial  string // what the machine dials
-	token string
-	ln    net.Listener
+	home  *check.Home
 	srv   *http.Server
-	came  chan *drover.Node
-	ended chan struct{}
+	ended chan struct{} // closed when srv does not serve any more
 }
 
 // openDoor listens. Errors: Invalid for addresses at which no machine can reach us, Unavailable for one in use.
@@ -146,20 +116,21 @@ func openDoor(ctx context.Context, cfg *config.Agent, ask fleet.Check) (*door, e
 	if err != nil {
 		return nil, err
 	}
-	d := &door{dial: ask.Dial, token: rand.Text(), ln: ln, came: make(chan *drover.Node, 1), ended: make(chan struct{})}
-	if d.dial == "" {
+	dial := ask.Dial
+	if dial == "" {
 		host, at, _ := net.SplitHostPort(ln.Addr().String())
 		for _, public := range []string{fleetHost(cfg), host} {
 			if ip := net.ParseIP(public); public != "" && (ip == nil || !ip.IsUnspecified()) {
-				d.dial = net.JoinHostPort(public, at)
+				dial = net.JoinHostPort(public, at)
 				break
 			}
 		}
 	}
-	if d.dial == "" {
+	if dial == "" {
 		_ = ln.Close()
 		return nil, drover.Errorf(drover.Invalid, "fleet.server: must be set, or -dial given: the address at which machines reach this one")
 	}
+	d := &door{home: check.NewHome(dial, clock.Wall{}), ended: make(chan struct{})}
 	handler, secure, err := d.links(cfg)
 	if err != nil {
 		_ = ln.Close()
@@ -182,44 +153,13 @@ func openDoor(ctx context.Context, cfg *config.Agent, ask fleet.Check) (*door, e
 
 // links is how the door is served: as by a server of the fleet, with an authority for this one machine.
 func (d *door) links(cfg *config.Agent) (http.Handler, *tls.Config, error) {
-	next := link.Handler(d, d, link.NewNodes())
+	next := link.Handler(d.home, d.home, link.NewNodes())
 	mutual, err := tlsFor(cfg.TLS, "rpc")
 	if err != nil || mutual == nil {
 		return next, mutual, err
 	}
-	handler, secure := gated(next, mutual, &checkRegistrar{door: d})
+	handler, secure := gated(next, mutual, d.home)
 	return handler, secure, nil
-}
-
-// checkRegistrar certifies the one machine of a check, by an authority made for it.
-type checkRegistrar struct {
-	door *door
-	once sync.Once
-	made *gate.Authority
-	err  error
-}
-
-// Authority implements gate.Registrar.
-func (r *checkRegistrar) Authority() (*gate.Authority, error) {
-	r.once.Do(func() { r.made, r.err = gate.NewAuthority([]byte(r.door.token)) })
-	return r.made, r.err
-}
-
-// Machine implements gate.Registrar.
-func (r *checkRegistrar) Machine(token string) (string, error) {
-	return "check", r.door.Admit(token, nil)
-}
-
-// Certify implements gate.Registrar.
-func (r *checkRegistrar) Certify(_ context.Context, who gate.Applicant, csr []byte) ([]byte, error) {
-	if err := r.door.Admit(who.Token, nil); err != nil {
-		return nil, err
-	}
-	a, err := r.Authority()
-	if err != nil {
-		return nil, err
-	}
-	return a.Certify(csr, "check", clock.Wall{}.Now())
 }
 
 // fleetHost is the host at which machines reach this one, if it is configured.
@@ -238,48 +178,3 @@ func (d *door) close() {
 	_ = d.srv.Close()
 	<-d.ended
 }
-
-func (d *door) await(ctx context.Context) (*drover.Node, error) {
-	select {
-	case n := <-d.came:
-		return n, nil
-	case <-ctx.Done():
-		return nil, drover.Errorf(drover.Unavailable, "nobody called at %s: %w", d.dial, context.Cause(ctx))
-	}
-}
-
-// Admit implements link.Authenticator.
-func (d *door) Admit(token string, _ *drover.Node) error {
-	if subtle.ConstantTimeCompare([]byte(d.token), []byte(token)) != 1 {
-		return drover.Errorf(drover.Unauthorized, "the token is not that of this check")
-	}
-	return nil
-}
-
-// Authenticate implements link.Authenticator: there is no secret that this node could know.
-func (d *door) Authenticate(string, string) error { return nil }
-
-// Register implements exchange.Controller.
-func (d *door) Register(_ context.Context, n *drover.Node) (exchange.Registration, error) {
-	select {
-	case d.came <- n:
-	default: // it came before
-	}
-	return exchange.Registration{TTL: 10 * time.Second}, nil
-}
-
-// Heartbeat implements exchange.Controller.
-func (d *door) Heartbeat(context.Context, string) (exchange.Registration, error) {
-	return exchange.Registration{TTL: 10 * time.Second}, nil
-}
-
-// Pull implements exchange.Controller: nothing is wanted.
-func (d *door) Pull(ctx context.Context, _ string, since uint64, maxWait time.Duration) (exchange.Assignment, error) {
-	if since > 0 {
-		clock.Sleep(ctx, clock.Wall{}, maxWait)
-	}
-	return exchange.Assignment{Index: max(since, 1)}, nil
-}
-
-// Push implements exchange.Controller.
-func (d *door) Push(context.Context, string, []exchange.AllocUpdate) error { return nil }

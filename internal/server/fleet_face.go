@@ -5,24 +5,8 @@ import (
 	"context"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 )
-
-// officeLog is the raft log as the fleet's office writes it.
-type officeLog struct{ *control }
-
-// PutPools implements office.Log.
-func (l officeLog) PutPools(ctx context.Context, pools []*fleet.Pool) error {
-	_, _, err := l.log.Propose(ctx, &command.PutFleetPools{Pools: pools})
-	return err
-}
-
-// PutInstances implements office.Log.
-func (l officeLog) PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error {
-	_, _, err := l.log.Propose(ctx, &command.UpdateFleet{Put: rows})
-	return err
-}
 
 // fleetWork is what runs on the fleet's machines, for Arvados' paths.
 type fleetWork struct{ *fleetPlane }
@@ -31,7 +15,7 @@ type fleetWork struct{ *fleetPlane }
 func (f fleetWork) Running(context.Context) ([]*drover.Allocation, error) {
 	s := f.control.store.Snapshot()
 	var list []*drover.Allocation
-	nodes, _ := f.view.Nodes()
+	nodes, _ := f.control.view.Nodes()
 	for _, n := range nodes {
 		for a := range s.UnfinishedByNode(n.ID) {
 			list = append(list, a)
@@ -46,7 +30,7 @@ func (f fleetWork) StopAllocation(ctx context.Context, id, reason string) error 
 	if a == nil {
 		return drover.Errorf(drover.NotFound, "container not found: %q", id)
 	}
-	c := &command.StopAllocs{IDs: []string{id}, Description: cmp.Or(reason, "killed by an operator"), Time: f.deps.Clock.Now().UnixNano()}
+	c := &command.StopAllocs{IDs: []string{id}, Description: cmp.Or(reason, "killed by an operator"), Time: f.clock.Now().UnixNano()}
 	_, _, err := f.control.log.Propose(ctx, c)
 	return err
 }

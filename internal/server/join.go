@@ -183,7 +183,7 @@ type remoteNodes struct {
 func (r remoteNodes) Heartbeat(ctx context.Context, nodeID string) (exchange.Registration, error) {
 	reg, err := r.Controller.Heartbeat(ctx, nodeID)
 	if err == nil {
-		r.fleet.meters.heartbeat(nodeID, r.fleet.deps.Clock.Now())
+		r.fleet.meters.Heartbeat(nodeID)
 	}
 	return reg, err
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
+	"github.com/drover-project/drover/internal/fleet/keeper"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
@@ -25,10 +26,10 @@ import (
 func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 	t.Parallel()
 	key := []byte("k")
-	f := &fleetPlane{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
+	home := bootstrap.Home{Kind: provider.KindEC2, Server: "10.0.0.1:4647", Datacenter: "dc1"}
 	p := &fleet.Policy{Name: "std", NodePool: "cloud", UserData: "${config}", TerminateAtDead: time.Minute}
-	require.True(t, shareable(p))
-	data, b := f.userData(key, kindEC2), provider.Batch{ID: "x", Size: 3}
+	require.True(t, bootstrap.Shareable(p))
+	data, b := keeper.UserData(home, key), provider.Batch{ID: "x", Size: 3}
 	text := data(p, b.Intent(0))
 	require.Equal(t, text, data(p, b.Intent(2)))
 	require.NotContains(t, text, "join_token =")
@@ -45,7 +46,7 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 	require.Len(t, made, 3)
 	for _, m := range made {
 		file := filepath.Join(t.TempDir(), "agent.hcl")
-		given := strings.ReplaceAll(text, metadataService, c.Metadata(m.ID))
+		given := strings.ReplaceAll(text, bootstrap.MetadataService, c.Metadata(m.ID))
 		require.NoError(t, os.WriteFile(file, []byte(given), 0o600))
 		cfg, err := config.Load(file)
 		require.NoError(t, err)
@@ -62,22 +63,4 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 	require.ErrorContains(t, err, "client.machine.join_tokens: has 1 tokens")
 	_, err = machine.LaunchToken(t.Context(), c.Metadata("i-none"), []string{"a"})
 	require.Equal(t, drover.Unavailable, drover.CodeOf(err))
-}
-
-// What a person wrote with a machine's own token or name in it can't be shared.
-func TestUserDataThatIsOfOneMachine(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{"": true, "${config} of ${pool}": true, "#!/bin/sh\njoin ${token}": false, "${intent}": false, "${secret}": false} {
-		require.Equal(t, want, shareable(&fleet.Policy{UserData: text}), text)
-	}
-}
-
-func TestAgentConfigIsWhatItSays(t *testing.T) {
-	t.Parallel()
-	f := &fleetPlane{server: "10.0.0.1:4647", deps: Deps{Log: slog.New(slog.DiscardHandler)}}
-	p := &fleet.Policy{Name: "std", NodePool: "cloud", UserData: "a ${token} b ${config}", BootProbe: `test "${X}" = 1`, TerminateAtDead: time.Minute}
-	text := f.userData([]byte("k"), "loopback")(p, "i1")
-	require.Contains(t, text, "a "+pool.Token([]byte("k"), "i1")+" b client {")
-	require.Contains(t, text, `servers = ["10.0.0.1:4647"]`)
-	require.Contains(t, text, `"test \"$${X}\" = 1"`, "the agent's own templates are not ours")
 }

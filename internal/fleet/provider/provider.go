@@ -7,6 +7,13 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
+// Kinds of providers that there are.
+const (
+	KindLoopback = "loopback"
+	KindDocker   = "docker"
+	KindEC2      = "ec2"
+)
+
 // Provider is a cloud. All methods may be called from several goroutines at once.
 type Provider interface {
 	// Create asks for one machine or several. Machines carry req.Tags from their first moment, so none can leak. A
@@ -105,4 +112,13 @@ const (
 type Rate struct {
 	PerSecond float64
 	Burst     float64
+}
+
+// ConsoleOf returns what reads what the machine wrote; nil if the provider does not show that.
+func ConsoleOf(p Provider, id string) func(context.Context) ([]byte, error) {
+	shows, ok := p.(Consoler)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context) ([]byte, error) { return shows.Console(ctx, id) }
 }

@@ -1,4 +1,4 @@
-package server
+package simulator
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/fleet/bootstrap"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/provider/docker"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
 	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
-	"github.com/drover-project/drover/internal/fleet/simulator"
 )
 
 // points is how many moments of a simulation are told.
@@ -40,19 +40,19 @@ func Simulate(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, err
 	if err != nil {
 		return nil, err
 	}
-	base := simulator.Config{
+	base := Config{
 		Seed: cmp.Or(ask.Seed, 1), Policy: bounded(&ask), Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour, Cloud: cloud,
 	}
-	rules := []simulator.Rules{{Name: "drover", Idle: ask.Policy.Idle}}
+	rules := []Rules{{Name: "drover", Idle: ask.Policy.Idle}}
 	if ask.Compare {
-		rules = append(rules, simulator.Peers()...)
+		rules = append(rules, Peers()...)
 	}
 	var list []fleet.Simulated
 	for k := range rules {
 		if ctx.Err() != nil {
 			break
 		}
-		res, err := simulator.Run(rules[k].On(base))
+		res, err := Run(rules[k].On(base))
 		if drover.CodeOf(err) == drover.Invalid {
 			return list, err
 		}
@@ -84,23 +84,23 @@ func bounded(ask *fleet.Simulation) *fleet.Policy {
 func simulatedCloud(ask *fleet.Simulation) (cfg sim.Config, told string, err error) {
 	kind := ask.Provider
 	if kind == "" {
-		if kind = ask.Policy.Provider; kind != "loopback" && kind != "docker" {
-			kind = kindEC2
+		if kind = ask.Policy.Provider; kind != provider.KindLoopback && kind != provider.KindDocker {
+			kind = provider.KindEC2
 		}
 	}
 	var caps provider.Capabilities
 	boot, latency := 45*time.Second, 300*time.Millisecond
 	switch kind {
-	case "loopback":
+	case provider.KindLoopback:
 		caps, boot, latency = new(loopback.Provider).Capabilities(), time.Second, 20*time.Millisecond
-	case "docker":
+	case provider.KindDocker:
 		caps, boot, latency = new(docker.Provider).Capabilities(), 2*time.Second, 200*time.Millisecond
-	case kindEC2:
+	case provider.KindEC2:
 		caps = new(ec2.Provider).Capabilities()
 	default:
 		return cfg, "", drover.Errorf(drover.Invalid, "provider: must be loopback, docker or ec2, got %q", kind)
 	}
-	if caps.Shared && !shareable(ask.Policy) {
+	if caps.Shared && !bootstrap.Shareable(ask.Policy) {
 		caps.Batch = 1
 	}
 	boot = cmp.Or(ask.Boot, boot)
@@ -117,7 +117,7 @@ func simulatedCloud(ask *fleet.Simulation) (cfg sim.Config, told string, err err
 	}, told, nil
 }
 
-func simulated(rules, cloud string, waitCost float64, r *simulator.Result) fleet.Simulated {
+func simulated(rules, cloud string, waitCost float64, r *Result) fleet.Simulated {
 	out := fleet.Simulated{
 		Rules: rules, Tasks: r.Tasks, Cost: r.Cost, Bound: r.Bound, Machines: r.Created, Peak: r.Peak, Again: r.Again, Redone: r.Redone,
 		Hours: r.Hours, WaitP50: r.Wait(0.5), WaitP95: r.Wait(0.95), WaitP99: r.Wait(0.99), Until: r.Until, Hash: r.Hash, Points: r.Points,
@@ -129,27 +129,27 @@ func simulated(rules, cloud string, waitCost float64, r *simulator.Result) fleet
 	return out
 }
 
-func workload(ask fleet.Simulation) (simulator.Workload, error) {
+func workload(ask fleet.Simulation) (Workload, error) {
 	if len(ask.Trace) > 0 {
-		return simulator.Trace(bytes.NewReader(ask.Trace))
+		return Trace(bytes.NewReader(ask.Trace))
 	}
 	seed, length, perHour := cmp.Or(ask.Seed, 1), cmp.Or(ask.Length, 24*time.Hour), cmp.Or(ask.PerHour, 600)
-	mix := simulator.Mixed(cmp.Or(ask.Run, 10*time.Minute))
+	mix := Mixed(cmp.Or(ask.Run, 10*time.Minute))
 	if length > 31*24*time.Hour || perHour*length.Hours() > 5e6 {
 		return nil, drover.Errorf(drover.Invalid, "the workload has about %.0f tasks: at most five million over a month can be simulated", perHour*length.Hours())
 	}
 	switch ask.Workload {
 	case "poisson":
-		return simulator.Poisson(seed, length, mix, perHour), nil
+		return Poisson(seed, length, mix, perHour), nil
 	case "bursty":
-		return simulator.Bursty(seed, length, mix, perHour), nil
+		return Bursty(seed, length, mix, perHour), nil
 	case "daily", "":
-		return simulator.Daily(seed, length, mix, perHour), nil
+		return Daily(seed, length, mix, perHour), nil
 	case "heavy":
 		mix.Heavy = 1.5
-		return simulator.Poisson(seed, length, mix, perHour), nil
+		return Poisson(seed, length, mix, perHour), nil
 	case "burst":
-		return simulator.Burst(seed, int(perHour), time.Minute, mix), nil
+		return Burst(seed, int(perHour), time.Minute, mix), nil
 	}
 	return nil, drover.Errorf(drover.Invalid, "workload: must be poisson, bursty, daily, heavy or burst, got %q", ask.Workload)
 }

@@ -1,29 +1,28 @@
-package server
+package keeper
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/drover-project/drover/fleet"
-	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
-// fleetLog is pool.Intents over the raft log, and pool.Demand and pool.Nodes over the view, for the pools of one
-// provider.
-type fleetLog struct {
-	*fleetPlane
+// intents is pool.Intents over the log, and pool.Demand and pool.Nodes over the view, for the pools of one provider.
+type intents struct {
+	*Keeper
 	provider string
 }
 
-// gone rows are kept for people, so many at most.
+// goneKept is how many rows of machines that are gone are kept for people.
 const goneKept = 1000
 
 // Load implements pool.Intents.
-func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
+func (l intents) Load(context.Context) ([]pool.Intent, error) {
 	var list []pool.Intent
-	for i := range l.control.store.Snapshot().FleetInstances("") {
+	for i := range l.deps.State().FleetInstances("") {
 		if i.State != fleet.InstanceGone && i.Provider == l.provider {
 			list = append(list, pool.Intent{
 				ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID,
@@ -37,29 +36,28 @@ func (l fleetLog) Load(context.Context) ([]pool.Intent, error) {
 }
 
 // learned is what was learned of the provider's cloud before.
-func (l fleetLog) learned() []byte {
-	if m := l.control.store.Snapshot().FleetMemory(l.provider); m != nil {
+func (l intents) learned() []byte {
+	if m := l.deps.State().FleetMemory(l.provider); m != nil {
 		return m.Text
 	}
 	return nil
 }
 
 // Record implements pool.Intents.
-func (l fleetLog) Record(ctx context.Context, intents []pool.Intent) error {
-	c := &command.UpdateFleet{}
-	for _, in := range intents {
+func (l intents) Record(ctx context.Context, list []pool.Intent) error {
+	c := Update{}
+	for _, in := range list {
 		c.Put = append(c.Put, &fleet.InstanceRecord{
 			ID: in.ID, Pool: in.Pool, Provider: l.provider, Offering: in.Offering, Template: in.Template, State: fleet.InstanceCreating,
 			Behavior: fleet.BehaviorRun, PlannedAt: in.At, Bought: in.Bought, Why: "recorded", Reason: "the cloud is asked for it",
 		})
 	}
-	_, _, err := l.control.log.Propose(ctx, c)
-	return err
+	return l.deps.Log.Update(ctx, c)
 }
 
 // Update implements pool.Intents. The nodes of machines that are gone are forgotten: what ran there is lost.
-func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
-	c := &command.UpdateFleet{Costs: u.Costs}
+func (l intents) Update(ctx context.Context, u pool.Update) error {
+	c := Update{Costs: u.Costs}
 	if u.Learned != nil {
 		c.Learned = &fleet.Memory{Provider: l.provider, Text: u.Learned}
 	}
@@ -69,33 +67,33 @@ func (l fleetLog) Update(ctx context.Context, u pool.Update) error {
 	for k := range u.Changed {
 		c.Put = append(c.Put, pool.Stored(&u.Changed[k], l.provider))
 	}
-	before := l.control.store.Snapshot()
-	if _, _, err := l.control.log.Propose(ctx, c); err != nil {
+	before := l.deps.State()
+	if err := l.deps.Log.Update(ctx, c); err != nil {
 		return err
 	}
 	for k := range u.Changed {
 		if old := before.FleetInstance(u.Changed[k].ID); old == nil || old.State != u.Changed[k].State {
-			l.meters.came(&u.Changed[k], old)
+			l.deps.Meters.StateChanged(&u.Changed[k], old)
 		}
 	}
-	s := l.control.store.Snapshot()
+	s := l.deps.State()
 	for k := range u.Changed {
 		i := &u.Changed[k]
 		if i.State != fleet.InstanceGone || i.NodeID == "" || s.Node(i.NodeID) == nil {
 			continue
 		}
-		if _, err := l.control.intake.PurgeNode(ctx, i.NodeID); err != nil {
-			l.deps.Log.Warn("forgetting the node of a machine that is gone", "instance", i.ID, "node", i.NodeID, "error", err)
+		if err := l.deps.Nodes.Forget(ctx, i.NodeID); err != nil {
+			l.deps.Logger.Warn("forgetting the node of a machine that is gone", "instance", i.ID, "node", i.NodeID, "error", err)
 		}
 	}
 	return nil
 }
 
 // surplus returns the oldest rows of machines that are gone, beyond those kept.
-func (l fleetLog) surplus() []string {
+func (l intents) surplus() []string {
 	var ids []string
 	var ends []time.Time
-	for i := range l.control.store.Snapshot().FleetInstances("") {
+	for i := range l.deps.State().FleetInstances("") {
 		if i.State == fleet.InstanceGone {
 			ids, ends = append(ids, i.ID), append(ends, i.GoneAt)
 		}
@@ -104,19 +102,59 @@ func (l fleetLog) surplus() []string {
 }
 
 // Demand implements pool.Demand.
-func (l fleetLog) Demand(nodePool string) ([]fleet.DemandClass, <-chan struct{}) {
-	return l.view.Demand(nodePool, l.firstNodePool())
+func (l intents) Demand(nodePool string) ([]fleet.DemandClass, <-chan struct{}) {
+	return l.deps.View.Demand(nodePool, l.firstNodePool())
 }
 
 // Nodes implements pool.Nodes, without those of other providers' machines.
-func (l fleetLog) Nodes() ([]pool.Node, <-chan struct{}) {
-	list, changed := l.view.Nodes()
+func (l intents) Nodes() ([]pool.Node, <-chan struct{}) {
+	list, changed := l.deps.View.Nodes()
 	if len(l.cfg.Providers) > 1 {
-		s := l.control.store.Snapshot()
+		s := l.deps.State()
 		list = slices.DeleteFunc(list, func(n pool.Node) bool {
 			i := s.FleetInstance(n.Intent)
 			return i != nil && i.Provider != l.provider
 		})
 	}
 	return list, changed
+}
+
+// Drain implements pool.Nodes.
+func (l intents) Drain(ctx context.Context, node string, deadline time.Time) error {
+	n := l.deps.State().Node(node)
+	if n == nil || n.DrainStrategy != nil && deadline.IsZero() {
+		return nil // it is gone, or drains already
+	}
+	within := time.Duration(0)
+	if !deadline.IsZero() {
+		within = max(deadline.Sub(l.deps.Clock.Now()), time.Second)
+	}
+	return l.deps.Nodes.Drain(ctx, node, within)
+}
+
+// Cordon implements pool.Nodes.
+func (l intents) Cordon(ctx context.Context, node string) error {
+	return l.deps.Nodes.Cordon(ctx, node)
+}
+
+// Undrain implements pool.Nodes.
+func (l intents) Undrain(ctx context.Context, node string) error {
+	return l.deps.Nodes.Undrain(ctx, node)
+}
+
+// oldest returns the ids of the n earliest times.
+func oldest(ids []string, at []time.Time, n int) []string {
+	if n <= 0 {
+		return nil
+	}
+	order := make([]int, len(ids))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(at[a].Compare(at[b]), cmp.Compare(ids[a], ids[b])) })
+	out := make([]string, n)
+	for i := range out {
+		out[i] = ids[order[i]]
+	}
+	return out
 }
