@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/doctor"
 	"github.com/drover-project/drover/internal/cli/fleet"
 	"github.com/drover-project/drover/internal/evaluator"
+	"github.com/drover-project/drover/internal/fleet/whatif"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	examine "github.com/drover-project/drover/internal/node/doctor"
 	"github.com/drover-project/drover/internal/node/driver/sandbox"

@@ -1,4 +1,8 @@
-package simulator
+// Package whatif answers what a policy would have done with a workload: it runs the simulator with the limits of calls and
+// boot times that the pool's provider has.
+//
+// It knows the providers, which the simulator does not. It runs in its caller's goroutine.
+package whatif
 
 import (
 	"bytes"
@@ -17,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
 	"github.com/drover-project/drover/internal/fleet/provider/loopback"
 	"github.com/drover-project/drover/internal/fleet/provider/sim"
+	"github.com/drover-project/drover/internal/fleet/simulator"
 )
 
 // points is how many moments of a simulation are told.
@@ -40,19 +45,19 @@ func Simulate(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, err
 	if err != nil {
 		return nil, err
 	}
-	base := Config{
+	base := simulator.Config{
 		Seed: cmp.Or(ask.Seed, 1), Policy: bounded(&ask), Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour, Cloud: cloud,
 	}
-	rules := []Rules{{Name: "drover", Idle: ask.Policy.Idle}}
+	rules := []simulator.Rules{{Name: "drover", Idle: ask.Policy.Idle}}
 	if ask.Compare {
-		rules = append(rules, Peers()...)
+		rules = append(rules, simulator.Peers()...)
 	}
 	var list []fleet.Simulated
 	for k := range rules {
 		if ctx.Err() != nil {
 			break
 		}
-		res, err := Run(rules[k].On(base))
+		res, err := simulator.Run(rules[k].On(base))
 		if drover.CodeOf(err) == drover.Invalid {
 			return list, err
 		}
@@ -117,7 +122,7 @@ func simulatedCloud(ask *fleet.Simulation) (cfg sim.Config, told string, err err
 	}, told, nil
 }
 
-func simulated(rules, cloud string, waitCost float64, r *Result) fleet.Simulated {
+func simulated(rules, cloud string, waitCost float64, r *simulator.Result) fleet.Simulated {
 	out := fleet.Simulated{
 		Rules: rules, Tasks: r.Tasks, Cost: r.Cost, Bound: r.Bound, Machines: r.Created, Peak: r.Peak, Again: r.Again, Redone: r.Redone,
 		Hours: r.Hours, WaitP50: r.Wait(0.5), WaitP95: r.Wait(0.95), WaitP99: r.Wait(0.99), Until: r.Until, Hash: r.Hash, Points: r.Points,
@@ -129,27 +134,27 @@ func simulated(rules, cloud string, waitCost float64, r *Result) fleet.Simulated
 	return out
 }
 
-func workload(ask fleet.Simulation) (Workload, error) {
+func workload(ask fleet.Simulation) (simulator.Workload, error) {
 	if len(ask.Trace) > 0 {
-		return Trace(bytes.NewReader(ask.Trace))
+		return simulator.Trace(bytes.NewReader(ask.Trace))
 	}
 	seed, length, perHour := cmp.Or(ask.Seed, 1), cmp.Or(ask.Length, 24*time.Hour), cmp.Or(ask.PerHour, 600)
-	mix := Mixed(cmp.Or(ask.Run, 10*time.Minute))
+	mix := simulator.Mixed(cmp.Or(ask.Run, 10*time.Minute))
 	if length > 31*24*time.Hour || perHour*length.Hours() > 5e6 {
 		return nil, drover.Errorf(drover.Invalid, "the workload has about %.0f tasks: at most five million over a month can be simulated", perHour*length.Hours())
 	}
 	switch ask.Workload {
 	case "poisson":
-		return Poisson(seed, length, mix, perHour), nil
+		return simulator.Poisson(seed, length, mix, perHour), nil
 	case "bursty":
-		return Bursty(seed, length, mix, perHour), nil
+		return simulator.Bursty(seed, length, mix, perHour), nil
 	case "daily", "":
-		return Daily(seed, length, mix, perHour), nil
+		return simulator.Daily(seed, length, mix, perHour), nil
 	case "heavy":
 		mix.Heavy = 1.5
-		return Poisson(seed, length, mix, perHour), nil
+		return simulator.Poisson(seed, length, mix, perHour), nil
 	case "burst":
-		return Burst(seed, int(perHour), time.Minute, mix), nil
+		return simulator.Burst(seed, int(perHour), time.Minute, mix), nil
 	}
 	return nil, drover.Errorf(drover.Invalid, "workload: must be poisson, bursty, daily, heavy or burst, got %q", ask.Workload)
 }
