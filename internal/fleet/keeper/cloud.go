@@ -80,7 +80,7 @@ func (k *Keeper) spentToday(name string) (sum float64) {
 }
 
 // note keeps, counts and logs an entry of the audit log.
-func (k *Keeper) note(e pool.Entry) {
+func (k *Keeper) note(e fleet.Audit) {
 	k.deps.Meters.Acted(&e)
 	k.deps.Audit.Add(e)
 	write := k.deps.Logger.Info

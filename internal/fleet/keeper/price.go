@@ -65,7 +65,7 @@ func (k *Keeper) askPrices(ctx context.Context, c *cloud, p provider.Pricer, off
 	_ = c.pool.Do(ctx, func(now time.Time, core *pool.Core) error { // fails only with ctx
 		if n := core.SetPrices(now, prices); n > 0 {
 			reason := fmt.Sprintf("%d of %d offerings of %s cost something else now", n, len(offerings), c.cfg.Name)
-			k.note(pool.Entry{At: now, What: "prices", Why: "market", Reason: reason, Count: n})
+			k.note(fleet.Audit{At: now, What: "prices", Why: "market", Reason: reason, Count: n})
 		}
 		return nil
 	})

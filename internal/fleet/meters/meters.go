@@ -6,7 +6,6 @@ import (
 
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -106,7 +105,7 @@ func (m *Meters) Placed(seconds float64, nodePool ...string) { m.waited(seconds,
 func (m *Meters) Decided(provider string, took time.Duration) { m.decided(took.Seconds(), provider) }
 
 // Acted counts an entry of the audit log.
-func (m *Meters) Acted(e *pool.Entry) { m.actions(e.Pool, e.What, e.Why) }
+func (m *Meters) Acted(e *fleet.Audit) { m.actions(e.Pool, e.What, e.Why) }
 
 // StateChanged counts that a machine came into its state; old is what the log had of it, nil if nothing.
 func (m *Meters) StateChanged(i *fleet.Instance, old *fleet.InstanceRecord) {

@@ -91,7 +91,7 @@ func TestCallsOfCloudsAreMeasured(t *testing.T) {
 	require.Contains(t, m.limited, "sky")
 	m.Placed(3, "cloud")
 	m.Decided("sky", time.Millisecond)
-	m.Acted(&pool.Entry{Pool: "p", What: "create", Why: "demand"})
+	m.Acted(&fleet.Audit{Pool: "p", What: "create", Why: "demand"})
 	require.Equal(t, []string{`drover_fleet_actions{pool="p",what="create",why="demand"} 1`}, shown(t, metrics, "fleet_actions"))
 	require.Len(t, shown(t, metrics, "time_to_placed_count"), 1)
 }

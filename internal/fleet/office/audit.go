@@ -15,7 +15,6 @@ import (
 
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
 // AuditLog keeps what the fleet and its operators did, with the reasons: the newest in memory, more in files.
@@ -24,7 +23,7 @@ type AuditLog struct {
 	clock clock.Clock
 
 	mu   sync.Mutex
-	ring []pool.Entry // guarded by mu; as are all below
+	ring []fleet.Audit // guarded by mu; as are all below
 	file *os.File
 	size int64
 }
@@ -63,7 +62,7 @@ func (a *AuditLog) load(path string) error {
 	}
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var e pool.Entry
+		var e fleet.Audit
 		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line was not written whole
 			a.remember(e)
 		}
@@ -82,7 +81,7 @@ func (a *AuditLog) reopen() (err error) {
 	return err
 }
 
-func (a *AuditLog) remember(e pool.Entry) {
+func (a *AuditLog) remember(e fleet.Audit) {
 	if len(a.ring) >= 2*auditKept {
 		a.ring = slices.Clone(a.ring[auditKept:])
 	}
@@ -90,7 +89,7 @@ func (a *AuditLog) remember(e pool.Entry) {
 }
 
 // Add appends an entry, at the time of now if it has none. It never fails: if the disk is full, the entry is in memory only.
-func (a *AuditLog) Add(e pool.Entry) {
+func (a *AuditLog) Add(e fleet.Audit) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e.At.IsZero() {
@@ -114,10 +113,10 @@ func (a *AuditLog) Add(e pool.Entry) {
 }
 
 // List returns the newest entries that match, the newest last.
-func (a *AuditLog) List(match func(*pool.Entry) bool, most int) []pool.Entry {
+func (a *AuditLog) List(match func(*fleet.Audit) bool, most int) []fleet.Audit {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := []pool.Entry{}
+	out := []fleet.Audit{}
 	for i := len(a.ring) - 1; i >= 0 && len(out) < most; i-- {
 		if match(&a.ring[i]) {
 			out = append(out, a.ring[i])
@@ -139,13 +138,8 @@ func (a *AuditLog) Close() {
 
 // Audit returns the newest entries about a pool and an instance, the newest last; "" is any.
 func (o *Office) Audit(_ context.Context, poolName, instance string, most int) ([]fleet.Audit, error) {
-	list := o.deps.Audit.List(func(e *pool.Entry) bool {
+	return o.deps.Audit.List(func(e *fleet.Audit) bool {
 		return (poolName == "" || e.Pool == poolName) && (instance == "" || e.Instance != "" && strings.HasPrefix(e.Instance, instance) ||
 			slices.ContainsFunc(e.Several, func(i string) bool { return strings.HasPrefix(i, instance) }))
-	}, most)
-	out := make([]fleet.Audit, len(list))
-	for n, e := range list {
-		out[n] = fleet.Audit(e)
-	}
-	return out, nil
+	}, most), nil
 }

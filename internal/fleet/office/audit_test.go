@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/fleet/pool"
 )
 
-func all(*pool.Entry) bool { return true }
+func all(*fleet.Audit) bool { return true }
 
 func TestTheAuditLogSurvivesARestart(t *testing.T) {
 	t.Parallel()
@@ -21,11 +21,11 @@ func TestTheAuditLogSurvivesARestart(t *testing.T) {
 	a, err := OpenAudit(dir, clock.Wall{})
 	require.NoError(t, err)
 	began := time.Now().UTC()
-	a.Add(pool.Entry{Pool: "p", What: "one"})
-	a.Add(pool.Entry{Pool: "p", What: "two", At: began.Add(-time.Hour).In(time.FixedZone("x", 3600))})
+	a.Add(fleet.Audit{Pool: "p", What: "one"})
+	a.Add(fleet.Audit{Pool: "p", What: "two", At: began.Add(-time.Hour).In(time.FixedZone("x", 3600))})
 	a.Close()
 	a.Close()
-	a.Add(pool.Entry{What: "after the end"})
+	a.Add(fleet.Audit{What: "after the end"})
 	file := filepath.Join(dir, "audit.jsonl")
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 	defer a.Close()
 	a.size = auditSize - 100
 	for n := range 2*auditKept + 10 {
-		a.Add(pool.Entry{What: fmt.Sprint(n)})
+		a.Add(fleet.Audit{What: fmt.Sprint(n)})
 	}
 	require.LessOrEqual(t, len(a.ring), 2*auditKept)
 	require.GreaterOrEqual(t, len(a.ring), auditKept)
@@ -71,7 +71,7 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 func TestTheAuditLogIsAskedByPoolAndInstance(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, e := range []pool.Entry{
+	for _, e := range []fleet.Audit{
 		{Pool: "p", Instance: "abc1", What: "a"},
 		{Pool: "q", Instance: "abc2", What: "b"},
 		{Pool: "p", Several: []string{"abc1", "xyz"}, What: "c"},

@@ -173,7 +173,7 @@ func (w *world) machine() fleet.Instance {
 
 func (w *world) history() string {
 	var out []string
-	for _, e := range w.audit.List(func(*pool.Entry) bool { return true }, 1000) {
+	for _, e := range w.audit.List(func(*fleet.Audit) bool { return true }, 1000) {
 		out = append(out, e.What+" by "+e.Why)
 	}
 	return strings.Join(out, ", ")

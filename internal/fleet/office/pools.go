@@ -105,7 +105,7 @@ func (o *Office) PutPool(ctx context.Context, policy *fleet.Policy) error {
 	if err := o.deps.Log.PutPools(ctx, []*fleet.Pool{next}); err != nil {
 		return err
 	}
-	o.deps.Audit.Add(pool.Entry{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})
+	o.deps.Audit.Add(fleet.Audit{Pool: policy.Name, What: "put", Why: "operator", Reason: "the pool was set over the API"})
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (o *Office) DeletePool(ctx context.Context, name string) error {
 		return nil
 	})
 	if err == nil {
-		o.deps.Audit.Add(pool.Entry{Pool: name, What: "delete", Why: "operator", Reason: "machines go as they become idle"})
+		o.deps.Audit.Add(fleet.Audit{Pool: name, What: "delete", Why: "operator", Reason: "machines go as they become idle"})
 	}
 	return err
 }
@@ -148,7 +148,7 @@ func (o *Office) Pause(ctx context.Context, name string, pause fleet.Pause) erro
 		if pause.Creates || pause.Destroys {
 			what = fmt.Sprintf("pause creates=%t destroys=%t", pause.Creates, pause.Destroys)
 		}
-		o.deps.Audit.Add(pool.Entry{Pool: name, What: what, Why: "operator", Reason: pause.Reason})
+		o.deps.Audit.Add(fleet.Audit{Pool: name, What: what, Why: "operator", Reason: pause.Reason})
 	}
 	return err
 }

@@ -27,7 +27,7 @@ type Config struct {
 	UserData   func(policy *fleet.Policy, intent string) string // nil = none; where intents are of one provider.Batch, the same for all
 	Shareable  func(policy *fleet.Policy) bool                  // machines can share their user data; nil = none can
 	Decide     func(scaler.Input) scaler.Output                 // nil = scaler.Decide; another one for comparison
-	Audit      func(Entry)                                      // nil = not told
+	Audit      func(fleet.Audit)                                // nil = not told
 	Sharing    *Sharing                                         // of node pools that several pools serve; nil = each pool has one of its own
 }
 
@@ -246,7 +246,7 @@ func (p *poolState) living() []*fleet.Instance {
 	return p.instances
 }
 
-func (c *Core) audit(e Entry) {
+func (c *Core) audit(e fleet.Audit) {
 	if e.Provider == "" {
 		e.Provider = c.cfg.Provider
 	}
@@ -256,7 +256,7 @@ func (c *Core) audit(e Entry) {
 }
 
 func (c *Core) note(now time.Time, e *entry, what, reason string) {
-	c.audit(Entry{At: now, Pool: e.Pool, Instance: e.ID, What: what, Why: e.Why, Reason: reason, Offering: e.Offering})
+	c.audit(fleet.Audit{At: now, Pool: e.Pool, Instance: e.ID, What: what, Why: e.Why, Reason: reason, Offering: e.Offering})
 }
 
 func (c *Core) add(i *fleet.Instance, p *poolState) *entry {

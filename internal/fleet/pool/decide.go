@@ -114,7 +114,7 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 	if e == nil {
 		return
 	}
-	c.audit(Entry{At: now, Pool: p.policy.Name, Instance: a.Instance, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: 1, Offering: e.Offering})
+	c.audit(fleet.Audit{At: now, Pool: p.policy.Name, Instance: a.Instance, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: 1, Offering: e.Offering})
 	switch a.Kind {
 	case scaler.Drain:
 		c.drain(now, e, a.Why, a.Reason)
@@ -134,7 +134,7 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 
 // plan turns a create into intents, which are recorded before the cloud is asked.
 func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
-	line := Entry{At: now, Pool: p.policy.Name, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: a.Count, Offering: a.Offering.Key}
+	line := fleet.Audit{At: now, Pool: p.policy.Name, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: a.Count, Offering: a.Offering.Key}
 	for left := a.Count; left > 0; {
 		n := min(left, c.batch(p))
 		left -= n

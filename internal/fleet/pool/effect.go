@@ -71,24 +71,10 @@ func (in Intent) priced(i *fleet.Instance) {
 	}
 }
 
-// Entry is a line of the audit log.
-type Entry struct {
-	At       time.Time
-	Pool     string
-	Instance string
-	Several  []string `json:",omitempty"` // instances, where it is about more than one
-	What     string   // a scaler.ActionKind, a state, or an operator's word
-	Why      string
-	Reason   string
-	Count    int
-	Offering string
-	Provider string // of what is about none of its pools
-}
-
-// CloudFails is the Entry.What that says that a cloud can't be used, and why.
+// CloudFails is the fleet.Audit.What that says that a cloud can't be used, and why.
 const CloudFails = "cloud fails"
 
-// CreateFails is the Entry.What that says what a cloud answered instead of making machines.
+// CreateFails is the fleet.Audit.What that says what a cloud answered instead of making machines.
 const CreateFails = "create failed"
 
 // Node is what the fleet needs of control about a machine's node.

@@ -118,7 +118,7 @@ func (c *Core) refused(now time.Time, req *provider.Request, err error) {
 	if err == nil {
 		return
 	}
-	line := Entry{At: now, What: CreateFails, Why: string(provider.KindOf(err)), Reason: err.Error(), Count: len(req.Intents), Offering: req.Offering.Key}
+	line := fleet.Audit{At: now, What: CreateFails, Why: string(provider.KindOf(err)), Reason: err.Error(), Count: len(req.Intents), Offering: req.Offering.Key}
 	for _, in := range req.Intents {
 		if e := c.table[in.ID]; e != nil {
 			e.LastError = "its create: " + err.Error()

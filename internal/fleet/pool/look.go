@@ -28,9 +28,9 @@ func (c *Core) troubled(now time.Time, doing string, err error) {
 	switch c.trouble {
 	case was:
 	case "":
-		c.audit(Entry{At: now, What: "cloud answers", Provider: c.cfg.Provider, Why: "recovered", Reason: "it can be used again"})
+		c.audit(fleet.Audit{At: now, What: "cloud answers", Provider: c.cfg.Provider, Why: "recovered", Reason: "it can be used again"})
 	default:
-		c.audit(Entry{At: now, What: CloudFails, Provider: c.cfg.Provider, Why: string(provider.KindOf(err)), Reason: c.trouble})
+		c.audit(fleet.Audit{At: now, What: CloudFails, Provider: c.cfg.Provider, Why: string(provider.KindOf(err)), Reason: c.trouble})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 type hands struct {
 	*pool.Core
 	now   time.Time
-	audit []pool.Entry
+	audit []fleet.Audit
 }
 
 func newHands(t *testing.T, change ...func(*pool.Config)) *hands {
@@ -27,7 +27,7 @@ func newHands(t *testing.T, change ...func(*pool.Config)) *hands {
 	h := &hands{now: time.Unix(1_800_000_000, 0).UTC()}
 	cfg := pool.Config{
 		Owner: "me", Provider: "cloud", Policies: []*fleet.Policy{policy()}, Seed: 1, IDs: id.NewSeeded(1),
-		Caps: provider.Capabilities{Batch: 10, Idempotent: true}, Audit: func(e pool.Entry) { h.audit = append(h.audit, e) },
+		Caps: provider.Capabilities{Batch: 10, Idempotent: true}, Audit: func(e fleet.Audit) { h.audit = append(h.audit, e) },
 	}
 	for _, f := range change {
 		f(&cfg)
@@ -64,7 +64,7 @@ func (h *hands) find(kind pool.EffectKind, list []pool.Effect) *pool.Effect {
 	return nil
 }
 
-func (h *hands) told(what string) (list []pool.Entry) {
+func (h *hands) told(what string) (list []fleet.Audit) {
 	for _, e := range h.audit {
 		if e.What == what {
 			list = append(list, e)

@@ -40,7 +40,7 @@ type thrash struct {
 	again int
 }
 
-func (t *thrash) destroyed(now int64, e pool.Entry) {
+func (t *thrash) destroyed(now int64, e fleet.Audit) {
 	if e.Why == "drained" || e.Why == "idle" || strings.HasPrefix(e.Reason, "destroyed: drained: idle") {
 		typ := typeOf(e.Offering)
 		t.gone[typ] = append(t.gone[typ], now)

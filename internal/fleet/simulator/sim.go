@@ -280,7 +280,7 @@ func (s *Sim) over() bool {
 }
 
 // audit goes into the hash: the whole behaviour of the fleet is in it.
-func (s *Sim) audit(e pool.Entry) {
+func (s *Sim) audit(e fleet.Audit) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(s.now))
 	s.hash.Write(b[:])
