@@ -27,14 +27,15 @@ var layers = []layer{ //nolint:gochecknoglobals // a table
 	{"state", "control/store control/fsm control/eventstream exec/environment exec/linelog node/localstate node/taskenv node/allocdir " +
 		"node/rendering node/diskuse fleet/ledger", "what is kept: go-memdb, tidwall/btree, bbolt, files"},
 	{"effects", "control/raftlog node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
-		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap fleet/check exec/webhook link", "each with its SDK or its part of the kernel"},
+		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook link", "each with its SDK or its part of the kernel"},
 	{
 		"loops", "control/intake control/planner control/assignment control/leader node/agent node/allocrunner node/taskrunner node/hook " +
-			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate",
+			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
+			"fleet/keeper fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",
 	},
 	{"surfaces", "httpapi httpapi/* cli cli/* config drover/jobspec drover/client drover/client/*", "they translate: of the planes they see interfaces that they declare"},
-	{"roots", "server sim fleet/simulator bench bench/* docgen drover/cmd/*", "they join the planes"},
+	{"roots", "server sim fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*", "they join the planes"},
 	{"tests", "archtest e2e e2e/* *test", "helpers of tests, and tests of the whole"},
 }
 
