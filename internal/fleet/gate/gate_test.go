@@ -195,7 +195,7 @@ func TestRefusalsAreLoggedSeldom(t *testing.T) {
 			require.Error(t, g.Admit("", &drover.Node{ID: "n"}))
 		}
 		require.Equal(t, 1, strings.Count(w.logs.String(), "a node was not admitted"))
-		time.Sleep(time.Hour) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(time.Hour)
 		require.Error(t, g.Admit("", &drover.Node{ID: "n"}))
 		require.Equal(t, 2, strings.Count(w.logs.String(), "a node was not admitted"))
 	})

@@ -85,11 +85,11 @@ func TestACertificateIsKeptUntilItsLastThird(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, os.FileMode(0o600), info.Mode())
 		}
-		time.Sleep(199 * 24 * time.Hour) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(199 * 24 * time.Hour)
 		needed, err = e.Prepare()
 		require.NoError(t, err)
 		require.False(t, needed)
-		time.Sleep(2 * 24 * time.Hour) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(2 * 24 * time.Hour)
 		needed, err = e.Prepare()
 		require.NoError(t, err)
 		require.True(t, needed, "in the last third of its time")
