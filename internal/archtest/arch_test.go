@@ -86,9 +86,6 @@ func TestPlanesNeverImportEachOther(t *testing.T) {
 	}
 }
 
-// Foundation is what everybody may import.
-var foundation = []string{"drover", "drover/execution", "drover/fleet", "drover/internal/exchange", "drover/internal/tables", "drover/internal/validation", "drover/internal/clock", "drover/internal/evaluator", "drover/internal/flock", "drover/internal/forked", "drover/internal/id", "drover/internal/invariant", "drover/internal/lifecycle", "drover/internal/minheap", "drover/internal/netguard", "drover/internal/sysmon", "drover/internal/telemetry", "drover/internal/version"}
-
 // allowed lists, for a package prefix, the drover packages beyond the foundation that it may import, and why.
 var allowed = []struct {
 	prefix string

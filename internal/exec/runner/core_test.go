@@ -28,7 +28,6 @@ type world struct {
 	writing []*Handout
 	batches []Batch         // taken, and not answered by control
 	mine    map[string]bool // allocations whose claim was answered; false: released
-	idle    map[string]time.Time
 }
 
 func (w *world) Index() uint64                { return 1 }
