@@ -139,11 +139,6 @@ func (l fleetLog) DeletePools(ctx context.Context, names []string) error {
 	return l.propose(ctx, &command.DeleteFleetPools{Names: names})
 }
 
-// PutInstances implements office.Log.
-func (l fleetLog) PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error {
-	return l.propose(ctx, &command.UpdateFleet{Put: rows})
-}
-
 // Update implements keeper.Log.
 func (l fleetLog) Update(ctx context.Context, u keeper.Update) error {
 	return l.propose(ctx, &command.UpdateFleet{Put: u.Put, Costs: u.Costs, Learned: u.Learned, Forget: u.Forget})

@@ -172,13 +172,32 @@ func (k *Keeper) Each(ctx context.Context, do func(name string, now time.Time, c
 			continue
 		}
 		if err := c.pool.Do(ctx, func(now time.Time, core *pool.Core) error { return do(name, now, core) }); err != nil {
-			if drover.CodeOf(err) == drover.Canceled {
-				err = drover.Errorf(drover.Unavailable, "the fleet's loop of provider %s does not answer", name)
-			}
-			return err
+			return silent(name, err)
 		}
 	}
 	return nil
+}
+
+// Recorded implements office.Loops.
+func (k *Keeper) Recorded(ctx context.Context, name string) error {
+	ctx, cancel := k.deps.Clock.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	clouds, err := k.leading(ctx)
+	if err != nil {
+		return err
+	}
+	if c := clouds[name]; c != nil && c.pool != nil {
+		return silent(name, c.pool.Recorded(ctx))
+	}
+	return nil
+}
+
+// silent is the error of a loop that did not answer in time.
+func silent(name string, err error) error {
+	if drover.CodeOf(err) == drover.Canceled {
+		return drover.Errorf(drover.Unavailable, "the fleet's loop of provider %s does not answer", name)
+	}
+	return err
 }
 
 // Problem implements office.Loops.

@@ -158,10 +158,6 @@ func (w *world) DeletePools(_ context.Context, names []string) error {
 	})
 }
 
-func (w *world) PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error {
-	return w.Update(ctx, Update{Put: rows})
-}
-
 func (w *world) Update(_ context.Context, u Update) error {
 	return w.write(func() {
 		for _, i := range u.Put {

@@ -96,19 +96,16 @@ func (o *Office) Interrupt(ctx context.Context, id string, at time.Time) error {
 	})
 }
 
-// runOperatorAction does what an operator wants of a machine, and records it: when it returns, a restarted server knows of
-// it too.
+// runOperatorAction does what an operator wants of a machine, and waits until it is recorded: when it returns, a restarted
+// server knows of it too.
 func (o *Office) runOperatorAction(ctx context.Context, id string, do func(now time.Time, c *pool.Core, instance string) error) error {
-	var after fleet.Instance
+	var owner string
 	err := o.find(ctx, id, func(now time.Time, c *pool.Core, i fleet.Instance) error {
-		if err := do(now, c, i.ID); err != nil {
-			return err
-		}
-		after, _ = c.Instance(i.ID)
-		return nil
+		owner = i.Provider
+		return do(now, c, i.ID)
 	})
-	if err != nil || after.ID == "" {
+	if err != nil {
 		return err
 	}
-	return o.deps.Log.PutInstances(ctx, []*fleet.InstanceRecord{pool.Stored(&after, after.Provider)})
+	return o.deps.Loops.Recorded(ctx, owner)
 }

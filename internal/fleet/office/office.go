@@ -23,7 +23,6 @@ type State interface {
 // Log is what the office writes. Errors: NotLeader, Unavailable.
 type Log interface {
 	PutPools(ctx context.Context, pools []*fleet.Pool) error
-	PutInstances(ctx context.Context, rows []*fleet.InstanceRecord) error
 }
 
 // Loops are the loops of the providers, which run on the leading server only.
@@ -31,6 +30,8 @@ type Loops interface {
 	// Each calls do on every loop, with its core, in the order of the providers' names. Errors: NotLeader, Unavailable, and
 	// do's.
 	Each(ctx context.Context, do func(provider string, now time.Time, c *pool.Core) error) error
+	// Recorded returns once the log knows what the provider's loop knew when it was called. Errors: NotLeader, Unavailable.
+	Recorded(ctx context.Context, provider string) error
 	// Problem says why a provider can't be used; "" if it can, or if this server does not lead.
 	Problem(provider string) string
 }

@@ -112,11 +112,15 @@ func (w *world) PutPools(_ context.Context, list []*fleet.Pool) error {
 	return nil
 }
 
-func (w *world) PutInstances(_ context.Context, list []*fleet.InstanceRecord) error {
-	for _, i := range list {
-		w.rows[i.ID] = i
+func (w *world) Recorded(_ context.Context, name string) error {
+	if w.fails != nil {
+		return w.fails
 	}
-	return w.fails
+	u := w.core.TakeUpdate(w.now)
+	for k := range u.Changed {
+		w.rows[u.Changed[k].ID] = pool.Stored(&u.Changed[k], name)
+	}
+	return nil
 }
 
 func (w *world) Each(_ context.Context, do func(string, time.Time, *pool.Core) error) error {

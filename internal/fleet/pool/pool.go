@@ -64,12 +64,30 @@ type Pool struct {
 	cfg  Config
 	deps Deps
 	told chan func(now time.Time, c *Core) // what happened and what operators ask for, for the loop
+	kept chan chan<- error                 // who waits for the log to know what the core knows
 }
 
 // New returns a pool that does nothing before Run.
 func New(cfg Config, deps Deps) *Pool {
 	cfg.Caps = deps.Provider.Capabilities()
-	return &Pool{cfg: cfg, deps: deps, told: make(chan func(time.Time, *Core))}
+	return &Pool{cfg: cfg, deps: deps, told: make(chan func(time.Time, *Core)), kept: make(chan chan<- error)}
+}
+
+// Recorded returns once the log knows of its machines what the core knew when it was called: only the loop writes them, one
+// update after the other, so that no older one can follow. Errors: Canceled, and the log's.
+func (p *Pool) Recorded(ctx context.Context) error {
+	done := make(chan error, 1) // the loop does not wait for who went away
+	select {
+	case p.kept <- done:
+	case <-ctx.Done():
+		return drover.Errorf(drover.Canceled, "asking the fleet: %w", context.Cause(ctx))
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return drover.Errorf(drover.Canceled, "waiting for the fleet's log: %w", context.Cause(ctx))
+	}
 }
 
 // Do calls f on the loop, with the core: to read it, or to do an operator's bidding. Errors: Canceled.
@@ -139,9 +157,10 @@ type loop struct {
 	answers chan func(time.Time, *Core)
 	demand  map[string]<-chan struct{}
 	nodes   <-chan struct{}
-	look    time.Duration // how long the last look at all nodes took
-	telling bool          // an update of the log is under way
-	charged time.Time     // when the ledger was brought up to date
+	look    time.Duration  // how long the last look at all nodes took
+	telling bool           // an update of the log is under way
+	waiting []chan<- error // for the next one; a place each
+	charged time.Time      // when the ledger was brought up to date
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -167,6 +186,9 @@ func (l *loop) run(ctx context.Context) error {
 			now := l.deps.Clock.Now()
 			tell(now, l.core)
 			sooner(now)
+		case done := <-l.kept:
+			l.waiting = append(l.waiting, done)
+			sooner(l.deps.Clock.Now())
 		case <-changed:
 			l.demand = nil
 			sooner(l.deps.Clock.Now().Add(coalesce))
@@ -240,8 +262,15 @@ func (l *loop) record(now time.Time) {
 	if l.telling {
 		return
 	}
-	u := l.core.TakeUpdate(now)
+	u, waiting := l.core.TakeUpdate(now), l.waiting
+	l.waiting = nil
+	answer := func(err error) {
+		for _, done := range waiting {
+			done <- err
+		}
+	}
 	if u.Empty() {
+		answer(nil)
 		return
 	}
 	l.telling = true
@@ -249,6 +278,7 @@ func (l *loop) record(now time.Time) {
 		ctx, cancel := l.deps.Clock.WithTimeout(l.ctx, callTimeout)
 		defer cancel()
 		err := l.deps.Intents.Update(ctx, u)
+		answer(err)
 		l.tell(func(_ time.Time, c *Core) {
 			l.telling = false
 			if err != nil {

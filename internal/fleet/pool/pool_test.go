@@ -54,6 +54,7 @@ type world struct {
 	fail     error                                            // of Record
 	data     func(policy *fleet.Policy, intent string) string // of machines; nil = pool.UserData
 	changed  chan struct{}
+	log      pool.Intents // nil = the world itself
 }
 
 func newWorld(cfg sim.Config) *world {
@@ -163,7 +164,7 @@ func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
 		data = pool.UserData([]byte("key"))
 	}
 	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: data, Shareable: func(p *fleet.Policy) bool { return !strings.Contains(p.UserData, "${token}") }},
-		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: w})
+		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: cmp.Or[pool.Intents](w.log, w)})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { _ = p.Run(ctx) }) // ends with ctx
