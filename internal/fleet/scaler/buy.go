@@ -46,29 +46,27 @@ func (p *plan) anyLeft() bool {
 	return false
 }
 
-// buyTier buys until nothing of the classes first to last is left, or nothing more can be had for them.
+// buyTier buys until nothing of the classes first to last is left, or nothing more can be had for them. An offer that the
+// pool's limits have no room for is passed over, as a smaller one may fit.
 func (p *plan) buyTier(first, last, priority int) {
 	for range 4*(last-first) + 4*len(p.offers) + 16 {
-		at := p.choose(first, last)
+		at := p.choose(first, last, priority)
 		if at < 0 {
+			p.stop(first, last, priority)
 			return
 		}
 		s := &p.shapes[p.offers[at].shape]
-		n, why := p.howMany(at, &s.packed, priority)
-		if n == 0 {
-			p.stop(first, last, at, why)
-			continue
-		}
-		p.commit(at, n, &s.packed)
+		p.commit(at, p.howMany(at, &s.packed, priority), &s.packed)
 	}
 }
 
-// choose returns the offer with the least cost per value among those that serve the tier; -1 if there is none.
-func (p *plan) choose(first, last int) int {
+// choose returns the offer with the least cost per value among those that serve the tier and may be bought for it; -1 if
+// there is none.
+func (p *plan) choose(first, last, priority int) int {
 	best, bestScore := -1, 0.0
 	for s := range p.shapes {
 		sh := &p.shapes[s]
-		at := p.best(sh)
+		at := p.best(sh, &p.limits, priority)
 		if at < 0 {
 			continue
 		}
@@ -130,7 +128,8 @@ func (p *plan) pack(s *shape, at int) {
 	}
 }
 
-func (p *plan) howMany(at int, k *packing, priority int) (int, string) {
+// howMany returns how many machines of the offer, of which one may be bought, are bought with this packing; at least one.
+func (p *plan) howMany(at int, k *packing, priority int) int {
 	o := &p.offers[at]
 	n := p.can(o)
 	for _, t := range k.take {
@@ -139,19 +138,32 @@ func (p *plan) howMany(at int, k *packing, priority int) (int, string) {
 	if spread := p.in.Policy.SpotSpread; o.Market == fleet.MarketSpot && spread > 1 && n > 1 {
 		n = max(1, (n+spread-1)/spread)
 	}
-	return p.allows(o.Offering, n, priority)
+	n, _ = p.allows(o.Offering, n, priority)
+	return n
 }
 
-// stop keeps the tier's classes in the packing from asking again: a limit of the pool is reached.
-func (p *plan) stop(first, last, at int, why string) {
-	k := &p.shapes[p.offers[at].shape].packed
-	for _, t := range k.take {
-		if t.class >= first && t.class < last {
-			p.classes[t.class].stopped = why
+// stop says of the classes first to last which limit of the pool kept what is left of them from being bought for; less
+// urgent work's machines are not packed with them.
+func (p *plan) stop(first, last, priority int) {
+	stopped := false
+	for k := first; k < last; k++ {
+		c := &p.classes[k]
+		if c.left == 0 {
+			continue
+		}
+		for i := range p.offers {
+			o := &p.offers[i]
+			if !c.eligible[i] || p.can(o) == 0 || c.whole(&o.size) == 0 {
+				continue
+			}
+			if _, why := p.allows(o.Offering, 1, priority); why != "" {
+				c.stopped, stopped = why, true
+				break
+			}
 		}
 	}
 	for s := range p.shapes {
-		p.shapes[s].packed.valid = false
+		p.shapes[s].packed.valid = p.shapes[s].packed.valid && !stopped
 	}
 }
 

@@ -251,31 +251,31 @@ func (p *plan) allows(o *fleet.Offering, n, priority int) (int, string) {
 func (p *plan) allowed(l *limits, o *fleet.Offering, n, priority int) (int, string) {
 	pol := p.in.Policy
 	why := ""
-	bound := func(left int, text string) {
+	bound := func(left int, text func() string) {
 		if left < n {
-			n, why = max(0, left), text
+			n, why = max(0, left), text()
 		}
 	}
 	if pol.Max > 0 {
-		bound(pol.Max-l.machines, fmt.Sprintf("the pool's maximum of %d machines", pol.Max))
+		bound(pol.Max-l.machines, func() string { return fmt.Sprintf("the pool's maximum of %d machines", pol.Max) })
 	}
 	if c := pol.Limits.CPU; c > 0 {
-		bound(int((c-l.capacity.CPU)/max(o.Capacity.CPU, 1)), "the pool's limit of cpu")
+		bound(int((c-l.capacity.CPU)/max(o.Capacity.CPU, 1)), func() string { return "the pool's limit of cpu" })
 	}
 	if m := pol.Limits.MemoryMB; m > 0 {
-		bound(int((m-l.capacity.MemoryMB)/max(o.Capacity.MemoryMB, 1)), "the pool's limit of memory")
+		bound(int((m-l.capacity.MemoryMB)/max(o.Capacity.MemoryMB, 1)), func() string { return "the pool's limit of memory" })
 	}
 	b := pol.Budget
 	if b.AtLimit == fleet.BudgetAlert || b.AtLimit == fleet.BudgetCritical && priority >= b.CriticalPriority {
 		return n, why
 	}
 	if b.PerHour > 0 {
-		bound(int((b.PerHour-l.cost)/o.Price+1e-9), fmt.Sprintf("the budget of %s an hour", fleet.Money(b.PerHour)))
+		bound(int((b.PerHour-l.cost)/o.Price+1e-9), func() string { return fmt.Sprintf("the budget of %s an hour", fleet.Money(b.PerHour)) })
 	}
 	if b.PerDay > 0 {
 		// What runs now is assumed to run for another hour, as it may be busy, and then can't be returned.
 		left := b.PerDay - p.in.Spent - (l.cost - l.leaving)
-		bound(int(left/o.Price+1e-9), fmt.Sprintf("the budget of %s a day", fleet.Money(b.PerDay)))
+		bound(int(left/o.Price+1e-9), func() string { return fmt.Sprintf("the budget of %s a day", fleet.Money(b.PerDay)) })
 	}
 	return n, why
 }

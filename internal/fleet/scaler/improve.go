@@ -1,5 +1,7 @@
 package scaler
 
+import "github.com/drover-project/drover"
+
 // improve searches around the last bins, where greedy packing wastes most: it dissolves a bin into the free room of
 // others, merges two into one cheaper machine, and puts a badly filled one onto a cheaper type.
 func (p *plan) improve() {
@@ -106,7 +108,9 @@ func (p *plan) unbuy(i int) {
 // downsize puts the load of buy i onto a cheaper offer.
 func (p *plan) downsize(i int) bool {
 	b := &p.buys[i]
-	at := p.cheapestFor(p.load(b), b.take, nil, p.offers[b.offer].cost*0.999)
+	rest := p.limits
+	rest.add(p.offers[b.offer].Offering, -1)
+	at := p.cheapestFor(p.load(b), &rest, b.take, nil, p.offers[b.offer].cost*0.999)
 	if at < 0 {
 		return false
 	}
@@ -128,7 +132,10 @@ func (p *plan) merge(i, from int) bool {
 		for d := range both {
 			both[d] += mine[d]
 		}
-		at := p.cheapestFor(both, b.take, o.take, (p.offers[b.offer].cost+p.offers[o.offer].cost)*0.999)
+		rest := p.limits
+		rest.add(p.offers[b.offer].Offering, -1)
+		rest.add(p.offers[o.offer].Offering, -1)
+		at := p.cheapestFor(both, &rest, b.take, o.take, (p.offers[b.offer].cost+p.offers[o.offer].cost)*0.999)
 		if at < 0 {
 			continue
 		}
@@ -157,14 +164,16 @@ func (p *plan) rebuy(i, at int, take []portion) {
 	}
 }
 
-func (p *plan) cheapestFor(load vector, a, b []portion, below float64) int {
+// cheapestFor returns the cheapest offer below a cost that holds the load, of the portions a and b, and that the policy
+// allows beside the rest of what there is; -1 if there is none.
+func (p *plan) cheapestFor(load vector, rest *limits, a, b []portion, below float64) int {
 	best := -1
 	for s := range p.shapes {
 		sh := &p.shapes[s]
 		if !sh.size.holds(&load) {
 			continue
 		}
-		at := p.best(sh)
+		at := p.best(sh, rest, drover.MaxPriority)
 		if at < 0 || p.offers[at].cost >= below || !p.allEligible(at, a) || !p.allEligible(at, b) {
 			continue
 		}

@@ -185,7 +185,7 @@ func (p *plan) unitCosts() {
 			continue
 		}
 		for s := range p.shapes {
-			o := p.best(&p.shapes[s])
+			o := p.best(&p.shapes[s], nil, cl.Priority)
 			if o < 0 || !cl.eligible[o] {
 				continue
 			}
@@ -198,12 +198,20 @@ func (p *plan) unitCosts() {
 	}
 }
 
-// best returns the shape's cheapest offer that can be bought, or -1.
-func (p *plan) best(s *shape) int {
+// best returns the shape's cheapest offer that can be bought, and of which the policy allows one more for the priority
+// beyond what l says is taken (nil: whatever the policy allows); or -1.
+func (p *plan) best(s *shape, l *limits, priority int) int {
 	for _, i := range s.offers {
-		if p.can(&p.offers[i]) > 0 {
-			return i
+		o := &p.offers[i]
+		if p.can(o) == 0 {
+			continue
 		}
+		if l != nil {
+			if n, _ := p.allowed(l, o.Offering, 1, priority); n == 0 {
+				continue
+			}
+		}
+		return i
 	}
 	return -1
 }

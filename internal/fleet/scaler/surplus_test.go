@@ -72,8 +72,8 @@ func (w *world) place(d *fleet.DemandClass) {
 	}
 }
 
-// Work that fits an offering never waits while an idle machine that nothing as urgent can use holds the limit which stops
-// it; and as soon as nothing changes any more, nothing was bought and returned in turns.
+// Work that fits an offering never waits while the limit which would stop it has room, or would have it without an idle
+// machine that nothing as urgent can use. As soon as nothing changes any more, nothing was bought and returned in turns.
 func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,6 +124,8 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 		rounds := 0
 		for w.step(t) || rounds < 2 {
 			rounds++
+			in.Instances = w.Instances
+			require.True(t, room() || kind == "quota", "the %s is exceeded", kind) // a quota is tried anew at times
 			require.Less(t, rounds, 30, "it never rests: %d bought, %d returned", w.bought, w.drained)
 		}
 		in = w.Input
@@ -140,15 +142,50 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 				}
 			}
 			for o := range in.Offerings {
-				if ok, _ := d.Each.Fits(in.Offerings[o].Capacity); ok && len(in.Instances) < len(all) {
+				if ok, _ := d.Each.Fits(in.Offerings[o].Capacity); ok {
 					in.Instances = append(in.Instances, machine(p, "more", in.Offerings[o].Type, fleet.InstanceActive))
-					require.False(t, room(), "%s waits for a %s, and idle machines hold the %s", d.Name, in.Offerings[o].Type, kind)
+					require.False(t, room(), "%s waits for a %s, and nothing that is needed holds the %s", d.Name, in.Offerings[o].Type, kind)
 					in.Instances = in.Instances[:len(in.Instances)-1]
 				}
 			}
 			in.Instances = all
 		}
 	})
+}
+
+// Where the machines that are cheapest for all of the work exceed a limit, smaller ones are bought up to it; then work waits
+// for the idle machine that holds the rest. It once waited for all, and that machine stayed.
+func TestALimitThatStopsTheCheapestMachineLeavesRoomForSmallerOnes(t *testing.T) {
+	t.Parallel()
+	p := policy()
+	p.Idle, p.Limits.CPU = time.Hour, 12000
+	w := &world{Input: input(p, work("w0", 4, 1), work("w1", 4, 3), work("w2", 1, 1))}
+	for _, id := range []string{"m0", "m1"} {
+		i := machine(p, id, "c5.large", fleet.InstanceBooting)
+		i.PlannedAt = start.Add(-time.Second)
+		w.Instances = append(w.Instances, i)
+	}
+	require.Equal(t, map[string]int{"c5.xlarge": 2}, bought(Decide(w.Input)))
+	w.step(t)
+	require.False(t, w.step(t))
+	require.Len(t, w.Instances, 4) // returning m1 would leave 2000 of the limit, for nothing that waits
+
+	w.Policy.Limits.CPU = 14000
+	require.Equal(t, "drain m1 surplus", kinds(Decide(w.Input)))
+	w.step(t)
+	require.Equal(t, "create 1 c5.xlarge demand", kinds(Decide(w.Input)))
+}
+
+// Two purchases within a limit are not put onto one machine that exceeds it, however cheap that is.
+func TestImprovementStaysWithinLimits(t *testing.T) {
+	t.Parallel()
+	p := policy()
+	p.Types[2].Price = 0.35
+	in := input(p, work("w", 4, 2))
+	in.Offerings = p.Offerings()
+	require.Equal(t, "create 1 c5.4xlarge demand", kinds(Decide(in)))
+	p.Limits.CPU = 12000
+	require.Equal(t, map[string]int{"c5.xlarge": 2}, bought(Decide(in)))
 }
 
 // usableBy reports whether some waiting work of at least the priority fits on the machine.
