@@ -84,23 +84,7 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 	status, _ = s.ask("DELETE", "/execution-environments/26", nil)
 	require.Equal(t, 204, status)
 	back := start(t, doomedArgs...)
-	eventually(t, "empty nodes", func() (bool, string) {
-		nodes, _, err := s.nomad().Nodes().List(nil)
-		require.NoError(t, err)
-		for _, n := range nodes {
-			if n.Status != "ready" {
-				return false, n.Name + " is " + n.Status
-			}
-		}
-		list, _, err := s.nomad().Allocations().List(nil)
-		require.NoError(t, err)
-		for _, x := range list {
-			if x.ClientStatus == "running" || x.ClientStatus == "pending" {
-				return false, x.Name + " " + x.ClientStatus
-			}
-		}
-		return true, ""
-	})
+	eventually(t, "empty nodes", func() (bool, string) { return emptyNodes(t, s) })
 	other.Stop()
 	back.Stop()
 	require.Empty(t, removeGroup(parent), "control groups left")
@@ -156,4 +140,24 @@ func folders(parent string) (all []string) {
 		}
 	}
 	return all
+}
+
+// emptyNodes reports whether all nodes are ready and nothing runs on them, or why not.
+func emptyNodes(t *testing.T, s *agent) (bool, string) {
+	t.Helper()
+	nodes, _, err := s.nomad().Nodes().List(nil)
+	require.NoError(t, err)
+	for _, n := range nodes {
+		if n.Status != "ready" {
+			return false, n.Name + " is " + n.Status
+		}
+	}
+	list, _, err := s.nomad().Allocations().List(nil)
+	require.NoError(t, err)
+	for _, x := range list {
+		if x.ClientStatus == "running" || x.ClientStatus == "pending" {
+			return false, x.Name + " " + x.ClientStatus
+		}
+	}
+	return true, ""
 }

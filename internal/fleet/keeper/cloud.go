@@ -38,8 +38,8 @@ func (k *Keeper) openCloud(cfg Provider, who fleet.Identity, before *cloud) *clo
 	rows := intents{k, cfg.Name}
 	c.pool = pool.New(pool.Config{
 		Owner: who.Owner, Provider: cfg.Name, Setting: cfg.Setting, Policies: k.policies(cfg.Name), Seed: who.Seed, IDs: k.deps.IDs,
-		UserData: UserData(k.home(cfg.Kind), who.Key), Shareable: bootstrap.Shareable, Audit: k.note, Spent: k.spentToday, Attributes: cfg.Attributes,
-		Sharing: k.sharing, Learned: rows.learned,
+		UserData: UserData(k.home(cfg.Kind), who.Key), Shareable: bootstrap.Shareable, Audit: k.note, Spent: k.spentToday,
+		Attributes: cfg.Attributes, Sharing: k.sharing, Learned: rows.learned,
 	}, pool.Deps{
 		Clock: k.deps.Clock, Log: k.deps.Logger.With("part", "fleet", "provider", cfg.Name), Provider: c.provider,
 		Decided: func(took time.Duration) { k.deps.Meters.Decided(cfg.Name, took) },
@@ -90,7 +90,8 @@ func (k *Keeper) note(e fleet.Audit) {
 	case pool.CreateFails:
 		write = k.deps.Logger.Warn
 	}
-	write("fleet: "+e.What, "provider", e.Provider, "pool", e.Pool, "instance", e.Instance, "offering", e.Offering, "why", e.Why, "reason", e.Reason)
+	write("fleet: "+e.What, "provider", e.Provider, "pool", e.Pool, "instance", e.Instance, "offering", e.Offering,
+		"why", e.Why, "reason", e.Reason)
 }
 
 // keep runs a provider's loop, again if it fails.

@@ -247,7 +247,7 @@ func TestTheFleetIsNamedOnce(t *testing.T) {
 		k, _ := newKeeper(t, w, Config{})
 		stop := run(t, k)
 		require.Nil(t, w.FleetIdentity(), "the log refuses")
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(time.Minute)
 		first := w.FleetIdentity()
 		require.Len(t, first.Key, 32)
 		require.True(t, strings.HasPrefix(first.Owner, "drover-"))
@@ -277,7 +277,7 @@ func TestPoolsOfTheConfigurationAreKept(t *testing.T) {
 		require.Nil(t, w.FleetPool("old"), "it retired, and had no machine")
 		require.Equal(t, "dc9", k.policies("sim")[0].Datacenter)
 		require.Equal(t, kept.NodePool, k.firstNodePool())
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(time.Minute)
 		list, err := pool.ListAll(t.Context(), cloud)
 		require.NoError(t, err)
 		require.Len(t, list, 2, "the minimum was bought")
@@ -308,7 +308,7 @@ func TestAnAgentThatKeepsNothingTakesItsMachinesAlong(t *testing.T) {
 		kept.Min = 1
 		k, cloud := newKeeper(t, w, Config{Pools: []*fleet.Policy{kept}, Forgetful: true})
 		stop := run(t, k)
-		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(time.Minute)
 		stop()
 		list, err := pool.ListAll(t.Context(), cloud)
 		require.NoError(t, err)

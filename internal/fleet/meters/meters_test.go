@@ -102,10 +102,10 @@ func TestSilenceOfMachines(t *testing.T) {
 		m := New(telemetry.NewMetrics(clock.Wall{}), clock.Wall{})
 		m.Heartbeat("n1")
 		m.Heartbeat("stranger")
-		time.Sleep(10 * time.Second) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(10 * time.Second)
 		m.Heartbeat("n2")
 		m.Heartbeat("n3")
-		time.Sleep(5 * time.Second) //nolint:forbidigo // of the bubble's clock
+		time.Sleep(5 * time.Second)
 		got := map[string]float64{}
 		emit := func(name string, v float64, _ ...string) { got[name] = v }
 		pending := &drover.Allocation{ClientStatus: drover.AllocClientPending}

@@ -46,7 +46,8 @@ func Simulate(ctx context.Context, ask fleet.Simulation) ([]fleet.Simulated, err
 		return nil, err
 	}
 	base := simulator.Config{
-		Seed: cmp.Or(ask.Seed, 1), Policy: bounded(&ask), Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour, Cloud: cloud,
+		Seed: cmp.Or(ask.Seed, 1), Policy: bounded(&ask), Work: work, Sample: max(length/points, time.Second), Linger: 3 * time.Hour,
+		Cloud: cloud,
 	}
 	rules := []simulator.Rules{{Name: "drover", Idle: ask.Policy.Idle}}
 	if ask.Compare {
@@ -118,7 +119,8 @@ func simulatedCloud(ask *fleet.Simulation) (cfg sim.Config, told string, err err
 	}
 	told += fmt.Sprintf("; they boot in about %s", boot)
 	return sim.Config{
-		Latency: latency, Boot: boot, BootFails: ask.Faults, Errors: ask.Faults, Lost: ask.Faults / 2, Stragglers: 0.01, Interrupts: true, Caps: caps,
+		Latency: latency, Boot: boot, BootFails: ask.Faults, Errors: ask.Faults, Lost: ask.Faults / 2, Stragglers: 0.01, Interrupts: true,
+		Caps: caps,
 	}, told, nil
 }
 
@@ -141,7 +143,8 @@ func workload(ask fleet.Simulation) (simulator.Workload, error) {
 	seed, length, perHour := cmp.Or(ask.Seed, 1), cmp.Or(ask.Length, 24*time.Hour), cmp.Or(ask.PerHour, 600)
 	mix := simulator.Mixed(cmp.Or(ask.Run, 10*time.Minute))
 	if length > 31*24*time.Hour || perHour*length.Hours() > 5e6 {
-		return nil, drover.Errorf(drover.Invalid, "the workload has about %.0f tasks: at most five million over a month can be simulated", perHour*length.Hours())
+		return nil, drover.Errorf(drover.Invalid, "the workload has about %.0f tasks: at most five million over a month can be simulated",
+			perHour*length.Hours())
 	}
 	switch ask.Workload {
 	case "poisson":
