@@ -13,7 +13,7 @@ import (
 
 // Events follows what happens.
 type Events struct {
-	ctx     context.Context //nolint:containedctx // the stream's own
+	ctx     context.Context // the stream's own
 	body    io.ReadCloser
 	decoder *json.Decoder
 }

@@ -76,7 +76,7 @@ func (c *conn) ask(r *http.Request, text []byte) (*http.Response, error) {
 		return nil, failure
 	}
 	for { // a server may answer without reading all of the request, and close
-		res, err := http.ReadResponse(c.answer, r) //nolint:bodyclose // the caller does
+		res, err := http.ReadResponse(c.answer, r) // the caller does
 		switch {
 		case err != nil && failure != nil:
 			return nil, failure

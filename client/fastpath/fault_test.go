@@ -238,7 +238,7 @@ func TestAnEndedContextSendsNothing(t *testing.T) {
 	cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, http.NoBody)
 	require.NoError(t, err)
-	_, err = d.RoundTrip(r) //nolint:bodyclose // there is none
+	_, err = d.RoundTrip(r) // there is none
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, call(d, http.MethodGet, s.url, "").Failed)
 	require.EqualValues(t, 1, s.conns.Load(), "the connection is as good as before")
@@ -294,7 +294,7 @@ func (h *halfClosed) Write(p []byte) (int, error) {
 func TestALongHeadSaysSo(t *testing.T) {
 	t.Parallel()
 	s := script(t, always("HTTP/1.1 200 OK\r\n"+strings.Repeat("A: a\r\n", mostHead), false))
-	_, err := newTransport(t).RoundTrip(httptest.NewRequest(http.MethodGet, s.url, http.NoBody)) //nolint:bodyclose // there is none
+	_, err := newTransport(t).RoundTrip(httptest.NewRequest(http.MethodGet, s.url, http.NoBody)) // there is none
 	require.ErrorContains(t, err, "head of the server's answer is longer")
 }
 
@@ -324,7 +324,7 @@ func TestWhatGoesTheUsualWay(t *testing.T) {
 
 	r = httptest.NewRequest(http.MethodGet, server.URL, http.NoBody)
 	r.Header.Set("X-Drover-Token", "a\nb")
-	_, err = d.RoundTrip(r) //nolint:bodyclose // there is none
+	_, err = d.RoundTrip(r) // there is none
 	require.ErrorContains(t, err, "invalid header field value")
 
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

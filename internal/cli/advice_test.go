@@ -41,7 +41,7 @@ func TestMistakesOfAddressAndTokenNameTheirCauseFirst(t *testing.T) {
 	open := secure(nil)
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: httptestCertificate(t)}), 0o600))
-	mutual := secure(&tls.Config{ClientAuth: tls.RequireAnyClientCert}) //nolint:gosec // a test
+	mutual := secure(&tls.Config{ClientAuth: tls.RequireAnyClientCert}) // a test
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(open, "https://"))
 	require.NoError(t, err)
 	for want, args := range map[string][]string{

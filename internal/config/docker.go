@@ -51,7 +51,7 @@ func (p *Plugin) problems() (errs []error) {
 	_, delay := p.Config.ImageGC()
 	for key, text := range map[string]string{"gc.image_delay": delay, "pull_activity_timeout": p.Config.PullActivityTimeout} {
 		if d, err := time.ParseDuration(text); text != "" && (err != nil || d <= 0) {
-			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: %q is no duration such as 10s or 1h", p.Name, key, text)) //nolint:err113 // a list of problems
+			errs = append(errs, fmt.Errorf("plugin.%s.config.%s: %q is no duration such as 10s or 1h", p.Name, key, text)) // a list of problems
 		}
 	}
 	return errs

@@ -32,13 +32,13 @@ func (e *Egress) problems() (errs []error) {
 	for key, list := range map[string][]string{"allow": e.Allow, "allow_jobs": e.AllowJobs} {
 		for _, text := range list {
 			if p, err := netip.ParsePrefix(text); err != nil || !p.Addr().Is4() {
-				errs = append(errs, fmt.Errorf("client.egress.%s: %q is no IPv4 network such as 10.0.0.0/8", key, text)) //nolint:err113 // a list of problems
+				errs = append(errs, fmt.Errorf("client.egress.%s: %q is no IPv4 network such as 10.0.0.0/8", key, text)) // a list of problems
 			}
 		}
 	}
 	for key, n := range map[string]*int{"connections": e.Connections, "connection_rate": e.ConnectionRate, "packet_rate": e.PacketRate} {
 		if n != nil && (*n < 0 || *n > maxRate) {
-			errs = append(errs, fmt.Errorf("client.egress.%s: must be from 0 (no bound) to %d, got %d", key, maxRate, *n)) //nolint:err113 // likewise
+			errs = append(errs, fmt.Errorf("client.egress.%s: must be from 0 (no bound) to %d, got %d", key, maxRate, *n)) // likewise
 		}
 	}
 	return errs

@@ -44,9 +44,9 @@ func TestNoWebPageDrivesAnAgent(t *testing.T) {
 	t.Parallel()
 	marks := t.TempDir()
 	for dir := marks; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // tasks write here
+		require.NoError(t, os.Chmod(dir, 0o755)) // tasks write here
 	}
-	require.NoError(t, os.Chmod(marks, 0o777)) //nolint:gosec // as above
+	require.NoError(t, os.Chmod(marks, 0o777)) // as above
 	reports := make(chan attempt, 16)
 	var frames []string
 	var index atomic.Pointer[string] // with all of them

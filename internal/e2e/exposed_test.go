@@ -20,7 +20,7 @@ func TestListeningBeyondLoopback(t *testing.T) {
 	a := start(t, append([]string{"-dev", "-bind", "0.0.0.0", "-insecure"}, config(t, "", "")...)...)
 	require.True(t, strings.HasPrefix(a.addr, "127.0.0.1:"), a.addr)
 	require.Contains(t, a.Output(), `level=WARN msg="INSECURE`)
-	answer, err := http.Get("http://" + a.addr + "/v1/agent/health") //nolint:noctx // a test
+	answer, err := http.Get("http://" + a.addr + "/v1/agent/health") // a test
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusOK, answer.StatusCode)

@@ -39,7 +39,7 @@ func newAccount(t *testing.T, provider, more string) *account {
 	c.With(func(c *ec2test.Cloud) { c.Wall = true })
 	require.NoError(t, os.MkdirAll(filepath.Join(c.dir, "bin"), 0o755))
 	off := "#!/bin/sh\ntouch " + c.dir + "/off\nkill -KILL $PPID\n"
-	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "bin", "poweroff"), []byte(off), 0o755)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "bin", "poweroff"), []byte(off), 0o755)) // a program
 	text := clientBlock("") + "plugin \"raw_exec\" {\n  config {\n    enabled = true\n  }\n}\n"
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "machine.hcl"), []byte(text), 0o600))
 	c.block = fmt.Sprintf(`server {

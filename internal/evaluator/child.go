@@ -23,7 +23,7 @@ type Func func(request []byte) ([]byte, error)
 
 // able says that Child was called: executed again, this program would be a child, and not a second agent or a test run
 // in a test run.
-var able atomic.Bool //nolint:gochecknoglobals // a fact about the process
+var able atomic.Bool // a fact about the process
 
 // Child serves requests and ends the process if it was started as a pool's child; else it only notes that this
 // program can be. A main function, or a TestMain, calls it before everything else.
@@ -122,7 +122,7 @@ func limitTime(d time.Duration) (spent bool, err error) {
 	}
 	sofar := time.Duration(used.Utime.Nano() + used.Stime.Nano())
 	soft := min((sofar+d+time.Second-1)/time.Second, lastTime)
-	if err := lower(unix.RLIMIT_CPU, uint64(soft), lastTime); err != nil { //nolint:gosec // positive
+	if err := lower(unix.RLIMIT_CPU, uint64(soft), lastTime); err != nil { // positive
 		return false, fmt.Errorf("limiting the processor time: %w", err)
 	}
 	return sofar > lifeTime*time.Second, nil
@@ -132,7 +132,7 @@ func limitTime(d time.Duration) (spent bool, err error) {
 func mapped() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()) //nolint:gosec // far below
+	return int64(sample[0].Value.Uint64()) // far below
 }
 
 func parseLimits(args []string) (l Limits, err error) {

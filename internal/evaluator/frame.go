@@ -25,7 +25,7 @@ func writeFrame(w io.Writer, parts ...[]byte) error {
 	}
 	buf := make([]byte, 0, size)
 	for _, p := range parts {
-		buf = binary.BigEndian.AppendUint32(buf, uint32(len(p))) //nolint:gosec // bounded by maxRequest and Limits.Answer
+		buf = binary.BigEndian.AppendUint32(buf, uint32(len(p))) // bounded by maxRequest and Limits.Answer
 		buf = append(buf, p...)
 	}
 	_, err := w.Write(buf)
@@ -56,7 +56,7 @@ func Pack(texts ...string) []byte {
 	}
 	out := make([]byte, 0, size)
 	for _, t := range texts {
-		out = binary.BigEndian.AppendUint32(out, uint32(len(t))) //nolint:gosec // bounded by maxRequest
+		out = binary.BigEndian.AppendUint32(out, uint32(len(t))) // bounded by maxRequest
 		out = append(out, t...)
 	}
 	return out

@@ -30,8 +30,8 @@ func seal(l Limits) error {
 		resource int
 		most     uint64
 	}{
-		{"the memory", unix.RLIMIT_DATA, data + scale*uint64(l.Memory)},                 //nolint:gosec // positive
-		{"the addresses", unix.RLIMIT_AS, space + scale*uint64(l.Memory) + arenaMargin}, //nolint:gosec // positive
+		{"the memory", unix.RLIMIT_DATA, data + scale*uint64(l.Memory)},                 // positive
+		{"the addresses", unix.RLIMIT_AS, space + scale*uint64(l.Memory) + arenaMargin}, // positive
 		{"the size of files", unix.RLIMIT_FSIZE, 0},
 		{"core dumps", unix.RLIMIT_CORE, 0},
 		{"open files", unix.RLIMIT_NOFILE, 16},
@@ -104,7 +104,7 @@ func sizes() (data, space uint64, err error) {
 }
 
 // needed are the system calls of Go's runtime while it computes, and of reading and answering.
-var needed = []uint32{ //nolint:gochecknoglobals // a constant list
+var needed = []uint32{ // a constant list
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
 	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL,
 	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_RESTART_SYSCALL,
@@ -147,7 +147,7 @@ func filterCalls() error {
 	if err != nil {
 		return fmt.Errorf("assembling the filter of system calls: %w", err)
 	}
-	head := unix.SockFprog{Len: uint16(len(raw)), Filter: (*unix.SockFilter)(unsafe.Pointer(&raw[0]))} //nolint:gosec // both are struct sock_filter
+	head := unix.SockFprog{Len: uint16(len(raw)), Filter: (*unix.SockFilter)(unsafe.Pointer(&raw[0]))} // both are struct sock_filter
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&head)))
 	runtime.KeepAlive(raw)
 	if errno != 0 {

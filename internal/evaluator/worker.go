@@ -168,7 +168,7 @@ func (w *worker) end() string {
 
 // noMemory is what a child without memory says. The last is Go's collector itself, which uses what it was refused without
 // a look (runtime.newSpanSPMC); a nil pointer in our own code ends as a panic, in other words.
-var noMemory = []string{ //nolint:gochecknoglobals // constant
+var noMemory = []string{ // constant
 	"out of memory", "cannot allocate memory", "stack exceeds", "stack overflow", "pthread_create", "create new OS thread",
 	"ThreadSanitizer failed to allocate", "too many address space collisions", "sigcode=1 addr=0x0",
 }

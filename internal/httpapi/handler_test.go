@@ -247,7 +247,7 @@ func TestServeEndsWaitingRequestsOnStop(t *testing.T) {
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	go func() { // ends with the answer
-		resp, err := (&http.Client{Transport: tr}).Get("http://" + ln.Addr().String() + "/wait") //nolint:noctx // ends with the server
+		resp, err := (&http.Client{Transport: tr}).Get("http://" + ln.Addr().String() + "/wait") // ends with the server
 		if err != nil {
 			got <- result{0, err}
 			return

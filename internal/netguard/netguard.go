@@ -145,7 +145,7 @@ func (g *Guard) dial(ctx context.Context, network, address string) (net.Conn, er
 // isProxy reports whether the environment names that host and port as a proxy. Requests to it are judged by their URL.
 func isProxy(address string) bool {
 	for _, scheme := range []string{"http", "https"} {
-		req, err := http.NewRequest(http.MethodGet, scheme+"://drover.invalid/", nil) //nolint:noctx // it is not sent
+		req, err := http.NewRequest(http.MethodGet, scheme+"://drover.invalid/", nil) // it is not sent
 		if err != nil {
 			continue
 		}

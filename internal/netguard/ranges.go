@@ -6,14 +6,14 @@ import (
 )
 
 // nat64 is the prefix of translators between IPv6 and IPv4 (RFC 6052).
-var nat64 = netip.MustParsePrefix("64:ff9b::/96") //nolint:gochecknoglobals // a constant
+var nat64 = netip.MustParsePrefix("64:ff9b::/96") // a constant
 
 // unicast are the addresses of IPv6 that are given to networks; all beyond is special.
-var unicast = netip.MustParsePrefix("2000::/3") //nolint:gochecknoglobals // a constant
+var unicast = netip.MustParsePrefix("2000::/3") // a constant
 
 // kinds are what is not public: all ranges of IANA's registries of special-purpose addresses but the private ones, what was
 // in them once, and the addresses at which clouds answer their machines that lie elsewhere.
-var kinds = map[string][]netip.Prefix{ //nolint:gochecknoglobals // constants
+var kinds = map[string][]netip.Prefix{ // constants
 	"an address of this host":       prefixes("0.0.0.0/8", "::/128"),
 	"a loopback address":            prefixes("127.0.0.0/8", "::1/128"),
 	"a link-local address":          prefixes("169.254.0.0/16", "fe80::/10", "fec0::/10"),
@@ -28,7 +28,7 @@ var kinds = map[string][]netip.Prefix{ //nolint:gochecknoglobals // constants
 }
 
 // privates are for networks of one's own (RFC 1918, RFC 4193).
-var privates = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7") //nolint:gochecknoglobals // constants
+var privates = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7") // constants
 
 func prefixes(texts ...string) (list []netip.Prefix) {
 	for _, t := range texts {

@@ -32,7 +32,7 @@ func TestAdviceAboutTLS(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none") }}) //nolint:gosec // a test
+	secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none") }}) // a test
 	require.NoError(t, err)
 	defer secure.Close()
 	go func() { // as above
@@ -41,7 +41,7 @@ func TestAdviceAboutTLS(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_ = c.(*tls.Conn).Handshake() //nolint:forcetypeassert // it is
+			_ = c.(*tls.Conn).Handshake() // it is
 			_ = c.Close()
 		}
 	}()

@@ -201,7 +201,7 @@ func (a *Agent) drivers(binary string, network *bridge.Network, images *image.St
 func (a *Agent) docker(binary string, network *bridge.Network, groups *cgroup.Manager) (*docker.Driver, error) {
 	p := a.cfg.Driver(docker.Name)
 	if p.Enabled != nil && !*p.Enabled {
-		return nil, nil //nolint:nilnil // a valid answer
+		return nil, nil // a valid answer
 	}
 	c := dockerConfig(p)
 	c.Owner, c.Binary, c.Bridge, c.Cgroups, c.Clock = a.dataDir, binary, network, groups, a.deps.Clock

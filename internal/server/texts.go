@@ -23,10 +23,10 @@ func Texts() map[string]evaluator.Func {
 }
 
 // templateLimits are far above what templates need that somebody uses: one of 4 MB takes 0.2 s and 100 MB.
-var templateLimits = evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: rendering.Max} //nolint:gochecknoglobals // constant
+var templateLimits = evaluator.Limits{Memory: 128 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: rendering.Max} // constant
 
 // jobFileLimits are those of the largest job files that are taken, of 1 MB.
-var jobFileLimits = evaluator.Limits{Memory: 256 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: 16 << 20} //nolint:gochecknoglobals // constant
+var jobFileLimits = evaluator.Limits{Memory: 256 << 20, CPU: 5 * time.Second, Wall: 20 * time.Second, Answer: 16 << 20} // constant
 
 // evaluators are the agent's pools. Each kind of text has its own, so that who floods the one does not hold up the other.
 type evaluators struct{ templates, jobFiles *evaluator.Pool }

@@ -43,7 +43,7 @@ func giveBack() {
 }
 
 // mine is the share of this process.
-var mine struct { //nolint:gochecknoglobals // of the process
+var mine struct { // of the process
 	sync.Mutex
 	users int      // guarded by the mutex
 	slot  *os.File // guarded by the mutex; valid while there are users
@@ -53,7 +53,7 @@ var mine struct { //nolint:gochecknoglobals // of the process
 // test changes TMPDIR.
 func Folder() string { return folder() }
 
-var folder = sync.OnceValue(func() string { //nolint:gochecknoglobals // of the process, as its TMPDIR
+var folder = sync.OnceValue(func() string { // of the process, as its TMPDIR
 	return filepath.Join(os.TempDir(), fmt.Sprintf("drover-shares-%d", os.Getuid()))
 })
 

@@ -13,7 +13,7 @@ import (
 
 // TestShares: all tests of a process have one share, and one process more than there are shares waits for one that is given
 // back.
-func TestShares(t *testing.T) { //nolint:paralleltest // it looks at the share of the process
+func TestShares(t *testing.T) { // it looks at the share of the process
 	before := folder
 	defer func() { folder = before }()
 	folder = sync.OnceValue(t.TempDir)

@@ -11,7 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/sysmon"
 )
 
-func TestCalmChangesAThread(t *testing.T) { //nolint:paralleltest // threads begin and end in other tests
+func TestCalmChangesAThread(t *testing.T) { // threads begin and end in other tests
 	sysmon.Calm()
 	tasks, err := filepath.Glob("/proc/self/task/*")
 	require.NoError(t, err)

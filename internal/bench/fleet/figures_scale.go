@@ -14,7 +14,7 @@ import (
 )
 
 // start is when virtual time begins.
-var start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant
+var start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC) // a constant
 
 // largeInput is a decision over 10,000 machines, 10,000 pieces of work in 200 classes, and 800 offerings.
 func largeInput() scaler.Input {

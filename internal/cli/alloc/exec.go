@@ -81,7 +81,7 @@ func dialExec(ctx context.Context, c *api.Client, id, task string, argv []string
 	o := &websocket.DialOptions{HTTPClient: c.HTTP, HTTPHeader: map[string][]string{}}
 	c.Authorize(o.HTTPHeader)
 	address := "ws" + strings.TrimPrefix(c.Url("/v1/client/allocation/"+id+"/exec", q), "http") // https → wss
-	conn, _, err := websocket.Dial(ctx, address, o)                                             //nolint:bodyclose // the library closes it
+	conn, _, err := websocket.Dial(ctx, address, o)                                             // the library closes it
 	if err != nil {
 		return nil, c.Unreachable(ctx, err)
 	}

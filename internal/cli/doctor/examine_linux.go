@@ -143,7 +143,7 @@ func checkDisk(dir string) finding {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return finding{Check: "disk", State: findingWeak, Says: fmt.Sprintf("%s: %v", dir, err)}
 	}
-	free := s.Bavail * uint64(s.Bsize) //nolint:gosec // never negative
+	free := s.Bavail * uint64(s.Bsize) // never negative
 	f := finding{Check: "disk", State: findingOK, Says: fmt.Sprintf("%s free at %s", term.Bytes(float64(free)), dir)}
 	if free < littleDisk {
 		f.State = findingWeak

@@ -223,7 +223,7 @@ func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
 		_ = root.Remove(name) // a copy replaces what was there
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeReg:
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fs.FileMode(h.Mode)&0o755|0o600) //nolint:gosec // masked
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fs.FileMode(h.Mode)&0o755|0o600) // masked
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func (t *Console) Size() execution.WindowSize {
 	if err != nil {
 		return execution.WindowSize{Rows: 24, Cols: 80}
 	}
-	return execution.WindowSize{Rows: uint16(rows), Cols: uint16(cols)} //nolint:gosec // a terminal's
+	return execution.WindowSize{Rows: uint16(rows), Cols: uint16(cols)} // a terminal's
 }
 
 // PumpInput hands what r yields to send, then ends the input. It is left behind when the program ends first: a read

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var offering = fleet.Offering{ //nolint:gochecknoglobals // a constant
+var offering = fleet.Offering{ // a constant
 	Key: fleet.OfferingKey("sim", "c", "a", fleet.MarketOnDemand), Provider: "sim", Type: "c", Zone: "a", Market: fleet.MarketOnDemand,
 	Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096}, Price: 0.1, QuotaGroup: "c", QuotaUnits: 1,
 }

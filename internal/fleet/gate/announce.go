@@ -107,7 +107,7 @@ func AnnouncedToken(ctx context.Context, server string) string {
 		wildcards := []netip.Addr{addr, netip.IPv6Unspecified(), netip.IPv4Unspecified()}
 		for _, folder := range announcementFolders() {
 			for _, at := range wildcards {
-				if token := readAnnouncement(folder, announcementName(at, uint16(n))); token != "" { //nolint:gosec // a port
+				if token := readAnnouncement(folder, announcementName(at, uint16(n))); token != "" { // a port
 					return token
 				}
 			}

@@ -81,7 +81,7 @@ func TestTokenIsFoundByItsUserOnThisMachineOnly(t *testing.T) {
 func TestAnnouncementsLieInPrivateFoldersOnly(t *testing.T) {
 	t.Parallel()
 	open, file, link := filepath.Join(t.TempDir(), "open"), filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Mkdir(open, 0o755)) //nolint:gosec // on purpose
+	require.NoError(t, os.Mkdir(open, 0o755)) // on purpose
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, os.Symlink(t.TempDir(), link))
 	for _, folder := range []string{open, file, link} {

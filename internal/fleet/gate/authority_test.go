@@ -188,7 +188,7 @@ func TestListenersTrustMachines(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		go func() { // ends with the pipe
-			client := tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { //nolint:gosec // the server is the one that is tried
+			client := tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // the server is the one that is tried
 				if len(c.shown) == 0 {
 					return &tls.Certificate{}, nil
 				}

@@ -17,7 +17,7 @@ func (c *Core) SetPrices(now time.Time, prices map[string]float64) (changed int)
 			if before, known := c.prices[o.Key]; known {
 				o.Price = before
 			}
-			if !told || price <= 0 || price == o.Price { //nolint:gosec // equal prices are equal
+			if !told || price <= 0 || price == o.Price { // equal prices are equal
 				continue
 			}
 			changed++
@@ -42,7 +42,7 @@ func (c *Core) SetPrices(now time.Time, prices map[string]float64) (changed int)
 
 // reprice has a machine cost another price from now on.
 func (c *Core) reprice(now time.Time, e *entry, price float64) {
-	if e.Price == price || !e.stopped.IsZero() { //nolint:gosec // equal prices are equal
+	if e.Price == price || !e.stopped.IsZero() { // equal prices are equal
 		return
 	}
 	if !e.CreatedAt.IsZero() {

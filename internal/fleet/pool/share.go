@@ -204,7 +204,7 @@ func (c *common) offered(me *sharer, d *fleet.DemandClass, rest int) int {
 			continue
 		}
 		price, can := other.price(d)
-		if can && (!able || price < mine || price == mine && other.name < me.name) { //nolint:gosec // equal prices are equal
+		if can && (!able || price < mine || price == mine && other.name < me.name) { // equal prices are equal
 			rest = min(rest, other.declined[d.Name])
 		}
 	}

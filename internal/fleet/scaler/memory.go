@@ -96,7 +96,7 @@ func (b *Beliefs) Remember(text []byte) error {
 		return fmt.Errorf("reading what was learned of a cloud: %w", err)
 	}
 	if m.Version != memoryVersion {
-		return fmt.Errorf("what was learned of a cloud is of version %d, this program's is %d", m.Version, memoryVersion) //nolint:err113 // told, not matched
+		return fmt.Errorf("what was learned of a cloud is of version %d, this program's is %d", m.Version, memoryVersion) // told, not matched
 	}
 	for k, q := range m.Quotas {
 		b.quotas[k] = &quota{limit: q.Limit, fails: q.Fails, retryAt: q.RetryAt}

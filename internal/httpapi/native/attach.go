@@ -126,7 +126,7 @@ type opened struct {
 // openEarly starts what the header's text asks for; nil if it is empty. Errors: Invalid.
 func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, error) {
 	if text == "" {
-		return nil, nil //nolint:nilnil // nothing was asked for yet
+		return nil, nil // nothing was asked for yet
 	}
 	var req execution.Request
 	raw, err := base64.StdEncoding.DecodeString(text)

@@ -208,7 +208,7 @@ func (f *Face) validateConfigs(j *drover.Job) (all bool, err error) {
 					} else {
 						text = ": " + text
 					}
-					errs = append(errs, fmt.Errorf("job.group[%s].task[%s].Config%s", g.Name, t.Name, text)) //nolint:err113 // a list of problems
+					errs = append(errs, fmt.Errorf("job.group[%s].task[%s].Config%s", g.Name, t.Name, text)) // a list of problems
 				}
 			}
 		}

@@ -31,6 +31,6 @@ func pump[T any](ctx context.Context, depth int, next func(context.Context) (T, 
 
 // drain waits for the end of a pump whose context has ended, or whose source.
 func drain[T any](source <-chan pumped[T]) {
-	for range source { //nolint:revive // what is read now is for nobody
+	for range source { // what is read now is for nobody
 	}
 }

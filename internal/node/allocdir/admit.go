@@ -36,7 +36,7 @@ func (d Dir) Admit(uid uint32) error {
 	slices.Sort(users)
 	err := unix.Setxattr(d.Path(), accessList, passFor(slices.Compact(users)), 0)
 	if errors.Is(err, unix.ENOTSUP) {
-		err = os.Chmod(d.Path(), 0o711) //nolint:gosec // then there is no other way
+		err = os.Chmod(d.Path(), 0o711) // then there is no other way
 	}
 	if err != nil {
 		return fmt.Errorf("letting user %d into the allocation's folder: %w", uid, err)

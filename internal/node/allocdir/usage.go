@@ -65,7 +65,7 @@ func (c *counter) count(path string, e fs.DirEntry, err error) error {
 		}
 		c.seen[st.Ino] = true
 	}
-	c.usage.Bytes += uint64(st.Blocks) * blockSize //nolint:gosec // not negative
+	c.usage.Bytes += uint64(st.Blocks) * blockSize // not negative
 	if c.usage.Files++; c.usage.Files >= maxCounted {
 		c.usage.Partial = true
 		return fs.SkipAll

@@ -43,7 +43,7 @@ func TestInAContainer(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
-func TestInAContainerInside(t *testing.T) { //nolint:paralleltest // alone in its process
+func TestInAContainerInside(t *testing.T) { // alone in its process
 	root := os.Getenv(containerEnv)
 	if root == "" {
 		return

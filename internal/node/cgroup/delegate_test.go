@@ -93,7 +93,7 @@ func TestDelegatedForReal(t *testing.T) {
 	drivertest.AsUser(t, "TestDelegatedInside", delegatedEnv+"="+root, int(group.Fd()))
 }
 
-func TestDelegatedInside(t *testing.T) { //nolint:paralleltest // alone in its process
+func TestDelegatedInside(t *testing.T) { // alone in its process
 	root := os.Getenv(delegatedEnv)
 	if root == "" {
 		return

@@ -39,7 +39,7 @@ type patient struct{ clock.Wall }
 
 func (patient) AfterFunc(time.Duration, func()) clock.Timer { return clock.Wall{}.NewTimer(time.Hour) }
 
-var usualLimits = Limits{MemoryMax: 64 << 20, MemoryLow: 16 << 20, Pids: 20, CPUShares: 200} //nolint:gochecknoglobals // a constant
+var usualLimits = Limits{MemoryMax: 64 << 20, MemoryLow: 16 << 20, Pids: 20, CPUShares: 200} // a constant
 
 func TestAGroupServesTheNextTask(t *testing.T) {
 	t.Parallel()

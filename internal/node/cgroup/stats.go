@@ -56,7 +56,7 @@ func (s *openStats) closeLocked() {
 }
 
 // buffers are what files are read into; a sample of many groups each second would else be garbage for the most part.
-var buffers sync.Pool //nolint:gochecknoglobals // a pool
+var buffers sync.Pool // a pool
 
 // statReader reads a group's statistics. What is not there is nothing.
 type statReader struct {
@@ -155,7 +155,7 @@ func counter(dir, file, name string) (n uint64) {
 	}
 	for line := range bytes.Lines(text) {
 		if key, value, ok := bytes.Cut(line, []byte{' '}); ok && string(key) == name {
-			n = uint64(number(value)) //nolint:gosec // digits
+			n = uint64(number(value)) // digits
 		}
 	}
 	return n

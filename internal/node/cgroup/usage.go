@@ -131,7 +131,7 @@ func (g *Group) ownOOMKills() (n uint64) {
 	defer r.done()
 	r.lines(g.byCtl["memory"], "memory.oom_control", func(key []byte, v int64) {
 		if string(key) == "oom_kill" {
-			n = uint64(v) //nolint:gosec // a count
+			n = uint64(v) // a count
 		}
 	})
 	return n

@@ -119,7 +119,7 @@ func (t *Watched) left() map[unix.Fsid]Usage {
 	for _, dir := range t.Dirs {
 		var st unix.Statfs_t
 		if unix.Statfs(dir, &st) == nil {
-			free[st.Fsid] = Usage{Bytes: int64(st.Bfree) * st.Bsize, Files: int64(st.Ffree)} //nolint:gosec // sizes of a disk
+			free[st.Fsid] = Usage{Bytes: int64(st.Bfree) * st.Bsize, Files: int64(st.Ffree)} // sizes of a disk
 		}
 	}
 	return free

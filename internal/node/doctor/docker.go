@@ -22,7 +22,7 @@ import (
 )
 
 // tiers are the runtimes that are tried, where the daemon has them.
-var tiers = []struct { //nolint:gochecknoglobals // a constant
+var tiers = []struct { // a constant
 	runtime  string
 	memoryMB int64 // of a guest
 	pids     int
@@ -31,7 +31,7 @@ var tiers = []struct { //nolint:gochecknoglobals // a constant
 }{{"runc", 0, 128, loose, true}, {"runsc", 512, 1024, looseOfGVisor, false}} // gVisor's own kernel, with its threads, is counted to the guest
 
 // loose is what containers get by docker's own design.
-var loose = map[string]string{ //nolint:gochecknoglobals // a constant
+var loose = map[string]string{ // a constant
 	"open other doors to the kernel":        "docker's own seccomp profile lets netlink's protocols be opened; the sandbox driver opens routes only",
 	"learn of the machine and its load":     "docker covers less of /proc; the sandbox driver shows a sandbox its own",
 	"read what only the machine's root may": rootsFilesLoose,
@@ -43,7 +43,7 @@ const keepImages = -1
 const rootsFilesLoose = "root of a container is the machine's root to what is mounted from it, as the machine's programs are here"
 
 // looseOfGVisor is what its kernel lets guests do to their own parts.
-var looseOfGVisor = map[string]string{ //nolint:gochecknoglobals // a constant
+var looseOfGVisor = map[string]string{ // a constant
 	"read the supervisor's environment":     "gVisor shows that of a guest's first process; there is nothing in it but settings of drover-init's own",
 	"read what only the machine's root may": rootsFilesLoose,
 }
@@ -87,7 +87,7 @@ func tryDocker(
 			continue
 		}
 		own := filepath.Join(dir, runtime)
-		if err := os.Mkdir(own, 0o755); err != nil { //nolint:gosec // as an agent's
+		if err := os.Mkdir(own, 0o755); err != nil { // as an agent's
 			return err
 		}
 		var reach *trial.Network

@@ -27,7 +27,7 @@ func Run(ctx context.Context, dir string, report func(program, state, says strin
 		return fmt.Errorf("making a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as an agent's; its secrets have their own rights
+	if err := os.Chmod(dir, 0o755); err != nil { // as an agent's; its secrets have their own rights
 		return err
 	}
 	binary, err := supervisor.Binary(dir)
@@ -51,7 +51,7 @@ func Run(ctx context.Context, dir string, report func(program, state, says strin
 	})
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if info := d.Fingerprint(ctx); !info.Healthy {
-		return errors.New(info.HealthDescription) //nolint:err113 // for a person
+		return errors.New(info.HealthDescription) // for a person
 	}
 	cfg.Driver = d
 	if os.Geteuid() != 0 {

@@ -21,7 +21,7 @@ type trial struct {
 	before, after       string
 }
 
-var trials = []trial{ //nolint:gochecknoglobals // a constant
+var trials = []trial{ // a constant
 	{
 		kind: firewallNFT, program: "nft", args: "--check --file -",
 		base:   "table inet drover-trial { chain c { type nat hook postrouting priority 100; masquerade; }; }\n",
@@ -60,7 +60,7 @@ func findFirewall(want string) (found, error) {
 		can := func(rule string) bool { return t.run(t.before+rule+t.after) == nil }
 		return found{t.kind, features{count: can(t.count), rate: can(t.rate), reject: can(t.reject)}}, nil
 	}
-	return found{}, errors.New(strings.Join(why, ", ") + " (apt-get install nftables)") //nolint:err113 // for people
+	return found{}, errors.New(strings.Join(why, ", ") + " (apt-get install nftables)") // for people
 }
 
 func (t trial) run(script string) error { return run(script, t.program, strings.Fields(t.args)...) }

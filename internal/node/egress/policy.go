@@ -39,7 +39,7 @@ func DefaultAllowJobs() []netip.Prefix {
 
 // special are the networks that are not the Internet: the machine's own and its neighbours', metadata services, tests',
 // multicast and reserved ones.
-var special = distinct(netguard.NotPublic()) //nolint:gochecknoglobals // a constant
+var special = distinct(netguard.NotPublic()) // a constant
 
 func prefixes(texts ...string) (list []netip.Prefix) {
 	for _, t := range texts {

@@ -69,7 +69,7 @@ func containerName(allocID string) string { return "drover-network-" + allocID }
 // went with its daemon while other tasks still are in the old one.
 func (n *Networks) Join(ctx context.Context, alloc *drover.Allocation, group *drover.TaskGroup, task *drover.Task) (*driver.NetNS, error) {
 	if !shares(group) || ownNetwork(task) {
-		return nil, nil //nolint:nilnil // a valid answer
+		return nil, nil // a valid answer
 	}
 	s := n.shared(alloc.ID)
 	s.mu.Lock()

@@ -176,7 +176,7 @@ func (h artifacts) room(root *os.Root) (int64, error) {
 		return 0, fmt.Errorf("asking for the disk's free space: %w", err)
 	}
 	block := int64(disk.Bsize)
-	free := (int64(disk.Bavail) - min(int64(disk.Blocks)/20, (1<<30)/block)) * block //nolint:gosec // disks are smaller
+	free := (int64(disk.Bavail) - min(int64(disk.Blocks)/20, (1<<30)/block)) * block // disks are smaller
 	if free <= 0 {
 		return 0, drover.Errorf(drover.Exhausted, "the node's disk is nearly full")
 	}

@@ -128,7 +128,7 @@ func (b *hostBuilder) note(format string, args ...any) { fmt.Fprintf(b.sum, form
 
 func (b *hostBuilder) build() ([]Bind, error) {
 	if !b.dry() {
-		if err := os.Chmod(b.root, 0o755); err != nil { //nolint:gosec // a root directory
+		if err := os.Chmod(b.root, 0o755); err != nil { // a root directory
 			return nil, err
 		}
 	}
@@ -269,7 +269,7 @@ func (b *hostBuilder) copyTree(from, to, name string) error {
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(filepath.Join(b.root, target), data, 0o644) //nolint:gosec // for everybody in the sandbox
+			return os.WriteFile(filepath.Join(b.root, target), data, 0o644) // for everybody in the sandbox
 		}
 		return nil
 	})

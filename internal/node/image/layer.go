@@ -69,7 +69,7 @@ func (s *Store) unpackLayer(ctx context.Context, open content, diffID string, li
 		return err
 	}
 	defer removeTree(tmp)                        //nolint:errcheck // after the rename there is nothing
-	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // becomes a root directory
+	if err := os.Chmod(tmp, 0o755); err != nil { // becomes a root directory
 		return err
 	}
 	got, err := s.read(ctx, open, tmp, limits, wrote)
@@ -120,7 +120,7 @@ func (s *Store) read(ctx context.Context, open content, dir string, limits Limit
 
 // wire is where a layer comes from. It ends with the context, and when nothing comes any more.
 type wire struct {
-	ctx      context.Context //nolint:containedctx // lives as long as the call
+	ctx      context.Context // lives as long as the call
 	r        io.Reader
 	quiet    clock.Timer
 	patience time.Duration
@@ -175,7 +175,7 @@ func removeTree(dir string) error {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error { // told by what comes next
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) //nolint:gosec // a folder that goes
+			_ = os.Chmod(path, 0o700) // a folder that goes
 		}
 		return nil
 	})

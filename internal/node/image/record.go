@@ -49,18 +49,18 @@ func (s *Store) load(ref string) (*record, error) {
 	path := s.recordPath(ref)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // not there is an answer
+		return nil, nil // not there is an answer
 	}
 	if err != nil {
 		return nil, err
 	}
 	var r record
 	if json.Unmarshal(data, &r) != nil || r.Ref != ref || !strings.HasPrefix(r.Source, fromLocal) && r.Source != source(ref) {
-		return nil, nil //nolint:nilnil,nilerr // damaged, or something else by now: fetch it again
+		return nil, nil //nolint:nilerr // damaged, or something else by now: fetch it again
 	}
 	for _, l := range r.Layers {
 		if _, err := os.Stat(s.layerDir(l)); err != nil {
-			return nil, nil //nolint:nilnil,nilerr // incomplete: fetch it again
+			return nil, nil //nolint:nilerr // incomplete: fetch it again
 		}
 	}
 	now := s.opts.Clock.Now()

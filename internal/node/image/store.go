@@ -175,7 +175,7 @@ func (s *Store) ask(ctx context.Context, r Request, patience time.Duration) (*op
 	return nil, err
 }
 
-var errQuiet = errors.New("the registry sends nothing any more") //nolint:gochecknoglobals // a constant error
+var errQuiet = errors.New("the registry sends nothing any more") // a constant error
 
 func (s *Store) layerError(ctx context.Context, ref string, onDisk bool, err error) error {
 	broken := (*brokenError)(nil)

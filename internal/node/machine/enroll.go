@@ -105,7 +105,7 @@ func (e *Enrollment) giveUp(ctx context.Context, why error) error {
 		return why
 	}
 	e.Log.Error("giving up this machine", "error", why, "power_off", e.PowerOff)
-	if out, err := exec.CommandContext(ctx, e.PowerOff[0], e.PowerOff[1:]...).CombinedOutput(); err != nil { //nolint:gosec // from the configuration
+	if out, err := exec.CommandContext(ctx, e.PowerOff[0], e.PowerOff[1:]...).CombinedOutput(); err != nil { // from the configuration
 		e.Log.Error("powering off", "error", err, "output", string(out))
 	}
 	return why

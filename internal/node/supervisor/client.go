@@ -105,7 +105,7 @@ func ours(conn *net.UnixConn, folder *os.File) error {
 }
 
 // nobody are the answers where nothing listens. The last two: a file, or a link, is where the folder was that ours leads to.
-var nobody = []unix.Errno{unix.ECONNREFUSED, unix.ENOENT, unix.ENOTDIR, unix.ELOOP} //nolint:gochecknoglobals // constant
+var nobody = []unix.Errno{unix.ECONNREFUSED, unix.ENOENT, unix.ENOTDIR, unix.ELOOP} // constant
 
 func (c *Client) hello(ctx context.Context, r *frameReader) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // ends the waiting below
@@ -171,7 +171,7 @@ func (c *Client) read(r *frameReader) {
 	}
 }
 
-var errLost = drover.Errorf(drover.Gone, "the connection to the supervisor ended: %w", driver.ErrGone) //nolint:gochecknoglobals // a constant error
+var errLost = drover.Errorf(drover.Gone, "the connection to the supervisor ended: %w", driver.ErrGone) // a constant error
 
 func (c *Client) fail() {
 	c.mu.Lock()

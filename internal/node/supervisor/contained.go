@@ -141,7 +141,7 @@ func openDoor(socket string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	door.SetUnlinkOnClose(false)         // that path is gone by then
-	return door, os.Chmod(socket, 0o666) //nolint:gosec // see above
+	return door, os.Chmod(socket, 0o666) // see above
 }
 
 // detached is the folder as a mount of its own that is nowhere mounted: nothing leads up from it.

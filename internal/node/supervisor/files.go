@@ -145,7 +145,7 @@ func (f files) finish(ctx context.Context, op proto.Op, req []byte, data io.Read
 
 // stream is a file channel: what the supervisor sends, up to its end.
 type stream struct {
-	ctx      context.Context //nolint:containedctx // an io.Reader's lifetime
+	ctx      context.Context // an io.Reader's lifetime
 	k        *call
 	rest     []byte
 	consumed int64

@@ -130,7 +130,7 @@ func TestUnprivilegedFileWorkHasTheUsersRights(t *testing.T) {
 	c, state := launch(t, func(cfg *LaunchConfig) { cfg.User = User{UID: 65534, GID: 65534} })
 	secret := filepath.Join(filepath.Dir(state), "secret")
 	require.NoError(t, os.WriteFile(secret, []byte("s"), 0o600))
-	require.NoError(t, os.Chmod(filepath.Dir(state), 0o755)) //nolint:gosec // on purpose
+	require.NoError(t, os.Chmod(filepath.Dir(state), 0o755)) // on purpose
 	require.NoError(t, os.Chmod(filepath.Dir(filepath.Dir(state)), 0o755))
 	_, _, err := c.Files().Read(t.Context(), execution.FileRequest{Path: secret})
 	require.Equal(t, drover.Forbidden, drover.CodeOf(err))

@@ -12,12 +12,12 @@ import (
 
 // sealedPrograms are copies of drover-init in memory that nobody can change, by path, made once: what a guest reads of its own
 // processes shows the path of their program, and the file's is in the agent's data folder.
-var sealedPrograms sync.Map //nolint:gochecknoglobals // they are the process's: path to func() (*os.File, error)
+var sealedPrograms sync.Map // they are the process's: path to func() (*os.File, error)
 
 // sealed returns the copy, which the caller does not close.
 func sealed(path string) (*os.File, error) {
 	copied, _ := sealedPrograms.LoadOrStore(path, sync.OnceValues(func() (*os.File, error) { return seal(path) }))
-	return copied.(func() (*os.File, error))() //nolint:forcetypeassert // nothing else is stored
+	return copied.(func() (*os.File, error))() // nothing else is stored
 }
 
 func seal(path string) (*os.File, error) {

@@ -150,7 +150,7 @@ func (s *Server) session(ch ssh.Channel, reqs <-chan *ssh.Request) {
 			code = 255
 			var exit *exec.ExitError
 			if errors.As(err, &exit) {
-				code = uint32(exit.ExitCode()) //nolint:gosec // small
+				code = uint32(exit.ExitCode()) // small
 			}
 		}
 		_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{code}))

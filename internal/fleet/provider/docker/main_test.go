@@ -13,7 +13,7 @@ import (
 )
 
 // Of the daemon and the machines of all tests.
-var endpoint, binary, network string //nolint:gochecknoglobals // made by TestMain
+var endpoint, binary, network string // made by TestMain
 
 // TestMain starts a docker daemon for the tests, and stops it. They need root and Debian's docker.io and busybox-static
 // (scripts/deps). Whoever cannot have these says so: DROVER_TEST_DOCKER=off leaves the package's tests out.

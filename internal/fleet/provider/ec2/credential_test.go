@@ -1,7 +1,7 @@
 package ec2_test
 
 import (
-	"crypto/sha1" //nolint:gosec // as the SDK names files
+	"crypto/sha1" // as the SDK names files
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -41,7 +41,7 @@ func alone(t *testing.T, env map[string]string) {
 func wrote(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // one of them is a program
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700)) // one of them is a program
 	return path
 }
 
@@ -56,7 +56,7 @@ func retrieve(t *testing.T, cfg ec2.ChainConfig) string {
 const profiles = "# mine\n[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id=A\naws_secret_access_key = S=\naws_session_token = T\n" +
 	"[half]\naws_access_key_id = A\n"
 
-//nolint:paralleltest // see alone
+// It does not run in parallel: see alone.
 func TestCredentialsOfTheEnvironmentAndOfFiles(t *testing.T) {
 	file := wrote(t, "credentials", profiles)
 	t.Run("environment", func(t *testing.T) {
@@ -121,7 +121,7 @@ func tokens(t *testing.T) *httptest.Server {
 	return s
 }
 
-//nolint:paralleltest // see alone
+// It does not run in parallel: see alone.
 func TestCredentialsThatOthersGive(t *testing.T) {
 	service := tokens(t)
 	t.Run("process", func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestCredentialsThatOthersGive(t *testing.T) {
 			"AWS_ENDPOINT_URL": service.URL, "HOME": home,
 			"AWS_CONFIG_FILE": wrote(t, "config", "[default]\nsso_start_url = https://start\nsso_region = eu-test-1\nsso_account_id = 1\nsso_role_name = fleet\n"),
 		})
-		name := sha1.Sum([]byte("https://start")) //nolint:gosec // as the SDK names it
+		name := sha1.Sum([]byte("https://start")) // as the SDK names it
 		path := filepath.Join(cache, hex.EncodeToString(name[:])+".json")
 		text := fmt.Sprintf(`{"accessToken":"T","expiresAt":%q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var keys = ec2.Static(ec2test.AccessKey, ec2test.SecretKey) //nolint:gochecknoglobals // a constant
+var keys = ec2.Static(ec2test.AccessKey, ec2test.SecretKey) // a constant
 
 func offering(typ, market string) fleet.Offering {
 	return fleet.Offering{

@@ -24,7 +24,7 @@ type meaning struct {
 
 // meanings of the API's codes. Whatever is not here is told by its prefix, or by the HTTP status. Sources: Amazon's
 // list of EC2 error codes, and what Arvados' and Karpenter's drivers do with them.
-var meanings = map[string]meaning{ //nolint:gochecknoglobals // a constant
+var meanings = map[string]meaning{ // a constant
 	"InsufficientInstanceCapacity":         {provider.Capacity, provider.ScopeOffering},
 	"UnfulfillableCapacity":                {provider.Capacity, provider.ScopeOffering},
 	"InsufficientHostCapacity":             {provider.Capacity, provider.ScopeOffering},
@@ -95,7 +95,7 @@ var meanings = map[string]meaning{ //nolint:gochecknoglobals // a constant
 }
 
 // config are prefixes of codes that say that the request can't work as it is.
-var config = []string{ //nolint:gochecknoglobals // a constant
+var config = []string{ // a constant
 	"Invalid", "Missing", "Unsupported", "UnknownParameter", "UnknownPrincipalType", "Malformed", "Unknown", "Validation", "OperationNotPermitted",
 	"TagLimitExceeded", "TagPolicyViolation", "Dependency", "DryRun", "NoSuchVersion", "NotExportable", "Encrypted",
 }

@@ -115,7 +115,7 @@ func (p *Provider) start(r *record, fresh bool) error {
 			}
 		}
 		args = append(args, "--bind="+r.Address, "--http-port=0", "--node="+r.ID, dataFlag+p.data(r.ID))
-		cmd := exec.Command(p.cfg.Command[0], args...) //nolint:noctx // it outlives this process
+		cmd := exec.Command(p.cfg.Command[0], args...) // it outlives this process
 		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = folder, p.cfg.Env, log, log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := cmd.Start(); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // Into a container of these runtimes a socket of the machine can be handed. Others have a kernel of their own: there
 // drover-init is reached by the container's stdin and stdout, through the daemon.
-var sharedKernel = []string{"runc", "io.containerd.runc.v2", "crun", "youki", "nvidia", "sysbox-runc"} //nolint:gochecknoglobals // a constant
+var sharedKernel = []string{"runc", "io.containerd.runc.v2", "crun", "youki", "nvidia", "sysbox-runc"} // a constant
 
 // attaches tells which of the two a runtime ("" = the daemon's default) needs.
 func (d *Driver) attaches(ctx context.Context, runtime string) (bool, error) {

@@ -81,7 +81,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 // place is the container's place in its network; nil if nothing is said about it.
 func place(c taskConfig) (*network.NetworkingConfig, error) {
 	if c.network == "" || c.joined || len(c.aliases) == 0 && c.ipv4 == "" && c.ipv6 == "" && c.mac == "" {
-		return nil, nil //nolint:nilnil // as the daemon has it
+		return nil, nil // as the daemon has it
 	}
 	e := &network.EndpointSettings{Aliases: c.aliases}
 	if c.ipv4 != "" || c.ipv6 != "" {
@@ -258,7 +258,7 @@ func ports(spec *driver.Spec, c taskConfig) (network.PortSet, network.PortMap, e
 			}
 		}
 		for _, proto := range []network.IPProtocol{network.TCP, network.UDP} {
-			port, ok := network.PortFrom(uint16(to), proto) //nolint:gosec // checked by ok
+			port, ok := network.PortFrom(uint16(to), proto) // checked by ok
 			if !ok || to > 65535 {
 				return nil, nil, drover.Errorf(drover.Invalid, "ports: %q maps to %d", label, to)
 			}
@@ -272,7 +272,7 @@ func ports(spec *driver.Spec, c taskConfig) (network.PortSet, network.PortMap, e
 func parseAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil {
-		return a, fmt.Errorf("%q is not an address", s) //nolint:err113 // shown to people
+		return a, fmt.Errorf("%q is not an address", s) // shown to people
 	}
 	return a, nil
 }

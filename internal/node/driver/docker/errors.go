@@ -39,7 +39,7 @@ func daemonError(err error) error {
 }
 
 // final are parts of what dockerd and the runtime say about tasks that will never start, whatever the code it has.
-var final = []string{ //nolint:gochecknoglobals // a constant
+var final = []string{ // a constant
 	"unknown or invalid runtime name", "no such file or directory", "invalid mount config", "not a directory", "unknown capability",
 	"invalid ulimit", "network not found", "operation not permitted", "linux spec capabilities", "is not an absolute path",
 }

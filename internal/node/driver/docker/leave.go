@@ -53,10 +53,10 @@ const (
 )
 
 // rows are the allow list: all keys, in the order of their names.
-var rows = slices.Concat(harmless, reaching) //nolint:gochecknoglobals // a constant
+var rows = slices.Concat(harmless, reaching) // a constant
 
 // reaching are the keys by which a task can get out of its container.
-var reaching = []row{ //nolint:gochecknoglobals // a constant
+var reaching = []row{ // a constant
 	{"cap_add", "a right over the machine's kernel", "allow_caps", `allow_caps = ["chown", …]`, func(l leave) []string {
 		var out []string
 		for _, n := range l.c.capAdd {
@@ -165,7 +165,7 @@ var reaching = []row{ //nolint:gochecknoglobals // a constant
 }
 
 // harmless are those that reach nothing outside of the container, whatever they are set to.
-var harmless = []row{ //nolint:gochecknoglobals // a constant
+var harmless = []row{ // a constant
 	within("image", "files"), within("load", "an image of the task's folder, under a name of our own"),
 	within("force_pull", "when the image is asked for"), within("image_pull_timeout", "how long"),
 	within("auth", "an account at the registry"), within("auth.username", "of it"), within("auth.password", "of it"),
@@ -248,7 +248,7 @@ func (l leave) volumes() (out []string) {
 		return nil
 	}
 	for _, v := range l.c.volumes {
-		parts := append(strings.SplitN(v, ":", 3), "", "") //nolint:mnd // parts
+		parts := append(strings.SplitN(v, ":", 3), "", "") // parts
 		set := strings.Split(parts[2], ",")
 		if path.IsAbs(parts[0]) || slices.ContainsFunc(set, func(o string) bool { return !slices.Contains(plainBinds, o) }) {
 			out = append(out, v)
@@ -258,7 +258,7 @@ func (l leave) volumes() (out []string) {
 }
 
 // plainBinds are the options of volumes that change nothing outside.
-var plainBinds = []string{"", "ro", "rw", "z", "Z", "nocopy", "private", "rprivate", "cached", "consistent", "delegated"} //nolint:gochecknoglobals // a constant
+var plainBinds = []string{"", "ro", "rw", "z", "Z", "nocopy", "private", "rprivate", "cached", "consistent", "delegated"} // a constant
 
 func (l leave) devices() (out []string) {
 	for _, m := range l.c.devices {
@@ -272,7 +272,7 @@ func (l leave) devices() (out []string) {
 
 // ownRuntimes need no leave: they hold a container as well as docker's own does, or better. Where the daemon has another,
 // its operator knows what it does.
-var ownRuntimes = []string{ //nolint:gochecknoglobals // a constant
+var ownRuntimes = []string{ // a constant
 	"", "runc", "io.containerd.runc.v2", "crun", "youki", "runsc", "io.containerd.runsc.v1", "kata*", "io.containerd.kata*", "sysbox-runc", "nvidia",
 }
 
@@ -288,10 +288,10 @@ func (l leave) runtimes() []string {
 }
 
 // ownLimits count for the container's processes alone.
-var ownLimits = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "nofile", "nproc", "rss", "stack"} //nolint:gochecknoglobals // a constant
+var ownLimits = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "nofile", "nproc", "rss", "stack"} // a constant
 
 // ownSettings are the kernel's that each container has its own of; those of networks are looked at apart.
-var ownSettings = []string{"kernel.msg*", "kernel.sem", "kernel.shm*", "fs.mqueue.*"} //nolint:gochecknoglobals // a constant
+var ownSettings = []string{"kernel.msg*", "kernel.sem", "kernel.shm*", "fs.mqueue.*"} // a constant
 
 func (l leave) namespaced(name string) bool {
 	if strings.HasPrefix(name, "net.") {

@@ -28,7 +28,7 @@ import (
 )
 
 // endpoint of the daemon that TestMain started.
-var endpoint string //nolint:gochecknoglobals // of all tests
+var endpoint string // of all tests
 
 // The bounds of waiting for what others do.
 const (
@@ -77,7 +77,7 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	sharetest.Take(t)
 	dir, err := os.MkdirTemp("", "dd") // short: sockets have short names
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // as an agent's folder is
+	require.NoError(t, os.Chmod(dir, 0o755)) // as an agent's folder is
 	groups, err := cgroup.New(cgroup.Config{Parent: drivertest.GroupParent(t)})
 	require.NoError(t, err)
 	binary, err := supervisor.Binary(dir)

@@ -217,7 +217,7 @@ func (m mountConfig) mount(spec *driver.Spec) (mount.Mount, error) {
 			out.VolumeOptions.DriverConfig = &mount.Driver{Name: m.driver, Options: m.driverOptions}
 		}
 	case "tmpfs":
-		out.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: m.size, Mode: fs.FileMode(m.mode)} //nolint:gosec // bounded
+		out.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: m.size, Mode: fs.FileMode(m.mode)} // bounded
 	}
 	return out, nil
 }

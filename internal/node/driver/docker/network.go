@@ -13,14 +13,14 @@ import (
 // address asks for the container's address, if it has a network of its own.
 func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.AllocNetworkStatus, error) {
 	if c.network == "none" || c.network == "host" || c.joined {
-		return nil, nil //nolint:nilnil // it has none
+		return nil, nil // it has none
 	}
 	r, err := d.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
 		return nil, daemonError(err)
 	}
 	if r.Container.NetworkSettings == nil {
-		return nil, nil //nolint:nilnil // it has none
+		return nil, nil // it has none
 	}
 	networks := r.Container.NetworkSettings.Networks
 	for _, name := range slices.Sorted(maps.Keys(networks)) {
@@ -34,5 +34,5 @@ func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.
 		}
 		return out, nil
 	}
-	return nil, nil //nolint:nilnil // it has none
+	return nil, nil // it has none
 }

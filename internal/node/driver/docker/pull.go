@@ -24,7 +24,7 @@ type pull struct {
 	err     error                 // set before done is closed
 }
 
-var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any more") //nolint:gochecknoglobals // a constant error
+var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any more") // a constant error
 
 // pull gets an image from its registry; many at once are one.
 func (s *images) pull(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {

@@ -195,7 +195,7 @@ func command(spec *driver.Spec, c taskConfig, img imageInfo) (*supervisor.TaskSp
 	}
 	argv = append(argv, c.args...)
 	if spec.Pool && len(argv) == 0 && !c.hasEntry {
-		return nil, nil //nolint:nilnil // a warm runner has none
+		return nil, nil // a warm runner has none
 	}
 	if len(argv) == 0 && !c.hasEntry {
 		argv = img.cmd

@@ -36,7 +36,7 @@ func TestOptionsReachTheContainer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.AllowVolumes, c.AllowHostNetwork = true, true })
 	host := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte("from the host\n"), 0o644)) //nolint:gosec // read by others
+	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte("from the host\n"), 0o644)) // read by others
 	spec := b.spec(t, script2(`hostname; cat /etc/hosts | grep -c ten; pwd; cat /data/f; touch /data/g 2>&1 || echo read-only; touch /x 2>&1 || echo read-only;
 		touch /scratch/x && echo writable; touch /big/x && grep -c ' /big tmpfs' /proc/mounts; ulimit -n; echo $IMAGE $GREETING; cat own/f; grep options /etc/resolv.conf; grep CapBnd /proc/self/status; true`,
 		map[string]any{
@@ -45,8 +45,8 @@ func TestOptionsReachTheContainer(t *testing.T) {
 			"ulimit": map[string]any{"nofile": "300:300"}, "labels": []any{map[string]any{"mine": "1"}}, "cap_drop": []any{"all"}, "network_mode": "host",
 		}))
 	delete(spec.Config, "hostname")
-	require.NoError(t, os.Mkdir(filepath.Join(spec.Dirs.Local, "own"), 0o755))                        //nolint:gosec // read by others
-	require.NoError(t, os.WriteFile(filepath.Join(spec.Dirs.Local, "own/f"), []byte("own\n"), 0o644)) //nolint:gosec // read by others
+	require.NoError(t, os.Mkdir(filepath.Join(spec.Dirs.Local, "own"), 0o755))                        // read by others
+	require.NoError(t, os.WriteFile(filepath.Join(spec.Dirs.Local, "own/f"), []byte("own\n"), 0o644)) // read by others
 	out := b.logged(t, spec)
 	for _, want := range []string{
 		"1\n/local\nfrom the host\n", "read-only\n", "writable\n1\n", "\n300\n", "busybox hello from /local\n", "\nown\n", "CapBnd:\t0000000000000000\n",

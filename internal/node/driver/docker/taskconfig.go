@@ -168,7 +168,7 @@ func (d *Driver) check(c *taskConfig, r *options.Reader) {
 }
 
 // daemonCaps are what docker gives to containers of which nothing is said.
-var daemonCaps = []string{ //nolint:gochecknoglobals // a constant
+var daemonCaps = []string{ // a constant
 	"audit_write", "chown", "dac_override", "fowner", "fsetid", "kill", "mknod", "net_bind_service", "net_raw", "setfcap",
 	"setgid", "setpcap", "setuid", "sys_chroot",
 }
@@ -176,13 +176,13 @@ var daemonCaps = []string{ //nolint:gochecknoglobals // a constant
 // riskyCaps are those of them that a task has only when the node allows them: to make device files, and to send packets in
 // others' names. A warm runner, whose code is unknown, has as few as a sandbox.
 var (
-	riskyCaps  = []string{"mknod", "net_raw"}       //nolint:gochecknoglobals // a constant
-	runnerCaps = []string{"audit_write", "setfcap"} //nolint:gochecknoglobals // a constant
+	riskyCaps  = []string{"mknod", "net_raw"}       // a constant
+	runnerCaps = []string{"audit_write", "setfcap"} // a constant
 )
 
 // neededCaps are drover-init's, by number: to start programs as their users, without what they may not have, and to end
 // them. It keeps those that a task dropped to itself.
-var neededCaps = map[string]uint{"DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8} //nolint:gochecknoglobals // a constant
+var neededCaps = map[string]uint{"DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8} // a constant
 
 // withheld are those of them that the task's programs do not get, as bits.
 func (d *Driver) withheld(spec *driver.Spec, c taskConfig) (mask uint64) {

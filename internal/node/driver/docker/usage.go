@@ -70,7 +70,7 @@ func fromDaemon(s *container.StatsResponse) cgroup.Usage {
 	first := func(keys ...string) int64 {
 		for _, k := range keys {
 			if v, ok := s.MemoryStats.Stats[k]; ok {
-				return int64(v) //nolint:gosec // bytes of a machine
+				return int64(v) // bytes of a machine
 			}
 		}
 		return 0
@@ -80,9 +80,9 @@ func fromDaemon(s *container.StatsResponse) cgroup.Usage {
 		CPUTotal: nanos(cpu.TotalUsage), CPUUser: nanos(cpu.UsageInUsermode), CPUSystem: nanos(cpu.UsageInKernelmode),
 		Throttled: s.CPUStats.ThrottlingData.ThrottledPeriods, ThrottledTime: nanos(s.CPUStats.ThrottlingData.ThrottledTime),
 		RSS: first("total_rss", "anon"), Cache: first("total_cache", "file"), MappedFile: first("total_mapped_file", "file_mapped"),
-		Swap: first("total_swap"), MemoryRaw: int64(s.MemoryStats.Usage), MemoryPeak: int64(s.MemoryStats.MaxUsage), //nolint:gosec // as above
+		Swap: first("total_swap"), MemoryRaw: int64(s.MemoryStats.Usage), MemoryPeak: int64(s.MemoryStats.MaxUsage), // as above
 	}
 	return u.WithoutCache(first("total_shmem", "shmem"))
 }
 
-func nanos(n uint64) time.Duration { return time.Duration(n) } //nolint:gosec // time that a machine has run
+func nanos(n uint64) time.Duration { return time.Duration(n) } // time that a machine has run

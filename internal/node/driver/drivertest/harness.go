@@ -102,7 +102,7 @@ func (h Harness) suite(t *testing.T) *suite {
 	_, _ = rand.Read(id[:])                     // never fails
 	root, err := os.MkdirTemp("", "drivertest") // short: sockets have short names
 	require.NoError(t, err)
-	require.NoError(t, os.Chmod(root, 0o755)) //nolint:gosec // tasks of other users start in it
+	require.NoError(t, os.Chmod(root, 0o755)) // tasks of other users start in it
 	s := &suite{Harness: h, t: t, d: h.New(t), root: root, alloc: "dt" + hex.EncodeToString(id[:])}
 	t.Cleanup(s.close)
 	return s
@@ -130,7 +130,7 @@ func (s *suite) spec(p Program) driver.Spec {
 	logs := filepath.Join(d.Shared, "logs")
 	for _, dir := range []string{logs, filepath.Join(d.Shared, "data"), d.Local, d.Secrets} {
 		require.NoError(s.t, os.MkdirAll(dir, 0o777))
-		require.NoError(s.t, os.Chmod(dir, 0o777)) //nolint:gosec // as the agent makes them
+		require.NoError(s.t, os.Chmod(dir, 0o777)) // as the agent makes them
 	}
 	id := fmt.Sprintf("%s-%d", s.alloc, len(s.handles))
 	spec := driver.Spec{

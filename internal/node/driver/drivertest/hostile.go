@@ -141,7 +141,7 @@ func heldDescriptors(s *suite) {
 // plantedLogs: who may write where its logs are cannot make the supervisor write elsewhere.
 func plantedLogs(s *suite) {
 	victim := filepath.Join(s.root, "victim")
-	require.NoError(s.t, os.WriteFile(victim, []byte("untouched"), 0o666)) //nolint:gosec // anybody may write, if it gets there
+	require.NoError(s.t, os.WriteFile(victim, []byte("untouched"), 0o666)) // anybody may write, if it gets there
 	spec := s.spec(Program{Script: "echo first; read x < /dev/null; sleep 0.3; yes | head -c 3000000; sleep 600"})
 	spec.Log.MaxFiles, spec.Log.MaxFileSize = 3, 1<<20
 	for _, n := range []string{"web.stdout.1", "web.stdout.2", "web.stderr.0"} {

@@ -84,10 +84,10 @@ func Bridge(t testing.TB) string {
 // Packages that are tested at once have blocks of their own; 24 is that of agents, 17 and on docker takes, 32 is that of the docker driver.
 func Subnet(block uint8) netip.Prefix {
 	n := uint32(os.Getpid()) + subnets.Add(1)
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{172, block + uint8(n>>8)%4, uint8(n), 0}), 24) //nolint:gosec // cut on purpose
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{172, block + uint8(n>>8)%4, uint8(n), 0}), 24) // cut on purpose
 }
 
-var subnets atomic.Uint32 //nolint:gochecknoglobals // those that were given
+var subnets atomic.Uint32 // those that were given
 
 func sweepBridges() {
 	found, _ := filepath.Glob("/sys/class/net/" + bridgePrefix + "[0-9]*-*")

@@ -49,7 +49,7 @@ true`)
 
 func lookAround(s *suite) {
 	secret := filepath.Join(s.root, "secret")
-	require.NoError(s.t, os.WriteFile(secret, []byte("secret"), 0o644)) //nolint:gosec // anybody may read it who gets there
+	require.NoError(s.t, os.WriteFile(secret, []byte("secret"), 0o644)) // anybody may read it who gets there
 	one, two := s.pool(), s.pool()
 	kept := sh("echo secret > /tmp/mine; (exec sleep 4242 > /dev/null 2>&1 &)")
 	kept.KeepTree = true
@@ -63,7 +63,7 @@ true`)
 // plantedLinks: the agent reads and writes inside, where links lead nowhere else.
 func plantedLinks(s *suite) {
 	secret, victim := filepath.Join(s.root, "secret"), filepath.Join(s.root, "victim")
-	require.NoError(s.t, os.WriteFile(secret, []byte("secret"), 0o644)) //nolint:gosec // as above
+	require.NoError(s.t, os.WriteFile(secret, []byte("secret"), 0o644)) // as above
 	h := s.pool()
 	links := sh("ln -s '" + secret + "' /tmp/link; ln -s '" + s.root + "' /tmp/dir; ln -s / /tmp/top")
 	links.Privileged = true

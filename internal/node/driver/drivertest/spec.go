@@ -23,7 +23,7 @@ func Spec(t testing.TB, dir string, config map[string]any) driver.Spec {
 	for _, d := range []string{filepath.Join(dirs.Shared, "logs"), dirs.Local, dirs.Secrets} {
 		require.NoError(t, os.MkdirAll(d, 0o755))
 	}
-	require.NoError(t, os.Chmod(dirs.Local, 0o777)) //nolint:gosec // as the agent makes it
+	require.NoError(t, os.Chmod(dirs.Local, 0o777)) // as the agent makes it
 	return driver.Spec{
 		AllocID: alloc, TaskName: "t", ID: alloc + "/t/00000000", Config: config, Dirs: dirs, MemoryMB: 128, CPUMHz: 500,
 		Log: driver.LogConfig{Dir: filepath.Join(dirs.Shared, "logs"), MaxFiles: 2, MaxFileSize: 1 << 20},

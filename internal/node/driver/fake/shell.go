@@ -18,7 +18,7 @@ import (
 // "sh -c script" (also bash, with a path) runs a script, "env K=V… command" sets variables.
 type shell struct {
 	x   *command
-	ctx context.Context //nolint:containedctx // its lifetime
+	ctx context.Context // its lifetime
 	env map[string]string
 }
 

@@ -31,7 +31,7 @@ var _ supervisor.Groups = (*Groups)(nil)
 // Execution makes the group of one execution.
 func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error) {
 	if g.Task == nil || l.MemoryMB > 0 && g.Task.Dir("memory") == "" || l.Pids > 0 && g.Task.Dir("pids") == "" {
-		return nil, nil //nolint:nilnil // as supervisor.Groups has it: the supervisor keeps the limits itself then
+		return nil, nil // as supervisor.Groups has it: the supervisor keeps the limits itself then
 	}
 	name, plain := "x."+id, unlimited(l)
 	if plain {
@@ -145,7 +145,7 @@ func (e *Group) Stats() (supervisor.GroupStats, error) {
 }
 
 // OOMKills counts the processes of it that the kernel killed for memory.
-func (e *Group) OOMKills() int { return int(e.group.OOMKills()) } //nolint:gosec // a count of processes
+func (e *Group) OOMKills() int { return int(e.group.OOMKills()) } // a count of processes
 
 // Kill kills all processes in it.
 func (e *Group) Kill() error { return e.group.Kill() }

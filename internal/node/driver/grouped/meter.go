@@ -35,7 +35,7 @@ func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage 
 	}{memory: memory(u)}
 	all.cpu = drover.CpuStats{
 		UserMode: percent(u.CPUUser - last.CPUUser), SystemMode: percent(u.CPUSystem - last.CPUSystem),
-		Percent: percent(u.CPUTotal - last.CPUTotal), ThrottledPeriods: u.Throttled, ThrottledTime: uint64(u.ThrottledTime), //nolint:gosec // not negative
+		Percent: percent(u.CPUTotal - last.CPUTotal), ThrottledPeriods: u.Throttled, ThrottledTime: uint64(u.ThrottledTime), // not negative
 		Measured: measuredCPU,
 	}
 	all.cpu.TotalTicks = all.cpu.Percent / 100 * float64(m.CoreMHz)
@@ -44,7 +44,7 @@ func (m *Meter) Sample(now time.Time, u cgroup.Usage) *drover.TaskResourceUsage 
 	return &all.sample
 }
 
-//nolint:gochecknoglobals // constants, which nobody changes
+// constants, which nobody changes
 var (
 	measuredCPU    = []string{"System Mode", "User Mode", "Percent", "Throttled Periods", "Throttled Time"}
 	measuredMemory = []string{"RSS", "Cache", "Swap", "Mapped File", "Usage", "Max Usage"}

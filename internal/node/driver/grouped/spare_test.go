@@ -33,7 +33,7 @@ func v1(t *testing.T) *grouped.Groups {
 	return &grouped.Groups{Task: task, Clock: clock.Wall{}}
 }
 
-func TestAnEmptyGroupServesTheNextExecution(t *testing.T) { //nolint:paralleltest // it counts the machine's groups
+func TestAnEmptyGroupServesTheNextExecution(t *testing.T) { // it counts the machine's groups
 	g := v1(t)
 	defer g.Close()
 	first, err := g.Execution("a", drover.Limits{})
@@ -73,7 +73,7 @@ func TestAnEmptyGroupServesTheNextExecution(t *testing.T) { //nolint:paralleltes
 	require.Nil(t, g.Find("d"), "there is no next one")
 }
 
-func TestFewSparesAreKept(t *testing.T) { //nolint:paralleltest // as above
+func TestFewSparesAreKept(t *testing.T) { // as above
 	g := v1(t)
 	defer g.Close()
 	removes := []func(){}

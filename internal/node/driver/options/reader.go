@@ -31,7 +31,7 @@ func (r *Reader) Asked() []string { return slices.Sorted(maps.Keys(r.asked)) }
 
 // Problem notes something wrong; it should begin with its key.
 func (r *Reader) Problem(format string, args ...any) {
-	r.problems = append(r.problems, fmt.Errorf(format, args...)) //nolint:err113 // a list of problems
+	r.problems = append(r.problems, fmt.Errorf(format, args...)) // a list of problems
 }
 
 // Done complains about keys that nobody asked for, and returns all problems. Errors: Invalid.

@@ -63,14 +63,14 @@ func (a *assembler) tree(numbers []uint32) []bpf.Instruction {
 		return []bpf.Instruction{allow}
 	case 1:
 		body := a.cases[numbers[0]]
-		code := append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: numbers[0], SkipTrue: uint8(len(body))}}, body...) //nolint:gosec // small
+		code := append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: numbers[0], SkipTrue: uint8(len(body))}}, body...) // small
 		return append(code, allow)
 	}
 	half := len(numbers) / 2
 	below := a.tree(numbers[:half])
 	code := append([]bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: numbers[half], SkipFalse: 1},
-		bpf.Jump{Skip: uint32(len(below))}, //nolint:gosec // some hundred
+		bpf.Jump{Skip: uint32(len(below))}, // some hundred
 	}, below...)
 	return append(code, a.tree(numbers[half:])...)
 }
@@ -86,7 +86,7 @@ func (a *assembler) deny(answer uint32, names ...string) {
 func (a *assembler) forbid(name string, all ...anyBit) {
 	var body []bpf.Instruction
 	for i, c := range all {
-		rest := uint8(2*(len(all)-i-1) + 1) //nolint:gosec // a few instructions: what follows this condition
+		rest := uint8(2*(len(all)-i-1) + 1) // a few instructions: what follows this condition
 		body = append(body, low(c.argument), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: c.bits, SkipFalse: rest})
 	}
 	a.block(name, append(body, bpf.RetConstant{Val: notPermitted}))
@@ -94,10 +94,10 @@ func (a *assembler) forbid(name string, all ...anyBit) {
 
 // unless answers the call if its first argument is none of these.
 func (a *assembler) unless(name string, answer uint32, allowed []uint32) {
-	n := uint8(len(allowed)) //nolint:gosec // a few
+	n := uint8(len(allowed)) // a few
 	body := []bpf.Instruction{high(0), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: n + 1}, low(0)}
 	for i, v := range allowed {
-		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: n - uint8(i)}) //nolint:gosec // a few
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: v, SkipTrue: n - uint8(i)}) // a few
 	}
 	a.block(name, append(body, bpf.RetConstant{Val: answer}))
 }
@@ -107,10 +107,10 @@ func (a *assembler) unless(name string, answer uint32, allowed []uint32) {
 // programs know that; notPermitted ends some (Linux-PAM's with the audit protocol).
 func (a *assembler) sockets(families []uint32) {
 	const noProtocol = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
-	n := uint8(len(families)) //nolint:gosec // a few
+	n := uint8(len(families)) // a few
 	body := []bpf.Instruction{high(0), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: n + 2}, low(0)}
 	for i, f := range families {
-		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: f, SkipTrue: n - uint8(i) + 4}) //nolint:gosec // a few
+		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: f, SkipTrue: n - uint8(i) + 4}) // a few
 	}
 	a.block("socket", append(body,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 1},
@@ -126,8 +126,8 @@ func (a *assembler) block(name string, body []bpf.Instruction) {
 	if !ok {
 		return
 	}
-	if _, said := a.cases[uint32(n)]; !said { //nolint:gosec // a call's number
-		a.cases[uint32(n)] = body //nolint:gosec // likewise
+	if _, said := a.cases[uint32(n)]; !said { // a call's number
+		a.cases[uint32(n)] = body // likewise
 	}
 }
 

@@ -100,7 +100,7 @@ func makeDevices(dir string) error {
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("making device %s: %w", n.name, err)
 		}
-		if err := os.Chmod(path, 0o666); err != nil { //nolint:gosec // null and its like
+		if err := os.Chmod(path, 0o666); err != nil { // null and its like
 			return err
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // TestWhatIsNotForEverybodyInTheMachinesPrograms: W5 of the review of 2026-11-22. The sandbox's root read files below /usr
 // that only the machine's root may, and its users those of the machine's users with their number.
-func TestWhatIsNotForEverybodyInTheMachinesPrograms(t *testing.T) { //nolint:paralleltest // it writes below /usr/local, once
+func TestWhatIsNotForEverybodyInTheMachinesPrograms(t *testing.T) { // it writes below /usr/local, once
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}

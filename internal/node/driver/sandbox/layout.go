@@ -270,5 +270,5 @@ func largestFile(spec *driver.Spec, c taskConfig) uint64 {
 	if spec.Pool || spec.DiskMB <= 0 || writableMounts(spec, c) {
 		return 0
 	}
-	return uint64(max(spec.DiskMB<<20, 2*spec.Log.MaxFileSize)) //nolint:gosec // positive
+	return uint64(max(spec.DiskMB<<20, 2*spec.Log.MaxFileSize)) // positive
 }

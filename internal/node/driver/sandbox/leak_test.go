@@ -8,7 +8,7 @@ import (
 )
 
 // TestDescriptorsAreGivenBack is not parallel: it counts those of the whole process.
-func TestDescriptorsAreGivenBack(t *testing.T) { //nolint:paralleltest // see above
+func TestDescriptorsAreGivenBack(t *testing.T) { // see above
 	b := newBench(t)
 	cycle := func() {
 		h := b.warm(t, nil)

@@ -15,7 +15,7 @@ import (
 // remembers reports whether a file system in memory keeps the marks by which an overlay in a user namespace knows what is
 // deleted: user.* attributes. Kernels before 6.6 lack them, and there such an overlay cannot remove directories of images.
 // So on those the agent's own root makes the overlay, with trusted.* attributes.
-var remembers = sync.OnceValue(func() bool { //nolint:gochecknoglobals // the kernel's
+var remembers = sync.OnceValue(func() bool { // the kernel's
 	fd, err := unix.MemfdCreate("drover-probe", unix.MFD_CLOEXEC)
 	if err != nil {
 		return true

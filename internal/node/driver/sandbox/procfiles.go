@@ -162,12 +162,12 @@ func (d *Driver) makeProc(dir string) error {
 // memoryFile makes that of a sandbox with so much memory, if there was none yet, and returns its name.
 func (d *Driver) memoryFile(dir string, mb int64) (string, error) {
 	if name, known := d.proc.made.Load(mb); known {
-		return name.(string), nil //nolint:forcetypeassert // nothing else is stored
+		return name.(string), nil // nothing else is stored
 	}
 	d.proc.mu.Lock() // one writes it: a start that came second would replace what the first is about to mount
 	defer d.proc.mu.Unlock()
 	if name, known := d.proc.made.Load(mb); known {
-		return name.(string), nil //nolint:forcetypeassert // nothing else is stored
+		return name.(string), nil // nothing else is stored
 	}
 	name := "meminfo-" + strconv.FormatInt(mb, 10)
 	if err := writeNew(filepath.Join(dir, name), memoryInfo(mb)); err != nil {

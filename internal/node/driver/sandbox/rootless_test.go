@@ -56,7 +56,7 @@ func TestRootlessInAGivenGroup(t *testing.T) {
 	drivertest.AsUser(t, "TestRootlessInside", rootlessEnv+"="+root, int(group.Fd()))
 }
 
-func TestRootlessInside(t *testing.T) { //nolint:paralleltest // alone in its process
+func TestRootlessInside(t *testing.T) { // alone in its process
 	if os.Getenv(rootlessEnv) == "" {
 		return
 	}

@@ -148,7 +148,7 @@ func (b *box) command(spec *driver.Spec) (*supervisor.TaskSpec, error) {
 	}
 	if len(argv) == 0 {
 		if spec.Pool {
-			return nil, nil //nolint:nilnil // a warm runner has none
+			return nil, nil // a warm runner has none
 		}
 		return nil, drover.Errorf(drover.Invalid, "command: nothing to run: give a command, or an image that has one")
 	}

@@ -57,7 +57,7 @@ func EmptyDir(path string) bool {
 // OpenLogs opens the folder of the task's logs, nil when they are thrown away.
 func OpenLogs(l driver.LogConfig) (*os.File, error) {
 	if l.Disabled || l.Dir == "" {
-		return nil, nil //nolint:nilnil // no logs are a valid answer
+		return nil, nil // no logs are a valid answer
 	}
 	f, err := os.Open(l.Dir)
 	if err != nil {

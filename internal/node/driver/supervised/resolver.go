@@ -39,7 +39,7 @@ func WriteResolver(spec *driver.Spec, d drover.DNSConfig) (string, error) {
 // WriteFile writes a file that is to be mounted into the task, beside its state, and returns its path.
 func WriteFile(spec *driver.Spec, name, text string) (string, error) {
 	path := filepath.Join(spec.Dirs.State, name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // the task reads it
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil { // the task reads it
 		return "", fmt.Errorf("writing the task's %s: %w", name, err)
 	}
 	return path, nil

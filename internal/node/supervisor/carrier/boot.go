@@ -13,11 +13,11 @@ const Command = "attached"
 
 const maxBoot = 4 << 20 // an environment
 
-var bootMagic = []byte("\xd7boot") //nolint:gochecknoglobals // a constant
+var bootMagic = []byte("\xd7boot") // a constant
 
 // SendBoot sends what comes first: the key, and the configuration.
 func SendBoot(w io.Writer, key Key, boot []byte) error {
-	b := binary.LittleEndian.AppendUint32(bytes.Clone(bootMagic), uint32(len(boot))) //nolint:gosec // the reader's bound
+	b := binary.LittleEndian.AppendUint32(bytes.Clone(bootMagic), uint32(len(boot))) // the reader's bound
 	_, err := w.Write(append(append(b, key[:]...), boot...))
 	return err
 }

@@ -16,7 +16,7 @@ const (
 	padding    = headerSize + MaxPayload
 )
 
-var magic = []byte("\xd7dr1") //nolint:gochecknoglobals // a constant
+var magic = []byte("\xd7dr1") // a constant
 
 type kind byte
 
@@ -45,7 +45,7 @@ func (c chunk) put(b []byte, key *Key, d direction) []byte {
 	start := len(b)
 	b = append(b, magic...)
 	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, byte(c.kind), byte(d))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(c.payload))) //nolint:gosec // at most MaxPayload
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(c.payload))) // at most MaxPayload
 	b = binary.LittleEndian.AppendUint64(b, c.connection)
 	b = binary.LittleEndian.AppendUint64(b, c.number)
 	b = append(b, c.payload...)

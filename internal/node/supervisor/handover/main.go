@@ -96,7 +96,7 @@ func moved(fd int) (int, error) {
 	return high, unix.Close(fd)
 }
 
-var errShort = errors.New("the agent gave up before it handed the descriptors over") //nolint:gochecknoglobals // a constant error
+var errShort = errors.New("the agent gave up before it handed the descriptors over") // a constant error
 
 func receive(fd int) ([]int, error) {
 	var buf [1]byte

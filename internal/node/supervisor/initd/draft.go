@@ -22,8 +22,8 @@ type draft struct {
 }
 
 var (
-	draftNumber atomic.Uint64 //nolint:gochecknoglobals // makes names that are not in use
-	drafts      sync.Map      //nolint:gochecknoglobals // the names that are in use
+	draftNumber atomic.Uint64 // makes names that are not in use
+	drafts      sync.Map      // the names that are in use
 )
 
 const draftPrefix = ".drover-"

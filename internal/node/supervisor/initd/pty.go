@@ -11,7 +11,7 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-var defaultSize = execution.WindowSize{Rows: 24, Cols: 80} //nolint:gochecknoglobals // a constant
+var defaultSize = execution.WindowSize{Rows: 24, Cols: 80} // a constant
 
 // openTTY opens a new terminal of the guest: the master for us, the slave for the program.
 func openTTY(size execution.WindowSize) (master *os.File, slave int, err error) {
@@ -60,7 +60,7 @@ func (x *command) resize(size execution.WindowSize) {
 }
 
 // endOfInput is what a terminal sends for the end of input (VEOF).
-var endOfInput = []byte{4} //nolint:gochecknoglobals // a constant
+var endOfInput = []byte{4} // a constant
 
 // endStdin closes the program's stdin; a terminal gets its end-of-input character.
 func (x *command) endStdin() {

@@ -13,7 +13,7 @@ import (
 )
 
 // buffers are lent only while there is something to read or to send, so that idle executions cost none.
-var buffers = sync.Pool{New: func() any { return new(frameBuffer) }} //nolint:gochecknoglobals // a pool is stateless
+var buffers = sync.Pool{New: func() any { return new(frameBuffer) }} // a pool is stateless
 
 // readReady reads into a buffer that it gets only when there is something to read. It returns nil at the end of the
 // stream, and errDeadline when the file's read deadline passed.

@@ -22,9 +22,9 @@ type sigaction struct {
 
 // What the handlers, which are in assembler, use.
 var (
-	runtimeHandler uintptr        //nolint:gochecknoglobals,unused // set before it is used, and never again
-	childEvent     = int32(-1)    //nolint:gochecknoglobals,unused // likewise
-	one            = [1]uint64{1} //nolint:gochecknoglobals,unused // a constant
+	runtimeHandler uintptr        //nolint:unused // set before it is used, and never again
+	childEvent     = int32(-1)    //nolint:unused // likewise
+	one            = [1]uint64{1} //nolint:unused // a constant
 )
 
 func handlers() (taken, fault, child uintptr)

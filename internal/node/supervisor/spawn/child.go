@@ -10,7 +10,7 @@ const (
 	timerSlack  = 50_000 // ns, the kernel's default: what the supervisor has is for its own threads
 )
 
-var joinSelf = [1]byte{'0'} //nolint:gochecknoglobals // constant bytes: the child may not allocate
+var joinSelf = [1]byte{'0'} // constant bytes: the child may not allocate
 
 // forkExec forks, and in the child does the plan. The child shares memory and stack with the parent, which stands
 // still until the child execs or ends: between the fork and then only raw system calls are allowed.

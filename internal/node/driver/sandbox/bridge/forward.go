@@ -44,7 +44,7 @@ func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwa
 		if port <= 0 {
 			port = p.Value
 		}
-		host, inside := net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)), netip.AddrPortFrom(to, uint16(port)) //nolint:gosec // a port
+		host, inside := net.JoinHostPort(p.HostIP, strconv.Itoa(p.Value)), netip.AddrPortFrom(to, uint16(port)) // a port
 		err := f.freed(func() error { return f.listenTCP(host, inside) })
 		if err == nil {
 			err = f.freed(func() error { return f.listenUDP(host, inside) })

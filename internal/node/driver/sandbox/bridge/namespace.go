@@ -13,7 +13,7 @@ import (
 
 // A namespace that several tasks share is the machine's, not a sandbox's: so what its users, who have no rights over it,
 // may do in a container's is allowed to them here.
-var namespaceKnobs = map[string]string{ //nolint:gochecknoglobals // a constant
+var namespaceKnobs = map[string]string{ // a constant
 	"/proc/sys/net/ipv4/ip_unprivileged_port_start": "0",
 	"/proc/sys/net/ipv4/ping_group_range":           "0 2147483647",
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // TestNewNamespacesLeaveTheProcessWhereItIs: the first thread's namespace is what /proc/self and /proc/net show.
-func TestNewNamespacesLeaveTheProcessWhereItIs(t *testing.T) { //nolint:paralleltest // others make namespaces too
+func TestNewNamespacesLeaveTheProcessWhereItIs(t *testing.T) { // others make namespaces too
 	before, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
 	dir := t.TempDir()
