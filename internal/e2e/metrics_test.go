@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 )
 
@@ -33,6 +34,15 @@ func TestAlertsAndDashboardNameMetricsThatAreExported(t *testing.T) {
 		exported := exportedMetrics(t, a.Addr)
 		missing = slices.DeleteFunc(slices.Clone(named), func(name string) bool { return exported[name] })
 		return len(missing) == 0, strings.Join(missing, ", ")
+	})
+	_, _, err = a.nomad().Jobs().Deregister("metrics", true, nil)
+	require.NoError(t, err)
+	eventually(t, "the job's end, as tasks outlive their agent", func() (bool, string) {
+		list, _, err := a.nomad().Allocations().List(nil)
+		require.NoError(t, err)
+		return !slices.ContainsFunc(list, func(x *api.AllocationListStub) bool {
+			return x.ClientStatus == "running" || x.ClientStatus == "pending"
+		}), ""
 	})
 }
 
