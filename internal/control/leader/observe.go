@@ -30,7 +30,8 @@ func (l *Leader) route(e *drover.Evaluation) {
 }
 
 // Ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at. Where an
-// allocation of another version would make room for its replacement, only what that asks beyond it has to be free.
+// allocation of another version would make room for its replacement, only what that asks beyond it has to be free. A
+// stable older version counts too: the scheduler places it while the newest one is not proven.
 func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
 	j := s.Job(e.Namespace, e.JobID)
 	if j == nil {
@@ -49,6 +50,11 @@ func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
 			continue
 		}
 		asked := g.Asked()
+		for _, v := range s.JobVersions(e.Namespace, e.JobID) {
+			if older := v.Group(g.Name); v.Stable && older != nil {
+				asked = lesser(asked, older.Asked())
+			}
+		}
 		if first {
 			least, first = asked, false
 		}

@@ -35,3 +35,20 @@ func TestAskOfAReplacement(t *testing.T) {
 	e := &drover.Evaluation{Namespace: now.Namespace, JobID: "j"}
 	require.EqualValues(t, 200, leader.Ask(st.Snapshot(), e).CPU)
 }
+
+// The scheduler places the stable version while the newest one is not proven, and that may ask for less.
+func TestAskOfAStableVersion(t *testing.T) {
+	t.Parallel()
+	st := store.New()
+	for version, cpu := range []int{474, 624} {
+		txn := st.Begin(uint64(version + 1))
+		j := testJob("j", drover.JobTypeService, 2)
+		j.Canonicalize()
+		j.Version, j.Stable = uint64(version), version == 0
+		j.TaskGroups[0].Tasks[0].Resources.CPU = cpu
+		txn.PutJob(j)
+		txn.Commit()
+	}
+	s := st.Snapshot()
+	require.EqualValues(t, 474, leader.Ask(s, &drover.Evaluation{Namespace: s.Job("default", "j").Namespace, JobID: "j"}).CPU)
+}
