@@ -46,9 +46,6 @@ func (p *plan) buyMinimum() {
 			return
 		}
 		n, _ := p.allows(p.offers[at].Offering, min(missing, p.can(&p.offers[at])), drover.MaxPriority)
-		if n == 0 {
-			return
-		}
 		p.plain(at, n, WhyMinimum, fmt.Sprintf("the pool keeps at least %d machines", want))
 		missing -= n
 	}
@@ -63,7 +60,8 @@ func (p *plan) plain(at, n int, why, note string) {
 	p.buys = append(p.buys, buy{offer: at, count: n, free: o.size, why: why, note: note})
 }
 
-// cheapest returns the cheapest offer that can be bought and is at least as big as min; other than not.
+// cheapest returns the index of the cheapest offer that can be bought, that the pool's limits have room for, and that is
+// at least as big as least (nil: any size), in another zone or of another type than not (nil: any); or -1.
 func (p *plan) cheapest(least *vector, not *fleet.Instance) int {
 	best := -1
 	for i := range p.offers {
@@ -71,7 +69,10 @@ func (p *plan) cheapest(least *vector, not *fleet.Instance) int {
 		if p.can(o) == 0 || least != nil && !o.size.holds(least) || not != nil && o.Zone == not.Zone && o.Type == not.Type {
 			continue
 		}
-		if best < 0 || p.cheaper(i, best) {
+		if best >= 0 && !p.cheaper(i, best) {
+			continue
+		}
+		if n, _ := p.allows(o.Offering, 1, drover.MaxPriority); n > 0 {
 			best = i
 		}
 	}
@@ -105,9 +106,6 @@ func (p *plan) hedge() {
 		at := p.cheapest(&size, i)
 		if at < 0 {
 			continue
-		}
-		if n, _ := p.allows(p.offers[at].Offering, 1, drover.MaxPriority); n == 0 {
-			return
 		}
 		room--
 		p.plain(at, 1, WhyHedge, fmt.Sprintf("%s is slower to start than 19 of 20, and work waits for it", i.ID))
