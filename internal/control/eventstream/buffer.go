@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // DefaultMaxBytes bounds a buffer whose Config says nothing.
@@ -19,11 +20,12 @@ type Buffer struct {
 	max int64
 
 	mu    sync.Mutex
-	items []item        // guarded by mu: by index
-	first uint64        // guarded by mu: the number of items[0], counted since the start
-	bytes int64         // guarded by mu
-	floor uint64        // guarded by mu: every event with a greater index is kept
-	more  chan struct{} // guarded by mu: closed by the next publication; nil if nobody waits
+	items []item // guarded by mu: by index
+	first uint64 // guarded by mu: the number of items[0], counted since the start
+	bytes int64  // guarded by mu
+	floor uint64 // guarded by mu: every event with a greater index is kept
+
+	more wake.Broadcast // at each publication
 }
 
 type item struct {
@@ -57,7 +59,7 @@ func (b *Buffer) Events(e drover.Events) {
 		b.items = b.items[1:]
 		b.first++
 	}
-	b.wake()
+	b.more.Send()
 }
 
 // Restored implements fsm.RestoreObserver: the state jumped to index, what happened up to there is not known here.
@@ -66,15 +68,7 @@ func (b *Buffer) Restored(index uint64) {
 	defer b.mu.Unlock()
 	b.first += uint64(len(b.items)) + 1 // all subscribers missed something
 	b.items, b.bytes, b.floor = nil, 0, index
-	b.wake()
-}
-
-// wake wakes who waits; b.mu is held.
-func (b *Buffer) wake() {
-	if b.more != nil {
-		close(b.more)
-		b.more = nil
-	}
+	b.more.Send()
 }
 
 // Stats is what a buffer holds.

@@ -80,10 +80,7 @@ func (s *Subscription) take() (drover.Events, <-chan struct{}, error) {
 		}
 		return e, nil, nil
 	}
-	if b.more == nil {
-		b.more = make(chan struct{})
-	}
-	return drover.Events{}, b.more, nil
+	return drover.Events{}, b.more.C(), nil
 }
 
 // Close ends the subscription; a blocked Next returns. It may be called twice.

@@ -11,13 +11,14 @@ import (
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/minheap"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // heartbeats knows by when each node has to be heard of.
 type heartbeats struct {
-	cfg   Config
-	clock clock.Clock
-	wake  chan struct{} // the earliest deadline may be another
+	cfg     Config
+	clock   clock.Clock
+	earlier wake.Signal // the earliest deadline may be another
 
 	mu    sync.Mutex // guards the rest
 	nodes map[string]*nodeDeadline
@@ -31,7 +32,7 @@ type nodeDeadline struct {
 }
 
 func newHeartbeats(cfg Config, c clock.Clock) *heartbeats {
-	return &heartbeats{cfg: cfg, clock: c, wake: make(chan struct{}, 1), nodes: map[string]*nodeDeadline{}, queue: minheap.New(
+	return &heartbeats{cfg: cfg, clock: c, earlier: wake.NewSignal(), nodes: map[string]*nodeDeadline{}, queue: minheap.New(
 		func(a, b *nodeDeadline) bool { return a.at.Before(b.at) }, func(n *nodeDeadline, i int) { n.index = i },
 	)}
 }
@@ -67,10 +68,7 @@ func (h *heartbeats) beat(nodeID string) time.Duration {
 		h.queue.Push(n)
 	}
 	if n.index == 0 {
-		select {
-		case h.wake <- struct{}{}:
-		default:
-		}
+		h.earlier.Send()
 	}
 	return ttl
 }
@@ -86,10 +84,7 @@ func (h *heartbeats) await(nodeID string, after time.Duration) {
 	h.nodes[nodeID] = n
 	h.queue.Push(n)
 	if n.index == 0 {
-		select {
-		case h.wake <- struct{}{}:
-		default:
-		}
+		h.earlier.Send()
 	}
 }
 
@@ -140,7 +135,7 @@ func (l *Leader) watchHeartbeats(ctx context.Context, log Log) {
 			l.markDown(ctx, log, ids)
 		}
 		due := l.deps.Clock.Now().Add(wait)
-		if !clock.Await(ctx, l.deps.Clock, wait, l.heartbeats.wake) {
+		if !clock.Await(ctx, l.deps.Clock, wait, l.heartbeats.earlier.C()) {
 			return
 		}
 		l.heartbeats.forgive(l.deps.Clock.Now().Sub(due))

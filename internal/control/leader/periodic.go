@@ -11,11 +11,12 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // periodic knows when which job is due. Jobs come from the fsm's observer.
 type periodic struct {
-	wake chan struct{}
+	changed wake.Signal // a job is dirty
 
 	mu    sync.Mutex // guards the rest
 	dirty map[drover.NamespacedID]*drover.Job
@@ -29,7 +30,7 @@ type dueJob struct {
 
 func newPeriodic() *periodic {
 	return &periodic{
-		wake: make(chan struct{}, 1), dirty: map[drover.NamespacedID]*drover.Job{}, due: map[drover.NamespacedID]*dueJob{},
+		changed: wake.NewSignal(), dirty: map[drover.NamespacedID]*drover.Job{}, due: map[drover.NamespacedID]*dueJob{},
 	}
 }
 
@@ -41,10 +42,7 @@ func (p *periodic) jobChanged(key drover.NamespacedID, now *drover.Job) {
 		return
 	}
 	p.dirty[key] = now
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.changed.Send()
 }
 
 // update works changed jobs in.
@@ -122,7 +120,7 @@ func (l *Leader) runPeriodic(ctx context.Context, _ Log) {
 				wait = min(wait, retryDelay)
 			}
 		}
-		if !clock.Await(ctx, l.deps.Clock, wait, l.periodic.wake) {
+		if !clock.Await(ctx, l.deps.Clock, wait, l.periodic.changed.C()) {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/minheap"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Snapshot is what Check reads; *store.Snapshot satisfies it.
@@ -50,9 +51,9 @@ type Deps struct {
 
 // Planner checks and commits plans, one entry at a time.
 type Planner struct {
-	cfg  Config
-	deps Deps
-	wake chan struct{} // the queue is no longer empty
+	cfg     Config
+	deps    Deps
+	arrived wake.Signal // the queue is no longer empty
 
 	mu      sync.Mutex // guards queue and stopped
 	queue   *minheap.Heap[*submission]
@@ -73,7 +74,7 @@ func New(cfg Config, deps Deps) *Planner {
 	if cfg.MaxAllocs <= 0 {
 		cfg.MaxAllocs = 5000
 	}
-	return &Planner{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), over: overlay{}, queue: minheap.New((*submission).before, nil)}
+	return &Planner{cfg: cfg, deps: deps, arrived: wake.NewSignal(), over: overlay{}, queue: minheap.New((*submission).before, nil)}
 }
 
 // Submit has a plan checked and committed, and evals with it if all of it was accepted. A result with a RefreshIndex

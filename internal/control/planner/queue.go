@@ -35,10 +35,7 @@ func (p *Planner) enqueue(s *submission) error {
 	p.seq++
 	s.seq = p.seq
 	p.queue.Push(s)
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
+	p.arrived.Send()
 	return nil
 }
 

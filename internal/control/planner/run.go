@@ -46,7 +46,7 @@ func (p *Planner) Run(ctx context.Context) error {
 		if p.flying != nil {
 			landed = p.flying.done
 		}
-		clock.Await(ctx, p.deps.Clock, clock.Forever, landed, p.wake)
+		clock.Await(ctx, p.deps.Clock, clock.Forever, landed, p.arrived.C())
 		if p.flying.landed() {
 			p.land()
 		}

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // health knows why writes must be refused.
@@ -13,7 +14,7 @@ type health struct {
 	dir     string // "" = in memory
 	minFree uint64
 
-	tooLarge chan struct{} // capacity 1: the log has grown beyond maxBytes since it was last told
+	tooLarge wake.Signal // the log has grown beyond maxBytes since it was last told
 	maxBytes int64
 
 	closing  chan struct{} // closed by shut
@@ -26,7 +27,7 @@ type health struct {
 }
 
 func newHealth() *health {
-	return &health{closing: make(chan struct{}), tooLarge: make(chan struct{}, 1)}
+	return &health{closing: make(chan struct{}), tooLarge: wake.NewSignal()}
 }
 
 // writable returns nil, or why nothing is taken now.
@@ -77,10 +78,7 @@ func (h *health) grew(n int64) {
 		return
 	}
 	h.bytes = 0
-	select {
-	case h.tooLarge <- struct{}{}:
-	default:
-	}
+	h.tooLarge.Send()
 }
 
 // fail refuses writes from now on.

@@ -109,7 +109,7 @@ func (l *Log) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-l.health.tooLarge:
+		case <-l.health.tooLarge.C():
 			if err := l.Snapshot(); err != nil {
 				l.log.Warn("the log is large", "error", err)
 			}
