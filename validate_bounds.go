@@ -80,14 +80,16 @@ func ports(networks []*NetworkResource) (n int) {
 	return n
 }
 
-// readable reports whether a terminal and a log show the name as it is.
+// readable reports whether a name says nothing to a terminal but itself. Tabs and line ends are fine: Nomad's ids have them, and whoever
+// prints a name makes one line of it.
 func readable(name string) bool {
-	return utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+	acts := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
+	return utf8.ValidString(name) && strings.IndexFunc(name, acts) < 0
 }
 
 // readable refuses other names.
 func (v *report) readable(path, name string) {
-	v.Check(readable(name), path, "must be UTF-8 without control characters, got %q", name)
+	v.Check(readable(name), path, "must be UTF-8 without control characters other than tabs and line ends, got %q", name)
 }
 
 // id refuses ids that stand for another place in a path. Slashes are fine: the ids of dispatched jobs have them.

@@ -13,7 +13,7 @@ func TestIdsThatAreNames(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{
 		"web", "team/web", "web/dispatch-1700000000-abcdef12", "web/periodic-1700000000", "Ünïcode-作業", "a..b", "...", "a.b/c.d", "x@y:z+1,2;3=(4)[5]{6}'\"`~!#$%^&*|\\<>?",
-		strings.Repeat("x", 256),
+		strings.Repeat("x", 256), "job-id/with\\troublesome:characters\n?&字", // the last is of Nomad's client's own suite
 	} {
 		j := valid()
 		j.ID, j.Name = id, id
@@ -23,7 +23,7 @@ func TestIdsThatAreNames(t *testing.T) {
 	j.Name, j.TaskGroups[0].Name, j.TaskGroups[0].Tasks[0].Name = "a name of words", "a group", "a task"
 	require.NoError(t, j.Validate())
 	for id, want := range map[string]string{
-		"a\nb": "control characters", "a\x1b[31m": "control characters", "a\x7f": "control characters", "a\u0085b": "control characters", "\xff": "must be UTF-8",
+		"a\x00b": "control characters", "a\x1b[31m": "control characters", "a\x7f": "control characters", "a\u0085b": "control characters", "\xff": "must be UTF-8",
 		"../../etc": `must not have "." or ".."`, "a/../b": `must not have`, "a/.": `must not have`, "..": `must not have`, "./a": `must not have`,
 	} {
 		j := valid()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/drover-project/drover/internal/clock"
 )
@@ -60,10 +61,10 @@ func Facts(w io.Writer, pairs ...string) error {
 	return t.Flush()
 }
 
-// OneLine makes one line of a cell, without control characters: what a guest wrote must not move our cursor.
+// OneLine makes one line of a cell, without control characters (C0, DEL and C1): what a guest wrote must not move our cursor.
 func OneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
