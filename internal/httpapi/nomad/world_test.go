@@ -23,7 +23,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/id"
-	"github.com/drover-project/drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/server"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the golden transcripts")
 
 func TestMain(m *testing.M) {
 	if os.Args[0] == "drover-init" { // the test program is its own supervisor
-		os.Exit(initd.Main())
+		os.Exit(server.Main())
 	}
 	goleak.VerifyTestMain(m,
 		// Nomad's client keeps idle connections in a transport that it does not give away.

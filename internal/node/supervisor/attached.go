@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/carrier"
+	"github.com/drover-project/drover/internal/node/supervisor/pipelink"
 )
 
 const keyFile = "key"
@@ -23,9 +23,9 @@ const keyFile = "key"
 // task's logs as it sees it, "" = none.
 func AttachedArgs(logs string) []string {
 	if logs == "" {
-		return []string{carrier.Command}
+		return []string{pipelink.Command}
 	}
-	return []string{carrier.Command, logs}
+	return []string{pipelink.Command, logs}
 }
 
 // StartAttached configures a drover-init that was started with AttachedArgs, and connects. The stream's Read gives its
@@ -38,13 +38,13 @@ func StartAttached(ctx context.Context, cfg LaunchConfig, stream io.ReadWriteClo
 	if err == nil {
 		err = process{pid, startTime(pid)}.write(cfg.StateDir)
 	}
-	var key carrier.Key
+	var key pipelink.Key
 	_, _ = rand.Read(key[:]) // cannot fail
 	if err == nil {
 		err = os.WriteFile(filepath.Join(cfg.StateDir, keyFile), key[:], 0o600)
 	}
 	if err == nil {
-		err = carrier.SendBoot(stream, key, cfg.boot().Encode())
+		err = pipelink.SendBoot(stream, key, cfg.boot().Encode())
 	}
 	if err != nil {
 		_ = stream.Close()
@@ -65,12 +65,12 @@ func ConnectAttached(ctx context.Context, stateDir string, stream io.ReadWriteCl
 
 func dialAttached(stateDir string, stream io.ReadWriteCloser, opts Options) (*net.UnixConn, error) {
 	key, err := os.ReadFile(filepath.Join(stateDir, keyFile))
-	if err != nil || len(key) != len(carrier.Key{}) {
+	if err != nil || len(key) != len(pipelink.Key{}) {
 		return nil, errors.Join(driver.ErrGone, err)
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // cannot fail
-	f, err := carrier.Dial(stream, carrier.Key(key), binary.LittleEndian.Uint64(id[:]), opts.Clock)
+	f, err := pipelink.Dial(stream, pipelink.Key(key), binary.LittleEndian.Uint64(id[:]), opts.Clock)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", driver.ErrGone, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // frameReader reads frames; a payload belongs to the caller.
@@ -21,20 +21,20 @@ const (
 	readAtFirst = 1 << 10
 )
 
-func (f *frameReader) next() (proto.Header, []byte, error) {
-	for f.end-f.start < proto.HeaderSize {
+func (f *frameReader) next() (wire.Header, []byte, error) {
+	for f.end-f.start < wire.HeaderSize {
 		f.makeRoom()
 		n, err := f.r.Read(f.buf[f.end:])
 		if n == 0 && err != nil {
-			return proto.Header{}, nil, err
+			return wire.Header{}, nil, err
 		}
 		f.end += n
 	}
-	h, err := proto.ParseHeader(f.buf[f.start:])
+	h, err := wire.ParseHeader(f.buf[f.start:])
 	if err != nil {
 		return h, nil, err
 	}
-	f.start += proto.HeaderSize
+	f.start += wire.HeaderSize
 	p := make([]byte, h.Length)
 	n := copy(p, f.buf[f.start:f.end])
 	f.start += n
@@ -58,7 +58,7 @@ func (f *frameReader) makeRoom() {
 
 // message is a frame that was received.
 type message struct {
-	kind    proto.Kind
+	kind    wire.Kind
 	stream  execution.Stream
 	payload []byte
 }
@@ -78,18 +78,18 @@ type call struct {
 	refused bool
 }
 
-func (k *call) deliver(h proto.Header, p []byte) {
+func (k *call) deliver(h wire.Header, p []byte) {
 	k.mu.Lock()
-	if h.Kind == proto.KindAck {
-		if offset, err := proto.ParseAck(p); err == nil {
+	if h.Kind == wire.KindAck {
+		if offset, err := wire.ParseAck(p); err == nil {
 			k.acked = max(k.acked, offset)
 		}
 	} else {
 		k.queue = append(k.queue, message{h.Kind, execution.Stream(h.Stream), p})
-		k.refused = k.refused || h.Kind == proto.KindError || h.Kind == proto.KindEnd
+		k.refused = k.refused || h.Kind == wire.KindError || h.Kind == wire.KindEnd
 	}
 	k.mu.Unlock()
-	if h.Kind == proto.KindAck {
+	if h.Kind == wire.KindAck {
 		poke(k.credit)
 	} else {
 		poke(k.wake)
@@ -141,8 +141,8 @@ func (k *call) poll() (m message, ok bool, err error) {
 	if len(k.queue) > 0 || k.ended != nil {
 		poke(k.wake)
 	}
-	if m.kind == proto.KindError {
-		return message{}, false, proto.DecodeError(m.payload)
+	if m.kind == wire.KindError {
+		return message{}, false, wire.DecodeError(m.payload)
 	}
 	return m, true, nil
 }
@@ -153,7 +153,7 @@ func (k *call) send(ctx context.Context, stream execution.Stream, offset int64, 
 	sent := 0
 	for sent < len(p) {
 		k.mu.Lock()
-		space := int(k.acked + proto.Window - offset)
+		space := int(k.acked + wire.Window - offset)
 		ended, stop := k.ended, k.refused
 		k.mu.Unlock()
 		if ended != nil || stop {
@@ -169,8 +169,8 @@ func (k *call) send(ctx context.Context, stream execution.Stream, offset int64, 
 			}
 			continue
 		}
-		n := min(space, proto.DataSize, len(p)-sent)
-		head := proto.DataHead(uint8(stream), k.id, offset, n)
+		n := min(space, wire.DataSize, len(p)-sent)
+		head := wire.DataHead(uint8(stream), k.id, offset, n)
 		if err := k.c.write(head[:], p[sent:sent+n]); err != nil {
 			return sent, errLost
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // Client is a connection to one drover-init. Its methods may be called by several goroutines.
@@ -110,20 +110,20 @@ var nobody = []unix.Errno{unix.ECONNREFUSED, unix.ENOENT, unix.ENOTDIR, unix.ELO
 func (c *Client) hello(ctx context.Context, r *frameReader) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // ends the waiting below
 	defer stop()
-	h := proto.Hello{Min: proto.MinVersion, Max: proto.Version, Pid: os.Getpid()}
-	if err := c.write(proto.Frame(proto.KindHello, 0, 0, h.Encode())); err != nil {
+	h := wire.Hello{Min: wire.MinVersion, Max: wire.Version, Pid: os.Getpid()}
+	if err := c.write(wire.Frame(wire.KindHello, 0, 0, h.Encode())); err != nil {
 		return c.helloFailed(ctx, err)
 	}
 	header, p, err := r.next()
 	if err != nil {
 		return c.helloFailed(ctx, err)
 	}
-	theirs, err := proto.DecodeHello(p)
+	theirs, err := wire.DecodeHello(p)
 	switch {
-	case header.Kind != proto.KindHello || err != nil:
+	case header.Kind != wire.KindHello || err != nil:
 		return drover.Errorf(drover.Internal, "what listens there is no supervisor")
 	case theirs.Failure != "":
-		return drover.Errorf(drover.Unavailable, "supervisor: %s (it speaks up to %d, this agent %d to %d)", theirs.Failure, theirs.Max, proto.MinVersion, proto.Version)
+		return drover.Errorf(drover.Unavailable, "supervisor: %s (it speaks up to %d, this agent %d to %d)", theirs.Failure, theirs.Max, wire.MinVersion, wire.Version)
 	}
 	c.id = theirs.ID
 	return nil
@@ -195,7 +195,7 @@ func (c *Client) fail() {
 }
 
 // open opens a channel. Errors: Gone.
-func (c *Client) open(op proto.Op, request []byte, files ...*os.File) (*call, error) {
+func (c *Client) open(op wire.Op, request []byte, files ...*os.File) (*call, error) {
 	c.mu.Lock()
 	if c.calls == nil {
 		c.mu.Unlock()
@@ -205,8 +205,8 @@ func (c *Client) open(op proto.Op, request []byte, files ...*os.File) (*call, er
 	k := &call{c: c, id: c.next, wake: make(chan struct{}, 1), credit: make(chan struct{}, 1)}
 	c.calls[k.id] = k
 	c.mu.Unlock()
-	frame := make([]byte, proto.HeaderSize, proto.HeaderSize+1+len(request))
-	proto.Header{Length: uint32(1 + len(request)), Kind: proto.KindOpen, Fds: uint8(len(files)), Channel: k.id}.Put(frame)
+	frame := make([]byte, wire.HeaderSize, wire.HeaderSize+1+len(request))
+	wire.Header{Length: uint32(1 + len(request)), Kind: wire.KindOpen, Fds: uint8(len(files)), Channel: k.id}.Put(frame)
 	frame = append(append(frame, byte(op)), request...)
 	if err := c.writeWith(frame, files); err != nil {
 		k.forget()
@@ -245,7 +245,7 @@ func (c *Client) writeWith(frame []byte, files []*os.File) error {
 }
 
 // ask opens a channel and waits for its one answer.
-func (c *Client) ask(ctx context.Context, op proto.Op, request []byte, files ...*os.File) ([]byte, error) {
+func (c *Client) ask(ctx context.Context, op wire.Op, request []byte, files ...*os.File) ([]byte, error) {
 	k, err := c.open(op, request, files...)
 	if err != nil {
 		return nil, err
@@ -260,14 +260,14 @@ func (k *call) answer(ctx context.Context, notice func(text string)) ([]byte, er
 		m, err := k.next(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
-				_ = k.c.write(proto.Frame(proto.KindClose, 0, k.id, nil))
+				_ = k.c.write(wire.Frame(wire.KindClose, 0, k.id, nil))
 			}
 			return nil, err
 		}
 		switch {
-		case m.kind == proto.KindReply:
+		case m.kind == wire.KindReply:
 			return m.payload, nil
-		case m.kind == proto.KindNotice && notice != nil:
+		case m.kind == wire.KindNotice && notice != nil:
 			notice(string(m.payload))
 		default:
 			return nil, drover.Errorf(drover.Internal, "supervisor answered with frame kind %d", m.kind)

@@ -1,6 +1,6 @@
 // Package supervisor is the agent's side of drover-init: it launches one for a task, connects to it (again, after an
 // agent restart) and speaks its protocol. Everything that a task, its executions and its files need goes through a
-// Client. The server is package initd; the bytes between them are package proto.
+// Client. The guest's side, which is linked into drover-init, lies below guest; the bytes between them are package wire.
 //
 // The agent's owner of a task is its driver. A Client's reader ends with the connection, and a process's reaper with
 // drover-init.

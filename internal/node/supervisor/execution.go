@@ -10,7 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/id"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // StartExecution starts a command. A command that cannot be started is a session with a receipt (start_failed).
@@ -24,7 +24,7 @@ func (c *Client) StartExecution(ctx context.Context, spec execution.Spec) (execu
 	if err != nil {
 		return nil, err
 	}
-	k, err := c.open(proto.OpExec, proto.Exec{Spec: spec, Clone: clone}.Encode(), files...)
+	k, err := c.open(wire.OpExec, wire.Exec{Spec: spec, Clone: clone}.Encode(), files...)
 	if err != nil {
 		c.closeGroup(ctx, spec.ID)
 		return nil, err
@@ -50,11 +50,11 @@ func (c *Client) AttachExecution(ctx context.Context, id string, from execution.
 		}
 		keep = slices.ContainsFunc(list, func(x execution.Execution) bool { return x.ID == id && x.Spec.KeepTree })
 	}
-	var e proto.Encoder
+	var e wire.Encoder
 	e.Str(id)
 	e.Int(from.Stdout)
 	e.Int(from.Stderr)
-	k, err := c.open(proto.OpAttach, e.B)
+	k, err := c.open(wire.OpAttach, e.B)
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func (c *Client) AttachExecution(ctx context.Context, id string, from execution.
 
 // Executions lists what runs, and what ended and was not yet forgotten.
 func (c *Client) Executions(ctx context.Context) ([]execution.Execution, error) {
-	p, err := c.ask(ctx, proto.OpList, nil)
+	p, err := c.ask(ctx, wire.OpList, nil)
 	if err != nil {
 		return nil, err
 	}
-	d := proto.Decoder{B: p}
+	d := wire.Decoder{B: p}
 	list := make([]execution.Execution, 0, d.Len())
 	for range cap(list) {
 		list = append(list, d.Execution())

@@ -9,7 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // Files gives access to the guest's files.
@@ -18,14 +18,14 @@ func (c *Client) Files() execution.Files { return files{c} }
 type files struct{ c *Client }
 
 func request(r execution.FileRequest) []byte {
-	var e proto.Encoder
+	var e wire.Encoder
 	e.FileRequest(r)
 	return e.B
 }
 
 // List implements execution.Files.
 func (f files) List(ctx context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
-	k, err := f.c.open(proto.OpFileList, request(r))
+	k, err := f.c.open(wire.OpFileList, request(r))
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (f files) List(ctx context.Context, r execution.FileRequest) ([]execution.F
 	if err != nil {
 		return nil, err
 	}
-	d := proto.Decoder{B: b}
+	d := wire.Decoder{B: b}
 	list := []execution.FileInfo{}
 	for len(d.B) > 0 {
 		list = append(list, d.FileInfo())
@@ -43,7 +43,7 @@ func (f files) List(ctx context.Context, r execution.FileRequest) ([]execution.F
 
 // Read implements execution.Files.
 func (f files) Read(ctx context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
-	k, err := f.c.open(proto.OpFileRead, request(r))
+	k, err := f.c.open(wire.OpFileRead, request(r))
 	if err != nil {
 		return execution.FileInfo{}, nil, err
 	}
@@ -53,13 +53,13 @@ func (f files) Read(ctx context.Context, r execution.FileRequest) (execution.Fil
 		_ = s.Close()
 		return execution.FileInfo{}, nil, err
 	}
-	d := proto.Decoder{B: m.payload}
+	d := wire.Decoder{B: m.payload}
 	return d.FileInfo(), s, d.Err
 }
 
 // Archive implements execution.Files.
 func (f files) Archive(ctx context.Context, r execution.FileRequest) (io.ReadCloser, error) {
-	k, err := f.c.open(proto.OpArchive, request(r))
+	k, err := f.c.open(wire.OpArchive, request(r))
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +88,12 @@ func (f files) Apply(ctx context.Context, changes []execution.FileChange) error 
 			continue
 		}
 		n := batch(changes)
-		var e proto.Encoder
+		var e wire.Encoder
 		e.Uint(uint64(n))
 		for _, c := range changes[:n] {
 			e.FileChange(c)
 		}
-		if err := f.finish(ctx, proto.OpFileApply, e.B, nil); err != nil {
+		if err := f.finish(ctx, wire.OpFileApply, e.B, nil); err != nil {
 			return err
 		}
 		changes = changes[n:]
@@ -116,18 +116,18 @@ func batch(changes []execution.FileChange) int {
 
 // Write implements execution.Files.
 func (f files) Write(ctx context.Context, change execution.FileChange, r io.Reader) error {
-	var e proto.Encoder
+	var e wire.Encoder
 	e.FileChange(change)
-	return f.finish(ctx, proto.OpFileWrite, e.B, r)
+	return f.finish(ctx, wire.OpFileWrite, e.B, r)
 }
 
 // Extract implements execution.Files.
 func (f files) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
-	return f.finish(ctx, proto.OpExtract, request(r), tar)
+	return f.finish(ctx, wire.OpExtract, request(r), tar)
 }
 
 // finish opens a channel, sends it data if there is any, and waits for its end.
-func (f files) finish(ctx context.Context, op proto.Op, req []byte, data io.Reader) error {
+func (f files) finish(ctx context.Context, op wire.Op, req []byte, data io.Reader) error {
 	k, err := f.c.open(op, req)
 	if err != nil {
 		return err
@@ -164,9 +164,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	n := copy(p, s.rest)
 	s.rest = s.rest[n:]
 	s.consumed += int64(n)
-	if s.consumed-s.told >= proto.Window/4 {
+	if s.consumed-s.told >= wire.Window/4 {
 		s.told = s.consumed
-		_ = s.k.c.write(proto.Ack(uint8(execution.Stdout), s.k.id, s.told)) // next reports a lost connection
+		_ = s.k.c.write(wire.Ack(uint8(execution.Stdout), s.k.id, s.told)) // next reports a lost connection
 	}
 	return n, nil
 }
@@ -178,11 +178,11 @@ func (s *stream) peek() error {
 		switch {
 		case err != nil:
 			s.err = err
-		case m.kind == proto.KindEnd:
+		case m.kind == wire.KindEnd:
 			s.err = io.EOF
 			s.k.forget()
-		case m.kind == proto.KindData:
-			_, s.rest, s.err = proto.ParseData(m.payload)
+		case m.kind == wire.KindData:
+			_, s.rest, s.err = wire.ParseData(m.payload)
 		}
 	}
 	if len(s.rest) > 0 {
@@ -196,7 +196,7 @@ func (s *stream) Close() error {
 	s.close.Do(func() {
 		s.k.forget()
 		if s.err == nil {
-			_ = s.k.c.write(proto.Frame(proto.KindClose, 0, s.k.id, nil))
+			_ = s.k.c.write(wire.Frame(wire.KindClose, 0, s.k.id, nil))
 		}
 		s.k.end(drover.Errorf(drover.Gone, "the file was closed"))
 	})
@@ -205,7 +205,7 @@ func (s *stream) Close() error {
 
 // upload sends data. When the supervisor gave up, its error is what Read returns.
 func (s *stream) upload(ctx context.Context, r io.Reader) error {
-	buf := make([]byte, proto.DataSize)
+	buf := make([]byte, wire.DataSize)
 	var offset int64
 	for {
 		n, err := r.Read(buf)
@@ -220,7 +220,7 @@ func (s *stream) upload(ctx context.Context, r io.Reader) error {
 			}
 		}
 		if err == io.EOF {
-			return s.k.c.write(proto.Frame(proto.KindEnd, 0, s.k.id, nil))
+			return s.k.c.write(wire.Frame(wire.KindEnd, 0, s.k.id, nil))
 		}
 		if err != nil {
 			return drover.Errorf(drover.CodeOf(err), "reading what is to be written: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // agentMode makes the test program an agent that starts things, says so, and waits to be killed.
@@ -96,32 +96,32 @@ func TestVersionsAreNegotiated(t *testing.T) {
 	t.Parallel()
 	_, state := launch(t, nil)
 	for _, c := range []struct {
-		hello  proto.Hello
+		hello  wire.Hello
 		chosen uint64
 		refuse bool
 	}{
-		{proto.Hello{Min: 1, Max: 99}, proto.Version, false},
-		{proto.Hello{Min: 98, Max: 99}, proto.Version, true},
+		{wire.Hello{Min: 1, Max: 99}, wire.Version, false},
+		{wire.Hello{Min: 98, Max: 99}, wire.Version, true},
 	} {
 		conn, err := net.Dial("unix", SocketPath(state))
 		require.NoError(t, err)
 		require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
-		_, err = conn.Write(proto.Frame(proto.KindHello, 0, 0, append(c.hello.Encode(), "fields of the future"...)))
+		_, err = conn.Write(wire.Frame(wire.KindHello, 0, 0, append(c.hello.Encode(), "fields of the future"...)))
 		require.NoError(t, err)
 		r := &frameReader{r: conn}
 		_, p, err := r.next()
 		require.NoError(t, err)
-		h, err := proto.DecodeHello(p)
+		h, err := wire.DecodeHello(p)
 		require.NoError(t, err)
 		require.Equal(t, c.chosen, h.Max)
 		require.Equal(t, c.refuse, h.Failure != "")
 		if !c.refuse { // what it does not know it refuses, and goes on
-			_, err = conn.Write(proto.Frame(proto.KindOpen, 0, 1, []byte{200}))
+			_, err = conn.Write(wire.Frame(wire.KindOpen, 0, 1, []byte{200}))
 			require.NoError(t, err)
 			head, p, err := r.next()
 			require.NoError(t, err)
-			require.Equal(t, proto.KindError, head.Kind)
-			require.Equal(t, drover.NotImplemented, drover.CodeOf(proto.DecodeError(p)))
+			require.Equal(t, wire.KindError, head.Kind)
+			require.Equal(t, drover.NotImplemented, drover.CodeOf(wire.DecodeError(p)))
 		}
 		require.NoError(t, conn.Close())
 	}

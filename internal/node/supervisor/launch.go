@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 const (
@@ -94,8 +94,8 @@ func configure(ctx context.Context, cfg LaunchConfig, opts Options, pid int, con
 }
 
 // boot is the configuration as drover-init gets it.
-func (cfg *LaunchConfig) boot() proto.Boot {
-	boot := proto.Boot{
+func (cfg *LaunchConfig) boot() wire.Boot {
+	boot := wire.Boot{
 		ID: cfg.ID, LogTask: cfg.Log.Task, LogMaxFiles: cfg.Log.MaxFiles, LogMaxSize: cfg.Log.MaxFileSize,
 		UID: cfg.User.UID, GID: cfg.User.GID, Groups: cfg.User.Groups, WorkDir: cfg.WorkDir, Env: cfg.Env, Grace: cfg.Grace, Drop: cfg.Drop,
 		CgroupNamespace: cfg.CgroupNamespace,

@@ -15,14 +15,14 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/server"
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // The test program is its own drover-init, so that the race detector watches both sides.
 func TestMain(m *testing.M) {
 	if os.Args[0] == processTitle {
-		os.Exit(initd.Main())
+		os.Exit(server.Main())
 	}
 	if len(os.Args) == 3 && os.Args[1] == agentMode {
 		agent(os.Args[2])

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 const (
@@ -90,7 +90,7 @@ func (r resting) serve(ctx context.Context, cfg LaunchConfig, opts Options) erro
 		files = append(files, cfg.LogDir)
 	}
 	r.client.opts = opts // nobody else has the client
-	if _, err := r.client.ask(ctx, proto.OpReuse, boot.Encode(), files...); err != nil {
+	if _, err := r.client.ask(ctx, wire.OpReuse, boot.Encode(), files...); err != nil {
 		return errors.Join(err, os.Rename(cfg.StateDir, r.dir))
 	}
 	return nil
@@ -106,7 +106,7 @@ func (p *Pool) Put(ctx context.Context, stateDir string, opts Options) bool {
 	if err != nil {
 		return false
 	}
-	if _, err := client.ask(ctx, proto.OpRetire, nil); err != nil {
+	if _, err := client.ask(ctx, wire.OpRetire, nil); err != nil {
 		_ = client.Close() // the caller ends it
 		return false
 	}

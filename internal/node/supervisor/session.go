@@ -9,7 +9,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // session is a execution.Session on a channel.
@@ -57,12 +57,12 @@ func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 			return execution.Frame{}, err
 		}
 		switch m.kind {
-		case proto.KindStarted:
-			d := proto.Decoder{B: m.payload}
+		case wire.KindStarted:
+			d := wire.Decoder{B: m.payload}
 			return execution.Frame{Started: true, Pid: int(d.Int())}, d.Err
-		case proto.KindData:
+		case wire.KindData:
 			return s.data(m)
-		case proto.KindExit:
+		case wire.KindExit:
 			return s.exit(ctx, m)
 		default: // from a newer supervisor
 		}
@@ -83,15 +83,15 @@ func (s *session) message(ctx context.Context) (message, error) {
 // ack acknowledges streams of which much was consumed: for each little the supervisor would be woken in vain.
 func (s *session) ack() {
 	for i := range s.expected {
-		if s.expected[i]-s.told[i] >= proto.Window/4 {
+		if s.expected[i]-s.told[i] >= wire.Window/4 {
 			s.told[i] = s.expected[i]
-			_ = s.k.c.write(proto.Ack(uint8(i)+uint8(execution.Stdout), s.k.id, s.told[i])) // next reports a lost connection
+			_ = s.k.c.write(wire.Ack(uint8(i)+uint8(execution.Stdout), s.k.id, s.told[i])) // next reports a lost connection
 		}
 	}
 }
 
 func (s *session) data(m message) (execution.Frame, error) {
-	offset, p, err := proto.ParseData(m.payload)
+	offset, p, err := wire.ParseData(m.payload)
 	if err != nil || m.stream < execution.Stdout || m.stream > execution.Stderr {
 		return execution.Frame{}, drover.Errorf(drover.Internal, "supervisor sent a malformed frame")
 	}
@@ -104,7 +104,7 @@ func (s *session) data(m message) (execution.Frame, error) {
 // exit takes the receipt. The supervisor keeps it until Close: who writes it down first, and is killed before that,
 // gets it again.
 func (s *session) exit(ctx context.Context, m message) (execution.Frame, error) {
-	d := proto.Decoder{B: m.payload}
+	d := wire.Decoder{B: m.payload}
 	r := d.Receipt()
 	if d.Err != nil {
 		return execution.Frame{}, d.Err
@@ -141,23 +141,23 @@ func (s *session) CloseStdin(context.Context) error {
 		return nil
 	}
 	s.eof = true
-	return s.k.c.write(proto.Frame(proto.KindEnd, uint8(execution.Stdin), s.k.id, nil))
+	return s.k.c.write(wire.Frame(wire.KindEnd, uint8(execution.Stdin), s.k.id, nil))
 }
 
 // Resize implements execution.Session.
 func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	p := binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, size.Rows), size.Cols)
-	return s.k.c.write(proto.Frame(proto.KindResize, 0, s.k.id, p))
+	return s.k.c.write(wire.Frame(wire.KindResize, 0, s.k.id, p))
 }
 
 // Signal implements execution.Session. Errors: Invalid for an unknown name.
 func (s *session) Signal(_ context.Context, name string) error {
-	if err := proto.CheckSignal(name); err != nil {
+	if err := wire.CheckSignal(name); err != nil {
 		return err
 	}
-	var e proto.Encoder
+	var e wire.Encoder
 	e.Str(name)
-	return s.k.c.write(proto.Frame(proto.KindSignal, 0, s.k.id, e.B))
+	return s.k.c.write(wire.Frame(wire.KindSignal, 0, s.k.id, e.B))
 }
 
 // Close implements execution.Session.
@@ -168,15 +168,15 @@ func (s *session) Close() error {
 
 // Lost is Close for a user who vanished and may come back: as after a loss of the agent, the execution has the grace,
 // and its receipt is kept.
-func (s *session) Lost() { s.leave(proto.CloseLost) }
+func (s *session) Lost() { s.leave(wire.CloseLost) }
 
 func (s *session) leave(how uint8) {
 	s.close.Do(func() {
 		s.end.Do(func() { close(s.over) })
 		s.k.forget()
-		_ = s.k.c.write(proto.Frame(proto.KindClose, how, s.k.id, nil))
+		_ = s.k.c.write(wire.Frame(wire.KindClose, how, s.k.id, nil))
 		s.k.end(drover.Errorf(drover.Gone, "the session was closed"))
-		if leave := s.spent.Load(); leave != nil && how != proto.CloseLost {
+		if leave := s.spent.Load(); leave != nil && how != wire.CloseLost {
 			(*leave)()
 		} else { // it may have to complete the receipt again
 			s.k.c.abandonGroup(s.id, s.keep)

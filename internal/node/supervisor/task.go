@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // StartTask starts the main task, in the group if one is given. It returns the process id in the guest. Errors:
 // Invalid with the reason when the program cannot be started, Conflict when there is one already.
 func (c *Client) StartTask(ctx context.Context, spec TaskSpec, group Group) (pid int, err error) {
 	files, clone := groupFiles(group)
-	req := proto.Task{Argv: spec.Argv, Env: spec.Env, WorkDir: spec.WorkDir, User: spec.User, Rlimits: spec.Rlimits, Clone: clone}
-	p, err := c.ask(ctx, proto.OpTaskStart, req.Encode(), files...)
+	req := wire.Task{Argv: spec.Argv, Env: spec.Env, WorkDir: spec.WorkDir, User: spec.User, Rlimits: spec.Rlimits, Clone: clone}
+	p, err := c.ask(ctx, wire.OpTaskStart, req.Encode(), files...)
 	if err != nil {
 		return 0, err
 	}
-	d := proto.Decoder{B: p}
+	d := wire.Decoder{B: p}
 	return int(d.Int()), d.Err
 }
 
@@ -31,7 +31,7 @@ func (c *Client) WaitTask(ctx context.Context, notice func(text string)) (driver
 	if notice != nil {
 		flag = []byte{1}
 	}
-	k, err := c.open(proto.OpTaskWait, flag)
+	k, err := c.open(wire.OpTaskWait, flag)
 	if err != nil {
 		return driver.Exit{}, err
 	}
@@ -40,7 +40,7 @@ func (c *Client) WaitTask(ctx context.Context, notice func(text string)) (driver
 	if err != nil {
 		return driver.Exit{}, err
 	}
-	d := proto.Decoder{B: p}
+	d := wire.Decoder{B: p}
 	r := d.Receipt()
 	code := r.ExitCode
 	if r.Signal != 0 {
@@ -51,35 +51,35 @@ func (c *Client) WaitTask(ctx context.Context, notice func(text string)) (driver
 
 // TaskStarted reports whether the main task was started; it may have ended since. Errors: Gone.
 func (c *Client) TaskStarted(ctx context.Context) (bool, error) {
-	p, err := c.ask(ctx, proto.OpTaskState, nil)
+	p, err := c.ask(ctx, wire.OpTaskState, nil)
 	if err != nil {
 		return false, err
 	}
-	d := proto.Decoder{B: p}
+	d := wire.Decoder{B: p}
 	return d.Bool(), d.Err
 }
 
 // SignalTask signals the main task's process group by name ("SIGHUP", "HUP"). Errors: Invalid, Gone, Conflict.
 func (c *Client) SignalTask(ctx context.Context, name string) error {
-	var e proto.Encoder
+	var e wire.Encoder
 	e.Str(name)
-	_, err := c.ask(ctx, proto.OpTaskSignal, e.B)
+	_, err := c.ask(ctx, wire.OpTaskSignal, e.B)
 	return err
 }
 
 // StopTask signals the main task ("" = SIGTERM), kills its whole tree after the timeout, and returns when it is over.
 func (c *Client) StopTask(ctx context.Context, signal string, timeout time.Duration) error {
-	var e proto.Encoder
+	var e wire.Encoder
 	e.Str(signal)
 	e.Int(int64(timeout))
-	_, err := c.ask(ctx, proto.OpTaskStop, e.B)
+	_, err := c.ask(ctx, wire.OpTaskStop, e.B)
 	return err
 }
 
 // Shutdown kills everything that the supervisor runs, and ends it. It returns when it has ended; idempotent. When ctx
 // ends first, the supervisor is killed hard, if its process is known.
 func (c *Client) Shutdown(ctx context.Context) error {
-	_, err := c.ask(ctx, proto.OpShutdown, nil)
+	_, err := c.ask(ctx, wire.OpShutdown, nil)
 	if err != nil && !errors.Is(err, driver.ErrGone) {
 		return errors.Join(err, c.process.end(ctx, c.opts.Clock))
 	}

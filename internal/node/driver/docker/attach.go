@@ -26,7 +26,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 		attached: s.Attached, warm: s.Warm, network: s.Network, disk: s.Disk, groups: d.noGroups(),
 	}
 	d.remember(b.id)
-	d.keepWire(b, s.Wire)
+	d.keepLink(b, s.Wire)
 	d.images.hold(&imageInfo{id: b.image, ref: b.imageRef})
 	client, err := d.connect(ctx, b)
 	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {

@@ -30,7 +30,7 @@ type box struct {
 	warm       bool // no main task: only the supervisor runs
 	disk       bound
 	network    *drover.AllocNetworkStatus
-	wire       *wire // nil unless it is on the bridge of sandboxes
+	link       *bridgeLink // nil unless it is on the bridge of sandboxes
 	// groups are the control groups below the container's own, so that its limits and its device rules hold for them too;
 	// without a Task until drover-init runs, and when the container's cannot be used.
 	groups *grouped.Groups
@@ -48,11 +48,11 @@ type stored struct {
 	Warm       bool                       `json:"warm,omitempty"`
 	Network    *drover.AllocNetworkStatus `json:"network,omitempty"`
 	Disk       bound                      `json:"disk,omitzero"`
-	Wire       storedWire                 `json:"wire,omitzero"`
+	Wire       storedLink                 `json:"wire,omitzero"`
 }
 
 func (b *box) state(spec *driver.Spec) driver.State {
-	data, err := json.Marshal(stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.wire.stored()})
+	data, err := json.Marshal(stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.link.stored()})
 	if err != nil {
 		data = nil // such values always marshal
 	}

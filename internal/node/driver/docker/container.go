@@ -16,7 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // Labels of our containers. Nomad's are there too, for tools that look for them.
@@ -212,7 +212,7 @@ func initEnv(c taskConfig) []string {
 	if limits, err := ulimits(c.ulimit); err == nil {
 		for _, l := range limits {
 			if l.Name == "nofile" && l.Soft >= 0 {
-				return []string{proto.OpenFilesVariable + "=" + strconv.FormatInt(l.Soft, 10)}
+				return []string{wire.OpenFilesVariable + "=" + strconv.FormatInt(l.Soft, 10)}
 			}
 		}
 	}

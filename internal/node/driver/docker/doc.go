@@ -8,7 +8,7 @@
 // kills the containers, which is an exit with an error.
 //
 // Runtimes with a kernel of their own (runsc) take no socket from the machine: there drover-init is reached by the
-// container's stdin and stdout, through the daemon; see package supervisor/carrier. What runs there survives a daemon with
+// container's stdin and stdout, through the daemon; see package supervisor/pipelink. What runs there survives a daemon with
 // live-restore as well, and can be reached again when it is back.
 //
 // Containers carry the agent's label. Those which no task of the agent knows, after a grace, are removed.

@@ -137,7 +137,7 @@ func (h *handle) abandon() error {
 	ctx, cancel := h.d.cfg.Clock.WithTimeout(context.Background(), h.d.cfg.RemoveWait) //nolint:forbidigo // the caller's was used up
 	defer cancel()
 	err := h.d.free(ctx, &gone)
-	h.box.image, h.box.wire = gone.image, gone.wire
+	h.box.image, h.box.link = gone.image, gone.link
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/node/supervisor/hold"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/hold"
 )
 
 // holdImage is empty: the program is mounted. It is made here, so that no registry is needed.

@@ -123,7 +123,7 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	if b.disk.Layer == "" {
 		b.disk.Layer = d.layerOf(ctx, b.id, client.Pid())
 	}
-	if b.wire == nil {
+	if b.link == nil {
 		b.network, err = d.address(ctx, c, b.id)
 	} else {
 		err = d.connectWire(b, client.Pid())

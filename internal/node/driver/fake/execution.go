@@ -11,7 +11,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // execution is a script that runs, and all of its output.
@@ -255,7 +255,7 @@ func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 
 // Signal implements execution.Session: every signal ends the script.
 func (s *session) Signal(_ context.Context, name string) error {
-	sig, err := proto.ParseSignal(name)
+	sig, err := wire.ParseSignal(name)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // task is a task, and the handle on it.
@@ -155,7 +155,7 @@ func (t *task) Signal(_ context.Context, name string) error {
 	if t.options.signalError != "" {
 		return errors.New(t.options.signalError)
 	}
-	sig, err := proto.ParseSignal(name)
+	sig, err := wire.ParseSignal(name)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (t *task) Stop(ctx context.Context, signal string, timeout time.Duration) e
 	sig := syscall.SIGTERM
 	if signal != "" {
 		var err error
-		if sig, err = proto.ParseSignal(signal); err != nil {
+		if sig, err = wire.ParseSignal(signal); err != nil {
 			return err
 		}
 	}

@@ -20,14 +20,14 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/rawexec"
-	"github.com/drover-project/drover/internal/node/supervisor/initd"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/server"
 	"github.com/drover-project/drover/internal/sharetest"
 )
 
 // The test program is its own drover-init.
 func TestMain(m *testing.M) {
 	if os.Args[0] == "drover-init" {
-		os.Exit(initd.Main())
+		os.Exit(server.Main())
 	}
 	drivertest.SweepGroupParents()
 	goleak.VerifyTestMain(m)

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 )
 
 // deviceNodes of /dev.
@@ -123,7 +123,7 @@ func devicesWork(dir string) bool {
 }
 
 // addDevices gives the sandbox its /dev.
-func (d *Driver) addDevices(c *nsinit.Config, m *mounter) error {
+func (d *Driver) addDevices(c *sandboxsetup.Config, m *mounter) error {
 	dir, err := d.prepareDevices()
 	if err != nil {
 		return err
@@ -132,13 +132,13 @@ func (d *Driver) addDevices(c *nsinit.Config, m *mounter) error {
 	if !d.rootless { // whose only group is 0
 		c.DevPTS += ",gid=5"
 	}
-	shm := nsinit.Scratch{Target: "/dev/shm", Mode: 0o1777}
+	shm := sandboxsetup.Scratch{Target: "/dev/shm", Mode: 0o1777}
 	if dir != "" {
 		src, err := m.devices(dir)
 		if err != nil {
 			return err
 		}
-		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: "/dev"})
+		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: "/dev"})
 		c.Scratch = append(c.Scratch, shm)
 		return nil
 	}
@@ -149,7 +149,7 @@ func (d *Driver) addDevices(c *nsinit.Config, m *mounter) error {
 		if err != nil {
 			return err
 		}
-		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: "/dev/" + n.name, File: true})
+		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: "/dev/" + n.name, File: true})
 	}
 	return nil
 }

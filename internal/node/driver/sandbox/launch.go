@@ -11,7 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/image"
 	"github.com/drover-project/drover/internal/node/supervisor"
-	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
@@ -52,7 +52,7 @@ func (d *Driver) launch(ctx context.Context, b *box) (*supervisor.Client, error)
 	}
 	client, err := supervisor.Launch(ctx, cfg, b.options(d))
 	if err != nil {
-		return nil, nsinit.Explain(err)
+		return nil, sandboxsetup.Explain(err)
 	}
 	b.pid, b.startTicks, b.child = client.Pid(), client.StartTicks(), client.Child()
 	return client, nil
@@ -87,13 +87,13 @@ func (d *Driver) furnish(b *box, m *mounter, pid int, env []string) (*spawn.Scri
 			return nil, nil, err
 		}
 	}
-	script, err := nsinit.Script(config, len(m.fds), env)
+	script, err := sandboxsetup.Script(config, len(m.fds), env)
 	return script, m.fds, err
 }
 
 // joinGroups lets the child go into its v1 groups by itself: to move somebody else stops all forks of the machine, for
 // milliseconds.
-func joinGroups(c *nsinit.Config, m *mounter, group *cgroup.Group) error {
+func joinGroups(c *sandboxsetup.Config, m *mounter, group *cgroup.Group) error {
 	if group == nil || group.Version() != cgroup.V1 {
 		return nil
 	}

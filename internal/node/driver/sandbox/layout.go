@@ -13,11 +13,11 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/egress"
 	"github.com/drover-project/drover/internal/node/image"
-	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 )
 
 // layout describes the sandbox's inside. Mounts are collected in m.
-func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m *mounter) (*nsinit.Config, error) {
+func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m *mounter) (*sandboxsetup.Config, error) {
 	caps, err := d.capsOf(spec, c)
 	if err != nil {
 		return nil, err
@@ -27,10 +27,10 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		return nil, err
 	}
 	diskMB := d.diskMB(spec, c)
-	config := &nsinit.Config{
+	config := &sandboxsetup.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
 		Loopback: ownNamespace(c.network), NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
-		Scratch: []nsinit.Scratch{{Target: "/tmp", Mode: 0o1777}},
+		Scratch: []sandboxsetup.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {
 		src, err := m.source(tree{path: l, readOnly: true, image: true})
@@ -40,14 +40,14 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 		config.Lowers = append(config.Lowers, src)
 	}
 	if !d.writableRoot(c) {
-		config.Scratch = append(config.Scratch, nsinit.Scratch{Target: "/var/tmp", Mode: 0o1777})
+		config.Scratch = append(config.Scratch, sandboxsetup.Scratch{Target: "/var/tmp", Mode: 0o1777})
 	}
 	for _, b := range rootfs.Binds {
 		src, err := m.source(tree{path: b.Source, readOnly: true, recursive: true, foreign: true})
 		if err != nil {
 			return nil, err
 		}
-		config.Binds = append(config.Binds, nsinit.Bind{Source: src, Target: b.Target})
+		config.Binds = append(config.Binds, sandboxsetup.Bind{Source: src, Target: b.Target})
 	}
 	if err := d.addDevices(config, m); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 }
 
 // addResolver shows the machine's name service configuration to a sandbox that can reach it, or that which its group has.
-func addResolver(c *nsinit.Config, m *mounter, spec *driver.Spec, network string) error {
+func addResolver(c *sandboxsetup.Config, m *mounter, spec *driver.Spec, network string) error {
 	own, err := supervised.Resolver(spec)
 	if err != nil {
 		return err
@@ -125,15 +125,15 @@ func (d *Driver) diskMB(spec *driver.Spec, c taskConfig) int64 {
 }
 
 // addHome gives the host image's user a home where it cannot have the image's.
-func (d *Driver) addHome(c *nsinit.Config, rootfs *image.Rootfs, task taskConfig) {
+func (d *Driver) addHome(c *sandboxsetup.Config, rootfs *image.Rootfs, task taskConfig) {
 	if rootfs.Ref != image.Host || d.writableRoot(task) {
 		return
 	}
-	home := nsinit.Scratch{Target: "/home/" + image.HostUser, Mode: 0o755, UID: 1000}
+	home := sandboxsetup.Scratch{Target: "/home/" + image.HostUser, Mode: 0o755, UID: 1000}
 	if d.rootless {
 		home.UID = 0 // the only one that there is
 	}
-	c.Scratch = append(c.Scratch, home, nsinit.Scratch{Target: "/root", Mode: 0o700})
+	c.Scratch = append(c.Scratch, home, sandboxsetup.Scratch{Target: "/root", Mode: 0o700})
 }
 
 // writableRoot reports whether everything in the root can be changed by whom it belongs to: then a directory on it
@@ -143,7 +143,7 @@ func (d *Driver) writableRoot(c taskConfig) bool {
 }
 
 // addLogs lets the supervisor, which is not the machine's root, write into the agent's log folder.
-func (d *Driver) addLogs(c *nsinit.Config, m *mounter, spec *driver.Spec) error {
+func (d *Driver) addLogs(c *sandboxsetup.Config, m *mounter, spec *driver.Spec) error {
 	if d.rootless || spec.Log.Disabled || spec.Log.Dir == "" {
 		return nil
 	}
@@ -157,13 +157,13 @@ func (d *Driver) addLogs(c *nsinit.Config, m *mounter, spec *driver.Spec) error 
 
 // addAllocation mounts the allocation's folders. A warm runner's lie on its own size-limited file system, so that all
 // that an unknown guest can write is bounded; what the agent put there before is shown read-only.
-func (d *Driver) addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
+func (d *Driver) addAllocation(c *sandboxsetup.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
 	for _, f := range []struct{ source, target string }{
 		{spec.Dirs.Shared, supervised.AllocPath}, {spec.Dirs.Local, supervised.LocalPath}, {spec.Dirs.Secrets, supervised.SecretsPath},
 	} {
 		if f.source == "" || (spec.Pool && (f.target == supervised.AllocPath || supervised.EmptyDir(f.source))) {
 			if !d.writableRoot(task) { // else the image has these directories
-				c.Scratch = append(c.Scratch, nsinit.Scratch{Target: f.target, Mode: 0o777})
+				c.Scratch = append(c.Scratch, sandboxsetup.Scratch{Target: f.target, Mode: 0o777})
 			}
 			continue
 		}
@@ -171,13 +171,13 @@ func (d *Driver) addAllocation(c *nsinit.Config, m *mounter, spec *driver.Spec, 
 		if err != nil {
 			return err
 		}
-		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: f.target, Late: true})
+		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: f.target, Late: true})
 	}
 	return nil
 }
 
 // addMounts adds volumes (the agent's) and mounts of the task's configuration.
-func (d *Driver) addMounts(c *nsinit.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
+func (d *Driver) addMounts(c *sandboxsetup.Config, m *mounter, spec *driver.Spec, task taskConfig) error {
 	for _, v := range spec.Mounts {
 		if err := addMount(c, m, tree{path: v.Source, readOnly: v.ReadOnly}, v.Target); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (d *Driver) addMounts(c *nsinit.Config, m *mounter, spec *driver.Spec, task
 	return nil
 }
 
-func addMount(c *nsinit.Config, m *mounter, t tree, target string) error {
+func addMount(c *sandboxsetup.Config, m *mounter, t tree, target string) error {
 	info, err := os.Lstat(t.path)
 	if err != nil {
 		return drover.Errorf(drover.Invalid, "mounting at %s: %w", target, err)
@@ -210,7 +210,7 @@ func addMount(c *nsinit.Config, m *mounter, t tree, target string) error {
 	if err != nil {
 		return err
 	}
-	c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: target, File: !info.IsDir(), Late: true})
+	c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: target, File: !info.IsDir(), Late: true})
 	return nil
 }
 
@@ -241,25 +241,25 @@ func hostname(spec *driver.Spec, c taskConfig) string {
 }
 
 // rlimits that hold for everything in the sandbox. Without cgroups they are all that there is.
-func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []nsinit.Rlimit {
+func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []sandboxsetup.Rlimit {
 	var files unix.Rlimit
 	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files)
 	hard := min(files.Max, 1<<20)
-	limits := []nsinit.Rlimit{
+	limits := []sandboxsetup.Rlimit{
 		{Resource: unix.RLIMIT_CORE},
 		{Resource: unix.RLIMIT_NOFILE, Soft: min(1024, hard), Hard: hard},
 		{Resource: unix.RLIMIT_MEMLOCK, Soft: 64 << 10, Hard: 64 << 10},
 		{Resource: unix.RLIMIT_MSGQUEUE, Soft: 819200, Hard: 819200},
 	}
 	if size := largestFile(spec, c); size > 0 {
-		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_FSIZE, Soft: size, Hard: size})
+		limits = append(limits, sandboxsetup.Rlimit{Resource: unix.RLIMIT_FSIZE, Soft: size, Hard: size})
 	}
 	if !d.controls("pids") {
-		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_NPROC, Soft: uint64(c.pids), Hard: uint64(c.pids)})
+		limits = append(limits, sandboxsetup.Rlimit{Resource: unix.RLIMIT_NPROC, Soft: uint64(c.pids), Hard: uint64(c.pids)})
 	}
 	if memory := max(spec.MemoryMB, spec.MemoryMaxMB); memory > 0 && !d.controls("memory") {
 		bytes := uint64(max(memory, 64)) << 20
-		limits = append(limits, nsinit.Rlimit{Resource: unix.RLIMIT_DATA, Soft: bytes, Hard: bytes})
+		limits = append(limits, sandboxsetup.Rlimit{Resource: unix.RLIMIT_DATA, Soft: bytes, Hard: bytes})
 	}
 	return limits
 }

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 )
 
 // mounter turns host paths into detached mounts for one sandbox, and keeps the descriptors until they were sent.
@@ -29,19 +29,19 @@ type tree struct {
 
 // source returns the tree as the set-up takes it: a detached mount with its owners shifted into the sandbox's id
 // range, or just the path when we have no root and the sandbox must open it with the same rights as ours.
-func (m *mounter) source(t tree) (nsinit.Source, error) {
+func (m *mounter) source(t tree) (sandboxsetup.Source, error) {
 	if m.d.rootless {
-		return nsinit.Source{FD: -1, Path: t.path, ReadOnly: t.readOnly}, nil
+		return sandboxsetup.Source{FD: -1, Path: t.path, ReadOnly: t.readOnly}, nil
 	}
 	fd, err := m.detach(t)
 	if err != nil {
-		return nsinit.Source{}, fmt.Errorf("opening %s: %w", t.path, err)
+		return sandboxsetup.Source{}, fmt.Errorf("opening %s: %w", t.path, err)
 	}
-	return nsinit.Source{FD: m.add(fd)}, nil
+	return sandboxsetup.Source{FD: m.add(fd)}, nil
 }
 
 // devices returns the folder that is the sandbox's /dev.
-func (m *mounter) devices(dir string) (nsinit.Source, error) {
+func (m *mounter) devices(dir string) (sandboxsetup.Source, error) {
 	t := tree{path: dir, readOnly: true, devices: true}
 	memory := m.d.devices.tree
 	if memory == nil {
@@ -49,9 +49,9 @@ func (m *mounter) devices(dir string) (nsinit.Source, error) {
 	}
 	fd, err := m.clone(int(memory.Fd()), t)
 	if err != nil {
-		return nsinit.Source{}, fmt.Errorf("cloning /dev: %w", err)
+		return sandboxsetup.Source{}, fmt.Errorf("cloning /dev: %w", err)
 	}
-	return nsinit.Source{FD: m.add(fd)}, nil
+	return sandboxsetup.Source{FD: m.add(fd)}, nil
 }
 
 // add returns the position of a descriptor, which the mounter owns from then on.

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 )
 
 // remembers reports whether a file system in memory keeps the marks by which an overlay in a user namespace knows what is
@@ -26,7 +26,7 @@ var remembers = sync.OnceValue(func() bool { // the kernel's
 
 // outerRoot makes the writable layer and the overlay outside of the sandbox's user namespace, from the layers' descriptors,
 // which are used up, and puts them into the configuration in place of these. Its files belong to the sandbox's root.
-func outerRoot(c *nsinit.Config, m *mounter, owner int) error {
+func outerRoot(c *sandboxsetup.Config, m *mounter, owner int) error {
 	var tmpfs, overlay int
 	err := apart(func() (err error) {
 		tmpfs, overlay, err = buildOuterRoot(c, m, owner)
@@ -35,14 +35,14 @@ func outerRoot(c *nsinit.Config, m *mounter, owner int) error {
 	if err != nil {
 		return fmt.Errorf("making the root: %w", err)
 	}
-	c.Lowers, c.Outer = nil, &nsinit.Outer{Writable: m.add(tmpfs), Root: m.add(overlay)}
+	c.Lowers, c.Outer = nil, &sandboxsetup.Outer{Writable: m.add(tmpfs), Root: m.add(overlay)}
 	return nil
 }
 
 // outerStage is where it is put together: a directory that every machine has. Only the thread sees it.
 const outerStage = "/tmp"
 
-func buildOuterRoot(c *nsinit.Config, m *mounter, owner int) (tmpfs, overlay int, err error) {
+func buildOuterRoot(c *sandboxsetup.Config, m *mounter, owner int) (tmpfs, overlay int, err error) {
 	if err := unix.Mount("drover", outerStage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, c.WritableOptions()); err != nil {
 		return -1, -1, fmt.Errorf("mounting the writable layer: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover/internal/node/driver"
-	"github.com/drover-project/drover/internal/node/supervisor/nsinit"
+	"github.com/drover-project/drover/internal/node/supervisor/sandboxsetup"
 )
 
 // What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root. What tells
@@ -94,7 +94,7 @@ func memoryInfo(mb int64) string {
 }
 
 // coverProc shows the sandbox a /proc that tells of itself.
-func (d *Driver) coverProc(c *nsinit.Config, m *mounter, spec *driver.Spec) error {
+func (d *Driver) coverProc(c *sandboxsetup.Config, m *mounter, spec *driver.Spec) error {
 	dir, err := d.prepareDevices()
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (d *Driver) coverProc(c *nsinit.Config, m *mounter, spec *driver.Spec) erro
 		if err != nil {
 			return err
 		}
-		c.Binds = append(c.Binds, nsinit.Bind{Source: src, Target: f[1], File: true, Late: true})
+		c.Binds = append(c.Binds, sandboxsetup.Bind{Source: src, Target: f[1], File: true, Late: true})
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/drover-project/drover/internal/node/supervisor/proto"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // Command is drover-init's first argument; the second is the socket's path.
@@ -68,7 +68,7 @@ func become(fd int) error {
 	}
 	targets := map[int]int{
 		0: fds[count], 1: fds[logAt], 2: fds[logAt],
-		proto.ListenerFD: fds[listenerAt], proto.ConfigFD: fds[configAt], proto.LogDirFD: fds[logDirAt],
+		wire.ListenerFD: fds[listenerAt], wire.ConfigFD: fds[configAt], wire.LogDirFD: fds[logDirAt],
 	}
 	for to, from := range targets {
 		if err := unix.Dup3(from, to, 0); err != nil {
@@ -79,8 +79,8 @@ func become(fd int) error {
 		return err
 	}
 	env := []string{"GOMAXPROCS=1", "GODEBUG=madvdontneed=1"}
-	if limit, ok := os.LookupEnv(proto.OpenFilesVariable); ok {
-		env = append(env, proto.OpenFilesVariable+"="+limit)
+	if limit, ok := os.LookupEnv(wire.OpenFilesVariable); ok {
+		env = append(env, wire.OpenFilesVariable+"="+limit)
 	}
 	err = syscall.Exec("/proc/self/exe", []string{"drover-init"}, env)
 	return fmt.Errorf("executing the supervisor: %w", err)

@@ -1,0 +1,140 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+)
+
+// bridgeLink is a warm runner's place on the bridge that sandboxes have, with its rules: on docker's own bridge its unknown code
+// would reach the machine, a cloud's metadata and all other containers. It costs less, too.
+type bridgeLink struct {
+	address netip.Addr
+	ports   []drover.PortMapping
+	// holder is the container whose network namespace it is, for a runtime that looks at that only when it starts; "" = the
+	// runner's own.
+	holder  string
+	forward *bridge.Forwarder
+}
+
+// storedLink is a bridgeLink as it is kept over restarts of the agent.
+type storedLink struct {
+	Address string               `json:"address,omitempty"`
+	Ports   []drover.PortMapping `json:"ports,omitempty"`
+	Holder  string               `json:"holder,omitempty"`
+}
+
+func (w *bridgeLink) stored() storedLink {
+	if w == nil {
+		return storedLink{}
+	}
+	return storedLink{w.address.String(), w.ports, w.holder}
+}
+
+// status is what the allocation shows of it.
+func (w *bridgeLink) status() *drover.AllocNetworkStatus {
+	return &drover.AllocNetworkStatus{InterfaceName: bridge.Inside, Address: w.address.String()}
+}
+
+// reserve takes an address for a warm runner with a network that names none of docker's; its container then has none of
+// docker's. Errors: Invalid, Exhausted, Unavailable.
+func (d *Driver) reserve(spec *driver.Spec, c *taskConfig, b *box) error {
+	if !spec.Pool || !onDefaultNetwork(c.network) || c.joined || d.cfg.Bridge == nil {
+		return nil
+	}
+	if why := d.cfg.Bridge.Missing(); why != "" {
+		return drover.Errorf(drover.Unavailable, "a network for runners cannot be had on this node: %s", why)
+	}
+	w := &bridgeLink{}
+	for _, label := range c.ports {
+		i := slices.IndexFunc(spec.Ports, func(p drover.PortMapping) bool { return p.Label == label })
+		if i < 0 {
+			return drover.Errorf(drover.Invalid, "ports: the group's network has no port %q", label)
+		}
+		w.ports = append(w.ports, spec.Ports[i])
+	}
+	if err := os.MkdirAll(b.stateDir, 0o700); err != nil { // for the resolver's configuration
+		return err
+	}
+	var err error
+	if w.address, err = d.cfg.Bridge.Take(bridge.Runners); err != nil {
+		return err
+	}
+	b.link, c.network, c.ports, c.wired = w, "none", nil, true
+	return nil
+}
+
+// holdWire makes the namespace before the runner starts, in a container that only waits, and lets the runner's join it.
+func (d *Driver) holdWire(ctx context.Context, spec *driver.Spec, c *taskConfig, b *box) error {
+	if b.link == nil || !b.attached {
+		return nil
+	}
+	b.link.holder = "drover-network-" + spec.AllocID
+	pid, err := d.HoldNetwork(ctx, b.link.holder, c.hostname)
+	if err == nil {
+		err = d.cfg.Bridge.Connect(b.link.address, pid)
+	}
+	if err != nil {
+		return fmt.Errorf("network of the runner: %w", err)
+	}
+	c.network, c.joined = containerMode+b.link.holder, true
+	return nil
+}
+
+// connectWire connects the started container to the bridge, unless its holder is, and opens its ports.
+func (d *Driver) connectWire(b *box, pid int) error {
+	if b.link == nil {
+		return nil
+	}
+	if b.link.holder == "" {
+		if err := d.cfg.Bridge.Connect(b.link.address, pid); err != nil {
+			return fmt.Errorf("network of the runner: %w", err)
+		}
+	}
+	b.network = b.link.status()
+	return d.forwardWire(b)
+}
+
+func (d *Driver) forwardWire(b *box) (err error) {
+	if b.link != nil && len(b.link.ports) > 0 {
+		b.link.forward, err = bridge.Forward(d.cfg.Clock, b.link.address, b.link.ports)
+	}
+	return err
+}
+
+// keepLink takes over what an earlier agent connected.
+func (d *Driver) keepLink(b *box, s storedLink) {
+	address, err := netip.ParseAddr(s.Address)
+	if err != nil || d.cfg.Bridge == nil {
+		return // it has none
+	}
+	d.cfg.Bridge.Hold(address)
+	b.link = &bridgeLink{address: address, ports: s.Ports, holder: s.Holder}
+	if s.Holder != "" {
+		d.KeepNetwork(s.Holder)
+	}
+}
+
+// disconnectWire gives all of it back, once the container is gone. Idempotent.
+func (d *Driver) disconnectWire(ctx context.Context, b *box) error {
+	if b.link == nil {
+		return nil
+	}
+	b.link.forward.Close()
+	if b.link.holder != "" {
+		if err := d.LetGoNetwork(ctx, b.link.holder); err != nil {
+			return err
+		}
+	}
+	if err := d.cfg.Bridge.Disconnect(ctx, b.link.address); err != nil {
+		return err
+	}
+	b.link = nil
+	return nil
+}

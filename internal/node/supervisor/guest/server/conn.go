@@ -1,0 +1,247 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
+)
+
+// handler is what a channel's frames go to. Both methods are called by the connection's reader and must not block.
+type handler interface {
+	frame(h wire.Header, payload []byte)
+	// gone is called once: the agent closed the channel, or (lost) it or its own user vanished.
+	gone(lost bool)
+}
+
+// conn is one agent's connection.
+type conn struct {
+	s   *Server
+	f   *os.File
+	raw syscall.RawConn
+	wmu sync.Mutex // serializes frames
+	buf []byte     // owned by run
+	fds []int      // received and not yet taken; owned by run
+
+	mu       sync.Mutex
+	closed   bool               // guarded by mu
+	channels map[uint32]handler // guarded by mu
+}
+
+const (
+	readBuffer = 16 << 10
+	maxFds     = 16
+)
+
+func newConn(s *Server, fd int) *conn {
+	return &conn{s: s, f: os.NewFile(uintptr(fd), "agent"), channels: map[uint32]handler{}}
+}
+
+// run reads frames until the agent is gone.
+func (c *conn) run() {
+	c.s.arrived(c)
+	defer c.s.departed(c)
+	defer c.drop()
+	var err error
+	if c.raw, err = c.f.SyscallConn(); err != nil {
+		return
+	}
+	if c.hello() != nil {
+		return
+	}
+	for {
+		h, p, err := c.next()
+		if err != nil || c.handle(h, p) != nil {
+			return
+		}
+	}
+}
+
+func (c *conn) drop() {
+	c.mu.Lock()
+	c.closed = true
+	channels := c.channels
+	c.channels = nil
+	c.mu.Unlock()
+	for _, h := range channels {
+		h.gone(true)
+	}
+	_ = c.f.Close()
+	closeAll(c.fds)
+}
+
+// hello agrees on the version.
+func (c *conn) hello() error {
+	h, p, err := c.next()
+	if err != nil || h.Kind != wire.KindHello {
+		return errors.New("no hello")
+	}
+	theirs, err := wire.DecodeHello(p)
+	if err != nil {
+		return err
+	}
+	version := min(theirs.Max, wire.Version)
+	ours := wire.Hello{Min: version, Max: version, Pid: os.Getpid(), ID: c.s.boot().ID}
+	if version < wire.MinVersion || version < theirs.Min {
+		ours.Failure = "no common protocol version"
+	}
+	if err := c.write(wire.Frame(wire.KindHello, 0, 0, ours.Encode())); err != nil || ours.Failure != "" {
+		return errors.New("no common version")
+	}
+	return nil
+}
+
+func (c *conn) handle(h wire.Header, p []byte) error {
+	switch h.Kind {
+	case wire.KindOpen:
+		fds := c.takeFds(int(h.Fds))
+		if len(p) < 1 {
+			closeAll(fds)
+			return wire.ErrMalformed
+		}
+		c.open(h.Channel, wire.Op(p[0]), p[1:], fds)
+	case wire.KindClose:
+		if t := c.remove(h.Channel); t != nil {
+			t.gone(h.Stream == wire.CloseLost)
+		}
+	default:
+		c.mu.Lock()
+		t := c.channels[h.Channel]
+		c.mu.Unlock()
+		if t != nil { // else: it ended while this was on its way
+			t.frame(h, p)
+		}
+	}
+	return nil
+}
+
+func (c *conn) add(channel uint32, h handler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.channels[channel] = h
+	}
+}
+
+func (c *conn) remove(channel uint32) handler {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.channels[channel]
+	delete(c.channels, channel)
+	return h
+}
+
+func (c *conn) write(b []byte) error {
+	c.wmu.Lock()
+	defer c.wmu.Unlock()
+	_, err := c.f.Write(b)
+	return err
+}
+
+func (c *conn) reply(channel uint32, payload []byte) {
+	_ = c.write(wire.Frame(wire.KindReply, 0, channel, payload))
+}
+
+func (c *conn) fail(channel uint32, err error) {
+	_ = c.write(wire.Frame(wire.KindError, 0, channel, wire.EncodeError(err)))
+}
+
+// answer is reply or fail.
+func (c *conn) answer(channel uint32, payload []byte, err error) {
+	if err != nil {
+		c.fail(channel, err)
+		return
+	}
+	c.reply(channel, payload)
+}
+
+// next returns the next frame; the payload is valid until the following call.
+func (c *conn) next() (wire.Header, []byte, error) {
+	if err := c.fill(wire.HeaderSize); err != nil {
+		return wire.Header{}, nil, err
+	}
+	h, err := wire.ParseHeader(c.buf)
+	if err != nil {
+		return h, nil, err
+	}
+	whole := wire.HeaderSize + int(h.Length)
+	if err := c.fill(whole); err != nil {
+		return h, nil, err
+	}
+	p := c.buf[wire.HeaderSize:whole:whole]
+	c.buf = c.buf[whole:]
+	return h, p, nil
+}
+
+// fill makes c.buf at least n bytes long.
+func (c *conn) fill(n int) error {
+	if len(c.buf) >= n {
+		return nil
+	}
+	size := max(n, readBuffer)
+	if cap(c.buf) < size { // handed-out payloads keep the old one
+		c.buf = append(make([]byte, 0, size), c.buf...)
+	}
+	for len(c.buf) < n {
+		got, err := c.receive(c.buf[len(c.buf):cap(c.buf)])
+		if err != nil {
+			return err
+		}
+		c.buf = c.buf[:len(c.buf)+got]
+	}
+	return nil
+}
+
+func (c *conn) receive(b []byte) (n int, err error) {
+	var oob [256]byte
+	var oobn int
+	rerr := c.raw.Read(func(fd uintptr) bool {
+		n, oobn, _, _, err = syscall.Recvmsg(int(fd), b, oob[:], syscall.MSG_CMSG_CLOEXEC)
+		return err != syscall.EAGAIN && err != syscall.EINTR
+	})
+	if rerr != nil {
+		return 0, rerr
+	}
+	if err != nil {
+		return 0, err
+	}
+	if oobn > 0 {
+		c.takeRights(oob[:oobn])
+	}
+	if n == 0 {
+		return 0, errors.New("agent is gone")
+	}
+	return n, nil
+}
+
+func (c *conn) takeRights(oob []byte) {
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return
+	}
+	for _, m := range messages {
+		fds, err := syscall.ParseUnixRights(&m)
+		if err == nil {
+			c.fds = append(c.fds, fds...)
+		}
+	}
+}
+
+func (c *conn) takeFds(n int) []int {
+	n = min(n, len(c.fds))
+	fds := append([]int(nil), c.fds[:n]...)
+	c.fds = c.fds[n:]
+	return fds
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = syscall.Close(fd)
+	}
+}
+
+// errStopping is the answer to starts while everything is being killed.
+var errStopping = drover.Errorf(drover.Gone, "the supervisor is shutting down")

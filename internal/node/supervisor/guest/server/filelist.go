@@ -1,0 +1,174 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
+)
+
+const (
+	maxListed  = 1 << 20 // entries
+	maxDepth   = 512
+	listBuffer = 32 << 10
+)
+
+// listFiles streams the entries of a directory; of anything else its one entry.
+func (s *Server) listFiles(t *transfer, d *wire.Decoder) error {
+	req := d.FileRequest()
+	dir, err := s.absolute(req.Path)
+	if err != nil {
+		return err
+	}
+	l := &lister{t: t, names: newNames(s.readAccounts()), recursive: req.Recursive}
+	return s.as(req.Privileged, func() error {
+		var st unix.Stat_t
+		if err := unix.Stat(asDirectory(req.Path, dir), &st); err != nil {
+			return fileError(req.Path, err)
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			err = l.entry(dir, path.Base(dir))
+		} else {
+			err = l.directory(dir, "", 0)
+		}
+		if err != nil {
+			return fileError(req.Path, err)
+		}
+		return l.flush()
+	})
+}
+
+// lister walks a tree.
+type lister struct {
+	t         *transfer
+	names     *names
+	recursive bool
+	e         wire.Encoder
+	count     int
+}
+
+// directory lists dir. Below the one that was asked for, what cannot be read is left out, as ls does.
+func (l *lister) directory(dir, prefix string, depth int) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := f.Readdirnames(-1)
+	_ = f.Close()
+	if err != nil && len(entries) == 0 {
+		return err
+	}
+	slices.Sort(entries)
+	for _, name := range entries {
+		if isDraft(dir+"/"+name, name) {
+			continue
+		}
+		if err := l.entry(dir+"/"+name, prefix+name); err != nil {
+			return err
+		}
+		if !l.recursive || depth >= maxDepth {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Lstat(dir+"/"+name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			err := l.directory(dir+"/"+name, prefix+name+"/", depth+1)
+			if drover.CodeOf(err) == drover.TooLarge || errors.Is(err, io.ErrClosedPipe) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *lister) entry(full, name string) error {
+	info, err := l.names.describe(full, name)
+	if err != nil {
+		return nil //nolint:nilerr // it was removed meanwhile
+	}
+	if l.count++; l.count > maxListed {
+		return drover.Errorf(drover.TooLarge, "more than %d files", maxListed)
+	}
+	l.e.FileInfo(info)
+	if len(l.e.B) >= listBuffer {
+		return l.flush()
+	}
+	return nil
+}
+
+func (l *lister) flush() error {
+	_, err := l.t.Write(l.e.B)
+	l.e.B = l.e.B[:0]
+	return err
+}
+
+// names translates ids to the guest's names.
+type names struct {
+	users  map[uint32]string
+	groups map[uint32]string
+}
+
+func newNames(a accounts) *names {
+	n := &names{map[uint32]string{}, map[uint32]string{}}
+	for _, u := range slices.Backward(a.users) { // the first one wins
+		n.users[u.uid] = u.name
+	}
+	for _, g := range slices.Backward(a.groups) {
+		n.groups[g.gid] = g.name
+	}
+	return n
+}
+
+func (n *names) describe(full, name string) (execution.FileInfo, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(full, &st); err != nil {
+		return execution.FileInfo{}, err
+	}
+	info := n.info(&st, name)
+	if info.Type == "l" {
+		info.LinkTarget, _ = os.Readlink(full)
+	}
+	return info, nil
+}
+
+func (n *names) info(st *unix.Stat_t, name string) execution.FileInfo {
+	info := execution.FileInfo{
+		Path: name, Type: typeLetter(st.Mode), Size: st.Size, Mode: st.Mode & 0o7777, UID: int(st.Uid), GID: int(st.Gid),
+		Owner: n.users[st.Uid], Group: n.groups[st.Gid], ModTime: time.Unix(st.Mtim.Sec, st.Mtim.Nsec),
+	}
+	if info.Owner == "" {
+		info.Owner = strconv.Itoa(info.UID)
+	}
+	if info.Group == "" {
+		info.Group = strconv.Itoa(info.GID)
+	}
+	return info
+}
+
+func typeLetter(mode uint32) string {
+	switch mode & syscall.S_IFMT {
+	case syscall.S_IFDIR:
+		return "d"
+	case syscall.S_IFLNK:
+		return "l"
+	case syscall.S_IFIFO:
+		return "p"
+	case syscall.S_IFSOCK:
+		return "s"
+	case syscall.S_IFCHR:
+		return "c"
+	case syscall.S_IFBLK:
+		return "b"
+	default:
+		return "-"
+	}
+}

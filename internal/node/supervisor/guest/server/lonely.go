@@ -1,0 +1,55 @@
+package server
+
+import (
+	"syscall"
+	"time"
+)
+
+const lonelyCheck = 5 * time.Second
+
+// arrived and departed count the agents that are connected. While there is none, we look now and then whether one can
+// still come: our output goes into a file beside the socket, or the link to it, which is deleted with it. What nobody
+// can reach, nobody can stop: it ends itself. With an agent there is no timer.
+func (s *Server) arrived(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agents[c] = true
+	if s.lonely != nil {
+		s.lonely.Stop()
+		s.lonely = nil
+	}
+}
+
+func (s *Server) departed(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.agents, c)
+	if s.idle && len(s.agents) == 0 { // nobody knows of us any more
+		s.stopping = true
+		s.end()
+		return
+	}
+	s.watchSocket()
+}
+
+// watchSocket sets the timer. Caller holds mu.
+func (s *Server) watchSocket() {
+	if len(s.agents) > 0 {
+		return
+	}
+	s.lonely = s.clock.AfterFunc(lonelyCheck, func() {
+		if unreachable() {
+			s.shutdown()
+			s.end()
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.watchSocket()
+	})
+}
+
+func unreachable() bool {
+	var st syscall.Stat_t
+	return syscall.Fstat(syscall.Stdout, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Nlink == 0
+}
