@@ -3,10 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"net"
-	"net/http"
-	"time"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
@@ -16,7 +13,6 @@ import (
 	"github.com/drover-project/drover/internal/fleet/check"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/id"
-	"github.com/drover-project/drover/internal/link"
 )
 
 // CheckFleet buys one machine of a pool of the configuration, looks at it, and returns it; each step is reported. No server
@@ -39,14 +35,14 @@ func CheckFleet(ctx context.Context, cfg *config.Agent, ask fleet.Check, report 
 	if err != nil {
 		return err
 	}
-	defer door.close()
-	at, err := machineHome(cfg, door.home.Address())
+	defer door.Close()
+	at, err := machineHome(cfg, door.Home.Address())
 	if err != nil {
 		return err
 	}
 	at.Kind = cloud.Kind()
-	intent, token := id.Random{}.New(), door.home.Token()
-	deps := check.Deps{Provider: p, Clock: c, Home: door.home.Await}
+	intent, token := id.Random{}.New(), door.Home.Token()
+	deps := check.Deps{Provider: p, Clock: c, Home: door.Home.Await}
 	if policy.SSH != nil {
 		deps.Bootstrap = func(ctx context.Context, m provider.Machine, report func(fleet.CheckStep)) error {
 			ssh, err := bootstrap.SSHConfig(policy, token, bootstrap.SSHData(policy, at, token, intent), provider.ConsoleOf(p, m.ID))
@@ -95,71 +91,19 @@ func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *config.FleetPr
 	return nil, nil, drover.Errorf(drover.Invalid, "fleet.pool.%s.provider: there is no provider %q in the configuration; give it with -config", ask.Pool, policy.Provider)
 }
 
-// door serves the links at which the machine's agent calls.
-type door struct {
-	home  *check.Home
-	srv   *http.Server
-	ended chan struct{} // closed when srv does not serve any more
-}
-
-// openDoor listens. Errors: Invalid for addresses at which no machine can reach us, Unavailable for one in use.
-func openDoor(ctx context.Context, cfg *config.Agent, ask fleet.Check) (*door, error) {
-	address := ask.Listen
-	if address == "" {
-		host, _, err := net.SplitHostPort(cfg.RPCAddress())
-		if err != nil {
-			return nil, drover.Errorf(drover.Invalid, "addresses.rpc: %w", err)
-		}
-		address = net.JoinHostPort(host, "0")
-	}
-	ln, err := listen(ctx, address, "-listen")
+// openDoor listens where the machine's agent calls. Errors: those of check.Open, Invalid for a broken configuration.
+func openDoor(ctx context.Context, cfg *config.Agent, ask fleet.Check) (*check.Door, error) {
+	host, _, err := net.SplitHostPort(cfg.RPCAddress())
 	if err != nil {
-		return nil, err
+		return nil, drover.Errorf(drover.Invalid, "addresses.rpc: %w", err)
 	}
-	dial := ask.Dial
-	if dial == "" {
-		host, at, _ := net.SplitHostPort(ln.Addr().String())
-		for _, public := range []string{fleetHost(cfg), host} {
-			if ip := net.ParseIP(public); public != "" && (ip == nil || !ip.IsUnspecified()) {
-				dial = net.JoinHostPort(public, at)
-				break
-			}
-		}
-	}
-	if dial == "" {
-		_ = ln.Close()
-		return nil, drover.Errorf(drover.Invalid, "fleet.server: must be set, or -dial given: the address at which machines reach this one")
-	}
-	d := &door{home: check.NewHome(dial, clock.Wall{}), ended: make(chan struct{})}
-	handler, secure, err := d.links(cfg)
-	if err != nil {
-		_ = ln.Close()
-		return nil, err
-	}
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(secure == nil)
-	protocols.SetHTTP2(secure != nil)
-	d.srv = &http.Server{Handler: handler, Protocols: &protocols, TLSConfig: secure, ReadHeaderTimeout: 10 * time.Second}
-	go func() { // ends with close
-		defer close(d.ended)
-		if secure != nil {
-			_ = d.srv.ServeTLS(ln, "", "") // it was closed
-		} else {
-			_ = d.srv.Serve(ln)
-		}
-	}()
-	return d, nil
-}
-
-// links is how the door is served: as by a server of the fleet, with an authority for this one machine.
-func (d *door) links(cfg *config.Agent) (http.Handler, *tls.Config, error) {
-	next := link.Handler(d.home, d.home, link.NewNodes())
 	mutual, err := tlsFor(cfg.TLS, "rpc")
-	if err != nil || mutual == nil {
-		return next, mutual, err
+	if err != nil {
+		return nil, err
 	}
-	handler, secure := gated(next, mutual, d.home)
-	return handler, secure, nil
+	return check.Open(ctx, check.DoorConfig{
+		Listen: cmp.Or(ask.Listen, net.JoinHostPort(host, "0")), Dial: ask.Dial, Host: fleetHost(cfg), TLS: mutual, Clock: clock.Wall{},
+	})
 }
 
 // fleetHost is the host at which machines reach this one, if it is configured.
@@ -172,9 +116,4 @@ func fleetHost(cfg *config.Agent) string {
 		return host
 	}
 	return address
-}
-
-func (d *door) close() {
-	_ = d.srv.Close()
-	<-d.ended
 }

@@ -100,30 +100,7 @@ func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config, error) {
 	if err != nil || mutual == nil || !buys(a.cfg) {
 		return next, mutual, err
 	}
-	handler, secure := gated(next, mutual, a.control.gate)
-	return handler, secure, nil
-}
-
-// gated puts the registrar before a handler of links.
-func gated(next http.Handler, mutual *tls.Config, r gate.Registrar) (http.Handler, *tls.Config) {
-	enroll := link.EnrollHandler(func(ctx context.Context, who link.Identity, csr []byte) ([]byte, error) {
-		return r.Certify(ctx, gate.Applicant{NodeID: who.NodeID, Secret: who.Secret, Token: who.JoinToken}, csr)
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if q.URL.Path == link.EnrollPath {
-			enroll.ServeHTTP(w, q)
-			return
-		}
-		err := gate.Allow(r, q.TLS, link.TokenOf(q.Header))
-		switch {
-		case drover.CodeOf(err) == drover.Unauthorized:
-			http.Error(w, err.Error(), http.StatusUnauthorized)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		default:
-			next.ServeHTTP(w, q)
-		}
-	}), gate.TLS(r, mutual)
+	return gate.Handler(a.control.gate, next), gate.TLS(a.control.gate, mutual), nil
 }
 
 // machineAuthority is what machines trust: the authority of the server's certificate; "" without TLS between agents.

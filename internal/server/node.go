@@ -36,9 +36,7 @@ import (
 // node is the node agent of this process.
 type node struct {
 	agent   *agent.Agent
-	remote  *link.Control // nil when control is in this process
-	dials   dials
-	open    chan struct{} // closed once the first tunnel stands
+	remote  *link.Dialed // nil when control is in this process
 	images  *image.Store
 	guard   *machine.Guard // nil without client.machine
 	deps    Deps
@@ -49,80 +47,31 @@ type node struct {
 
 // openNode builds the agent. Control is called directly when it is in this process, else dialled.
 func (a *Agent) openNode(ctx context.Context) (*node, error) {
-	cfg, d := a.cfg.Client, a.deps
+	d := a.deps
 	n := &node{deps: d}
 	groups := a.cgroups()
-	network := bridge.New(bridge.Config{Egress: egressPolicy(cfg.Egress), Clock: d.Clock, Log: d.Log.With("part", "bridge")})
+	network := bridge.New(bridge.Config{Egress: egressPolicy(a.cfg.Client.Egress), Clock: d.Clock, Log: d.Log.With("part", "bridge")})
 	drivers, err := n.openDrivers(a, network, groups)
 	if err != nil {
 		return nil, err
 	}
 	networks := a.networks(network, drivers)
-	n.closers = append(n.closers, networks)
-	n.drivers = map[string]driver.Driver{}
-	for _, d := range drivers {
-		n.drivers[d.Name()] = d
-		if c, ok := d.(io.Closer); ok {
-			n.closers = append(n.closers, c)
-		}
-	}
-	n.closers = append(n.closers, network)
-	if groups != nil {
-		n.closers = append(n.closers, closer(func() error { return groups.Close(a.deps.Clock) }))
-	}
-	nodeCfg := agent.Config{
-		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, ShieldFolders: true, StopOnExit: a.cfg.Dev, Name: a.cfg.Name, Region: a.cfg.Region,
-		Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
-		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
-		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version, CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB),
-		DiskMB: int64(cfg.DiskTotalMB), MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg),
-		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: groups == nil || !groups.Info().Has("cpuset"),
-		GC: agent.GCConfig{
-			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
-			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),
-		},
-		PublishAllocMetrics: config.True(a.cfg.Telemetry.AllocMetrics),
-		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
-	}
-	if cfg.Artifact != nil {
-		if nodeCfg.ArtifactAllow, err = netguard.Networks(cfg.Artifact.Allow); err != nil {
-			return nil, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
-		}
-	}
-	if r := cfg.Reserved; r != nil {
-		nodeCfg.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
-		nodeCfg.ReservedPorts = r.ReservedPorts
-	}
-	var controller exchange.Controller
-	if a.control != nil {
-		controller = a.control.assignment
-	} else {
-		identity, err := agent.ReadIdentity(nodeCfg, d.IDs)
-		if err != nil {
-			return nil, err
-		}
-		secure, err := tlsFor(a.cfg.TLS, "rpc")
-		if err != nil {
-			return nil, err
-		}
-		scheme := "http://"
-		if secure != nil {
-			scheme = "https://"
-		}
-		n.remote = link.NewControl(link.NewHTTPClient(secure), scheme+cfg.ServerList()[0], link.Identity{NodeID: identity.ID, Secret: identity.Secret})
-		n.dials = dials{cfg, secure != nil}
-		n.open = make(chan struct{})
-		controller = tunnelled{n.remote, n.open}
-	}
-	if n.guard = a.guard(n, controller); n.guard != nil {
-		controller = n.guard
-	}
-	tasks := a.metrics.Allocs()
+	n.closeLater(drivers, networks, network)
 	var sweeper agent.GroupSweeper
 	if groups != nil {
 		sweeper = groups
+		n.closers = append(n.closers, closer(func() error { return groups.Close(d.Clock) }))
 	}
-	n.agent, err = agent.New(nodeCfg, agent.Deps{
+	cfg, err := a.nodeConfig(groups)
+	if err != nil {
+		return nil, err
+	}
+	controller, err := a.controllerOf(n, cfg)
+	if err != nil {
+		return nil, err
+	}
+	tasks := a.metrics.Allocs()
+	n.agent, err = agent.New(cfg, agent.Deps{
 		Groups: sweeper, Networks: networks, Evaluator: a.texts.templates,
 		Controller: controller, Drivers: drivers, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "node"), Host: stats.New(d.Clock),
 		Samples: tasks.Sample, Terminated: func(alloc *drover.Allocation, task string, exit driver.Exit) {
@@ -134,9 +83,83 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 	}
 	a.metrics.Source(telemetry.WorkMetrics(n.agent.Node, n.agent.Allocations))
 	if config.True(a.cfg.Telemetry.NodeMetrics) {
-		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(context.WithoutCancel(ctx)) }))
+		ctx := context.WithoutCancel(ctx)
+		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(ctx) }))
 	}
 	return n, nil
+}
+
+// closeLater notes the drivers by name, and what is closed after the agent, in this order: the networks that groups
+// share, the drivers, the bridge.
+func (n *node) closeLater(drivers []driver.Driver, networks, network io.Closer) {
+	n.closers = append(n.closers, networks)
+	n.drivers = map[string]driver.Driver{}
+	for _, d := range drivers {
+		n.drivers[d.Name()] = d
+		if c, ok := d.(io.Closer); ok {
+			n.closers = append(n.closers, c)
+		}
+	}
+	n.closers = append(n.closers, network)
+}
+
+// nodeConfig is what the configuration says of the node. Errors: Invalid.
+func (a *Agent) nodeConfig(groups *cgroup.Manager) (agent.Config, error) {
+	cfg := a.cfg.Client
+	out := agent.Config{
+		DataDir: a.dataDir, InMemory: a.forgetful(), SecretsInMemory: true, ShieldFolders: true, StopOnExit: a.cfg.Dev,
+		Name: a.cfg.Name, Region: a.cfg.Region, Datacenter: a.cfg.Datacenter, NodePool: cfg.NodePool, NodeClass: cfg.NodeClass, Meta: cfg.Meta,
+		MinDynamicPort: cfg.MinDynamicPort, MaxDynamicPort: cfg.MaxDynamicPort,
+		HTTPAddr: a.advertised(), Version: version.Nomad, DroverVersion: version.Version,
+		CPUMHz: int64(cfg.CPUTotal), MemoryMB: int64(cfg.MemoryTotalMB), DiskMB: int64(cfg.DiskTotalMB),
+		MaxAllocs: cfg.NodeMaxAllocs, HostVolumes: hostVolumes(cfg),
+		MaxKillTimeout: config.Duration(cfg.MaxKillTimeout, 0), SharedCores: groups == nil || !groups.Info().Has("cpuset"),
+		GC: agent.GCConfig{
+			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
+			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),
+		},
+		PublishAllocMetrics: config.True(a.cfg.Telemetry.AllocMetrics),
+		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
+	}
+	if cfg.Artifact != nil {
+		var err error
+		if out.ArtifactAllow, err = netguard.Networks(cfg.Artifact.Allow); err != nil {
+			return out, drover.Errorf(drover.Invalid, "client.artifact.allow: %w", err)
+		}
+	}
+	if r := cfg.Reserved; r != nil {
+		out.Reserved = drover.Capacity{CPU: int64(r.CPU), MemoryMB: int64(r.MemoryMB), DiskMB: int64(r.DiskMB)}
+		out.ReservedPorts = r.ReservedPorts
+	}
+	return out, nil
+}
+
+// controllerOf returns control as the node's agent calls it: in this process or over a link, behind the machine's guard
+// if there is one.
+func (a *Agent) controllerOf(n *node, cfg agent.Config) (exchange.Controller, error) {
+	var controller exchange.Controller
+	if a.control != nil {
+		controller = a.control.assignment
+	} else {
+		identity, err := agent.ReadIdentity(cfg, a.deps.IDs)
+		if err != nil {
+			return nil, err
+		}
+		secure, err := tlsFor(a.cfg.TLS, "rpc")
+		if err != nil {
+			return nil, err
+		}
+		n.remote = link.Dial(link.DialConfig{
+			Server: a.cfg.Client.ServerList()[0], TLS: secure, Identity: link.Identity{NodeID: identity.ID, Secret: identity.Secret},
+			Token: func(ctx context.Context) (string, error) { return nodeToken(ctx, a.cfg.Client) },
+			Clock: a.deps.Clock, Log: a.deps.Log,
+		})
+		controller = n.remote
+	}
+	if n.guard = a.guard(n, controller); n.guard != nil {
+		controller = n.guard
+	}
+	return controller, nil
 }
 
 // validateTask asks the task's driver about its configuration; asked is false if this process does not have it.
@@ -273,7 +296,9 @@ func (n *node) parts() []lifecycle.Part {
 		parts = append(parts, lifecycle.Part{Name: "machine", Run: n.guard.Run})
 	}
 	if n.remote != nil {
-		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: n.keepTunnel})
+		parts = append(parts, lifecycle.Part{Name: "tunnel", Run: func(ctx context.Context) error {
+			return n.remote.Run(ctx, n.agent)
+		}})
 	}
 	return parts
 }
@@ -302,22 +327,6 @@ func (n *node) collectImages(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// tunnelled registers the node only once control can reach it: from then on it gets work, and is asked about it.
-type tunnelled struct {
-	*link.Control
-	open <-chan struct{}
-}
-
-// Register implements exchange.Controller.
-func (t tunnelled) Register(ctx context.Context, n *drover.Node) (exchange.Registration, error) {
-	select {
-	case <-t.open:
-		return t.Control.Register(ctx, n)
-	case <-ctx.Done():
-		return exchange.Registration{}, ctx.Err()
-	}
 }
 
 // workloads finds a node's workloads: in this process, or through the node's tunnel.

@@ -4,27 +4,20 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
-	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
-	"github.com/drover-project/drover/internal/flock"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/fingerprint"
+	"github.com/drover-project/drover/internal/takeover"
 	"github.com/drover-project/drover/internal/telemetry"
 )
 
@@ -41,7 +34,7 @@ type Agent struct {
 	cfg     *config.Agent
 	deps    Deps
 	dataDir string
-	lock    *os.File
+	folder  *takeover.Folder
 	metrics *telemetry.Metrics
 	started time.Time
 
@@ -75,10 +68,11 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 	if _, err = a.pageGuard(); err != nil {
 		return a, err
 	}
-	if err = a.takeDataDir(ctx); err != nil {
+	if a.folder, err = takeover.TakeFolder(ctx, cfg.DataDir, deps.Clock); err != nil {
 		return a, err
 	}
-	if a.http, err = listen(ctx, cfg.HTTPAddress(), "ports.http"); err != nil {
+	a.dataDir = a.folder.Path()
+	if a.http, err = takeover.Listen(ctx, cfg.HTTPAddress(), "ports.http", deps.Clock); err != nil {
 		return a, err
 	}
 	if config.True(cfg.Server.Enabled) {
@@ -86,7 +80,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 			return a, err
 		}
 		if cfg.AwaitsNodes() {
-			if a.rpc, err = listen(ctx, cfg.RPCAddress(), "ports.rpc"); err != nil {
+			if a.rpc, err = takeover.Listen(ctx, cfg.RPCAddress(), "ports.rpc", deps.Clock); err != nil {
 				return a, err
 			}
 			a.tellNodes()
@@ -156,67 +150,6 @@ func (a *Agent) Run(ctx context.Context) error {
 	return g.Run(ctx)
 }
 
-// takeDataDir makes the data folder and locks it. With -dev it is a temporary one.
-func (a *Agent) takeDataDir(ctx context.Context) error {
-	a.dataDir = a.cfg.DataDir
-	if a.cfg.Dev && a.dataDir == "" {
-		dir, err := os.MkdirTemp("", "drover-dev-")
-		if err != nil {
-			return fmt.Errorf("making a temporary data folder: %w", err)
-		}
-		a.dataDir = dir
-	}
-	abs, err := filepath.Abs(a.dataDir)
-	if err != nil {
-		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
-	}
-	a.dataDir = abs
-	if err := os.MkdirAll(abs, 0o711); err != nil { // sandboxes' unprivileged ids must pass through
-		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
-	}
-	if err := os.Chmod(abs, 0o711); err != nil {
-		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
-	}
-	a.lock, err = os.OpenFile(filepath.Join(abs, "agent.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return drover.Errorf(drover.Invalid, "data_dir: %w", err)
-	}
-	if !a.lockDataDir(ctx) {
-		return drover.Errorf(drover.Conflict, "data_dir: %s is in use by another agent: stop it, or give this one its own data_dir", abs)
-	}
-	return nil
-}
-
-// A process that an agent was just starting when it was killed has the agent's locks and sockets until its own program
-// runs: an agent that starts meanwhile waits, and longer where it can see that who had the lock is dead.
-const (
-	inheritedWait  = time.Second
-	inheritedLimit = 30 * time.Second
-	inheritedLook  = 5 * time.Millisecond
-)
-
-// lockDataDir takes the lock and leaves this process's number in its file.
-func (a *Agent) lockDataDir(ctx context.Context) bool {
-	begin := a.deps.Clock.Now()
-	for !flock.TryExclusive(a.lock) {
-		waited := a.deps.Clock.Now().Sub(begin)
-		if waited > inheritedLimit || waited > inheritedWait && !ownerIsDead(a.lock) || !clock.Sleep(ctx, a.deps.Clock, inheritedLook) {
-			return false
-		}
-	}
-	_ = a.lock.Truncate(0) // without its number, who comes after a kill waits for a second only
-	_, _ = a.lock.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
-	return true
-}
-
-// ownerIsDead reports whether the lock's file names a process that is no more.
-func ownerIsDead(lock *os.File) bool {
-	text := make([]byte, 20)
-	n, _ := lock.ReadAt(text, 0)
-	pid, err := strconv.Atoi(string(text[:n]))
-	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-}
-
 func (a *Agent) close() {
 	a.told.Close()
 	for _, l := range []net.Listener{a.http, a.rpc} {
@@ -227,32 +160,11 @@ func (a *Agent) close() {
 	if a.control != nil {
 		a.control.close()
 	}
-	if a.lock != nil {
-		_ = flock.Close(a.lock)
-	}
-	if a.cfg.Dev && a.cfg.DataDir == "" && a.dataDir != "" {
-		if err := os.RemoveAll(a.dataDir); err != nil {
-			a.deps.Log.Warn("removing the temporary data folder", "error", err)
+	if a.folder != nil {
+		if err := a.folder.Close(); err != nil {
+			a.deps.Log.Warn("stopping", "error", err)
 		}
 	}
-}
-
-func listen(ctx context.Context, address, key string) (net.Listener, error) {
-	var lc net.ListenConfig
-	clk := clock.Wall{}
-	begin := clk.Now()
-	l, err := lc.Listen(ctx, "tcp", address)
-	for errors.Is(err, syscall.EADDRINUSE) && clk.Now().Sub(begin) < inheritedWait && clock.Sleep(ctx, clk, inheritedLook) {
-		l, err = lc.Listen(ctx, "tcp", address)
-	}
-	if errors.Is(err, syscall.EADDRINUSE) {
-		flag := "-" + strings.TrimPrefix(key, "ports.") + "-port"
-		return nil, drover.Errorf(drover.Unavailable, "%s: %w: perhaps by another agent; %s or the key chooses another port, 0 a free one", key, err, flag)
-	}
-	if err != nil {
-		return nil, drover.Errorf(drover.Unavailable, "%s: %w", key, err)
-	}
-	return l, nil
 }
 
 func port(addr net.Addr) uint16 {

@@ -5,6 +5,6 @@
 // token, or has shown a certificate of the configured authority. What a node claims to be is never believed: the
 // attributes that make it a machine of the fleet are set here, from the token alone.
 //
-// The package reads the state and writes the log through interfaces that it declares. It serves nothing, dials nothing, and
-// starts no goroutine: internal/server puts it before the links. Which machines are bought is packages office's and pool's.
+// The package reads the state and writes the log through interfaces that it declares. It listens nowhere, dials nothing, and
+// starts no goroutine: Handler and TLS stand before the links that internal/server serves. Which machines are bought is packages office's and pool's.
 package gate

@@ -3,8 +3,10 @@ package gate
 import (
 	"context"
 	"crypto/tls"
+	"net/http"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/link"
 )
 
 // Applicant is who asks for a certificate.
@@ -40,6 +42,29 @@ func Allow(r Registrar, conn *tls.ConnectionState, token string) error {
 		return drover.Errorf(drover.Unauthorized, "the certificate is not of the machine that the token is of, or that is gone")
 	}
 	return nil
+}
+
+// Handler puts the registrar before a handler of links: who has no certificate yet may ask for one, and Allow decides
+// about all other calls. The caller serves it with TLS.
+func Handler(r Registrar, next http.Handler) http.Handler {
+	enroll := link.EnrollHandler(func(ctx context.Context, who link.Identity, csr []byte) ([]byte, error) {
+		return r.Certify(ctx, Applicant{NodeID: who.NodeID, Secret: who.Secret, Token: who.JoinToken}, csr)
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == link.EnrollPath {
+			enroll.ServeHTTP(w, q)
+			return
+		}
+		err := Allow(r, q.TLS, link.TokenOf(q.Header))
+		switch {
+		case drover.CodeOf(err) == drover.Unauthorized:
+			http.Error(w, err.Error(), http.StatusUnauthorized)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			next.ServeHTTP(w, q)
+		}
+	})
 }
 
 // TLS returns the configuration of a listener that trusts, beside what mutual does, the machines of the registrar's

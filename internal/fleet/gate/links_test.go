@@ -1,0 +1,63 @@
+package gate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/link"
+)
+
+// Who has no certificate may ask for one and reaches nothing else; a machine with one passes.
+func TestTheHandlerLetsThroughWhoMayPass(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	g := w.with(Config{Certified: true})
+	a, err := g.Authority()
+	require.NoError(t, err)
+	_, csr := request(t, "")
+	text, err := a.Certify(csr, "i1", time.Now())
+	require.NoError(t, err)
+	chains, err := verify(a, leafOf(t, text), time.Now(), x509.ExtKeyUsageClientAuth)
+	require.NoError(t, err)
+	unopened := newWorld()
+	unopened.identity = nil
+	for name, c := range map[string]struct {
+		gate *Gate
+		conn *tls.ConnectionState
+		want int
+	}{
+		"nobody":                {g, nil, http.StatusUnauthorized},
+		"a machine":             {g, &tls.ConnectionState{VerifiedChains: chains}, http.StatusTeapot},
+		"before there is a key": {unopened.with(Config{Certified: true}), &tls.ConnectionState{VerifiedChains: chains}, http.StatusServiceUnavailable},
+	} {
+		passed := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) })
+		q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/anything", nil)
+		q.TLS = c.conn
+		q.Header.Set("Drover-Join-Token", w.token("i1"))
+		reply := httptest.NewRecorder()
+		Handler(c.gate, passed).ServeHTTP(reply, q)
+		require.Equal(t, c.want, reply.Code, name)
+	}
+}
+
+// The one path that is open without a certificate gives one for a machine's token, and to nobody else.
+func TestTheHandlerCertifies(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	srv := httptest.NewServer(Handler(w.with(Config{Certified: true}), http.NotFoundHandler()))
+	defer srv.Close()
+	_, csr := request(t, "")
+	text, err := link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n", Secret: "s", JoinToken: w.token("i1")}, csr)
+	require.NoError(t, err)
+	require.Equal(t, "i1", leafOf(t, text).Subject.CommonName)
+	require.Equal(t, "n", w.instances["i1"].NodeID, "the token is this node's from now on")
+	_, err = link.Enroll(t.Context(), srv.Client(), srv.URL, link.Identity{NodeID: "n", JoinToken: "guessed"}, csr)
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+}
