@@ -27,7 +27,7 @@ func (t teller) TellExecutions(ctx context.Context, events []executor.Event) err
 // namedEvents tells of environments as environments; control knows their jobs only.
 type namedEvents struct{ *eventstream.Subscription }
 
-// Next implements nomad.Subscription.
+// Next implements cluster.Subscription.
 func (n namedEvents) Next(ctx context.Context) (drover.Events, error) {
 	events, err := n.Subscription.Next(ctx)
 	if err != nil || !slices.ContainsFunc(events.Events, ofEnvironment) {

@@ -139,5 +139,5 @@ func (a *Agent) rpcPart() lifecycle.Part {
 
 type nodesFunc func(nodeID string) (exchange.Workloads, error)
 
-// Workloads implements nomad.Nodes.
+// Workloads implements allocations.Nodes of the Nomad face.
 func (f nodesFunc) Workloads(nodeID string) (exchange.Workloads, error) { return f(nodeID) }

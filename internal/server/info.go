@@ -15,7 +15,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
-	"github.com/drover-project/drover/internal/httpapi/nomad"
+	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/version"
 )
@@ -23,8 +23,8 @@ import (
 // agentInfo is what the process says of itself.
 type agentInfo struct{ *Agent }
 
-// Self implements nomad.Agent. Tokens and other secrets are not shown.
-func (a agentInfo) Self() nomad.AgentSelf {
+// Self implements nomadagent.Process. Tokens and other secrets are not shown.
+func (a agentInfo) Self() nomadagent.Self {
 	text, err := json.Marshal(a.cfg)
 	var cfg map[string]any
 	if err == nil {
@@ -35,7 +35,7 @@ func (a agentInfo) Self() nomad.AgentSelf {
 	}
 	maps.Copy(cfg, a.nomadConfig())
 	redact(cfg)
-	return nomad.AgentSelf{Config: cfg, Member: a.member(), Stats: a.stats()}
+	return nomadagent.Self{Config: cfg, Member: a.member(), Stats: a.stats()}
 }
 
 // nomadConfig is what the agent is set to under the names that Nomad's clients know, where ours differ or are empty.
@@ -119,10 +119,10 @@ func boolText(b bool) string {
 	return "false"
 }
 
-func (a agentInfo) member() nomad.Member {
+func (a agentInfo) member() nomadagent.Member {
 	host, port, _ := net.SplitHostPort(a.cfg.RPCAddress()) // made of the two
 	number, _ := strconv.ParseUint(port, 10, 16)
-	return nomad.Member{
+	return nomadagent.Member{
 		Name: a.name() + "." + a.cfg.Region, Addr: host, Port: uint16(number), Status: "alive",
 		Tags: map[string]string{ // with its address the port tells clients which member leads
 			"region": a.cfg.Region, "dc": a.cfg.Datacenter, "role": "nomad", "build": version.Nomad, "id": "local", "port": port, "rpc_addr": host,
@@ -131,10 +131,10 @@ func (a agentInfo) member() nomad.Member {
 	}
 }
 
-// Members implements nomad.Agent.
-func (a agentInfo) Members() []nomad.Member { return []nomad.Member{a.member()} }
+// Members implements nomadagent.Servers.
+func (a agentInfo) Members() []nomadagent.Member { return []nomadagent.Member{a.member()} }
 
-// LocalNode implements nomad.Agent.
+// LocalNode implements nomadagent.Process.
 func (a agentInfo) LocalNode() string {
 	if a.node == nil {
 		return ""
@@ -142,7 +142,7 @@ func (a agentInfo) LocalNode() string {
 	return a.node.agent.NodeID()
 }
 
-// Leader implements nomad.Agent.
+// Leader implements nomadagent.Servers.
 func (a agentInfo) Leader() string {
 	if !a.control.log.IsLeader() {
 		return ""
@@ -150,23 +150,23 @@ func (a agentInfo) Leader() string {
 	return a.cfg.RPCAddress()
 }
 
-// Peers implements nomad.Agent.
+// Peers implements nomadagent.Servers.
 func (a agentInfo) Peers() []string { return []string{a.cfg.RPCAddress()} }
 
-// Raft implements nomad.Agent.
-func (a agentInfo) Raft() nomad.RaftConfiguration {
-	out := nomad.RaftConfiguration{Index: a.control.store.Snapshot().Index()}
+// Raft implements nomadagent.Servers.
+func (a agentInfo) Raft() nomadagent.RaftConfiguration {
+	out := nomadagent.RaftConfiguration{Index: a.control.store.Snapshot().Index()}
 	peers, err := a.control.log.Peers()
 	if err != nil {
 		return out
 	}
 	for _, p := range peers {
-		out.Servers = append(out.Servers, nomad.RaftServer{ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3"})
+		out.Servers = append(out.Servers, nomadagent.RaftServer{ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3"})
 	}
 	return out
 }
 
-// Schedulers implements nomad.Agent.
+// Schedulers implements nomadagent.Servers.
 func (a agentInfo) Schedulers() (int, time.Time) {
 	if n := deref(a.cfg.Server.NumSchedulers); n > 0 {
 		return n, a.started
@@ -174,10 +174,10 @@ func (a agentInfo) Schedulers() (int, time.Time) {
 	return runtime.NumCPU(), a.started
 }
 
-// Health implements nomad.Agent.
-func (a agentInfo) Health() (server, client *nomad.Health) {
+// Health implements nomadagent.Process.
+func (a agentInfo) Health() (server, client *nomadagent.Health) {
 	if a.control != nil {
-		server = &nomad.Health{Ok: a.control.log.IsLeader(), Message: "ok"}
+		server = &nomadagent.Health{Ok: a.control.log.IsLeader(), Message: "ok"}
 		if !server.Ok {
 			server.Message = "no leader"
 		}
@@ -186,16 +186,16 @@ func (a agentInfo) Health() (server, client *nomad.Health) {
 		}
 	}
 	if a.node != nil {
-		client = &nomad.Health{Ok: true, Message: "ok"}
+		client = &nomadagent.Health{Ok: true, Message: "ok"}
 	}
 	return server, client
 }
 
-// Metrics implements nomad.Agent.
+// Metrics implements nomadagent.Process.
 func (a agentInfo) Metrics() http.Handler { return a.metrics }
 
-// Logs implements nomad.Agent.
-func (a agentInfo) Logs(level string, asJSON bool) (nomad.LogTail, error) {
+// Logs implements nomadagent.Process.
+func (a agentInfo) Logs(level string, asJSON bool) (nomadagent.LogTail, error) {
 	if a.deps.Ring == nil {
 		return nil, drover.Errorf(drover.NotImplemented, "this agent keeps no log to watch")
 	}
@@ -208,8 +208,8 @@ func (a agentInfo) Logs(level string, asJSON bool) (nomad.LogTail, error) {
 
 type logTail struct{ t *telemetry.Tail }
 
-// Next implements nomad.LogTail.
+// Next implements nomadagent.LogTail.
 func (l logTail) Next(ctx context.Context) ([]byte, error) { return l.t.Next(ctx) }
 
-// Close implements nomad.LogTail.
+// Close implements nomadagent.LogTail.
 func (l logTail) Close() { l.t.Close() }

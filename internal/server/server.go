@@ -12,7 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/fleet/gate"
-	"github.com/drover-project/drover/internal/httpapi/nomad"
+	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
@@ -95,7 +95,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 		}
 	}
 	if a.control != nil {
-		a.metrics.Source(nomad.StateMetrics(nomadState{a.control.store}))
+		a.metrics.Source(nomadagent.StateMetrics(nomadState{a.control.store}))
 		if a.exec, err = a.openExecution(); err != nil {
 			return a, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exec/environment"
-	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
 
 // templates are the environments that somebody else registered as template jobs, for the Poseidon face.
@@ -39,7 +39,7 @@ func (t templates) RemoveTemplate(ctx context.Context, environmentID string) err
 }
 
 // templateView shows the Nomad face environments as template jobs too, to those who ask for one by its name.
-type templateView struct{ nomad.Snapshot }
+type templateView struct{ answer.Snapshot }
 
 // Job returns the job, or the template of the environment that has such a job's number.
 func (v templateView) Job(namespace, id string) *drover.Job {

@@ -8,7 +8,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/evaluator"
-	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/node/rendering"
 	"github.com/drover-project/drover/jobspec"
@@ -79,5 +79,5 @@ func parseJobFile(request []byte) ([]byte, error) {
 		job.Canonicalize()
 		return json.Marshal(job)
 	}
-	return json.Marshal(nomad.Sparse(job))
+	return json.Marshal(jobs.OnlySet(job))
 }

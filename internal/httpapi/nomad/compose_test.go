@@ -25,6 +25,7 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
+	clustergroup "github.com/drover-project/drover/internal/httpapi/nomad/cluster"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/driver"
@@ -47,7 +48,7 @@ type realIntake struct{ *intake.Intake }
 
 type realEvents struct{ *eventstream.Buffer }
 
-func (e realEvents) Subscribe(topics map[string][]string, namespace string, index uint64) (nomad.Subscription, error) {
+func (e realEvents) Subscribe(topics map[string][]string, namespace string, index uint64) (clustergroup.Subscription, error) {
 	return e.Buffer.Subscribe(eventstream.Request{Topics: topics, Namespace: namespace, Index: index})
 }
 

@@ -1,10 +1,6 @@
 package nomad
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 
 // Endpoint is one line of the list of what this face serves.
 type Endpoint struct {
@@ -15,7 +11,6 @@ type Endpoint struct {
 // Endpoints lists all that the face knows of Nomad's API, for the reference: what works in the order of Routes, then what
 // is refused.
 func Endpoints() []Endpoint {
-	f := &Face{}
 	var works, refused []Endpoint
 	refusals := map[string]bool{"/v1/": true} // the answer to all other paths
 	for _, r := range Refusals() {
@@ -24,28 +19,20 @@ func Endpoints() []Endpoint {
 			refused = append(refused, Endpoint{Pattern: p, Refused: r.Why})
 		}
 	}
-	for _, r := range f.Routes() {
-		switch {
-		case refusals[r.Pattern]:
-		case r.Pattern == "GET /v1/job/{rest...}":
-			for _, suffix := range slices.Sorted(maps.Keys(f.jobReads())) {
-				e := Endpoint{Pattern: "GET " + jobRoot + "{id}" + suffix}
-				if suffix == "/action" {
-					e.Refused = actionRefused
-					refused = append(refused, e)
-					continue
-				}
-				works = append(works, e)
-			}
-		case r.Pattern == "PUT,POST /v1/job/{rest...}":
-			for _, suffix := range slices.Sorted(maps.Keys(f.jobWrites())) {
-				works = append(works, Endpoint{Pattern: "PUT,POST " + jobRoot + "{id}" + suffix})
-			}
-			works = append(works, Endpoint{Pattern: "PUT,POST " + jobRoot + "{id}" + "/versions/{name}/tag"})
-		case strings.HasPrefix(r.Pattern, "DELETE /v1/job/"):
-			works = append(works, Endpoint{Pattern: "DELETE " + jobRoot + "{id}"}, Endpoint{Pattern: "DELETE " + jobRoot + "{id}" + "/versions/{name}/tag"})
-		default:
+	for _, r := range New(Config{}).Routes() {
+		if refusals[r.Pattern] {
+			continue
+		}
+		paths := jobs.Paths(r.Pattern)
+		if paths == nil {
 			works = append(works, Endpoint{Pattern: r.Pattern})
+		}
+		for _, p := range paths {
+			if p.Refused == "" {
+				works = append(works, Endpoint(p))
+			} else {
+				refused = append(refused, Endpoint(p))
+			}
 		}
 	}
 	return append(works, refused...)

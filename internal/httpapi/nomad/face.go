@@ -10,17 +10,24 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
+	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/httpapi/nomad/cluster"
+	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
+	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
+	"github.com/drover-project/drover/internal/httpapi/nomad/nodes"
 	"github.com/drover-project/drover/internal/id"
 )
 
 // Config is what the face needs.
 type Config struct {
-	State  State
+	State  answer.State
 	Intake Intake
-	Nodes  Nodes
-	Events Events
+	Nodes  allocations.Nodes
+	Events cluster.Events
 	Agent  Agent
-	// ParseHCL returns the JSON of the job in a job file, only with what is set (Sparse) or canonicalized; nil = not
+	// ParseHCL returns the JSON of the job in a job file, only with what is set (jobs.OnlySet) or canonicalized; nil = not
 	// implemented. variables is the text of a variables file. When ctx ends the work does.
 	ParseHCL func(ctx context.Context, hcl, variables string, canonicalize bool) (json.RawMessage, error)
 	// DiffJobs is intake's job diff (Nomad's JobDiff shape); nil = versions are answered without diffs.
@@ -42,11 +49,25 @@ type Config struct {
 	Heartbeat time.Duration
 }
 
-// Face serves the dialect.
-type Face struct {
-	Config
-	key publicKey
+// Intake has every use case that the groups ask for; control/intake implements it. Errors carry drover codes and Nomad's
+// texts ("job not found").
+type Intake interface {
+	jobs.Intake
+	jobs.Versions
+	allocations.Intake
+	evaluations.Intake
+	nodes.Intake
+	cluster.Intake
 }
+
+// Agent is the process that serves, and what it knows of the servers.
+type Agent interface {
+	agent.Process
+	agent.Servers
+}
+
+// Face serves the dialect. Each group of its routes is a package of its own.
+type Face struct{ Config }
 
 // New returns the face.
 func New(cfg Config) *Face {
@@ -56,7 +77,7 @@ func New(cfg Config) *Face {
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = 10 * time.Second
 	}
-	return &Face{cfg, newPublicKey()}
+	return &Face{cfg}
 }
 
 // WriteError writes Nomad's error body: the text alone.

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
 )
 
 func TestStateMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.agent.metrics.Source(nomad.StateMetrics(w.cfg.State))
+	w.agent.metrics.Source(agent.StateMetrics(w.cfg.State))
 	body := w.do("GET", "/v1/metrics?format=prometheus", "").Body.String()
 	require.Contains(t, body, `nomad_nomad_job_summary_running{job="web",namespace="default",task_group="g"} 1`)
 	require.Contains(t, body, "nomad_nomad_job_status_running 1\n")

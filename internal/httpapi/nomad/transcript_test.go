@@ -21,6 +21,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
 )
 
 // The transcripts in testdata hold one exchange a section: the name is the request line, "> " lines are its body,
@@ -51,7 +52,7 @@ func TestTranscripts(t *testing.T) {
 					j.Canonicalize()
 					return json.Marshal(j)
 				}
-				return json.Marshal(nomad.Sparse(j))
+				return json.Marshal(jobs.OnlySet(j))
 			}
 		})
 		w.handler = httpapi.Handler(httpapi.Config{

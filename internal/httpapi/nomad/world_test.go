@@ -22,6 +22,9 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
+	"github.com/drover-project/drover/internal/httpapi/nomad/agent"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	clustergroup "github.com/drover-project/drover/internal/httpapi/nomad/cluster"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/server"
 	"github.com/drover-project/drover/internal/telemetry"
@@ -66,7 +69,7 @@ type world struct {
 
 type storeState struct{ *store.Store }
 
-func (s storeState) Snapshot() nomad.Snapshot { return s.Store.Snapshot() }
+func (s storeState) Snapshot() answer.Snapshot { return s.Store.Snapshot() }
 
 // newWorld serves a cluster with a node, a job "web" with a running allocation, its evaluation and its deployment.
 func newWorld(t *testing.T, change ...func(*nomad.Config)) *world {
@@ -174,32 +177,32 @@ type fakeAgent struct {
 	sick    bool
 }
 
-func (a *fakeAgent) Self() nomad.AgentSelf {
-	return nomad.AgentSelf{
+func (a *fakeAgent) Self() agent.Self {
+	return agent.Self{
 		Config: map[string]any{"Region": "global", "Datacenter": "dc1", "Version": map[string]string{"Version": "0.1.0"}},
 		Member: a.Members()[0], Stats: map[string]map[string]string{},
 	}
 }
 
-func (a *fakeAgent) Members() []nomad.Member {
-	return []nomad.Member{{Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"}, Status: "alive"}}
+func (a *fakeAgent) Members() []agent.Member {
+	return []agent.Member{{Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"}, Status: "alive"}}
 }
 func (a *fakeAgent) LocalNode() string            { return nodeID }
 func (a *fakeAgent) Leader() string               { return "127.0.0.1:4647" }
 func (a *fakeAgent) Peers() []string              { return []string{"127.0.0.1:4647"} }
 func (a *fakeAgent) Schedulers() (int, time.Time) { return 2, fixed }
-func (a *fakeAgent) Raft() nomad.RaftConfiguration {
-	return nomad.RaftConfiguration{Servers: []nomad.RaftServer{{ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true, Voter: true, RaftProtocol: "3"}}, Index: 1}
+func (a *fakeAgent) Raft() agent.RaftConfiguration {
+	return agent.RaftConfiguration{Servers: []agent.RaftServer{{ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true, Voter: true, RaftProtocol: "3"}}, Index: 1}
 }
 
-func (a *fakeAgent) Health() (server, client *nomad.Health) {
+func (a *fakeAgent) Health() (server, client *agent.Health) {
 	if a.sick {
-		return &nomad.Health{Message: "no leader"}, &nomad.Health{Ok: true, Message: "ok"}
+		return &agent.Health{Message: "no leader"}, &agent.Health{Ok: true, Message: "ok"}
 	}
-	return &nomad.Health{Ok: true, Message: "ok"}, &nomad.Health{Ok: true, Message: "ok"}
+	return &agent.Health{Ok: true, Message: "ok"}, &agent.Health{Ok: true, Message: "ok"}
 }
 func (a *fakeAgent) Metrics() http.Handler { return a.metrics }
-func (a *fakeAgent) Logs(level string, asJSON bool) (nomad.LogTail, error) {
+func (a *fakeAgent) Logs(level string, asJSON bool) (agent.LogTail, error) {
 	l, err := telemetry.ParseLevel(level)
 	if err != nil {
 		return nil, err
@@ -219,7 +222,7 @@ func newFakeEvents() *fakeEvents {
 	return &fakeEvents{lines: make(chan any, 16), asked: make(chan string, 16)}
 }
 
-func (e *fakeEvents) Subscribe(topics map[string][]string, namespace string, index uint64) (nomad.Subscription, error) {
+func (e *fakeEvents) Subscribe(topics map[string][]string, namespace string, index uint64) (clustergroup.Subscription, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e, e.err

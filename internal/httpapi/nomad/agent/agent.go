@@ -1,0 +1,85 @@
+package agent
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// Process is the process that serves: who it is and how it does.
+type Process interface {
+	// Self describes the agent: configuration for people and scripts, without secrets.
+	Self() Self
+	// LocalNode is the id of the node in this process, "" if there is none.
+	LocalNode() string
+	// Health reports the parts that this agent has; nil for one that it has not.
+	Health() (server, client *Health)
+	// Metrics writes metrics: in Nomad's JSON, or with ?format=prometheus.
+	Metrics() http.Handler
+	// Logs watches the log at or above the level ("trace" … "error"), from now on.
+	Logs(level string, asJSON bool) (LogTail, error)
+}
+
+// Servers are the cluster's servers, as this process sees them.
+type Servers interface {
+	// Members lists the servers.
+	Members() []Member
+	// Leader is the leader's RPC address, "" while there is none known.
+	Leader() string
+	// Peers are the voters' addresses.
+	Peers() []string
+	// Raft is the raft configuration.
+	Raft() RaftConfiguration
+	// Schedulers is the number of scheduler workers, and the time at which they were started.
+	Schedulers() (count int, started time.Time)
+}
+
+// LogTail yields log lines with their newlines. A reader that is too slow gets a line that says how many it missed.
+type LogTail interface {
+	Next(ctx context.Context) ([]byte, error)
+	Close()
+}
+
+// Self answers /v1/agent/self. Config holds at least Region, Datacenter, Name and Version{Version}.
+type Self struct {
+	Config map[string]any               `json:"config"`
+	Member Member                       `json:"member"`
+	Stats  map[string]map[string]string `json:"stats"`
+}
+
+// Member is a server.
+type Member struct {
+	Name        string
+	Addr        string
+	Port        uint16
+	Tags        map[string]string // region, dc, role, build, id
+	Status      string            // alive
+	ProtocolMin uint8
+	ProtocolMax uint8
+	ProtocolCur uint8
+	DelegateMin uint8
+	DelegateMax uint8
+	DelegateCur uint8
+}
+
+// Health says how a part of the agent does.
+type Health struct {
+	Ok      bool   `json:"ok"`
+	Message string `json:"message"`
+}
+
+// RaftConfiguration lists the voters.
+type RaftConfiguration struct {
+	Servers []RaftServer
+	Index   uint64
+}
+
+// RaftServer is a voter.
+type RaftServer struct {
+	ID           string
+	Node         string
+	Address      string
+	Leader       bool
+	Voter        bool
+	RaftProtocol string
+}

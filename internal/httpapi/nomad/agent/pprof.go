@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"net/http"
+	"net/http/pprof"
+	"net/url"
+
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+// pprofRoutes serve profiles under Nomad's paths. Only when configured: they tell a lot and cost CPU.
+func pprofRoutes() []httpapi.Route {
+	return []httpapi.Route{
+		{Pattern: "GET /v1/agent/pprof/cmdline", Raw: pprof.Cmdline, Stream: true},
+		{Pattern: "GET /v1/agent/pprof/profile", Raw: oneSecond(pprof.Profile), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/trace", Raw: oneSecond(pprof.Trace), Stream: true},
+		{Pattern: "GET /v1/agent/pprof/{name}", Raw: lookup, Stream: true},
+	}
+}
+
+// oneSecond makes a second the default, as in Nomad; net/http/pprof's would be 30.
+func oneSecond(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if s := q.Get("seconds"); s == "" || s == "0" {
+			q.Set("seconds", "1")
+		}
+		h(w, withQuery(r, q))
+	}
+}
+
+// lookup serves a named profile: heap, goroutine, … seconds=0 means none, not a delta.
+func lookup(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	q.Del("seconds")
+	pprof.Handler(r.PathValue("name")).ServeHTTP(w, withQuery(r, q))
+}
+
+func withQuery(r *http.Request, q url.Values) *http.Request {
+	c := r.Clone(r.Context())
+	c.URL.RawQuery = q.Encode()
+	c.Form = nil
+	return c
+}

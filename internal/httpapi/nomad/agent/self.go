@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"net/http"
+	"os"
+	"runtime"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+func (f *face) agentSelf(w http.ResponseWriter, r *http.Request) error {
+	return f.Reply(w, r, f.Process.Self())
+}
+
+func (f *face) agentMembers(w http.ResponseWriter, r *http.Request) error {
+	self := f.Process.Self().Member
+	return f.Reply(w, r, struct {
+		ServerName, ServerRegion, ServerDC string
+		Members                            []Member
+	}{self.Name, f.Region, self.Tags["dc"], f.Servers.Members()})
+}
+
+func (f *face) agentServers(w http.ResponseWriter, r *http.Request) error {
+	return f.Reply(w, r, append([]string{}, f.Servers.Peers()...))
+}
+
+func (f *face) agentHealth(w http.ResponseWriter, r *http.Request) error {
+	var answer struct {
+		Client *Health `json:"client,omitempty"`
+		Server *Health `json:"server,omitempty"`
+	}
+	answer.Server, answer.Client = f.Process.Health()
+	switch kind := r.URL.Query().Get("type"); kind {
+	case "":
+	case "client":
+		answer.Server = nil
+	case "server":
+		answer.Client = nil
+	default:
+		return drover.Errorf(drover.Invalid, "invalid type %q: it is client or server", kind)
+	}
+	status := http.StatusOK
+	for _, h := range []*Health{answer.Client, answer.Server} {
+		if h != nil && !h.Ok {
+			status = http.StatusInternalServerError
+		}
+	}
+	return httpapi.WriteJSON(w, r, status, answer)
+}
+
+// agentHost tells of the machine what helps to understand it. Environment variables may hold secrets: left out.
+func (f *face) agentHost(w http.ResponseWriter, r *http.Request) error {
+	if err := f.onlyHere(r); err != nil {
+		return err
+	}
+	type host struct {
+		OS          string
+		Network     []map[string]string
+		ResolvConf  string
+		Hosts       string
+		Environment map[string]string
+		Disk        map[string]struct{}
+	}
+	return f.Reply(w, r, struct {
+		AgentID  string
+		HostData host
+	}{f.Process.Self().Member.Name, host{
+		OS: runtime.GOOS + " " + runtime.GOARCH, Network: []map[string]string{}, ResolvConf: textOf("/etc/resolv.conf"),
+		Hosts: textOf("/etc/hosts"), Environment: map[string]string{}, Disk: map[string]struct{}{},
+	}})
+}
+
+func textOf(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
+
+// onlyHere refuses requests for another agent, which are not forwarded yet.
+func (f *face) onlyHere(r *http.Request) error {
+	v := r.URL.Query()
+	node, server := v.Get("node_id"), v.Get("server_id")
+	switch {
+	case node != "" && server != "":
+		return drover.Errorf(drover.Invalid, "Cannot target node and server simultaneously")
+	case node != "" && node != f.Process.LocalNode():
+		return drover.Errorf(drover.NotImplemented, "asking another node's agent is not implemented yet")
+	case server != "" && server != "leader" && server != f.Process.Self().Member.Name:
+		return drover.Errorf(drover.NotImplemented, "asking another server's agent is not implemented yet")
+	}
+	return nil
+}
+
+func (f *face) metrics(w http.ResponseWriter, r *http.Request) error {
+	f.Process.Metrics().ServeHTTP(w, r)
+	return nil
+}

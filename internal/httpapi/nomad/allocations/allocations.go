@@ -1,0 +1,218 @@
+package allocations
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// Stubs lists allocations in short; states says whether with the states of their tasks.
+func Stubs(
+	items func(answer.Query, answer.Snapshot) iter.Seq[*drover.Allocation], states bool,
+) answer.Lister[*drover.Allocation, *drover.AllocationListStub] {
+	return answer.Lister[*drover.Allocation, *drover.AllocationListStub]{
+		On:      []answer.Source{{Table: tables.Allocs}},
+		Items:   items,
+		ID:      func(a *drover.Allocation) string { return a.ID },
+		Created: func(a *drover.Allocation) uint64 { return a.CreateIndex },
+		View: func(a *drover.Allocation, _ answer.Snapshot) *drover.AllocationListStub {
+			stub := a.Stub()
+			if !states {
+				stub.TaskStates = nil
+			}
+			return stub
+		},
+	}
+}
+
+func (f *face) listAllocations(w http.ResponseWriter, r *http.Request) error {
+	resources, err := httpapi.BoolParam(r, "resources", false)
+	if err != nil {
+		return err
+	}
+	states, err := httpapi.BoolParam(r, "task_states", true)
+	if err != nil {
+		return err
+	}
+	l := Stubs(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Allocation] {
+		return s.Allocations(q.Namespace, q.Prefix)
+	}, states)
+	if short := l.View; resources {
+		l.View = func(a *drover.Allocation, s answer.Snapshot) *drover.AllocationListStub {
+			stub := short(a, s)
+			stub.AllocatedResources = a.AllocatedResources
+			return stub
+		}
+	}
+	return l.Serve(f.Cluster, w, r)
+}
+
+func (f *face) readAllocation(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	find := func(_ answer.Query, s answer.Snapshot) (*View, uint64) {
+		a := s.Allocation(id)
+		if a == nil {
+			return nil, 0
+		}
+		return NewView(a), a.ModifyIndex
+	}
+	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Allocs, Key: id}, "alloc", find)
+}
+
+// allocation finds one to ask its node about, else 404 with Nomad's text.
+func (f *face) allocation(id string) (*drover.Allocation, error) {
+	if a := f.State.Snapshot().Allocation(id); a != nil {
+		return a, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "Unknown allocation %q", id)
+}
+
+// workloads finds the node of an allocation.
+func (f *face) workloads(id string) (*drover.Allocation, exchange.Workloads, error) {
+	a, err := f.allocation(id)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := f.Nodes.Workloads(a.NodeID)
+	return a, n, err
+}
+
+func (f *face) stopAllocation(w http.ResponseWriter, r *http.Request) error {
+	noDelay, err := httpapi.BoolParam(r, "no_shutdown_delay", false)
+	if err != nil {
+		return err
+	}
+	reschedule, err := httpapi.BoolParam(r, "reschedule", false)
+	if err != nil {
+		return err
+	}
+	o, err := f.Intake.StopAllocation(r.Context(), r.PathValue("id"), noDelay, reschedule)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct {
+		EvalID string
+		Index  uint64
+	}{o.EvalID, o.Index})
+}
+
+func (f *face) allocationServices(http.ResponseWriter, *http.Request) error {
+	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
+}
+
+// allocationChecks answers with the results of the service checks of an allocation: of one without checks there are
+// none, which Nomad says as null.
+func (f *face) allocationChecks(w http.ResponseWriter, r *http.Request) error {
+	a, err := f.allocation(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if a.Job != nil && checked(a.Job.Group(a.TaskGroup)) {
+		return drover.Errorf(drover.NotImplemented, "service checks are not implemented yet")
+	}
+	return f.Reply(w, r, nil)
+}
+
+// checked reports whether services of a group or of its tasks have checks.
+func checked(g *drover.TaskGroup) bool {
+	if g == nil {
+		return false
+	}
+	services := slices.Clone(g.Services)
+	for _, t := range g.Tasks {
+		services = append(services, t.Services...)
+	}
+	return slices.ContainsFunc(services, func(s *drover.Service) bool { return len(s.Checks) > 0 })
+}
+
+func (f *face) allocationStats(w http.ResponseWriter, r *http.Request) error {
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	task := r.URL.Query().Get("task")
+	if err := checkTask(a, task); err != nil {
+		return err
+	}
+	usage, err := node.AllocStats(r.Context(), a.ID, task)
+	if err != nil {
+		return err
+	}
+	return f.Reply(w, r, usage)
+}
+
+// checkTask refuses a task that the allocation does not have; "" is fine.
+func checkTask(a *drover.Allocation, task string) error {
+	if task == "" || a.Job == nil {
+		return nil
+	}
+	if g := a.Job.Group(a.TaskGroup); g != nil && g.Task(task) == nil {
+		return drover.Errorf(drover.NotFound, "task %q not found in allocation", task)
+	}
+	return nil
+}
+
+func (f *face) collectAllocation(w http.ResponseWriter, r *http.Request) error {
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := node.CollectGarbage(r.Context(), a.ID); err != nil {
+		return err
+	}
+	return f.Reply(w, r, struct{}{})
+}
+
+func (f *face) restartAllocation(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		TaskName string
+		AllTasks bool
+	}
+	if err := httpapi.DecodeOptionalJSON(r, &b); err != nil {
+		return err
+	}
+	if b.TaskName != "" && b.AllTasks {
+		return drover.Errorf(drover.Invalid, "TaskName and AllTasks cannot be given together")
+	}
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := checkTask(a, b.TaskName); err != nil {
+		return err
+	}
+	if err := node.RestartTask(r.Context(), a.ID, b.TaskName, b.AllTasks); err != nil {
+		return err
+	}
+	return f.Done(w, r)
+}
+
+func (f *face) signalAllocation(w http.ResponseWriter, r *http.Request) error {
+	var b struct{ Task, TaskName, Signal string }
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if b.Task == "" {
+		b.Task = b.TaskName
+	}
+	if b.Signal == "" {
+		return drover.Errorf(drover.Invalid, "Signal: a signal's name is needed, such as SIGHUP")
+	}
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := checkTask(a, b.Task); err != nil {
+		return err
+	}
+	if err := node.SignalTask(r.Context(), a.ID, b.Task, b.Signal); err != nil {
+		return err
+	}
+	return f.Done(w, r)
+}

@@ -1,0 +1,183 @@
+package allocations
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+func (f *face) fsList(w http.ResponseWriter, r *http.Request) error {
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	path := r.URL.Query().Get("path")
+	if path == "" {
+		path = "/"
+	}
+	list, err := node.ListFolder(r.Context(), a.ID, path)
+	if err != nil {
+		return err
+	}
+	if list == nil {
+		list = []drover.AllocFileInfo{}
+	}
+	return f.Reply(w, r, list)
+}
+
+// askedFile is what stat, cat, readat and stream have in common: an allocation, its node and a path.
+func (f *face) askedFile(r *http.Request) (allocID, path string, node exchange.Workloads, err error) {
+	if path = r.URL.Query().Get("path"); path == "" {
+		return "", "", nil, drover.Errorf(drover.Invalid, "must provide a file name")
+	}
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return "", "", nil, err
+	}
+	return a.ID, path, node, nil
+}
+
+func (f *face) fsStat(w http.ResponseWriter, r *http.Request) error {
+	id, path, node, err := f.askedFile(r)
+	if err != nil {
+		return err
+	}
+	info, err := node.StatFolder(r.Context(), id, path)
+	if err != nil {
+		return err
+	}
+	return f.Reply(w, r, info)
+}
+
+func (f *face) fsCat(w http.ResponseWriter, r *http.Request) error { return f.serveFile(w, r, 0, 0) }
+
+func (f *face) fsReadAt(w http.ResponseWriter, r *http.Request) error {
+	if !r.URL.Query().Has("offset") {
+		return drover.Errorf(drover.Invalid, "parameter \"offset\" is missing")
+	}
+	offset, err := httpapi.IntParam(r, "offset", 0)
+	if err != nil {
+		return err
+	}
+	if offset < 0 {
+		return drover.Errorf(drover.Invalid, "parameter \"offset\" is %d, but must not be negative", offset)
+	}
+	limit, err := httpapi.IntParam(r, "limit", 0)
+	if err != nil {
+		return err
+	}
+	return f.serveFile(w, r, offset, max(limit, 0))
+}
+
+// serveFile sends a file as plain bytes; never as a type that a browser would run.
+func (f *face) serveFile(w http.ResponseWriter, r *http.Request, offset, limit int64) error {
+	id, path, node, err := f.askedFile(r)
+	if err != nil {
+		return err
+	}
+	file, err := node.ReadFolder(r.Context(), id, path, offset, limit)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	first := make([]byte, 32<<10)
+	n, err := io.ReadFull(file, first) // what fails at once still gets its status
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	f.SetIndex(w, f.State.Snapshot().Index())
+	s := f.OpenStream(w, "text/plain; charset=utf-8")
+	if s.Bytes(first[:n]) != nil || err != nil {
+		return nil
+	}
+	for {
+		n, err := file.Read(first)
+		if n > 0 && s.Bytes(first[:n]) != nil {
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err // the connection is cut: half a file is not a file
+		}
+	}
+}
+
+func (f *face) fsStream(w http.ResponseWriter, r *http.Request) error {
+	id, path, node, err := f.askedFile(r)
+	if err != nil {
+		return err
+	}
+	return f.follow(w, r, node, exchange.LogRequest{AllocID: id, Path: path}, true)
+}
+
+func (f *face) fsLogs(w http.ResponseWriter, r *http.Request) error {
+	v := r.URL.Query()
+	req := exchange.LogRequest{Task: v.Get("task"), Type: v.Get("type")}
+	if req.Task == "" {
+		return drover.Errorf(drover.Invalid, "must provide task name")
+	}
+	if req.Type != "stdout" && req.Type != "stderr" {
+		return drover.Errorf(drover.Invalid, "must provide log type (stdout/stderr)")
+	}
+	a, node, err := f.workloads(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := checkTask(a, req.Task); err != nil {
+		return err
+	}
+	req.AllocID = a.ID
+	return f.follow(w, r, node, req, false)
+}
+
+// follow streams a log or file in frames, or with plain=true as it is.
+func (f *face) follow(w http.ResponseWriter, r *http.Request, node exchange.Workloads, req exchange.LogRequest, follow bool) (err error) {
+	if req.Follow, err = httpapi.BoolParam(r, "follow", follow); err != nil {
+		return err
+	}
+	plain, err := httpapi.BoolParam(r, "plain", false)
+	if err != nil {
+		return err
+	}
+	if req.Offset, err = httpapi.IntParam(r, "offset", 0); err != nil {
+		return err
+	}
+	switch req.Origin = r.URL.Query().Get("origin"); req.Origin {
+	case "":
+		req.Origin = "start"
+	case "start", "end":
+	default:
+		return drover.Errorf(drover.Invalid, "invalid origin: must be start or end, not %q", req.Origin)
+	}
+	if req.Offset < 0 {
+		return drover.Errorf(drover.Invalid, "parameter \"offset\" is %d, but must not be negative", req.Offset)
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	logs, err := node.Logs(ctx, req)
+	if err != nil {
+		return err
+	}
+	source := answer.Pump(ctx, 4, logs.Next)
+	defer func() {
+		cancel()
+		answer.Drain(source) // a reader is not closed while it is read from
+		_ = logs.Close()     // only read
+	}()
+	f.SetIndex(w, f.State.Snapshot().Index())
+	err = answer.RelayFrames(ctx, f.Cluster, w, plain, source, func(c exchange.LogChunk) answer.Frame {
+		return answer.Frame{Offset: c.Offset, Data: c.Data, File: c.File, FileEvent: c.Event}
+	})
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package allocations
+
+import (
+	"context"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/id"
+)
+
+// Intake changes allocations.
+type Intake interface {
+	StopAllocation(ctx context.Context, id string, noShutdownDelay, reschedule bool) (drover.Outcome, error)
+}
+
+// Nodes finds the node that can be asked.
+type Nodes interface {
+	// Workloads returns the node's. Errors: NotFound (unknown node), Unavailable (not connected).
+	Workloads(nodeID string) (exchange.Workloads, error)
+}
+
+// Config is what the group needs beside the cluster.
+type Config struct {
+	Intake Intake
+	Nodes  Nodes
+	ID     id.Source // of executions
+	// Authorize is the same as httpapi.Config's: exec asks it for tokens that come in the websocket's handshake.
+	Authorize func(token string) error
+	// DisableExec refuses exec in tasks, as Nomad's disable_remote_exec.
+	DisableExec bool
+}
+
+// face answers the group's requests.
+type face struct {
+	*answer.Cluster
+	Config
+}
+
+// Routes lists the group's routes.
+func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
+	f := &face{c, cfg}
+	return []httpapi.Route{
+		{Pattern: "GET /v1/allocations", Handle: f.listAllocations},
+		{Pattern: "GET /v1/allocation/{id}", Handle: f.readAllocation},
+		{Pattern: "PUT,POST /v1/allocation/{id}/stop", Handle: f.stopAllocation},
+		{Pattern: "GET /v1/allocation/{id}/services", Handle: f.allocationServices},
+		{Pattern: "GET /v1/client/allocation/{id}/exec", Handle: f.execAllocation, Stream: true, Open: true},
+		{Pattern: "GET /v1/client/allocation/{id}/stats", Handle: f.allocationStats},
+		{Pattern: "GET /v1/client/allocation/{id}/checks", Handle: f.allocationChecks},
+		{Pattern: "GET,PUT,POST /v1/client/allocation/{id}/gc", Handle: f.collectAllocation},
+		{Pattern: "PUT,POST /v1/client/allocation/{id}/restart", Handle: f.restartAllocation},
+		{Pattern: "PUT,POST /v1/client/allocation/{id}/signal", Handle: f.signalAllocation},
+
+		{Pattern: "GET /v1/client/fs/ls/{id}", Handle: f.fsList},
+		{Pattern: "GET /v1/client/fs/stat/{id}", Handle: f.fsStat},
+		{Pattern: "GET /v1/client/fs/cat/{id}", Handle: f.fsCat, Stream: true},
+		{Pattern: "GET /v1/client/fs/readat/{id}", Handle: f.fsReadAt, Stream: true},
+		{Pattern: "GET /v1/client/fs/stream/{id}", Handle: f.fsStream, Stream: true},
+		{Pattern: "GET /v1/client/fs/logs/{id}", Handle: f.fsLogs, Stream: true},
+	}
+}

@@ -1,0 +1,68 @@
+package answer
+
+import (
+	"errors"
+
+	"github.com/hashicorp/go-bexpr"
+	"github.com/hashicorp/go-bexpr/grammar"
+
+	"github.com/drover-project/drover"
+)
+
+// maxExpressions bounds what go-bexpr tries while it parses.
+const maxExpressions = 100_000
+
+// maxFilter bounds a filter's text, in bytes.
+const maxFilter = 8 << 10
+
+// Compile makes a predicate of a go-bexpr expression over T's exported fields; "" keeps all. Errors, also of the
+// predicate: Invalid.
+func Compile[T any](expression string) (func(T) (bool, error), error) {
+	if expression == "" {
+		return func(T) (bool, error) { return true, nil }, nil
+	}
+	if len(expression) > maxFilter {
+		return nil, drover.Errorf(drover.Invalid, "the filter expression is longer than %d bytes", maxFilter)
+	}
+	if err := checkPatterns(expression); err != nil {
+		return nil, drover.Errorf(drover.Invalid, "failed to read filter expression: %w", err)
+	}
+	e, err := bexpr.CreateEvaluator(expression, bexpr.WithMaxExpressions(maxExpressions))
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "failed to read filter expression: %w", err)
+	}
+	return func(v T) (bool, error) {
+		ok, err := e.Evaluate(v)
+		if err != nil {
+			return false, drover.Errorf(drover.Invalid, "failed to filter: %w", err)
+		}
+		return ok, nil
+	}, nil
+}
+
+// checkPatterns refuses regular expressions that would grow beyond bounds: go-bexpr compiles each as it stands. An
+// expression that does not parse is left to go-bexpr, which reports it.
+func checkPatterns(expression string) error {
+	parsed, err := grammar.Parse("", []byte(expression), grammar.MaxExpressions(maxExpressions))
+	if err != nil {
+		return nil //nolint:nilerr // whoever evaluates it says so
+	}
+	return patternsIn(parsed)
+}
+
+func patternsIn(e any) error {
+	switch e := e.(type) {
+	case *grammar.BinaryExpression:
+		return errors.Join(patternsIn(e.Left), patternsIn(e.Right))
+	case *grammar.UnaryExpression:
+		return patternsIn(e.Operand)
+	case *grammar.CollectionExpression:
+		return patternsIn(e.Inner)
+	case *grammar.MatchExpression:
+		if e.Value != nil && (e.Operator == grammar.MatchMatches || e.Operator == grammar.MatchNotMatches) {
+			_, err := drover.CompilePattern(e.Value.Raw)
+			return err
+		}
+	}
+	return nil
+}

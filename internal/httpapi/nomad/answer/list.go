@@ -1,0 +1,180 @@
+package answer
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// Lister answers a list of T shown as V.
+type Lister[T, V any] struct {
+	On      []Source // what it waits for, at most three; its index is the highest of these tables'
+	Items   func(q Query, s Snapshot) iter.Seq[T]
+	ID      func(T) string
+	Created func(T) uint64 // if set, the order is by create index, unless a prefix was asked for
+	View    func(T, Snapshot) V
+	Keep    func(T) bool // optional, beside the filter
+}
+
+// HasPrefix is a Keep for tables that are not iterated by the query's prefix.
+func HasPrefix[T any](r *http.Request, name func(T) string) func(T) bool {
+	prefix := r.URL.Query().Get("prefix")
+	return func(v T) bool { return strings.HasPrefix(name(v), prefix) }
+}
+
+// Serve answers a page of the list, blocking if asked. Errors: Invalid (parameters, filter), Canceled.
+func (l Lister[T, V]) Serve(c *Cluster, w http.ResponseWriter, r *http.Request) error {
+	q, err := c.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	match, err := Compile[T](q.Filter)
+	if err != nil {
+		return err
+	}
+	snap, index, err := c.Await(r.Context(), q, l.On, func(s Snapshot) uint64 { return highest(s, l.On) })
+	if err != nil {
+		return err
+	}
+	items, next, err := l.page(q, snap, match)
+	if err != nil {
+		return err
+	}
+	c.SetIndex(w, index)
+	if table := l.On[0].Table; index == 0 && (table == tables.Evals || table == tables.Allocs) {
+		w.Header().Set(indexHeader, "0") // clients look for that, to tell that nothing ever was
+	}
+	if next != "" {
+		w.Header().Set("X-Nomad-NextToken", next)
+	}
+	return writeList(w, r, func(yield func(V) bool) {
+		for _, it := range items {
+			if !yield(l.View(it, snap)) {
+				return
+			}
+		}
+	})
+}
+
+func highest(s Snapshot, on []Source) (index uint64) {
+	for _, src := range on {
+		index = max(index, s.TableIndex(src.Table))
+	}
+	return index
+}
+
+// page selects, orders and cuts.
+func (l Lister[T, V]) page(q Query, s Snapshot, match func(T) (bool, error)) (items []T, next string, err error) {
+	for it := range l.Items(q, s) {
+		if l.Keep != nil && !l.Keep(it) {
+			continue
+		}
+		ok, err := match(it)
+		if err != nil {
+			return nil, "", err
+		}
+		if ok {
+			items = append(items, it)
+		}
+	}
+	byIndex := l.Created != nil && q.Prefix == ""
+	key := func(it T) position {
+		p := position{id: l.ID(it)}
+		if byIndex {
+			p.index = l.Created(it)
+		}
+		return p
+	}
+	compare := func(a, b T) int { return key(a).compare(key(b)) }
+	if q.Reverse {
+		slices.SortFunc(items, func(a, b T) int { return compare(b, a) })
+	} else {
+		slices.SortFunc(items, compare)
+	}
+	if q.Next != "" {
+		from, err := parsePosition(q.Next, byIndex)
+		if err != nil {
+			return nil, "", err
+		}
+		start, _ := slices.BinarySearchFunc(items, from, func(it T, p position) int {
+			if c := key(it).compare(p); q.Reverse {
+				return -c
+			} else {
+				return c
+			}
+		})
+		items = items[start:]
+	}
+	if q.PerPage > 0 && len(items) > q.PerPage {
+		next = key(items[q.PerPage]).token(byIndex)
+		items = items[:q.PerPage]
+	}
+	return items, next, nil
+}
+
+// position is where a page begins.
+type position struct {
+	index uint64
+	id    string
+}
+
+func (p position) compare(o position) int {
+	return cmp.Or(cmp.Compare(p.index, o.index), strings.Compare(p.id, o.id))
+}
+
+func (p position) token(byIndex bool) string {
+	if byIndex {
+		return fmt.Sprintf("%d.%s", p.index, p.id)
+	}
+	return p.id
+}
+
+func parsePosition(token string, byIndex bool) (position, error) {
+	if !byIndex {
+		return position{id: token}, nil
+	}
+	index, id, ok := strings.Cut(token, ".")
+	n, err := strconv.ParseUint(index, 10, 64)
+	if !ok || err != nil {
+		return position{}, drover.Errorf(drover.Invalid, "next_token %q is none that a list gave", token)
+	}
+	return position{n, id}, nil
+}
+
+// writeList encodes element by element, so that a long list is never held twice.
+func writeList[V any](w http.ResponseWriter, r *http.Request, items iter.Seq[V]) error {
+	if httpapi.Pretty(r) {
+		all := slices.AppendSeq([]V{}, items)
+		return httpapi.WriteJSON(w, r, http.StatusOK, all)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	out := bufio.NewWriterSize(w, 32<<10)
+	_ = out.WriteByte('[') // a bufio.Writer keeps its first error for Flush
+	first := true
+	for v := range items {
+		buf, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("encoding a list element: %w", err)
+		}
+		if !first {
+			_ = out.WriteByte(',')
+		}
+		first = false
+		if _, err := out.Write(buf); err != nil {
+			return nil // the client is gone
+		}
+	}
+	_ = out.WriteByte(']')
+	_ = out.Flush() // fails only when the client is gone
+	return nil
+}

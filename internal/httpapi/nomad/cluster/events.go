@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+// Events is control/eventstream.
+type Events interface {
+	// Subscribe starts a subscription. topics maps topic to keys ("*" = all); namespace "*" = all. index 0 starts at
+	// the oldest event kept, N at the events of N. Errors: Gone when events since index are no longer kept.
+	Subscribe(topics map[string][]string, namespace string, index uint64) (Subscription, error)
+}
+
+// Subscription yields events.
+type Subscription interface {
+	// Next blocks for the next line. Errors: Gone when the reader was too slow.
+	Next(ctx context.Context) (drover.Events, error)
+	Close()
+}
+
+// streamEvents answers GET /v1/event/stream: one JSON object a line, {} at once and whenever nothing happened for a
+// while. When the reader is too slow the last line is {"Error": "…"}; a subscription that cannot see all that it
+// asked for is refused with 410.
+func (f *face) streamEvents(w http.ResponseWriter, r *http.Request) error {
+	q, err := f.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	topics, err := parseTopics(r.URL.Query()["topic"])
+	if err != nil {
+		return err
+	}
+	sub, err := f.Events.Subscribe(topics, q.Namespace, q.MinIndex)
+	if err != nil {
+		f.SetIndex(w, f.State.Snapshot().Index()) // where to begin again, after reading the state
+		return err
+	}
+	defer sub.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	s := f.OpenStream(w, "application/json")
+	beat := func() error { return s.Bytes([]byte("{}\n")) }
+	if beat() != nil {
+		return nil
+	}
+	err = answer.Relay(ctx, s, answer.Pump(ctx, 16, sub.Next), f.Heartbeat, func(e drover.Events) error { return s.Line(e) }, beat)
+	if err != nil && ctx.Err() == nil {
+		_ = s.Line(struct{ Error string }{"subscription closed by server: " + err.Error()})
+		_ = s.Flush() // the client may be gone too
+	}
+	return nil
+}
+
+// parseTopics reads topic=Topic, topic=Topic:key (repeatable); none means all.
+func parseTopics(values []string) (map[string][]string, error) {
+	topics := map[string][]string{}
+	for _, v := range values {
+		topic, key, found := strings.Cut(v, ":")
+		if !found {
+			key = "*"
+		}
+		if topic == "" || key == "" || strings.Contains(key, ":") {
+			return nil, drover.Errorf(drover.Invalid, "Invalid topic query: Invalid key value pair for topic: %s", v)
+		}
+		topics[topic] = append(topics[topic], key)
+	}
+	if len(topics) == 0 {
+		topics[drover.TopicAll] = []string{"*"}
+	}
+	return topics, nil
+}

@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+// fuzzyMatch names what matched; Scope holds the ids of what it is in.
+type fuzzyMatch struct {
+	ID    string
+	Scope []string `json:",omitempty"`
+}
+
+// fuzzy collects matches by context, ordered by how early the text appears.
+type fuzzy struct {
+	text  string
+	found map[string][]scored
+}
+
+type scored struct {
+	fuzzyMatch
+	at int
+}
+
+func (z *fuzzy) try(context, name string, scope ...string) {
+	if at := strings.Index(strings.ToLower(name), z.text); at >= 0 {
+		z.found[context] = append(z.found[context], scored{fuzzyMatch{name, scope}, at})
+	}
+}
+
+func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
+	var b struct{ Text, Context, Namespace string }
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if len(b.Text) < 2 {
+		return drover.Errorf(drover.Invalid, "fuzzy search query must be at least 2 characters, got %d", len(b.Text))
+	}
+	snap := f.State.Snapshot()
+	z := &fuzzy{text: strings.ToLower(b.Text), found: map[string][]scored{}}
+	namespace := searchNamespace(r, b.Namespace)
+	all := b.Context == "" || b.Context == "all"
+	switch known := []string{"jobs", "nodes", "allocs", "namespaces", "node_pools", "evals", "deployment"}; {
+	case all, slices.Contains(known, b.Context), slices.Contains(emptyContexts(), b.Context):
+	default:
+		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
+	}
+	if all || b.Context == "jobs" {
+		for j := range snap.Jobs(namespace, "") {
+			z.job(j)
+		}
+	}
+	if all || b.Context == "nodes" {
+		for n := range snap.Nodes("") {
+			z.try("nodes", n.Name, n.ID)
+			z.try("classes", n.NodeClass, n.ID)
+		}
+	}
+	if all || b.Context == "allocs" {
+		for a := range snap.Allocations(namespace, "") {
+			z.try("allocs", a.Name, a.Namespace, a.ID)
+		}
+	}
+	if all || b.Context == "namespaces" {
+		for n := range snap.Namespaces() {
+			z.try("namespaces", n.Name)
+		}
+	}
+	if all || b.Context == "node_pools" {
+		for p := range snap.NodePools() {
+			z.try("node_pools", p.Name)
+		}
+	}
+	z.ids(snap, namespace, b.Context, all)
+	f.SetIndex(w, snap.Index())
+	return httpapi.WriteJSON(w, r, http.StatusOK, z.answer(snap.Index()))
+}
+
+// job looks at a job and at what it is made of.
+func (z *fuzzy) job(j *drover.Job) {
+	z.try("jobs", j.Name, j.Namespace, j.ID)
+	for _, g := range j.TaskGroups {
+		z.try("groups", g.Name, j.Namespace, j.ID)
+		for _, s := range g.Services {
+			z.try("services", s.Name, j.Namespace, j.ID, g.Name)
+		}
+		for _, t := range g.Tasks {
+			z.try("tasks", t.Name, j.Namespace, j.ID, g.Name)
+			for _, s := range t.Services {
+				z.try("services", s.Name, j.Namespace, j.ID, g.Name, t.Name)
+			}
+			if image, ok := t.Config["image"].(string); ok {
+				z.try("images", image, j.Namespace, j.ID, g.Name, t.Name)
+			}
+			if command, ok := t.Config["command"].(string); ok {
+				z.try("commands", command, j.Namespace, j.ID, g.Name, t.Name)
+			}
+		}
+	}
+}
+
+// ids looks for what has no name by the beginning of its id.
+func (z *fuzzy) ids(s answer.Snapshot, namespace, context string, all bool) {
+	for _, c := range searchables() {
+		if c.name != "evals" && c.name != "deployment" || !all && c.name != context {
+			continue
+		}
+		for id := range c.ids(s, namespace, z.text) {
+			z.found[c.name] = append(z.found[c.name], scored{fuzzyMatch{ID: id}, 0})
+			if len(z.found[c.name]) > searchLimit {
+				break
+			}
+		}
+	}
+}
+
+func (z *fuzzy) answer(index uint64) searchAnswer[fuzzyMatch] {
+	found := newSearchAnswer[fuzzyMatch](index)
+	for context, list := range z.found {
+		slices.SortStableFunc(list, func(a, b scored) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.ID, b.ID)) })
+		found.Truncations[context] = len(list) > searchLimit
+		for _, m := range list[:min(len(list), searchLimit)] {
+			found.Matches[context] = append(found.Matches[context], m.fuzzyMatch)
+		}
+	}
+	return found
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+func (f *face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error {
+	q, err := f.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	snap, index, err := f.AwaitTable(r.Context(), q, tables.SchedulerConfig)
+	if err != nil {
+		return err
+	}
+	f.SetIndex(w, index)
+	return httpapi.WriteJSON(w, r, http.StatusOK, struct {
+		SchedulerConfig *drover.SchedulerConfiguration
+		answer.Meta
+	}{snap.SchedulerConfig(), answer.Meta{Index: index, KnownLeader: true}})
+}
+
+func (f *face) writeSchedulerConfig(w http.ResponseWriter, r *http.Request) error {
+	var c drover.SchedulerConfiguration
+	if err := httpapi.DecodeJSON(r, &c); err != nil {
+		return err
+	}
+	switch c.SchedulerAlgorithm {
+	case "":
+		c.SchedulerAlgorithm = drover.SchedulerBinpack
+	case drover.SchedulerBinpack, drover.SchedulerSpread:
+	default:
+		return drover.Errorf(drover.Invalid, "invalid scheduler algorithm: %q", c.SchedulerAlgorithm)
+	}
+	index, err := httpapi.UintParam(r, "cas", 0)
+	if err != nil {
+		return err
+	}
+	cas := r.URL.Query().Has("cas")
+	if cas {
+		c.ModifyIndex = index
+	}
+	updated, o, err := f.Intake.SetSchedulerConfig(r.Context(), c, cas)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct {
+		Updated bool
+		Index   uint64
+	}{updated, o.Index})
+}
+
+func (f *face) systemGC(w http.ResponseWriter, r *http.Request) error {
+	if err := f.Intake.CollectGarbage(r.Context()); err != nil {
+		return err
+	}
+	return f.Reply(w, r, struct{}{})
+}
+
+func (f *face) reconcileSummaries(w http.ResponseWriter, r *http.Request) error {
+	if err := f.Intake.ReconcileSummaries(r.Context()); err != nil {
+		return err
+	}
+	return f.Reply(w, r, struct{}{})
+}

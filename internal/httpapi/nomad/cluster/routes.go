@@ -1,0 +1,57 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+// Intake changes what belongs to the cluster.
+type Intake interface {
+	UpsertNamespace(ctx context.Context, n *drover.Namespace) (drover.Outcome, error)
+	DeleteNamespace(ctx context.Context, name string) (drover.Outcome, error)
+	// SetSchedulerConfig stores c; with cas only if the stored one's ModifyIndex is c's (updated says so).
+	SetSchedulerConfig(
+		ctx context.Context, c drover.SchedulerConfiguration, cas bool,
+	) (updated bool, o drover.Outcome, err error)
+	CollectGarbage(ctx context.Context) error
+	ReconcileSummaries(ctx context.Context) error
+}
+
+// Config is what the group needs beside the cluster.
+type Config struct {
+	Intake Intake
+	Events Events
+	// Heartbeat is how often an event stream without events sends {}.
+	Heartbeat time.Duration
+}
+
+// face answers the group's requests.
+type face struct {
+	*answer.Cluster
+	Config
+}
+
+// Routes lists the group's routes.
+func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
+	f := &face{c, cfg}
+	return []httpapi.Route{
+		{Pattern: "GET /v1/namespaces", Handle: f.listNamespaces},
+		{Pattern: "PUT,POST /v1/namespace", Handle: f.upsertNamespace},
+		{Pattern: "GET /v1/namespace/{name}", Handle: f.readNamespace},
+		{Pattern: "PUT,POST /v1/namespace/{name}", Handle: f.upsertNamespace},
+		{Pattern: "DELETE /v1/namespace/{name}", Handle: f.deleteNamespace},
+
+		{Pattern: "GET /v1/event/stream", Handle: f.streamEvents, Stream: true},
+		{Pattern: "PUT,POST /v1/search", Handle: f.prefixSearch},
+		{Pattern: "PUT,POST /v1/search/fuzzy", Handle: f.fuzzySearch},
+
+		{Pattern: "GET /v1/operator/scheduler/configuration", Handle: f.readSchedulerConfig},
+		{Pattern: "PUT,POST /v1/operator/scheduler/configuration", Handle: f.writeSchedulerConfig},
+		{Pattern: "PUT,POST /v1/system/gc", Handle: f.systemGC},
+		{Pattern: "PUT,POST /v1/system/reconcile/summaries", Handle: f.reconcileSummaries},
+	}
+}

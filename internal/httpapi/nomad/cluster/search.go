@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/httpapi/nomad/jobs"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// searchLimit is how many matches a context gives.
+const searchLimit = 20
+
+// searchable is a context of /v1/search.
+type searchable struct {
+	name, table string
+	ids         func(s answer.Snapshot, namespace, prefix string) iter.Seq[string]
+}
+
+func searchables() []searchable {
+	return []searchable{
+		{"allocs", tables.Allocs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Allocations(ns, p), func(a *drover.Allocation) string { return a.ID })
+		}},
+		{"deployment", tables.Deployments, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Deployments(ns, p), func(d *drover.Deployment) string { return d.ID })
+		}},
+		{"evals", tables.Evals, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Evaluations(ns, p), func(e *drover.Evaluation) string { return e.ID })
+		}},
+		{"jobs", tables.Jobs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
+			return names(s.Jobs(ns, p), func(j *drover.Job) string { return j.ID })
+		}},
+		{"nodes", tables.Nodes, func(s answer.Snapshot, _, p string) iter.Seq[string] {
+			return names(s.Nodes(p), func(n *drover.Node) string { return n.ID })
+		}},
+		{"node_pools", tables.NodePools, func(s answer.Snapshot, _, p string) iter.Seq[string] {
+			return prefixed(p, names(s.NodePools(), func(n *drover.NodePool) string { return n.Name }))
+		}},
+		{"namespaces", tables.Namespaces, func(s answer.Snapshot, _, p string) iter.Seq[string] {
+			return prefixed(p, names(s.Namespaces(), func(n *drover.Namespace) string { return n.Name }))
+		}},
+		{"scaling_policy", tables.Jobs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
+			policies := jobs.ScalingPolicies(s, ns)
+			return prefixed(p, names(policies, func(p *drover.ScalingPolicy) string { return p.ID }))
+		}},
+	}
+}
+
+// emptyContexts are known to Nomad's clients; here there is never anything in them.
+func emptyContexts() []string {
+	return []string{"plugins", "volumes", "host_volumes", "vars", "quotas", "recommendations"}
+}
+
+func names[T any](items iter.Seq[T], name func(T) string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for it := range items {
+			if !yield(name(it)) {
+				return
+			}
+		}
+	}
+}
+
+func prefixed(prefix string, items iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for s := range items {
+			if strings.HasPrefix(s, prefix) && !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+type searchAnswer[T any] struct {
+	Matches     map[string][]T
+	Truncations map[string]bool
+	answer.Meta
+}
+
+func newSearchAnswer[T any](index uint64) searchAnswer[T] {
+	return searchAnswer[T]{Matches: map[string][]T{}, Truncations: map[string]bool{}, Meta: answer.NewMeta(index)}
+}
+
+func (f *face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
+	var b struct{ Prefix, Context, Namespace string }
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	namespace := searchNamespace(r, b.Namespace)
+	snap := f.State.Snapshot()
+	found := newSearchAnswer[string](0)
+	known := b.Context == "" || b.Context == "all"
+	for _, c := range searchables() {
+		if b.Context != "" && b.Context != "all" && b.Context != c.name {
+			continue
+		}
+		known = true
+		found.Matches[c.name], found.Truncations[c.name] = []string{}, false
+		for id := range c.ids(snap, namespace, b.Prefix) {
+			if len(found.Matches[c.name]) == searchLimit {
+				found.Truncations[c.name] = true
+				break
+			}
+			found.Matches[c.name] = append(found.Matches[c.name], id)
+		}
+		found.Index = max(found.Index, snap.TableIndex(c.table))
+	}
+	for _, name := range emptyContexts() {
+		if b.Context == name || b.Context == "" || b.Context == "all" {
+			known, found.Truncations[name] = true, false
+		}
+	}
+	if !known {
+		return drover.Errorf(drover.Invalid, "invalid context %q", b.Context)
+	}
+	f.SetIndex(w, found.Index)
+	return httpapi.WriteJSON(w, r, http.StatusOK, found)
+}
+
+// searchNamespace is the query's, else the body's, which Nomad's client fills too.
+func searchNamespace(r *http.Request, body string) string {
+	if !r.URL.Query().Has("namespace") && body != "" {
+		return body
+	}
+	return answer.Namespace(r)
+}

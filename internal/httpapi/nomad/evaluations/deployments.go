@@ -1,0 +1,107 @@
+package evaluations
+
+import (
+	"iter"
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+// ListDeployments lists the deployments that items yields.
+func ListDeployments(
+	items func(answer.Query, answer.Snapshot) iter.Seq[*drover.Deployment],
+) answer.Lister[*drover.Deployment, *drover.Deployment] {
+	return answer.Lister[*drover.Deployment, *drover.Deployment]{
+		On:      []answer.Source{{Table: tables.Deployments}},
+		Items:   items,
+		ID:      func(d *drover.Deployment) string { return d.ID },
+		Created: func(d *drover.Deployment) uint64 { return d.CreateIndex },
+		View:    func(d *drover.Deployment, _ answer.Snapshot) *drover.Deployment { return d },
+	}
+}
+
+func (f *face) listDeployments(w http.ResponseWriter, r *http.Request) error {
+	return ListDeployments(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Deployment] {
+		return s.Deployments(q.Namespace, q.Prefix)
+	}).Serve(f.Cluster, w, r)
+}
+
+func (f *face) readDeployment(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	find := func(_ answer.Query, s answer.Snapshot) (*drover.Deployment, uint64) {
+		if d := s.Deployment(id); d != nil {
+			return d, d.ModifyIndex
+		}
+		return nil, 0
+	}
+	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Deployments, Key: id}, "deployment", find)
+}
+
+func (f *face) deploymentAllocations(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	l := allocations.Stubs(func(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.Allocation] {
+		d := s.Deployment(id)
+		if d == nil {
+			return func(func(*drover.Allocation) bool) {}
+		}
+		return s.AllocationsByJob(d.Namespace, d.JobID)
+	}, true)
+	l.Keep = func(a *drover.Allocation) bool { return a.DeploymentID == id }
+	return l.Serve(f.Cluster, w, r)
+}
+
+// changeDeployment answers PUT /v1/deployment/{promote,fail,pause,unblock,allocation-health}/{id}.
+func (f *face) changeDeployment(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		DeploymentID           string
+		All                    bool
+		Groups                 []string
+		Pause                  bool
+		HealthyAllocationIDs   []string
+		UnhealthyAllocationIDs []string
+	}
+	action, id := r.PathValue("action"), r.PathValue("id")
+	if err := httpapi.DecodeOptionalJSON(r, &b); err != nil {
+		return err
+	}
+	if b.DeploymentID != "" && b.DeploymentID != id {
+		return drover.Errorf(drover.Invalid, "Deployment ID does not match")
+	}
+	ctx := r.Context()
+	var o drover.Outcome
+	var err error
+	switch action {
+	case "promote":
+		if b.All == (len(b.Groups) > 0) {
+			return drover.Errorf(drover.Invalid, "either All or Groups must be given to promote")
+		}
+		o, err = f.Intake.PromoteDeployment(ctx, id, b.Groups)
+	case "fail":
+		o, err = f.Intake.FailDeployment(ctx, id)
+	case "pause":
+		o, err = f.Intake.PauseDeployment(ctx, id, b.Pause)
+	case "unblock":
+		o, err = f.Intake.UnblockDeployment(ctx, id)
+	case "allocation-health":
+		if len(b.HealthyAllocationIDs)+len(b.UnhealthyAllocationIDs) == 0 {
+			return drover.Errorf(drover.Invalid, "must specify at least one healthy or unhealthy allocation")
+		}
+		o, err = f.Intake.SetAllocHealth(ctx, id, b.HealthyAllocationIDs, b.UnhealthyAllocationIDs)
+	default:
+		return drover.Errorf(drover.NotFound, "no such deployment action: %q", action)
+	}
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct {
+		EvalID                string
+		EvalCreateIndex       uint64
+		DeploymentModifyIndex uint64
+		RevertedJobVersion    *uint64
+		Index                 uint64
+	}{o.EvalID, o.EvalCreateIndex, o.DeploymentModifyIndex, o.RevertedJobVersion, o.Index})
+}

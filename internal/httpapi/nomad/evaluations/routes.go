@@ -1,0 +1,44 @@
+package evaluations
+
+import (
+	"context"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+// Intake steers deployments and deletes evaluations.
+type Intake interface {
+	// PromoteDeployment promotes the canaries of the groups; of all groups if there are none given.
+	PromoteDeployment(ctx context.Context, id string, groups []string) (drover.Outcome, error)
+	FailDeployment(ctx context.Context, id string) (drover.Outcome, error)
+	PauseDeployment(ctx context.Context, id string, pause bool) (drover.Outcome, error)
+	UnblockDeployment(ctx context.Context, id string) (drover.Outcome, error)
+	SetAllocHealth(ctx context.Context, deploymentID string, healthy, unhealthy []string) (drover.Outcome, error)
+	// DeleteEvaluations deletes evaluations that have ended.
+	DeleteEvaluations(ctx context.Context, ids []string) (drover.Outcome, error)
+}
+
+// face answers the group's requests.
+type face struct {
+	*answer.Cluster
+	Intake Intake
+}
+
+// Routes lists the group's routes.
+func Routes(c *answer.Cluster, intake Intake) []httpapi.Route {
+	f := &face{c, intake}
+	return []httpapi.Route{
+		{Pattern: "GET /v1/evaluations", Handle: f.listEvaluations},
+		{Pattern: "DELETE /v1/evaluations", Handle: f.deleteEvaluations},
+		{Pattern: "GET /v1/evaluations/count", Handle: f.countEvaluations},
+		{Pattern: "GET /v1/evaluation/{id}", Handle: f.readEvaluation},
+		{Pattern: "GET /v1/evaluation/{id}/allocations", Handle: f.evaluationAllocations},
+
+		{Pattern: "GET /v1/deployments", Handle: f.listDeployments},
+		{Pattern: "GET /v1/deployment/{id}", Handle: f.readDeployment},
+		{Pattern: "GET /v1/deployment/allocations/{id}", Handle: f.deploymentAllocations},
+		{Pattern: "PUT,POST /v1/deployment/{action}/{id}", Handle: f.changeDeployment},
+	}
+}

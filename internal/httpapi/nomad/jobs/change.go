@@ -1,0 +1,151 @@
+package jobs
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+func (f *face) jobDelete(w http.ResponseWriter, r *http.Request) error {
+	if id, name, ok := taggedPath(r); ok {
+		return f.untagVersion(w, r, id, name)
+	}
+	id := unescape(strings.TrimPrefix(r.URL.EscapedPath(), jobRoot))
+	req := drover.DeregisterRequest{Namespace: answer.Namespace(r), ID: id}
+	var err error
+	if req.Purge, err = httpapi.BoolParam(r, "purge", false); err != nil {
+		return err
+	}
+	if req.NoShutdownDelay, err = httpapi.BoolParam(r, "no_shutdown_delay", false); err != nil {
+		return err
+	}
+	priority, err := httpapi.IntParam(r, "eval_priority", 0)
+	if err != nil {
+		return err
+	}
+	if priority < 0 || priority > drover.MaxPriority {
+		return drover.Errorf(drover.Invalid, "parameter \"eval_priority\" is %d, but must be from 1 to %d", priority, drover.MaxPriority)
+	}
+	req.EvalPriority = int(priority)
+	o, err := f.Intake.DeregisterJob(r.Context(), req)
+	if drover.CodeOf(err) == drover.NotFound { // it is as asked for: Nomad answers so too
+		o, err = drover.Outcome{Index: f.State.Snapshot().Index()}, nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, evalAnswer(o))
+}
+
+func (f *face) evaluateJob(w http.ResponseWriter, r *http.Request, id string) error {
+	var b struct {
+		JobID       string
+		EvalOptions struct{ ForceReschedule bool }
+	}
+	if err := httpapi.DecodeOptionalJSON(r, &b); err != nil {
+		return err
+	}
+	if b.JobID != "" && b.JobID != id {
+		return drover.Errorf(drover.Invalid, "JobID not same as job name")
+	}
+	o, err := f.Intake.EvaluateJob(r.Context(), answer.Namespace(r), id, b.EvalOptions.ForceReschedule)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, evalAnswer(o))
+}
+
+func (f *face) revertJob(w http.ResponseWriter, r *http.Request, id string) error {
+	var b struct {
+		JobID               string
+		JobVersion          uint64
+		EnforcePriorVersion *uint64
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if b.JobID != "" && b.JobID != id {
+		return drover.Errorf(drover.Invalid, "Job ID does not match")
+	}
+	o, err := f.Versions.RevertJob(r.Context(), drover.RevertRequest{
+		Namespace: answer.Namespace(r), ID: id, Version: b.JobVersion, EnforcePriorVersion: b.EnforcePriorVersion,
+	})
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, evalAnswer(o))
+}
+
+func (f *face) setJobStable(w http.ResponseWriter, r *http.Request, id string) error {
+	var b struct {
+		JobID      string
+		JobVersion uint64
+		Stable     bool
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return err
+	}
+	if b.JobID != "" && b.JobID != id {
+		return drover.Errorf(drover.Invalid, "Job ID does not match")
+	}
+	o, err := f.Versions.SetJobStable(r.Context(), answer.Namespace(r), id, b.JobVersion, b.Stable)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct{ JobModifyIndex, Index uint64 }{o.JobModifyIndex, o.Index})
+}
+
+func (f *face) dispatchJob(w http.ResponseWriter, r *http.Request, id string) error {
+	var b struct {
+		JobID            string
+		Payload          []byte
+		Meta             map[string]string
+		IdPrefixTemplate string
+		Priority         int
+	}
+	if err := httpapi.DecodeOptionalJSON(r, &b); err != nil {
+		return err
+	}
+	if b.JobID != "" && b.JobID != id {
+		return drover.Errorf(drover.Invalid, "Job ID does not match")
+	}
+	return f.dispatch(w, r, drover.DispatchRequest{
+		ID: id, Payload: b.Payload, Meta: b.Meta, IDPrefixTemplate: b.IdPrefixTemplate, Priority: b.Priority,
+	})
+}
+
+// dispatchPayload takes the raw body as the payload.
+func (f *face) dispatchPayload(w http.ResponseWriter, r *http.Request, id string) error {
+	payload, err := io.ReadAll(r.Body) // bounded by the route
+	if err != nil {
+		return drover.Errorf(drover.Invalid, "reading the payload: %w", err)
+	}
+	return f.dispatch(w, r, drover.DispatchRequest{ID: id, Payload: payload})
+}
+
+func (f *face) dispatch(w http.ResponseWriter, r *http.Request, req drover.DispatchRequest) error {
+	req.Namespace, req.IdempotencyToken = answer.Namespace(r), r.URL.Query().Get("idempotency_token")
+	o, err := f.Intake.DispatchJob(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, struct {
+		DispatchedJobID string
+		EvalID          string
+		EvalCreateIndex uint64
+		JobCreateIndex  uint64
+		Index           uint64
+	}{o.DispatchedJobID, o.EvalID, o.EvalCreateIndex, o.JobCreateIndex, o.Index})
+}
+
+func (f *face) forcePeriodic(w http.ResponseWriter, r *http.Request, id string) error {
+	o, err := f.Intake.ForcePeriodic(r.Context(), answer.Namespace(r), id)
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, evalAnswer(o))
+}

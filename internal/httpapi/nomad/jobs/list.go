@@ -1,0 +1,106 @@
+package jobs
+
+import (
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+func (f *face) listJobs(w http.ResponseWriter, r *http.Request) error {
+	meta, err := httpapi.BoolParam(r, "meta", false)
+	if err != nil {
+		return err
+	}
+	return answer.Lister[*drover.Job, *drover.JobListStub]{
+		On:    []answer.Source{{Table: tables.Jobs}, {Table: tables.JobSummaries}},
+		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.Namespace, q.Prefix) },
+		ID:    func(j *drover.Job) string { return j.Namespace + "." + j.ID },
+		View: func(j *drover.Job, s answer.Snapshot) *drover.JobListStub {
+			stub := j.Stub(s.JobSummary(j.Namespace, j.ID))
+			if meta {
+				stub.Meta = j.Meta
+			}
+			return stub
+		},
+	}.Serve(f.Cluster, w, r)
+}
+
+// jobStatuses answers what Nomad's pages poll: jobs with their live allocations.
+func (f *face) jobStatuses(w http.ResponseWriter, r *http.Request) error {
+	var b struct {
+		Jobs            []drover.NamespacedID
+		IncludeChildren bool
+	}
+	if r.Method != http.MethodGet {
+		if err := httpapi.DecodeOptionalJSON(r, &b); err != nil {
+			return err
+		}
+	}
+	children, err := httpapi.BoolParam(r, "include_children", b.IncludeChildren)
+	if err != nil {
+		return err
+	}
+	return answer.Lister[*drover.Job, jobStatus]{
+		On:    []answer.Source{{Table: tables.Jobs}, {Table: tables.Allocs}, {Table: tables.Deployments}},
+		Items: func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Job] { return s.Jobs(q.Namespace, q.Prefix) },
+		Keep: func(j *drover.Job) bool {
+			return (children || j.ParentID == "") && (len(b.Jobs) == 0 || slices.Contains(b.Jobs, j.Key()))
+		},
+		ID:      func(j *drover.Job) string { return j.Namespace + "." + j.ID },
+		Created: func(j *drover.Job) uint64 { return j.ModifyIndex },
+		View:    viewStatus,
+	}.Serve(f.Cluster, w, r)
+}
+
+type jobStatus struct {
+	*drover.JobListStub
+	Version          uint64
+	GroupCountSum    int
+	Allocs           []allocStatus
+	LatestDeployment *deploymentStatus
+	ChildStatuses    []string
+}
+
+type allocStatus struct {
+	ID               string
+	Group            string
+	ClientStatus     string
+	NodeID           string
+	JobVersion       uint64
+	DeploymentStatus *drover.AllocDeploymentStatus
+	FollowupEvalID   string
+	NextAllocation   string
+	HasPausedTask    bool
+}
+
+type deploymentStatus struct {
+	ID                string
+	IsActive          bool
+	JobVersion        uint64
+	Status            string
+	StatusDescription string
+}
+
+func viewStatus(j *drover.Job, s answer.Snapshot) jobStatus {
+	v := jobStatus{JobListStub: j.Stub(nil), Version: j.Version, Allocs: []allocStatus{}}
+	for _, g := range j.TaskGroups {
+		if g.Count != nil {
+			v.GroupCountSum += *g.Count
+		}
+	}
+	for a := range allocationsOf(s, j.Namespace, j.ID, false) {
+		v.Allocs = append(v.Allocs, allocStatus{
+			ID: a.ID, Group: a.TaskGroup, ClientStatus: a.ClientStatus, NodeID: a.NodeID, JobVersion: a.Version(),
+			DeploymentStatus: a.DeploymentStatus, FollowupEvalID: a.FollowupEvalID, NextAllocation: a.NextAllocation,
+		})
+	}
+	if d := newestDeployment(s, j.Namespace, j.ID); d != nil {
+		v.LatestDeployment = &deploymentStatus{d.ID, d.Active(), d.JobVersion, d.Status, d.StatusDescription}
+	}
+	return v
+}

@@ -1,0 +1,179 @@
+package jobs
+
+import (
+	"iter"
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+	"github.com/drover-project/drover/internal/httpapi/nomad/evaluations"
+	"github.com/drover-project/drover/internal/tables"
+)
+
+func (f *face) readJob(w http.ResponseWriter, r *http.Request, id string) error {
+	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job", func(q answer.Query, s answer.Snapshot) (*drover.Job, uint64) {
+		if j := s.Job(q.Namespace, id); j != nil {
+			return j, j.ModifyIndex
+		}
+		return nil, 0
+	})
+}
+
+func (f *face) jobSummary(w http.ResponseWriter, r *http.Request, id string) error {
+	find := func(q answer.Query, s answer.Snapshot) (*drover.JobSummary, uint64) {
+		if j := s.JobSummary(q.Namespace, id); j != nil {
+			return j, j.ModifyIndex
+		}
+		return nil, 0
+	}
+	return answer.Single(f.Cluster, w, r, ofJob(tables.JobSummaries, r, id), "job", find)
+}
+
+func (f *face) jobAllocations(w http.ResponseWriter, r *http.Request, id string) error {
+	all, err := httpapi.BoolParam(r, "all", false)
+	if err != nil {
+		return err
+	}
+	l := allocations.Stubs(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Allocation] {
+		return allocationsOf(s, q.Namespace, id, all)
+	}, true)
+	l.On = []answer.Source{{Table: tables.Allocs, Key: tables.JobKey(answer.Namespace(r), id), Watch: tables.JobAllocs}}
+	return l.Serve(f.Cluster, w, r)
+}
+
+// allocationsOf yields the job's allocations; with all, those of an earlier job of the same id too, which was purged and
+// whose work may still be ending.
+func allocationsOf(s answer.Snapshot, namespace, id string, all bool) iter.Seq[*drover.Allocation] {
+	job := s.Job(namespace, id)
+	return func(yield func(*drover.Allocation) bool) {
+		for a := range s.AllocationsByJob(namespace, id) {
+			earlier := job != nil && a.Job != nil && a.Job.CreateIndex != job.CreateIndex
+			if (all || !earlier) && !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// deploymentsOf is allocationsOf for deployments.
+func deploymentsOf(s answer.Snapshot, namespace, id string, all bool) iter.Seq[*drover.Deployment] {
+	job := s.Job(namespace, id)
+	return func(yield func(*drover.Deployment) bool) {
+		for d := range s.DeploymentsByJob(namespace, id) {
+			earlier := job != nil && d.JobCreateIndex != job.CreateIndex
+			if (all || !earlier) && !yield(d) {
+				return
+			}
+		}
+	}
+}
+
+func (f *face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string) error {
+	l := evaluations.List(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Evaluation] {
+		return s.EvaluationsByJob(q.Namespace, id)
+	})
+	l.On = []answer.Source{{Table: tables.Evals, Key: tables.JobKey(answer.Namespace(r), id), Watch: tables.JobEvals}}
+	return l.Serve(f.Cluster, w, r)
+}
+
+func (f *face) jobDeployments(w http.ResponseWriter, r *http.Request, id string) error {
+	all, err := httpapi.BoolParam(r, "all", false)
+	if err != nil {
+		return err
+	}
+	l := evaluations.ListDeployments(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Deployment] {
+		return deploymentsOf(s, q.Namespace, id, all)
+	})
+	l.On[0].Key = tables.JobKey(answer.Namespace(r), id)
+	return l.Serve(f.Cluster, w, r)
+}
+
+// jobDeployment answers with the newest deployment, null if there is none.
+func (f *face) jobDeployment(w http.ResponseWriter, r *http.Request, id string) error {
+	q, err := f.ParseQuery(r)
+	if err != nil {
+		return err
+	}
+	var newest *drover.Deployment
+	_, index, err := f.Await(r.Context(), q, []answer.Source{ofJob(tables.Deployments, r, id)}, func(s answer.Snapshot) uint64 {
+		newest = newestDeployment(s, q.Namespace, id)
+		if newest == nil {
+			return s.TableIndex(tables.Deployments)
+		}
+		return newest.ModifyIndex
+	})
+	if err != nil {
+		return err
+	}
+	f.SetIndex(w, index)
+	return httpapi.WriteJSON(w, r, http.StatusOK, newest)
+}
+
+func newestDeployment(s answer.Snapshot, namespace, id string) (newest *drover.Deployment) {
+	for d := range deploymentsOf(s, namespace, id, false) {
+		if newest == nil || d.CreateIndex > newest.CreateIndex {
+			newest = d
+		}
+	}
+	return newest
+}
+
+func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) error {
+	diffs, err := httpapi.BoolParam(r, "diffs", false)
+	if err != nil {
+		return err
+	}
+	type versions struct {
+		Versions []*drover.Job
+		Diffs    []any
+		answer.Meta
+	}
+	find := func(q answer.Query, s answer.Snapshot) (*versions, uint64) {
+		list := s.JobVersions(q.Namespace, id)
+		if len(list) == 0 {
+			return nil, 0
+		}
+		v := &versions{Versions: list}
+		var index uint64
+		for i, j := range list {
+			index = max(index, j.ModifyIndex)
+			if diffs && f.DiffJobs != nil && i+1 < len(list) {
+				v.Diffs = append(v.Diffs, f.DiffJobs(list[i+1], j))
+			}
+		}
+		v.Meta = answer.NewMeta(index)
+		return v, index
+	}
+	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job versions", find)
+}
+
+func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) error {
+	if f.State.Snapshot().Job(answer.Namespace(r), id) == nil {
+		return drover.Errorf(drover.NotFound, "job not found")
+	}
+	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
+}
+
+func (f *face) jobActions(w http.ResponseWriter, r *http.Request, id string) error {
+	job := f.State.Snapshot().Job(answer.Namespace(r), id)
+	if job == nil {
+		return drover.Errorf(drover.NotFound, "job not found")
+	}
+	type action struct{ Name, TaskName, TaskGroupName string }
+	list := []action{}
+	for _, g := range job.TaskGroups {
+		for _, t := range g.Tasks {
+			for _, a := range t.Actions {
+				list = append(list, action{a.Name, t.Name, g.Name})
+			}
+		}
+	}
+	return f.Reply(w, r, struct{ Actions []action }{list})
+}
+
+// ofJob is the row of the job that a request asks for, in a table whose rows are jobs'.
+func ofJob(table string, r *http.Request, id string) answer.Source {
+	return answer.Source{Table: table, Key: tables.JobKey(answer.Namespace(r), id)}
+}

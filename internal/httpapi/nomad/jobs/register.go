@@ -1,0 +1,111 @@
+package jobs
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+// jobBody is the body of register, plan and validate.
+type jobBody struct {
+	Job            *drover.Job
+	EnforceIndex   bool
+	JobModifyIndex uint64
+	PreserveCounts bool
+	EvalPriority   int
+	Diff           bool
+	Namespace      string
+
+	PreserveResources bool
+	Submission        *drover.JobSubmission
+}
+
+// decodeJob reads the body and completes the job's namespace: the job's own, else the body's, else the query's.
+func (f *face) decodeJob(r *http.Request) (jobBody, error) {
+	var b jobBody
+	if err := f.CheckRegion(r.URL.Query().Get("region")); err != nil {
+		return b, err
+	}
+	if err := httpapi.DecodeJSON(r, &b); err != nil {
+		return b, err
+	}
+	if b.Job == nil {
+		return b, drover.Errorf(drover.Invalid, "Job must be specified")
+	}
+	if b.EvalPriority < 0 || b.EvalPriority > drover.MaxPriority {
+		return b, drover.Errorf(drover.Invalid, "EvalPriority: %d is not from 1 to %d", b.EvalPriority, drover.MaxPriority)
+	}
+	if b.Job.Namespace == "" {
+		b.Job.Namespace = answer.Namespace(r)
+		if !r.URL.Query().Has("namespace") && b.Namespace != "" {
+			b.Job.Namespace = b.Namespace
+		}
+	}
+	if b.Job.Namespace == "*" {
+		return b, drover.Errorf(drover.Invalid, "Job.Namespace: \"*\" is not the name of one namespace")
+	}
+	if b.Job.Region != "" {
+		if err := f.CheckRegion(b.Job.Region); err != nil {
+			return b, err
+		}
+	}
+	restoreIntegers(b.Job)
+	return b, nil
+}
+
+func (f *face) registerJob(w http.ResponseWriter, r *http.Request) error { return f.register(w, r, "") }
+
+// register registers the job of the body; id, if given, is the path's and must be the job's.
+func (f *face) register(w http.ResponseWriter, r *http.Request, id string) error {
+	b, err := f.decodeJob(r)
+	if err != nil {
+		return err
+	}
+	if b.Job.ID == "" {
+		return drover.Errorf(drover.Invalid, "Job ID hasn't been provided")
+	}
+	if id != "" && id != b.Job.ID {
+		return drover.Errorf(drover.Invalid, "Job ID does not match name in request path")
+	}
+	o, err := f.Intake.RegisterJob(r.Context(), drover.RegisterRequest{
+		Job: b.Job, EnforceIndex: b.EnforceIndex, JobModifyIndex: b.JobModifyIndex, PreserveCounts: b.PreserveCounts,
+		PreserveResources: b.PreserveResources, EvalPriority: b.EvalPriority, Submission: b.Submission,
+	})
+	if err != nil {
+		return err
+	}
+	return f.Written(w, r, o, evalAnswer(o))
+}
+
+// evalResult answers what leads to an evaluation.
+type evalResult struct {
+	EvalID          string
+	EvalCreateIndex uint64
+	JobModifyIndex  uint64
+	Warnings        string
+	answer.Meta
+}
+
+func evalAnswer(o drover.Outcome) evalResult {
+	return evalResult{o.EvalID, o.EvalCreateIndex, o.JobModifyIndex, o.Warnings, answer.NewMeta(o.Index)}
+}
+
+func (f *face) planJob(w http.ResponseWriter, r *http.Request, id string) error {
+	b, err := f.decodeJob(r)
+	if err != nil {
+		return err
+	}
+	if id != b.Job.ID {
+		return drover.Errorf(drover.Invalid, "Job ID does not match")
+	}
+	p, err := f.Intake.PlanJob(r.Context(), b.Job, b.Diff)
+	if err != nil {
+		return err
+	}
+	return f.Reply(w, r, struct {
+		drover.Preview
+		Index uint64
+	}{p, f.State.Snapshot().Index()})
+}

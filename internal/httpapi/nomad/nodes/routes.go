@@ -1,0 +1,54 @@
+package nodes
+
+import (
+	"context"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/nomad/allocations"
+	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
+)
+
+// Intake changes nodes and node pools.
+type Intake interface {
+	SetEligibility(ctx context.Context, nodeID, eligibility string) (drover.Outcome, error)
+	DrainNode(ctx context.Context, r drover.DrainRequest) (drover.Outcome, error)
+	EvaluateNode(ctx context.Context, nodeID string) (drover.Outcome, error)
+	PurgeNode(ctx context.Context, nodeID string) (drover.Outcome, error)
+	// SetNodeMeta sets keys of a node's metadata over the node's own; nil removes one.
+	SetNodeMeta(ctx context.Context, nodeID string, change map[string]*string) (drover.Outcome, error)
+	UpsertNodePool(ctx context.Context, p *drover.NodePool) (drover.Outcome, error)
+	DeleteNodePool(ctx context.Context, name string) (drover.Outcome, error)
+}
+
+// Config is what the group needs beside the cluster.
+type Config struct {
+	Intake    Intake
+	Nodes     allocations.Nodes
+	LocalNode func() string // the id of the node in this process, "" if there is none
+}
+
+// face answers the group's requests.
+type face struct {
+	*answer.Cluster
+	Config
+}
+
+// Routes lists the group's routes.
+func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
+	f := &face{c, cfg}
+	return []httpapi.Route{
+		{Pattern: "GET /v1/client/stats", Handle: f.nodeStats},
+		{Pattern: "GET,PUT,POST /v1/client/gc", Handle: f.nodeGC},
+		{Pattern: "GET /v1/client/metadata", Handle: f.readNodeMeta},
+		{Pattern: "PUT,POST /v1/client/metadata", Handle: f.writeNodeMeta},
+
+		{Pattern: "GET /v1/nodes", Handle: f.listNodes},
+		{Pattern: "GET /v1/node/{id}", Handle: f.readNode},
+		{Pattern: "GET,PUT,POST,DELETE /v1/node/{id}/{action}", Handle: f.nodeAction},
+		{Pattern: "GET /v1/node/pool/{name}/nodes", Handle: f.nodePoolNodes},
+		{Pattern: "GET /v1/node/pool/{name}/jobs", Handle: f.nodePoolJobs},
+		{Pattern: "GET /v1/node/pools", Handle: f.listNodePools},
+		{Pattern: "PUT,POST /v1/node/pools", Handle: f.upsertNodePool},
+	}
+}

@@ -1,0 +1,66 @@
+package nomad
+
+import (
+	"net/http"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/httpapi"
+)
+
+// refusedRoutes are Nomad's endpoints that are not implemented: 501 with a sentence, never an empty 200. Every other path
+// under /v1 is 404.
+func refusedRoutes() []httpapi.Route {
+	routes := []httpapi.Route{{Pattern: "/v1/", Handle: func(_ http.ResponseWriter, r *http.Request) error {
+		return drover.Errorf(drover.NotFound, "no such path: %s", r.URL.Path)
+	}}}
+	// Where there is nothing to license, Nomad's own answer is this one.
+	routes = append(routes, httpapi.Route{Pattern: "GET /v1/operator/license", Handle: func(w http.ResponseWriter, _ *http.Request) error {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}})
+	for _, r := range Refusals() {
+		for _, p := range r.Paths {
+			routes = append(routes, httpapi.Route{Pattern: p, Handle: refuse(r.Why)})
+		}
+	}
+	return routes
+}
+
+// Refusal is a group of Nomad's endpoints that are answered with 501.
+type Refusal struct {
+	Why   string   // the sentence of the answer
+	Paths []string // patterns of net/http.ServeMux; one that ends in a slash stands for all below it
+}
+
+// Refusals lists Nomad's endpoints that are known and not here.
+func Refusals() []Refusal {
+	return []Refusal{
+		{"access control lists are not implemented yet; one token for all is (configuration)", []string{"/v1/acl/"}},
+		{"quotas are not implemented", []string{"/v1/quotas", "/v1/quota", "/v1/quota/", "/v1/quota-usages", "/v1/quota-usage/"}},
+		{"sentinel policies are not implemented", []string{"/v1/sentinel/"}},
+		{"recommendations are not implemented", []string{
+			"/v1/recommendations", "/v1/recommendations/", "/v1/recommendation", "/v1/recommendation/",
+		}},
+		{"variables are not implemented yet", []string{"/v1/vars", "/v1/var/"}},
+		{"service registrations are not implemented yet", []string{"/v1/services", "/v1/service/"}},
+		{"volumes are not implemented yet", []string{"/v1/volumes", "/v1/volumes/", "/v1/volume/", "/v1/plugins", "/v1/plugin/"}},
+		{"gossip keys are not used", []string{"/v1/agent/keyring/"}},
+		{"servers are joined by configuration", []string{"/v1/agent/join", "/v1/agent/force-leave"}},
+		{"reloading the configuration is not implemented yet", []string{"/v1/agent/reload"}},
+		{"exporting old log files is not implemented; use /v1/agent/monitor", []string{"/v1/agent/monitor/export"}},
+		{"there is one server: the leadership can't be transferred", []string{"/v1/operator/raft/transfer-leadership"}},
+		{"autopilot is not implemented yet", []string{"/v1/operator/autopilot/"}},
+		{"snapshots through this API are not implemented yet", []string{"/v1/operator/snapshot"}},
+		{"there is no keyring", []string{"/v1/operator/keyring/"}},
+		{"utilization reports are not implemented", []string{"/v1/operator/utilization", "/v1/operator/upgrade-check/"}},
+		{"node identities are not implemented", []string{"/v1/client/identity", "/v1/client/identity/"}},
+		{"pausing tasks is not implemented", []string{"/v1/client/allocation/{id}/pause"}},
+		{"allocation snapshots are not implemented", []string{"/v1/client/allocation/{id}/snapshot"}},
+	}
+}
+
+func refuse(sentence string) httpapi.Handle {
+	return func(http.ResponseWriter, *http.Request) error {
+		return drover.Errorf(drover.NotImplemented, "%s", sentence)
+	}
+}
