@@ -44,7 +44,7 @@ type DeregisterRequest struct {
 type Preview struct {
 	JobModifyIndex     uint64
 	CreatedEvals       []*Evaluation
-	Diff               any // *JobDiff, if it was asked for
+	Diff               *JobDiff // nil unless it was asked for
 	Annotations        *PlanAnnotations
 	FailedTGAllocs     map[string]*AllocationMetric
 	NextPeriodicLaunch time.Time

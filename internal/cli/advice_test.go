@@ -29,7 +29,11 @@ func TestMistakesOfAddressAndTokenNameTheirCauseFirst(t *testing.T) {
 		_, _ = io.WriteString(w, `{"code":"unauthorized","message":"who are you"}`) // a proxy's words
 	}))
 	defer plain.Close()
-	forbids := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Permission denied", http.StatusForbidden) }))
+	forbids := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request,
+	) {
+		http.Error(w, "Permission denied", http.StatusForbidden)
+	}))
 	defer forbids.Close()
 	secure := func(conf *tls.Config) string {
 		srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") }))
@@ -46,10 +50,22 @@ func TestMistakesOfAddressAndTokenNameTheirCauseFirst(t *testing.T) {
 	require.NoError(t, err)
 	for want, args := range map[string][]string{
 		"certificate of the agent at " + open + " is of an authority that is not trusted here: -ca-cert or DROVER_CACERT": {"-address", open},
-		"certificate of the agent at https://localhost:" + port + " is for other names: ":                                 {"-address", "https://localhost:" + port, "-ca-cert", authority},
-		"the agent at http" + strings.TrimPrefix(open, "https") + " speaks TLS: give its address with https://":           {"-address", "http" + strings.TrimPrefix(open, "https")},
-		"the agent at https" + strings.TrimPrefix(plain.URL, "http") + " does not speak TLS":                              {"-address", "https" + strings.TrimPrefix(plain.URL, "http")},
-		"the agent at " + mutual + " refuses our certificate, or asks for one: -client-cert and -client-key":              {"-address", mutual, "-tls-skip-verify"},
+		"certificate of the agent at https://localhost:" + port + " is for other names: ": {
+			"-address",
+			"https://localhost:" + port, "-ca-cert", authority,
+		},
+		"the agent at http" + strings.TrimPrefix(open, "https") + " speaks TLS: give its address with https://": {
+			"-address",
+			"http" + strings.TrimPrefix(open, "https"),
+		},
+		"the agent at https" + strings.TrimPrefix(plain.URL, "http") + " does not speak TLS": {
+			"-address",
+			"https" + strings.TrimPrefix(plain.URL, "http"),
+		},
+		"the agent at " + mutual + " refuses our certificate, or asks for one: -client-cert and -client-key": {
+			"-address", mutual,
+			"-tls-skip-verify",
+		},
 		"give it with -token or DROVER_TOKEN":     {"-address", plain.URL},
 		"no agent answers at http://127.0.0.1:1 ": {"-address", "http://127.0.0.1:1"},
 	} {
@@ -83,7 +99,10 @@ func TestAnAgentSaysWhereItServes(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "tls.hcl")
 	require.NoError(t, os.WriteFile(file, []byte("tls {\n  http = true\n  cert_file = \"c\"\n  key_file = \"k\"\n}\n"), 0o600))
-	for want, args := range map[string][]string{"http://there:1\n": {"agent", "-dev"}, "https://there:1\n": {"agent", "-dev", "-config", file}} {
+	for want, args := range map[string][]string{
+		"http://there:1\n":  {"agent", "-dev"},
+		"https://there:1\n": {"agent", "-dev", "-config", file},
+	} {
 		var says bytes.Buffer
 		app := &term.App{Out: &says, Err: io.Discard, Getenv: os.Getenv, Clock: clock.Wall{}}
 		parts := Parts{RunAgent: func(_ context.Context, _ *config.Agent, _ io.Writer, ready func(string)) error {

@@ -82,7 +82,11 @@ func NewRoot(app *term.App, parts Parts) *cobra.Command {
 
 Flags may be written with one dash: -address is --address. Commands ask the agent at -address, DROVER_ADDR or NOMAD_ADDR.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not be placed in full, 130 Ctrl-C
-(143 SIGTERM, 129 SIGHUP); commands that run a program exit with its code.`, "drover agent -dev -demo\ndrover doctor\ndrover job init && drover job run example.nomad.hcl\ndrover env put scratch -image host && drover run scratch -- uname -a")
+(143 SIGTERM, 129 SIGHUP); commands that run a program exit with its code.`, `
+drover agent -dev -demo
+drover doctor
+drover job init && drover job run example.nomad.hcl
+drover env put scratch -image host && drover run scratch -- uname -a`)
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
@@ -93,7 +97,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such thing, 4 a job could not 
 	}
 	for _, c := range []*cobra.Command{
 		job.Command(app), alloc.Command(app), node.Command(app), ops.EvalCommand(app), ops.DeploymentCommand(app), ops.NamespaceCommand(app),
-		ops.OperatorCommand(app), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app), ops.EventCommand(app), ops.MonitorCommand(app),
+		ops.OperatorCommand(app), ops.SystemCommand(app), ops.ServerCommand(app), statusCommand(app),
+		ops.EventCommand(app), ops.MonitorCommand(app),
 		ops.AgentInfoCommand(app), env.Command(app), env.RunCommand(app), env.RunnerCommand(app), fleet.Command(app, parts.Fleet),
 	} {
 		root.AddCommand(term.Remote(app, c))

@@ -21,17 +21,17 @@ import (
 
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "status [ID]", "List jobs, or show whatever the id belongs to", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
 			return job.List(ctx, app, c, o)
 		}
 		return showFound(ctx, app, c, o, args[0])
-	})
-	term.Describe(c, "Finds a job, allocation, node, evaluation, deployment, node pool or namespace by the beginning of its id.", "drover status\ndrover status web\ndrover status 3f2a")
+	}
+	c := term.NomadCommand(app, "status [ID]", "List jobs, or show whatever the id belongs to", 0, 1, run)
+	term.Describe(c, "Finds a job, allocation, node, evaluation, deployment, node pool or namespace by the beginning of its id.", `
+drover status
+drover status web
+drover status 3f2a`)
 	o.Bind(c.Flags())
 	return c
 }

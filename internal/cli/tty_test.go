@@ -45,13 +45,16 @@ func TestTerminals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Nomad's exec protocol sends the size after the start, so it may come a moment later.
-			out, code := inTerminal(t, address, "", append(slices.Clone(args), "sh", "-c", `until [ "$(stty size)" = "33 99" ]; do sleep 0.01; done; stty size; exit 6`)...)
+			out, code := inTerminal(t, address, "", append(slices.Clone(args), "sh", "-c",
+				`until [ "$(stty size)" = "33 99" ]; do sleep 0.01; done; stty size; exit 6`)...)
 			require.Contains(t, out, "33 99")
 			require.Equal(t, 6, code)
-			out, code = inTerminal(t, address, "\x03", append(slices.Clone(args), "sh", "-c", "trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 0.05; done")...)
+			out, code = inTerminal(t, address, "\x03", append(slices.Clone(args), "sh", "-c",
+				"trap 'echo got it; exit 7' INT; echo ready; while :; do sleep 0.05; done")...)
 			require.Contains(t, out, "got it")
 			require.Equal(t, 7, code)
-			_, code = inTerminal(t, address, "~.", append(slices.Clone(args), "sh", "-c", "trap '' INT; echo ready; while :; do sleep 0.05; done")...)
+			_, code = inTerminal(t, address, "~.", append(slices.Clone(args), "sh", "-c",
+				"trap '' INT; echo ready; while :; do sleep 0.05; done")...)
 			require.Equal(t, 130, code, "there is a way out")
 			for signal, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 				require.Equal(t, want, signalled(t, address, signal, append(slices.Clone(args), "sh", "-c", "echo ready; sleep 1000")...), signal)

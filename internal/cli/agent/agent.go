@@ -105,7 +105,10 @@ func (f *flags) bind(fl *pflag.FlagSet) {
 func (f *flags) fromFlags() *config.Agent {
 	said := f.set
 	said.Server = &config.Server{BootstrapExpect: f.expect, JoinToken: f.join, JoinTokenFile: f.joinFile}
-	said.Client = &config.Client{JoinToken: f.join, JoinTokenFile: f.joinFile, Servers: f.servers, Meta: f.meta, NodeClass: f.class, NodePool: f.pool}
+	said.Client = &config.Client{
+		JoinToken: f.join, JoinTokenFile: f.joinFile, Servers: f.servers, Meta: f.meta, NodeClass: f.class,
+		NodePool: f.pool,
+	}
 	if f.server {
 		said.Server.Enabled = new(true)
 	}

@@ -36,7 +36,8 @@ func TestFlagsGoOverFilesAndDefaults(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.hcl")
 	require.NoError(t, os.WriteFile(file, []byte("datacenter = \"dc7\"\nname = \"file\"\nserver {\n  enabled = false\n}\n"), 0o600))
-	out, cfg, err := execute(t, "--dev", "--config", file, "--node", "flag", "--http-port", "0", "--node-class", "big", "--meta", "a=b", "--log-json")
+	out, cfg, err := execute(t, "--dev", "--config", file, "--node", "flag", "--http-port", "0", "--node-class", "big", "--meta", "a=b",
+		"--log-json")
 	require.NoError(t, err)
 	require.Equal(t, "==> Drover agent is serving on http://here:1\n", out)
 	require.Equal(t, "flag", cfg.Name)

@@ -64,7 +64,8 @@ func runDemo(ctx context.Context, app *term.App, t api.Target) error {
 	now := clock.Wall{}.Now
 	begin := now()
 	fmt.Fprintf(app.Out, "==> Making environment %q on this machine's own files, with 4 warm runners\n", demoEnvironment)
-	if _, _, err := c.PutEnvironment(ctx, execution.Environment{ID: demoEnvironment, Image: "host", PoolSize: 4, MemoryMB: 64, MemoryMaxMB: 256}); err != nil {
+	playground := execution.Environment{ID: demoEnvironment, Image: "host", PoolSize: 4, MemoryMB: 64, MemoryMaxMB: 256}
+	if _, _, err := c.PutEnvironment(ctx, playground); err != nil {
 		return err
 	}
 	if err := env.AwaitWarm(ctx, c, demoEnvironment, 4); err != nil {
@@ -122,8 +123,10 @@ func runDemo(ctx context.Context, app *term.App, t api.Target) error {
 	if receipt == nil {
 		return drover.Errorf(drover.Internal, "the execution ended without a receipt")
 	}
-	fmt.Fprintf(app.Out, "    exit    %d (%s), %v of CPU, %.1f MB at most\n", receipt.ExitCode, receipt.Cause, term.Round(receipt.UserCPU+receipt.SystemCPU), float64(receipt.PeakMemory)/1e6)
-	fmt.Fprintf(app.Out, "    times   claim %v, file copied %v, first byte %v, exit %v\n", term.Round(claimed), term.Round(copied), term.Round(first), term.Round(ended))
+	fmt.Fprintf(app.Out, "    exit    %d (%s), %v of CPU, %.1f MB at most\n", receipt.ExitCode, receipt.Cause,
+		term.Round(receipt.UserCPU+receipt.SystemCPU), float64(receipt.PeakMemory)/1e6)
+	fmt.Fprintf(app.Out, "    times   claim %v, file copied %v, first byte %v, exit %v\n", term.Round(claimed), term.Round(copied),
+		term.Round(first), term.Round(ended))
 	return nil
 }
 

@@ -13,32 +13,32 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// act finds the allocation of args[0] and does something to it.
-func act(ctx context.Context, app *term.App, prefix string, do func(*api.Client, *drover.Allocation) error) error {
-	c, err := app.Nomad()
-	if err != nil {
-		return err
-	}
-	v, err := c.Allocation(ctx, prefix)
-	if err != nil {
-		return err
-	}
-	return do(c, v)
+// change finds the allocation, changes it with do, and follows the evaluation that comes of it.
+func change(
+	ctx context.Context, app *term.App, prefix string, f follow.Options,
+	do func(*api.Client, *drover.Allocation) (drover.Outcome, error),
+) error {
+	return follow.Change(ctx, app, f, (*api.Client).Allocation, prefix, do)
+}
+
+// tellTasks sends an order to the node of an allocation, which passes it to the allocation's tasks.
+func tellTasks(ctx context.Context, app *term.App, prefix, order string, body any) error {
+	return change(ctx, app, prefix, follow.Options{}, func(c *api.Client, v *drover.Allocation) (o drover.Outcome, err error) {
+		return o, c.Put(ctx, "/v1/client/allocation/"+v.ID+"/"+order, nil, body, nil)
+	})
 }
 
 func stopCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var noDelay bool
-	c := term.Command(app, "stop ALLOC", "Stop an allocation; its job gets another one", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		return act(ctx, app, args[0], func(c *api.Client, v *drover.Allocation) error {
-			var r follow.Registered
+	run := func(ctx context.Context, app *term.App, args []string) error {
+		return change(ctx, app, args[0], *f, func(c *api.Client, v *drover.Allocation) (o drover.Outcome, err error) {
 			q := url.Values{"no_shutdown_delay": {strconv.FormatBool(noDelay)}}
-			if err := c.Put(ctx, "/v1/allocation/"+v.ID+"/stop", q, nil, &r); err != nil {
-				return err
-			}
-			return follow.Evaluation(ctx, app, c, r.EvalID, *f)
+			err = c.Put(ctx, "/v1/allocation/"+v.ID+"/stop", q, nil, &o)
+			return o, err
 		})
-	})
+	}
+	c := term.Command(app, "stop ALLOC", "Stop an allocation; its job gets another one", 1, 1, run)
 	c.Flags().BoolVar(&noDelay, "no-shutdown-delay", false, "do not wait for shutdown_delay")
 	f.Bind(c)
 	return c
@@ -47,14 +47,13 @@ func stopCommand(app *term.App) *cobra.Command {
 func restartCommand(app *term.App) *cobra.Command {
 	var task string
 	var all bool
-	c := term.Command(app, "restart ALLOC [TASK]", "Restart the tasks of an allocation in place", 1, 2, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		if len(args) == 2 {
 			task = args[1]
 		}
-		return act(ctx, app, args[0], func(c *api.Client, v *drover.Allocation) error {
-			return c.Put(ctx, "/v1/client/allocation/"+v.ID+"/restart", nil, map[string]any{"TaskName": task, "AllTasks": all}, nil)
-		})
-	})
+		return tellTasks(ctx, app, args[0], "restart", map[string]any{"TaskName": task, "AllTasks": all})
+	}
+	c := term.Command(app, "restart ALLOC [TASK]", "Restart the tasks of an allocation in place", 1, 2, run)
 	c.Flags().StringVar(&task, "task", "", "this task; default: all that run")
 	c.Flags().BoolVar(&all, "all-tasks", false, "those that ended too")
 	return c
@@ -62,14 +61,13 @@ func restartCommand(app *term.App) *cobra.Command {
 
 func signalCommand(app *term.App) *cobra.Command {
 	signal, task := "", ""
-	c := term.Command(app, "signal ALLOC [TASK]", "Send a signal to the tasks of an allocation", 1, 2, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		if len(args) == 2 {
 			task = args[1]
 		}
-		return act(ctx, app, args[0], func(c *api.Client, v *drover.Allocation) error {
-			return c.Put(ctx, "/v1/client/allocation/"+v.ID+"/signal", nil, map[string]string{"Task": task, "Signal": signal}, nil)
-		})
-	})
+		return tellTasks(ctx, app, args[0], "signal", map[string]string{"Task": task, "Signal": signal})
+	}
+	c := term.Command(app, "signal ALLOC [TASK]", "Send a signal to the tasks of an allocation", 1, 2, run)
 	c.Flags().StringVarP(&signal, "signal", "s", "SIGKILL", "the signal's name")
 	c.Flags().StringVar(&task, "task", "", "this task; default: all")
 	return c

@@ -30,15 +30,18 @@ type execFlags struct {
 func execCommand(app *term.App) *cobra.Command {
 	f := &execFlags{}
 	var tty, noTTY bool
-	c := term.Command(app, "exec ALLOC COMMAND [ARG…]", "Run a command in a task of an allocation", 1, -1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		t := app.Console()
 		f.tty = tty || t != nil && !noTTY
 		return exec(ctx, app, f, t, args)
-	})
+	}
+	c := term.Command(app, "exec ALLOC COMMAND [ARG…]", "Run a command in a task of an allocation", 1, -1, run)
 	term.Describe(c, `Runs the command in the task and exits with its code. From a terminal it gets one too, with its size; -T prevents it.
 The command's own flags need no --.
 
-`+term.EscapeHelp, "drover alloc exec 3f2a sh\ndrover alloc exec -task web -job shop cat /etc/hostname\necho data | drover alloc exec -T 3f2a sh -c 'wc -c'")
+`+term.EscapeHelp, `drover alloc exec 3f2a sh
+drover alloc exec -task web -job shop cat /etc/hostname
+echo data | drover alloc exec -T 3f2a sh -c 'wc -c'`)
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFirst}
 	c.Flags().SetInterspersed(false)
 	f.bind(c.Flags())
@@ -144,7 +147,8 @@ func (x *session) run(ctx context.Context, f *execFlags, t *term.Console) error 
 			defer t.Restore()
 			send = (&term.Keys{Escape: f.escape, Send: send, Leave: leave}).Type
 		}
-		resize := func(s execution.WindowSize) { _ = x.send(ctx, execFrame{TTYSize: &execSize{s.Rows, s.Cols}}) } // reading tells of a broken connection
+		// reading tells of a broken connection
+		resize := func(s execution.WindowSize) { _ = x.send(ctx, execFrame{TTYSize: &execSize{s.Rows, s.Cols}}) }
 		resize(t.Size())
 		go t.OnResize(ctx, resize) // ends with ctx
 	}

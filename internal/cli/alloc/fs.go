@@ -23,11 +23,17 @@ type fsFlags struct {
 
 func fsCommand(app *term.App) *cobra.Command {
 	f := &fsFlags{}
-	c := term.Command(app, "fs ALLOC [PATH]", "List a folder of an allocation, or print a file", 0, 2, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return fs(ctx, app, f, args)
-	})
-	term.Describe(c, "Paths begin at the allocation's folder: alloc/ is what its tasks share, alloc/logs/ what they wrote, TASK/local/ a task's own.",
-		"drover alloc fs 3f2a\ndrover alloc fs 3f2a alloc/logs/\ndrover alloc fs 3f2a alloc/data/result.txt\ndrover alloc fs -stat 3f2a web/local\ndrover alloc fs -tail -n 5 -f 3f2a alloc/data/events.log")
+	}
+	c := term.Command(app, "fs ALLOC [PATH]", "List a folder of an allocation, or print a file", 0, 2, run)
+	term.Describe(c, "Paths begin at the allocation's folder: alloc/ is what its tasks share, alloc/logs/ what they wrote, TASK/local/ a "+
+		"task's own.",
+		`drover alloc fs 3f2a
+drover alloc fs 3f2a alloc/logs/
+drover alloc fs 3f2a alloc/data/result.txt
+drover alloc fs -stat 3f2a web/local
+drover alloc fs -tail -n 5 -f 3f2a alloc/data/events.log`)
 	fl := c.Flags()
 	f.Bind(fl)
 	f.bindJob(fl)

@@ -21,9 +21,10 @@ type logsFlags struct {
 
 func logsCommand(app *term.App) *cobra.Command {
 	f := &logsFlags{}
-	c := term.Command(app, "logs ALLOC [TASK]", "Print what a task wrote", 0, 2, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return logs(ctx, app, f, args)
-	})
+	}
+	c := term.Command(app, "logs ALLOC [TASK]", "Print what a task wrote", 0, 2, run)
 	term.Describe(c, "Prints stdout and then stderr of a task, each to its own stream; with -f both as they come.",
 		"drover alloc logs 3f2a\ndrover alloc logs -f -stderr 3f2a\ndrover alloc logs -tail -n 20 -job web")
 	fl := c.Flags()

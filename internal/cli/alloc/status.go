@@ -19,16 +19,13 @@ import (
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	var stats bool
-	c := term.Command(app, "status [ALLOC]", "List allocations, or show one with its tasks", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
 			return list(ctx, app, c, o)
 		}
 		return Show(ctx, app, c, o, args[0], stats)
-	})
+	}
+	c := term.NomadCommand(app, "status [ALLOC]", "List allocations, or show one with its tasks", 0, 1, run)
 	term.Describe(c, "Shows an allocation: its resources and ports, its tasks with what happened to them, and why it was placed where it is.",
 		"drover alloc status 3f2a\ndrover alloc status -stats 3f2a\ndrover alloc status -t '{{.ClientStatus}}' 3f2a")
 	c.Flags().BoolVar(&stats, "stats", false, "show what the tasks use now")
@@ -71,7 +68,8 @@ func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, pre
 		}
 	}
 	if usage != nil && usage.Disk != nil {
-		if err := term.Facts(app.Out, "Disk", term.Bytes(float64(usage.Disk.Bytes)), "Measured", term.StampNanos(usage.Disk.Timestamp)); err != nil {
+		if err := term.Facts(app.Out, "Disk", term.Bytes(float64(usage.Disk.Bytes)), "Measured",
+			term.StampNanos(usage.Disk.Timestamp)); err != nil {
 			return err
 		}
 	}
@@ -95,7 +93,8 @@ func showFacts(app *term.App, o *term.Output, v *drover.Allocation) error {
 	if v.Claim != nil {
 		claim = v.Claim.RunnerID + " since " + term.StampNanos(v.Claim.ClaimedAt)
 	}
-	return term.Facts(app.Out, "ID", v.ID, "Name", v.Name, "Job", v.JobID, "Version", strconv.FormatUint(v.Version(), 10), "Namespace", v.Namespace,
+	return term.Facts(app.Out, "ID", v.ID, "Name", v.Name, "Job", v.JobID, "Version", strconv.FormatUint(v.Version(), 10), "Namespace",
+		v.Namespace,
 		"Node", o.ID(v.NodeID)+" ("+v.NodeName+")", "Status", v.ClientStatus, "Description", v.ClientDescription,
 		"Desired", v.DesiredStatus, "Because", v.DesiredDescription, "Healthy", healthy, "Runner", claim,
 		"Evaluation", o.ID(v.EvalID), "Deployment", o.ID(v.DeploymentID), "Replaces", o.ID(v.PreviousAllocation),
@@ -147,7 +146,8 @@ func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.Al
 	if s.Restarts > 0 {
 		restarts = strconv.FormatUint(s.Restarts, 10)
 	}
-	if err := term.Facts(app.Out, "CPU", cpu, "Memory", memory, "Started", term.Stamp(s.StartedAt), "Finished", term.Stamp(s.FinishedAt), "Restarts", restarts); err != nil {
+	if err := term.Facts(app.Out, "CPU", cpu, "Memory", memory, "Started", term.Stamp(s.StartedAt), "Finished", term.Stamp(s.FinishedAt),
+		"Restarts", restarts); err != nil {
 		return err
 	}
 	var rows [][]string

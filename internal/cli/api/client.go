@@ -64,7 +64,8 @@ func (c *Client) Open(ctx context.Context, method, path string, query url.Values
 		defer res.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // the status says enough if it cannot be read
 		if len(strings.TrimSpace(string(text))) == 0 {
-			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent", c.Address, res.Status, path)
+			return nil, drover.Errorf(drover.Unavailable, "%s answers %s without a word to %s: it is perhaps no agent",
+				c.Address, res.Status, path)
 		}
 		return nil, drover.Errorf(statusCodes[res.StatusCode], "%s", strings.TrimSpace(string(text)))
 	}
@@ -102,6 +103,12 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, out any
 // Put writes in to path and reads the answer into out, unless that is nil.
 func (c *Client) Put(ctx context.Context, path string, query url.Values, in, out any) error {
 	_, err := c.Call(ctx, http.MethodPut, path, query, in, out)
+	return err
+}
+
+// Delete deletes what is at path and reads the answer into out, unless that is nil.
+func (c *Client) Delete(ctx context.Context, path string, query url.Values, out any) error {
+	_, err := c.Call(ctx, http.MethodDelete, path, query, nil, out)
 	return err
 }
 

@@ -17,6 +17,9 @@ import (
 // startOne is what can be done when no agent answers.
 const startOne = "start one with 'drover agent -dev', or set -address or DROVER_ADDR"
 
+// plainToTLS is how Go's server begins its answer to plain HTTP on a port for TLS.
+const plainToTLS = "Client sent an HTTP request to an HTTPS server."
+
 // reaching names the true cause first when an agent cannot be asked, and what can be done about it.
 type reaching struct{ http.RoundTripper }
 
@@ -29,9 +32,10 @@ func (h reaching) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return res, err
 	}
-	if r.URL.Scheme == "http" && res.StatusCode == http.StatusBadRequest && startsWith(res, "Client sent an HTTP request to an HTTPS server.") {
+	if r.URL.Scheme == "http" && res.StatusCode == http.StatusBadRequest && startsWith(res, plainToTLS) {
 		_ = res.Body.Close() // the rest of it says nothing more
-		return nil, drover.Errorf(drover.Unavailable, "the agent at %s speaks TLS: give its address with https:// (-address or DROVER_ADDR)", base(r.URL))
+		return nil, drover.Errorf(drover.Unavailable, "the agent at %s speaks TLS: give its address with https:// (-address or DROVER_ADDR)",
+			base(r.URL))
 	}
 	return res, nil
 }
@@ -59,15 +63,19 @@ func unreached(u *url.URL, err error) error {
 	op, isOp := errors.AsType[*net.OpError](err)
 	switch {
 	case unknown:
-		return drover.Errorf(drover.Unavailable, "the certificate of the agent at %s is of an authority that is not trusted here: -ca-cert or DROVER_CACERT names the file of its CA (%w)", at, err)
+		return drover.Errorf(drover.Unavailable, "the certificate of the agent at %s is of an authority that is not trusted here: -ca-cert or "+
+			"DROVER_CACERT names the file of its CA (%w)", at, err)
 	case otherName:
-		return drover.Errorf(drover.Unavailable, "the certificate of the agent at %s is for other names: -address or DROVER_ADDR gives one of them, or -tls-server-name names the one to expect (%w)", at, err)
+		return drover.Errorf(drover.Unavailable, "the certificate of the agent at %s is for other names: -address or DROVER_ADDR gives one of "+
+			"them, or -tls-server-name names the one to expect (%w)", at, err)
 	case certificate:
 		return drover.Errorf(drover.Unavailable, "the certificate of the agent at %s is not good (%w)", at, err)
 	case clear, strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
-		return drover.Errorf(drover.Unavailable, "the agent at %s does not speak TLS: give its address with http:// (-address or DROVER_ADDR)", at)
+		return drover.Errorf(drover.Unavailable, "the agent at %s does not speak TLS: give its address with http:// (-address or DROVER_ADDR)",
+			at)
 	case strings.Contains(err.Error(), "remote error: tls: "):
-		return drover.Errorf(drover.Unavailable, "the agent at %s refuses our certificate, or asks for one: -client-cert and -client-key, or DROVER_CLIENT_CERT and DROVER_CLIENT_KEY, name it (%w)", at, err)
+		return drover.Errorf(drover.Unavailable, "the agent at %s refuses our certificate, or asks for one: -client-cert and -client-key, or "+
+			"DROVER_CLIENT_CERT and DROVER_CLIENT_KEY, name it (%w)", at, err)
 	case isOp && op.Op == "dial":
 		return drover.Errorf(drover.Unavailable, "no agent answers at %s (%w): "+startOne, at, err)
 	}

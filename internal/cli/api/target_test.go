@@ -8,7 +8,10 @@ import (
 
 func TestSettings(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{"NOMAD_ADDR": "http://n:1", "DROVER_TOKEN": "d", "NOMAD_TOKEN": "n", "NOMAD_NAMESPACE": "ns", "NOMAD_SKIP_VERIFY": "1"}
+	env := map[string]string{
+		"NOMAD_ADDR": "http://n:1", "DROVER_TOKEN": "d", "NOMAD_TOKEN": "n", "NOMAD_NAMESPACE": "ns",
+		"NOMAD_SKIP_VERIFY": "1",
+	}
 	got := Target{Namespace: "flag"}.Resolved(func(k string) string { return env[k] })
 	require.Equal(t, "http://n:1", got.Address)
 	require.Equal(t, "d", got.Token, "Drover's own comes first")

@@ -54,18 +54,21 @@ func Command(app *term.App, probes Probes) *cobra.Command {
 	o := &term.Output{}
 	var dir, scratch string
 	var quick bool
-	c := term.Command(app, "doctor", "Say what this machine has for running tasks, what it lacks, and what hostile programs can do to it", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		list := examine(ctx, probes, dir)
-		if !quick && probes.Try != nil {
-			list = append(list, tryGuests(ctx, probes, scratch)...)
-		}
-		return conclude(ctx, app, o, list)
-	})
-	term.Describe(c, `Looks at this machine: control groups, namespaces, file systems, seccomp, docker, gVisor, disk. Then it starts two real sandboxes,
+	c := term.Command(app, "doctor", "Say what this machine has for running tasks, what it lacks, and what hostile programs can do to it", 0,
+		0, func(ctx context.Context, app *term.App, _ []string) error {
+			list := examine(ctx, probes, dir)
+			if !quick && probes.Try != nil {
+				list = append(list, tryGuests(ctx, probes, scratch)...)
+			}
+			return conclude(ctx, app, o, list)
+		})
+	term.Describe(c, `
+Looks at this machine: control groups, namespaces, file systems, seccomp, docker, gVisor, disk. Then it starts two real sandboxes,
 as an agent with the rights of this user would, and runs hostile programs in one of them for some seconds: a fork bomb, a
 memory bomb, a disk filler, endless output, and attempts to reach the kernel, the supervisor, other sandboxes and the
 machine, and to survive. It says of each whether it was contained, and counts what is left. Run it with and without root:
-without, some things are held by weaker means. Where a docker daemon answers (DOCKER_HOST), the same is done with containers, of runc and of gVisor (runsc).
+without, some things are held by weaker means. Where a docker daemon answers (DOCKER_HOST), the same is done with containers,
+of runc and of gVisor (runsc).
 If an agent answers, what its node's drivers say is shown too.
 
 Exit codes: 0 if sandboxes can run here and held, 1 if not.`, "drover doctor\ndrover doctor -quick\ndrover doctor -json")
@@ -126,7 +129,10 @@ func verdict(list []finding) error {
 }
 
 func report(app *term.App, list []finding, node *drover.Node) error {
-	headings := map[string]string{kindMachine: "Part|State|Says", kindHostile: "Hostile program|State|Says", kindDriver: "Driver of the agent|State|Says"}
+	headings := map[string]string{
+		kindMachine: "Part|State|Says", kindHostile: "Hostile program|State|Says",
+		kindDriver: "Driver of the agent|State|Says",
+	}
 	for i, kind := range []string{kindMachine, kindHostile, kindDriver} {
 		var rows [][]string
 		for _, f := range list {

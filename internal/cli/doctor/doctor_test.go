@@ -16,7 +16,8 @@ func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	ok := finding{Check: "kernel", State: findingOK, Needed: true}
 	require.NoError(t, verdict([]finding{ok, {Check: "docker", State: findingMissing}}), "only jobs with docker need it")
-	require.EqualError(t, verdict([]finding{ok, {Check: "overlay", State: findingMissing, Needed: true}}), "sandboxes cannot run here, for want of: overlay")
+	require.EqualError(t, verdict([]finding{ok, {Check: "overlay", State: findingMissing, Needed: true}}),
+		"sandboxes cannot run here, for want of: overlay")
 	err := verdict([]finding{ok, {Check: "fork bomb", State: findingEscaped}})
 	require.EqualError(t, err, "sandboxes are not safe here: fork bomb")
 	var exit *term.ExitError

@@ -44,7 +44,8 @@ func checkRights(root bool) finding {
 	if root {
 		return finding{Check: "rights", State: findingOK, Says: "root"}
 	}
-	return finding{Check: "rights", State: findingWeak, Says: "not root: sandboxes have one user id, and limits only where this user's control group is delegated"}
+	return finding{Check: "rights", State: findingWeak, Says: "not root: sandboxes have one user id, and limits only where this user's " +
+		"control group is delegated"}
 }
 
 func checkGroups(look func() (has string, weaker []string)) finding {
@@ -71,7 +72,8 @@ func checkNamespaces(ctx context.Context) finding {
 	}
 	cmd := exec.CommandContext(ctx, program)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}},
 	}
@@ -118,11 +120,13 @@ func checkDocker(ctx context.Context) finding {
 // dockerFinding is what connecting to the daemon's socket says.
 func dockerFinding(path string, err error) finding {
 	if errors.Is(err, os.ErrPermission) {
-		return finding{Check: "docker", State: findingMissing, Says: "no permission for " + path + ": a daemon may run there; run this as root, or join the " +
+		return finding{Check: "docker", State: findingMissing, Says: "no permission for " + path + ": a daemon may run there; run this as " +
+			"root, or join the " +
 			"socket's group (sudo usermod -aG docker $USER, then log in again)"}
 	}
 	if err != nil {
-		return finding{Check: "docker", State: findingMissing, Says: "no daemon answers at " + path + ": only jobs with the docker driver need it"}
+		return finding{Check: "docker", State: findingMissing, Says: "no daemon answers at " + path + ": only jobs with the docker driver " +
+			"need it"}
 	}
 	return finding{Check: "docker", State: findingOK, Says: "a daemon answers at " + path}
 }

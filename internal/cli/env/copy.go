@@ -21,15 +21,17 @@ import (
 
 func runnerCopyCommand(app *term.App) *cobra.Command {
 	var folder, privileged bool
-	c := term.Command(app, "cp FROM TO", "Copy files into a claimed runner, or out of it", 2, 2, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Native()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client.Client, args []string) error {
 		return copyFiles(ctx, app, c, args[0], args[1], folder, privileged)
-	})
-	term.Describe(c, "One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout (with -r a tar). A path that ends with / is a folder to copy\ninto; a file here whose name has a colon is ./a:b.",
-		"drover runner cp main.py python-3f2a:\ndrover runner cp src/ python-3f2a:/tmp/src\ndrover runner cp python-3f2a:result.csv .\ndrover runner cp -r python-3f2a:/tmp/out ./out")
+	}
+	c := term.NativeCommand(app, "cp FROM TO", "Copy files into a claimed runner, or out of it", 2, 2, run)
+	term.Describe(c, `
+One of FROM and TO is RUNNER:PATH, the other a path here; - is stdin or stdout (with -r a tar). A path that ends with /
+is a folder to copy into; a file here whose name has a colon is ./a:b.`,
+		`drover runner cp main.py python-3f2a:
+drover runner cp src/ python-3f2a:/tmp/src
+drover runner cp python-3f2a:result.csv .
+drover runner cp -r python-3f2a:/tmp/out ./out`)
 	c.Flags().BoolVarP(&folder, "recursive", "r", false, "copy a folder out of the runner")
 	c.Flags().BoolVar(&privileged, "privileged", false, "read as the runner's root")
 	return c

@@ -26,15 +26,19 @@ type runFlags struct {
 // RunCommand is "drover run".
 func RunCommand(app *term.App) *cobra.Command {
 	f := &runFlags{}
-	c := term.Command(app, "run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return run(ctx, app, f, args[0], args[1:])
-	})
+	}
+	c := term.Command(app, "run ENV [-f FILE]… COMMAND [ARG…]", "Run a command in a fresh runner of an environment", 2, -1, run)
 	term.Describe(c, `Claims a warm runner of the environment, copies files into it, runs the command there with your stdin, stdout and stderr
 (and your terminal, if there is one), exits with its code, and ends the runner. Flags of this command stand before COMMAND;
 what follows it is the command's own.
 
 `+term.EscapeHelp,
-		"drover run scratch uname -a\ndrover run python -f main.py python3 main.py < input.txt\ndrover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'\ndrover run scratch -t sh")
+		`drover run scratch uname -a
+drover run python -f main.py python3 main.py < input.txt
+drover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'
+drover run scratch -t sh`)
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFlags}
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")

@@ -15,17 +15,14 @@ import (
 
 // RunnerCommand is "drover runner".
 func RunnerCommand(app *term.App) *cobra.Command {
-	return term.Group("runner", "Use claimed runners", runnerListCommand(app), runnerClaimCommand(app), runnerExecCommand(app), runnerCopyCommand(app), runnerRemoveCommand(app))
+	return term.Group("runner", "Use claimed runners",
+		runnerListCommand(app), runnerClaimCommand(app), runnerExecCommand(app), runnerCopyCommand(app), runnerRemoveCommand(app))
 }
 
 func runnerListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	environment := ""
-	c := term.Command(app, "list", "List warm and claimed runners", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Native()
-		if err != nil {
-			return err
-		}
+	c := term.NativeCommand(app, "list", "List warm and claimed runners", 0, 0, func(ctx context.Context, c *client.Client, _ []string) error {
 		list, err := c.Runners(ctx, environment)
 		if err != nil {
 			return err
@@ -51,11 +48,7 @@ func runnerListCommand(app *term.App) *cobra.Command {
 func runnerClaimCommand(app *term.App) *cobra.Command {
 	var r execution.ClaimRequest
 	var vars, labels []string
-	c := term.Command(app, "claim ENV", "Claim a warm runner and print its id", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Native()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client.Client, args []string) (err error) {
 		r.Environment = args[0]
 		if r.Env, err = term.KeyValues("-env", vars); err != nil {
 			return err
@@ -69,7 +62,8 @@ func runnerClaimCommand(app *term.App) *cobra.Command {
 		}
 		_, err = fmt.Fprintln(app.Out, runner.ID)
 		return err
-	})
+	}
+	c := term.NativeCommand(app, "claim ENV", "Claim a warm runner and print its id", 1, 1, run)
 	c.Flags().DurationVar(&r.Wait, "wait", time.Minute, "how long to wait for one")
 	c.Flags().DurationVar(&r.IdleTimeout, "idle-timeout", 0, "end it when nobody used it for so long; 0: as the environment says")
 	c.Flags().StringArrayVar(&vars, "env", nil, "environment variable, KEY=value; can be repeated")
@@ -89,17 +83,14 @@ func runnerID(ctx context.Context, c *client.Client, prefix string) (string, err
 			claimed = append(claimed, r)
 		}
 	}
-	r, err := api.Pick("claimed runner", prefix, claimed, func(r execution.Runner) string { return r.ID }, func(r execution.Runner) string { return string(r.State) })
+	id := func(r execution.Runner) string { return r.ID }
+	r, err := api.Pick("claimed runner", prefix, claimed, id, func(r execution.Runner) string { return string(r.State) })
 	return r.ID, err
 }
 
 func runnerExecCommand(app *term.App) *cobra.Command {
 	f := &execFlags{}
-	c := term.Command(app, "exec [flags] RUNNER COMMAND [ARG…]", "Run a command in a claimed runner", 2, -1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Native()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client.Client, args []string) error {
 		id, err := runnerID(ctx, c, args[0])
 		if err != nil {
 			return err
@@ -109,8 +100,11 @@ func runnerExecCommand(app *term.App) *cobra.Command {
 			argv = argv[1:]
 		}
 		return execute(ctx, app, c, id, f, argv)
-	})
-	term.Describe(c, "Runs the command with your streams, and exits with its code. The command's own flags need no --.\n\n"+term.EscapeHelp, "drover runner exec python-3f2a python3 main.py")
+	}
+	c := term.NativeCommand(app, "exec [flags] RUNNER COMMAND [ARG…]", "Run a command in a claimed runner", 2, -1, run)
+	term.Describe(c, `Runs the command with your streams, and exits with its code. The command's own flags need no --.
+
+`+term.EscapeHelp, "drover runner exec python-3f2a python3 main.py")
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFirst}
 	c.DisableFlagsInUseLine = true // they stand before the runner
 	c.Flags().SetInterspersed(false)
@@ -119,11 +113,7 @@ func runnerExecCommand(app *term.App) *cobra.Command {
 }
 
 func runnerRemoveCommand(app *term.App) *cobra.Command {
-	c := term.Command(app, "rm RUNNER…", "End claimed runners", 1, -1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Native()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client.Client, args []string) error {
 		for _, prefix := range args {
 			id, err := runnerID(ctx, c, prefix)
 			if err != nil {
@@ -134,7 +124,8 @@ func runnerRemoveCommand(app *term.App) *cobra.Command {
 			}
 		}
 		return nil
-	})
+	}
+	c := term.NativeCommand(app, "rm RUNNER…", "End claimed runners", 1, -1, run)
 	c.Aliases = []string{"release"}
 	return c
 }

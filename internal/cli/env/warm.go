@@ -30,7 +30,8 @@ func AwaitWarm(ctx context.Context, c *client.Client, environment string, n int)
 			return drover.Errorf(drover.Unavailable, "the pool of %s does not fill: %s", environment, pool.LastError)
 		}
 		if !clock.Sleep(ctx, clock.Wall{}, 5*time.Millisecond) {
-			return drover.Errorf(drover.Unavailable, "the pool of %s did not fill within a minute: %d of %d warm; %s", environment, pool.Warm, n, pool.LastError)
+			return drover.Errorf(drover.Unavailable, "the pool of %s did not fill within a minute: %d of %d warm; %s", environment, pool.Warm, n,
+				pool.LastError)
 		}
 	}
 }

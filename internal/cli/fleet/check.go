@@ -20,7 +20,7 @@ import (
 // checkCommand tries a provider with one real machine. It needs the configuration, not a running agent.
 func checkCommand(app *term.App, local Local) *cobra.Command {
 	o, ask, spot, configs := &term.Output{}, fleet.Check{}, false, []string(nil)
-	c := term.Command(app, "check POOL", "Buy one machine of a pool, look at it, return it", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		if local.Check == nil {
 			return drover.Errorf(drover.NotImplemented, "this program has no providers")
 		}
@@ -50,12 +50,16 @@ func checkCommand(app *term.App, local Local) *cobra.Command {
 			return &term.ExitError{Code: term.ExitFailure}
 		}
 		return err
-	})
-	term.Describe(c, `POOL is in the configuration, or was made over the API of the agent that -address names; its provider is in the configuration.
+	}
+	c := term.Command(app, "check POOL", "Buy one machine of a pool, look at it, return it", 1, 1, run)
+	term.Describe(c, `
+POOL is in the configuration, or was made over the API of the agent that -address names; its provider is in the configuration.
 Each step is told with its time: reach, create, list, boot, home, tag, destroy. The machine's agent calls home to this command,
 so no server needs to run; one that runs is not disturbed. The machine is destroyed whatever happens, Ctrl-C included, and so is
 what an earlier check left. A machine costs what its provider charges.`,
-		"drover fleet check web -config /etc/drover\ndrover fleet check web -config /etc/drover -type c5.large -zone eu-central-1b -spot\ndrover fleet check web -config /etc/drover -listen 0.0.0.0:4747 -dial 203.0.113.7:4747")
+		`drover fleet check web -config /etc/drover
+drover fleet check web -config /etc/drover -type c5.large -zone eu-central-1b -spot
+drover fleet check web -config /etc/drover -listen 0.0.0.0:4747 -dial 203.0.113.7:4747`)
 	flags := c.Flags()
 	o.Bind(flags)
 	flags.StringArrayVar(&configs, "config", nil, "a file or folder of the agent's configuration; can be repeated")

@@ -15,13 +15,10 @@ import (
 
 func auditCommand(app *term.App) *cobra.Command {
 	o, pool, instance, limit := &term.Output{}, "", "", 50
-	c := term.Command(app, "audit", "Show what the fleet and its operators did, and why", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client, _ []string) error {
 		var list []fleet.Audit
-		if err := c.get(ctx, "/v1/fleet/audit", url.Values{"pool": {pool}, "instance": {instance}, "limit": {fmt.Sprint(limit)}}, &list); err != nil {
+		q := url.Values{"pool": {pool}, "instance": {instance}, "limit": {fmt.Sprint(limit)}}
+		if err := c.get(ctx, "/v1/fleet/audit", q, &list); err != nil {
 			return err
 		}
 		if done, err := o.Data(app.Out, list); done {
@@ -36,7 +33,8 @@ func auditCommand(app *term.App) *cobra.Command {
 			rows[n] = append([]string{rows[n][0], list[n].Pool, about}, rows[n][1:]...)
 		}
 		return term.Table(app.Out, "Nothing was done.", "At|Pool|About|What|Why|Reason", rows)
-	})
+	}
+	c := command(app, "audit", "Show what the fleet and its operators did, and why", 0, 0, run)
 	o.Bind(c.Flags())
 	c.Flags().StringVar(&pool, "pool", "", "only of this pool")
 	c.Flags().StringVar(&instance, "instance", "", "only of this machine")
@@ -46,11 +44,7 @@ func auditCommand(app *term.App) *cobra.Command {
 
 func costCommand(app *term.App) *cobra.Command {
 	o, by, from := &term.Output{}, "pool", ""
-	c := term.Command(app, "cost", "Show what machines cost, by pool, job, day or machine", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client, _ []string) error {
 		var r fleet.CostReport
 		if err := c.get(ctx, "/v1/fleet/cost", url.Values{"by": {by}, "from": {from}}, &r); err != nil {
 			return err
@@ -69,8 +63,10 @@ func costCommand(app *term.App) *cobra.Command {
 		if len(rows) > 0 {
 			rows = append(rows, []string{"all", "", fmt.Sprintf("%.4f", r.Total), ""})
 		}
-		return term.Table(app.Out, "Nothing was paid.", strings.ToUpper(by[:min(1, len(by))])+by[min(1, len(by)):]+"|Pool|Cost|Machine hours", rows)
-	})
+		first := min(1, len(by))
+		return term.Table(app.Out, "Nothing was paid.", strings.ToUpper(by[:first])+by[first:]+"|Pool|Cost|Machine hours", rows)
+	}
+	c := command(app, "cost", "Show what machines cost, by pool, job, day or machine", 0, 0, run)
 	o.Bind(c.Flags())
 	c.Flags().StringVar(&by, "by", by, "pool, job, day or machine")
 	c.Flags().StringVar(&from, "from", "", "from this day on, as 2026-01-31")

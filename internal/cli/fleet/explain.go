@@ -20,19 +20,16 @@ func statusCommand(app *term.App) *cobra.Command {
 
 func explainCommand(app *term.App) *cobra.Command {
 	c := showMachineCommand(app, "explain INSTANCE|JOB", "Say why a machine is there, or what a job's waiting work waits for")
-	term.Describe(c, "INSTANCE is an id or its beginning, or the cloud's id. Anything else is a job.", "drover fleet explain 3f2a\ndrover fleet explain my-job")
+	term.Describe(c, "INSTANCE is an id or its beginning, or the cloud's id. Anything else is a job.", `drover fleet explain 3f2a
+drover fleet explain my-job`)
 	return c
 }
 
 func showMachineCommand(app *term.App, use, short string) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, use, short, 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	c := command(app, use, short, 1, 1, func(ctx context.Context, c *client, args []string) error {
 		var x fleet.Explanation
-		err = c.get(ctx, "/v1/fleet/instance/"+url.PathEscape(args[0]), nil, &x)
+		err := c.get(ctx, "/v1/fleet/instance/"+url.PathEscape(args[0]), nil, &x)
 		if drover.CodeOf(err) == drover.NotFound && strings.HasPrefix(use, "explain") {
 			return explainWaiting(ctx, app, c, o, args[0], err)
 		}
@@ -55,8 +52,10 @@ func showMachine(app *term.App, x *fleet.Explanation) error {
 		jobs = append(jobs, j.Namespace+"/"+j.ID)
 	}
 	if err := term.Facts(app.Out, "ID", i.ID, "Cloud's ID", i.ProviderID, "Pool", i.Pool, "Offering", i.Offering, "State", i.State.String(),
-		"Behavior", string(i.Behavior), "Address", i.Address, "Node", i.NodeID, "Jobs", strings.Join(jobs, ", "), "Planned", term.Stamp(i.PlannedAt),
-		"Created", term.Stamp(i.CreatedAt), "Ready", term.Stamp(i.ReadyAt), "Gone", term.Stamp(i.GoneAt), "Per hour", money(i.Price), "Cost", money(i.Charged)); err != nil {
+		"Behavior", string(i.Behavior), "Address", i.Address, "Node", i.NodeID,
+		"Jobs", strings.Join(jobs, ", "), "Planned", term.Stamp(i.PlannedAt),
+		"Created", term.Stamp(i.CreatedAt), "Ready", term.Stamp(i.ReadyAt), "Gone", term.Stamp(i.GoneAt),
+		"Per hour", money(i.Price), "Cost", money(i.Charged)); err != nil {
 		return err
 	}
 	term.Section(app.Out, "Why")
@@ -151,11 +150,7 @@ func waitingRows(list []fleet.Waiting) (rows [][]string) {
 
 func planCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "plan [POOL]", "Show what the fleet would do now, and why, without doing it", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client, args []string) error {
 		q := url.Values{}
 		if len(args) > 0 {
 			q.Set("pool", args[0])
@@ -176,7 +171,8 @@ func planCommand(app *term.App) *cobra.Command {
 			}
 		}
 		return nil
-	})
+	}
+	c := command(app, "plan [POOL]", "Show what the fleet would do now, and why, without doing it", 0, 1, run)
 	o.Bind(c.Flags())
 	return c
 }

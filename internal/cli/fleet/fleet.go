@@ -35,8 +35,12 @@ func Command(app *term.App, local Local) *cobra.Command {
 		actCommand(app, "run", "Let machines work again"), actCommand(app, "kill", "Destroy machines now, with what runs on them"),
 		interruptCommand(app),
 		auditCommand(app), costCommand(app), simulateCommand(app, local), checkCommand(app, local))
-	term.Describe(c, "The fleet buys machines when work finds no place, and returns them when they are idle. Pools say which machines, how many\nand for how much; they are in the agent's configuration (fleet block) or set with 'drover fleet put'.",
-		"drover fleet pools\ndrover fleet plan\ndrover fleet explain 3f2a\ndrover fleet simulate pool.hcl -workload bursty -compare")
+	term.Describe(c, `The fleet buys machines when work finds no place, and returns them when they are idle. Pools say which machines, how many
+and for how much; they are in the agent's configuration (fleet block) or set with 'drover fleet put'.`,
+		`drover fleet pools
+drover fleet plan
+drover fleet explain 3f2a
+drover fleet simulate pool.hcl -workload bursty -compare`)
 	return c
 }
 
@@ -46,6 +50,16 @@ func newClient(app *term.App) (*client, error) {
 	return &client{c}, err
 }
 
+// command is a command that asks an agent by the fleet's API; run gets the client.
+func command(
+	app *term.App, use, short string, least, most int, run func(ctx context.Context, c *client, args []string) error,
+) *cobra.Command {
+	return term.NomadCommand(app, use, short, least, most, func(ctx context.Context, c *api.Client, args []string) error {
+		return run(ctx, &client{c}, args)
+	})
+}
+
+// client asks the fleet's part of the native API: its errors are the messages of the API's JSON.
 type client struct{ *api.Client }
 
 func (c *client) get(ctx context.Context, path string, query url.Values, out any) error {
@@ -71,11 +85,7 @@ func plainError(err error) error {
 
 func poolsCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "pools", "List pools with their machines and costs", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client, _ []string) error {
 		var list []fleet.PoolStatus
 		if err := c.get(ctx, "/v1/fleet/pools", nil, &list); err != nil {
 			return err
@@ -91,8 +101,10 @@ func poolsCommand(app *term.App) *cobra.Command {
 				money(p.PerHour), money(p.Today), poolNote(p),
 			})
 		}
-		return term.Table(app.Out, "There are none: give the agent a fleet block with pools, or use 'drover fleet put'.", "Name|Provider|Node pool|Size|Machines|Waiting|Per hour|Today|Note", rows)
-	})
+		return term.Table(app.Out, "There are none: give the agent a fleet block with pools, or use 'drover fleet put'.",
+			"Name|Provider|Node pool|Size|Machines|Waiting|Per hour|Today|Note", rows)
+	}
+	c := command(app, "pools", "List pools with their machines and costs", 0, 0, run)
 	o.Bind(c.Flags())
 	return c
 }
@@ -162,11 +174,7 @@ func money(v float64) string {
 
 func listCommand(app *term.App) *cobra.Command {
 	o, pool, state := &term.Output{}, "", ""
-	c := term.Command(app, "list", "List machines with state, price, age, work and reason", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *client, _ []string) error {
 		var list []fleet.Instance
 		if err := c.get(ctx, "/v1/fleet/instances", url.Values{"pool": {pool}, "state": {state}}, &list); err != nil {
 			return err
@@ -183,7 +191,8 @@ func listCommand(app *term.App) *cobra.Command {
 			})
 		}
 		return term.Table(app.Out, "There are none.", "ID|Pool|Type|Zone|Market|State|Behavior|Per hour|Cost|Age|Work|Node|Reason", rows)
-	})
+	}
+	c := command(app, "list", "List machines with state, price, age, work and reason", 0, 0, run)
 	o.Bind(c.Flags())
 	c.Flags().StringVar(&pool, "pool", "", "only of this pool")
 	c.Flags().StringVar(&state, "state", "", "only in this state: booting, active, draining, …")

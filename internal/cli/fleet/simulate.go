@@ -18,7 +18,7 @@ import (
 
 func simulateCommand(app *term.App, local Local) *cobra.Command {
 	o, ask, trace, poolName := &term.Output{}, fleet.Simulation{}, "", ""
-	c := term.Command(app, "simulate FILE", "Try a pool's policy on a workload, on virtual time", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		if err := readPool(ctx, app, &ask, args[0], poolName); err != nil {
 			return err
 		}
@@ -39,9 +39,14 @@ func simulateCommand(app *term.App, local Local) *cobra.Command {
 			return err
 		}
 		return showSimulated(app, list)
-	})
-	term.Describe(c, "FILE has pool blocks as in the agent's fleet block, and perhaps the provider's. Rules are judged by the total: money, and\nwhat waiting is worth by the pool's wait_cost. A trace has a line a task: arrival and run time in seconds, MHz, MB of\nmemory, and perhaps a priority. The same seed gives the same result.",
-		"drover fleet simulate pool.hcl\ndrover fleet simulate pool.hcl -workload bursty -per-hour 2000 -compare\ndrover fleet simulate pool.hcl -trace tasks.txt")
+	}
+	c := term.Command(app, "simulate FILE", "Try a pool's policy on a workload, on virtual time", 1, 1, run)
+	term.Describe(c, `FILE has pool blocks as in the agent's fleet block, and perhaps the provider's. Rules are judged by the total: money, and
+what waiting is worth by the pool's wait_cost. A trace has a line a task: arrival and run time in seconds, MHz, MB of
+memory, and perhaps a priority. The same seed gives the same result.`,
+		`drover fleet simulate pool.hcl
+drover fleet simulate pool.hcl -workload bursty -per-hour 2000 -compare
+drover fleet simulate pool.hcl -trace tasks.txt`)
 	f := c.Flags()
 	o.Bind(f)
 	f.StringVar(&poolName, "pool", "", "which pool of the file; default the only one")
@@ -51,10 +56,12 @@ func simulateCommand(app *term.App, local Local) *cobra.Command {
 	f.DurationVar(&ask.Run, "run", 10*time.Minute, "mean run time of a task")
 	f.DurationVar(&ask.Length, "length", 24*time.Hour, "how long tasks arrive")
 	f.Uint64Var(&ask.Seed, "seed", 1, "of everything that is random")
-	f.StringVar(&ask.Provider, "provider", "", "whose limits count: loopback, docker or ec2; default the pool's, as far as the file says, else ec2")
+	f.StringVar(&ask.Provider, "provider", "", "whose limits count: loopback, docker or ec2; default the pool's, as far as the file says, "+
+		"else ec2")
 	f.DurationVar(&ask.Boot, "boot", 0, "median time until a machine takes work; default what is usual with the provider, 45s with ec2")
 	f.Float64Var(&ask.Faults, "faults", 0, "share of boots and calls that fail, 0 to 1")
-	f.BoolVar(&ask.Compare, "compare", false, "also with the rules of Arvados' dispatcher, of Cluster Autoscaler, of Karpenter, and ours with idle = \"1m\"")
+	f.BoolVar(&ask.Compare, "compare", false, "also with the rules of Arvados' dispatcher, of Cluster Autoscaler, of Karpenter, and ours "+
+		"with idle = \"1m\"")
 	return c
 }
 
@@ -94,11 +101,13 @@ func showSimulated(app *term.App, list []fleet.Simulated) error {
 			share = fmt.Sprintf("%.2f", r.Cost/r.Bound)
 		}
 		rows = append(rows, []string{
-			r.Rules, fleet.Money(r.Total), fleet.Money(r.Cost), fleet.Money(r.Waiting), share, wait(r.WaitMean), wait(r.WaitP50), wait(r.WaitP95), wait(r.WaitP99),
+			r.Rules, fleet.Money(r.Total), fleet.Money(r.Cost), fleet.Money(r.Waiting), share,
+			wait(r.WaitMean), wait(r.WaitP50), wait(r.WaitP95), wait(r.WaitP99),
 			fmt.Sprint(r.Tasks), fmt.Sprint(r.Machines), fmt.Sprint(r.Peak), fmt.Sprintf("%.1f", r.Hours), fmt.Sprint(r.Again), fmt.Sprint(r.Redone),
 		})
 	}
-	if err := term.Table(app.Out, "", "Rules|Total|Money|Waiting|x bound|Wait mean|p50|p95|p99|Tasks|Machines|Peak|Machine hours|Re-bought|Redone", rows); err != nil {
+	heading := "Rules|Total|Money|Waiting|x bound|Wait mean|p50|p95|p99|Tasks|Machines|Peak|Machine hours|Re-bought|Redone"
+	if err := term.Table(app.Out, "", heading, rows); err != nil {
 		return err
 	}
 	if len(list) == 0 || len(list[0].Points) == 0 {
@@ -109,7 +118,8 @@ func showSimulated(app *term.App, list []fleet.Simulated) error {
 	}
 	fmt.Fprintln(app.Out, "\nMachines, and waiting tasks below, over", term.Span(list[0].Until))
 	chart(app.Out.Write, list[0].Points)
-	_, err := fmt.Fprintf(app.Out, "\n%s.\nTotal: money, and what waiting is worth by wait_cost. Bound: the money that a clairvoyant would pay at least. Hash %.12s: the same for the same seed.\n", list[0].Cloud, list[0].Hash)
+	_, err := fmt.Fprintf(app.Out, "\n%s.\nTotal: money, and what waiting is worth by wait_cost. Bound: the money that a clairvoyant would "+
+		"pay at least. Hash %.12s: the same for the same seed.\n", list[0].Cloud, list[0].Hash)
 	return err
 }
 

@@ -18,11 +18,7 @@ import (
 
 func actCommand(app *term.App, word, short string) *cobra.Command {
 	reason := ""
-	c := term.Command(app, word+" INSTANCE…", short, 1, -1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
+	c := command(app, word+" INSTANCE…", short, 1, -1, func(ctx context.Context, c *client, args []string) error {
 		var failed error
 		for _, id := range args {
 			if err := c.put(ctx, "/v1/fleet/instance/"+url.PathEscape(id)+"/"+word, map[string]string{"Reason": reason}); err != nil {
@@ -40,7 +36,7 @@ func actCommand(app *term.App, word, short string) *cobra.Command {
 // interruptCommand tells what the cloud would: for clouds whose notices come by another way, and to try it.
 func interruptCommand(app *term.App) *cobra.Command {
 	in := 2 * time.Minute
-	c := term.Command(app, "interrupt INSTANCE…", "Tell that the cloud takes machines back: others are bought now, work moves before", 1, -1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		if in <= 0 {
 			return drover.Errorf(drover.Invalid, "-in: must be above 0, got %s", in)
 		}
@@ -58,7 +54,9 @@ func interruptCommand(app *term.App) *cobra.Command {
 			fmt.Fprintf(app.Out, "%s: taken back at %s\n", id, at.Format(time.RFC3339)) // Out's errors are not worth more than the deed
 		}
 		return failed
-	})
+	}
+	c := term.Command(app, "interrupt INSTANCE…", "Tell that the cloud takes machines back: others are bought now, work moves before", 1, -1,
+		run)
 	c.Flags().DurationVar(&in, "in", in, "when it is taken back, from now")
 	return c
 }
@@ -103,7 +101,7 @@ func readPools(ctx context.Context, app *term.App, path string) ([]*fleet.Policy
 }
 
 func putCommand(app *term.App) *cobra.Command {
-	c := term.Command(app, "put FILE", "Make or change the pools of a file", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		list, err := readPools(ctx, app, args[0])
 		if err != nil {
 			return err
@@ -119,22 +117,20 @@ func putCommand(app *term.App) *cobra.Command {
 			fmt.Fprintf(app.Out, "Pool %q is set.\n", p.Name) // Out's errors are not worth more than the deed
 		}
 		return nil
-	})
-	term.Describe(c, "FILE has pool blocks as in the agent's fleet block, in HCL or JSON; \"-\" is standard input. Machines that run are untouched.", "drover fleet put pool.hcl")
+	}
+	c := term.Command(app, "put FILE", "Make or change the pools of a file", 1, 1, run)
+	term.Describe(c, "FILE has pool blocks as in the agent's fleet block, in HCL or JSON; \"-\" is standard input. Machines that run are "+
+		"untouched.", "drover fleet put pool.hcl")
 	return c
 }
 
 func deleteCommand(app *term.App) *cobra.Command {
-	c := term.Command(app, "delete POOL", "Let a pool end: nothing more is bought, machines go as they become idle", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := newClient(app)
-		if err != nil {
-			return err
-		}
-		if _, err := c.Call(ctx, "DELETE", "/v1/fleet/pool/"+url.PathEscape(args[0]), nil, nil, nil); err != nil {
+	run := func(ctx context.Context, c *client, args []string) error {
+		if err := c.Delete(ctx, "/v1/fleet/pool/"+url.PathEscape(args[0]), nil, nil); err != nil {
 			return plainError(err)
 		}
-		_, err = fmt.Fprintf(app.Out, "Pool %q ends with its last machine.\n", args[0])
+		_, err := fmt.Fprintf(app.Out, "Pool %q ends with its last machine.\n", args[0])
 		return err
-	})
-	return c
+	}
+	return command(app, "delete POOL", "Let a pool end: nothing more is bought, machines go as they become idle", 1, 1, run)
 }

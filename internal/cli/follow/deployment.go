@@ -22,7 +22,8 @@ func Deployment(ctx context.Context, app *term.App, c *api.Client, d *drover.Dep
 		index = next
 		for _, name := range slices.Sorted(maps.Keys(d.TaskGroups)) {
 			g := d.TaskGroups[name]
-			fmt.Fprintf(app.Out, "    %s: %d of %d placed, %d healthy, %d unhealthy\n", name, g.PlacedAllocs, g.DesiredTotal, g.HealthyAllocs, g.UnhealthyAllocs)
+			fmt.Fprintf(app.Out, "    %s: %d of %d placed, %d healthy, %d unhealthy\n",
+				name, g.PlacedAllocs, g.DesiredTotal, g.HealthyAllocs, g.UnhealthyAllocs)
 		}
 		if d.Active() {
 			continue

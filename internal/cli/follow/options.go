@@ -15,10 +15,3 @@ func (f *Options) Bind(c *cobra.Command) {
 	c.Flags().BoolVar(&f.detach, "detach", false, "do not follow; print the evaluation's id")
 	c.Flags().BoolVar(&f.Verbose, "verbose", false, "whole ids")
 }
-
-// Registered answers a registration and all else that leads to an evaluation.
-type Registered struct {
-	EvalID         string
-	JobModifyIndex uint64
-	Warnings       string
-}

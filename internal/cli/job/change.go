@@ -14,21 +14,11 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// change finds the job, does something to it, and follows the evaluation that comes of it.
-func change(ctx context.Context, app *term.App, prefix string, f follow.Options, do func(*api.Client, *drover.Job) (follow.Registered, error)) error {
-	c, err := app.Nomad()
-	if err != nil {
-		return err
-	}
-	j, err := c.Job(ctx, prefix)
-	if err != nil {
-		return err
-	}
-	answer, err := do(c, j)
-	if err != nil || answer.EvalID == "" {
-		return err
-	}
-	return follow.Evaluation(ctx, app, c, answer.EvalID, f)
+// change finds the job, changes it with do, and follows the evaluation that comes of it.
+func change(
+	ctx context.Context, app *term.App, prefix string, f follow.Options, do func(*api.Client, *drover.Job) (drover.Outcome, error),
+) error {
+	return follow.Change(ctx, app, f, (*api.Client).Job, prefix, do)
 }
 
 func stopCommand(app *term.App) *cobra.Command {
@@ -36,16 +26,17 @@ func stopCommand(app *term.App) *cobra.Command {
 	var purge, noDelay, yes bool
 	var priority int
 	c := term.Command(app, "stop JOB", "Stop a job", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
 			q := api.InNamespace(j.Namespace)
 			q.Set("purge", strconv.FormatBool(purge))
 			q.Set("no_shutdown_delay", strconv.FormatBool(noDelay))
 			q.Set("eval_priority", strconv.Itoa(priority))
-			_, err = c.Call(ctx, "DELETE", api.JobPath(j.ID, ""), q, nil, &r)
+			err = c.Delete(ctx, api.JobPath(j.ID, ""), q, &r)
 			return r, err
 		})
 	})
-	term.Describe(c, "Stops all allocations of the job. Without -purge the job stays known, with its versions.", "drover job stop web\ndrover job stop -purge web")
+	term.Describe(c, "Stops all allocations of the job. Without -purge the job stays known, with its versions.", `drover job stop web
+drover job stop -purge web`)
 	c.Flags().BoolVar(&purge, "purge", false, "forget the job too")
 	c.Flags().BoolVar(&noDelay, "no-shutdown-delay", false, "do not wait for shutdown_delay")
 	c.Flags().BoolVar(&yes, "yes", false, "accepted for Nomad's sake: nothing is asked here")
@@ -56,52 +47,64 @@ func stopCommand(app *term.App) *cobra.Command {
 
 func revertCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
-	c := term.Command(app, "revert JOB VERSION", "Register an older version again", 2, 2, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		version, err := strconv.ParseUint(args[1], 10, 64)
 		if err != nil {
 			return drover.Errorf(drover.Invalid, "version %q: want a number; 'drover job history %s' lists them", args[1], args[0])
 		}
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
-			err = c.Put(ctx, api.JobPath(j.ID, "/revert"), api.InNamespace(j.Namespace), map[string]any{"JobID": j.ID, "JobVersion": version}, &r)
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
+			body := map[string]any{"JobID": j.ID, "JobVersion": version}
+			err = c.Put(ctx, api.JobPath(j.ID, "/revert"), api.InNamespace(j.Namespace), body, &r)
 			return r, err
 		})
-	})
+	}
+	c := term.Command(app, "revert JOB VERSION", "Register an older version again", 2, 2, run)
 	f.Bind(c)
 	return c
 }
 
 func scaleCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
-	c := term.Command(app, "scale JOB [GROUP] COUNT", "Set the count of a group", 2, 3, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		n, err := strconv.ParseInt(args[len(args)-1], 10, 32)
 		if err != nil || n < 0 {
 			return drover.Errorf(drover.Invalid, "count %q: want a number, 0 or more", args[len(args)-1])
 		}
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
-			group := ""
-			switch {
-			case len(args) == 3:
-				group = args[1]
-			case len(j.TaskGroups) == 1:
-				group = j.TaskGroups[0].Name
-			default:
-				return r, drover.Errorf(drover.Invalid, "job %q has %d groups: name one", j.ID, len(j.TaskGroups))
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
+			group, err := groupOf(j, args[1:len(args)-1])
+			if err != nil {
+				return r, err
 			}
-			body := map[string]any{"Count": n, "Target": map[string]string{"Job": j.ID, "Group": group, "Namespace": j.Namespace}, "Message": "submitted using the drover command line"}
+			body := map[string]any{
+				"Count": n, "Message": "submitted using the drover command line",
+				"Target": map[string]string{"Job": j.ID, "Group": group, "Namespace": j.Namespace},
+			}
 			err = c.Put(ctx, api.JobPath(j.ID, "/scale"), api.InNamespace(j.Namespace), body, &r)
 			return r, err
 		})
-	})
+	}
+	c := term.Command(app, "scale JOB [GROUP] COUNT", "Set the count of a group", 2, 3, run)
 	term.Describe(c, "", "drover job scale web 3\ndrover job scale shop frontend 5")
 	f.Bind(c)
 	return c
+}
+
+// groupOf is the group that words name, or the job's only one. Errors: Invalid.
+func groupOf(j *drover.Job, words []string) (string, error) {
+	switch {
+	case len(words) > 0:
+		return words[0], nil
+	case len(j.TaskGroups) == 1:
+		return j.TaskGroups[0].Name, nil
+	}
+	return "", drover.Errorf(drover.Invalid, "job %q has %d groups: name one", j.ID, len(j.TaskGroups))
 }
 
 func evalCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var force bool
 	c := term.Command(app, "eval JOB", "Look at a job's placement again", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
 			body := map[string]any{"JobID": j.ID, "EvalOptions": map[string]any{"ForceReschedule": force}}
 			err = c.Put(ctx, api.JobPath(j.ID, "/evaluate"), api.InNamespace(j.Namespace), body, &r)
 			return r, err
@@ -115,11 +118,7 @@ func evalCommand(app *term.App) *cobra.Command {
 func allocsCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	var all bool
-	c := term.Command(app, "allocs JOB", "List a job's allocations", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	c := term.NomadCommand(app, "allocs JOB", "List a job's allocations", 1, 1, func(ctx context.Context, c *api.Client, args []string) error {
 		j, err := c.Job(ctx, args[0])
 		if err != nil {
 			return err
@@ -144,7 +143,7 @@ func allocsCommand(app *term.App) *cobra.Command {
 func periodicCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	force := term.Command(app, "force JOB", "Launch a periodic job now", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r follow.Registered, err error) {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
 			if j.Periodic == nil {
 				return r, drover.Errorf(drover.Invalid, "job %q is not periodic", j.ID)
 			}

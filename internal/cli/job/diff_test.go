@@ -16,8 +16,14 @@ func TestDiffOfAnAddedJob(t *testing.T) {
 		Type: drover.DiffAdded, ID: "j", Fields: []*drover.FieldDiff{{Type: drover.DiffEdited, Name: "Priority", Old: "0", New: "50"}},
 		TaskGroups: []*drover.TaskGroupDiff{{
 			Type: drover.DiffAdded, Name: "g", Updates: map[string]uint64{"create": 2},
-			Objects: []*drover.ObjectDiff{{Type: drover.DiffDeleted, Name: "Disk", Fields: []*drover.FieldDiff{{Type: drover.DiffDeleted, Name: "Size", Old: "1"}}}},
-			Tasks:   []*drover.TaskDiff{{Type: drover.DiffNone, Name: "same"}, {Type: drover.DiffEdited, Name: "t", Annotations: []string{"forces create"}}},
+			Objects: []*drover.ObjectDiff{{
+				Type: drover.DiffDeleted, Name: "Disk",
+				Fields: []*drover.FieldDiff{{Type: drover.DiffDeleted, Name: "Size", Old: "1"}},
+			}},
+			Tasks: []*drover.TaskDiff{{Type: drover.DiffNone, Name: "same"}, {
+				Type: drover.DiffEdited, Name: "t",
+				Annotations: []string{"forces create"},
+			}},
 		}},
 	})
 	require.Equal(t, `+ Job: "j"

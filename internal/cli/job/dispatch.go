@@ -17,7 +17,7 @@ func dispatchCommand(app *term.App) *cobra.Command {
 	var meta []string
 	var token, prefix string
 	var priority int
-	c := term.Command(app, "dispatch JOB [FILE|-]", "Start a child of a parameterized job", 1, 2, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		m, err := term.KeyValues("-meta", meta)
 		if err != nil {
 			return err
@@ -29,11 +29,13 @@ func dispatchCommand(app *term.App) *cobra.Command {
 			}
 		}
 		body := map[string]any{"Payload": payload, "Meta": m, "IdPrefixTemplate": prefix, "Priority": priority}
-		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (follow.Registered, error) {
+		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (drover.Outcome, error) {
 			return dispatch(ctx, app, c, j, body, token)
 		})
-	})
-	term.Describe(c, "The file is the child's payload; - is stdin.", "drover job dispatch encode video.mp4\necho data | drover job dispatch -meta kind=raw import -")
+	}
+	c := term.Command(app, "dispatch JOB [FILE|-]", "Start a child of a parameterized job", 1, 2, run)
+	term.Describe(c, "The file is the child's payload; - is stdin.", `drover job dispatch encode video.mp4
+echo data | drover job dispatch -meta kind=raw import -`)
 	c.Flags().StringArrayVar(&meta, "meta", nil, "metadata for the child, key=value; can be repeated")
 	c.Flags().StringVar(&token, "idempotency-token", "", "start no second child with this token")
 	c.Flags().StringVar(&prefix, "id-prefix-template", "", "beginning of the child's id")
@@ -42,15 +44,16 @@ func dispatchCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-func dispatch(ctx context.Context, app *term.App, c *api.Client, j *drover.Job, body map[string]any, token string) (follow.Registered, error) {
+func dispatch(
+	ctx context.Context, app *term.App, c *api.Client, j *drover.Job, body map[string]any, token string,
+) (o drover.Outcome, err error) {
 	q := api.InNamespace(j.Namespace)
 	if token != "" {
 		q.Set("idempotency_token", token)
 	}
-	var answer struct{ DispatchedJobID, EvalID string }
-	if err := c.Put(ctx, api.JobPath(j.ID, "/dispatch"), q, body, &answer); err != nil {
-		return follow.Registered{}, err
+	if err := c.Put(ctx, api.JobPath(j.ID, "/dispatch"), q, body, &o); err != nil {
+		return o, err
 	}
-	fmt.Fprintf(app.Out, "Dispatched job ID: %s\n", answer.DispatchedJobID)
-	return follow.Registered{EvalID: answer.EvalID}, nil
+	_, err = fmt.Fprintf(app.Out, "Dispatched job ID: %s\n", o.DispatchedJobID)
+	return o, err
 }

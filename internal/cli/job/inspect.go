@@ -17,11 +17,7 @@ import (
 func inspectCommand(app *term.App) *cobra.Command {
 	version, source := int64(-1), false
 	o := &term.Output{}
-	c := term.Command(app, "inspect JOB", "Print a job as JSON, as 'job run' reads it", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		j, err := c.Job(ctx, args[0])
 		if err != nil {
 			return err
@@ -37,7 +33,8 @@ func inspectCommand(app *term.App) *cobra.Command {
 		o.JSON = o.Template == ""
 		_, err = o.Data(app.Out, map[string]any{"Job": j})
 		return err
-	})
+	}
+	c := term.NomadCommand(app, "inspect JOB", "Print a job as JSON, as 'job run' reads it", 1, 1, run)
 	c.Flags().Int64Var(&version, "version", -1, "an older version")
 	c.Flags().StringVarP(&o.Template, "template", "t", "", "print with this Go template")
 	c.Flags().Bool("json", true, "print JSON, as it does without -hcl")
@@ -84,11 +81,7 @@ func jobVersion(ctx context.Context, c *api.Client, j *drover.Job, version uint6
 func historyCommand(app *term.App) *cobra.Command {
 	var diff bool
 	o := &term.Output{}
-	c := term.Command(app, "history JOB", "List the versions of a job", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		j, err := c.Job(ctx, args[0])
 		if err != nil {
 			return err
@@ -104,7 +97,8 @@ func historyCommand(app *term.App) *cobra.Command {
 			if i > 0 {
 				fmt.Fprintln(app.Out)
 			}
-			if err := term.Facts(app.Out, "Version", fmt.Sprint(v.Version), "Stable", term.YesNo(v.Stable), "Submitted", term.StampNanos(v.SubmitTime)); err != nil {
+			if err := term.Facts(app.Out, "Version", fmt.Sprint(v.Version), "Stable", term.YesNo(v.Stable), "Submitted",
+				term.StampNanos(v.SubmitTime)); err != nil {
 				return err
 			}
 			if diff && i < len(all.Diffs) && all.Diffs[i] != nil {
@@ -112,7 +106,8 @@ func historyCommand(app *term.App) *cobra.Command {
 			}
 		}
 		return nil
-	})
+	}
+	c := term.NomadCommand(app, "history JOB", "List the versions of a job", 1, 1, run)
 	c.Flags().BoolVarP(&diff, "diff", "p", false, "show what each version changed")
 	o.Bind(c.Flags())
 	return c

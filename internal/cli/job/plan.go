@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +21,10 @@ type planFlags struct {
 
 func planCommand(app *term.App) *cobra.Command {
 	f := &planFlags{}
-	c := term.Command(app, "plan FILE|-", "Show what registering a job would do", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return plan(ctx, app, f, args[0])
-	})
+	}
+	c := term.Command(app, "plan FILE|-", "Show what registering a job would do", 1, 1, run)
 	term.Describe(c, `Shows the difference to the registered job and what the scheduler would do. Nothing is changed.
 
 Exit codes: 0, with -detailed-exitcode 1 if allocations would be created or destroyed; 4 if not all could be placed;
@@ -36,15 +36,6 @@ Exit codes: 0, with -detailed-exitcode 1 if allocations would be created or dest
 	return c
 }
 
-type planned struct {
-	JobModifyIndex     uint64
-	Diff               *drover.JobDiff
-	Annotations        *drover.PlanAnnotations
-	FailedTGAllocs     map[string]*drover.AllocationMetric
-	NextPeriodicLaunch time.Time
-	Warnings           string
-}
-
 func plan(ctx context.Context, app *term.App, f *planFlags, path string) error {
 	job, _, err := f.file.read(ctx, app, path)
 	if err != nil {
@@ -54,7 +45,7 @@ func plan(ctx context.Context, app *term.App, f *planFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	var p planned
+	var p drover.Preview
 	if err := c.Put(ctx, api.JobPath(job.ID, "/plan"), nil, map[string]any{"Job": job, "Diff": f.diff}, &p); err != nil {
 		return err
 	}
@@ -66,17 +57,22 @@ func plan(ctx context.Context, app *term.App, f *planFlags, path string) error {
 	if p.Warnings != "" {
 		fmt.Fprintf(app.Out, "\nWarnings: %s\n", p.Warnings)
 	}
-	fmt.Fprintf(app.Out, "\nJob modify index: %d\nTo register it only if nobody changes the job meanwhile:\n\n    drover job run -check-index %[1]d %s\n", p.JobModifyIndex, path)
+	fmt.Fprintf(app.Out, `
+Job modify index: %d
+To register it only if nobody changes the job meanwhile:
+
+    drover job run -check-index %[1]d %s
+`, p.JobModifyIndex, path)
 	switch {
 	case len(p.FailedTGAllocs) > 0:
 		return &term.ExitError{Code: term.ExitUnplaced}
-	case f.detailed && p.changes():
+	case f.detailed && changes(&p):
 		return &term.ExitError{Code: term.ExitFailure}
 	}
 	return nil
 }
 
-func dryRun(app *term.App, p *planned) {
+func dryRun(app *term.App, p *drover.Preview) {
 	fmt.Fprintln(app.Out, "Scheduler dry-run:")
 	if len(p.FailedTGAllocs) == 0 {
 		fmt.Fprintln(app.Out, "- All tasks successfully allocated.")
@@ -96,7 +92,7 @@ func dryRun(app *term.App, p *planned) {
 }
 
 // changes tells whether allocations would be created or destroyed.
-func (p *planned) changes() bool {
+func changes(p *drover.Preview) bool {
 	if p.Annotations == nil {
 		return false
 	}

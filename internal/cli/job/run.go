@@ -22,9 +22,10 @@ type runFlags struct {
 
 func runCommand(app *term.App) *cobra.Command {
 	f := &runFlags{}
-	c := term.Command(app, "run FILE|-", "Register a job and follow its placement", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return run(ctx, app, f, args[0])
-	})
+	}
+	c := term.Command(app, "run FILE|-", "Register a job and follow its placement", 1, 1, run)
 	term.Describe(c, `Registers the job in FILE (HCL, or JSON as the API has it; - is stdin) and follows it until its tasks have started, or
 until it is known why they cannot be placed. Ctrl-C stops following, not the job.
 
@@ -57,11 +58,11 @@ func run(ctx context.Context, app *term.App, f *runFlags, path string) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"Job": job, "EvalPriority": f.priority, "PreserveCounts": f.preserveCounts, "Submission": source}
+	body := drover.RegisterRequest{Job: job, EvalPriority: f.priority, PreserveCounts: f.preserveCounts, Submission: source}
 	if f.checkIndex >= 0 {
-		body["EnforceIndex"], body["JobModifyIndex"] = true, f.checkIndex
+		body.EnforceIndex, body.JobModifyIndex = true, uint64(f.checkIndex)
 	}
-	var answer follow.Registered
+	var answer drover.Outcome
 	if err := c.Put(ctx, "/v1/jobs", nil, body, &answer); err != nil {
 		return err
 	}

@@ -19,18 +19,19 @@ import (
 
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "status [JOB]", "List jobs, or show one with its allocations", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 {
 			return List(ctx, app, c, o)
 		}
 		return Show(ctx, app, c, o, args[0])
-	})
-	term.Describe(c, "Lists the jobs of the namespace (-namespace '*': of all), or shows one: its counts, why something of it is not\nplaced, its deployment and its allocations.",
-		"drover job status\ndrover job status -namespace '*'\ndrover job status web\ndrover job status -t '{{.Job.Status}}' web")
+	}
+	c := term.NomadCommand(app, "status [JOB]", "List jobs, or show one with its allocations", 0, 1, run)
+	term.Describe(c, `Lists the jobs of the namespace (-namespace '*': of all), or shows one: its counts, why something of it is not
+placed, its deployment and its allocations.`,
+		`drover job status
+drover job status -namespace '*'
+drover job status web
+drover job status -t '{{.Job.Status}}' web`)
 	o.Bind(c.Flags())
 	return c
 }
@@ -54,7 +55,8 @@ func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 		if all {
 			row = append(row, j.Namespace)
 		}
-		rows = append(rows, append(row, kind(j.Type, j.Periodic, j.ParameterizedJob), strconv.Itoa(j.Priority), state(j.Status, j.Stop), term.Ago(j.SubmitTime)))
+		rows = append(rows, append(row, kind(j.Type, j.Periodic, j.ParameterizedJob), strconv.Itoa(j.Priority), state(j.Status, j.Stop),
+			term.Ago(j.SubmitTime)))
 	}
 	return term.Table(app.Out, "There are no jobs.", heading, rows)
 }

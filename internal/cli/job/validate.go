@@ -12,9 +12,10 @@ import (
 
 func validateCommand(app *term.App) *cobra.Command {
 	f := &file{}
-	c := term.Command(app, "validate FILE|-", "Check a job file, and list all that is wrong", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return validate(ctx, app, f, args[0])
-	})
+	}
+	c := term.Command(app, "validate FILE|-", "Check a job file, and list all that is wrong", 1, 1, run)
 	term.Describe(c, "Checks the file here; if an agent answers, it checks the job too.", "drover job validate web.hcl")
 	f.bind(c.Flags())
 	return c

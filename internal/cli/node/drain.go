@@ -15,11 +15,11 @@ import (
 
 func eligibilityCommand(app *term.App) *cobra.Command {
 	var enable, disable, self bool
-	c := term.Command(app, "eligibility (-enable|-disable) NODE", "Say whether new allocations may be placed on a node", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if enable == disable {
 			return drover.Errorf(drover.Invalid, "give either -enable or -disable")
 		}
-		c, n, err := oneNode(ctx, app, args, self)
+		n, err := nodeOf(ctx, c, args, self)
 		if err != nil {
 			return err
 		}
@@ -27,52 +27,68 @@ func eligibilityCommand(app *term.App) *cobra.Command {
 		if disable {
 			eligibility = drover.NodeIneligible
 		}
-		if err := c.Put(ctx, "/v1/node/"+n.ID+"/eligibility", nil, map[string]string{"Eligibility": eligibility}, nil); err != nil {
+		body := map[string]string{"Eligibility": eligibility}
+		if err := c.Put(ctx, "/v1/node/"+n.ID+"/eligibility", nil, body, nil); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(app.Out, "Node %s (%s) is %s.\n", term.ShortID(n.ID), n.Name, eligibility)
 		return err
-	})
+	}
+	c := term.NomadCommand(app, "eligibility (-enable|-disable) NODE", "Say whether new allocations may be placed on a node", 0, 1, run)
 	c.Flags().BoolVar(&enable, "enable", false, "they may")
 	c.Flags().BoolVar(&disable, "disable", false, "they may not; those that run stay")
 	c.Flags().BoolVar(&self, "self", false, "the agent's own node")
 	return c
 }
 
-// oneNode is the node that args name, or the agent's own.
-func oneNode(ctx context.Context, app *term.App, args []string, self bool) (*api.Client, *drover.Node, error) {
-	c, err := app.Nomad()
+// nodeOf is the node that args name, or the agent's own. Errors: Invalid unless it is exactly one of them; the API's.
+func nodeOf(ctx context.Context, c *api.Client, args []string, self bool) (*drover.Node, error) {
+	if self == (len(args) == 1) {
+		return nil, drover.Errorf(drover.Invalid, "name a node, or give -self")
+	}
+	if !self {
+		return c.Node(ctx, args[0])
+	}
+	id, err := c.LocalNode(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	id := ""
-	switch {
-	case self == (len(args) == 1):
-		return nil, nil, drover.Errorf(drover.Invalid, "name a node, or give -self")
-	case self:
-		id, err = c.LocalNode(ctx)
-	default:
-		id = args[0]
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	n, err := c.Node(ctx, id)
-	return c, n, err
+	return c.Node(ctx, id)
 }
 
 type drainFlags struct {
-	enable, disable, force, noDeadline, ignoreSystem, moveBatch, keepIneligible, detach, self, yes bool
-	deadline                                                                                       time.Duration
+	enable, disable, keepIneligible, detach, self, yes bool
+
+	// Of the drain itself.
+	force, noDeadline, ignoreSystem, moveBatch bool
+	deadline                                   time.Duration
+}
+
+// spec is the drain that the flags ask for.
+func (f *drainFlags) spec() *drover.DrainSpec {
+	spec := &drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem, MoveBatch: f.moveBatch}
+	switch {
+	case f.force:
+		spec.Deadline = -1
+	case f.noDeadline:
+		spec.Deadline = 0
+	}
+	return spec
 }
 
 func drainCommand(app *term.App) *cobra.Command {
 	f := &drainFlags{}
-	c := term.Command(app, "drain (-enable|-disable) NODE", "Move all allocations off a node", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
-		return drain(ctx, app, f, args)
-	})
-	term.Describe(c, "Moves the allocations of the node to others, as their migrate blocks say, and follows it until the node is empty. The node\nstays ineligible until -disable or 'drover node eligibility -enable'. Batch work may run on until the deadline; what is not done\nthen is stopped, and not begun anew elsewhere unless -move-batch says so.",
-		"drover node drain -enable 91c3\ndrover node drain -enable -deadline 10m 91c3\ndrover node drain -disable 91c3")
+	run := func(ctx context.Context, c *api.Client, args []string) error {
+		return drain(ctx, app, c, f, args)
+	}
+	c := term.NomadCommand(app, "drain (-enable|-disable) NODE", "Move all allocations off a node", 0, 1, run)
+	term.Describe(c, `
+Moves the allocations of the node to others, as their migrate blocks say, and follows it until the node is empty. The node
+stays ineligible until -disable or 'drover node eligibility -enable'. Batch work may run on until the deadline; what is not done
+then is stopped, and not begun anew elsewhere unless -move-batch says so.`,
+		`drover node drain -enable 91c3
+drover node drain -enable -deadline 10m 91c3
+drover node drain -disable 91c3`)
 	fl := c.Flags()
 	fl.BoolVar(&f.enable, "enable", false, "begin")
 	fl.BoolVar(&f.disable, "disable", false, "end the drain")
@@ -88,24 +104,17 @@ func drainCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-func drain(ctx context.Context, app *term.App, f *drainFlags, args []string) error {
+func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, args []string) error {
 	if f.enable == f.disable {
 		return drover.Errorf(drover.Invalid, "give either -enable or -disable")
 	}
-	c, n, err := oneNode(ctx, app, args, f.self)
+	n, err := nodeOf(ctx, c, args, f.self)
 	if err != nil {
 		return err
 	}
 	body := map[string]any{"NodeID": n.ID, "MarkEligible": f.disable && !f.keepIneligible}
 	if f.enable {
-		spec := drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem, MoveBatch: f.moveBatch}
-		switch {
-		case f.force:
-			spec.Deadline = -1
-		case f.noDeadline:
-			spec.Deadline = 0
-		}
-		body["DrainSpec"] = spec
+		body["DrainSpec"] = f.spec()
 	}
 	if err := c.Put(ctx, "/v1/node/"+n.ID+"/drain", nil, body, nil); err != nil {
 		return err

@@ -2,8 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -13,28 +11,24 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// pools are node pools, as they are written.
+var pools = term.Named{Kind: "Node pool", WritePath: "/v1/node/pools", ItemPath: "/v1/node/pool/"}
+
+// poolAnswer is a node pool as the API answers it: its duration is a number there, and a text where it is written.
+type poolAnswer struct {
+	drover.NodePool
+	NodeIdentityTTL time.Duration
+}
+
 func poolListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List node pools", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		var list []*struct {
-			drover.NodePool
-			NodeIdentityTTL time.Duration // answers have a number
-		}
-		if _, err := c.Get(ctx, "/v1/node/pools", nil, &list); err != nil {
-			return err
-		}
-		if done, err := o.Data(app.Out, list); done {
-			return err
-		}
-		var rows [][]string
-		for _, p := range list {
-			rows = append(rows, []string{p.Name, p.Description, strconv.FormatUint(p.ModifyIndex, 10)})
-		}
-		return term.Table(app.Out, "There are none.", "Name|Description|Modified at", rows)
+		return term.List(ctx, app, o, term.Listing[*poolAnswer]{
+			Path: "/v1/node/pools", None: "There are no node pools.", Heading: "Name|Description|Modified at",
+			Row: func(p *poolAnswer) []string {
+				return []string{p.Name, p.Description, strconv.FormatUint(p.ModifyIndex, 10)}
+			},
+		})
 	})
 	o.Bind(c.Flags())
 	return c
@@ -42,37 +36,12 @@ func poolListCommand(app *term.App) *cobra.Command {
 
 func poolApplyCommand(app *term.App) *cobra.Command {
 	p := &drover.NodePool{}
-	var meta []string
-	c := term.Command(app, "apply NAME", "Make or change a node pool", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		p.Name = args[0]
-		if p.Meta, err = term.KeyValues("-meta", meta); err != nil {
-			return err
-		}
-		if err := c.Put(ctx, "/v1/node/pools", nil, p, nil); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(app.Out, "Node pool %q is applied.\n", p.Name)
-		return err
+	return pools.ApplyCommand(app, &p.Description, func(name string, meta map[string]string) any {
+		p.Name, p.Meta = name, meta
+		return p
 	})
-	c.Flags().StringVar(&p.Description, "description", "", "what it is for")
-	c.Flags().StringArrayVar(&meta, "meta", nil, "metadata, key=value; can be repeated")
-	return c
 }
 
 func poolDeleteCommand(app *term.App) *cobra.Command {
-	return term.Command(app, "delete NAME", "Delete a node pool that nothing uses", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
-		if _, err := c.Call(ctx, "DELETE", "/v1/node/pool/"+url.PathEscape(args[0]), nil, nil, nil); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(app.Out, "Node pool %q is deleted.\n", args[0])
-		return err
-	})
+	return pools.DeleteCommand(app, "Delete a node pool that nothing uses")
 }

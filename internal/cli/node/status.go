@@ -24,27 +24,22 @@ type StatusFlags struct {
 
 func statusCommand(app *term.App) *cobra.Command {
 	f := &StatusFlags{}
-	c := term.Command(app, "status [NODE]", "List nodes, or show one with its drivers and allocations", 0, 1, func(ctx context.Context, app *term.App, args []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, args []string) error {
 		if len(args) == 0 && !f.self {
 			return list(ctx, app, f)
 		}
-		id := ""
-		if f.self {
-			id, err = c.LocalNode(ctx)
-		} else {
-			id = args[0]
-		}
+		n, err := nodeOf(ctx, c, args, f.self)
 		if err != nil {
 			return err
 		}
-		return Show(ctx, app, c, f, id)
-	})
-	term.Describe(c, "Shows a node (by the beginning of its id, or its name): its size and what is taken of it, its drivers and what they lack,\nwhat happened to it, and its allocations.",
-		"drover node status\ndrover node status -self -stats\ndrover node status 91c3")
+		return show(ctx, app, c, f, n)
+	}
+	c := term.NomadCommand(app, "status [NODE]", "List nodes, or show one with its drivers and allocations", 0, 1, run)
+	term.Describe(c, `Shows a node (by the beginning of its id, or its name): its size and what is taken of it, its drivers and what they lack,
+what happened to it, and its allocations.`,
+		`drover node status
+drover node status -self -stats
+drover node status 91c3`)
 	f.Bind(c.Flags())
 	c.Flags().BoolVar(&f.stats, "stats", false, "show what the machine uses now")
 	c.Flags().BoolVar(&f.self, "self", false, "the agent's own node")
@@ -66,6 +61,10 @@ func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, pre
 	if err != nil {
 		return err
 	}
+	return show(ctx, app, c, f, n)
+}
+
+func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *drover.Node) error {
 	if done, err := f.Data(app.Out, n); done {
 		return err
 	}
@@ -139,7 +138,10 @@ func showRoom(app *term.App, n *drover.Node, allocs []*drover.Allocation) error 
 	}
 	term.Section(app.Out, "Room")
 	return term.Table(app.Out, "", "|CPU|Memory|Disk", [][]string{
-		{"allocated", fmt.Sprintf("%d MHz", used.CPU), term.Bytes(float64(used.MemoryMB) * (1 << 20)), term.Bytes(float64(used.DiskMB) * (1 << 20))},
+		{
+			"allocated", fmt.Sprintf("%d MHz", used.CPU), term.Bytes(float64(used.MemoryMB) * (1 << 20)),
+			term.Bytes(float64(used.DiskMB) * (1 << 20)),
+		},
 		{"of", fmt.Sprintf("%d MHz", total.CPU), term.Bytes(float64(total.MemoryMB) * (1 << 20)), term.Bytes(float64(total.DiskMB) * (1 << 20))},
 	})
 }

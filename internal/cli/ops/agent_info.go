@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/drover-project/drover/internal/cli/api"
+
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover/internal/cli/term"
@@ -14,11 +16,7 @@ import (
 // AgentInfoCommand is "drover agent-info".
 func AgentInfoCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "agent-info", "Show who the agent is and how it does", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			Config map[string]any               `json:"config"`
 			Member map[string]any               `json:"member"`
@@ -37,7 +35,8 @@ func AgentInfoCommand(app *term.App) *cobra.Command {
 			}
 		}
 		return nil
-	})
+	}
+	c := term.NomadCommand(app, "agent-info", "Show who the agent is and how it does", 0, 0, run)
 	o.Bind(c.Flags())
 	return c
 }

@@ -18,7 +18,8 @@ import (
 func DeploymentCommand(app *term.App) *cobra.Command {
 	return term.Group("deployment", "Watch and steer deployments: the roll-out of a service's version",
 		deploymentListCommand(app), deploymentStatusCommand(app), deploymentPromoteCommand(app), deploymentFailCommand(app),
-		deploymentPauseCommand(app, "pause", "Pause a deployment", true), deploymentPauseCommand(app, "resume", "Go on with a paused deployment", false))
+		deploymentPauseCommand(app, "pause", "Pause a deployment", true), deploymentPauseCommand(app, "resume", "Go on with a paused deployment",
+			false))
 }
 
 func deploymentListCommand(app *term.App) *cobra.Command {
@@ -48,43 +49,33 @@ func deploymentStatusCommand(app *term.App) *cobra.Command {
 		},
 	}
 	c := k.command(app, "status DEPLOYMENT", "Show a deployment", "follow it to its end")
-	term.Describe(c, "With -monitor it follows the deployment to its end, and exits with 1 if it failed.", "drover deployment status 4c1d\ndrover deployment status -monitor 4c1d")
+	term.Describe(c, "With -monitor it follows the deployment to its end, and exits with 1 if it failed.", `drover deployment status 4c1d
+drover deployment status -monitor 4c1d`)
 	return c
 }
 
 // changeDeployment does something to a deployment and follows the evaluation that comes of it.
 func changeDeployment(ctx context.Context, app *term.App, prefix, action string, f follow.Options, body map[string]any) error {
-	c, err := app.Nomad()
-	if err != nil {
-		return err
+	do := func(c *api.Client, d *drover.Deployment) (o drover.Outcome, err error) {
+		body["DeploymentID"] = d.ID
+		if err := c.Put(ctx, "/v1/deployment/"+action+"/"+d.ID, api.InNamespace(d.Namespace), body, &o); err != nil {
+			return o, err
+		}
+		if o.RevertedJobVersion != nil {
+			_, err = fmt.Fprintf(app.Out, "The job goes back to version %d.\n", *o.RevertedJobVersion)
+		}
+		return o, err
 	}
-	d, err := c.Deployment(ctx, prefix)
-	if err != nil {
-		return err
-	}
-	body["DeploymentID"] = d.ID
-	var r struct {
-		follow.Registered
-		RevertedJobVersion *uint64
-	}
-	if err := c.Put(ctx, "/v1/deployment/"+action+"/"+d.ID, api.InNamespace(d.Namespace), body, &r); err != nil {
-		return err
-	}
-	if r.RevertedJobVersion != nil {
-		fmt.Fprintf(app.Out, "The job goes back to version %d.\n", *r.RevertedJobVersion)
-	}
-	if r.EvalID == "" {
-		return nil
-	}
-	return follow.Evaluation(ctx, app, c, r.EvalID, f)
+	return follow.Change(ctx, app, f, (*api.Client).Deployment, prefix, do)
 }
 
 func deploymentPromoteCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var groups []string
-	c := term.Command(app, "promote DEPLOYMENT", "Let the canaries' version replace the old one", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return changeDeployment(ctx, app, args[0], "promote", *f, map[string]any{"All": len(groups) == 0, "Groups": groups})
-	})
+	}
+	c := term.Command(app, "promote DEPLOYMENT", "Let the canaries' version replace the old one", 1, 1, run)
 	c.Flags().StringArrayVar(&groups, "group", nil, "only this group; can be repeated")
 	f.Bind(c)
 	return c
@@ -92,9 +83,10 @@ func deploymentPromoteCommand(app *term.App) *cobra.Command {
 
 func deploymentFailCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
-	c := term.Command(app, "fail DEPLOYMENT", "End a deployment as failed", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
+	run := func(ctx context.Context, app *term.App, args []string) error {
 		return changeDeployment(ctx, app, args[0], "fail", *f, map[string]any{})
-	})
+	}
+	c := term.Command(app, "fail DEPLOYMENT", "End a deployment as failed", 1, 1, run)
 	f.Bind(c)
 	return c
 }

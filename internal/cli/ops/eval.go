@@ -57,7 +57,8 @@ func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.O
 	if err := term.Facts(app.Out, "ID", e.ID, "Job", e.JobID, "Namespace", e.Namespace, "Type", e.Type, "Triggered by", e.TriggeredBy,
 		"Priority", strconv.Itoa(e.Priority), "Status", e.Status, "Description", e.StatusDescription, "Waits until", term.Stamp(e.WaitUntil),
 		"Follows", o.ID(e.PreviousEval), "Followed by", o.ID(e.NextEval), "Rest waits in", o.ID(e.BlockedEval),
-		"Deployment", o.ID(e.DeploymentID), "Node", o.ID(e.NodeID), "Created", term.StampNanos(e.CreateTime), "Modified", term.StampNanos(e.ModifyTime)); err != nil {
+		"Deployment", o.ID(e.DeploymentID), "Node", o.ID(e.NodeID),
+		"Created", term.StampNanos(e.CreateTime), "Modified", term.StampNanos(e.ModifyTime)); err != nil {
 		return err
 	}
 	if p := e.PlanAnnotations; p != nil {

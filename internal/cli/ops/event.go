@@ -31,7 +31,8 @@ func EventCommand(app *term.App) *cobra.Command {
 	term.Describe(c, "Prints one line an event; with -json one JSON object a raft entry, as the API sends it. Ends with Ctrl-C.",
 		"drover event stream\ndrover event stream -topic Job -topic Allocation:web\ndrover event stream -index 120 -json")
 	f.Bind(c.Flags())
-	c.Flags().StringArrayVar(&f.topics, "topic", nil, "a topic, or topic:key; can be repeated (Job, Allocation, Evaluation, Deployment, Node, Runner, …)")
+	c.Flags().StringArrayVar(&f.topics, "topic", nil, "a topic, or topic:key; can be repeated (Job, Allocation, Evaluation, Deployment, "+
+		"Node, Runner, …)")
 	c.Flags().Uint64Var(&f.index, "index", 0, "begin at this index; default: with what comes")
 	return term.Group("event", "Watch what happens", c)
 }

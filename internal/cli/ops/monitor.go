@@ -18,11 +18,7 @@ import (
 func MonitorCommand(app *term.App) *cobra.Command {
 	var level, node, server string
 	var asJSON bool
-	c := term.Command(app, "monitor", "Print the agent's log, as it is written", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, _ []string) error {
 		if node != "" {
 			n, err := c.Node(ctx, node)
 			if err != nil {
@@ -35,7 +31,8 @@ func MonitorCommand(app *term.App) *cobra.Command {
 			return monitorJSON(ctx, app, c, api.Query("log_level", level, "node_id", node, "server_id", server, "log_json", "true"))
 		}
 		return c.CopyTo(ctx, app.Out, "/v1/agent/monitor", api.Query("log_level", level, "node_id", node, "server_id", server, "plain", "true"))
-	})
+	}
+	c := term.NomadCommand(app, "monitor", "Print the agent's log, as it is written", 0, 0, run)
 	c.Flags().StringVar(&level, "log-level", "info", "trace, debug, info, warn or error")
 	c.Flags().StringVar(&node, "node-id", "", "of this node")
 	c.Flags().StringVar(&server, "server-id", "", "of this server")

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover/internal/cli/api"
+	"github.com/drover-project/drover/internal/cli/follow"
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
@@ -14,7 +15,7 @@ type one[T any] struct {
 	term.Output
 	monitor bool
 
-	find   func(c *api.Client, ctx context.Context, prefix string) (T, error)
+	find   follow.Finder[T]
 	follow func(ctx context.Context, app *term.App, c *api.Client, o *term.Output, v T) error
 	show   func(ctx context.Context, app *term.App, c *api.Client, o *term.Output, v T) error
 }

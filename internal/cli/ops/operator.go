@@ -24,11 +24,7 @@ type schedulerAnswer struct {
 
 func schedulerGetCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "get-config", "Show the scheduler's configuration", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, _ []string) error {
 		var r schedulerAnswer
 		if _, err := c.Get(ctx, "/v1/operator/scheduler/configuration", nil, &r); err != nil {
 			return err
@@ -43,7 +39,8 @@ func schedulerGetCommand(app *term.App) *cobra.Command {
 			"Preempts for system jobs", term.YesNo(p.SystemSchedulerEnabled), "… sysbatch jobs", term.YesNo(p.SysBatchSchedulerEnabled),
 			"… batch jobs", term.YesNo(p.BatchSchedulerEnabled), "… service jobs", term.YesNo(p.ServiceSchedulerEnabled),
 			"Modified at", fmt.Sprint(s.ModifyIndex))
-	})
+	}
+	c := term.NomadCommand(app, "get-config", "Show the scheduler's configuration", 0, 0, run)
 	o.Bind(c.Flags())
 	return c
 }
@@ -52,7 +49,8 @@ func schedulerSetCommand(app *term.App) *cobra.Command {
 	var s drover.SchedulerConfiguration
 	c := term.Command(app, "set-config", "Change the scheduler's configuration", 0, 0, nil)
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return schedulerSet(app, cmd, s) }
-	term.Describe(c, "Changes what flags say, and leaves the rest as it is.", "drover operator scheduler set-config -scheduler-algorithm spread\ndrover operator scheduler set-config -memory-oversubscription=true")
+	term.Describe(c, "Changes what flags say, and leaves the rest as it is.", `drover operator scheduler set-config -scheduler-algorithm spread
+drover operator scheduler set-config -memory-oversubscription=true`)
 	fl := c.Flags()
 	fl.StringVar(&s.SchedulerAlgorithm, "scheduler-algorithm", "", "binpack or spread")
 	fl.BoolVar(&s.MemoryOversubscriptionEnabled, "memory-oversubscription", false, "let memory_max count")
@@ -106,11 +104,7 @@ func schedulerSet(app *term.App, cmd *cobra.Command, want drover.SchedulerConfig
 
 func raftPeersCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "list-peers", "List the servers that vote", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	c := term.NomadCommand(app, "list-peers", "List the servers that vote", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			Servers []struct {
 				ID, Node, Address, RaftProtocol string

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/drover-project/drover/internal/cli/api"
+
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover/internal/cli/term"
@@ -12,11 +14,7 @@ import (
 // ServerCommand is "drover server".
 func ServerCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
-	c := term.Command(app, "members", "List the servers", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	c := term.NomadCommand(app, "members", "List the servers", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
 		var r struct {
 			ServerRegion, ServerDC string
 			Members                []struct {
@@ -38,7 +36,10 @@ func ServerCommand(app *term.App) *cobra.Command {
 		var rows [][]string
 		for _, m := range r.Members {
 			at := fmt.Sprintf("%s:%d", m.Addr, m.Port)
-			rows = append(rows, []string{m.Name, at, m.Status, term.YesNo(at == leader || len(r.Members) == 1 && leader != ""), m.Tags["build"], m.Tags["dc"], m.Tags["region"]})
+			rows = append(rows, []string{
+				m.Name, at, m.Status, term.YesNo(at == leader || len(r.Members) == 1 && leader != ""), m.Tags["build"],
+				m.Tags["dc"], m.Tags["region"],
+			})
 		}
 		return term.Table(app.Out, "There are none.", "Name|Address|Status|Leader|Build|Datacenter|Region", rows)
 	})

@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 
+	"github.com/drover-project/drover/internal/cli/api"
+
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover/internal/cli/term"
@@ -10,12 +12,9 @@ import (
 
 // SystemCommand is "drover system".
 func SystemCommand(app *term.App) *cobra.Command {
-	gc := term.Command(app, "gc", "Forget what ended: jobs, evaluations, allocations, nodes that are gone", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
-		c, err := app.Nomad()
-		if err != nil {
-			return err
-		}
+	run := func(ctx context.Context, c *api.Client, _ []string) error {
 		return c.Put(ctx, "/v1/system/gc", nil, nil, nil)
-	})
+	}
+	gc := term.NomadCommand(app, "gc", "Forget what ended: jobs, evaluations, allocations, nodes that are gone", 0, 0, run)
 	return term.Group("system", "Look after the cluster's state", gc)
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/internal/cli/api"
 )
 
 // passThrough marks commands whose words after the first belong to another program: all of them, or those that follow
@@ -53,15 +55,42 @@ func Command(app *App, use, short string, least, most int, run RunFunc) *cobra.C
 	}
 }
 
+// NomadCommand is a Command that asks an agent by Nomad's API; run gets the client.
+func NomadCommand(
+	app *App, use, short string, least, most int, run func(ctx context.Context, c *api.Client, args []string) error,
+) *cobra.Command {
+	return Command(app, use, short, least, most, func(ctx context.Context, app *App, args []string) error {
+		c, err := app.Nomad()
+		if err != nil {
+			return err
+		}
+		return run(ctx, c, args)
+	})
+}
+
+// NativeCommand is a Command that asks an agent by Drover's own API; run gets the client.
+func NativeCommand(
+	app *App, use, short string, least, most int, run func(ctx context.Context, c *client.Client, args []string) error,
+) *cobra.Command {
+	return Command(app, use, short, least, most, func(ctx context.Context, app *App, args []string) error {
+		c, err := app.Native()
+		if err != nil {
+			return err
+		}
+		return run(ctx, c, args)
+	})
+}
+
 // Remote makes a command, with all below it, one that asks an agent: it gets the flags of the target.
 func Remote(app *App, c *cobra.Command) *cobra.Command {
 	app.Target.Bind(c.PersistentFlags())
 	return c
 }
 
-// Describe adds the long text and the examples to a command; lines of examples are indented for it.
+// Describe adds the long text and the examples to a command, both without the empty lines around them; lines of examples
+// are indented for it.
 func Describe(c *cobra.Command, long, examples string) {
-	c.Long = long
+	c.Long = strings.TrimSpace(long)
 	if examples != "" {
 		c.Example = "  " + strings.ReplaceAll(strings.TrimSpace(examples), "\n", "\n  ")
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // EscapeHelp is told where a command can get a terminal.
-const EscapeHelp = `With a terminal the command gets every key, Ctrl-C too. Typing ~. at the beginning of a line leaves it (-escape sets another
-character); so does a signal to drover.`
+const EscapeHelp = `With a terminal the command gets every key, Ctrl-C too. Typing ~. at the beginning of a line leaves it
+(-escape sets another character); so does a signal to drover.`
 
 // Escape is the character that leaves a terminal; 0 for none. It is a flag's value.
 type Escape byte
@@ -18,7 +18,8 @@ type Escape byte
 // Bind adds the flags.
 func (e *Escape) Bind(fl *pflag.FlagSet) {
 	*e = '~'
-	fl.VarP(e, "escape", "e", "the character that leaves a terminal, typed at the beginning of a line and followed by a dot; none: there is no way out")
+	fl.VarP(e, "escape", "e", "the character that leaves a terminal, typed at the beginning of a line and followed by a dot; none: there "+
+		"is no way out")
 }
 
 // Set implements pflag.Value. Errors: Invalid.

@@ -37,7 +37,8 @@ func Allocations(app *term.App, o *term.Output, list []*drover.AllocationListStu
 	var rows [][]string
 	for _, v := range list {
 		rows = append(rows, []string{
-			o.ID(v.ID), v.Name, v.NodeName, strconv.FormatUint(v.JobVersion, 10), v.DesiredStatus, v.ClientStatus, term.Ago(v.CreateTime), term.Ago(v.ModifyTime),
+			o.ID(v.ID), v.Name, v.NodeName, strconv.FormatUint(v.JobVersion,
+				10), v.DesiredStatus, v.ClientStatus, term.Ago(v.CreateTime), term.Ago(v.ModifyTime),
 		})
 	}
 	return term.Table(app.Out, "There are none.", "ID|Name|Node|Version|Desired|Status|Created|Modified", rows)

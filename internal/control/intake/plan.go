@@ -63,8 +63,8 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	if p.Annotations == nil {
 		p.Annotations = out.Eval.PlanAnnotations
 	}
-	if d, ok := p.Diff.(*drover.JobDiff); ok {
-		annotate(d, p.Annotations)
+	if p.Diff != nil {
+		annotate(p.Diff, p.Annotations)
 	}
 	p.FailedTGAllocs = out.Eval.FailedTGAllocs
 	p.CreatedEvals = out.NewEvals

@@ -29,14 +29,14 @@ func TestPlanChangesNothing(t *testing.T) {
 	require.Equal(t, index, b.store.Index())
 	require.EqualValues(t, 5, p.Annotations.DesiredTGUpdates["g"].Place)
 	require.Equal(t, 1, len(p.FailedTGAllocs), "room for three of 300 MB")
-	d := p.Diff.(*drover.JobDiff)
+	d := p.Diff
 	require.Equal(t, drover.DiffAdded, d.Type)
 	require.Equal(t, map[string]uint64{"create": 5}, d.TaskGroups[0].Updates)
 
 	b.register(j)
 	p, err = b.PlanJob(t.Context(), j, true)
 	require.NoError(t, err)
-	require.Equal(t, drover.DiffNone, p.Diff.(*drover.JobDiff).Type)
+	require.Equal(t, drover.DiffNone, p.Diff.Type)
 	require.Equal(t, b.job("j").JobModifyIndex, p.JobModifyIndex)
 
 	_, err = b.PlanJob(t.Context(), &drover.Job{ID: "bad job"}, false)

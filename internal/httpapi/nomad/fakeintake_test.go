@@ -69,7 +69,7 @@ func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (dro
 	_, err := i.took("plan %s %t", job.ID, diff)
 	p := drover.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: map[string]*drover.DesiredUpdates{"g": {Place: 1}}}}
 	if diff {
-		p.Diff = map[string]any{"Type": "Added", "ID": job.ID}
+		p.Diff = &drover.JobDiff{Type: drover.DiffAdded, ID: job.ID}
 	}
 	return p, err
 }

@@ -1,0 +1,65 @@
+package env
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/client"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/cli/term"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// poolPoll is how often a filling pool is looked at.
+const poolPoll = 100 * time.Millisecond
+
+// awaitPool waits until a pool is full, and tells how it goes.
+func awaitPool(ctx context.Context, app *term.App, c *client.Client, id string, size int, wait time.Duration) error {
+	asked := ctx
+	ctx, cancel := clock.Wall{}.WithTimeout(ctx, wait)
+	defer cancel()
+	told := ""
+	for {
+		p, err := c.Pool(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if err == nil {
+			if now := poolLine(p); now != told {
+				told = now
+				fmt.Fprintln(app.Out, "   ", now)
+			}
+			if p.Warm >= size {
+				return nil
+			}
+		}
+		switch {
+		case clock.Sleep(ctx, clock.Wall{}, poolPoll):
+		case asked.Err() != nil:
+			return drover.Errorf(drover.Canceled, "interrupted; the pool of %q goes on filling", id)
+		default:
+			return drover.Errorf(drover.Unavailable,
+				"the pool of %q did not fill within %v: %s; 'drover env status %[1]s' tells how it stands", id, wait, told)
+		}
+	}
+}
+
+func poolLine(p execution.PoolStatus) string {
+	parts := []string{fmt.Sprintf("%d of %d warm", p.Warm, p.Size)}
+	for _, s := range []struct {
+		n    int
+		what string
+	}{{p.Starting, "starting"}, {p.Queued, "queued"}, {p.Claimed, "claimed"}, {p.Waiting, "claims waiting"}} {
+		if s.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", s.n, s.what))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if p.LastError != "" && p.Warm < p.Size {
+		text += "; last error: " + term.OneLine(p.LastError)
+	}
+	return text
+}
