@@ -99,55 +99,58 @@ const (
 	TagToken    = "drover-token"    // SHA-256 of the one-time token, hex
 )
 
-// Instance is a machine that the fleet bought, or is about to.
-type Instance struct {
-	// What every decision reads of every machine: side by side, as there may be ten thousand.
-	State       InstanceState
-	Behavior    IdleBehavior
-	Template    string  // of the policy that it was made from; another one now means drift
-	Work        int     // pieces of work on it
-	Price       float64 // per hour
-	Capacity    drover.Capacity
-	LostAt      time.Time // since when its agent is silent; zero if it is not
-	InterruptAt time.Time // when the cloud takes it back; zero if no notice came
-	ExpiresAt   time.Time // zero = never
-	Hedge       bool      // bought beside a slow one
-
+// Durable is the part of an instance that outlives a restart of the server: what the raft log and its snapshots keep.
+type Durable struct {
 	ID         string // the intent's: ours, and the cloud's idempotency key
-	ProviderID string // the cloud's; "" until known
 	Pool       string
 	Provider   string
 	Offering   string // Offering.Key
+	Template   string // of the policy that it was made from; another one now means drift
+	State      InstanceState
+	StateAt    time.Time    // when it came into State
+	Behavior   IdleBehavior // what an operator wants of it
+	Bought     string       // why it was bought, for people
+	LastError  string       // what went wrong last with it: with asking for it, with its boot; "" = nothing
+	Why        string       // the code of why it is in this state
+	Reason     string       // the same, for people
+	ProviderID string       // the cloud's; "" until known
+	NodeID     string       // which node used its token; no other may. "" until the agent called home
+	Address    string
+	Price      float64   // per hour
+	Charged    float64   // that the ledger has of it
+	RepricedAt time.Time // since when Price counts, if it changed while the machine ran; zero = since CreatedAt
+	CostBefore float64   // what it cost until RepricedAt
+	PlannedAt  time.Time
+	CreatedAt  time.Time // when the cloud began to bill; zero until known
+	ReadyAt    time.Time // when it first became active
+	IdleAt     time.Time // since when it has no work, in the log: when this was written; zero while busy
+	GoneAt     time.Time // zero while it is there
+}
+
+// Instance is a machine that the fleet bought, or is about to: what is kept of it, and what the cloud and its agent tell.
+type Instance struct {
+	Durable
+
+	// What every decision reads of every machine: side by side, as there may be ten thousand.
+	Work        int             // pieces of work on it
+	Capacity    drover.Capacity // of the whole machine
+	Used        drover.Capacity // by work
+	LostAt      time.Time       // since when its agent is silent; zero if it is not
+	InterruptAt time.Time       // when the cloud takes it back; zero if no notice came
+	ExpiresAt   time.Time       // zero = never
+	Hedge       bool            // bought beside a slow one
+
 	Type       string
 	Zone       string
 	Market     string
 	QuotaGroup string
-	NodeID     string // "" until the agent called home
-	Address    string
-
-	Bought    string // why it was bought, for people
-	LastError string // what went wrong last with it: with asking for it, with its boot; "" = nothing
-	Why       string // the code of why it is in this state
-	Reason    string // the same, for people
-	Quiet     bool   // draining, and its agent confirmed that nothing runs
-	Adopted   bool   // found in the cloud, not made by this process
-	Ambiguous bool   // the create may or may not have happened
-
-	Used       drover.Capacity // by work
-	Movable    bool            // all of its work can be moved elsewhere
 	QuotaUnits int64
 	Billing    Billing
-	Charged    float64   // that the ledger has of it
-	RepricedAt time.Time // since when Price counts, if it changed while the machine ran; zero = since CreatedAt
-	CostBefore float64   // what it cost until RepricedAt
-
-	PlannedAt time.Time
-	CreatedAt time.Time // when the cloud began to bill
-	StateAt   time.Time // when it came into State
-	ReadyAt   time.Time // when it first became active
-	IdleAt    time.Time // since when it has no work; zero while busy
-	GoneAt    time.Time // zero while it is there
-	Tags      map[string]string
+	Quiet      bool // draining, and its agent confirmed that nothing runs
+	Adopted    bool // found in the cloud, not made by this process
+	Ambiguous  bool // the create may or may not have happened
+	Movable    bool // all of its work can be moved elsewhere
+	Tags       map[string]string
 }
 
 // Busy reports whether work runs on it.

@@ -1,7 +1,5 @@
 package fleet
 
-import "time"
-
 // Pool is a pool of the fleet as it is stored: its policy, and what operators want of it.
 type Pool struct {
 	Name          string
@@ -42,30 +40,7 @@ type Identity struct {
 // InstanceRecord is a machine as the raft log knows it: recorded before it is asked for, kept until it is gone. What
 // the cloud and the agents tell comes on top of it.
 type InstanceRecord struct {
-	ID         string // the intent's
-	Pool       string
-	Provider   string
-	Offering   string
-	Template   string
-	State      InstanceState
-	StateAt    time.Time // when it came into State
-	Behavior   IdleBehavior
-	Bought     string // why it was bought
-	LastError  string // what went wrong last with it
-	Why        string
-	Reason     string
-	ProviderID string
-	NodeID     string // which node used its token; no other may
-	Address    string
-	Price      float64   // per hour
-	Charged    float64   // that the ledger has of it so far
-	RepricedAt time.Time // since when Price counts, if it changed while the machine ran; zero = since CreatedAt
-	CostBefore float64   // what it cost until RepricedAt
-	PlannedAt  time.Time
-	CreatedAt  time.Time // when the cloud began to bill; zero until known
-	ReadyAt    time.Time
-	IdleAt     time.Time // since when it had no work, when this was written
-	GoneAt     time.Time
+	Durable
 
 	CreateIndex uint64
 	ModifyIndex uint64

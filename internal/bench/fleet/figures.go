@@ -173,14 +173,14 @@ func percentile(list []time.Duration, q float64) float64 {
 }
 
 // fleetOf returns a core that runs n busy machines in a cloud, and the cloud's list.
-func fleetOf(at time.Time, p *fleet.Policy, n int) (*pool.Core, []provider.Machine, []pool.Intent) {
+func fleetOf(at time.Time, p *fleet.Policy, n int) (*pool.Core, []provider.Machine, []fleet.Durable) {
 	cfg := pool.Config{
 		Owner: "sim", Provider: p.Provider, Policies: []*fleet.Policy{p}, Seed: 1, IDs: id.NewSeeded(1),
 		Caps: provider.Capabilities{Idempotent: true, Batch: 1000, Visible: 10 * time.Second},
 	}
 	offerings := p.Offerings()
 	machines := make([]provider.Machine, n)
-	intents := make([]pool.Intent, n)
+	intents := make([]fleet.Durable, n)
 	for k := range machines {
 		o := &offerings[k%len(offerings)]
 		name := fmt.Sprintf("intent-%05d", k)
@@ -190,7 +190,10 @@ func fleetOf(at time.Time, p *fleet.Policy, n int) (*pool.Core, []provider.Machi
 				fleet.TagOwner: "sim", fleet.TagPool: p.Name, fleet.TagOffering: o.Key, fleet.TagTemplate: p.Template(), fleet.TagIntent: name,
 			},
 		}
-		intents[k] = pool.Intent{ID: name, Pool: p.Name, Offering: o.Key, Template: p.Template(), At: at.Add(-time.Hour), Answered: true, NodeID: fmt.Sprintf("node-%05d", k)}
+		intents[k] = fleet.Durable{
+			ID: name, Pool: p.Name, Offering: o.Key, Template: p.Template(), PlannedAt: at.Add(-time.Hour), ProviderID: "cloud-" + name,
+			NodeID: fmt.Sprintf("node-%05d", k),
+		}
 	}
 	return pool.NewCore(at, cfg), machines, intents
 }

@@ -19,7 +19,7 @@ import (
 type still struct {
 	policy   *fleet.Policy
 	machines []provider.Machine
-	intents  []pool.Intent
+	intents  []fleet.Durable
 	created  chan time.Time
 	now      func() time.Time
 	never    chan struct{}
@@ -60,8 +60,8 @@ func (s *still) Nodes() ([]pool.Node, <-chan struct{}) {
 func (s *still) Drain(context.Context, string, time.Time) error { return nil }
 func (s *still) Cordon(context.Context, string) error           { return nil }
 func (s *still) Undrain(context.Context, string) error          { return nil }
-func (s *still) Load(context.Context) ([]pool.Intent, error)    { return s.intents, nil }
-func (s *still) Record(context.Context, []pool.Intent) error    { return nil }
+func (s *still) Load(context.Context) ([]fleet.Durable, error)  { return s.intents, nil }
+func (s *still) Record(context.Context, []fleet.Durable) error  { return nil }
 func (s *still) Update(context.Context, pool.Update) error      { return nil }
 func (s *still) Destroy(context.Context, string) error          { return nil }
 func (s *still) Capabilities() provider.Capabilities {

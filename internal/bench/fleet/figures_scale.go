@@ -41,8 +41,11 @@ func largeInput() scaler.Input {
 	for n := range 10_000 {
 		o := in.Offerings[n%len(in.Offerings)]
 		i := &fleet.Instance{
-			ID: fmt.Sprint(n), Offering: o.Key, Type: o.Type, State: fleet.InstanceActive, Behavior: fleet.BehaviorRun, Template: in.Template,
-			Capacity: o.Capacity, Price: o.Price, PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour), Work: 1 + n%3,
+			Durable: fleet.Durable{
+				ID: fmt.Sprint(n), Offering: o.Key, State: fleet.InstanceActive, Behavior: fleet.BehaviorRun, Template: in.Template, Price: o.Price,
+				PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour),
+			},
+			Type: o.Type, Capacity: o.Capacity, Work: 1 + n%3,
 		}
 		i.Used = drover.Capacity{CPU: int64(n*7%int(o.Capacity.CPU)) / 100 * 100, MemoryMB: int64(n*13%int(o.Capacity.MemoryMB)) / 128 * 128}
 		in.Instances = append(in.Instances, i)

@@ -30,10 +30,10 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 		&command.InitFleet{Identity: fleet.Identity{Owner: "me", Key: []byte("k")}},
 		&command.InitFleet{Identity: fleet.Identity{Owner: "other"}},
 		&command.PutFleetPools{Pools: []*fleet.Pool{{Name: "std", Policy: policy}}},
-		&command.UpdateFleet{Put: []*fleet.InstanceRecord{{ID: "i1", Pool: "std", State: fleet.InstanceCreating, PlannedAt: at}}},
+		&command.UpdateFleet{Put: []*fleet.InstanceRecord{{Durable: fleet.Durable{ID: "i1", Pool: "std", State: fleet.InstanceCreating, PlannedAt: at}}}},
 		&command.BindFleetNode{Instance: "i1", Node: "n1"},
 		&command.UpdateFleet{
-			Put:     []*fleet.InstanceRecord{{ID: "i1", Pool: "std", State: fleet.InstanceActive, PlannedAt: at, Charged: 2}},
+			Put:     []*fleet.InstanceRecord{{Durable: fleet.Durable{ID: "i1", Pool: "std", State: fleet.InstanceActive, PlannedAt: at, Charged: 2}}},
 			Costs:   []fleet.Cost{{Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1}, {Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1.5}},
 			Learned: &fleet.Memory{Provider: "x", Text: []byte("a")},
 		},

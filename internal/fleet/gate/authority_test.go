@@ -139,7 +139,7 @@ func TestWhoPassesWhereLinksAreMutual(t *testing.T) {
 	require.NoError(t, err)
 	other, err := NewAuthority([]byte("the configured one"))
 	require.NoError(t, err)
-	w.instances["i2"] = &fleet.InstanceRecord{ID: "i2", State: fleet.InstanceActive}
+	w.instances["i2"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i2", State: fleet.InstanceActive}}
 	machine := &tls.ConnectionState{VerifiedChains: chains}
 	unauthorized(t, Allow(g, nil, w.token("i1")), "a client certificate is needed")
 	unauthorized(t, Allow(g, &tls.ConnectionState{}, w.token("i1")), "a client certificate is needed")

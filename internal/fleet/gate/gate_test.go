@@ -35,7 +35,7 @@ func newWorld() *world {
 	return &world{
 		identity: &fleet.Identity{Owner: "me", Key: key},
 		instances: map[string]*fleet.InstanceRecord{
-			"i1": {ID: "i1", Pool: "std", Template: "x", Offering: "p/t/a/on-demand", State: fleet.InstanceBooting},
+			"i1": {Durable: fleet.Durable{ID: "i1", Pool: "std", Template: "x", Offering: "p/t/a/on-demand", State: fleet.InstanceBooting}},
 		},
 		pools: map[string]*fleet.Pool{"std": {Name: "std", Policy: policy}},
 		nodes: map[string]*drover.Node{},
@@ -148,7 +148,7 @@ func TestARogueNodeCannotClaimToBeAMachine(t *testing.T) {
 	require.Equal(t, "cloud", n.NodePool)
 
 	id, signature, _ := strings.Cut(w.token("i1"), ".")
-	w.instances["i2"] = &fleet.InstanceRecord{ID: "i2", Pool: "rich", State: fleet.InstanceBooting}
+	w.instances["i2"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i2", Pool: "rich", State: fleet.InstanceBooting}}
 	for _, forged := range []string{"i2." + signature, id + ".", id, "." + signature, pool.Token([]byte("another fleet's"), "i1")} {
 		unauthorized(t, g.Admit(forged, claims()), "wrong join token")
 	}

@@ -20,16 +20,11 @@ type intents struct {
 const goneKept = 1000
 
 // Load implements pool.Intents.
-func (l intents) Load(context.Context) ([]pool.Intent, error) {
-	var list []pool.Intent
+func (l intents) Load(context.Context) ([]fleet.Durable, error) {
+	var list []fleet.Durable
 	for i := range l.deps.State().FleetInstances("") {
 		if i.State != fleet.InstanceGone && i.Provider == l.provider {
-			list = append(list, pool.Intent{
-				ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, At: i.PlannedAt, Charged: i.Charged, NodeID: i.NodeID,
-				Bought: i.Bought, LastError: i.LastError, ReadyAt: i.ReadyAt, IdleAt: i.IdleAt,
-				Price: i.Price, RepricedAt: i.RepricedAt, CostBefore: i.CostBefore,
-				Behavior: i.Behavior, Answered: i.ProviderID != "", Killed: i.State == fleet.InstanceDestroying && i.Why == pool.WhyKilled,
-			})
+			list = append(list, i.Durable)
 		}
 	}
 	return list, nil
@@ -43,16 +38,19 @@ func (l intents) learned() []byte {
 	return nil
 }
 
-// Record implements pool.Intents.
-func (l intents) Record(ctx context.Context, list []pool.Intent) error {
+// Record implements pool.Intents: it says that the cloud is asked for the machines, though it is not yet.
+func (l intents) Record(ctx context.Context, list []fleet.Durable) error {
 	c := Update{}
 	for _, in := range list {
-		c.Put = append(c.Put, &fleet.InstanceRecord{
-			ID: in.ID, Pool: in.Pool, Provider: l.provider, Offering: in.Offering, Template: in.Template, State: fleet.InstanceCreating,
-			Behavior: fleet.BehaviorRun, PlannedAt: in.At, Bought: in.Bought, Why: "recorded", Reason: "the cloud is asked for it",
-		})
+		in.State, in.StateAt, in.Why, in.Reason = fleet.InstanceCreating, time.Time{}, "recorded", "the cloud is asked for it"
+		c.Put = append(c.Put, l.row(in))
 	}
 	return l.deps.Log.Update(ctx, c)
+}
+
+func (l intents) row(d fleet.Durable) *fleet.InstanceRecord {
+	d.Provider = l.provider
+	return &fleet.InstanceRecord{Durable: d}
 }
 
 // Update implements pool.Intents. The nodes of machines that are gone are forgotten: what ran there is lost.
@@ -65,7 +63,7 @@ func (l intents) Update(ctx context.Context, u pool.Update) error {
 		c.Forget = l.surplus()
 	}
 	for k := range u.Changed {
-		c.Put = append(c.Put, pool.Stored(&u.Changed[k], l.provider))
+		c.Put = append(c.Put, l.row(u.Changed[k].Durable))
 	}
 	before := l.deps.State()
 	if err := l.deps.Log.Update(ctx, c); err != nil {

@@ -350,15 +350,18 @@ func TestIntentsComeBackAsTheyWere(t *testing.T) {
 	k, _ := newKeeper(t, w, Config{})
 	rows := intents{k, "sim"}
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	require.NoError(t, rows.Record(t.Context(), []pool.Intent{{ID: "i1", Pool: "p", Offering: "o", Template: "t", At: at, Bought: "work waits"}}))
+	require.NoError(t, rows.Record(t.Context(), []fleet.Durable{{ID: "i1", Pool: "p", Offering: "o", Template: "t", PlannedAt: at, Bought: "work waits"}}))
 	require.Equal(t, fleet.InstanceCreating, w.rows["i1"].State)
-	w.rows["other"] = &fleet.InstanceRecord{ID: "other", Provider: "another"}
+	w.rows["other"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "other", Provider: "another"}}
 	list, err := rows.Load(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []pool.Intent{{ID: "i1", Pool: "p", Offering: "o", Template: "t", At: at, Bought: "work waits", Behavior: fleet.BehaviorRun}}, list)
+	require.Equal(t, []fleet.Durable{{
+		ID: "i1", Pool: "p", Provider: "sim", Offering: "o", Template: "t", PlannedAt: at, Bought: "work waits",
+		State: fleet.InstanceCreating, Why: "recorded", Reason: "the cloud is asked for it",
+	}}, list)
 
 	w.nodes["n1"] = &drover.Node{ID: "n1"}
-	gone := fleet.Instance{ID: "i1", Pool: "p", State: fleet.InstanceGone, NodeID: "n1", GoneAt: at}
+	gone := fleet.Instance{Durable: fleet.Durable{ID: "i1", Pool: "p", State: fleet.InstanceGone, NodeID: "n1", GoneAt: at}}
 	require.NoError(t, rows.Update(t.Context(), pool.Update{Changed: []fleet.Instance{gone}, Learned: []byte("slow")}))
 	require.Equal(t, []string{"forget n1"}, w.steered, "what ran there is lost")
 	require.Equal(t, []byte("slow"), rows.learned())
@@ -376,9 +379,9 @@ func TestRowsOfMachinesThatAreGoneAreBounded(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for n := range goneKept + 2 {
 		name := fmt.Sprintf("i%04d", n)
-		w.rows[name] = &fleet.InstanceRecord{ID: name, State: fleet.InstanceGone, GoneAt: at.Add(time.Duration(n) * time.Second)}
+		w.rows[name] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: name, State: fleet.InstanceGone, GoneAt: at.Add(time.Duration(n) * time.Second)}}
 	}
-	require.NoError(t, intents{k, "sim"}.Update(t.Context(), pool.Update{Changed: []fleet.Instance{{ID: "new", State: fleet.InstanceGone, GoneAt: at}}}))
+	require.NoError(t, intents{k, "sim"}.Update(t.Context(), pool.Update{Changed: []fleet.Instance{{Durable: fleet.Durable{ID: "new", State: fleet.InstanceGone, GoneAt: at}}}}))
 	require.NotContains(t, w.rows, "i0000")
 	require.NotContains(t, w.rows, "i0001")
 	require.Contains(t, w.rows, "i0002")

@@ -41,18 +41,18 @@ func TestBootsAreCountedByTheirEnd(t *testing.T) {
 	m := New(metrics, clock.Wall{})
 	at := time.Now()
 	for _, i := range []fleet.Instance{
-		{State: fleet.InstanceRegistered},
-		{State: fleet.InstanceActive, StateAt: at, ReadyAt: at},
-		{State: fleet.InstanceActive, StateAt: at.Add(time.Second), ReadyAt: at}, // it was drained, and is not any more
-		{State: fleet.InstanceActive, StateAt: at, ReadyAt: at, Adopted: true},
-		{State: fleet.InstanceGone, CreatedAt: at, Why: "disappeared"},
-		{State: fleet.InstanceGone, CreatedAt: at, Why: "boot"},
-		{State: fleet.InstanceGone, CreatedAt: at, Why: "killed"},
-		{State: fleet.InstanceGone, Why: "boot"}, // it was never made
-		{State: fleet.InstanceGone, CreatedAt: at, ReadyAt: at, Why: "terminated"},
+		{Durable: fleet.Durable{State: fleet.InstanceRegistered}},
+		{Durable: fleet.Durable{State: fleet.InstanceActive, StateAt: at, ReadyAt: at}},
+		{Durable: fleet.Durable{State: fleet.InstanceActive, StateAt: at.Add(time.Second), ReadyAt: at}}, // it was drained, and is not any more
+		{Durable: fleet.Durable{State: fleet.InstanceActive, StateAt: at, ReadyAt: at}, Adopted: true},
+		{Durable: fleet.Durable{State: fleet.InstanceGone, CreatedAt: at, Why: "disappeared"}},
+		{Durable: fleet.Durable{State: fleet.InstanceGone, CreatedAt: at, Why: "boot"}},
+		{Durable: fleet.Durable{State: fleet.InstanceGone, CreatedAt: at, Why: "killed"}},
+		{Durable: fleet.Durable{State: fleet.InstanceGone, Why: "boot"}}, // it was never made
+		{Durable: fleet.Durable{State: fleet.InstanceGone, CreatedAt: at, ReadyAt: at, Why: "terminated"}},
 	} {
 		i.Pool = "p"
-		m.StateChanged(&i, &fleet.InstanceRecord{State: fleet.InstanceDestroying, StateAt: at})
+		m.StateChanged(&i, &fleet.InstanceRecord{Durable: fleet.Durable{State: fleet.InstanceDestroying, StateAt: at}})
 	}
 	require.ElementsMatch(t, []string{
 		`drover_fleet_boot_outcomes{outcome="success"} 1`, `drover_fleet_boot_outcomes{outcome="disappeared"} 1`,
@@ -123,8 +123,10 @@ func TestSilenceOfMachines(t *testing.T) {
 func TestCategoriesThatPeopleCount(t *testing.T) {
 	t.Parallel()
 	for want, i := range map[string]fleet.Instance{
-		"hold": {Behavior: fleet.BehaviorHold, State: fleet.InstanceActive}, "booting": {State: fleet.InstanceBooting},
-		"busy": {State: fleet.InstanceActive, Work: 1}, "idle": {State: fleet.InstanceActive},
+		"hold":    {Durable: fleet.Durable{Behavior: fleet.BehaviorHold, State: fleet.InstanceActive}},
+		"booting": {Durable: fleet.Durable{State: fleet.InstanceBooting}},
+		"busy":    {Durable: fleet.Durable{State: fleet.InstanceActive}, Work: 1},
+		"idle":    {Durable: fleet.Durable{State: fleet.InstanceActive}},
 	} {
 		require.Equal(t, want, category(&i))
 	}

@@ -62,11 +62,7 @@ func (o *Office) explainGone(ctx context.Context, id string, notFound error) (x 
 			gone.State, gone.GoneAt, gone.Reason = fleet.InstanceGone, o.deps.Clock.Now(), "it went just now"
 			r = &gone
 		}
-		x.Instance = fleet.Instance{
-			ID: r.ID, ProviderID: r.ProviderID, Pool: r.Pool, Provider: r.Provider, Offering: r.Offering, Template: r.Template, NodeID: r.NodeID,
-			Address: r.Address, State: r.State, Behavior: r.Behavior, Why: r.Why, Reason: r.Reason, Price: r.Price, Charged: r.Charged,
-			Bought: r.Bought, LastError: r.LastError, PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, ReadyAt: r.ReadyAt, GoneAt: r.GoneAt,
-		}
+		x.Instance = fleet.Instance{Durable: r.Durable}
 		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %s.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason, fleet.Money(r.Charged))}
 		if r.Bought != "" {
 			x.Text = append(x.Text, fmt.Sprintf("It was bought at %s: %s.", r.PlannedAt.UTC().Format(time.RFC3339), r.Bought))

@@ -37,7 +37,9 @@ func TestAPrefixMayMeanSeveral(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.step(time.Minute)
-	w.core.Restore(w.now, []pool.Intent{{ID: "abcd-1", Pool: "p", At: w.now, Answered: true}, {ID: "abcd-2", Pool: "p", At: w.now, Answered: true}})
+	w.core.Restore(w.now, []fleet.Durable{
+		{ID: "abcd-1", Pool: "p", PlannedAt: w.now, ProviderID: "m1"}, {ID: "abcd-2", Pool: "p", PlannedAt: w.now, ProviderID: "m2"},
+	})
 	requireCode(t, drover.Invalid, w.Kill(t.Context(), "abcd", ""), `"abcd" may be any of 2 instances`)
 }
 
@@ -100,8 +102,10 @@ func TestAMachineThatIsGoneIsStillExplained(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.rows["abcd-1"] = &fleet.InstanceRecord{
-		ID: "abcd-1", ProviderID: "m1", Pool: "p", State: fleet.InstanceGone, GoneAt: w.now, Reason: "it was idle", Charged: 2, Bought: "work waited",
-		PlannedAt: w.now.Add(-time.Hour), LastError: "no route",
+		Durable: fleet.Durable{
+			ID: "abcd-1", ProviderID: "m1", Pool: "p", State: fleet.InstanceGone, GoneAt: w.now, Reason: "it was idle", Charged: 2, Bought: "work waited",
+			PlannedAt: w.now.Add(-time.Hour), LastError: "no route",
+		},
 	}
 	for _, name := range []string{"abcd-1", "abcd", "m1"} {
 		x, err := w.Explain(t.Context(), name)
@@ -191,11 +195,13 @@ func TestCostsBy(t *testing.T) {
 		{Day: "2027-01-15", Pool: "p", Namespace: "default", Job: "j", Cost: 2, Hours: 3},
 		{Day: "2027-01-15", Pool: "q", Job: fleet.IdleJob, Cost: 4, Hours: 5},
 	}
-	w.rows["i1"] = &fleet.InstanceRecord{ID: "i1", Pool: "p", Charged: 3, CreatedAt: w.now.Add(-2 * time.Hour)}
+	w.rows["i1"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i1", Pool: "p", Charged: 3, CreatedAt: w.now.Add(-2 * time.Hour)}}
 	w.rows["i2"] = &fleet.InstanceRecord{
-		ID: "i2", Pool: "q", Charged: 5, State: fleet.InstanceGone, CreatedAt: w.now.Add(-30 * time.Hour), GoneAt: w.now.Add(-29 * time.Hour),
+		Durable: fleet.Durable{
+			ID: "i2", Pool: "q", Charged: 5, State: fleet.InstanceGone, CreatedAt: w.now.Add(-30 * time.Hour), GoneAt: w.now.Add(-29 * time.Hour),
+		},
 	}
-	w.rows["i3"] = &fleet.InstanceRecord{ID: "i3", Pool: "q"} // it was never made
+	w.rows["i3"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i3", Pool: "q"}} // it was never made
 	for _, c := range []struct {
 		from, by string
 		total    float64

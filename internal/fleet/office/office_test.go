@@ -112,13 +112,13 @@ func (w *world) PutPools(_ context.Context, list []*fleet.Pool) error {
 	return nil
 }
 
-func (w *world) Recorded(_ context.Context, name string) error {
+func (w *world) Recorded(context.Context, string) error {
 	if w.fails != nil {
 		return w.fails
 	}
 	u := w.core.TakeUpdate(w.now)
 	for k := range u.Changed {
-		w.rows[u.Changed[k].ID] = pool.Stored(&u.Changed[k], name)
+		w.rows[u.Changed[k].ID] = &fleet.InstanceRecord{Durable: u.Changed[k].Durable}
 	}
 	return nil
 }

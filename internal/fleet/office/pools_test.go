@@ -64,13 +64,13 @@ func TestAPauseSurvivesAChange(t *testing.T) {
 func TestAPoolEndsWithItsLastMachine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.rows["i"] = &fleet.InstanceRecord{ID: "i", Pool: "p", State: fleet.InstanceActive}
+	w.rows["i"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i", Pool: "p", State: fleet.InstanceActive}}
 	require.False(t, Retiring(w))
 	require.Empty(t, Ended(w))
 	require.NoError(t, w.DeletePool(t.Context(), "p"))
 	require.True(t, Retiring(w))
 	require.Empty(t, Ended(w))
-	w.rows["i"] = &fleet.InstanceRecord{ID: "i", Pool: "p", State: fleet.InstanceGone}
+	w.rows["i"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "i", Pool: "p", State: fleet.InstanceGone}}
 	require.Equal(t, []string{"p"}, Ended(w))
 }
 

@@ -47,10 +47,10 @@ type Core struct {
 	sure    map[string]int64 // the same, of machines that the cloud confirmed
 	cost    float64          // per hour, of confirmed machines
 	retry   *minheap.Heap[retryAt]
-	strays  map[string]*entry // those of no pool
-	ended   []fleet.Instance  // gone, and the log does not know it yet
-	trouble string            // why the cloud can't be used, as its last answers say; "" = it can
-	before  map[string]Intent // from the log, of pools that are not there
+	strays  map[string]*entry        // those of no pool
+	ended   []fleet.Instance         // gone, and the log does not know it yet
+	trouble string                   // why the cloud can't be used, as its last answers say; "" = it can
+	before  map[string]fleet.Durable // from the log, of pools that are not there
 	costs   []fleet.Cost
 	learned []byte               // that was written last
 	wrote   time.Time            // when that was looked at last
@@ -105,7 +105,7 @@ func NewCore(now time.Time, cfg Config) *Core {
 		retry: newRetries(),
 		cfg:   cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
-		strays: map[string]*entry{}, before: map[string]Intent{}, prices: map[string]float64{}, said: map[string]time.Time{},
+		strays: map[string]*entry{}, before: map[string]fleet.Durable{}, prices: map[string]float64{}, said: map[string]time.Time{},
 	}
 	c.cfg.Caps.Batch = max(cfg.Caps.Batch, 1)
 	if cfg.Decide == nil {
@@ -318,7 +318,7 @@ func (c *Core) end(now time.Time, e *entry, why, reason string) {
 	if e.pool != nil {
 		e.pool.stale = true
 	}
-	c.effects = append(c.effects, Effect{Kind: EffectForget, Instance: e.ID, Intents: []Intent{{ID: e.ID}}})
+	c.effects = append(c.effects, Effect{Kind: EffectForget, Instance: e.ID, Intents: []fleet.Durable{{ID: e.ID}}})
 }
 
 // Totals is the fleet in numbers.

@@ -142,10 +142,9 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 		eff := Effect{Kind: EffectRecord}
 		var intents []provider.Intent
 		for _, id := range ids {
-			i := &fleet.Instance{
-				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: fleet.BehaviorRun, Hedge: a.Hedge,
-				Template: p.template, PlannedAt: now, Bought: a.Reason,
-			}
+			i := &fleet.Instance{Hedge: a.Hedge, Durable: fleet.Durable{
+				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: fleet.BehaviorRun, Template: p.template, PlannedAt: now, Bought: a.Reason,
+			}}
 			sold(i, a.Offering)
 			if p.policy.Expire > 0 {
 				i.ExpiresAt = now.Add(p.policy.Expire)
@@ -154,7 +153,7 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 			c.add(i, p)
 			line.Several = append(line.Several, i.ID)
 			intents = append(intents, c.intent(p, i))
-			eff.Intents = append(eff.Intents, Intent{ID: i.ID, Pool: i.Pool, Offering: i.Offering, Template: i.Template, Bought: i.Bought, At: now})
+			eff.Intents = append(eff.Intents, i.Durable)
 		}
 		eff.Request = request(p.policy, p.template, c.cfg.Owner, a.Offering, intents)
 		// The budget is spent at the decision, so that the next one does not spend it again.

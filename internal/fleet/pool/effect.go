@@ -26,7 +26,7 @@ const (
 // Effect is one thing to do outside. Slices and maps in it are not changed afterwards.
 type Effect struct {
 	Kind       EffectKind
-	Intents    []Intent // of record and forget
+	Intents    []fleet.Durable // of record: machines that are decided upon; of forget: with the ID only
 	Request    *provider.Request
 	Instance   string
 	ProviderID string
@@ -36,38 +36,11 @@ type Effect struct {
 	Deadline   time.Time // of drain: when the machine goes anyway; zero = never
 }
 
-// Intent is the decision to buy a machine, as it is recorded before the create.
-type Intent struct {
-	ID       string
-	Pool     string
-	Offering string
-	Template string
-	At       time.Time
-	Charged  float64 // by the ledger, before a restart
-	// Price, RepricedAt and CostBefore are as in fleet.Instance, before a restart.
-	Price      float64
-	RepricedAt time.Time
-	CostBefore float64
-	NodeID     string // that used its token, before a restart
-	Behavior   fleet.IdleBehavior
-	Bought     string // why
-	LastError  string // before a restart, as ReadyAt and IdleAt
-	ReadyAt    time.Time
-	IdleAt     time.Time
-	Answered   bool // the cloud said that it made it, before a restart
-	Killed     bool // by an operator, before a restart
-}
-
-// restored takes over what was known of the machine before a restart.
-func (in Intent) restored(i *fleet.Instance) {
-	i.Bought, i.LastError, i.ReadyAt, i.IdleAt = in.Bought, in.LastError, in.ReadyAt, in.IdleAt
-	in.priced(i)
-}
-
-// priced takes over at which prices the machine ran before a restart.
-func (in Intent) priced(i *fleet.Instance) {
-	if !in.RepricedAt.IsZero() {
-		i.Price, i.RepricedAt, i.CostBefore = in.Price, in.RepricedAt, in.CostBefore
+// restored takes over what the log knew of the machine before a restart.
+func restored(i *fleet.Instance, log *fleet.Durable) {
+	i.Charged, i.Bought, i.LastError, i.ReadyAt, i.IdleAt = log.Charged, log.Bought, log.LastError, log.ReadyAt, log.IdleAt
+	if !log.RepricedAt.IsZero() {
+		i.Price, i.RepricedAt, i.CostBefore = log.Price, log.RepricedAt, log.CostBefore
 	}
 }
 

@@ -16,27 +16,28 @@ const (
 	whyUnrecorded = "unrecorded"
 )
 
-// Restore tells the core at its start which intents the raft log has: their creates may or may not have happened.
-func (c *Core) Restore(now time.Time, intents []Intent) {
-	for _, in := range intents {
-		p := c.pool(in.Pool)
-		if p == nil || c.table[in.ID] != nil {
-			c.before[in.ID] = in // if it was created, its tags bring it back, as an orphan
+// Restore tells the core at its start which machines the raft log has: their creates may or may not have happened.
+func (c *Core) Restore(now time.Time, machines []fleet.Durable) {
+	for k := range machines {
+		log := &machines[k]
+		p := c.pool(log.Pool)
+		if p == nil || c.table[log.ID] != nil {
+			c.before[log.ID] = *log // if it was created, its tags bring it back, as an orphan
 			continue
 		}
-		i := &fleet.Instance{
-			ID: in.ID, Pool: in.Pool, Provider: c.cfg.Provider, Offering: in.Offering, Template: p.current(in.Template), Behavior: cmp.Or(in.Behavior, fleet.BehaviorRun),
-			PlannedAt: in.At, QuotaUnits: 1, Ambiguous: true, Adopted: true, Charged: in.Charged,
-		}
-		if o := p.offering[in.Offering]; o != nil {
+		i := &fleet.Instance{QuotaUnits: 1, Ambiguous: true, Adopted: true, Durable: fleet.Durable{
+			ID: log.ID, Pool: log.Pool, Provider: c.cfg.Provider, Offering: log.Offering, Template: p.current(log.Template),
+			Behavior: cmp.Or(log.Behavior, fleet.BehaviorRun), PlannedAt: log.PlannedAt,
+		}}
+		if o := p.offering[log.Offering]; o != nil {
 			sold(i, o)
 		}
-		in.restored(i)
+		restored(i, log)
 		become(i, fleet.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
-		if in.Killed {
+		if log.State == fleet.InstanceDestroying && log.Why == WhyKilled {
 			become(i, fleet.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
 		}
-		c.add(i, p).unanswered = !in.Answered
+		c.add(i, p).unanswered = log.ProviderID == ""
 	}
 }
 

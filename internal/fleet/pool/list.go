@@ -174,9 +174,10 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 		}
 	}
 	delete(c.gone, m.Intent)
-	i.Charged = c.before[i.ID].Charged
-	c.before[i.ID].restored(i)
-	delete(c.before, i.ID)
+	if log, known := c.before[i.ID]; known {
+		restored(i, &log)
+		delete(c.before, i.ID)
+	}
 	e := c.add(i, p)
 	c.confirm(now, e, m)
 	c.note(now, e, "adopted", i.Reason)

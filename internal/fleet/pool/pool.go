@@ -34,8 +34,8 @@ type Nodes interface {
 
 // Intents is the raft log's part: an intent is recorded before its machine is created.
 type Intents interface {
-	Load(ctx context.Context) ([]Intent, error)
-	Record(ctx context.Context, intents []Intent) error
+	Load(ctx context.Context) ([]fleet.Durable, error)
+	Record(ctx context.Context, intents []fleet.Durable) error
 	// Update records what became of machines; those in state gone need no intent any more.
 	Update(ctx context.Context, u Update) error
 }

@@ -41,7 +41,7 @@ type world struct {
 	cloud   *sim.Provider
 	demand  []fleet.DemandClass
 	nodes   map[string]*pool.Node
-	intents map[string]pool.Intent
+	intents map[string]fleet.Durable
 	states  map[string][]string // that the log was told, by machine
 	cost    float64
 	total   drover.Capacity // of nodes
@@ -60,7 +60,7 @@ type world struct {
 func newWorld(cfg sim.Config) *world {
 	cfg.Owner, cfg.Offerings = "me", append(cfg.Offerings, policy().Offerings()...)
 	cfg.Caps.Idempotent, cfg.Caps.Batch = true, 10
-	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]pool.Intent{}, states: map[string][]string{}, changed: make(chan struct{})}
+	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]fleet.Durable{}, states: map[string][]string{}, changed: make(chan struct{})}
 	w.cloud.Notify = func(h sim.Happening) {
 		if h.Kind == "booted" {
 			w.change(func() {
@@ -108,7 +108,7 @@ func (w *world) Drain(_ context.Context, node string, _ time.Time) error { retur
 func (w *world) Cordon(_ context.Context, node string) error             { return w.steer(node, true) }
 func (w *world) Undrain(_ context.Context, node string) error            { return w.steer(node, false) }
 
-func (w *world) Load(context.Context) (list []pool.Intent, err error) {
+func (w *world) Load(context.Context) (list []fleet.Durable, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, in := range w.intents {
@@ -117,7 +117,7 @@ func (w *world) Load(context.Context) (list []pool.Intent, err error) {
 	return list, nil
 }
 
-func (w *world) Record(_ context.Context, intents []pool.Intent) error {
+func (w *world) Record(_ context.Context, intents []fleet.Durable) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, in := range intents {

@@ -48,9 +48,7 @@ func TestPricesChange(t *testing.T) {
 		require.InDelta(t, 0.06, w.charged(), 0.001)
 
 		w.mu.Lock()
-		in := w.intents[i.ID]
-		in.Price, in.Charged, in.RepricedAt, in.CostBefore, in.Answered = i.Price, i.Charged, i.RepricedAt, i.CostBefore, true
-		w.intents[i.ID] = in
+		w.intents[i.ID] = i.Durable
 		w.mu.Unlock()
 		stop()
 		p, stop = w.run(t)

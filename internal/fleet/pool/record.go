@@ -102,13 +102,3 @@ func (c *Core) charge(now time.Time, e *entry) {
 	c.costs = append(c.costs, e.meter.Take(now, e.Pool, cost)...)
 	e.Charged += cost
 }
-
-// Stored returns what the log keeps of a machine.
-func Stored(i *fleet.Instance, provider string) *fleet.InstanceRecord {
-	return &fleet.InstanceRecord{
-		ID: i.ID, Pool: i.Pool, Provider: provider, Offering: i.Offering, Template: i.Template, State: i.State, StateAt: i.StateAt, Behavior: i.Behavior,
-		Why: i.Why, Reason: i.Reason, ProviderID: i.ProviderID, NodeID: i.NodeID, Address: i.Address, Price: i.Price, Charged: i.Charged,
-		RepricedAt: i.RepricedAt, CostBefore: i.CostBefore, Bought: i.Bought, LastError: i.LastError, IdleAt: i.IdleAt,
-		PlannedAt: i.PlannedAt, CreatedAt: i.CreatedAt, ReadyAt: i.ReadyAt, GoneAt: i.GoneAt,
-	}
-}

@@ -42,10 +42,12 @@ func found(i *fleet.Instance, m *provider.Machine, now time.Time) {
 // adopted makes an instance from a machine's tags.
 func adopted(m *provider.Machine, providerName string, policy *fleet.Policy, now time.Time) *fleet.Instance {
 	i := &fleet.Instance{
-		ID: m.Intent, ProviderID: m.ID, Provider: providerName, Type: m.Type, Zone: m.Zone, Market: m.Market, Address: m.Address,
-		Pool: m.Tags[fleet.TagPool], Offering: m.Tags[fleet.TagOffering], Template: m.Tags[fleet.TagTemplate],
-		Behavior: fleet.IdleBehavior(m.Tags[fleet.TagBehavior]), Tags: m.Tags, Adopted: true, QuotaUnits: 1,
-		PlannedAt: m.CreatedAt, CreatedAt: m.CreatedAt,
+		Durable: fleet.Durable{
+			ID: m.Intent, ProviderID: m.ID, Provider: providerName, Address: m.Address, PlannedAt: m.CreatedAt, CreatedAt: m.CreatedAt,
+			Pool: m.Tags[fleet.TagPool], Offering: m.Tags[fleet.TagOffering], Template: m.Tags[fleet.TagTemplate],
+			Behavior: fleet.IdleBehavior(m.Tags[fleet.TagBehavior]),
+		},
+		Type: m.Type, Zone: m.Zone, Market: m.Market, Tags: m.Tags, Adopted: true, QuotaUnits: 1,
 	}
 	if i.ID == "" {
 		i.ID = "cloud:" + m.ID

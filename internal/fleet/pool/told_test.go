@@ -143,10 +143,7 @@ func TestARestartForgetsNothingOfAMachine(t *testing.T) {
 
 	again := newHands(t)
 	again.now = h.now.Add(20 * time.Second)
-	again.Restore(again.now, []pool.Intent{{
-		ID: before.ID, Pool: "p", Offering: before.Offering, Template: before.Template, At: before.PlannedAt, NodeID: "node", Answered: true,
-		Bought: before.Bought, ReadyAt: before.ReadyAt, IdleAt: before.IdleAt,
-	}})
+	again.Restore(again.now, []fleet.Durable{before.Durable})
 	again.Listed(again.now, []provider.Machine{m}, true, nil)
 	require.NoError(t, again.Registered(again.now, m.Intent, "node"))
 	again.Reported(again.now, "node", pool.Report{Ready: true})

@@ -77,7 +77,7 @@ type Machine struct {
 	Type      string
 	Zone      string
 	Market    string
-	State     State
+	State     State `json:",omitempty"`
 	Address   string
 	Tags      map[string]string
 	CreatedAt time.Time

@@ -54,9 +54,12 @@ func machine(p *fleet.Policy, id, typ string, state fleet.InstanceState) *fleet.
 	for _, o := range p.Offerings() {
 		if o.Type == typ && o.Zone == "a" && o.Market == fleet.MarketOnDemand {
 			i := &fleet.Instance{
-				ID: id, ProviderID: "cloud-" + id, Offering: o.Key, Type: typ, Zone: o.Zone, Market: o.Market, Template: p.Template(),
-				State: state, Behavior: fleet.BehaviorRun, Capacity: o.Capacity, Price: o.Price, QuotaGroup: o.QuotaGroup, QuotaUnits: 1, Billing: o.Billing,
-				PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), StateAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour),
+				Durable: fleet.Durable{
+					ID: id, ProviderID: "cloud-" + id, Offering: o.Key, Template: p.Template(),
+					State: state, Behavior: fleet.BehaviorRun, Price: o.Price,
+					PlannedAt: start.Add(-time.Hour), CreatedAt: start.Add(-time.Hour), StateAt: start.Add(-time.Hour), ReadyAt: start.Add(-time.Hour),
+				},
+				Type: typ, Zone: o.Zone, Market: o.Market, Capacity: o.Capacity, QuotaGroup: o.QuotaGroup, QuotaUnits: 1, Billing: o.Billing,
 			}
 			if state == fleet.InstanceActive {
 				i.IdleAt = start.Add(-time.Second)

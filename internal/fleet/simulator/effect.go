@@ -291,7 +291,7 @@ func (s *Sim) restart() {
 			s.missed++
 		}
 	}
-	var intents []pool.Intent
+	var intents []fleet.Durable
 	for _, id := range sortedKeys(s.intents) {
 		intents = append(intents, s.intents[id])
 	}

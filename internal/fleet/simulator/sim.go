@@ -50,8 +50,8 @@ type Sim struct {
 	cloud     *sim.Cloud
 	rng       *rand.Rand
 	ids       id.Source
-	intents   map[string]pool.Intent // what the raft log has
-	nodes     map[string]*node       // by intent
+	intents   map[string]fleet.Durable // what the raft log has
+	nodes     map[string]*node         // by intent
 	byCloud   map[string]*node
 	free      buckets
 	tasks     []task
@@ -142,7 +142,7 @@ func newSim(cfg Config) *Sim {
 	}
 	cfg.Cloud.Seed, cfg.Cloud.Owner, cfg.Cloud.Offerings = cfg.Seed, "sim", cfg.Policy.Offerings()
 	s := &Sim{
-		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 5)), ids: id.NewSeeded(cfg.Seed), intents: map[string]pool.Intent{},
+		cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 5)), ids: id.NewSeeded(cfg.Seed), intents: map[string]fleet.Durable{},
 		nodes: map[string]*node{}, byCloud: map[string]*node{}, wakeAt: -1, wakeMe: -1, hash: sha256.New(),
 		cloud: sim.NewCloud(cfg.Cloud), tasks: make([]task, len(cfg.Work)),
 	}

@@ -33,7 +33,7 @@ func (h *herd) Pool(_ context.Context, name string) (fleet.PoolStatus, error) {
 }
 
 func (h *herd) Instances(context.Context, string) ([]fleet.Instance, error) {
-	return []fleet.Instance{{ID: "i1", ProviderID: "c1", NodeID: "n1", Type: "t", State: fleet.InstanceActive, Work: 1, Behavior: fleet.BehaviorRun, Price: 0.5}}, nil
+	return []fleet.Instance{{Durable: fleet.Durable{ID: "i1", ProviderID: "c1", NodeID: "n1", State: fleet.InstanceActive, Behavior: fleet.BehaviorRun, Price: 0.5}, Type: "t", Work: 1}}, nil
 }
 
 func (h *herd) Behave(_ context.Context, id string, b fleet.IdleBehavior, reason string) error {
@@ -149,5 +149,5 @@ func TestTokensAsInArvados(t *testing.T) {
 		require.Equal(t, want, w.Code, w.Body.String())
 		require.Contains(t, w.Body.String(), "errors")
 	}
-	require.Equal(t, "booting", workerState(&fleet.Instance{State: fleet.InstanceBooting, StateAt: time.Now()}))
+	require.Equal(t, "booting", workerState(&fleet.Instance{Durable: fleet.Durable{State: fleet.InstanceBooting, StateAt: time.Now()}}))
 }

@@ -29,10 +29,10 @@ func (p *Provider) create(req *provider.Request, intent *provider.Intent) (provi
 	}
 	fresh := r == nil
 	if fresh {
-		r = &record{
+		r = &record{Capacity: req.Offering.Capacity, Machine: provider.Machine{
 			ID: id, Intent: intent.ID, Type: req.Offering.Type, Zone: req.Offering.Zone, Market: req.Offering.Market,
-			Capacity: req.Offering.Capacity, Tags: tags, CreatedAt: p.clock.Now().UTC(),
-		}
+			Tags: tags, CreatedAt: p.clock.Now().UTC(),
+		}}
 		if err := p.furnish(r, intent.UserData); err != nil {
 			return provider.Machine{}, err
 		}

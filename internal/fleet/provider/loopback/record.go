@@ -27,20 +27,14 @@ const (
 
 // record is what is kept of a machine.
 type record struct {
-	ID        string
-	Intent    string
-	Type      string
-	Zone      string
-	Market    string
-	Address   string
-	Capacity  drover.Capacity
-	Tags      map[string]string
-	CreatedAt time.Time
-	Started   bool      // its agent was started once
-	EndedAt   time.Time // zero while it lives
-	Dying     bool      // ended, but not all of it may be gone
-	PID       int       // of its agent, if that is known
-	Born      uint64    // when that started, as the process table says
+	provider.Machine // its State follows from what is below, and is not written
+
+	Capacity drover.Capacity
+	Started  bool      // its agent was started once
+	EndedAt  time.Time // zero while it lives
+	Dying    bool      // ended, but not all of it may be gone
+	PID      int       // of its agent, if that is known
+	Born     uint64    // when that started, as the process table says
 }
 
 var validID = regexp.MustCompile(`^lo-[0-9a-f]{16}$`)
@@ -108,10 +102,8 @@ func (p *Provider) write(r *record) error {
 
 // machine is the record as the seam tells it.
 func (r *record) machine() provider.Machine {
-	m := provider.Machine{
-		ID: r.ID, Intent: r.Intent, Type: r.Type, Zone: r.Zone, Market: r.Market, Address: r.Address, Tags: r.Tags,
-		CreatedAt: r.CreatedAt, State: provider.Pending,
-	}
+	m := r.Machine
+	m.State = provider.Pending
 	switch {
 	case r.Dying:
 		m.State = provider.Terminating
