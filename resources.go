@@ -135,6 +135,11 @@ func (c Capacity) Sub(o Capacity) Capacity {
 	return Capacity{c.CPU - o.CPU, c.MemoryMB - o.MemoryMB, c.DiskMB - o.DiskMB}
 }
 
+// Min returns the lesser of c and o in each dimension.
+func (c Capacity) Min(o Capacity) Capacity {
+	return Capacity{min(c.CPU, o.CPU), min(c.MemoryMB, o.MemoryMB), min(c.DiskMB, o.DiskMB)}
+}
+
 // Fits reports whether c is at most o in every dimension, and else names the first that is not
 // ("cpu", "memory", "disk", Nomad's words in DimensionExhausted).
 func (c Capacity) Fits(o Capacity) (ok bool, dimension string) {

@@ -3,6 +3,7 @@ package id
 import (
 	cryptorand "crypto/rand"
 	"encoding/hex"
+	"hash/fnv"
 	"math/rand/v2"
 )
 
@@ -35,6 +36,13 @@ func (s *Seeded) New() string {
 		}
 	}
 	return format(b)
+}
+
+// Seed turns an id into a seed: the same id gives the same one.
+func Seed(id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id)) // never fails
+	return h.Sum64()
 }
 
 func format(b [16]byte) string {

@@ -135,7 +135,7 @@ func (w *World) restarted(a *drover.Allocation) bool {
 
 // checkAcked: what a client was told is in the log.
 func (w *World) checkAcked() {
-	if w.clients.acked > w.disk.first[len(w.disk.first)-1].index {
+	if n := len(w.disk.first); w.clients.acked > 0 && (n == 0 || w.clients.acked > w.disk.first[n-1].index) {
 		w.breach("a client was told index %d, the log ends before", w.clients.acked)
 	}
 }

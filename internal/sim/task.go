@@ -111,7 +111,7 @@ func (t *localTask) launch() {
 	n.runs[t.key()] = x
 	ends, code := time.Duration(t.option("run"))*time.Second, 0
 	if !n.w.quiet && n.w.chance(t.option("fail")) {
-		ends, code = n.w.between(0, time.Minute), 1
+		ends, code = n.w.between(time.Nanosecond, time.Minute), 1 // 0 would be a task that runs for ever
 	}
 	if ends > 0 {
 		n.w.after(ends, "exit", func() { x.end(taskmachine.Exited{Code: code}) })

@@ -228,6 +228,31 @@ func TestPushFails(t *testing.T) {
 	require.Equal(t, drover.NotFound, drover.CodeOf(b.Push(t.Context(), "nobody", update("a1", drover.AllocClientRunning))))
 }
 
+// TestANodeThatWasGivenUpRegistersFirst: its reports used to be taken, and each made the scheduler mark the allocation
+// unknown once more, which the node contradicted at once: 50 entries a second until the next heartbeat (seed 9791).
+func TestANodeThatWasGivenUpRegistersFirst(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{drover.NodeStatusDown, drover.NodeStatusDisconnected} {
+		b := setup(t)
+		b.place(t, drover.JobTypeService, "n1", "a1")
+		_, _, err := b.log.Propose(t.Context(), &command.UpdateNodeStatuses{Nodes: []command.NodeStatus{{NodeID: "n1", Status: status}}})
+		require.NoError(t, err)
+		before := b.store.Index()
+		require.Equal(t, drover.NotFound, drover.CodeOf(b.Push(t.Context(), "n1", update("a1", drover.AllocClientRunning))))
+		_, err = b.Pull(t.Context(), "n1", 0, time.Second)
+		require.Equal(t, drover.NotFound, drover.CodeOf(err))
+		require.Equal(t, before, b.store.Index(), "nothing was stored")
+
+		node := *b.store.Snapshot().Node("n1")
+		_, err = b.Register(t.Context(), &node)
+		require.NoError(t, err)
+		require.NoError(t, b.Push(t.Context(), "n1", update("a1", drover.AllocClientRunning)))
+		a, err := b.Pull(t.Context(), "n1", 0, time.Second)
+		require.NoError(t, err)
+		require.Len(t, a.Allocs, 1)
+	}
+}
+
 func TestReaction(t *testing.T) {
 	t.Parallel()
 	job := func(kind string, pool *drover.WarmPool) *drover.Job {

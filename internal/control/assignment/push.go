@@ -70,10 +70,11 @@ func (p *pushes) rush(now time.Time) time.Duration {
 	return p.last.Add(rushed).Sub(now)
 }
 
-// Push implements exchange.Controller. Errors: NotFound (register first), NotLeader, Unavailable.
+// Push implements exchange.Controller. Errors: NotFound (register first) if the node is unknown or was given up, NotLeader,
+// Unavailable.
 func (c *Controller) Push(ctx context.Context, nodeID string, updates []exchange.AllocUpdate) error {
-	if c.deps.Store.Snapshot().Node(nodeID) == nil {
-		return drover.Errorf(drover.NotFound, "node not found")
+	if err := attended(c.deps.Store.Snapshot(), nodeID); err != nil {
+		return err
 	}
 	if len(updates) == 0 {
 		return nil

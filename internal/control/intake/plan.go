@@ -2,12 +2,12 @@ package intake
 
 import (
 	"context"
-	"hash/fnv"
 	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/id"
 )
 
 // overlay is the state as if the job had been registered.
@@ -57,7 +57,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	eval := m.Job(j, drover.TriggerJobRegister)
 	eval.AnnotatePlan, eval.SnapshotIndex = true, s.Index()
 	out := scheduler.Schedule(scheduler.Input{
-		Eval: eval, Snapshot: overlay{s, j}, Now: in.now(), Seed: seedOf(eval.ID),
+		Eval: eval, Snapshot: overlay{s, j}, Now: in.now(), Seed: id.Seed(eval.ID),
 	})
 	p.Annotations = out.Plan.Annotations
 	if p.Annotations == nil {
@@ -69,11 +69,4 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	p.FailedTGAllocs = out.Eval.FailedTGAllocs
 	p.CreatedEvals = out.NewEvals
 	return p, nil
-}
-
-// seedOf takes the scheduler's chance from an id.
-func seedOf(id string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return h.Sum64()
 }

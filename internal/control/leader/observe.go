@@ -30,16 +30,30 @@ func (l *Leader) route(e *drover.Evaluation) {
 }
 
 // Ask returns the least that a group which was not placed asks of a node: nothing smaller needs to be looked at. Where an
-// allocation of another version would make room for its replacement, only what that asks beyond it has to be free. A
-// stable older version counts too: the scheduler places it while the newest one is not proven.
+// allocation of another version would make room for its replacement, only what that asks beyond it has to be free.
+//
+// Older versions that are stable, or of which the job still has allocations, count too. While the newest version is not
+// proven the scheduler places the newest stable one, or if there is none the newest one that runs.
 func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
 	j := s.Job(e.Namespace, e.JobID)
 	if j == nil {
 		return drover.Capacity{}
 	}
 	replaced := map[string][]drover.Capacity{}
+	older := map[uint64]*drover.Job{} // versions that the scheduler may place
+	for _, v := range s.JobVersions(e.Namespace, e.JobID) {
+		if v.Stable {
+			older[v.Version] = v
+		}
+	}
 	for a := range s.ActiveAllocationsByJob(e.Namespace, e.JobID) {
-		if !a.Terminal() && a.Version() != j.Version {
+		if a.Version() == j.Version {
+			continue
+		}
+		if a.Job != nil && a.Job.CreateIndex == j.CreateIndex {
+			older[a.Job.Version] = a.Job
+		}
+		if !a.Terminal() {
 			replaced[a.TaskGroup] = append(replaced[a.TaskGroup], a.AllocatedResources.Used())
 		}
 	}
@@ -50,24 +64,20 @@ func Ask(s *store.Snapshot, e *drover.Evaluation) drover.Capacity {
 			continue
 		}
 		asked := g.Asked()
-		for _, v := range s.JobVersions(e.Namespace, e.JobID) {
-			if older := v.Group(g.Name); v.Stable && older != nil {
-				asked = lesser(asked, older.Asked())
-			}
-		}
 		if first {
 			least, first = asked, false
 		}
-		least = lesser(least, asked)
+		least = least.Min(asked)
 		for _, old := range replaced[g.Name] {
-			least = lesser(least, asked.Sub(old))
+			least = least.Min(asked.Sub(old))
+		}
+		for _, v := range older {
+			if g := v.Group(g.Name); g != nil {
+				least = least.Min(g.Asked())
+			}
 		}
 	}
 	return drover.Capacity{CPU: max(0, least.CPU), MemoryMB: max(0, least.MemoryMB), DiskMB: max(0, least.DiskMB)}
-}
-
-func lesser(a, b drover.Capacity) drover.Capacity {
-	return drover.Capacity{CPU: min(a.CPU, b.CPU), MemoryMB: min(a.MemoryMB, b.MemoryMB), DiskMB: min(a.DiskMB, b.DiskMB)}
 }
 
 // CapacityFreed implements fsm.Observer.

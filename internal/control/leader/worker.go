@@ -2,7 +2,6 @@ package leader
 
 import (
 	"context"
-	"hash/fnv"
 	"maps"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
+	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/tables"
 )
 
@@ -128,14 +128,8 @@ func (w *worker) schedule(ctx context.Context, e *drover.Evaluation, s *store.Sn
 	}
 	defer func() { <-w.cpu }()
 	return w.deps.Schedule(scheduler.Input{
-		Eval: e, Snapshot: s, Now: w.deps.Clock.Now(), Seed: seedOf(w.deps.IDs.New()), Attempt: attempt,
+		Eval: e, Snapshot: s, Now: w.deps.Clock.Now(), Seed: id.Seed(w.deps.IDs.New()), Attempt: attempt,
 	}), nil
-}
-
-func seedOf(id string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id)) // never fails
-	return h.Sum64()
 }
 
 // stillBlocked reports whether a blocked evaluation was looked at in vain: then nothing needs to be stored.

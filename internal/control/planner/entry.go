@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/control/scheduler"
 	"github.com/drover-project/drover/internal/control/trigger"
 )
 
@@ -23,12 +24,28 @@ func (e *entry) add(s *submission) {
 		e.command.Plans = append(e.command.Plans, c)
 		e.allocs += len(c.Placed) + len(c.Stopped) + len(c.Preempted)
 	}
-	if r.RefreshIndex == 0 {
+	switch {
+	case r.RefreshIndex == 0:
 		e.command.Evals = append(e.command.Evals, s.evals...)
+	case scheduler.Progressed(r):
+		e.command.Evals = append(e.command.Evals, followUps(s.evals)...)
 	}
 	for nodeID := range r.NodeAllocation {
 		e.placed = append(e.placed, placement{s.plan.Job, nodeID})
 	}
+}
+
+// followUps returns the evaluations that are looked at later: of a job that lost an allocation to another one, of an
+// allocation that is unknown until then. They are committed with whatever was accepted. The next plan for the same
+// evaluation finds their cause done, and would not make them again.
+func followUps(evals []*drover.Evaluation) []*drover.Evaluation {
+	var out []*drover.Evaluation
+	for _, e := range evals {
+		if e.Status == drover.EvalPending && !e.WaitUntil.IsZero() {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func (e *entry) empty() bool { return len(e.command.Plans) == 0 && len(e.command.Evals) == 0 }

@@ -78,7 +78,8 @@ func New(cfg Config, deps Deps) *Planner {
 }
 
 // Submit has a plan checked and committed, and evals with it if all of it was accepted. A result with a RefreshIndex
-// means that parts were refused (the others are committed, evals are not): plan again on a state at least that new.
+// means that parts were refused: plan again on a state at least that new. The other parts are committed then, but of
+// evals only those with a WaitUntil.
 // Errors: Conflict when the plan's token is no longer valid; NotLeader, Unavailable and Canceled when it is not known
 // whether the plan was committed.
 func (p *Planner) Submit(ctx context.Context, plan *drover.Plan, evals []*drover.Evaluation) (drover.PlanResult, error) {

@@ -3,10 +3,13 @@ package planner
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -32,6 +35,33 @@ func TestLonePlanIsCommittedWithItsEvaluation(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, r.RefreshIndex)
 	require.NotContains(t, f.evals, "e2", "the evaluation is not done")
+}
+
+// TestFollowUpsOfAcceptedPartsAreCommitted: seed 9791 of the simulation. A plan evicted an allocation on one node and was
+// refused on another; nobody looked at the job of the evicted one, as the next plan had nothing to evict.
+func TestFollowUpsOfAcceptedPartsAreCommitted(t *testing.T) {
+	t.Parallel()
+	f := newFakeState()
+	f.nodes["n"], f.nodes["full"] = node("n", 10), node("full", 1)
+	f.allocs["victim"] = alloc("victim", "n", 5)
+	p := newPlanner(f, Config{})
+	start(t, p)
+	evals := []*drover.Evaluation{
+		{ID: "preempted", Status: drover.EvalPending, WaitUntil: time.Unix(1, 0)},
+		{ID: "blocked", Status: drover.EvalBlocked},
+		{ID: "e", Status: drover.EvalComplete},
+	}
+	plan := place(alloc("a", "full", 2))
+	r, err := p.Submit(t.Context(), plan, evals)
+	require.NoError(t, err)
+	require.NotZero(t, r.RefreshIndex)
+	require.Empty(t, f.evals, "nothing was accepted")
+
+	plan.NodePreemptions = map[string][]*drover.Allocation{"n": {alloc("victim", "n", 5)}}
+	r, err = p.Submit(t.Context(), plan, evals)
+	require.NoError(t, err)
+	require.NotZero(t, r.RefreshIndex)
+	require.Equal(t, []string{"preempted"}, slices.Collect(maps.Keys(f.evals)), "the rest is planned again")
 }
 
 func TestPlansOnTheirWayCount(t *testing.T) {

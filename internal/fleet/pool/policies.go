@@ -155,7 +155,7 @@ func (c *Core) learn(e *entry, r *Report) {
 	l, known := e.pool.learned[e.Offering]
 	size := r.Total
 	if known {
-		size = lesser(l.size, r.Total)
+		size = l.size.Min(r.Total)
 	}
 	if known && size == l.size {
 		return
@@ -163,10 +163,6 @@ func (c *Core) learn(e *entry, r *Report) {
 	l.size, l.attributes = size, r.Attributes
 	e.pool.learned[e.Offering] = l
 	e.pool.sell()
-}
-
-func lesser(a, b drover.Capacity) drover.Capacity {
-	return drover.Capacity{CPU: min(a.CPU, b.CPU), MemoryMB: min(a.MemoryMB, b.MemoryMB), DiskMB: min(a.DiskMB, b.DiskMB)}
 }
 
 // known completes an offering with what its nodes will have, and with what they turned out to have.
@@ -177,6 +173,6 @@ func (p *poolState) known(o *fleet.Offering) {
 	maps.Copy(all, o.Attributes)
 	o.Attributes = all
 	if l.size != (drover.Capacity{}) {
-		o.Capacity = lesser(o.Capacity, l.size)
+		o.Capacity = o.Capacity.Min(l.size)
 	}
 }
