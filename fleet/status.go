@@ -25,7 +25,7 @@ type Waiting struct {
 	Class    string // job/group, with the namespace before it unless it is the default
 	Each     drover.Capacity
 	Count    int
-	Placed   int // for which there is room on machines that are there or starting
+	Placed   int // has room on machines that are there or starting, or gets it before a new one could come
 	Bought   int // for which machines are bought now
 	Position int // in line: 1 is served first
 	Of       int
@@ -35,16 +35,27 @@ type Waiting struct {
 	ReadyAt  time.Time // when the first machine for it is expected; zero = not known
 }
 
-// Action is what the fleet would do now.
+// ActionKind says what is to be done.
+type ActionKind string
+
+// The kinds of actions.
+const (
+	ActionCreate  ActionKind = "create"
+	ActionDrain   ActionKind = "drain"   // no new work; the machine is destroyed once it is idle
+	ActionUndrain ActionKind = "undrain" // take work again
+	ActionDestroy ActionKind = "destroy"
+)
+
+// Action is one thing that the fleet does, or would do now, and why.
 type Action struct {
-	Kind     string // create, drain, undrain or destroy
+	Kind     ActionKind
 	Offering string // of a create
 	Count    int    // of a create
 	PerHour  float64
 	Instance string // of the others
-	Hedge    bool
-	Why      string
-	Reason   string
+	Hedge    bool   // of a create: beside a machine that is slow to start
+	Why      string // a code
+	Reason   string // for people
 }
 
 // Plan is a dry run of a pool: what the fleet would do now, and why.

@@ -74,7 +74,7 @@ func TestNothingIsBoughtForWorkThatMachinesWereSeenNotToTake(t *testing.T) {
 	l.see("n2", "u", l.policy.Template(), "raw_exec")
 	out = l.decide()
 	require.Len(t, out.Actions, 1)
-	require.Equal(t, "u", out.Actions[0].Offering.Type, "one type has it")
+	require.Equal(t, "u", out.Actions[0].Buys.Type, "one type has it")
 
 	l = newRefusing(t)
 	l.see("n1", "t", l.policy.Template())
@@ -94,7 +94,7 @@ func TestWhatMachinesLackIsNamed(t *testing.T) {
 	l.do(&command.RegisterJob{Job: job, Time: 1})
 	require.NotEmpty(t, l.decide().Actions)
 	l.see("n1", "t", l.policy.Template())
-	require.Equal(t, "u", l.decide().Actions[0].Offering.Type, "another type may have the volume")
+	require.Equal(t, "u", l.decide().Actions[0].Buys.Type, "another type may have the volume")
 	l.see("n2", "u", l.policy.Template())
 	out := l.decide()
 	require.Empty(t, out.Actions)

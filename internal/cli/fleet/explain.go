@@ -187,7 +187,7 @@ func showPlan(app *term.App, o *term.Output, p *fleet.Plan) error {
 	}
 	var rows [][]string
 	for _, x := range p.Actions {
-		what, about := x.Kind, o.ID(x.Instance)
+		what, about := string(x.Kind), o.ID(x.Instance)
 		if x.Count > 0 {
 			what, about = fmt.Sprintf("%s %d", x.Kind, x.Count), x.Offering
 		}

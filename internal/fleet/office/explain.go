@@ -23,7 +23,7 @@ func (o *Office) Explain(ctx context.Context, id string) (fleet.Explanation, err
 			out := scaler.Decide(in)
 			for k := range out.Actions {
 				if out.Actions[k].Instance == i.ID {
-					x.Next = append(x.Next, actionOf(&out.Actions[k]))
+					x.Next = append(x.Next, out.Actions[k].Action)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func (o *Office) Plan(ctx context.Context, name string) ([]fleet.Plan, error) {
 func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) fleet.Plan {
 	p := fleet.Plan{Pool: in.Policy.Name, At: now.UTC(), Actions: []fleet.Action{}, Deferred: out.Deferred, Settled: in.Settled}
 	for k := range out.Actions {
-		p.Actions = append(p.Actions, actionOf(&out.Actions[k]))
+		p.Actions = append(p.Actions, out.Actions[k].Action)
 	}
 	p.Waiting = waitingOf(now, c, in.Policy.Name, out.Waiting)
 	switch {
@@ -64,35 +64,24 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) fle
 	return p
 }
 
-func actionOf(a *scaler.Action) fleet.Action {
-	out := fleet.Action{Kind: string(a.Kind), Count: a.Count, Instance: a.Instance, Hedge: a.Hedge, Why: a.Why, Reason: a.Reason}
-	if a.Offering != nil {
-		out.Offering, out.PerHour = a.Offering.Key, a.Offering.Price*float64(a.Count)
-	}
-	return out
-}
-
-// waitingOf completes what the scaler says of waiting work, in the order in which it is served.
+// waitingOf completes what the scaler says of waiting work, in the order in which it is served. It leaves out standby, and
+// work on machines that are taken back.
 func waitingOf(now time.Time, c *pool.Core, name string, list []scaler.Waiting) []fleet.Waiting {
-	demand := map[string]fleet.DemandClass{}
+	demand := map[string]bool{}
 	for _, d := range c.Demand(name) {
-		demand[d.Name] = d
+		demand[d.Name] = true
 	}
 	ready := c.FirstReady(now, name)
 	out := []fleet.Waiting{}
-	for _, w := range list {
-		d, known := demand[w.Class]
-		if !known {
-			continue // standby, and work on machines that are taken back
-		}
-		x := fleet.Waiting{
-			Pool: name, Class: w.Class, Each: d.Each, Count: w.Count, Placed: w.Placed, Bought: w.Bought, Priority: d.Priority,
-			Since: d.Since.UTC(), Reason: w.Reason,
+	for k := range list {
+		w := list[k].Waiting
+		if !demand[w.Class] {
+			continue
 		}
 		if w.Placed > 0 {
-			x.ReadyAt = ready
+			w.ReadyAt = ready
 		}
-		out = append(out, x)
+		out = append(out, w)
 	}
 	slices.SortStableFunc(out, func(a, b fleet.Waiting) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Since.Compare(b.Since), strings.Compare(a.Class, b.Class))
@@ -103,7 +92,8 @@ func waitingOf(now time.Time, c *pool.Core, name string, list []scaler.Waiting) 
 	return out
 }
 
-// Waiting Work in node pools without a pool of the fleet is not in it.
+// Waiting returns the work that waits for machines of a pool; name "" is all pools. Work in node pools without a pool of the
+// fleet is not in it. Errors: as Plan.
 func (o *Office) Waiting(ctx context.Context, name string) ([]fleet.Waiting, error) {
 	plans, err := o.Plan(ctx, name)
 	out := []fleet.Waiting{}

@@ -106,7 +106,7 @@ func (c *Core) shortFor(p *poolState) (list []scaler.Shortage) {
 }
 
 func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
-	if a.Kind == scaler.Create {
+	if a.Kind == fleet.ActionCreate {
 		c.plan(now, p, a)
 		return
 	}
@@ -116,25 +116,25 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 	}
 	c.audit(fleet.Audit{At: now, Pool: p.policy.Name, Instance: a.Instance, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: 1, Offering: e.Offering})
 	switch a.Kind {
-	case scaler.Drain:
+	case fleet.ActionDrain:
 		c.drain(now, e, a.Why, a.Reason)
-	case scaler.Undrain:
+	case fleet.ActionUndrain:
 		become(e.Instance, fleet.InstanceActive, now, a.Why, a.Reason)
 		c.effects = append(c.effects, Effect{Kind: EffectUndrain, Instance: e.ID, NodeID: e.NodeID})
-	case scaler.Destroy:
+	case fleet.ActionDestroy:
 		if a.Why == scaler.WhyBoot {
 			if o := p.offering[e.Offering]; o != nil && !e.Adopted {
 				c.beliefs.BootFailed(now, o, e.Template)
 			}
 		}
 		c.destroy(now, e, a.Why, a.Reason)
-	case scaler.Create: // has no instance yet
+	case fleet.ActionCreate: // has no instance yet
 	}
 }
 
 // plan turns a create into intents, which are recorded before the cloud is asked.
 func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
-	line := fleet.Audit{At: now, Pool: p.policy.Name, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: a.Count, Offering: a.Offering.Key}
+	line := fleet.Audit{At: now, Pool: p.policy.Name, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: a.Count, Offering: a.Offering}
 	for left := a.Count; left > 0; {
 		n := min(left, c.batch(p))
 		left -= n
@@ -145,7 +145,7 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 			i := &fleet.Instance{Hedge: a.Hedge, Durable: fleet.Durable{
 				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: fleet.BehaviorRun, Template: p.template, PlannedAt: now, Bought: a.Reason,
 			}}
-			sold(i, a.Offering)
+			sold(i, a.Buys)
 			if p.policy.Expire > 0 {
 				i.ExpiresAt = now.Add(p.policy.Expire)
 			}
@@ -155,7 +155,7 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 			intents = append(intents, c.intent(p, i))
 			eff.Intents = append(eff.Intents, i.Durable)
 		}
-		eff.Request = request(p.policy, p.template, c.cfg.Owner, a.Offering, intents)
+		eff.Request = request(p.policy, p.template, c.cfg.Owner, a.Buys, intents)
 		// The budget is spent at the decision, so that the next one does not spend it again.
 		c.beliefs.Started(now, provider.CallCreate, n)
 		c.effects = append(c.effects, eff)

@@ -28,17 +28,6 @@ type Input struct {
 	Batch     int        // machines a create of this pool; 0 = as many as the provider can
 }
 
-// ActionKind says what is to be done.
-type ActionKind string
-
-// The kinds.
-const (
-	Create  ActionKind = "create"
-	Drain   ActionKind = "drain"   // no new work; it is destroyed once it is idle
-	Undrain ActionKind = "undrain" // take work again
-	Destroy ActionKind = "destroy"
-)
-
 // The reasons' codes.
 const (
 	WhyDemand      = "demand"
@@ -60,24 +49,14 @@ const (
 
 // Action is one thing to do, and why.
 type Action struct {
-	Kind     ActionKind
-	Offering *fleet.Offering // of a create
-	Count    int             // of a create
-	Instance string          // of the others
-	Hedge    bool
-	Why      string
-	Reason   string // for people
+	fleet.Action
+	Buys *fleet.Offering // of a create: what Action.Offering names
 }
 
-// Waiting tells about one class of waiting work.
+// Waiting tells about one class of waiting work. Its place in line, and when its machine is ready, are not known here.
 type Waiting struct {
-	Class   string
-	Count   int
-	Placed  int    // has room on machines that are there or starting, or gets it before a new one could come
-	Bought  int    // fits on machines that are bought now
-	Reason  string // for people
-	Limit   string // of the pool or the cloud that keeps machines for it from being bought; "" = none
-	ReadyAt time.Time
+	fleet.Waiting
+	Limit string // of the pool or the cloud that keeps machines for it from being bought; "" = none
 }
 
 // Output is a decision.
@@ -181,7 +160,7 @@ func (p *plan) wake(t time.Time) {
 }
 
 // act decides one thing about a machine; the first decision of a pass holds.
-func (p *plan) act(kind ActionKind, i *fleet.Instance, why, format string, args ...any) {
+func (p *plan) act(kind fleet.ActionKind, i *fleet.Instance, why, format string, args ...any) {
 	if p.acted[i.ID] {
 		return
 	}
@@ -189,7 +168,9 @@ func (p *plan) act(kind ActionKind, i *fleet.Instance, why, format string, args 
 		p.acted = map[string]bool{}
 	}
 	p.acted[i.ID] = true
-	p.out.Actions = append(p.out.Actions, Action{Kind: kind, Instance: i.ID, Why: why, Reason: fmt.Sprintf(format, args...)})
+	p.out.Actions = append(p.out.Actions, Action{Action: fleet.Action{
+		Kind: kind, Instance: i.ID, Why: why, Reason: fmt.Sprintf(format, args...),
+	}})
 }
 
 // ordinary reports that the machine is at work and nothing else is to be said of it.

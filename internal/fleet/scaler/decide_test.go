@@ -43,8 +43,8 @@ func work(name string, cores, n int) fleet.DemandClass {
 func bought(out Output) map[string]int {
 	m := map[string]int{}
 	for _, a := range out.Actions {
-		if a.Kind == Create {
-			m[a.Offering.Type] += a.Count
+		if a.Kind == fleet.ActionCreate {
+			m[a.Buys.Type] += a.Count
 		}
 	}
 	return m
@@ -73,8 +73,8 @@ func machine(p *fleet.Policy, id, typ string, state fleet.InstanceState) *fleet.
 func kinds(out Output) string {
 	var s []string
 	for _, a := range out.Actions {
-		if a.Kind == Create {
-			s = append(s, fmt.Sprintf("%s %d %s %s", a.Kind, a.Count, a.Offering.Type, a.Why))
+		if a.Kind == fleet.ActionCreate {
+			s = append(s, fmt.Sprintf("%s %d %s %s", a.Kind, a.Count, a.Buys.Type, a.Why))
 		} else {
 			s = append(s, fmt.Sprintf("%s %s %s", a.Kind, a.Instance, a.Why))
 		}
@@ -118,9 +118,9 @@ func TestIdleMachinesThatFitAreUsedAndKept(t *testing.T) {
 func TestLackOfCapacityFallsBackInTheSamePass(t *testing.T) {
 	t.Parallel()
 	in := input(policy(), work("w", 1, 2))
-	first := Decide(in).Actions[0].Offering
+	first := Decide(in).Actions[0].Buys
 	in.Beliefs.Created(start, first, in.Policy.Template(), 0, 0, &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering})
-	second := Decide(in).Actions[0].Offering
+	second := Decide(in).Actions[0].Buys
 	require.Equal(t, first.Type, second.Type)
 	require.NotEqual(t, first.Zone, second.Zone)
 	in.Beliefs.Created(start, second, in.Policy.Template(), 0, 0, &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeType})
@@ -247,8 +247,8 @@ func TestSpotIsSpread(t *testing.T) {
 	out := Decide(input(p, work("w", 16, 12)))
 	zones := map[string]int{}
 	for _, a := range out.Actions {
-		require.Equal(t, fleet.MarketSpot, a.Offering.Market)
-		zones[a.Offering.Zone] += a.Count
+		require.Equal(t, fleet.MarketSpot, a.Buys.Market)
+		zones[a.Buys.Zone] += a.Count
 	}
 	require.InDelta(t, zones["a"], zones["b"], 4)
 }

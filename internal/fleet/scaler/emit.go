@@ -24,9 +24,9 @@ func (p *plan) emitCreates() {
 		tokens -= n
 		calls -= (n + batch - 1) / batch
 		o := &p.offers[y.offer]
-		p.out.Actions = append(p.out.Actions, Action{
-			Kind: Create, Offering: o.Offering, Count: n, Hedge: y.why == WhyHedge, Why: y.why, Reason: p.reason(&y),
-		})
+		p.out.Actions = append(p.out.Actions, Action{Buys: o.Offering, Action: fleet.Action{
+			Kind: fleet.ActionCreate, Offering: o.Key, Count: n, PerHour: o.Price * float64(n), Hedge: y.why == WhyHedge, Why: y.why, Reason: p.reason(&y),
+		}})
 	}
 	if p.out.Deferred > 0 && tokens <= 0 { // else the end of a call in flight makes room
 		p.wake(later(b.TokensAt(p.in.Now, provider.CallCreate, p.issued()), p.in.Now.Add(time.Second)))
@@ -56,7 +56,7 @@ func (p *plan) reason(y *buy) string {
 // issued counts the machines that creates of this decision ask for.
 func (p *plan) issued() (n int) {
 	for _, a := range p.out.Actions {
-		if a.Kind == Create {
+		if a.Kind == fleet.ActionCreate {
 			n += a.Count
 		}
 	}

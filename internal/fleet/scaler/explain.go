@@ -6,13 +6,17 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 )
 
 // explain says for each class of waiting work what happens to it.
 func (p *plan) explain() {
 	for i := range p.classes {
 		c := &p.classes[i]
-		w := Waiting{Class: c.Name, Count: c.Count, Placed: c.placed + c.awaits, Bought: c.bought}
+		w := Waiting{Waiting: fleet.Waiting{
+			Pool: p.in.Policy.Name, Class: c.Name, Each: c.Each, Count: c.Count, Placed: c.placed + c.awaits, Bought: c.bought,
+			Priority: c.Priority, Since: c.Since.UTC(),
+		}}
 		switch {
 		case c.left > 0:
 			w.Reason, w.Limit = p.whyNot(c), p.limitOf(c)

@@ -70,7 +70,7 @@ func TestPurchasesAreCloseToTheOptimum(t *testing.T) {
 		cost := 0.0
 		out := Decide(input(p, demand...))
 		for _, a := range out.Actions {
-			cost += float64(a.Count) * a.Offering.Price
+			cost += float64(a.Count) * a.Buys.Price
 		}
 		for _, w := range out.Waiting {
 			require.Equal(t, w.Count, w.Bought, w.Reason)

@@ -87,21 +87,21 @@ func TestDecideKeepsItsPromises(t *testing.T) {
 		for _, a := range out.Actions {
 			require.NotEmpty(t, a.Why)
 			require.NotEmpty(t, a.Reason)
-			if a.Kind == Create {
+			if a.Kind == fleet.ActionCreate {
 				require.True(t, in.Listed, "nothing is bought before the cloud was seen")
 				machines += a.Count
-				cost += float64(a.Count) * a.Offering.Price
+				cost += float64(a.Count) * a.Buys.Price
 				continue
 			}
 			require.True(t, in.Settled, "nothing is returned before the whole picture was seen")
 			require.False(t, seen[a.Instance], "one action a machine")
 			seen[a.Instance] = true
 			i := byID[a.Instance]
-			if a.Kind == Destroy {
+			if a.Kind == fleet.ActionDestroy {
 				require.Zero(t, i.Work, "no busy machine is destroyed")
 				require.NotEqual(t, fleet.BehaviorHold, i.Behavior, "no held machine is destroyed")
 			}
-			if a.Kind == Drain && a.Why == WhyIdle {
+			if a.Kind == fleet.ActionDrain && a.Why == WhyIdle {
 				drained++
 			}
 		}
@@ -133,7 +133,7 @@ func TestDecideBuysNothingTwice(t *testing.T) {
 		out := Decide(in)
 		for _, a := range out.Actions {
 			for range a.Count {
-				i := machine(in.Policy, fmt.Sprint("m", len(in.Instances)), a.Offering.Type, fleet.InstanceCreating)
+				i := machine(in.Policy, fmt.Sprint("m", len(in.Instances)), a.Buys.Type, fleet.InstanceCreating)
 				i.PlannedAt = start
 				in.Instances = append(in.Instances, i)
 			}

@@ -13,7 +13,7 @@ func (p *plan) replace() {
 	for _, n := range p.special {
 		i := p.in.Instances[n]
 		if i.State == fleet.InstanceDraining && (i.Why == WhyIdle || i.Why == WhySurplus) && i.Busy() && i.Behavior == fleet.BehaviorRun {
-			p.act(Undrain, i, WhyDemand, "work was placed on it before its drain was seen")
+			p.act(fleet.ActionUndrain, i, WhyDemand, "work was placed on it before its drain was seen")
 			continue
 		}
 		if i.State != fleet.InstanceActive || i.Behavior == fleet.BehaviorHold || p.acted[i.ID] {
@@ -21,13 +21,13 @@ func (p *plan) replace() {
 		}
 		switch {
 		case i.Behavior == fleet.BehaviorDrain:
-			p.act(Drain, i, WhyBehavior, "drained by an operator")
+			p.act(fleet.ActionDrain, i, WhyBehavior, "drained by an operator")
 		case !i.InterruptAt.IsZero():
-			p.act(Drain, i, WhyInterrupted, "the cloud takes it back at %s", i.InterruptAt.UTC().Format(time.TimeOnly))
+			p.act(fleet.ActionDrain, i, WhyInterrupted, "the cloud takes it back at %s", i.InterruptAt.UTC().Format(time.TimeOnly))
 		case p.expired(i) && p.mayMove():
-			p.act(Drain, i, WhyExpired, "older than %s", p.in.Policy.Expire)
+			p.act(fleet.ActionDrain, i, WhyExpired, "older than %s", p.in.Policy.Expire)
 		case i.Template != template && i.Template != "" && p.mayMove():
-			p.act(Drain, i, WhyDrift, "made from an older image or user data")
+			p.act(fleet.ActionDrain, i, WhyDrift, "made from an older image or user data")
 		default:
 			if !i.ExpiresAt.IsZero() {
 				p.wake(i.ExpiresAt)
@@ -66,7 +66,7 @@ func (p *plan) consolidate() {
 		}
 	}
 	if best != nil && p.holdsElsewhere(best) && p.mayMove() {
-		p.act(Drain, best, WhyConsolidate, "its work fits on other machines, which saves %s an hour", fleet.Money(best.Price))
+		p.act(fleet.ActionDrain, best, WhyConsolidate, "its work fits on other machines, which saves %s an hour", fleet.Money(best.Price))
 	}
 }
 

@@ -36,7 +36,7 @@ func (p *plan) destroy(i *fleet.Instance, why, format string, args ...any) {
 	}
 	p.destroys--
 	p.spent++
-	p.act(Destroy, i, why, format, args...)
+	p.act(fleet.ActionDestroy, i, why, format, args...)
 }
 
 // destroyHopeless gives up machines that do not come up, or whose agent is silent and which control took the work of.
@@ -124,7 +124,7 @@ func (p *plan) retireIdle() {
 			continue
 		}
 		spare--
-		p.act(Drain, i, WhyIdle, "idle since %s", i.IdleAt.UTC().Format(time.TimeOnly))
+		p.act(fleet.ActionDrain, i, WhyIdle, "idle since %s", i.IdleAt.UTC().Format(time.TimeOnly))
 	}
 }
 

@@ -51,8 +51,8 @@ func told(out Output) string {
 	var b strings.Builder
 	for _, a := range out.Actions {
 		what := a.Instance
-		if a.Kind == Create {
-			what = fmt.Sprintf("%d %s", a.Count, a.Offering.Key)
+		if a.Kind == fleet.ActionCreate {
+			what = fmt.Sprintf("%d %s", a.Count, a.Buys.Key)
 		}
 		fmt.Fprintf(&b, "%s %s (%s): %s\n", a.Kind, what, a.Why, a.Reason)
 	}

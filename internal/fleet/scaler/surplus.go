@@ -172,10 +172,10 @@ func (p *plan) swap(o *offer, wanted, priority int) (freed, promised int) {
 // dismiss sends a machine away that has no work: one whose agent may be given some is drained first.
 func (p *plan) dismiss(i *fleet.Instance, format string, args ...any) {
 	if i.State.Starting() && i.State != fleet.InstanceRegistered {
-		p.act(Destroy, i, WhySurplus, format, args...)
+		p.act(fleet.ActionDestroy, i, WhySurplus, format, args...)
 		return
 	}
-	p.act(Drain, i, WhySurplus, format, args...)
+	p.act(fleet.ActionDrain, i, WhySurplus, format, args...)
 }
 
 // victims chooses the machines that have to go so that one of the offer can be bought; ok is false if that does not do.

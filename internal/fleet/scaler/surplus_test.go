@@ -30,10 +30,10 @@ func (w *world) step(t require.TestingT) (moved bool) {
 	}
 	for _, a := range out.Actions {
 		moved = true
-		if a.Kind == Create {
+		if a.Kind == fleet.ActionCreate {
 			for range a.Count {
 				w.seq++
-				i := machine(w.Policy, fmt.Sprint("new", w.seq), a.Offering.Type, fleet.InstanceActive)
+				i := machine(w.Policy, fmt.Sprint("new", w.seq), a.Buys.Type, fleet.InstanceActive)
 				i.ReadyAt, i.IdleAt = w.Now, w.Now
 				w.Instances = append(w.Instances, i)
 				w.GroupUsed[i.QuotaGroup]++

@@ -52,23 +52,23 @@ func (b *Baseline) Decide(in scaler.Input) scaler.Output {
 	out := scaler.Decide(in)
 	left, kept, going := b.Creates, out.Actions[:0], b.going(&in)
 	for _, a := range out.Actions {
-		if a.Kind == scaler.Drain && a.Why == scaler.WhyIdle && b.Share > 0 {
+		if a.Kind == fleet.ActionDrain && a.Why == scaler.WhyIdle && b.Share > 0 {
 			if going <= 0 {
 				out.Wake = sooner(out.Wake, in.Now.Add(10*time.Second))
 				continue
 			}
 			going--
 		}
-		if a.Kind == scaler.Drain && a.Why == scaler.WhyIdle && in.Now.Before(b.bought.Add(b.Settle)) {
+		if a.Kind == fleet.ActionDrain && a.Why == scaler.WhyIdle && in.Now.Before(b.bought.Add(b.Settle)) {
 			continue
 		}
-		if a.Kind == scaler.Create && a.Why != scaler.WhyDemand {
+		if a.Kind == fleet.ActionCreate && a.Why != scaler.WhyDemand {
 			continue // neither hedges
 		}
-		if a.Kind == scaler.Create {
+		if a.Kind == fleet.ActionCreate {
 			b.bought = in.Now
 		}
-		if a.Kind == scaler.Create && b.Creates > 0 {
+		if a.Kind == fleet.ActionCreate && b.Creates > 0 {
 			if a.Count = min(a.Count, left); a.Count == 0 {
 				continue
 			}

@@ -287,7 +287,7 @@ func (s *Sim) audit(e fleet.Audit) {
 	fmt.Fprint(s.hash, e.Instance, e.What, e.Why, e.Offering, e.Count)
 	s.result.Actions++
 	switch e.What {
-	case string(scaler.Create):
+	case string(fleet.ActionCreate):
 		s.result.Created += e.Count
 		s.result.Why[e.Why] += e.Count
 		s.thrash.created(s.now, e.Offering, e.Count)
