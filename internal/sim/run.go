@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // restWithin is how long after the last fault everything has to be as it was asked for.
@@ -30,7 +31,7 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 	w := &World{
 		ctx: ctx, start: start, now: start, rng: rand.New(rand.NewPCG(s.Seed, 0x51e)), ids: id.NewSeeded(s.Seed),
 		log: slog.New(slog.DiscardHandler), trace: newTrace(write), scenario: s, disk: &disk{},
-		clients: &clients{handed: map[string]bool{}},
+		clients: &clients{handed: map[string]bool{}}, queue: minheap.New((*event).before, nil),
 	}
 	if write != nil {
 		w.log = slog.New(slog.NewTextHandler(w, nil))

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/minheap"
 )
 
 // World is everything that is simulated. Nothing of it is for several goroutines.
@@ -18,7 +18,7 @@ type World struct {
 	ctx   context.Context // of the run; handed to real code
 	start time.Time
 	now   time.Time
-	queue eventQueue
+	queue *minheap.Heap[*event]
 	seq   uint64
 	rng   *rand.Rand
 	ids   *id.Seeded
@@ -49,27 +49,12 @@ type event struct {
 	f     func()
 }
 
-type eventQueue []*event
-
-func (q eventQueue) Len() int { return len(q) }
-func (q eventQueue) Less(i, j int) bool {
-	if !q[i].at.Equal(q[j].at) {
-		return q[i].at.Before(q[j].at)
+// before orders events by time, and by their making if that is the same.
+func (e *event) before(o *event) bool {
+	if !e.at.Equal(o.at) {
+		return e.at.Before(o.at)
 	}
-	return q[i].seq < q[j].seq
-}
-func (q eventQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-
-// Push serves container/heap.
-func (q *eventQueue) Push(x any) { *q = append(*q, x.(*event)) }
-
-// Pop serves container/heap.
-func (q *eventQueue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return e
+	return e.seq < o.seq
 }
 
 // at has f called at t, or now if that is past.
@@ -78,15 +63,15 @@ func (w *World) at(t time.Time, label string, f func()) {
 		t = w.now
 	}
 	w.seq++
-	heap.Push(&w.queue, &event{t, w.seq, label, f})
+	w.queue.Push(&event{t, w.seq, label, f})
 }
 
 func (w *World) after(d time.Duration, label string, f func()) { w.at(w.now.Add(d), label, f) }
 
 // runUntil lets happen what is due until t.
 func (w *World) runUntil(t time.Time) {
-	for len(w.queue) > 0 && !w.queue[0].at.After(t) {
-		e := heap.Pop(&w.queue).(*event)
+	for w.queue.Len() > 0 && !w.queue.Top().at.After(t) {
+		e := w.queue.Pop()
 		w.now = e.at
 		w.events++
 		w.trace.mix(w.now.Sub(w.start), e.label)
