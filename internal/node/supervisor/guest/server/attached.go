@@ -43,7 +43,7 @@ func serveAttached(args []string) error {
 		return err
 	}
 	s := New(boot, clock.Wall{}, logDir)
-	go s.reaper.run(children) // ends with the process
+	go s.launcher.Reaper.Run(children) // ends with the process
 	s.trimLater()
 	failed := make(chan error, 1)
 	go func() { // ends with stdin

@@ -6,15 +6,16 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/channel"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
 // handler is what a channel's frames go to. Both methods are called by the connection's reader and must not block.
 type handler interface {
-	frame(h wire.Header, payload []byte)
-	// gone is called once: the agent closed the channel, or (lost) it or its own user vanished.
-	gone(lost bool)
+	Frame(h wire.Header, payload []byte)
+	// Gone is called once: the agent closed the channel, or (lost) it or its own user vanished.
+	Gone(lost bool)
 }
 
 // conn is one agent's connection.
@@ -67,10 +68,10 @@ func (c *conn) drop() {
 	c.channels = nil
 	c.mu.Unlock()
 	for _, h := range channels {
-		h.gone(true)
+		h.Gone(true)
 	}
 	_ = c.f.Close()
-	closeAll(c.fds)
+	process.CloseAll(c.fds)
 }
 
 // hello agrees on the version.
@@ -84,11 +85,11 @@ func (c *conn) hello() error {
 		return err
 	}
 	version := min(theirs.Max, wire.Version)
-	ours := wire.Hello{Min: version, Max: version, Pid: os.Getpid(), ID: c.s.boot().ID}
+	ours := wire.Hello{Min: version, Max: version, Pid: os.Getpid(), ID: c.s.launcher.Boot().ID}
 	if version < wire.MinVersion || version < theirs.Min {
 		ours.Failure = "no common protocol version"
 	}
-	if err := c.write(wire.Frame(wire.KindHello, 0, 0, ours.Encode())); err != nil || ours.Failure != "" {
+	if err := c.Write(wire.Frame(wire.KindHello, 0, 0, ours.Encode())); err != nil || ours.Failure != "" {
 		return errors.New("no common version")
 	}
 	return nil
@@ -99,20 +100,20 @@ func (c *conn) handle(h wire.Header, p []byte) error {
 	case wire.KindOpen:
 		fds := c.takeFds(int(h.Fds))
 		if len(p) < 1 {
-			closeAll(fds)
+			process.CloseAll(fds)
 			return wire.ErrMalformed
 		}
-		c.open(h.Channel, wire.Op(p[0]), p[1:], fds)
+		c.open(channel.Channel{Agent: c, ID: h.Channel}, wire.Op(p[0]), p[1:], fds)
 	case wire.KindClose:
-		if t := c.remove(h.Channel); t != nil {
-			t.gone(h.Stream == wire.CloseLost)
+		if t := c.take(h.Channel); t != nil {
+			t.Gone(h.Stream == wire.CloseLost)
 		}
 	default:
 		c.mu.Lock()
 		t := c.channels[h.Channel]
 		c.mu.Unlock()
 		if t != nil { // else: it ended while this was on its way
-			t.frame(h, p)
+			t.Frame(h, p)
 		}
 	}
 	return nil
@@ -126,7 +127,11 @@ func (c *conn) add(channel uint32, h handler) {
 	}
 }
 
-func (c *conn) remove(channel uint32) handler {
+// Remove forgets a channel.
+func (c *conn) Remove(channel uint32) { c.take(channel) }
+
+// take forgets a channel and returns what its frames went to.
+func (c *conn) take(channel uint32) handler {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.channels[channel]
@@ -134,28 +139,12 @@ func (c *conn) remove(channel uint32) handler {
 	return h
 }
 
-func (c *conn) write(b []byte) error {
+// Write sends a whole frame.
+func (c *conn) Write(b []byte) error {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
 	_, err := c.f.Write(b)
 	return err
-}
-
-func (c *conn) reply(channel uint32, payload []byte) {
-	_ = c.write(wire.Frame(wire.KindReply, 0, channel, payload))
-}
-
-func (c *conn) fail(channel uint32, err error) {
-	_ = c.write(wire.Frame(wire.KindError, 0, channel, wire.EncodeError(err)))
-}
-
-// answer is reply or fail.
-func (c *conn) answer(channel uint32, payload []byte, err error) {
-	if err != nil {
-		c.fail(channel, err)
-		return
-	}
-	c.reply(channel, payload)
 }
 
 // next returns the next frame; the payload is valid until the following call.
@@ -236,12 +225,3 @@ func (c *conn) takeFds(n int) []int {
 	c.fds = c.fds[n:]
 	return fds
 }
-
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		_ = syscall.Close(fd)
-	}
-}
-
-// errStopping is the answer to starts while everything is being killed.
-var errStopping = drover.Errorf(drover.Gone, "the supervisor is shutting down")

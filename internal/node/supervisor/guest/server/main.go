@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 	"github.com/drover-project/drover/internal/sysmon"
 )
@@ -76,5 +77,5 @@ func readBoot() (wire.Boot, error) {
 func shield() (children *os.File, err error) {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	return takeSignals()
+	return process.TakeSignals()
 }

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
@@ -17,7 +18,7 @@ func (s *Server) retire(by *conn) error {
 	if err := s.letGo(); err != nil {
 		return err
 	}
-	if !killAll(s.reaper, s.clock) {
+	if !process.KillAll(s.launcher.Reaper, s.clock) {
 		return drover.Errorf(drover.Conflict, "something of the task does not end")
 	}
 	s.mu.Lock()
@@ -34,13 +35,16 @@ func (s *Server) retire(by *conn) error {
 func (s *Server) letGo() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.idle || s.stopping || s.task == nil || len(s.execs) > 0 {
+	if s.idle || s.stopping || s.task == nil {
 		return drover.Errorf(drover.Conflict, "it ran more than one task, or none")
 	}
 	select {
-	case <-s.task.done:
+	case <-s.task.Done():
 	default:
 		return drover.Errorf(drover.Conflict, "the task has not ended")
+	}
+	if !s.executions.CloseIfEmpty() {
+		return drover.Errorf(drover.Conflict, "it ran more than one task, or none")
 	}
 	if s.logDir >= 0 {
 		_ = syscall.Close(s.logDir)
@@ -54,13 +58,13 @@ func (s *Server) letGo() error {
 func (s *Server) reuse(p []byte, fds []int) error {
 	boot, err := wire.DecodeBoot(p)
 	if err != nil || len(fds) > 1 {
-		closeAll(fds)
+		process.CloseAll(fds)
 		return drover.Errorf(drover.Invalid, "the configuration is not one: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.idle || s.stopping {
-		closeAll(fds)
+		process.CloseAll(fds)
 		return drover.Errorf(drover.Conflict, "it serves a task")
 	}
 	if len(fds) == 1 {
@@ -70,5 +74,6 @@ func (s *Server) reuse(p []byte, fds []int) error {
 		s.configure(boot, -1)
 	}
 	s.idle = false
+	s.executions.Reopen()
 	return nil
 }

@@ -4,10 +4,9 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
-	"syscall"
 	"time"
+
+	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
 )
 
 const (
@@ -30,33 +29,12 @@ func (s *Server) trimLater() {
 }
 
 func (s *Server) trim() {
-	s.mu.Lock()
-	busy := len(s.execs) > len(s.finished)
-	s.mu.Unlock()
-	if busy {
+	if s.executions.Busy() {
 		return // its end calls trimLater
 	}
-	if own, ok := privateBytes(); ok && own < worthTrimming {
+	if own, ok := process.PrivateBytes(os.Getpid()); ok && own < worthTrimming {
 		return
 	}
 	runtime.GC() // the first round only moves what pools hold aside
 	debug.FreeOSMemory()
-}
-
-// privateBytes is our resident memory that is of no file.
-func privateBytes() (n int64, ok bool) {
-	var buf [128]byte
-	fd, err := syscall.Open("/proc/self/statm", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, false
-	}
-	defer syscall.Close(fd) //nolint:errcheck // it was only read
-	k, err := syscall.Read(fd, buf[:])
-	f := strings.Fields(string(buf[:max(k, 0)]))
-	if err != nil || len(f) < 3 {
-		return 0, false
-	}
-	resident, err1 := strconv.ParseInt(f[1], 10, 64)
-	shared, err2 := strconv.ParseInt(f[2], 10, 64)
-	return (resident - shared) * int64(os.Getpagesize()), err1 == nil && err2 == nil
 }

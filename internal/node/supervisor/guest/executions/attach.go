@@ -1,0 +1,108 @@
+package executions
+
+import (
+	"time"
+
+	"github.com/drover-project/drover/execution"
+)
+
+const keepFinished = 10 * time.Minute // how long an exit waits for a lost agent
+
+// join adds a session that reads from the offsets on.
+func (x *command) join(s *Session, from execution.Offsets) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.leaving != nil {
+		x.leaving.Stop()
+		x.leaving = nil
+	}
+	s.pos = [2]int64{max(from.Stdout, 0), max(from.Stderr, 0)}
+	for i := range s.pos {
+		s.pos[i] = min(s.pos[i], x.out[i].end)
+	}
+	s.acked = s.pos
+	x.sessions[s] = true
+	x.cond.Broadcast()
+}
+
+// leave removes a session. The last one decides with Detach what becomes of the execution.
+func (x *command) leave(s *Session, lost, delivered bool) {
+	x.mu.Lock()
+	delete(x.sessions, s)
+	last := len(x.sessions) == 0
+	finished := x.receipt != nil
+	now := x.Clock.Now()
+	if last && lost {
+		x.hold = now.Add(x.Boot().Grace)
+	}
+	x.cond.Broadcast()
+	x.mu.Unlock()
+	switch {
+	case !last:
+	case finished && delivered && !lost && x.spec.Detach == 0:
+		x.table.forget(x)
+	case finished:
+		x.leaveAfter(x.keepTime())
+	case lost:
+		x.wakeAfter(x.Boot().Grace)
+		if x.spec.Detach >= 0 {
+			x.leaveAfter(max(x.spec.Detach, x.Boot().Grace))
+		}
+	case x.spec.Detach == 0:
+		go x.kill(execution.CauseKilled) // ends when the tree is dead
+	case x.spec.Detach > 0:
+		x.leaveAfter(x.spec.Detach)
+	}
+}
+
+func (x *command) keepTime() time.Duration { return max(keepFinished, x.spec.Detach) }
+
+// leaveAfter ends or forgets the execution when nobody attaches for so long.
+func (x *command) leaveAfter(d time.Duration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.sessions) > 0 {
+		return
+	}
+	if x.leaving != nil {
+		x.leaving.Stop()
+	}
+	x.leaving = x.Clock.AfterFunc(d, func() {
+		x.mu.Lock()
+		alone, finished := len(x.sessions) == 0, x.receipt != nil
+		x.mu.Unlock()
+		switch {
+		case !alone:
+		case finished:
+			x.table.forget(x)
+		default:
+			x.kill(execution.CauseKilled)
+		}
+	})
+}
+
+// wakeAfter lets writers go on when output is no longer held back.
+func (x *command) wakeAfter(d time.Duration) {
+	x.Clock.AfterFunc(d+time.Millisecond, func() {
+		x.mu.Lock()
+		x.cond.Broadcast()
+		x.mu.Unlock()
+	})
+}
+
+// keepFrom returns the offset from which on bytes of a stream must not be dropped. Caller holds mu.
+func (x *command) keepFrom(i int) int64 {
+	st := &x.out[i]
+	switch {
+	case len(x.sessions) > 0:
+		from := st.end
+		for s := range x.sessions {
+			from = min(from, s.acked[i])
+		}
+		return from
+	case x.cause == "" && x.Clock.Now().Before(x.hold):
+		return st.acked
+	default:
+		return st.end
+	}
+}

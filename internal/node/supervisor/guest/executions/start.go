@@ -1,0 +1,85 @@
+package executions
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/program"
+	"github.com/drover-project/drover/internal/node/supervisor/spawn"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
+)
+
+// start starts a command with its first session. A command that cannot be started is a receipt. fds are the files of its
+// control group.
+func (t *Table) start(req wire.Exec, fds []int, first *Session) (*command, *execution.Receipt, error) {
+	spec := req.Spec
+	x := &command{table: t, Launcher: t.launcher, spec: spec, sessions: map[*Session]bool{first: true}, tree: process.NewTree(fds)}
+	x.cond = sync.NewCond(&x.mu)
+	if err := t.claim(x); err != nil {
+		x.tree.Close()
+		return nil, nil, err
+	}
+	prog, err := t.launcher.Resolve(commandOf(spec, t.launcher.Boot().Env))
+	if err == nil {
+		err = x.run(prog, req.Clone)
+	}
+	if err == nil {
+		return x, nil, nil
+	}
+	t.forget(x)
+	x.tree.Close()
+	if f := (*program.Failure)(nil); errors.As(err, &f) {
+		return nil, &execution.Receipt{
+			ExecutionID: spec.ID, ExitCode: f.Exit, Cause: execution.CauseStartFailed, Error: f.Reason, StartedAt: x.Clock.Now(),
+		}, nil
+	}
+	return nil, nil, err
+}
+
+// commandOf is what a specification asks for in a guest with that environment.
+func commandOf(spec execution.Spec, guest map[string]string) program.Command {
+	env := []map[string]string{program.Visible(guest, spec.HideEnv), spec.Env}
+	if spec.TTY {
+		env = append([]map[string]string{{"TERM": "xterm"}}, env...)
+	}
+	return program.Command{Argv: spec.Argv, Env: env, Dir: spec.WorkDir, User: spec.User, Privileged: spec.Privileged}
+}
+
+// run starts the program with its pipes or terminal, and everything that follows it. Errors: *program.Failure.
+func (x *command) run(prog spawn.Spec, clone bool) error {
+	io, err := program.OpenStdio(x.spec, prog.User)
+	if err != nil {
+		return program.CannotRun(err)
+	}
+	defer io.CloseTheirs()
+	x.tree.Mark = process.MarkKey + "=" + x.spec.ID
+	prog.TTY, prog.Rlimits = x.spec.TTY, x.rlimits()
+	x.tree.Place(&prog, clone)
+	if !x.tree.Grouped() {
+		prog.Env = append(prog.Env, x.tree.Mark)
+	}
+	x.started = x.Clock.Now()
+	c, err := x.Start(prog, io, !x.spec.KeepTree)
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.child, x.stdio, x.stdin, x.tree.Leader = c, io, io.Stdin, c.Pid
+	x.watch()
+	x.mu.Unlock()
+	for i, f := range io.Out {
+		if f == nil {
+			continue
+		}
+		x.pumps.Go(func() { // ends at the end of the stream; wait sees to it that it has one
+			program.Pump(f, func(p []byte) { x.put(i, p) })
+			if f != io.TTY {
+				_ = f.Close()
+			}
+		})
+	}
+	go x.wait(io.Out) // ends with the program and its output
+	return nil
+}

@@ -1,0 +1,139 @@
+package executions
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/process"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/program"
+)
+
+const maxFinished = 64
+
+// ErrStopping is the answer to starts while everything is being killed.
+var ErrStopping = drover.Errorf(drover.Gone, "the supervisor is shutting down")
+
+// Table holds the executions of one guest, from their start to when their exit was fetched.
+type Table struct {
+	launcher *program.Launcher
+	finished func() // something ended
+
+	mu     sync.Mutex
+	byID   map[string]*command // guarded by mu
+	ended  []string            // ids in byID of what has finished, the oldest first; guarded by mu
+	closed bool                // nothing can be started; guarded by mu
+}
+
+// NewTable returns an empty table. finished is called whenever an execution has ended.
+func NewTable(l *program.Launcher, finished func()) *Table {
+	return &Table{launcher: l, finished: finished, byID: map[string]*command{}}
+}
+
+// CloseIfEmpty refuses all further starts, and reports true, if no execution is kept.
+func (t *Table) CloseIfEmpty() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.byID) > 0 {
+		return false
+	}
+	t.closed = true
+	return true
+}
+
+// Reopen takes starts again.
+func (t *Table) Reopen() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = false
+}
+
+// Stop refuses all further starts, and makes the ends of those that run ends of the whole runner. The caller kills them.
+func (t *Table) Stop() {
+	t.mu.Lock()
+	t.closed = true
+	list := t.allLocked()
+	t.mu.Unlock()
+	for _, x := range list {
+		x.markKilled(execution.CauseRunnerGone)
+	}
+}
+
+// Busy reports whether something runs.
+func (t *Table) Busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID) > len(t.ended)
+}
+
+// List describes what is kept, in no order.
+func (t *Table) List() []execution.Execution {
+	t.mu.Lock()
+	all := t.allLocked()
+	t.mu.Unlock()
+	list := make([]execution.Execution, 0, len(all))
+	for _, x := range all {
+		list = append(list, x.describe())
+	}
+	return list
+}
+
+func (t *Table) allLocked() []*command {
+	all := make([]*command, 0, len(t.byID))
+	for _, x := range t.byID {
+		all = append(all, x)
+	}
+	return all
+}
+
+// claim takes the id. Errors: Invalid, Conflict, Gone.
+func (t *Table) claim(x *command) error {
+	if x.spec.ID == "" || len(x.spec.Argv) == 0 || x.spec.Argv[0] == "" {
+		return drover.Errorf(drover.Invalid, "an execution needs an id and a command")
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return ErrStopping
+	}
+	if t.byID[x.spec.ID] != nil {
+		return drover.Errorf(drover.Conflict, "execution id %q is in use", x.spec.ID)
+	}
+	x.child = process.Unstarted() // until it has one: it can be listed already
+	t.byID[x.spec.ID] = x
+	return nil
+}
+
+// find returns an execution. Errors: NotFound.
+func (t *Table) find(id string) (*command, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x := t.byID[id]; x != nil {
+		return x, nil
+	}
+	return nil, drover.Errorf(drover.NotFound, "no execution %q", id)
+}
+
+// noteFinished bounds how many ended executions are kept for agents that may come back.
+func (t *Table) noteFinished(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = append(t.ended, id)
+	if len(t.ended) > maxFinished {
+		delete(t.byID, t.ended[0])
+		t.ended = t.ended[1:]
+	}
+}
+
+func (t *Table) forget(x *command) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID[x.spec.ID] != x {
+		return
+	}
+	delete(t.byID, x.spec.ID)
+	if i := slices.Index(t.ended, x.spec.ID); i >= 0 {
+		t.ended = slices.Delete(t.ended, i, i+1)
+	}
+}

@@ -1,0 +1,67 @@
+package files
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/drover-project/drover/internal/forked"
+)
+
+// draft is a file that is being written. It has no name at first, so that nobody finds it, and nothing is left of it
+// when we are killed. Not every file system can do that (an overlay only since Linux 6.3): there it has a name from the
+// start, which our listings leave out.
+type draft struct {
+	s     *Service
+	f     *os.File
+	name  string
+	named bool
+}
+
+const draftPrefix = ".drover-"
+
+func (s *Service) openDraft(dir string) (*draft, error) {
+	d := &draft{s: s, name: fmt.Sprintf("%s/%s%d-%d", dir, draftPrefix, os.Getpid(), s.drafted.Add(1))}
+	fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		s.drafts.Store(d.name, true)
+		d.named = true
+		fd, err = unix.Open(d.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	}
+	if err != nil {
+		s.drafts.Delete(d.name)
+		return nil, err
+	}
+	d.f = os.NewFile(uintptr(fd), d.name)
+	return d, nil
+}
+
+// link gives a draft its name, under which it can be moved.
+func (d *draft) link() error {
+	if d.named {
+		return nil
+	}
+	d.s.drafts.Store(d.name, true)
+	d.named = true
+	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", d.f.Fd()), unix.AT_FDCWD, d.name, unix.AT_SYMLINK_FOLLOW)
+}
+
+// close ends the writing; moved says that the file has another name now.
+func (d *draft) close(moved bool) {
+	_ = forked.Close(d.f)
+	if d.named && !moved {
+		_ = os.Remove(d.name)
+	}
+	d.s.drafts.Delete(d.name)
+}
+
+// isDraft reports whether a file is one that is being written.
+func (s *Service) isDraft(full, name string) bool {
+	if !strings.HasPrefix(name, draftPrefix) {
+		return false
+	}
+	_, is := s.drafts.Load(full)
+	return is
+}
