@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
@@ -27,7 +28,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	d.remember(b.id)
 	d.keepLink(b, s.Wire)
-	d.images.hold(&imageInfo{id: b.image, ref: b.imageRef})
+	d.images.Hold(&images.Image{ID: b.image, Ref: b.imageRef})
 	client, err := d.connect(ctx, b)
 	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {
 		err = errors.Join(driver.ErrGone, client.Close())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
@@ -63,7 +64,7 @@ func (a *attached) started(ctx context.Context, user supervisor.User) (*supervis
 	a.cfg.User = user
 	r, err := a.d.docker.ContainerInspect(ctx, a.b.id, client.ContainerInspectOptions{})
 	if err != nil {
-		return nil, daemonError(err)
+		return nil, dockererr.Of(err)
 	}
 	if r.Container.State == nil || r.Container.State.Pid <= 0 {
 		return nil, drover.Errorf(drover.Internal, "the container ended before it was ready%s", a.stream.said())
@@ -115,7 +116,7 @@ func (d *Driver) attach(ctx context.Context, id string) (*stream, error) {
 	// The connection lives on: ctx is that of the request.
 	r, err := d.docker.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
-		return nil, daemonError(err)
+		return nil, dockererr.Of(err)
 	}
 	return &stream{HijackedResponse: r.HijackedResponse}, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 	"github.com/drover-project/drover/internal/node/driver/grouped"
 )
 
@@ -23,7 +24,7 @@ type box struct {
 	attached   bool   // drover-init is reached by the container's stdin and stdout
 	id         string // of the container; "" = none was made
 	image      string
-	imageRef   string // as imageInfo has it
+	imageRef   string // as its Ref
 	stopSignal string
 	stateDir   string
 	startedAt  time.Time
@@ -114,7 +115,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 		return err
 	}
 	if b.image != "" {
-		d.images.release(b.image) //nolint:contextcheck // the image goes later, by a timer
+		d.images.Release(b.image) //nolint:contextcheck // the image goes later, by a timer
 		b.image = ""
 	}
 	if b.stateDir == "" {
@@ -133,7 +134,7 @@ func (d *Driver) remove(ctx context.Context, id string) error {
 			return nil
 		}
 		if !cerrdefs.IsConflict(err) || !clock.Sleep(ctx, d.cfg.Clock, removePause) { // conflict: somebody removes it now
-			return fmt.Errorf("removing the container: %w", daemonError(errors.Join(err, ctx.Err())))
+			return fmt.Errorf("removing the container: %w", dockererr.Of(errors.Join(err, ctx.Err())))
 		}
 	}
 }

@@ -1,13 +1,8 @@
 package docker
 
 import (
-	"context"
-	"net"
-	"os"
-	"syscall"
 	"testing"
 
-	"github.com/moby/moby/client"
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
@@ -65,19 +60,4 @@ func TestMemoryAndCPU(t *testing.T) {
 	r, err = d.resources(&driver.Spec{MemoryMB: 100}, taskConfig{memoryHard: 200})
 	require.NoError(t, err)
 	require.Equal(t, []int64{200 << 20, 100 << 20, 2}, []int64{r.Memory, r.MemoryReservation, r.CPUShares})
-}
-
-// TestASocketWithoutPermission is told as that, with the way to mend it: a daemon is there.
-func TestASocketWithoutPermission(t *testing.T) {
-	t.Parallel()
-	refused, err := client.New(client.WithHost("unix:///x"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
-	}))
-	require.NoError(t, err)
-	_, err = refused.Info(t.Context(), client.InfoOptions{})
-	err = daemonError(err)
-	require.Equal(t, drover.Forbidden, drover.CodeOf(err))
-	require.ErrorContains(t, err, "permission denied")
-	require.ErrorContains(t, err, "usermod -aG docker")
-	require.NoError(t, refused.Close())
 }

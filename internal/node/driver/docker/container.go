@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
@@ -26,7 +27,7 @@ const (
 )
 
 // options of the container: everything that does not need the daemon.
-func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init first) (client.ContainerCreateOptions, error) {
+func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init first) (client.ContainerCreateOptions, error) {
 	mounts, err := d.mounts(spec, c, init)
 	if err != nil {
 		return client.ContainerCreateOptions{}, err
@@ -56,7 +57,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img imageInfo, init fi
 		c.dns, c.dnsSearch, c.dnsOptions, c.extraHosts, c.mac = nil, nil, nil, nil, ""
 	}
 	config := &container.Config{
-		Image: img.id, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: d.labels(spec, c), ExposedPorts: exposed,
+		Image: img.ID, Hostname: hostname, User: "0:0", WorkingDir: workDir(c, img), Labels: d.labels(spec, c), ExposedPorts: exposed,
 		Entrypoint: append([]string{ownPath + "/init"}, init.args...), Cmd: []string{}, OpenStdin: init.stdin,
 		Env: initEnv(c), Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, // it would be an exec of docker's, every 30 s
 	}
@@ -121,8 +122,8 @@ func withoutNeeded(names []string) []string {
 	})
 }
 
-func workDir(c taskConfig, img imageInfo) string {
-	for _, dir := range []string{c.workDir, img.workDir} {
+func workDir(c taskConfig, img images.Image) string {
+	for _, dir := range []string{c.workDir, img.WorkDir} {
 		if dir != "" {
 			return dir
 		}

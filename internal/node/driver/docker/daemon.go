@@ -9,6 +9,7 @@ import (
 
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 )
 
 // daemonInfo is what dockerd says about itself, as of the last time that it was asked.
@@ -23,7 +24,7 @@ func (a *daemonInfo) ask(ctx context.Context) (*system.Info, error) {
 	defer cancel()
 	r, err := a.d.docker.Info(ctx, client.InfoOptions{})
 	if err != nil {
-		return nil, daemonError(err)
+		return nil, dockererr.Of(err)
 	}
 	a.last.Store(&r.Info)
 	return &r.Info, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/diskuse"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
@@ -69,7 +70,7 @@ type Config struct {
 type Driver struct {
 	cfg    Config
 	docker *client.Client
-	images *images
+	images *images.Service
 	daemon daemonInfo
 	since  time.Time
 	disks  diskuse.Watch
@@ -110,7 +111,11 @@ func New(cfg Config) (*Driver, error) {
 		return nil, fmt.Errorf("docker endpoint %q: %w", cfg.Endpoint, err)
 	}
 	d := &Driver{cfg: cfg, docker: c, disks: diskuse.Watch{Clock: cfg.Clock}, since: cfg.Clock.Now(), known: map[string]bool{}}
-	d.images, d.daemon.d = newImages(d), d
+	d.daemon.d = d
+	d.images = images.New(images.Config{
+		Docker: c, Owner: cfg.Owner, Clock: cfg.Clock, Log: cfg.Log, AuthConfig: cfg.AuthConfig, AuthHelper: cfg.AuthHelper,
+		Delay: cfg.ImageDelay, PullQuiet: cfg.PullQuiet,
+	})
 	return d, nil
 }
 
@@ -126,7 +131,7 @@ func (d *Driver) Name() string { return Name }
 
 // Close lets go of the connections to the daemon. Containers live on.
 func (d *Driver) Close() error {
-	d.images.close()
+	d.images.Close()
 	return d.docker.Close()
 }
 

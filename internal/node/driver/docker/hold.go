@@ -13,6 +13,8 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/supervisor/guest/hold"
 )
 
@@ -21,7 +23,7 @@ const holdImage = "drover-hold:1"
 
 // HoldNetwork implements groupnet.Holder: it starts a container that only waits, with a loopback and no other network.
 func (d *Driver) HoldNetwork(ctx context.Context, name, hostname string) (pid int, err error) {
-	img, err := d.images.find(ctx, holdImage)
+	img, err := d.images.Find(ctx, holdImage)
 	if drover.CodeOf(err) == drover.NotFound {
 		img, err = d.importHold(ctx)
 	}
@@ -32,7 +34,7 @@ func (d *Driver) HoldNetwork(ctx context.Context, name, hostname string) (pid in
 	id, err := d.create(ctx, client.ContainerCreateOptions{
 		Name: name,
 		Config: &container.Config{
-			Image: img.id, Hostname: hostname, User: "65534:65534", Entrypoint: []string{ownPath + "/init", hold.Command}, Cmd: []string{},
+			Image: img.ID, Hostname: hostname, User: "65534:65534", Entrypoint: []string{ownPath + "/init", hold.Command}, Cmd: []string{},
 			Labels: map[string]string{labelOwner: d.cfg.Owner, labelID: name}, Env: []string{"GOMAXPROCS=1"},
 		},
 		HostConfig: &container.HostConfig{
@@ -45,7 +47,7 @@ func (d *Driver) HoldNetwork(ctx context.Context, name, hostname string) (pid in
 	}
 	d.forget(id) // it is known by its name, which a later agent knows too
 	if _, err := d.docker.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
-		return 0, fmt.Errorf("starting the network's container: %w", daemonError(err))
+		return 0, fmt.Errorf("starting the network's container: %w", dockererr.Of(err))
 	}
 	pid, err = d.NetworkHeld(ctx, name)
 	if err == nil && pid == 0 {
@@ -67,7 +69,7 @@ func (d *Driver) holdRuntime() string {
 const plainRuntime = "runc"
 
 // importHold makes the image: one empty folder.
-func (d *Driver) importHold(ctx context.Context) (imageInfo, error) {
+func (d *Driver) importHold(ctx context.Context) (images.Image, error) {
 	var text bytes.Buffer
 	w := tar.NewWriter(&text)
 	err := w.WriteHeader(&tar.Header{Name: ownPath[1:] + "/", Typeflag: tar.TypeDir, Mode: 0o755})
@@ -75,19 +77,19 @@ func (d *Driver) importHold(ctx context.Context) (imageInfo, error) {
 		err = w.Close()
 	}
 	if err != nil {
-		return imageInfo{}, err
+		return images.Image{}, err
 	}
 	if err := d.Import(ctx, holdImage, &text); err != nil {
-		return imageInfo{}, err
+		return images.Image{}, err
 	}
-	return d.images.find(ctx, holdImage)
+	return d.images.Find(ctx, holdImage)
 }
 
 // Import makes an image of a tar archive.
 func (d *Driver) Import(ctx context.Context, ref string, root io.Reader) error {
 	answer, err := d.docker.ImageImport(ctx, client.ImageImportSource{Source: root, SourceName: "-"}, ref, client.ImageImportOptions{})
 	if err != nil {
-		return daemonError(err)
+		return dockererr.Of(err)
 	}
 	_, err = io.Copy(io.Discard, answer)
 	_ = answer.Close() // read
@@ -100,7 +102,7 @@ func (d *Driver) Import(ctx context.Context, ref string, root io.Reader) error {
 // RemoveImage removes an image that Import made.
 func (d *Driver) RemoveImage(ctx context.Context, ref string) error {
 	_, err := d.docker.ImageRemove(ctx, ref, client.ImageRemoveOptions{Force: true, PruneChildren: true})
-	return daemonError(err)
+	return dockererr.Of(err)
 }
 
 // NetworkHeld implements groupnet.Holder: the container's first process, 0 if it does not run.
@@ -110,7 +112,7 @@ func (d *Driver) NetworkHeld(ctx context.Context, name string) (pid int, err err
 	case cerrdefs.IsNotFound(err):
 		return 0, nil
 	case err != nil:
-		return 0, daemonError(err)
+		return 0, dockererr.Of(err)
 	case r.Container.State == nil || !r.Container.State.Running:
 		return 0, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 )
 
 // address asks for the container's address, if it has a network of its own.
@@ -17,7 +18,7 @@ func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.
 	}
 	r, err := d.docker.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
-		return nil, daemonError(err)
+		return nil, dockererr.Of(err)
 	}
 	if r.Container.NetworkSettings == nil {
 		return nil, nil // it has none

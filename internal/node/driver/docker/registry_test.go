@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -28,13 +27,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
-	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/image"
 )
 
@@ -134,10 +133,10 @@ func TestPullIsOneForMany(t *testing.T) {
 	wg.Wait()
 	require.LessOrEqual(t, s.manifests.Load()-pushed, int32(3), "docker asks for a digest, then for what it is of")
 	require.Eventually(t, func() bool {
-		_, err := b.images.find(t.Context(), ref)
+		_, err := b.images.Find(t.Context(), ref)
 		return drover.CodeOf(err) == drover.NotFound
 	}, patience, tick)
-	_, err := b.images.find(t.Context(), busybox)
+	_, err := b.images.Find(t.Context(), busybox)
 	require.NoError(t, err, "what we did not pull stays")
 }
 
@@ -175,7 +174,7 @@ func TestOurNamesOfAnImageAreRemoved(t *testing.T) {
 		}
 		for _, n := range names {
 			require.Eventually(t, func() bool {
-				_, err := b.images.find(t.Context(), n)
+				_, err := b.images.Find(t.Context(), n)
 				return drover.CodeOf(err) == drover.NotFound
 			}, patience, tick, n)
 		}
@@ -198,16 +197,16 @@ func TestImagesOfAnEarlierAgentAreRemoved(t *testing.T) {
 	require.NoError(t, b.Close()) // its timer is gone with it
 	b.cfg.ImageDelay = time.Millisecond
 	later := b.restart(t)
-	_, err = later.images.find(t.Context(), ref)
+	_, err = later.images.Find(t.Context(), ref)
 	require.NoError(t, err)
 	_, err = later.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		_, err := later.images.find(t.Context(), ref)
+		_, err := later.images.Find(t.Context(), ref)
 		return drover.CodeOf(err) == drover.NotFound
 	}, patience, tick)
 	require.Eventually(t, func() bool {
-		text, err := os.ReadFile(later.images.kept())
+		text, err := os.ReadFile(filepath.Join(later.cfg.Owner, "docker-images.json"))
 		return err == nil && string(text) == "{}"
 	}, patience, tick)
 }
@@ -260,17 +259,6 @@ func TestPullsAreTold(t *testing.T) {
 	_, err := b.run(t, spec).Wait(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"Downloading image " + spec.Config["image"].(string)}, told)
-	synctest.Test(t, func(t *testing.T) {
-		p := newProgress(clock.Wall{})
-		layer := func(id, status string, current, total int64) string {
-			return p.note(jsonstream.Message{ID: id, Status: status, Progress: &jsonstream.Progress{Current: current, Total: total}})
-		}
-		require.Empty(t, layer("a", "Downloading", 1e6, 4e6))
-		require.Empty(t, layer("b", "Already exists", 0, 0))
-		time.Sleep(progressEvery)
-		require.Equal(t, "1 of 2 layers, 2.0 of 4.0 MB", layer("a", "Downloading", 2e6, 4e6))
-		require.Empty(t, layer("a", "Pull complete", 0, 0))
-	})
 }
 
 // TestPullThatStops ends after the quiet time, and can be tried again.
@@ -325,7 +313,7 @@ func TestLoadTakesNobodysName(t *testing.T) {
 	after, err := b.docker.ImageInspect(t.Context(), bare)
 	require.NoError(t, err)
 	require.Equal(t, victim.ID, after.ID, "others have what they had")
-	loaded, err := b.docker.ImageInspect(t.Context(), loadedName+own.Hex)
+	loaded, err := b.docker.ImageInspect(t.Context(), images.LoadedName+own.Hex)
 	require.NoError(t, err)
 	require.Equal(t, own.String(), loaded.ID, "the task has what it brought")
 }

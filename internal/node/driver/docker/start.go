@@ -12,6 +12,8 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
@@ -41,14 +43,14 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 	if err := d.reserve(spec, &config, b); err != nil {
 		return nil, err
 	}
-	img, err := d.images.get(ctx, spec, config)
+	img, err := d.images.Get(ctx, spec, config.image)
 	if client.IsErrConnectionFailed(err) && d.daemon.await(ctx, spec) {
-		img, err = d.images.get(ctx, spec, config)
+		img, err = d.images.Get(ctx, spec, config.image)
 	}
 	if err != nil {
 		return nil, err
 	}
-	b.image, b.imageRef, b.stopSignal = img.id, img.ref, img.stopSignal
+	b.image, b.imageRef, b.stopSignal = img.ID, img.Ref, img.StopSignal
 	task, err := command(spec, config, img)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 }
 
 // launch creates and starts the container, and configures its drover-init.
-func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, img imageInfo, b *box) (*supervisor.Client, error) {
+func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, img images.Image, b *box) (*supervisor.Client, error) {
 	logs, err := supervised.OpenLogs(spec.Log)
 	if err != nil {
 		return nil, err
@@ -153,7 +155,7 @@ func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptio
 		made, err = d.docker.ContainerCreate(ctx, options)
 	}
 	if err != nil {
-		return "", fmt.Errorf("creating the container: %w", daemonError(err))
+		return "", fmt.Errorf("creating the container: %w", dockererr.Of(err))
 	}
 	for _, w := range made.Warnings {
 		d.cfg.Log.Debug("dockerd warns", "container", made.ID, "warning", w)
@@ -181,14 +183,14 @@ func (d *Driver) run(ctx context.Context, start starter, user supervisor.User, b
 		return nil, err
 	}
 	if _, err := d.docker.ContainerStart(ctx, b.id, client.ContainerStartOptions{}); err != nil {
-		return nil, fmt.Errorf("starting the container: %w", daemonError(err))
+		return nil, fmt.Errorf("starting the container: %w", dockererr.Of(err))
 	}
 	return start.started(alive, user)
 }
 
 // command is what the task runs; nil for a warm runner. As docker has it: arguments replace the image's Cmd, not its
 // entry point; as Nomad has it: command is the first argument.
-func command(spec *driver.Spec, c taskConfig, img imageInfo) (*supervisor.TaskSpec, error) {
+func command(spec *driver.Spec, c taskConfig, img images.Image) (*supervisor.TaskSpec, error) {
 	var argv []string
 	if c.command != "" {
 		argv = append(argv, c.command)
@@ -198,9 +200,9 @@ func command(spec *driver.Spec, c taskConfig, img imageInfo) (*supervisor.TaskSp
 		return nil, nil // a warm runner has none
 	}
 	if len(argv) == 0 && !c.hasEntry {
-		argv = img.cmd
+		argv = img.Cmd
 	}
-	entry := img.entrypoint
+	entry := img.Entrypoint
 	if c.hasEntry {
 		entry = c.entrypoint
 	}

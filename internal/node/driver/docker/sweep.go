@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 )
 
 // Sweep removes this agent's containers that no task knows: what an agent that was killed had started and not yet
@@ -19,12 +21,12 @@ func (d *Driver) Sweep(ctx context.Context) (removed int, err error) {
 	if now.Sub(d.since) < d.cfg.SweepGrace {
 		return 0, nil
 	}
-	d.images.sweep() //nolint:contextcheck // images go later, by a timer
+	d.images.Sweep() //nolint:contextcheck // images go later, by a timer
 	list, err := d.docker.ContainerList(ctx, client.ContainerListOptions{
 		All: true, Filters: client.Filters{}.Add("label", labelOwner+"="+d.cfg.Owner),
 	})
 	if err != nil {
-		return 0, daemonError(err)
+		return 0, dockererr.Of(err)
 	}
 	var errs []error
 	for _, c := range list.Items {

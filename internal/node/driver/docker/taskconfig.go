@@ -3,26 +3,24 @@ package docker
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/moby/moby/api/types/container"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // taskConfig is Task.Config of this driver, under Nomad's names.
 type taskConfig struct {
-	image, load string
-	forcePull   bool
-	auth        auth
-	command     string
-	args        []string
-	entrypoint  []string
-	hasEntry    bool
-	workDir     string
-	hostname    string
+	image      images.Request
+	command    string
+	args       []string
+	entrypoint []string
+	hasEntry   bool
+	workDir    string
+	hostname   string
 
 	network    string
 	joined     bool // network is the container that holds the group's
@@ -60,11 +58,7 @@ type taskConfig struct {
 
 	utsMode, cgroupns, mac string
 	ipv4, ipv6             string
-	pullTimeout            time.Duration
-	softAuth               bool
 }
-
-type auth struct{ username, password, token, server string }
 
 type mountConfig struct {
 	kind, source, target string
@@ -102,7 +96,7 @@ func (d *Driver) parse(config map[string]any, spec *driver.Spec) (taskConfig, er
 
 func read(r *options.Reader) taskConfig {
 	c := taskConfig{
-		image: r.Str("image"), load: r.Str("load"), forcePull: r.Flag("force_pull"),
+		image:   images.Request{Ref: r.Str("image"), Load: r.Str("load"), ForcePull: r.Flag("force_pull")},
 		command: r.Str("command"), args: r.Strs("args"), entrypoint: r.Strs("entrypoint"), hasEntry: r.Has("entrypoint"),
 		workDir: r.Str("work_dir"), hostname: r.Str("hostname"),
 		network: r.Str("network_mode"), aliases: r.Strs("network_aliases"), ports: r.Strs("ports"), extraHosts: r.Strs("extra_hosts"),
@@ -115,7 +109,7 @@ func read(r *options.Reader) taskConfig {
 	}
 	r.Flag("init") // there always is one: ours
 	r.Each("auth", func(in *options.Reader) {
-		c.auth = auth{username: in.Str("username"), password: in.Str("password"), server: in.Str("server_address")}
+		c.image.Account = images.Account{Username: in.Str("username"), Password: in.Str("password"), Server: in.Str("server_address")}
 		in.Str("email") // older files have it
 	})
 	readMore(r, &c)
@@ -142,7 +136,7 @@ func readMount(r *options.Reader) mountConfig {
 }
 
 func (d *Driver) check(c *taskConfig, r *options.Reader) {
-	if c.image == "" {
+	if c.image.Ref == "" {
 		r.Problem("image: is missing")
 	}
 	if c.workDir != "" && !strings.HasPrefix(c.workDir, "/") {

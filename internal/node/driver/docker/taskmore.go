@@ -12,7 +12,8 @@ import (
 // for what is so anyway.
 func readMore(r *options.Reader, c *taskConfig) {
 	c.utsMode, c.cgroupns, c.mac = r.Str("uts_mode"), r.Str("cgroupns"), r.Str("mac_address")
-	c.ipv4, c.ipv6, c.storage, c.softAuth = r.Str("ipv4_address"), r.Str("ipv6_address"), r.Dict("storage_opt"), r.Flag("auth_soft_fail")
+	c.ipv4, c.ipv6, c.storage = r.Str("ipv4_address"), r.Str("ipv6_address"), r.Dict("storage_opt")
+	c.image.AccountOptional = r.Flag("auth_soft_fail")
 	for _, key := range []string{"ipv4_address", "ipv6_address"} {
 		if a := r.Str(key); a != "" {
 			if _, err := parseAddr(a); err != nil {
@@ -25,7 +26,7 @@ func readMore(r *options.Reader, c *taskConfig) {
 		if err != nil || d <= 0 {
 			r.Problem("image_pull_timeout: %q is no duration such as 5m", text)
 		}
-		c.pullTimeout = d
+		c.image.PullTimeout = d
 	}
 	r.Each("devices", func(in *options.Reader) {
 		m := container.DeviceMapping{PathOnHost: in.Str("host_path"), PathInContainer: in.Str("container_path"), CgroupPermissions: in.Str("cgroup_permissions")}

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 )
 
 // Usage samples the container's cgroup files, which costs the daemon nothing; where they cannot be read, the daemon is
@@ -52,7 +53,7 @@ func (d *Driver) askUsage(ctx context.Context, b *box) (cgroup.Usage, error) {
 		return cgroup.Usage{}, driver.ErrGone
 	}
 	if err != nil {
-		return cgroup.Usage{}, daemonError(err)
+		return cgroup.Usage{}, dockererr.Of(err)
 	}
 	defer r.Body.Close()
 	var s container.StatsResponse

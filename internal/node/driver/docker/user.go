@@ -12,14 +12,16 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
+	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
-func userName(spec *driver.Spec, img imageInfo) string {
+func userName(spec *driver.Spec, img images.Image) string {
 	if spec.User != "" {
 		return spec.User
 	}
-	return img.user
+	return img.User
 }
 
 // withoutRights is whom unprivileged executions in a warm runner act as when its image says nothing, or root.
@@ -27,7 +29,7 @@ const withoutRights = 1000
 
 // defaultUser is whom executions and file requests act as unless they say otherwise: the task's user. In a warm runner
 // it is never root by default, as in the sandbox driver. Errors: Invalid for a user that the image does not have.
-func (d *Driver) defaultUser(ctx context.Context, spec *driver.Spec, img imageInfo, id string) (supervisor.User, error) {
+func (d *Driver) defaultUser(ctx context.Context, spec *driver.Spec, img images.Image, id string) (supervisor.User, error) {
 	u, err := d.lookup(ctx, userName(spec, img), id)
 	if err == nil && u.UID == 0 && spec.Pool && spec.User == "" {
 		u = supervisor.User{UID: withoutRights, GID: withoutRights}
@@ -100,7 +102,7 @@ func (d *Driver) account(ctx context.Context, id, file string, match func([]stri
 		return nil, nil
 	}
 	if err != nil {
-		return nil, daemonError(err)
+		return nil, dockererr.Of(err)
 	}
 	defer r.Content.Close()
 	archive := tar.NewReader(r.Content)

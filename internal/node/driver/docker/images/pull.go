@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"context"
@@ -20,36 +20,36 @@ type pull struct {
 	done    chan struct{}
 	waiters map[*driver.Spec]bool // guarded by images.mu
 	cancel  context.CancelFunc    // when the last one has gone
-	info    imageInfo             // set before done is closed
+	info    Image                 // set before done is closed
 	err     error                 // set before done is closed
 }
 
 var errQuiet = drover.Errorf(drover.Unavailable, "the registry sends nothing any more") // a constant error
 
 // pull gets an image from its registry; many at once are one.
-func (s *images) pull(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
-	if c.pullTimeout > 0 {
+func (s *Service) pull(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+	if c.PullTimeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = s.d.cfg.Clock.WithTimeout(ctx, c.pullTimeout)
+		ctx, cancel = s.cfg.Clock.WithTimeout(ctx, c.PullTimeout)
 		defer cancel()
 	}
 	var err error
-	if c.auth, err = s.d.credentials(ctx, c); err != nil {
-		return imageInfo{}, err
+	if c.Account, err = s.credentials(ctx, c); err != nil {
+		return Image{}, err
 	}
-	spec.Say("Downloading image " + c.image)
+	spec.Say("Downloading image " + c.Ref)
 	info, err := s.join(ctx, spec, c)
-	if drover.CodeOf(err) == drover.Forbidden && c.softAuth && c.auth != (auth{}) {
-		s.d.cfg.Log.Warn("pulling without an account (auth_soft_fail)", "image", c.image, "error", err)
-		c.auth = auth{}
+	if drover.CodeOf(err) == drover.Forbidden && c.AccountOptional && c.Account != (Account{}) {
+		s.cfg.Log.Warn("pulling without an account (auth_soft_fail)", "image", c.Ref, "error", err)
+		c.Account = Account{}
 		info, err = s.join(ctx, spec, c)
 	}
 	return info, err
 }
 
 // join waits for the pull that is under way, or starts it.
-func (s *images) join(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
-	key := strings.Join([]string{c.image, c.auth.server, c.auth.username, c.auth.password, c.auth.token}, "\x00")
+func (s *Service) join(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+	key := strings.Join([]string{c.Ref, c.Account.Server, c.Account.Username, c.Account.Password, c.Account.Token}, "\x00")
 	s.mu.Lock()
 	p := s.pulls[key]
 	if p == nil {
@@ -73,12 +73,12 @@ func (s *images) join(ctx context.Context, spec *driver.Spec, c taskConfig) (ima
 			}
 		}
 		s.mu.Unlock()
-		return imageInfo{}, drover.Errorf(drover.Unavailable, "pulling %s: %w", c.image, context.Cause(ctx))
+		return Image{}, drover.Errorf(drover.Unavailable, "pulling %s: %w", c.Ref, context.Cause(ctx))
 	}
 }
 
 // tell tells all who wait for the pull.
-func (s *images) tell(p *pull, text string) {
+func (s *Service) tell(p *pull, text string) {
 	s.mu.Lock()
 	waiters := slices.Collect(maps.Keys(p.waiters))
 	s.mu.Unlock()
@@ -87,17 +87,17 @@ func (s *images) tell(p *pull, text string) {
 	}
 }
 
-func (s *images) run(ctx context.Context, p *pull, key string, c taskConfig) {
+func (s *Service) run(ctx context.Context, p *pull, key string, c Request) {
 	defer p.cancel()
-	started := s.d.cfg.Clock.Now()
-	had, _ := s.find(ctx, c.image)
+	started := s.cfg.Clock.Now()
+	had, _ := s.Find(ctx, c.Ref)
 	err := s.fetch(ctx, p, c)
 	if err == nil {
-		p.info, err = s.got(ctx, c.image, had)
+		p.info, err = s.got(ctx, c.Ref, had)
 	}
 	p.err = err
 	if err == nil {
-		s.d.cfg.Log.Info("pulled", "image", c.image, "took", s.d.cfg.Clock.Now().Sub(started))
+		s.cfg.Log.Info("pulled", "image", c.Ref, "took", s.cfg.Clock.Now().Sub(started))
 	}
 	s.mu.Lock()
 	if s.pulls[key] == p {
@@ -108,46 +108,46 @@ func (s *images) run(ctx context.Context, p *pull, key string, c taskConfig) {
 }
 
 // fetch lets the daemon pull, and gives up when nothing moves any more.
-func (s *images) fetch(ctx context.Context, p *pull, c taskConfig) error {
+func (s *Service) fetch(ctx context.Context, p *pull, c Request) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	quiet := s.d.cfg.Clock.AfterFunc(s.d.cfg.PullQuiet, func() { cancel(errQuiet) })
+	quiet := s.cfg.Clock.AfterFunc(s.cfg.PullQuiet, func() { cancel(errQuiet) })
 	defer quiet.Stop()
-	stream, err := s.d.docker.ImagePull(ctx, c.image, client.ImagePullOptions{RegistryAuth: c.auth.encode()})
+	stream, err := s.cfg.Docker.ImagePull(ctx, c.Ref, client.ImagePullOptions{RegistryAuth: c.Account.encode()})
 	if err != nil {
-		return pullError(ctx, c.image, err)
+		return pullError(ctx, c.Ref, err)
 	}
 	defer stream.Close()
-	progress := newProgress(s.d.cfg.Clock)
+	progress := newProgress(s.cfg.Clock)
 	for m, err := range stream.JSONMessages(ctx) {
 		if err != nil {
-			return pullError(ctx, c.image, err)
+			return pullError(ctx, c.Ref, err)
 		}
 		if m.Error != nil {
-			return pullError(ctx, c.image, m.Error)
+			return pullError(ctx, c.Ref, m.Error)
 		}
-		quiet.Reset(s.d.cfg.PullQuiet)
+		quiet.Reset(s.cfg.PullQuiet)
 		if text := progress.note(m); text != "" {
-			s.tell(p, "Downloading image "+c.image+": "+text)
+			s.tell(p, "Downloading image "+c.Ref+": "+text)
 		}
 	}
-	return pullError(ctx, c.image, context.Cause(ctx))
+	return pullError(ctx, c.Ref, context.Cause(ctx))
 }
 
 // got finds what was fetched. It is ours to remove if its name was not there before, or of another image.
-func (s *images) got(ctx context.Context, ref string, had imageInfo) (imageInfo, error) {
-	info, err := s.find(ctx, ref)
-	if err == nil && info.id != had.id {
-		info.ref = ref
+func (s *Service) got(ctx context.Context, ref string, had Image) (Image, error) {
+	info, err := s.Find(ctx, ref)
+	if err == nil && info.ID != had.ID {
+		info.Ref = ref
 	}
 	return info, err
 }
 
-func (a auth) encode() string {
-	if a == (auth{}) {
+func (a Account) encode() string {
+	if a == (Account{}) {
 		return ""
 	}
-	b, err := json.Marshal(registry.AuthConfig{Username: a.username, Password: a.password, IdentityToken: a.token, ServerAddress: a.server})
+	b, err := json.Marshal(registry.AuthConfig{Username: a.Username, Password: a.Password, IdentityToken: a.Token, ServerAddress: a.Server})
 	if err != nil {
 		return "" // strings always marshal
 	}

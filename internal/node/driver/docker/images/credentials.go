@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"context"
@@ -28,24 +28,24 @@ func registryOf(image string) string {
 
 // credentials are the account for an image: the task's, else the node's for its registry, from the file and then from
 // the helper; none is an answer too.
-func (d *Driver) credentials(ctx context.Context, c taskConfig) (auth, error) {
-	if c.auth != (auth{}) {
-		return c.auth, nil
+func (s *Service) credentials(ctx context.Context, c Request) (Account, error) {
+	if c.Account != (Account{}) {
+		return c.Account, nil
 	}
-	server := registryOf(c.image)
-	for _, find := range []func(context.Context, string) (auth, error){d.fromFile, d.fromHelper} {
+	server := registryOf(c.Ref)
+	for _, find := range []func(context.Context, string) (Account, error){s.fromFile, s.fromHelper} {
 		a, err := find(ctx, server)
-		if err != nil && !c.softAuth {
+		if err != nil && !c.AccountOptional {
 			return a, fmt.Errorf("finding the account for %s: %w", server, err)
 		}
 		if err != nil {
-			d.cfg.Log.Warn("pulling without an account (auth_soft_fail)", "image", c.image, "error", err)
+			s.cfg.Log.Warn("pulling without an account (auth_soft_fail)", "image", c.Ref, "error", err)
 		}
-		if err == nil && a != (auth{}) {
+		if err == nil && a != (Account{}) {
 			return a, nil
 		}
 	}
-	return auth{}, nil
+	return Account{}, nil
 }
 
 // authFile is docker's config.json.
@@ -60,59 +60,59 @@ type authFile struct {
 	CredsStore  string            `json:"credsStore"`
 }
 
-func (d *Driver) fromFile(ctx context.Context, server string) (auth, error) {
-	if d.cfg.AuthConfig == "" {
-		return auth{}, nil
+func (s *Service) fromFile(ctx context.Context, server string) (Account, error) {
+	if s.cfg.AuthConfig == "" {
+		return Account{}, nil
 	}
-	text, err := os.ReadFile(d.cfg.AuthConfig)
+	text, err := os.ReadFile(s.cfg.AuthConfig)
 	if err != nil {
-		return auth{}, drover.Errorf(drover.Unavailable, "auth.config: %w", err)
+		return Account{}, drover.Errorf(drover.Unavailable, "auth.config: %w", err)
 	}
 	var file authFile
 	if err := json.Unmarshal(text, &file); err != nil {
-		return auth{}, drover.Errorf(drover.Invalid, "auth.config: %s is no docker config.json: %w", d.cfg.AuthConfig, err)
+		return Account{}, drover.Errorf(drover.Invalid, "auth.config: %s is no docker config.json: %w", s.cfg.AuthConfig, err)
 	}
 	for name, helper := range file.CredHelpers {
 		if sameServer(name, server) {
-			return d.askHelper(ctx, helper, server)
+			return s.askHelper(ctx, helper, server)
 		}
 	}
 	for name, entry := range file.Auths {
 		if !sameServer(name, server) {
 			continue
 		}
-		a := auth{username: entry.Username, password: entry.Password, token: entry.IdentityToken, server: server}
+		a := Account{Username: entry.Username, Password: entry.Password, Token: entry.IdentityToken, Server: server}
 		if entry.Auth != "" {
 			plain, err := base64.StdEncoding.DecodeString(entry.Auth)
 			user, password, found := strings.Cut(string(plain), ":")
 			if err != nil || !found {
-				return auth{}, drover.Errorf(drover.Invalid, "auth.config: the entry of %s is not base64 of user:password", name)
+				return Account{}, drover.Errorf(drover.Invalid, "auth.config: the entry of %s is not base64 of user:password", name)
 			}
-			a.username, a.password = user, strings.TrimRight(password, "\x00")
+			a.Username, a.Password = user, strings.TrimRight(password, "\x00")
 		}
-		if a.username != "" || a.token != "" {
+		if a.Username != "" || a.Token != "" {
 			return a, nil
 		}
 	}
 	if file.CredsStore != "" {
-		return d.askHelper(ctx, file.CredsStore, server)
+		return s.askHelper(ctx, file.CredsStore, server)
 	}
-	return auth{}, nil
+	return Account{}, nil
 }
 
-func (d *Driver) fromHelper(ctx context.Context, server string) (auth, error) {
-	if d.cfg.AuthHelper == "" {
-		return auth{}, nil
+func (s *Service) fromHelper(ctx context.Context, server string) (Account, error) {
+	if s.cfg.AuthHelper == "" {
+		return Account{}, nil
 	}
-	return d.askHelper(ctx, d.cfg.AuthHelper, server)
+	return s.askHelper(ctx, s.cfg.AuthHelper, server)
 }
 
 // helperTime bounds a credential helper, which may ask a cloud.
 const helperTime = 30 * time.Second
 
 // askHelper runs docker-credential-<helper> get. A server that it does not know is no error.
-func (d *Driver) askHelper(ctx context.Context, helper, server string) (auth, error) {
-	ctx, cancel := d.cfg.Clock.WithTimeout(ctx, helperTime)
+func (s *Service) askHelper(ctx context.Context, helper, server string) (Account, error) {
+	ctx, cancel := s.cfg.Clock.WithTimeout(ctx, helperTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "docker-credential-"+helper, "get")
 	cmd.Stdin = strings.NewReader(server)
@@ -120,18 +120,18 @@ func (d *Driver) askHelper(ctx context.Context, helper, server string) (auth, er
 	if err != nil {
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && strings.Contains(string(out), "not found") {
-			return auth{}, nil
+			return Account{}, nil
 		}
-		return auth{}, drover.Errorf(drover.Unavailable, "docker-credential-%s: %w: %s", helper, err, strings.TrimSpace(string(out)))
+		return Account{}, drover.Errorf(drover.Unavailable, "docker-credential-%s: %w: %s", helper, err, strings.TrimSpace(string(out)))
 	}
 	var said struct{ Username, Secret string }
 	if err := json.Unmarshal(out, &said); err != nil {
-		return auth{}, drover.Errorf(drover.Unavailable, "docker-credential-%s: %w", helper, err)
+		return Account{}, drover.Errorf(drover.Unavailable, "docker-credential-%s: %w", helper, err)
 	}
 	if said.Username == "<token>" { // as docker has it
-		return auth{token: said.Secret, server: server}, nil
+		return Account{Token: said.Secret, Server: server}, nil
 	}
-	return auth{username: said.Username, password: said.Secret, server: server}, nil
+	return Account{Username: said.Username, Password: said.Secret, Server: server}, nil
 }
 
 // sameServer compares registries, however they are written.

@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"bytes"
@@ -13,47 +13,48 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/docker/dockererr"
 	"github.com/drover-project/drover/internal/node/image"
 )
 
-// loadedName is the repository of images that tasks brought along, each tagged with its own digest: nothing that a task
+// LoadedName is the repository of images that tasks brought along, each tagged with its own digest: nothing that a task
 // brings can take the place of an image that others run by its name.
-const loadedName = "drover-load:"
+const LoadedName = "drover-load:"
 
 // load gives the daemon an image out of an archive in the task's folder. The path is opened so that no link leads out of
 // there, and the daemon never sees the archive itself: what it says of other images and names is left out.
-func (s *images) load(ctx context.Context, spec *driver.Spec, c taskConfig) (imageInfo, error) {
+func (s *Service) load(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
 	root, err := os.OpenRoot(spec.Dirs.Task)
 	if err != nil {
-		return imageInfo{}, err
+		return Image{}, err
 	}
 	defer root.Close()
-	f, err := root.Open(c.load)
+	f, err := root.Open(c.Load)
 	if err != nil {
-		return imageInfo{}, drover.Errorf(drover.Invalid, "load: %w", err)
+		return Image{}, drover.Errorf(drover.Invalid, "load: %w", err)
 	}
-	saved, err := image.OpenSaved(f, s.d.cfg.Owner, c.image)
+	saved, err := image.OpenSaved(f, s.cfg.Owner, c.Ref)
 	if err != nil {
 		code := drover.CodeOf(err)
 		if code == drover.Internal {
 			code = drover.Invalid
 		}
-		return imageInfo{}, drover.Errorf(code, "load: %s: %w", c.load, err)
+		return Image{}, drover.Errorf(code, "load: %s: %w", c.Load, err)
 	}
 	defer saved.Close() //nolint:errcheck // it was only read
-	ref := loadedName + strings.TrimPrefix(saved.ID, "sha256:")
-	had, err := s.find(ctx, ref)
-	if err == nil && had.id == saved.ID { // an earlier start loaded it
+	ref := LoadedName + strings.TrimPrefix(saved.ID, "sha256:")
+	had, err := s.Find(ctx, ref)
+	if err == nil && had.ID == saved.ID { // an earlier start loaded it
 		return had, nil
 	}
 	if err := s.give(ctx, saved, ref); err != nil {
-		return imageInfo{}, err
+		return Image{}, err
 	}
 	return s.got(ctx, ref, had)
 }
 
 // give loads the image by that name.
-func (s *images) give(ctx context.Context, saved *image.Saved, ref string) error {
+func (s *Service) give(ctx context.Context, saved *image.Saved, ref string) error {
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)
 	go func() { // ends with the archive, or when nobody reads it any more
@@ -61,7 +62,7 @@ func (s *images) give(ctx context.Context, saved *image.Saved, ref string) error
 		w.CloseWithError(err) // nil is the end
 		wrote <- err
 	}()
-	answer, err := s.d.docker.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
+	answer, err := s.cfg.Docker.ImageLoad(ctx, r, client.ImageLoadWithQuiet(true))
 	_ = r.Close()
 	if bad := <-wrote; bad != nil && !errors.Is(bad, io.ErrClosedPipe) {
 		if err == nil {
@@ -70,14 +71,14 @@ func (s *images) give(ctx context.Context, saved *image.Saved, ref string) error
 		return drover.Errorf(drover.Invalid, "load: %w", bad)
 	}
 	if err != nil {
-		return daemonError(err)
+		return dockererr.Of(err)
 	}
 	said, err := io.ReadAll(io.LimitReader(answer, 1<<20))
 	_ = answer.Close() // read
 	if err != nil {
 		return drover.Errorf(drover.Unavailable, "load: %w", err)
 	}
-	if _, err := s.find(ctx, ref); err != nil {
+	if _, err := s.Find(ctx, ref); err != nil {
 		return drover.Errorf(drover.Invalid, "load: the docker daemon did not take the image: %s", streamText(said))
 	}
 	return nil

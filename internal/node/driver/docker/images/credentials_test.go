@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"log/slog"
@@ -14,7 +14,8 @@ import (
 func TestRegistryAndTagOfAReference(t *testing.T) {
 	t.Parallel()
 	for ref, want := range map[string]string{
-		"busybox": hub, "a/b:1": hub, "docker.io/a/b": hub, "ghcr.io/a/b": "ghcr.io", "localhost/a": "localhost", "127.0.0.1:5000/a:1": "127.0.0.1:5000",
+		"busybox": hub, "a/b:1": hub, "docker.io/a/b": hub, "ghcr.io/a/b": "ghcr.io", "localhost/a": "localhost",
+		"127.0.0.1:5000/a:1": "127.0.0.1:5000",
 	} {
 		require.Equal(t, want, registryOf(ref), ref)
 	}
@@ -38,28 +39,26 @@ func TestAccountsOfTheNode(t *testing.T) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	file := write("config.json", `{"auths": {"https://index.docker.io/v1/": {"auth": "dTpwOng="}, "plain.io": {"username": "a", "password": "b"}, "token.io": {"identitytoken": "t"}},
 		"credHelpers": {"helped.io": "good"}}`, 0o600)
-	d, err := New(Config{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), AuthConfig: file, AuthHelper: "good"})
-	require.NoError(t, err)
-	for image, want := range map[string]auth{
-		"x/y": {username: "u", password: "p:x", server: hub}, "plain.io/x": {username: "a", password: "b", server: "plain.io"},
-		"token.io/x": {token: "t", server: "token.io"}, "helped.io/x": {username: "h", password: "helped.io", server: "helped.io"},
-		"all.io/x": {username: "h", password: "all.io", server: "all.io"}, "other.io/x": {},
+	s := New(Config{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), AuthConfig: file, AuthHelper: "good"})
+	for image, want := range map[string]Account{
+		"x/y": {Username: "u", Password: "p:x", Server: hub}, "plain.io/x": {Username: "a", Password: "b", Server: "plain.io"},
+		"token.io/x": {Token: "t", Server: "token.io"}, "helped.io/x": {Username: "h", Password: "helped.io", Server: "helped.io"},
+		"all.io/x": {Username: "h", Password: "all.io", Server: "all.io"}, "other.io/x": {},
 	} {
-		got, err := d.credentials(t.Context(), taskConfig{image: image})
+		got, err := s.credentials(t.Context(), Request{Ref: image})
 		require.NoError(t, err, image)
 		require.Equal(t, want, got, image)
 	}
-	got, err := d.credentials(t.Context(), taskConfig{image: "plain.io/x", auth: auth{username: "mine"}})
+	got, err := s.credentials(t.Context(), Request{Ref: "plain.io/x", Account: Account{Username: "mine"}})
 	require.NoError(t, err)
-	require.Equal(t, "mine", got.username)
-	d.cfg.AuthHelper = "bad"
-	_, err = d.credentials(t.Context(), taskConfig{image: "other.io/x"})
+	require.Equal(t, "mine", got.Username)
+	s.cfg.AuthHelper = "bad"
+	_, err = s.credentials(t.Context(), Request{Ref: "other.io/x"})
 	require.ErrorContains(t, err, "docker-credential-bad")
 	require.ErrorContains(t, err, "no cloud")
-	_, err = d.credentials(t.Context(), taskConfig{image: "other.io/x", softAuth: true})
+	_, err = s.credentials(t.Context(), Request{Ref: "other.io/x", AccountOptional: true})
 	require.NoError(t, err)
-	d.cfg.AuthConfig = filepath.Join(dir, "none")
-	_, err = d.credentials(t.Context(), taskConfig{image: "plain.io/x"})
+	s.cfg.AuthConfig = filepath.Join(dir, "none")
+	_, err = s.credentials(t.Context(), Request{Ref: "plain.io/x"})
 	require.ErrorContains(t, err, "auth.config")
-	require.NoError(t, d.Close())
 }

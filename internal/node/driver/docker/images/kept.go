@@ -1,4 +1,4 @@
-package docker
+package images
 
 import (
 	"encoding/json"
@@ -9,10 +9,10 @@ import (
 )
 
 // kept is the file with the images that this agent got, and their references, so that a later one removes them.
-func (s *images) kept() string { return filepath.Join(s.d.cfg.Owner, "docker-images.json") }
+func (s *Service) kept() string { return filepath.Join(s.cfg.Owner, "docker-images.json") }
 
 // recall reads, once, what an earlier agent got. The caller holds mu.
-func (s *images) recall() {
+func (s *Service) recall() {
 	if s.recalled {
 		return
 	}
@@ -26,7 +26,7 @@ func (s *images) recall() {
 		err = json.Unmarshal(text, &ours)
 	}
 	if err != nil {
-		s.d.cfg.Log.Warn("images that an earlier agent pulled stay on the machine", "file", s.kept(), "error", err)
+		s.cfg.Log.Warn("images that an earlier agent pulled stay on the machine", "file", s.kept(), "error", err)
 		return
 	}
 	for id, refs := range ours {
@@ -35,7 +35,7 @@ func (s *images) recall() {
 }
 
 // keep writes down which images are ours. The caller holds mu.
-func (s *images) keep() {
+func (s *Service) keep() {
 	text, err := json.Marshal(s.ours)
 	if err == nil {
 		err = os.WriteFile(s.kept()+".new", text, 0o600)
@@ -44,13 +44,13 @@ func (s *images) keep() {
 		err = os.Rename(s.kept()+".new", s.kept())
 	}
 	if err != nil {
-		s.d.cfg.Log.Warn("an image that was pulled stays if this agent ends before it is removed", "error", err)
+		s.cfg.Log.Warn("an image that was pulled stays if this agent ends before it is removed", "error", err)
 	}
 }
 
-// sweep lets go of images of ours that no task uses: those of an earlier agent, and those that the daemon could not
+// Sweep lets go of images of ours that no task uses: those of an earlier agent, and those that the daemon could not
 // remove when it was asked.
-func (s *images) sweep() {
+func (s *Service) Sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.recall()
@@ -62,9 +62,9 @@ func (s *images) sweep() {
 }
 
 // expire removes an image after the delay. The caller holds mu.
-func (s *images) expire(id string) {
-	if s.d.cfg.ImageDelay < 0 || s.closed {
+func (s *Service) expire(id string) {
+	if s.cfg.Delay < 0 || s.closed {
 		return
 	}
-	s.timers[id] = s.d.cfg.Clock.AfterFunc(s.d.cfg.ImageDelay, func() { s.remove(id) })
+	s.timers[id] = s.cfg.Clock.AfterFunc(s.cfg.Delay, func() { s.remove(id) })
 }
