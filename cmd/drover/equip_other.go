@@ -38,5 +38,6 @@ func parts() cli.Parts {
 }
 
 func elsewhere() error {
-	return drover.Errorf(drover.NotImplemented, "this needs an agent's parts, which run on Linux only; on %s drover is the command line of an agent elsewhere (-address, DROVER_ADDR)", runtime.GOOS)
+	return drover.Errorf(drover.NotImplemented, "this needs an agent's parts, which run on Linux only; "+
+		"on %s drover is the command line of an agent elsewhere (-address, DROVER_ADDR)", runtime.GOOS)
 }

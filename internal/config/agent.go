@@ -262,8 +262,9 @@ type Telemetry struct {
 type Limits struct {
 	// connections of one client address; 0 is no limit; default: no limit for connections at work, 100 for those that
 	// wait
-	HTTPMaxConns *int     `hcl:"http_max_conns_per_client,optional"`
-	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"` // accepted without an effect; bytes
+	HTTPMaxConns *int `hcl:"http_max_conns_per_client,optional"`
+	// largest body of a request, but where files are taken; bytes; default 10485760
+	MaxBodyBytes int64    `hcl:"max_body_bytes,optional"`
 	Rest         hcl.Body `hcl:",remain" json:"-"`
 }
 
@@ -293,14 +294,16 @@ type PluginConfig struct {
 	// sandbox, docker: jobs may mount paths of the machine; default false
 	AllowHost *bool `hcl:"allow_host_mounts,optional"`
 	// sandbox, docker: jobs may have the machine's network; default false
-	AllowHostNetwork *bool  `hcl:"allow_host_network,optional"`
-	ImageDir         string `hcl:"image_dir,optional"`        // accepted without an effect
-	Endpoint         string `hcl:"endpoint,optional"`         // docker: address of dockerd; default: DOCKER_HOST, else its socket
-	NoCgroups        *bool  `hcl:"no_cgroups,optional"`       // raw_exec: use no control groups; default false
-	AllowPrivileged  *bool  `hcl:"allow_privileged,optional"` // docker: jobs may be privileged; default false
+	AllowHostNetwork *bool `hcl:"allow_host_network,optional"`
+	// sandbox: folder of unpacked images, which needs no other agent's; path; default: images in data_dir
+	ImageDir        string `hcl:"image_dir,optional"`
+	Endpoint        string `hcl:"endpoint,optional"`         // docker: address of dockerd; default: DOCKER_HOST, else its socket
+	NoCgroups       *bool  `hcl:"no_cgroups,optional"`       // raw_exec: use no control groups; default false
+	AllowPrivileged *bool  `hcl:"allow_privileged,optional"` // docker: jobs may be privileged; default false
 	// sandbox, docker: capabilities that jobs may add; default: docker's usual set without mknod and net_raw; sandbox: none
-	AllowCaps     []string `hcl:"allow_caps,optional"`
-	AllowRuntimes []string `hcl:"allow_runtimes,optional"` // docker: runtimes that jobs may name; default: runc, crun, youki, runsc, kata*, sysbox-runc, nvidia
+	AllowCaps []string `hcl:"allow_caps,optional"`
+	// docker: runtimes that jobs may name; default: runc, crun, youki, runsc, kata*, sysbox-runc, nvidia
+	AllowRuntimes []string `hcl:"allow_runtimes,optional"`
 	// docker: patterns of devices that jobs may use: "/dev/nvidia*"
 	AllowDevices []string `hcl:"allow_devices,optional"`
 	// docker: patterns of docker networks that jobs may join

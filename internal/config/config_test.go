@@ -60,9 +60,13 @@ func TestUnknownKeysAreNamed(t *testing.T) {
 
 func TestValidateReportsAllAtOnce(t *testing.T) {
 	t.Parallel()
-	a := Merge(Default(), &Agent{LogLevel: "loud", BindAddr: "here", Server: &Server{HeartbeatGrace: "soon"}, Exec: &Exec{PoseidonDriver: "dokcer"}})
+	a := Merge(Default(), &Agent{
+		LogLevel: "loud", BindAddr: "here", Server: &Server{HeartbeatGrace: "soon"}, Exec: &Exec{PoseidonDriver: "dokcer"},
+	})
 	err := a.Validate()
-	for _, want := range []string{"server.enabled", "data_dir", "log_level", "bind_addr", "heartbeat_grace", "exec.poseidon_driver: must be sandbox"} {
+	for _, want := range []string{
+		"server.enabled", "data_dir", "log_level", "bind_addr", "heartbeat_grace", "exec.poseidon_driver: must be sandbox",
+	} {
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -107,7 +111,10 @@ consul { address = "127.0.0.1:8500" }
 `), "x.hcl")
 	require.NoError(t, err)
 	m := Merge(Merge(Default(), a), b)
-	require.Subset(t, m.Ignored, []string{"autopilot", "client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring", "plugin.config.gc.dangling_containers", "plugin.config.logging"})
+	require.Subset(t, m.Ignored, []string{
+		"autopilot", "client.host_network", "client.reserved.cores", "client.template", "disable_update_check", "keyring",
+		"plugin.config.gc.dangling_containers", "plugin.config.logging",
+	})
 	docker := m.Driver("docker")
 	require.True(t, True(docker.Volumes.Enabled))
 	require.Equal(t, []string{"chown"}, docker.AllowCaps)
@@ -156,8 +163,9 @@ func TestFreeKeysInEveryDialect(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"assigned": "client {\n  options = {\n    \"driver.raw_exec.enable\" = \"1\"\n    plain = true\n  }\n  meta = { \"my.key\" = 3 }\n}",
-		"quoted":   "data_dir = \"/x\"\nclient {\n  enabled = true\n  options {\n    \"driver.raw_exec.enable\" = \"1\"\n    \"plain\" = true\n  }\n  meta {\n    \"my.key\" = 3\n  }\n}\nserver {\n  enabled = true\n}",
-		"json":     `{"client": {"options": {"driver.raw_exec.enable": "1", "plain": true}, "meta": [{"my.key": 3}]}}`,
+		"quoted": "data_dir = \"/x\"\nclient {\n  enabled = true\n  options {\n    \"driver.raw_exec.enable\" = \"1\"\n" +
+			"    \"plain\" = true\n  }\n  meta {\n    \"my.key\" = 3\n  }\n}\nserver {\n  enabled = true\n}",
+		"json": `{"client": {"options": {"driver.raw_exec.enable": "1", "plain": true}, "meta": [{"my.key": 3}]}}`,
 	} {
 		a, err := Parse([]byte(text), "x")
 		require.NoError(t, err, name)
@@ -220,8 +228,11 @@ client {
 
 func TestArtifact(t *testing.T) {
 	t.Parallel()
-	file, err := Parse([]byte("data_dir = \"/x\"\nclient {\n  enabled = true\n  artifact {\n    allow = [\"127.0.0.0/8\", \"localhost\"]\n    http_max_size = \"1GB\"\n  }\n}\n"), "x.hcl")
+	text := "data_dir = \"/x\"\nclient {\n  enabled = true\n  artifact {\n" +
+		"    allow = [\"127.0.0.0/8\", \"localhost\"]\n    http_max_size = \"1GB\"\n  }\n}\n"
+	file, err := Parse([]byte(text), "x.hcl")
 	require.NoError(t, err)
-	require.ErrorContains(t, Merge(Default(), file).Validate(), `client.artifact.allow: "localhost" is neither a network such as 10.0.0.0/8 nor an address`)
+	require.ErrorContains(t, Merge(Default(), file).Validate(),
+		`client.artifact.allow: "localhost" is neither a network such as 10.0.0.0/8 nor an address`)
 	require.Contains(t, file.Ignored, "client.artifact.http_max_size")
 }

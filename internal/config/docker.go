@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -47,6 +48,9 @@ func (p PluginConfig) ImageGC() (on bool, delay string) {
 func (p *Plugin) problems() (errs []error) {
 	if p.Config == nil {
 		return nil
+	}
+	if dir := p.Config.ImageDir; dir != "" && !filepath.IsAbs(dir) {
+		errs = append(errs, fmt.Errorf("plugin.%s.config.image_dir: must be an absolute path, got %q", p.Name, dir))
 	}
 	_, delay := p.Config.ImageGC()
 	for key, text := range map[string]string{"gc.image_delay": delay, "pull_activity_timeout": p.Config.PullActivityTimeout} {

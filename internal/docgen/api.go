@@ -47,7 +47,9 @@ func nativeAPI(root string) (string, error) {
 		return "", fmt.Errorf("reading the OpenAPI document: %w", err)
 	}
 	var text strings.Builder
-	text.WriteString("# The native HTTP API: operations\n\nThe agent serves the whole document, with all schemas, at `/v1/openapi.json`. [The guide](../http-api.md) explains how the\noperations belong together.\n\n")
+	text.WriteString("# The native HTTP API: operations\n\n" +
+		"The agent serves the whole document, with all schemas, at `/v1/openapi.json`. [The guide](../http-api.md) explains how the\n" +
+		"operations belong together.\n\n")
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
 			op := doc.Paths[path][method]

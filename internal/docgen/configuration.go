@@ -27,7 +27,8 @@ func configuration(root string) (string, error) {
 		"An agent reads HCL or JSON: `drover agent -config FILE-OR-FOLDER`, given as often as wanted. A later file wins over an\n" +
 		"earlier one, `DROVER_…` variables win over files, and flags over variables. `drover agent config -config …` prints what\n" +
 		"counts. An unknown key is an error that names it.\n\n" +
-		"A duration is a text such as `\"90s\"`, `\"15m\"` or `\"24h\"`. A block is written `name { … }`, one with a label `name \"label\" { … }`.\n\n" +
+		"A duration is a text such as `\"90s\"`, `\"15m\"` or `\"24h\"`. A block is written `name { … }`, one with a label " +
+		"`name \"label\" { … }`.\n\n" +
 		reloading() + "\n")
 	w.block("", reflect.TypeFor[config.Agent](), reflect.ValueOf(config.Default()))
 	w.development()
@@ -121,7 +122,10 @@ func (w *configWriter) about(typeName string) string {
 const duration = "duration" // a type in the configuration, told as a unit in comments
 
 // units are what a part of a comment may say of the unit.
-var units = []string{duration, "MHz", "MB", "bytes", "percent", "0 to 1", "per hour", "per day", "per second", "$ per hour", "$ per day", "port", "path", "URL", "CIDR"}
+var units = []string{
+	duration, "MHz", "MB", "bytes", "percent", "0 to 1", "per hour", "per day", "per second", "$ per hour", "$ per day", "port", "path",
+	"URL", "CIDR",
+}
 
 // described splits a field's comment, "meaning; unit; default value": all parts but the meaning may be missing.
 func described(comment string) (meaning, unit, standard string) {
@@ -186,13 +190,15 @@ func (w *configWriter) development() {
 	for _, p := range config.DevMode().Plugins {
 		on = append(on, "`"+p.Name+"`")
 	}
-	fmt.Fprintf(&w.text, "## With `-dev`\n\nBoth `server` and `client` are enabled, nothing is kept after the agent's end, `enable_debug` is on, and plugins are\n"+
+	fmt.Fprintf(&w.text, "## With `-dev`\n\n"+
+		"Both `server` and `client` are enabled, nothing is kept after the agent's end, `enable_debug` is on, and plugins are\n"+
 		"configured for trying things out: %s. `drover agent config -dev` prints it.\n\n", strings.Join(on, ", "))
 }
 
 // ignored lists Nomad's keys that are accepted without an effect.
 func (w *configWriter) ignored() {
-	w.text.WriteString("## Nomad's keys that have no effect\n\nThey are accepted, so that a configuration written for Nomad is taken, and named in the log when they are given.\n\n")
+	w.text.WriteString("## Nomad's keys that have no effect\n\n" +
+		"They are accepted, so that a configuration written for Nomad is taken, and named in the log when they are given.\n\n")
 	keys, lists := w.config.textLists("accepted")
 	rows := newTable("Block", "Keys")
 	for _, k := range keys {

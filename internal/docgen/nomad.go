@@ -56,7 +56,8 @@ func nomadCompatibility(root string) (string, error) {
 	for _, k := range keys {
 		count += len(lists[k])
 	}
-	fmt.Fprintf(&text, "## The agent's configuration\n\nKeys are Nomad's where Nomad has the key. %d of Nomad's keys are accepted without an effect; they are listed at the end of\n"+
+	fmt.Fprintf(&text, "## The agent's configuration\n\n"+
+		"Keys are Nomad's where Nomad has the key. %d of Nomad's keys are accepted without an effect; they are listed at the end of\n"+
 		"[the configuration's reference](configuration.md#nomads-keys-that-have-no-effect).\n", count)
 	return text.String(), nil
 }
@@ -101,8 +102,11 @@ func jobFile(text *strings.Builder) error {
 		}
 		works.row(code(name), strings.Join(arguments[block], ", "))
 	}
-	fmt.Fprintf(text, "## Job files: blocks that work\n\nBeside these, a file may hold `variable`, `variables` and `locals` blocks, and `dynamic` blocks in all places. All of Nomad's functions\n"+
-		"are there. A `task` may stand in the `job` itself, in a group of its own. The arguments of `config` are the driver's.\n`pool` is ours: it makes a group a pool of warm runners.\n\n%s\n"+
+	fmt.Fprintf(text, "## Job files: blocks that work\n\n"+
+		"Beside these, a file may hold `variable`, `variables` and `locals` blocks, and `dynamic` blocks in all places. "+
+		"All of Nomad's functions\n"+
+		"are there. A `task` may stand in the `job` itself, in a group of its own. The arguments of `config` are the driver's.\n"+
+		"`pool` is ours: it makes a group a pool of warm runners.\n\n%s\n"+
 		"## Job files: what is stored and has no effect\n\nWho registers a job with a `service` or `identity` block is warned.\n\n%s\n"+
 		"## Job files: blocks that are refused\n\n%s\n", works, ignored, refused)
 	return nil

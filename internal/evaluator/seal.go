@@ -105,11 +105,17 @@ func sizes() (data, space uint64, err error) {
 
 // needed are the system calls of Go's runtime while it computes, and of reading and answering.
 var needed = []uint32{ // a constant list
-	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_FUTEX, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_BRK,
-	unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_TGKILL,
-	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_RESTART_SYSCALL,
-	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2, unix.SYS_CLOSE, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE,
-	unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE, unix.SYS_PRLIMIT64, unix.SYS_SET_ROBUST_LIST, unix.SYS_EXIT, unix.SYS_EXIT_GROUP, unix.SYS_RSEQ,
+	// Memory, and the pipes to the agent.
+	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MADVISE,
+	unix.SYS_MINCORE, unix.SYS_BRK,
+	// Threads and signals.
+	unix.SYS_FUTEX, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPROCMASK, unix.SYS_RT_SIGRETURN, unix.SYS_SIGALTSTACK, unix.SYS_GETPID,
+	unix.SYS_GETTID, unix.SYS_TGKILL, unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ,
+	// Time and waiting.
+	unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_RESTART_SYSCALL, unix.SYS_TIMER_CREATE,
+	unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_EVENTFD2,
+	// Limits, randomness and the end.
+	unix.SYS_GETRANDOM, unix.SYS_GETRUSAGE, unix.SYS_PRLIMIT64, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
 // Offsets in struct seccomp_data.

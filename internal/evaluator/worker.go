@@ -189,7 +189,8 @@ func (w *worker) why() error {
 	case said(noMemory...):
 		return drover.Errorf(drover.TooLarge, "%s needs more than %d MB of memory to evaluate", w.cfg.What, w.cfg.Limits.Memory>>20)
 	case said("signal: killed"):
-		return drover.Errorf(drover.TooLarge, "the process that evaluated %s was killed, most likely because the machine had no memory left", w.cfg.What)
+		return drover.Errorf(drover.TooLarge,
+			"the process that evaluated %s was killed, most likely because the machine had no memory left", w.cfg.What)
 	}
 	return drover.Errorf(drover.Internal, "the process that evaluated %s ended: %s", w.cfg.What, w.reason)
 }

@@ -20,7 +20,9 @@ func (a *Agent) poolDeps(opts environment.Options) (runner.Deps, *nomadbackend.B
 	if a.cfg.Exec.Nomad == nil {
 		return deps, nil, nil
 	}
-	b, err := nomadbackend.New(clusterConfig(a.cfg.Exec.Nomad, opts), nomadbackend.Deps{Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "nomad")})
+	b, err := nomadbackend.New(clusterConfig(a.cfg.Exec.Nomad, opts), nomadbackend.Deps{
+		Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "nomad"),
+	})
 	if err != nil {
 		return deps, nil, err
 	}

@@ -71,7 +71,9 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 	c.intake = intake.New(intake.Deps{
 		Log: c.log, Store: c.store, Clock: d.Clock, IDs: d.IDs, Collect: c.leader.CollectGarbage, MaxSource: &maxSource,
 	})
-	c.assignment = assignment.New(assignment.Deps{Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment")})
+	c.assignment = assignment.New(assignment.Deps{
+		Log: c.log, Store: c.store, Leader: c.leader, Clock: d.Clock, IDs: d.IDs, Logger: d.Log.With("part", "assignment"),
+	})
 	if err := c.log.WaitLeader(ctx); err != nil {
 		c.close()
 		return nil, fmt.Errorf("waiting for a leader: %w", err)

@@ -23,7 +23,10 @@ type refusing struct {
 func newRefusing(t *testing.T) *refusing {
 	l := &refusing{logged: newLogged(t), policy: &fleet.Policy{
 		Name: "std", NodePool: "default", Provider: "p", Zones: []string{"a"}, UserData: "#!/bin/sh",
-		Types: []fleet.InstanceType{{Name: "t", Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000}}, {Name: "u", Price: 2, Capacity: drover.Capacity{CPU: 8000, MemoryMB: 8000}}},
+		Types: []fleet.InstanceType{
+			{Name: "t", Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000}},
+			{Name: "u", Price: 2, Capacity: drover.Capacity{CPU: 8000, MemoryMB: 8000}},
+		},
 	}}
 	l.policy.Canonicalize()
 	l.do(&command.PutFleetPools{Pools: []*fleet.Pool{{Name: "std", Policy: l.policy}}})
@@ -35,7 +38,8 @@ func newRefusing(t *testing.T) *refusing {
 }
 
 func (l *refusing) see(id, typ, template string, drivers ...string) {
-	n := &drover.Node{ID: id, Status: drover.NodeStatusReady, NodePool: "default", Drivers: map[string]*drover.DriverInfo{"sandbox": {Detected: true}}, Attributes: map[string]string{
+	has := map[string]*drover.DriverInfo{"sandbox": {Detected: true}}
+	n := &drover.Node{ID: id, Status: drover.NodeStatusReady, NodePool: "default", Drivers: has, Attributes: map[string]string{
 		gate.AttributeInstance: id, gate.AttributePool: "std", gate.AttributeType: typ, gate.AttributeTemplate: template,
 	}}
 	for _, d := range drivers {

@@ -55,7 +55,8 @@ func batch(id, nodePool string, count int) *drover.Job {
 	j := &drover.Job{
 		ID: id, Name: id, Namespace: "default", Type: drover.JobTypeBatch, NodePool: nodePool, Priority: 50,
 		TaskGroups: []*drover.TaskGroup{{Name: "g", Count: &count, Tasks: []*drover.Task{{
-			Name: "t", Driver: "raw_exec", Resources: &drover.Resources{CPU: 500, MemoryMB: 100, Devices: []*drover.RequestedDevice{{Name: "gpu", Count: 2}}},
+			Name: "t", Driver: "raw_exec",
+			Resources: &drover.Resources{CPU: 500, MemoryMB: 100, Devices: []*drover.RequestedDevice{{Name: "gpu", Count: 2}}},
 		}}}},
 	}
 	j.Canonicalize()
@@ -66,7 +67,8 @@ func blocked(job, id string, n int) []*drover.Evaluation {
 	why := map[string]*drover.AllocationMetric{"g": {}}
 	base := drover.Evaluation{Namespace: "default", JobID: job, Type: drover.JobTypeBatch, Priority: 50, CreateTime: 1000}
 	first, waits := base, base
-	first.ID, first.Status, first.FailedTGAllocs, first.QueuedAllocations, first.BlockedEval = id+"-1", drover.EvalComplete, why, map[string]int{"g": n}, id
+	first.ID, first.Status, first.FailedTGAllocs, first.BlockedEval = id+"-1", drover.EvalComplete, why, id
+	first.QueuedAllocations = map[string]int{"g": n}
 	waits.ID, waits.Status, waits.PreviousEval = id, drover.EvalBlocked, id+"-1"
 	return []*drover.Evaluation{&waits, &first}
 }
@@ -92,8 +94,7 @@ func TestDemandIsWhatTheSchedulerLeft(t *testing.T) {
 
 	// What was placed since counts at once, before its evaluation says so: else it would be bought for twice.
 	l.do(&command.ApplyPlans{Time: 2, Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{
-		{ID: "x1", Namespace: "default", JobID: "a", TaskGroup: "g", NodeID: "n", Job: job, DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending},
-		{ID: "x2", Namespace: "default", JobID: "a", TaskGroup: "g", NodeID: "n", Job: job, DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending},
+		placed("x1", "n", job), placed("x2", "n", job),
 	}}}})
 	require.Equal(t, map[string]int{"a/g": 5}, l.counts("default"))
 	again := blocked("a", "b1", 7)[0]
@@ -108,6 +109,14 @@ func TestDemandIsWhatTheSchedulerLeft(t *testing.T) {
 	done.Status, done.FailedTGAllocs = drover.EvalComplete, nil
 	l.do(&command.UpdateEvals{Evals: []*drover.Evaluation{&done}})
 	require.Empty(t, l.counts("default"))
+}
+
+// placed is an allocation of the job on the node that has not started yet.
+func placed(id, node string, job *drover.Job) *drover.Allocation {
+	return &drover.Allocation{
+		ID: id, Namespace: "default", JobID: job.ID, TaskGroup: "g", NodeID: node, Job: job,
+		DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending,
+	}
 }
 
 func TestDemandOfStoppedAndSystemJobs(t *testing.T) {
@@ -134,7 +143,8 @@ func TestDemandOfStoppedAndSystemJobs(t *testing.T) {
 func TestNodesOfTheFleet(t *testing.T) {
 	t.Parallel()
 	l := newLogged(t)
-	node := &drover.Node{ID: "n1", Status: drover.NodeStatusReady, Attributes: map[string]string{gate.AttributeInstance: "i1", "cpu.arch": "amd64"}}
+	attributes := map[string]string{gate.AttributeInstance: "i1", "cpu.arch": "amd64"}
+	node := &drover.Node{ID: "n1", Status: drover.NodeStatusReady, Attributes: attributes}
 	l.do(&command.RegisterNode{Node: &drover.Node{ID: "n0", Status: drover.NodeStatusReady}, Time: 1})
 	l.do(&command.RegisterNode{Node: node, Time: 1})
 	list, changed := l.view.Nodes()
@@ -147,7 +157,7 @@ func TestNodesOfTheFleet(t *testing.T) {
 
 	job := batch("a", "default", 1)
 	l.do(&command.ApplyPlans{Time: 2, Plans: []command.PlanCommit{{Job: job, Placed: []*drover.Allocation{
-		{ID: "x1", Namespace: "default", JobID: "a", TaskGroup: "g", NodeID: "n1", Job: job, DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending},
+		placed("x1", "n1", job),
 	}}}})
 	select {
 	case <-changed:
@@ -174,7 +184,10 @@ func TestDemandStaysInItsDatacenters(t *testing.T) {
 	l.do(&command.UpdateEvals{Evals: blocked("a", "b1", 1)})
 	list, _ := l.view.Demand("default", "default")
 	for datacenter, want := range map[string]bool{"eu-west": true, "us.1": true, "usx1": false, "ap-eu-1": false} {
-		o := fleet.Offering{Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000}, Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter}}
+		o := fleet.Offering{
+			Price: 1, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 4000, DiskMB: 4000},
+			Devices: map[string]int{"gpu": 8}, Attributes: map[string]string{"node.datacenter": datacenter},
+		}
 		_, ok := scaler.PricePerPiece(&o, &list[0], "p", "")
 		require.Equal(t, want, ok, datacenter)
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
@@ -30,20 +29,8 @@ type namedEvents struct{ *eventstream.Subscription }
 // Next implements cluster.Subscription.
 func (n namedEvents) Next(ctx context.Context) (drover.Events, error) {
 	events, err := n.Subscription.Next(ctx)
-	if err != nil || !slices.ContainsFunc(events.Events, ofEnvironment) {
+	if err != nil {
 		return events, err
 	}
-	events.Events = slices.Clone(events.Events) // others read them too
-	for i, e := range events.Events {
-		job, ok := e.Payload["Job"].(*drover.Job)
-		if !ok || !ofEnvironment(e) {
-			continue
-		}
-		if env, err := environment.FromJob(job); err == nil {
-			events.Events[i].Payload = map[string]any{"Environment": env, "Deleted": e.Payload["Deleted"]}
-		}
-	}
-	return events, nil
+	return environment.ShownEvents(events), nil
 }
-
-func ofEnvironment(e drover.Event) bool { return e.Topic == drover.TopicEnvironment }

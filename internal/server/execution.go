@@ -52,7 +52,10 @@ func (a *Agent) openExecution() (*executionService, error) {
 		return nil, drover.Errorf(drover.Invalid, "exec.webhook_allow: %w", err)
 	}
 	poster := webhook.New(webhook.Config{Allow: allow})
-	executions, err := executor.New(executor.Config{LedgerPath: ledger}, executor.Deps{Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs, Log: d.Log.With("part", "executions")})
+	executions, err := executor.New(executor.Config{LedgerPath: ledger}, executor.Deps{
+		Runners: runners, Notifier: poster, Teller: teller{a.control.intake}, Clock: d.Clock, IDs: d.IDs,
+		Log: d.Log.With("part", "executions"),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +77,10 @@ func (x *executionService) parts() []lifecycle.Part {
 // makeEnvironments puts those of the configuration, trying again while the log cannot be written.
 func (x *executionService) makeEnvironments(ctx context.Context) error {
 	for _, s := range x.settings {
-		env := execution.Environment{ID: s.ID, Image: s.Image, Driver: s.Driver, PoolSize: s.PoolSize, CPU: s.CPU, MemoryMB: s.MemoryMB, Network: config.True(s.Network)}
+		env := execution.Environment{
+			ID: s.ID, Image: s.Image, Driver: s.Driver, PoolSize: s.PoolSize, CPU: s.CPU, MemoryMB: s.MemoryMB,
+			Network: config.True(s.Network),
+		}
 		for {
 			_, err := x.runners.PutEnvironment(ctx, env)
 			if err == nil || ctx.Err() != nil {

@@ -64,18 +64,20 @@ func (a *Agent) openFleet() (*fleetPlane, error) {
 	for _, p := range cfg.Providers {
 		regions[p.Name] = p.Region
 		keep.Providers = append(keep.Providers, keeper.Provider{
-			Name: p.Name, Kind: p.Kind(), Setting: p.Setting(), PriceEvery: config.Duration(p.PriceEvery, pricesEvery), Attributes: localAttributes(p),
-			Open: func(owner string) (provider.Provider, error) { return openProvider(p, owner, a.dataDir, a.deps.Clock) },
+			Name: p.Name, Kind: p.Kind(), Setting: p.Setting(), PriceEvery: config.Duration(p.PriceEvery, pricesEvery),
+			Attributes: localAttributes(p),
+			Open:       func(owner string) (provider.Provider, error) { return openProvider(p, owner, a.dataDir, a.deps.Clock) },
 		})
 	}
 	a.control.view.Listen(f.meters.Placed)
 	f.keeper = keeper.New(keep, keeper.Deps{
-		State: func() keeper.State { return a.control.store.Snapshot() }, Log: fleetLog{a.control}, Changes: fleetLog{a.control}, Nodes: fleetNodes{a.control},
+		State: func() keeper.State { return a.control.store.Snapshot() },
+		Log:   fleetLog{a.control}, Changes: fleetLog{a.control}, Nodes: fleetNodes{a.control},
 		View: a.control.view, Audit: audit, Meters: f.meters, Clock: a.deps.Clock, IDs: a.deps.IDs, Logger: a.deps.Log,
 	})
 	f.office = office.New(office.Deps{
-		State: func() office.State { return a.control.store.Snapshot() }, Log: fleetLog{a.control}, Loops: f.keeper, Audit: audit, Clock: a.deps.Clock,
-		Regions: regions,
+		State: func() office.State { return a.control.store.Snapshot() },
+		Log:   fleetLog{a.control}, Loops: f.keeper, Audit: audit, Clock: a.deps.Clock, Regions: regions,
 	})
 	a.metrics.Source(f.keeper.Gauges)
 	return f, nil

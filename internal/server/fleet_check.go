@@ -79,7 +79,8 @@ func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *config.FleetPr
 		}
 	}
 	if policy == nil {
-		return nil, nil, drover.Errorf(drover.NotFound, "the configuration has no pool %q: it has %q; give it with -config, or reach the agent where it was made with -address", ask.Pool, names)
+		return nil, nil, drover.Errorf(drover.NotFound,
+			"the configuration has no pool %q: it has %q; give it with -config, or reach the agent where it was made with -address", ask.Pool, names)
 	}
 	policy.Canonicalize()
 	policy.Datacenter = cmp.Or(policy.Datacenter, cfg.Datacenter)
@@ -88,7 +89,8 @@ func checked(cfg *config.Agent, ask fleet.Check) (*fleet.Policy, *config.FleetPr
 			return policy, cloud, nil
 		}
 	}
-	return nil, nil, drover.Errorf(drover.Invalid, "fleet.pool.%s.provider: there is no provider %q in the configuration; give it with -config", ask.Pool, policy.Provider)
+	return nil, nil, drover.Errorf(drover.Invalid,
+		"fleet.pool.%s.provider: there is no provider %q in the configuration; give it with -config", ask.Pool, policy.Provider)
 }
 
 // openDoor listens where the machine's agent calls. Errors: those of check.Open, Invalid for a broken configuration.

@@ -1,20 +1,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"maps"
 	"net"
 	"net/http"
-	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/config"
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
 	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/version"
@@ -25,57 +19,13 @@ type agentInfo struct{ *Agent }
 
 // Self implements nomadagent.Process. Tokens and other secrets are not shown.
 func (a agentInfo) Self() nomadagent.Self {
-	text, err := json.Marshal(a.cfg)
-	var cfg map[string]any
-	if err == nil {
-		err = json.Unmarshal(text, &cfg)
-	}
-	if err != nil {
-		cfg = map[string]any{"error": err.Error()}
-	}
-	maps.Copy(cfg, a.nomadConfig())
-	redact(cfg)
-	return nomadagent.Self{Config: cfg, Member: a.member(), Stats: a.stats()}
-}
-
-// nomadConfig is what the agent is set to under the names that Nomad's clients know, where ours differ or are empty.
-// Its command line links to a web page wherever it is not told that there is none.
-func (a agentInfo) nomadConfig() map[string]any {
-	c := a.cfg
-	own, advertised := cmp.Or(c.Addresses, &config.Addresses{}), cmp.Or(c.Advertise, &config.Addresses{})
-	tls, limits, none := cmp.Or(c.TLS, &config.TLS{}), cmp.Or(c.Limits, &config.Limits{}), map[string]any{}
-	return map[string]any{
-		"Version":        map[string]any{"Version": version.Nomad, "Drover": version.Version},
-		"NodeName":       a.name(),
-		"DevMode":        c.Dev,
-		"EnableDebug":    config.True(c.Debug),
-		"LogJson":        config.True(c.LogJSON),
-		"Addresses":      own,
-		"AdvertiseAddrs": config.Addresses{HTTP: cmp.Or(advertised.HTTP, c.HTTPAddress()), RPC: cmp.Or(advertised.RPC, c.RPCAddress()), Serf: advertised.Serf},
-		"ACL":            map[string]any{"Enabled": false},
-		"UI":             map[string]any{"Enabled": false, "ShowCLIHints": false},
-		"Limits":         limits,
-		"TLSConfig":      map[string]any{"EnableHTTP": config.True(tls.HTTP), "EnableRPC": config.True(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile},
-		"LeaveOnInt":     false, // there is one server, which never leaves
-		"LeaveOnTerm":    false,
-		"EnableSyslog":   false,
-
-		"HTTPAPIResponseHeaders": none,
-	}
-}
-
-func (a agentInfo) name() string {
-	if a.cfg.Name != "" {
-		return a.cfg.Name
-	}
-	name, _ := os.Hostname() // empty is shown as it is
-	return name
+	return nomadagent.Self{Config: a.cfg.Shown(), Member: a.member(), Stats: a.stats()}
 }
 
 // stats are texts under Nomad's names.
 func (a agentInfo) stats() map[string]map[string]string {
 	out := map[string]map[string]string{
-		"nomad": {"server": boolText(a.control != nil), "leader": boolText(a.control != nil && a.control.log.IsLeader())},
+		"nomad": {"server": strconv.FormatBool(a.control != nil), "leader": strconv.FormatBool(a.Leader() != "")},
 		"runtime": {
 			"arch": runtime.GOARCH, "version": runtime.Version(), "kernel.name": runtime.GOOS,
 			"cpu_count": strconv.Itoa(runtime.NumCPU()), "max_procs": strconv.Itoa(runtime.GOMAXPROCS(0)),
@@ -92,38 +42,11 @@ func (a agentInfo) stats() map[string]map[string]string {
 	return out
 }
 
-// redact hides, wherever they are, values whose key says that they are secret.
-func redact(v any) {
-	switch v := v.(type) {
-	case []any:
-		for _, one := range v {
-			redact(one)
-		}
-	case map[string]any:
-		for key, value := range v {
-			name := strings.ToLower(key)
-			secret := strings.HasSuffix(name, "token") || strings.Contains(name, "secret") || strings.Contains(name, "password")
-			if text, ok := value.(string); ok && secret && text != "" {
-				v[key] = "<redacted>"
-				continue
-			}
-			redact(value)
-		}
-	}
-}
-
-func boolText(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
-}
-
 func (a agentInfo) member() nomadagent.Member {
 	host, port, _ := net.SplitHostPort(a.cfg.RPCAddress()) // made of the two
 	number, _ := strconv.ParseUint(port, 10, 16)
 	return nomadagent.Member{
-		Name: a.name() + "." + a.cfg.Region, Addr: host, Port: uint16(number), Status: "alive",
+		Name: a.cfg.AgentName() + "." + a.cfg.Region, Addr: host, Port: uint16(number), Status: "alive",
 		Tags: map[string]string{ // with its address the port tells clients which member leads
 			"region": a.cfg.Region, "dc": a.cfg.Datacenter, "role": "nomad", "build": version.Nomad, "id": "local", "port": port, "rpc_addr": host,
 		},
@@ -144,7 +67,7 @@ func (a agentInfo) LocalNode() string {
 
 // Leader implements nomadagent.Servers.
 func (a agentInfo) Leader() string {
-	if !a.control.log.IsLeader() {
+	if a.control == nil || !a.control.log.IsLeader() {
 		return ""
 	}
 	return a.cfg.RPCAddress()
@@ -161,7 +84,9 @@ func (a agentInfo) Raft() nomadagent.RaftConfiguration {
 		return out
 	}
 	for _, p := range peers {
-		out.Servers = append(out.Servers, nomadagent.RaftServer{ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3"})
+		out.Servers = append(out.Servers, nomadagent.RaftServer{
+			ID: p.ID, Node: p.ID, Address: p.Address, Leader: p.Leader, Voter: p.Voter, RaftProtocol: "3",
+		})
 	}
 	return out
 }

@@ -124,8 +124,8 @@ func (a *Agent) enroll(ctx context.Context) error {
 		return nil
 	}
 	e := &machine.Enrollment{
-		Folder: filepath.Join(a.dataDir, "client", "tls"), Authority: m.Authority, DeadAfter: config.Duration(m.DeadAfter, 0), PowerOff: m.PowerOff,
-		Clock: a.deps.Clock, Log: a.deps.Log,
+		Folder: filepath.Join(a.dataDir, "client", "tls"), Authority: m.Authority,
+		DeadAfter: config.Duration(m.DeadAfter, 0), PowerOff: m.PowerOff, Clock: a.deps.Clock, Log: a.deps.Log,
 	}
 	a.cfg.TLS = &config.TLS{RPC: new(true), CAFile: e.CAFile(), CertFile: e.CertFile(), KeyFile: e.KeyFile()}
 	if needed, err := e.Prepare(); err != nil || !needed {

@@ -35,7 +35,8 @@ func TestAMachineOfABatchFindsItsToken(t *testing.T) {
 	require.NotContains(t, text, "join_token =")
 
 	c := ec2test.New(t)
-	cloud, err := ec2.New(ec2.Config{Region: ec2test.Region, Endpoint: c.URL, Owner: "me", Credentials: ec2.Static(ec2test.AccessKey, ec2test.SecretKey)}, clock.Wall{})
+	keys := ec2.Static(ec2test.AccessKey, ec2test.SecretKey)
+	cloud, err := ec2.New(ec2.Config{Region: ec2test.Region, Endpoint: c.URL, Owner: "me", Credentials: keys}, clock.Wall{})
 	require.NoError(t, err)
 	req := provider.Request{Offering: fleet.Offering{Type: "m5.large"}, Image: "ami-1"}
 	for _, id := range b.Intents() {

@@ -14,7 +14,8 @@ func (a *Agent) guard(n *node, control exchange.Controller) *machine.Guard {
 	if m == nil {
 		return nil
 	}
-	probes := a.metrics.Spans("drover.machine.probe", "Tries of the machine's boot and run probe, by outcome (success, fail)", "probe", "outcome")
+	probes := a.metrics.Spans("drover.machine.probe", "Tries of the machine's boot and run probe, by outcome (success, fail)",
+		"probe", "outcome")
 	return machine.New(machine.Config{
 		BootProbe: m.BootProbe, RunProbe: m.RunProbe, PowerOff: m.PowerOff, Notices: m.Notices,
 		Idle: config.Duration(m.DeadAfter, 0), Busy: config.Duration(m.DeadBusy, 0),

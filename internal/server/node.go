@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/netip"
@@ -188,7 +189,10 @@ func (n *node) openDrivers(a *Agent, network *bridge.Network, groups *cgroup.Man
 	if err != nil {
 		return nil, err
 	}
-	images := image.Options{Dir: filepath.Join(a.dataDir, "images"), Clock: a.deps.Clock, Log: a.deps.Log.With("part", "image")}
+	images := image.Options{
+		Dir:   cmp.Or(a.cfg.Driver("sandbox").ImageDir, filepath.Join(a.dataDir, "images")),
+		Clock: a.deps.Clock, Log: a.deps.Log.With("part", "image"),
+	}
 	if containers != nil {
 		images.Local = containers
 	}
@@ -205,13 +209,16 @@ func (a *Agent) drivers(binary string, network *bridge.Network, images *image.St
 	d := a.deps
 	coreMHz := fingerprint.CoreMHz()
 	list := []driver.Driver{
-		rawexec.New(rawexec.Config{Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock, Log: d.Log.With("part", "raw_exec"), Cgroups: groups, IdleDir: filepath.Join(a.dataDir, "supervisor", ".idle")}),
+		rawexec.New(rawexec.Config{
+			Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock,
+			Log: d.Log.With("part", "raw_exec"), Cgroups: groups, IdleDir: filepath.Join(a.dataDir, "supervisor", ".idle"),
+		}),
 	}
 	if p := a.cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
 		list = append(list, sandbox.New(sandbox.Config{
 			Dir: filepath.Join(a.dataDir, "sandbox"), Binary: binary, Images: images, Cgroups: groups, Clock: d.Clock,
-			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost), AllowHostNetwork: config.True(p.AllowHostNetwork),
-			AllowCaps: p.AllowCaps, Bridge: network,
+			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost),
+			AllowHostNetwork: config.True(p.AllowHostNetwork), AllowCaps: p.AllowCaps, Bridge: network,
 		}))
 	}
 	if config.True(a.cfg.Driver("mock_driver").Enabled) {
@@ -259,7 +266,9 @@ func egressPolicy(c *config.Egress) egress.Policy {
 
 // networks that groups share; those of an earlier agent are taken over.
 func (a *Agent) networks(network *bridge.Network, drivers []driver.Driver) *groupnet.Networks {
-	cfg := groupnet.Config{Dir: filepath.Join(a.dataDir, "netns"), Bridge: network, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "groupnet")}
+	cfg := groupnet.Config{
+		Dir: filepath.Join(a.dataDir, "netns"), Bridge: network, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "groupnet"),
+	}
 	for _, d := range drivers {
 		if h, ok := d.(groupnet.Holder); ok {
 			cfg.Holder = h

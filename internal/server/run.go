@@ -44,7 +44,8 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 	}
 	slog.New(ring).Info("serving", "http", a.HTTPAddr(), "rpc", a.RPCAddr(), "data_dir", a.DataDir())
 	for _, line := range cfg.Exposed() {
-		slog.New(ring).Warn("INSECURE, as insecure = true allows: whoever reaches this agent can run programs on its machines, or read what goes over the network", "listener", line)
+		slog.New(ring).Warn("INSECURE, as insecure = true allows: whoever reaches this agent can run programs on its machines, "+
+			"or read what goes over the network", "listener", line)
 	}
 	readyCtx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"strings"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -19,13 +18,8 @@ type templates struct {
 }
 
 // Templates implements poseidon.Templates.
-func (t templates) Templates(context.Context) (envs []execution.Environment) {
-	for job := range t.store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix) {
-		if env, err := environment.FromTemplate(job); err == nil {
-			envs = append(envs, env)
-		}
-	}
-	return envs
+func (t templates) Templates(context.Context) []execution.Environment {
+	return environment.FromTemplates(t.store.Snapshot().Jobs(environment.Namespace, environment.TemplatePrefix))
 }
 
 // RemoveTemplate implements poseidon.Templates.
@@ -38,23 +32,10 @@ func (t templates) RemoveTemplate(ctx context.Context, environmentID string) err
 	return err
 }
 
-// templateView shows the Nomad face environments as template jobs too, to those who ask for one by its name.
+// templateView shows the Nomad face environments as template jobs too.
 type templateView struct{ answer.Snapshot }
 
 // Job returns the job, or the template of the environment that has such a job's number.
 func (v templateView) Job(namespace, id string) *drover.Job {
-	job := v.Snapshot.Job(namespace, id)
-	number, ok := strings.CutPrefix(id, environment.TemplatePrefix)
-	if job != nil || !ok || namespace != environment.Namespace {
-		return job
-	}
-	kept := v.Snapshot.Job(environment.Namespace, environment.JobID(number))
-	if kept == nil || kept.Stop {
-		return nil
-	}
-	env, err := environment.FromJob(kept)
-	if err != nil {
-		return nil
-	}
-	return environment.Template(env, kept)
+	return environment.ShownJob(v.Snapshot.Job, namespace, id)
 }

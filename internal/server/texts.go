@@ -34,7 +34,8 @@ type evaluators struct{ templates, jobFiles *evaluator.Pool }
 func (a *Agent) openEvaluators(templates, jobFiles evaluator.Limits) evaluators {
 	pool := func(what string, limits evaluator.Limits, waiting int) *evaluator.Pool {
 		return evaluator.New(evaluator.Config{
-			What: what, Limits: limits, Workers: 2, Waiting: waiting, Idle: 30 * time.Second, Clock: a.deps.Clock, Log: a.deps.Log.With("part", "evaluator"),
+			What: what, Limits: limits, Workers: 2, Waiting: waiting, Idle: 30 * time.Second,
+			Clock: a.deps.Clock, Log: a.deps.Log.With("part", "evaluator"),
 		})
 	}
 	// As many templates wait as tasks start, and those are bounded.

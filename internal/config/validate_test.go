@@ -1,0 +1,94 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
+)
+
+// valid is a configuration of a server that nothing is wrong with.
+func valid() *Agent {
+	return Merge(Default(), &Agent{DataDir: "/x", Server: &Server{Enabled: new(true)}})
+}
+
+// Each rule refuses what breaks it, and names the key.
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, valid().Validate())
+	nowhere := valid()
+	nowhere.DataDir = ""
+	require.ErrorContains(t, nowhere.Validate(), "data_dir: must be set")
+	nowhere.Dev = true
+	require.NoError(t, nowhere.Validate(), "-dev keeps nothing")
+	node := func(c Client) *Agent { c.Enabled = new(true); return &Agent{Client: &c} }
+	images := func(dir string) *Agent {
+		return &Agent{Plugins: []*Plugin{{Name: "sandbox", Config: &PluginConfig{ImageDir: dir}}}}
+	}
+	for name, c := range map[string]struct {
+		over *Agent
+		want string // "": it is taken
+	}{
+		"a port too high":         {&Agent{Ports: &Ports{HTTP: 65536}}, "ports.http: must be from 0 to 65535"},
+		"a negative port":         {&Agent{Ports: &Ports{RPC: -1}}, "ports.rpc: "},
+		"the highest port":        {&Agent{Ports: &Ports{HTTP: 65535}}, ""},
+		"an unknown level":        {&Agent{LogLevel: "loud"}, `log_level: must be trace, debug, info, warn or error, got "loud"`},
+		"several servers":         {&Agent{Server: &Server{BootstrapExpect: 3}}, "server.bootstrap_expect: must be 1"},
+		"a size that is none":     {&Agent{Server: &Server{JobMaxSource: "big"}}, "server.job_max_source_size: "},
+		"two tokens":              {&Agent{Server: &Server{JoinToken: "a", JoinTokenFile: "b"}}, "server.join_token_file: and join_token"},
+		"a duration that is none": {&Agent{Server: &Server{JobGC: "soon"}}, `server.job_gc_threshold: "soon" is no duration`},
+		"a negative duration":     {&Agent{Exec: &Exec{ClaimWait: "-1s"}}, "exec.claim_wait: "},
+		"a threshold of all":      {&Agent{Exec: &Exec{AlertThreshold: 1}}, "exec.prewarming_pool_threshold: "},
+		"a negative queue":        {&Agent{Exec: &Exec{QueueLength: -1}}, "exec.claim_queue_length: "},
+		"an unknown driver":       {&Agent{Plugins: []*Plugin{{Name: "qemu"}}}, "plugin.qemu: is not a driver of ours"},
+		"a relative folder":       {images("x"), "config.image_dir: must be an absolute path"},
+		"an absolute folder":      {images("/x"), ""},
+		"a delay that is none": {
+			&Agent{Plugins: []*Plugin{{Name: "docker", Config: &PluginConfig{GC: &PluginGC{ImageDelay: "0s"}}}}},
+			`plugin.docker.config.gc.image_delay: "0s" is no duration`,
+		},
+		"TLS without files":     {&Agent{TLS: &TLS{HTTP: new(true)}}, "tls: needs cert_file and key_file"},
+		"links without CA":      {&Agent{TLS: &TLS{RPC: new(true), CertFile: "c", KeyFile: "k"}}, "tls.ca_file: must be set for rpc"},
+		"files without TLS":     {&Agent{TLS: &TLS{CertFile: "c"}}, ""},
+		"Vault":                 {&Agent{Vault: &Foreign{Enabled: new(true)}}, "vault.enabled: "},
+		"Vault switched off":    {&Agent{Vault: &Foreign{Enabled: new(false)}}, ""},
+		"Consul":                {&Agent{Consul: &Foreign{Enabled: new(true)}}, "consul.enabled: "},
+		"access control":        {&Agent{ACL: &Switch{Enabled: new(true)}}, "acl.enabled: is not there yet"},
+		"negative bodies":       {&Agent{Limits: &Limits{MaxBodyBytes: -1}}, "limits.max_body_bytes: "},
+		"bounded bodies":        {&Agent{Limits: &Limits{MaxBodyBytes: 1 << 20}}, ""},
+		"ports the wrong way":   {node(Client{MinDynamicPort: 30000, MaxDynamicPort: 20000}), "client.min_dynamic_port: "},
+		"a volume without path": {node(Client{HostVolumes: []*HostVolume{{Name: "v"}}}), "client.host_volume.v.path: must be set"},
+		"egress to a name":      {node(Client{Egress: &Egress{Allow: []string{"x"}}}), `client.egress.allow: "x" is no IPv4 network`},
+		"egress to IPv6":        {node(Client{Egress: &Egress{AllowJobs: []string{"fd00::/8"}}}), "client.egress.allow_jobs: "},
+		"egress of too many":    {node(Client{Egress: &Egress{PacketRate: new(maxRate + 1)}}), "client.egress.packet_rate: must be from 0"},
+		"egress without bounds": {node(Client{Egress: &Egress{Connections: new(0)}}), ""},
+		"tokens without index":  {node(Client{Machine: &Machine{Tokens: []string{"a"}}}), "client.machine.metadata: must be set"},
+		"notices from nowhere":  {node(Client{Machine: &Machine{Notices: "here"}}), `client.machine.notices: "here" is no URL`},
+		"a machine's duration":  {node(Client{Machine: &Machine{DeadAfter: "1 day"}}), "client.machine.dead_after: "},
+	} {
+		err := Merge(valid(), c.over).Validate()
+		if c.want == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, name)
+		require.Equal(t, drover.Invalid, drover.CodeOf(err), name)
+	}
+}
+
+// A node in a process of its own needs exactly one server; one beside its server needs none.
+func TestServersOfANode(t *testing.T) {
+	t.Parallel()
+	for want, servers := range map[bool][][]string{true: {{"a:1"}}, false: {nil, {"a:1", "b:1"}}} {
+		for _, list := range servers {
+			a := Merge(Default(), &Agent{DataDir: "/x", Client: &Client{Enabled: new(true), Servers: list}})
+			require.Equal(t, want, a.Validate() == nil, "%v", list)
+			a.Server.Enabled = new(true)
+			require.NoError(t, a.Validate(), "%v", list)
+		}
+	}
+	joined := &Client{Servers: []string{"a:1"}, ServerJoin: &ServerJoin{RetryJoin: []string{"b:1"}, StartJoin: []string{"c:1"}}}
+	require.Equal(t, []string{"a:1", "b:1", "c:1"}, joined.ServerList())
+	require.Equal(t, []string{"a:1"}, joined.Servers, "the configured list stays")
+}
