@@ -1,5 +1,5 @@
-// Package clitest runs scripts of commands, in this process, against a fake API: each script brings the answers along as
-// files. It is for tests. The goroutines of a script's server end with the script.
+// Package clitest runs commands, in this process, against a fake API: Run runs scripts, each of which brings the answers
+// along as files, and Serve is for tables of commands in Go. It is for tests. The goroutines of a server end with its test.
 package clitest
 
 import (
@@ -84,18 +84,7 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the script has no "+name, http.StatusNotImplemented)
 		return
 	}
-	if text, refused := strings.CutPrefix(string(answer), "! "); refused {
-		code, message, _ := strings.Cut(strings.TrimSpace(text), " ")
-		status, err := strconv.Atoi(code)
-		if err != nil {
-			status = http.StatusInternalServerError
-		}
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, message) // the client is this process
-		return
-	}
-	w.Header().Set("X-Nomad-Index", "7")
-	_, _ = w.Write(answer) // the client is this process
+	reply(w, string(answer))
 }
 
 func (f *fakeAPI) note(line string) error {
