@@ -2,6 +2,7 @@ package clitest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -126,11 +127,13 @@ type Result struct {
 }
 
 // Run runs a command, given by its words.
-func (a *API) Run(args ...string) Result {
-	a.t.Helper()
+func (a *API) Run(args ...string) Result { return a.RunContext(a.t.Context(), args...) }
+
+// RunContext is Run until ctx ends, as Ctrl-C ends a command.
+func (a *API) RunContext(ctx context.Context, args ...string) Result {
 	var out, errs bytes.Buffer
 	app := &term.App{In: strings.NewReader(a.Stdin), Out: &out, Err: &errs, Getenv: a.getenv, Clock: clock.Wall{}}
-	code := cli.Main(a.t.Context(), app, a.Parts, args)
+	code := cli.Main(ctx, app, a.Parts, args)
 	return Result{Code: code, Out: out.String(), Err: errs.String()}
 }
 

@@ -52,10 +52,13 @@ func poolLine(p execution.PoolStatus) string {
 	for _, s := range []struct {
 		n    int
 		what string
-	}{{p.Starting, "starting"}, {p.Queued, "queued"}, {p.Claimed, "claimed"}, {p.Waiting, "claims waiting"}} {
+	}{{p.Starting, "starting"}, {p.Queued, "queued"}, {p.Claimed, "claimed"}} {
 		if s.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", s.n, s.what))
 		}
+	}
+	if p.Waiting > 0 {
+		parts = append(parts, term.Plural(p.Waiting, "claim")+" waiting")
 	}
 	text := strings.Join(parts, ", ")
 	if p.LastError != "" && p.Warm < p.Size {

@@ -130,10 +130,10 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 	return followDrain(ctx, app, c, n)
 }
 
-// followDrain tells which allocations are left until none is, or the drain ended.
+// followDrain tells how many allocations are left until none is. Errors: the API's; Conflict if the drain was ended before.
 func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node) error {
 	var index uint64
-	left := -1
+	left, ended := -1, false
 	for {
 		var allocs []*drover.Allocation
 		next, err := c.Get(ctx, "/v1/node/"+n.ID+"/allocations", api.Blocking(c.Anywhere(), index), &allocs)
@@ -152,9 +152,14 @@ func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.No
 		if _, err := c.Get(ctx, "/v1/node/"+n.ID, nil, &now); err != nil {
 			return err
 		}
-		if left == 0 || now.DrainStrategy == nil {
+		switch {
+		case left == 0:
 			_, err := fmt.Fprintf(app.Out, "==> Node %s is drained\n", term.ShortID(n.ID))
 			return err
+		case ended:
+			return drover.Errorf(drover.Conflict, "somebody ended the drain of node %s: %s left", term.ShortID(n.ID), term.Plural(left, "allocation"))
+		case now.DrainStrategy == nil:
+			ended, index = true, 0 // the last allocations may have ended since they were counted
 		}
 	}
 }

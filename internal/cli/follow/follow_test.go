@@ -1,0 +1,121 @@
+package follow_test
+
+import (
+	"testing"
+
+	"github.com/drover-project/drover/internal/cli/clitest"
+)
+
+// placed is what an agent answers of an evaluation e1 of the job web, all of which could be placed.
+func placed(kind string) map[string]string {
+	return map[string]string{
+		"GET /v1/jobs":     `[{"ID": "web", "Namespace": "default"}]`,
+		"GET /v1/job/web":  `{"ID": "web", "Namespace": "default", "TaskGroups": [{"Name": "g"}]}`,
+		"PUT /v1/jobs":     `{"EvalID": "e1"}`,
+		"GET /v1/job/none": "! 404 no such job",
+		"GET /v1/evaluation/e1": `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "` + kind + `", "Status": "complete",
+			"TriggeredBy": "job-register"}`,
+		"PUT /v1/job/web/evaluate":    `{"EvalID": "e1"}`,
+		"GET /v1/job/web/deployment":  "null",
+		"GET /v1/job/web/allocations": `[{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "running", "DesiredStatus": "run"}]`,
+	}
+}
+
+func TestAnEvaluationIsFollowedUntilItsAllocationsRun(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	api.Set("GET /v1/evaluation/e1", `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "service", "Status": "pending", "TriggeredBy": "job-register"}
+---
+{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "service", "Status": "complete", "DeploymentID": "d1"}`)
+	api.Set("GET /v1/job/web/allocations", `[
+	{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "pending", "DesiredStatus": "run"},
+	{"ID": "old", "EvalID": "e0", "Name": "web.g[1]", "ClientStatus": "pending", "DesiredStatus": "run"}]
+---
+[{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "running", "DesiredStatus": "run"}]`)
+	api.Check(clitest.Case{
+		Args: "job eval web",
+		Out: []string{
+			"==> Evaluation e1 of job \"web\" (job-register)\n    Allocation a1 (web.g[0]) on node n1: pending\n    Allocation a1 (web.g[0]) on node n1: running\n" +
+				"==> Evaluation e1 is complete\n    Deployment d1 goes on: 'drover deployment status d1'\n",
+		},
+		Not:  []string{"old"},
+		Asks: []string{"/v1/evaluation/e1?index=0", "/v1/evaluation/e1?index=7", "/allocations?index=0&namespace=default&wait=60s", "index=7"},
+	})
+}
+
+// TestWhatFailsAtOnceIsTold: who registers a job that cannot start shall not have to look for the reason.
+func TestWhatFailsAtOnceIsTold(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	api.Set("GET /v1/job/web/allocations", `[
+		{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "failed", "DesiredStatus": "run", "TaskStates": {
+			"t": {"Events": [{"Type": "Driver Failure", "DisplayMessage": "no such\nprogram"}, {"Type": "Not Restarting", "DisplayMessage": "it gave up"}]},
+			"u": {"Events": [{"Type": "Received", "DisplayMessage": "fine"}]}}},
+		{"ID": "a2", "EvalID": "e1", "Name": "web.g[1]", "ClientStatus": "running", "DesiredStatus": "run"}]`)
+	api.Check(clitest.Case{
+		Args: "job eval web", Code: 1, Out: []string{"task t: Driver Failure: no such program\n"}, Not: []string{"it gave up", "task u"},
+		Err: []string{"1 of 2 allocations failed: 'drover alloc status ID' and 'drover alloc logs ID' tell more"},
+	})
+}
+
+func TestAnEvaluationThatDoesNotPlace(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	api.Set("GET /v1/job/web/allocations", "[]")
+	for answer, want := range map[string]clitest.Case{
+		`{"ID": "e1", "JobID": "web", "Status": "failed", "StatusDescription": "maximum attempts"}`: {Code: 1, Err: []string{"the evaluation is failed: maximum attempts"}},
+		`{"ID": "e1", "JobID": "web", "Status": "canceled"}`:                                        {Code: 1, Err: []string{"the evaluation is canceled"}},
+		`{"ID": "e1", "JobID": "web", "Status": "complete", "BlockedEval": "e2", "FailedTGAllocs": {"g": {"NodesEvaluated": 1, "CoalescedFailures": 2}}}`: {
+			Code: 4, Out: []string{"==> Not everything could be placed:", `Group "g": 3 allocations not placed`, "Evaluation e2 waits for room to place the rest."},
+		},
+		`{"ID": "e1", "JobID": "web", "Status": "blocked", "FailedTGAllocs": {"g": {}}}`: {Code: 4, Out: []string{"no node was eligible"}, Not: []string{"waits for room"}},
+		"! 404 no such evaluation":                            {Code: 3, Err: []string{"no such evaluation"}},
+		`{"ID": "e1", "Type": "_core", "Status": "complete"}`: {Not: []string{"Allocation"}},
+	} {
+		api.Set("GET /v1/evaluation/e1", answer)
+		want.Args = "job eval web"
+		api.Check(want)
+	}
+	api.Set("GET /v1/evaluation/e1", `{"ID": "e1", "JobID": "web", "Status": "complete"}`)
+	api.Set("GET /v1/job/web/allocations", "! 500 broken")
+	api.Check(clitest.Case{Args: "job eval web", Code: 1, Err: []string{"broken"}})
+}
+
+// TestWaitingForBatchWork ends when all that runs has ended, also what an earlier evaluation placed.
+func TestWaitingForBatchWork(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("batch"))
+	api.Stdin = `{"ID": "web", "Type": "batch"}`
+	api.Set("GET /v1/job/web/allocations", `[{"ID": "a0", "EvalID": "e0", "Name": "web.g[0]", "ClientStatus": "running", "DesiredStatus": "run"}]
+---
+[{"ID": "a0", "EvalID": "e0", "Name": "web.g[0]", "ClientStatus": "complete", "DesiredStatus": "run"}]`)
+	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{"Allocation a0 (web.g[0]) on node : running\n", ": complete\n", "Evaluation e1 is complete"}})
+	api.Set("GET /v1/job/web/allocations", `[{"ID": "a1", "EvalID": "e1", "ClientStatus": "failed"}]`)
+	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"1 of 1 allocations failed"}})
+}
+
+// TestWaitingForADeployment follows the job's newest one to its end, unless that ended before.
+func TestWaitingForADeployment(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, placed("service"))
+	api.Stdin = `{"ID": "web"}`
+	api.Set("GET /v1/job/web/deployment", `{"ID": "d1", "Status": "running", "Namespace": "default"}`)
+	group := `"TaskGroups": {"g": {"DesiredTotal": 2, "PlacedAllocs": 2, "HealthyAllocs": 1}}`
+	api.Set("GET /v1/deployment/d1", `{"ID": "d1", "Status": "running", `+group+`}
+---
+{"ID": "d1", "Status": "successful", "StatusDescription": "Deployment completed successfully", `+group+`}`)
+	api.Check(clitest.Case{
+		Args: "job run -wait -", Out: []string{
+			"    g: 2 of 2 placed, 1 healthy, 0 unhealthy\n", "==> Deployment d1 is successful: Deployment completed successfully\n",
+		},
+		Not: []string{"goes on"},
+	})
+	api.Set("GET /v1/deployment/d1", `{"ID": "d1", "Status": "failed", "StatusDescription": "too slow"}`)
+	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Out: []string{"==> Deployment d1 is failed: too slow"}})
+	api.Set("GET /v1/deployment/d1", "! 500 broken")
+	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"broken"}})
+	api.Set("GET /v1/job/web/deployment", `{"ID": "d0", "Status": "failed"}`)
+	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{"Evaluation e1 is complete"}})
+	api.Set("GET /v1/job/web/deployment", "! 500 broken")
+	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"broken"}})
+}
