@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
@@ -89,7 +90,7 @@ func tag(size int) string { return fmt.Sprintf(`"%x-%x"`, written.UnixNano(), si
 // download asks a real server for the file, and renders what a client sees of the answer.
 func (f *oneFile) download(t *testing.T, method string, headers ...string) string {
 	t.Helper()
-	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "GET /file", Handle: func(w http.ResponseWriter, r *http.Request) error {
+	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "GET /file", Stream: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
 		return Download(w, r, f, execution.FileRequest{Path: "file"}, func(execution.FileInfo) {
 			w.Header().Set("Content-Disposition", "attachment")
 		})
@@ -212,6 +213,7 @@ func TestDownloads(t *testing.T) {
 		{name: "a long one", data: long},
 		{name: "a long one, compressed", data: long, headers: []string{"Accept-Encoding", "gzip"}},
 		{name: "a long one, known, compressed", data: long, headers: []string{"Accept-Encoding", "gzip", "If-None-Match", tag(len(long))}},
+
 		{name: "a range of a long one, compressed", data: long, headers: []string{"Accept-Encoding", "gzip", "Range", "bytes=10-5999"}},
 		{name: "a long range", data: long, headers: []string{"Range", "bytes=10-5999"}},
 		{name: "the end of a long one", data: long, headers: []string{"Range", "bytes=-3000"}},
@@ -235,4 +237,59 @@ func TestDownloads(t *testing.T) {
 	want, err := os.ReadFile("testdata/downloads.txt")
 	require.NoError(t, err)
 	require.Equal(t, string(want), out.String())
+}
+
+// Who asks for a part that is not among the first bytes has the file opened again: it must be the same one.
+func TestADownloadIsOfOneFile(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("0123456789", 200)
+	for name, c := range map[string]struct {
+		next func(*oneFile)
+		want string
+	}{
+		"nothing happens":   {func(*oneFile) {}, `206 "0123456789", length 10, bytes 1000-1009/2000, bytes, attachment, dated, "tag" (2 opened)`},
+		"it is written":     {func(f *oneFile) { f.at = f.at.Add(1) }, "cut before its head"},
+		"it grows":          {func(f *oneFile) { f.size++ }, "cut before its head"},
+		"it is deleted":     {func(f *oneFile) { f.kind = "" }, "cut before its head"},
+		"it loses its end":  {func(f *oneFile) { f.data = f.data[:1005] }, "cut before its head"},
+		"the node is gone":  {func(f *oneFile) { f.data, f.fails = f.data[:1005], errors.New("gone") }, "cut before its head"},
+		"it loses the rest": {func(f *oneFile) { f.data = nil }, "cut before its head"},
+	} {
+		f := newFile(long)
+		f.next = c.next
+		require.Equal(t, c.want, f.download(t, "GET", "Range", "bytes=1000-1009"), name)
+		require.Equal(t, len(f.opened), f.closed, name)
+	}
+	f := newFile(long)
+	f.download(t, "GET", "Range", "bytes=1000-1009")
+	require.Equal(t, []execution.FileRequest{{Path: "file", Length: sniffed}, {Path: "file", Offset: 1000, Length: 10}}, f.opened,
+		"the node reads no more than is sent")
+	f = newFile(long)
+	f.download(t, "HEAD")
+	require.Equal(t, []execution.FileRequest{{Path: "file", Length: sniffed}}, f.opened)
+}
+
+// Properties of the one range that is served: it is what a slice of the data is, whatever the numbers.
+func TestAnyRangeIsASliceOfTheFile(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.SliceOfN(rapid.Byte(), 1, 1500).Draw(t, "data")
+		from := rapid.IntRange(0, 2000).Draw(t, "from")
+		to := rapid.IntRange(0, 2000).Draw(t, "to")
+		f := newFile(string(data))
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, to))
+		err := Download(w, r, f, execution.FileRequest{}, func(execution.FileInfo) {})
+		switch {
+		case from > to && from < len(data):
+			require.Equal(t, http.StatusBadRequest, Status(err))
+		case from >= len(data):
+			require.Equal(t, http.StatusRequestedRangeNotSatisfiable, Status(err))
+		default:
+			require.NoError(t, err)
+			require.Equal(t, http.StatusPartialContent, w.Code)
+			require.Equal(t, data[from:min(to+1, len(data))], w.Body.Bytes())
+		}
+	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/lifecycle"
@@ -57,15 +59,16 @@ func (c Config) withDefaults() Config {
 // tables are fixed at compile time, and a test builds them all.
 func Handler(cfg Config, faces ...Face) http.Handler {
 	cfg = cfg.withDefaults()
-	shared := &shared{Config: cfg, streams: make(chan struct{}, cfg.MaxStreams), gzips: newGzips()}
+	shared := &shared{Config: cfg, streams: make(chan struct{}, cfg.MaxStreams)}
+	compress := compressing()
 	paths := map[string]*path{}
 	for _, face := range faces {
 		for _, route := range face.Routes() {
 			methods, pattern := splitPattern(route.Pattern)
 			if paths[pattern] == nil {
-				paths[pattern] = &path{byMethod: map[string]*endpoint{}, face: face, shared: shared}
+				paths[pattern] = newPath(shared, face, compress)
 			}
-			paths[pattern].add(methods, &endpoint{shared: shared, face: face, route: route})
+			paths[pattern].add(methods, newEndpoint(shared, face, route, compress))
 		}
 	}
 	mux := http.NewServeMux()
@@ -79,7 +82,6 @@ func Handler(cfg Config, faces ...Face) http.Handler {
 type shared struct {
 	Config
 	streams chan struct{} // holds one element for each open stream
-	gzips   *gzips
 }
 
 // path answers one path by method. The mux sees paths only: with methods in its patterns a path that is known would
@@ -87,8 +89,13 @@ type shared struct {
 type path struct {
 	byMethod map[string]*endpoint // "" = all others
 	methods  []string
-	face     Face
-	shared   *shared
+	others   *endpoint // refuses the methods that the path does not have
+}
+
+func newPath(s *shared, face Face, compress func(http.Handler) http.HandlerFunc) *path {
+	p := &path{byMethod: map[string]*endpoint{}}
+	p.others = newEndpoint(s, face, Route{Open: true, Handle: p.notAllowed}, compress)
+	return p
 }
 
 func (p *path) add(methods []string, ep *endpoint) {
@@ -111,7 +118,7 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ep = p.byMethod[""]
 	}
 	if ep == nil {
-		ep = &endpoint{shared: p.shared, face: p.face, route: Route{Open: true, Handle: p.notAllowed}}
+		ep = p.others
 	}
 	ep.ServeHTTP(w, r)
 }
@@ -133,12 +140,23 @@ func splitPattern(pattern string) (methods []string, path string) {
 // endpoint is one route with all that surrounds it.
 type endpoint struct {
 	*shared
-	face  Face
-	route Route
+	http.Handler // serve, with compression around it where the answer may be compressed
+	face         Face
+	route        Route
+	compressed   bool
 }
 
-// ServeHTTP runs the route between the shared checks.
-func (e *endpoint) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func newEndpoint(s *shared, face Face, route Route, compress func(http.Handler) http.HandlerFunc) *endpoint {
+	e := &endpoint{shared: s, face: face, route: route, compressed: !route.Stream && route.Raw == nil}
+	e.Handler = http.HandlerFunc(e.serve)
+	if e.compressed {
+		e.Handler = compress(e.Handler)
+	}
+	return e
+}
+
+// serve runs the route between the shared checks.
+func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 	start := e.Clock.Now()
 	w := &response{ResponseWriter: rw}
 	if !e.route.Stream {
@@ -183,9 +201,6 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 		e.route.Raw(w, r)
 		return nil
 	}
-	if !e.route.Stream && acceptsGzip(r) {
-		defer w.compress(e.gzips)()
-	}
 	return e.route.Handle(w, r)
 }
 
@@ -210,10 +225,8 @@ func (e *endpoint) authorize(r *http.Request) error {
 func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	if w.begun() {
 		e.Logger.Debug("answer cut short", "path", r.URL.Path, "error", err)
-		w.aborted = true
 		panic(http.ErrAbortHandler)
 	}
-	w.reset()
 	if drover.CodeOf(err) == drover.Canceled && errors.Is(context.Cause(r.Context()), lifecycle.ErrShutdown) {
 		err = drover.Errorf(drover.Unavailable, "shutting down")
 	}
@@ -223,6 +236,15 @@ func (e *endpoint) fail(w *response, r *http.Request, err error) {
 	switch drover.CodeOf(err) {
 	case drover.Exhausted, drover.RateLimited, drover.Unavailable:
 		w.Header().Set("Retry-After", "1") // seconds
+	}
+	e.refuse(w, r, err)
+}
+
+// refuse writes err in place of the answer, and never compressed: it is short, and may be sent before it ends.
+func (e *endpoint) refuse(w *response, r *http.Request, err error) {
+	w.reset()
+	if e.compressed {
+		w.Header().Set(gzhttp.HeaderNoCompression, "1") // gzhttp takes it away
 	}
 	e.face.WriteError(w, r, err)
 }
@@ -240,6 +262,5 @@ func (e *endpoint) recovered(w *response, r *http.Request) {
 	if w.begun() {
 		panic(http.ErrAbortHandler)
 	}
-	w.reset()
-	e.face.WriteError(w, r, drover.Errorf(drover.Internal, "internal error; the server's log has the details"))
+	e.refuse(w, r, drover.Errorf(drover.Internal, "internal error; the server's log has the details"))
 }
