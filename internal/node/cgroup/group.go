@@ -139,23 +139,6 @@ func (g *Group) chown(owner int) error {
 	return nil
 }
 
-// OpenDirs opens the payload's directories, so that the fds can be handed to a supervisor that cannot see the tree.
-// The caller closes them.
-func (g *Group) OpenDirs() ([]*os.File, error) {
-	files := make([]*os.File, 0, len(g.dirs))
-	for _, d := range g.dirs {
-		f, err := os.Open(d)
-		if err != nil {
-			for _, f := range files {
-				_ = f.Close()
-			}
-			return nil, fmt.Errorf("opening cgroup %s: %w", g.name, err)
-		}
-		files = append(files, f)
-	}
-	return files, nil
-}
-
 // AddInit moves a supervisor beside the payload. On v1 it goes into the payload's group in the trees where nothing can
 // happen to it there (cpu), so that what it starts need not be moved.
 func (g *Group) AddInit(pid int) error { return place(g.initDir, pid) }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // BenchmarkStart starts and destroys warm runners.
@@ -27,8 +28,8 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkExec(b *testing.B) {
 	h := newBench(b).warm(b, nil)
 	for b.Loop() {
-		r := h.do(b, execution.Spec{Argv: []string{"/bin/true"}})
-		require.Zero(b, r.receipt.ExitCode)
+		r := drivertest.Do(b, h, execution.Spec{Argv: []string{"/bin/true"}})
+		require.Zero(b, r.Receipt.ExitCode)
 	}
 }
 

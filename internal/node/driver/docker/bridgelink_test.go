@@ -82,9 +82,9 @@ func TestRunnersAreBehindTheRulesOfSandboxes(t *testing.T) {
 		server.Network().Address + " 8080", fmt.Sprintf("%s %d", b.cfg.Bridge.Gateway(), service), "169.254.169.254 80",
 		fmt.Sprintf("%s %d", machineAddress(t), service),
 	} {
-		require.Equal(t, "closed\n", other.root(t, "nc -w 1 "+to+" </dev/null >/dev/null 2>&1 && echo open || echo closed").out, to)
+		require.Equal(t, "closed\n", drivertest.Root(t, other, "nc -w 1 "+to+" </dev/null >/dev/null 2>&1 && echo open || echo closed").Out, to)
 	}
-	require.Equal(t, "no\n", other.root(t, "ping -c 1 -w 1 "+server.Network().Address+" >/dev/null 2>&1 && echo yes || echo no").out, "there are no raw sockets")
+	require.Equal(t, "no\n", drivertest.Root(t, other, "ping -c 1 -w 1 "+server.Network().Address+" >/dev/null 2>&1 && echo yes || echo no").Out, "there are no raw sockets")
 
 	server.box.link.forward.Close() // as with the agent's end
 	require.NoError(t, server.Last().Close())
@@ -119,7 +119,7 @@ func TestNetworkOfAKernelOfItsOwn(t *testing.T) {
 	b := newBridgeBench(t)
 	h := b.wired(t, map[string]any{"runtime": "runsc"})
 	require.Len(t, b.containers(t), 2)
-	require.Equal(t, "ok\n", h.sh(t, "echo ok").out)
+	require.Equal(t, "ok\n", drivertest.Sh(t, h, "echo ok").Out)
 	require.NoError(t, h.Last().Close())
 	later := b.restart(t)
 	again, err := later.Attach(t.Context(), h.State())

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker/images"
+	"github.com/drover-project/drover/internal/node/driver/options"
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
@@ -117,7 +118,7 @@ func (c *taskConfig) security() []string {
 // withoutNeeded leaves out what drover-init needs: docker refuses to be told both.
 func withoutNeeded(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool {
-		_, needed := neededCaps[strings.ToUpper(capName(n))]
+		_, needed := neededCaps[strings.ToUpper(options.CapName(n))]
 		return needed
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/supervisor/handover"
 )
 
@@ -72,5 +73,5 @@ func TestAnEarlierStartKnocks(t *testing.T) {
 	})
 	spec := b.spec(t, script2("sleep 600", nil))
 	folder = filepath.Join(spec.Dirs.State, "boot")
-	require.Zero(t, b.run(t, spec).do(t, execution.Spec{Argv: []string{"true"}}).receipt.ExitCode)
+	require.Zero(t, drivertest.Do(t, b.run(t, spec), execution.Spec{Argv: []string{"true"}}).Receipt.ExitCode)
 }

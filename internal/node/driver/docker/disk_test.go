@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // TestARunnersDiskIsBounded: what an unknown guest writes, wherever, is held by a file system of its size, or ends it.
@@ -27,8 +28,8 @@ func TestARunnersDiskIsBounded(t *testing.T) {
 			neighbour, _ := start()
 			h, spec := start()
 			for _, dir := range []string{"/alloc", "/local", "/secrets", "/tmp"} {
-				r := h.sh(t, "cd "+dir+"; head -c 200000000 /dev/zero > f; wc -c < f; rm f; cp /bin/busybox x; chmod 4755 x; echo ok")
-				require.Equal(t, "67108864\nok\n", r.out, r.err)
+				r := drivertest.Sh(t, h, "cd "+dir+"; head -c 200000000 /dev/zero > f; wc -c < f; rm f; cp /bin/busybox x; chmod 4755 x; echo ok")
+				require.Equal(t, "67108864\nok\n", r.Out, r.Err)
 			}
 			require.Empty(t, inHostsFolders(t, spec), "nothing of it is on the machine's disk")
 			require.NoError(t, h.Destroy(t.Context()))
@@ -52,7 +53,7 @@ func TestARunnersDiskIsBounded(t *testing.T) {
 				require.NoError(t, h.Destroy(t.Context()))
 				require.NoDirExists(t, h.box.disk.Layer)
 			}
-			require.Equal(t, "alive\n", neighbour.sh(t, "echo alive").out)
+			require.Equal(t, "alive\n", drivertest.Sh(t, neighbour, "echo alive").Out)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // TestContainersShareANetwork: those of a group see each other on localhost, and a sweep of a later agent spares what
@@ -37,10 +38,10 @@ func TestContainersShareANetwork(t *testing.T) {
 	server, client := joined(script2("mkdir /w; echo served > /w/index.html; exec httpd -f -p 80 -h /w", map[string]any{
 		"ports": []any{"http"}, "hostname": "ignored",
 	})), joined(map[string]any{"extra_hosts": []any{"thing:10.9.8.7"}})
-	require.Equal(t, "served\n", client.sh(t, "for i in $(seq 200); do wget -qO- http://127.0.0.1/ 2>/dev/null && break; sleep 0.05; done").out)
-	require.Equal(t, "together\n", client.sh(t, "hostname").out)
-	require.Contains(t, client.sh(t, "cat /etc/hosts").out, "10.9.8.7\tthing")
-	require.Equal(t, "nameserver 192.0.2.53\nsearch one.test\n", server.sh(t, "cat /etc/resolv.conf").out)
+	require.Equal(t, "served\n", drivertest.Sh(t, client, "for i in $(seq 200); do wget -qO- http://127.0.0.1/ 2>/dev/null && break; sleep 0.05; done").Out)
+	require.Equal(t, "together\n", drivertest.Sh(t, client, "hostname").Out)
+	require.Contains(t, drivertest.Sh(t, client, "cat /etc/hosts").Out, "10.9.8.7\tthing")
+	require.Equal(t, "nameserver 192.0.2.53\nsearch one.test\n", drivertest.Sh(t, server, "cat /etc/resolv.conf").Out)
 
 	later := b.restart(t)
 	later.KeepNetwork(name)

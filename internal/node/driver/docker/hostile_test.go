@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
@@ -36,7 +37,7 @@ func TestTheSupervisorIsOutOfReach(t *testing.T) {
 		"echo 1 2>/dev/null > /proc/sys/kernel/panic || echo no":                "no\n",
 		"mknod /sda b 8 0; mknod /vda b 254 0; cat /vda 2>/dev/null || echo no": "no\n",
 	} {
-		require.Equal(t, want, h.root(t, text).out, text)
+		require.Equal(t, want, drivertest.Root(t, h, text).Out, text)
 	}
 }
 
@@ -46,9 +47,9 @@ func TestDescriptorsLeadNowhere(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.AllowCaps = []string{"sys_ptrace"} })
 	h := b.run(t, b.spec(t, script2("exec sleep 600", map[string]any{"cap_add": []any{"sys_ptrace"}}))) // a warm runner has no logs
-	r := h.root(t, "cd -P /proc/1/fd/5 && ls -A ../../../../.. . | sort -u | grep -c '^etc$'; ls -A ..")
-	require.NotContains(t, r.out, "alloc")
-	require.True(t, strings.HasPrefix(r.out, "0\n") || r.out == "", r.out+r.err)
+	r := drivertest.Root(t, h, "cd -P /proc/1/fd/5 && ls -A ../../../../.. . | sort -u | grep -c '^etc$'; ls -A ..")
+	require.NotContains(t, r.Out, "alloc")
+	require.True(t, strings.HasPrefix(r.Out, "0\n") || r.Out == "", r.Out+r.Err)
 }
 
 // TestDeathOfTheSupervisor ends the container and all that it ran, and is never an exit with 0.
@@ -71,12 +72,12 @@ func TestDeathOfTheSupervisor(t *testing.T) {
 func TestForkBomb(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, map[string]any{"pids_limit": 60})
-	r := h.do(t, execution.Spec{
+	r := drivertest.Do(t, h, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "f() { sleep 100 & f; }; f"}, Limits: drover.Limits{Wall: 2e9, Pids: 40},
 	})
-	require.NotZero(t, r.receipt.ExitCode)
-	require.Equal(t, "ok\n", h.sh(t, "echo ok").out)
-	require.Equal(t, "0\n", h.sh(t, "ps | grep -c '[s]leep 100'").out)
+	require.NotZero(t, r.Receipt.ExitCode)
+	require.Equal(t, "ok\n", drivertest.Sh(t, h, "echo ok").Out)
+	require.Equal(t, "0\n", drivertest.Sh(t, h, "ps | grep -c '[s]leep 100'").Out)
 }
 
 // TestMemoryBomb is ended by the kernel; the supervisor and its other executions live on.
@@ -84,9 +85,9 @@ func TestMemoryBomb(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	r := h.sh(t, "tail /dev/zero")
-	require.Equal(t, execution.CauseOOM, r.receipt.Cause)
-	require.Equal(t, "ok\n", h.sh(t, "echo ok").out)
+	r := drivertest.Sh(t, h, "tail /dev/zero")
+	require.Equal(t, execution.CauseOOM, r.Receipt.Cause)
+	require.Equal(t, "ok\n", drivertest.Sh(t, h, "echo ok").Out)
 	task := b.run(t, b.spec(t, map[string]any{"command": "tail", "args": []any{"/dev/zero"}}))
 	exit, err := task.Wait(t.Context())
 	require.NoError(t, err)
@@ -105,6 +106,6 @@ func TestContainersOfOneAllocation(t *testing.T) {
 	_, err := b.Start(t.Context(), second)
 	require.ErrorContains(t, err, "pid_mode: container:"+containerName(&first)+" is outside of the container")
 	second.AllocID, second.TaskName = first.AllocID, "helper"
-	require.Equal(t, "1\n", b.run(t, second).root(t, "ps | grep -c '[s]leep 612'").out)
-	require.Equal(t, "0\n", victim.root(t, "ps | grep -c '[h]elper'").out)
+	require.Equal(t, "1\n", drivertest.Root(t, b.run(t, second), "ps | grep -c '[s]leep 612'").Out)
+	require.Equal(t, "0\n", drivertest.Root(t, victim, "ps | grep -c '[h]elper'").Out)
 }

@@ -60,7 +60,7 @@ var reaching = []row{ // a constant
 	{"cap_add", "a right over the machine's kernel", "allow_caps", `allow_caps = ["chown", …]`, func(l leave) []string {
 		var out []string
 		for _, n := range l.c.capAdd {
-			if n = capName(n); !l.allowsCap(n) {
+			if n = options.CapName(n); !l.allowsCap(n) {
 				out = append(out, n)
 			}
 		}

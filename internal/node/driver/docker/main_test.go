@@ -1,10 +1,7 @@
 package docker
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -16,10 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/dockerdtest"
-	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
@@ -137,54 +132,5 @@ func (b *bench) warm(t testing.TB, config map[string]any) *handle {
 
 func (b *bench) run(t testing.TB, spec driver.Spec) *handle {
 	t.Helper()
-	h, err := b.Start(t.Context(), spec)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.Destroy(context.Background())) })
-	return h.(*handle)
-}
-
-// result of a command.
-type result struct {
-	out, err string
-	receipt  execution.Receipt
-}
-
-func (h *handle) sh(t testing.TB, text string) result {
-	t.Helper()
-	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", text}})
-}
-
-func (h *handle) root(t testing.TB, text string) result {
-	t.Helper()
-	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", text}, Privileged: true})
-}
-
-func (h *handle) do(t testing.TB, spec execution.Spec) result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if spec.ID == "" {
-		spec.ID = id.Random{}.New()
-	}
-	s, err := h.StartExecution(ctx, spec)
-	require.NoError(t, err)
-	var out, errOut strings.Builder
-	var r result
-	for {
-		f, err := s.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			require.NoError(t, s.Close())
-			r.out, r.err = out.String(), errOut.String()
-			return r
-		}
-		require.NoError(t, err)
-		switch {
-		case f.Receipt != nil:
-			r.receipt = *f.Receipt
-		case f.Stream == execution.Stdout:
-			out.Write(f.Data)
-		case f.Stream == execution.Stderr:
-			errOut.Write(f.Data)
-		}
-	}
+	return drivertest.Start(t, b, spec).(*handle)
 }

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"encoding/json"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/dockerdtest"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // daemon starts a docker daemon for one test.
@@ -33,7 +33,7 @@ func TestDaemonRestartWithLiveRestore(t *testing.T) {
 	require.Equal(t, "Healthy", b.Fingerprint(t.Context()).HealthDescription)
 	h := b.run(t, b.spec(t, script2("sleep 600", nil)))
 	require.NoError(t, dockerd.Restart())
-	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
+	require.Equal(t, "still here\n", drivertest.Sh(t, h, "echo still here").Out)
 	_, err := h.Usage(t.Context())
 	require.NoError(t, err)
 	again, err := b.restart(t).Attach(t.Context(), h.State())
@@ -103,7 +103,7 @@ func TestDaemonHangs(t *testing.T) {
 	goOn := sync.OnceFunc(func() { require.NoError(t, syscall.Kill(pid, syscall.SIGCONT)) })
 	t.Cleanup(goOn) // before the daemon is stopped
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
-	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
+	require.Equal(t, "still here\n", drivertest.Sh(t, h, "echo still here").Out)
 	_, err = h.Usage(t.Context())
 	require.NoError(t, err)
 	asking, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -136,7 +136,7 @@ func TestSweepSparesWhatIsKnownAndOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, n, "tasks are being attached")
 	after := b.restart(t) // of the two it hears of one
-	_, err = after.Attach(t.Context(), throughJSON(t, known.State()))
+	_, err = after.Attach(t.Context(), drivertest.ThroughJSON(t, known.State()))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // docker tells the second of a creation only
 		n, err := after.Sweep(t.Context())
@@ -146,8 +146,8 @@ func TestSweepSparesWhatIsKnownAndOthers(t *testing.T) {
 	exit, err := lost.Wait(t.Context())
 	require.NoError(t, err)
 	require.Error(t, exit.Err)
-	require.Equal(t, "ok\n", known.sh(t, "echo ok").out)
-	require.Equal(t, "ok\n", others.sh(t, "echo ok").out)
+	require.Equal(t, "ok\n", drivertest.Sh(t, known, "echo ok").Out)
+	require.Equal(t, "ok\n", drivertest.Sh(t, others, "echo ok").Out)
 	_, err = after.Attach(t.Context(), lost.State())
 	require.ErrorIs(t, err, driver.ErrGone)
 }
@@ -164,16 +164,7 @@ func TestALeftoverOfTheSameNameIsReplaced(t *testing.T) {
 	exit, err := first.Wait(t.Context())
 	require.NoError(t, err)
 	require.Error(t, exit.Err)
-	r := h.do(t, execution.Spec{Argv: []string{"true"}})
-	require.Zero(t, r.receipt.ExitCode)
+	r := drivertest.Do(t, h, execution.Spec{Argv: []string{"true"}})
+	require.Zero(t, r.Receipt.ExitCode)
 	require.Len(t, b.containers(t), 1)
-}
-
-func throughJSON(t *testing.T, s driver.State) driver.State {
-	t.Helper()
-	data, err := json.Marshal(s)
-	require.NoError(t, err)
-	var back driver.State
-	require.NoError(t, json.Unmarshal(data, &back))
-	return back
 }

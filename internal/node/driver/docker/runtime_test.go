@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/supervised"
 )
 
@@ -28,16 +29,16 @@ func TestGVisor(t *testing.T) {
 	out := b.logged(t, b.spec(t, script2("uname -r; echo $GREETING; cat /proc/1/cmdline >/dev/null || echo no", gvisor)))
 	require.True(t, strings.HasPrefix(out, "4.4.0\nhello from /local\n"), out)
 	h := b.run(t, b.spec(t, script2("trap 'exit 7' TERM; while :; do sleep 0.1; done", gvisor)))
-	require.Equal(t, "1000\n", b.warm(t, gvisor).sh(t, "id -u").out)
-	r := h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", "cat; echo err >&2; exit 3"}})
-	require.Equal(t, 3, r.receipt.ExitCode)
-	require.Equal(t, "err\n", r.err)
-	big := h.sh(t, "head -c 3000000 /dev/zero")
-	require.Len(t, big.out, 3_000_000)
-	r = h.do(t, execution.Spec{Argv: []string{"sleep", "100"}, Limits: drover.Limits{Wall: 300 * time.Millisecond}})
-	require.Equal(t, execution.CauseTimeout, r.receipt.Cause)
-	r = h.do(t, execution.Spec{Argv: []string{"nothing-like-this"}})
-	require.Equal(t, execution.CauseStartFailed, r.receipt.Cause)
+	require.Equal(t, "1000\n", drivertest.Sh(t, b.warm(t, gvisor), "id -u").Out)
+	r := drivertest.Do(t, h, execution.Spec{Argv: []string{"/bin/sh", "-c", "cat; echo err >&2; exit 3"}})
+	require.Equal(t, 3, r.Receipt.ExitCode)
+	require.Equal(t, "err\n", r.Err)
+	big := drivertest.Sh(t, h, "head -c 3000000 /dev/zero")
+	require.Len(t, big.Out, 3_000_000)
+	r = drivertest.Do(t, h, execution.Spec{Argv: []string{"sleep", "100"}, Limits: drover.Limits{Wall: 300 * time.Millisecond}})
+	require.Equal(t, execution.CauseTimeout, r.Receipt.Cause)
+	r = drivertest.Do(t, h, execution.Spec{Argv: []string{"nothing-like-this"}})
+	require.Equal(t, execution.CauseStartFailed, r.Receipt.Cause)
 	files, err := h.Files().List(t.Context(), execution.FileRequest{Path: "/"})
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -45,10 +46,10 @@ func TestGVisor(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, u.ResourceUsage.MemoryStats.Usage)
 
-	again, err := b.restart(t).Attach(t.Context(), throughJSON(t, h.State()))
+	again, err := b.restart(t).Attach(t.Context(), drivertest.ThroughJSON(t, h.State()))
 	require.NoError(t, err)
-	require.Equal(t, "again\n", again.(*handle).sh(t, "echo again").out)
-	require.Equal(t, "both\n", h.sh(t, "echo both").out)
+	require.Equal(t, "again\n", drivertest.Sh(t, again.(*handle), "echo again").Out)
+	require.Equal(t, "both\n", drivertest.Sh(t, h, "echo both").Out)
 	require.NoError(t, again.Stop(t.Context(), "", 10*time.Second))
 	exit, err := again.Wait(t.Context())
 	require.NoError(t, err)
@@ -70,7 +71,7 @@ func TestGVisorSurvivesTheDaemon(t *testing.T) {
 		ended <- errors.Join(exit.Err, err)
 	}()
 	require.NoError(t, dockerd.Restart())
-	require.Equal(t, "still here\n", h.sh(t, "echo still here").out)
+	require.Equal(t, "still here\n", drivertest.Sh(t, h, "echo still here").Out)
 	select {
 	case err := <-ended:
 		require.Fail(t, "the task ended", "%v", err)

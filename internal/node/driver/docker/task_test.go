@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 func (b *bench) logged(t *testing.T, spec driver.Spec) string {
@@ -62,10 +63,10 @@ func TestUsers(t *testing.T) {
 	spec.User = "jane"
 	require.Contains(t, b.logged(t, spec), "1001\n1002\n1002 50\n/\n")
 	h := b.warm(t, nil)
-	require.Equal(t, "1000\n", h.sh(t, "id -u").out)
+	require.Equal(t, "1000\n", drivertest.Sh(t, h, "id -u").Out)
 	pool := b.spec(t, nil)
 	pool.User, pool.Pool = "jane", true
-	require.Equal(t, "1001 1002\n", b.run(t, pool).sh(t, "echo $(id -u) $(id -g)").out)
+	require.Equal(t, "1001 1002\n", drivertest.Sh(t, b.run(t, pool), "echo $(id -u) $(id -g)").Out)
 	spec = b.spec(t, script2("true", nil))
 	spec.User = "ghost"
 	_, err := b.Start(t.Context(), spec)
@@ -80,9 +81,9 @@ func TestImageWithoutAShell(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.run(t, b.spec(t, map[string]any{"image": bare}))
-	r := h.do(t, execution.Spec{Argv: []string{"/true"}})
-	require.Equal(t, execution.CauseExited, r.receipt.Cause)
-	require.Zero(t, r.receipt.ExitCode)
+	r := drivertest.Do(t, h, execution.Spec{Argv: []string{"/true"}})
+	require.Equal(t, execution.CauseExited, r.Receipt.Cause)
+	require.Zero(t, r.Receipt.ExitCode)
 	files, err := h.Files().List(t.Context(), execution.FileRequest{Path: "/"})
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -124,8 +125,8 @@ func TestUsage(t *testing.T) {
 	u, err := h.Usage(t.Context())
 	require.NoError(t, err)
 	before := u.ResourceUsage.MemoryStats.Cache
-	r := h.root(t, "head -c 30000000 /dev/zero > /big; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
-	require.Zero(t, r.receipt.ExitCode, r.err)
+	r := drivertest.Root(t, h, "head -c 30000000 /dev/zero > /big; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	require.Zero(t, r.Receipt.ExitCode, r.Err)
 	u, err = h.Usage(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, u.ResourceUsage.CpuStats.Percent, 1.0)
@@ -146,7 +147,7 @@ func TestCapabilities(t *testing.T) {
 		for _, runtime := range []string{"runc", "runsc"} {
 			config["runtime"] = runtime
 			h := b.warm(t, config)
-			require.Equal(t, want+"\n", h.root(t, "awk '/CapEff/ { print $2 }' /proc/self/status").out, "%v", config)
+			require.Equal(t, want+"\n", drivertest.Root(t, h, "awk '/CapEff/ { print $2 }' /proc/self/status").Out, "%v", config)
 			require.NoError(t, h.Destroy(t.Context()))
 		}
 	}
@@ -172,8 +173,8 @@ func TestVolumesAreMade(t *testing.T) {
 	spec := b.spec(t, map[string]any{"volumes": []any{"local/a/b:/new"}, "ulimit": map[string]any{"nofile": "2000:3000"}})
 	spec.Pool = true
 	h := b.run(t, spec)
-	require.Equal(t, "2000 3000\n", h.sh(t, "echo $(ulimit -n) $(ulimit -Hn)").out)
-	require.Equal(t, "0\n", h.root(t, "echo x > /new/f; echo $?").out)
+	require.Equal(t, "2000 3000\n", drivertest.Sh(t, h, "echo $(ulimit -n) $(ulimit -Hn)").Out)
+	require.Equal(t, "0\n", drivertest.Root(t, h, "echo x > /new/f; echo $?").Out)
 	require.FileExists(t, filepath.Join(spec.Dirs.Local, "a", "b", "f"))
 
 	bad := b.spec(t, map[string]any{"volumes": []any{"local/out/x:/new"}})

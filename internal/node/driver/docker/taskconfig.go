@@ -182,25 +182,19 @@ var neededCaps = map[string]uint{"DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SET
 func (d *Driver) withheld(spec *driver.Spec, c taskConfig) (mask uint64) {
 	drop := d.dropped(spec, c)
 	for name, bit := range neededCaps {
-		if (hasCap(drop, name) || hasCap(drop, "all")) && !hasCap(c.capAdd, name) && !c.privileged {
+		if (options.HasCap(drop, name) || options.HasCap(drop, "all")) && !options.HasCap(c.capAdd, name) && !c.privileged {
 			mask |= 1 << bit
 		}
 	}
 	return mask
 }
 
-func hasCap(list []string, name string) bool {
-	return slices.ContainsFunc(list, func(n string) bool { return capName(n) == capName(name) })
-}
-
-func capName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "cap_") }
-
 // allowsCap reports whether a job may add it.
 func (d *Driver) allowsCap(name string) bool {
 	if len(d.cfg.AllowCaps) == 0 {
 		return d.cfg.AllowPrivileged || slices.Contains(daemonCaps, name) && !slices.Contains(riskyCaps, name)
 	}
-	return hasCap(d.cfg.AllowCaps, name) || hasCap(d.cfg.AllowCaps, "all")
+	return options.HasCap(d.cfg.AllowCaps, name) || options.HasCap(d.cfg.AllowCaps, "all")
 }
 
 // dropped are those of docker's own that the task does not get, and those that it gives up.
@@ -210,7 +204,7 @@ func (d *Driver) dropped(spec *driver.Spec, c taskConfig) (out []string) {
 		if spec.Pool && (slices.Contains(riskyCaps, n) || slices.Contains(runnerCaps, n)) {
 			given = false
 		}
-		if !given && !hasCap(c.capAdd, n) && !c.privileged {
+		if !given && !options.HasCap(c.capAdd, n) && !c.privileged {
 			out = append(out, n)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 func TestTheDaemonsSampleOnBothVersions(t *testing.T) {
@@ -29,8 +30,8 @@ func TestUsageWithoutCgroupFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	r := h.root(t, "head -c 30000000 /dev/zero > /big; cat /big /big > /dev/null; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
-	require.Zero(t, r.receipt.ExitCode, r.err)
+	r := drivertest.Root(t, h, "head -c 30000000 /dev/zero > /big; cat /big /big > /dev/null; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+	require.Zero(t, r.Receipt.ExitCode, r.Err)
 	files, err := b.used(t.Context(), h.box)
 	require.NoError(t, err)
 	blind := *h.box

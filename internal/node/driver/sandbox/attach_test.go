@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // restart is what a new agent has: another driver on the same folders.
@@ -31,7 +31,7 @@ func TestAttachToAWarmRunner(t *testing.T) {
 	}
 	require.NoError(t, h.Last().Close()) // as when the agent is killed
 	b2 := b.restart()
-	again, err := b2.Attach(t.Context(), throughJSON(t, h.State()))
+	again, err := b2.Attach(t.Context(), drivertest.ThroughJSON(t, h.State()))
 	require.NoError(t, err)
 	h2 := again.(*handle)
 	list, err := h2.Executions(t.Context())
@@ -41,11 +41,11 @@ func TestAttachToAWarmRunner(t *testing.T) {
 	s2, err := h2.AttachExecution(t.Context(), "long", execution.Offsets{Stdout: 4})
 	require.NoError(t, err)
 	require.NoError(t, s2.Write(t.Context(), []byte("two\n")))
-	r, err := drain(t.Context(), s2)
+	r, err := drivertest.Drain(t.Context(), s2)
 	require.NoError(t, err)
-	require.Equal(t, "two\n", r.out)
-	require.Equal(t, 5, r.receipt.ExitCode)
-	require.Equal(t, "x\n", h2.sh(t, "echo x").out)
+	require.Equal(t, "two\n", r.Out)
+	require.Equal(t, 5, r.Receipt.ExitCode)
+	require.Equal(t, "x\n", drivertest.Sh(t, h2, "echo x").Out)
 	_, err = h2.Usage(t.Context())
 	require.NoError(t, err)
 	pid := h.box.pid
@@ -121,23 +121,14 @@ func TestAPidThatBelongsToSomebodyElseIsLeftAlone(t *testing.T) {
 	h := b.warm(t, nil)
 	other := &box{pid: h.box.pid, startTicks: h.box.startTicks + 1}
 	require.NoError(t, b.kill(t.Context(), other))
-	require.Equal(t, "alive\n", h.sh(t, "echo alive").out)
-}
-
-func throughJSON(t *testing.T, s driver.State) driver.State {
-	t.Helper()
-	data, err := json.Marshal(s)
-	require.NoError(t, err)
-	var back driver.State
-	require.NoError(t, json.Unmarshal(data, &back))
-	return back
+	require.Equal(t, "alive\n", drivertest.Sh(t, h, "echo alive").Out)
 }
 
 func TestStop(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.run(t, b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "trap 'exit 4' INT; while :; do sleep 0.01; done"}}))
-	require.Eventually(t, func() bool { return h.sh(t, "pgrep -c sleep").receipt.Wall > 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return drivertest.Sh(t, h, "pgrep -c sleep").Receipt.Wall > 0 }, time.Minute, time.Millisecond)
 	require.NoError(t, h.Stop(t.Context(), "SIGINT", 10*time.Second))
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)

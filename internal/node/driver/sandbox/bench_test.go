@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // percentile of durations; reported in ms.
@@ -87,7 +88,7 @@ func BenchmarkLife(b *testing.B) {
 		spec.Pool = true
 		h, err := bench.Start(b.Context(), spec)
 		require.NoError(b, err)
-		h.(*handle).do(b, execution.Spec{Argv: []string{"/bin/echo", "hello"}})
+		drivertest.Do(b, h.(*handle), execution.Spec{Argv: []string{"/bin/echo", "hello"}})
 		require.NoError(b, h.Destroy(b.Context()))
 	}
 	agent, children = spent(b, unix.RUSAGE_SELF)-agent, spent(b, unix.RUSAGE_CHILDREN)-children
@@ -109,10 +110,10 @@ func BenchmarkExec(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		from := time.Now()
-		r := h.do(b, execution.Spec{Argv: []string{"/bin/true"}})
+		r := drivertest.Do(b, h, execution.Spec{Argv: []string{"/bin/true"}})
 		took = append(took, time.Since(from))
-		if r.receipt.ExitCode != 0 {
-			b.Fatal(r.receipt)
+		if r.Receipt.ExitCode != 0 {
+			b.Fatal(r.Receipt)
 		}
 	}
 	b.ReportMetric(percentile(took, 0.5), "p50-ms")
@@ -133,7 +134,7 @@ func BenchmarkFirstExec(b *testing.B) {
 		for i := range took {
 			for _, h := range handles {
 				from := time.Now()
-				h.do(b, execution.Spec{Argv: []string{"/bin/true"}})
+				drivertest.Do(b, h, execution.Spec{Argv: []string{"/bin/true"}})
 				took[i] = append(took[i], time.Since(from))
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/options"
 )
 
 // keptCaps is what the sandbox's root keeps over its own namespaces: Docker's default without mknod, net_raw and
@@ -27,11 +28,11 @@ var capNumbers = map[string]uint{
 func (d *Driver) caps(c taskConfig) (uint64, error) {
 	names := slices.Clone(keptCaps)
 	for _, add := range c.capAdd {
-		name := capName(add)
+		name := options.CapName(add)
 		if _, known := capNumbers[name]; !known {
 			return 0, drover.Errorf(drover.Invalid, "cap_add: unknown capability %q", add)
 		}
-		if !slices.Contains(keptCaps, name) && !slices.ContainsFunc(d.cfg.AllowCaps, func(a string) bool { return capName(a) == name }) {
+		if !slices.Contains(keptCaps, name) && !options.HasCap(d.cfg.AllowCaps, name) {
 			return 0, drover.Errorf(drover.Invalid, "cap_add: this node does not allow %q", add)
 		}
 		names = append(names, name)
@@ -46,7 +47,7 @@ func (d *Driver) caps(c taskConfig) (uint64, error) {
 			mask = 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"]
 			continue
 		}
-		n, known := capNumbers[capName(drop)]
+		n, known := capNumbers[options.CapName(drop)]
 		if !known {
 			return 0, drover.Errorf(drover.Invalid, "cap_drop: unknown capability %q", drop)
 		}
@@ -70,5 +71,3 @@ func (d *Driver) capsOf(spec *driver.Spec, c taskConfig) (uint64, error) {
 // (setpcap). One namespace for all of them, with their groups below its root, could only be made by a process in a group
 // that has no v2 limits to hand down yet, and to move that from there takes the kernel 10 ms.
 const supervisorCaps = 1<<8 | 1<<21
-
-func capName(name string) string { return strings.TrimPrefix(strings.ToLower(name), "cap_") }

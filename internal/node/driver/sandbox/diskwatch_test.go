@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // TestTheAllocationsDiskIsBounded: what a task writes to the machine's disk, in whatever way.
@@ -46,7 +47,7 @@ func TestTheAllocationsDiskIsBounded(t *testing.T) {
 		d := New(b.cfg)
 		h, err := d.Attach(t.Context(), first.State())
 		require.NoError(t, err)
-		require.Zero(t, h.(*handle).root(t, "touch /local/go").receipt.ExitCode)
+		require.Zero(t, drivertest.Root(t, h.(*handle), "touch /local/go").Receipt.ExitCode)
 		require.ErrorContains(t, ends(t, h).Err, "more than 12 MB")
 		require.NoError(t, h.Destroy(t.Context()))
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
@@ -67,19 +68,19 @@ func TestEgress(t *testing.T) {
 			})
 			h := b.bridgedRunner(t)
 			require.Empty(t, b.bridge.Weaker(), "the kernel of this machine counts")
-			require.Equal(t, "got hello\n", h.sh(t, dial(behind, 8080, 60)).out, "a network that is listed is open")
+			require.Equal(t, "got hello\n", drivertest.Sh(t, h, dial(behind, 8080, 60)).Out, "a network that is listed is open")
 			start := time.Now()
 			refused(t, h, "another one", dial(closed, 8080, 60))
 			require.Less(t, time.Since(start), 30*time.Second, "it is told, and need not wait")
-			require.Equal(t, "", h.sh(t, `python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("`+closed+`", 53)); s.send(b"x")'`).err, "its name server can be asked")
+			require.Equal(t, "", drivertest.Sh(t, h, `python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("`+closed+`", 53)); s.send(b"x")'`).Err, "its name server can be asked")
 
-			require.Equal(t, "30000\n", h.sh(t, flood(behind, 30000)).out, "to the guest nothing is wrong: its packets get lost")
+			require.Equal(t, "30000\n", drivertest.Sh(t, h, flood(behind, 30000)).Out, "to the guest nothing is wrong: its packets get lost")
 			// The kernel counts connections that begin at once on two processors a little late.
 			n := tracked(t, h.Network().Address)
 			require.LessOrEqual(t, n, 110, "connections of one guest")
 			require.Greater(t, n, 20)
 			other := b.bridgedRunner(t)
-			require.Equal(t, "got hello\n", other.sh(t, dial(behind, 8080, 60)).out, "its neighbour feels nothing")
+			require.Equal(t, "got hello\n", drivertest.Sh(t, other, dial(behind, 8080, 60)).Out, "its neighbour feels nothing")
 		})
 	}
 }
@@ -90,11 +91,11 @@ func TestGuestsHaveNoNeighbours(t *testing.T) {
 	b := newBridgeBench(t)
 	h := b.bridgedRunner(t)
 	subnet := b.network.Subnet.Addr().String()
-	h.sh(t, `python3 -c '
+	drivertest.Sh(t, h, `python3 -c '
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(2, 250):
     try: s.sendto(b"x", ("`+strings.TrimSuffix(subnet, "0")+`%d" % i, 9))
     except OSError: pass'`)
-	require.Equal(t, 1, strings.Count(h.sh(t, "cat /proc/net/arp").out, "eth0"), "only the bridge's own")
+	require.Equal(t, 1, strings.Count(drivertest.Sh(t, h, "cat /proc/net/arp").Out, "eth0"), "only the bridge's own")
 }

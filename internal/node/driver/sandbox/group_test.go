@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
@@ -30,11 +31,11 @@ s = socket.create_server(("127.0.0.1", 80))
 while True:
     c, _ = s.accept(); c.sendall(b"hello"); c.close()`}})
 	other := joined(nil)
-	r := other.sh(t, `for i in $(seq 200); do python3 -c '
+	r := drivertest.Sh(t, other, `for i in $(seq 200); do python3 -c '
 import socket
 print(socket.create_connection(("127.0.0.1", 80)).recv(5))' && break; sleep 0.05; done 2>/dev/null; cat /etc/resolv.conf`)
-	require.Contains(t, r.out, "b'hello'", r.err)
-	require.Contains(t, r.out, "nameserver 192.0.2.53\n")
-	r = other.sh(t, `ip link add dv0 type dummy || ip link set lo down || echo refused`)
-	require.Contains(t, r.out, "refused", "the namespace is not the guest's to change")
+	require.Contains(t, r.Out, "b'hello'", r.Err)
+	require.Contains(t, r.Out, "nameserver 192.0.2.53\n")
+	r = drivertest.Sh(t, other, `ip link add dv0 type dummy || ip link set lo down || echo refused`)
+	require.Contains(t, r.Out, "refused", "the namespace is not the guest's to change")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // TestWhatIsNotForEverybodyInTheMachinesPrograms: W5 of the review of 2026-11-22. The sandbox's root read files below /usr
@@ -34,8 +36,8 @@ func TestWhatIsNotForEverybodyInTheMachinesPrograms(t *testing.T) { // it writes
 	h := newBench(t).warm(t, nil)
 	for _, name := range []string{"roots", "groups", "users", "closed/inside"} {
 		refused(t, h, "reading it as root", "cat "+filepath.Join(dir, name))
-		require.NotZero(t, h.sh(t, "cat "+filepath.Join(dir, name)).receipt.ExitCode, name)
+		require.NotZero(t, drivertest.Sh(t, h, "cat "+filepath.Join(dir, name)).Receipt.ExitCode, name)
 	}
-	require.Equal(t, "SECRET", h.sh(t, "cat "+filepath.Join(dir, "open")).out)
-	require.Equal(t, "0\n", h.root(t, "stat -c %u /etc/passwd").out, "what is the image's own is root's")
+	require.Equal(t, "SECRET", drivertest.Sh(t, h, "cat "+filepath.Join(dir, "open")).Out)
+	require.Equal(t, "0\n", drivertest.Root(t, h, "stat -c %u /etc/passwd").Out, "what is the image's own is root's")
 }

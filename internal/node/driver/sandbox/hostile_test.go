@@ -13,14 +13,15 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // refused runs a script as the sandbox's root and expects it to print "refused", which it does when the bad thing
 // failed.
 func refused(t *testing.T, h *handle, what, script string) {
 	t.Helper()
-	r := h.root(t, script)
-	require.NotZero(t, r.receipt.ExitCode, "%s was allowed: %s%s", what, r.out, r.err)
+	r := drivertest.Root(t, h, script)
+	require.NotZero(t, r.Receipt.ExitCode, "%s was allowed: %s%s", what, r.Out, r.Err)
 }
 
 // call is a Python script that makes a system call and fails unless it succeeded.
@@ -84,7 +85,7 @@ func TestTheKernelIsClosed(t *testing.T) {
 	} {
 		refused(t, h, what, script)
 	}
-	require.Equal(t, "alive\n", h.sh(t, "echo alive").out)
+	require.Equal(t, "alive\n", drivertest.Sh(t, h, "echo alive").Out)
 }
 
 func TestSeccompEndsWithOtherArchitectures(t *testing.T) {
@@ -94,24 +95,24 @@ func TestSeccompEndsWithOtherArchitectures(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, len(code)/8, 4096, "the kernel takes no more")
 	h := newBench(t).warm(t, nil)
-	r := h.sh(t, `python3 -c '
+	r := drivertest.Sh(t, h, `python3 -c '
 import mmap, ctypes
 m = mmap.mmap(-1, 4096, prot=7)
 m.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
 f = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))
 print(f())'`)
-	require.Equal(t, "-38\n", r.out, "%s", r.err)
+	require.Equal(t, "-38\n", r.Out, "%s", r.Err)
 }
 
 func TestSetuidHasNoEffect(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.root(t, "cp /usr/bin/id /tmp/id && chown 0:0 /tmp/id && chmod 4755 /tmp/id && ls -l /tmp/id")
-	require.Contains(t, r.out, "-rwsr-xr-x")
-	require.Contains(t, h.sh(t, "/tmp/id").out, "uid=1000(user)")
-	require.NotContains(t, h.sh(t, "/tmp/id").out, "euid=0")
-	require.Contains(t, h.sh(t, "grep NoNewPrivs /proc/self/status").out, "1")
-	require.Contains(t, h.sh(t, "grep CapEff /proc/self/status").out, "0000000000000000")
+	r := drivertest.Root(t, h, "cp /usr/bin/id /tmp/id && chown 0:0 /tmp/id && chmod 4755 /tmp/id && ls -l /tmp/id")
+	require.Contains(t, r.Out, "-rwsr-xr-x")
+	require.Contains(t, drivertest.Sh(t, h, "/tmp/id").Out, "uid=1000(user)")
+	require.NotContains(t, drivertest.Sh(t, h, "/tmp/id").Out, "euid=0")
+	require.Contains(t, drivertest.Sh(t, h, "grep NoNewPrivs /proc/self/status").Out, "1")
+	require.Contains(t, drivertest.Sh(t, h, "grep CapEff /proc/self/status").Out, "0000000000000000")
 }
 
 // TestNoSetuidProgramsOnTheMachine: what a task's root makes in the allocation belongs to the machine's root.
@@ -134,7 +135,7 @@ os.setxattr("/local/c", "security.capability", struct.pack("<IIIII", 0x02000001,
 	} {
 		refused(t, h, what, script)
 	}
-	require.Zero(t, h.root(t, "cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir && python3 -c 'import os; os.setxattr(\"/local/id2\", \"user.x\", b\"1\")'").receipt.ExitCode)
+	require.Zero(t, drivertest.Root(t, h, "cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir && python3 -c 'import os; os.setxattr(\"/local/id2\", \"user.x\", b\"1\")'").Receipt.ExitCode)
 	entries, err := os.ReadDir(spec.Dirs.Local)
 	require.NoError(t, err)
 	for _, e := range entries {
@@ -148,16 +149,16 @@ func TestForkBombIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	bomb, neighbour := b.warm(t, map[string]any{"pids_limit": 64}), b.warm(t, nil)
-	r := bomb.do(t, execution.Spec{
+	r := drivertest.Do(t, bomb, execution.Spec{
 		Argv:   []string{"/bin/sh", "-c", "f() { f | f & }; (f) & while :; do :; done"},
 		Limits: drover.Limits{Wall: time.Second},
 	})
-	require.Equal(t, execution.CauseTimeout, r.receipt.Cause)
-	require.NotZero(t, r.receipt.ExitCode)
-	require.Equal(t, "still here\n", neighbour.sh(t, "echo still here").out)
+	require.Equal(t, execution.CauseTimeout, r.Receipt.Cause)
+	require.NotZero(t, r.Receipt.ExitCode)
+	require.Equal(t, "still here\n", drivertest.Sh(t, neighbour, "echo still here").Out)
 	require.Eventually(t, func() bool {
-		return bomb.sh(t, "echo x").out == "x\n"
-	}, time.Minute, 50*time.Millisecond, "the bomb was not cleared away: %+v", bomb.sh(t, "ps ax"))
+		return drivertest.Sh(t, bomb, "echo x").Out == "x\n"
+	}, time.Minute, 50*time.Millisecond, "the bomb was not cleared away: %+v", drivertest.Sh(t, bomb, "ps ax"))
 }
 
 func TestMemoryBomb(t *testing.T) {
@@ -165,15 +166,15 @@ func TestMemoryBomb(t *testing.T) {
 	b := newBench(t)
 	bomb, neighbour := b.warm(t, nil), b.warm(t, nil)
 	eat := "python3 -c 'b = bytearray(1 << 30); print(len(b))'"
-	r := bomb.sh(t, "exec "+eat)
-	require.Equal(t, execution.CauseOOM, r.receipt.Cause, "%+v", r)
-	require.Equal(t, 137, r.receipt.ExitCode)
-	require.Equal(t, "still here\n", neighbour.sh(t, "echo still here").out)
-	require.Equal(t, "still here\n", bomb.sh(t, "echo still here").out)
-	r = bomb.do(t, execution.Spec{
+	r := drivertest.Sh(t, bomb, "exec "+eat)
+	require.Equal(t, execution.CauseOOM, r.Receipt.Cause, "%+v", r)
+	require.Equal(t, 137, r.Receipt.ExitCode)
+	require.Equal(t, "still here\n", drivertest.Sh(t, neighbour, "echo still here").Out)
+	require.Equal(t, "still here\n", drivertest.Sh(t, bomb, "echo still here").Out)
+	r = drivertest.Do(t, bomb, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "exec python3 -c 'b = bytearray(90 << 20)'"}, Limits: drover.Limits{MemoryMB: 32},
 	})
-	require.Equal(t, execution.CauseOOM, r.receipt.Cause, "its own limit, below the sandbox's: %+v", r)
+	require.Equal(t, execution.CauseOOM, r.Receipt.Cause, "its own limit, below the sandbox's: %+v", r)
 }
 
 func TestTaskOutOfMemory(t *testing.T) {
@@ -191,33 +192,33 @@ func TestDiskFiller(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, map[string]any{"disk_mb": 20})
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/root", "/alloc", "/local", "/secrets", "/home/user", "/etc", "/opt"} {
-		r := h.root(t, "head -c 30000000 /dev/zero > "+dir+"/fill; e=$?; wc -c < "+dir+"/fill; rm "+dir+"/fill; exit $e")
-		require.NotZero(t, r.receipt.ExitCode, "%s took all", dir)
-		require.Contains(t, r.err, "No space left on device", dir)
+		r := drivertest.Root(t, h, "head -c 30000000 /dev/zero > "+dir+"/fill; e=$?; wc -c < "+dir+"/fill; rm "+dir+"/fill; exit $e")
+		require.NotZero(t, r.Receipt.ExitCode, "%s took all", dir)
+		require.Contains(t, r.Err, "No space left on device", dir)
 	}
-	r := h.root(t, "python3 -c 'for i in range(100000): open(\"/tmp/%d\" % i, \"w\")'")
-	require.NotZero(t, r.receipt.ExitCode, "files without end")
+	r := drivertest.Root(t, h, "python3 -c 'for i in range(100000): open(\"/tmp/%d\" % i, \"w\")'")
+	require.NotZero(t, r.Receipt.ExitCode, "files without end")
 }
 
 func TestEndlessOutput(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.do(t, execution.Spec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 30 * time.Second}})
-	require.Len(t, r.out, 1<<20)
-	require.True(t, r.receipt.Truncated)
-	require.NotZero(t, r.receipt.ExitCode)
+	r := drivertest.Do(t, h, execution.Spec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 30 * time.Second}})
+	require.Len(t, r.Out, 1<<20)
+	require.True(t, r.Receipt.Truncated)
+	require.NotZero(t, r.Receipt.ExitCode)
 }
 
 func TestOthersAreInvisible(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	one, two := b.warm(t, nil), b.warm(t, nil)
-	require.Empty(t, one.sh(t, "echo secret > /tmp/mine; echo secret > /dev/shm/mine; (sleep 300 >/dev/null 2>&1 &)").err)
-	require.Equal(t, "gone\n", two.root(t, "cat /tmp/mine /dev/shm/mine 2>/dev/null || echo gone").out)
-	r := two.root(t, "ls /proc | grep -c '^[0-9]'; ls / /work /mnt /home 2>/dev/null; ipcs -m | wc -l")
-	require.NotContains(t, r.out, "work")
-	require.Less(t, strings.Count(two.root(t, "ls /proc | grep '^[0-9]'").out, "\n"), 8, "other processes are visible")
-	require.NotContains(t, two.root(t, "cat /proc/self/mountinfo").out, b.dir+"/supervisor")
+	require.Empty(t, drivertest.Sh(t, one, "echo secret > /tmp/mine; echo secret > /dev/shm/mine; (sleep 300 >/dev/null 2>&1 &)").Err)
+	require.Equal(t, "gone\n", drivertest.Root(t, two, "cat /tmp/mine /dev/shm/mine 2>/dev/null || echo gone").Out)
+	r := drivertest.Root(t, two, "ls /proc | grep -c '^[0-9]'; ls / /work /mnt /home 2>/dev/null; ipcs -m | wc -l")
+	require.NotContains(t, r.Out, "work")
+	require.Less(t, strings.Count(drivertest.Root(t, two, "ls /proc | grep '^[0-9]'").Out, "\n"), 8, "other processes are visible")
+	require.NotContains(t, drivertest.Root(t, two, "cat /proc/self/mountinfo").Out, b.dir+"/supervisor")
 	refused(t, two, "the supervisor's socket", "find / -xdev -type s 2>/dev/null | grep .")
 }
 
@@ -229,12 +230,12 @@ func TestSymlinksDoNotLeadOut(t *testing.T) {
 	require.NoError(t, os.WriteFile(victim, []byte("host secret"), 0o600))
 	spec := b.spec(t, map[string]any{"command": "/bin/sleep", "args": []any{"300"}})
 	h := b.run(t, spec)
-	h.root(t, "ln -s "+victim+" /local/l; rm -rf /alloc/logs/*; ln -s "+victim+" /alloc/logs/t.stdout.1; ln -s / /local/dir")
+	drivertest.Root(t, h, "ln -s "+victim+" /local/l; rm -rf /alloc/logs/*; ln -s "+victim+" /alloc/logs/t.stdout.1; ln -s / /local/dir")
 	_, _, err := h.Files().Read(t.Context(), execution.FileRequest{Path: "/local/l", Privileged: true})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err), "%v", err)
 	require.NoError(t, h.Files().Apply(t.Context(), []execution.FileChange{{Path: "/local/dir/tmp/new", Write: true, Data: []byte("x")}}))
 	require.NoFileExists(t, "/tmp/new")
-	require.Equal(t, "x", h.root(t, "cat /tmp/new").out)
+	require.Equal(t, "x", drivertest.Root(t, h, "cat /tmp/new").Out)
 	// A mount from the task's folder must not be a link.
 	bad := b.spec(t, map[string]any{"command": "/bin/true", "mounts": []any{map[string]any{"source": "local/l", "target": "/m"}}})
 	require.NoError(t, os.Symlink(victim, filepath.Join(bad.Dirs.Local, "l")))
@@ -249,11 +250,11 @@ func TestNothingSurvivesDestroy(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	r := h.do(t, execution.Spec{KeepTree: true, Argv: []string{
+	r := drivertest.Do(t, h, execution.Spec{KeepTree: true, Argv: []string{
 		"/bin/sh", "-c",
 		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' </dev/null >/dev/null 2>&1 & done; echo started",
 	}})
-	require.Equal(t, "started\n", r.out)
+	require.Equal(t, "started\n", r.Out)
 	require.Positive(t, hostProcesses(t, h.box.pid))
 	require.NoError(t, h.Destroy(context.Background()))
 	require.Zero(t, hostProcesses(t, h.box.pid))
@@ -283,14 +284,14 @@ func hostProcesses(t *testing.T, pid int) int {
 func TestNobodyLeavesTheGroup(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.do(t, execution.Spec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
+	r := drivertest.Do(t, h, execution.Spec{Privileged: true, KeepTree: true, Argv: []string{"/bin/sh", "-c", `
 		for d in /sys/fs/cgroup /sys/fs/cgroup/* /proc/1/root/sys/fs/cgroup; do echo $$ > $d/cgroup.procs; echo $$ > $d/tasks; done
 		mkdir -p /tmp/cg; mount -t cgroup2 none /tmp/cg; mount -t cgroup -o memory none /tmp/cg; mount --bind / /tmp/cg
 		unshare -C true; nsenter -t 1 -C true
 		for fd in /proc/self/fd/*; do echo 0 > $fd/cgroup.procs; done
 		(setsid sleep 300 >/dev/null 2>&1 &); (setsid setsid sleep 300 >/dev/null 2>&1 &)
 		until [ "$(grep -l '^sleep$' /proc/[0-9]*/comm 2>/dev/null | wc -l)" = 2 ]; do sleep 0.01; done; echo tried`}})
-	require.Equal(t, "tried\n", r.out)
+	require.Equal(t, "tried\n", r.Out)
 	members, err := h.box.group.Procs()
 	require.NoError(t, err)
 	ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", h.box.pid))

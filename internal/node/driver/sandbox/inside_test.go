@@ -35,10 +35,10 @@ func TestReadOnlyRootAndMounts(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("file"), 0o644))
 	spec.Mounts = []driver.Mount{{Source: filepath.Dir(file), Target: "/vol/a"}, {Source: file, Target: "/tmp/file", ReadOnly: true}}
 	h := b.run(t, spec)
-	r := h.root(t, "cat /data/f /vol/a/file /tmp/file; hostname; touch /x; touch /data/x; echo y > /tmp/file; touch /tmp/ok /vol/a/ok && ls -ln /data/f")
-	require.True(t, strings.HasPrefix(r.out, "datafilefilebox\n"), r.out)
-	require.Equal(t, 3, strings.Count(r.err, "Read-only file system"), r.err)
-	require.Contains(t, r.out, " 0 0 4 ", "the machine's root is the sandbox's: %s", r.out)
+	r := drivertest.Root(t, h, "cat /data/f /vol/a/file /tmp/file; hostname; touch /x; touch /data/x; echo y > /tmp/file; touch /tmp/ok /vol/a/ok && ls -ln /data/f")
+	require.True(t, strings.HasPrefix(r.Out, "datafilefilebox\n"), r.Out)
+	require.Equal(t, 3, strings.Count(r.Err, "Read-only file system"), r.Err)
+	require.Contains(t, r.Out, " 0 0 4 ", "the machine's root is the sandbox's: %s", r.Out)
 	require.FileExists(t, filepath.Join(filepath.Dir(file), "ok"))
 }
 
@@ -46,16 +46,16 @@ func TestNetwork(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.AllowHostNetwork = true })
 	none, host := b.warm(t, nil), b.warm(t, map[string]any{"network_mode": "host"})
-	require.Equal(t, "lo\n", none.sh(t, "ls /proc/sys/net/ipv4/conf | grep -v -e all -e default").out)
+	require.Equal(t, "lo\n", drivertest.Sh(t, none, "ls /proc/sys/net/ipv4/conf | grep -v -e all -e default").Out)
 	serve := "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); c = socket.create_connection(s.getsockname()); print(\"ok\")'"
-	require.Equal(t, "ok\n", none.sh(t, serve).out)
+	require.Equal(t, "ok\n", drivertest.Sh(t, none, serve).Out)
 	mine, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
-	require.Equal(t, mine+"\n", host.root(t, "readlink /proc/self/ns/net").out)
+	require.Equal(t, mine+"\n", drivertest.Root(t, host, "readlink /proc/self/ns/net").Out)
 	resolver, err := os.ReadFile("/etc/resolv.conf")
 	require.NoError(t, err)
-	require.Equal(t, string(resolver), host.sh(t, "cat /etc/resolv.conf").out)
-	require.NotEqual(t, mine+"\n", none.root(t, "readlink /proc/self/ns/net").out)
+	require.Equal(t, string(resolver), drivertest.Sh(t, host, "cat /etc/resolv.conf").Out)
+	require.NotEqual(t, mine+"\n", drivertest.Root(t, none, "readlink /proc/self/ns/net").Out)
 }
 
 func TestUsage(t *testing.T) {
@@ -63,7 +63,7 @@ func TestUsage(t *testing.T) {
 	h := newBench(t).warm(t, nil)
 	_, err := h.Usage(t.Context())
 	require.NoError(t, err)
-	h.sh(t, "python3 -c 'b = bytearray(50 << 20); sum(range(3000000))'")
+	drivertest.Sh(t, h, "python3 -c 'b = bytearray(50 << 20); sum(range(3000000))'")
 	u, err := h.Usage(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, u.ResourceUsage.MemoryStats.MaxUsage, uint64(50<<20))
@@ -78,12 +78,12 @@ func TestUsage(t *testing.T) {
 func TestPseudoTerminal(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.do(t, execution.Spec{
+	r := drivertest.Do(t, h, execution.Spec{
 		Argv: []string{"/bin/sh", "-c", "tty; stty size; python3 -c 'import os; m, s = os.openpty(); print(os.ttyname(s))'"}, TTY: true,
 		Size: execution.WindowSize{Rows: 33, Cols: 77},
 	})
-	require.Contains(t, r.out, "33 77", r.out)
-	require.Contains(t, r.out, "/dev/pts/", r.out)
+	require.Contains(t, r.Out, "33 77", r.Out)
+	require.Contains(t, r.Out, "/dev/pts/", r.Out)
 }
 
 // TestImage runs an image with an entry point, a user and deletions, made of the machine's own shell.
@@ -99,16 +99,16 @@ func TestOuterRoot(t *testing.T) {
 	b.outer = true
 	testImage(t, b)
 	h := b.warm(t, map[string]any{"disk_mb": 8})
-	r := h.root(t, "head -c 12m /dev/zero > /etc/fill; rm /etc/fill; mkdir /etc/made && mv /etc/made /etc/moved && rmdir /etc/moved && id -u && stat -c %u / /tmp /etc")
-	require.Equal(t, "0\n0\n0\n0\n", r.out, r.err)
-	require.Contains(t, r.err, "No space left on device")
+	r := drivertest.Root(t, h, "head -c 12m /dev/zero > /etc/fill; rm /etc/fill; mkdir /etc/made && mv /etc/made /etc/moved && rmdir /etc/moved && id -u && stat -c %u / /tmp /etc")
+	require.Equal(t, "0\n0\n0\n0\n", r.Out, r.Err)
+	require.Contains(t, r.Err, "No space left on device")
 	for what, script := range map[string]string{
 		"a device": "mknod /tmp/null c 1 3", "trusted marks": `python3 -c 'import os; os.setxattr("/tmp", "trusted.overlay.opaque", b"y")'`,
 		"the machine's programs": "touch /usr/x", "mount": "mount -o remount,size=1g /tmp",
 	} {
 		refused(t, h, what, script)
 	}
-	require.Contains(t, h.sh(t, "id; echo x > /tmp/x && cat /tmp/x").out, "uid=1000(user)")
+	require.Contains(t, drivertest.Sh(t, h, "id; echo x > /tmp/x && cat /tmp/x").Out, "uid=1000(user)")
 	require.NoError(t, h.Destroy(t.Context()))
 }
 
@@ -126,8 +126,8 @@ func testImage(t *testing.T, b *bench) {
 	require.NoError(t, err)
 	require.Contains(t, string(errs), "/gone", "deleted by the second layer")
 	require.Contains(t, string(errs), "Permission denied", "joe may not write")
-	r := h.root(t, "rm /etc/lower && echo y > /etc/new && ls /etc && rm -r /etc/sub && mkdir /etc/sub && ls -a /etc/sub")
-	require.Zero(t, r.receipt.ExitCode, "the root may change the image: %+v", r)
+	r := drivertest.Root(t, h, "rm /etc/lower && echo y > /etc/new && ls /etc && rm -r /etc/sub && mkdir /etc/sub && ls -a /etc/sub")
+	require.Zero(t, r.Receipt.ExitCode, "the root may change the image: %+v", r)
 }
 
 // shellImage writes an OCI layout with a shell.
@@ -191,8 +191,8 @@ func sealedFromGroups(t *testing.T, b *bench) {
 	require.NoError(t, err)
 	want := fmt.Sprintf("/\nCapBnd:\t%016x\n", caps)
 	h := b.run(t, spec)
-	for what, r := range map[string]result{"execution": h.sh(t, look), "root": h.root(t, look)} {
-		require.Equal(t, want, r.out, what)
+	for what, r := range map[string]drivertest.Result{"execution": drivertest.Sh(t, h, look), "root": drivertest.Root(t, h, look)} {
+		require.Equal(t, want, r.Out, what)
 	}
 	var log []byte
 	require.Eventually(t, func() bool {
@@ -221,8 +221,8 @@ func TestV2(t *testing.T) {
 	require.NoError(t, err)
 	b := newBench(t, func(c *Config) { c.Cgroups = groups })
 	h := b.warm(t, nil)
-	r := h.sh(t, "grep ^0: /proc/self/cgroup; python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start()'")
-	require.Equal(t, "0::/\n1\n", r.out, "%+v", r)
+	r := drivertest.Sh(t, h, "grep ^0: /proc/self/cgroup; python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start()'")
+	require.Equal(t, "0::/\n1\n", r.Out, "%+v", r)
 	sealedFromGroups(t, b)
 	require.NoError(t, h.Destroy(t.Context()))
 	left, err := groups.List()
@@ -236,10 +236,10 @@ func TestWithoutCgroups(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *Config) { c.Cgroups = nil })
 	h := b.warm(t, map[string]any{"pids_limit": 40})
-	require.Equal(t, "x\n", h.sh(t, "echo x").out)
-	require.NotZero(t, h.sh(t, "python3 -c 'bytearray(1 << 30)'").receipt.ExitCode)
-	r := h.sh(t, "i=0; while [ $i -lt 60 ]; do sleep 20 & i=$((i+1)); done; echo all")
-	require.NotContains(t, r.out, "all")
+	require.Equal(t, "x\n", drivertest.Sh(t, h, "echo x").Out)
+	require.NotZero(t, drivertest.Sh(t, h, "python3 -c 'bytearray(1 << 30)'").Receipt.ExitCode)
+	r := drivertest.Sh(t, h, "i=0; while [ $i -lt 60 ]; do sleep 20 & i=$((i+1)); done; echo all")
+	require.NotContains(t, r.Out, "all")
 	info := b.Fingerprint(t.Context())
 	require.True(t, info.Healthy)
 	require.Contains(t, info.Attributes["driver.sandbox.weaker"], "no cgroups")

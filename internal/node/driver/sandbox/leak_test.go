@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 // TestDescriptorsAreGivenBack is not parallel: it counts those of the whole process.
@@ -12,7 +14,7 @@ func TestDescriptorsAreGivenBack(t *testing.T) { // see above
 	b := newBench(t)
 	cycle := func() {
 		h := b.warm(t, nil)
-		h.sh(t, "true")
+		drivertest.Sh(t, h, "true")
 		require.NoError(t, h.Destroy(t.Context()))
 		task := b.run(t, b.spec(t, map[string]any{"command": "/bin/true"}))
 		_, err := task.Wait(t.Context())

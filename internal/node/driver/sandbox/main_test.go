@@ -1,23 +1,17 @@
 package sandbox
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
-	"github.com/drover-project/drover/internal/id"
 	"github.com/drover-project/drover/internal/node/cgroup"
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/drivertest"
@@ -97,10 +91,7 @@ func (b *bench) warm(t testing.TB, config map[string]any) *handle {
 
 func (b *bench) run(t testing.TB, spec driver.Spec) *handle {
 	t.Helper()
-	h, err := b.Start(t.Context(), spec)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, h.Destroy(context.Background())) })
-	return h.(*handle)
+	return drivertest.Start(t, b, spec).(*handle)
 }
 
 // leftovers lists processes of its sandboxes, by control group and by path, and mounts.
@@ -123,56 +114,4 @@ func (b *bench) leftovers(t testing.TB) (found []string) {
 		}
 	}
 	return found
-}
-
-// result of a command.
-type result struct {
-	out, err string
-	receipt  execution.Receipt
-}
-
-func (h *handle) sh(t testing.TB, script string) result {
-	t.Helper()
-	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", script}})
-}
-
-func (h *handle) root(t testing.TB, script string) result {
-	t.Helper()
-	return h.do(t, execution.Spec{Argv: []string{"/bin/sh", "-c", script}, Privileged: true})
-}
-
-func (h *handle) do(t testing.TB, spec execution.Spec) result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
-	if spec.ID == "" {
-		spec.ID = id.Random{}.New()
-	}
-	s, err := h.StartExecution(ctx, spec)
-	require.NoError(t, err)
-	r, err := drain(ctx, s)
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
-	return r
-}
-
-func drain(ctx context.Context, s execution.Session) (result, error) {
-	var r result
-	for {
-		f, err := s.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return r, nil
-		}
-		if err != nil {
-			return r, err
-		}
-		switch {
-		case f.Receipt != nil:
-			r.receipt = *f.Receipt
-		case f.Stream == execution.Stdout:
-			r.out += string(f.Data)
-		case f.Stream == execution.Stderr:
-			r.err += string(f.Data)
-		}
-	}
 }

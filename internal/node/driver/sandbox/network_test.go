@@ -134,7 +134,7 @@ func bridged(t *testing.T, b *bench) {
 	require.NotEqual(t, address, other.Network().Address)
 	behind := outside(t)
 	refused(t, other, "a private network behind the machine", dial(behind, 8080, 2))
-	require.Equal(t, "got hello\n", h.sh(t, dial(behind, 8080, 60)).out, "a job's task gets there, through address translation")
+	require.Equal(t, "got hello\n", drivertest.Sh(t, h, dial(behind, 8080, 60)).Out, "a job's task gets there, through address translation")
 	refused(t, other, "a neighbour's port", dial(address, 8080, 2))
 	l, err := net.Listen("tcp", "0.0.0.0:0") // on all addresses, so that only the rules can refuse
 	require.NoError(t, err)

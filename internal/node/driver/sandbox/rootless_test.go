@@ -76,9 +76,9 @@ func TestRootlessInside(t *testing.T) { // alone in its process
 	require.Equal(t, "false", info.Attributes["driver.sandbox.network.host"])
 	require.Contains(t, info.Attributes["driver.sandbox.network.host.missing"], "needs allow_host_network on this node")
 	h := b.warm(t, map[string]any{"pids_limit": 60})
-	r := h.sh(t, "id -u; python3 -c 'print(6 * 7)'; echo x > /tmp/x; echo y > /dev/null; ls -d /work /home/user 2>&1; hostname")
-	require.Contains(t, r.out, "0\n42\n", "%+v", r)
-	require.NotContains(t, r.out, "\n/work\n")
+	r := drivertest.Sh(t, h, "id -u; python3 -c 'print(6 * 7)'; echo x > /tmp/x; echo y > /dev/null; ls -d /work /home/user 2>&1; hostname")
+	require.Contains(t, r.Out, "0\n42\n", "%+v", r)
+	require.NotContains(t, r.Out, "\n/work\n")
 	for what, script := range map[string]string{
 		"mount": "mount -t tmpfs x /mnt", "user namespace": "unshare -U true", "write /usr": "touch /usr/x",
 		"kill init": "kill -9 1; sleep 0.1; exit 1", "write sysctl": "echo 1 > /proc/sys/user/max_user_namespaces",

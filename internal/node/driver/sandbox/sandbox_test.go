@@ -8,17 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/driver/drivertest"
 )
 
 func TestWarmRunner(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := h.sh(t, "id -u; pwd; hostname; echo $HOME $NOMAD_TASK_DIR $GREETING; echo oops >&2; exit 3")
-	require.Equal(t, "oops\n", r.err)
-	require.Equal(t, 3, r.receipt.ExitCode)
-	require.Equal(t, execution.CauseExited, r.receipt.Cause)
-	require.Equal(t, "1000\n/home/user\nt-"+h.ident.AllocID[:8]+"\n/home/user /local hello from /local\n", r.out)
-	require.Equal(t, "0\n", h.root(t, "id -u").out)
+	r := drivertest.Sh(t, h, "id -u; pwd; hostname; echo $HOME $NOMAD_TASK_DIR $GREETING; echo oops >&2; exit 3")
+	require.Equal(t, "oops\n", r.Err)
+	require.Equal(t, 3, r.Receipt.ExitCode)
+	require.Equal(t, execution.CauseExited, r.Receipt.Cause)
+	require.Equal(t, "1000\n/home/user\nt-"+h.ident.AllocID[:8]+"\n/home/user /local hello from /local\n", r.Out)
+	require.Equal(t, "0\n", drivertest.Root(t, h, "id -u").Out)
 }
 
 func TestARehearsalLeavesNothing(t *testing.T) {
@@ -30,7 +31,7 @@ func TestARehearsalLeavesNothing(t *testing.T) {
 	list, err := h.Executions(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, list)
-	require.Equal(t, "hi\n", h.sh(t, "echo hi").out)
+	require.Equal(t, "hi\n", drivertest.Sh(t, h, "echo hi").Out)
 
 	client, err := h.Client(t.Context())
 	require.NoError(t, err)

@@ -65,10 +65,3 @@ func (r *ring) get(from int64, p []byte) int {
 	}
 	return int(n)
 }
-
-// drop forgets everything before the offset's last window, and gives memory back when nothing is kept.
-func (r *ring) drop(acked int64) {
-	if acked >= r.end {
-		r.buf, r.start = nil, r.end
-	}
-}
