@@ -12,25 +12,27 @@ const (
 	MarketSpot     = "spot"
 )
 
-// InstanceType is a kind of machine that a provider sells, as configured or as the provider tells.
+// InstanceType is an instance type that a pool may buy.
 type InstanceType struct {
-	Name        string
-	Capacity    drover.Capacity   // DiskMB defaults to 20,000
-	Devices     map[string]int    // how many of each device, by the name that tasks ask for
-	Attributes  map[string]string // of the node that it becomes: cpu.arch, …
-	Price       float64           // per hour, on demand
-	SpotPrice   float64           // per hour; 0 = not sold as spot
-	Family      string            // types that fail together; default: Name up to the first digit or dot
-	QuotaGroup  string            // default: Family; spot has a group of its own
-	QuotaUnits  int64             // what one takes of the group's quota; default 1
-	Billing     Billing
-	Interrupted float64 // expected interruptions per hour as spot
+	Name       string            `hcl:"name,label"`
+	Capacity   drover.Capacity   `hcl:",squash,required"`    // default 20000
+	Price      float64           `hcl:"price"`               // on demand; $ per hour
+	SpotPrice  float64           `hcl:"spot_price,optional"` // 0 is not sold as spot; $ per hour; default 0
+	Devices    map[string]int    `hcl:"devices,optional"`    // how many of each device, by the name that tasks ask for
+	Attributes map[string]string `hcl:"attributes,optional"` // of the node that it becomes: cpu.arch, …
+	// types that fail together; default: the name up to the first digit or dot
+	Family string `hcl:"family,optional"`
+	// types that share a quota; spot has a group of its own; default: the family
+	QuotaGroup  string  `hcl:"quota_group,optional"`
+	QuotaUnits  int64   `hcl:"quota_units,optional"` // what one takes of the quota; default 1
+	Billing     Billing `hcl:",squash"`
+	Interrupted float64 `hcl:"interruptions,optional"` // expected interruptions as spot; per hour; default 0
 }
 
 // Billing is how time is charged.
 type Billing struct {
-	Granularity time.Duration // charged in multiples of it; default 1 s
-	Minimum     time.Duration // charged at least
+	Granularity time.Duration `hcl:"billed_by,optional"`       // charged in multiples of it; default 1s
+	Minimum     time.Duration `hcl:"billed_at_least,optional"` // charged at least; default 0s
 }
 
 // Charged returns the time that is paid for after a run of d.

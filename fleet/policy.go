@@ -12,46 +12,58 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Policy says which machines a pool may buy, how many and for how much, and how they are treated.
+// Policy is a pool of machines: which may be bought, how many and for how much, and how they are treated.
+//
+// It is what a pool block of the configuration says: the hcl tags name its keys, and the comments are the reference's.
 type Policy struct {
-	Name     string // the pool's
-	NodePool string // that its machines join; default Name
-	// Datacenter of its machines' nodes; default the server's. Only work that may run there is bought for.
-	Datacenter string
-	Provider   string // a configured provider's name
-	Region     string // default the provider's
-	Zones      []string
-	Types      []InstanceType
-	Spot       string // SpotNever (default), SpotPrefer or SpotOnly
-	Image      string // the provider's name of the machine image
-	UserData   string // given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool} and ${node_pool}
-	SSH        *SSH   // for images without user data
-	Tags       map[string]string
+	Name     string   `hcl:"name,label"`
+	Provider string   `hcl:"provider"`           // name of a provider block
+	NodePool string   `hcl:"node_pool,optional"` // pool of nodes that its machines join; default: the pool's name
+	Region   string   `hcl:"region,optional"`    // region of the machines; default: the provider's
+	Zones    []string `hcl:"zones,optional"`     // zones that machines may be in; default one, named "default"
+	// datacenter of the nodes; only work that may run there is bought for; default: the server's
+	Datacenter string         `hcl:"datacenter,optional"`
+	Types      []InstanceType `hcl:"type,block"`
+	// "prefer" or "only" buys spot machines; default: on-demand machines only
+	Spot  string `hcl:"spot,optional"`
+	Image string `hcl:"image,optional"` // machine image, as the provider names it
+	// given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool}, ${node_pool} and
+	// ${secret}; default: what starts the agent
+	UserData string            `hcl:"user_data,optional"`
+	SSH      *SSH              `hcl:"ssh,block"`     // for images without user data
+	Tags     map[string]string `hcl:"tags,optional"` // tags of the machines
 
-	Min      int             // machines to keep
-	Max      int             // machines at most; 0 = no limit
-	Limits   drover.Capacity // of all machines together; 0 = no limit
-	MaxPrice float64         // per machine and hour; 0 = no limit
-	Budget   Budget
-	Schedule []Schedule
-	Standby  []Standby
+	Min      int             `hcl:"min,optional"`       // machines to keep; default 0
+	Max      int             `hcl:"max,optional"`       // machines at most; 0 is no limit; default 0
+	Limits   drover.Capacity `hcl:"limits,block"`       // of all machines together; 0 is no limit
+	MaxPrice float64         `hcl:"max_price,optional"` // most that a machine may cost; 0 is no limit; $ per hour; default 0
+	Budget   Budget          `hcl:"budget,block"`
+	Schedule []Schedule      `hcl:"schedule,block"`
+	Standby  []Standby       `hcl:"standby,block"`
+	// what an hour of waiting of one piece of work is worth; $ per hour; default 1
+	WaitCost float64 `hcl:"wait_cost,optional"`
 
-	Idle            time.Duration // how long a machine may be idle; 0 = as long as it is worth keeping, by WaitCost
-	Expire          time.Duration // age at which machines are replaced; 0 = never
-	WaitCost        float64       // $ that an hour of waiting of one piece of work is worth; default 1
-	BootTimeout     time.Duration // upper bound of the boot deadline; default 15 min
-	LostTimeout     time.Duration // silence of an agent after which its machine is replaced; default 10 min
-	AdoptGrace      time.Duration // after a restart, how long agents have to call home; default 30 s
-	OrphanGrace     time.Duration // how long a machine without a known intent lives; default 10 min
-	Disruption      float64       // share of machines that may be replaced at once; default 0.1
-	Consolidate     bool          // move movable work off machines that can be saved
-	SpotSpread      int           // at most 1/n of a purchase on one spot offering; default 3
-	BootProbe       string        // command that must succeed before the machine takes work
-	RunProbe        string        // command that must keep succeeding
-	PauseCreates    bool
-	PauseDestroys   bool
-	Retiring        bool          // set by Pool.Effective: nothing new is bought, what is idle goes
-	TerminateAtDead time.Duration // dead-man switch: power off when no server answers for so long; default 15 min
+	// how long a machine may be idle; default: as long as it is worth by wait_cost
+	Idle        time.Duration `hcl:"idle,optional"`
+	Expire      time.Duration `hcl:"expire,optional"`       // age at which machines are replaced; default never
+	BootTimeout time.Duration `hcl:"boot_timeout,optional"` // upper bound of a boot; default 15m
+	// silence of an agent after which its machine is replaced; default 10m
+	LostTimeout time.Duration `hcl:"lost_timeout,optional"`
+	// how long agents have to call home after the server's restart; default 30s
+	AdoptGrace time.Duration `hcl:"adopt_grace,optional"`
+	// how long a machine without a known intent lives; default 10m
+	OrphanGrace time.Duration `hcl:"orphan_grace,optional"`
+	// how long an idle machine without an answering server lives; default 15m
+	TerminateAtDead time.Duration `hcl:"terminate_at_dead,optional"`
+	Disruption      float64       `hcl:"disruption,optional"`  // share of machines that may be replaced at once; 0 to 1; default 0.1
+	Consolidate     bool          `hcl:"consolidate,optional"` // move movable work off machines that can be saved; default false
+	SpotSpread      int           `hcl:"spot_spread,optional"` // at most one nth of a purchase is on one spot offering; default 3
+	BootProbe       string        `hcl:"boot_probe,optional"`  // command that must succeed before the machine takes work
+	RunProbe        string        `hcl:"run_probe,optional"`   // command that must keep succeeding
+
+	PauseCreates  bool
+	PauseDestroys bool
+	Retiring      bool // set by Pool.Effective: nothing new is bought, what is idle goes
 }
 
 // What a policy wants of spot machines.
@@ -61,15 +73,18 @@ const (
 	SpotOnly   = "only"
 )
 
-// SSH is how machines are reached whose image takes no user data: our program is uploaded and started. The machine
-// proves that it is the one that was bought by a key of HostKeys, else by the secret, else by its console.
+// SSH is how machines without user data are reached.
+//
+// Our program is uploaded and started. The machine proves that it is the one that was bought by a key of HostKeys, else by
+// the secret, else by its console.
 type SSH struct {
-	User       string   // default "root"; others need sudo without a password
-	Port       int      // default 22
-	Key        string   // path of the private key, on the server
-	HostKeys   []string // host keys or their fingerprints (SHA256:…)
-	SecretFile string   // file on the machine into which the user data wrote ${secret}
-	Config     string   // the agent's configuration; default ${config}
+	User string `hcl:"user,optional"` // who logs in; others than root need sudo without a password; default root
+	Port int    `hcl:"port,optional"` // port; default 22
+	Key  string `hcl:"key"`           // private key, on the server; path
+	// host keys or fingerprints; default: what the machine writes to its console
+	HostKeys   []string `hcl:"host_keys,optional"`
+	SecretFile string   `hcl:"secret_file,optional"` // file on the machine into which the user data wrote ${secret}; path
+	Config     string   `hcl:"config,optional"`      // configuration of the agent; default ${config}
 }
 
 // What happens when a budget is spent.
@@ -79,26 +94,28 @@ const (
 	BudgetAlert    = "alert"    // bought all the same, and said
 )
 
-// Budget bounds the cost; 0 = no bound.
+// Budget bounds the cost.
 type Budget struct {
-	PerHour          float64
-	PerDay           float64
-	AtLimit          string
-	CriticalPriority int
+	PerHour float64 `hcl:"per_hour,optional"` // bound of the cost; 0 is no limit; $ per hour; default 0
+	PerDay  float64 `hcl:"per_day,optional"`  // bound of the cost; 0 is no limit; $ per day; default 0
+	// what happens when it is spent, queue: nothing is bought; critical: only for work of critical_priority; alert: bought,
+	// and said; default queue
+	AtLimit          string `hcl:"at_limit,optional"`
+	CriticalPriority int    `hcl:"critical_priority,optional"` // priority of jobs from which work is critical; default 0
 }
 
-// Schedule keeps at least Min machines for Duration from each time that Cron names.
+// Schedule keeps a minimum at certain times.
 type Schedule struct {
-	Cron     string // five fields: minute hour day-of-month month day-of-week
-	Zone     string // time zone; default UTC
-	Duration time.Duration
-	Min      int
+	Cron     string        `hcl:"cron"`          // five fields: minute, hour, day of month, month, day of week
+	Zone     string        `hcl:"zone,optional"` // time zone; default UTC
+	Duration time.Duration `hcl:"duration"`      // how long from each time that cron names
+	Min      int           `hcl:"min"`           // machines to keep meanwhile
 }
 
 // Standby is room that is kept free for work that has not come yet.
 type Standby struct {
-	Each  drover.Capacity
-	Count int
+	Each  drover.Capacity `hcl:",squash"` // of each piece; default 0
+	Count int             `hcl:"count"`   // pieces of room that are kept free
 }
 
 // Canonicalize fills defaults in.

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -91,150 +93,46 @@ type FleetSize struct {
 	DiskMB   int64 `hcl:"disk,optional"`   // MB; default 0, which is no limit
 }
 
-func (s *FleetSize) capacity() drover.Capacity {
+// Capacity returns the size; nothing if it is not set.
+func (s *FleetSize) Capacity() drover.Capacity {
 	if s == nil {
 		return drover.Capacity{}
 	}
 	return drover.Capacity{CPU: s.CPU, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB}
 }
 
-// Capacity returns the size; nothing if it is not set.
-func (s *FleetSize) Capacity() drover.Capacity { return s.capacity() }
-
-// FleetPool is a pool of machines: which may be bought, how many and for how much, and how they are treated.
+// FleetPool is a pool block: fleet.Policy as files say it.
 type FleetPool struct {
-	Name     string   `hcl:"name,label"`
-	Provider string   `hcl:"provider"`           // name of a provider block
-	Region   string   `hcl:"region,optional"`    // region of the machines; default: the provider's
-	Zones    []string `hcl:"zones,optional"`     // zones that machines may be in; default one, named "default"
-	NodePool string   `hcl:"node_pool,optional"` // pool of nodes that its machines join; default: the pool's name
-	// datacenter of the nodes; only work that may run there is bought for; default: the server's
-	Datacenter string `hcl:"datacenter,optional"`
-	// "prefer" or "only" buys spot machines; default: on-demand machines only
-	Spot  string `hcl:"spot,optional"`
-	Image string `hcl:"image,optional"` // machine image, as the provider names it
-	// given to the machine at boot; may hold ${config}, ${server}, ${token}, ${intent}, ${pool}, ${node_pool} and
-	// ${secret}; default: what starts the agent
-	UserData string            `hcl:"user_data,optional"`
-	Tags     map[string]string `hcl:"tags,optional"` // tags of the machines
-
-	Min      int     `hcl:"min,optional"`       // machines to keep; default 0
-	Max      int     `hcl:"max,optional"`       // machines at most; 0 is no limit; default 0
-	MaxPrice float64 `hcl:"max_price,optional"` // most that a machine may cost; 0 is no limit; $ per hour; default 0
-	// what an hour of waiting of one piece of work is worth; $ per hour; default 1
-	WaitCost float64 `hcl:"wait_cost,optional"`
-
-	// how long a machine may be idle; duration; default: as long as it is worth by wait_cost
-	Idle        string `hcl:"idle,optional"`
-	Expire      string `hcl:"expire,optional"`       // age at which machines are replaced; duration; default never
-	BootTimeout string `hcl:"boot_timeout,optional"` // upper bound of a boot; duration; default 15m
-	// silence of an agent after which its machine is replaced; duration; default 10m
-	LostTimeout string `hcl:"lost_timeout,optional"`
-	// how long agents have to call home after the server's restart; duration; default 30s
-	AdoptGrace string `hcl:"adopt_grace,optional"`
-	// how long a machine without a known intent lives; duration; default 10m
-	OrphanGrace string `hcl:"orphan_grace,optional"`
-	// how long an idle machine without an answering server lives; duration; default 15m
-	PowerOff    string  `hcl:"terminate_at_dead,optional"`
-	Disruption  float64 `hcl:"disruption,optional"`  // share of machines that may be replaced at once; 0 to 1; default 0.1
-	Consolidate *bool   `hcl:"consolidate,optional"` // move movable work off machines that can be saved; default false
-	SpotSpread  int     `hcl:"spot_spread,optional"` // at most one nth of a purchase is on one spot offering; default 3
-	BootProbe   string  `hcl:"boot_probe,optional"`  // command that must succeed before the machine takes work
-	RunProbe    string  `hcl:"run_probe,optional"`   // command that must keep succeeding
-
-	Limits   *FleetSize       `hcl:"limits,block"`
-	Budget   *FleetBudget     `hcl:"budget,block"`
-	SSH      *FleetSSH        `hcl:"ssh,block"`
-	Types    []*FleetType     `hcl:"type,block"`
-	Schedule []*FleetSchedule `hcl:"schedule,block"`
-	Standby  []*FleetStandby  `hcl:"standby,block"`
+	Name string   `hcl:"name,label"`
+	Keys hcl.Body `hcl:",remain"`
+	said any      // a pointer to the form of fleet.Policy
 }
 
-// FleetBudget bounds the cost.
-type FleetBudget struct {
-	PerHour float64 `hcl:"per_hour,optional"` // bound of the cost; 0 is no limit; $ per hour; default 0
-	PerDay  float64 `hcl:"per_day,optional"`  // bound of the cost; 0 is no limit; $ per day; default 0
-	// what happens when it is spent, queue: nothing is bought; critical: only for work of critical_priority; alert: bought, and said; default queue
-	AtLimit          string `hcl:"at_limit,optional"`
-	CriticalPriority int    `hcl:"critical_priority,optional"` // priority of jobs from which work is critical; default 0
+var policyForm = form(reflect.TypeFor[fleet.Policy]())
+
+// read decodes what the block says. Errors: its unknown and wrong keys.
+func (p *FleetPool) read() hcl.Diagnostics {
+	said := reflect.New(policyForm)
+	diags := gohcl.DecodeBody(p.Keys, placeholders(), said.Interface())
+	said.Elem().FieldByName("Name").SetString(p.Name)
+	p.said, p.Keys = said.Interface(), nil
+	return diags
 }
 
-// FleetSSH is how machines without user data are reached.
-type FleetSSH struct {
-	User string `hcl:"user,optional"` // who logs in; others than root need sudo without a password; default root
-	Port int    `hcl:"port,optional"` // port; default 22
-	Key  string `hcl:"key"`           // private key, on the server; path
-	// host keys or fingerprints; default: what the machine writes to its console
-	HostKeys   []string `hcl:"host_keys,optional"`
-	SecretFile string   `hcl:"secret_file,optional"` // file on the machine into which the user data wrote ${secret}; path
-	Config     string   `hcl:"config,optional"`      // configuration of the agent; default ${config}
-}
+// MarshalJSON shows the block as it was written.
+func (p *FleetPool) MarshalJSON() ([]byte, error) { return json.Marshal(p.said) }
 
-// FleetType is an instance type that a pool may buy.
-type FleetType struct {
-	Name       string            `hcl:"name,label"`
-	CPU        int64             `hcl:"cpu"`                 // MHz
-	MemoryMB   int64             `hcl:"memory"`              // MB
-	DiskMB     int64             `hcl:"disk,optional"`       // MB; default 20000
-	Price      float64           `hcl:"price"`               // on demand; $ per hour
-	SpotPrice  float64           `hcl:"spot_price,optional"` // 0 is not sold as spot; $ per hour; default 0
-	Devices    map[string]int    `hcl:"devices,optional"`    // how many of each device, by the name that tasks ask for
-	Attributes map[string]string `hcl:"attributes,optional"` // of the node that it becomes: cpu.arch, …
-	// types that fail together; default: the name up to the first digit or dot
-	Family string `hcl:"family,optional"`
-	// types that share a quota; spot has a group of its own; default: the family
-	QuotaGroup  string  `hcl:"quota_group,optional"`
-	QuotaUnits  int64   `hcl:"quota_units,optional"`     // what one takes of the quota; default 1
-	Granularity string  `hcl:"billed_by,optional"`       // charged in multiples of it; duration; default 1s
-	Minimum     string  `hcl:"billed_at_least,optional"` // charged at least; duration; default 0s
-	Interrupted float64 `hcl:"interruptions,optional"`   // expected interruptions as spot; per hour; default 0
-}
-
-// FleetSchedule keeps a minimum at certain times.
-type FleetSchedule struct {
-	Cron     string `hcl:"cron"`          // five fields: minute, hour, day of month, month, day of week
-	Zone     string `hcl:"zone,optional"` // time zone; default UTC
-	Duration string `hcl:"duration"`      // how long from each time that cron names; duration
-	Min      int    `hcl:"min"`           // machines to keep meanwhile
-}
-
-// FleetStandby is room that is kept free.
-type FleetStandby struct {
-	CPU      int64 `hcl:"cpu,optional"`    // of each piece; MHz; default 0
-	MemoryMB int64 `hcl:"memory,optional"` // of each piece; MB; default 0
-	DiskMB   int64 `hcl:"disk,optional"`   // of each piece; MB; default 0
-	Count    int   `hcl:"count"`           // pieces of room that are kept free
+// text returns what the block says for a field of the policy that is a text.
+func (p *FleetPool) text(field string) string {
+	return reflect.ValueOf(p.said).Elem().FieldByName(field).String()
 }
 
 // Policy returns the pool as the fleet knows it, canonicalized and checked. Errors: Invalid, with all that is wrong.
 func (p *FleetPool) Policy() (*fleet.Policy, error) {
-	d := &durations{}
-	out := &fleet.Policy{
-		Name: p.Name, NodePool: p.NodePool, Datacenter: p.Datacenter, Provider: p.Provider, Region: p.Region, Zones: p.Zones, Spot: p.Spot, Image: p.Image,
-		UserData: p.UserData, Tags: p.Tags, Min: p.Min, Max: p.Max, MaxPrice: p.MaxPrice, WaitCost: p.WaitCost,
-		Limits: p.Limits.capacity(), Disruption: p.Disruption, Consolidate: True(p.Consolidate), SpotSpread: p.SpotSpread,
-		BootProbe: p.BootProbe, RunProbe: p.RunProbe,
-		Idle: d.read("idle", p.Idle), Expire: d.read("expire", p.Expire), BootTimeout: d.read("boot_timeout", p.BootTimeout),
-		LostTimeout: d.read("lost_timeout", p.LostTimeout), AdoptGrace: d.read("adopt_grace", p.AdoptGrace),
-		OrphanGrace: d.read("orphan_grace", p.OrphanGrace), TerminateAtDead: d.read("terminate_at_dead", p.PowerOff),
-	}
+	out, d := &fleet.Policy{}, &durations{}
+	d.fill(reflect.ValueOf(out).Elem(), reflect.ValueOf(p.said).Elem(), "")
 	if len(out.Zones) == 0 {
 		out.Zones = []string{"default"}
-	}
-	if b := p.Budget; b != nil {
-		out.Budget = fleet.Budget(*b)
-	}
-	if s := p.SSH; s != nil {
-		out.SSH = &fleet.SSH{User: s.User, Port: s.Port, Key: s.Key, HostKeys: s.HostKeys, SecretFile: s.SecretFile, Config: s.Config}
-	}
-	for _, t := range p.Types {
-		out.Types = append(out.Types, t.instanceType(d))
-	}
-	for _, s := range p.Schedule {
-		out.Schedule = append(out.Schedule, fleet.Schedule{Cron: s.Cron, Zone: s.Zone, Duration: d.read("schedule.duration", s.Duration), Min: s.Min})
-	}
-	for _, s := range p.Standby {
-		out.Standby = append(out.Standby, fleet.Standby{Each: drover.Capacity{CPU: s.CPU, MemoryMB: s.MemoryMB, DiskMB: s.DiskMB}, Count: s.Count})
 	}
 	if len(d.wrong) > 0 {
 		return nil, drover.Errorf(drover.Invalid, "fleet pool %q: %s", p.Name, strings.Join(d.wrong, "; "))
@@ -243,13 +141,12 @@ func (p *FleetPool) Policy() (*fleet.Policy, error) {
 	return out, out.Validate()
 }
 
-func (t *FleetType) instanceType(d *durations) fleet.InstanceType {
-	return fleet.InstanceType{
-		Name: t.Name, Capacity: drover.Capacity{CPU: t.CPU, MemoryMB: t.MemoryMB, DiskMB: t.DiskMB}, Devices: t.Devices,
-		Attributes: t.Attributes, Price: t.Price, SpotPrice: t.SpotPrice, Family: t.Family, QuotaGroup: t.QuotaGroup,
-		QuotaUnits: t.QuotaUnits, Interrupted: t.Interrupted,
-		Billing: fleet.Billing{Granularity: d.read("type."+t.Name+".billed_by", t.Granularity), Minimum: d.read("type."+t.Name+".billed_at_least", t.Minimum)},
+// readPools decodes what pool blocks say. Errors: their unknown and wrong keys.
+func readPools(pools []*FleetPool) (diags hcl.Diagnostics) {
+	for _, p := range pools {
+		diags = append(diags, p.read()...)
 	}
+	return diags
 }
 
 // ParsePools reads pools from a file's text: pool blocks, or a whole agent's configuration; a name ending in .json is
@@ -281,6 +178,9 @@ func ParseFleet(data []byte, name string) ([]*fleet.Policy, []*FleetProvider, er
 	}
 	if in.Fleet != nil {
 		in.Pools, in.Providers = append(in.Pools, in.Fleet.Pools...), append(in.Providers, in.Fleet.Providers...)
+	}
+	if diags := readPools(in.Pools); diags.HasErrors() {
+		return nil, nil, diagnosed(diags)
 	}
 	if len(in.Pools) == 0 {
 		return nil, nil, drover.Errorf(drover.Invalid, "configuration: %s has no pool block", name)

@@ -49,13 +49,15 @@ func (f *Fleet) problems() (errs []error) {
 	for _, p := range f.Pools {
 		check(!seen[p.Name], "fleet.pool."+p.Name, "is there twice")
 		seen[p.Name] = true
-		check(known[p.Provider] != nil, "fleet.pool."+p.Name+".provider", "there is no provider %q in the fleet block", p.Provider)
+		provider, region := p.text("Provider"), p.text("Region")
+		check(known[provider] != nil, "fleet.pool."+p.Name+".provider", "there is no provider %q in the fleet block", provider)
 		if _, err := p.Policy(); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if c := known[p.Provider]; c != nil {
-			check(p.Region == "" || p.Region == c.Region, "fleet.pool."+p.Name+".region", "is %q, but provider %q has %q: another region is another provider block", p.Region, c.Name, c.Region)
+		if c := known[provider]; c != nil {
+			check(region == "" || region == c.Region, "fleet.pool."+p.Name+".region",
+				"is %q, but provider %q has %q: another region is another provider block", region, c.Name, c.Region)
 		}
 	}
 	return errs

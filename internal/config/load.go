@@ -67,6 +67,9 @@ func Parse(data []byte, name string) (*Agent, error) {
 	}
 	a := &Agent{}
 	diags = gohcl.DecodeBody(file.Body, placeholders(), a)
+	if a.Fleet != nil {
+		diags = append(diags, readPools(a.Fleet.Pools)...)
+	}
 	if diags = append(diags, a.settle()...); diags.HasErrors() {
 		return nil, diagnosed(diags)
 	}

@@ -6,7 +6,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
@@ -14,13 +17,25 @@ import (
 // configWriter collects the sections of the configuration's page.
 type configWriter struct {
 	config *source // internal/config
+	fleet  *source // of the policies that pool blocks are
 	text   strings.Builder
+}
+
+// source returns the source of a type.
+func (w *configWriter) source(t reflect.Type) *source {
+	if t.PkgPath() == reflect.TypeFor[fleet.Policy]().PkgPath() {
+		return w.fleet
+	}
+	return w.config
 }
 
 func configuration(root string) (string, error) {
 	w := &configWriter{}
 	var err error
 	if w.config, err = parseSource(filepath.Join(root, "internal/config")); err != nil {
+		return "", err
+	}
+	if w.fleet, err = parseSource(filepath.Join(root, "fleet")); err != nil {
 		return "", err
 	}
 	w.text.WriteString("# Configuration of the agent\n\n" +
@@ -54,32 +69,63 @@ func (w *configWriter) block(path string, t reflect.Type, defaults reflect.Value
 	if path != "" {
 		title = "`" + path + "`"
 	}
-	fmt.Fprintf(&w.text, "## %s\n\n%s\n\n", title, sentence(w.about(t.Name())))
+	fmt.Fprintf(&w.text, "## %s\n\n%s\n\n", title, sentence(w.about(t)))
 	rows, children := newTable("Key", "Type", "Default", "Unit", "Meaning"), []func(){}
-	comments, count := w.config.fieldComments(t.Name()), 0
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, kind, _ := strings.Cut(f.Tag.Get("hcl"), ",")
-		if name == "" || kind == "label" || kind == "remain" {
-			continue
-		}
-		var value reflect.Value
-		if defaults.IsValid() && !defaults.IsNil() {
-			value = defaults.Elem().Field(i)
-		}
+	count := 0
+	w.eachKey(t, defaults, func(name, kind string, f reflect.StructField, value reflect.Value, comment string) {
 		if kind == "block" {
-			children = append(children, func() { w.nested(path, name, f.Type, value, comments[f.Name]) })
-			continue
+			children = append(children, func() { w.nested(path, name, f.Type, value, comment) })
+			return
 		}
-		meaning, unit, standard := described(comments[f.Name])
+		meaning, unit, standard := described(comment)
+		if f.Type == reflect.TypeFor[time.Duration]() {
+			unit = duration
+		}
 		rows.row(code(name), kindOf(f.Type, unit), defaultOf(value, kind, standard), strings.TrimPrefix(unit, duration), sentence(meaning))
 		count++
-	}
+	})
 	if count > 0 {
 		w.text.WriteString(rows.String() + "\n")
 	}
 	for _, c := range children {
 		c()
+	}
+}
+
+// eachKey calls do with each key of a block and its comment; the keys of a squashed field lie beside the others.
+func (w *configWriter) eachKey(t reflect.Type, defaults reflect.Value,
+	do func(name, kind string, f reflect.StructField, value reflect.Value, comment string),
+) {
+	comments := w.source(t).fieldComments(t.Name())
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, kind, _ := strings.Cut(f.Tag.Get("hcl"), ",")
+		var value reflect.Value
+		if defaults.IsValid() && !defaults.IsNil() {
+			value = defaults.Elem().Field(i)
+		}
+		switch {
+		case f.Type == reflect.TypeFor[drover.Capacity]() && kind != "block" && kind != "":
+			w.eachSize(kind, comments[f.Name], do)
+		case kind == "squash":
+			w.eachKey(f.Type, reflect.Value{}, do)
+		case name != "" && kind != "label" && kind != "remain":
+			do(name, kind, f, value, comments[f.Name])
+		}
+	}
+}
+
+// eachSize is eachKey for a squashed drover.Capacity, whose comment tells of all keys; its default is the disk's if the
+// others are required.
+func (w *configWriter) eachSize(kind, comment string, do func(name, kind string, f reflect.StructField, value reflect.Value, comment string)) {
+	t := reflect.TypeFor[config.FleetSize]()
+	for i := range t.NumField() {
+		name, optional, _ := strings.Cut(t.Field(i).Tag.Get("hcl"), ",")
+		_, unit, _ := described(w.config.fieldComments(t.Name())[t.Field(i).Name])
+		if kind == "squash,required" && name != "disk" {
+			optional = ""
+		}
+		do(name, optional, t.Field(i), reflect.Value{}, comment+"; "+unit)
 	}
 }
 
@@ -102,12 +148,19 @@ func (w *configWriter) nested(path, name string, t reflect.Type, defaults reflec
 		fmt.Fprintf(&w.text, "## `%s`\n\n%s Keys are of your choice, values are texts.\n\n", name, sentence(comment))
 		return
 	}
+	switch t {
+	case reflect.TypeFor[config.FleetPool]():
+		t = reflect.TypeFor[fleet.Policy]()
+	case reflect.TypeFor[drover.Capacity]():
+		t = reflect.TypeFor[config.FleetSize]()
+	}
 	w.block(name, t, defaults)
 }
 
 // about returns a type's comment as a sentence about the block, which has another name than the type.
-func (w *configWriter) about(typeName string) string {
-	text := w.config.typeComment(typeName)
+func (w *configWriter) about(t reflect.Type) string {
+	typeName := t.Name()
+	text := w.source(t).typeComment(typeName)
 	for _, verb := range []string{" is ", " are "} {
 		if rest, ok := strings.CutPrefix(text, typeName+verb); ok {
 			return rest
@@ -147,6 +200,9 @@ func described(comment string) (meaning, unit, standard string) {
 }
 
 func kindOf(t reflect.Type, unit string) string {
+	if unit == duration {
+		return duration
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -158,9 +214,6 @@ func kindOf(t reflect.Type, unit string) string {
 	case reflect.Map:
 		return "map"
 	case reflect.String:
-		if unit == duration {
-			return duration
-		}
 		return "string"
 	default:
 		return "number"
