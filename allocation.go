@@ -1,6 +1,10 @@
 package drover
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Desired statuses of an allocation: control writes them.
 const (
@@ -68,6 +72,26 @@ type Claim struct {
 	Labels      map[string]string
 	Env         map[string]string
 	Limits      *Limits // of its executions; nil = the environment's
+}
+
+// AllocationName is the name of one of a group's allocations: job.group[index].
+func AllocationName(jobID, group string, index int) string {
+	name := make([]byte, 0, len(jobID)+len(group)+10)
+	name = append(append(append(append(name, jobID...), '.'), group...), '[')
+	return string(append(strconv.AppendInt(name, int64(index), 10), ']'))
+}
+
+// Index is the number at the end of the allocation's name, -1 if there is none.
+func (a *Allocation) Index() int {
+	open := strings.LastIndexByte(a.Name, '[')
+	if open < 0 || !strings.HasSuffix(a.Name, "]") {
+		return -1
+	}
+	i, err := strconv.Atoi(a.Name[open+1 : len(a.Name)-1])
+	if err != nil {
+		return -1
+	}
+	return i
 }
 
 // Version returns the version of the job placed.
@@ -187,6 +211,15 @@ type AllocDeploymentStatus struct {
 	Canary      bool
 	ModifyIndex uint64
 }
+
+// Judged reports whether it is known if the allocation is healthy. A missing status is not.
+func (s *AllocDeploymentStatus) Judged() bool { return s != nil && s.Healthy != nil }
+
+// IsHealthy reports whether the allocation was found healthy.
+func (s *AllocDeploymentStatus) IsHealthy() bool { return s.Judged() && *s.Healthy }
+
+// IsUnhealthy reports whether the allocation was found unhealthy.
+func (s *AllocDeploymentStatus) IsUnhealthy() bool { return s.Judged() && !*s.Healthy }
 
 // AllocNetworkStatus is the address in the allocation's own network.
 type AllocNetworkStatus struct {

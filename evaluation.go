@@ -195,6 +195,10 @@ type DeploymentState struct {
 	UnhealthyAllocs   int
 }
 
+// Unpromoted reports whether canaries of the group have to prove the version first, and were not promoted. A missing state
+// has none.
+func (s *DeploymentState) Unpromoted() bool { return s != nil && s.DesiredCanaries > 0 && !s.Promoted }
+
 // DeploymentStatusUpdate changes a deployment's status.
 type DeploymentStatusUpdate struct {
 	DeploymentID      string

@@ -41,6 +41,18 @@ func (g *TaskGroup) LostAfter() time.Duration {
 	return g.Disconnect.LostAfter
 }
 
+// DesiredCount is how many allocations the group should have: its count, 1 without one, and of a warm pool its size with the
+// demand of now. A system job has so many on each node.
+func (g *TaskGroup) DesiredCount() int {
+	switch {
+	case g.Pool != nil:
+		return g.Pool.Size + g.Pool.Demand
+	case g.Count == nil:
+		return 1
+	}
+	return *g.Count
+}
+
 // WarmPool asks the scheduler for allocations that wait to be claimed. A claimed allocation does not count.
 type WarmPool struct {
 	Size       int // unclaimed allocations to keep

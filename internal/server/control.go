@@ -14,7 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/intake"
 	"github.com/drover-project/drover/internal/control/leader"
 	"github.com/drover-project/drover/internal/control/raftlog"
-	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
@@ -55,7 +55,7 @@ func (a *Agent) openControl(ctx context.Context) (*control, error) {
 		},
 		Withhold: a.withhold,
 	})
-	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: scheduler.Lacks})
+	c.view = demand.New(a.demandConfig(), demand.Deps{State: func() demand.State { return c.store.Snapshot() }, Lacks: feasible.Lacks})
 	machine := fsm.New(c.store, fsm.Observers{c.events, c.leader, c.view})
 	raftDir := cfg.DataDir
 	if raftDir == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
-	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
@@ -28,7 +28,7 @@ type logged struct {
 func newLogged(t *testing.T) *logged {
 	s := store.New()
 	cfg := (&Agent{cfg: &config.Agent{Fleet: &config.Fleet{Providers: []*config.FleetProvider{{Name: "p", Type: "loopback"}}}}}).demandConfig()
-	l := &logged{t: t, view: demand.New(cfg, demand.Deps{State: func() demand.State { return s.Snapshot() }, Lacks: scheduler.Lacks})}
+	l := &logged{t: t, view: demand.New(cfg, demand.Deps{State: func() demand.State { return s.Snapshot() }, Lacks: feasible.Lacks})}
 	l.fsm = fsm.New(s, fsm.Observers{l.view})
 	return l
 }

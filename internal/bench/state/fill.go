@@ -14,7 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/raftlog"
-	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/id"
@@ -93,7 +93,7 @@ func (f *filler) node(i int) {
 	for _, d := range []string{"raw_exec", "sandbox", "docker", "mock_driver"} {
 		n.Drivers[d] = &drover.DriverInfo{Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: f.now, Attributes: map[string]string{"driver." + d: "1"}}
 	}
-	n.ComputedClass = scheduler.ComputedClass(n)
+	n.ComputedClass = feasible.ComputedClass(n)
 	f.nodes = append(f.nodes, n)
 	f.propose(&command.RegisterNode{Node: n, Time: f.now.UnixNano()})
 }

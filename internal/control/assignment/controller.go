@@ -9,7 +9,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/exchange"
@@ -98,7 +98,7 @@ func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
 		n.StatusUpdatedAt = old.StatusUpdatedAt
 		n.MergeMeta(n.Meta, old.DynamicMeta)
 	}
-	n.ComputedClass = scheduler.ComputedClass(&n)
+	n.ComputedClass = feasible.ComputedClass(&n)
 	return &n
 }
 

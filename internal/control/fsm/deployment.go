@@ -263,7 +263,7 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 
 func awaitsPromotion(d *drover.Deployment) bool {
 	for _, s := range d.TaskGroups {
-		if s.DesiredCanaries > 0 && !s.Promoted {
+		if s.Unpromoted() {
 			return true
 		}
 	}

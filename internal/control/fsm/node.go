@@ -7,7 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
-	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
 // maxNodeEvents is the length of a node's history; the oldest go first.
@@ -90,7 +90,7 @@ func (e *entry) setNodeMeta(c *command.SetNodeMeta) (*drover.Node, error) {
 	}
 	maps.Copy(dynamic, c.Meta)
 	n.MergeMeta(old.OwnMeta(), dynamic)
-	n.ComputedClass, n.ModifyIndex = scheduler.ComputedClass(&n), e.index
+	n.ComputedClass, n.ModifyIndex = feasible.ComputedClass(&n), e.index
 	e.putNode(&n)
 	e.putEvals(c.Evals)
 	return &n, nil

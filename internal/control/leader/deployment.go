@@ -8,7 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/intake"
-	"github.com/drover-project/drover/internal/control/scheduler"
+	"github.com/drover-project/drover/internal/control/scheduler/reconcile"
 	"github.com/drover-project/drover/internal/control/store"
 	"github.com/drover-project/drover/internal/control/trigger"
 	"github.com/drover-project/drover/internal/tables"
@@ -128,7 +128,7 @@ func hopelessGroups(s *store.Snapshot, d *drover.Deployment, now time.Time) map[
 	for a := range s.ActiveAllocationsByJob(d.Namespace, d.JobID) {
 		h := a.DeploymentStatus
 		if a.DeploymentID == d.ID && !a.ServerTerminal() && h != nil && h.Healthy != nil && !*h.Healthy &&
-			a.NextAllocation == "" && !scheduler.Reschedulable(a, now) {
+			a.NextAllocation == "" && !reconcile.Reschedulable(a, now) {
 			groups[a.TaskGroup] = true
 		}
 	}
@@ -137,7 +137,7 @@ func hopelessGroups(s *store.Snapshot, d *drover.Deployment, now time.Time) map[
 
 // waiting reports whether the group waits for allocations to become healthy; not for a person to promote canaries.
 func waiting(g *drover.DeploymentState) bool {
-	if g.DesiredCanaries > 0 && !g.Promoted {
+	if g.Unpromoted() {
 		return g.HealthyAllocs < g.DesiredCanaries
 	}
 	return g.HealthyAllocs < g.DesiredTotal

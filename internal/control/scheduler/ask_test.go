@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"testing"
 
@@ -12,10 +14,10 @@ import (
 // placedOn returns the plan's new allocations.
 func placed(out Output) []*drover.Allocation {
 	var all []*drover.Allocation
-	for _, node := range sortedKeys(out.Plan.NodeAllocation) {
+	for _, node := range slices.Sorted(maps.Keys(out.Plan.NodeAllocation)) {
 		all = append(all, out.Plan.NodeAllocation[node]...)
 	}
-	slices.SortFunc(all, byIndex)
+	slices.SortFunc(all, func(x, y *drover.Allocation) int { return cmp.Compare(x.Index(), y.Index()) })
 	return all
 }
 
@@ -149,7 +151,7 @@ func TestNetworkModesThatADriverLacks(t *testing.T) {
 	j = newJob("many", drover.JobTypeSystem, 1)
 	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
 	w.putJob(j)
-	require.Equal(t, []string{"unknown", "yes"}, sortedKeys(w.eval("many").Plan.NodeAllocation))
+	require.Equal(t, []string{"unknown", "yes"}, slices.Sorted(maps.Keys(w.eval("many").Plan.NodeAllocation)))
 }
 
 func TestNodeMaxAllocsAndOversubscription(t *testing.T) {
@@ -198,5 +200,5 @@ func TestFeasibility(t *testing.T) {
 	j = newJob("all", drover.JobTypeSystem, 1)
 	j.NodePool = drover.AllNodePool
 	w.putJob(j)
-	require.Equal(t, []string{"far", "other"}, sortedKeys(w.eval("all").Plan.NodeAllocation))
+	require.Equal(t, []string{"far", "other"}, slices.Sorted(maps.Keys(w.eval("all").Plan.NodeAllocation)))
 }

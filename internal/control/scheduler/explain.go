@@ -1,122 +1,11 @@
 package scheduler
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/drover-project/drover"
 )
-
-// A group's first placements carry the scores of the best nodes. Later ones carry the numbers and their own score only:
-// a metric travels through the log and stays in memory with each of a million allocations.
-const (
-	explainedPlacements = 8
-	explainedNodes      = 5
-)
-
-func (b *board) filtered(c *candidate, reason string) {
-	m := b.metric
-	m.NodesFiltered++
-	m.ConstraintFiltered = count(m.ConstraintFiltered, reason)
-	if c.node.NodeClass != "" {
-		m.ClassFiltered = count(m.ClassFiltered, c.node.NodeClass)
-	}
-}
-
-func (b *board) exhaust(e *entry, dimension string) {
-	if e.exhausted {
-		return
-	}
-	e.exhausted = true
-	m := b.metric
-	m.NodesExhausted++
-	m.DimensionExhausted = count(m.DimensionExhausted, dimension)
-	if class := b.stage.nodes[e.cand].node.NodeClass; class != "" {
-		m.ClassExhausted = count(m.ClassExhausted, class)
-	}
-}
-
-func count(m map[string]int, key string) map[string]int {
-	if m == nil {
-		m = map[string]int{}
-	}
-	m[key]++
-	return m
-}
-
-// metricNow copies the metric as it stands. What is filtered does not change after fill.
-func (b *board) metricNow() *drover.AllocationMetric {
-	m := new(*b.metric)
-	m.DimensionExhausted, m.ClassExhausted = maps.Clone(m.DimensionExhausted), maps.Clone(m.ClassExhausted)
-	return m
-}
-
-func (b *board) briefMetric(i int32) *drover.AllocationMetric {
-	m := b.metric
-	return &drover.AllocationMetric{
-		NodesEvaluated: m.NodesEvaluated, NodesFiltered: m.NodesFiltered, NodesInPool: m.NodesInPool, NodePool: m.NodePool,
-		NodesExhausted: m.NodesExhausted,
-		ScoreMetaData:  []*drover.NodeScoreMeta{{NodeID: b.stage.nodes[b.entries[i].cand].node.ID, NormScore: b.final(i)}},
-	}
-}
-
-// explainChoice returns the metric of an allocation that goes to the entry's node.
-func (b *board) explainChoice(i int32) *drover.AllocationMetric {
-	if b.placed >= explainedPlacements {
-		return b.briefMetric(i)
-	}
-	m := b.metricNow()
-	seen := b.leaders()
-	if !slices.Contains(seen, i) {
-		seen = append(seen, i)
-	}
-	slices.SortFunc(seen, func(x, y int32) int {
-		return cmp.Or(cmp.Compare(b.final(y), b.final(x)), cmp.Compare(b.entries[x].order, b.entries[y].order))
-	})
-	for _, e := range seen[:min(len(seen), explainedNodes)] {
-		m.ScoreMetaData = append(m.ScoreMetaData, b.meta(e))
-	}
-	return m
-}
-
-// leaders returns entries among which are the best ones: the top of each bucket's heaps, and the next below them if
-// there are few buckets.
-func (b *board) leaders() []int32 {
-	depth := 1
-	if len(b.buckets) < explainedNodes {
-		depth = 1<<explainedNodes - 1
-	}
-	var out []int32
-	for _, k := range b.buckets {
-		if k.full {
-			continue
-		}
-		for _, h := range k.heaps {
-			out = append(out, h[:min(len(h), depth)]...)
-		}
-	}
-	return out
-}
-
-func (b *board) meta(i int32) *drover.NodeScoreMeta {
-	e := &b.entries[i]
-	s := b.score(e)
-	m := &drover.NodeScoreMeta{
-		NodeID: b.stage.nodes[e.cand].node.ID, NormScore: b.final(i), Scores: map[string]float64{"binpack": s.fit},
-	}
-	for name, v := range map[string]float64{
-		"job-anti-affinity": s.anti, "node-reschedule-penalty": s.penalty, "node-affinity": s.affinity,
-		"allocation-spread": b.buckets[e.bucket].boost,
-	} {
-		if v != 0 {
-			m.Scores[name] = v
-		}
-	}
-	return m
-}
 
 // sentence says for people what became of a group.
 func sentence(x GroupExplanation) string {
@@ -139,10 +28,10 @@ func outcome(x GroupExplanation) string {
 	say := func(nodes int, what string) {
 		why = append(why, fmt.Sprintf("%d of %d nodes %s", nodes, m.NodesEvaluated, what))
 	}
-	for _, k := range sortedKeys(m.ConstraintFiltered) {
+	for _, k := range slices.Sorted(maps.Keys(m.ConstraintFiltered)) {
 		say(m.ConstraintFiltered[k], "do not pass: "+k)
 	}
-	for _, k := range sortedKeys(m.DimensionExhausted) {
+	for _, k := range slices.Sorted(maps.Keys(m.DimensionExhausted)) {
 		say(m.DimensionExhausted[k], "are exhausted: "+k)
 	}
 	if x.taken > 0 {
@@ -150,5 +39,3 @@ func outcome(x GroupExplanation) string {
 	}
 	return head + strings.Join(why, ", ")
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
 // oracle is a deliberately dumb second placement: it looks at every node for every allocation and keeps no state but
@@ -33,7 +34,7 @@ func (o *oracle) on(node string) (n int) {
 
 func (o *oracle) at(attribute, value string) (n int) {
 	for _, a := range o.placed {
-		if v, _ := resolve(o.w.nodes[a.NodeID], attribute); v == value {
+		if v, _ := feasible.Resolve(o.w.nodes[a.NodeID], attribute); v == value {
 			n++
 		}
 	}
@@ -49,20 +50,20 @@ func (o *oracle) after(n *drover.Node) drover.Capacity {
 }
 
 func (o *oracle) feasible(n *drover.Node) bool {
-	m := newMatcher()
+	m := feasible.NewMatcher()
 	for _, c := range append(slices.Clone(o.job.Constraints), o.group.Constraints...) {
 		switch c.Operand {
-		case distinctHosts:
+		case feasible.DistinctHosts:
 			if o.on(n.ID) > 0 {
 				return false
 			}
-		case distinctProperty:
-			v, ok := resolve(n, c.LTarget)
+		case feasible.DistinctProperty:
+			v, ok := feasible.Resolve(n, c.LTarget)
 			if !ok || o.at(c.LTarget, v) >= max(1, int(c.RTarget[0]-'0')) {
 				return false
 			}
 		default:
-			if !m.node(n, c.LTarget, c.Operand, c.RTarget) {
+			if !m.Node(n, c.LTarget, c.Operand, c.RTarget) {
 				return false
 			}
 		}
@@ -95,7 +96,7 @@ func (o *oracle) affinity(n *drover.Node) float64 {
 	got, all := 0.0, 0.0
 	for _, a := range o.job.Affinities {
 		all += math.Abs(float64(a.Weight))
-		if newMatcher().node(n, a.LTarget, a.Operand, a.RTarget) {
+		if feasible.NewMatcher().Node(n, a.LTarget, a.Operand, a.RTarget) {
 			got += float64(a.Weight)
 		}
 	}
@@ -112,7 +113,7 @@ func (o *oracle) spread(n *drover.Node) float64 {
 	}
 	for _, s := range o.job.Spreads {
 		w := float64(s.Weight) / weights
-		v, ok := resolve(n, s.Attribute)
+		v, ok := feasible.Resolve(n, s.Attribute)
 		if !ok {
 			total -= w
 			continue
@@ -125,7 +126,7 @@ func (o *oracle) spread(n *drover.Node) float64 {
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, other := range o.w.nodes {
 			if o.couldEver(other) {
-				if ov, ok := resolve(other, s.Attribute); ok {
+				if ov, ok := feasible.Resolve(other, s.Attribute); ok {
 					k := float64(o.at(s.Attribute, ov))
 					low, high = min(low, k), max(high, k)
 				}
@@ -159,7 +160,7 @@ func (o *oracle) target(s *drover.Spread, v string, here float64) float64 {
 // couldEver reports whether the node passes the constraints, whatever is placed.
 func (o *oracle) couldEver(n *drover.Node) bool {
 	for _, c := range o.job.Constraints {
-		if !newMatcher().node(n, c.LTarget, c.Operand, c.RTarget) {
+		if !feasible.NewMatcher().Node(n, c.LTarget, c.Operand, c.RTarget) {
 			return false
 		}
 	}
@@ -197,8 +198,8 @@ func drawCase(t *rapid.T) (*world, *drover.Job) {
 		}})
 	}
 	for _, c := range []*drover.Constraint{
-		{Operand: distinctHosts},
-		{Operand: distinctProperty, LTarget: "${meta.rack}", RTarget: "3"},
+		{Operand: feasible.DistinctHosts},
+		{Operand: feasible.DistinctProperty, LTarget: "${meta.rack}", RTarget: "3"},
 		{LTarget: "${meta.zone}", Operand: "!=", RTarget: "z3"},
 	} {
 		if rapid.IntRange(0, 3).Draw(t, c.Operand) == 0 {
@@ -223,7 +224,7 @@ func TestPlacementAgainstOracle(t *testing.T) {
 		for _, allocs := range out.Plan.NodeAllocation {
 			placed = append(placed, allocs...)
 		}
-		slices.SortFunc(placed, func(x, y *drover.Allocation) int { return cmp.Compare(allocIndex(x.Name), allocIndex(y.Name)) })
+		slices.SortFunc(placed, func(x, y *drover.Allocation) int { return cmp.Compare(x.Index(), y.Index()) })
 		o := &oracle{w: w, job: j, group: j.TaskGroups[0]}
 		for _, a := range placed {
 			require.True(t, o.feasible(w.nodes[a.NodeID]), "%s on %s", a.Name, a.NodeID)

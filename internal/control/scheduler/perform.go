@@ -4,190 +4,188 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/draft"
+	"github.com/drover-project/drover/internal/control/scheduler/rank"
+	"github.com/drover-project/drover/internal/control/scheduler/reconcile"
 )
 
-// perform places what a group needs and writes the plan.
-func (r *run) perform(c *changes) {
-	x := GroupExplanation{Group: c.group.Name, note: c.note}
-	r.brake(c)
-	r.queued[c.group.Name] = c.held
-	var own []placement
-	for _, p := range c.place {
-		if p.job == nil {
+// perform places what a group of a service or batch job needs.
+func (r *run) perform(c *reconcile.Changes) {
+	x := GroupExplanation{Group: c.Group.Name, note: c.Note}
+	r.reconciler.Brake(c)
+	var own []reconcile.Placement
+	for _, p := range c.Place {
+		if p.Job == nil {
 			own = append(own, p)
 		}
 	}
-	for _, j := range servingVersions(c.place) {
+	for _, j := range servingVersions(c.Place) {
 		r.placeServing(j, c, &x)
 	}
-	if len(own)+len(c.destructive) > 0 {
-		b := newBoard(r.deps, r.theStage(), c.group, r.kept)
-		r.boards = append(r.boards, b)
-		b.penalise(c.avoid, true)
-		full := false
-		for _, p := range own {
-			full = !r.placeOne(b, p, full, &x)
-		}
-		for _, a := range c.surge[:min(len(c.surge), x.Failed)] {
-			r.end(a, whyUpdating)
-			r.updates(c.group.Name).Stop++
-		}
-		for _, a := range c.destructive {
-			r.replaceOne(b, a, &x)
-		}
-		r.explain(b, &x)
+	if len(own)+len(c.Destructive) > 0 {
+		r.placeOwn(own, c, &x)
 	}
-	r.queued[c.group.Name] += x.Failed
+	r.queued[c.Group.Name] = c.Held + x.Failed
 	r.groups = append(r.groups, x)
 }
 
+// placeOwn places what runs the job's own version.
+func (r *run) placeOwn(own []reconcile.Placement, c *reconcile.Changes, x *GroupExplanation) {
+	b := r.newBoard(r.Job, c.Group)
+	b.Penalise(c.Avoid, true)
+	full := false
+	for _, p := range own {
+		full = !r.placeOne(b, p, full, x)
+	}
+	for _, a := range c.Surge[:min(len(c.Surge), x.Failed)] {
+		r.End(a, draft.WhyUpdating)
+		r.Updates(c.Group.Name).Stop++
+	}
+	for _, a := range c.Destructive {
+		r.replaceOne(b, a, x)
+	}
+	r.explain(b, x)
+}
+
 // servingVersions lists the older versions that some of the placements run.
-func servingVersions(place []placement) []*drover.Job {
+func servingVersions(place []reconcile.Placement) []*drover.Job {
 	var jobs []*drover.Job
 	for _, p := range place {
-		if p.job != nil && !slices.Contains(jobs, p.job) {
-			jobs = append(jobs, p.job)
+		if p.Job != nil && !slices.Contains(jobs, p.Job) {
+			jobs = append(jobs, p.Job)
 		}
 	}
 	return jobs
 }
 
 // placeServing places what runs an older version, as that version wants it.
-func (r *run) placeServing(j *drover.Job, c *changes, x *GroupExplanation) {
-	d := new(*r.deps)
-	d.job = j
-	b := newBoard(d, r.theStage(), j.Group(c.group.Name), r.kept)
-	r.boards = append(r.boards, b)
+func (r *run) placeServing(j *drover.Job, c *reconcile.Changes, x *GroupExplanation) {
+	b := r.newBoard(j, j.Group(c.Group.Name))
 	full := false
-	for _, p := range c.place {
-		if p.job == j {
+	for _, p := range c.Place {
+		if p.Job == j {
 			full = !r.placeOne(b, p, full, x)
 		}
 	}
 	r.explain(b, x)
 }
 
-// conclude records what was not placed.
-func (r *run) conclude(b *board, x *GroupExplanation) {
-	r.queued[x.Group] += x.Failed
-	r.explain(b, x)
+// newBoard is board for a group whose failed placements are told by class.
+func (r *run) newBoard(version *drover.Job, g *drover.TaskGroup) *rank.Board {
+	b := r.board(version, g)
+	r.boards = append(r.boards, b)
+	return b
 }
 
 // explain records why the last of the board's placements failed.
-func (r *run) explain(b *board, x *GroupExplanation) {
+func (r *run) explain(b *rank.Board, x *GroupExplanation) {
 	if x.Failed == 0 {
 		return
 	}
-	x.taken = b.taken()
-	x.Metric = b.metric
+	x.taken = b.Taken()
+	x.Metric = b.Metric
 	x.Metric.CoalescedFailures = x.Failed - 1
 	r.failed[x.Group] = x.Metric
 }
 
 // placeOne makes one allocation and reports whether there was a node. With full it does not look: nothing that
 // happened since the last failure can have made room.
-func (r *run) placeOne(b *board, p placement, full bool, x *GroupExplanation) bool {
-	var avoid []string
-	if p.reschedule {
-		avoid = penalties(p.previous)
-		b.penalise(avoid, true)
-		defer b.penalise(avoid, false)
+func (r *run) placeOne(b *rank.Board, p reconcile.Placement, full bool, x *GroupExplanation) bool {
+	if p.Rescheduled {
+		avoid := p.FailedOn()
+		b.Penalise(avoid, true)
+		defer b.Penalise(avoid, false)
 	}
 	if full || !r.allocate(b, p, x) {
 		x.Failed++
-		r.preempt(b, b.entries)
+		r.preempt(b, b.Preempt)
 		return false
 	}
-	if p.reschedule {
-		r.end(p.previous, whyRescheduled)
+	if p.Rescheduled {
+		r.End(p.Previous, draft.WhyRescheduled)
 	}
 	return true
 }
 
 // replaceOne replaces an allocation by the new version. If there is room only where the old one is, that is stopped
 // now, and the new one is left to the blocked evaluation, which wakes when the node says that the old one ended.
-func (r *run) replaceOne(b *board, a *drover.Allocation, x *GroupExplanation) {
-	b.vacate(a, -1)
-	if r.allocate(b, placement{name: a.Name, previous: a, fresh: true}, x) {
-		r.end(a, whyUpdating)
+func (r *run) replaceOne(b *rank.Board, a *drover.Allocation, x *GroupExplanation) {
+	b.Vacate(a)
+	if r.allocate(b, reconcile.Placement{Name: a.Name, Previous: a, Fresh: true}, x) {
+		r.End(a, draft.WhyUpdating)
 		return
 	}
 	x.Failed++
-	if b.fitsInstead(a) {
-		r.end(a, whyUpdating)
+	if b.FitsInstead(a) {
+		r.End(a, draft.WhyUpdating)
 		return
 	}
-	b.vacate(a, +1)
+	b.Restore(a)
 }
 
-// fitsInstead reports whether the group would fit on a's node once a ended.
-func (b *board) fitsInstead(a *drover.Allocation) bool {
-	i := b.entryOf(a.NodeID)
-	if i < 0 {
+// allocate puts a new allocation on the best node.
+func (r *run) allocate(b *rank.Board, p reconcile.Placement, x *GroupExplanation) bool {
+	place, ok := b.Take()
+	if !ok {
 		return false
 	}
-	c := &b.stage.nodes[b.entries[i].cand]
-	used := c.used
-	if a.HoldsResources() {
-		used = used.Sub(a.AllocatedResources.Used())
-	}
-	ok, _ := used.Add(b.ask.on(c.node)).Fits(c.total)
-	return ok
-}
-
-// allocate puts a new allocation into the plan.
-func (r *run) allocate(b *board, p placement, x *GroupExplanation) bool {
-	c, granted, metric := b.take()
-	if c == nil {
-		return false
-	}
-	a := r.add(b.group, p, c.node, granted, metric)
-	if p.job != nil {
+	a := r.add(b.Group, p, place)
+	if p.Job != nil {
 		r.kept = append(r.kept, a) // the next board of the group has to know of it
 	}
-	if x.Placed == 0 {
-		x.Metric = metric
-	}
-	x.Placed++
+	x.count(place)
 	return true
 }
 
+// count takes note of a placement.
+func (x *GroupExplanation) count(place rank.Place) {
+	if x.Placed == 0 {
+		x.Metric = place.Metric
+	}
+	x.Placed++
+}
+
 // add writes a new allocation.
-func (r *run) add(g *drover.TaskGroup, p placement, n *drover.Node, granted *drover.AllocatedResources, metric *drover.AllocationMetric) *drover.Allocation {
+func (r *run) add(g *drover.TaskGroup, p reconcile.Placement, place rank.Place) *drover.Allocation {
+	n := place.Node
 	a := &drover.Allocation{
-		ID: r.ids.New(), Namespace: r.job.Namespace, EvalID: r.in.Eval.ID, Name: p.name, NodeID: n.ID, NodeName: n.Name,
-		JobID: r.job.ID, Job: r.job, TaskGroup: g.Name, AllocatedResources: granted, Metrics: metric,
+		ID: r.IDs.New(), Namespace: r.Job.Namespace, EvalID: r.Eval.ID, Name: p.Name, NodeID: n.ID, NodeName: n.Name,
+		JobID: r.Job.ID, Job: r.Job, TaskGroup: g.Name, AllocatedResources: place.Granted, Metrics: place.Metric,
 		DesiredStatus: drover.AllocDesiredRun, ClientStatus: drover.AllocClientPending,
-		CreateTime: r.now.UnixNano(), ModifyTime: r.now.UnixNano(),
+		CreateTime: r.Now.UnixNano(), ModifyTime: r.Now.UnixNano(),
 	}
-	if p.previous != nil {
-		a.PreviousAllocation = p.previous.ID
-	}
-	if p.previous != nil && !p.fresh {
-		a.RescheduleTracker = trackerOf(p.previous, g.ReschedulePolicy, p.reschedule, r.now)
-	}
-	switch {
-	case p.job != nil && !r.takesOver(p.job, g.Name, n):
-		a.Job, a.DeploymentID = p.job, r.deployments.of(p.job, g.Name)
-	case r.deployments.state(g.Name) != nil:
-		a.DeploymentID = r.deployments.id()
-		if p.canary {
-			a.DeploymentStatus = &drover.AllocDeploymentStatus{Canary: true}
-		}
-	}
-	r.plan.NodeAllocation[n.ID] = append(r.plan.NodeAllocation[n.ID], a)
+	r.reconciler.Complete(a, p, g, n)
+	r.Plan.NodeAllocation[n.ID] = append(r.Plan.NodeAllocation[n.ID], a)
 	return a
 }
 
-// taken counts the nodes that only distinct_hosts or distinct_property refuse.
-func (b *board) taken() int {
-	n := 0
-	for i := range b.entries {
-		e := &b.entries[i]
-		c := &b.stage.nodes[e.cand]
-		if !e.exhausted && (b.buckets[e.bucket].full || b.oneOfJob && c.jobAllocs > 0 || b.oneOfGroup && e.collisions > 0) {
-			n++
-		}
+// preempt evicts what stands in the way of one allocation of the board's group; find says what that is. The allocation
+// itself is placed by the blocked evaluation, once the node said that the evicted ones ended; what is being stopped
+// already is waited for, and nothing more is evicted for it.
+func (r *run) preempt(b *rank.Board, find func(rank.Preemptor) (string, []*drover.Allocation)) {
+	if !r.preempts() {
+		return
 	}
-	return n
+	_, victims := find(rank.Preemptor{Job: r.Job, Stopping: r.Plan.NodeUpdate})
+	for _, v := range victims {
+		r.Evict(v)
+		r.Updates(b.Group.Name).Preemptions++
+	}
+}
+
+// preempts reports whether the configuration lets the job evict others.
+func (r *run) preempts() bool {
+	c := r.snapshot.SchedulerConfig()
+	if c == nil {
+		return false
+	}
+	switch r.Job.Type {
+	case drover.JobTypeSystem:
+		return c.PreemptionConfig.SystemSchedulerEnabled
+	case drover.JobTypeSysBatch:
+		return c.PreemptionConfig.SysBatchSchedulerEnabled
+	case drover.JobTypeBatch:
+		return c.PreemptionConfig.BatchSchedulerEnabled
+	}
+	return c.PreemptionConfig.ServiceSchedulerEnabled
 }

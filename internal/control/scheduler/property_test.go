@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // life drives a world through random events and checks after each evaluation what must always hold.
@@ -56,7 +58,7 @@ func (l *life) checkJob(t *rapid.T, j *drover.Job) {
 		require.LessOrEqual(t, len(live)-canaries, *g.Count)
 	}
 	for _, c := range j.Constraints {
-		if c.Operand == distinctHosts {
+		if c.Operand == feasible.DistinctHosts {
 			for node, n := range hosts {
 				require.Equal(t, 1, n, "%s has %d of %s", node, n, j.ID)
 			}
@@ -95,7 +97,7 @@ func (l *life) serving(id string) int {
 	names := map[string]bool{}
 	for _, a := range l.w.live(id) {
 		node := l.w.nodes[a.NodeID]
-		if !l.proving(a) && !isTrue(a.DesiredTransition.Migrate) && node.Status == drover.NodeStatusReady {
+		if !l.proving(a) && !optional.Value(a.DesiredTransition.Migrate) && node.Status == drover.NodeStatusReady {
 			names[a.Name] = true
 		}
 	}
@@ -123,7 +125,7 @@ func (l *life) checkRollout(t *rapid.T, id string, served int, out Output) {
 			}
 		}
 		require.LessOrEqual(t, canaries, s.DesiredCanaries)
-		require.GreaterOrEqual(t, l.serving(id), min(served, desiredCount(j.TaskGroups[0])), "what serves was taken away:\n%s\nleft %s", l.w.describe(out), l.w.list(id))
+		require.GreaterOrEqual(t, l.serving(id), min(served, j.TaskGroups[0].DesiredCount()), "what serves was taken away:\n%s\nleft %s", l.w.describe(out), l.w.list(id))
 	}
 }
 
@@ -166,7 +168,7 @@ func drawJob(t *rapid.T, id string) *drover.Job {
 	case "pool":
 		g.Pool = &drover.WarmPool{Size: rapid.IntRange(0, 6).Draw(t, "size"), MaxRunners: rapid.IntRange(0, 8).Draw(t, "max")}
 	case "hosts":
-		j.Constraints = []*drover.Constraint{{Operand: distinctHosts}}
+		j.Constraints = []*drover.Constraint{{Operand: feasible.DistinctHosts}}
 	case "roll":
 		g.Update = &drover.UpdateStrategy{MaxParallel: new(rapid.IntRange(1, 3).Draw(t, "parallel")), Canary: rapid.IntRange(0, 2).Draw(t, "canary")}
 	}
@@ -218,7 +220,7 @@ func TestInvariants(t *testing.T) {
 			},
 			"healthy": func(t *rapid.T) {
 				id := l.pickLive(t)
-				if a := l.w.allocs[id]; a.DeploymentID == "" || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
+				if a := l.w.allocs[id]; a.DeploymentID == "" || a.DeploymentStatus.Judged() {
 					t.Skip("no deployment")
 				}
 				l.w.health(id, rapid.IntRange(0, 4).Draw(t, "healthy") > 0)
@@ -249,9 +251,9 @@ func (l *life) converge(t *rapid.T) {
 			a := l.w.allocs[id]
 			switch {
 			case a.Terminal():
-			case unhealthy(a):
+			case a.DeploymentStatus.IsUnhealthy():
 				l.w.change(id, func(a *drover.Allocation) { report(a, drover.AllocClientFailed, l.w.now) })
-			case a.DeploymentID != "" && (a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil):
+			case a.DeploymentID != "" && !a.DeploymentStatus.Judged():
 				l.w.health(id, true)
 			}
 		}
@@ -275,7 +277,7 @@ func (l *life) undecided(id string) bool {
 	}
 	for a := range l.w.AllocationsByJob("default", id) {
 		d := l.w.deployments[a.DeploymentID]
-		if d.Active() && a.ClientTerminal() && !a.ServerTerminal() && wasHealthy(a) {
+		if d.Active() && a.ClientTerminal() && !a.ServerTerminal() && a.DeploymentStatus.IsHealthy() {
 			return true
 		}
 	}
@@ -293,7 +295,7 @@ func (l *life) checkConverged(t *rapid.T, j *drover.Job) {
 			require.Equal(t, j.Version, a.Version(), "%s runs an old version", a.Name)
 		}
 	}
-	want := desiredCount(g)
+	want := g.DesiredCount()
 	if g.Pool != nil && g.Pool.MaxRunners > 0 {
 		want = max(0, min(want, g.Pool.MaxRunners-claimed))
 	}

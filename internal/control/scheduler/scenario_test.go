@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
@@ -62,9 +63,10 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// command runs one line of a transcript: its verb, the name of what it is about, and the rest.
 func (w *world) command(t *testing.T, words []string) string {
 	t.Helper()
-	name := ""
+	verb, name := words[0], ""
 	if len(words) > 1 {
 		name = words[1]
 	}
@@ -73,7 +75,7 @@ func (w *world) command(t *testing.T, words []string) string {
 		k, v, _ := strings.Cut(word, "=")
 		args[k] = v
 	}
-	switch words[0] {
+	switch verb {
 	case "node":
 		w.nodeCommand(t, name, args)
 	case "job":
@@ -84,20 +86,8 @@ func (w *world) command(t *testing.T, words []string) string {
 		return w.wake(t, name)
 	case "settle":
 		w.settle()
-	case "client":
-		w.change(w.named(t, name), func(a *drover.Allocation) { report(a, words[2], w.now) })
-	case "claim":
-		w.change(w.named(t, name), func(a *drover.Allocation) { a.Claim = &drover.Claim{RunnerID: name} })
-	case "migrate":
-		w.change(w.named(t, name), func(a *drover.Allocation) { a.DesiredTransition.Migrate = new(true) })
-	case "drained":
-		w.change(w.named(t, name), func(a *drover.Allocation) {
-			a.DesiredTransition.Migrate, a.DesiredTransition.MigrateDisablePlacement = new(true), new(true)
-		})
-	case "healthy", "unhealthy":
-		w.health(w.named(t, name), words[0] == "healthy")
 	case "promote", "fail":
-		w.deploymentCommand(name, words[0])
+		w.deploymentCommand(name, verb)
 	case "advance":
 		d, err := time.ParseDuration(name)
 		require.NoError(t, err)
@@ -107,9 +97,29 @@ func (w *world) command(t *testing.T, words []string) string {
 	case "preemption":
 		w.config.PreemptionConfig = drover.PreemptionConfig{SystemSchedulerEnabled: true, ServiceSchedulerEnabled: name == "all"}
 	default:
-		t.Fatalf("unknown command %v", words)
+		w.allocCommand(t, verb, w.named(t, name), words)
 	}
 	return ""
+}
+
+// allocCommand changes one allocation.
+func (w *world) allocCommand(t *testing.T, verb, id string, words []string) {
+	t.Helper()
+	edits := map[string]func(*drover.Allocation){
+		"client":  func(a *drover.Allocation) { report(a, words[2], w.now) },
+		"claim":   func(a *drover.Allocation) { a.Claim = &drover.Claim{RunnerID: words[1]} },
+		"migrate": func(a *drover.Allocation) { a.DesiredTransition.Migrate = new(true) },
+		"drained": func(a *drover.Allocation) {
+			a.DesiredTransition.Migrate, a.DesiredTransition.MigrateDisablePlacement = new(true), new(true)
+		},
+	}
+	switch verb {
+	case "healthy", "unhealthy":
+		w.health(id, verb == "healthy")
+	default:
+		require.Contains(t, edits, verb, "unknown command %v", words)
+		w.change(id, edits[verb])
+	}
 }
 
 func number(t *testing.T, s string) int {
@@ -152,61 +162,61 @@ func (w *world) nodeCommand(t *testing.T, name string, args map[string]string) {
 func jobOf(t *testing.T, name string, args map[string]string) *drover.Job {
 	t.Helper()
 	j := newJob(name, drover.JobTypeService, 1)
-	g := j.TaskGroups[0]
-	task := g.Tasks[0]
-	g.ReschedulePolicy = &drover.ReschedulePolicy{
+	j.TaskGroups[0].ReschedulePolicy = &drover.ReschedulePolicy{
 		Delay: new(30 * time.Second), MaxDelay: new(time.Hour), DelayFunction: "exponential", Unlimited: new(true),
 	}
 	for _, k := range slices.Sorted(maps.Keys(args)) {
-		v := args[k]
-		switch k {
-		case "type":
-			j.Type = v
-		case "count":
-			g.Count = new(number(t, v))
-		case "cpu":
-			task.Resources.CPU = number(t, v)
-		case "mem":
-			task.Resources.MemoryMB = number(t, v)
-		case "pool":
-			size, most, _ := strings.Cut(v, "/")
-			g.Pool = &drover.WarmPool{Size: number(t, size)}
-			if most != "" {
-				g.Pool.MaxRunners = number(t, most)
-			}
-		case "image":
-			task.Config["image"] = v
-		case "dist":
-			j.Constraints = append(j.Constraints, &drover.Constraint{Operand: distinctHosts})
-		case "spread":
-			j.Spreads = append(j.Spreads, spreadOf(t, v))
-		case "constraint":
-			p := strings.Split(v, "|")
-			j.Constraints = append(j.Constraints, &drover.Constraint{LTarget: p[0], Operand: p[1], RTarget: p[2]})
-		case "update":
-			parallel, canary, _ := strings.Cut(v, "/") //nolint:staticcheck // it does not look into new(…)
-			g.Update = &drover.UpdateStrategy{MaxParallel: new(number(t, parallel)), ProgressDeadline: new(10 * time.Minute)}
-			if canary != "" {
-				g.Update.Canary = number(t, canary)
-			}
-		case "attempts":
-			g.ReschedulePolicy.Unlimited = new(false)
-			g.ReschedulePolicy.Attempts, g.ReschedulePolicy.Interval = new(number(t, v)), new(24*time.Hour)
-		case "ports":
-			n := &drover.NetworkResource{}
-			for label := range strings.SplitSeq(v, ",") {
-				n.ReservedPorts = append(n.ReservedPorts, drover.Port{Label: "p" + label, Value: number(t, label)})
-			}
-			g.Networks = append(g.Networks, n)
-		case "stop":
-			j.Stop = true
-		case "priority":
-			j.Priority = number(t, v)
-		default:
-			t.Fatalf("unknown job key %s", k)
-		}
+		require.Contains(t, jobKeys, k)
+		jobKeys[k](t, j, args[k])
 	}
 	return j
+}
+
+// jobKeys are the keys of the job command. A job has one group of one task.
+var jobKeys = map[string]func(t *testing.T, j *drover.Job, v string){
+	"type":     func(_ *testing.T, j *drover.Job, v string) { j.Type = v },
+	"stop":     func(_ *testing.T, j *drover.Job, _ string) { j.Stop = true },
+	"priority": func(t *testing.T, j *drover.Job, v string) { j.Priority = number(t, v) },
+	"count":    func(t *testing.T, j *drover.Job, v string) { j.TaskGroups[0].Count = new(number(t, v)) },
+	"cpu":      func(t *testing.T, j *drover.Job, v string) { j.TaskGroups[0].Tasks[0].Resources.CPU = number(t, v) },
+	"mem": func(t *testing.T, j *drover.Job, v string) {
+		j.TaskGroups[0].Tasks[0].Resources.MemoryMB = number(t, v)
+	},
+	"image":  func(_ *testing.T, j *drover.Job, v string) { j.TaskGroups[0].Tasks[0].Config["image"] = v },
+	"spread": func(t *testing.T, j *drover.Job, v string) { j.Spreads = append(j.Spreads, spreadOf(t, v)) },
+	"dist": func(_ *testing.T, j *drover.Job, _ string) {
+		j.Constraints = append(j.Constraints, &drover.Constraint{Operand: feasible.DistinctHosts})
+	},
+	"constraint": func(_ *testing.T, j *drover.Job, v string) {
+		p := strings.Split(v, "|")
+		j.Constraints = append(j.Constraints, &drover.Constraint{LTarget: p[0], Operand: p[1], RTarget: p[2]})
+	},
+	"pool": func(t *testing.T, j *drover.Job, v string) {
+		size, most, _ := strings.Cut(v, "/")
+		j.TaskGroups[0].Pool = &drover.WarmPool{Size: number(t, size)}
+		if most != "" {
+			j.TaskGroups[0].Pool.MaxRunners = number(t, most)
+		}
+	},
+	"update": func(t *testing.T, j *drover.Job, v string) {
+		parallel, canary, _ := strings.Cut(v, "/") //nolint:staticcheck // it does not look into new(…)
+		u := &drover.UpdateStrategy{MaxParallel: new(number(t, parallel)), ProgressDeadline: new(10 * time.Minute)}
+		if canary != "" {
+			u.Canary = number(t, canary)
+		}
+		j.TaskGroups[0].Update = u
+	},
+	"attempts": func(t *testing.T, j *drover.Job, v string) {
+		p := j.TaskGroups[0].ReschedulePolicy
+		p.Unlimited, p.Attempts, p.Interval = new(false), new(number(t, v)), new(24*time.Hour)
+	},
+	"ports": func(t *testing.T, j *drover.Job, v string) {
+		n := &drover.NetworkResource{}
+		for label := range strings.SplitSeq(v, ",") {
+			n.ReservedPorts = append(n.ReservedPorts, drover.Port{Label: "p" + label, Value: number(t, label)})
+		}
+		j.TaskGroups[0].Networks = append(j.TaskGroups[0].Networks, n)
+	},
 }
 
 // spreadOf reads ATTRIBUTE[:VALUE=PERCENT…] with + for =.
@@ -318,73 +328,4 @@ func text(lines []string) string {
 		return "nothing\n"
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-// describe prints what an output does, sorted.
-func (w *world) describe(out Output) string {
-	var lines []string
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	for node, allocs := range out.Plan.NodeUpdate {
-		for _, a := range allocs {
-			if a.DesiredStatus == drover.AllocDesiredRun {
-				add("%s on %s waits", a.Name, node)
-			} else if a.ClientStatus == drover.AllocClientLost {
-				add("lost %s on %s", a.Name, node)
-			} else {
-				add("stop %s on %s v%d: %s", a.Name, node, a.Version(), a.DesiredDescription)
-			}
-		}
-	}
-	for node, allocs := range out.Plan.NodePreemptions {
-		for _, a := range allocs {
-			if a.PreemptedByAllocation != "" {
-				add("%s on %s was evicted for %s", a.Name, node, w.allocs[a.PreemptedByAllocation].Name)
-			} else {
-				add("evict %s on %s", a.Name, node)
-			}
-		}
-	}
-	for node, allocs := range out.Plan.NodeAllocation {
-		for _, a := range allocs {
-			switch {
-			case a.CreateIndex < w.index:
-				add("update %s on %s", a.Name, node)
-			case a.DeploymentStatus != nil && a.DeploymentStatus.Canary:
-				add("place %s on %s as canary", a.Name, node)
-			case a.PreviousAllocation != "":
-				add("place %s on %s for %s", a.Name, node, w.allocs[a.PreviousAllocation].NodeID)
-			default:
-				add("place %s on %s", a.Name, node)
-			}
-		}
-	}
-	slices.Sort(lines)
-	if d := out.Plan.Deployment; d != nil {
-		if d.CreateIndex == w.index {
-			add("deployment")
-		}
-		for _, g := range slices.Sorted(maps.Keys(d.TaskGroups)) {
-			if s := d.TaskGroups[g]; w.jobs[d.JobID].Type == drover.JobTypeSystem {
-				add("deployment wants %d of %s, %d canaries", s.DesiredTotal, g, s.DesiredCanaries)
-			}
-		}
-	}
-	for _, u := range out.Plan.DeploymentUpdates {
-		add("deployment %s: %s", u.Status, u.StatusDescription)
-	}
-	for _, e := range out.NewEvals {
-		if e.TriggeredBy == drover.TriggerPreemption {
-			add("look at %s in %s", e.JobID, e.WaitUntil.Sub(w.now))
-		} else if e.Status == drover.EvalBlocked {
-			add("blocked, escaped %t, classes %d", e.EscapedComputedClass, len(e.ClassEligibility))
-		} else {
-			add("look again in %s: %s", e.WaitUntil.Sub(w.now), e.TriggeredBy)
-		}
-	}
-	for _, x := range out.Explanation.Groups {
-		if x.Failed > 0 || x.note != "" {
-			add("%s", x.Sentence)
-		}
-	}
-	return text(lines)
 }

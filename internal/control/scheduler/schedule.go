@@ -5,29 +5,22 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/draft"
+	"github.com/drover-project/drover/internal/control/scheduler/rank"
+	"github.com/drover-project/drover/internal/control/scheduler/reconcile"
 )
 
-// Snapshot is what the scheduler reads; *store.Snapshot satisfies it. Values read are never changed.
+// Snapshot is what the scheduler reads; *store.Snapshot satisfies it. Values read are never changed. rank.NodeUsage and
+// rank.UnfinishedAllocations are optional powers of it, as ActiveAllocations is.
 type Snapshot interface {
-	Index() uint64
+	draft.Snapshot
+	rank.Snapshot
+	reconcile.State
+
 	Job(namespace, id string) *drover.Job
-	QuickEnds(namespace, id string) drover.QuickEnds
-	JobVersions(namespace, id string) []*drover.Job // newest first
-	Node(id string) *drover.Node
-	Nodes(prefix string) iter.Seq[*drover.Node]
 	AllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
-	AllocationsByNode(nodeID string) iter.Seq[*drover.Allocation]
-	EvaluationsByJob(namespace, id string) iter.Seq[*drover.Evaluation]
-	DeploymentsByJob(namespace, id string) iter.Seq[*drover.Deployment]
 	NodePool(name string) *drover.NodePool
 	SchedulerConfig() *drover.SchedulerConfiguration
-	Used(nodeID string) drover.Capacity
-}
-
-// NodeUsage is an optional power of a Snapshot: all nodes, in an order that repeats, with what allocations hold on
-// each. It saves a look-up a node.
-type NodeUsage interface {
-	NodesUsed() iter.Seq2[*drover.Node, drover.Capacity]
 }
 
 // ActiveAllocations is an optional power of a Snapshot: a job's allocations without those that both sides are done
@@ -35,20 +28,6 @@ type NodeUsage interface {
 // from walking over all runners that were ever used up.
 type ActiveAllocations interface {
 	ActiveAllocationsByJob(namespace, id string) iter.Seq[*drover.Allocation]
-}
-
-// UnfinishedAllocations is an optional power of a Snapshot: a node's allocations without those that the node reported
-// as ended, so that looking at a node costs nothing for what was there before.
-type UnfinishedAllocations interface {
-	UnfinishedByNode(nodeID string) iter.Seq[*drover.Allocation]
-}
-
-// unfinishedOn yields the node's allocations, if possible without ended ones.
-func unfinishedOn(s Snapshot, nodeID string) iter.Seq[*drover.Allocation] {
-	if fast, ok := s.(UnfinishedAllocations); ok {
-		return fast.UnfinishedByNode(nodeID)
-	}
-	return s.AllocationsByNode(nodeID)
 }
 
 // Input is one question.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/draft"
 )
 
 // systemLife drives one system job through versions that work or fail, on nodes that come, drain and go, and plays the
@@ -82,7 +83,7 @@ func (l *systemLife) eval(by string) {
 	before := l.current()
 	pending := 0
 	for _, a := range l.w.live("sys") {
-		if l.w.nodes[a.NodeID].Ready() && before != nil && a.DeploymentID == before.ID && (a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil) {
+		if l.w.nodes[a.NodeID].Ready() && before != nil && a.DeploymentID == before.ID && !a.DeploymentStatus.Judged() {
 			pending++
 		}
 	}
@@ -90,7 +91,7 @@ func (l *systemLife) eval(by string) {
 	updated := 0
 	for _, stopped := range out.Plan.NodeUpdate {
 		for _, a := range stopped {
-			if a.DesiredDescription == whyUpdating {
+			if a.DesiredDescription == draft.WhyUpdating {
 				updated++
 			}
 		}
@@ -109,7 +110,7 @@ func (l *systemLife) eval(by string) {
 		}
 	}
 	if d := l.current(); d != nil {
-		require.LessOrEqual(l.t, canaries, max(d.TaskGroups["g"].DesiredCanaries, canariesOf(j.TaskGroups[0].Update.Canary, len(l.w.order))))
+		require.LessOrEqual(l.t, canaries, max(d.TaskGroups["g"].DesiredCanaries, (min(j.TaskGroups[0].Update.Canary, 100)*len(l.w.order)+99)/100))
 		if d.Status == drover.DeploymentSuccessful {
 			l.w.stabilize("sys", d.JobVersion)
 		}
@@ -144,7 +145,7 @@ func (l *systemLife) report() {
 			continue
 		}
 		bad := strings.Contains(a.Job.TaskGroups[0].Tasks[0].Config["image"].(string), "bad")
-		if a.DeploymentID != "" && (a.DeploymentStatus == nil || a.DeploymentStatus.Healthy == nil) {
+		if a.DeploymentID != "" && !a.DeploymentStatus.Judged() {
 			l.w.health(a.ID, !bad)
 		}
 		if bad {
@@ -159,7 +160,7 @@ func (l *systemLife) report() {
 	switch {
 	case s.UnhealthyAllocs > 0:
 		l.w.deploymentCommand("sys", "fail")
-	case unpromoted(s) && s.HealthyAllocs >= s.DesiredCanaries:
+	case s.Unpromoted() && s.HealthyAllocs >= s.DesiredCanaries:
 		l.w.deploymentCommand("sys", "promote")
 		for _, a := range l.w.live("sys") {
 			if a.DeploymentID == d.ID && a.DeploymentStatus != nil {

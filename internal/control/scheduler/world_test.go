@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
 )
 
 // world is the literal state that tests schedule against; apply commits plans to it.
@@ -113,7 +114,7 @@ func (w *world) addNode(id string, edit func(*drover.Node)) *drover.Node {
 	if edit != nil {
 		edit(n)
 	}
-	n.ComputedClass = ComputedClass(n)
+	n.ComputedClass = feasible.ComputedClass(n)
 	if w.nodes[id] == nil {
 		i, _ := slices.BinarySearch(w.order, id)
 		w.order = slices.Insert(w.order, i, id)

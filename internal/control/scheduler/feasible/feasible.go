@@ -1,0 +1,207 @@
+package feasible
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/drover-project/drover"
+)
+
+// Filter decides which nodes can run a group, whatever else runs there. What the computed class of a node decides is
+// decided once a class.
+type Filter struct {
+	matcher *Matcher
+	shared  []*drover.Constraint // decided by class
+	unique  []*drover.Constraint // decided by node
+	drivers []string
+	volumes []*drover.VolumeRequest
+	devices []*drover.RequestedDevice
+	byClass []verdict
+}
+
+type verdict struct {
+	known  bool
+	reason string // "" = feasible
+}
+
+// NewFilter returns the filter of a group. Nodes are asked about with the number of their class, below classes.
+func NewFilter(m *Matcher, job *drover.Job, g *drover.TaskGroup, classes int) *Filter {
+	f := &Filter{matcher: m, byClass: make([]verdict, classes)}
+	f.sort(job.Constraints)
+	f.sort(g.Constraints)
+	seen := map[string]bool{}
+	for _, t := range g.Tasks {
+		f.sort(t.Constraints)
+		if t.Driver != "" && !seen[t.Driver] {
+			seen[t.Driver] = true
+			f.drivers = append(f.drivers, t.Driver)
+		}
+		f.sort(implied(g, t))
+	}
+	for _, t := range g.Tasks {
+		if t.Resources != nil {
+			f.devices = append(f.devices, t.Resources.Devices...)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Volumes)) {
+		if v := g.Volumes[name]; v.Type == "" || v.Type == "host" {
+			f.volumes = append(f.volumes, v)
+		}
+	}
+	return f
+}
+
+// implied is what a task needs without saying so: the network mode, where drivers tell which they have.
+func implied(g *drover.TaskGroup, t *drover.Task) []*drover.Constraint {
+	mode, ok := t.Config["network_mode"].(string)
+	if !ok && len(g.Networks) > 0 {
+		mode = g.Networks[0].Mode
+	}
+	if mode == "" || t.Driver == "" {
+		return nil
+	}
+	return []*drover.Constraint{{LTarget: "${attr.driver." + t.Driver + ".network." + mode + "}", Operand: "!=", RTarget: "false"}}
+}
+
+func (f *Filter) sort(cs []*drover.Constraint) {
+	for _, c := range cs {
+		switch {
+		case c.Operand == DistinctHosts || c.Operand == DistinctProperty:
+		case isUnique(c.LTarget) || isUnique(c.RTarget):
+			f.unique = append(f.unique, c)
+		default:
+			f.shared = append(f.shared, c)
+		}
+	}
+}
+
+// Refusal returns why the node cannot run the group, in the words of Nomad where it has any; "" if it can. class is the
+// number of the node's computed class, -1 if it has none.
+func (f *Filter) Refusal(n *drover.Node, class int32) string {
+	if class >= 0 {
+		v := &f.byClass[class]
+		if !v.known {
+			*v = verdict{known: true, reason: f.constraints(n, f.shared)}
+		}
+		if v.reason != "" {
+			return v.reason
+		}
+	} else if reason := f.constraints(n, f.shared); reason != "" {
+		return reason
+	}
+	for _, d := range f.drivers {
+		if !hasDriver(n, d) {
+			return missingDriver(n, d)
+		}
+	}
+	if !f.hasVolumes(n) {
+		return "missing compatible host volumes"
+	}
+	if !f.hasDevices(n) {
+		return "missing devices"
+	}
+	return f.constraints(n, f.unique)
+}
+
+// MayStay reports whether the job's constraints, datacenters and node pool allow the node that an allocation of the group
+// is on. It is false without a node.
+func MayStay(m *Matcher, job *drover.Job, g *drover.TaskGroup, n *drover.Node) bool {
+	return n != nil && InDatacenter(job, n.Datacenter) && InPool(job, n) && NewFilter(m, job, g, 0).Refusal(n, -1) == ""
+}
+
+// Lacks returns what a node does not have that the group needs, whatever else runs there: "driver raw_exec", a volume,
+// a device, a constraint; "" if it can run it. Constraints that spare returns true for are not looked at. A driver that
+// is there but not well is not lacking.
+func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*drover.Constraint) bool) string {
+	f := NewFilter(NewMatcher(), job, g, 0)
+	for _, name := range f.drivers {
+		if d := n.Drivers[name]; (d == nil || !d.Detected) && !hasDriver(n, name) {
+			return "driver " + name
+		}
+	}
+	for _, v := range f.volumes {
+		if have, ok := n.HostVolumes[v.Source]; !ok || have.ReadOnly && !v.ReadOnly {
+			return "host volume " + v.Source
+		}
+	}
+	for _, want := range f.devices {
+		if one := (Filter{matcher: f.matcher, devices: []*drover.RequestedDevice{want}}); !one.hasDevices(n) {
+			return "device " + want.Name
+		}
+	}
+	for _, c := range slices.Concat(f.shared, f.unique) {
+		if !spare(c) && !f.matcher.Node(n, c.LTarget, c.Operand, c.RTarget) {
+			return constraintText(c)
+		}
+	}
+	return ""
+}
+
+func (f *Filter) constraints(n *drover.Node, cs []*drover.Constraint) string {
+	for _, c := range cs {
+		if !f.matcher.Node(n, c.LTarget, c.Operand, c.RTarget) {
+			return lacking(n, c)
+		}
+	}
+	return ""
+}
+
+// missingDriver names the driver that a node has not, with the node's own words where it says why.
+func missingDriver(n *drover.Node, name string) string {
+	text := "missing drivers: " + name
+	if d := n.Drivers[name]; d != nil && d.HealthDescription != "" {
+		text += " (" + d.HealthDescription + ")"
+	}
+	return text
+}
+
+// lacking says which constraint a node does not meet; of a driver's network mode, which nobody asked for by its
+// attribute, in the driver's own words.
+func lacking(n *drover.Node, c *drover.Constraint) string {
+	attribute := strings.TrimSuffix(strings.TrimPrefix(c.LTarget, "${attr."), "}")
+	driver, mode, ok := strings.Cut(strings.TrimPrefix(attribute, "driver."), ".network.")
+	if !ok || c.RTarget != "false" {
+		return constraintText(c)
+	}
+	text := "driver " + driver + " has no network mode " + mode
+	if why := n.Attributes[attribute+".missing"]; why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// hasDriver reports whether the driver is there and well. "mock_driver" is the fake driver's other name.
+func hasDriver(n *drover.Node, name string) bool {
+	if d, ok := n.Drivers[name]; ok {
+		return d.Detected && d.Healthy
+	}
+	if d, ok := n.Drivers["fake"]; ok && name == "mock_driver" {
+		return d.Detected && d.Healthy
+	}
+	v := n.Attributes["driver."+name]
+	return v == "1" || v == "true"
+}
+
+func (f *Filter) hasVolumes(n *drover.Node) bool {
+	for _, v := range f.volumes {
+		have, ok := n.HostVolumes[v.Source]
+		if !ok || have.ReadOnly && !v.ReadOnly {
+			return false
+		}
+	}
+	return true
+}
+
+// Escaped reports whether a node can be refused for something that its class does not show.
+func (f *Filter) Escaped() bool { return len(f.unique) > 0 }
+
+// Eligibility adds to classes what is known, names being the names of the classes by number: a class that one group
+// can use is eligible.
+func (f *Filter) Eligibility(names []string, classes map[string]bool) {
+	for i, v := range f.byClass {
+		if v.known {
+			classes[names[i]] = classes[names[i]] || v.reason == ""
+		}
+	}
+}

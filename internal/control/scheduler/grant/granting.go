@@ -1,0 +1,163 @@
+package grant
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+)
+
+// granting is one attempt; what it took is not in hold yet.
+type granting struct {
+	matcher *feasible.Matcher
+	rng     *rand.Rand
+	node    *drover.Node
+	hold    *Hold
+	ports   map[int]bool
+	cores   map[uint16]bool
+	devices map[string]bool
+}
+
+func (g *granting) task(r *drover.Resources, held *drover.AllocatedTaskResources) string {
+	if r == nil {
+		return ""
+	}
+	if r.Cores > 0 {
+		held.Cpu.ReservedCores = g.pick(r.Cores)
+		if len(held.Cpu.ReservedCores) < r.Cores {
+			return "cores"
+		}
+		held.Cpu.CpuShares += int64(r.Cores) * perCore(g.node)
+	}
+	for _, d := range r.Devices {
+		got := g.device(d)
+		if got == nil {
+			return "devices"
+		}
+		held.Devices = append(held.Devices, got)
+	}
+	for _, network := range r.Networks {
+		got, failed := g.network(network)
+		if failed != "" {
+			return failed
+		}
+		held.Networks = append(held.Networks, got)
+	}
+	return ""
+}
+
+// pick takes the lowest free cores, fewer than asked if there are not enough.
+func (g *granting) pick(count int) []uint16 {
+	var got []uint16
+	if g.node.NodeResources == nil {
+		return nil
+	}
+	for _, c := range slices.Sorted(slices.Values(g.node.NodeResources.Cpu.ReservableCpuCores)) {
+		if len(got) < count && !g.hold.cores[c] && !g.cores[c] {
+			g.cores[c] = true
+			got = append(got, c)
+		}
+	}
+	return got
+}
+
+// network answers a network request with port numbers.
+func (g *granting) network(want *drover.NetworkResource) (*drover.NetworkResource, string) {
+	got := new(*want)
+	got.ReservedPorts, got.DynamicPorts = slices.Clone(want.ReservedPorts), slices.Clone(want.DynamicPorts)
+	for _, p := range got.ReservedPorts {
+		if (g.hold.ports[p.Value] || g.ports[p.Value]) && !p.IgnoreCollision {
+			return nil, "network: reserved port collision " + p.Label + "=" + strconv.Itoa(p.Value)
+		}
+		g.ports[p.Value] = true
+	}
+	for i := range got.DynamicPorts {
+		port := g.dynamic()
+		if port == 0 {
+			return nil, "network: dynamic port selection failed"
+		}
+		got.DynamicPorts[i].Value = port
+		if got.DynamicPorts[i].To == -1 {
+			got.DynamicPorts[i].To = port
+		}
+	}
+	if got.IP == "" {
+		got.IP = hostIP(g.node, "")
+	}
+	return got, ""
+}
+
+// dynamic takes the first free port at or behind a random one, 0 if there is none.
+func (g *granting) dynamic() int {
+	low, high := drover.MinDynamicPort, drover.MaxDynamicPort
+	if r := g.node.NodeResources; r != nil && r.MinDynamicPort > 0 && r.MaxDynamicPort >= r.MinDynamicPort {
+		low, high = r.MinDynamicPort, r.MaxDynamicPort
+	}
+	span := high - low + 1
+	start := g.rng.IntN(span)
+	for i := range span {
+		p := low + (start+i)%span
+		if !g.hold.ports[p] && !g.ports[p] {
+			g.ports[p] = true
+			return p
+		}
+	}
+	return 0
+}
+
+func (g *granting) mappings(n *drover.NetworkResource) []drover.PortMapping {
+	var out []drover.PortMapping
+	for _, list := range [][]drover.Port{n.ReservedPorts, n.DynamicPorts} {
+		for _, p := range list {
+			out = append(out, drover.PortMapping{
+				Label: p.Label, Value: p.Value, To: p.To, HostIP: hostIP(g.node, p.HostNetwork),
+				IgnoreCollision: p.IgnoreCollision,
+			})
+		}
+	}
+	return out
+}
+
+// hostIP returns the node's address in a host network; "" and "default" mean the first.
+func hostIP(n *drover.Node, network string) string {
+	if r := n.NodeResources; r != nil {
+		for _, nn := range r.NodeNetworks {
+			for _, a := range nn.Addresses {
+				if a.Alias == network || network == "" || network == "default" {
+					return a.Address
+				}
+			}
+		}
+		for _, nr := range r.Networks {
+			if nr.IP != "" {
+				return nr.IP
+			}
+		}
+	}
+	return n.Attributes["unique.network.ip-address"]
+}
+
+// device takes instances of the first device group that has enough healthy free ones.
+func (g *granting) device(want *drover.RequestedDevice) *drover.AllocatedDeviceResource {
+	count := max(want.Count, 1)
+	for _, d := range feasible.Devices(g.node) {
+		if !g.matcher.Device(want, d) {
+			continue
+		}
+		var ids []string
+		for _, i := range d.Instances {
+			if i.Healthy && !g.hold.devices[i.ID] && !g.devices[i.ID] && uint64(len(ids)) < count {
+				ids = append(ids, i.ID)
+			}
+		}
+		if uint64(len(ids)) == count {
+			for _, id := range ids {
+				g.devices[id] = true
+			}
+			return &drover.AllocatedDeviceResource{Vendor: d.Vendor, Type: d.Type, Name: d.Name, DeviceIDs: ids}
+		}
+	}
+	return nil
+}

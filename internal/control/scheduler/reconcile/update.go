@@ -1,0 +1,80 @@
+package reconcile
+
+import (
+	"reflect"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/control/scheduler/feasible"
+)
+
+// updateKind says what a newer job version means for an allocation.
+type updateKind uint8
+
+const (
+	updateNone updateKind = iota
+	updateInPlace
+	updateDestructive
+)
+
+type updateKey struct {
+	group                string
+	createIndex, version uint64
+}
+
+// updateOf compares the version that an allocation runs with the job's.
+func (r *Reconciler) updateOf(a *drover.Allocation, g *drover.TaskGroup) updateKind {
+	if a.Job == nil || a.Job == r.Job || a.Job.Version == r.Job.Version && a.Job.CreateIndex == r.Job.CreateIndex {
+		return updateNone
+	}
+	kind := r.changeOf(a.Job, g)
+	if kind == updateInPlace && !r.mayStay(r.Node(a.NodeID), g) {
+		return updateDestructive
+	}
+	return kind
+}
+
+// takesOver reports whether an allocation of an older version that is placed on the node runs the job's own version
+// instead: the next evaluation would update it in place, and nothing makes that evaluation.
+func (r *Reconciler) takesOver(older *drover.Job, group string, n *drover.Node) bool {
+	g := r.Job.Group(group)
+	return r.changeOf(older, g) == updateInPlace && r.mayStay(n, g)
+}
+
+// changeOf compares another version's group with the job's.
+func (r *Reconciler) changeOf(j *drover.Job, g *drover.TaskGroup) updateKind {
+	key := updateKey{g.Name, j.CreateIndex, j.Version}
+	kind, seen := r.updateKinds[key]
+	if !seen {
+		kind = updateDestructive
+		if old := j.Group(g.Name); old != nil && sameWork(j, old, r.Job, g) {
+			kind = updateInPlace
+		}
+		r.updateKinds[key] = kind
+	}
+	return kind
+}
+
+// mayStay reports whether the job's current constraints allow the node that an allocation is on.
+func (r *Reconciler) mayStay(n *drover.Node, g *drover.TaskGroup) bool {
+	return feasible.MayStay(r.matcher, r.Job, g, n)
+}
+
+// sameWork reports whether both specifications run the same: what differs can be taken over by a running allocation.
+func sameWork(oldJob *drover.Job, oldGroup *drover.TaskGroup, newJob *drover.Job, newGroup *drover.TaskGroup) bool {
+	return alike(reflect.ValueOf(oldJob.Meta), reflect.ValueOf(newJob.Meta)) &&
+		alike(reflect.ValueOf(work(oldGroup)), reflect.ValueOf(work(newGroup)))
+}
+
+// work is a copy of the group without what concerns only placement and policy.
+func work(g *drover.TaskGroup) *drover.TaskGroup {
+	w := &drover.TaskGroup{
+		Name: g.Name, Volumes: g.Volumes, EphemeralDisk: g.EphemeralDisk, Networks: g.Networks, Meta: g.Meta,
+	}
+	for _, t := range g.Tasks {
+		c := new(*t)
+		c.Constraints, c.Affinities, c.RestartPolicy, c.KillTimeout = nil, nil, nil, nil
+		c.ShutdownDelay, c.Services, c.ScalingPolicies = 0, nil, nil
+		w.Tasks = append(w.Tasks, c)
+	}
+	return w
+}
