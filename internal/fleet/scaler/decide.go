@@ -65,6 +65,7 @@ type Output struct {
 	Waiting  []Waiting
 	Need     float64    // what the machines cost an hour that have work, or that work was promised
 	Unit     float64    // what a typical machine costs an hour
+	Used     int64      // MHz, by work on the machines
 	Held     []Holding  // idle machines that are worth keeping
 	Awaits   int        // pieces of work for which room is expected sooner than a new machine
 	Deferred int        // creates that are wanted, but wait for rate or concurrency
@@ -93,7 +94,7 @@ func Decide(in Input) Output {
 		p.retireIdle()
 		p.consolidate()
 	}
-	p.out.Need, p.out.Unit = p.need(), p.unitPrice()
+	p.out.Need, p.out.Unit, p.out.Used = p.need(), p.unitPrice(), p.counts.used
 	p.emitCreates()
 	p.explain()
 	return p.out

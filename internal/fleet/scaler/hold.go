@@ -65,7 +65,8 @@ func (p *plan) bootPrice(i *fleet.Instance) float64 {
 }
 
 // pieces is how many pieces of work wait on average while a machine boots that they lack: half of what machines hold, as
-// the first one comes alone. And what waits does not end, so for as long as work runs as many more come.
+// the first one comes alone. Work that waits does not end, so as many more come in the time that work runs; those wait half
+// as long as the first ones.
 func (p *plan) pieces(boot time.Duration) float64 {
 	if p.counts.busy == 0 {
 		return 1
@@ -73,7 +74,7 @@ func (p *plan) pieces(boot time.Duration) float64 {
 	each := float64(p.counts.work) / float64(p.counts.busy)
 	more := 0.0
 	if run := p.runs(); run > 0 {
-		more = boot.Seconds() / run.Seconds()
+		more = boot.Seconds() / run.Seconds() / 2
 	}
 	return (1 + each*(1+more)) / 2
 }
@@ -87,17 +88,28 @@ func (p *plan) runs() time.Duration {
 	return time.Duration(min(float64(p.counts.used)/ends, 1e6) * float64(time.Second))
 }
 
-// patience is how long a machine is kept whatever is expected: a moment, as the next work may be on its way to it; and
-// as long as nobody knows how work comes here, until idling cost what having it back would (ski rental), which costs
-// at most twice what knowing would.
+// patience is how long a machine is kept whatever is expected: at least a moment, as the next work may be on its way to it.
+// Where most work is new by the time that a machine has booted, the need of now says little about the need of then. There a
+// machine is kept until idling cost as much as its boot (ski rental); elsewhere, for the share of that time by which work is
+// new. As long as nobody knows how work comes here, the waiting for a boot counts too: that costs at most twice what knowing would.
 func (p *plan) patience(i *fleet.Instance) time.Duration {
-	least := moment
+	boot := p.bootOf(i)
+	least := max(moment, time.Duration(p.renewed(boot)*float64(boot)))
 	unknown := 1 - p.in.Pace.swings.known()
 	if unknown <= 0 {
 		return least
 	}
 	rent := time.Duration(min(unknown*p.bootPrice(i)/max(i.Price, 1e-9), (10*time.Minute).Hours()) * float64(time.Hour))
 	return max(least, rent)
+}
+
+// renewed is the share of the work, 0 to 1, that ends within a time while other work takes its place; 0 if nothing ends.
+func (p *plan) renewed(within time.Duration) float64 {
+	l := &p.in.Pace.run
+	if l.ended <= 0 || l.held <= 0 {
+		return 0
+	}
+	return 1 - math.Exp(-within.Seconds()*l.ended/l.held)
 }
 
 // moment is how soon control gives a machine that became idle its next work, if that waits.

@@ -16,6 +16,25 @@ type Pace struct {
 	awaits        int       // pieces that wait for room instead of machines
 	awaitsAt      time.Time // since when there are that many
 	waited        float64   // in piece-hours, since some wait for room
+	run           lasting   // how long a piece of work runs
+}
+
+// lasting tells how long work ran in the last half hour: the MHz-seconds that it held over the MHz of what ended.
+type lasting struct {
+	held, ended float64   // both fade with the time constant learnt
+	used        int64     // MHz, since at
+	at          time.Time // until when held is counted
+}
+
+// pass counts what work held until now, and fades what was counted before.
+func (l *lasting) pass(now time.Time) {
+	if d := now.Sub(l.at).Seconds(); d > 0 {
+		if !l.at.IsZero() {
+			fade := math.Exp(-d / learnt.Seconds())
+			l.held, l.ended = (l.held+float64(l.used)*d)*fade, l.ended*fade
+		}
+		l.at = now
+	}
 }
 
 // paceTime is the time constant of the rates: they follow the work within a minute.
@@ -27,6 +46,8 @@ func (p *Pace) Freed(now time.Time, c drover.Capacity) {
 	p.cpu = p.cpu*fade + float64(max(c.CPU, 0))/paceTime.Seconds()
 	p.memoryMB = p.memoryMB*fade + float64(max(c.MemoryMB, 0))/paceTime.Seconds()
 	p.at = now
+	p.run.pass(now)
+	p.run.ended += float64(max(c.CPU, 0))
 }
 
 // Decided notes what a decision found: what is needed, and how many pieces of work wait for room.
@@ -35,6 +56,8 @@ func (p *Pace) Decided(now time.Time, out *Output) {
 		p.swings = &Swings{}
 	}
 	p.swings.Needed(now, out.Need, out.Unit)
+	p.run.pass(now)
+	p.run.used = out.Used
 	p.waited = p.waitedUntil(now)
 	if out.Awaits == 0 {
 		p.waited = 0
