@@ -47,12 +47,9 @@ func (c *Client) Attach(ctx context.Context, id string, from execution.Offsets) 
 	return s, nil
 }
 
-// A request that is short enough goes with the handshake, which spares a round trip. The server answers with the same
-// header when it took it; one that doesn't know it, or never got it, waits for the first message.
-const (
-	requestHeader = "Drover-Execution"
-	maxHeader     = 4 << 10 // in base64 it is within the 8 KB that proxies let pass
-)
+// maxHeader bounds a request that goes with the handshake, which spares a round trip. In base64 it is within the 8 KB that
+// proxies let pass. A server that does not know the header, or never got it, waits for the first message.
+const maxHeader = 4 << 10
 
 // Execute starts a command and attaches to it, in one round trip. Errors of the command's start come from Next. Errors:
 // NotFound and Gone (the runner), Unavailable, Canceled.
@@ -63,13 +60,13 @@ func (c *Client) Execute(ctx context.Context, runner string, r execution.Request
 	}
 	headers := http.Header{}
 	if len(first) <= maxHeader {
-		headers.Set(requestHeader, base64.StdEncoding.EncodeToString(first))
+		headers.Set(execution.RequestHeader, base64.StdEncoding.EncodeToString(first))
 	}
 	conn, answered, err := c.dial(ctx, []string{"runner", runner, "execute"}, nil, headers)
 	if err != nil {
 		return nil, err
 	}
-	if answered.Get(requestHeader) != "" {
+	if answered.Get(execution.RequestHeader) != "" {
 		return &Session{conn: conn}, nil
 	}
 	if err := conn.Write(ctx, websocket.MessageText, first); err != nil {
@@ -98,18 +95,6 @@ func (s *Session) ID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
-}
-
-// message is what the server sends as text.
-type message struct {
-	Type      string
-	Execution string
-	Pid       int
-	Stream    string
-	Offset    int64
-	Receipt   *execution.Receipt
-	Code      string
-	Message   string
 }
 
 // Next serves execution.Session. Errors: those of the server, Canceled when ctx ended, Unavailable when the connection broke:
@@ -149,27 +134,27 @@ func (s *Session) data(message []byte) (f execution.Frame, ok bool) {
 }
 
 func (s *Session) event(text []byte) (f execution.Frame, ok bool, err error) {
-	var m message
+	var m execution.Message
 	if err := json.Unmarshal(text, &m); err != nil {
 		return f, false, drover.Errorf(drover.Internal, "reading a message: %w", err)
 	}
 	switch m.Type {
-	case "started":
+	case execution.MessageStarted:
 		s.mu.Lock()
 		s.id = m.Execution
 		s.mu.Unlock()
 		return execution.Frame{Started: true, Pid: m.Pid}, true, nil
-	case "skipped":
+	case execution.MessageSkipped:
 		stream := execution.Stdout
-		if m.Stream == "stderr" {
+		if m.Stream == execution.MessageStderr {
 			stream = execution.Stderr
 		}
 		s.offsets[stream] = m.Offset
 		return execution.Frame{Stream: stream, Offset: m.Offset, Skipped: true}, true, nil
-	case "receipt":
+	case execution.MessageReceipt:
 		s.ended = true
 		return execution.Frame{Receipt: m.Receipt}, true, nil
-	case "error":
+	case execution.MessageError:
 		s.ended = true
 		return f, false, drover.Errorf(drover.ParseCode(m.Code), "%s", m.Message)
 	}
@@ -183,20 +168,20 @@ func (s *Session) Write(ctx context.Context, p []byte) error {
 
 // CloseStdin serves execution.Session.
 func (s *Session) CloseStdin(ctx context.Context) error {
-	return s.tell(ctx, map[string]any{"type": "close-stdin"})
+	return s.tell(ctx, execution.Message{Type: execution.MessageCloseStdin})
 }
 
 // Resize serves execution.Session.
 func (s *Session) Resize(ctx context.Context, size execution.WindowSize) error {
-	return s.tell(ctx, map[string]any{"type": "resize", "rows": size.Rows, "cols": size.Cols})
+	return s.tell(ctx, execution.Message{Type: execution.MessageResize, Rows: size.Rows, Cols: size.Cols})
 }
 
 // Signal serves execution.Session.
 func (s *Session) Signal(ctx context.Context, name string) error {
-	return s.tell(ctx, map[string]any{"type": "signal", "signal": name})
+	return s.tell(ctx, execution.Message{Type: execution.MessageSignal, Signal: name})
 }
 
-func (s *Session) tell(ctx context.Context, m map[string]any) error {
+func (s *Session) tell(ctx context.Context, m execution.Message) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err

@@ -19,22 +19,6 @@ import (
 // maxMessage bounds what a client sends at once, in bytes.
 const maxMessage = 16 << 20
 
-// event is a JSON message in either direction.
-type event struct {
-	Type      string             `json:"type"`
-	Execution string             `json:"execution,omitempty"`
-	Pid       int                `json:"pid,omitempty"`
-	Stream    string             `json:"stream,omitempty"`
-	Offset    int64              `json:"offset,omitempty"`
-	Data      string             `json:"data,omitempty"`
-	Signal    string             `json:"signal,omitempty"`
-	Rows      uint16             `json:"rows,omitempty"`
-	Cols      uint16             `json:"cols,omitempty"`
-	Receipt   *execution.Receipt `json:"receipt,omitempty"`
-	Code      string             `json:"code,omitempty"`
-	Message   string             `json:"message,omitempty"`
-}
-
 // attach connects a client to an execution.
 func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 	text, err := textMode(r)
@@ -67,11 +51,8 @@ func (f *Face) attach(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// requestHeader may have the execution request (JSON in base64): then no first message is waited for; the handshake is
-// answered when the command was started, together with the message that says so, and has the header too, as "taken".
-const requestHeader = "Drover-Execution"
-
-// execute starts what the client's header or first message asks for and stays attached to it.
+// execute starts what the client's header or first message asks for, and stays attached to it. With a header the handshake
+// is answered when the command was started, together with the message that says so.
 func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	text, err := textMode(r)
 	if err != nil {
@@ -84,13 +65,13 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	if err := wantUpgrade(r); err != nil {
 		return err
 	}
-	early, err := f.openEarly(r.Context(), r.Header.Get(requestHeader), runner)
+	early, err := f.openEarly(r.Context(), r.Header.Get(execution.RequestHeader), runner)
 	if err != nil {
 		return err
 	}
 	accept := socket.Accept
 	if early != nil {
-		w.Header().Set(requestHeader, "taken")
+		w.Header().Set(execution.RequestHeader, "taken")
 		accept = socket.AcceptJoined
 	}
 	conn, err := accept(w, r, f.Clock)
@@ -134,7 +115,7 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, err
 		err = httpapi.UnmarshalStrict(raw, &req)
 	}
 	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", requestHeader, err)
+		return nil, drover.Errorf(drover.Invalid, "%s is not an execution request in base64: %w", execution.RequestHeader, err)
 	}
 	session, err := f.Executions.OpenRequest(ctx, runner, req)
 	return &opened{session, err}, nil
@@ -174,7 +155,7 @@ func (f *Face) readFirst(ctx context.Context, conn *websocket.Conn) ([]byte, err
 		}
 		return m.data, nil
 	case <-late.C():
-		return nil, drover.Errorf(drover.Invalid, "no execution request came within %v, neither as the first message nor in the header %s", f.FirstMessage, requestHeader)
+		return nil, drover.Errorf(drover.Invalid, "no execution request came within %v, neither as the first message nor in the header %s", f.FirstMessage, execution.RequestHeader)
 	}
 }
 
@@ -249,7 +230,7 @@ func (p *peer) relay(ctx context.Context) error {
 		joined := p.conn.JoinPending(p.session)
 		switch {
 		case frame.Started:
-			err = p.send(ctx, event{Type: "started", Execution: p.id, Pid: frame.Pid})
+			err = p.send(ctx, execution.Message{Type: execution.MessageStarted, Execution: p.id, Pid: frame.Pid})
 		case frame.Receipt != nil:
 			return p.finish(ctx, frame.Receipt)
 		default:
@@ -267,20 +248,20 @@ func (p *peer) relay(ctx context.Context) error {
 func (p *peer) finish(ctx context.Context, receipt *execution.Receipt) error {
 	for _, s := range []execution.Stream{execution.Stdout, execution.Stderr} {
 		if len(p.tails[s]) > 0 {
-			if err := p.send(ctx, event{Type: streamNames[s], Data: string(p.tails[s])}); err != nil {
+			if err := p.send(ctx, execution.Message{Type: streamNames[s], Data: string(p.tails[s])}); err != nil {
 				return err
 			}
 		}
 	}
 	p.conn.Join() // with the closing
-	return p.send(ctx, event{Type: "receipt", Receipt: receipt})
+	return p.send(ctx, execution.Message{Type: execution.MessageReceipt, Receipt: receipt})
 }
 
-var streamNames = [...]string{execution.Stdout: "stdout", execution.Stderr: "stderr"}
+var streamNames = [...]string{execution.Stdout: execution.MessageStdout, execution.Stderr: execution.MessageStderr}
 
 func (p *peer) output(ctx context.Context, frame execution.Frame) error {
 	if frame.Skipped {
-		if err := p.send(ctx, event{Type: "skipped", Stream: streamNames[frame.Stream], Offset: frame.Offset}); err != nil {
+		if err := p.send(ctx, execution.Message{Type: execution.MessageSkipped, Stream: streamNames[frame.Stream], Offset: frame.Offset}); err != nil {
 			return err
 		}
 	}
@@ -296,11 +277,11 @@ func (p *peer) output(ctx context.Context, frame execution.Frame) error {
 	if len(whole) == 0 {
 		return nil
 	}
-	return p.send(ctx, event{Type: streamNames[frame.Stream], Data: string(whole)})
+	return p.send(ctx, execution.Message{Type: streamNames[frame.Stream], Data: string(whole)})
 }
 
-func (p *peer) send(ctx context.Context, e event) error {
-	text, err := json.Marshal(e)
+func (p *peer) send(ctx context.Context, m execution.Message) error {
+	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -308,7 +289,7 @@ func (p *peer) send(ctx context.Context, e event) error {
 }
 
 func (p *peer) fail(ctx context.Context, err error) {
-	_ = p.send(ctx, event{Type: "error", Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
+	_ = p.send(ctx, execution.Message{Type: execution.MessageError, Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
 }
 
 // read turns the client's messages into actions, done one after the other beside the reading.
@@ -333,23 +314,23 @@ func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []by
 	if kind == websocket.MessageBinary {
 		return func() error { return p.session.Write(ctx, data) }
 	}
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	var m execution.Message
+	if err := json.Unmarshal(data, &m); err != nil {
 		return func() error {
 			return drover.Errorf(drover.Invalid, "text messages are JSON objects, stdin is binary: %w", err)
 		}
 	}
-	switch e.Type {
-	case "stdin":
-		return func() error { return p.session.Write(ctx, []byte(e.Data)) }
-	case "close-stdin":
+	switch m.Type {
+	case execution.MessageStdin:
+		return func() error { return p.session.Write(ctx, []byte(m.Data)) }
+	case execution.MessageCloseStdin:
 		return func() error { return p.session.CloseStdin(ctx) }
-	case "resize":
-		return func() error { return resize(ctx, p.session, execution.WindowSize{Rows: e.Rows, Cols: e.Cols}) }
-	case "signal":
-		return func() error { return p.session.Signal(ctx, e.Signal) }
+	case execution.MessageResize:
+		return func() error { return resize(ctx, p.session, execution.WindowSize{Rows: m.Rows, Cols: m.Cols}) }
+	case execution.MessageSignal:
+		return func() error { return p.session.Signal(ctx, m.Signal) }
 	}
-	return func() error { return drover.Errorf(drover.Invalid, "type: unknown: %q", e.Type) }
+	return func() error { return drover.Errorf(drover.Invalid, "type: unknown: %q", m.Type) }
 }
 
 // act does what the client asked for, or says why it cannot be done. What fails otherwise does so because the execution
@@ -361,7 +342,7 @@ func (p *peer) act(ctx context.Context, actions *socket.Inbox[func() error]) {
 			return
 		}
 		if err := do(); drover.CodeOf(err) == drover.Invalid {
-			_ = p.send(ctx, event{Type: "refused", Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
+			_ = p.send(ctx, execution.Message{Type: execution.MessageRefused, Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
 		}
 	}
 }

@@ -31,7 +31,7 @@ var (
 	fillParam       = param{Name: "wait", Kind: "string", About: `how long to wait until the pool is full or a runner failed, as in "30s"`}
 	rangeParam      = param{Name: "Range", Kind: "string", About: `the part wanted, as in "bytes=0-99"`, Header: true}
 	messagesParam   = param{Name: "mode", Kind: "string", About: "how output comes; default binary", Values: []string{"binary", "text"}}
-	earlyParam      = param{Name: requestHeader, Kind: "string", About: "the ExecutionRequest, JSON in base64, instead of the first message", Header: true}
+	earlyParam      = param{Name: execution.RequestHeader, Kind: "string", About: "the ExecutionRequest, JSON in base64, instead of the first message", Header: true}
 	attachParams    = []param{
 		{Name: "stdout", Kind: "integer", About: "byte offset to begin at"},
 		{Name: "stderr", Kind: "integer", About: "byte offset to begin at"},
