@@ -88,7 +88,7 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 		early = f.openFirst(r.Context(), conn.Conn, runner)
 	}
 	if p.session, err = early.session, early.err; err != nil {
-		p.fail(r.Context(), err)
+		p.report(r.Context(), execution.MessageError, err)
 		_ = conn.Close(websocket.StatusNormalClosure, "")
 		return nil
 	}
@@ -155,7 +155,8 @@ func (f *Face) readFirst(ctx context.Context, conn *websocket.Conn) ([]byte, err
 		}
 		return m.data, nil
 	case <-late.C():
-		return nil, drover.Errorf(drover.Invalid, "no execution request came within %v, neither as the first message nor in the header %s", f.FirstMessage, execution.RequestHeader)
+		return nil, drover.Errorf(drover.Invalid, "no execution request came within %v, neither as the first message nor in the header %s",
+			f.FirstMessage, execution.RequestHeader)
 	}
 }
 
@@ -212,7 +213,7 @@ func (f *Face) serve(ctx context.Context, p *peer) {
 	helpers.Go(func() { leave(p.read(ctx, &helpers)) }) // ends with the socket
 	if err := p.relay(ctx); err != nil {
 		if ctx.Err() == nil {
-			p.fail(ctx, err)
+			p.report(ctx, execution.MessageError, err)
 		} else {
 			return
 		}
@@ -261,7 +262,8 @@ var streamNames = [...]string{execution.Stdout: execution.MessageStdout, executi
 
 func (p *peer) output(ctx context.Context, frame execution.Frame) error {
 	if frame.Skipped {
-		if err := p.send(ctx, execution.Message{Type: execution.MessageSkipped, Stream: streamNames[frame.Stream], Offset: frame.Offset}); err != nil {
+		skipped := execution.Message{Type: execution.MessageSkipped, Stream: streamNames[frame.Stream], Offset: frame.Offset}
+		if err := p.send(ctx, skipped); err != nil {
 			return err
 		}
 	}
@@ -288,8 +290,9 @@ func (p *peer) send(ctx context.Context, m execution.Message) error {
 	return p.conn.Send(ctx, websocket.MessageText, text)
 }
 
-func (p *peer) fail(ctx context.Context, err error) {
-	_ = p.send(ctx, execution.Message{Type: execution.MessageError, Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
+// report sends an error to the client, which may have left.
+func (p *peer) report(ctx context.Context, kind string, err error) {
+	_ = p.send(ctx, execution.Message{Type: kind, Code: drover.CodeOf(err).String(), Message: err.Error()})
 }
 
 // read turns the client's messages into actions, done one after the other beside the reading.
@@ -342,7 +345,7 @@ func (p *peer) act(ctx context.Context, actions *socket.Inbox[func() error]) {
 			return
 		}
 		if err := do(); drover.CodeOf(err) == drover.Invalid {
-			_ = p.send(ctx, execution.Message{Type: execution.MessageRefused, Code: drover.CodeOf(err).String(), Message: err.Error()}) // it may have left
+			p.report(ctx, execution.MessageRefused, err)
 		}
 	}
 }

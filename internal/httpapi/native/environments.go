@@ -9,13 +9,46 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// environmentOperations are those on environments and their pools.
+func (f *Face) environmentOperations() []operation {
+	return []operation{
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/environments", Handle: f.listEnvironments},
+			summary: "List environments",
+			out:     []execution.Environment{},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}", Handle: f.getEnvironment},
+			summary: "Read an environment",
+			out:     execution.Environment{},
+		},
+		{
+			Route: httpapi.Route{Pattern: "PUT /v1/environment/{environment}", Handle: f.putEnvironment},
+			summary: "Create (201) or replace (200) an environment; with wait it is answered when the pool is full, or with 202, " +
+				"and the reason in the header Drover-Pool-Error",
+			query: []param{fillParam},
+			in:    execution.Environment{}, out: execution.Environment{}, status: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "DELETE /v1/environment/{environment}", Handle: f.deleteEnvironment},
+			summary: "Delete an environment and its runners",
+		},
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/environment/{environment}/pool", Handle: f.pool},
+			summary: "How the pool of warm runners stands",
+			query:   []param{fillParam},
+			out:     execution.PoolStatus{},
+		},
+	}
+}
+
 func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
-	envs, err := f.Runners.Environments(r.Context())
+	envs, err := f.Environments.Environments(r.Context())
 	return answer(w, r, http.StatusOK, envs, err)
 }
 
 func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
-	env, err := f.Runners.Environment(r.Context(), r.PathValue("environment"))
+	env, err := f.Environments.Environment(r.Context(), r.PathValue("environment"))
 	return answer(w, r, http.StatusOK, env, err)
 }
 
@@ -33,7 +66,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	created, err := f.Runners.PutEnvironment(r.Context(), env)
+	created, err := f.Environments.PutEnvironment(r.Context(), env)
 	if err != nil {
 		return err
 	}
@@ -42,7 +75,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	if wait > 0 {
-		pool, full, err := f.Runners.AwaitPool(r.Context(), id, wait)
+		pool, full, err := f.Environments.AwaitPool(r.Context(), id, wait)
 		if err != nil {
 			return err
 		}
@@ -51,12 +84,12 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 			w.Header().Set("Drover-Pool-Error", oneLine(pool.LastError))
 		}
 	}
-	env, err = f.Runners.Environment(r.Context(), id)
+	env, err = f.Environments.Environment(r.Context(), id)
 	return answer(w, r, status, env, err)
 }
 
 func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
-	return done(w, f.Runners.DeleteEnvironment(r.Context(), r.PathValue("environment")))
+	return done(w, f.Environments.DeleteEnvironment(r.Context(), r.PathValue("environment")))
 }
 
 func (f *Face) pool(w http.ResponseWriter, r *http.Request) error {
@@ -66,10 +99,10 @@ func (f *Face) pool(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if wait > 0 {
-		status, _, err := f.Runners.AwaitPool(r.Context(), id, wait)
+		status, _, err := f.Environments.AwaitPool(r.Context(), id, wait)
 		return answer(w, r, http.StatusOK, status, err)
 	}
-	status, err := f.Runners.PoolStatus(r.Context(), id)
+	status, err := f.Environments.PoolStatus(r.Context(), id)
 	return answer(w, r, http.StatusOK, status, err)
 }
 

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -10,16 +11,21 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
-// Runners is exec/runner.
-type Runners interface {
+// Environments is exec/runner's side of environments and their pools.
+type Environments interface {
 	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
 	Environment(ctx context.Context, id string) (execution.Environment, error)
 	Environments(ctx context.Context) ([]execution.Environment, error)
 	DeleteEnvironment(ctx context.Context, id string) error
 	PoolStatus(ctx context.Context, environmentID string) (execution.PoolStatus, error)
 	AwaitPool(ctx context.Context, environmentID string, wait time.Duration) (status execution.PoolStatus, full bool, err error)
+}
+
+// Runners is exec/runner's side of claimed runners.
+type Runners interface {
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Runner(ctx context.Context, runnerID string) (execution.Runner, error)
 	Runners(ctx context.Context, environmentID string) ([]execution.Runner, error)
@@ -42,19 +48,20 @@ type Executions interface {
 
 // Config of a Face.
 type Config struct {
-	MaxFiles     int64         // bytes of a JSON body with files; default 256 MiB
+	MaxFiles     int64         // bytes of a JSON body with files; default httpapi.MaxFiles
 	MaxWait      time.Duration // of long polls; default 5 minutes
-	PingEvery    time.Duration // finds peers that vanished; default 15 s
+	PingEvery    time.Duration // finds peers that vanished; default socket.PingEvery
 	FirstMessage time.Duration // in which a client of execute says what to execute; default 10 s
 	UploadStall  time.Duration // in which nothing may come of a file: the runner counts as used meanwhile; default 1 minute
 }
 
 // Deps of a Face.
 type Deps struct {
-	Runners    Runners
-	Executions Executions
-	Clock      clock.Clock
-	Log        *slog.Logger
+	Environments Environments
+	Runners      Runners
+	Executions   Executions
+	Clock        clock.Clock
+	Log          *slog.Logger
 }
 
 // Face serves the native API.
@@ -65,21 +72,11 @@ type Face struct {
 
 // New returns the face.
 func New(cfg Config, deps Deps) *Face {
-	if cfg.MaxFiles == 0 {
-		cfg.MaxFiles = 256 << 20
-	}
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = 5 * time.Minute
-	}
-	if cfg.PingEvery == 0 {
-		cfg.PingEvery = 15 * time.Second
-	}
-	if cfg.FirstMessage == 0 {
-		cfg.FirstMessage = 10 * time.Second
-	}
-	if cfg.UploadStall == 0 {
-		cfg.UploadStall = time.Minute
-	}
+	cfg.MaxFiles = cmp.Or(cfg.MaxFiles, httpapi.MaxFiles)
+	cfg.MaxWait = cmp.Or(cfg.MaxWait, 5*time.Minute)
+	cfg.PingEvery = cmp.Or(cfg.PingEvery, socket.PingEvery)
+	cfg.FirstMessage = cmp.Or(cfg.FirstMessage, 10*time.Second)
+	cfg.UploadStall = cmp.Or(cfg.UploadStall, time.Minute)
 	return &Face{cfg, deps}
 }
 

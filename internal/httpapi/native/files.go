@@ -13,6 +13,52 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// fileOperations are those on the files of a runner.
+func (f *Face) fileOperations() []operation {
+	return []operation{
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/files", Handle: f.listFiles},
+			summary: "List files",
+			query:   []param{pathParam, path64Param, {Name: "recursive", Kind: "boolean", About: "with everything below"}, privilegedParam},
+			out:     []File{},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "POST /v1/runner/{runner}/files", Handle: f.changeFiles, MaxBody: f.MaxFiles},
+			summary: "Write, make and delete files, in order",
+			in:      []execution.FileChange{},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}/files", Handle: f.deleteFile},
+			summary: "Delete a file or directory",
+			query:   []param{pathParam, path64Param},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/file", Handle: f.readFile, Stream: true},
+			summary: "Read a file, with ranges",
+			query:   []param{pathParam, path64Param, privilegedParam, rangeParam},
+			raw:     "out", status: []int{http.StatusOK, http.StatusPartialContent, http.StatusNotModified},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "PUT /v1/runner/{runner}/file", Handle: f.writeFile, MaxBody: -1},
+			summary: "Write a file from the body, atomically",
+			query:   []param{pathParam, path64Param, modeParam, ownerParam},
+			raw:     "in",
+		},
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}/archive", Handle: f.readArchive, Stream: true},
+			summary: "Read a directory as tar",
+			query:   []param{pathParam, path64Param, privilegedParam},
+			raw:     "tar out",
+		},
+		{
+			Route:   httpapi.Route{Pattern: "PUT /v1/runner/{runner}/archive", Handle: f.writeArchive, MaxBody: -1},
+			summary: "Unpack a tar into a directory",
+			query:   []param{pathParam, path64Param, privilegedParam},
+			raw:     "tar in",
+		},
+	}
+}
+
 // File is a file as listed; a name that is not UTF-8 stands in PathBase64 as it is.
 type File struct {
 	execution.FileInfo

@@ -8,13 +8,11 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,12 +25,11 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/exectest"
-	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/exec/facetest"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/fleet"
 	"github.com/drover-project/drover/internal/httpapi/native"
-	"github.com/drover-project/drover/internal/id"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew")
@@ -57,26 +54,14 @@ func newWorld(t *testing.T) *world {
 
 func newWorldWith(t *testing.T, cfg native.Config) *world {
 	t.Helper()
-	c := exectest.NewControl()
-	runners, _ := exectest.Start(t, c, runner.Config{})
-	quiet := slog.New(slog.DiscardHandler)
-	executions, err := executor.New(executor.Config{}, executor.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
+	served := facetest.Serve(t, httpapi.Config{Authorize: httpapi.OneToken(token)}, func(s *facetest.World) httpapi.Face {
+		return native.New(cfg, native.Deps{
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Clock: clock.Wall{}, Log: s.Log,
+		})
+	}, func(h http.Handler) http.Handler { return described(t, h) })
+	cl, err := client.New(served.Server.URL, client.WithToken(token))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
-	face := native.New(cfg, native.Deps{Runners: runners, Executions: executions, Clock: clock.Wall{}, Log: quiet})
-	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Authorize: httpapi.OneToken(token)}, face)
-	server := httptest.NewServer(described(t, h))
-	cl, err := client.New(server.URL, client.WithToken(token))
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		cancel()
-		run.Wait()
-		server.Client().CloseIdleConnections()
-		server.Close()
-	})
-	return &world{cl, t, c, runners, server}
+	return &world{cl, t, served.Control, served.Runners, served.Server}
 }
 
 // claim makes environment "e" and claims a runner of it.
@@ -136,7 +121,8 @@ func TestRunners(t *testing.T) {
 	require.Equal(t, drover.NotFound, code(err))
 	_, err = w.Claim(t.Context(), execution.ClaimRequest{})
 	require.Equal(t, drover.Invalid, code(err))
-	filled, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Second}, execution.FileChange{Path: "a", Write: true, Data: []byte("x")})
+	filled, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: time.Second},
+		execution.FileChange{Path: "a", Write: true, Data: []byte("x")})
 	require.NoError(t, err)
 	infos, err := w.ListFiles(t.Context(), filled.ID, execution.FileRequest{})
 	require.NoError(t, err)
@@ -188,7 +174,8 @@ func TestUploadsEndWithTheirRunner(t *testing.T) {
 		runner := w.claim().ID
 		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
 		require.NoError(t, err)
-		_, err = io.WriteString(conn, "PUT /v1/runner/"+runner+route+" HTTP/1.1\r\nHost: localhost\r\nX-Drover-Token: "+token+"\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
+		_, err = io.WriteString(conn, "PUT /v1/runner/"+runner+route+" HTTP/1.1\r\nHost: localhost\r\n"+
+			"X-Drover-Token: "+token+"\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n")
 		require.NoError(t, err)
 		in := bufio.NewReader(conn)
 		status, err := in.ReadString('\n') // it is being read
@@ -372,12 +359,16 @@ func TestRunInOneRequest(t *testing.T) {
 	_, err = w.Runner(t.Context(), result.RunnerID)
 	require.Equal(t, drover.Gone, code(err))
 
-	result, err = w.Run(t.Context(), execution.RunRequest{Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "hex ff00"}})
+	result, err = w.Run(t.Context(), execution.RunRequest{
+		Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "hex ff00"},
+	})
 	require.NoError(t, err)
 	out, _, err := result.Output()
 	require.NoError(t, err)
 	require.Equal(t, []byte{0xff, 0}, out)
-	result, err = w.Run(t.Context(), execution.RunRequest{Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "cat;echo over", Spec: execution.Spec{Stdin: true}}})
+	result, err = w.Run(t.Context(), execution.RunRequest{
+		Environment: "e", Wait: 10 * time.Second, Request: execution.Request{Command: "cat;echo over", Spec: execution.Spec{Stdin: true}},
+	})
 	require.NoError(t, err)
 	require.Equal(t, "over\n", result.Stdout, "stdin that nobody can send to is at its end")
 	_, err = w.Run(t.Context(), execution.RunRequest{Environment: "e"})
@@ -387,7 +378,8 @@ func TestRunInOneRequest(t *testing.T) {
 func TestTextModeNeverCutsCharacters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	x, err := w.StartExecution(t.Context(), w.claim().ID, execution.Request{Command: "hex e282;hex ac;upper", Spec: execution.Spec{Stdin: true}})
+	request := execution.Request{Command: "hex e282;hex ac;upper", Spec: execution.Spec{Stdin: true}}
+	x, err := w.StartExecution(t.Context(), w.claim().ID, request)
 	require.NoError(t, err)
 	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(w.server.URL, "http")+"/v1/execution/"+x.ID+"/attach?mode=text",
 		&websocket.DialOptions{HTTPHeader: http.Header{"X-Drover-Token": {token}}})

@@ -23,7 +23,8 @@ func (f *Face) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-const about = "Durations are nanoseconds, in requests also texts such as 1m30s; bytes in JSON are base64. Fields that are not described here are refused in requests, " +
+const about = "Durations are nanoseconds, in requests also texts such as 1m30s; bytes in JSON are base64. " +
+	"Fields that are not described here are refused in requests, " +
 	"but may come in answers. In those of the fleet null stands for an empty list, map or object. Errors are Problem bodies. " +
 	"With tty, stderr comes with stdout; ttyStderr keeps it apart, but not on a foreign Nomad cluster, where the receipt's error says so. " +
 	"A receipt's userCpu and systemCpu are of the whole tree of processes; on cgroup v1, and without control groups, an execution " +
@@ -61,9 +62,10 @@ func texts[T ~string](values ...T) (list []string) {
 func (f *Face) Document(more ...openapi.Operation) map[string]any {
 	var all []openapi.Operation
 	for _, op := range f.operations() {
+		status := op.statuses()
 		all = append(all, openapi.Operation{
 			Pattern: op.Pattern, Summary: op.summary, In: op.in, Out: op.out, Raw: op.raw, Query: op.query,
-			Status: op.status[0], Also: op.status[1:], Open: op.Open,
+			Status: status[0], Also: status[1:], Open: op.Open,
 		})
 	}
 	return openapi.Document(openapi.Info{

@@ -12,6 +12,37 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// runnerOperations are those on runners.
+func (f *Face) runnerOperations() []operation {
+	return []operation{
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/runners", Handle: f.listRunners},
+			summary: "List warm and claimed runners",
+			query:   runnersParams,
+			out:     []execution.Runner{},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "POST /v1/runners", Handle: f.claim, MaxBody: f.MaxFiles},
+			summary: "Claim a runner",
+			in:      ClaimBody{}, out: execution.Runner{}, status: []int{http.StatusCreated},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "GET /v1/runner/{runner}", Handle: f.getRunner},
+			summary: "Read a claimed runner",
+			out:     execution.Runner{},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "PATCH /v1/runner/{runner}", Handle: f.extend},
+			summary: "Set a runner's idle timeout, from now on",
+			in:      ExtendBody{}, out: execution.Runner{},
+		},
+		{
+			Route:   httpapi.Route{Pattern: "DELETE /v1/runner/{runner}", Handle: f.release},
+			summary: "Release a runner",
+		},
+	}
+}
+
 // ClaimBody claims a runner, with files in it from the start.
 type ClaimBody struct {
 	execution.ClaimRequest

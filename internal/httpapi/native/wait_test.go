@@ -31,7 +31,9 @@ func TestRunnersByLabel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.claim()
-	r, err := w.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second, Labels: map[string]string{"user": "7", "x": "=y"}})
+	r, err := w.Claim(t.Context(), execution.ClaimRequest{
+		Environment: "e", Wait: 10 * time.Second, Labels: map[string]string{"user": "7", "x": "=y"},
+	})
 	require.NoError(t, err)
 	for _, labels := range [][]string{{"user=7"}, {"user=7", "x==y"}} {
 		list, err := w.Runners(t.Context(), "e", labels...)

@@ -54,7 +54,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	base, err := f.Runners.Environment(r.Context(), strconv.Itoa(id))
+	base, err := f.Environments.Environment(r.Context(), strconv.Itoa(id))
 	if err != nil { // there is none
 		base = execution.Environment{Driver: f.Driver}
 	}
@@ -62,7 +62,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	created, err := f.Runners.PutEnvironment(r.Context(), env)
+	created, err := f.Environments.PutEnvironment(r.Context(), env)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	// who claims next expects a runner as it was put; if that fails or takes longer, the old ones serve until then
-	_ = f.Runners.AwaitRollout(r.Context(), env.ID, rolloutPatience)
+	_ = f.Environments.AwaitRollout(r.Context(), env.ID, rolloutPatience)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -122,7 +122,7 @@ func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 	if err := f.fetch(r, ""); err != nil {
 		return err
 	}
-	envs, err := f.Runners.Environments(r.Context())
+	envs, err := f.Environments.Environments(r.Context())
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err := f.fetch(r, strconv.Itoa(id)); err != nil {
 		return err
 	}
-	env, err := f.Runners.Environment(r.Context(), strconv.Itoa(id))
+	env, err := f.Environments.Environment(r.Context(), strconv.Itoa(id))
 	if err != nil {
 		return noEnvironment(err)
 	}
@@ -159,7 +159,7 @@ func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Runners.DeleteEnvironment(r.Context(), strconv.Itoa(id)); err != nil {
+	if err := f.Environments.DeleteEnvironment(r.Context(), strconv.Itoa(id)); err != nil {
 		return noEnvironment(err)
 	}
 	if err := f.Templates.RemoveTemplate(r.Context(), strconv.Itoa(id)); err != nil {
@@ -207,11 +207,11 @@ func (f *Face) fetch(r *http.Request, only string) error {
 		if only != "" && env.ID != only {
 			continue
 		}
-		if _, err := f.Runners.Environment(r.Context(), env.ID); err == nil {
+		if _, err := f.Environments.Environment(r.Context(), env.ID); err == nil {
 			continue // ours is newer
 		}
 		env.Driver = f.Driver
-		if _, err := f.Runners.PutEnvironment(r.Context(), env); err != nil {
+		if _, err := f.Environments.PutEnvironment(r.Context(), env); err != nil {
 			return fmt.Errorf("taking over environment %s from its template job: %w", env.ID, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package poseidon
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -9,16 +10,21 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/httpapi/socket"
 )
 
-// Runners is exec/runner.
-type Runners interface {
+// Environments is exec/runner's side of environments and their pools.
+type Environments interface {
 	PutEnvironment(ctx context.Context, env execution.Environment) (created bool, err error)
 	Environment(ctx context.Context, id string) (execution.Environment, error)
 	Environments(ctx context.Context) ([]execution.Environment, error)
 	AwaitRollout(ctx context.Context, environmentID string, wait time.Duration) error
 	DeleteEnvironment(ctx context.Context, id string) error
 	Pools(ctx context.Context) ([]execution.PoolStatus, error)
+}
+
+// Runners is exec/runner's side of claimed runners.
+type Runners interface {
 	Claim(ctx context.Context, r execution.ClaimRequest) (execution.Runner, error)
 	Runner(ctx context.Context, runnerID string) (execution.Runner, error)
 	Release(ctx context.Context, runnerID string) error
@@ -57,19 +63,20 @@ type Config struct {
 	PrewarmingThreshold float64
 	// ClaimWait is how long a claim with an empty pool waits; default 0: Poseidon answers its overload at once.
 	ClaimWait time.Duration
-	// MaxFiles bounds the body of a PATCH of files; default 256 MiB.
+	// MaxFiles bounds the body of a PATCH of files; default httpapi.MaxFiles.
 	MaxFiles int64
-	// PingEvery finds peers that vanished; default 15 s.
+	// PingEvery finds peers that vanished; default socket.PingEvery.
 	PingEvery time.Duration
 }
 
 // Deps of a Face.
 type Deps struct {
-	Runners    Runners
-	Executions Executions
-	Templates  Templates
-	Clock      clock.Clock
-	Log        *slog.Logger
+	Environments Environments
+	Runners      Runners
+	Executions   Executions
+	Templates    Templates
+	Clock        clock.Clock
+	Log          *slog.Logger
 }
 
 // Face serves /api/v1.
@@ -80,12 +87,8 @@ type Face struct {
 
 // New returns the face.
 func New(cfg Config, deps Deps) *Face {
-	if cfg.MaxFiles == 0 {
-		cfg.MaxFiles = 256 << 20
-	}
-	if cfg.PingEvery == 0 {
-		cfg.PingEvery = 15 * time.Second
-	}
+	cfg.MaxFiles = cmp.Or(cfg.MaxFiles, httpapi.MaxFiles)
+	cfg.PingEvery = cmp.Or(cfg.PingEvery, socket.PingEvery)
 	return &Face{cfg, deps}
 }
 

@@ -16,7 +16,7 @@ type statistics struct {
 }
 
 func (f *Face) allStatistics(r *http.Request) (map[int]statistics, error) {
-	pools, err := f.Runners.Pools(r.Context())
+	pools, err := f.Environments.Pools(r.Context())
 	if err != nil {
 		return nil, err
 	}

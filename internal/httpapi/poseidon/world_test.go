@@ -4,14 +4,12 @@ import (
 	"context"
 	"flag"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,11 +20,10 @@ import (
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exec/exectest"
-	"github.com/drover-project/drover/internal/exec/executor"
+	"github.com/drover-project/drover/internal/exec/facetest"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/httpapi"
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
-	"github.com/drover-project/drover/internal/id"
 )
 
 var update = flag.Bool("update", false, "write the transcripts anew")
@@ -45,27 +42,18 @@ type world struct {
 
 func newWorld(t *testing.T, cfg poseidon.Config, token string) *world {
 	t.Helper()
-	c := exectest.NewControl()
-	runners, _ := exectest.Start(t, c, runner.Config{})
-	quiet := slog.New(slog.DiscardHandler)
-	executions, err := executor.New(executor.Config{}, executor.Deps{Runners: runners, Clock: clock.Wall{}, IDs: id.Random{}, Log: quiet})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var run sync.WaitGroup
-	run.Go(func() { _ = executions.Run(ctx) }) // ends with the test
-	face := poseidon.New(cfg, poseidon.Deps{Runners: runners, Executions: executions, Templates: foreign{}, Clock: clock.Wall{}, Log: quiet})
 	guard, err := httpapi.NewGuard(httpapi.GuardConfig{Hosts: []string{"poseidon.example.com"}})
 	require.NoError(t, err)
-	h := httpapi.Handler(httpapi.Config{Logger: quiet, Clock: clock.Wall{}, Guard: guard, Authorize: httpapi.OneToken(token)}, face)
-	w := &world{t: t, control: c, runners: runners, server: httptest.NewServer(h), names: map[string]string{}}
-	w.client = w.server.Client()
-	t.Cleanup(func() {
-		cancel()
-		run.Wait()
-		w.client.CloseIdleConnections()
-		w.server.Close()
-	})
-	return w
+	shared := httpapi.Config{Guard: guard, Authorize: httpapi.OneToken(token)}
+	served := facetest.Serve(t, shared, func(s *facetest.World) httpapi.Face {
+		return poseidon.New(cfg, poseidon.Deps{
+			Environments: s.Runners, Runners: s.Runners, Executions: s.Executions, Templates: foreign{}, Clock: clock.Wall{}, Log: s.Log,
+		})
+	}, nil)
+	return &world{
+		t: t, control: served.Control, runners: served.Runners, server: served.Server, client: served.Server.Client(),
+		names: map[string]string{},
+	}
 }
 
 // foreign has one template, which stays.

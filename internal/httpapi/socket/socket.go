@@ -14,6 +14,9 @@ import (
 // ErrLeft is the cause when the peer closed the connection or vanished.
 var ErrLeft = errors.New("the client left")
 
+// PingEvery is how often faces ask whether a peer is still there, unless they are told otherwise.
+const PingEvery = 15 * time.Second
+
 // How long a peer may take.
 const (
 	pongTimeout = 10 * time.Second // to answer a ping
