@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // The names that an environment's job is made of.
@@ -44,10 +45,10 @@ func IDOf(jobID string) (string, bool) {
 // Canonicalize returns a copy with the defaults filled in and everything that may be written in several ways written
 // in one, so that two equal environments are equal values.
 func Canonicalize(env execution.Environment) execution.Environment {
-	setDefault(&env.Driver, DefaultDriver)
-	setDefault(&env.CPU, DefaultCPU)
-	setDefault(&env.DiskMB, DefaultDiskMB)
-	setDefault(&env.PidsLimit, DefaultPidsLimit)
+	optional.Default(&env.Driver, DefaultDriver)
+	optional.Default(&env.CPU, DefaultCPU)
+	optional.Default(&env.DiskMB, DefaultDiskMB)
+	optional.Default(&env.PidsLimit, DefaultPidsLimit)
 	switch {
 	case env.MemoryMB == 0 && env.MemoryMaxMB == 0:
 		env.MemoryMB, env.MemoryMaxMB = DefaultMemoryMB, DefaultMemoryMaxMB

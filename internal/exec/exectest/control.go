@@ -20,6 +20,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Control is a state, a scheduler and a node in a few lines: every pool is filled at once.
@@ -29,7 +30,7 @@ type Control struct {
 	jobs     map[string]*drover.Job
 	allocs   map[string]*drover.Allocation
 	events   []drover.Events
-	changed  chan struct{}
+	changed  wake.Broadcast
 	ids      *id.Seeded
 	Node     *Node
 	noRefill bool
@@ -42,7 +43,7 @@ type Control struct {
 // NewControl returns an empty state.
 func NewControl() *Control {
 	return &Control{
-		jobs: map[string]*drover.Job{}, allocs: map[string]*drover.Allocation{}, changed: make(chan struct{}),
+		jobs: map[string]*drover.Job{}, allocs: map[string]*drover.Allocation{},
 		ids: id.NewSeeded(1), Node: NewNode(),
 	}
 }
@@ -54,8 +55,7 @@ func (c *Control) emitLocked(topic string, keys ...string) {
 		e.Events = append(e.Events, drover.Event{Topic: topic, Key: k, Index: c.index})
 	}
 	c.events = append(c.events, e)
-	close(c.changed)
-	c.changed = make(chan struct{})
+	c.changed.Send()
 }
 
 func (c *Control) setLocked(a *drover.Allocation) {
@@ -255,7 +255,7 @@ func (s *subscription) Close() {}
 func (s *subscription) Next(ctx context.Context) (drover.Events, error) {
 	for {
 		s.c.mu.Lock()
-		changed := s.c.changed
+		changed := s.c.changed.C()
 		if n := int(s.next) - 1; n < len(s.c.events) {
 			e := s.c.events[n]
 			s.next++

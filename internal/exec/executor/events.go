@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Types of events about executions.
@@ -37,14 +38,14 @@ const (
 
 // feed keeps what is still to be told.
 type feed struct {
-	more chan struct{} // holds an element when there is something
+	more wake.Signal // there is something to tell
 
 	mu      sync.Mutex
 	waiting []Event // guarded by mu
 	dropped int     // guarded by mu
 }
 
-func newFeed() feed { return feed{more: make(chan struct{}, 1)} }
+func newFeed() feed { return feed{more: wake.NewSignal()} }
 
 func (f *feed) publish(kind string, x execution.Execution) {
 	x.Spec.Env = nil
@@ -56,10 +57,7 @@ func (f *feed) publish(kind string, x execution.Execution) {
 		f.dropped += maxTold
 	}
 	f.waiting = append(f.waiting, Event{kind, x})
-	select {
-	case f.more <- struct{}{}:
-	default:
-	}
+	f.more.Send()
 }
 
 // take takes the oldest events out.
@@ -91,7 +89,7 @@ func (s *Service) tell(ctx context.Context) {
 	wait := tellEvery
 	for {
 		select {
-		case <-s.feed.more:
+		case <-s.feed.more.C():
 		case <-ctx.Done():
 			return
 		}

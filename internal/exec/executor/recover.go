@@ -125,10 +125,7 @@ func (s *Service) recoverExecution(ctx context.Context, runnerID string, found e
 		lease.Done()
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.found)
-	s.found = make(chan struct{})
+	s.found.Send()
 	return nil
 }
 
@@ -137,9 +134,7 @@ func (s *Service) awaitRecovered(ctx context.Context, executionID string) *Execu
 	ctx, cancel := s.deps.Clock.WithTimeout(ctx, awaitRecover)
 	defer cancel()
 	for {
-		s.mu.Lock()
-		found := s.found
-		s.mu.Unlock()
+		found := s.found.C()
 		if x := s.find(executionID); x != nil {
 			return x
 		}

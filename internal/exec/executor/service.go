@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/optional"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 const taskName = environment.TaskName
@@ -37,12 +39,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Window, 1<<20)
-	setDefault(&c.Retain, 15*time.Minute)
-	setDefault(&c.RetainCount, 1_000)
-	setDefault(&c.RetainBytes, 64<<20)
-	setDefault(&c.AttachGrace, 30*time.Second)
-	setDefault(&c.PreparedTime, 10*time.Minute)
+	optional.Default(&c.Window, 1<<20)
+	optional.Default(&c.Retain, 15*time.Minute)
+	optional.Default(&c.RetainCount, 1_000)
+	optional.Default(&c.RetainBytes, 64<<20)
+	optional.Default(&c.AttachGrace, 30*time.Second)
+	optional.Default(&c.PreparedTime, 10*time.Minute)
 	return c
 }
 
@@ -78,7 +80,7 @@ type Service struct {
 	mu            sync.Mutex // guards what follows
 	closed        bool
 	byID          map[string]*Execution
-	found         chan struct{}       // closed when one from before was found; then there is another
+	found         wake.Broadcast      // one from before was found
 	own           map[string]struct{} // begun by this process, while executions of an earlier one are looked for; then nil
 	prepared      map[string]prepared
 	swept         time.Time    // when prepared was walked over last
@@ -100,8 +102,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		cfg: cfg.withDefaults(), deps: deps,
 		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
 		stopping: stopping, stop: stop,
-		recovered: make(chan struct{}), found: make(chan struct{}),
-		byID: map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+		recovered: make(chan struct{}),
+		byID:      map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Config of a Backend.
@@ -45,7 +46,7 @@ type Backend struct {
 	deps   Deps
 	client *api.Client
 	synced chan struct{} // closed when the cluster was read for the first time
-	dirty  chan struct{} // holds an element when pools are to be looked at
+	dirty  wake.Signal   // pools are to be looked at
 
 	mu        sync.Mutex // guards what follows
 	connected bool
@@ -56,7 +57,7 @@ type Backend struct {
 	ended     []string // allocations, oldest first
 	index     uint64
 	events    []drover.Events // the last ones
-	changed   chan struct{}
+	changed   wake.Broadcast  // there is another event
 }
 
 var _ runner.Intake = (*Backend)(nil)
@@ -99,8 +100,8 @@ func New(cfg Config, deps Deps) (*Backend, error) {
 		return nil, drover.Errorf(drover.Invalid, "exec.nomad: %w", err)
 	}
 	return &Backend{
-		cfg: cfg, deps: deps, client: client, synced: make(chan struct{}), dirty: make(chan struct{}, 1),
-		envs: map[string]*env{}, runners: map[string]*runnerJob{}, allocs: map[string]*drover.Allocation{}, sessions: map[*session]struct{}{}, changed: make(chan struct{}),
+		cfg: cfg, deps: deps, client: client, synced: make(chan struct{}), dirty: wake.NewSignal(),
+		envs: map[string]*env{}, runners: map[string]*runnerJob{}, allocs: map[string]*drover.Allocation{}, sessions: map[*session]struct{}{},
 	}, nil
 }
 
@@ -124,13 +125,6 @@ func (b *Backend) Workloads(string) (exchange.Workloads, error) {
 		return nil, drover.Errorf(drover.Unavailable, "the Nomad cluster at %s is away", b.cfg.Address)
 	}
 	return &workloads{b: b}, nil
-}
-
-func (b *Backend) look() {
-	select {
-	case b.dirty <- struct{}{}:
-	default:
-	}
 }
 
 func (b *Backend) query(ctx context.Context) *api.QueryOptions {

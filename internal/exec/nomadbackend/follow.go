@@ -51,7 +51,7 @@ func (b *Backend) followOnce(ctx context.Context, loaded func()) error {
 	b.connected = true
 	b.mu.Unlock()
 	loaded()
-	b.look()
+	b.dirty.Send()
 	for events := range stream {
 		if events.Err != nil {
 			return events.Err
@@ -167,7 +167,7 @@ func (b *Backend) takeJob(job *api.Job) {
 	known := b.runners[r.id]
 	if known == nil {
 		b.runners[r.id] = r
-		b.look()
+		b.dirty.Send()
 	} else if r.index > known.index {
 		known.job, known.index = r.job, r.index
 		if known.claim == nil {

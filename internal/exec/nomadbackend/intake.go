@@ -54,7 +54,7 @@ func (b *Backend) setEnvLocked(e execution.Environment) error {
 	b.envs[e.ID] = &env{job: job, environment: e, generation: gen}
 	b.outdateLocked(b.envs[e.ID])
 	b.emitLocked(drover.TopicJob, job.ID)
-	b.look()
+	b.dirty.Send()
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (b *Backend) DeregisterJob(ctx context.Context, _, jobID string) error {
 	b.mu.Lock()
 	b.forgetEnvLocked(id)
 	b.mu.Unlock()
-	b.look() // what is left of its runners is removed there
+	b.dirty.Send() // what is left of its runners is removed there
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (b *Backend) ClaimRunners(ctx context.Context, claims []runner.AllocClaim, 
 	for _, d := range demands {
 		b.setDemandLocked(d)
 	}
-	b.look()
+	b.dirty.Send()
 	return results, away
 }
 

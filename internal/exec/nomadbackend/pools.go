@@ -39,7 +39,7 @@ func (b *Backend) keepPools(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-b.dirty:
+		case <-b.dirty.C():
 		case <-timer.C():
 		}
 		again := b.keep(ctx)

@@ -91,7 +91,7 @@ func (s *subscription) Next(ctx context.Context) (drover.Events, error) {
 	for {
 		s.b.mu.Lock()
 		behind := s.b.index - (s.next - 1)
-		changed := s.b.changed
+		changed := s.b.changed.C()
 		if behind > uint64(len(s.b.events)) && s.next <= s.b.index {
 			s.b.mu.Unlock()
 			return drover.Events{}, drover.Errorf(drover.Gone, "too slow for the events")
@@ -121,8 +121,7 @@ func (b *Backend) emitLocked(topic, key string) {
 		b.events = append([]drover.Events(nil), b.events[maxEvents:]...)
 	}
 	b.events = append(b.events, drover.Events{Index: b.index, Events: []drover.Event{{Topic: topic, Key: key, Index: b.index}}})
-	close(b.changed)
-	b.changed = make(chan struct{})
+	b.changed.Send()
 }
 
 // setAllocLocked takes an allocation of a runner's job as the cluster tells it.
@@ -146,7 +145,7 @@ func (b *Backend) setAllocLocked(r *runnerJob, a *drover.Allocation) {
 		e.failures = 0
 	}
 	b.emitLocked(drover.TopicAllocation, a.ID)
-	b.look()
+	b.dirty.Send()
 }
 
 // older stands for a specification that is no more.
@@ -190,5 +189,5 @@ func (b *Backend) goneLocked(r *runnerJob) {
 		b.endedLocked(r, &stopped)
 		b.emitLocked(drover.TopicAllocation, a.ID)
 	}
-	b.look()
+	b.dirty.Send()
 }

@@ -16,7 +16,7 @@ func (s *Service) record(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.toWrite:
+		case <-s.toWrite.C():
 		}
 		s.gather(ctx)
 		for {

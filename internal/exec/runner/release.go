@@ -51,7 +51,7 @@ func (s *Service) endIdle(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.timerUp:
+		case <-s.timerUp.C():
 		case <-timer.C():
 		}
 		var due []string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Service hands out warm runners. Its methods wait until Run has read the state. It is the shell around a Core: each
@@ -15,8 +16,8 @@ type Service struct {
 	deps      Deps
 	journal   *journal
 	synced    chan struct{} // closed when the state was read for the first time
-	timerUp   chan struct{} // holds an element when the earliest deadline changed
-	toWrite   chan struct{} // holds an element when there is something to record
+	timerUp   wake.Signal   // the earliest deadline changed
+	toWrite   wake.Signal   // there is something to record
 	extending sync.Mutex    // held while an extension is written: of two, the later one is also the later line
 
 	mu      sync.Mutex // guards what follows
@@ -24,7 +25,7 @@ type Service struct {
 	waiting map[*Waiter]chan struct{} // claims in line; closed when they are served
 	lives   map[string]*life          // by allocation: of runners that were taken into use
 	watched map[string]chan struct{}  // by environment: closed at the next change of its pool
-	settled chan struct{}             // closed when withheld runners are to be looked at again; nil: nobody waits for that
+	settled wake.Broadcast            // withheld runners are to be looked at again
 }
 
 // New returns a Service; it opens the journal and starts nothing. Errors: the journal cannot be read or written.
@@ -36,7 +37,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	cfg = cfg.withDefaults()
 	return &Service{
 		cfg: cfg, deps: deps, journal: j, core: NewCore(cfg.MaxWaiting),
-		synced: make(chan struct{}), timerUp: make(chan struct{}, 1), toWrite: make(chan struct{}, 1),
+		synced: make(chan struct{}), timerUp: wake.NewSignal(), toWrite: wake.NewSignal(),
 		waiting: map[*Waiter]chan struct{}{}, lives: map[string]*life{}, watched: map[string]chan struct{}{},
 	}, nil
 }
@@ -109,15 +110,14 @@ func (s *Service) performLocked(e Effects) {
 			delete(s.watched, id)
 		}
 	}
-	if e.Settled && s.settled != nil {
-		close(s.settled)
-		s.settled = nil
+	if e.Settled {
+		s.settled.Send()
 	}
 	if e.Record {
-		signal(s.toWrite)
+		s.toWrite.Send()
 	}
 	if e.Rearm {
-		signal(s.timerUp)
+		s.timerUp.Send()
 	}
 }
 
@@ -125,12 +125,5 @@ func (s *Service) performLocked(e Effects) {
 func (s *Service) look(c *Core, now time.Time, environmentID string) {
 	if !c.Knows(environmentID) {
 		c.ReadEnvironment(now, s.deps.Snapshot(), environmentID)
-	}
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

@@ -36,13 +36,9 @@ func (s *Service) Withhold(ctx context.Context, allocIDs []string) (giveBack fun
 func (s *Service) hold(allocIDs []string) (changed <-chan struct{}) {
 	snap := s.deps.Snapshot()
 	s.tell(func(c *Core, _ time.Time) {
-		if !c.Hold(snap, allocIDs) {
-			return
+		if c.Hold(snap, allocIDs) {
+			changed = s.settled.C() // effects, which send, are performed after the event
 		}
-		if s.settled == nil {
-			s.settled = make(chan struct{})
-		}
-		changed = s.settled
 	})
 	return changed
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/drover-project/drover/internal/node/hook"
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskrunner"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Agent is a node. Make one with New and Run it; it implements exchange.Workloads.
@@ -44,8 +45,8 @@ type Agent struct {
 	known     chan struct{} // closed with the first registration
 	restored  chan struct{} // closed when what the local state knows was begun
 	contacted chan struct{} // closed with the first assignment
-	again     chan struct{} // ask for a registration
-	collect   chan struct{} // an allocation ended
+	again     wake.Signal   // ask for a registration
+	collect   wake.Signal   // an allocation ended
 
 	node    atomic.Pointer[drover.Node]
 	meta    atomic.Pointer[map[string]*string] // set by people at runtime, as control said last; nil: not heard yet
@@ -76,7 +77,7 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups, networks: deps.Networks,
 		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}), contacted: make(chan struct{}),
-		again: make(chan struct{}, 1), collect: make(chan struct{}, 1), allocs: map[string]*entry{}, refused: map[string]bool{},
+		again: wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
 		disk:    diskMeter{clock: deps.Clock, allocs: map[string]*diskSample{}},
 	}
@@ -270,7 +271,7 @@ func (a *Agent) start(r *allocrunner.Runner, allocID string, before func(life co
 	a.alive.Go(func() { // ends with the allocation, or with life
 		before(life)
 		r.Run(life)
-		a.nudge(a.collect)
+		a.collect.Send()
 	})
 	return e
 }
@@ -291,16 +292,16 @@ const restorePatience = 10 * time.Second
 // runner finds an allocation. Right after a restart it waits until the tasks were found again: else a request that
 // comes early would be told that they are not there. Errors: NotFound.
 func (a *Agent) runner(allocID string) (*allocrunner.Runner, error) {
-	a.patiently(a.restored)
+	a.awaitRestored(a.restored)
 	r := a.previous(allocID)
 	if r == nil {
 		return nil, drover.Errorf(drover.NotFound, "allocation %s is not on this node", allocID)
 	}
-	a.patiently(r.Found())
+	a.awaitRestored(r.Found())
 	return r, nil
 }
 
-func (a *Agent) patiently(happened <-chan struct{}) {
+func (a *Agent) awaitRestored(happened <-chan struct{}) {
 	select {
 	case <-happened:
 		return
@@ -327,14 +328,6 @@ func (a *Agent) previous(allocID string) *allocrunner.Runner {
 func (a *Agent) report(u exchange.AllocUpdate) {
 	a.refills.observe(u.ID, u.ClientStatus)
 	a.pusher.add(u)
-}
-
-// nudge wakes a loop.
-func (a *Agent) nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 var _ exchange.Workloads = (*Agent)(nil)

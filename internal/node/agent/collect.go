@@ -26,7 +26,7 @@ func (a *Agent) collectLoop(ctx context.Context) {
 		timer := a.clock.NewTimer(next.Sub(a.clock.Now()))
 		select {
 		case <-timer.C():
-		case <-a.collect:
+		case <-a.collect.C():
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -38,7 +38,7 @@ func (a *Agent) collectLoop(ctx context.Context) {
 		case !a.starting() || a.diskFull():
 			a.collectOnce()
 		default:
-			a.nudge(a.collect) // later: tasks that start come before folders that nobody needs
+			a.collect.Send() // later: tasks that start come before folders that nobody needs
 		}
 		if !clock.Sleep(ctx, a.clock, collectPace) {
 			return
@@ -105,7 +105,7 @@ func (a *Agent) corpses() []corpse {
 
 func (a *Agent) remove(c corpse) {
 	<-c.entry.runner.Done()
-	if err := c.entry.runner.Dir().Remove(taskNames(c.entry.runner.Group())...); err != nil {
+	if err := c.entry.runner.Dir().Remove(c.entry.runner.TaskNames()...); err != nil {
 		a.log.Error("an allocation's folder cannot be removed", "alloc", c.id, "error", err)
 		return
 	}
@@ -129,19 +129,11 @@ func (a *Agent) dropForgotten() {
 		}
 		delete(a.allocs, id)
 		a.pusher.forget(id)
-		gone = append(gone, localstate.Drop(id, taskNames(e.runner.Group())...)...)
+		gone = append(gone, localstate.Drop(id, e.runner.TaskNames()...)...)
 	}
 	if len(gone) > 0 {
 		a.state.Queue(gone...)
 	}
-}
-
-func taskNames(g *drover.TaskGroup) []string {
-	names := make([]string, 0, len(g.Tasks))
-	for _, t := range g.Tasks {
-		names = append(names, t.Name)
-	}
-	return names
 }
 
 func (a *Agent) diskFull() bool {

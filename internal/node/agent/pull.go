@@ -35,7 +35,7 @@ func (a *Agent) pull(ctx context.Context) {
 		if err != nil {
 			switch drover.CodeOf(err) {
 			case drover.NotFound:
-				a.nudge(a.again)
+				a.again.Send()
 				since = 0
 			default:
 				a.log.Warn("asking control for work failed, trying again", "error", err)
@@ -94,7 +94,7 @@ func (a *Agent) take(assignment exchange.Assignment) {
 			a.pusher.forget(id)
 		}
 	}
-	a.nudge(a.collect)
+	a.collect.Send()
 }
 
 // tell gives a running allocation its newer version; one that has ended says so again, as control does not know it.

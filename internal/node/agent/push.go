@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/exchange"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 const (
@@ -25,7 +26,7 @@ type pusher struct {
 	nodeID  string
 	clock   clock.Clock
 	log     *slog.Logger
-	wake    chan struct{} // something became urgent, or the first came
+	wake    wake.Signal // something became urgent, or the first came
 
 	mu      sync.Mutex // guards what follows
 	pending map[string]exchange.AllocUpdate
@@ -42,7 +43,7 @@ type pusher struct {
 
 func newPusher(control exchange.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
 	return &pusher{
-		control: control, nodeID: nodeID, clock: c, log: log, wake: make(chan struct{}, 1),
+		control: control, nodeID: nodeID, clock: c, log: log, wake: wake.NewSignal(),
 		pending: map[string]exchange.AllocUpdate{}, status: map[string]string{}, heard: map[string]time.Time{},
 		pools: map[string]bool{}, moving: map[string]bool{},
 	}
@@ -115,14 +116,7 @@ func (p *pusher) add(u exchange.AllocUpdate) {
 	p.urgent, p.awaited = p.urgent || urgent, p.awaited || awaited
 	p.mu.Unlock()
 	if first || urgent || awaited {
-		p.nudge()
-	}
-}
-
-func (p *pusher) nudge() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
+		p.wake.Send()
 	}
 }
 
@@ -221,7 +215,7 @@ func (p *pusher) rest(ctx context.Context, wait time.Duration) {
 		due = t.C()
 	}
 	select {
-	case <-p.wake:
+	case <-p.wake.C():
 	case <-due:
 	case <-ctx.Done():
 	}

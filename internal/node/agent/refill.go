@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as runners are being
@@ -28,14 +29,14 @@ type refills struct {
 
 	mu       sync.Mutex // guards what follows, and what is in pools
 	used     time.Time  // when a runner was last used
-	pools    map[drover.NamespacedID]*warmth
+	pools    map[drover.NamespacedID]*localPool
 	of       map[string]*refill // by allocation
 	starting int
-	changed  chan struct{} // closed when another may have its turn
+	changed  wake.Broadcast // another may have its turn
 }
 
-// warmth is a pool's part on this node.
-type warmth struct {
+// localPool is a pool's part on this node.
+type localPool struct {
 	key     drover.NamespacedID
 	turn    chan struct{} // capacity 1: held by the next to start
 	warm    int           // that were started by this agent, and are not claimed
@@ -44,7 +45,7 @@ type warmth struct {
 
 // refill is a runner that was not claimed yet.
 type refill struct {
-	*warmth
+	*localPool
 	phase refillPhase
 }
 
@@ -58,13 +59,12 @@ const (
 
 func newRefills(c clock.Clock, cores int) *refills {
 	return &refills{
-		clock: c, limit: max(0, cores-1) / 2, pools: map[drover.NamespacedID]*warmth{}, of: map[string]*refill{},
-		changed: make(chan struct{}),
+		clock: c, limit: max(0, cores-1) / 2, pools: map[drover.NamespacedID]*localPool{}, of: map[string]*refill{},
 	}
 }
 
-// use notes that a runner is used: it is claimed, a command starts, a file is written.
-func (f *refills) use() {
+// markUsed notes that a runner is used: it is claimed, a command starts, a file is written.
+func (f *refills) markUsed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.used = f.clock.Now()
@@ -119,22 +119,22 @@ func poolSize(a *drover.Allocation) int {
 }
 
 // join makes the allocation one of its pool's.
-func (f *refills) join(a *drover.Allocation) *warmth {
+func (f *refills) join(a *drover.Allocation) *localPool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := drover.NamespacedID{Namespace: a.Namespace, ID: a.JobID}
 	w := f.pools[key]
 	if w == nil {
-		w = &warmth{key: key, turn: make(chan struct{}, 1)}
+		w = &localPool{key: key, turn: make(chan struct{}, 1)}
 		f.pools[key] = w
 	}
 	w.members++
-	f.of[a.ID] = &refill{warmth: w}
+	f.of[a.ID] = &refill{localPool: w}
 	return w
 }
 
 // enter takes a turn (0), or says how long to wait for one at most.
-func (f *refills) enter(id string, w *warmth, size int, since time.Time) (changed <-chan struct{}, wait time.Duration) {
+func (f *refills) enter(id string, w *localPool, size int, since time.Time) (changed <-chan struct{}, wait time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, scarce := f.clock.Now(), w.warm*refillScarce < size
@@ -150,7 +150,7 @@ func (f *refills) enter(id string, w *warmth, size int, since time.Time) (change
 		if left > 0 {
 			calm = min(calm, left)
 		}
-		return f.changed, calm
+		return f.changed.C(), calm
 	}
 	if r := f.of[id]; r != nil { // else it ended meanwhile
 		r.phase = refillStarts
@@ -205,6 +205,5 @@ func (f *refills) forgetLocked(id string) {
 
 func (f *refills) startedLocked() {
 	f.starting--
-	close(f.changed)
-	f.changed = make(chan struct{})
+	f.changed.Send()
 }

@@ -80,7 +80,7 @@ func claimedFour(t *testing.T, cores int) *refillBundle {
 	for i := range 4 {
 		b.claimed(fmt.Sprint(i))
 	}
-	b.use()
+	b.markUsed()
 	b.ask(t.Context(), 4, 10)
 	return b
 }
@@ -118,9 +118,9 @@ func TestRefillsOfANodeThatIsAlwaysBusyGoOneByOneInTheEnd(t *testing.T) {
 		b := claimedFour(t, 2)
 		for begin := time.Now(); time.Since(begin) < refillPatience; time.Sleep(refillCalm / 2) {
 			require.Equal(t, 10, b.count())
-			b.use()
+			b.markUsed()
 		}
-		b.use()
+		b.markUsed()
 		synctest.Wait()
 		require.Equal(t, 11, b.count())
 		b.finish()
@@ -142,7 +142,7 @@ func TestRefillsOfAScarcePoolWaitForAMoment(t *testing.T) {
 			b.ask(t.Context(), size-1, size)
 			for begin := time.Now(); time.Since(begin) < wait; time.Sleep(wait / 8) {
 				require.Equal(t, size, b.count())
-				b.use()
+				b.markUsed()
 			}
 			synctest.Wait()
 			require.Equal(t, 2*size-1, b.count())
@@ -171,7 +171,7 @@ func TestRefillsLeaveNothingBehind(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b.ask(ctx, 4, 4)
 		b.finish()
-		b.use()
+		b.markUsed()
 		b.ask(ctx, 3, 4)
 		cancel() // the agent ends
 		synctest.Wait()

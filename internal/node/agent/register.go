@@ -62,7 +62,7 @@ func (a *Agent) stayRegistered(ctx context.Context) {
 func (a *Agent) watchDrivers(ctx context.Context) {
 	for clock.Sleep(ctx, a.clock, fingerprintWait) {
 		if a.lookAgain(ctx) {
-			a.nudge(a.again)
+			a.again.Send()
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (a *Agent) await(ctx context.Context, d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C():
-	case <-a.again:
+	case <-a.again.C():
 		return true
 	case <-ctx.Done():
 	}

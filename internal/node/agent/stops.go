@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // What removing a released runner costs comes in heaps, as releases are recorded together, and competes with those who
@@ -20,14 +21,14 @@ const (
 type stops struct {
 	clock clock.Clock
 	busy  func() bool
-	more  chan struct{} // holds an element when there is something to do
+	more  wake.Signal // there is something to do
 
 	mu      sync.Mutex // guards what follows
 	waiting []func()
 }
 
 func newStops(c clock.Clock, busy func() bool) *stops {
-	return &stops{clock: c, busy: busy, more: make(chan struct{}, 1)}
+	return &stops{clock: c, busy: busy, more: wake.NewSignal()}
 }
 
 // released reports whether control wants an end to a runner that was claimed. Nobody waits for that.
@@ -40,10 +41,7 @@ func (s *stops) add(stop func()) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, stop)
 	s.mu.Unlock()
-	select {
-	case s.more <- struct{}{}:
-	default:
-	}
+	s.more.Send()
 }
 
 // run calls what was added until ctx ends; what is left is then asked for again by control, at the next start.
@@ -52,7 +50,7 @@ func (s *stops) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.more:
+		case <-s.more.C():
 		}
 		for ctx.Err() == nil && s.next() {
 			if s.busy() {

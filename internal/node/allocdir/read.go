@@ -33,62 +33,58 @@ func clean(path string) (string, error) {
 	return path, nil
 }
 
-func (d Dir) open() (*os.Root, error) {
+// within does something with a path of the API inside the folder, which no path or link leads out of. Errors: Forbidden,
+// NotFound, Invalid; do's, mapped.
+func within[T any](d Dir, path string, do func(root *os.Root, path string) (T, error)) (out T, err error) {
+	path, err = clean(path)
+	if err != nil {
+		return out, err
+	}
 	root, err := os.OpenRoot(d.Path())
 	if err != nil {
-		return nil, mapError(d.allocID, err)
+		return out, mapError(d.allocID, err)
 	}
-	return root, nil
+	defer root.Close()
+	if out, err = do(root, path); err != nil {
+		return out, mapError(path, err)
+	}
+	return out, nil
 }
 
 // List returns the entries of a folder, by name.
 func (d Dir) List(path string) ([]drover.AllocFileInfo, error) {
-	path, err := clean(path)
-	if err != nil {
-		return nil, err
-	}
-	root, err := d.open()
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f, err := openFile(root, path)
-	if err != nil {
-		return nil, mapError(path, err)
-	}
-	defer f.Close()
-	infos, err := f.Readdir(-1)
-	if err != nil {
-		return nil, mapError(path, err)
-	}
-	out := make([]drover.AllocFileInfo, 0, len(infos))
-	for _, info := range infos {
-		out = append(out, describe(info))
-	}
-	slices.SortFunc(out, func(a, b drover.AllocFileInfo) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return within(d, path, func(root *os.Root, path string) ([]drover.AllocFileInfo, error) {
+		f, err := openFile(root, path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		infos, err := f.Readdir(-1)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]drover.AllocFileInfo, 0, len(infos))
+		for _, info := range infos {
+			out = append(out, describe(info))
+		}
+		slices.SortFunc(out, func(a, b drover.AllocFileInfo) int { return strings.Compare(a.Name, b.Name) })
+		return out, nil
+	})
 }
 
 // Stat describes a file, with its content type.
 func (d Dir) Stat(path string) (drover.AllocFileInfo, error) {
-	path, err := clean(path)
-	if err != nil {
-		return drover.AllocFileInfo{}, err
-	}
-	root, err := d.open()
-	if err != nil {
-		return drover.AllocFileInfo{}, err
-	}
-	defer root.Close()
-	info, err := root.Stat(path)
-	if err != nil {
-		return drover.AllocFileInfo{}, mapError(path, err)
-	}
-	out := describe(info)
-	if info.Mode().IsRegular() {
-		out.ContentType = contentType(root, path)
-	}
-	return out, nil
+	return within(d, path, func(root *os.Root, path string) (drover.AllocFileInfo, error) {
+		info, err := root.Stat(path)
+		if err != nil {
+			return drover.AllocFileInfo{}, err
+		}
+		out := describe(info)
+		if info.Mode().IsRegular() {
+			out.ContentType = contentType(root, path)
+		}
+		return out, nil
+	})
 }
 
 // Read opens a regular file at an offset; limit 0 or less reads to the end.
@@ -115,28 +111,21 @@ func (d Dir) Read(path string, offset, limit int64) (io.ReadCloser, error) {
 }
 
 func (d Dir) openRegular(path string) (*os.File, error) {
-	path, err := clean(path)
-	if err != nil {
-		return nil, err
-	}
-	root, err := d.open()
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	f, err := openFile(root, path)
-	if err != nil {
-		return nil, mapError(path, err)
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = drover.Errorf(drover.Invalid, "file %q: is a directory or special file", path)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
+	return within(d, path, func(root *os.Root, path string) (*os.File, error) {
+		f, err := openFile(root, path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = drover.Errorf(drover.Invalid, "file %q: is a directory or special file", path)
+		}
+		if err != nil {
+			_ = f.Close()
+			return nil, err
+		}
+		return f, nil
+	})
 }
 
 // openFile does not block on a fifo that a task may have put in a file's place.

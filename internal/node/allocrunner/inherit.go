@@ -16,7 +16,7 @@ func (r *Runner) inherit(life context.Context) {
 	for !r.stopAsked() {
 		select {
 		case <-previous.Done():
-		case <-r.wake:
+		case <-r.wake.C():
 			continue
 		case <-life.Done():
 			return
@@ -32,7 +32,7 @@ func (r *Runner) inherit(life context.Context) {
 			return
 		}
 	}
-	if err := r.dir.TakeOver(previous.dir, taskNames(r.group)); err != nil {
+	if err := r.dir.TakeOver(previous.dir, r.TaskNames()); err != nil {
 		r.log.Warn("the previous allocation's data is not taken over whole", "previous", previous.id, "error", err)
 	}
 }

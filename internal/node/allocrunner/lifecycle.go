@@ -81,11 +81,3 @@ func onlySidecarsLeft(tasks []*drover.Task, state stateOf) bool {
 	}
 	return left
 }
-
-func taskNames(g *drover.TaskGroup) []string {
-	names := make([]string, 0, len(g.Tasks))
-	for _, t := range g.Tasks {
-		names = append(names, t.Name)
-	}
-	return names
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/node/localstate"
 	"github.com/drover-project/drover/internal/node/taskmachine"
 	"github.com/drover-project/drover/internal/node/taskrunner"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Config is what all allocations of a node share.
@@ -62,7 +63,7 @@ type Runner struct {
 	latest *drover.Allocation
 	remove bool // control does not list it any more
 	hasten bool // and no delay is to be waited for
-	wake   chan struct{}
+	wake   wake.Signal
 	view   View
 	spec   *drover.TaskGroup // group, for other goroutines
 }
@@ -120,7 +121,7 @@ func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, err
 	}
 	return &Runner{
 		cfg: cfg, clock: cfg.Shared.Clock, log: cfg.Shared.Log.With("alloc", alloc.ID), id: alloc.ID, group: group, dir: dir,
-		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), found: make(chan struct{}), wake: make(chan struct{}, 1),
+		alloc: alloc, latest: alloc, inbox: make(chan func()), done: make(chan struct{}), found: make(chan struct{}), wake: wake.NewSignal(),
 		tasks: map[string]*taskrunner.Runner{}, view: View{Alloc: alloc}, spec: group, health: health{deployment: alloc.DeploymentID},
 	}, nil
 }
@@ -152,7 +153,7 @@ func (r *Runner) Run(life context.Context) {
 		select {
 		case f := <-r.inbox:
 			f()
-		case <-r.wake:
+		case <-r.wake.C():
 			r.takeOrders()
 		case <-life.Done():
 			cancel()
@@ -352,7 +353,7 @@ func (r *Runner) ended() bool {
 // finish stores the end.
 func (r *Runner) finish() {
 	at := r.clock.Now().UnixNano()
-	if err := errors.Join(r.dir.RemoveState(taskNames(r.group)...), r.dir.UnmountSecrets(taskNames(r.group)...), r.dir.Shut()); err != nil {
+	if err := errors.Join(r.dir.RemoveState(r.TaskNames()...), r.dir.UnmountSecrets(r.TaskNames()...), r.dir.Shut()); err != nil {
 		r.log.Warn("removing what is left of the tasks", "error", err)
 	}
 	r.cfg.Shared.State.Queue(localstate.PutStatus(r.id, r.standing(at)))
@@ -368,7 +369,7 @@ func (r *Runner) Update(alloc *drover.Allocation) {
 		r.latest, r.view.Alloc = alloc, alloc
 	}
 	r.mu.Unlock()
-	r.nudge()
+	r.wake.Send()
 }
 
 // Remove says that control does not want the allocation any more; noDelay skips shutdown delays. It does not block.
@@ -376,14 +377,7 @@ func (r *Runner) Remove(noDelay bool) {
 	r.mu.Lock()
 	r.remove, r.hasten = true, r.hasten || noDelay
 	r.mu.Unlock()
-	r.nudge()
-}
-
-func (r *Runner) nudge() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.wake.Send()
 }
 
 // Done is closed when Run has ended.

@@ -25,6 +25,16 @@ func (r *Runner) Group() *drover.TaskGroup {
 	return r.spec
 }
 
+// TaskNames lists the names of the group's tasks, in the job's order.
+func (r *Runner) TaskNames() []string {
+	tasks := r.Group().Tasks
+	names := make([]string, 0, len(tasks))
+	for _, t := range tasks {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
 // Dir returns the allocation's folder.
 func (r *Runner) Dir() allocdir.Dir { return r.dir }
 

@@ -45,19 +45,7 @@ func (g *Group) usageV2(r *statReader) (u Usage) {
 			u.ThrottledTime = micro(v)
 		}
 	})
-	var tmpfs int64
-	r.lines(dir, "memory.stat", func(key []byte, v int64) {
-		switch string(key) {
-		case "anon":
-			u.RSS = v
-		case "file":
-			u.Cache = v
-		case "file_mapped":
-			u.MappedFile = v
-		case "shmem":
-			tmpfs = v
-		}
-	})
+	tmpfs := u.readMemory(r, dir, memoryKeys{rss: "anon", cache: "file", mapped: "file_mapped", tmpfs: "shmem"})
 	u.MemoryRaw, u.MemoryPeak, u.Swap = r.number(dir, "memory.current"), r.number(dir, "memory.peak"), r.number(dir, "memory.swap.current")
 	return u.WithoutCache(tmpfs)
 }
@@ -76,23 +64,33 @@ func (g *Group) usageV1(r *statReader) (u Usage) {
 	}
 	u.CPUUser, u.CPUSystem = time.Duration(r.number(acct, "cpuacct.usage_user")), time.Duration(r.number(acct, "cpuacct.usage_sys"))
 	u.CPUTotal = u.CPUUser + u.CPUSystem // as the kernel makes cpuacct.usage
-	var tmpfs int64
-	r.lines(memory, "memory.stat", func(key []byte, v int64) {
-		switch string(key) {
-		case "total_rss":
-			u.RSS = v
-		case "total_cache":
-			u.Cache = v
-		case "total_mapped_file":
-			u.MappedFile = v
-		case "total_swap":
-			u.Swap = v
-		case "total_shmem":
-			tmpfs = v
-		}
+	tmpfs := u.readMemory(r, memory, memoryKeys{
+		rss: "total_rss", cache: "total_cache", mapped: "total_mapped_file", tmpfs: "total_shmem", swap: "total_swap",
 	})
 	u.MemoryRaw, u.MemoryPeak = r.number(memory, "memory.usage_in_bytes"), r.number(memory, "memory.max_usage_in_bytes")
 	return u.WithoutCache(tmpfs)
+}
+
+// memoryKeys are the names that a version of cgroups has in memory.stat; "" stands for one that it does not have there.
+type memoryKeys struct{ rss, cache, mapped, tmpfs, swap string }
+
+// readMemory reads memory.stat and returns the bytes in tmpfs.
+func (u *Usage) readMemory(r *statReader, dir string, keys memoryKeys) (tmpfs int64) {
+	r.lines(dir, "memory.stat", func(key []byte, v int64) {
+		switch string(key) {
+		case keys.rss:
+			u.RSS = v
+		case keys.cache:
+			u.Cache = v
+		case keys.mapped:
+			u.MappedFile = v
+		case keys.tmpfs:
+			tmpfs = v
+		case keys.swap:
+			u.Swap = v
+		}
+	})
+	return tmpfs
 }
 
 // WithoutCache sets Memory: without page cache, which the kernel gives up when memory is needed. What is in tmpfs is

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/node/driver"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Driver is the world in which the tasks run.
@@ -24,12 +25,12 @@ type Driver struct {
 	tasks   map[string]*Task
 	journal []string
 	samples int
-	changed chan struct{}
+	changed wake.Broadcast
 }
 
 // New returns an empty world.
 func New(c clock.Clock) *Driver {
-	return &Driver{Clock: c, tasks: map[string]*Task{}, changed: make(chan struct{})}
+	return &Driver{Clock: c, tasks: map[string]*Task{}}
 }
 
 // Task is a started task.
@@ -94,8 +95,7 @@ func (d *Driver) Attach(_ context.Context, s driver.State) (driver.Handle, error
 func (d *Driver) note(line string) {
 	d.mu.Lock()
 	d.journal = append(d.journal, line)
-	close(d.changed)
-	d.changed = make(chan struct{})
+	d.changed.Send()
 	d.mu.Unlock()
 }
 
@@ -138,7 +138,7 @@ func (d *Driver) Running(name string) *Task {
 func (d *Driver) AwaitRunning(ctx context.Context, name string) (*Task, error) {
 	for {
 		d.mu.Lock()
-		changed := d.changed
+		changed := d.changed.C()
 		d.mu.Unlock()
 		if t := d.Running(name); t != nil {
 			return t, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/exec/environment"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // Bounds of one-shot runs.
@@ -55,7 +56,7 @@ func validateRun(r *execution.RunRequest) error {
 	if r.MaxOutput < 0 || r.MaxOutput > maxRunOutput {
 		return drover.Errorf(drover.Invalid, "maxOutput %d: want 0 to %d", r.MaxOutput, maxRunOutput)
 	}
-	setDefault(&r.MaxOutput, defaultRunOutput)
+	optional.Default(&r.MaxOutput, defaultRunOutput)
 	if r.Limits.OutputBytes == 0 || r.Limits.OutputBytes > r.MaxOutput {
 		r.Limits.OutputBytes = r.MaxOutput
 	}
