@@ -1,9 +1,11 @@
 package eventstream
 
 import (
+	"strconv"
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/invariant"
 	"github.com/drover-project/drover/internal/wake"
 )
 
@@ -47,7 +49,8 @@ func (b *Buffer) Events(e drover.Events) {
 	size := sizeOf(e)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if e.Index <= b.floor || len(b.items) > 0 && e.Index <= b.items[len(b.items)-1].events.Index {
+	if newest := b.newest(); e.Index <= newest {
+		invariant.Breach(invariant.EventsIncrease, strconv.FormatUint(e.Index, 10), "events of this index are published after those of %d", newest)
 		return
 	}
 	b.items = append(b.items, item{e, size})
@@ -69,6 +72,14 @@ func (b *Buffer) Restored(index uint64) {
 	b.first += uint64(len(b.items)) + 1 // all subscribers missed something
 	b.items, b.bytes, b.floor = nil, 0, index
 	b.more.Send()
+}
+
+// newest returns the index up to which everything was published; b.mu is held.
+func (b *Buffer) newest() uint64 {
+	if n := len(b.items); n > 0 {
+		return b.items[n-1].events.Index
+	}
+	return b.floor
 }
 
 // Stats is what a buffer holds.

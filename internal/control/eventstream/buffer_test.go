@@ -63,7 +63,11 @@ func TestSubscribeByIndex(t *testing.T) {
 	b.Events(entry(11, node("n")))
 	b.Events(entry(12, node("n")))
 	require.Equal(t, uint64(12), next(t, later))
-	b.Events(entry(12, node("again")))
+	for _, past := range []uint64{12, 4} {
+		require.PanicsWithValue(t, fmt.Sprintf("invariant 10 (events increase): %d: events of this index are published after those of 12", past), func() {
+			b.Events(entry(past, node("again")))
+		})
+	}
 	require.Equal(t, 5, b.Stats().Entries, "an index comes once")
 }
 
@@ -210,4 +214,15 @@ func firstFrom(published []uint64, index uint64) uint64 {
 		}
 	}
 	return 0
+}
+
+// TestASubscriberGetsEachEntryOnce: a subscription checks what it hands out.
+func TestASubscriberGetsEachEntryOnce(t *testing.T) {
+	t.Parallel()
+	s := &Subscription{r: Request{Index: 5}}
+	s.check(5)
+	s.check(9)
+	for _, index := range []uint64{4, 9} {
+		require.Panics(t, func() { s.check(index) }, index)
+	}
 }

@@ -3,9 +3,11 @@ package eventstream
 import (
 	"context"
 	"sort"
+	"strconv"
 	"sync"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/invariant"
 )
 
 // ErrMissed tells that events are gone before the subscriber saw them: its index is older than the buffer, or it was
@@ -24,6 +26,7 @@ type Subscription struct {
 	b      *Buffer
 	r      Request
 	next   uint64 // number of the next item
+	last   uint64 // index of the newest entry that Next returned
 	closed chan struct{}
 	once   sync.Once
 }
@@ -50,6 +53,7 @@ func (s *Subscription) Next(ctx context.Context) (drover.Events, error) {
 			return drover.Events{}, err
 		case more == nil:
 			if e, ok := s.r.filter(e); ok {
+				s.check(e.Index)
 				return e, nil
 			}
 			continue
@@ -62,6 +66,14 @@ func (s *Subscription) Next(ctx context.Context) (drover.Events, error) {
 			return drover.Events{}, drover.Errorf(drover.Canceled, "waiting for events: %w", context.Cause(ctx))
 		}
 	}
+}
+
+// check: a subscriber gets what it asked for, in order, each once.
+func (s *Subscription) check(index uint64) {
+	if index <= s.last || index < s.r.Index {
+		invariant.Breach(invariant.EventsIncrease, strconv.FormatUint(index, 10), "a subscriber to %d and later gets it after %d", s.r.Index, s.last)
+	}
+	s.last = index
 }
 
 // take returns the next entry, or a channel that is closed when there may be one.

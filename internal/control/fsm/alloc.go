@@ -23,7 +23,11 @@ func (e *entry) updateAllocs(c *command.UpdateAllocs) {
 // one that was given up as lost may still turn out to have completed or failed.
 func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 	old := e.txn.Allocation(u.ID)
-	if old == nil || old.NodeID != nodeID {
+	if old == nil {
+		return
+	}
+	checkReport(old, nodeID, u)
+	if old.NodeID != nodeID {
 		return
 	}
 	a := *old
@@ -132,6 +136,8 @@ func (e *entry) claim(c command.RunnerClaim, now int64) error {
 	switch {
 	case old == nil:
 		return drover.Errorf(drover.NotFound, "runner %s: alloc not found", c.AllocID)
+	case handedOutAgain(old, &c):
+		return drover.Errorf(drover.Conflict, "runner %s was already claimed at another time", c.AllocID)
 	case old.Claim != nil && old.Claim.RunnerID == c.Claim.RunnerID &&
 		(old.Claim.IdleTimeout == c.Claim.IdleTimeout || old.Terminal()):
 		return nil

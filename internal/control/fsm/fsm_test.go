@@ -115,7 +115,9 @@ func register(j *drover.Job) *command.RegisterJob {
 func node(id string) *command.RegisterNode {
 	return &command.RegisterNode{Time: int64(time.Second), Node: &drover.Node{
 		ID: id, SecretID: "s-" + id, Status: drover.NodeStatusReady, ComputedClass: "c1",
-		NodeResources: &drover.NodeResources{Cpu: drover.NodeCpuResources{CpuShares: 1000}},
+		NodeResources: &drover.NodeResources{
+			Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 1 << 20}, Disk: drover.NodeDiskResources{DiskMB: 1 << 20},
+		},
 	}}
 }
 

@@ -42,6 +42,7 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 			e.place(a, job, now)
 		}
 	}
+	e.checkCapacity(p.Placed)
 	e.putEvals(p.FollowUps)
 }
 
@@ -83,6 +84,7 @@ func (e *entry) place(placed *drover.Allocation, job *drover.Job, now int64) {
 		if old.ServerTerminal() {
 			return // stopped since the plan was made: it does not come back
 		}
+		checkStays(old, &a)
 		keepObserved(&a, old)
 	} else {
 		a.CreateIndex = e.index

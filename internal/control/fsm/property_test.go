@@ -65,10 +65,7 @@ func (d draw) plan(s *store.Snapshot) command.Command {
 			a.DeploymentID = "d0"
 			a.DeploymentStatus = &drover.AllocDeploymentStatus{Canary: rapid.Bool().Draw(d.t, "canary")}
 		}
-		a.NodeID = d.id("n", 3)
-		if old := s.Allocation(a.ID); old != nil {
-			a.NodeID = old.NodeID
-		}
+		a.NodeID = homeOf(a.ID)
 		c.Placed = append(c.Placed, a)
 	}
 	for range rapid.IntRange(0, 2).Draw(d.t, "stopped") {
@@ -88,18 +85,17 @@ func (d draw) plan(s *store.Snapshot) command.Command {
 
 func (d draw) time() int64 { return rapid.Int64Range(1, 1e12).Draw(d.t, "time") }
 
-func (d draw) updates(s *store.Snapshot) command.Command {
+// homeOf is the one node on which the allocation may ever be placed.
+func homeOf(allocID string) string { return fmt.Sprintf("n%d", allocID[len(allocID)-1]%3) }
+
+func (d draw) updates() command.Command {
 	c := &command.UpdateAllocs{Time: d.time(), Evals: d.evals()}
 	for range rapid.IntRange(1, 3).Draw(d.t, "updates") {
 		u := exchange.AllocUpdate{ID: d.id("a", 12), ClientStatus: d.pick("to", "pending", "running", "complete", "failed", "")}
 		if rapid.Bool().Draw(d.t, "healthy") {
 			u.DeploymentStatus = &drover.AllocDeploymentStatus{Healthy: new(true), Timestamp: time.Unix(9, 0).UTC()}
 		}
-		nodeID := "n0"
-		if a := s.Allocation(u.ID); a != nil {
-			nodeID = a.NodeID
-		}
-		c.Nodes = append(c.Nodes, command.NodeUpdates{NodeID: nodeID, Updates: []exchange.AllocUpdate{u}})
+		c.Nodes = append(c.Nodes, command.NodeUpdates{NodeID: homeOf(u.ID), Updates: []exchange.AllocUpdate{u}})
 	}
 	return c
 }
@@ -117,7 +113,7 @@ func (d draw) command(s *store.Snapshot) command.Command {
 	case 3, 4, 5:
 		return d.plan(s)
 	case 6, 7:
-		return d.updates(s)
+		return d.updates()
 	case 8:
 		return node(d.id("n", 3))
 	case 9:

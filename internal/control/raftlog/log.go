@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/invariant"
 )
 
 // Deps are what the log works with.
@@ -163,8 +164,16 @@ func (l *Log) Propose(ctx context.Context, c command.Command) (index uint64, res
 	if err != nil {
 		return 0, nil, l.proposalError(c, err)
 	}
+	checkStored(c, f.Index(), l.machine.fsm.Store().Index())
 	a := f.Response().(answer)
 	return f.Index(), a.value, a.err
+}
+
+// checkStored: the state has what is about to be answered.
+func checkStored(c command.Command, answered, known uint64) {
+	if known < answered {
+		invariant.Breach(invariant.AcknowledgedWrites, c.Kind().String(), "entry %d is answered, and the state has index %d", answered, known)
+	}
 }
 
 // enqueueTimeout bounds how long raft may be too busy to take a proposal (its disk hangs).

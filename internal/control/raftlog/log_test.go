@@ -291,3 +291,11 @@ func TestALargeLogIsPutIntoASnapshot(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ran)
 }
+
+func TestAnAnswerBeforeItsWriteIsReported(t *testing.T) {
+	t.Parallel()
+	checkStored(register("j"), 7, 7)
+	checkStored(register("j"), 7, 9) // others came behind it
+	require.PanicsWithValue(t, "invariant 1 (acknowledged writes): RegisterJob: entry 7 is answered, and the state has index 6",
+		func() { checkStored(register("j"), 7, 6) })
+}

@@ -24,6 +24,14 @@ func (r *reader) Used(nodeID string) drover.Capacity {
 	return drover.Capacity{}
 }
 
+// Used returns what allocations hold on the node, with what the transaction changed.
+func (t *Txn) Used(nodeID string) drover.Capacity {
+	if u := t.usage[nodeID]; u != nil {
+		return u.Used
+	}
+	return t.reader.Used(nodeID)
+}
+
 // NodesUsed yields all nodes by id with what allocations hold on each: one walk over both tables instead of a look-up
 // a node.
 func (r *reader) NodesUsed() iter.Seq2[*drover.Node, drover.Capacity] {

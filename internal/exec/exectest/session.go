@@ -37,6 +37,8 @@ type session struct {
 	offsets [3]int64
 	Sizes   []execution.WindowSize
 	over    bool
+
+	truncated bool // what was written when it was killed did not arrive
 }
 
 var (
@@ -88,6 +90,7 @@ func (s *session) run() {
 	s.mu.Lock()
 	s.over = true
 	receipt.StdoutBytes, receipt.StderrBytes = s.offsets[execution.Stdout], s.offsets[execution.Stderr]
+	receipt.Truncated = s.truncated
 	s.mu.Unlock()
 	var code exitError
 	var sig signalError
@@ -224,6 +227,9 @@ func (s *session) out(stream execution.Stream, data []byte) error {
 	case s.frames <- execution.Frame{Stream: stream, Offset: offset, Data: slices.Clone(data)}:
 		return nil
 	case <-s.ctx.Done():
+		s.mu.Lock()
+		s.truncated = true
+		s.mu.Unlock()
 		return context.Cause(s.ctx)
 	}
 }

@@ -40,6 +40,7 @@ type Execution struct {
 	waiters  int         // in Wait
 	visited  bool        // a reader has been there
 	reaper   clock.Timer // kills it when nobody attaches in time
+	overdue  clock.Timer // reports that it outlives its runner; nil while that lives
 	wake     chan struct{}
 	awaited  bool // somebody waits for wake to be closed
 	blocked  bool // the pump waits for a reader
@@ -155,6 +156,7 @@ func (x *Execution) pump(ctx context.Context) (receipt execution.Receipt, known 
 		case f.Receipt != nil:
 			receipt = *f.Receipt
 			receipt.ExecutionID = x.id
+			x.checkReceipt(&receipt)
 			return receipt, true
 		}
 		x.take(f)
@@ -248,6 +250,9 @@ func (x *Execution) end(receipt execution.Receipt, at time.Time) {
 	x.lease.Done()
 	x.mu.Lock()
 	x.stopReaperLocked()
+	if x.overdue != nil {
+		x.overdue.Stop()
+	}
 	x.receipt, x.endedAt = &receipt, at
 	close(x.done)
 	x.wakeLocked()

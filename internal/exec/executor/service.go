@@ -252,7 +252,10 @@ func (s *Service) adopt(ctx context.Context, lease *runner.Lease, spec execution
 	}
 	s.pumps.Go(func() { // ends with the execution, its runner, or Run
 		defer stop()
-		defer lease.WhenGone(stop)()
+		defer lease.WhenGone(func() {
+			stop()
+			x.mustEnd()
+		})()
 		receipt, known := x.pump(pumpCtx)
 		s.conclude(pumpCtx, x, receipt, known || s.stopping.Err() == nil)
 	})

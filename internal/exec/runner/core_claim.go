@@ -123,7 +123,7 @@ func (c *Core) mayHandOut(allocID string, r *runner) bool {
 	if r != nil && r.phase == warm && r.claim == nil && !c.tombs.has(allocID) {
 		return true
 	}
-	invariant.Check(false, "runner %s is handed out at most once: it was warm for a claim, and had been handed out or had ended", allocID)
+	invariant.Breach(invariant.HandedOutOnce, allocID, "it was warm for a claim, and had been handed out or had ended")
 	return false
 }
 

@@ -304,3 +304,22 @@ func TestCore(t *testing.T) {
 		t.Repeat(w.actions())
 	})
 }
+
+// TestARunnerThatWasHandedOutIsNotWarm: invariant 4 is checked before each handout, whatever stands on the stack.
+func TestARunnerThatWasHandedOutIsNotWarm(t *testing.T) {
+	t.Parallel()
+	c := NewCore(1)
+	alloc := &drover.Allocation{ID: "a"}
+	require.True(t, c.mayHandOut("a", &runner{alloc: alloc, phase: warm}))
+	for name, r := range map[string]*runner{
+		"unknown":           nil,
+		"reserved":          {alloc: alloc, phase: reserved},
+		"handed":            {alloc: alloc, phase: handed},
+		"claimed":           {alloc: alloc, phase: claimed, claim: &drover.Claim{}},
+		"warm, and claimed": {alloc: alloc, phase: warm, claim: &drover.Claim{}},
+		"gone":              {alloc: alloc, phase: gone},
+	} {
+		require.PanicsWithValue(t, "invariant 4 (handed out once): a: it was warm for a claim, and had been handed out or had ended",
+			func() { c.mayHandOut("a", r) }, name)
+	}
+}

@@ -219,6 +219,7 @@ func (c *Core) drain(now time.Time, e *entry, why, reason string) {
 }
 
 func (c *Core) destroy(now time.Time, e *entry, why, reason string) {
+	checkIdle(e.Instance, why)
 	become(e.Instance, fleet.InstanceDestroying, now, why, reason)
 	if e.ProviderID == "" { // the answer to its create is not there yet: its machine goes as soon as it is known
 		return

@@ -57,9 +57,11 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	c.troubled(now, "listing its machines", err)
 	c.list.seq++
 	for k := range machines {
-		if e := c.listed(now, &machines[k]); e != nil {
+		e := c.listed(now, &machines[k])
+		if e != nil {
 			e.listed, e.unseen = c.list.seq, 0
 		}
+		c.checkOwned(&machines[k], e)
 	}
 	if err != nil || !complete {
 		c.list.urgent = true

@@ -15,7 +15,9 @@ func become(i *fleet.Instance, next fleet.InstanceState, now time.Time, why, rea
 	if i.State == next {
 		return
 	}
-	invariant.Check(i.State == 0 || i.State.CanBecome(next), "instance %s: %s can't become %s", i.ID, i.State, next)
+	if i.State != 0 && !i.State.CanBecome(next) {
+		invariant.Breach(invariant.Local, i.ID, "an instance that is %s can't become %s", i.State, next)
+	}
 	i.State, i.StateAt, i.Why, i.Reason = next, now, why, reason
 	if next != fleet.InstanceDraining {
 		i.Quiet = false
