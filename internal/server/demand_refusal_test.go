@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/fleet"
 	"github.com/drover-project/drover/internal/control/command"
 	"github.com/drover-project/drover/internal/fleet/gate"
+	"github.com/drover-project/drover/internal/fleet/learned"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
 )
@@ -52,7 +53,7 @@ func (l *refusing) decide() scaler.Output {
 	waiting, _ := l.view.Demand("default", "default")
 	return scaler.Decide(scaler.Input{
 		Now: time.Unix(1_800_000_000, 0), Policy: l.policy, Offerings: l.policy.Offerings(), Demand: waiting, GroupUsed: map[string]int64{},
-		Beliefs: scaler.NewBeliefs(1, provider.Capabilities{}), Listed: true, Settled: true,
+		Beliefs: learned.New(1, provider.Capabilities{}), Listed: true, Settled: true,
 	})
 }
 

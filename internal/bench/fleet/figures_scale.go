@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/fleet/learned"
 	"github.com/drover-project/drover/internal/fleet/pool"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -30,7 +31,7 @@ func largeInput() scaler.Input {
 	p.Canonicalize()
 	in := scaler.Input{
 		Now: start, Policy: p, Template: p.Template(), Offerings: p.Offerings(), GroupUsed: map[string]int64{}, Listed: true, Settled: true,
-		Beliefs: scaler.NewBeliefs(1, provider.Capabilities{Batch: 1000, Idempotent: true}),
+		Beliefs: learned.New(1, provider.Capabilities{Batch: 1000, Idempotent: true}),
 	}
 	for n := range 200 {
 		in.Demand = append(in.Demand, fleet.DemandClass{

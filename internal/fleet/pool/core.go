@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/fleet/learned"
 	"github.com/drover-project/drover/internal/fleet/ledger"
 	"github.com/drover-project/drover/internal/fleet/provider"
 	"github.com/drover-project/drover/internal/fleet/scaler"
@@ -35,7 +36,7 @@ type Config struct {
 type Core struct {
 	cfg     Config
 	pools   []*poolState
-	beliefs *scaler.Beliefs
+	beliefs *learned.Cloud
 	table   map[string]*entry
 	byCloud map[string]*entry // by ProviderID
 	byNode  map[string]*entry
@@ -70,11 +71,11 @@ type poolState struct {
 	demand    []fleet.DemandClass
 	last      scaler.Output
 	stale     bool // instances holds some that are gone
-	learned   map[string]learned
+	observed  map[string]observed
 	base      map[string]string  // attributes of all its nodes
 	prices    map[string]float64 // the core's
 	cost      float64            // per hour, of its confirmed machines
-	spent     scaler.Spending
+	spent     spending
 	failed    createFailure
 	pace      scaler.Pace
 }
@@ -103,7 +104,7 @@ type entry struct {
 func NewCore(now time.Time, cfg Config) *Core {
 	c := &Core{
 		retry: newRetries(),
-		cfg:   cfg, beliefs: scaler.NewBeliefs(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
+		cfg:   cfg, beliefs: learned.New(cfg.Seed, cfg.Caps), table: map[string]*entry{}, byCloud: map[string]*entry{},
 		byNode: map[string]*entry{}, gone: map[string]time.Time{}, started: now, units: map[string]int64{}, sure: map[string]int64{},
 		strays: map[string]*entry{}, before: map[string]fleet.Durable{}, prices: map[string]float64{}, said: map[string]time.Time{},
 	}
@@ -152,7 +153,7 @@ func (c *Core) Hungry() bool {
 }
 
 // Beliefs returns what was learned of the cloud, for people.
-func (c *Core) Beliefs() *scaler.Beliefs { return c.beliefs }
+func (c *Core) Beliefs() *learned.Cloud { return c.beliefs }
 
 // Instance returns a copy; ok is false if it is not known.
 func (c *Core) Instance(id string) (i fleet.Instance, ok bool) {

@@ -19,7 +19,7 @@ func (c *Core) Decide(now time.Time) (wake time.Time) {
 		}
 	}
 	for _, p := range c.pools {
-		p.spent.Charge(now, p.cost)
+		p.spent.charge(now, p.cost)
 	}
 	sooner(c.due(now))
 	for _, p := range c.pools {
@@ -46,7 +46,7 @@ func (c *Core) Input(now time.Time, pool string) (scaler.Input, error) {
 func (c *Core) input(now time.Time, p *poolState) scaler.Input {
 	return scaler.Input{
 		Now: now, Policy: p.policy, Template: p.template, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
-		Beliefs: c.beliefs, Pace: p.pace, Spent: p.spent.Today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
+		Beliefs: c.beliefs, Pace: p.pace, Spent: p.spent.today(now), Listed: c.list.complete > 0, Settled: c.settled(now, p),
 		Batch: c.batch(p),
 	}
 }

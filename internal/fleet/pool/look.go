@@ -10,7 +10,7 @@ import (
 // SpentToday returns what the pool cost since midnight UTC.
 func (c *Core) SpentToday(now time.Time, pool string) float64 {
 	if p := c.pool(pool); p != nil {
-		return p.spent.Today(now)
+		return p.spent.today(now)
 	}
 	return 0
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func (c *Core) newPoolState(now time.Time, p *fleet.Policy) *poolState {
-	ps := &poolState{policy: p, learned: map[string]learned{}, base: maps.Clone(c.cfg.Attributes), prices: c.prices}
+	ps := &poolState{policy: p, observed: map[string]observed{}, base: maps.Clone(c.cfg.Attributes), prices: c.prices}
 	if c.cfg.Setting != "" {
 		ps.setting = "-" + c.cfg.Setting
 	}
@@ -19,7 +19,7 @@ func (c *Core) newPoolState(now time.Time, p *fleet.Policy) *poolState {
 	}
 	ps.base["fleet.pool"] = p.Name
 	if c.cfg.Spent != nil {
-		ps.spent.Begin(now, c.cfg.Spent(p.Name))
+		ps.spent.begin(now, c.cfg.Spent(p.Name))
 	}
 	ps.sell()
 	return ps
@@ -139,8 +139,8 @@ func (c *Core) Template(pool string) string {
 	return ""
 }
 
-// learned is what machines of an offering turned out to be.
-type learned struct {
+// observed is what machines of an offering turned out to be.
+type observed struct {
 	size       drover.Capacity
 	attributes map[string]string
 }
@@ -152,7 +152,7 @@ func (c *Core) learn(e *entry, r *Report) {
 		return
 	}
 	e.Capacity = r.Total
-	l, known := e.pool.learned[e.Offering]
+	l, known := e.pool.observed[e.Offering]
 	size := r.Total
 	if known {
 		size = l.size.Min(r.Total)
@@ -161,13 +161,13 @@ func (c *Core) learn(e *entry, r *Report) {
 		return
 	}
 	l.size, l.attributes = size, r.Attributes
-	e.pool.learned[e.Offering] = l
+	e.pool.observed[e.Offering] = l
 	e.pool.sell()
 }
 
 // known completes an offering with what its nodes will have, and with what they turned out to have.
 func (p *poolState) known(o *fleet.Offering) {
-	l := p.learned[o.Key]
+	l := p.observed[o.Key]
 	all := maps.Clone(p.base)
 	maps.Copy(all, l.attributes)
 	maps.Copy(all, o.Attributes)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/fleet/learned"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -19,7 +20,7 @@ type Input struct {
 	Demand    []fleet.DemandClass
 	Instances []*fleet.Instance // of the pool, in a fixed order, without those that are gone
 	GroupUsed map[string]int64  // units in use by quota group, over all pools of the cloud
-	Beliefs   *Beliefs
+	Beliefs   *learned.Cloud
 	Pace      Pace       // of the pool's work
 	Spent     float64    // by the pool since midnight UTC
 	Listed    bool       // the cloud's machines were all seen once: creates may be decided

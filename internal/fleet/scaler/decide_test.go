@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/fleet/learned"
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
@@ -31,7 +32,7 @@ func policy() *fleet.Policy {
 func input(p *fleet.Policy, demand ...fleet.DemandClass) Input {
 	return Input{
 		Now: start, Policy: p, Offerings: p.Offerings(), Demand: demand, GroupUsed: map[string]int64{},
-		Beliefs: NewBeliefs(1, provider.Capabilities{Batch: 100, Idempotent: true}), Listed: true, Settled: true,
+		Beliefs: learned.New(1, provider.Capabilities{Batch: 100, Idempotent: true}), Listed: true, Settled: true,
 	}
 }
 
@@ -356,7 +357,7 @@ func TestCreatesNeverStarveDestroys(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p, work("w", 2, 500))
-	in.Beliefs = NewBeliefs(1, provider.Capabilities{Batch: 1, Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 1, Burst: 3}, provider.CallDestroy: {PerSecond: 1, Burst: 2}}})
+	in.Beliefs = learned.New(1, provider.Capabilities{Batch: 1, Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 1, Burst: 3}, provider.CallDestroy: {PerSecond: 1, Burst: 2}}})
 	for n := range 5 {
 		i := machine(p, fmt.Sprint(n), "c5.large", fleet.InstanceDraining)
 		i.Quiet = true

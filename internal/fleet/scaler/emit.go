@@ -3,6 +3,7 @@ package scaler
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (p *plan) emitCreates() {
 		}})
 	}
 	if p.out.Deferred > 0 && tokens <= 0 { // else the end of a call in flight makes room
-		p.wake(later(b.TokensAt(p.in.Now, provider.CallCreate, p.issued()), p.in.Now.Add(time.Second)))
+		p.wake(slices.MaxFunc([]time.Time{b.TokensAt(p.in.Now, provider.CallCreate, p.issued()), p.in.Now.Add(time.Second)}, time.Time.Compare))
 	}
 }
 

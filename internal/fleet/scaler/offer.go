@@ -107,19 +107,15 @@ func (p *plan) quotas() {
 		if _, done := p.units[o.QuotaGroup]; done {
 			continue
 		}
-		used := p.in.GroupUsed[o.QuotaGroup]
-		left := int64(unlimited)
-		if q := p.in.Beliefs.quotas[o.QuotaGroup]; q != nil {
-			left = q.left(p.in.Now, used, 1)
-			p.over[o.QuotaGroup] = max(0, used-q.limit)
-			if left <= 0 && q.retryAt.After(p.in.Now) {
-				p.wakeBlocked(q.retryAt)
-			}
-			if left == 1 && q.limit-used < 1 {
-				left = o.QuotaUnits // one machine, as a probe
-			}
+		room := p.in.Beliefs.Room(p.in.Now, o.QuotaGroup, p.in.GroupUsed[o.QuotaGroup])
+		p.over[o.QuotaGroup] = room.Over
+		if room.Again.After(p.in.Now) {
+			p.wakeBlocked(room.Again)
 		}
-		p.units[o.QuotaGroup] = left
+		if room.Probe {
+			room.Units = o.QuotaUnits // of one machine
+		}
+		p.units[o.QuotaGroup] = room.Units
 	}
 }
 
@@ -183,7 +179,7 @@ func (p *plan) cheaper(a, b int) bool {
 	if x.cost != y.cost {
 		return x.cost < y.cost
 	}
-	return chance(p.in.Beliefs.seed, x.Key, 0) < chance(p.in.Beliefs.seed, y.Key, 0)
+	return p.in.Beliefs.Chance(x.Key) < p.in.Beliefs.Chance(y.Key)
 }
 
 // unitCosts finds what one piece of each class costs at the best, alone on machines: the value of placing it.

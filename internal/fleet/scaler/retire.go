@@ -158,7 +158,10 @@ func (p *plan) idleUntil(i *fleet.Instance) time.Time {
 		return at
 	}
 	const margin = 2 * time.Minute // for the way from the decision to the end of billing
-	soon := later(i.IdleAt.Add(min(limit, 30*time.Second)), p.in.Now)
+	soon := i.IdleAt.Add(min(limit, 30*time.Second))
+	if soon.Before(p.in.Now) {
+		soon = p.in.Now
+	}
 	end := i.CreatedAt.Add(i.Billing.Charged(soon.Sub(i.CreatedAt)))
 	if begin := end.Add(-margin); begin.After(soon) {
 		return begin

@@ -1,4 +1,4 @@
-package scaler
+package learned
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 func TestAQuotaByAnotherName(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	b := NewBeliefs(1, provider.Capabilities{})
+	b := New(1, provider.Capabilities{})
 	o := &fleet.Offering{Key: "k", QuotaGroup: "small", QuotaUnits: 1}
 	b.Created(now, o, "", 0, 2, &provider.Error{Kind: provider.Quota, Group: "all machines", Limit: 7})
 	q, met := b.Quota("small")

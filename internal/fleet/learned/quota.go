@@ -1,4 +1,4 @@
-package scaler
+package learned
 
 import (
 	"math"
@@ -48,6 +48,28 @@ func (q *quota) succeeded(used int64) {
 	q.limit = used + max(1, used/20)
 }
 
+// Room is what is believed to be left of a quota group.
+type Room struct {
+	Units int64     // that may be asked for; unlimited is a quarter of the greatest integer
+	Probe bool      // the limit is reached, but one machine may be asked for, as it may have risen
+	Over  int64     // units in use beyond the limit
+	Again time.Time // when the limit is tried anew, if it is reached; zero while no limit was met
+}
+
+// Room returns what is left of a group of which used units are in use.
+func (b *Cloud) Room(now time.Time, group string, used int64) Room {
+	q := b.quotas[group]
+	if q == nil {
+		return Room{Units: unlimited}
+	}
+	r := Room{Units: q.left(now, used, 1), Over: max(0, used-q.limit)}
+	r.Probe = r.Units == 1 && q.limit-used < 1
+	if r.Units <= 0 {
+		r.Again = q.retryAt
+	}
+	return r
+}
+
 // QuotaBelief is what is believed of a group, for people.
 type QuotaBelief struct {
 	Group   string
@@ -56,7 +78,7 @@ type QuotaBelief struct {
 }
 
 // Quota returns the belief about a group; ok is false while no limit was met.
-func (b *Beliefs) Quota(group string) (belief QuotaBelief, ok bool) {
+func (b *Cloud) Quota(group string) (belief QuotaBelief, ok bool) {
 	q := b.quotas[group]
 	if q == nil || q.limit == unlimited {
 		return QuotaBelief{}, false

@@ -1,4 +1,4 @@
-package scaler
+package learned
 
 import (
 	"encoding/json"
@@ -48,7 +48,7 @@ type breakerMemory struct {
 type interruptionsMemory struct{ Hours, Taken float64 }
 
 // Memory writes down what was learned, for Remember after a restart. The same beliefs give the same text.
-func (b *Beliefs) Memory() []byte {
+func (b *Cloud) Memory() []byte {
 	m := saved{
 		Version: memoryVersion, Quotas: map[string]quotaMemory{}, Cooling: map[string]coolMemory{}, Boots: map[string]bootMemory{},
 		Breakers: map[string]breakerMemory{}, Market: map[string]interruptionsMemory{},
@@ -87,7 +87,7 @@ func (b *Beliefs) Memory() []byte {
 
 // Remember takes over what Memory wrote; nothing is no memory. Errors: it is of another version, or damaged; then nothing
 // is taken over.
-func (b *Beliefs) Remember(text []byte) error {
+func (b *Cloud) Remember(text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (b *Beliefs) Remember(text []byte) error {
 		b.cooling[k] = &coolDown{c.What, c.Until, c.Last, c.Fails}
 	}
 	for k, boot := range m.Boots {
-		h := &Histogram{total: boot.Total, n: boot.N}
+		h := &histogram{total: boot.Total, n: boot.N}
 		for i, n := range boot.Counts {
 			if i >= 0 && i < len(h.counts) {
 				h.counts[i] = n

@@ -1,6 +1,7 @@
-package scaler
+package learned
 
 import (
+	"strings"
 	"time"
 
 	"github.com/drover-project/drover/fleet"
@@ -28,7 +29,7 @@ var scopeIndex = map[provider.Scope]int{
 }
 
 // cools returns the widest cool-down that the offering is under.
-func (b *Beliefs) cools(now time.Time, o *fleet.Offering) (worst *coolDown) {
+func (b *Cloud) cools(now time.Time, o *fleet.Offering) (worst *coolDown) {
 	if len(b.cooling) == 0 {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (b *Beliefs) cools(now time.Time, o *fleet.Offering) (worst *coolDown) {
 	return worst
 }
 
-func (b *Beliefs) lacks(now time.Time, o *fleet.Offering, scope provider.Scope) {
+func (b *Cloud) lacks(now time.Time, o *fleet.Offering, scope provider.Scope) {
 	keys := coolKeys(o)
 	b.cool(now, keys[scopeIndex[scope]])
 	if scope == provider.ScopeOffering || scope == "" {
@@ -48,7 +49,7 @@ func (b *Beliefs) lacks(now time.Time, o *fleet.Offering, scope provider.Scope) 
 	}
 }
 
-func (b *Beliefs) cool(now time.Time, key string) {
+func (b *Cloud) cool(now time.Time, key string) {
 	c := b.cooling[key]
 	if c == nil {
 		c = &coolDown{what: key}
@@ -63,12 +64,14 @@ func (b *Beliefs) cool(now time.Time, key string) {
 }
 
 // widen cools the type once three of its zones lacked it within two minutes.
-func (b *Beliefs) widen(now time.Time, o *fleet.Offering) {
+func (b *Cloud) widen(now time.Time, o *fleet.Offering) {
 	const within = 2 * time.Minute
 	zones := 0
 	prefix, suffix := "offering "+o.Provider+"/"+o.Type+"/", "/"+o.Market
 	for key, c := range b.cooling { // counting only: the order does not matter
-		if len(key) > len(prefix)+len(suffix) && key[:len(prefix)] == prefix && key[len(key)-len(suffix):] == suffix && now.Sub(c.last) <= within {
+		zone, isType := strings.CutPrefix(key, prefix)
+		zone, isMarket := strings.CutSuffix(zone, suffix)
+		if isType && isMarket && zone != "" && now.Sub(c.last) <= within {
 			zones++
 		}
 	}
@@ -78,7 +81,7 @@ func (b *Beliefs) widen(now time.Time, o *fleet.Offering) {
 }
 
 // succeeded forgets the failures of everything that the offering belongs to.
-func (b *Beliefs) succeeded(o *fleet.Offering) {
+func (b *Cloud) succeeded(o *fleet.Offering) {
 	if len(b.cooling) == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package scaler
+package learned
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestBeliefsOutliveARestart(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	a := &fleet.Offering{Key: "p/a/z/spot", Type: "a", Zone: "z", Market: fleet.MarketSpot, QuotaGroup: "g", QuotaUnits: 1, Interrupted: 0.1}
 	c := &fleet.Offering{Key: "p/c/z/spot", Type: "c", Zone: "z", Market: fleet.MarketSpot, QuotaGroup: "h", QuotaUnits: 1}
-	learn := func(b *Beliefs) {
+	learn := func(b *Cloud) {
 		b.Created(now, a, "t", 0, 7, &provider.Error{Kind: provider.Quota, Group: "g"})
 		b.Created(now, c, "t", 0, 0, &provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering})
 		for range 4 {
@@ -27,12 +27,12 @@ func TestBeliefsOutliveARestart(t *testing.T) {
 		}
 		b.Ran(a.Key, 5*time.Hour, true)
 	}
-	before := NewBeliefs(1, provider.Capabilities{})
+	before := New(1, provider.Capabilities{})
 	learn(before)
 	text := before.Memory()
 	require.Equal(t, string(text), string(before.Memory()), "the same beliefs give the same text")
 
-	after := NewBeliefs(1, provider.Capabilities{})
+	after := New(1, provider.Capabilities{})
 	require.NoError(t, after.Remember(text))
 	require.Equal(t, string(text), string(after.Memory()))
 	for _, o := range []*fleet.Offering{a, c} {
@@ -47,9 +47,9 @@ func TestBeliefsOutliveARestart(t *testing.T) {
 	require.InDelta(t, before.Interruptions(a), after.Interruptions(a), 1e-9)
 
 	for _, bad := range []string{"{", `{"Version":99}`} {
-		fresh := NewBeliefs(1, provider.Capabilities{})
+		fresh := New(1, provider.Capabilities{})
 		require.Error(t, fresh.Remember([]byte(bad)))
-		require.Equal(t, string(NewBeliefs(1, provider.Capabilities{}).Memory()), string(fresh.Memory()))
+		require.Equal(t, string(New(1, provider.Capabilities{}).Memory()), string(fresh.Memory()))
 	}
 	require.NoError(t, after.Remember(nil))
 }

@@ -1,19 +1,19 @@
-package scaler
+package learned
 
 import (
 	"math"
 	"time"
 )
 
-// Histogram counts durations in buckets of a quarter octave from 0.25 s on; old counts fade.
-type Histogram struct {
+// histogram counts durations in buckets of a quarter octave from 0.25 s on; old counts fade.
+type histogram struct {
 	counts [64]float64
 	total  float64
 	n      int
 }
 
 // Add counts d.
-func (h *Histogram) Add(d time.Duration) {
+func (h *histogram) Add(d time.Duration) {
 	for i := range h.counts {
 		h.counts[i] *= 0.995
 	}
@@ -23,7 +23,7 @@ func (h *Histogram) Add(d time.Duration) {
 }
 
 // Quantile returns an upper bound of the q-quantile; 0 if nothing was counted.
-func (h *Histogram) Quantile(q float64) time.Duration {
+func (h *histogram) Quantile(q float64) time.Duration {
 	if h.n == 0 {
 		return 0
 	}
@@ -47,7 +47,7 @@ func bootKeys(offering, typ string) [3]string { return [3]string{offering, "type
 
 // BootQuantile predicts how long a machine takes from create call to taking work: from its own offering's past, else
 // its type's, else everybody's, else a guess.
-func (b *Beliefs) BootQuantile(offering, typ string, q float64) time.Duration {
+func (b *Cloud) BootQuantile(offering, typ string, q float64) time.Duration {
 	for _, key := range bootKeys(offering, typ) {
 		if h := b.boots[key]; h != nil && h.n >= 8 {
 			return h.Quantile(q)
@@ -62,7 +62,8 @@ func (b *Beliefs) BootQuantile(offering, typ string, q float64) time.Duration {
 	return 150 * time.Second
 }
 
-// BootDeadline is when a machine that has not come up is given up: twice the 99th percentile and at least a minute, but never longer than limit.
-func (b *Beliefs) BootDeadline(offering, typ string, limit time.Duration) time.Duration {
+// BootDeadline is when a machine that has not come up is given up: twice the 99th percentile and at least a minute, but
+// never longer than limit.
+func (b *Cloud) BootDeadline(offering, typ string, limit time.Duration) time.Duration {
 	return min(max(2*b.BootQuantile(offering, typ, 0.99), time.Minute), limit)
 }

@@ -1,4 +1,4 @@
-package scaler
+package learned
 
 import (
 	"errors"
@@ -8,16 +8,16 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider"
 )
 
-// Beliefs is what was learned of one cloud. Its owner calls the methods that tell what happened; Decide reads it.
-// Not for use by several goroutines at once.
-type Beliefs struct {
+// Cloud is what was learned of one cloud. Its owner calls the methods that tell what happened; whoever decides calls those
+// that ask, which change nothing. Not for use by several goroutines at once.
+type Cloud struct {
 	seed     uint64
 	caps     provider.Capabilities
 	quotas   map[string]*quota
 	cooling  map[string]*coolDown
 	rates    map[provider.Call]*bucket
 	calls    *bucket // of creates, however many machines they are about; nil = not limited
-	boots    map[string]*Histogram
+	boots    map[string]*histogram
 	breakers map[string]*breaker
 	creates  concurrency
 	market   map[string]*interruptions
@@ -26,11 +26,11 @@ type Beliefs struct {
 	stops    int
 }
 
-// NewBeliefs starts with what the provider says of itself. The seed feeds jitter.
-func NewBeliefs(seed uint64, caps provider.Capabilities) *Beliefs {
-	b := &Beliefs{
+// New returns a Cloud that knows what the provider says of itself. The seed feeds jitter.
+func New(seed uint64, caps provider.Capabilities) *Cloud {
+	b := &Cloud{
 		seed: seed, caps: caps, quotas: map[string]*quota{}, cooling: map[string]*coolDown{},
-		rates: map[provider.Call]*bucket{}, boots: map[string]*Histogram{}, breakers: map[string]*breaker{},
+		rates: map[provider.Call]*bucket{}, boots: map[string]*histogram{}, breakers: map[string]*breaker{},
 		creates: concurrency{limit: 8, slowStart: true}, market: map[string]*interruptions{},
 	}
 	b.caps.Batch = max(caps.Batch, 1)
@@ -44,7 +44,7 @@ func NewBeliefs(seed uint64, caps provider.Capabilities) *Beliefs {
 }
 
 // Started notes that a call goes out; n is how many machines it is about.
-func (b *Beliefs) Started(now time.Time, call provider.Call, n int) {
+func (b *Cloud) Started(now time.Time, call provider.Call, n int) {
 	b.rates[call].take(now, n)
 	if call == provider.CallCreate {
 		b.creates.inFlight++
@@ -55,12 +55,12 @@ func (b *Beliefs) Started(now time.Time, call provider.Call, n int) {
 }
 
 // Done notes how a call ended; creates are told to Created instead.
-func (b *Beliefs) Done(now time.Time, call provider.Call, err error) {
+func (b *Cloud) Done(now time.Time, call provider.Call, err error) {
 	b.rates[call].result(now, err)
 }
 
 // Created notes how a create ended: got machines, used units of the quota group known to exist, those included.
-func (b *Beliefs) Created(now time.Time, o *fleet.Offering, template string, got int, used int64, err error) {
+func (b *Cloud) Created(now time.Time, o *fleet.Offering, template string, got int, used int64, err error) {
 	b.createEnded(now, err)
 	b.creates.done(err == nil)
 	if got > 0 {
@@ -95,7 +95,7 @@ func (b *Beliefs) Created(now time.Time, o *fleet.Offering, template string, got
 
 // createEnded tells the budgets how a create ended. Where calls and machines have a budget each, and the cloud does not
 // say which of them is spent, it is the smaller one of calls, and the other is believed half.
-func (b *Beliefs) createEnded(now time.Time, err error) {
+func (b *Cloud) createEnded(now time.Time, err error) {
 	machines := b.rates[provider.CallCreate]
 	if b.calls == nil {
 		machines.result(now, err)
@@ -108,13 +108,13 @@ func (b *Beliefs) createEnded(now time.Time, err error) {
 }
 
 // Unrecorded notes that intents could not be recorded: nothing may be created for a moment.
-func (b *Beliefs) Unrecorded(now time.Time, err error) {
+func (b *Cloud) Unrecorded(now time.Time, err error) {
 	b.creates.done(true)
 	b.stop(now, "intents can't be recorded: "+err.Error(), time.Second, time.Minute)
 }
 
 // stop keeps all creates back, longer each time until one succeeds.
-func (b *Beliefs) stop(now time.Time, why string, base, limit time.Duration) {
+func (b *Cloud) stop(now time.Time, why string, base, limit time.Duration) {
 	if now.Before(b.stopEnds) {
 		return
 	}
@@ -123,18 +123,18 @@ func (b *Beliefs) stop(now time.Time, why string, base, limit time.Duration) {
 }
 
 // Destroyed notes that a machine of the quota group is gone: a reached quota is tried again.
-func (b *Beliefs) Destroyed(now time.Time, group string) {
+func (b *Cloud) Destroyed(now time.Time, group string) {
 	if q := b.quotas[group]; q != nil && q.retryAt.After(now) {
 		q.retryAt = now
 	}
 }
 
 // Booted notes how long a machine took from its create call to taking work.
-func (b *Beliefs) Booted(o *fleet.Offering, template string, took time.Duration) {
+func (b *Cloud) Booted(o *fleet.Offering, template string, took time.Duration) {
 	for _, key := range bootKeys(o.Key, o.Type) {
 		h := b.boots[key]
 		if h == nil {
-			h = &Histogram{}
+			h = &histogram{}
 			b.boots[key] = h
 		}
 		h.Add(took)
@@ -143,14 +143,14 @@ func (b *Beliefs) Booted(o *fleet.Offering, template string, took time.Duration)
 }
 
 // BootFailed notes that a machine did not come up in time.
-func (b *Beliefs) BootFailed(now time.Time, o *fleet.Offering, template string) {
+func (b *Cloud) BootFailed(now time.Time, o *fleet.Offering, template string) {
 	br := b.breaker(o.Key, template)
 	br.outcome(false)
 	br.trip(now, chance(b.seed, o.Key, br.opened))
 }
 
 // Ran notes how long a spot machine ran and whether the cloud took it back.
-func (b *Beliefs) Ran(offering string, d time.Duration, taken bool) {
+func (b *Cloud) Ran(offering string, d time.Duration, taken bool) {
 	m := b.market[offering]
 	if m == nil {
 		m = &interruptions{}
@@ -163,7 +163,7 @@ func (b *Beliefs) Ran(offering string, d time.Duration, taken bool) {
 }
 
 // Tokens returns how many machines calls of the kind may be about now.
-func (b *Beliefs) Tokens(now time.Time, call provider.Call) int {
+func (b *Cloud) Tokens(now time.Time, call provider.Call) int {
 	if call == provider.CallCreate && b.calls != nil && b.calls.whole(now) <= 0 {
 		return 0
 	}
@@ -171,7 +171,7 @@ func (b *Beliefs) Tokens(now time.Time, call provider.Call) int {
 }
 
 // TokensAt returns when the next call of the kind may go out after spent more tokens.
-func (b *Beliefs) TokensAt(now time.Time, call provider.Call, spent int) time.Time {
+func (b *Cloud) TokensAt(now time.Time, call provider.Call, spent int) time.Time {
 	at := b.rates[call].next(now, spent)
 	if call == provider.CallCreate && b.calls != nil {
 		at = later(at, b.calls.next(now, 0))
@@ -180,7 +180,7 @@ func (b *Beliefs) TokensAt(now time.Time, call provider.Call, spent int) time.Ti
 }
 
 // CreateRoom returns how many create calls may be begun.
-func (b *Beliefs) CreateRoom(now time.Time) int {
+func (b *Cloud) CreateRoom(now time.Time) int {
 	if b.calls == nil {
 		return b.creates.room()
 	}
@@ -188,10 +188,10 @@ func (b *Beliefs) CreateRoom(now time.Time) int {
 }
 
 // Batch returns how many machines a create may ask for.
-func (b *Beliefs) Batch() int { return b.caps.Batch }
+func (b *Cloud) Batch() int { return b.caps.Batch }
 
 // Blocked says why nothing of the offering can be bought now, and until when; "" if it can.
-func (b *Beliefs) Blocked(now time.Time, o *fleet.Offering, template string) (why string, until time.Time) {
+func (b *Cloud) Blocked(now time.Time, o *fleet.Offering, template string) (why string, until time.Time) {
 	if b.stopped != "" && now.Before(b.stopEnds) {
 		return b.stopped, b.stopEnds
 	}
@@ -205,7 +205,7 @@ func (b *Beliefs) Blocked(now time.Time, o *fleet.Offering, template string) (wh
 }
 
 // Probing reports that the offering failed lately, so that only few are to be tried at once.
-func (b *Beliefs) Probing(o *fleet.Offering, template string) bool {
+func (b *Cloud) Probing(o *fleet.Offering, template string) bool {
 	if br := b.breakers[o.Key+"\x00"+template]; br != nil && br.opened > 0 {
 		return true
 	}
@@ -217,7 +217,7 @@ func (b *Beliefs) Probing(o *fleet.Offering, template string) bool {
 	return false
 }
 
-func (b *Beliefs) quota(group string) *quota {
+func (b *Cloud) quota(group string) *quota {
 	q := b.quotas[group]
 	if q == nil {
 		q = &quota{limit: unlimited}
@@ -226,7 +226,7 @@ func (b *Beliefs) quota(group string) *quota {
 	return q
 }
 
-func (b *Beliefs) breaker(offering, template string) *breaker {
+func (b *Cloud) breaker(offering, template string) *breaker {
 	key := offering + "\x00" + template
 	br := b.breakers[key]
 	if br == nil {

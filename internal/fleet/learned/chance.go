@@ -1,8 +1,13 @@
-package scaler
+package learned
 
 import "time"
 
-// chance is a number in [0, 1) that depends on its arguments only: randomness that repeats.
+// Chance is a number in [0, 1) that depends on the cloud's seed and the key only: what chooses among equals by it chooses
+// evenly, and the same each time.
+func (b *Cloud) Chance(key string) float64 { return chance(b.seed, key, 0) }
+
+// chance is a number in [0, 1) that depends on its arguments only: randomness that
+// repeats. It is FNV-1a from the seed on with the end of SplitMix64; hash/fnv begins at a fixed basis, and allocates.
 func chance(seed uint64, key string, n int) float64 {
 	h := seed ^ 14695981039346656037
 	for i := range len(key) {
