@@ -15,7 +15,8 @@ const (
 func world() map[string]string {
 	return map[string]string{
 		"GET /v1/allocations": `[
-			{"ID": "` + running + `", "Namespace": "default", "Name": "web.g[0]", "ClientStatus": "running", "DesiredStatus": "run", "CreateIndex": 4},
+			{"ID": "` + running + `", "Namespace": "default", "Name": "web.g[0]", "ClientStatus": "running", "DesiredStatus": "run",
+				"CreateIndex": 4},
 			{"ID": "` + failed + `", "Namespace": "default", "Name": "web.g[1]", "ClientStatus": "failed", "DesiredStatus": "stop", "CreateIndex": 3}
 		]`,
 		"GET /v1/allocation/" + running: `{"ID": "` + running + `", "Namespace": "default", "Name": "web.g[0]", "JobID": "web", "TaskGroup": "g",
@@ -24,7 +25,8 @@ func world() map[string]string {
 			"Job": {"ID": "web", "Version": 2, "TaskGroups": [{"Name": "g", "Tasks": [{"Name": "server"}, {"Name": "proxy"}]}]},
 			"AllocatedResources": {
 				"Tasks": {"server": {"Cpu": {"CpuShares": 100}, "Memory": {"MemoryMB": 64, "MemoryMaxMB": 128}}},
-				"Shared": {"Ports": [{"Label": "http", "HostIP": "10.0.0.1", "Value": 20000, "To": 80}, {"Label": "raw", "HostIP": "10.0.0.1", "Value": 9}]}
+				"Shared": {"Ports": [{"Label": "http", "HostIP": "10.0.0.1", "Value": 20000, "To": 80}, {"Label": "raw", "HostIP": "10.0.0.1",
+					"Value": 9}]}
 			},
 			"Metrics": {"NodesEvaluated": 3, "NodesFiltered": 1, "ScoreMetaData": [{"NodeID": "n1", "NormScore": 0.5, "Scores": {"binpack": 0.25}}]},
 			"TaskStates": {
@@ -35,7 +37,8 @@ func world() map[string]string {
 		"GET /v1/allocation/" + failed: `{"ID": "` + failed + `", "Namespace": "default", "Name": "web.g[1]", "JobID": "web", "TaskGroup": "g",
 			"ClientStatus": "failed", "ClientDescription": "it crashed", "Claim": {"RunnerID": "py-1", "ClaimedAt": 1000000000},
 			"Job": {"ID": "web", "TaskGroups": [{"Name": "g", "Tasks": [{"Name": "server"}]}]}}`,
-		"GET /v1/client/allocation/" + running + "/stats": `{"Disk": {"Bytes": 2048, "Timestamp": 1000000000}, "Tasks": {"server": {"ResourceUsage": {
+		"GET /v1/client/allocation/" + running + "/stats": `{"Disk": {"Bytes": 2048, "Timestamp": 1000000000},
+			"Tasks": {"server": {"ResourceUsage": {
 			"CpuStats": {"Percent": 12.5, "TotalTicks": 50}, "MemoryStats": {"RSS": 1048576}}}}}`,
 		"GET /v1/jobs":                 `[{"ID": "web", "Namespace": "default"}, {"ID": "none", "Namespace": "default"}]`,
 		"GET /v1/job/web":              `{"ID": "web", "Namespace": "default"}`,
@@ -61,7 +64,8 @@ func TestAllocationsAreListed(t *testing.T) {
 	api.Set("GET /v1/allocations", "[]")
 	api.Check(clitest.Case{Args: "alloc status", Out: []string{"There are none."}})
 	api.Set("GET /v1/allocations", "! 403 Permission denied")
-	api.Check(clitest.Case{Args: "alloc status", Code: 1, Err: []string{"Permission denied; -token or DROVER_TOKEN (NOMAD_TOKEN) gives another"}})
+	api.Check(clitest.Case{Args: "alloc status", Code: 1, Err: []string{"Permission denied; -token or DROVER_TOKEN (NOMAD_TOKEN) gives " +
+		"another"}})
 }
 
 func TestAnAllocationIsShown(t *testing.T) {
@@ -82,7 +86,8 @@ func TestAnAllocationIsShown(t *testing.T) {
 			Args: "alloc status -stats 3f2a",
 			Out:  []string{"Disk = 2.0 KiB\n", "CPU = 50 of 100 MHz (12.5 %)\n", "Memory = 1.0 MiB of 64.0 MiB, at most 128.0 MiB\n"},
 		},
-		clitest.Case{Args: "alloc status -stats 3f9", Out: []string{"Description = it crashed\n", "Runner = py-1 since "}}, // whoever ended uses nothing
+		// whoever ended uses nothing
+		clitest.Case{Args: "alloc status -stats 3f9", Out: []string{"Description = it crashed\n", "Runner = py-1 since "}},
 		clitest.Case{Args: "alloc status -t {{.ClientStatus}} 3f2a", Out: []string{"running\n"}},
 		clitest.Case{Args: "alloc status -json 3f2a", Out: []string{`"TaskGroup": "g"`}},
 	)
@@ -149,7 +154,10 @@ func TestLogs(t *testing.T) {
 		},
 		clitest.Case{Args: "alloc logs -stderr 3f2a server", Out: []string{"three"}, Asks: []string{"type=stderr"}},
 		clitest.Case{Args: "alloc logs -stdout -tail -n 1 -job web server", Out: []string{"three\n"}, Not: []string{"two"}},
-		clitest.Case{Args: "alloc logs -stdout -f -n 2 -job web -task server", Asks: []string{"follow=false", "follow=true&offset=10&origin=end"}},
+		clitest.Case{
+			Args: "alloc logs -stdout -f -n 2 -job web -task server",
+			Asks: []string{"follow=false", "follow=true&offset=10&origin=end"},
+		},
 		clitest.Case{Args: "alloc logs -stdout -c 6 3f2a server", Asks: []string{"offset=6&origin=end"}},
 		clitest.Case{Args: "alloc logs -job none", Code: 3, Err: []string{`job "none" has no allocations`}},
 		clitest.Case{Args: "alloc logs", Code: 2, Err: []string{"name an allocation, or a job with -job"}},

@@ -63,13 +63,25 @@ func TestExec(t *testing.T) {
 			frames: []string{`{"stdout": {"data": "b3V0"}}`, `{"stderr": {"data": "ZXJy"}}`, `{"exited": true}`},
 			want:   clitest.Case{Out: []string{"out"}, Err: []string{"err"}},
 		},
-		"the command's code":      {frames: []string{`{"exited": true, "result": {"exit_code": 7}}`}, want: clitest.Case{Code: 7}},
-		"no such task":            {status: websocket.StatusPolicyViolation, reason: "task not found", want: clitest.Case{Code: 3, Err: []string{"task not found"}}},
-		"refused":                 {status: websocket.StatusPolicyViolation, reason: "no driver execs", want: clitest.Case{Code: 2, Err: []string{"no driver execs"}}},
-		"a fault there":           {status: websocket.StatusInternalError, reason: "it broke", want: clitest.Case{Code: 1, Err: []string{"it broke"}}},
-		"an end without a reason": {status: websocket.StatusNormalClosure, want: clitest.Case{Code: 1, Err: []string{"broke before the command ended"}}},
-		"nonsense":                {frames: []string{"nonsense"}, want: clitest.Case{Code: 1, Err: []string{"reading a frame"}}},
-		"without stdin":           {args: "-i=false ", frames: []string{`{"exited": true}`}},
+		"the command's code": {frames: []string{`{"exited": true, "result": {"exit_code": 7}}`}, want: clitest.Case{Code: 7}},
+		"no such task": {
+			status: websocket.StatusPolicyViolation, reason: "task not found",
+			want: clitest.Case{Code: 3, Err: []string{"task not found"}},
+		},
+		"refused": {
+			status: websocket.StatusPolicyViolation, reason: "no driver execs",
+			want: clitest.Case{Code: 2, Err: []string{"no driver execs"}},
+		},
+		"a fault there": {
+			status: websocket.StatusInternalError, reason: "it broke",
+			want: clitest.Case{Code: 1, Err: []string{"it broke"}},
+		},
+		"an end without a reason": {status: websocket.StatusNormalClosure, want: clitest.Case{
+			Code: 1,
+			Err:  []string{"broke before the command ended"},
+		}},
+		"nonsense":      {frames: []string{"nonsense"}, want: clitest.Case{Code: 1, Err: []string{"reading a frame"}}},
+		"without stdin": {args: "-i=false ", frames: []string{`{"exited": true}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

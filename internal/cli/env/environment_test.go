@@ -20,11 +20,12 @@ const python = `{"id": "py", "image": "python", "driver": "sandbox", "poolSize":
 
 func world() map[string]string {
 	return map[string]string{
-		"GET /v1/environments":            `[` + python + `, {"id": "go", "image": "golang"}]`,
-		"GET /v1/environment/py":          python,
-		"PUT /v1/environment/py":          python,
-		"DELETE /v1/environment/py":       `{}`,
-		"GET /v1/environment/py/pool":     `{"environment": "py", "size": 2, "warm": 1, "starting": 1, "queued": 1, "claimed": 3, "waiting": 1, "lastError": "no\nroom"}`,
+		"GET /v1/environments":      `[` + python + `, {"id": "go", "image": "golang"}]`,
+		"GET /v1/environment/py":    python,
+		"PUT /v1/environment/py":    python,
+		"DELETE /v1/environment/py": `{}`,
+		"GET /v1/environment/py/pool": `{"environment": "py", "size": 2, "warm": 1, "starting": 1, "queued": 1, "claimed": 3,
+			"waiting": 1, "lastError": "no\nroom"}`,
 		"GET /v1/environment/go/pool":     refused("404", "not_found", "no such environment"),
 		"GET /v1/environment/new":         refused("404", "not_found", "no such environment"),
 		"GET /v1/environment/broken":      refused("500", "internal", "broken"),
@@ -60,7 +61,8 @@ func TestAnEnvironmentIsShown(t *testing.T) {
 		clitest.Case{
 			Args: "env status py", Out: []string{
 				"Name = py\n", "Pool = 1 of 2 warm, 1 starting, 1 queued, 3 claimed, 1 claim waiting; last error: no room\n", "CPU = 100 MHz\n",
-				"Memory = 64 MB\n", "Ports = 80 81\n", "Env = A=b\n", "Idle timeout = 1m0s\n", "\nOn node n1 runners are held less than they could be: no root\n",
+				"Memory = 64 MB\n", "Ports = 80 81\n", "Env = A=b\n", "Idle timeout = 1m0s\n", "\nOn node n1 runners are held less than they could " +
+					"be: no root\n",
 			},
 			Not: []string{"Disk", "Processes", "n2", "n3"},
 		},
@@ -114,7 +116,10 @@ func TestFlagsGoOverWhatIsThere(t *testing.T) {
 		clitest.Case{Args: "env put -env =b py", Code: 2, Err: []string{`-env "=b": want key=value`}},
 		clitest.Case{Args: "env put -meta b py", Code: 2, Err: []string{`-meta "b": want key=value`}},
 		clitest.Case{Args: "env put -port 0 py", Code: 2, Err: []string{"-port 0 is not from 1 to 65535"}},
-		clitest.Case{Args: "env put -port 80 -network=false py", Code: 2, Err: []string{"-port needs -network: without it nobody reaches a runner"}},
+		clitest.Case{
+			Args: "env put -port 80 -network=false py", Code: 2,
+			Err: []string{"-port needs -network: without it nobody reaches a runner"},
+		},
 		clitest.Case{Args: "env put", Code: 2, Err: []string{"name the environment"}},
 	)
 	api.Set("PUT /v1/environment/py", refused("400", "invalid", "memoryMB: too little"))
@@ -155,7 +160,9 @@ func TestAPoolIsAwaited(t *testing.T) {
 	api.Set("GET /v1/environment/py/pool", `{"size": 2, "warm": 0, "lastError": "no such image"}`)
 	api.Check(clitest.Case{
 		Args: "env put -wait 10ms py", Code: 1,
-		Err: []string{`the pool of "py" did not fill within 10ms: 0 of 2 warm; last error: no such image; 'drover env status py' tells how it stands`},
+		Err: []string{
+			`the pool of "py" did not fill within 10ms: 0 of 2 warm; last error: no such image; `, "'drover env status py' tells how it stands",
+		},
 	})
 	api.Set("GET /v1/environment/py/pool", refused("404", "not_found", "it was deleted meanwhile"))
 	api.Check(clitest.Case{Args: "env put py", Code: 3, Err: []string{"it was deleted meanwhile"}})

@@ -106,7 +106,10 @@ func TestACommandRunsInAFreshRunner(t *testing.T) {
 			[]string{"\x01out", "\x02err", `{"type": "receipt", "receipt": {"cause": "exited"}}`},
 			clitest.Case{Out: []string{"out"}, Err: []string{"err"}},
 		},
-		"its code": {[]string{`{"type": "receipt", "receipt": {"cause": "exited", "exitCode": 7}}`}, clitest.Case{Code: 7, Not: []string{"Error"}}},
+		"its code": {
+			[]string{`{"type": "receipt", "receipt": {"cause": "exited", "exitCode": 7}}`},
+			clitest.Case{Code: 7, Not: []string{"Error"}},
+		},
 		"a signal": {
 			[]string{`{"type": "receipt", "receipt": {"cause": "signalled", "signal": 9, "exitCode": 137}}`},
 			clitest.Case{Code: 137, Err: []string{"the command was ended by signal 9"}},
@@ -142,7 +145,10 @@ func TestWhatARunLeaves(t *testing.T) {
 		`{"type": "receipt", "receipt": {"cause": "exited", "wall": 1500000000, "userCpu": 1000000, "peakMemory": 2048, "stdoutBytes": 3}}`))
 	api.Check(
 		clitest.Case{
-			Args: "run -keep -receipt py true", Err: []string{"runner py-2\n", "exit 0 (exited), 1.5s, 1ms of CPU, 2.0 KiB at most, 3 bytes of stdout"},
+			Args: "run -keep -receipt py true", Err: []string{
+				"runner py-2\n",
+				"exit 0 (exited), 1.5s, 1ms of CPU, 2.0 KiB at most, 3 bytes of stdout",
+			},
 			Asks: []string{`"wait":60000000000`},
 		},
 		clitest.Case{Args: "run py true", Asks: []string{`"idleTimeout":60000000000`, "DELETE"}},
@@ -242,7 +248,10 @@ func TestFilesAreCopiedOut(t *testing.T) {
 	}
 	require.NoFileExists(t, filepath.Join(dir, "folder/device"))
 	api.Set("GET /v1/runner/py-1a/file", refused("400", "invalid", "it is a folder"))
-	api.Check(clitest.Case{Args: "runner cp py-1a:a " + dir, Code: 2, Err: []string{`copying "a" (a folder is copied with -r): it is a folder`}})
+	api.Check(clitest.Case{
+		Args: "runner cp py-1a:a " + dir, Code: 2,
+		Err: []string{`copying "a" (a folder is copied with -r): it is a folder`},
+	})
 	api.Set("GET /v1/runner/py-1a/file", refused("404", "not_found", "no such file"))
 	api.Check(clitest.Case{Args: "runner cp py-1a:a " + dir, Code: 3, Err: []string{"no such file"}})
 }

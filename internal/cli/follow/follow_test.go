@@ -15,16 +15,18 @@ func placed(kind string) map[string]string {
 		"GET /v1/job/none": "! 404 no such job",
 		"GET /v1/evaluation/e1": `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "` + kind + `", "Status": "complete",
 			"TriggeredBy": "job-register"}`,
-		"PUT /v1/job/web/evaluate":    `{"EvalID": "e1"}`,
-		"GET /v1/job/web/deployment":  "null",
-		"GET /v1/job/web/allocations": `[{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "running", "DesiredStatus": "run"}]`,
+		"PUT /v1/job/web/evaluate":   `{"EvalID": "e1"}`,
+		"GET /v1/job/web/deployment": "null",
+		"GET /v1/job/web/allocations": `[{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "running",
+			"DesiredStatus": "run"}]`,
 	}
 }
 
 func TestAnEvaluationIsFollowedUntilItsAllocationsRun(t *testing.T) {
 	t.Parallel()
 	api := clitest.Serve(t, placed("service"))
-	api.Set("GET /v1/evaluation/e1", `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "service", "Status": "pending", "TriggeredBy": "job-register"}
+	api.Set("GET /v1/evaluation/e1", `{"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "service", "Status": "pending",
+		"TriggeredBy": "job-register"}
 ---
 {"ID": "e1", "JobID": "web", "Namespace": "default", "Type": "service", "Status": "complete", "DeploymentID": "d1"}`)
 	api.Set("GET /v1/job/web/allocations", `[
@@ -35,7 +37,8 @@ func TestAnEvaluationIsFollowedUntilItsAllocationsRun(t *testing.T) {
 	api.Check(clitest.Case{
 		Args: "job eval web",
 		Out: []string{
-			"==> Evaluation e1 of job \"web\" (job-register)\n    Allocation a1 (web.g[0]) on node n1: pending\n    Allocation a1 (web.g[0]) on node n1: running\n" +
+			"==> Evaluation e1 of job \"web\" (job-register)\n    Allocation a1 (web.g[0]) on node n1: pending\n    Allocation a1 (web.g[0]) on " +
+				"node n1: running\n" +
 				"==> Evaluation e1 is complete\n    Deployment d1 goes on: 'drover deployment status d1'\n",
 		},
 		Not:  []string{"old"},
@@ -49,7 +52,8 @@ func TestWhatFailsAtOnceIsTold(t *testing.T) {
 	api := clitest.Serve(t, placed("service"))
 	api.Set("GET /v1/job/web/allocations", `[
 		{"ID": "a1", "EvalID": "e1", "Name": "web.g[0]", "NodeName": "n1", "ClientStatus": "failed", "DesiredStatus": "run", "TaskStates": {
-			"t": {"Events": [{"Type": "Driver Failure", "DisplayMessage": "no such\nprogram"}, {"Type": "Not Restarting", "DisplayMessage": "it gave up"}]},
+			"t": {"Events": [{"Type": "Driver Failure", "DisplayMessage": "no such\nprogram"}, {"Type": "Not Restarting",
+				"DisplayMessage": "it gave up"}]},
 			"u": {"Events": [{"Type": "Received", "DisplayMessage": "fine"}]}}},
 		{"ID": "a2", "EvalID": "e1", "Name": "web.g[1]", "ClientStatus": "running", "DesiredStatus": "run"}]`)
 	api.Check(clitest.Case{
@@ -63,12 +67,25 @@ func TestAnEvaluationThatDoesNotPlace(t *testing.T) {
 	api := clitest.Serve(t, placed("service"))
 	api.Set("GET /v1/job/web/allocations", "[]")
 	for answer, want := range map[string]clitest.Case{
-		`{"ID": "e1", "JobID": "web", "Status": "failed", "StatusDescription": "maximum attempts"}`: {Code: 1, Err: []string{"the evaluation is failed: maximum attempts"}},
-		`{"ID": "e1", "JobID": "web", "Status": "canceled"}`:                                        {Code: 1, Err: []string{"the evaluation is canceled"}},
-		`{"ID": "e1", "JobID": "web", "Status": "complete", "BlockedEval": "e2", "FailedTGAllocs": {"g": {"NodesEvaluated": 1, "CoalescedFailures": 2}}}`: {
-			Code: 4, Out: []string{"==> Not everything could be placed:", `Group "g": 3 allocations not placed`, "Evaluation e2 waits for room to place the rest."},
+		`{"ID": "e1", "JobID": "web", "Status": "failed", "StatusDescription": "maximum attempts"}`: {
+			Code: 1,
+			Err:  []string{"the evaluation is failed: maximum attempts"},
 		},
-		`{"ID": "e1", "JobID": "web", "Status": "blocked", "FailedTGAllocs": {"g": {}}}`: {Code: 4, Out: []string{"no node was eligible"}, Not: []string{"waits for room"}},
+		`{"ID": "e1", "JobID": "web", "Status": "canceled"}`: {
+			Code: 1,
+			Err:  []string{"the evaluation is canceled"},
+		},
+		`{"ID": "e1", "JobID": "web", "Status": "complete", "BlockedEval": "e2", "FailedTGAllocs": {"g": {"NodesEvaluated": 1,
+			"CoalescedFailures": 2}}}`: {
+			Code: 4, Out: []string{
+				"==> Not everything could be placed:", `Group "g": 3 allocations not placed`,
+				"Evaluation e2 waits for room to place the rest.",
+			},
+		},
+		`{"ID": "e1", "JobID": "web", "Status": "blocked", "FailedTGAllocs": {"g": {}}}`: {
+			Code: 4, Out: []string{"no node was eligible"},
+			Not: []string{"waits for room"},
+		},
 		"! 404 no such evaluation":                            {Code: 3, Err: []string{"no such evaluation"}},
 		`{"ID": "e1", "Type": "_core", "Status": "complete"}`: {Not: []string{"Allocation"}},
 	} {
@@ -86,10 +103,14 @@ func TestWaitingForBatchWork(t *testing.T) {
 	t.Parallel()
 	api := clitest.Serve(t, placed("batch"))
 	api.Stdin = `{"ID": "web", "Type": "batch"}`
-	api.Set("GET /v1/job/web/allocations", `[{"ID": "a0", "EvalID": "e0", "Name": "web.g[0]", "ClientStatus": "running", "DesiredStatus": "run"}]
+	api.Set("GET /v1/job/web/allocations", `[{"ID": "a0", "EvalID": "e0", "Name": "web.g[0]", "ClientStatus": "running",
+		"DesiredStatus": "run"}]
 ---
 [{"ID": "a0", "EvalID": "e0", "Name": "web.g[0]", "ClientStatus": "complete", "DesiredStatus": "run"}]`)
-	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{"Allocation a0 (web.g[0]) on node : running\n", ": complete\n", "Evaluation e1 is complete"}})
+	api.Check(clitest.Case{Args: "job run -wait -", Out: []string{
+		"Allocation a0 (web.g[0]) on node : running\n", ": complete\n",
+		"Evaluation e1 is complete",
+	}})
 	api.Set("GET /v1/job/web/allocations", `[{"ID": "a1", "EvalID": "e1", "ClientStatus": "failed"}]`)
 	api.Check(clitest.Case{Args: "job run -wait -", Code: 1, Err: []string{"1 of 1 allocations failed"}})
 }

@@ -83,7 +83,10 @@ func TestAJobIsShown(t *testing.T) {
 			},
 			Not: []string{"Parent"},
 		},
-		clitest.Case{Args: "job status nightly", Out: []string{"batch/periodic", "Launches", "nightly/periodic-1  dead"}, Not: []string{"Allocations"}},
+		clitest.Case{
+			Args: "job status nightly", Out: []string{"batch/periodic", "Launches", "nightly/periodic-1  dead"},
+			Not: []string{"Allocations"},
+		},
 		clitest.Case{Args: "job status -t {{.Job.Name}} web", Out: []string{"the web\n"}},
 		clitest.Case{Args: "job status -json web", Out: []string{`"Deployment": {`, `"Allocations": [`}},
 		clitest.Case{Args: "job allocs -all web", Out: []string{"a1"}, Asks: []string{"/allocations?all=true&namespace=default"}},
@@ -128,7 +131,10 @@ func TestAJobsTextAndVersions(t *testing.T) {
 		clitest.Case{Args: "job inspect web", Out: []string{`"Job": {`, `"Name": "the web"`}},
 		clitest.Case{Args: "job inspect -hcl web", Out: []string{`job "web" {}`}, Asks: []string{"/submission?namespace=default&version=2"}},
 		clitest.Case{Args: "job inspect -version 1 web", Out: []string{`"Version": 1`}},
-		clitest.Case{Args: "job inspect -version 7 web", Code: 3, Err: []string{`job "web" has no version 7; 'drover job history web' lists them`}},
+		clitest.Case{
+			Args: "job inspect -version 7 web", Code: 3,
+			Err: []string{`job "web" has no version 7; 'drover job history web' lists them`},
+		},
 		clitest.Case{Args: "job inspect -t {{.Job.ID}} web", Out: []string{"web\n"}},
 		clitest.Case{Args: "job history web", Out: []string{"Version = 2\n", "Stable  = yes\n", "Version = 1\n"}, Not: []string{"Priority"}},
 		clitest.Case{Args: "job history -p web", Out: []string{`+/- Priority: "40" => "50"`}},
@@ -159,7 +165,10 @@ func TestAJobIsChanged(t *testing.T) {
 			Asks: []string{"DELETE /v1/job/web?eval_priority=70&namespace=default&no_shutdown_delay=true&purge=true"},
 		},
 		clitest.Case{Args: "job stop -yes -detach web", Out: []string{"Evaluation ID: e9\n"}, Asks: []string{"purge=false"}},
-		clitest.Case{Args: "job revert -detach web 1", Out: []string{"e9"}, Asks: []string{`/revert?namespace=default {"JobID":"web","JobVersion":1}`}},
+		clitest.Case{
+			Args: "job revert -detach web 1", Out: []string{"e9"},
+			Asks: []string{`/revert?namespace=default {"JobID":"web","JobVersion":1}`},
+		},
 		clitest.Case{Args: "job revert web one", Code: 2, Err: []string{`version "one": want a number; 'drover job history web' lists them`}},
 		clitest.Case{Args: "job scale -detach web g 5", Asks: []string{`"Count":5`}, Out: []string{"e9"}},
 		clitest.Case{Args: "job scale -detach web 5", Code: 2, Err: []string{`job "web" has 2 groups: name one`}},
@@ -170,7 +179,10 @@ func TestAJobIsChanged(t *testing.T) {
 		clitest.Case{Args: "job periodic force web", Code: 2, Err: []string{`job "web" is not periodic`}},
 		clitest.Case{
 			Args: "job dispatch -meta a=b -idempotency-token once -priority 7 nightly -", Out: []string{"Dispatched job ID: nightly/dispatch-1\n"},
-			Asks: []string{`/dispatch?idempotency_token=once&namespace=default {"IdPrefixTemplate":"","Meta":{"a":"b"},"Payload":"dGhlIHBheWxvYWQ=","Priority":7}`},
+			Asks: []string{
+				`/dispatch?idempotency_token=once&namespace=default {"IdPrefixTemplate":"","Meta":{"a":"b"},` +
+					`"Payload":"dGhlIHBheWxvYWQ=","Priority":7}`,
+			},
 		},
 		clitest.Case{Args: "job dispatch -meta a nightly", Code: 2, Err: []string{`-meta "a": want key=value`}},
 		clitest.Case{Args: "job dispatch nightly /no/such/file", Code: 2, Err: []string{"reading /no/such/file: no such file or directory"}},
@@ -260,7 +272,8 @@ func TestAPlan(t *testing.T) {
 	t.Parallel()
 	file := write(t, "web.hcl", webFile)
 	api := clitest.Serve(t, map[string]string{"PUT /v1/job/web/plan": `{"JobModifyIndex": 12, "Warnings": "old block",
-		"Diff": {"Type": "Added", "ID": "web", "Fields": [{"Type": "Added", "Name": "Priority", "New": "50"}, {"Type": "None", "Name": "Region"}]},
+		"Diff": {"Type": "Added", "ID": "web", "Fields": [{"Type": "Added", "Name": "Priority", "New": "50"}, {"Type": "None",
+			"Name": "Region"}]},
 		"Annotations": {"DesiredTGUpdates": {"g": {"Place": 1}}, "PreemptedAllocs": [{"ID": "p1", "Name": "low.g[0]"}]},
 		"NextPeriodicLaunch": "2026-01-01T00:00:00Z"}`})
 	api.Check(

@@ -15,14 +15,17 @@ func world() map[string]string {
 	return map[string]string{
 		"GET /v1/agent/self": `{"stats": {"client": {"node_id": "` + first + `"}}}`,
 		"GET /v1/nodes": `[
-			{"ID": "` + first + `", "Name": "n1", "Datacenter": "dc1", "NodePool": "default", "Status": "ready", "SchedulingEligibility": "eligible"},
+			{"ID": "` + first + `", "Name": "n1", "Datacenter": "dc1", "NodePool": "default", "Status": "ready",
+				"SchedulingEligibility": "eligible"},
 			{"ID": "` + second + `", "Name": "n2", "Datacenter": "dc2", "NodeClass": "big", "Drain": true, "Status": "down"}
 		]`,
 		"GET /v1/node/" + first: `{"ID": "` + first + `", "Name": "n1", "Datacenter": "dc1", "Status": "ready", "HTTPAddr": "10.0.0.1:4646",
 			"Attributes": {"os.name": "debian", "os.version": "13", "kernel.name": "linux", "kernel.version": "6.1", "cpu.arch": "amd64",
 				"drover.version": "1.2"},
-			"Meta": {"rack": "r1", "row": "2"}, "NodeResources": {"Cpu": {"CpuShares": 4000}, "Memory": {"MemoryMB": 8192}, "Disk": {"DiskMB": 1024}},
-			"Drivers": {"docker": {"Detected": true, "Healthy": false, "HealthDescription": "no daemon"}, "raw_exec": {"Detected": true, "Healthy": true}},
+			"Meta": {"rack": "r1", "row": "2"}, "NodeResources": {"Cpu": {"CpuShares": 4000}, "Memory": {"MemoryMB": 8192},
+				"Disk": {"DiskMB": 1024}},
+			"Drivers": {"docker": {"Detected": true, "Healthy": false, "HealthDescription": "no daemon"}, "raw_exec": {"Detected": true,
+				"Healthy": true}},
 			"Events": [{"Timestamp": "2026-01-01T00:00:00Z", "Subsystem": "Cluster", "Message": "Node registered"},
 				{"Timestamp": "2026-01-02T00:00:00Z", "Subsystem": "Drain", "Message": "Node drain set", "Details": {"by": "me"}}],
 			"DrainStrategy": {"StartedAt": "2026-01-02T00:00:00Z", "ForceDeadline": "2026-01-02T01:00:00Z"}}`,
@@ -53,7 +56,8 @@ func TestNodesAreListed(t *testing.T) {
 		clitest.Case{Args: "node status n1", Code: 3, Err: []string{`there is no node "n1"`}},
 	)
 	api.Set("GET /v1/nodes", "! 500 broken")
-	api.Check(clitest.Case{Args: "node status", Code: 1, Err: []string{"broken"}}, clitest.Case{Args: "node status n1", Code: 1, Err: []string{"broken"}})
+	api.Check(clitest.Case{Args: "node status", Code: 1, Err: []string{"broken"}},
+		clitest.Case{Args: "node status n1", Code: 1, Err: []string{"broken"}})
 }
 
 func TestANodeIsShown(t *testing.T) {
@@ -99,7 +103,10 @@ func TestEligibility(t *testing.T) {
 	t.Parallel()
 	api := clitest.Serve(t, world())
 	api.Check(
-		clitest.Case{Args: "node eligibility -enable n1", Out: []string{"Node 91c30000 (n1) is eligible.\n"}, Asks: []string{`{"Eligibility":"eligible"}`}},
+		clitest.Case{
+			Args: "node eligibility -enable n1", Out: []string{"Node 91c30000 (n1) is eligible.\n"},
+			Asks: []string{`{"Eligibility":"eligible"}`},
+		},
 		clitest.Case{Args: "node eligibility -disable -self", Out: []string{"is ineligible.\n"}, Asks: []string{`{"Eligibility":"ineligible"}`}},
 		clitest.Case{Args: "node eligibility -enable -disable n1", Code: 2, Err: []string{"give either -enable or -disable"}},
 		clitest.Case{Args: "node eligibility -enable", Code: 2, Err: []string{"name a node, or give -self"}},
@@ -124,7 +131,8 @@ func TestADrainIsFollowedToItsEnd(t *testing.T) {
 	api.Check(clitest.Case{
 		Args: "node drain -enable -deadline 10m -ignore-system -move-batch n1",
 		Out: []string{
-			"==> Node 91c30000 (n1) is draining\n    2 allocations left\n    1 allocation left\n    0 allocations left\n==> Node 91c30000 is drained\n",
+			"==> Node 91c30000 (n1) is draining\n    2 allocations left\n    1 allocation left\n    0 allocations left\n==> Node 91c30000 is " +
+				"drained\n",
 		},
 		Asks: []string{`"Deadline":600000000000`, "/allocations?index=0&namespace=%2A&wait=60s", "index=7"},
 	})
@@ -145,7 +153,8 @@ func TestADrainIsFollowedToItsEnd(t *testing.T) {
 		Err: []string{"somebody ended the drain of node 91c30000: 1 allocation left"},
 	})
 	api.Set("GET /v1/node/"+first+"/allocations", "[{\"ID\": \"a1\", \"ClientStatus\": \"running\"}]\n---\n[]")
-	api.Check(clitest.Case{Args: "node drain -enable n1", Out: []string{"1 allocation left\n    0 allocations left\n==> Node 91c30000 is drained"}})
+	api.Check(clitest.Case{Args: "node drain -enable n1", Out: []string{"1 allocation left\n    0 allocations left\n==> Node 91c30000 is " +
+		"drained"}})
 	api.Set("GET /v1/node/"+first+"/allocations", "! 500 broken")
 	api.Check(clitest.Case{Args: "node drain -enable n1", Code: 1, Err: []string{"broken"}})
 	api.Set("PUT /v1/node/"+first+"/drain", "! 409 another drain runs")
@@ -170,7 +179,10 @@ func TestNodePools(t *testing.T) {
 		},
 		clitest.Case{Args: "node pool apply -meta =b gpu", Code: 2, Err: []string{`-meta "=b": want key=value`}},
 		clitest.Case{Args: "node pool apply", Code: 2},
-		clitest.Case{Args: "node pool delete a/b", Out: []string{"Node pool \"a/b\" was deleted.\n"}, Asks: []string{"DELETE /v1/node/pool/a%2Fb"}},
+		clitest.Case{
+			Args: "node pool delete a/b", Out: []string{"Node pool \"a/b\" was deleted.\n"},
+			Asks: []string{"DELETE /v1/node/pool/a%2Fb"},
+		},
 	)
 	api.Set("GET /v1/node/pools", "[]")
 	api.Set("PUT /v1/node/pools", "! 400 the name is not good")

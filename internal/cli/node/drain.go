@@ -157,7 +157,8 @@ func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.No
 			_, err := fmt.Fprintf(app.Out, "==> Node %s is drained\n", term.ShortID(n.ID))
 			return err
 		case ended:
-			return drover.Errorf(drover.Conflict, "somebody ended the drain of node %s: %s left", term.ShortID(n.ID), term.Plural(left, "allocation"))
+			return drover.Errorf(drover.Conflict, "somebody ended the drain of node %s: %s left", term.ShortID(n.ID),
+				term.Plural(left, "allocation"))
 		case now.DrainStrategy == nil:
 			ended, index = true, 0 // the last allocations may have ended since they were counted
 		}

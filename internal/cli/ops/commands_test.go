@@ -15,7 +15,8 @@ func TestEvaluations(t *testing.T) {
 	t.Parallel()
 	api := clitest.Serve(t, map[string]string{
 		"GET /v1/evaluations": `[
-			{"ID": "e1", "JobID": "web", "Namespace": "default", "Status": "complete", "TriggeredBy": "job-register", "Priority": 50, "CreateIndex": 1},
+			{"ID": "e1", "JobID": "web", "Namespace": "default", "Status": "complete", "TriggeredBy": "job-register", "Priority": 50,
+				"CreateIndex": 1},
 			{"ID": "f2", "JobID": "api", "Namespace": "default", "Status": "blocked", "Priority": 70, "CreateIndex": 2, "Type": "service",
 				"StatusDescription": "created to place remaining", "PreviousEval": "e1", "FailedTGAllocs": {"g": {"NodesEvaluated": 1}},
 				"PlanAnnotations": {"DesiredTGUpdates": {"g": {"Place": 2, "Stop": 1}}}}]`,
@@ -51,7 +52,8 @@ func TestEvaluations(t *testing.T) {
 }
 
 func deployments() map[string]string {
-	const d1 = `{"ID": "d1", "JobID": "web", "Namespace": "dev", "JobVersion": 2, "Status": "running", "StatusDescription": "Deployment is running",
+	const d1 = `{"ID": "d1", "JobID": "web", "Namespace": "dev", "JobVersion": 2, "Status": "running",
+		"StatusDescription": "Deployment is running",
 		"CreateIndex": 3, "TaskGroups": {"g": {"DesiredTotal": 3, "DesiredCanaries": 1, "Promoted": true, "PlacedAllocs": 2, "HealthyAllocs": 1,
 		"UnhealthyAllocs": 1}, "h": {"DesiredTotal": 1}}}`
 	return map[string]string{
@@ -66,7 +68,8 @@ func TestDeployments(t *testing.T) {
 	api.Check(
 		clitest.Case{Args: "deployment list", Out: []string{"d2 api 0 successful -\nd1 web 2 running Deployment is running\n"}},
 		clitest.Case{Args: "deployment list -json", Out: []string{`"ID": "d2"`}},
-		clitest.Case{Args: "deployment status d1", Out: []string{"ID = d1\n", "g yes 3 1 2 1 1 -\n", "h - 1 0 0 0 0 -\n"}}, // h has no canaries to promote
+		// h has no canaries to promote
+		clitest.Case{Args: "deployment status d1", Out: []string{"ID = d1\n", "g yes 3 1 2 1 1 -\n", "h - 1 0 0 0 0 -\n"}},
 		clitest.Case{Args: "deployment status -json d1", Out: []string{`"JobVersion": 2`}},
 		clitest.Case{Args: "deployment status -t {{.Status}} d1", Out: []string{"running\n"}},
 		clitest.Case{
@@ -94,7 +97,10 @@ func TestDeploymentsAreSteered(t *testing.T) {
 			Args: "deployment promote -detach d1", Out: []string{"Evaluation ID: e1\n"},
 			Asks: []string{`/promote/d1?namespace=dev {"All":true,"DeploymentID":"d1","Groups":null}`},
 		},
-		clitest.Case{Args: "deployment promote -detach -group g -group h d1", Asks: []string{`{"All":false,"DeploymentID":"d1","Groups":["g","h"]}`}},
+		clitest.Case{
+			Args: "deployment promote -detach -group g -group h d1",
+			Asks: []string{`{"All":false,"DeploymentID":"d1","Groups":["g","h"]}`},
+		},
 		clitest.Case{Args: "deployment fail -detach d1", Out: []string{"The job goes back to version 0.\nEvaluation ID: e2\n"}},
 		clitest.Case{Args: "deployment pause d1", Asks: []string{`"Pause":true`}, Not: []string{"Evaluation"}},
 		clitest.Case{Args: "deployment resume d1", Asks: []string{`"Pause":false`}},
@@ -114,7 +120,10 @@ func TestNamespaces(t *testing.T) {
 	api.Check(
 		clitest.Case{Args: "namespace list", Out: []string{"dev for tests a=1, b=2\n"}},
 		clitest.Case{Args: "namespace list -json", Out: []string{`"Name": "dev"`}},
-		clitest.Case{Args: "namespace apply -description x dev", Out: []string{"Namespace \"dev\" was applied.\n"}, Asks: []string{`"Description":"x"`}},
+		clitest.Case{
+			Args: "namespace apply -description x dev", Out: []string{"Namespace \"dev\" was applied.\n"},
+			Asks: []string{`"Description":"x"`},
+		},
 		clitest.Case{Args: "namespace delete dev", Out: []string{"Namespace \"dev\" was deleted.\n"}},
 		clitest.Case{Args: "namespace apply -meta dev dev", Code: 2, Err: []string{"want key=value"}},
 		clitest.Case{Args: "namespace delete", Code: 2},
@@ -155,11 +164,17 @@ func TestTheSchedulersConfiguration(t *testing.T) {
 		})
 	}
 	api.Check(clitest.Case{ // what is not named stays
-		Args: "operator scheduler set-config -pause-eval-broker", Asks: []string{"GET", `cas=5 {"SchedulerAlgorithm":"binpack","PreemptionConfig":{"SystemSchedulerEnabled":true,`},
+		Args: "operator scheduler set-config -pause-eval-broker", Asks: []string{
+			"GET",
+			`cas=5 {"SchedulerAlgorithm":"binpack","PreemptionConfig":{"SystemSchedulerEnabled":true,`,
+		},
 		Out: []string{"changed"},
 	})
 	api.Set("PUT "+path, `{"Updated": false}`)
-	api.Check(clitest.Case{Args: "operator scheduler set-config -pause-eval-broker", Code: 1, Err: []string{"somebody else changed the configuration"}})
+	api.Check(clitest.Case{
+		Args: "operator scheduler set-config -pause-eval-broker", Code: 1,
+		Err: []string{"somebody else changed the configuration"},
+	})
 	api.Set("PUT "+path, "! 400 no such algorithm")
 	api.Check(clitest.Case{Args: "operator scheduler set-config -scheduler-algorithm best", Code: 2, Err: []string{"no such algorithm"}})
 	api.Set("GET "+path, "! 500 broken")
@@ -183,7 +198,10 @@ func TestServers(t *testing.T) {
 		"PUT /v1/system/gc":     `{}`,
 	})
 	api.Check(
-		clitest.Case{Args: "operator raft list-peers", Out: []string{"n1 s1 10.0.0.1:4647 leader yes 3\n", "n2 s2 10.0.0.2:4647 follower no -\n"}},
+		clitest.Case{Args: "operator raft list-peers", Out: []string{
+			"n1 s1 10.0.0.1:4647 leader yes 3\n",
+			"n2 s2 10.0.0.2:4647 follower no -\n",
+		}},
 		clitest.Case{Args: "operator raft list-peers -json", Out: []string{`"Voter": true`}},
 		clitest.Case{Args: "server members", Out: []string{"n1 10.0.0.1:4647 alive no 1.2 dc1 global\n", "n2 10.0.0.2:4647 failed yes - - -\n"}},
 		clitest.Case{Args: "server members -t {{range.}}{{.Name}}{{end}}", Out: []string{"n1n2\n"}},
@@ -214,9 +232,15 @@ func TestEvents(t *testing.T) {
 	})
 	ended := []string{"the stream ended"} // nothing ends it but Ctrl-C
 	api.Check(
-		clitest.Case{Args: "event stream", Code: 1, Out: []string{"4 Job JobRegistered web\n5 Node NodeDrain 91c30000\n"}, Err: ended, Asks: []string{"index=10"}},
+		clitest.Case{
+			Args: "event stream", Code: 1, Out: []string{"4 Job JobRegistered web\n5 Node NodeDrain 91c30000\n"}, Err: ended,
+			Asks: []string{"index=10"},
+		},
 		clitest.Case{Args: "event stream -json", Code: 1, Out: []string{event + "\n"}, Err: ended},
-		clitest.Case{Args: "event stream -verbose -index 3 -topic Job -topic Node:x", Code: 1, Out: []string{"91c30000-0000"}, Asks: []string{"index=3&topic=Job&topic=Node%3Ax"}},
+		clitest.Case{
+			Args: "event stream -verbose -index 3 -topic Job -topic Node:x", Code: 1, Out: []string{"91c30000-0000"},
+			Asks: []string{"index=3&topic=Job&topic=Node%3Ax"},
+		},
 		clitest.Case{Args: "event stream -index 3 -t {{.Key}}", Code: 1, Out: []string{"web\n91c3"}},
 		clitest.Case{Args: "event stream -index 3 -t {{.Nope}}", Code: 2, Err: []string{"the template:"}},
 		clitest.Case{Args: "event stream -index few", Code: 2, Err: []string{"invalid argument"}},
@@ -242,15 +266,24 @@ func TestTheAgentsLog(t *testing.T) {
 		"GET /v1/node/91c3":     `{"ID": "91c3", "Name": "n1"}`,
 	})
 	api.Check(
-		clitest.Case{Args: "monitor", Out: []string{"a line of the log\n"}, Err: []string{"level info and up"}, Asks: []string{"log_level=info&plain=true"}},
+		clitest.Case{
+			Args: "monitor", Out: []string{"a line of the log\n"}, Err: []string{"level info and up"},
+			Asks: []string{"log_level=info&plain=true"},
+		},
 		clitest.Case{Args: "monitor -log-level debug -node-id n1", Out: []string{"a line"}, Asks: []string{"log_level=debug&node_id=91c3"}},
 		clitest.Case{Args: "monitor -server-id s1", Out: []string{"a line"}, Asks: []string{"server_id=s1"}},
 		clitest.Case{Args: "monitor -node-id nope", Code: 3, Err: []string{`there is no node "nope"`}},
 	)
 	api.Set("GET /v1/agent/monitor", `{"Data": "eyJtIjoxfQo="}{"Data": "Zmlu"}`)
-	api.Check(clitest.Case{Args: "monitor -json", Code: 1, Out: []string{"{\"m\":1}\nfin"}, Err: []string{"the log ended"}, Asks: []string{"log_json=true"}})
+	api.Check(clitest.Case{
+		Args: "monitor -json", Code: 1, Out: []string{"{\"m\":1}\nfin"}, Err: []string{"the log ended"},
+		Asks: []string{"log_json=true"},
+	})
 	api.Set("GET /v1/agent/monitor", "! 400 no such level")
-	api.Check(clitest.Case{Args: "monitor -log-level x", Code: 2}, clitest.Case{Args: "monitor -json", Code: 2, Err: []string{"no such level"}})
+	api.Check(clitest.Case{Args: "monitor -log-level x", Code: 2}, clitest.Case{
+		Args: "monitor -json", Code: 2,
+		Err: []string{"no such level"},
+	})
 }
 
 // TestStreamsEndWithTheirContext: Ctrl-C is no failure of a stream.
