@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/cli/api"
 )
 
@@ -18,10 +19,14 @@ type Named struct {
 	ItemPath  string // that the escaped name is appended to, for deletion
 }
 
-// ApplyCommand is "apply NAME": it puts the object that complete makes of the name and the metadata of -meta.
+// ApplyCommand is "apply NAME": it puts the object that complete makes of the name and the metadata of -meta. Nomad's command
+// takes a file; such a name is refused, as it would become a thing that nobody wanted.
 func (n Named) ApplyCommand(app *App, description *string, complete func(name string, meta map[string]string) any) *cobra.Command {
 	var meta []string
 	run := func(ctx context.Context, c *api.Client, args []string) error {
+		if name := args[0]; name == "-" || strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".json") {
+			return drover.Errorf(drover.Invalid, "%q is a file: give the name, and what else there is with -description and -meta", name)
+		}
 		pairs, err := KeyValues("-meta", meta)
 		if err != nil {
 			return err
