@@ -159,6 +159,11 @@ func newEndpoint(s *shared, face Face, route Route, compress func(http.Handler) 
 func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 	start := e.Clock.Now()
 	w := &response{ResponseWriter: rw}
+	if e.route.Stream && r.Method == http.MethodHead { // it would not end: nobody is told that the client has all it wants
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		r, w.finish = r.WithContext(ctx), cancel
+	}
 	if !e.route.Stream {
 		w.bound = func() { _ = http.NewResponseController(rw).SetWriteDeadline(e.Clock.Now().Add(e.WriteTimeout)) }
 	}
@@ -172,7 +177,7 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 	}()
 	defer e.recovered(w, r)
 	body := r.Body // without its bounds
-	if err := e.run(w, r); err != nil {
+	if err := e.run(w, r); err != nil && (w.finish == nil || !w.begun()) {
 		e.fail(w, r, err)
 		e.drain(w, r, body)
 	}

@@ -1,10 +1,12 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -272,4 +274,40 @@ func TestStatusOfEveryCode(t *testing.T) {
 		require.True(t, ok, "%s has no status", code)
 	}
 	require.Equal(t, 405, Status(&StatusError{405, errors.New("x")}))
+}
+
+// A client of HEAD takes the next answer from the same connection: a stream must end for it with its head.
+func TestAHeadOfAStreamEnds(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(Handler(testConfig(), testFace{
+		{Pattern: "GET /events", Stream: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
+			w.Header().Set("X-Index", "7")
+			w.WriteHeader(http.StatusOK)
+			<-r.Context().Done()
+			return nil
+		}},
+		{Pattern: "GET /file", Stream: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
+			w.WriteHeader(http.StatusOK)
+			<-r.Context().Done()
+			return drover.Errorf(drover.Canceled, "reading the file: %w", context.Cause(r.Context()))
+		}},
+		{Pattern: "GET /missing", Stream: true, Handle: func(http.ResponseWriter, *http.Request) error {
+			return drover.Errorf(drover.NotFound, "no such file")
+		}},
+	}))
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	head := &http.Request{Method: http.MethodHead}
+	for path, status := range map[string]int{"/events": 200, "/file": 200, "/missing": 404} {
+		for range 2 {
+			_, err = fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", path)
+			require.NoError(t, err)
+			res, err := http.ReadResponse(answers, head)
+			require.NoError(t, err, path)
+			require.Equal(t, status, res.StatusCode, path)
+		}
+	}
 }

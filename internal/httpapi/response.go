@@ -13,6 +13,7 @@ type response struct {
 	status   int
 	hijacked bool
 	bound    func() // gives the next write its deadline; nil = none
+	finish   func() // ends the request when the head was written, which is all that is wanted; nil = the body is, too
 }
 
 func (w *response) begun() bool { return w.hijacked || w.status != 0 }
@@ -26,10 +27,18 @@ func (w *response) reset() {
 	h.Del("Content-Disposition")
 }
 
+// begin notes the answer's status.
+func (w *response) begin(status int) {
+	w.status = status
+	if w.finish != nil {
+		w.finish()
+	}
+}
+
 // WriteHeader begins the answer.
 func (w *response) WriteHeader(status int) {
 	if status >= 200 && w.status == 0 || status == http.StatusSwitchingProtocols {
-		w.status = status
+		w.begin(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -37,7 +46,7 @@ func (w *response) WriteHeader(status int) {
 // Write writes a piece of the body.
 func (w *response) Write(p []byte) (int, error) {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.begin(http.StatusOK)
 	}
 	if w.bound != nil {
 		w.bound()
@@ -51,7 +60,7 @@ func (w *response) Flush() { _ = w.FlushError() }
 // FlushError is Flush for http.ResponseController.
 func (w *response) FlushError() error {
 	if w.status == 0 {
-		w.status = http.StatusOK
+		w.begin(http.StatusOK)
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }

@@ -19,7 +19,9 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	m := NewMetrics(clock.Wall{})
 	a := m.Allocs()
 	alloc := &drover.Allocation{ID: "a1", JobID: "web", TaskGroup: "g", Namespace: "default", AllocatedResources: &drover.AllocatedResources{
-		Tasks: map[string]*drover.AllocatedTaskResources{"t": {Cpu: drover.AllocatedCpuResources{CpuShares: 5}, Memory: drover.AllocatedMemoryResources{MemoryMB: 1}}},
+		Tasks: map[string]*drover.AllocatedTaskResources{"t": {
+			Cpu: drover.AllocatedCpuResources{CpuShares: 5}, Memory: drover.AllocatedMemoryResources{MemoryMB: 1},
+		}},
 	}}
 	a.Sample(alloc, "t", &drover.TaskResourceUsage{ResourceUsage: &drover.ResourceUsage{
 		MemoryStats: &drover.MemoryStats{RSS: 4096, Measured: []string{"RSS", "Swap"}}, CpuStats: &drover.CpuStats{Percent: 12.5},
@@ -27,7 +29,10 @@ func TestAllocAndHostMetrics(t *testing.T) {
 	a.Sample(alloc, "t", nil)
 	sick := errors.New("no sample yet")
 	m.Source(HostMetrics(func() *drover.Node { return &drover.Node{ID: "n1"} }, func() (*drover.HostStats, error) {
-		return &drover.HostStats{Memory: &drover.HostMemoryStats{Total: 7}, CPU: []*drover.HostCPUStats{{CPU: "cpu0", Idle: 50}}, DiskStats: []*drover.HostDiskStats{{Device: "sda"}}}, sick
+		return &drover.HostStats{
+			Memory: &drover.HostMemoryStats{Total: 7}, CPU: []*drover.HostCPUStats{{CPU: "cpu0", Idle: 50}},
+			DiskStats: []*drover.HostDiskStats{{Device: "sda"}},
+		}, sick
 	}))
 	text := func() string {
 		w := httptest.NewRecorder()
@@ -67,24 +72,28 @@ func TestTicksAreAddedUp(t *testing.T) {
 	}
 	var got string
 	for range 4 { // the first has no time before it
-		a.Sample(alloc, "t", &drover.TaskResourceUsage{Timestamp: at, ResourceUsage: &drover.ResourceUsage{CpuStats: &drover.CpuStats{TotalTicks: 10}}})
+		usage := &drover.ResourceUsage{CpuStats: &drover.CpuStats{TotalTicks: 10}}
+		a.Sample(alloc, "t", &drover.TaskResourceUsage{Timestamp: at, ResourceUsage: usage})
 		_, got = text(), text() // a sample counts once
 		at += (2 * time.Second).Nanoseconds()
 	}
 	require.Contains(t, got, `nomad_client_allocs_cpu_total_ticks_count{alloc_id="a1",job="",namespace="",task="t",task_group=""} 60`)
-	require.Contains(t, got, `nomad_client_host_cpu_total_ticks_count{cpu="cpu0",datacenter="",node_class="none",node_id="n1",node_pool=""} 300`)
+	require.Contains(t, got, `nomad_client_host_cpu_total_ticks_count`+
+		`{cpu="cpu0",datacenter="",node_class="none",node_id="n1",node_pool=""} 300`)
 }
 
 // TestWorkMetrics: what has ended holds nothing, and what a node was given is told beside what is left.
 func TestWorkMetrics(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics(clock.Wall{})
-	node := &drover.Node{ID: "n1", NodeResources: &drover.NodeResources{Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 500}}}
+	node := node(1000, 500, 0)
 	holds := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"t": {
 		Cpu: drover.AllocatedCpuResources{CpuShares: 300}, Memory: drover.AllocatedMemoryResources{MemoryMB: 100, MemoryMaxMB: 200},
 	}}}
 	said := func(status, state string, restarts uint64) exchange.AllocUpdate {
-		return exchange.AllocUpdate{ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: state, Restarts: restarts, StartedAt: time.Unix(1, 0)}}}
+		return exchange.AllocUpdate{ClientStatus: status, TaskStates: map[string]*drover.TaskState{
+			"t": {State: state, Restarts: restarts, StartedAt: time.Unix(1, 0)},
+		}}
 	}
 	m.Source(WorkMetrics(func() *drover.Node { return node }, func(yield func(*drover.Allocation, exchange.AllocUpdate) bool) {
 		_ = yield(&drover.Allocation{ID: "a", JobID: "j", AllocatedResources: holds}, said("running", "running", 2)) &&
@@ -95,7 +104,8 @@ func TestWorkMetrics(t *testing.T) {
 	m.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/metrics?format=prometheus", nil))
 	labels := `{datacenter="",node_class="none",node_id="n1",node_pool=""} `
 	for name, want := range map[string]string{
-		"allocations_running": "1", "allocations_terminal": "1", "allocations_pending": "1", "allocations_blocked": "0", "tasks_running": "1", "tasks_dead": "1",
+		"allocations_running": "1", "allocations_terminal": "1", "allocations_pending": "1", "allocations_blocked": "0",
+		"tasks_running": "1", "tasks_dead": "1",
 		"allocated_cpu": "300", "unallocated_cpu": "700", "allocated_memory": "100", "unallocated_memory": "400", "allocated_max_memory": "200",
 	} {
 		require.Contains(t, w.Body.String(), "\nnomad_client_"+name+labels+want+"\n")

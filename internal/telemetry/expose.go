@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -104,7 +105,7 @@ func (s *summary) add(name string, kind dto.MetricType, metric *dto.Metric) {
 		s.Samples = append(s.Samples, sampleOf(name, h.GetSampleCount(), h.GetSampleSum(), labels))
 	default:
 		v := metric.GetGauge().GetValue() + metric.GetUntyped().GetValue()
-		if v != v { // JSON has no NaN
+		if math.IsNaN(v) || math.IsInf(v, 0) { // JSON has neither
 			v = 0
 		}
 		s.Gauges = append(s.Gauges, gauge{name, v, labels})

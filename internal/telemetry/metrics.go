@@ -51,13 +51,6 @@ func (m *Metrics) Counter(name, help string, labels ...string) *prometheus.Count
 	return c
 }
 
-// Gauge registers a gauge.
-func (m *Metrics) Gauge(name, help string, labels ...string) *prometheus.GaugeVec {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.name(name), Help: help}, labels)
-	m.registry.MustRegister(g)
-	return g
-}
-
 // Durations registers a histogram of seconds, from 0.1 ms to 30 s.
 func (m *Metrics) Durations(name, help string, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{

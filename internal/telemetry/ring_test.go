@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,7 +95,7 @@ func TestMetricsInBothFormats(t *testing.T) {
 	t.Parallel()
 	m := NewMetrics(clock.Wall{})
 	m.Counter("nomad.client.allocs.complete", "allocations that completed", "job").WithLabelValues("web").Add(3)
-	m.Gauge("nomad.client.allocations.running", "running", "node_id").WithLabelValues("n").Set(2)
+	m.Source(func(emit Emit) { emit("nomad.client.allocations.running", 2, "node_id", "n") })
 	m.Source(func(emit Emit) { emit("nomad.nomad.job_status.running", 5, "host", "h") })
 	m.Requests()("GET /v1/jobs", 200, 3*time.Millisecond)
 	get := func(query string) (int, string) {
@@ -115,12 +114,14 @@ func TestMetricsInBothFormats(t *testing.T) {
 		}
 		return nil
 	}
-	require.Equal(t, &gauge{"nomad.nomad.job_status.running", 5, map[string]string{"host": "h"}}, find(s.Gauges, "nomad.nomad.job_status.running"))
+	require.Equal(t, &gauge{"nomad.nomad.job_status.running", 5, map[string]string{"host": "h"}},
+		find(s.Gauges, "nomad.nomad.job_status.running"))
 	require.InDelta(t, 2, find(s.Gauges, "nomad.client.allocations.running").Value, 0)
 	require.Contains(t, body, `{"Name":"nomad.client.allocs.complete","Count":3`)
 	require.Contains(t, body, `"Name":"drover.http.request","Count":1`)
 	_, body = get("?format=prometheus")
-	require.True(t, strings.Contains(body, `nomad_client_allocs_complete{job="web"} 3`) && strings.Contains(body, `nomad_nomad_job_status_running{host="h"} 5`), body)
+	require.Contains(t, body, `nomad_client_allocs_complete{job="web"} 3`)
+	require.Contains(t, body, `nomad_nomad_job_status_running{host="h"} 5`)
 	code, _ := get("?format=xml")
 	require.Equal(t, http.StatusBadRequest, code)
 }
