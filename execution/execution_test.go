@@ -30,7 +30,9 @@ func TestWhatHasContentIsWritten(t *testing.T) {
 		{Path: "f", Mkdir: true},
 		{Path: "g", Delete: true},
 	}, changes)
-	for _, bad := range []FileChange{{Path: "x"}, {Text: new("x")}, {Path: "x", Mkdir: true, Text: new("")}, {Path: "x", Text: new("x"), Data: []byte("x")}} {
+	for _, bad := range []FileChange{
+		{Path: "x"}, {Text: new("x")}, {Path: "x", Mkdir: true, Text: new("")}, {Path: "x", Text: new("x"), Data: []byte("x")},
+	} {
 		require.Equal(t, drover.Invalid, drover.CodeOf(PrepareChanges([]FileChange{bad})), bad)
 	}
 }

@@ -125,7 +125,10 @@ func TestForeignJobsAreNotEnvironments(t *testing.T) {
 		{ID: "web"},
 		{ID: "environment-"},
 		{ID: "environment-1", Namespace: "default"},
-		{ID: "environment-1", Namespace: "default", Meta: map[string]string{metaKey: "{"}, TaskGroups: []*drover.TaskGroup{{Pool: &drover.WarmPool{}}}},
+		{
+			ID: "environment-1", Namespace: "default", Meta: map[string]string{metaKey: "{"},
+			TaskGroups: []*drover.TaskGroup{{Pool: &drover.WarmPool{}}},
+		},
 	} {
 		_, err := FromJob(job)
 		require.Equal(t, drover.NotFound, drover.CodeOf(err), job.ID)

@@ -136,7 +136,9 @@ func bubble(t *testing.T, cfg executor.Config, test func(t *testing.T, b *bundle
 		})
 		require.NoError(t, err)
 		synctest.Wait()
-		r, err := runners.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute})
+		r, err := runners.Claim(
+			t.Context(), execution.ClaimRequest{Environment: "e", Env: map[string]string{"B": "claim", "C": "claim"}, IdleTimeout: time.Minute},
+		)
 		require.NoError(t, err)
 		b := &bundle{control: c, runners: runners, runner: r, hooks: &hooks{}, told: &told{}}
 		b.start(t, cfg)

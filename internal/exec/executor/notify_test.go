@@ -69,7 +69,9 @@ func TestEventsAreTold(t *testing.T) {
 			ids = append(ids, x.ID)
 		}
 		long := make([]byte, 100<<10)
-		x, err := b.Create(t.Context(), b.runner.ID, execution.Spec{Argv: []string{"/bin/echo", string(bytes.ReplaceAll(long, []byte{0}, []byte("a")))}})
+		x, err := b.Create(
+			t.Context(), b.runner.ID, execution.Spec{Argv: []string{"/bin/echo", string(bytes.ReplaceAll(long, []byte{0}, []byte("a")))}},
+		)
 		require.NoError(t, err)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

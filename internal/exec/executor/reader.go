@@ -53,7 +53,8 @@ func (r *Reader) Next(ctx context.Context) (execution.Frame, error) {
 func (r *Reader) Pending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pid != 0 && !r.started || r.journal.of(execution.Stdout).end > r.from.Stdout || r.journal.of(execution.Stderr).end > r.from.Stderr ||
+	return r.pid != 0 && !r.started || r.journal.of(execution.Stdout).end > r.from.Stdout ||
+		r.journal.of(execution.Stderr).end > r.from.Stderr ||
 		r.receipt != nil && !r.ended
 }
 

@@ -21,8 +21,12 @@ func TestTheNewestEndsAreRemembered(t *testing.T) {
 	before, err := New(cfg, deps)
 	require.NoError(t, err)
 	now := time.Now()
-	for id, ago := range map[string]time.Duration{"new": time.Minute, "old": 3 * time.Minute, "newest": time.Second, "older": 4 * time.Minute} {
-		r := record{Execution: execution.Execution{ID: id, Receipt: &execution.Receipt{ExecutionID: id}}, Environment: "e", EndedAt: now.Add(-ago)}
+	for id, ago := range map[string]time.Duration{
+		"new": time.Minute, "old": 3 * time.Minute, "newest": time.Second, "older": 4 * time.Minute,
+	} {
+		r := record{
+			Execution: execution.Execution{ID: id, Receipt: &execution.Receipt{ExecutionID: id}}, Environment: "e", EndedAt: now.Add(-ago),
+		}
 		require.NoError(t, before.ledger.write(r))
 	}
 	require.NoError(t, before.ledger.close())

@@ -103,7 +103,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		feed: newFeed(), ledger: ledger, telling: make(chan struct{}, maxNotifying),
 		stopping: stopping, stop: stop,
 		recovered: make(chan struct{}),
-		byID:      map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{}, shells: map[string]string{},
+		byID:      map[string]*Execution{}, own: map[string]struct{}{}, prepared: map[string]prepared{}, perEnv: map[string]int{},
+		shells: map[string]string{},
 	}, nil
 }
 
@@ -229,7 +230,9 @@ func (s *Service) endRecovery() {
 }
 
 // adopt makes an Execution of a session and starts its pump.
-func (s *Service) adopt(ctx context.Context, lease *runner.Lease, spec execution.Spec, session execution.Session, webhook string) (*Execution, error) {
+func (s *Service) adopt(
+	ctx context.Context, lease *runner.Lease, spec execution.Spec, session execution.Session, webhook string,
+) (*Execution, error) {
 	pumpCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	x := &Execution{
 		id: spec.ID, runner: lease.Runner(), spec: spec, session: session, lease: lease, clock: s.deps.Clock, webhook: webhook,

@@ -149,8 +149,11 @@ func TestWrappedCommandsGetTheirArgumentsAsTheyAre(t *testing.T) {
 func TestBecomingAUserInABusyboxImage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ setpriv, want string }{
-		"util-linux": {"case $1 in --help) echo ' --reuid <uid|user>';; *) echo setpriv $1; shift 3; exec \"$@\";; esac", "setpriv --reuid=nobody\nA=b\n"},
-		"busybox":    {"echo 'Usage: setpriv [OPTIONS] PROG ARGS' >&2; exit 1", "su nobody\nA=b\n"},
+		"util-linux": {
+			"case $1 in --help) echo ' --reuid <uid|user>';; *) echo setpriv $1; shift 3; exec \"$@\";; esac",
+			"setpriv --reuid=nobody\nA=b\n",
+		},
+		"busybox": {"echo 'Usage: setpriv [OPTIONS] PROG ARGS' >&2; exit 1", "su nobody\nA=b\n"},
 	} {
 		bin := t.TempDir()
 		for tool, script := range map[string]string{
@@ -200,7 +203,13 @@ func TestParseStat(t *testing.T) {
 	t.Parallel()
 	i, err := parseStat("81a4 5 1700000000 0 33 root www data")
 	require.NoError(t, err)
-	require.Equal(t, execution.FileInfo{Type: "-", Mode: 0o644, Size: 5, ModTime: time.Unix(1_700_000_000, 0).UTC(), GID: 33, Owner: "root", Group: "www data"}, i)
+	require.Equal(
+		t,
+		execution.FileInfo{
+			Type: "-", Mode: 0o644, Size: 5, ModTime: time.Unix(1_700_000_000, 0).UTC(), GID: 33, Owner: "root", Group: "www data",
+		},
+		i,
+	)
 	for _, bad := range []string{"", "x y", "zz 5 1 0 0 a b", "81a4 5 x 0 0 a b"} {
 		_, err := parseStat(bad)
 		require.Equal(t, drover.Unavailable, drover.CodeOf(err), bad)

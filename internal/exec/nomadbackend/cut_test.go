@@ -117,7 +117,9 @@ func (c *careless) holds(t *testing.T, name, text string) {
 func TestCutChangesAreRepeated(t *testing.T) {
 	t.Parallel()
 	f, c := carelessly(t, cut{}, cut{after: 3}, cut{after: 1})
-	require.NoError(t, f.Apply(t.Context(), []execution.FileChange{{Path: "sub/x", Write: true, Data: []byte("hello")}, {Path: "d", Mkdir: true}}))
+	require.NoError(
+		t, f.Apply(t.Context(), []execution.FileChange{{Path: "sub/x", Write: true, Data: []byte("hello")}, {Path: "d", Mkdir: true}}),
+	)
 	c.holds(t, "sub/x", "hello")
 	require.DirExists(t, filepath.Join(c.dir, "d"))
 	require.Equal(t, 5, c.ran)
@@ -126,7 +128,9 @@ func TestCutChangesAreRepeated(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(c.dir, "sub"))
 
 	c.cuts = []cut{{}, {}}
-	require.NoError(t, f.Write(t.Context(), execution.FileChange{Path: "streamed"}, io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))))
+	require.NoError(
+		t, f.Write(t.Context(), execution.FileChange{Path: "streamed"}, io.MultiReader(strings.NewReader("in "), strings.NewReader("pieces"))),
+	)
 	c.holds(t, "streamed", "in pieces")
 
 	c.cuts = []cut{{}, {}, {}, {}}

@@ -61,7 +61,9 @@ func (d *download) open() error {
 	}
 	offset := d.request.Offset + d.got
 	go func() { // ends with the command; or with close, which cancels
-		err := d.f.do(ctx, readScript, d.request.Privileged, nil, out, safe(d.request.Path), strconv.FormatInt(offset+1, 10), strconv.FormatInt(length, 10))
+		err := d.f.do(
+			ctx, readScript, d.request.Privileged, nil, out, safe(d.request.Path), strconv.FormatInt(offset+1, 10), strconv.FormatInt(length, 10),
+		)
 		_ = out.CloseWithError(err) // nil: EOF
 	}()
 	d.from = bufio.NewReader(in)

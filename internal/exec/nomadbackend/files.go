@@ -33,7 +33,8 @@ const listScript = `if [ -e "$1" ] && [ ! -d "$1" ]; then
 fi
 cd -- "$1" 2>/dev/null && ls >/dev/null 2>&1 || exit 44
 find . -mindepth 1 $2 -exec sh -c 'for p; do
-  stat -c "` + statFormat + `" -- "$p" || continue; printf "%s\0" "${p#./}"; readlink -- "$p"; printf "\0"; done' sh {} + 2>/dev/null; exit 0`
+  stat -c "` + statFormat + `" -- "$p" || continue; printf "%s\0" "${p#./}"; readlink -- "$p"; printf "\0"
+  done' sh {} + 2>/dev/null; exit 0`
 
 const readScript = `[ -f "$1" ] && [ -r "$1" ] || exit 44
 stat -L -c "` + statFormat + `" -- "$1" || exit 44
@@ -51,7 +52,11 @@ find . -mindepth 1 -maxdepth 1 -exec rm -rf -- {} + || exit 45`
 	// What a "*" leaves are folders that something is mounted on, as a task's secrets: they have to be empty.
 	deleteScript = `left() { for f in "$1"/*; do [ ! -e "$f" ] || { [ -d "$f" ] && [ -z "$(ls -A -- "$f")" ]; } || return 1; done; }
 for p; do case $p in '*'|'./*'|*/'*') d=.; case $p in */*) d=${p%/*};; esac
-  case $(cd -- "${d:-/}" 2>/dev/null && pwd -P) in /|//) echo 'the root directory is not emptied: give the image a working directory' >&2; exit 45;; esac; rm -rf -- "$d"/* || left "$d";; *) rm -rf -- "$p";; esac || exit 45; done`
+  case $(cd -- "${d:-/}" 2>/dev/null && pwd -P) in /|//)
+    echo 'the root directory is not emptied: give the image a working directory' >&2; exit 45;;
+  esac
+  rm -rf -- "$d"/* || left "$d";; *) rm -rf -- "$p";; esac || exit 45
+done`
 )
 
 // change runs a helper script that changes files, as root. Where it has ended and its output was cut it is repeated, as far

@@ -93,7 +93,9 @@ func (b *Backend) runWrapped(ctx context.Context, allocID string, spec execution
 	return nil
 }
 
-func (b *Backend) exec(ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout, stderr io.Writer) (code int, err error) {
+func (b *Backend) exec(
+	ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout, stderr io.Writer,
+) (code int, err error) {
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}
@@ -116,7 +118,8 @@ func broken(err error) bool {
 		return true
 	}
 	text := err.Error()
-	return strings.Contains(text, io.ErrUnexpectedEOF.Error()) || strings.Contains(text, "websocket closed") || strings.Contains(text, "websocket: close")
+	return strings.Contains(text, io.ErrUnexpectedEOF.Error()) || strings.Contains(text, "websocket closed") ||
+		strings.Contains(text, "websocket: close")
 }
 
 // clipped passes a stream on without its trailer. Nomad's client writes both streams from one goroutine.

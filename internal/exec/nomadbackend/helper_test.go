@@ -61,7 +61,10 @@ func TestHelpersEndWithTheirTrailers(t *testing.T) {
 	t.Parallel()
 	spec := execution.Spec{ID: "x9", Argv: []string{"true"}}
 	var out bytes.Buffer
-	b := cluster(t, map[string]any{"stdout": "hel"}, map[string]any{"stderr": "\x1eID 0\x1e"}, map[string]any{"stdout": "lo\x1eID"}, map[string]any{"stdout": " 0\x1e"})
+	b := cluster(
+		t, map[string]any{"stdout": "hel"}, map[string]any{"stderr": "\x1eID 0\x1e"}, map[string]any{"stdout": "lo\x1eID"},
+		map[string]any{"stdout": " 0\x1e"},
+	)
 	require.NoError(t, b.runWrapped(t.Context(), "a", spec, nil, &out))
 	require.Equal(t, "hello", out.String())
 

@@ -205,7 +205,8 @@ func (b *Backend) remove(ctx context.Context, r *runnerJob) error {
 
 // notFound reports whether the job is not there: some versions of Nomad say so to who purges a job with 404, some with 500.
 func notFound(err error) bool {
-	return err != nil && (strings.Contains(err.Error(), "response code: 404") || strings.Contains(strings.ToLower(err.Error()), "job not found"))
+	return err != nil &&
+		(strings.Contains(err.Error(), "response code: 404") || strings.Contains(strings.ToLower(err.Error()), "job not found"))
 }
 
 // reached gives an error of the cluster's a code.

@@ -49,7 +49,10 @@ func intro(l drover.Limits) string {
 // knows no users, and its su, without the --, takes a -c of the command for its own.
 const outro = `if [ -z "$drover_user" ] || [ "$(id -u)" != 0 ]; then exec env "$@"; fi
 case $(setpriv --help 2>&1) in *--reuid*)
-  gid=$(id -g "$drover_user" 2>/dev/null) || { case $drover_user in *[!0-9]*) echo "user $drover_user: not in the image" >&2; exit 126;; esac; gid=$drover_user; }
+  gid=$(id -g "$drover_user" 2>/dev/null) || {
+    case $drover_user in *[!0-9]*) echo "user $drover_user: not in the image" >&2; exit 126;; esac
+    gid=$drover_user
+  }
   exec setpriv --reuid="$drover_user" --regid="$gid" --clear-groups env "$@";;
 esac
 id -u "$drover_user" >/dev/null 2>&1 || { echo "user $drover_user: not in the image" >&2; exit 126; }

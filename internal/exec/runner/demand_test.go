@@ -112,7 +112,9 @@ func TestLimitsOfAClaimAreCheckedAndKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := exectest.NewControl()
 		s, stop := exectest.Start(t, c, runner.Config{})
-		_, err := s.PutEnvironment(t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, CPU: 500, MemoryMaxMB: 100, PidsLimit: 10})
+		_, err := s.PutEnvironment(
+			t.Context(), execution.Environment{ID: "python", Image: "host", PoolSize: 1, CPU: 500, MemoryMaxMB: 100, PidsLimit: 10},
+		)
 		require.NoError(t, err)
 		synctest.Wait()
 		for _, l := range []drover.Limits{{MemoryMB: 101}, {Pids: 11}, {CPUMHz: 501}, {Wall: -1}, {OutputBytes: 1 << 60}} {

@@ -117,7 +117,9 @@ func unplaced(snap Snapshot, jobID string) string {
 	case m.NodesExhausted > 0:
 		return fmt.Sprintf("no node can take a runner: %d of %d are full (%v)", m.NodesExhausted, m.NodesEvaluated, counted(m.DimensionExhausted))
 	}
-	return fmt.Sprintf("no node can take a runner: %d of %d are unsuitable (%v)", m.NodesFiltered, m.NodesEvaluated, counted(m.ConstraintFiltered))
+	return fmt.Sprintf(
+		"no node can take a runner: %d of %d are unsuitable (%v)", m.NodesFiltered, m.NodesEvaluated, counted(m.ConstraintFiltered),
+	)
 }
 
 // counted lists what nodes lacked, and how many of them.

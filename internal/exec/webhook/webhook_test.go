@@ -50,7 +50,8 @@ func TestWhatWillBeRefusedIsSaidEarly(t *testing.T) {
 	for url, want := range map[string]drover.Code{
 		"http://127.0.0.1:9/x": drover.Forbidden, "https://[::1]/": drover.Forbidden, "http://localhost:1/": drover.Forbidden,
 		"http://10.2.0.1/": drover.Forbidden, "http://[64:ff9b::7f00:1]/": drover.Forbidden, "http://[2002:7f00:1::]/": drover.Forbidden,
-		"http://192.0.0.192/": drover.Forbidden, "http://198.18.0.1/": drover.Forbidden, "http://240.0.0.1/": drover.Forbidden, "http://100.100.100.200/": drover.Forbidden, "http://169.254.169.254/latest": drover.Forbidden,
+		"http://192.0.0.192/": drover.Forbidden, "http://198.18.0.1/": drover.Forbidden, "http://240.0.0.1/": drover.Forbidden,
+		"http://100.100.100.200/": drover.Forbidden, "http://169.254.169.254/latest": drover.Forbidden,
 	} {
 		require.Equal(t, want, drover.CodeOf(p.Check(url)), url)
 	}

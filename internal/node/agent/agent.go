@@ -76,8 +76,9 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	cfg = cfg.withDefaults()
 	a := &Agent{
 		cfg: cfg, control: deps.Controller, clock: deps.Clock, log: deps.Log, host: deps.Host, groups: deps.Groups, networks: deps.Networks,
-		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}), contacted: make(chan struct{}),
-		again: wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
+		root: allocdir.NewRoot(cfg.DataDir), drivers: map[string]driver.Driver{}, known: make(chan struct{}), restored: make(chan struct{}),
+		contacted: make(chan struct{}),
+		again:     wake.NewSignal(), collect: wake.NewSignal(), allocs: map[string]*entry{}, refused: map[string]bool{},
 		samples: samples{latest: map[string]*drover.TaskResourceUsage{}},
 		disk:    diskMeter{clock: deps.Clock, allocs: map[string]*diskSample{}},
 	}
@@ -152,7 +153,9 @@ func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 
 // artifactClient reaches the Internet and private networks. It keeps no connections: downloads are rare.
 func artifactClient(cfg Config) *http.Client {
-	guard := &netguard.Guard{What: "the artifact's address", Key: "client { artifact { allow = [...] } } of the node's agent", Private: true, Allow: cfg.ArtifactAllow}
+	guard := &netguard.Guard{
+		What: "the artifact's address", Key: "client { artifact { allow = [...] } } of the node's agent", Private: true, Allow: cfg.ArtifactAllow,
+	}
 	return guard.Client(cfg.ArtifactTimeout)
 }
 

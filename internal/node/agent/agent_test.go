@@ -69,7 +69,12 @@ func (b *bundle) leave() {
 }
 
 func (b *bundle) alloc(n int, kind string) *drover.Allocation {
-	j := &drover.Job{ID: fmt.Sprintf("j%d", n), Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: fmt.Sprintf("t%d", n), Driver: "fake", Config: map[string]any{}}}}}}
+	j := &drover.Job{
+		ID: fmt.Sprintf("j%d", n), Type: kind,
+		TaskGroups: []*drover.TaskGroup{
+			{Name: "g", Tasks: []*drover.Task{{Name: fmt.Sprintf("t%d", n), Driver: "fake", Config: map[string]any{}}}},
+		},
+	}
 	j.Canonicalize()
 	return &drover.Allocation{
 		ID: id.NewSeeded(uint64(100 + n)).New(), Name: j.ID + ".g[0]", JobID: j.ID, Job: j, TaskGroup: "g", CreateTime: time.Now().UnixNano(),

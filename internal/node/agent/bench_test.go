@@ -31,7 +31,12 @@ func BenchmarkBatch(b *testing.B) {
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
 		go func() { ran <- a.Run(ctx) }() // ends with cancel
-		j := &drover.Job{ID: "j", Type: "batch", TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: "t", Driver: "fake", Config: map[string]any{"command": "/bin/true"}}}}}}
+		j := &drover.Job{
+			ID: "j", Type: "batch",
+			TaskGroups: []*drover.TaskGroup{
+				{Name: "g", Tasks: []*drover.Task{{Name: "t", Driver: "fake", Config: map[string]any{"command": "/bin/true"}}}},
+			},
+		}
 		j.Canonicalize()
 		var all []*drover.Allocation
 		for range n {

@@ -82,7 +82,8 @@ func (a *Agent) collectUsed() {
 	for _, c := range a.corpses() {
 		v := c.entry.runner.View()
 		stopped := v.Alloc.Claim != nil || v.Alloc.ServerTerminal() // or released before its claim was recorded
-		if g := c.entry.runner.Group(); g.Pool != nil && stopped && v.Update.ClientStatus == drover.AllocClientComplete && now.Sub(c.endedAt) >= a.cfg.GC.MinAge {
+		if g := c.entry.runner.Group(); g.Pool != nil && stopped && v.Update.ClientStatus == drover.AllocClientComplete &&
+			now.Sub(c.endedAt) >= a.cfg.GC.MinAge {
 			a.remove(c)
 		}
 	}

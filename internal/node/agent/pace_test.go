@@ -70,7 +70,9 @@ func TestManyUpdatesShareMessages(t *testing.T) {
 		require.Less(t, len(c.at), 10)
 		require.Less(t, c.at[len(c.at)-1].Sub(end), 2*pushLull, "behind the last, nobody waits for more")
 
-		p.know(&drover.Allocation{ID: "warm", TaskGroup: "g", Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{}}}}})
+		p.know(
+			&drover.Allocation{ID: "warm", TaskGroup: "g", Job: &drover.Job{TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{}}}}},
+		)
 		for i := range n / 2 {
 			p.add(exchange.AllocUpdate{ID: fmt.Sprint(i), ClientStatus: drover.AllocClientFailed})
 		}

@@ -49,7 +49,9 @@ func (a *Agent) pull(ctx context.Context) {
 			continue
 		}
 		if behind > 0 && assignment.Index < since {
-			a.log.Warn("control's state is older than what this node has seen of it, and stays so: following it", "index", assignment.Index, "seen", since)
+			a.log.Warn(
+				"control's state is older than what this node has seen of it, and stays so: following it", "index", assignment.Index, "seen", since,
+			)
 		}
 		behind = 0
 		pause.reset()

@@ -52,7 +52,8 @@ func (r *real) start() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	raw := rawexec.New(rawexec.Config{
-		Enabled: true, Binary: binary, CoreMHz: 2000, Cgroups: r.groups, Clock: clock.Wall{}, Log: log, IdleDir: filepath.Join(r.data, "supervisor", ".idle"),
+		Enabled: true, Binary: binary, CoreMHz: 2000, Cgroups: r.groups, Clock: clock.Wall{}, Log: log,
+		IdleDir: filepath.Join(r.data, "supervisor", ".idle"),
 	})
 	r.agent, err = New(Config{DataDir: r.data, GC: GCConfig{MaxAllocs: 10_000, DiskPercent: 101, InodePercent: 101}}, Deps{
 		Controller: r.control, Clock: clock.Wall{}, IDs: id.Random{}, Log: log,
@@ -94,7 +95,9 @@ func (r *real) await(allocID, status string) *drover.Allocation {
 }
 
 func rawAlloc(kind string, pool bool, config map[string]any) *drover.Allocation {
-	j := &drover.Job{ID: "j", Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: "t", Driver: "raw_exec", Config: config}}}}}
+	j := &drover.Job{
+		ID: "j", Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{{Name: "t", Driver: "raw_exec", Config: config}}}},
+	}
 	if pool {
 		j.TaskGroups[0].Pool = &drover.WarmPool{Size: 1}
 	}
@@ -129,7 +132,9 @@ func (r *real) logs(a *drover.Allocation, kind string) string {
 func TestRealBatch(t *testing.T) {
 	t.Parallel()
 	r := newReal(t)
-	a := rawAlloc("batch", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo $NOMAD_TASK_NAME ${NOMAD_ALLOC_INDEX}; echo err >&2; cat local/../../alloc/x 2>/dev/null; exit 0"}})
+	a := rawAlloc("batch", false, map[string]any{"command": "/bin/sh", "args": []any{
+		"-c", "echo $NOMAD_TASK_NAME ${NOMAD_ALLOC_INDEX}; echo err >&2; cat local/../../alloc/x 2>/dev/null; exit 0",
+	}})
 	r.control.assign(a)
 	r.await(a.ID, "complete")
 	require.Equal(t, "t 0\n", r.logs(a, "stdout"))
@@ -142,7 +147,9 @@ func TestRealTaskOutlivesTheAgent(t *testing.T) {
 	r := newReal(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	lasting := rawAlloc("service", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", "echo up; exec sleep 600"}})
-	ending := rawAlloc("batch", false, map[string]any{"command": "/bin/sh", "args": []any{"-c", "while ! test -e " + gate + "; do sleep 0.05; done; exit 0"}})
+	ending := rawAlloc("batch", false, map[string]any{"command": "/bin/sh", "args": []any{
+		"-c", "while ! test -e " + gate + "; do sleep 0.05; done; exit 0",
+	}})
 	r.control.assign(lasting, ending)
 	r.await(lasting.ID, "running")
 	r.await(ending.ID, "running")
@@ -182,7 +189,9 @@ func TestRealWarmRunner(t *testing.T) {
 	a := rawAlloc("service", true, map[string]any{})
 	r.control.assign(a)
 	r.await(a.ID, "running")
-	require.NoError(t, r.agent.Files(a.ID, "").Apply(context.Background(), []execution.FileChange{{Path: "x.txt", Write: true, Data: []byte("hello")}}))
+	require.NoError(
+		t, r.agent.Files(a.ID, "").Apply(context.Background(), []execution.FileChange{{Path: "x.txt", Write: true, Data: []byte("hello")}}),
+	)
 	list, err := r.agent.Files(a.ID, "").List(context.Background(), execution.FileRequest{Path: "."})
 	require.NoError(t, err)
 	names := map[string]bool{}

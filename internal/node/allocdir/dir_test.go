@@ -144,7 +144,12 @@ func TestLogsOverRotatedFiles(t *testing.T) {
 			require.Equal(t, int64(3), last.Offset)
 		}
 	}
-	for _, bad := range []exchange.LogRequest{{Task: "web", Type: "x"}, {Task: "../web", Type: "stdout"}, {Task: "web", Type: "stdout", Origin: "middle"}, {Task: "web", Type: "stdout", Offset: -1}} {
+	for _, bad := range []exchange.LogRequest{
+		{Task: "web", Type: "x"},
+		{Task: "../web", Type: "stdout"},
+		{Task: "web", Type: "stdout", Origin: "middle"},
+		{Task: "web", Type: "stdout", Offset: -1},
+	} {
 		_, err := d.Follow(bad, clock.Wall{}, nil)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err), "%+v", bad)
 	}

@@ -136,7 +136,9 @@ func newMemory(mb int) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(config)
-	for key, value := range map[string]string{"source": "drover-secrets", "size": strconv.Itoa(mb) + "m", "mode": fmt.Sprintf("%o", secretsMode)} {
+	for key, value := range map[string]string{
+		"source": "drover-secrets", "size": strconv.Itoa(mb) + "m", "mode": fmt.Sprintf("%o", secretsMode),
+	} {
 		if err := unix.FsconfigSetString(config, key, value); err != nil {
 			return -1, err
 		}

@@ -19,7 +19,9 @@ func (r *Runner) Restart(ctx context.Context, task string, all bool) error {
 			return drover.Errorf(drover.Conflict, "allocation %s is being stopped", r.id)
 		case all:
 			r.reviving = true
-			r.kill = &killing{cause: taskmachine.Kill{Type: drover.TaskRestartSignal, Reason: "User requested all tasks to restart", NoDelay: true}, due: true}
+			r.kill = &killing{
+				cause: taskmachine.Kill{Type: drover.TaskRestartSignal, Reason: "User requested all tasks to restart", NoDelay: true}, due: true,
+			}
 			return nil
 		case task != "":
 			return r.restartOne(task)

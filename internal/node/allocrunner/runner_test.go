@@ -59,10 +59,16 @@ func job(kind string, tasks ...*drover.Task) *drover.Job {
 }
 
 func newBundle(t *testing.T, j *drover.Job) *bundle {
-	b := &bundle{t: t, world: allocrunnertest.New(clock.Wall{}), state: localstate.NewMemory(), root: allocdir.NewRoot(t.TempDir()), contacted: make(chan struct{})}
+	b := &bundle{
+		t: t, world: allocrunnertest.New(clock.Wall{}), state: localstate.NewMemory(), root: allocdir.NewRoot(t.TempDir()),
+		contacted: make(chan struct{}),
+	}
 	close(b.contacted)
 	require.NoError(t, b.root.Prepare())
-	b.alloc = &drover.Allocation{ID: id.NewSeeded(7).New(), Name: "j.g[0]", JobID: "j", Job: j, TaskGroup: "g", CreateTime: time.Now().UnixNano(), DesiredStatus: "run", ClientStatus: "pending", AllocModifyIndex: 1}
+	b.alloc = &drover.Allocation{
+		ID: id.NewSeeded(7).New(), Name: "j.g[0]", JobID: "j", Job: j, TaskGroup: "g", CreateTime: time.Now().UnixNano(), DesiredStatus: "run",
+		ClientStatus: "pending", AllocModifyIndex: 1,
+	}
 	b.boot()
 	return b
 }
@@ -75,7 +81,8 @@ func (b *bundle) boot() {
 		Shared: &taskrunner.Shared{
 			Node: func() *drover.Node { return &drover.Node{ID: "n"} }, Drivers: map[string]driver.Driver{"fake": b.world},
 			Hooks: append(hook.Standard(hook.Settings{ArtifactMax: 1 << 20}), deadly{b.deadly}), Clock: clock.Wall{}, IDs: id.Random{},
-			Log: slog.New(slog.DiscardHandler), State: b.state, Slots: make(chan struct{}, 4), Turn: make(chan struct{}, 1), MaxKillTimeout: 30 * time.Second,
+			Log: slog.New(slog.DiscardHandler), State: b.state, Slots: make(chan struct{}, 4), Turn: make(chan struct{}, 1),
+			MaxKillTimeout: 30 * time.Second,
 		},
 	}
 }
@@ -329,7 +336,9 @@ func TestRestartByRequest(t *testing.T) {
 		b.endTask("init", driver.Exit{})
 		require.Equal(t, "running", b.last().ClientStatus)
 		require.NotNil(t, b.world.Running("main"))
-		require.Contains(t, b.events("main"), "Started, Restart Signaled, Terminated, Restarting, Started, Restart Signaled, Terminated, Restarting, Started")
+		require.Contains(
+			t, b.events("main"), "Started, Restart Signaled, Terminated, Restarting, Started, Restart Signaled, Terminated, Restarting, Started",
+		)
 
 		require.NoError(t, b.runner.Restart(context.Background(), "", true))
 		b.stop()

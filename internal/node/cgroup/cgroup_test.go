@@ -126,7 +126,9 @@ func TestUsageOnV1(t *testing.T) {
 	fill(t, dir, "memory.usage_in_bytes", "160\n")
 	fill(t, dir, "memory.max_usage_in_bytes", "200\n")
 	g := &Group{version: V1, dirs: []string{dir}, byCtl: map[string]string{"cpu": dir, "cpuacct": dir, "memory": dir}}
-	want := Usage{CPUTotal: 30, CPUUser: 20, CPUSystem: 10, Memory: 120, MemoryRaw: 160, MemoryPeak: 200, RSS: 100, Cache: 50, MappedFile: 7, Swap: 3}
+	want := Usage{
+		CPUTotal: 30, CPUUser: 20, CPUSystem: 10, Memory: 120, MemoryRaw: 160, MemoryPeak: 200, RSS: 100, Cache: 50, MappedFile: 7, Swap: 3,
+	}
 	u, err := g.Usage()
 	require.NoError(t, err)
 	require.Equal(t, want, u)

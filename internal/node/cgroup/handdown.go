@@ -93,7 +93,9 @@ func vacate(dir string) error {
 		return err
 	}
 	if slices.Contains(strings.Fields(string(procs)), "0") {
-		return drover.Errorf(drover.Unavailable, "processes outside of this container are in its control group %s, which can hand down no limits", dir)
+		return drover.Errorf(
+			drover.Unavailable, "processes outside of this container are in its control group %s, which can hand down no limits", dir,
+		)
 	}
 	leaf := filepath.Join(dir, vacatedLeaf)
 	if err := mkdir(leaf); err != nil {

@@ -211,7 +211,8 @@ func (m *Manager) List() ([]string, error) {
 }
 
 func checkName(name string) error {
-	if name == "" || name == supervisors || strings.ContainsAny(name, "/\x00\n") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, sparePrefix) {
+	if name == "" || name == supervisors || strings.ContainsAny(name, "/\x00\n") || strings.HasPrefix(name, ".") ||
+		strings.HasPrefix(name, sparePrefix) {
 		return drover.Errorf(drover.Invalid, "cgroup name %q is not usable", name)
 	}
 	return nil

@@ -30,7 +30,9 @@ func TestFoldersAreMeasuredWhenTheyMayHaveGrown(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
 	one, other := unix.Fsid{Val: [2]int32{1}}, unix.Fsid{Val: [2]int32{2}}
-	w := &Watched{at: at, took: time.Millisecond, free: map[unix.Fsid]Usage{one: {Bytes: 1000, Files: 1000}, other: {}}, room: Usage{Bytes: 100, Files: 10}}
+	w := &Watched{
+		at: at, took: time.Millisecond, free: map[unix.Fsid]Usage{one: {Bytes: 1000, Files: 1000}, other: {}}, room: Usage{Bytes: 100, Files: 10},
+	}
 	for _, c := range []struct {
 		after        time.Duration
 		bytes, files int64
@@ -43,7 +45,10 @@ func TestFoldersAreMeasuredWhenTheyMayHaveGrown(t *testing.T) {
 		{time.Millisecond, 0, 0, false}, // it was measured right before
 		{stale, 2000, 2000, true},
 	} {
-		require.Equal(t, c.want, w.due(at.Add(c.after), map[unix.Fsid]Usage{one: {Bytes: c.bytes, Files: c.files}, other: {Bytes: 1 << 30, Files: 99}}), "%+v", c)
+		require.Equal(
+			t, c.want, w.due(at.Add(c.after), map[unix.Fsid]Usage{one: {Bytes: c.bytes, Files: c.files}, other: {Bytes: 1 << 30, Files: 99}}), "%+v",
+			c,
+		)
 	}
 	require.True(t, (&Watched{}).due(at, nil), "never measured")
 }

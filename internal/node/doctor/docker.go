@@ -28,11 +28,13 @@ var tiers = []struct { // a constant
 	pids     int
 	loose    map[string]string
 	network  bool // Debian's gVisor has none on newer kernels
-}{{"runc", 0, 128, loose, true}, {"runsc", 512, 1024, looseOfGVisor, false}} // gVisor's own kernel, with its threads, is counted to the guest
+	// gVisor's own kernel, with its threads, is counted to the guest
+}{{"runc", 0, 128, loose, true}, {"runsc", 512, 1024, looseOfGVisor, false}}
 
 // loose is what containers get by docker's own design.
 var loose = map[string]string{ // a constant
-	"open other doors to the kernel":        "docker's own seccomp profile lets netlink's protocols be opened; the sandbox driver opens routes only",
+	"open other doors to the kernel": "docker's own seccomp profile lets netlink's protocols be opened; the sandbox driver opens " +
+		"routes only",
 	"learn of the machine and its load":     "docker covers less of /proc; the sandbox driver shows a sandbox its own",
 	"read what only the machine's root may": rootsFilesLoose,
 }
@@ -44,7 +46,8 @@ const rootsFilesLoose = "root of a container is the machine's root to what is mo
 
 // looseOfGVisor is what its kernel lets guests do to their own parts.
 var looseOfGVisor = map[string]string{ // a constant
-	"read the supervisor's environment":     "gVisor shows that of a guest's first process; there is nothing in it but settings of drover-init's own",
+	"read the supervisor's environment": "gVisor shows that of a guest's first process; there is nothing in it but settings of " +
+		"drover-init's own",
 	"read what only the machine's root may": rootsFilesLoose,
 }
 
@@ -61,7 +64,8 @@ func tryDocker(
 		defer func() { err = errors.Join(err, groups.Close(clk)) }()
 	}
 	d, err := docker.New(docker.Config{
-		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: keepImages, Bridge: network,
+		Owner: dir, Binary: binary, Cgroups: groups, Clock: clk, Log: slog.New(slog.DiscardHandler), AllowVolumes: true, ImageDelay: keepImages,
+		Bridge: network,
 	})
 	if err != nil {
 		return nil // there is no daemon: another line of the doctor says so
@@ -96,8 +100,9 @@ func tryDocker(
 		}
 		list, err := trial.Run(ctx, trial.Config{
 			Network: reach,
-			Driver:  d, Dir: own, Clock: clk, Group: containerOf, Loose: tier.loose, MemoryMB: tier.memoryMB, Groups: func() ([]string, error) { return nil, nil },
-			Task: map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": tier.pids, "volumes": volumes},
+			Driver:  d, Dir: own, Clock: clk, Group: containerOf, Loose: tier.loose, MemoryMB: tier.memoryMB,
+			Groups: func() ([]string, error) { return nil, nil },
+			Task:   map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": tier.pids, "volumes": volumes},
 		})
 		for _, f := range list {
 			report("docker ("+runtime+"): "+f.Program, string(f.State), f.Says)
@@ -123,7 +128,14 @@ func machineRoot() (io.Reader, []any, error) {
 	var text bytes.Buffer
 	w := tar.NewWriter(&text)
 	volumes := []any{"/usr:/usr:ro"}
-	list := []*tar.Header{{Name: "usr/", Mode: 0o755}, {Name: "tmp/", Mode: 0o1777}, {Name: "var/tmp/", Mode: 0o1777}, {Name: "root/", Mode: 0o700}, {Name: "mnt/", Mode: 0o755}, {Name: "etc/", Mode: 0o755}}
+	list := []*tar.Header{
+		{Name: "usr/", Mode: 0o755},
+		{Name: "tmp/", Mode: 0o1777},
+		{Name: "var/tmp/", Mode: 0o1777},
+		{Name: "root/", Mode: 0o700},
+		{Name: "mnt/", Mode: 0o755},
+		{Name: "etc/", Mode: 0o755},
+	}
 	for _, name := range []string{"bin", "sbin", "lib", "lib32", "lib64"} {
 		info, err := os.Lstat("/" + name)
 		switch {

@@ -69,7 +69,8 @@ func (f *Fence) Weaker() string {
 	if err != nil || (got.count && got.rate) {
 		return ""
 	}
-	return "the kernel's part of " + got.kind + " does not bound guests' connections and packets (nft_connlimit, nft_limit; xt_connlimit, xt_hashlimit)"
+	return "the kernel's part of " + got.kind + " does not bound guests' connections and packets " +
+		"(nft_connlimit, nft_limit; xt_connlimit, xt_hashlimit)"
 }
 
 // firewall writes the rules.

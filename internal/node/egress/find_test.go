@@ -21,7 +21,8 @@ func TestFirewallsThatTheKernelLacks(t *testing.T) {
 
 	script("nft", "echo '/dev/stdin:1:1: Error: Operation not supported\ntable inet\n^^^' >&2; exit 1\n")
 	script("iptables", "echo -P POSTROUTING ACCEPT\n")
-	script("iptables-restore", "echo 'iptables-restore v1.8.9 (nf_tables): \nline 2: TABLE_ADD failed (Operation not supported): table nat\nline 2: more' >&2; exit 4\n")
+	script("iptables-restore", "echo 'iptables-restore v1.8.9 (nf_tables): \n"+
+		"line 2: TABLE_ADD failed (Operation not supported): table nat\nline 2: more' >&2; exit 4\n")
 	_, err = findFirewall("")
 	require.EqualError(t, err, "nft: exit status 1: /dev/stdin:1:1: Error: Operation not supported, iptables-restore: exit status 4: "+
 		"iptables-restore v1.8.9 (nf_tables): line 2: TABLE_ADD failed (Operation not supported): table nat (apt-get install nftables)")

@@ -112,8 +112,10 @@ func (f iptables) outward(t *text, r rules) {
 
 // over matches what is above a rate, by its sender.
 func (f iptables) over(what string, rate, burst int) string {
-	return fmt.Sprintf("-m hashlimit --hashlimit-above %d/sec --hashlimit-burst %d --hashlimit-mode srcip --hashlimit-htable-max %d --hashlimit-name %s-%s",
-		rate, burst, maxGuests, f.Name, what)
+	return fmt.Sprintf(
+		"-m hashlimit --hashlimit-above %d/sec --hashlimit-burst %d --hashlimit-mode srcip --hashlimit-htable-max %d --hashlimit-name %s-%s",
+		rate, burst, maxGuests, f.Name, what,
+	)
 }
 
 func (f iptables) remove() error {
@@ -128,7 +130,9 @@ func (f iptables) remove() error {
 		errs = append(errs, run("", "iptables", "-w", "-X", f.Name+chain))
 	}
 	if f.Outward {
-		errs = append(errs, run("", "iptables", "-w", "-t", "nat", "-F", f.Name+"-nat"), run("", "iptables", "-w", "-t", "nat", "-X", f.Name+"-nat"))
+		errs = append(
+			errs, run("", "iptables", "-w", "-t", "nat", "-F", f.Name+"-nat"), run("", "iptables", "-w", "-t", "nat", "-X", f.Name+"-nat"),
+		)
 	}
 	return errors.Join(errs...)
 }

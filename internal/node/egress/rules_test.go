@@ -13,14 +13,18 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	c := Config{Name: "br0", Subnet: netip.MustParsePrefix("172.27.64.0/20"), Jobs: netip.MustParsePrefix("172.27.64.0/21"), Outward: true, Policy: Default()}
+	c := Config{
+		Name: "br0", Subnet: netip.MustParsePrefix("172.27.64.0/20"), Jobs: netip.MustParsePrefix("172.27.64.0/21"), Outward: true,
+		Policy: Default(),
+	}
 	r := rules{
 		features: features{true, true, true}, allow: distinct(prefixes("10.1.0.0/16", "10.1.2.0/24", "10.0.0.0/16")),
 		allowJobs: DefaultAllowJobs(), resolvers: prefixes("10.255.255.53/32"),
 	}
 	weak := Config{Name: "docker-br", Subnet: netip.MustParsePrefix("172.28.0.0/16"), Policy: Default()}
 	for name, text := range map[string]string{
-		"nft": nft{c}.table(r), "iptables": iptables{c}.tables(r), "nft-weak": nft{weak}.table(rules{}), "iptables-weak": iptables{weak}.tables(rules{}),
+		"nft": nft{c}.table(r), "iptables": iptables{c}.tables(r), "nft-weak": nft{weak}.table(rules{}),
+		"iptables-weak": iptables{weak}.tables(rules{}),
 	} {
 		file := "testdata/" + name + ".txt"
 		if *update {
@@ -34,7 +38,10 @@ func TestRules(t *testing.T) {
 
 func TestDistinct(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, prefixes("10.0.0.0/8", "192.168.1.0/24"), distinct(prefixes("10.2.0.0/16", "192.168.1.7/24", "10.0.0.0/8", "192.168.1.0/25", "fd00::/8")))
+	require.Equal(
+		t, prefixes("10.0.0.0/8", "192.168.1.0/24"),
+		distinct(prefixes("10.2.0.0/16", "192.168.1.7/24", "10.0.0.0/8", "192.168.1.0/25", "fd00::/8")),
+	)
 	require.Empty(t, distinct(nil))
 	require.Equal(t, special, distinct(special), "no two overlap")
 }

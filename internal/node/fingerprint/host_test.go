@@ -13,7 +13,10 @@ func TestProbe(t *testing.T) {
 	require.Positive(t, h.MemoryMB)
 	require.Positive(t, h.DiskMB)
 	require.NotEmpty(t, h.IP)
-	for _, key := range []string{"cpu.numcores", "cpu.totalcompute", "kernel.name", "kernel.version", "os.name", "unique.hostname", "arch", "cpu.arch", "memory.totalbytes"} {
+	for _, key := range []string{
+		"cpu.numcores", "cpu.totalcompute", "kernel.name", "kernel.version", "os.name", "unique.hostname", "arch", "cpu.arch",
+		"memory.totalbytes",
+	} {
 		require.NotEmpty(t, h.Attributes[key], key)
 	}
 }

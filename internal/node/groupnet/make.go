@@ -44,7 +44,11 @@ func (n *Networks) ensure(ctx context.Context, s *shared, alloc *drover.Allocati
 			return err
 		}
 		if s.made = pid > 0 && sameFile(namespaceOf(pid), path); !s.made && occupied(path) {
-			return drover.Errorf(drover.Conflict, "the container that held it is gone, and other tasks of the group are still in it: stop the allocation, so that another takes its place")
+			return drover.Errorf(
+				drover.Conflict,
+				"the container that held it is gone, and other tasks of the group are still in it: stop the allocation, so that another takes its "+
+					"place",
+			)
 		}
 	}
 	if s.made {

@@ -55,7 +55,9 @@ func newBench(t *testing.T) *bench {
 		t.Skip(why)
 	}
 	b := &bench{bridge: br, holder: &holder{pids: map[string]*exec.Cmd{}}}
-	b.Networks = New(Config{Dir: filepath.Join(t.TempDir(), "netns"), Bridge: br, Holder: b.holder, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
+	b.Networks = New(
+		Config{Dir: filepath.Join(t.TempDir(), "netns"), Bridge: br, Holder: b.holder, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)},
+	)
 	t.Cleanup(func() {
 		require.NoError(t, b.Sweep(context.Background(), func(string) bool { return false }))
 		require.Empty(t, b.holder.pids, "containers left behind")
@@ -180,7 +182,10 @@ func TestWhoHasANamespaceOfItsOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		g *drover.TaskGroup
 		t int
-	}{"the only sandbox": {lone, 0}, "mode host": {hosts, 0}, "a warm runner": {warm, 0}, "another driver's": {other, 1}, "one that says so": {says, 0}} {
+	}{
+		"the only sandbox": {lone, 0}, "mode host": {hosts, 0}, "a warm runner": {warm, 0}, "another driver's": {other, 1},
+		"one that says so": {says, 0},
+	} {
 		ns, err := b.Join(t.Context(), alloc, c.g, c.g.Tasks[c.t])
 		require.NoError(t, err, name)
 		require.Nil(t, ns, name)

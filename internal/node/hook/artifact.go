@@ -131,7 +131,9 @@ func parseSource(r *Request, a *drover.TaskArtifact) (*url.URL, map[string]strin
 }
 
 // download returns an unlinked temporary file in the allocation's folder, at its start, its checksum compared.
-func (h artifacts) download(ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, u *url.URL, checksum string) (*os.File, error) {
+func (h artifacts) download(
+	ctx context.Context, r *Request, a *drover.TaskArtifact, root *os.Root, u *url.URL, checksum string,
+) (*os.File, error) {
 	sum, want, err := parseChecksum(checksum)
 	if err != nil {
 		return nil, err

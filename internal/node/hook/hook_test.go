@@ -57,8 +57,11 @@ func newRequest(t *testing.T) *Request {
 	require.NoError(t, dir.BuildTask("web"))
 	task := &drover.Task{Name: "web", Env: map[string]string{"COLOUR": "blue"}}
 	r := &Request{
-		Node: &drover.Node{Drivers: map[string]*drover.DriverInfo{"raw_exec": {Healthy: true}}, HostVolumes: map[string]*drover.HostVolumeInfo{"data": {Path: "/srv/data"}, "data[2]": {Path: "/srv/2", ReadOnly: true}}},
-		Dir:  dir, Dirs: dir.Task("web"), Task: task, Group: &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{task}},
+		Node: &drover.Node{
+			Drivers:     map[string]*drover.DriverInfo{"raw_exec": {Healthy: true}},
+			HostVolumes: map[string]*drover.HostVolumeInfo{"data": {Path: "/srv/data"}, "data[2]": {Path: "/srv/2", ReadOnly: true}},
+		},
+		Dir: dir, Dirs: dir.Task("web"), Task: task, Group: &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{task}},
 		Alloc: &drover.Allocation{ID: "a", Name: "j.g[2]", TaskGroup: "g", Job: &drover.Job{ID: "j"}}, Emit: func(*drover.TaskEvent) {},
 	}
 	r.Env = taskenv.Build(taskenv.Input{Node: r.Node, Alloc: r.Alloc, Group: r.Group, Task: task, Dirs: r.Dirs})
@@ -76,7 +79,10 @@ func TestTemplates(t *testing.T) {
 	r := newRequest(t)
 	require.NoError(t, os.WriteFile(filepath.Join(r.Dirs.Local, "src.tpl"), []byte(`[[ env "COLOUR" ]]`), 0o600))
 	r.Task.Templates = []*drover.Template{
-		{EmbeddedTmpl: `c={{ env "COLOUR" | toUpper }} {{ envOrDefault "NOPE" "d" }} {{ range split "," "a,b" }}<{{.}}>{{ end }}`, DestPath: "local/deep/a.txt", Perms: "600"},
+		{
+			EmbeddedTmpl: `c={{ env "COLOUR" | toUpper }} {{ envOrDefault "NOPE" "d" }} {{ range split "," "a,b" }}<{{.}}>{{ end }}`,
+			DestPath:     "local/deep/a.txt", Perms: "600",
+		},
 		{SourcePath: "local/src.tpl", DestPath: "${NOMAD_SECRETS_DIR}/b", LeftDelim: "[[", RightDelim: "]]"},
 		{EmbeddedTmpl: "# c\nexport A=1\nB=\"two words\"\n\nC='x'\n", DestPath: "secrets/env", Envvars: true},
 		{EmbeddedTmpl: `{{ env "A" }}`, DestPath: "/alloc/data/c"},
@@ -225,7 +231,9 @@ func TestArtifacts(t *testing.T) {
 			tar.Header{Name: "l", Typeflag: tar.TypeSymlink, Linkname: "d/f"}, tar.Header{Name: "dev", Typeflag: tar.TypeChar}),
 		"/y.zip":       zipped(t, "q/r"),
 		"/evil.tar.gz": tarball(t, tar.Header{Name: "../../../evil", Typeflag: tar.TypeReg}),
-		"/link.tar.gz": tarball(t, tar.Header{Name: "out", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}, tar.Header{Name: "out/evil", Typeflag: tar.TypeReg}),
+		"/link.tar.gz": tarball(
+			t, tar.Header{Name: "out", Typeflag: tar.TypeSymlink, Linkname: "/tmp"}, tar.Header{Name: "out/evil", Typeflag: tar.TypeReg},
+		),
 		"/evil.zip":    zipped(t, "../evil"),
 		"/broken.zip":  []byte("nothing"),
 		"/big":         make([]byte, 2<<20),
@@ -254,13 +262,39 @@ func TestArtifacts(t *testing.T) {
 		err      string
 		again    bool // recoverable
 	}{
-		{name: "plain", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt?checksum=" + sum}, want: map[string]string{"local/a.txt": "hello"}},
-		{name: "file mode", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterMode: "file", RelativeDest: "local/sub/name"}, want: map[string]string{"local/sub/name": "hello"}},
-		{name: "tar", artifact: drover.TaskArtifact{GetterSource: server.URL + "/x.tar.gz"}, want: map[string]string{"local/d/f": "data of d/f", "local/l": "data of d/f"}},
-		{name: "zip", artifact: drover.TaskArtifact{GetterSource: server.URL + "/y.zip", RelativeDest: "local/z"}, want: map[string]string{"local/z/q/r": "data of q/r"}},
-		{name: "packed stays packed", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"archive": "false", "checksum": sum}}, want: map[string]string{"local/a.txt": "hello"}},
-		{name: "from disk", artifact: drover.TaskArtifact{GetterSource: "file://" + local}, want: map[string]string{"local/local.txt": "from disk"}},
-		{name: "wrong sum", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"checksum": "md5:00"}}, err: "checksum"},
+		{
+			name: "plain", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt?checksum=" + sum},
+			want: map[string]string{"local/a.txt": "hello"},
+		},
+		{
+			name:     "file mode",
+			artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterMode: "file", RelativeDest: "local/sub/name"},
+			want:     map[string]string{"local/sub/name": "hello"},
+		},
+		{
+			name: "tar", artifact: drover.TaskArtifact{GetterSource: server.URL + "/x.tar.gz"},
+			want: map[string]string{"local/d/f": "data of d/f", "local/l": "data of d/f"},
+		},
+		{
+			name: "zip", artifact: drover.TaskArtifact{GetterSource: server.URL + "/y.zip", RelativeDest: "local/z"},
+			want: map[string]string{"local/z/q/r": "data of q/r"},
+		},
+		{
+			name: "packed stays packed",
+			artifact: drover.TaskArtifact{
+				GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"archive": "false", "checksum": sum},
+			},
+			want: map[string]string{"local/a.txt": "hello"},
+		},
+		{
+			name: "from disk", artifact: drover.TaskArtifact{GetterSource: "file://" + local},
+			want: map[string]string{"local/local.txt": "from disk"},
+		},
+		{
+			name:     "wrong sum",
+			artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"checksum": "md5:00"}},
+			err:      "checksum",
+		},
 		{name: "leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.tar.gz"}, err: "leads out"},
 		{name: "leads out by a link", artifact: drover.TaskArtifact{GetterSource: server.URL + "/link.tar.gz"}, err: "escapes", again: true},
 		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.zip"}, err: "leads out"},
@@ -268,7 +302,10 @@ func TestArtifacts(t *testing.T) {
 		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server.URL + "/big"}, err: "more than"},
 		{name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server.URL + "/bomb.tar.gz"}, err: "unpacking: more bytes than allowed"},
 		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server.URL + "/nope"}, err: "404", again: true},
-		{name: "headers", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}}, err: "404", again: true},
+		{
+			name: "headers", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}},
+			err: "404", again: true,
+		},
 		{name: "git", artifact: drover.TaskArtifact{GetterSource: "git::https://example.org/x"}, err: "getter"},
 		{name: "destination", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", RelativeDest: "../../../x"}, err: "escapes"},
 		{name: "no scheme", artifact: drover.TaskArtifact{GetterSource: "github.com/x"}, err: "needs http"},
@@ -355,7 +392,8 @@ func TestVolumes(t *testing.T) {
 	t.Parallel()
 	r := newRequest(t)
 	r.Group.Volumes = map[string]*drover.VolumeRequest{
-		"v": {Type: "host", Source: "data"}, "p": {Type: "host", Source: "data", PerAlloc: true}, "c": {Type: "csi", Source: "x"}, "n": {Source: "nope"},
+		"v": {Type: "host", Source: "data"}, "p": {Type: "host", Source: "data", PerAlloc: true}, "c": {Type: "csi", Source: "x"},
+		"n": {Source: "nope"},
 	}
 	r.Task.VolumeMounts = []*drover.VolumeMount{{Volume: "v", Destination: "/d"}, {Volume: "p", Destination: "/p"}}
 	require.NoError(t, volumes{}.Prestart(context.Background(), r))
@@ -383,7 +421,9 @@ func (c *counted) Prestart(context.Context, *Request) error {
 
 func TestRunRemembersWhatIsDone(t *testing.T) {
 	t.Parallel()
-	once, always, fails := &counted{name: "once", once: true}, &counted{name: "always"}, &counted{name: "fails", once: true, err: errors.New("no")}
+	once, always, fails := &counted{name: "once", once: true}, &counted{name: "always"}, &counted{
+		name: "fails", once: true, err: errors.New("no"),
+	}
 	done, err := Run(context.Background(), []Prestart{once, always, fails}, nil, nil)
 	require.ErrorContains(t, err, `prestart hook "fails" failed: no`)
 	fails.err = nil

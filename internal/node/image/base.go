@@ -43,7 +43,8 @@ func prepareBase(dir string) (string, error) {
 		}
 	}
 	for _, name := range []string{"hosts", "resolv.conf", "hostname"} {
-		if err := os.WriteFile(filepath.Join(tmp, "etc", name), []byte(hostFiles["etc/"+name]), 0o644); err != nil { // for everybody in the sandbox
+		// for everybody in the sandbox
+		if err := os.WriteFile(filepath.Join(tmp, "etc", name), []byte(hostFiles["etc/"+name]), 0o644); err != nil {
 			return "", err
 		}
 	}

@@ -75,7 +75,10 @@ func TestTheLastEntryOfANameCounts(t *testing.T) {
 
 func TestALinkToWhatIsLeftOutIsLeftOut(t *testing.T) {
 	t.Parallel()
-	dir := unpackAll(t, entry{name: "dev/null", kind: tar.TypeChar}, entry{name: "dev/zip", link: "dev/null", kind: tar.TypeLink}, entry{name: "after", text: "x"})
+	dir := unpackAll(
+		t, entry{name: "dev/null", kind: tar.TypeChar}, entry{name: "dev/zip", link: "dev/null", kind: tar.TypeLink},
+		entry{name: "after", text: "x"},
+	)
 	require.NoFileExists(t, filepath.Join(dir, "dev/zip"))
 	require.FileExists(t, filepath.Join(dir, "after"))
 	_, err := tryUnpack(t, entry{name: "l", link: "no/such", kind: tar.TypeLink})
@@ -90,7 +93,9 @@ func TestNamesAreBounded(t *testing.T) {
 		"longer than 4096":    strings.Repeat("long/", 100_000) + "x",
 		"through too many fo": "a/x", // a loop of links
 	} {
-		_, err := tryUnpack(t, entry{name: "a", link: "b", kind: tar.TypeSymlink}, entry{name: "b", link: "a", kind: tar.TypeSymlink}, entry{name: name, text: "x"})
+		_, err := tryUnpack(
+			t, entry{name: "a", link: "b", kind: tar.TypeSymlink}, entry{name: "b", link: "a", kind: tar.TypeSymlink}, entry{name: name, text: "x"},
+		)
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -136,7 +141,10 @@ func TestBombs(t *testing.T) {
 	for want, data := range map[string][]byte{"larger than an image may be": zeros(16 << 20), "window size exceeded": window} {
 		plain, end, err := decompress(bytes.NewReader(data))
 		require.NoError(t, err)
-		err = unpack(io.LimitReader(&bounded{plain, Limits{Bytes: 1000, Files: 20}.stream()}, 1<<30), t.TempDir(), unpackOptions{limits: Limits{Bytes: 1000, Files: 20}})
+		err = unpack(
+			io.LimitReader(&bounded{plain, Limits{Bytes: 1000, Files: 20}.stream()}, 1<<30), t.TempDir(),
+			unpackOptions{limits: Limits{Bytes: 1000, Files: 20}},
+		)
 		if err == nil {
 			_, err = io.Copy(io.Discard, &bounded{plain, Limits{Bytes: 1000, Files: 20}.stream()})
 		}
@@ -180,7 +188,14 @@ func TestLayoutsLeadNowhere(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "links.tar")
-	require.NoError(t, os.WriteFile(file, archive(t, entry{name: "index.json", link: "/etc/passwd", kind: tar.TypeSymlink}, entry{name: "a", link: "a", kind: tar.TypeSymlink}), 0o600))
+	require.NoError(
+		t,
+		os.WriteFile(
+			file,
+			archive(t, entry{name: "index.json", link: "/etc/passwd", kind: tar.TypeSymlink}, entry{name: "a", link: "a", kind: tar.TypeSymlink}),
+			0o600,
+		),
+	)
 	_, err := newStore(t).Prepare(t.Context(), Request{Ref: file})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err), "%v", err)
 	require.NoError(t, os.WriteFile(file, archive(t, entry{name: "manifest.json", link: "manifest.json", kind: tar.TypeSymlink}), 0o600))

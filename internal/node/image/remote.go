@@ -23,7 +23,9 @@ import (
 func (s *Store) openRemote(ctx context.Context, r Request) (*opened, error) {
 	ref, err := name.ParseReference(r.Ref)
 	if err != nil {
-		return nil, drover.Errorf(drover.Invalid, `image %q is no reference (like docker.io/library/python:3), no path, and not "host": %w`, r.Ref, err)
+		return nil, drover.Errorf(
+			drover.Invalid, `image %q is no reference (like docker.io/library/python:3), no path, and not "host": %w`, r.Ref, err,
+		)
 	}
 	options := []remote.Option{
 		remote.WithContext(ctx), remote.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH}),

@@ -152,7 +152,8 @@ func TestALayerThatBreaksOffIsFetchedAgain(t *testing.T) {
 func TestWhatRegistriesRefuse(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]drover.Code{
-		401: drover.Forbidden, 403: drover.Forbidden, 404: drover.NotFound, 429: drover.Unavailable, 500: drover.Unavailable, 503: drover.Unavailable,
+		401: drover.Forbidden, 403: drover.Forbidden, 404: drover.NotFound, 429: drover.Unavailable, 500: drover.Unavailable,
+		503: drover.Unavailable,
 	} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			t.Parallel()

@@ -30,7 +30,14 @@ func TestWithoutRootInside(t *testing.T) {
 	if os.Getenv(rootlessEnv) == "" {
 		return // TestWithoutRoot runs it
 	}
-	locked := []entry{{name: "ro/", kind: tar.TypeDir, mode: 0o555}, {name: "ro/in/", kind: tar.TypeDir, mode: 0o500}, {name: "ro/in/x", text: "x", mode: 0o400}, {name: "old/.wh.a"}, {name: "no/", kind: tar.TypeDir, mode: 0o001}, {name: "no/y", text: "y"}}
+	locked := []entry{
+		{name: "ro/", kind: tar.TypeDir, mode: 0o555},
+		{name: "ro/in/", kind: tar.TypeDir, mode: 0o500},
+		{name: "ro/in/x", text: "x", mode: 0o400},
+		{name: "old/.wh.a"},
+		{name: "no/", kind: tar.TypeDir, mode: 0o001},
+		{name: "no/y", text: "y"},
+	}
 	s := newStore(t)
 	file := filepath.Join(t.TempDir(), "i.tar")
 	tag, err := name.NewTag("x:1")

@@ -108,7 +108,9 @@ func openFiles(in files) (*opened, error) {
 	}
 	text, err = document(in, "index.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, drover.Errorf(drover.Invalid, "it is no OCI layout and no archive of docker or OCI: it has neither index.json nor manifest.json")
+		return nil, drover.Errorf(
+			drover.Invalid, "it is no OCI layout and no archive of docker or OCI: it has neither index.json nor manifest.json",
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -162,7 +164,8 @@ func openIndex(in files, index []byte, depth int) (*opened, error) {
 		return nil, drover.Errorf(drover.Invalid, "its indexes are nested too deeply")
 	}
 	for _, m := range manifest.Manifests {
-		if !m.MediaType.IsImage() && !m.MediaType.IsIndex() || m.Platform != nil && (m.Platform.OS != "linux" || m.Platform.Architecture != runtime.GOARCH) {
+		if !m.MediaType.IsImage() && !m.MediaType.IsIndex() || m.Platform != nil &&
+			(m.Platform.OS != "linux" || m.Platform.Architecture != runtime.GOARCH) {
 			continue
 		}
 		text, err := blob(in, m.Digest)

@@ -204,7 +204,9 @@ func describe(img *opened, ref string) (*record, error) {
 		return nil, drover.Errorf(drover.TooLarge, "image %s has %d layers, at most %d can be used", ref, len(rec.Layers), maxLayers)
 	}
 	if len(img.layers) != len(rec.Layers) {
-		return nil, drover.Errorf(drover.Invalid, "image %s: its manifest has %d layers, its configuration %d", ref, len(img.layers), len(rec.Layers))
+		return nil, drover.Errorf(
+			drover.Invalid, "image %s: its manifest has %d layers, its configuration %d", ref, len(img.layers), len(rec.Layers),
+		)
 	}
 	return rec, nil
 }

@@ -32,11 +32,13 @@ func tryUnpack(t *testing.T, entries ...entry) (dir string, err error) {
 func TestNothingLeadsOut(t *testing.T) {
 	t.Parallel()
 	for name, entries := range map[string][]entry{
-		"dots":            {{name: "../victim", text: "bad"}, {name: "a/../../victim", text: "bad"}},
-		"absolute":        {{name: "/victim", text: "in"}},
-		"link up":         {{name: "l", link: "..", kind: tar.TypeSymlink}, {name: "l/victim", text: "bad"}},
-		"link absolute":   {{name: "l", link: "/", kind: tar.TypeSymlink}, {name: "l/victim", text: "in"}},
-		"link chain":      {{name: "a", link: "b", kind: tar.TypeSymlink}, {name: "b", link: "../..", kind: tar.TypeSymlink}, {name: "a/victim", text: "bad"}},
+		"dots":          {{name: "../victim", text: "bad"}, {name: "a/../../victim", text: "bad"}},
+		"absolute":      {{name: "/victim", text: "in"}},
+		"link up":       {{name: "l", link: "..", kind: tar.TypeSymlink}, {name: "l/victim", text: "bad"}},
+		"link absolute": {{name: "l", link: "/", kind: tar.TypeSymlink}, {name: "l/victim", text: "in"}},
+		"link chain": {{name: "a", link: "b", kind: tar.TypeSymlink}, {
+			name: "b", link: "../..", kind: tar.TypeSymlink,
+		}, {name: "a/victim", text: "bad"}},
 		"link target":     {{name: "v", link: "../victim", kind: tar.TypeSymlink}, {name: "v", text: "bad"}},
 		"whiteout up":     {{name: "../.wh.victim"}, {name: "l", link: "..", kind: tar.TypeSymlink}, {name: "l/.wh.victim"}},
 		"whiteout opaque": {{name: "l", link: "..", kind: tar.TypeSymlink}, {name: "l/.wh..wh..opq"}},
@@ -51,8 +53,10 @@ func TestNothingLeadsOut(t *testing.T) {
 	for name, entries := range map[string][]entry{
 		"hard link up":           {{name: "h", link: "../victim", kind: tar.TypeLink}},
 		"hard link through link": {{name: "l", link: "..", kind: tar.TypeSymlink}, {name: "h", link: "l/victim", kind: tar.TypeLink}},
-		"loop":                   {{name: "a", link: "b", kind: tar.TypeSymlink}, {name: "b", link: "a", kind: tar.TypeSymlink}, {name: "a/x", text: "x"}},
-		"empty whiteout":         {{name: "d/.wh.."}},
+		"loop": {{
+			name: "a", link: "b", kind: tar.TypeSymlink,
+		}, {name: "b", link: "a", kind: tar.TypeSymlink}, {name: "a/x", text: "x"}},
+		"empty whiteout": {{name: "d/.wh.."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +68,9 @@ func TestNothingLeadsOut(t *testing.T) {
 
 func TestDevicesAreLeftOut(t *testing.T) {
 	t.Parallel()
-	dir, err := tryUnpack(t, entry{name: "dev/sda", kind: tar.TypeBlock}, entry{name: "dev/mem", kind: tar.TypeChar}, entry{name: "p", kind: tar.TypeFifo})
+	dir, err := tryUnpack(
+		t, entry{name: "dev/sda", kind: tar.TypeBlock}, entry{name: "dev/mem", kind: tar.TypeChar}, entry{name: "p", kind: tar.TypeFifo},
+	)
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(dir, "dev/sda"))
 	require.NoFileExists(t, filepath.Join(dir, "dev/mem"))

@@ -59,7 +59,9 @@ func OpenBolt(path string, log *slog.Logger, c clock.Clock) (*Bolt, error) {
 		_ = db.Close()
 		return nil, fmt.Errorf("preparing the local state %s: %w", path, err)
 	}
-	b := &Bolt{db: db, update: db.Update, log: log, clock: c, jobs: newJobs(newFormat()), pending: map[string][]byte{}, bolted: map[string]bool{}}
+	b := &Bolt{
+		db: db, update: db.Update, log: log, clock: c, jobs: newJobs(newFormat()), pending: map[string][]byte{}, bolted: map[string]bool{},
+	}
 	if b.pools, b.found, err = openTransient(filepath.Join(filepath.Dir(path), "runners.log"), bootID()); err != nil {
 		_ = db.Close()
 		return nil, err

@@ -48,7 +48,9 @@ func TestBoltKeepsRecordsOverReopening(t *testing.T) {
 	b, err := OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
 	require.NoError(t, err)
 	ctx := context.Background()
-	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask())))
+	require.NoError(
+		t, b.Commit(ctx, PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask())),
+	)
 	require.NoError(t, b.Commit(ctx, PutAlloc(sampleAlloc("a2")), PutTask("a2", "t", sampleTask())))
 	b.Queue(Drop("a2", "t")...)
 	_, err = OpenBolt(path, slog.New(slog.DiscardHandler), clock.Wall{})
@@ -189,11 +191,21 @@ func TestBoltDiskFull(t *testing.T) {
 func TestMemoryHandsOverToTheNextAgent(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()
-	require.NoError(t, m.Commit(context.Background(), PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask())))
+	require.NoError(
+		t,
+		m.Commit(
+			context.Background(), PutAlloc(sampleAlloc("a1")), PutStatus("a1", Status{ClientStatus: "running"}), PutTask("a1", "t", sampleTask()),
+		),
+	)
 	require.NoError(t, m.Close())
 	records, err := m.Load()
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff([]Record{{Alloc: sampleAlloc("a1"), Status: Status{ClientStatus: "running"}, Tasks: map[string]Task{"t": sampleTask()}}}, records))
+	require.Empty(
+		t,
+		cmp.Diff(
+			[]Record{{Alloc: sampleAlloc("a1"), Status: Status{ClientStatus: "running"}, Tasks: map[string]Task{"t": sampleTask()}}}, records,
+		),
+	)
 	m.Queue(Drop("a1", "t")...)
 	records, err = m.Load()
 	require.NoError(t, err)

@@ -22,7 +22,9 @@ func (g *Guard) watch(ctx context.Context) error {
 			return nil
 		}
 	}
-	g.deps.Log.Error("no server answered for too long: giving up this machine", "since", g.lastHeard(), "work", g.deps.Work(), "power_off", g.cfg.PowerOff)
+	g.deps.Log.Error(
+		"no server answered for too long: giving up this machine", "since", g.lastHeard(), "work", g.deps.Work(), "power_off", g.cfg.PowerOff,
+	)
 	close(g.dead) // the agent is told that nothing is wanted any more
 	limit := g.deps.Clock.Now().Add(stopWithin)
 	for g.deps.Work() > 0 && g.deps.Clock.Now().Before(limit) {

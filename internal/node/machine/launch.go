@@ -30,7 +30,9 @@ func LaunchToken(ctx context.Context, service string, tokens []string) (string, 
 	}
 	index, err := strconv.Atoi(text)
 	if err != nil || index < 0 || index >= len(tokens) {
-		return "", drover.Errorf(drover.Invalid, "client.machine.join_tokens: has %d tokens, and the machine's launch index is %.20q", len(tokens), text)
+		return "", drover.Errorf(
+			drover.Invalid, "client.machine.join_tokens: has %d tokens, and the machine's launch index is %.20q", len(tokens), text,
+		)
 	}
 	return tokens[index], nil
 }

@@ -162,7 +162,10 @@ func TestRunProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{RunProbe: "healthy"})
-		node := &drover.Node{ComputedClass: "c", Attributes: map[string]string{"driver.x": "1"}, Drivers: map[string]*drover.DriverInfo{"x": {Detected: true, Healthy: true}}}
+		node := &drover.Node{
+			ComputedClass: "c", Attributes: map[string]string{"driver.x": "1"},
+			Drivers: map[string]*drover.DriverInfo{"x": {Detected: true, Healthy: true}},
+		}
 		beat := func() {
 			if _, err := w.Heartbeat(t.Context(), "n"); drover.CodeOf(err) == drover.NotFound {
 				_, err = w.Register(t.Context(), node)

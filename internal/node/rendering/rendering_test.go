@@ -53,7 +53,8 @@ func TestRender(t *testing.T) {
 }
 
 // doubling is the template of 200 bytes that took all of a machine's memory.
-const doubling = `{{ $a := "aaaaaaaaaaaaaaaa" }}{{ range $i := (split "" "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") }}{{ $a = printf "%s%s" $a $a }}{{ end }}{{ $a }}`
+const doubling = `{{ $a := "aaaaaaaaaaaaaaaa" }}{{ range $i := (split "" "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") }}` +
+	`{{ $a = printf "%s%s" $a $a }}{{ end }}{{ $a }}`
 
 // greedy are templates that ask for more than there is, and what tells them so.
 func greedy() map[string]string {
@@ -124,7 +125,10 @@ func TestLargeTemplatesAreRendered(t *testing.T) {
 }
 
 func BenchmarkRender(b *testing.B) {
-	request := Request{Source: `listen {{ env "NOMAD_PORT_http" }}; {{ range split "," (env "HOSTS") }}server {{ . }};{{ end }}`, Env: map[string]string{}}
+	request := Request{
+		Source: `listen {{ env "NOMAD_PORT_http" }}; {{ range split "," (env "HOSTS") }}server {{ . }};{{ end }}`,
+		Env:    map[string]string{},
+	}
 	for i := range 40 {
 		request.Env[fmt.Sprintf("NOMAD_META_KEY_%d", i)] = strings.Repeat("v", 40)
 	}

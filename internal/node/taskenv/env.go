@@ -30,7 +30,9 @@ func (e *Env) Err() error {
 	if e.made.Load() <= maxTexts {
 		return nil
 	}
-	return drover.Errorf(drover.TooLarge, "the references ${…} make texts of more than %d MB, or of more than %d MB together", maxText>>20, maxTexts>>20)
+	return drover.Errorf(
+		drover.TooLarge, "the references ${…} make texts of more than %d MB, or of more than %d MB together", maxText>>20, maxTexts>>20,
+	)
 }
 
 // Input is what an environment is made from.

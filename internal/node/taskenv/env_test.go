@@ -13,15 +13,25 @@ import (
 )
 
 func input() Input {
-	task := &drover.Task{Name: "web", Env: map[string]string{"A": "${NOMAD_ALLOC_INDEX}-${meta.rack}", "B": "${env[\"NOMAD_TASK_NAME\"]}", "C": "${A}"}, Meta: map[string]string{"who-am-i": "t"}}
+	task := &drover.Task{
+		Name: "web", Env: map[string]string{"A": "${NOMAD_ALLOC_INDEX}-${meta.rack}", "B": "${env[\"NOMAD_TASK_NAME\"]}", "C": "${A}"},
+		Meta: map[string]string{"who-am-i": "t"},
+	}
 	group := &drover.TaskGroup{Name: "g", Tasks: []*drover.Task{task}, Meta: map[string]string{"who-am-i": "g", "x": "${attr.kernel.name}"}}
 	return Input{
-		Node:  &drover.Node{ID: "n1", Name: "host", Datacenter: "dc1", NodeClass: "c", NodePool: "default", Attributes: map[string]string{"kernel.name": "linux"}, Meta: map[string]string{"rack": "r7"}},
+		Node: &drover.Node{
+			ID: "n1", Name: "host", Datacenter: "dc1", NodeClass: "c", NodePool: "default", Attributes: map[string]string{"kernel.name": "linux"},
+			Meta: map[string]string{"rack": "r7"},
+		},
 		Group: group, Task: task, Dirs: driver.Dirs{Shared: "/d/alloc", Local: "/d/web/local", Secrets: "/d/web/secrets"},
 		Alloc: &drover.Allocation{
 			ID: "12345678-aaaa", Name: "j.g[3]", JobID: "j", Namespace: "default", TaskGroup: "g", Job: &drover.Job{Name: "J", Region: "global"},
 			AllocatedResources: &drover.AllocatedResources{
-				Tasks:  map[string]*drover.AllocatedTaskResources{"web": {Cpu: drover.AllocatedCpuResources{CpuShares: 100, ReservedCores: []uint16{1, 2}}, Memory: drover.AllocatedMemoryResources{MemoryMB: 64, MemoryMaxMB: 128}}},
+				Tasks: map[string]*drover.AllocatedTaskResources{
+					"web": {Cpu: drover.AllocatedCpuResources{
+						CpuShares: 100, ReservedCores: []uint16{1, 2},
+					}, Memory: drover.AllocatedMemoryResources{MemoryMB: 64, MemoryMaxMB: 128}},
+				},
 				Shared: drover.AllocatedSharedResources{Ports: []drover.PortMapping{{Label: "http-1", Value: 20001, To: 80, HostIP: "10.0.0.1"}}},
 			},
 		},
@@ -32,13 +42,15 @@ func TestBuild(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
 		"A": "3-r7", "B": "web", "C": "${A}",
-		"NOMAD_ADDR_http_1": "10.0.0.1:20001", "NOMAD_HOST_ADDR_http_1": "10.0.0.1:20001", "NOMAD_IP_http_1": "10.0.0.1", "NOMAD_HOST_IP_http_1": "10.0.0.1",
-		"NOMAD_PORT_http_1": "80", "NOMAD_ALLOC_PORT_http_1": "80", "NOMAD_HOST_PORT_http_1": "20001",
+		"NOMAD_ADDR_http_1": "10.0.0.1:20001", "NOMAD_HOST_ADDR_http_1": "10.0.0.1:20001", "NOMAD_IP_http_1": "10.0.0.1",
+		"NOMAD_HOST_IP_http_1": "10.0.0.1",
+		"NOMAD_PORT_http_1":    "80", "NOMAD_ALLOC_PORT_http_1": "80", "NOMAD_HOST_PORT_http_1": "20001",
 		"NOMAD_ALLOC_DIR": "/d/alloc", "NOMAD_TASK_DIR": "/d/web/local", "NOMAD_SECRETS_DIR": "/d/web/secrets",
 		"NOMAD_ALLOC_ID": "12345678-aaaa", "NOMAD_SHORT_ALLOC_ID": "12345678", "NOMAD_ALLOC_NAME": "j.g[3]", "NOMAD_ALLOC_INDEX": "3",
 		"NOMAD_TASK_NAME": "web", "NOMAD_GROUP_NAME": "g", "NOMAD_JOB_ID": "j", "NOMAD_JOB_NAME": "J", "NOMAD_NAMESPACE": "default",
-		"NOMAD_REGION": "global", "NOMAD_DC": "dc1", "NOMAD_CPU_LIMIT": "100", "NOMAD_CPU_CORES": "1,2", "NOMAD_MEMORY_LIMIT": "64", "NOMAD_MEMORY_MAX_LIMIT": "128",
-		"NOMAD_META_who_am_i": "t", "NOMAD_META_WHO_AM_I": "t", "NOMAD_META_x": "linux", "NOMAD_META_X": "linux",
+		"NOMAD_REGION": "global", "NOMAD_DC": "dc1", "NOMAD_CPU_LIMIT": "100", "NOMAD_CPU_CORES": "1,2", "NOMAD_MEMORY_LIMIT": "64",
+		"NOMAD_MEMORY_MAX_LIMIT": "128",
+		"NOMAD_META_who_am_i":    "t", "NOMAD_META_WHO_AM_I": "t", "NOMAD_META_x": "linux", "NOMAD_META_X": "linux",
 	}
 	require.Empty(t, cmp.Diff(want, Build(input()).Vars()))
 }

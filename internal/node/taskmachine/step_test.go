@@ -66,17 +66,29 @@ func TestStep(t *testing.T) {
 		{
 			"batch fails twice", batch,
 			[]Event{Exited{Code: 2}, Due{}, Prepared{}, Started{}, Exited{Code: 2}},
-			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\nExited: dead Destroy Finish\n",
+			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
+				"Exited: dead Destroy Finish\n",
 			"Received, Started, Terminated, Restarting, Started, Terminated, Not Restarting", true,
 		},
-		{"service ends with 0 and is restarted", service, []Event{Exited{}}, "Exited: backoff Destroy Wake{4.5s}\n", "Received, Started, Terminated, Restarting", false},
+		{
+			"service ends with 0 and is restarted", service,
+			[]Event{Exited{}},
+			"Exited: backoff Destroy Wake{4.5s}\n",
+			"Received, Started, Terminated, Restarting", false,
+		},
 		{
 			"mode delay waits for the interval's end", delayed,
 			[]Event{Exited{Code: 1}, Due{}, Prepared{}, Started{}, Exited{Code: 1}},
-			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\nExited: backoff Destroy Wake{56s}\n",
+			"Exited: backoff Destroy Wake{4.5s}\nDue: preparing Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
+				"Exited: backoff Destroy Wake{56s}\n",
 			"Received, Started, Terminated, Restarting, Started, Terminated, Restarting", false,
 		},
-		{"a pool task is not restarted", pool, []Event{Exited{Code: 137, Signal: 9, OOMKilled: true}}, "Exited: dead Destroy Finish\n", "Received, Started, Terminated, Not Restarting", true},
+		{
+			"a pool task is not restarted", pool,
+			[]Event{Exited{Code: 137, Signal: 9, OOMKilled: true}},
+			"Exited: dead Destroy Finish\n",
+			"Received, Started, Terminated, Not Restarting", true,
+		},
 		{
 			"a kill waits and stops", slow,
 			[]Event{Kill{}, Exited{Code: 130, Signal: 2}},
@@ -91,7 +103,8 @@ func TestStep(t *testing.T) {
 		{
 			"a restart by request does not count", service,
 			[]Event{Restart{}, Exited{Code: 143, Signal: 15}, Prepared{}, Started{}, Exited{Code: 1}},
-			"Restart: stopping Stop{0s  5s}\nExited: preparing Destroy Prepare\nPrepared: starting Launch\nStarted: running Await\nExited: backoff Destroy Wake{4.5s}\n",
+			"Restart: stopping Stop{0s  5s}\nExited: preparing Destroy Prepare\nPrepared: starting Launch\nStarted: running Await\n" +
+				"Exited: backoff Destroy Wake{4.5s}\n",
 			"Received, Started, Restart Signaled, Terminated, Restarting, Started, Terminated, Restarting", false,
 		},
 		{
@@ -112,7 +125,11 @@ func TestStep(t *testing.T) {
 			"Kill: stopping Stop{0s  5s}\nKill: stopping\nExited: dead Destroy Finish\n",
 			"Received, Started, Restart Signaled, Killing, Terminated, Killed", false,
 		},
-		{"a kill during the backoff", service, []Event{Exited{Code: 1}, Kill{}, Due{}}, "Exited: backoff Destroy Wake{4.5s}\nKill: dead Finish\nDue: dead\n", "Received, Started, Terminated, Restarting", false},
+		{
+			"a kill during the backoff", service,
+			[]Event{Exited{Code: 1}, Kill{}, Due{}},
+			"Exited: backoff Destroy Wake{4.5s}\nKill: dead Finish\nDue: dead\n", "Received, Started, Terminated, Restarting", false,
+		},
 		{
 			"a dead one is revived", batch,
 			[]Event{Exited{}, Revive{}, Go{}},
@@ -140,17 +157,44 @@ func TestStepBeforeRunning(t *testing.T) {
 		failed bool
 	}{
 		{"killed while pending", []Event{Kill{}}, "Kill: dead Finish\n", "", false},
-		{"its prestart task failed", []Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}}, "Kill: dead Finish\n", "Received, Sibling Task Failed, Killing", false},
-		{"killed while preparing", []Event{Go{}, Kill{}, PrepareFailed{}}, "Go: preparing Prepare\nKill: stopping Cancel\nPrepareFailed: dead Finish\n", "", false},
+		{
+			"its prestart task failed",
+			[]Event{Kill{Type: drover.TaskSiblingFailed, Sibling: "x"}},
+			"Kill: dead Finish\n",
+			"Received, Sibling Task Failed, Killing", false,
+		},
+		{
+			"killed while preparing",
+			[]Event{Go{}, Kill{}, PrepareFailed{}},
+			"Go: preparing Prepare\nKill: stopping Cancel\nPrepareFailed: dead Finish\n", "", false,
+		},
 		{
 			"killed while starting, and it started",
 			[]Event{Go{}, Prepared{}, Kill{}, Started{}, Exited{Code: 1}},
-			"Go: preparing Prepare\nPrepared: starting Launch\nKill: stopping Cancel\nStarted: stopping Await Stop{0s  0s}\nExited: dead Destroy Finish\n", "", false,
+			"Go: preparing Prepare\nPrepared: starting Launch\nKill: stopping Cancel\n" +
+				"Started: stopping Await Stop{0s  0s}\nExited: dead Destroy Finish\n", "", false,
 		},
-		{"bad configuration", []Event{Go{}, PrepareFailed{Type: drover.TaskFailedValidation}}, "Go: preparing Prepare\nPrepareFailed: dead Finish\n", "", true},
-		{"download fails once", []Event{Go{}, PrepareFailed{Type: drover.TaskDownloadFailed, Recoverable: true}}, "Go: preparing Prepare\nPrepareFailed: backoff Wake{4.5s}\n", "", false},
-		{"setup of the allocation failed", []Event{Kill{Type: drover.TaskSetupFailure, Reason: "no disk", Fails: true}}, "Kill: dead Finish\n", "", true},
-		{"the driver fails for good", []Event{Go{}, Prepared{}, StartFailed{Reason: "x"}}, "Go: preparing Prepare\nPrepared: starting Launch\nStartFailed: dead Finish\n", "", true},
+		{
+			"bad configuration",
+			[]Event{Go{}, PrepareFailed{Type: drover.TaskFailedValidation}},
+			"Go: preparing Prepare\nPrepareFailed: dead Finish\n", "", true,
+		},
+		{
+			"download fails once",
+			[]Event{Go{}, PrepareFailed{Type: drover.TaskDownloadFailed, Recoverable: true}},
+			"Go: preparing Prepare\nPrepareFailed: backoff Wake{4.5s}\n", "", false,
+		},
+		{
+			"setup of the allocation failed",
+			[]Event{Kill{Type: drover.TaskSetupFailure, Reason: "no disk", Fails: true}},
+			"Kill: dead Finish\n",
+			"", true,
+		},
+		{
+			"the driver fails for good",
+			[]Event{Go{}, Prepared{}, StartFailed{Reason: "x"}},
+			"Go: preparing Prepare\nPrepared: starting Launch\nStartFailed: dead Finish\n", "", true,
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -211,8 +255,11 @@ func TestStepProperties(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		v := View{
-			Policy: Policy{Attempts: rapid.IntRange(0, 3).Draw(t, "attempts"), Interval: time.Minute, Delay: time.Second, Mode: rapid.SampledFrom([]string{"fail", "delay"}).Draw(t, "mode")},
-			Once:   rapid.Bool().Draw(t, "once"), Pool: rapid.Bool().Draw(t, "pool"),
+			Policy: Policy{
+				Attempts: rapid.IntRange(0, 3).Draw(t, "attempts"), Interval: time.Minute, Delay: time.Second,
+				Mode: rapid.SampledFrom([]string{"fail", "delay"}).Draw(t, "mode"),
+			},
+			Once: rapid.Bool().Draw(t, "once"), Pool: rapid.Bool().Draw(t, "pool"),
 		}
 		s := New(start)
 		now := start

@@ -14,6 +14,9 @@ import (
 func TestQuickEndsAreSlowed(t *testing.T) {
 	t.Parallel()
 	quick := func(n int) []time.Duration { return make([]time.Duration, n) }
+	slowed := func(times int) string {
+		return fmt.Sprintf("; slowed: it ended within a second of its start %d times in a row", times)
+	}
 	storm := Policy{Attempts: 1_000_000, Interval: time.Hour, Mode: drover.RestartModeDelay}
 	patient := storm
 	patient.Delay = 15 * time.Second
@@ -25,17 +28,17 @@ func TestQuickEndsAreSlowed(t *testing.T) {
 		reason string
 	}{
 		"five are free":           {storm, quick(5), 0, reasonWithin},
-		"the sixth":               {storm, quick(6), time.Second, reasonWithin + "; slowed: it ended within a second of its start 6 times in a row"},
-		"the seventh":             {storm, quick(7), 2 * time.Second, reasonWithin + "; slowed: it ended within a second of its start 7 times in a row"},
-		"the tenth":               {storm, quick(10), 16 * time.Second, reasonWithin + "; slowed: it ended within a second of its start 10 times in a row"},
-		"the eleventh":            {storm, quick(11), 30 * time.Second, reasonWithin + "; slowed: it ended within a second of its start 11 times in a row"},
-		"the thousandth":          {storm, quick(1000), 30 * time.Second, reasonWithin + "; slowed: it ended within a second of its start 1000 times in a row"},
-		"just below":              {storm, append(quick(5), time.Second-1), time.Second, reasonWithin + "; slowed: it ended within a second of its start 6 times in a row"},
+		"the sixth":               {storm, quick(6), time.Second, reasonWithin + slowed(6)},
+		"the seventh":             {storm, quick(7), 2 * time.Second, reasonWithin + slowed(7)},
+		"the tenth":               {storm, quick(10), 16 * time.Second, reasonWithin + slowed(10)},
+		"the eleventh":            {storm, quick(11), 30 * time.Second, reasonWithin + slowed(11)},
+		"the thousandth":          {storm, quick(1000), 30 * time.Second, reasonWithin + slowed(1000)},
+		"just below":              {storm, append(quick(5), time.Second-1), time.Second, reasonWithin + slowed(6)},
 		"one that lived":          {storm, append(quick(20), time.Second), 0, reasonWithin},
-		"after one that lived":    {storm, append(quick(6), time.Second, 0), 2 * time.Second, reasonWithin + "; slowed: it ended within a second of its start 7 times in a row"},
+		"after one that lived":    {storm, append(quick(6), time.Second, 0), 2 * time.Second, reasonWithin + slowed(7)},
 		"after one that can":      {storm, append(quick(20), 10*time.Second, 0), 0, reasonWithin},
 		"a patient policy":        {patient, quick(9), 15 * time.Second, reasonWithin},
-		"too many for the policy": {exceeded, quick(20), 30 * time.Second, reasonDelay + "; slowed: it ended within a second of its start 20 times in a row"},
+		"too many for the policy": {exceeded, quick(20), 30 * time.Second, reasonDelay + slowed(20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,14 +24,17 @@ func escapes() []program {
 // planted puts links where the agent reads and writes for others.
 func planted(ctx context.Context, t *trial) (string, State, error) {
 	victim := filepath.Join(t.cfg.Dir, "victim")
-	if _, err := t.evil.run(ctx, true, "ln -s '"+t.secret+"' /tmp/link; ln -s '"+t.cfg.Dir+"' /tmp/dir; ln -s / /tmp/root", drover.Limits{}); err != nil {
+	links := "ln -s '" + t.secret + "' /tmp/link; ln -s '" + t.cfg.Dir + "' /tmp/dir; ln -s / /tmp/root"
+	if _, err := t.evil.run(ctx, true, links, drover.Limits{}); err != nil {
 		return "", Contained, err
 	}
 	files, ok := t.evil.h.(driver.Filer)
 	if !ok {
 		return "", NotTried, nil
 	}
-	for _, path := range []string{"/tmp/link", "/tmp/dir/secret", "/tmp/root" + t.secret, "/tmp/../../../../../.." + t.secret, "/proc/1/root" + t.secret} {
+	for _, path := range []string{
+		"/tmp/link", "/tmp/dir/secret", "/tmp/root" + t.secret, "/tmp/../../../../../.." + t.secret, "/proc/1/root" + t.secret,
+	} {
 		_, r, err := files.Files().Read(ctx, execution.FileRequest{Path: path, Privileged: true})
 		if err != nil {
 			continue

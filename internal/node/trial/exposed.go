@@ -27,7 +27,10 @@ func exposures() []program {
 			held: "/proc shows the sandbox's own",
 			weak: "the call sysinfo, which programs need, goes on telling the machine's load and memory",
 		},
-		{name: "leave a program with rights behind", held: "neither set-user-id bits nor capabilities nor devices get out of a sandbox", run: leaveBehind},
+		{
+			name: "leave a program with rights behind", held: "neither set-user-id bits nor capabilities nor devices get out of a sandbox",
+			run: leaveBehind,
+		},
 	}
 }
 
@@ -66,7 +69,8 @@ for p in range(1, 23):
 func nosy(ctx context.Context, t *trial) (string, State, error) {
 	var told []string
 	for _, path := range []string{
-		"/proc/cmdline", "/proc/diskstats", "/proc/partitions", "/proc/vmstat", "/proc/loadavg", "/proc/pressure/cpu", "/proc/sys/kernel/random/boot_id",
+		"/proc/cmdline", "/proc/diskstats", "/proc/partitions", "/proc/vmstat", "/proc/loadavg", "/proc/pressure/cpu",
+		"/proc/sys/kernel/random/boot_id",
 	} {
 		truth, err := os.ReadFile(path)
 		if err != nil || len(truth) == 0 {

@@ -72,7 +72,8 @@ func (t *trial) startTask(ctx context.Context, dir allocdir.Dir) (*guest, error)
 	config["command"], config["args"] = "sleep", []any{"60"}
 	g := &guest{spec: driver.Spec{
 		AllocID: t.token + "-task", TaskName: "t", ID: t.token + "-task/t/0", Dirs: dir.Task("t"), User: "0",
-		CPUMHz: 500, MemoryMB: t.cfg.MemoryMB, DiskMB: diskMB, Log: driver.LogConfig{Disabled: true}, Config: config, Env: map[string]string{"TRIAL": t.token},
+		CPUMHz: 500, MemoryMB: t.cfg.MemoryMB, DiskMB: diskMB, Log: driver.LogConfig{Disabled: true}, Config: config,
+		Env: map[string]string{"TRIAL": t.token},
 	}}
 	h, err := t.cfg.Driver.Start(ctx, g.spec)
 	if err != nil {

@@ -24,7 +24,10 @@ const slack = 16
 // network tries a guest that has one.
 func (t *trial) network(ctx context.Context) {
 	programs := []program{
-		{name: "reach the machine and its neighbours", held: "closed: the machine, link-local addresses, and private networks that are not listed", run: roam},
+		{
+			name: "reach the machine and its neighbours",
+			held: "closed: the machine, link-local addresses, and private networks that are not listed", run: roam,
+		},
 		{name: "fill the machine's table of connections", held: "each guest may have so many", run: fillTable},
 	}
 	g, err := t.startWith(ctx, "networked", func(s *drover.NetworkResource) { s.Mode = "bridge" })
@@ -52,7 +55,8 @@ func roam(ctx context.Context, t *trial) (string, State, error) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	out, tried, err := t.evil.python(ctx, true, fmt.Sprintf(`
 import errno, select, socket
-places = [("%s", %s), ("169.254.169.254", 80), ("100.100.100.200", 80), ("192.0.0.192", 80), ("10.0.0.1", 80), ("172.17.0.1", 80), ("192.168.0.1", 80)]
+places = [("%s", %s), ("169.254.169.254", 80), ("100.100.100.200", 80), ("192.0.0.192", 80),
+          ("10.0.0.1", 80), ("172.17.0.1", 80), ("192.168.0.1", 80)]
 asked = {}
 for p in places:
     s = socket.socket()

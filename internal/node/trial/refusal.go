@@ -35,7 +35,8 @@ nsenter -t 1 -m true 2>/dev/null && echo "entered the supervisor's namespace"
 true`),
 		ofKernel("make and open devices", "no device node but null, zero, full, random, tty", `
 mknod /tmp/disk b 8 0 2>/dev/null; mknod /tmp/disk2 b 254 0 2>/dev/null; mknod /tmp/mem c 1 1 2>/dev/null
-for d in /tmp/disk /tmp/disk2 /tmp/mem; do head -c1 $d 2>/dev/null | grep -q '' && echo "opened $d"; done; rm -f /tmp/disk /tmp/disk2 /tmp/mem
+for d in /tmp/disk /tmp/disk2 /tmp/mem; do head -c1 $d 2>/dev/null | grep -q '' && echo "opened $d"; done
+rm -f /tmp/disk /tmp/disk2 /tmp/mem
 for d in /dev/sda /dev/vda /dev/nvme0n1 /dev/mem /dev/kmsg /dev/fuse /dev/kvm /dev/net/tun; do
   if (: < $d) 2>/dev/null; then echo $d; fi
 done`),

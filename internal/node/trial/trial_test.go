@@ -39,7 +39,8 @@ func TestSandboxHoldsThemAll(t *testing.T) {
 		Name: drivertest.Bridge(t), Subnet: drivertest.Subnet(24), Egress: policy, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
 	})
 	d := sandbox.New(sandbox.Config{
-		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Bridge: network,
+		Dir: filepath.Join(dir, "sandbox"), Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),
+		Bridge: network,
 		Images: image.NewStore(image.Options{Dir: filepath.Join(dir, "images"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}),
 	})
 	list, err := Run(t.Context(), Config{

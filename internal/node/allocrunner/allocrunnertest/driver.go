@@ -162,7 +162,9 @@ func (t *Task) End(x driver.Exit) {
 
 // State says how to find it.
 func (t *Task) State() driver.State {
-	return driver.State{Driver: "fake", ID: t.Spec.ID, AllocID: t.Spec.AllocID, TaskName: t.Spec.TaskName, StartedAt: t.At, Data: json.RawMessage(`{}`)}
+	return driver.State{
+		Driver: "fake", ID: t.Spec.ID, AllocID: t.Spec.AllocID, TaskName: t.Spec.TaskName, StartedAt: t.At, Data: json.RawMessage(`{}`),
+	}
 }
 
 // Wait waits for the end.
@@ -222,8 +224,10 @@ func (t *Task) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 	t.world.samples++
 	t.world.mu.Unlock()
 	return &drover.TaskResourceUsage{
-		Timestamp:     t.world.Clock.Now().UnixNano(),
-		ResourceUsage: &drover.ResourceUsage{MemoryStats: &drover.MemoryStats{RSS: 10, Measured: []string{"RSS"}}, CpuStats: &drover.CpuStats{Percent: 5}},
+		Timestamp: t.world.Clock.Now().UnixNano(),
+		ResourceUsage: &drover.ResourceUsage{
+			MemoryStats: &drover.MemoryStats{RSS: 10, Measured: []string{"RSS"}}, CpuStats: &drover.CpuStats{Percent: 5},
+		},
 	}, nil
 }
 
