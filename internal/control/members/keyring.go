@@ -1,0 +1,129 @@
+package members
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/hashicorp/memberlist"
+	"github.com/hashicorp/serf/serf"
+
+	"github.com/drover-project/drover"
+)
+
+// Keys is which gossip keys the servers have, by key in base64: how many of them, and for how many it is the one that
+// they encrypt with.
+type Keys struct {
+	Servers   int // that were asked
+	Keys      map[string]int
+	Primaries map[string]int
+	Messages  map[string]string // what servers complained of, by name
+}
+
+// openKeyring returns the keys that were kept, or one of the configured key. It returns nil if there is neither.
+// Errors: Invalid with what is wrong with the key or the file.
+func openKeyring(path, key string) (*memberlist.Keyring, error) {
+	if path != "" {
+		text, err := os.ReadFile(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, fmt.Errorf("reading the gossip keys: %w", err)
+		default:
+			return parseKeyring(path, text)
+		}
+	}
+	if key == "" {
+		return nil, nil //nolint:nilnil // no keyring is what the library takes for gossip in clear text
+	}
+	secret, err := decodeKey(key)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "server.encrypt: %w", err)
+	}
+	ring, err := memberlist.NewKeyring(nil, secret)
+	if err != nil || path == "" {
+		return ring, err
+	}
+	text, err := json.Marshal([]string{key})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, fmt.Errorf("keeping the gossip key: %w", err)
+	}
+	return ring, nil
+}
+
+// parseKeyring reads the file that the library writes: the keys in base64, the one to encrypt with first.
+func parseKeyring(path string, text []byte) (*memberlist.Keyring, error) {
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
+		return nil, drover.Errorf(drover.Invalid, "the gossip keys in %s are damaged: remove the file, and server.encrypt is used again", path)
+	}
+	var keys [][]byte
+	for _, one := range list {
+		secret, err := decodeKey(one)
+		if err != nil {
+			return nil, drover.Errorf(drover.Invalid, "the gossip keys in %s are damaged: %w", path, err)
+		}
+		keys = append(keys, secret)
+	}
+	return memberlist.NewKeyring(keys, keys[0])
+}
+
+func decodeKey(key string) ([]byte, error) {
+	secret, err := base64.StdEncoding.DecodeString(key)
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "a gossip key is base64 of 16, 24 or 32 bytes: %w", err)
+	}
+	if !slices.Contains([]int{16, 24, 32}, len(secret)) {
+		return nil, drover.Errorf(drover.Invalid, "a gossip key is base64 of 16, 24 or 32 bytes, got %d bytes", len(secret))
+	}
+	return secret, nil
+}
+
+// Encrypted reports whether gossip is encrypted.
+func (m *Members) Encrypted() bool { return m.serf.EncryptionEnabled() }
+
+// ListKeys asks all servers for their keys. Errors: Invalid if gossip is not encrypted; Unavailable if some did not answer.
+func (m *Members) ListKeys() (Keys, error) { return m.keys("", (*serf.KeyManager).ListKeys) }
+
+// InstallKey gives all servers a key that they understand from then on. Errors: Invalid; Unavailable if some did not take it.
+func (m *Members) InstallKey(key string) (Keys, error) {
+	return m.keys(key, func(k *serf.KeyManager) (*serf.KeyResponse, error) { return k.InstallKey(key) })
+}
+
+// UseKey has all servers encrypt with a key that they all have. Errors: as of InstallKey.
+func (m *Members) UseKey(key string) (Keys, error) {
+	return m.keys(key, func(k *serf.KeyManager) (*serf.KeyResponse, error) { return k.UseKey(key) })
+}
+
+// RemoveKey has all servers forget a key that none of them encrypts with. Errors: as of InstallKey.
+func (m *Members) RemoveKey(key string) (Keys, error) {
+	return m.keys(key, func(k *serf.KeyManager) (*serf.KeyResponse, error) { return k.RemoveKey(key) })
+}
+
+// keys asks all servers, and reports whatever they said even beside an error.
+func (m *Members) keys(key string, ask func(*serf.KeyManager) (*serf.KeyResponse, error)) (Keys, error) {
+	if !m.Encrypted() {
+		return Keys{}, drover.Errorf(drover.Invalid, "gossip is not encrypted: set server.encrypt on all servers and start them again")
+	}
+	if key != "" {
+		if _, err := decodeKey(key); err != nil {
+			return Keys{}, err
+		}
+	}
+	r, err := ask(m.serf.KeyManager())
+	if r == nil {
+		return Keys{}, drover.Errorf(drover.Unavailable, "asking for the gossip keys: %w", err)
+	}
+	out := Keys{Servers: r.NumNodes, Keys: r.Keys, Primaries: r.PrimaryKeys, Messages: r.Messages}
+	if err != nil {
+		return out, drover.Errorf(drover.Unavailable, "gossip keys: %w", err)
+	}
+	return out, nil
+}
