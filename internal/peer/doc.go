@@ -1,0 +1,11 @@
+// Package peer shares one port between the nodes and the other servers of a region.
+//
+// Who dials says what it wants to speak: by ALPN where the port has TLS, else by a first line. Nodes say nothing new: they
+// speak HTTP/2. A server says a Protocol, and proves before anything else that it is a server: by a certificate of the
+// authority that carries a server's name, or in clear text by a secret that servers alone have. Both sides prove it, so that
+// nobody can take a server's place at its address either.
+//
+// What is said after that is the business of others: raftlog speaks Raft, and package link and the faces speak Forward.
+//
+// A Port owns the goroutine that accepts, and one for each connection until it is handed over; they end at Close.
+package peer

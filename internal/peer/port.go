@@ -1,0 +1,235 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+)
+
+// Protocol is what servers speak among themselves on the port.
+type Protocol string
+
+// The protocols. Their numbers rise when servers of before and after cannot understand each other.
+const (
+	Raft    Protocol = "drover-raft/1"    // the replicated log
+	Forward Protocol = "drover-forward/1" // HTTP/2: requests that another server has to answer
+)
+
+var protocols = []Protocol{Raft, Forward}
+
+// Config says how peers prove themselves.
+type Config struct {
+	Region string
+	// TLS is mutual; nil is clear text. RootCAs is the authority of servers' certificates.
+	TLS *tls.Config
+	// Secret is what servers prove to each other in clear text; "" speaks with no other server. It is asked for the port's own,
+	// with an empty address, and for that of the server that is dialled.
+	Secret func(ctx context.Context, address string) string
+
+	Clock clock.Clock
+	Log   *slog.Logger
+}
+
+// handshake bounds how long who dials may take to say what it wants, and to prove it.
+const handshake = 10 * time.Second
+
+// waiting is how many connections of a protocol wait to be accepted; more are closed.
+const waiting = 64
+
+// Port is a listening port that is split.
+type Port struct {
+	cfg   Config
+	in    net.Listener
+	nodes *listener
+	peers map[Protocol]*listener
+	ctx   context.Context //nolint:containedctx // of the connections that are not handed over yet; it ends at Close
+	stop  context.CancelFunc
+	wait  sync.WaitGroup
+	once  sync.Once
+	told  refusals
+}
+
+// Split begins to accept connections of the listener, which it closes at Close.
+func Split(in net.Listener, cfg Config) *Port {
+	p := &Port{cfg: cfg, in: in, nodes: newListener(in.Addr()), peers: map[Protocol]*listener{}}
+	for _, proto := range protocols {
+		p.peers[proto] = newListener(in.Addr())
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background()) //nolint:forbidigo // the port's own life
+	p.wait.Go(p.accept)
+	return p
+}
+
+// Nodes is where connections arrive that speak HTTP/2: those of nodes. With TLS they are *tls.Conn, whose handshake is done.
+func (p *Port) Nodes() net.Listener { return p.nodes }
+
+// Listener is where connections of other servers arrive that speak the protocol.
+func (p *Port) Listener(proto Protocol) net.Listener { return p.peers[proto] }
+
+// Addr is where the port listens.
+func (p *Port) Addr() net.Addr { return p.in.Addr() }
+
+// Close closes the port and all its listeners; connections that were handed over stay. It may be called twice.
+func (p *Port) Close() (err error) {
+	p.once.Do(func() {
+		p.stop()
+		err = p.in.Close()
+		p.wait.Wait()
+		for _, l := range p.peers {
+			_ = l.Close()
+		}
+		_ = p.nodes.Close()
+	})
+	return err
+}
+
+func (p *Port) accept() {
+	for pause := time.Duration(0); ; {
+		c, err := p.in.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			p.wait.Go(func() { p.sort(c) })
+		case errors.Is(err, net.ErrClosed) || p.ctx.Err() != nil:
+			return
+		default: // no descriptors, for instance
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			if !clock.Sleep(p.ctx, p.cfg.Clock, pause) {
+				return
+			}
+		}
+	}
+}
+
+// sort finds out what the connection speaks, and hands it over.
+func (p *Port) sort(raw net.Conn) {
+	defer context.AfterFunc(p.ctx, func() { _ = raw.Close() })() // while it is not handed over
+	_ = raw.SetDeadline(p.cfg.Clock.Now().Add(handshake))        // a connection that takes no deadline is broken, as the next read says
+	to, c, err := p.identify(raw)
+	if err != nil {
+		_ = raw.Close()
+		if p.told.first(raw.RemoteAddr(), err) {
+			p.cfg.Log.Warn("refusing a connection", "from", raw.RemoteAddr(), "error", err)
+		}
+		return
+	}
+	_ = raw.SetDeadline(time.Time{})
+	to.put(c)
+}
+
+// identify returns the listener that the connection belongs to. Errors: Unauthorized for who claims to be a server and is
+// none; those of the connection.
+func (p *Port) identify(c net.Conn) (*listener, net.Conn, error) {
+	if p.cfg.TLS == nil {
+		return p.identifyClear(c)
+	}
+	cfg := p.cfg.TLS.Clone()
+	cfg.NextProtos = []string{string(Raft), string(Forward), "h2"}
+	secure := tls.Server(c, cfg)
+	if err := secure.HandshakeContext(p.ctx); err != nil {
+		return nil, c, err
+	}
+	state := secure.ConnectionState()
+	to := p.peers[Protocol(state.NegotiatedProtocol)]
+	if to == nil {
+		return p.nodes, secure, nil
+	}
+	if err := p.certified(state); err != nil {
+		return nil, secure, err
+	}
+	return to, secure, nil
+}
+
+func (p *Port) identifyClear(c net.Conn) (*listener, net.Conn, error) {
+	buffered := &peeked{Conn: c, r: bufio.NewReaderSize(c, 1024)}
+	first, err := buffered.r.Peek(1)
+	if err != nil {
+		return nil, c, err
+	}
+	if first[0] != greeting(Raft)[0] { // HTTP/2 begins with another letter
+		return p.nodes, buffered, nil
+	}
+	line, err := buffered.r.ReadSlice('\n') // at most the buffer's size
+	if err != nil {
+		return nil, c, err
+	}
+	proto := Protocol(strings.TrimSuffix(string(line), "\n"))
+	to := p.peers[proto]
+	if to == nil {
+		return nil, c, drover.Errorf(drover.Invalid, "who dialled speaks %q, which this version does not know", proto)
+	}
+	return to, buffered, p.prove(p.ctx, buffered, proto, "", false)
+}
+
+// Dial connects to another server to speak the protocol. Errors: Unauthorized if it does not prove that it is a server, or
+// does not take us for one; Unavailable.
+func (p *Port) Dial(ctx context.Context, proto Protocol, address string) (net.Conn, error) {
+	ctx, cancel := p.cfg.Clock.WithTimeout(ctx, handshake)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, drover.Errorf(drover.Unavailable, "dialling server %s: %w", address, err)
+	}
+	unwatch := context.AfterFunc(ctx, func() { _ = c.Close() })
+	out, err := p.greet(ctx, c, proto, address)
+	if !unwatch() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = c.Close()
+		if drover.CodeOf(err) == drover.Unauthorized {
+			return nil, err
+		}
+		return nil, drover.Errorf(drover.Unavailable, "speaking with server %s: %w", address, err)
+	}
+	return out, nil
+}
+
+func (p *Port) greet(ctx context.Context, c net.Conn, proto Protocol, address string) (net.Conn, error) {
+	if p.cfg.TLS == nil {
+		if _, err := c.Write([]byte(greeting(proto))); err != nil {
+			return nil, err
+		}
+		buffered := &peeked{Conn: c, r: bufio.NewReaderSize(c, 1024)}
+		return buffered, p.prove(ctx, buffered, proto, address, true)
+	}
+	cfg := p.cfg.TLS.Clone()
+	cfg.NextProtos = []string{string(proto)}
+	cfg.InsecureSkipVerify = true // the name is not the address but the role, which certified looks at
+	cfg.VerifyConnection = p.certified
+	secure := tls.Client(c, cfg)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	if got := secure.ConnectionState().NegotiatedProtocol; got != string(proto) {
+		return nil, drover.Errorf(drover.Unavailable, "%s does not speak %s", address, proto)
+	}
+	return secure, nil
+}
+
+// greeting is what a server says first in clear text.
+func greeting(proto Protocol) string { return string(proto) + "\n" }
+
+// peeked is a connection of which the beginning was read.
+type peeked struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (c *peeked) Read(b []byte) (int, error) {
+	if c.r.Buffered() == 0 {
+		return c.Conn.Read(b)
+	}
+	return c.r.Read(b)
+}

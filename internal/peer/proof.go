@@ -1,0 +1,127 @@
+package peer
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/drover-project/drover"
+)
+
+// ServerNames are the names of which a server's certificate carries one: Drover's, and Nomad's for certificates that were
+// made for it.
+func ServerNames(region string) []string {
+	return []string{"server." + region + ".drover", "server." + region + ".nomad"}
+}
+
+// certified refuses whoever has no server's certificate of the authority. It verifies the chain itself: the listener also
+// trusts the authority of the fleet's machines, which must not speak for servers.
+func (p *Port) certified(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) == 0 {
+		return drover.Errorf(drover.Unauthorized, "the peer shows no certificate")
+	}
+	leaf, rest := state.PeerCertificates[0], x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		rest.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: p.cfg.TLS.RootCAs, Intermediates: rest, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, CurrentTime: p.cfg.Clock.Now(),
+	})
+	if err != nil {
+		return drover.Errorf(drover.Unauthorized, "the peer's certificate: %w", err)
+	}
+	names := ServerNames(p.cfg.Region)
+	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(leaf.DNSNames, name) }) {
+		return drover.Errorf(drover.Unauthorized, "the peer's certificate is for %q: a server's has the name %q", leaf.DNSNames, names[0])
+	}
+	return nil
+}
+
+// The proof in clear text. Both sides say a nonce, then the dialler and after it the listener say a MAC over both nonces
+// with the secret: who listens in learns nothing that helps later, and what one side said cannot be sent back to it.
+const nonceBytes = 32
+
+// prove proves that both sides have the secret. Errors: Unauthorized; those of the connection.
+func (p *Port) prove(ctx context.Context, c net.Conn, proto Protocol, address string, dialled bool) error {
+	secret := ""
+	if p.cfg.Secret != nil {
+		secret = p.cfg.Secret(ctx, address)
+	}
+	if secret == "" {
+		return drover.Errorf(drover.Unauthorized, "servers speak with each other over TLS, or with a secret of theirs: set server.encrypt")
+	}
+	mine, theirs := make([]byte, nonceBytes), make([]byte, nonceBytes)
+	_, _ = rand.Read(mine) // it never fails
+	if _, err := c.Write(mine); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(c, theirs); err != nil {
+		return noProof(err)
+	}
+	dialler, listener := mine, theirs
+	if !dialled {
+		dialler, listener = theirs, mine
+	}
+	mac := func(side string) []byte {
+		m := hmac.New(sha256.New, []byte(secret))
+		for _, part := range []string{greeting(proto), side + "\n", string(dialler), string(listener)} {
+			m.Write([]byte(part)) // it never fails
+		}
+		return m.Sum(nil)
+	}
+	say := func(side string) error { _, err := c.Write(mac(side)); return err }
+	hear := func(side string) error {
+		got := make([]byte, sha256.Size)
+		if _, err := io.ReadFull(c, got); err != nil {
+			return noProof(err)
+		}
+		if !hmac.Equal(got, mac(side)) {
+			return drover.Errorf(drover.Unauthorized, "the peer has another secret: servers need the same server.encrypt")
+		}
+		return nil
+	}
+	if dialled {
+		if err := say("dialler"); err != nil {
+			return err
+		}
+		return hear("listener")
+	}
+	if err := hear("dialler"); err != nil {
+		return err
+	}
+	return say("listener")
+}
+
+func noProof(err error) error {
+	return drover.Errorf(drover.Unauthorized, "the peer gave no proof that it is a server: %w", err)
+}
+
+// refusals remembers who was refused and why, so that each is logged once.
+type refusals struct {
+	mu   sync.Mutex
+	seen map[string]bool // guarded by mu
+}
+
+// first reports whether the refusal is new.
+func (r *refusals) first(from net.Addr, err error) bool {
+	const most = 1000 // more are not told apart
+	host, _, _ := net.SplitHostPort(from.String())
+	key := host + "\x00" + err.Error()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	if r.seen[key] || len(r.seen) >= most {
+		return false
+	}
+	r.seen[key] = true
+	return true
+}
