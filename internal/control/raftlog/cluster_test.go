@@ -16,7 +16,7 @@ func TestThreeServers(t *testing.T) {
 	for i := range logs {
 		d := deps()
 		l, err := Open(Config{
-			ID: fmt.Sprintf("s%d", i), Bind: "127.0.0.1:0", Join: i > 0, DataDir: t.TempDir(),
+			ID: fmt.Sprintf("s%d", i), Network: network(t), Join: i > 0, DataDir: t.TempDir(),
 		}, d)
 		require.NoError(t, err)
 		logs[i], fsms[i] = l, d.FSM

@@ -1,19 +1,21 @@
 package raftlog
 
 import (
+	"context"
 	"errors"
+	"net"
 	"time"
 )
 
 // Config says where the log is and who shares it.
 type Config struct {
-	ID      string // of this server, for ever; default "local"
+	ID      string // of this server, for ever; default "local", for who is alone
 	DataDir string // the log is in DataDir/raft; "" = in memory only
 
-	Bind      string // TCP address to listen on; "" = alone
-	Advertise string // address the others reach it at; default Bind as it was bound
-	Join      bool   // wait to be added by AddVoter instead of beginning a cluster of one
-	Peers     []Peer // all first voters, this one too, to begin a cluster of several; default: this one
+	Network   Network // how others are reached; nil = alone
+	Advertise string  // address the others reach it at; default where Network listens
+	Join      bool    // wait to be added instead of beginning a cluster of one
+	Peers     []Peer  // all first voters, this one too, to begin a cluster of several; default: this one
 
 	SnapshotInterval  time.Duration // how often to look; default 2m
 	SnapshotThreshold uint64        // entries since the last snapshot that make a new one worth it; default 16384
@@ -21,6 +23,12 @@ type Config struct {
 	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096, 256 if alone
 	Retain            int           // snapshots kept; default 2
 	MinFree           uint64        // bytes that must be free on the disk for a write to be taken; default 32 MiB, or an eighth of a small disk
+}
+
+// Network is how servers reach each other. They prove to each other who they are before it hands a connection over.
+type Network interface {
+	net.Listener
+	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 
 // Peer is a server of the cluster.
@@ -35,10 +43,13 @@ type Peer struct {
 func (c *Config) Validate() error {
 	var errs []error
 	if c.ID == "" {
-		c.ID = "local"
+		c.ID = localID
 	}
-	if c.Bind == "" && (c.Join || len(c.Peers) > 1) {
-		errs = append(errs, errors.New("sharing the log with other servers needs a bind address"))
+	if c.Network == nil && (c.Join || len(c.Peers) > 1) {
+		errs = append(errs, errors.New("sharing the log with other servers needs a network"))
+	}
+	if c.Network != nil && c.ID == localID {
+		errs = append(errs, errors.New("a server that others reach needs an id of its own"))
 	}
 	if c.Join && len(c.Peers) > 0 {
 		errs = append(errs, errors.New("either join a cluster or begin one with peers"))
@@ -68,4 +79,7 @@ func (c *Config) Validate() error {
 }
 
 // alone reports whether no other server can be part of it: then elections need not wait for anybody.
-func (c *Config) alone() bool { return c.Bind == "" }
+func (c *Config) alone() bool { return c.Network == nil }
+
+// localID is the id of a server that is alone. Data folders of before there were several have it too.
+const localID = "local"

@@ -1,6 +1,6 @@
 // Package raftlog carries commands through hashicorp/raft to the FSM. With one voter and no data directory everything
 // is in memory; with a data directory the log is a bbolt file and snapshots are files, and an acknowledged write
-// survives kill -9. With a bind address several servers share the log.
+// survives kill -9. With a network several servers share the log.
 //
 // It is the only importer of hashicorp/raft.
 //

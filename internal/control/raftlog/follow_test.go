@@ -15,7 +15,7 @@ func TestFollowersFollowTheLeader(t *testing.T) {
 	logs := make([]*Log, 3)
 	began, ended := make(chan int, 9), make(chan int, 9)
 	for i := range logs {
-		l, err := Open(Config{ID: fmt.Sprintf("s%d", i), Bind: "127.0.0.1:0", Join: i > 0, DataDir: t.TempDir()}, deps())
+		l, err := Open(Config{ID: fmt.Sprintf("s%d", i), Network: network(t), Join: i > 0, DataDir: t.TempDir()}, deps())
 		require.NoError(t, err)
 		logs[i] = l
 		t.Cleanup(func() { require.NoError(t, l.Close()) })

@@ -59,26 +59,6 @@ func (l *Log) Peers() ([]Peer, error) {
 // Address returns where the others reach this server.
 func (l *Log) Address() string { return string(l.address) }
 
-// AddVoter lets a server, which was opened with Join, share the log. Only on the leader.
-func (l *Log) AddVoter(ctx context.Context, id, address string) error {
-	err := l.wait(ctx, func() error {
-		return l.raft.AddVoter(raft.ServerID(id), raft.ServerAddress(address), 0, enqueueTimeout).Error()
-	})
-	if err != nil {
-		return drover.Errorf(drover.Unavailable, "adding server %s: %w", id, err)
-	}
-	return nil
-}
-
-// RemoveServer takes a server out of the cluster. Only on the leader.
-func (l *Log) RemoveServer(ctx context.Context, id string) error {
-	err := l.wait(ctx, func() error { return l.raft.RemoveServer(raft.ServerID(id), 0, enqueueTimeout).Error() })
-	if err != nil {
-		return drover.Errorf(drover.Unavailable, "removing server %s: %w", id, err)
-	}
-	return nil
-}
-
 // Stats is where the log stands.
 type Stats struct {
 	State         string // Leader, Follower, Candidate, Shutdown

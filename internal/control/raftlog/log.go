@@ -19,7 +19,10 @@ import (
 
 // Deps are what the log works with.
 type Deps struct {
-	FSM   *fsm.FSM
+	FSM *fsm.FSM
+	// Fresh makes another, empty state machine. It is needed once, by a data folder of a server that was alone under the id
+	// that all of those had, when others are to reach it. May be nil where that cannot be.
+	Fresh func() *fsm.FSM
 	Log   *slog.Logger
 	Clock clock.Clock
 }
@@ -68,14 +71,14 @@ func (l *Log) open(deps Deps, o opener) error {
 		return err
 	}
 	l.close = append(l.close, s.close)
-	transport, err := openTransport(&l.cfg, logger)
+	transport, err := openTransport(&l.cfg, deps.Clock, logger)
 	if err != nil {
 		return err
 	}
 	l.close = append([]func() error{transport.close}, l.close...)
 	l.address = transport.LocalAddr()
 	rc := raftConfig(&l.cfg, logger)
-	if err := bootstrap(&l.cfg, rc, s, transport, l.address); err != nil {
+	if err := l.begin(rc, s, transport, deps); err != nil {
 		return err
 	}
 	err = guarded(func() (err error) {
@@ -85,10 +88,11 @@ func (l *Log) open(deps Deps, o opener) error {
 	if err != nil {
 		return l.startError(err, s, logger)
 	}
-	if l.cfg.alone() {
+	only, err := l.onlyVoter()
+	if err == nil && only {
 		transport.elect(rc)
 	}
-	return nil
+	return err
 }
 
 // startError explains why raft does not start. It panics when the log does not begin where the newest good snapshot
@@ -256,38 +260,12 @@ func raftConfig(cfg *Config, logger *logger) *raft.Config {
 	rc.MaxAppendEntries = 512
 	rc.SnapshotInterval, rc.SnapshotThreshold = cfg.SnapshotInterval, cfg.SnapshotThreshold
 	rc.TrailingLogs = cfg.TrailingLogs
-	if cfg.alone() { // nobody else can win: an election is only a formality, see transport.elect
-		rc.HeartbeatTimeout, rc.ElectionTimeout = aloneTimeout, aloneTimeout
-		rc.LeaderLeaseTimeout, rc.CommitTimeout = aloneTimeout, 5*time.Millisecond
-		rc.PreVoteDisabled = true
-	}
+	rc.HeartbeatTimeout, rc.ElectionTimeout, rc.LeaderLeaseTimeout = silence, silence, silence
 	return rc
 }
 
-// aloneTimeout is how often a lone server looks at its lease: with 50 ms that was most of what an idle agent woke up for.
-// It is also how long it waits before it elects itself again after its disk refused an entry.
-const aloneTimeout = time.Second
-
-func bootstrap(cfg *Config, rc *raft.Config, s *stores, t raft.Transport, self raft.ServerAddress) error {
-	if cfg.Join {
-		return nil
-	}
-	known, err := raft.HasExistingState(s.log, s.stable, s.snapshots)
-	if err != nil {
-		return drover.Errorf(drover.Invalid, "reading the raft state: %w", err)
-	}
-	if known {
-		return nil
-	}
-	var c raft.Configuration
-	for _, p := range cfg.Peers {
-		c.Servers = append(c.Servers, raft.Server{ID: raft.ServerID(p.ID), Address: raft.ServerAddress(p.Address)})
-	}
-	if len(c.Servers) == 0 {
-		c.Servers = []raft.Server{{ID: rc.LocalID, Address: self}}
-	}
-	if err := raft.BootstrapCluster(rc, s.log, s.stable, s.snapshots, t, c); err != nil {
-		return fmt.Errorf("beginning the raft cluster: %w", err)
-	}
-	return nil
-}
+// silence is how long a follower hears nothing of its leader until it stands for election, how long it then waits for votes,
+// and how long a leader that reaches no quorum goes on leading. It is also how often a server looks at its lease: with 50 ms
+// that was most of what an idle agent woke up for; and how long a lone one waits before it elects itself again after its disk
+// refused an entry.
+const silence = time.Second

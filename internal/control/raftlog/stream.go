@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/drover-project/drover/internal/clock"
 )
 
-// stream is a raft.StreamLayer over TCP that, other than raft's own, closes the connections it accepted when it is
+// stream is a raft.StreamLayer over a Network that, other than raft's own, closes the connections it accepted when it is
 // closed.
 type stream struct {
-	net.Listener
-	advertise net.Addr
+	Network
+	advertise net.Addr // nil = where it listens
+	clock     clock.Clock
 
 	mu     sync.Mutex
 	open   map[net.Conn]struct{} // guarded by mu
@@ -25,18 +28,19 @@ func (s *stream) Addr() net.Addr {
 	if s.advertise != nil {
 		return s.advertise
 	}
-	return s.Listener.Addr()
+	return s.Network.Addr()
 }
 
 // Dial implements raft.StreamLayer.
 func (s *stream) Dial(address raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
-	d := net.Dialer{Timeout: timeout}
-	return d.DialContext(context.TODO(), "tcp", string(address)) // raft bounds it by the timeout only
+	ctx, cancel := s.clock.WithTimeout(context.TODO(), timeout) // raft bounds it by the timeout only
+	defer cancel()
+	return s.Network.Dial(ctx, string(address))
 }
 
 // Accept implements net.Listener.
 func (s *stream) Accept() (net.Conn, error) {
-	c, err := s.Listener.Accept()
+	c, err := s.Network.Accept()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +62,7 @@ func (s *stream) Close() error {
 	for c := range s.open {
 		_ = c.Close() // nothing more is said on it
 	}
-	return s.Listener.Close()
+	return s.Network.Close()
 }
 
 type accepted struct {

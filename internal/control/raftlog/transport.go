@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/drover-project/drover/internal/clock"
 )
 
 // transport is how servers reach each other.
 type transport struct {
 	raft.Transport
-	close func() error
+	requests chan raft.RPC // of others, and what elect asks of itself
+	close    func() error
 }
 
 const (
@@ -20,11 +23,11 @@ const (
 	aloneAddress     = raft.ServerAddress("local")
 )
 
-func openTransport(cfg *Config, logger *logger) (*transport, error) {
+func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, error) {
 	if cfg.alone() {
 		_, t := raft.NewInmemTransport(aloneAddress)
 		t.Connect(aloneAddress, t)
-		return &transport{t, t.Close}, nil
+		return merged(t, t.Close), nil
 	}
 	var advertise net.Addr
 	if cfg.Advertise != "" {
@@ -34,23 +37,52 @@ func openTransport(cfg *Config, logger *logger) (*transport, error) {
 		}
 		advertise = a
 	}
-	listener, err := net.Listen("tcp", cfg.Bind)
-	if err != nil {
-		return nil, fmt.Errorf("listening for raft: %w", err)
-	}
 	t := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: &stream{Listener: listener, advertise: advertise, open: map[net.Conn]struct{}{}},
-		Logger: logger, MaxPool: transportPool, Timeout: transportTimeout,
+		Stream: &stream{Network: cfg.Network, advertise: advertise, clock: c, open: map[net.Conn]struct{}{}},
+		Logger: logger, MaxPool: transportPool, Timeout: transportTimeout, MsgpackUseNewTimeFormat: true,
 	})
-	return &transport{t, func() error {
+	return merged(t, func() error {
 		t.CloseStreams()
 		return t.Close()
-	}}, nil
+	}), nil
 }
 
-// elect has a lone server elect itself at once, as one whose leader hands over to it. If that fails it does so after
-// aloneTimeout.
+// merged returns the transport with a queue of requests to which elect can add.
+func merged(t raft.Transport, closing func() error) *transport {
+	out, done, ended := &transport{Transport: t, requests: make(chan raft.RPC)}, make(chan struct{}), make(chan struct{})
+	go func() { // ends when the transport is closed
+		defer close(ended)
+		for {
+			select {
+			case r := <-t.Consumer():
+				select {
+				case out.requests <- r:
+				case <-done:
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	out.close = func() error {
+		close(done)
+		<-ended
+		return closing()
+	}
+	return out
+}
+
+// Consumer implements raft.Transport.
+func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
+
+// elect has this server elect itself at once, as one whose leader hands over to it. If that fails it does so after the
+// election timeout. It is for a server that is the only voter.
 func (t *transport) elect(rc *raft.Config) {
-	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: rc.ProtocolVersion, ID: []byte(rc.LocalID), Addr: []byte(t.LocalAddr())}}
-	_ = t.TimeoutNow(rc.LocalID, t.LocalAddr(), request, &raft.TimeoutNowResponse{})
+	t.requests <- raft.RPC{
+		Command: &raft.TimeoutNowRequest{
+			RPCHeader: raft.RPCHeader{ProtocolVersion: rc.ProtocolVersion, ID: []byte(rc.LocalID), Addr: []byte(t.LocalAddr())},
+		},
+		RespChan: make(chan raft.RPCResponse, 1),
+	}
 }
