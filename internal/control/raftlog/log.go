@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -36,9 +37,10 @@ type Log struct {
 	machine *machine
 	health  *health
 	address raft.ServerAddress
-	close   []func() error // in order, after raft stopped
-	ended   chan struct{}  // closed when raft has stopped: it answers nobody any more
-	asked   questions      // that raft has not answered yet
+	close   []func() error         // in order, after raft stopped
+	ended   chan struct{}          // closed when raft has stopped: it answers nobody any more
+	asked   questions              // that raft has not answered yet
+	judged  atomic.Pointer[Health] // by autopilot; nil where it does not run
 	once    sync.Once
 	closed  error
 }
