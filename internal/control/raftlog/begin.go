@@ -61,6 +61,27 @@ func (l *Log) bootstrap(rc *raft.Config, s *stores, t raft.Transport) error {
 	return nil
 }
 
+// Bootstrap makes this server, which was opened with Join, the only voter of a log that has no servers yet. Errors: Conflict if it
+// has; Unavailable.
+func (l *Log) Bootstrap() error {
+	me := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(l.cfg.ID), Address: l.address}}}
+	switch err := l.raft.BootstrapCluster(me).Error(); {
+	case err == nil:
+		l.transport.elect()
+		return nil
+	case errors.Is(err, raft.ErrCantBootstrap):
+		return drover.Errorf(drover.Conflict, "this server belongs to a cluster already")
+	default:
+		return drover.Errorf(drover.Unavailable, "beginning the cluster: %w", err)
+	}
+}
+
+// Begun reports whether this server belongs to a cluster: its log knows of servers.
+func (l *Log) Begun() bool {
+	f := l.raft.GetConfiguration()
+	return f.Error() == nil && len(f.Configuration().Servers) > 0
+}
+
 // rename makes this server, under its id and address, the only voter of a log whose only voter was called local. The library
 // writes a snapshot with the new configuration before it drops the entries that it has. After a crash in between it is done again.
 func (l *Log) rename(rc *raft.Config, s *stores, t raft.Transport, deps Deps) error {

@@ -30,19 +30,20 @@ type Deps struct {
 
 // Log is the replicated log. Its methods may be called by several goroutines at once.
 type Log struct {
-	cfg     Config
-	log     *slog.Logger
-	clock   clock.Clock
-	raft    *raft.Raft
-	machine *machine
-	health  *health
-	address raft.ServerAddress
-	close   []func() error         // in order, after raft stopped
-	ended   chan struct{}          // closed when raft has stopped: it answers nobody any more
-	asked   questions              // that raft has not answered yet
-	judged  atomic.Pointer[Health] // by autopilot; nil where it does not run
-	once    sync.Once
-	closed  error
+	cfg       Config
+	log       *slog.Logger
+	clock     clock.Clock
+	raft      *raft.Raft
+	machine   *machine
+	health    *health
+	address   raft.ServerAddress
+	transport *transport
+	close     []func() error         // in order, after raft stopped
+	ended     chan struct{}          // closed when raft has stopped: it answers nobody any more
+	asked     questions              // that raft has not answered yet
+	judged    atomic.Pointer[Health] // by autopilot; nil where it does not run
+	once      sync.Once
+	closed    error
 }
 
 // Open opens the log, replays it into the FSM and starts raft's own goroutines, which Close ends. The log is
@@ -78,7 +79,7 @@ func (l *Log) open(deps Deps, o opener) error {
 		return err
 	}
 	l.close = append([]func() error{transport.close}, l.close...)
-	l.address = transport.LocalAddr()
+	l.transport, l.address = transport, transport.LocalAddr()
 	rc := raftConfig(&l.cfg, logger)
 	if err := l.begin(rc, s, transport, deps); err != nil {
 		return err
@@ -92,7 +93,7 @@ func (l *Log) open(deps Deps, o opener) error {
 	}
 	only, err := l.onlyVoter()
 	if err == nil && only {
-		transport.elect(rc)
+		transport.elect()
 	}
 	return err
 }

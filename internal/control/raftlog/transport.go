@@ -14,6 +14,7 @@ import (
 type transport struct {
 	raft.Transport
 	requests chan raft.RPC // of others, and what elect asks of itself
+	done     chan struct{} // closed by close
 	close    func() error
 }
 
@@ -49,7 +50,7 @@ func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, erro
 
 // merged returns the transport with a queue of requests to which elect can add.
 func merged(t raft.Transport, closing func() error) *transport {
-	out, done, ended := &transport{Transport: t, requests: make(chan raft.RPC)}, make(chan struct{}), make(chan struct{})
+	out, ended := &transport{Transport: t, requests: make(chan raft.RPC), done: make(chan struct{})}, make(chan struct{})
 	go func() { // ends when the transport is closed
 		defer close(ended)
 		for {
@@ -57,16 +58,16 @@ func merged(t raft.Transport, closing func() error) *transport {
 			case r := <-t.Consumer():
 				select {
 				case out.requests <- r:
-				case <-done:
+				case <-out.done:
 					return
 				}
-			case <-done:
+			case <-out.done:
 				return
 			}
 		}
 	}()
 	out.close = func() error {
-		close(done)
+		close(out.done)
 		<-ended
 		return closing()
 	}
@@ -78,11 +79,15 @@ func (t *transport) Consumer() <-chan raft.RPC { return t.requests }
 
 // elect has this server elect itself at once, as one whose leader hands over to it. If that fails it does so after the
 // election timeout. It is for a server that is the only voter.
-func (t *transport) elect(rc *raft.Config) {
-	t.requests <- raft.RPC{
+func (t *transport) elect() {
+	request := raft.RPC{
 		Command: &raft.TimeoutNowRequest{
-			RPCHeader: raft.RPCHeader{ProtocolVersion: rc.ProtocolVersion, ID: []byte(rc.LocalID), Addr: []byte(t.LocalAddr())},
+			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, Addr: []byte(t.LocalAddr())},
 		},
 		RespChan: make(chan raft.RPCResponse, 1),
+	}
+	select {
+	case t.requests <- request:
+	case <-t.done:
 	}
 }

@@ -1,0 +1,204 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/members"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/id"
+)
+
+// Log is the replicated log; *raftlog.Log implements it.
+type Log interface {
+	Bootstrap() error
+	Begun() bool
+	AddVoter(ctx context.Context, id, address string) error
+	AddNonvoter(ctx context.Context, id, address string) error
+	RemoveServer(ctx context.Context, id string) error
+	Transfer(ctx context.Context, id string) error
+	Peers() ([]raftlog.Peer, error)
+	Follow(ctx context.Context, lead func(term context.Context))
+	Autopilot(ctx context.Context, deps raftlog.AutopilotDeps)
+}
+
+// Gossip is what the servers know of each other; *members.Members implements it.
+type Gossip interface {
+	Self() members.Self
+	List() []members.Member
+	Changed() <-chan struct{}
+	Announce(change func(*members.Self)) error
+	Join(ctx context.Context, addresses []string) (int, error)
+	ForceLeave(name string, prune bool) error
+	Leave() error
+}
+
+// Identity is where the cluster's id is kept: in the replicated state.
+type Identity interface {
+	// Cluster returns the id, "" if there is none yet, and a channel that is closed when that may have changed.
+	Cluster() (clusterID string, changed <-chan struct{})
+	// SetCluster stores the id unless there is one. Only on the leader.
+	SetCluster(ctx context.Context, clusterID string) error
+}
+
+// Status is what a server says of itself when another asks.
+type Status struct {
+	ID     string
+	Begun  bool   // it belongs to a cluster
+	Lowest string // the id of the server that it would let begin the cluster
+	raftlog.Progress
+}
+
+// Deps are what a Cluster works with.
+type Deps struct {
+	Log      Log
+	Gossip   Gossip
+	Identity Identity
+	// Ask asks another server for its status.
+	Ask       func(ctx context.Context, m members.Member) (Status, error)
+	Progress  func() raftlog.Progress
+	Autopilot func() raftlog.AutopilotConfig
+
+	Clock  clock.Clock
+	IDs    id.Source
+	Logger *slog.Logger
+}
+
+// Config says how the cluster is found.
+type Config struct {
+	RetryJoin     []string      // addresses of gossip that are tried until one answers
+	RetryInterval time.Duration // between two tries; default 30 s
+	RetryMax      int           // tries; 0 = without end
+}
+
+// Cluster is this server's part in the cluster.
+type Cluster struct {
+	cfg  Config
+	deps Deps
+}
+
+// New returns the part; Run plays it.
+func New(cfg Config, deps Deps) *Cluster {
+	if cfg.RetryInterval == 0 {
+		cfg.RetryInterval = 30 * time.Second
+	}
+	return &Cluster{cfg, deps}
+}
+
+// look is how often what gossip says is looked at without a change: a step that failed is tried again then.
+const look = time.Second
+
+// Run joins, begins and leads as it has to until ctx ends. Errors: Unavailable if all tries to join failed.
+func (c *Cluster) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if err := c.join(ctx); err != nil {
+			cancel(err)
+		}
+	})
+	wait.Go(func() { c.begin(ctx) })
+	wait.Go(func() { c.announce(ctx) })
+	wait.Go(func() { c.deps.Log.Follow(ctx, c.lead) })
+	wait.Wait()
+	if err := context.Cause(ctx); err != nil && drover.CodeOf(err) == drover.Unavailable {
+		return err
+	}
+	return nil
+}
+
+// join tries the configured servers until one answers.
+func (c *Cluster) join(ctx context.Context) error {
+	if len(c.cfg.RetryJoin) == 0 {
+		return nil
+	}
+	for tries := 1; ; tries++ {
+		n, err := c.deps.Gossip.Join(ctx, c.cfg.RetryJoin)
+		if n > 0 {
+			c.deps.Logger.Info("joined", "servers", n)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if c.cfg.RetryMax > 0 && tries >= c.cfg.RetryMax {
+			return drover.Errorf(drover.Unavailable, "server_join: no server answered in %d tries: %w", tries, err)
+		}
+		c.deps.Logger.Warn("no server to join answers; trying again", "in", c.cfg.RetryInterval, "error", err)
+		if !clock.Sleep(ctx, c.deps.Clock, c.cfg.RetryInterval) {
+			return nil
+		}
+	}
+}
+
+// announce tells the others which cluster this server belongs to, as soon as the state says so.
+func (c *Cluster) announce(ctx context.Context) {
+	for ctx.Err() == nil {
+		clusterID, changed := c.deps.Identity.Cluster()
+		if clusterID != "" {
+			if err := c.deps.Gossip.Announce(func(s *members.Self) { s.Cluster = clusterID }); err != nil {
+				c.deps.Logger.Warn("telling the other servers of the cluster", "error", err)
+				if !clock.Sleep(ctx, c.deps.Clock, look) {
+					return
+				}
+				continue
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Status is what this server says to another that asks.
+func (c *Cluster) Status() Status {
+	self := c.deps.Gossip.Self()
+	return Status{ID: self.ID, Begun: c.deps.Log.Begun(), Lowest: lowest(self, c.deps.Gossip.List()), Progress: c.deps.Progress()}
+}
+
+// Servers are the rpc addresses of the region's servers that are alive: where nodes may dial.
+func (c *Cluster) Servers() (addresses []string) {
+	self := c.deps.Gossip.Self()
+	for _, m := range c.deps.Gossip.List() {
+		if m.Region == self.Region && m.Status == members.Alive && m.RPCAddr != "" {
+			addresses = append(addresses, m.RPCAddr)
+		}
+	}
+	return addresses
+}
+
+// leaveTimeout bounds how long a server that leaves waits for another leader.
+const leaveTimeout = 5 * time.Second
+
+// Leave hands leadership over if this server has it, and tells the others that it goes for good: then they go on without it,
+// and take it out of the cluster.
+func (c *Cluster) Leave(ctx context.Context) error {
+	ctx, cancel := c.deps.Clock.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	self := c.deps.Gossip.Self()
+	peers, err := c.deps.Log.Peers()
+	if err != nil {
+		return err
+	}
+	leads, voters := false, 0
+	for _, p := range peers {
+		leads = leads || p.Leader && p.ID == self.ID
+		if p.Voter {
+			voters++
+		}
+	}
+	if leads && voters > 1 {
+		if err := c.deps.Log.Transfer(ctx, ""); err != nil {
+			c.deps.Logger.Warn("leaving as the leader", "error", err)
+		}
+	}
+	return c.deps.Gossip.Leave()
+}
+
+var errUnknown = drover.Errorf(drover.NotFound, "gossip knows nothing of the server")

@@ -1,0 +1,237 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/members"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/peer"
+	"github.com/drover-project/drover/internal/wake"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// one is a server: its real log, gossip and port.
+type one struct {
+	*Cluster
+	name   string
+	log    *raftlog.Log
+	gossip *members.Members
+	port   *peer.Port
+	stop   func()
+}
+
+// world is servers that find each other by name to ask for a status.
+type world struct {
+	t  *testing.T
+	mu sync.Mutex
+	// guarded by mu
+	servers map[string]*one
+	ids     map[*identity]bool
+}
+
+// identity stands for the replicated state: the leader sets it for all.
+type identity struct {
+	w       *world
+	group   string // servers that are to be one cluster
+	mu      sync.Mutex
+	id      string // guarded by mu
+	changed wake.Broadcast
+}
+
+func (i *identity) Cluster() (string, <-chan struct{}) {
+	changed := i.changed.C()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.id, changed
+}
+
+func (i *identity) SetCluster(_ context.Context, clusterID string) error {
+	i.w.mu.Lock()
+	defer i.w.mu.Unlock()
+	for other := range i.w.ids {
+		if other.group == i.group {
+			other.mu.Lock()
+			other.id = clusterID
+			other.mu.Unlock()
+			other.changed.Send()
+		}
+	}
+	return nil
+}
+
+type network struct {
+	net.Listener
+	port *peer.Port
+}
+
+func (n network) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return n.port.Dial(ctx, peer.Raft, address)
+}
+
+func newWorld(t *testing.T) *world {
+	return &world{t: t, servers: map[string]*one{}, ids: map[*identity]bool{}}
+}
+
+func (w *world) start(group, name string, expect int, join ...*one) *one {
+	t := w.t
+	in, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	discard := slog.New(slog.DiscardHandler)
+	s := &one{name: name}
+	s.port = peer.Split(in, peer.Config{
+		Region: "global", Clock: clock.Wall{}, Log: discard, Secret: func(context.Context, string) string { return "secret" },
+	})
+	s.log, err = raftlog.Open(raftlog.Config{ID: "id-" + name, Network: network{s.port.Listener(peer.Raft), s.port}, Join: true},
+		raftlog.Deps{FSM: fsm.New(store.New(), nil), Log: discard, Clock: clock.Wall{}})
+	require.NoError(t, err)
+	s.gossip, err = members.Open(members.Config{
+		Self: members.Self{ID: "id-" + name, Name: name, Region: "global", RPCAddr: s.port.Addr().String(), Expect: expect},
+		Bind: "127.0.0.1:0", Pace: members.Local,
+	}, discard)
+	require.NoError(t, err)
+	known := &identity{w: w, group: group}
+	var cfg Config
+	for _, other := range join {
+		cfg.RetryJoin = append(cfg.RetryJoin, other.gossip.Address())
+	}
+	s.Cluster = New(cfg, Deps{
+		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.log.Progress, Autopilot: raftlog.DefaultAutopilot,
+		Clock: clock.Wall{}, IDs: id.Random{}, Logger: discard,
+	})
+	w.mu.Lock()
+	w.servers[name], w.ids[known] = s, true
+	w.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	var once sync.Once
+	s.stop = func() {
+		once.Do(func() {
+			cancel()
+			require.NoError(t, <-done)
+			require.NoError(t, s.gossip.Close())
+			require.NoError(t, s.log.Close())
+			require.NoError(t, s.port.Close())
+		})
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (w *world) ask(_ context.Context, m members.Member) (Status, error) {
+	w.mu.Lock()
+	s := w.servers[m.Name]
+	w.mu.Unlock()
+	if s == nil {
+		return Status{}, drover.Errorf(drover.Unavailable, "gone")
+	}
+	return s.Status(), nil
+}
+
+// voters are the names of those that vote, as the server sees them.
+func (s *one) voters() string {
+	peers, err := s.log.Peers()
+	if err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, p := range peers {
+		if p.Voter {
+			out = append(out, strings.TrimPrefix(p.ID, "id-"))
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func (w *world) until(what string, is func() bool) {
+	w.t.Helper()
+	require.Eventually(w.t, is, time.Minute, 20*time.Millisecond, what)
+}
+
+func (w *world) agree(want string, servers ...*one) {
+	w.t.Helper()
+	for _, s := range servers {
+		w.until(fmt.Sprintf("%s sees %s", s.name, want), func() bool { return s.voters() == want })
+	}
+}
+
+// Three servers that expect three become one cluster, whoever joins whom; one that waits is joined; one that leaves is gone.
+func TestThreeServersBecomeOneCluster(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.start("g", "c", 3)
+	b := w.start("g", "b", 3, c)
+	require.False(t, b.log.Begun())
+	a := w.start("g", "a", 3, b)
+	w.agree("a b c", a, b, c)
+	w.until("the cluster has an id that all announce", func() bool {
+		first := a.gossip.Self().Cluster
+		return first != "" && b.gossip.Self().Cluster == first && c.gossip.Self().Cluster == first
+	})
+	d := w.start("g", "d", 0, a)
+	w.until("d is a server", func() bool { peers, err := d.log.Peers(); return err == nil && len(peers) == 4 })
+	require.Len(t, a.Servers(), 4)
+
+	var leader *one
+	w.until("there is a leader", func() bool {
+		for _, s := range []*one{a, b, c} {
+			if s.log.IsLeader() {
+				leader = s
+			}
+		}
+		return leader != nil
+	})
+	require.NoError(t, leader.Leave(t.Context()))
+	leader.stop()
+	rest := slices.DeleteFunc([]*one{a, b, c}, func(s *one) bool { return s == leader })
+	w.until("the others go on without it", func() bool {
+		return !strings.Contains(rest[0].voters(), leader.name) && (rest[0].log.IsLeader() || rest[1].log.IsLeader() || d.log.IsLeader())
+	})
+}
+
+// A lone server that leads is joined, and two clusters do not become one.
+func TestALoneServerIsJoinedAndClustersStayApart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("g", "a", 1)
+	w.until("it leads", a.log.IsLeader)
+	w.until("its cluster has an id", func() bool { return a.gossip.Self().Cluster != "" })
+	b := w.start("g", "b", 0, a)
+	w.until("b is a server", func() bool { peers, err := b.log.Peers(); return err == nil && len(peers) == 2 })
+
+	other := w.start("other", "o", 1)
+	w.until("it leads", other.log.IsLeader)
+	w.until("its cluster has an id", func() bool { return other.gossip.Self().Cluster != "" })
+	_, err := other.gossip.Join(t.Context(), []string{a.gossip.Address()})
+	require.Equal(t, drover.Conflict, drover.CodeOf(err), fmt.Sprint(err))
+	peers, err := a.log.Peers()
+	require.NoError(t, err)
+	require.Len(t, peers, 2)
+}
+
+func TestNobodyToJoin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("g", "a", 0)
+	lonely := New(Config{RetryJoin: []string{"127.0.0.1:1"}, RetryInterval: time.Millisecond, RetryMax: 2}, a.deps)
+	err := lonely.join(t.Context())
+	require.ErrorContains(t, err, "server_join: no server answered in 2 tries")
+}

@@ -1,0 +1,140 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/drover-project/drover/internal/control/members"
+	"github.com/drover-project/drover/internal/control/raftlog"
+)
+
+func server(id string, change ...func(*members.Member)) members.Member {
+	m := members.Member{Self: members.Self{ID: id, Name: id, Region: "global", RPCAddr: id + ":1", Expect: 3}, Status: members.Alive}
+	for _, f := range change {
+		f(&m)
+	}
+	return m
+}
+
+func status(s members.Status) func(*members.Member) { return func(m *members.Member) { m.Status = s } }
+func expect(n int) func(*members.Member)            { return func(m *members.Member) { m.Expect = n } }
+func of(cluster string) func(*members.Member)       { return func(m *members.Member) { m.Cluster = cluster } }
+func region(r string) func(*members.Member)         { return func(m *members.Member) { m.Region = r } }
+func at(address string) func(*members.Member)       { return func(m *members.Member) { m.RPCAddr = address } }
+func replica(m *members.Member)                     { m.NonVoter = true }
+
+func TestWhoseTurnItIs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		list []members.Member // the first is this server
+		why  string           // "" = it is its turn
+	}{
+		"alone":             {[]members.Member{server("a", expect(1))}, ""},
+		"waits":             {[]members.Member{server("a", expect(0))}, "waiting to be joined"},
+		"replica":           {[]members.Member{server("a", replica)}, "read replicas"},
+		"too few":           {[]members.Member{server("a"), server("b")}, "fewer servers"},
+		"a failed one":      {[]members.Member{server("a"), server("b"), server("c", status(members.Failed))}, "fewer servers"},
+		"a replica":         {[]members.Member{server("a"), server("b"), server("c", replica)}, "fewer servers"},
+		"another region":    {[]members.Member{server("a"), server("b"), server("c", region("far"))}, "fewer servers"},
+		"first":             {[]members.Member{server("a"), server("b"), server("c")}, ""},
+		"not first":         {[]members.Member{server("b"), server("a"), server("c")}, "server a begins"},
+		"first failed":      {[]members.Member{server("b"), server("a", status(members.Failed)), server("c"), server("d")}, "server a begins"},
+		"first left":        {[]members.Member{server("b"), server("a", status(members.Left)), server("c"), server("d")}, ""},
+		"there is one":      {[]members.Member{server("a"), server("b", of("x")), server("c")}, "belongs to a cluster"},
+		"another number":    {[]members.Member{server("a"), server("b", expect(5)), server("c")}, "another bootstrap_expect"},
+		"some wait":         {[]members.Member{server("a"), server("b", expect(0)), server("c", expect(0))}, ""},
+		"far one has a one": {[]members.Member{server("a"), server("b"), server("c"), server("z", region("far"), of("x"))}, ""},
+	} {
+		turn, why := turn(c.list[0].Self, c.list)
+		require.Equal(t, c.why == "", turn, name)
+		require.Contains(t, why, c.why, name)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	voter := func(id string) raftlog.Peer { return raftlog.Peer{ID: id, Address: id + ":1", Voter: true} }
+	plain := func(id string) raftlog.Peer { return raftlog.Peer{ID: id, Address: id + ":1"} }
+	for name, c := range map[string]struct {
+		peers []raftlog.Peer
+		list  []members.Member
+		want  string
+	}{
+		"nothing to do":      {[]raftlog.Peer{voter("a")}, []members.Member{server("a")}, "[]"},
+		"the first ones":     {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b"), server("c"), server("d")}, "[add voter b b:1] [add voter c c:1] [add non-voter d d:1]"},
+		"a replica":          {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", replica)}, "[add non-voter b b:1]"},
+		"a later one":        {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("d", expect(0))}, "[add non-voter d d:1]"},
+		"another region":     {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", region("far"))}, "[]"},
+		"another cluster":    {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", of("other"))}, "[]"},
+		"of ours":            {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", of("ours"))}, "[add voter b b:1]"},
+		"failed":             {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", status(members.Failed))}, "[]"},
+		"failed and new":     {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", status(members.Failed))}, "[]"},
+		"left":               {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", status(members.Left))}, "[remove b b:1]"},
+		"left itself":        {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a", status(members.Left)), server("b")}, "[]"},
+		"unknown":            {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a")}, "[]"},
+		"moved":              {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", at("b:2"))}, "[add voter b b:2]"},
+		"moved without vote": {[]raftlog.Peer{voter("a"), plain("b")}, []members.Member{server("a"), server("b", at("b:2"))}, "[add non-voter b b:2]"},
+		"moved itself":       {[]raftlog.Peer{voter("a")}, []members.Member{server("a", at("a:2"))}, "[add voter a a:2]"},
+		"replaced":           {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("b", status(members.Failed)), server("n", at("b:1"))}, "[remove b b:1] [add non-voter n b:1]"},
+		"replaced, unknown":  {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("n", at("b:1"))}, "[remove b b:1] [add non-voter n b:1]"},
+		"no address":         {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", at(""))}, "[]"},
+		"one left, one came": {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("b", status(members.Left)), server("c"), server("d")}, "[remove b b:1] [add voter d d:1]"},
+	} {
+		got := ""
+		for _, s := range steps(server("a").Self, "ours", c.peers, c.list) {
+			got += fmt.Sprintf(" [%s %s %s]", s.what, s.id, s.address)
+		}
+		if got == "" {
+			got = " []"
+		}
+		require.Equal(t, " "+c.want, got, name)
+	}
+}
+
+// Whatever the servers are like, carrying the steps out leaves nothing to do, keeps the leader, and adds no more voters than
+// the first servers.
+func TestStepsComeToRest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		self := server("a", expect(rapid.SampledFrom([]int{0, 1, 3, 5}).Draw(t, "expect")))
+		list := []members.Member{self}
+		for _, id := range []string{"b", "c", "d", "e", "f"}[:rapid.IntRange(0, 5).Draw(t, "members")] {
+			m := server(id, status(rapid.SampledFrom([]members.Status{members.Alive, members.Failed, members.Left}).Draw(t, "status")),
+				of(rapid.SampledFrom([]string{"", "ours", "other"}).Draw(t, "cluster")), at(rapid.SampledFrom([]string{id + ":1", id + ":2", "b:1"}).Draw(t, "address")))
+			m.NonVoter = rapid.Bool().Draw(t, "replica")
+			list = append(list, m)
+		}
+		peers := map[string]raftlog.Peer{"a": {ID: "a", Address: "a:1", Voter: true}}
+		for _, id := range []string{"b", "c", "d", "x"} {
+			if rapid.Bool().Draw(t, "in") {
+				peers[id] = raftlog.Peer{ID: id, Address: id + ":1", Voter: rapid.Bool().Draw(t, "voter")}
+			}
+		}
+		slice := func() (out []raftlog.Peer) {
+			for _, p := range peers {
+				out = append(out, p)
+			}
+			return out
+		}
+		for round := 0; ; round++ {
+			list := steps(self.Self, "ours", slice(), list)
+			if len(list) == 0 {
+				break
+			}
+			require.Less(t, round, 5)
+			for _, s := range list {
+				switch s.what {
+				case remove:
+					require.NotEqual(t, "a", s.id)
+					delete(peers, s.id)
+				default:
+					peers[s.id] = raftlog.Peer{ID: s.id, Address: s.address, Voter: s.what == addVoter || peers[s.id].Voter}
+				}
+			}
+		}
+		require.True(t, peers["a"].Voter)
+	})
+}
