@@ -14,6 +14,7 @@ const (
 	Namespaces      = "namespaces"
 	NodePools       = "node_pools"
 	SchedulerConfig = "scheduler_config"
+	Cluster         = "cluster"
 	ScalingEvents   = "scaling_events"
 	JobSubmissions  = "job_submissions"
 	FleetPools      = "fleet_pools"

@@ -2,6 +2,9 @@ package command
 
 import "github.com/drover-project/drover"
 
+// InitCluster gives the cluster its id and epoch, unless it has them. Result: nil.
+type InitCluster struct{ ID, Epoch string }
+
 // SetSchedulerConfig replaces the scheduler's configuration. Result: bool, false if CAS failed.
 type SetSchedulerConfig struct {
 	Config *drover.SchedulerConfiguration
@@ -38,6 +41,9 @@ type Batch struct{ Commands []Command }
 
 // Barrier changes nothing; once it is applied, everything proposed before is. Result: nil.
 type Barrier struct{}
+
+// Kind implements Command.
+func (*InitCluster) Kind() Kind { return KindInitCluster }
 
 // Kind implements Command.
 func (*SetSchedulerConfig) Kind() Kind { return KindSetSchedulerConfig }

@@ -54,6 +54,7 @@ var kinds = [kindEnd]func() Command{
 	KindUpdateFleet:            func() Command { return new(UpdateFleet) },
 	KindBindFleetNode:          func() Command { return new(BindFleetNode) },
 	KindTellExecutions:         func() Command { return new(TellExecutions) },
+	KindInitCluster:            func() Command { return new(InitCluster) },
 }
 
 // handle is the msgpack dialect of log and snapshot; it is never changed.

@@ -44,6 +44,7 @@ const (
 	KindUpdateFleet
 	KindBindFleetNode
 	KindTellExecutions
+	KindInitCluster
 	kindEnd
 )
 
@@ -54,7 +55,7 @@ var kindNames = [...]string{
 	"DeleteNodePools", "UpsertDeployment", "UpdateDeploymentStatus", "SetAllocHealth", "PromoteDeployment",
 	"SetJobStability", "TagJobVersion", "Reap", "RecordScaling", "SetNodeMeta",
 	"InitFleet", "PutFleetPools", "DeleteFleetPools", "UpdateFleet", "BindFleetNode",
-	"TellExecutions",
+	"TellExecutions", "InitCluster",
 }
 
 // String returns the command's name.

@@ -5,6 +5,15 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
+// clusterVersion is the version of a cluster that this program begins.
+const clusterVersion = 1
+
+func (e *entry) initCluster(c *command.InitCluster) {
+	if e.txn.Cluster() == nil {
+		e.txn.PutCluster(&drover.Cluster{ID: c.ID, Epoch: c.Epoch, Version: clusterVersion, CreateIndex: e.index, ModifyIndex: e.index})
+	}
+}
+
 func (e *entry) setSchedulerConfig(c *command.SetSchedulerConfig) bool {
 	old := e.txn.SchedulerConfig()
 	if c.Config == nil || c.CAS && old.ModifyIndex != c.Config.ModifyIndex {

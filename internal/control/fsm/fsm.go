@@ -145,6 +145,9 @@ func (e *entry) applyRarer(c command.Command) (any, error) {
 	case *command.DeregisterNodes:
 		e.deregisterNodes(c)
 		return nil, nil
+	case *command.InitCluster:
+		e.initCluster(c)
+		return nil, nil
 	case *command.SetSchedulerConfig:
 		return e.setSchedulerConfig(c), nil
 	case *command.UpsertNamespaces:

@@ -101,7 +101,7 @@ func (d draw) updates() command.Command {
 }
 
 func (d draw) command(s *store.Snapshot) command.Command {
-	switch rapid.IntRange(0, 17).Draw(d.t, "kind") {
+	switch rapid.IntRange(0, 18).Draw(d.t, "kind") {
 	case 0, 1:
 		c := &command.RegisterJob{Job: d.job(), Evals: d.evals(), Time: d.time()}
 		if d.time()%2 == 0 {
@@ -138,6 +138,8 @@ func (d draw) command(s *store.Snapshot) command.Command {
 		}}
 	case 16:
 		return &command.SetNodeMeta{NodeID: d.id("n", 3), Meta: map[string]*string{"k": new("v"), "gone": nil}, Time: d.time()}
+	case 17:
+		return &command.InitCluster{ID: d.id("c", 3), Epoch: "e"}
 	case 13:
 		return &command.UpdateEvals{Evals: d.evals()}
 	case 14:

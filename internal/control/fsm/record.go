@@ -51,6 +51,7 @@ const (
 	recPlaced
 	recJobSubmission
 	recFleetMemory
+	recCluster
 )
 
 type metaRecord struct {

@@ -117,6 +117,8 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 		return read(payload, x.t.RestoreNodePool)
 	case recSchedulerConfig:
 		return read(payload, x.t.RestoreSchedulerConfig)
+	case recCluster:
+		return read(payload, x.t.RestoreCluster)
 	case recNode:
 		return read(payload, x.t.RestoreNode)
 	case recJobVersion:

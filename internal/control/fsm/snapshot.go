@@ -86,6 +86,11 @@ func (x *imageWriter) cluster() error {
 	if err := x.write(recSchedulerConfig, x.s.SchedulerConfig()); err != nil {
 		return err
 	}
+	if c := x.s.Cluster(); c != nil {
+		if err := x.write(recCluster, c); err != nil {
+			return err
+		}
+	}
 	return writeAll(x, recNode, x.s.Nodes(""))
 }
 

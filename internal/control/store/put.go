@@ -129,6 +129,12 @@ func (t *Txn) DeleteNodePool(p *drover.NodePool) {
 	t.touch(tables.NodePools, p.Name)
 }
 
+// PutCluster stores what the servers are together.
+func (t *Txn) PutCluster(c *drover.Cluster) {
+	t.insert(tables.Cluster, c)
+	t.touch(tables.Cluster, "")
+}
+
 // PutSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) PutSchedulerConfig(c *drover.SchedulerConfiguration) {
 	t.insert(tables.SchedulerConfig, c)

@@ -209,6 +209,9 @@ func (r *reader) NodePools() iter.Seq[*drover.NodePool] {
 	return scan[drover.NodePool](r, tables.NodePools, indexID, "")
 }
 
+// Cluster returns what the servers are together, nil if they are no cluster.
+func (r *reader) Cluster() *drover.Cluster { return get[drover.Cluster](r, tables.Cluster, "cluster") }
+
 // SchedulerConfig returns the scheduler's configuration, never nil.
 func (r *reader) SchedulerConfig() *drover.SchedulerConfiguration {
 	return get[drover.SchedulerConfiguration](r, tables.SchedulerConfig, "config")

@@ -69,6 +69,9 @@ func (t *Txn) RestoreNamespace(n *drover.Namespace) { t.insert(tables.Namespaces
 // RestoreNodePool stores a node pool.
 func (t *Txn) RestoreNodePool(p *drover.NodePool) { t.insert(tables.NodePools, p) }
 
+// RestoreCluster stores what the servers are together.
+func (t *Txn) RestoreCluster(c *drover.Cluster) { t.insert(tables.Cluster, c) }
+
 // RestoreSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) RestoreSchedulerConfig(c *drover.SchedulerConfiguration) {
 	t.insert(tables.SchedulerConfig, c)
