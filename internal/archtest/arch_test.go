@@ -158,7 +158,10 @@ func TestDecidersArePure(t *testing.T) {
 // quarantine: a library's only homes.
 var quarantine = map[string][]string{
 	"github.com/hashicorp/raft":                            {"drover/internal/control/raftlog"},
+	"github.com/hashicorp/raft-autopilot":                  {"drover/internal/control/raftlog"},
 	"github.com/hashicorp/raft-boltdb/v2":                  {"drover/internal/control/raftlog"},
+	"github.com/hashicorp/serf/serf":                       {"drover/internal/control/members"},
+	"github.com/hashicorp/memberlist":                      {"drover/internal/control/members"},
 	"github.com/hashicorp/go-memdb":                        {"drover/internal/control/store"},
 	"github.com/tidwall/btree":                             {"drover/internal/control/store"},
 	"github.com/moby/moby/client":                          {"drover/internal/node/driver/docker", "drover/internal/fleet/provider/docker"},

@@ -26,10 +26,10 @@ var layers = []layer{ // a table
 	{"deciders", "control/scheduler control/scheduler/* control/trigger control/evalbroker node/taskmachine exec/pool fleet/learned fleet/scaler", "values: no store, context, goroutine or I/O"},
 	{"state", "control/store control/fsm control/eventstream exec/environment exec/linelog node/localstate node/taskenv node/allocdir " +
 		"node/rendering node/diskuse fleet/ledger", "what is kept: go-memdb, tidwall/btree, bbolt, files"},
-	{"effects", "control/raftlog node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
-		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook link", "each with its SDK or its part of the kernel"},
+	{"effects", "control/raftlog control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
+		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook link peer", "each with its SDK or its part of the kernel"},
 	{
-		"loops", "control/intake control/planner control/assignment control/leader node/agent node/allocrunner node/taskrunner node/hook " +
+		"loops", "control/intake control/planner control/assignment control/leader control/cluster node/agent node/allocrunner node/taskrunner node/hook " +
 			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
 			"fleet/keeper fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",

@@ -123,10 +123,7 @@ func (c *Cluster) join(ctx context.Context) error {
 			c.deps.Logger.Info("joined", "servers", n)
 			return nil
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if c.cfg.RetryMax > 0 && tries >= c.cfg.RetryMax {
+		if c.cfg.RetryMax > 0 && tries >= c.cfg.RetryMax && ctx.Err() == nil {
 			return drover.Errorf(drover.Unavailable, "server_join: no server answered in %d tries: %w", tries, err)
 		}
 		c.deps.Logger.Warn("no server to join answers; trying again", "in", c.cfg.RetryInterval, "error", err)

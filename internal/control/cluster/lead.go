@@ -86,52 +86,79 @@ func (c *Cluster) do(ctx context.Context, s step) error {
 	}
 }
 
+// census is the servers as the log and gossip know them.
+type census struct {
+	self      members.Self
+	clusterID string
+	peers     map[string]raftlog.Peer
+	voters    int // of the peers, with what the steps change
+}
+
 // steps returns what the leader has to change, in order: a server that has another's former address comes after that one is
 // gone. A server that failed is autopilot's business.
-func steps(self members.Self, clusterID string, peers []raftlog.Peer, list []members.Member) (out []step) {
-	byID, voters := map[string]raftlog.Peer{}, 0
+func steps(self members.Self, clusterID string, peers []raftlog.Peer, list []members.Member) []step {
+	c := &census{self: self, clusterID: clusterID, peers: map[string]raftlog.Peer{}}
 	for _, p := range peers {
-		byID[p.ID] = p
+		c.peers[p.ID] = p
 		if p.Voter {
-			voters++
+			c.voters++
 		}
 	}
-	known := map[string]members.Member{}
+	alive := map[string]bool{}
+	var removes, adds []step
 	for _, m := range list {
-		if m.Region == self.Region {
-			known[m.ID] = m
+		if m.Region != self.Region {
+			continue
+		}
+		alive[m.ID] = m.Status == members.Alive
+		if s, ok := c.leaving(m); ok {
+			removes = append(removes, s)
 		}
 	}
-	var adds []step
 	for _, m := range list {
-		p, in := byID[m.ID]
-		switch {
-		case m.Region != self.Region || m.Cluster != "" && m.Cluster != clusterID:
+		s, ok := c.coming(m)
+		if !ok {
 			continue
-		case m.Status == members.Left && in && m.ID != self.ID:
-			out = append(out, step{remove, m.ID, m.Name, p.Address})
-			if p.Voter {
-				voters--
-			}
-		case m.Status != members.Alive || m.RPCAddr == "" || in && p.Address == m.RPCAddr:
-			continue
-		case in && p.Voter:
-			adds = append(adds, step{addVoter, m.ID, m.Name, m.RPCAddr})
-		case in || m.NonVoter || voters >= max(self.Expect, 1):
-			adds = append(adds, step{addNonvoter, m.ID, m.Name, m.RPCAddr})
-		default: // one of the first servers
-			adds = append(adds, step{addVoter, m.ID, m.Name, m.RPCAddr})
-			voters++
 		}
-	}
-	for _, a := range adds { // who had the address before
-		for _, p := range peers {
-			if p.Address == a.address && p.ID != a.id && known[p.ID].Status != members.Alive {
-				out = append(out, step{remove, p.ID, known[p.ID].Name, p.Address})
+		adds = append(adds, s)
+		for _, p := range peers { // who had the address before
+			if p.Address == s.address && p.ID != s.id && !alive[p.ID] {
+				removes = append(removes, step{remove, p.ID, p.ID, p.Address})
 			}
 		}
 	}
-	return append(out, adds...)
+	return append(removes, adds...)
+}
+
+// leaving is the step for a server that left.
+func (c *census) leaving(m members.Member) (step, bool) {
+	p, in := c.peers[m.ID]
+	if !in || m.Status != members.Left || m.ID == c.self.ID {
+		return step{}, false
+	}
+	if p.Voter {
+		c.voters--
+	}
+	return step{remove, m.ID, m.Name, p.Address}, true
+}
+
+// coming is the step for a server that is not in the log yet, or is at another address. The first servers vote at once; later
+// ones when autopilot finds them stable.
+func (c *census) coming(m members.Member) (step, bool) {
+	p, in := c.peers[m.ID]
+	ours := m.Region == c.self.Region && (m.Cluster == "" || m.Cluster == c.clusterID)
+	if !ours || m.Status != members.Alive || m.RPCAddr == "" || in && p.Address == m.RPCAddr {
+		return step{}, false
+	}
+	what := addNonvoter
+	switch {
+	case in && p.Voter:
+		what = addVoter
+	case !in && !m.NonVoter && c.voters < max(c.self.Expect, 1):
+		what = addVoter
+		c.voters++
+	}
+	return step{what, m.ID, m.Name, m.RPCAddr}, true
 }
 
 // autopilot gives autopilot the servers as gossip sees them.
