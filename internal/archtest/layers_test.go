@@ -21,10 +21,10 @@ type layer struct {
 // layers is the whole house, the lowest first.
 var layers = []layer{ // a table
 	{"vocabulary", "drover drover/execution drover/fleet exchange lifecycle optional tables validation", "nouns and the seam between node and control: no I/O"},
-	{"foundation", "clock evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake", "what everybody may use"},
+	{"foundation", "appendlog clock evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake", "what everybody may use"},
 	{"seams", "control/command node/driver fleet/provider", "what planes speak to the world through: data and interfaces"},
 	{"deciders", "control/scheduler control/scheduler/* control/trigger control/evalbroker node/taskmachine exec/pool fleet/learned fleet/scaler", "values: no store, context, goroutine or I/O"},
-	{"state", "control/store control/fsm control/eventstream exec/environment exec/linelog node/localstate node/taskenv node/allocdir " +
+	{"state", "control/store control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
 		"node/rendering node/diskuse fleet/ledger", "what is kept: go-memdb, tidwall/btree, bbolt, files"},
 	{"effects", "control/raftlog control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
 		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook link peer", "each with its SDK or its part of the kernel"},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/execution"
-	"github.com/drover-project/drover/internal/exec/linelog"
+	"github.com/drover-project/drover/internal/appendlog"
 )
 
 // ledgerLimit is the size from which the ledger is written anew, with what still counts; twice as much as was left of it
@@ -17,7 +17,7 @@ const ledgerLimit = 8 << 20
 // be told.
 type ledger struct {
 	mu   sync.Mutex // guards what follows
-	log  *linelog.Log
+	log  *appendlog.File
 	next int64 // from this size on it is written anew
 	kept map[string]*record
 }
@@ -39,7 +39,7 @@ type ledgerLine struct {
 }
 
 func openLedger(path string) (*ledger, error) {
-	log, err := linelog.Open(path)
+	log, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (l *ledger) read(since time.Time) (records []record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var order []string
-	err = l.log.Read(func(raw []byte) {
+	err = l.log.Read(func(raw []byte, _ appendlog.Span) {
 		var line ledgerLine
 		switch {
 		case json.Unmarshal(raw, &line) != nil:

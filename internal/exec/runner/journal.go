@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/drover-project/drover/internal/exec/linelog"
+	"github.com/drover-project/drover/internal/appendlog"
 )
 
 // The journal is a file of JSON lines, one for each claim and release. A line is written before the claim is answered
@@ -17,12 +17,12 @@ type pending struct{ claim, release []byte }
 
 type journal struct {
 	mu      sync.Mutex // guards what follows
-	log     *linelog.Log
+	log     *appendlog.File
 	pending map[string]pending // by allocation: what is not recorded yet
 }
 
 func openJournal(path string) (*journal, error) {
-	log, err := linelog.Open(path)
+	log, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func openJournal(path string) (*journal, error) {
 func (j *journal) read() (lines []Line, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	err = j.log.Read(func(raw []byte) {
+	err = j.log.Read(func(raw []byte, _ appendlog.Span) {
 		var line Line
 		if json.Unmarshal(raw, &line) == nil {
 			lines = append(lines, line)

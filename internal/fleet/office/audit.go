@@ -1,12 +1,10 @@
 package office
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/appendlog"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -23,9 +22,9 @@ type AuditLog struct {
 	clock clock.Clock
 
 	mu   sync.Mutex
-	ring []fleet.Audit // guarded by mu; as are all below
-	file *os.File
-	size int64
+	ring []fleet.Audit   // guarded by mu
+	file *appendlog.File // guarded by mu
+	size int64           // of the file, from which the next one begins
 }
 
 const (
@@ -36,49 +35,44 @@ const (
 // OpenAudit reads back what was kept in the folder, which it makes; "" keeps entries in memory only. Errors: the folder or a
 // file can't be used.
 func OpenAudit(dir string, c clock.Clock) (*AuditLog, error) {
-	a := &AuditLog{clock: c}
+	a := &AuditLog{clock: c, size: auditSize}
 	if dir == "" {
-		return a, nil
+		var err error
+		a.file, err = appendlog.Open("", appendlog.Lines)
+		return a, err
 	}
 	if err := os.MkdirAll(dir, 0o711); err != nil { // loopback's machines may live below
 		return nil, fmt.Errorf("making the fleet's folder: %w", err)
 	}
 	a.path = filepath.Join(dir, "audit.jsonl")
-	for _, path := range []string{a.path + ".1", a.path} {
-		if err := a.load(path); err != nil {
-			return nil, fmt.Errorf("reading the fleet's audit log: %w", err)
+	if _, err := os.Stat(a.path + ".1"); err == nil {
+		old, err := a.load(a.path + ".1")
+		if err != nil {
+			return nil, err
 		}
+		_ = old.Close() // it was only read
 	}
-	return a, a.reopen()
+	var err error
+	a.file, err = a.load(a.path)
+	return a, err
 }
 
-func (a *AuditLog) load(path string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// load remembers what is in a file, and leaves it open behind its last entry.
+func (a *AuditLog) load(path string) (*appendlog.File, error) {
+	f, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("reading the fleet's audit log: %w", err)
 	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	err = f.Read(func(line []byte, _ appendlog.Span) {
 		var e fleet.Audit
-		if json.Unmarshal(lines.Bytes(), &e) == nil { // a torn line was not written whole
+		if json.Unmarshal(line, &e) == nil { // else an older program tore it in the midst of the file
 			a.remember(e)
 		}
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("reading the fleet's audit log: %w", err), f.Close())
 	}
-	return nil
-}
-
-func (a *AuditLog) reopen() (err error) {
-	a.file, err = os.OpenFile(a.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err == nil {
-		var info fs.FileInfo
-		if info, err = a.file.Stat(); err == nil {
-			a.size = info.Size()
-		}
-	}
-	return err
+	return f, nil
 }
 
 func (a *AuditLog) remember(e fleet.Audit) {
@@ -97,18 +91,10 @@ func (a *AuditLog) Add(e fleet.Audit) {
 	}
 	e.At = e.At.UTC()
 	a.remember(e)
-	if a.file == nil {
-		return
-	}
 	line, _ := json.Marshal(e) // plain values
-	n, _ := a.file.Write(append(line, '\n'))
-	if a.size += int64(n); a.size < auditSize {
-		return
-	}
-	_ = a.file.Close()
-	_ = os.Rename(a.path, a.path+".1")
-	if a.reopen() != nil {
-		a.file = nil
+	_ = a.file.Append(append(line, '\n'))
+	if a.file.Size() >= a.size {
+		_ = a.file.Rotate(a.path + ".1") // else the file grows on
 	}
 }
 
@@ -130,10 +116,7 @@ func (a *AuditLog) List(match func(*fleet.Audit) bool, most int) []fleet.Audit {
 func (a *AuditLog) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.file != nil {
-		_ = a.file.Close()
-		a.file = nil
-	}
+	_ = a.file.Close() // nothing is waited for
 }
 
 // Audit returns the newest entries about a pool and an instance, the newest last; "" is any.

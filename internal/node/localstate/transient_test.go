@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/appendlog"
 	"github.com/drover-project/drover/internal/clock"
 )
 
@@ -60,7 +61,7 @@ func TestRunnersAreKeptWithoutTransactions(t *testing.T) {
 	}
 	sorted := cmpopts.SortSlices(func(a, b Record) bool { return a.Alloc.ID < b.Alloc.ID })
 	// Not closed: as after kill -9 of the process.
-	_, entries, err := openTransient(b.pools.path, b.pools.boot)
+	_, entries, err := openTransient(poolsPath(path), b.pools.boot)
 	require.NoError(t, err)
 	records, err := newJobs(newFormat()).assemble(entries)
 	require.NoError(t, err)
@@ -83,6 +84,9 @@ func TestRunnersAreKeptWithoutTransactions(t *testing.T) {
 	require.Len(t, b.pools.index, 1, "the boot id")
 	require.NoError(t, b.Close())
 }
+
+// poolsPath is where the pools' records are, beside the bbolt file.
+func poolsPath(path string) string { return filepath.Join(filepath.Dir(path), "runners.log") }
 
 func TestRunnersOfAnOlderAgentStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
@@ -126,7 +130,7 @@ func TestTornRecordsAreDropped(t *testing.T) {
 	p, _, err := openTransient(path, "b")
 	require.NoError(t, err)
 	require.NoError(t, p.add([]Change{PutAlloc(sampleRunner("r1"))}))
-	whole := p.size
+	whole := p.file.Size()
 	require.NoError(t, p.add([]Change{PutTask("r1", "t", sampleTask())}))
 	require.NoError(t, p.close())
 	text, err := os.ReadFile(path)
@@ -141,7 +145,7 @@ func TestTornRecordsAreDropped(t *testing.T) {
 		p, entries, err := openTransient(path, "b")
 		require.NoError(t, err)
 		require.Len(t, entries, 2, "the allocation and its job")
-		require.Equal(t, whole, p.size)
+		require.Equal(t, whole, p.file.Size())
 		require.NoError(t, p.close())
 	}
 }
@@ -159,7 +163,7 @@ func TestTheRunnersFileStaysSmall(t *testing.T) {
 		r.ID = fmt.Sprint("r", i)
 		require.NoError(t, p.add([]Change{PutAlloc(&r), PutTask(r.ID, "t", sampleTask())}))
 		require.NoError(t, p.add(Drop(r.ID, "t")))
-		most = max(most, p.size)
+		most = max(most, p.file.Size())
 	}
 	require.Less(t, most, int64(transientLeast+1<<16))
 	require.NoError(t, p.close())
@@ -177,18 +181,18 @@ func TestWhatWasNotWrittenOfARunnerIsWrittenLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, path)
 		writable := b.pools.file
-		readOnly, err := os.Open(b.pools.path)
+		gone, err := appendlog.Open(poolsPath(path), appendlog.Frames)
 		require.NoError(t, err)
-		b.pools.file = readOnly
+		require.NoError(t, gone.Close())
+		b.pools.file = gone
 		require.Error(t, b.Commit(t.Context(), PutAlloc(sampleRunner("r1"))))
 		b.Queue(PutTask("r1", "t", sampleTask()))
 		require.Error(t, b.Settle(t.Context(), "r1"))
 		b.pools.mu.Lock()
 		b.pools.file = writable
 		b.pools.mu.Unlock()
-		require.NoError(t, readOnly.Close())
 		clock.Sleep(t.Context(), clock.Wall{}, 2*retryAfter)
-		_, entries, err := openTransient(b.pools.path, b.pools.boot)
+		_, entries, err := openTransient(poolsPath(path), b.pools.boot)
 		require.NoError(t, err)
 		require.Len(t, entries, 3)
 		require.NoError(t, b.Close())
@@ -204,7 +208,7 @@ func TestWhatIsOutdatedOfARunnerIsNotWritten(t *testing.T) {
 		size := func() int64 {
 			b.pools.mu.Lock()
 			defer b.pools.mu.Unlock()
-			return b.pools.size
+			return b.pools.file.Size()
 		}
 		require.NoError(t, b.Commit(ctx, PutAlloc(sampleRunner("r1")), PutAlloc(sampleRunner("r2"))))
 		before := size()
