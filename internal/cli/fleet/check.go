@@ -24,6 +24,9 @@ func checkCommand(app *term.App, local Local) *cobra.Command {
 		if local.Check == nil {
 			return drover.Errorf(drover.NotImplemented, "this program has no providers")
 		}
+		if len(configs) == 0 {
+			return drover.Errorf(drover.Invalid, "-config: name the agent's configuration, which has the pool's provider")
+		}
 		cfg, err := agent.LoadConfig(configs)
 		if err != nil {
 			return err

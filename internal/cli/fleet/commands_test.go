@@ -254,6 +254,7 @@ func TestACheckTellsItsSteps(t *testing.T) {
 	api.Check(
 		clitest.Case{Args: "fleet check unknown -config " + configured, Out: []string{"ok"}},
 		clitest.Case{Args: "fleet check made -json -config " + configured, Out: []string{`"Name": "reach"`}, Not: []string{"can buy"}},
+		clitest.Case{Args: "fleet check made", Code: 2, Err: []string{"-config: name the agent's configuration"}},
 		clitest.Case{Args: "fleet check made -config /no/such", Code: 2, Err: []string{"/no/such"}},
 	)
 	failure = errors.New("unreachable")
