@@ -57,7 +57,9 @@ func TestFindingAUser(t *testing.T) {
 		require.Equal(t, want.home, u.Home, who)
 		require.Equal(t, want.groups, groups, who)
 	}
-	for _, who := range []string{"", "nobody", "short", "big", "minus", "-1", "4294967296", "ann:staff", "1:", "1:-1", ":1", "1:2:3", "# a comment"} {
+	for _, who := range []string{
+		"", "nobody", "short", "big", "minus", "-1", "4294967296", "ann:staff", "1:", "1:-1", ":1", "1:2:3", "# a comment",
+	} {
 		_, _, err := table.Find(who)
 		require.Equal(t, drover.Invalid, drover.CodeOf(err), who)
 	}

@@ -54,7 +54,8 @@ func TestTreesComeBackAsTheyWere(t *testing.T) {
 		require.NoError(rt, os.Mkdir(top.path(from), 0o755))
 		dirs := []string{from}
 		for i := range rapid.IntRange(0, 12).Draw(rt, "entries") {
-			p := top.path(rapid.SampledFrom(dirs).Draw(rt, "in") + "/" + rapid.SampledFrom([]string{"a", "b b", "ü", ".c"}).Draw(rt, "name") + fmt.Sprint(i))
+			name := rapid.SampledFrom([]string{"a", "b b", "ü", ".c"}).Draw(rt, "name") + fmt.Sprint(i)
+			p := top.path(rapid.SampledFrom(dirs).Draw(rt, "in") + "/" + name)
 			switch rapid.IntRange(0, 3).Draw(rt, "kind") {
 			case 0:
 				require.NoError(rt, os.Mkdir(p, 0o755))

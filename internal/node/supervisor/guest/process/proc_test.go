@@ -3,7 +3,7 @@ package process
 import (
 	"fmt"
 	"os"
-	"os/exec"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,22 +19,16 @@ func TestEnvironments(t *testing.T) {
 	require.True(t, p.settled)
 	require.Greater(t, p.threads, 1)
 	for text, want := range map[string][]string{"\x00A=b\x00\x00": {"A=b"}, "\x00\x00": {}} {
-		program := exec.CommandContext(t.Context(), "cat")
-		program.Env = want
-		in, err := program.StdinPipe()
+		p := startWith(t, true, want, "/bin/cat")
+		_, err := p.in.Write([]byte{'x'})
 		require.NoError(t, err)
-		out, err := program.StdoutPipe()
+		_, err = p.out.ReadByte() // it runs
 		require.NoError(t, err)
-		require.NoError(t, program.Start())
-		_, err = in.Write([]byte{'x'})
-		require.NoError(t, err)
-		_, err = out.Read(make([]byte, 1)) // it runs
-		require.NoError(t, err)
-		env, known := environ(proc{pid: program.Process.Pid, state: 'S'})
+		env, known := environ(proc{pid: p.Pid, state: 'S'})
 		require.True(t, known)
 		require.Equal(t, text, string(env))
-		require.NoError(t, in.Close())
-		require.NoError(t, program.Wait())
+		require.NoError(t, p.in.Close())
+		p.wait(t)
 	}
 	require.True(t, hasMark([]byte("\x00A=b\x00"), "A=b"))
 	require.False(t, hasMark([]byte("\x00A=bc\x00"), "A=b"))
@@ -61,12 +55,11 @@ func TestMembersAreThoseOfNow(t *testing.T) {
 	defer members.Close()
 	require.Empty(t, readPids(int(members.Fd())))
 
-	program := exec.CommandContext(t.Context(), "sleep", "1000")
-	require.NoError(t, program.Start())
-	_, err = fmt.Fprint(members, program.Process.Pid)
+	p := start(t, true, nil, "/bin/sleep", "1000")
+	_, err = fmt.Fprint(members, p.Pid)
 	require.NoError(t, err)
-	require.Equal(t, []int{program.Process.Pid}, readPids(int(members.Fd())))
-	require.NoError(t, program.Process.Kill())
-	require.Error(t, program.Wait())
+	require.Equal(t, []int{p.Pid}, readPids(int(members.Fd())))
+	require.True(t, reaping.Signal(p.Child, syscall.SIGKILL))
+	p.wait(t)
 	require.Empty(t, readPids(int(members.Fd())))
 }

@@ -1,0 +1,136 @@
+package executions
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/node/supervisor/guest/guesttest"
+	"github.com/drover-project/drover/internal/node/supervisor/wire"
+)
+
+// forgotten waits until an execution is not kept any more.
+func (g *guest) forgotten(t *testing.T, id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := g.find(id)
+		return err != nil
+	}, guesttest.Patience, time.Millisecond)
+}
+
+// TestTheLastReaderDecides: an execution that nobody reads any more ends, or runs on as its specification says.
+func TestTheLastReaderDecides(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{Grace: time.Hour})
+	ends := g.start(t, script("ends", "echo ready; sleep 1000"))
+	ends.read(t, "ready\n")
+	x := ends.x
+	ends.Gone(false)
+	x.await(t, func() bool { return x.receipt != nil })
+	require.Equal(t, execution.CauseKilled, x.receipt.Cause)
+
+	spec := script("stays", "echo ready; read x; echo done")
+	spec.Detach, spec.Stdin = time.Hour, true
+	stays := g.start(t, spec)
+	stays.read(t, "ready\n")
+	stays.Gone(false)
+	stays.x.await(t, func() bool { return len(stays.x.sessions) == 0 && stays.x.leaving != nil })
+	again := g.attach(t, "stays", execution.Offsets{Stdout: 6})
+	again.write("\n")
+	out, receipt := again.end(t)
+	require.Equal(t, "done\n", out[0])
+	require.Equal(t, execution.CauseExited, receipt.Cause)
+
+	spec = script("short", "sleep 1000")
+	spec.Detach = time.Millisecond
+	short := g.start(t, spec)
+	short.Gone(false)
+	short.x.await(t, func() bool { return short.x.receipt != nil })
+	require.Equal(t, execution.CauseKilled, short.x.receipt.Cause, "nobody came back in time")
+}
+
+// TestAnEndThatWasReadIsForgotten; one whose reader was lost is kept for who comes back.
+func TestAnEndThatWasReadIsForgotten(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{})
+	read := g.start(t, script("read", "echo x"))
+	read.end(t)
+	read.Gone(false)
+	g.forgotten(t, "read")
+
+	lost := g.start(t, script("lost", "echo x; exit 2"))
+	lost.end(t)
+	lost.Gone(true)
+	lost.x.await(t, func() bool { return len(lost.x.sessions) == 0 })
+	out, receipt := g.attach(t, "lost", execution.Offsets{}).end(t)
+	require.Equal(t, "x\n", out[0])
+	require.Equal(t, 2, receipt.ExitCode)
+	list := g.List()
+	require.Len(t, list, 1)
+	require.False(t, list[0].Running)
+	require.Equal(t, 2, list[0].Receipt.ExitCode)
+}
+
+// TestEndsThatNobodyReadsAreBounded: the oldest give way.
+func TestEndsThatNobodyReadsAreBounded(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{})
+	for i := range maxFinished + 3 {
+		r := g.start(t, script(fmt.Sprint(i), ""))
+		r.end(t)
+		r.Gone(true)
+		<-g.finished
+	}
+	require.Len(t, g.List(), maxFinished)
+	_, err := g.find("2")
+	require.Error(t, err)
+	_, err = g.find("3")
+	require.NoError(t, err)
+	require.False(t, g.Busy())
+}
+
+// TestWhatACommandLeavesBehindEnds with it, unless its tree is to be kept.
+func TestWhatACommandLeavesBehindEnds(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{})
+	left := func(keep bool) int {
+		spec := script(fmt.Sprint("e", keep), `sleep 1000 >/dev/null 2>&1 & setsid sh -c 'echo $$; exec sleep 1000' & read x`)
+		spec.Stdin, spec.KeepTree = true, keep
+		r := g.start(t, spec)
+		for {
+			out, _ := r.read(t, "\n")
+			pid, err := strconv.Atoi(strings.TrimSpace(out[0]))
+			require.NoError(t, err)
+			r.closeStdin()
+			_, receipt := r.end(t)
+			require.Equal(t, execution.CauseExited, receipt.Cause)
+			return pid
+		}
+	}
+	require.ErrorIs(t, syscall.Kill(left(false), 0), syscall.ESRCH)
+	kept := left(true)
+	require.NoError(t, syscall.Kill(kept, 0))
+	require.NoError(t, syscall.Kill(kept, syscall.SIGKILL))
+}
+
+// TestTheEndOfTheRunnerIsTold to those who still read.
+func TestTheEndOfTheRunnerIsTold(t *testing.T) {
+	t.Parallel()
+	g := newGuest(t, wire.Boot{})
+	r := g.start(t, script("e", "echo ready; sleep 1000"))
+	r.read(t, "ready\n")
+	g.Stop()
+	g.launcher.Reaper.Signal(r.x.child, syscall.SIGKILL) // as the server kills all
+	_, receipt := r.end(t)
+	require.Equal(t, execution.CauseRunnerGone, receipt.Cause)
+	require.False(t, g.CloseIfEmpty(), "its receipt may be asked for")
+	r.Gone(false)
+	g.forgotten(t, "e")
+	require.True(t, g.CloseIfEmpty())
+}
