@@ -1,92 +1,77 @@
 package fleet
 
 import (
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cron"
 )
 
-// cronTimes is a parsed cron line: one bit a value of each field.
-type cronTimes struct{ minute, hour, day, month, weekday uint64 }
-
-var cronFields = [5]struct {
-	name     string
-	min, max int
-}{{"minute", 0, 59}, {"hour", 0, 23}, {"day of month", 1, 31}, {"month", 1, 12}, {"day of week", 0, 7}}
-
-func parseCron(line string) (cronTimes, error) {
-	var c cronTimes
+// parseCron reads a cron line of five fields. Errors: Invalid, with the field that is wrong.
+func parseCron(line string) (*cron.Line, error) {
 	fields := strings.Fields(line)
 	if len(fields) != 5 {
-		return c, drover.Errorf(drover.Invalid, "must have five fields (minute hour day month weekday), got %d in %q", len(fields), line)
+		return nil, drover.Errorf(drover.Invalid, "must have five fields (minute hour day month weekday), got %d in %q", len(fields), line)
 	}
-	for i, to := range []*uint64{&c.minute, &c.hour, &c.day, &c.month, &c.weekday} {
-		bits, ok := cronBits(fields[i], cronFields[i].min, cronFields[i].max)
-		if !ok {
-			return c, drover.Errorf(drover.Invalid, "%s must be from %d to %d, as 5, 1-5, */10 or 1,3, got %q", cronFields[i].name, cronFields[i].min, cronFields[i].max, fields[i])
-		}
-		*to = bits
+	if slices.ContainsFunc(strings.Split(fields[2], ","), func(s string) bool { return s == "*/1" || s == "1/1" || s == "1-31" }) {
+		fields[2] = "*" // else the parser takes it for a restriction
 	}
-	c.weekday |= c.weekday >> 7 // 7 is Sunday too
+	fields[4] = weekdays(fields[4])
+	c, err := cron.Parse(strings.Join(fields, " "))
+	if err != nil {
+		return nil, drover.Errorf(drover.Invalid, "must be numbers, as 5, 1-5, */10 or 1,3, or names, in %q: %w", line, err)
+	}
 	return c, nil
 }
 
-func cronBits(field string, lowest, highest int) (bits uint64, ok bool) {
+// weekdays writes spans of weekdays as lists, and all of them as *. The parser knows 7 for a Sunday, but takes it for a Saturday
+// at the end of a span, and an all that is not written as * for a restriction.
+func weekdays(field string) string {
+	var list []string
+	seen := map[int]bool{}
 	for part := range strings.SplitSeq(field, ",") {
-		body, stepText, stepped := strings.Cut(part, "/")
-		step := 1
-		if stepped {
-			n, err := strconv.Atoi(stepText)
-			if err != nil || n < 1 {
-				return 0, false
-			}
-			step = n
+		days, ok := weekdaySpan(part)
+		if !ok {
+			list = append(list, part) // with a name, or wrong
 		}
-		from, to, valid := cronRange(body, lowest, highest, stepped)
-		if !valid {
-			return 0, false
-		}
-		for v := from; v <= to; v += step {
-			bits |= 1 << v
+		for _, day := range days {
+			seen[day] = true
+			list = append(list, strconv.Itoa(day))
 		}
 	}
-	return bits, true
+	if len(seen) == 7 {
+		return "*"
+	}
+	return strings.Join(list, ",")
 }
 
-func cronRange(body string, lowest, highest int, stepped bool) (from, to int, ok bool) {
-	if body == "*" {
-		return lowest, highest, true
+// weekdaySpan reads day, first-last, first-last/step, first/step, * or */step; ok is false for anything else.
+func weekdaySpan(part string) (days []int, ok bool) {
+	span, text, stepped := strings.Cut(part, "/")
+	first, last, isSpan := strings.Cut(strings.Replace(span, "*", "0-6", 1), "-")
+	if !isSpan {
+		last = first
 	}
-	a, b, ranged := strings.Cut(body, "-")
-	from, err := strconv.Atoi(a)
-	if err != nil {
-		return 0, 0, false
+	if stepped && !isSpan {
+		last = "7"
 	}
-	to = from
-	if stepped {
-		to = highest
+	if !stepped {
+		text = "1"
 	}
-	if ranged {
-		if to, err = strconv.Atoi(b); err != nil {
-			return 0, 0, false
-		}
+	from, err := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	step, err3 := strconv.Atoi(text)
+	if errors.Join(err, err2, err3) != nil || step < 1 || from > to || to > 7 {
+		return nil, false
 	}
-	return from, to, from >= lowest && to <= highest && from <= to
-}
-
-// on reports whether the cron line names t's minute. As in cron, a day matches if either day field that is set does.
-func (c cronTimes) on(t time.Time) bool {
-	if c.minute>>t.Minute()&1 == 0 || c.hour>>t.Hour()&1 == 0 || c.month>>int(t.Month())&1 == 0 {
-		return false
+	for day := from; day <= to; day += step {
+		days = append(days, day%7)
 	}
-	day, weekday := c.day>>t.Day()&1 == 1, c.weekday>>int(t.Weekday())&1 == 1
-	allDays, allWeekdays := c.day == 1<<32-2, c.weekday&127 == 127
-	if allDays || allWeekdays {
-		return day && weekday
-	}
-	return day || weekday
+	return days, true
 }
 
 // ActiveAt reports whether now lies in a period of the schedule. A schedule that Validate refuses is never active.
@@ -99,11 +84,6 @@ func (s *Schedule) ActiveAt(now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	t := now.In(loc).Truncate(time.Minute)
-	for earliest := now.Add(-s.Duration); t.After(earliest); t = t.Add(-time.Minute) {
-		if c.on(t) {
-			return true
-		}
-	}
-	return false
+	begun := c.Next(now.Add(-s.Duration).In(loc))
+	return !begun.IsZero() && !begun.After(now)
 }

@@ -120,8 +120,10 @@ func (p *Policy) validateTimes(v *validation.Report, at func(string) string) {
 	}
 	for i, s := range p.Schedule {
 		where := at(fmt.Sprintf("Schedule[%d]", i))
-		if _, err := parseCron(s.Cron); err != nil {
+		if line, err := parseCron(s.Cron); err != nil {
 			v.Addf(where+".Cron", "%s", err)
+		} else {
+			v.Check(!line.Next(time.Unix(0, 0).UTC()).IsZero(), where+".Cron", "names no time: %q", s.Cron)
 		}
 		if _, err := time.LoadLocation(s.Zone); err != nil {
 			v.Addf(where+".Zone", "is not a known time zone: %q", s.Zone)

@@ -172,6 +172,7 @@ var quarantine = map[string][]string{
 	"github.com/aws/aws-sdk-go-v2/aws/signer/v4":           {"drover/internal/fleet/provider/ec2"},
 	"go.etcd.io/bbolt":                                     {"drover/internal/control/raftlog", "drover/internal/node/localstate"},
 	"github.com/google/go-containerregistry/pkg/v1/remote": {"drover/internal/node/image"},
+	"github.com/hashicorp/cronexpr":                        {"drover/internal/cron"},
 	"github.com/prometheus/client_golang/prometheus":       {"drover/internal/telemetry"},
 }
 

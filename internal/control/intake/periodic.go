@@ -3,9 +3,8 @@ package intake
 import (
 	"time"
 
-	"github.com/hashicorp/cronexpr"
-
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/cron"
 )
 
 // NextLaunch returns when a periodic job is next due after the time; zero if never. Specifications that cannot be
@@ -20,11 +19,11 @@ func NextLaunch(p *drover.PeriodicConfig, after time.Time) time.Time {
 	}
 	var next time.Time
 	for _, spec := range specs(p) {
-		expr, err := cronexpr.Parse(spec)
+		line, err := cron.Parse(spec)
 		if err != nil {
 			continue
 		}
-		if at := expr.Next(after.In(loc)); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+		if at := line.Next(after.In(loc)); !at.IsZero() && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
 	}
@@ -43,7 +42,7 @@ func CheckPeriodic(p *drover.PeriodicConfig) error {
 		return drover.Errorf(drover.Invalid, "job.Periodic.Specs: %d are more than the %d that a job may have", n, maxSpecs)
 	}
 	for _, spec := range specs(p) {
-		if _, err := cronexpr.Parse(spec); err != nil {
+		if _, err := cron.Parse(spec); err != nil {
 			return drover.Errorf(drover.Invalid, "job.Periodic.Spec: cannot parse %q: %w", spec, err)
 		}
 	}
