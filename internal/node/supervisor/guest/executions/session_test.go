@@ -106,16 +106,16 @@ func TestSignalsReachTheProgram(t *testing.T) {
 func TestATerminal(t *testing.T) {
 	t.Parallel()
 	g := newGuest(t, wire.Boot{})
-	spec := script("e", `stty -echo; echo $TERM; stty size; trap 'stty size' WINCH; echo ready; while read x; do echo "<$x>"; done; echo end`)
+	spec := script("e", `stty -echo; echo $TERM; stty size; echo ready; while read x; do echo "<$x>"; stty size; done; echo end`)
 	spec.TTY, spec.Stdin, spec.Size = true, true, execution.WindowSize{Rows: 5, Cols: 50}
 	r := g.start(t, spec)
 	out, _ := r.read(t, "ready\r\n")
 	require.Equal(t, "xterm\r\n5 50\r\nready\r\n", out[0])
 	r.write("a\n")
-	r.read(t, "<a>\r\n")
+	r.read(t, "<a>\r\n5 50\r\n")
 	r.resize(6, 60)
 	r.write("b\n")
-	r.read(t, "<b>\r\n")
+	r.read(t, "<b>\r\n6 60\r\n")
 	r.Frame(wire.Header{Kind: wire.KindResize}, []byte{1}) // is none
 	r.closeStdin()                                         // a terminal gets its character for that
 	out, receipt := r.end(t)
