@@ -86,14 +86,17 @@ func Handler(c exchange.Controller, auth Authenticator, nodes *Nodes) http.Handl
 }
 
 // unary mounts one procedure with the error translation.
-func unary[Req, Res any](mux *http.ServeMux, procedure string, opts connect.Option, f func(context.Context, http.Header, *Req) (*Res, error)) {
-	mux.Handle(procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) {
+func unary[Req, Res any](
+	mux *http.ServeMux, procedure string, opts connect.Option, f func(context.Context, http.Header, *Req) (*Res, error),
+) {
+	handle := func(ctx context.Context, r *connect.Request[Req]) (*connect.Response[Res], error) {
 		res, err := f(ctx, r.Header(), r.Msg)
 		if err != nil {
 			return nil, toWire(err)
 		}
 		return connect.NewResponse(res), nil
-	}, opts))
+	}
+	mux.Handle(procedure, connect.NewUnaryHandler(procedure, handle, opts))
 }
 
 // Control is exchange.Controller as a node in another process sees it.

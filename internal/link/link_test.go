@@ -205,7 +205,8 @@ func TestControllerOverTheWire(t *testing.T) {
 	defer cancel()
 	_, err = c.Pull(short, "n1", 9, time.Minute)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.NoError(t, c.Push(ctx, "n1", []exchange.AllocUpdate{{ID: "a", TaskStates: map[string]*drover.TaskState{"t": {StartedAt: time.Unix(5, 6)}}}}))
+	states := map[string]*drover.TaskState{"t": {StartedAt: time.Unix(5, 6)}}
+	require.NoError(t, c.Push(ctx, "n1", []exchange.AllocUpdate{{ID: "a", TaskStates: states}}))
 	require.True(t, w.pushed[0].TaskStates["t"].StartedAt.Equal(time.Unix(5, 6)))
 	_, err = c.Heartbeat(ctx, "n2")
 	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))

@@ -17,7 +17,9 @@ func (c *workloadsClient) StartExecution(ctx context.Context, allocID, task stri
 }
 
 // AttachExecution attaches to a command.
-func (c *workloadsClient) AttachExecution(ctx context.Context, allocID, task, executionID string, from execution.Offsets) (execution.Session, error) {
+func (c *workloadsClient) AttachExecution(
+	ctx context.Context, allocID, task, executionID string, from execution.Offsets,
+) (execution.Session, error) {
 	return c.open(ctx, sessionOpen{AllocID: allocID, Task: task, Attach: executionID, From: from})
 }
 
@@ -33,7 +35,8 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Se
 		}
 		return nil, fromWire(err)
 	}
-	stream, err := connect.NewClient[sessionOpen, sessionEvent](c.http, nodeBase+procSession, c.opts).CallServerStream(life, connect.NewRequest(&o))
+	client := connect.NewClient[sessionOpen, sessionEvent](c.http, nodeBase+procSession, c.opts)
+	stream, err := client.CallServerStream(life, connect.NewRequest(&o))
 	if err != nil {
 		return fail(err)
 	}
@@ -46,7 +49,10 @@ func (c *workloadsClient) open(ctx context.Context, o sessionOpen) (execution.Se
 		_ = stream.Close()
 		return fail(ctx.Err())
 	}
-	s := &sessionClient{id: o.SessionID, client: c, stream: stream, cancel: cancel, life: life, frames: make(chan execution.Frame), ended: make(chan struct{})}
+	s := &sessionClient{
+		id: o.SessionID, client: c, stream: stream, cancel: cancel, life: life,
+		frames: make(chan execution.Frame), ended: make(chan struct{}),
+	}
 	go s.receive() // ends when the stream ends or Close cancels it
 	return s, nil
 }

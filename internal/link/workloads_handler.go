@@ -50,18 +50,18 @@ func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	on(procFileApply, func(ctx context.Context, t *target) error {
 		return w.Files(t.AllocID, t.Task).Apply(ctx, t.Changes)
 	})
-	mux.Handle(procReadFolder, download(procReadFolder, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
+	download(mux, procReadFolder, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		r, err := w.ReadFolder(ctx, t.AllocID, t.Path, t.Offset, t.Limit)
 		return nil, r, err
-	}))
-	mux.Handle(procFileRead, download(procFileRead, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
+	})
+	download(mux, procFileRead, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		info, r, err := w.Files(t.AllocID, t.Task).Read(ctx, t.File)
 		return &info, r, err
-	}))
-	mux.Handle(procFileArchive, download(procFileArchive, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
+	})
+	download(mux, procFileArchive, opts, func(ctx context.Context, t *target) (*execution.FileInfo, io.ReadCloser, error) {
 		r, err := w.Files(t.AllocID, t.Task).Archive(ctx, t.File)
 		return nil, r, err
-	}))
+	})
 	mux.Handle(procFileWrite, upload(procFileWrite, opts, func(ctx context.Context, p *writePart, r io.Reader) error {
 		if p.Change == nil {
 			return drover.Errorf(drover.Invalid, "change: must be set")
@@ -71,13 +71,11 @@ func workloadsHandler(w exchange.Workloads, broken func() bool) http.Handler {
 	mux.Handle(procFileExtract, upload(procFileExtract, opts, func(ctx context.Context, p *writePart, r io.Reader) error {
 		return w.Files(p.Target.AllocID, p.Target.Task).Extract(ctx, p.Target.File, r)
 	}))
-	mux.Handle(procLogs, connect.NewServerStreamHandler(procLogs, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[exchange.LogChunk]) error {
-		return toWire(serveLogs(ctx, w, r.Msg.Log, s))
-	}, opts))
+	streamed(mux, procLogs, opts, func(ctx context.Context, t *target, s *connect.ServerStream[exchange.LogChunk]) error {
+		return serveLogs(ctx, w, t.Log, s)
+	})
 	open := &sessions{workloads: w, broken: broken, open: map[string]execution.Session{}}
-	mux.Handle(procSession, connect.NewServerStreamHandler(procSession, func(ctx context.Context, r *connect.Request[sessionOpen], s *connect.ServerStream[sessionEvent]) error {
-		return toWire(open.serve(ctx, r.Msg, s))
-	}, opts))
+	streamed(mux, procSession, opts, open.serve)
 	unary(mux, procSessionOp, opts, func(ctx context.Context, _ http.Header, op *sessionOp) (*empty, error) {
 		return &empty{}, open.perform(ctx, op)
 	})
@@ -107,11 +105,25 @@ func serveLogs(ctx context.Context, w exchange.AllocFolder, r exchange.LogReques
 	}
 }
 
-func download(procedure string, opts connect.Option, open func(context.Context, *target) (*execution.FileInfo, io.ReadCloser, error)) http.Handler {
-	return connect.NewServerStreamHandler(procedure, func(ctx context.Context, r *connect.Request[target], s *connect.ServerStream[chunk]) error {
-		info, body, err := open(ctx, r.Msg)
+// streamed mounts a procedure that answers with a stream, with the error translation.
+func streamed[Req, Res any](
+	mux *http.ServeMux, procedure string, opts connect.Option, f func(context.Context, *Req, *connect.ServerStream[Res]) error,
+) {
+	handle := func(ctx context.Context, r *connect.Request[Req], s *connect.ServerStream[Res]) error {
+		return toWire(f(ctx, r.Msg, s))
+	}
+	mux.Handle(procedure, connect.NewServerStreamHandler(procedure, handle, opts))
+}
+
+// download mounts a procedure that answers with what open opens.
+func download(
+	mux *http.ServeMux, procedure string, opts connect.Option,
+	open func(context.Context, *target) (*execution.FileInfo, io.ReadCloser, error),
+) {
+	streamed(mux, procedure, opts, func(ctx context.Context, t *target, s *connect.ServerStream[chunk]) error {
+		info, body, err := open(ctx, t)
 		if err != nil {
-			return toWire(err)
+			return err
 		}
 		defer body.Close()
 		if err := s.Send(&chunk{Info: info}); err != nil {
@@ -129,14 +141,15 @@ func download(procedure string, opts connect.Option, open func(context.Context, 
 				return nil
 			}
 			if err != nil {
-				return toWire(err)
+				return err
 			}
 		}
-	}, opts)
+	})
 }
 
+// upload is a procedure that takes a head, and then bytes for accept.
 func upload(procedure string, opts connect.Option, accept func(context.Context, *writePart, io.Reader) error) http.Handler {
-	return connect.NewClientStreamHandler(procedure, func(ctx context.Context, s *connect.ClientStream[writePart]) (*connect.Response[empty], error) {
+	handle := func(ctx context.Context, s *connect.ClientStream[writePart]) (*connect.Response[empty], error) {
 		if !s.Receive() {
 			return nil, toWire(drover.Errorf(drover.Invalid, "link: no head: %v", s.Err()))
 		}
@@ -148,7 +161,8 @@ func upload(procedure string, opts connect.Option, accept func(context.Context, 
 			return nil, toWire(err)
 		}
 		return connect.NewResponse(&empty{}), nil
-	}, opts)
+	}
+	return connect.NewClientStreamHandler(procedure, handle, opts)
 }
 
 // partReader reads the data parts of an upload.

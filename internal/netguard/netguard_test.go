@@ -101,7 +101,8 @@ func TestSpecialAddressesAreRefused(t *testing.T) {
 		require.NoError(t, allowed.Check(ip), line)
 	}
 	for _, a := range []string{
-		"1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1", "223.255.255.255", "169.253.1.1", "11.0.0.1",
+		"1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1", "223.255.255.255",
+		"169.253.1.1", "11.0.0.1",
 		"2606:2800:220:1::1", "2001:200::1", "2a00::1", "::ffff:1.1.1.1", "64:ff9b::101:101", "2003::1",
 	} {
 		require.NoError(t, public.Check(netip.MustParseAddr(a)), a)
@@ -142,7 +143,9 @@ func TestDialledAddressesAreJudged(t *testing.T) {
 	defer s.Close()
 	port := s.Listener.Addr().(*net.TCPAddr).Port
 	g := &Guard{What: "it", Key: "k", Private: true}
-	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1", "0x7f000001", "2130706433", "ip6-localhost"} {
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "127.1", "0x7f000001", "2130706433", "ip6-localhost",
+	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s:%d/", host, port), nil)
 		require.NoError(t, err)
 		_, err = g.Client(time.Minute).Do(req)

@@ -14,11 +14,12 @@ var unicast = netip.MustParsePrefix("2000::/3") // a constant
 // kinds are what is not public: all ranges of IANA's registries of special-purpose addresses but the private ones, what was
 // in them once, and the addresses at which clouds answer their machines that lie elsewhere.
 var kinds = map[string][]netip.Prefix{ // constants
-	"an address of this host":       prefixes("0.0.0.0/8", "::/128"),
-	"a loopback address":            prefixes("127.0.0.0/8", "::1/128"),
-	"a link-local address":          prefixes("169.254.0.0/16", "fe80::/10", "fec0::/10"),
-	"a multicast address":           prefixes("224.0.0.0/4", "ff00::/8"),
-	"a cloud's metadata service":    prefixes("168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128"),
+	"an address of this host": prefixes("0.0.0.0/8", "::/128"),
+	"a loopback address":      prefixes("127.0.0.0/8", "::1/128"),
+	"a link-local address":    prefixes("169.254.0.0/16", "fe80::/10", "fec0::/10"),
+	"a multicast address":     prefixes("224.0.0.0/4", "ff00::/8"),
+	"a cloud's metadata service": prefixes(
+		"168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128"),
 	"in a carrier's shared network": prefixes("100.64.0.0/10"),
 	"an address of a special purpose": prefixes(
 		"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24",

@@ -1,0 +1,174 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/exchange"
+)
+
+// Whoever does not prove who it is gets nothing of control, by none of its procedures.
+func TestStrangersGetNothing(t *testing.T) {
+	t.Parallel()
+	w := &world{}
+	c, nodes := serve(t, w)
+	proper := c.identity
+	for name, change := range map[string]func(*Identity){
+		"another's name":   func(i *Identity) { i.NodeID = "n2" },
+		"a wrong secret":   func(i *Identity) { i.Secret = "s-n2" },
+		"no secret":        func(i *Identity) { i.Secret = "" },
+		"no name at all":   func(i *Identity) { i.NodeID, i.Secret = "", "" },
+		"the secret alone": func(i *Identity) { i.NodeID = "" },
+	} {
+		c.identity = proper
+		change(&c.identity)
+		_, err := c.Heartbeat(t.Context(), "n1")
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
+		_, err = c.Pull(t.Context(), "n1", 0, time.Second)
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
+		err = c.Push(t.Context(), "n1", []exchange.AllocUpdate{{ID: "a"}})
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
+		err = c.ServeWorkloads(t.Context(), w, func() { require.Fail(t, "accepted", name) })
+		require.Equal(t, drover.Unauthorized, drover.CodeOf(err), name)
+	}
+	require.Empty(t, w.pushed)
+	_, err := nodes.Workloads("n1")
+	require.Error(t, err)
+	c.identity = proper
+	_, err = c.Register(t.Context(), nil)
+	require.Equal(t, drover.Invalid, drover.CodeOf(err))
+}
+
+// A join token that was replaced is shown from then on.
+func TestAnotherJoinToken(t *testing.T) {
+	t.Parallel()
+	c, _ := serve(t, &world{})
+	c.identity.JoinToken = "old"
+	_, err := c.Register(t.Context(), &drover.Node{ID: "n1"})
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+	c.SetJoinToken("join")
+	_, err = c.Register(t.Context(), &drover.Node{ID: "n1"})
+	require.NoError(t, err)
+	h := http.Header{}
+	c.who().set(h)
+	require.Equal(t, "join", TokenOf(h))
+}
+
+// A node that dials again is asked over its newest tunnel; the older one ends.
+func TestANewerTunnelTakesOver(t *testing.T) {
+	t.Parallel()
+	c, nodes := serve(t, &world{})
+	open := func(node exchange.Workloads) (ended chan error) {
+		ready := make(chan struct{})
+		ended = make(chan error, 1)
+		go func() { ended <- c.ServeWorkloads(t.Context(), node, func() { close(ready) }) }() // ends with the test's server
+		<-ready
+		return ended
+	}
+	first, second := &recorder{}, &recorder{}
+	old := open(first)
+	require.Eventually(t, func() bool { _, err := nodes.Workloads("n1"); return err == nil }, time.Minute, time.Millisecond)
+	newer := open(second)
+	require.Equal(t, drover.Unavailable, drover.CodeOf(<-old))
+	remote, err := nodes.Workloads("n1")
+	require.NoError(t, err)
+	require.NoError(t, remote.CollectGarbage(t.Context(), "a"))
+	require.Empty(t, first.asked)
+	require.Equal(t, []string{"Collecta"}, second.asked)
+	require.Empty(t, newer)
+	nodes.mu.Lock()
+	conn := nodes.conns["n1"].conn
+	nodes.mu.Unlock()
+	require.NoError(t, conn.Close())
+	require.Error(t, <-newer)
+}
+
+func TestEnrolment(t *testing.T) {
+	t.Parallel()
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	srv := &http.Server{Protocols: &protocols, Handler: EnrollHandler(func(_ context.Context, who Identity, csr []byte) ([]byte, error) {
+		if who.JoinToken != "join" {
+			return nil, drover.Errorf(drover.Unauthorized, "wrong join token")
+		}
+		return append([]byte(who.NodeID+" signed "), csr...), nil
+	})}
+	go func() { _ = srv.Serve(l) }() // ends with Close
+	hc := NewHTTPClient(nil)
+	t.Cleanup(func() { hc.CloseIdleConnections(); _ = srv.Close() })
+	base := "http://" + l.Addr().String()
+	cert, err := Enroll(t.Context(), hc, base, Identity{NodeID: "n1", JoinToken: "join"}, []byte("csr"))
+	require.NoError(t, err)
+	require.Equal(t, "n1 signed csr", string(cert))
+	_, err = Enroll(t.Context(), hc, base, Identity{NodeID: "n1", JoinToken: "stolen"}, []byte("csr"))
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(err))
+	_, err = Enroll(t.Context(), hc, "http://127.0.0.1:1", Identity{}, nil)
+	require.Equal(t, drover.Unavailable, drover.CodeOf(err), "nobody is there")
+	res, err := hc.Get(base + procRegister)
+	require.NoError(t, err)
+	_ = res.Body.Close()
+	require.Equal(t, http.StatusNotFound, res.StatusCode, "a certificate is all that one may ask for here")
+}
+
+// An error crosses the wire with its code and its words; what the other side did not say is a broken connection.
+func TestErrorsCrossTheWire(t *testing.T) {
+	t.Parallel()
+	for code := drover.Internal; code <= drover.NotImplemented; code++ {
+		_, known := connectCodes[code]
+		require.True(t, known, "%s has no code of connect's", code)
+		got := fromWire(toWire(fmt.Errorf("asking: %w", drover.Errorf(code, "because %d", code))))
+		require.Equal(t, code, drover.CodeOf(got))
+		require.Equal(t, fmt.Sprintf("asking: because %d", code), got.Error())
+	}
+	require.NoError(t, toWire(nil))
+	require.NoError(t, fromWire(nil))
+	require.ErrorIs(t, fromWire(toWire(context.Canceled)), context.Canceled)
+	require.ErrorIs(t, fromWire(toWire(fmt.Errorf("pulling: %w", context.DeadlineExceeded))), context.DeadlineExceeded)
+	require.ErrorIs(t, fromWire(io.EOF), io.EOF)
+	require.ErrorIs(t, fromWire(context.Canceled), context.Canceled)
+	for _, err := range []error{errors.New("reset"), connect.NewError(connect.CodeUnknown, errors.New("EOF"))} {
+		require.Equal(t, drover.Unavailable, drover.CodeOf(fromWire(err)), err)
+	}
+	stranger := connect.NewError(connect.CodeUnauthenticated, errors.New("a proxy's"))
+	require.Equal(t, drover.Unauthorized, drover.CodeOf(fromWire(stranger)))
+	require.Equal(t, drover.Internal, drover.CodeOf(fromWire(toWire(errors.New("odd")))), "a fault of the other side")
+}
+
+// Whatever a program writes and however it ends, the frame that arrives is the frame that was sent.
+func TestFramesAreEncodedWhole(t *testing.T) {
+	t.Parallel()
+	codec := newMsgpack()
+	rapid.Check(t, func(t *rapid.T) {
+		sent := execution.Frame{
+			Stream: execution.Stream(rapid.IntRange(0, 2).Draw(t, "stream")), Offset: rapid.Int64().Draw(t, "offset"),
+			Data: rapid.SliceOfN(rapid.Byte(), 1, 50).Draw(t, "data"), Started: rapid.Bool().Draw(t, "started"),
+			Pid: rapid.Int().Draw(t, "pid"), Skipped: rapid.Bool().Draw(t, "skipped"),
+		}
+		if rapid.Bool().Draw(t, "ended") {
+			sent.Receipt = &execution.Receipt{
+				Cause: execution.CauseSignalled, ExitCode: rapid.IntRange(-1, 255).Draw(t, "code"),
+				Error: rapid.String().Draw(t, "error"), StdoutBytes: rapid.Int64().Draw(t, "bytes"),
+			}
+		}
+		text, err := codec.Marshal(&sessionEvent{Frame: &sent})
+		require.NoError(t, err)
+		var got sessionEvent
+		require.NoError(t, codec.Unmarshal(text, &got))
+		require.Equal(t, sent, *got.Frame)
+		require.Error(t, codec.Unmarshal(text[:len(text)-1], &sessionEvent{}), "a part of it is refused")
+	})
+}
