@@ -20,7 +20,7 @@ func evaluate() { evaluator.Child(server.Texts()) }
 
 // parts gives the command line what runs on this machine itself.
 func parts() cli.Parts {
-	sysmon.Calm()
+	sysmon.Relax()
 	return cli.Parts{
 		RunAgent: server.Run,
 		Doctor:   doctor.Probes{Try: examine.Run, Overlay: sandbox.Overlay, Groups: cgroup.Survey},

@@ -11,13 +11,13 @@ import (
 // system call that blocks may hold up others that wait for its processor.
 const Slack = 1_000_000
 
-// Calm lets this process's monitor sleep longer by up to Slack each time. It does its best: without CAP_SYS_NICE, in a
+// Relax lets this process's monitor sleep longer by up to Slack each time. It does its best: without CAP_SYS_NICE, in a
 // process that was not started with that slack, everything stays as it was.
-func Calm() {
+func Relax() {
 	if own, err := unix.PrctlRetInt(unix.PR_GET_TIMERSLACK, 0, 0, 0, 0); err == nil && own >= Slack {
 		return // all threads have it from who started us
 	}
-	tid, ok := second()
+	tid, ok := monitorThread()
 	if !ok {
 		return
 	}
@@ -29,8 +29,8 @@ func Calm() {
 	_ = syscall.Close(fd)
 }
 
-// second returns the id of the process's second thread: the first one that the runtime makes is the monitor.
-func second() (tid string, ok bool) {
+// monitorThread returns the id of the process's second thread: the first one that the runtime makes is the monitor.
+func monitorThread() (tid string, ok bool) {
 	fd, err := syscall.Open("/proc/self/task", syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return "", false

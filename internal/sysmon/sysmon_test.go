@@ -11,8 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/sysmon"
 )
 
-func TestCalmChangesAThread(t *testing.T) { // threads begin and end in other tests
-	sysmon.Calm()
+func TestRelaxChangesAThread(t *testing.T) { // threads begin and end in other tests
+	sysmon.Relax()
 	tasks, err := filepath.Glob("/proc/self/task/*")
 	require.NoError(t, err)
 	slices.Sort(tasks)

@@ -21,7 +21,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 		return execution.Runner{}, err
 	}
 	if ctx.Err() != nil {
-		return execution.Runner{}, left(ctx)
+		return execution.Runner{}, canceled(ctx)
 	}
 	if r.Wait == 0 {
 		r.Wait = execution.DefaultClaimWait
@@ -33,7 +33,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 	got, err := s.answer(handout)
 	if err == nil && ctx.Err() != nil { // nobody is there to use it, or to give it back
 		_ = s.Release(context.WithoutCancel(ctx), got.ID) // it may have ended
-		return execution.Runner{}, left(ctx)
+		return execution.Runner{}, canceled(ctx)
 	}
 	return got, err
 }
@@ -81,12 +81,12 @@ func (s *Service) handout(ctx context.Context, r execution.ClaimRequest) (*Hando
 		case <-served:
 		case <-timer.C():
 			s.leave(turn.Waiter)
-			return nil, s.noneCame(r)
+			return nil, s.exhausted(r)
 		case <-ctx.Done():
 		}
 		if ctx.Err() != nil {
 			s.leave(turn.Waiter)
-			return nil, left(ctx)
+			return nil, canceled(ctx)
 		}
 		s.tell(func(c *Core, now time.Time) {
 			turn, err = c.Accept(now, turn.Waiter)
@@ -120,8 +120,8 @@ func (s *Service) answer(h *Handout) (got execution.Runner, err error) {
 	return got, err
 }
 
-// noneCame says what keeps runners from coming, if that is known.
-func (s *Service) noneCame(req execution.ClaimRequest) error {
+// exhausted is the error of a claim that waited in vain. It says what keeps runners from coming, if that is known.
+func (s *Service) exhausted(req execution.ClaimRequest) error {
 	text := fmt.Sprintf("no runner of environment %q became ready within %s", req.Environment, req.Wait)
 	if why := lastError(s.deps.Snapshot(), req.Environment); why != "" {
 		text += ": " + why
@@ -129,6 +129,7 @@ func (s *Service) noneCame(req execution.ClaimRequest) error {
 	return drover.Errorf(drover.Exhausted, "%s", text)
 }
 
-func left(ctx context.Context) error {
+// canceled is the error of a claimer who waits no longer.
+func canceled(ctx context.Context) error {
 	return drover.Errorf(drover.Canceled, "waiting for a runner: %w", context.Cause(ctx))
 }

@@ -17,7 +17,7 @@ type Core struct {
 	maxWaiting int
 	envs       map[string]*env
 	runners    map[string]*runner // by allocation; those that are gone are not in it
-	tombs      tombs
+	tombstones tombstones
 	deadlines  pool.Deadlines     // of idle runners, by allocation
 	claims     []AllocClaim       // to be recorded
 	releases   []release          // to be recorded, after the claims
@@ -64,15 +64,15 @@ type runner struct {
 
 type release struct{ allocID, reason string }
 
-// manyTombs is how many ended runners are remembered, some 250 bytes each: what ends in five minutes at ten thousand
-// cycles a minute. The state forgets them sooner.
-const manyTombs = 50_000
+// maxTombstones bounds the ended runners that are remembered, at about 250 bytes each. It is what ends in five minutes at
+// ten thousand cycles a minute; the state forgets an ended allocation sooner.
+const maxTombstones = 50_000
 
 // NewCore returns a Core that knows nothing; Load and ReadAll tell it what there is. maxWaiting bounds the claims that
 // wait for a runner, for each environment.
 func NewCore(maxWaiting int) *Core {
 	return &Core{
-		maxWaiting: maxWaiting, envs: map[string]*env{}, runners: map[string]*runner{}, tombs: newTombs(manyTombs),
+		maxWaiting: maxWaiting, envs: map[string]*env{}, runners: map[string]*runner{}, tombstones: newTombstones(maxTombstones),
 		unwritten: map[string]release{}, held: map[string]int{},
 	}
 }
@@ -97,7 +97,7 @@ func (c *Core) find(runnerID string) (*runner, error) {
 		if r := c.runners[allocID]; r != nil && r.claim != nil && r.env == envID {
 			return r, nil
 		}
-		if reason := c.tombs.reasons[allocID]; reason != nil {
+		if reason := c.tombstones.reasons[allocID]; reason != nil {
 			return nil, reason
 		}
 	}
@@ -158,7 +158,7 @@ func (c *Core) end(r *runner, reason error) {
 		e.claimed--
 	}
 	r.phase, r.reason = gone, reason
-	c.tombs.add(r.alloc.ID, reason)
+	c.tombstones.add(r.alloc.ID, reason)
 	c.deadlines.Clear(r.alloc.ID)
 	c.effects.Ended = append(c.effects.Ended, Ended{AllocID: r.alloc.ID, Reason: reason})
 }

@@ -120,7 +120,7 @@ func (c *Core) take(now time.Time, e *env, r execution.ClaimRequest) (Turn, erro
 
 // mayHandOut checks the invariant that a runner is handed out at most once: what is on the stack was never claimed.
 func (c *Core) mayHandOut(allocID string, r *runner) bool {
-	if r != nil && r.phase == warm && r.claim == nil && !c.tombs.has(allocID) {
+	if r != nil && r.phase == warm && r.claim == nil && !c.tombstones.has(allocID) {
 		return true
 	}
 	invariant.Breach(invariant.HandedOutOnce, allocID, "it was warm for a claim, and had been handed out or had ended")

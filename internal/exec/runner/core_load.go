@@ -39,7 +39,7 @@ func (c *Core) loadClaim(now time.Time, snap Snapshot, alloc *drover.Allocation,
 	c.claims = append(c.claims, line)
 	c.effects.Record = true
 	id, ok := environment.IDOf(alloc.JobID)
-	if !ok || c.tombs.has(alloc.ID) {
+	if !ok || c.tombstones.has(alloc.ID) {
 		return
 	}
 	c.readEnv(now, snap, alloc.JobID)
@@ -68,7 +68,7 @@ func (c *Core) loadRelease(allocID string) {
 	if r := c.runners[allocID]; r != nil {
 		c.forget(c.envs[r.env], r)
 	}
-	c.tombs.add(allocID, reason)
+	c.tombstones.add(allocID, reason)
 	c.releases = append(c.releases, release{allocID, reason.Error()})
 	c.effects.Record = true
 }

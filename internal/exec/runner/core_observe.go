@@ -125,7 +125,7 @@ func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 	}
 	envID, ok := environment.IDOf(alloc.JobID)
 	e := c.envs[envID]
-	if !ok || e == nil || alloc.Namespace != environment.Namespace || c.tombs.has(allocID) {
+	if !ok || e == nil || alloc.Namespace != environment.Namespace || c.tombstones.has(allocID) {
 		return
 	}
 	switch {

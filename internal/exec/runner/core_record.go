@@ -76,7 +76,7 @@ func (c *Core) Batch() (b Batch) {
 // the claim. Else the next process would take the runner as warm.
 func (c *Core) releaseWritten(allocID string) bool {
 	_, unwritten := c.unwritten[allocID]
-	return c.tombs.has(allocID) && !unwritten
+	return c.tombstones.has(allocID) && !unwritten
 }
 
 // ClaimsRecorded tells what became of the claims of a batch: one error a claim, nil where it was recorded. Runners whose

@@ -16,6 +16,7 @@ var (
 	ErrIdle = errors.New("runner inactivity timeout exceeded")
 )
 
+// endReason says why an allocation that has ended is gone. Its code is Gone.
 func endReason(alloc *drover.Allocation) error {
 	switch {
 	case oomKilled(alloc):

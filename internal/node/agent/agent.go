@@ -304,6 +304,7 @@ func (a *Agent) runner(allocID string) (*allocrunner.Runner, error) {
 	return r, nil
 }
 
+// awaitRestored waits until happened is closed, for at most restorePatience.
 func (a *Agent) awaitRestored(happened <-chan struct{}) {
 	select {
 	case <-happened:

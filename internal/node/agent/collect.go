@@ -49,7 +49,7 @@ func (a *Agent) collectLoop(ctx context.Context) {
 // starting reports whether tasks are being started now.
 func (a *Agent) starting() bool { return len(a.runnerCfg.Shared.Slots) > 0 }
 
-// corpse is an ended allocation whose folder may go.
+// corpse is an ended allocation whose folder may be removed.
 type corpse struct {
 	id      string
 	entry   *entry

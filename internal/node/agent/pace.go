@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A lone urgent update waits for nothing. When many are to come (allocations that start or stop) or have just come,
-// each message costs an entry of control's log, so they wait for each other, but not behind the last of them. What
-// claims may wait for waits for none.
+// Each message to control costs an entry of its log, so urgent updates are sent together where many are to be expected:
+// many allocations are starting or stopping, or many updates have just come. They are sent as soon as no more come. A
+// single urgent update is sent at once, and so is each update of a warm pool, as claims may wait for it.
 const (
 	pushFew       = 8                      // allocations on their way that are not many
 	pushCalm      = 15                     // updates in a tenth of a second that are not many
@@ -16,7 +16,7 @@ const (
 	pushLull      = 20 * time.Millisecond  // when no more come, what has come is sent
 )
 
-// pushRate counts updates, each less the older it is: it is near to how many came in the last tenth of a second.
+// pushRate estimates how many updates came in the last tenth of a second. The weight of each decays with its age.
 type pushRate struct {
 	level float64
 	at    time.Time
@@ -32,7 +32,7 @@ func (r *pushRate) count(now time.Time) {
 	r.level++
 }
 
-// spread is how long urgent updates wait for each other while so many allocations are on their way.
+// spread returns how long urgent updates wait for others. moving is the number of allocations that start or stop.
 func (r *pushRate) spread(now time.Time, moving int) time.Duration {
 	r.decay(now)
 	many := max(r.level-pushCalm, float64(moving-pushFew), 0)

@@ -49,7 +49,7 @@ func newPusher(control exchange.Controller, nodeID string, c clock.Clock, log *s
 	}
 }
 
-// know says what control has of an allocation.
+// know records which status control has of an allocation, so that only a change of it is urgent.
 func (p *pusher) know(a *drover.Allocation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,14 +62,14 @@ func (p *pusher) know(a *drover.Allocation) {
 	}
 }
 
-// move notes whether the allocation is on its way somewhere. Called with mu held.
+// move marks the allocation as moving if it is starting or stopping. mu is held.
 func (p *pusher) move(a *drover.Allocation) {
 	if !a.ClientTerminal() && (a.ClientStatus == drover.AllocClientPending || a.ServerTerminal()) {
 		p.moving[a.ID] = true
 	}
 }
 
-// learn is know for an allocation that was restored: nothing was acknowledged to this agent yet.
+// learn is know for an allocation that was restored: what this process heard from control itself stays.
 func (p *pusher) learn(a *drover.Allocation) {
 	p.mu.Lock()
 	_, known := p.status[a.ID]

@@ -10,10 +10,11 @@ import (
 	"github.com/drover-project/drover/internal/wake"
 )
 
-// Refilling a pool costs more than what claimers do in the meantime, and competes with it. As long as runners are being
-// claimed on this node and commands started in them, replacements leave half of the cores to that, and one core at least:
-// on two cores none starts before its patience ends, and then one at a time. A scarce pool is patient only for about as
-// long as those who emptied it need for their first commands, and then all go. So they do in a moment of calm.
+// Starting a warm runner costs more than a claim and a first command, and competes with them for the cores. While runners
+// of this node are in use, the replacements that start at the same time are bounded to half of the cores, and leave one
+// core free at least. On two cores this means that a replacement starts only after refillPatience, and alone. A scarce warm
+// pool waits only for about as long as those who emptied it need for their first commands; then all its replacements start
+// at once. All of them also start as soon as no runner was used for refillCalm.
 const (
 	refillCalm     = 20 * time.Millisecond  // without a claim, a new command or file
 	refillPatience = 500 * time.Millisecond // a runner is missed for no longer than this
@@ -22,7 +23,7 @@ const (
 	refillHasteMax = 100 * time.Millisecond
 )
 
-// refills paces the starts of warm runners.
+// refills paces the starts of the runners that replace claimed ones. Its methods may be called by any goroutine.
 type refills struct {
 	clock clock.Clock
 	limit int // starts at once while it is busy; one more than none when patience ended
@@ -35,7 +36,7 @@ type refills struct {
 	changed  wake.Broadcast // another may have its turn
 }
 
-// localPool is a pool's part on this node.
+// localPool is the part of a warm pool that is on this node.
 type localPool struct {
 	key     drover.NamespacedID
 	turn    chan struct{} // capacity 1: held by the next to start
@@ -43,7 +44,7 @@ type localPool struct {
 	members int           // that wait, start or are warm
 }
 
-// refill is a runner that was not claimed yet.
+// refill is a runner of a warm pool that was not claimed yet.
 type refill struct {
 	*localPool
 	phase refillPhase

@@ -10,14 +10,14 @@ import (
 	"github.com/drover-project/drover/internal/wake"
 )
 
-// What removing a released runner costs comes in heaps, as releases are recorded together, and competes with those who
-// use others meanwhile. So as long as runners are used, released ones are stopped one after the other.
+// Control records many releases by one entry of its log, so many runners are to be stopped at once. Stopping them competes
+// with those who use other runners meanwhile. While runners are in use, released ones are therefore stopped one by one.
 const (
 	stopPace  = 5 * time.Millisecond
 	stopsMost = 50 // that wait; beyond them all are stopped at once
 )
 
-// stops passes on that runners are to be stopped.
+// stops is the queue of released runners that are still to be stopped.
 type stops struct {
 	clock clock.Clock
 	busy  func() bool
@@ -36,7 +36,7 @@ func released(a *drover.Allocation) bool {
 	return a.Claim != nil && a.ServerTerminal() && !a.ClientTerminal()
 }
 
-// add has stop called soon.
+// add enqueues a stop.
 func (s *stops) add(stop func()) {
 	s.mu.Lock()
 	s.waiting = append(s.waiting, stop)
@@ -60,7 +60,7 @@ func (s *stops) run(ctx context.Context) {
 	}
 }
 
-// next calls one, or all if they are too many; it reports whether there was one.
+// next calls the oldest stop in the queue, or all of them if they are more than stopsMost. It reports whether there was one.
 func (s *stops) next() bool {
 	s.mu.Lock()
 	n := min(len(s.waiting), 1)

@@ -9,11 +9,11 @@ import (
 	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
-// What a job has done before a task's start can end the agent: by a fault of ours, or because the kernel ran out of
-// memory. A restored task is prepared again, and so the agent would die at each of its starts. Therefore, once it died,
-// all tasks that it may have been preparing then are suspected: their next preparation is stored before it begins, and
-// they are prepared one after the other. If the agent dies again, the one whose preparation is stored is not tried again.
-// Tasks of an agent that was stopped are not suspected, and cost nothing more than before.
+// What a job asks for before its task starts (artifacts, templates) can kill the agent: by a fault of ours, or because the
+// machine runs out of memory. A restored task is prepared again, so the agent would die at each of its starts. Therefore,
+// once the agent has died, it suspects all tasks that it may have been preparing. It stores that a preparation begins before
+// it does, and prepares suspects one after the other. If the agent dies again, the task whose preparation is stored is not
+// tried any more. After an orderly stop no task is suspected, and nothing more is stored.
 
 // neverStarted says what becomes of a restored task that was not started: nil, it may start.
 func (r *Runner) neverStarted() taskmachine.Event {
@@ -37,7 +37,7 @@ func (r *Runner) neverStarted() taskmachine.Event {
 // turnPatience is how long a suspected task waits for others at most. Downloads can take long.
 const turnPatience = 10 * time.Second
 
-// underSuspicion stores that the hooks of a suspected task begin. release is to be called when they have ended.
+// underSuspicion stores that the hooks of a suspected task begin, when its turn comes or turnPatience is over. release is to be called when they have ended.
 func (r *Runner) underSuspicion(ctx context.Context) (release func(), err error) {
 	release = func() {}
 	r.mu.Lock()

@@ -50,7 +50,7 @@ func tune() {
 		debug.SetGCPercent(gcPercent)
 	}
 	runtime.GOMAXPROCS(1) // a start passes through few threads then: twice as fast, and less memory
-	sysmon.Calm()
+	sysmon.Relax()
 }
 
 func readBoot() (wire.Boot, error) {
