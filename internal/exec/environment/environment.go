@@ -69,13 +69,6 @@ func Canonicalize(env execution.Environment) execution.Environment {
 	return env
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 func copyOrNil(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

@@ -48,13 +48,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // Deps of a Service.
 type Deps struct {
 	Runners  Runners

@@ -3,7 +3,7 @@
 //
 // Guests may open connections to the Internet, and answer those that reach their published ports. They reach nothing that
 // listens on the machine, no other guest, and no link-local address (where clouds have their metadata). Of the networks that
-// are not the Internet (special.go) they reach only those that the policy opens, and the name servers which they are told
+// are not the Internet (see special) they reach only those that the policy opens, and the name servers which they are told
 // of. The rules bound, for each address of a guest, the packets and the new and open connections: the kernel tracks
 // connections in one table for the whole machine.
 //
