@@ -40,13 +40,14 @@ type figure struct {
 
 // bench measures an agent that it starts for itself.
 type bench struct {
-	app     *term.App
-	client  *client.Client
-	api     *api.Client
-	agent   *exec.Cmd
-	now     func() time.Time
-	figures []figure
-	quick   bool
+	app      *term.App
+	client   *client.Client
+	api      *api.Client
+	agent    *exec.Cmd
+	now      func() time.Time
+	figures  []figure
+	quick    bool
+	markdown bool // the table is for docs/performance.md
 
 	driver, image string // of environments; "": sandbox, host
 	prefix        string // of figures' names
@@ -63,7 +64,7 @@ func Commands(fill FillFunc) func(app *term.App) []*cobra.Command {
 }
 
 func benchCommand(app *term.App) *cobra.Command {
-	var quick bool
+	var quick, markdown bool
 	var only, with string
 	c := &cobra.Command{
 		Use: "bench", Short: "Measure this machine: claims, executions, jobs; prints JSON lines, then a table", Args: cobra.NoArgs,
@@ -72,7 +73,7 @@ func benchCommand(app *term.App) *cobra.Command {
 			if err != nil {
 				return drover.Errorf(drover.Invalid, "-only: %w", err)
 			}
-			b := &bench{app: app, now: clock.Wall{}.Now, quick: quick}
+			b := &bench{app: app, now: clock.Wall{}.Now, quick: quick, markdown: markdown}
 			if err := b.read(with); err != nil {
 				return err
 			}
@@ -80,6 +81,7 @@ func benchCommand(app *term.App) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
+	c.Flags().BoolVar(&markdown, "markdown", false, "print the table as Markdown, as docs/performance.md has it")
 	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(runnersCommand(app))
@@ -190,7 +192,15 @@ func (b *bench) report(name string, value float64, unit, goal, peer string) {
 	}
 }
 
+// table prints all figures in the order in which they were measured.
 func (b *bench) table() error {
+	if b.markdown {
+		fmt.Fprintf(b.app.Out, "\n| figure | measured | goal | peer |\n|---|---|---|---|\n")
+		for _, f := range b.figures {
+			fmt.Fprintf(b.app.Out, "| %s | %.4g %s | %s | %s |\n", f.Figure, f.Value, f.Unit, f.Goal, f.Peer)
+		}
+		return nil
+	}
 	w := tabwriter.NewWriter(b.app.Out, 2, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nfigure\tmeasured\tgoal\tpeer, measured on such a machine")
 	for _, f := range b.figures {
