@@ -33,33 +33,47 @@ func (c *conn) openFiles(ch channel.Channel, op wire.Op, d *wire.Decoder) {
 func (s *Server) fileWork(op wire.Op) func(*channel.Transfer, *wire.Decoder) error {
 	switch op {
 	case wire.OpFileList:
-		return func(t *channel.Transfer, d *wire.Decoder) error { return s.files.List(t, d.FileRequest()) }
+		return asked(func(t *channel.Transfer, req execution.FileRequest) error { return s.files.List(t, req) })
 	case wire.OpFileRead:
-		return s.readFile
+		return asked(s.readFile)
 	case wire.OpFileApply:
 		return func(_ *channel.Transfer, d *wire.Decoder) error { return s.applyFiles(d) }
 	case wire.OpFileWrite:
 		return func(t *channel.Transfer, d *wire.Decoder) error {
 			c := d.FileChange()
+			if d.Err != nil {
+				return d.Err
+			}
 			c.Write = true
 			return s.files.Apply(c, t.In)
 		}
 	case wire.OpArchive:
-		return func(t *channel.Transfer, d *wire.Decoder) error { return s.files.Archive(t, d.FileRequest()) }
+		return asked(func(t *channel.Transfer, req execution.FileRequest) error { return s.files.Archive(t, req) })
 	case wire.OpExtract:
-		return func(t *channel.Transfer, d *wire.Decoder) error { return s.files.Extract(t.In, d.FileRequest()) }
+		return asked(func(t *channel.Transfer, req execution.FileRequest) error { return s.files.Extract(t.In, req) })
 	default:
 		return nil
 	}
 }
 
+// asked decodes the request that work is done for. Half a one would be of the working directory.
+func asked(work func(*channel.Transfer, execution.FileRequest) error) func(*channel.Transfer, *wire.Decoder) error {
+	return func(t *channel.Transfer, d *wire.Decoder) error {
+		req := d.FileRequest()
+		if d.Err != nil {
+			return d.Err
+		}
+		return work(t, req)
+	}
+}
+
 // readFile sends a file's description and content.
-func (s *Server) readFile(t *channel.Transfer, d *wire.Decoder) error {
+func (s *Server) readFile(t *channel.Transfer, req execution.FileRequest) error {
 	return s.files.Read(t, func(info execution.FileInfo) {
 		var e wire.Encoder
 		e.FileInfo(info)
 		t.Answer(e.B, nil)
-	}, d.FileRequest())
+	}, req)
 }
 
 // applyFiles makes changes in order, up to the first that fails.

@@ -65,6 +65,10 @@ func (c *conn) openMore(ch channel.Channel, op wire.Op, d *wire.Decoder) {
 		ch.Answer(nil, c.s.signalTask(d.Str()))
 	case wire.OpTaskStop:
 		name, timeout := d.Str(), time.Duration(d.Int())
+		if d.Err != nil { // half a request would be a stop at once
+			ch.Answer(nil, d.Err)
+			return
+		}
 		go func() { ch.Answer(nil, c.s.stopTask(name, timeout)) }() // ends when the task is dead
 	case wire.OpShutdown:
 		go func() { // ends with the process

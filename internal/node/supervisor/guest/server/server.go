@@ -38,8 +38,12 @@ type Server struct {
 // New returns a server that has not started anything. logDir is an open directory; without a LogTask it is none.
 func New(boot wire.Boot, c clock.Clock, logDir int) *Server {
 	l := &program.Launcher{Clock: c, Reaper: process.NewReaper(), Accounts: account.Open("/etc/passwd", "/etc/group")}
+	return newServer(l, boot, logDir)
+}
+
+func newServer(l *program.Launcher, boot wire.Boot, logDir int) *Server {
 	s := &Server{
-		clock: c, launcher: l, files: files.New(l.Accounts, l.Boot), agents: map[*conn]bool{}, ended: make(chan struct{}),
+		clock: l.Clock, launcher: l, files: files.New(l.Accounts, l.Boot), agents: map[*conn]bool{}, ended: make(chan struct{}),
 	}
 	s.executions = executions.NewTable(l, s.trimLater)
 	s.configure(boot, logDir)
