@@ -24,12 +24,14 @@ func (w *World) dump() {
 func (w *World) dumpJob(s *store.Snapshot, namespace, id string) {
 	for a := range s.AllocationsByJob(namespace, id) {
 		if !a.ClientTerminal() {
-			w.say("    alloc %s %s v%d on %s: %s/%s claim=%v", short(a.ID), a.Name, a.Version(), short(a.NodeID), a.DesiredStatus, a.ClientStatus, a.Claim != nil)
+			w.say("    alloc %s %s v%d on %s: %s/%s claim=%v", short(a.ID), a.Name, a.Version(), short(a.NodeID), a.DesiredStatus, a.ClientStatus,
+				a.Claim != nil)
 		}
 	}
 	for e := range s.EvaluationsByJob(namespace, id) {
 		if !e.Terminal() {
-			w.say("    eval %s %s %s snapshot %d modified %d until %s classes %v escaped %v queued %v", short(e.ID), e.TriggeredBy, e.Status, e.SnapshotIndex, e.ModifyIndex, e.WaitUntil, e.ClassEligibility, e.EscapedComputedClass, e.QueuedAllocations)
+			w.say("    eval %s %s %s snapshot %d modified %d until %s classes %v escaped %v queued %v", short(e.ID), e.TriggeredBy, e.Status,
+				e.SnapshotIndex, e.ModifyIndex, e.WaitUntil, e.ClassEligibility, e.EscapedComputedClass, e.QueuedAllocations)
 		}
 	}
 	for d := range s.DeploymentsByJob(namespace, id) {

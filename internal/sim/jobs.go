@@ -100,7 +100,10 @@ func jobOf(kind, id string, o options) *drover.Job {
 
 // envOf makes the environment that a step asks for.
 func envOf(id string, o options) execution.Environment {
-	e := execution.Environment{ID: id, Image: "host", PoolSize: o.or("size", 2), CPU: o.or("cpu", 50), MemoryMB: 32, MemoryMaxMB: 64, DiskMB: 10}
+	e := execution.Environment{
+		ID: id, Image: "host", PoolSize: o.or("size", 2), CPU: o.or("cpu", 50), MemoryMB: 32, MemoryMaxMB: 64,
+		DiskMB: 10,
+	}
 	if m := o["max"]; m >= e.PoolSize {
 		e.MaxRunners = m
 	}

@@ -129,7 +129,8 @@ func (l *local) report() {
 	if u.ClientStatus == drover.AllocClientComplete && failed {
 		l.n.w.breach("allocation %s is reported as complete, but a task failed", l.alloc.ID)
 	}
-	same := u.ClientStatus == l.last.ClientStatus && maps.Equal(u.TaskStates, l.last.TaskStates) && u.DeploymentStatus == l.last.DeploymentStatus
+	same := u.ClientStatus == l.last.ClientStatus && maps.Equal(u.TaskStates, l.last.TaskStates) &&
+		u.DeploymentStatus == l.last.DeploymentStatus
 	if same {
 		return
 	}

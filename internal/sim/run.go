@@ -22,6 +22,9 @@ type Result struct {
 	Entries uint64
 	Virtual time.Duration
 	Failure string // which invariant broke; "" = none
+	// Trapped is how often the server was killed at each point between a claim's line in the journal and its record in the
+	// log. Its first element is not used.
+	Trapped [lastTrapPoint + 1]int
 }
 
 // Run runs a scenario to its end, or to the first broken invariant. write, if not nil, is given a line for each thing
@@ -42,7 +45,7 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 			w.say("BROKEN: %s", r.Failure)
 			w.dump()
 		}
-		r.Events, r.Virtual, r.Trace = w.events, w.elapsed(), w.trace.sum.Sum64()
+		r.Events, r.Virtual, r.Trace, r.Trapped = w.events, w.elapsed(), w.trace.sum.Sum64(), w.trapped
 		w.end()
 	}()
 	w.boot()

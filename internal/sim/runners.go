@@ -147,6 +147,7 @@ func (r *runners) write(p *proc, line runner.Line) error {
 		return drover.Errorf(drover.Exhausted, "no space left on device")
 	}
 	r.s.w.disk.journal = append(r.s.w.disk.journal, line)
+	r.s.w.pass(p, written)
 	p.sleep(r.s.w.between(0, time.Millisecond))
 	return nil
 }
@@ -238,6 +239,9 @@ func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Deman
 	for i, d := range demands {
 		pools[i] = command.PoolDemand{Namespace: environment.Namespace, JobID: environment.JobID(d.Environment), Demand: d.Runners}
 	}
+	if len(claims) > 0 {
+		r.s.w.pass(nil, proposed)
+	}
 	results, err := r.s.intake.ClaimRunners(r.s.w.ctx, claims, pools...)
 	if err != nil {
 		r.tell(func(c *runner.Core, _ time.Time) { c.NotRecorded(runner.Batch{Claims: lines, Demands: demands}) })
@@ -246,6 +250,9 @@ func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Deman
 	errs := make([]error, len(results))
 	for i, res := range results {
 		errs[i] = res.Err
+	}
+	if len(claims) > 0 {
+		r.s.w.pass(r.s.w.current, recorded)
 	}
 	r.tell(func(c *runner.Core, _ time.Time) { c.ClaimsRecorded(lines, errs) })
 	for i := range lines {

@@ -108,63 +108,84 @@ func (g generator) secs(low, high int) string {
 	return strconv.Itoa(low+g.rng.IntN(high-low+1)) + "s"
 }
 
-// step draws one: half of them are clients', a quarter operators', a quarter faults.
-func (g generator) step() Step {
-	job, env := g.pick("a", "b", "c"), g.pick("x", "y")
-	switch g.rng.IntN(32) {
-	case 0, 1, 2, 3:
-		args := []string{job, g.kv("count", 0, 6), g.kv("cpu", 100, 700), g.kv("v", 1, 3)}
-		for _, opt := range []string{
-			g.kv("fail", 10, 60), g.kv("startfail", 10, 40), g.kv("ports", 1, 1), g.kv("static", 8080, 8081), g.kv("update", 1, 2),
-			g.kv("tasks", 2, 2), g.kv("canary", 1, 1), g.kv("distinct", 1, 1), g.kv("spread", 1, 1), g.kv("priority", 20, 90),
-			g.kv("away", 20, 200), g.kv("stay", 1, 1),
-		} {
-			if g.rng.IntN(5) == 0 {
-				args = append(args, opt)
-			}
-		}
-		return Step{Verb: "service", Args: args}
-	case 4, 5:
-		return Step{Verb: "batch", Args: []string{"batch" + job, g.kv("count", 1, 6), g.kv("cpu", 100, 600), g.kv("run", 1, 60), g.kv("fail", 0, 40)}}
-	case 6:
-		return Step{Verb: g.pick("system", "sysbatch"), Args: []string{"sys" + g.pick("1", "2"), g.kv("cpu", 50, 300), g.kv("run", 0, 0), g.kv("v", 1, 2)}}
-	case 7, 8:
-		return Step{Verb: "env", Args: []string{env, g.kv("size", 0, 8), g.kv("cpu", 50, 200), g.kv("max", 0, 12)}}
-	case 9, 10, 11, 12:
-		return Step{Verb: "claim", Args: []string{env, g.kv("times", 1, 4), g.kv("idle", 0, 60), g.kv("wait", 0, 20)}}
-	case 13, 14:
-		return Step{Verb: "release", Args: []string{g.kv("times", 1, 4)}}
-	case 15:
-		return Step{Verb: "scale", Args: []string{job, g.kv("count", 0, 6)}}
-	case 16:
-		return Step{Verb: "stop", Args: []string{g.pick(job, "batch"+job, "sys1"), g.kv("purge", 0, 1)}}
-	case 17:
-		return Step{Verb: "delenv", Args: []string{env}}
-	case 18:
-		return Step{Verb: "stopalloc", Args: []string{g.kv("times", 1, 3)}}
-	case 19:
-		return Step{Verb: "drain", Args: []string{g.node(), g.kv("deadline", -1, 60)}}
-	case 20:
-		return Step{Verb: "undrain", Args: []string{g.node()}}
-	case 21:
-		return Step{Verb: g.pick("ineligible", "eligible"), Args: []string{g.node()}}
-	case 22:
-		return Step{Verb: g.pick("snapshot", "gc", "preempt", "evaluate", "purgenode"), Args: []string{g.node()}}
-	case 23, 24:
-		return Step{Verb: "crash", Args: []string{g.secs(0, 30)}}
-	case 25:
-		return Step{Verb: "lose", Args: []string{g.secs(0, 20)}}
-	case 26:
-		return Step{Verb: g.pick("logfull", "lossy", "stuck"), Args: []string{g.secs(5, 30)}}
-	case 27:
-		return Step{Verb: g.pick("kill", "reboot", "wipe"), Args: []string{g.node(), g.kv("for", 0, 60)}}
-	case 28:
-		return Step{Verb: g.pick("kill", "reboot"), Args: []string{g.node(), g.kv("for", 0, 60)}}
-	case 29:
-		return Step{Verb: "cut", Args: []string{g.node(), g.kv("for", 1, 90)}}
-	case 30:
-		return Step{Verb: g.pick("slow", "full"), Args: []string{g.node(), g.kv("for", 10, 90)}}
-	default:
-		return Step{Verb: g.pick("skew", "oom"), Args: []string{g.node(), g.kv("seconds", -30, 30)}}
+// kind is a kind of step that is drawn, as often as its weight says.
+type kind struct {
+	weight int
+	draw   func(g generator) Step
+}
+
+// kinds are half clients' steps, a quarter operators', a quarter faults.
+func kinds() []kind {
+	return []kind{
+		{4, generator.service},
+		{2, func(g generator) Step {
+			return step("batch", "batch"+g.job(), g.kv("count", 1, 6), g.kv("cpu", 100, 600), g.kv("run", 1, 60), g.kv("fail", 0, 40))
+		}},
+		{1, func(g generator) Step {
+			return step(g.pick("system", "sysbatch"), "sys"+g.pick("1", "2"), g.kv("cpu", 50, 300), g.kv("run", 0, 0), g.kv("v", 1, 2))
+		}},
+		{2, func(g generator) Step {
+			return step("env", g.env(), g.kv("size", 0, 8), g.kv("cpu", 50, 200), g.kv("max", 0, 12))
+		}},
+		{4, func(g generator) Step {
+			return step("claim", g.env(), g.kv("times", 1, 4), g.kv("idle", 0, 60), g.kv("wait", 0, 20))
+		}},
+		{2, func(g generator) Step { return step("release", g.kv("times", 1, 4)) }},
+		{1, func(g generator) Step { return step("scale", g.job(), g.kv("count", 0, 6)) }},
+		{1, func(g generator) Step {
+			return step("stop", g.pick(g.job(), "batch"+g.job(), "sys1"), g.kv("purge", 0, 1))
+		}},
+		{1, func(g generator) Step { return step("delenv", g.env()) }},
+		{1, func(g generator) Step { return step("stopalloc", g.kv("times", 1, 3)) }},
+		{1, func(g generator) Step { return step("drain", g.node(), g.kv("deadline", -1, 60)) }},
+		{1, func(g generator) Step { return step("undrain", g.node()) }},
+		{1, func(g generator) Step { return step(g.pick("ineligible", "eligible"), g.node()) }},
+		{1, func(g generator) Step {
+			return step(g.pick("snapshot", "gc", "preempt", "evaluate", "purgenode"), g.node())
+		}},
+		{2, func(g generator) Step { return step("crash", g.secs(0, 30)) }},
+		{2, func(g generator) Step { return step("trap", g.secs(0, 10), g.kv("point", 1, int(lastTrapPoint))) }},
+		{1, func(g generator) Step { return step("lose", g.secs(0, 20)) }},
+		{1, func(g generator) Step { return step(g.pick("logfull", "lossy", "stuck"), g.secs(5, 30)) }},
+		{1, func(g generator) Step { return step(g.pick("kill", "reboot", "wipe"), g.node(), g.kv("for", 0, 60)) }},
+		{1, func(g generator) Step { return step(g.pick("kill", "reboot"), g.node(), g.kv("for", 0, 60)) }},
+		{1, func(g generator) Step { return step("cut", g.node(), g.kv("for", 1, 90)) }},
+		{1, func(g generator) Step { return step(g.pick("slow", "full"), g.node(), g.kv("for", 10, 90)) }},
+		{1, func(g generator) Step { return step(g.pick("skew", "oom"), g.node(), g.kv("seconds", -30, 30)) }},
 	}
+}
+
+func step(verb string, args ...string) Step { return Step{Verb: verb, Args: args} }
+
+func (g generator) job() string { return g.pick("a", "b", "c") }
+func (g generator) env() string { return g.pick("x", "y") }
+
+// step draws one.
+func (g generator) step() Step {
+	all, total := kinds(), 0
+	for _, k := range all {
+		total += k.weight
+	}
+	n := g.rng.IntN(total)
+	for _, k := range all {
+		if n -= k.weight; n < 0 {
+			return k.draw(g)
+		}
+	}
+	return Step{} // not reached: the weights are the total
+}
+
+// service draws a service with some of the options that jobOf knows.
+func (g generator) service() Step {
+	args := []string{g.job(), g.kv("count", 0, 6), g.kv("cpu", 100, 700), g.kv("v", 1, 3)}
+	for _, opt := range []string{
+		g.kv("fail", 10, 60), g.kv("startfail", 10, 40), g.kv("ports", 1, 1), g.kv("static", 8080, 8081), g.kv("update", 1, 2),
+		g.kv("tasks", 2, 2), g.kv("canary", 1, 1), g.kv("distinct", 1, 1), g.kv("spread", 1, 1), g.kv("priority", 20, 90),
+		g.kv("away", 20, 200), g.kv("stay", 1, 1),
+	} {
+		if g.rng.IntN(5) == 0 {
+			args = append(args, opt)
+		}
+	}
+	return step("service", args...)
 }

@@ -73,3 +73,22 @@ func TestTheSameSeedGivesTheSame(t *testing.T) {
 		require.Equal(t, s, back)
 	}
 }
+
+// TestTheServerDiesBetweenAClaimAndItsRecord: the moments in which a runner could be handed out twice are hit in each few
+// scenarios, not by luck.
+func TestTheServerDiesBetweenAClaimAndItsRecord(t *testing.T) {
+	t.Parallel()
+	const scenarios = 40
+	var hits [lastTrapPoint + 1]int
+	for seed := range uint64(scenarios) {
+		r := Run(t.Context(), Random(seed+1), nil)
+		require.Empty(t, r.Failure, "seed=%d", seed+1)
+		for i, n := range r.Trapped {
+			hits[i] += n
+		}
+	}
+	t.Logf("hits by point: %v", hits)
+	for point := written; point <= lastTrapPoint; point++ {
+		require.Positive(t, hits[point], "point %d: %v", point, hits)
+	}
+}

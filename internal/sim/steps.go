@@ -135,6 +135,7 @@ func (w *World) claim(p *proc, req execution.ClaimRequest) {
 	}
 	w.clients.handed[r.AllocID] = true
 	w.clients.held = append(w.clients.held, r.ID)
+	w.pass(p, answered)
 }
 
 // release gives a runner back. While it lives it is its claimer's, whatever happened to the server.
@@ -184,6 +185,8 @@ func (w *World) fault(verb, arg string, o options) bool {
 	case "crash":
 		w.crash()
 		w.after(d, "boot", w.recover)
+	case "trap":
+		w.trap = trap{point: trapPoint(o["point"]), down: d}
 	case "lose":
 		w.server.loseLeadership()
 		w.after(d, "elected", w.recover)

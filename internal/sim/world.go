@@ -37,6 +37,8 @@ type World struct {
 	lossy    bool // answers of the log get lost
 	full     bool // the log's disk is full
 	stuck    bool // workers get stuck now and then
+	trap     trap
+	trapped  [lastTrapPoint + 1]int // how often the server died at each point
 	events   int
 	last     lastSeen
 }

@@ -63,7 +63,10 @@ func TestRoundTrip(t *testing.T) {
 		&UpdateAllocs{Nodes: []NodeUpdates{{NodeID: "n", Updates: []exchange.AllocUpdate{{ID: "a"}}}}},
 		&Batch{Commands: []Command{&Barrier{}, &DeleteEvals{IDs: []string{"e"}}}},
 		&TellExecutions{Events: []ExecutionEvent{{Type: "ExecutionEnded", Execution: execution.Execution{
-			ID: "x", Spec: execution.Spec{Argv: []string{"a"}, Limits: drover.Limits{Wall: 1}}, Receipt: &execution.Receipt{StartedAt: at, ExitCode: 3},
+			ID: "x", Spec: execution.Spec{Argv: []string{"a"}, Limits: drover.Limits{Wall: 1}}, Receipt: &execution.Receipt{
+				StartedAt: at,
+				ExitCode:  3,
+			},
 		}}}},
 		&TransitionAllocs{Transitions: map[string]drover.DesiredTransition{"a": {Migrate: new(false)}}},
 	} {

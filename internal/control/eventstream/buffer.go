@@ -50,7 +50,8 @@ func (b *Buffer) Events(e drover.Events) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if newest := b.newest(); e.Index <= newest {
-		invariant.Breach(invariant.EventsIncrease, strconv.FormatUint(e.Index, 10), "events of this index are published after those of %d", newest)
+		invariant.Breach(invariant.EventsIncrease, strconv.FormatUint(e.Index, 10), "events of this index are published after those of %d",
+			newest)
 		return
 	}
 	b.items = append(b.items, item{e, size})

@@ -64,7 +64,8 @@ func TestSubscribeByIndex(t *testing.T) {
 	b.Events(entry(12, node("n")))
 	require.Equal(t, uint64(12), next(t, later))
 	for _, past := range []uint64{12, 4} {
-		require.PanicsWithValue(t, fmt.Sprintf("invariant 10 (events increase): %d: events of this index are published after those of 12", past), func() {
+		require.PanicsWithValue(t, fmt.Sprintf("invariant 10 (events increase): %d: events of this index are published after those of 12",
+			past), func() {
 			b.Events(entry(past, node("again")))
 		})
 	}

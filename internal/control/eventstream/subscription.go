@@ -71,7 +71,8 @@ func (s *Subscription) Next(ctx context.Context) (drover.Events, error) {
 // check: a subscriber gets what it asked for, in order, each once.
 func (s *Subscription) check(index uint64) {
 	if index <= s.last || index < s.r.Index {
-		invariant.Breach(invariant.EventsIncrease, strconv.FormatUint(index, 10), "a subscriber to %d and later gets it after %d", s.r.Index, s.last)
+		invariant.Breach(invariant.EventsIncrease, strconv.FormatUint(index, 10), "a subscriber to %d and later gets it after %d", s.r.Index,
+			s.last)
 	}
 	s.last = index
 }

@@ -30,10 +30,16 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 		&command.InitFleet{Identity: fleet.Identity{Owner: "me", Key: []byte("k")}},
 		&command.InitFleet{Identity: fleet.Identity{Owner: "other"}},
 		&command.PutFleetPools{Pools: []*fleet.Pool{{Name: "std", Policy: policy}}},
-		&command.UpdateFleet{Put: []*fleet.InstanceRecord{{Durable: fleet.Durable{ID: "i1", Pool: "std", State: fleet.InstanceCreating, PlannedAt: at}}}},
+		&command.UpdateFleet{Put: []*fleet.InstanceRecord{{Durable: fleet.Durable{
+			ID: "i1", Pool: "std", State: fleet.InstanceCreating,
+			PlannedAt: at,
+		}}}},
 		&command.BindFleetNode{Instance: "i1", Node: "n1"},
 		&command.UpdateFleet{
-			Put:     []*fleet.InstanceRecord{{Durable: fleet.Durable{ID: "i1", Pool: "std", State: fleet.InstanceActive, PlannedAt: at, Charged: 2}}},
+			Put: []*fleet.InstanceRecord{{Durable: fleet.Durable{
+				ID: "i1", Pool: "std", State: fleet.InstanceActive, PlannedAt: at,
+				Charged: 2,
+			}}},
 			Costs:   []fleet.Cost{{Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1}, {Day: "2026-01-01", Pool: "std", Job: "j", Cost: 1.5}},
 			Learned: &fleet.Memory{Provider: "x", Text: []byte("a")},
 		},
@@ -49,7 +55,10 @@ func TestFleetSurvivesASnapshot(t *testing.T) {
 	for _, e := range told {
 		types = append(types, e.Topic+"/"+e.Type)
 	}
-	require.ElementsMatch(t, []string{"NodePool/NodePoolUpserted", "FleetPool/FleetPoolUpserted", "Instance/InstanceCreating", "Instance/InstanceActive"}, types)
+	require.ElementsMatch(t, []string{
+		"NodePool/NodePoolUpserted", "FleetPool/FleetPoolUpserted", "Instance/InstanceCreating",
+		"Instance/InstanceActive",
+	}, types)
 
 	var buf bytes.Buffer
 	require.NoError(t, f.Snapshot(&buf))

@@ -116,7 +116,8 @@ func node(id string) *command.RegisterNode {
 	return &command.RegisterNode{Time: int64(time.Second), Node: &drover.Node{
 		ID: id, SecretID: "s-" + id, Status: drover.NodeStatusReady, ComputedClass: "c1",
 		NodeResources: &drover.NodeResources{
-			Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 1 << 20}, Disk: drover.NodeDiskResources{DiskMB: 1 << 20},
+			Cpu: drover.NodeCpuResources{CpuShares: 1000}, Memory: drover.NodeMemoryResources{MemoryMB: 1 << 20},
+			Disk: drover.NodeDiskResources{DiskMB: 1 << 20},
 		},
 	}}
 }
@@ -246,7 +247,10 @@ func TestExecutionsAreTold(t *testing.T) {
 	b := setup(t)
 	b.do(&command.TellExecutions{Events: []command.ExecutionEvent{
 		{Type: "ExecutionStarted", Namespace: "default", Execution: execution.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1"}},
-		{Type: "ExecutionEnded", Namespace: "default", Execution: execution.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1", Receipt: &execution.Receipt{ExitCode: 3}}},
+		{
+			Type: "ExecutionEnded", Namespace: "default",
+			Execution: execution.Execution{ID: "x", RunnerID: "py-a1", AllocID: "a1", Receipt: &execution.Receipt{ExitCode: 3}},
+		},
 	}})
 	require.Equal(t, []string{"Execution/ExecutionStarted", "Execution/ExecutionEnded"}, b.lastTypes())
 	told := b.told.events[len(b.told.events)-1]

@@ -94,7 +94,8 @@ func TestARunnerIsClaimedOnce(t *testing.T) {
 	b.do(claim(drover.Claim{RunnerID: "r", ClaimedAt: 7}))                 // after a lost answer
 	b.do(claim(drover.Claim{RunnerID: "r", ClaimedAt: 7, IdleTimeout: 9})) // its claimer extends it
 	require.EqualValues(t, 9, b.now().Allocation("a").Claim.IdleTimeout)
-	b.breaks("invariant 4 (handed out once): a: it was claimed at 7, and is claimed again at 8", claim(drover.Claim{RunnerID: "r", ClaimedAt: 8}))
+	b.breaks("invariant 4 (handed out once): a: it was claimed at 7, and is claimed again at 8",
+		claim(drover.Claim{RunnerID: "r", ClaimedAt: 8}))
 }
 
 func TestWhatFailedIsNotReportedAsComplete(t *testing.T) {

@@ -143,7 +143,10 @@ func (d draw) command(s *store.Snapshot) command.Command {
 	case 13:
 		return &command.UpdateEvals{Evals: d.evals()}
 	case 14:
-		return &command.UpdateDeploymentStatus{Update: &drover.DeploymentStatusUpdate{DeploymentID: "d0", Status: d.pick("d", "successful", "failed")}}
+		return &command.UpdateDeploymentStatus{Update: &drover.DeploymentStatusUpdate{
+			DeploymentID: "d0",
+			Status:       d.pick("d", "successful", "failed"),
+		}}
 	}
 	return &command.SetDrain{NodeID: d.id("n", 3), Strategy: &drover.DrainStrategy{}, Time: d.time()}
 }

@@ -16,7 +16,10 @@ func TestScalingEvents(t *testing.T) {
 	register.Scaling = &command.ScalingRecord{Group: "g", Event: drover.ScalingEvent{Count: new(int64(3)), PreviousCount: 1}}
 	b.do(register)
 	for range drover.TrackedScalingEvents {
-		b.do(&command.RecordScaling{Namespace: "default", JobID: "j", Record: command.ScalingRecord{Group: "g", Event: drover.ScalingEvent{Message: "no"}}})
+		b.do(&command.RecordScaling{
+			Namespace: "default", JobID: "j",
+			Record: command.ScalingRecord{Group: "g", Event: drover.ScalingEvent{Message: "no"}},
+		})
 	}
 	list := b.now().ScalingEvents("default", "j").ScalingEvents["g"]
 	require.Len(t, list, drover.TrackedScalingEvents)

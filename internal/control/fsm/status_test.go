@@ -119,13 +119,17 @@ func TestAnEvictedAllocationIsToldForWhom(t *testing.T) {
 	low := b.do(register(job("low", "service", 1))).(*drover.Job)
 	high := b.do(register(job("high", "service", 1))).(*drover.Job)
 	b.do(plan(low, placed("a", "low")))
-	b.do(&command.ApplyPlans{Plans: []command.PlanCommit{{Job: high, Preempted: []command.PreemptedAlloc{{ID: "a", Description: "Preempted by job high"}}}}})
+	b.do(&command.ApplyPlans{Plans: []command.PlanCommit{{
+		Job:       high,
+		Preempted: []command.PreemptedAlloc{{ID: "a", Description: "Preempted by job high"}},
+	}}})
 	b.do(update("a", "complete"))
 	p := plan(high, placed("b", "high"))
 	p.Plans[0].Preempted = []command.PreemptedAlloc{{ID: "a", By: "b", Description: "Preempted by alloc ID b"}}
 	b.do(p)
 	a := b.now().Allocation("a")
-	require.Equal(t, []string{"evict", "b", "Preempted by alloc ID b"}, []string{a.DesiredStatus, a.PreemptedByAllocation, a.DesiredDescription})
+	require.Equal(t, []string{"evict", "b", "Preempted by alloc ID b"},
+		[]string{a.DesiredStatus, a.PreemptedByAllocation, a.DesiredDescription})
 	p.Plans[0].Placed, p.Plans[0].Preempted[0].By = nil, "c"
 	b.do(p)
 	require.Equal(t, "b", b.now().Allocation("a").PreemptedByAllocation)
@@ -143,7 +147,10 @@ func TestQuickEndsAreCounted(t *testing.T) {
 		b.do(plan(j, placed(id, "j")))
 		start := time.Unix(1_800_000_000, 0)
 		b.do(&command.UpdateAllocs{Time: at, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []exchange.AllocUpdate{{
-			ID: id, ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {State: "dead", StartedAt: start, FinishedAt: start.Add(ran)}},
+			ID: id, ClientStatus: status, TaskStates: map[string]*drover.TaskState{"t": {
+				State: "dead", StartedAt: start,
+				FinishedAt: start.Add(ran),
+			}},
 		}}}}})
 		return b.now().QuickEnds("default", "j").Count
 	}
@@ -154,7 +161,10 @@ func TestQuickEndsAreCounted(t *testing.T) {
 	require.Equal(t, 2, end("d", "running", 0, 1003*second))
 	b.do(&command.StopAllocs{IDs: []string{"d"}, Time: 1004 * second})
 	require.Equal(t, 3, end("e", "failed", 0, 1001*second))
-	b.do(&command.UpdateAllocs{Time: 1004 * second, Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []exchange.AllocUpdate{{ID: "d", ClientStatus: "failed"}}}}})
+	b.do(&command.UpdateAllocs{
+		Time:  1004 * second,
+		Nodes: []command.NodeUpdates{{NodeID: "n1", Updates: []exchange.AllocUpdate{{ID: "d", ClientStatus: "failed"}}}},
+	})
 	sameAfterRestore(t, b)
 	require.Equal(t, drover.QuickEnds{Count: 3, Last: 1001 * second}, b.now().QuickEnds("default", "j"), "one that was stopped does not count")
 	require.Equal(t, 1, end("f", "failed", 0, 2000*second), "those before are forgotten")

@@ -42,11 +42,17 @@ func TestANodeIsDisconnectedWhileAnAllocationMayComeBack(t *testing.T) {
 		away   time.Duration
 		status string
 	}{
-		"no block":  {run(job(0, nil), nil), 0, drover.NodeStatusDown},
-		"runs":      {run(job(time.Hour, nil), nil), time.Hour, drover.NodeStatusDisconnected},
-		"a pool's":  {run(job(time.Hour, &drover.WarmPool{}), nil), 0, drover.NodeStatusDown},
-		"stopped":   {run(job(time.Hour, nil), func(a *drover.Allocation) { a.DesiredStatus = drover.AllocDesiredStop }), 0, drover.NodeStatusDown},
-		"ended":     {run(job(time.Hour, nil), func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientComplete }), 0, drover.NodeStatusDown},
+		"no block": {run(job(0, nil), nil), 0, drover.NodeStatusDown},
+		"runs":     {run(job(time.Hour, nil), nil), time.Hour, drover.NodeStatusDisconnected},
+		"a pool's": {run(job(time.Hour, &drover.WarmPool{}), nil), 0, drover.NodeStatusDown},
+		"stopped": {
+			run(job(time.Hour, nil), func(a *drover.Allocation) { a.DesiredStatus = drover.AllocDesiredStop }), 0,
+			drover.NodeStatusDown,
+		},
+		"ended": {
+			run(job(time.Hour, nil), func(a *drover.Allocation) { a.ClientStatus = drover.AllocClientComplete }), 0,
+			drover.NodeStatusDown,
+		},
 		"unknown":   {run(job(time.Hour, nil), unknown(time.Minute)), 59 * time.Minute, drover.NodeStatusDisconnected},
 		"lost soon": {run(job(time.Hour, nil), unknown(time.Hour)), 0, drover.NodeStatusDown},
 	} {

@@ -127,10 +127,12 @@ func (c *cluster) until(what string, cond func(s *store.Snapshot) bool) {
 func (c *cluster) dump() {
 	s := c.store.Snapshot()
 	for e := range s.Evaluations("*", "") {
-		c.t.Logf("eval %s %s %s %s by %s: %s until %v failed %v", e.ID[:8], e.JobID, e.Type, e.Status, e.TriggeredBy, e.StatusDescription, e.WaitUntil, len(e.FailedTGAllocs))
+		c.t.Logf("eval %s %s %s %s by %s: %s until %v failed %v", e.ID[:8], e.JobID, e.Type, e.Status, e.TriggeredBy, e.StatusDescription,
+			e.WaitUntil, len(e.FailedTGAllocs))
 	}
 	for a := range s.Allocations("*", "") {
-		c.t.Logf("alloc %s %s node %s %s/%s %s claim %v", a.ID[:8], a.Name, a.NodeID, a.DesiredStatus, a.ClientStatus, a.DesiredDescription, a.Claim != nil)
+		c.t.Logf("alloc %s %s node %s %s/%s %s claim %v", a.ID[:8], a.Name, a.NodeID, a.DesiredStatus, a.ClientStatus, a.DesiredDescription,
+			a.Claim != nil)
 	}
 	for d := range s.Deployments("*", "") {
 		c.t.Logf("deployment %s v%d %s: %s", d.ID[:8], d.JobVersion, d.Status, d.StatusDescription)

@@ -21,9 +21,12 @@ func TestAPassedDeadlineOfAnOlderVersionIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
 	m := trigger.Maker{IDs: id.Random{}, Now: now.UnixNano()}
-	d := &drover.Deployment{ID: "d", Namespace: "default", JobID: "gone", Status: drover.DeploymentRunning, TaskGroups: map[string]*drover.DeploymentState{
-		"late": {DesiredTotal: 1, ProgressDeadline: time.Minute, RequireProgressBy: now.Add(-time.Second)},
-	}}
+	d := &drover.Deployment{
+		ID: "d", Namespace: "default", JobID: "gone", Status: drover.DeploymentRunning,
+		TaskGroups: map[string]*drover.DeploymentState{
+			"late": {DesiredTotal: 1, ProgressDeadline: time.Minute, RequireProgressBy: now.Add(-time.Second)},
+		},
+	}
 	var watched Rollouts
 	c, wait := watched.Step(store.New().Snapshot(), d, now, m)
 	require.Nil(t, c)
@@ -77,7 +80,10 @@ func (v *verdicts) fail(id string) {
 		}},
 	}}})
 	v.do(&command.UpdateAllocs{Time: 3, Nodes: []command.NodeUpdates{{NodeID: "n", Updates: []exchange.AllocUpdate{{
-		ID: id, ClientStatus: drover.AllocClientFailed, TaskStates: map[string]*drover.TaskState{"t": {State: "dead", Failed: true, FinishedAt: time.Unix(0, 3)}},
+		ID: id, ClientStatus: drover.AllocClientFailed, TaskStates: map[string]*drover.TaskState{"t": {
+			State: "dead", Failed: true,
+			FinishedAt: time.Unix(0, 3),
+		}},
 	}}}}})
 }
 
@@ -105,8 +111,18 @@ func TestVerdicts(t *testing.T) {
 		reverts  bool
 		due      time.Duration
 	}{
-		{"another attempt is left", -1, drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute}, true, soon, "", false, time.Minute - soon + 2},
-		{"none is left", 0, drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute}, true, soon, "Failed due to unhealthy allocations", false, time.Minute - soon + 2},
+		{
+			"another attempt is left", -1,
+			drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute},
+			true, soon, "", false,
+			time.Minute - soon + 2,
+		},
+		{
+			"none is left", 0,
+			drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute},
+			true, soon,
+			"Failed due to unhealthy allocations", false, time.Minute - soon + 2,
+		},
 		{
 			"none is left, and back", 0,
 			drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute, AutoRevert: true},
@@ -114,11 +130,24 @@ func TestVerdicts(t *testing.T) {
 			"Failed due to unhealthy allocations - rolling back to job version 0", true, time.Minute - soon + 2,
 		},
 		{"no deadline", -1, drover.DeploymentState{DesiredTotal: 2}, true, soon, "Failed due to unhealthy allocations", false, time.Hour},
-		{"the deadline passed", -1, drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute}, true, time.Hour, "Failed due to progress deadline", false, time.Hour},
-		{"nothing was placed yet", -1, drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute}, false, 100 * time.Hour, "", false, time.Hour},
+		{
+			"the deadline passed", -1,
+			drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute},
+			true, time.Hour,
+			"Failed due to progress deadline", false, time.Hour,
+		},
+		{
+			"nothing was placed yet", -1,
+			drover.DeploymentState{DesiredTotal: 2, ProgressDeadline: time.Minute},
+			false, 100 * time.Hour, "",
+			false, time.Hour,
+		},
 		{
 			"canaries wait for a person", -1,
-			drover.DeploymentState{DesiredTotal: 2, DesiredCanaries: 1, HealthyAllocs: 1, ProgressDeadline: time.Minute, RequireProgressBy: time.Unix(9, 0)},
+			drover.DeploymentState{
+				DesiredTotal: 2, DesiredCanaries: 1, HealthyAllocs: 1, ProgressDeadline: time.Minute,
+				RequireProgressBy: time.Unix(9, 0),
+			},
 			false, time.Hour, "", false, time.Hour,
 		},
 	} {
@@ -153,7 +182,10 @@ func TestAPauseStopsTheDeadline(t *testing.T) {
 	why, due, _ := v.step(time.Unix(3600, 0))
 	require.Empty(t, why)
 	require.Equal(t, time.Hour, due)
-	v.do(&command.UpdateDeploymentStatus{Time: time.Unix(3600, 0).UnixNano(), Update: &drover.DeploymentStatusUpdate{DeploymentID: "d", Status: drover.DeploymentRunning}})
+	v.do(&command.UpdateDeploymentStatus{
+		Time:   time.Unix(3600, 0).UnixNano(),
+		Update: &drover.DeploymentStatusUpdate{DeploymentID: "d", Status: drover.DeploymentRunning},
+	})
 	why, due, _ = v.step(time.Unix(3600, 0))
 	require.Empty(t, why)
 	require.Equal(t, time.Minute, due)

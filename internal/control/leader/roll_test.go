@@ -23,7 +23,8 @@ func (c *cluster) reportHealth(t *testing.T, healthy bool) {
 		for {
 			changed := c.store.Watch(tables.Allocs, "")
 			for a := range c.store.Snapshot().Allocations("*", "") {
-				if a.Job.Type != drover.JobTypeService || a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil {
+				if a.Job.Type != drover.JobTypeService || a.ClientStatus != drover.AllocClientRunning || a.DeploymentStatus != nil &&
+					a.DeploymentStatus.Healthy != nil {
 					continue
 				}
 				_ = c.nodes.Push(ctx, a.NodeID, []exchange.AllocUpdate{{
@@ -138,7 +139,8 @@ func drains(t *testing.T, moveBatch bool) {
 			return len(c.allocs(s, "s", isRunning)) == 3 && len(c.allocs(s, "env", isRunning)) == 2 && len(c.allocs(s, "b", isRunning)) == 1
 		})
 		c.agent(testNode("n2", 10_000), false)
-		_, err := c.intake.DrainNode(t.Context(), drover.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour, MoveBatch: moveBatch}})
+		_, err := c.intake.DrainNode(t.Context(),
+			drover.DrainRequest{NodeID: "n1", Spec: &drover.DrainSpec{Deadline: time.Hour, MoveBatch: moveBatch}})
 		require.NoError(t, err)
 		on := func(s *store.Snapshot, jobID, nodeID string) int {
 			return len(c.allocs(s, jobID, func(a *drover.Allocation) bool { return isRunning(a) && a.NodeID == nodeID }))

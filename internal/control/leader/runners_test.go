@@ -17,7 +17,10 @@ func TestUsedRunnersAreBounded(t *testing.T) {
 	s := store.New()
 	now := time.Unix(100_000, 0)
 	txn := s.Begin(1)
-	txn.PutJob(&drover.Job{Namespace: "default", ID: "env", Type: drover.JobTypeService, TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{Size: 1}}}})
+	txn.PutJob(&drover.Job{
+		Namespace: "default", ID: "env", Type: drover.JobTypeService,
+		TaskGroups: []*drover.TaskGroup{{Name: "g", Pool: &drover.WarmPool{Size: 1}}},
+	})
 	put := func(id string, ago time.Duration, status string) {
 		txn.PutAllocation(&drover.Allocation{
 			ID: id, EvalID: "of-" + id, Namespace: "default", JobID: "env", TaskGroup: "g", NodeID: "n", ClientStatus: status,

@@ -72,7 +72,10 @@ func TestPlansOnTheirWayCount(t *testing.T) {
 		f.nodes["n"] = node("n", 10)
 		p := newPlanner(f, Config{})
 		start(t, p)
-		results := map[string]chan drover.PlanResult{"a": make(chan drover.PlanResult, 1), "b": make(chan drover.PlanResult, 1), "c": make(chan drover.PlanResult, 1)}
+		results := map[string]chan drover.PlanResult{
+			"a": make(chan drover.PlanResult, 1), "b": make(chan drover.PlanResult, 1),
+			"c": make(chan drover.PlanResult, 1),
+		}
 		submit := func(id string, cpu int64) {
 			go func() { // ends when the plan is answered
 				r, err := p.Submit(t.Context(), place(alloc(id, "n", cpu)), nil)

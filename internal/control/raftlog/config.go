@@ -22,7 +22,8 @@ type Config struct {
 	SnapshotBytes     int64         // bytes of entries since the last one that make a new one worth it at once; default 256 MiB
 	TrailingLogs      uint64        // entries kept behind a snapshot for slow followers; default 4096, 256 if alone
 	Retain            int           // snapshots kept; default 2
-	MinFree           uint64        // bytes that must be free on the disk for a write to be taken; default 32 MiB, or an eighth of a small disk
+	// MinFree is how many bytes must be free on the disk for a write to be taken; default 32 MiB, or an eighth of a small disk.
+	MinFree uint64
 }
 
 // Network is how servers reach each other. They prove to each other who they are before it hands a connection over.

@@ -1,0 +1,47 @@
+package sim
+
+import "time"
+
+// trap kills the server at the next passing of one point on the way of a claim or release. By chance alone a crash hits
+// these moments seldom: most of them take milliseconds.
+type trap struct {
+	point trapPoint // 0 = none is set
+	down  time.Duration
+}
+
+// trapPoint is a moment between a claim's line in the journal and its record in the replicated log.
+type trapPoint int
+
+const (
+	written       trapPoint = iota + 1 // the journal has the line of a claim or a release, nobody was answered
+	answered                           // the claim was answered, the log does not have it
+	proposed                           // its entry is in flight: it is committed or lost
+	recorded                           // the log has it, the journal still has its line
+	lastTrapPoint = recorded
+)
+
+// pass kills the server now if a trap is set at this point. The process that passes gets no further. p is nil where it does
+// not wait: there the server dies a moment later, while an entry is in flight.
+func (w *World) pass(p *proc, point trapPoint) {
+	if w.trap.point != point || w.quiet {
+		return
+	}
+	down, delay := w.trap.down, time.Duration(0)
+	w.trap = trap{}
+	if p == nil {
+		delay = w.between(0, 10*time.Millisecond)
+	}
+	w.say("the trap at point %d snaps", point)
+	w.trapped[point]++
+	s := w.server
+	w.after(delay, "trapped", func() {
+		if w.server != s || s.process.over {
+			return
+		}
+		w.crash()
+		w.after(down, "boot", w.recover)
+	})
+	if p != nil {
+		p.sleep(time.Millisecond)
+	}
+}
