@@ -29,7 +29,9 @@ func (c *Client) PutEnvironment(ctx context.Context, env execution.Environment) 
 
 // PutEnvironmentAndWait is PutEnvironment, and waits until the pool is full, a runner failed, or the time is over.
 // PoolStatus says which. Errors: Invalid.
-func (c *Client) PutEnvironmentAndWait(ctx context.Context, env execution.Environment, wait time.Duration) (put execution.Environment, full bool, err error) {
+func (c *Client) PutEnvironmentAndWait(
+	ctx context.Context, env execution.Environment, wait time.Duration,
+) (put execution.Environment, full bool, err error) {
 	status, err := c.call(ctx, http.MethodPut, []string{"environment", env.ID}, url.Values{"wait": {wait.String()}}, env, &put)
 	return put, err == nil && status != http.StatusAccepted, err
 }

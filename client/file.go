@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,9 +71,32 @@ func (c *Client) ReadFile(ctx context.Context, runner string, r execution.FileRe
 	case r.Offset > 0:
 		headers["Range"] = fmt.Sprintf("bytes=%d-", r.Offset)
 	}
-	return c.open(ctx, request{
+	res, err := c.do(ctx, request{
 		method: http.MethodGet, path: []string{"runner", runner, "file"}, query: pathQuery(r.Path, r.Privileged), headers: headers,
 	})
+	if err != nil {
+		return nil, err
+	}
+	if len(headers) > 0 && res.StatusCode == http.StatusOK { // it has no parts, as in /proc
+		return cut(ctx, res.Body, r)
+	}
+	return res.Body, nil
+}
+
+// cut returns the part of a whole body that r asks for.
+func cut(ctx context.Context, body io.ReadCloser, r execution.FileRequest) (io.ReadCloser, error) {
+	if _, err := io.CopyN(io.Discard, body, r.Offset); err != nil && !errors.Is(err, io.EOF) {
+		_ = body.Close()
+		return nil, broken(ctx, "reading the file", err)
+	}
+	part := io.Reader(body)
+	if r.Length > 0 {
+		part = io.LimitReader(body, r.Length)
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{part, body}, nil
 }
 
 // WriteFile replaces a file with what r yields, atomically; change says its path, mode and owner. Errors: Invalid,

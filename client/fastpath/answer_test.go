@@ -137,32 +137,74 @@ func TestAnswers(t *testing.T) {
 		want           outcome
 		kept           bool
 	}{
-		"of known length":          {answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", want: outcome{Status: 200, Body: "ok", Length: 2}, kept: true},
-		"empty":                    {answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", want: outcome{Status: 200}, kept: true},
-		"in chunks":                {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n", want: outcome{Status: 200, Body: "ok", Length: -1}, kept: true},
-		"with a trailer":           {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n2\r\nok\r\n0\r\nSum: 1\r\n\r\n", want: outcome{Status: 200, Body: "ok", Length: -1}, kept: true},
-		"without content":          {answer: "HTTP/1.1 204 No Content\r\n\r\n", want: outcome{Status: 204}, kept: true},
-		"not modified":             {answer: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", want: outcome{Status: 304}, kept: true},
-		"to HEAD":                  {method: http.MethodHead, answer: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", want: outcome{Status: 200, Length: 5}, kept: true},
-		"after others":             {answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", want: outcome{Status: 204}, kept: true},
-		"compressed":               {answer: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped), want: outcome{Status: 200, Body: "plain", Length: -1}, kept: true},
-		"falsely compressed":       {answer: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok", want: outcome{Status: 200, Length: -1, Cut: true}, kept: true},
-		"the last":                 {answer: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", want: outcome{Status: 200, Body: "ok", Length: 2}},
-		"the last, empty":          {answer: "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", want: outcome{Status: 204}},
-		"until the end":            {answer: "HTTP/1.1 200 OK\r\n\r\nok", closes: true, want: outcome{Status: 200, Body: "ok", Length: -1}},
-		"of HTTP/1.0":              {answer: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", want: outcome{Status: 200, Body: "ok", Length: 2}},
-		"of HTTP/1.0, one of many": {answer: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", want: outcome{Status: 200, Body: "ok", Length: 2}, kept: true},
-		"with more than it has":    {answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokay", want: outcome{Status: 200, Body: "ok", Length: 2}},
-		"without, but with some":   {answer: "HTTP/1.1 204 No Content\r\n\r\nokay", want: outcome{Status: 204}},
-		"and no more":              {answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", closes: true, want: outcome{Status: 200, Body: "ok", Length: 2}},
-		"cut":                      {answer: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", closes: true, want: outcome{Status: 200, Body: "ok", Length: 3, Cut: true}},
-		"cut in chunks":            {answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", closes: true, want: outcome{Status: 200, Body: "ok", Length: -1, Cut: true}},
-		"cut in its head":          {answer: "HTTP/1.1 200 OK\r\nContent-", closes: true, want: outcome{Failed: true}},
-		"none":                     {closes: true, want: outcome{Failed: true}},
-		"something else":           {answer: "SSH-2.0-OpenSSH_9.9\r\n", want: outcome{Failed: true}},
-		"with a false length":      {answer: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok", want: outcome{Failed: true}},
-		"with an endless head":     {answer: "HTTP/1.1 200 OK\r\n" + strings.Repeat("A: "+strings.Repeat("a", 1000)+"\r\n", mostHead/1000), want: outcome{Failed: true}},
-		"only others":              {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", mostHead/20), want: outcome{Failed: true}},
+		"of known length": {
+			answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+			want:   outcome{Status: 200, Body: "ok", Length: 2}, kept: true,
+		},
+		"empty": {answer: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", want: outcome{Status: 200}, kept: true},
+		"in chunks": {
+			answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n",
+			want:   outcome{Status: 200, Body: "ok", Length: -1}, kept: true,
+		},
+		"with a trailer": {
+			answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Sum\r\n\r\n2\r\nok\r\n0\r\nSum: 1\r\n\r\n",
+			want:   outcome{Status: 200, Body: "ok", Length: -1}, kept: true,
+		},
+		"without content": {answer: "HTTP/1.1 204 No Content\r\n\r\n", want: outcome{Status: 204}, kept: true},
+		"not modified":    {answer: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", want: outcome{Status: 304}, kept: true},
+		"to HEAD": {
+			method: http.MethodHead, answer: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+			want: outcome{Status: 200, Length: 5}, kept: true,
+		},
+		"after others": {
+			answer: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+			want:   outcome{Status: 204}, kept: true,
+		},
+		"compressed": {
+			answer: fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(zipped), zipped),
+			want:   outcome{Status: 200, Body: "plain", Length: -1}, kept: true,
+		},
+		"falsely compressed": {
+			answer: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok",
+			want:   outcome{Status: 200, Length: -1, Cut: true}, kept: true,
+		},
+		"the last": {
+			answer: "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+			want:   outcome{Status: 200, Body: "ok", Length: 2},
+		},
+		"the last, empty": {answer: "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", want: outcome{Status: 204}},
+		"until the end":   {answer: "HTTP/1.1 200 OK\r\n\r\nok", closes: true, want: outcome{Status: 200, Body: "ok", Length: -1}},
+		"of HTTP/1.0":     {answer: "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", want: outcome{Status: 200, Body: "ok", Length: 2}},
+		"of HTTP/1.0, one of many": {
+			answer: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok",
+			want:   outcome{Status: 200, Body: "ok", Length: 2}, kept: true,
+		},
+		"with more than it has": {
+			answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokay",
+			want:   outcome{Status: 200, Body: "ok", Length: 2},
+		},
+		"without, but with some": {answer: "HTTP/1.1 204 No Content\r\n\r\nokay", want: outcome{Status: 204}},
+		"and no more": {
+			answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", closes: true,
+			want: outcome{Status: 200, Body: "ok", Length: 2},
+		},
+		"cut": {
+			answer: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", closes: true,
+			want: outcome{Status: 200, Body: "ok", Length: 3, Cut: true},
+		},
+		"cut in chunks": {
+			answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", closes: true,
+			want: outcome{Status: 200, Body: "ok", Length: -1, Cut: true},
+		},
+		"cut in its head":     {answer: "HTTP/1.1 200 OK\r\nContent-", closes: true, want: outcome{Failed: true}},
+		"none":                {closes: true, want: outcome{Failed: true}},
+		"something else":      {answer: "SSH-2.0-OpenSSH_9.9\r\n", want: outcome{Failed: true}},
+		"with a false length": {answer: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nok", want: outcome{Failed: true}},
+		"with an endless head": {
+			answer: "HTTP/1.1 200 OK\r\n" + strings.Repeat("A: "+strings.Repeat("a", 1000)+"\r\n", mostHead/1000),
+			want:   outcome{Failed: true},
+		},
+		"only others": {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", mostHead/20), want: outcome{Failed: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -185,7 +185,10 @@ func TestTheContextEndsACall(t *testing.T) {
 		"in the body":        {serve: silent("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"), body: true},
 		"in a chunk":         {serve: silent("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nok"), body: true},
 		"in what is endless": {serve: silent("HTTP/1.1 200 OK\r\n\r\nok"), body: true},
-		"in compressed":      {serve: silent("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nok"), body: true},
+		"in compressed": {
+			serve: silent("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nok"),
+			body:  true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
