@@ -4,17 +4,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // Canonicalize fills in every default, so that no later reader needs to know one. It is idempotent and changes j in
 // place. Defaults are Nomad's.
 func (j *Job) Canonicalize() {
-	setDefault(&j.Region, DefaultRegion)
-	setDefault(&j.Namespace, DefaultNamespace)
-	setDefault(&j.Name, j.ID)
-	setDefault(&j.Type, JobTypeService)
-	setDefault(&j.NodePool, DefaultNodePool)
-	setDefault(&j.Priority, DefaultPriority)
+	optional.Default(&j.Region, DefaultRegion)
+	optional.Default(&j.Namespace, DefaultNamespace)
+	optional.Default(&j.Name, j.ID)
+	optional.Default(&j.Type, JobTypeService)
+	optional.Default(&j.NodePool, DefaultNodePool)
+	optional.Default(&j.Priority, DefaultPriority)
 	if len(j.Datacenters) == 0 {
 		j.Datacenters = []string{"*"}
 	}
@@ -28,12 +30,12 @@ func (j *Job) Canonicalize() {
 		j.Update.canonicalize()
 	}
 	if p := j.Periodic; p != nil {
-		setPointer(&p.Enabled, true)
-		setDefault(&p.SpecType, "cron")
-		setDefault(&p.TimeZone, "UTC")
+		optional.DefaultPointer(&p.Enabled, true)
+		optional.Default(&p.SpecType, "cron")
+		optional.Default(&p.TimeZone, "UTC")
 	}
 	if p := j.ParameterizedJob; p != nil {
-		setDefault(&p.Payload, "optional")
+		optional.Default(&p.Payload, "optional")
 	}
 	for _, g := range j.TaskGroups {
 		if g != nil {
@@ -52,7 +54,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 		count = g.Pool.Size
 		g.Count = &count // what a pool's count is, is Pool.Size's matter alone
 	}
-	setPointer(&g.Count, count)
+	optional.DefaultPointer(&g.Count, count)
 	if len(g.Meta) == 0 {
 		g.Meta = nil
 	}
@@ -62,7 +64,7 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	if g.EphemeralDisk == nil {
 		g.EphemeralDisk = &EphemeralDisk{}
 	}
-	setDefault(&g.EphemeralDisk.SizeMB, 300)
+	optional.Default(&g.EphemeralDisk.SizeMB, 300)
 	if g.RestartPolicy == nil {
 		g.RestartPolicy = &RestartPolicy{}
 	}
@@ -75,13 +77,13 @@ func (g *TaskGroup) canonicalize(j *Job) {
 		g.Migrate = mergeMigrate(g.Migrate, j.Migrate)
 	}
 	if s := g.Scaling; s != nil {
-		setPointer(&s.Enabled, true)
-		setPointer(&s.Min, int64(*g.Count))
-		setDefault(&s.Type, "horizontal")
+		optional.DefaultPointer(&s.Enabled, true)
+		optional.DefaultPointer(&s.Min, int64(*g.Count))
+		optional.Default(&s.Type, "horizontal")
 	}
 	for _, n := range g.Networks {
 		if n != nil {
-			setDefault(&n.Mode, "host")
+			optional.Default(&n.Mode, "host")
 		}
 	}
 	for _, t := range g.Tasks {
@@ -103,19 +105,19 @@ func (g *TaskGroup) canonicalizeDisconnect() {
 		if d := g.StopAfterClientDisconnect; d != nil {
 			g.Disconnect.StopOnClientAfter = *d
 		}
-		setPointer(&g.Disconnect.Replace, !g.PreventRescheduleOnLost)
+		optional.DefaultPointer(&g.Disconnect.Replace, !g.PreventRescheduleOnLost)
 	}
-	setPointer(&g.Disconnect.Replace, true)
-	setDefault(&g.Disconnect.Reconcile, ReconcileBestScore)
+	optional.DefaultPointer(&g.Disconnect.Replace, true)
+	optional.Default(&g.Disconnect.Reconcile, ReconcileBestScore)
 }
 
 func canonicalizeServices(list []*Service) {
 	for _, s := range list {
 		if s != nil {
-			setDefault(&s.Provider, "consul")
-			setDefault(&s.AddressMode, "auto")
-			setDefault(&s.OnUpdate, "require_healthy")
-			setDefault(&s.Cluster, "default")
+			optional.Default(&s.Provider, "consul")
+			optional.Default(&s.AddressMode, "auto")
+			optional.Default(&s.OnUpdate, "require_healthy")
+			optional.Default(&s.Cluster, "default")
 		}
 	}
 }
@@ -129,29 +131,29 @@ func (g *TaskGroup) canonicalizeReschedule(j *Job) {
 		p = *j.Reschedule
 	}
 	if own := g.ReschedulePolicy; own != nil {
-		overridePointer(&p.Attempts, own.Attempts)
-		overridePointer(&p.Interval, own.Interval)
-		overridePointer(&p.Delay, own.Delay)
-		overridePointer(&p.MaxDelay, own.MaxDelay)
-		overridePointer(&p.Unlimited, own.Unlimited)
+		optional.Override(&p.Attempts, own.Attempts)
+		optional.Override(&p.Interval, own.Interval)
+		optional.Override(&p.Delay, own.Delay)
+		optional.Override(&p.MaxDelay, own.MaxDelay)
+		optional.Override(&p.Unlimited, own.Unlimited)
 		if own.DelayFunction != "" {
 			p.DelayFunction = own.DelayFunction
 		}
 	}
 	if j.Type == JobTypeBatch {
-		setPointer(&p.Attempts, 1)
-		setPointer(&p.Interval, 24*time.Hour)
-		setPointer(&p.Delay, 5*time.Second)
-		setDefault(&p.DelayFunction, "constant")
-		setPointer(&p.MaxDelay, 0)
-		setPointer(&p.Unlimited, false)
+		optional.DefaultPointer(&p.Attempts, 1)
+		optional.DefaultPointer(&p.Interval, 24*time.Hour)
+		optional.DefaultPointer(&p.Delay, 5*time.Second)
+		optional.Default(&p.DelayFunction, "constant")
+		optional.DefaultPointer(&p.MaxDelay, 0)
+		optional.DefaultPointer(&p.Unlimited, false)
 	} else {
-		setPointer(&p.Attempts, 0)
-		setPointer(&p.Interval, 0)
-		setPointer(&p.Delay, 30*time.Second)
-		setDefault(&p.DelayFunction, "exponential")
-		setPointer(&p.MaxDelay, time.Hour)
-		setPointer(&p.Unlimited, *p.Attempts == 0)
+		optional.DefaultPointer(&p.Attempts, 0)
+		optional.DefaultPointer(&p.Interval, 0)
+		optional.DefaultPointer(&p.Delay, 30*time.Second)
+		optional.Default(&p.DelayFunction, "exponential")
+		optional.DefaultPointer(&p.MaxDelay, time.Hour)
+		optional.DefaultPointer(&p.Unlimited, *p.Attempts == 0)
 	}
 	g.ReschedulePolicy = &p
 }
@@ -165,27 +167,27 @@ func (g *TaskGroup) canonicalizeUpdate(j *Job) {
 		u = *j.Update
 	}
 	if own := g.Update; own != nil {
-		overridePointer(&u.MaxParallel, own.MaxParallel)
-		overridePointer(&u.MinHealthyTime, own.MinHealthyTime)
-		overridePointer(&u.ProgressDeadline, own.ProgressDeadline)
-		override(&u.Stagger, own.Stagger)
-		override(&u.HealthCheck, own.HealthCheck)
-		override(&u.HealthyDeadline, own.HealthyDeadline)
-		override(&u.Canary, own.Canary)
-		override(&u.AutoRevert, own.AutoRevert)
-		override(&u.AutoPromote, own.AutoPromote)
+		optional.Override(&u.MaxParallel, own.MaxParallel)
+		optional.Override(&u.MinHealthyTime, own.MinHealthyTime)
+		optional.Override(&u.ProgressDeadline, own.ProgressDeadline)
+		optional.Override(&u.Stagger, own.Stagger)
+		optional.Override(&u.HealthCheck, own.HealthCheck)
+		optional.Override(&u.HealthyDeadline, own.HealthyDeadline)
+		optional.Override(&u.Canary, own.Canary)
+		optional.Override(&u.AutoRevert, own.AutoRevert)
+		optional.Override(&u.AutoPromote, own.AutoPromote)
 	}
 	u.canonicalize()
 	g.Update = &u
 }
 
 func (u *UpdateStrategy) canonicalize() {
-	setDefault(&u.Stagger, 30*time.Second)
-	setPointer(&u.MaxParallel, 1)
-	setDefault(&u.HealthCheck, "checks")
-	setPointer(&u.MinHealthyTime, 10*time.Second)
-	setDefault(&u.HealthyDeadline, 5*time.Minute)
-	setPointer(&u.ProgressDeadline, 10*time.Minute)
+	optional.Default(&u.Stagger, 30*time.Second)
+	optional.DefaultPointer(&u.MaxParallel, 1)
+	optional.Default(&u.HealthCheck, "checks")
+	optional.DefaultPointer(&u.MinHealthyTime, 10*time.Second)
+	optional.Default(&u.HealthyDeadline, 5*time.Minute)
+	optional.DefaultPointer(&u.ProgressDeadline, 10*time.Minute)
 }
 
 func mergeMigrate(own, jobs *MigrateStrategy) *MigrateStrategy {
@@ -194,15 +196,15 @@ func mergeMigrate(own, jobs *MigrateStrategy) *MigrateStrategy {
 		m = *jobs
 	}
 	if own != nil {
-		overridePointer(&m.MaxParallel, own.MaxParallel)
-		overridePointer(&m.MinHealthyTime, own.MinHealthyTime)
-		override(&m.HealthCheck, own.HealthCheck)
-		override(&m.HealthyDeadline, own.HealthyDeadline)
+		optional.Override(&m.MaxParallel, own.MaxParallel)
+		optional.Override(&m.MinHealthyTime, own.MinHealthyTime)
+		optional.Override(&m.HealthCheck, own.HealthCheck)
+		optional.Override(&m.HealthyDeadline, own.HealthyDeadline)
 	}
-	setPointer(&m.MaxParallel, 1)
-	setDefault(&m.HealthCheck, "checks")
-	setPointer(&m.MinHealthyTime, 10*time.Second)
-	setDefault(&m.HealthyDeadline, 5*time.Minute)
+	optional.DefaultPointer(&m.MaxParallel, 1)
+	optional.Default(&m.HealthCheck, "checks")
+	optional.DefaultPointer(&m.MinHealthyTime, 10*time.Second)
+	optional.Default(&m.HealthyDeadline, 5*time.Minute)
 	return &m
 }
 
@@ -211,29 +213,29 @@ func (p *RestartPolicy) canonicalize(jobType string) {
 	if jobType == JobTypeBatch || jobType == JobTypeSysBatch {
 		attempts, interval = 3, 24*time.Hour
 	}
-	setPointer(&p.Attempts, attempts)
-	setPointer(&p.Interval, interval)
-	setPointer(&p.Delay, 15*time.Second)
-	setDefault(&p.Mode, RestartModeFail)
+	optional.DefaultPointer(&p.Attempts, attempts)
+	optional.DefaultPointer(&p.Interval, interval)
+	optional.DefaultPointer(&p.Delay, 15*time.Second)
+	optional.Default(&p.Mode, RestartModeFail)
 }
 
 func (t *Task) canonicalize(g *TaskGroup) {
-	setPointer(&t.KillTimeout, 5*time.Second)
+	optional.DefaultPointer(&t.KillTimeout, 5*time.Second)
 	if t.LogConfig == nil {
 		t.LogConfig = &LogConfig{}
 	}
-	setDefault(&t.LogConfig.MaxFiles, 10)
-	setDefault(&t.LogConfig.MaxFileSizeMB, 10)
+	optional.Default(&t.LogConfig.MaxFiles, 10)
+	optional.Default(&t.LogConfig.MaxFileSizeMB, 10)
 	if t.Resources == nil {
 		t.Resources = &Resources{}
 	}
 	if t.Resources.Cores == 0 {
-		setDefault(&t.Resources.CPU, 100)
+		optional.Default(&t.Resources.CPU, 100)
 	}
-	setDefault(&t.Resources.MemoryMB, 300)
+	optional.Default(&t.Resources.MemoryMB, 300)
 	for _, d := range t.Resources.Devices {
 		if d != nil {
-			setDefault(&d.Count, 1)
+			optional.Default(&d.Count, 1)
 		}
 	}
 	canonicalizeAffinities(t.Affinities)
@@ -241,11 +243,11 @@ func (t *Task) canonicalize(g *TaskGroup) {
 	canonicalizeServices(t.Services)
 	restart := *g.RestartPolicy
 	if own := t.RestartPolicy; own != nil {
-		overridePointer(&restart.Attempts, own.Attempts)
-		overridePointer(&restart.Interval, own.Interval)
-		overridePointer(&restart.Delay, own.Delay)
-		override(&restart.Mode, own.Mode)
-		override(&restart.RenderTemplates, own.RenderTemplates)
+		optional.Override(&restart.Attempts, own.Attempts)
+		optional.Override(&restart.Interval, own.Interval)
+		optional.Override(&restart.Delay, own.Delay)
+		optional.Override(&restart.Mode, own.Mode)
+		optional.Override(&restart.RenderTemplates, own.RenderTemplates)
 	}
 	t.RestartPolicy = &restart
 	if len(t.Env) == 0 {
@@ -256,23 +258,23 @@ func (t *Task) canonicalize(g *TaskGroup) {
 	}
 	for _, a := range t.Artifacts {
 		if a != nil {
-			setDefault(&a.GetterMode, "any")
-			setDefault(&a.RelativeDest, "local/")
+			optional.Default(&a.GetterMode, "any")
+			optional.Default(&a.RelativeDest, "local/")
 		}
 	}
 	for _, m := range t.Templates {
 		if m != nil {
-			setDefault(&m.ChangeMode, "restart")
-			setDefault(&m.Perms, "0644")
-			setDefault(&m.LeftDelim, "{{")
-			setDefault(&m.RightDelim, "}}")
-			setPointer(&m.Splay, 5*time.Second)
+			optional.Default(&m.ChangeMode, "restart")
+			optional.Default(&m.Perms, "0644")
+			optional.Default(&m.LeftDelim, "{{")
+			optional.Default(&m.RightDelim, "}}")
+			optional.DefaultPointer(&m.Splay, 5*time.Second)
 			m.ChangeSignal = strings.ToUpper(m.ChangeSignal)
 		}
 	}
 	for _, m := range t.VolumeMounts {
 		if m != nil {
-			setDefault(&m.PropagationMode, "private")
+			optional.Default(&m.PropagationMode, "private")
 		}
 	}
 }
@@ -280,8 +282,8 @@ func (t *Task) canonicalize(g *TaskGroup) {
 func canonicalizeAffinities(list []*Affinity) {
 	for _, a := range list {
 		if a != nil {
-			setDefault(&a.Weight, 50)
-			setDefault(&a.Operand, "=")
+			optional.Default(&a.Weight, 50)
+			optional.Default(&a.Operand, "=")
 		}
 	}
 }
@@ -289,7 +291,7 @@ func canonicalizeAffinities(list []*Affinity) {
 func canonicalizeConstraints(list []*Constraint) {
 	for _, c := range list {
 		if c != nil {
-			setDefault(&c.Operand, "=")
+			optional.Default(&c.Operand, "=")
 		}
 	}
 }
@@ -297,7 +299,7 @@ func canonicalizeConstraints(list []*Constraint) {
 func canonicalizeSpreads(list []*Spread) {
 	for _, s := range list {
 		if s != nil {
-			setDefault(&s.Weight, 50)
+			optional.Default(&s.Weight, 50)
 		}
 	}
 }
@@ -310,30 +312,4 @@ func (g *TaskGroup) Drivers() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-func setPointer[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
-	}
-}
-
-func override[T comparable](field *T, value T) {
-	var zero T
-	if value != zero {
-		*field = value
-	}
-}
-
-func overridePointer[T any](field **T, value *T) {
-	if value != nil {
-		*field = value
-	}
 }

@@ -177,7 +177,8 @@ type Deployment struct {
 
 // Active reports whether the deployment may still change allocations.
 func (d *Deployment) Active() bool {
-	return d != nil && (d.Status == DeploymentRunning || d.Status == DeploymentPaused || d.Status == DeploymentPending || d.Status == DeploymentBlocked)
+	return d != nil && (d.Status == DeploymentRunning || d.Status == DeploymentPaused || d.Status == DeploymentPending ||
+		d.Status == DeploymentBlocked)
 }
 
 // DeploymentState is a group's progress.

@@ -8,10 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 func sample() *Job {
-	return &Job{ID: "web", TaskGroups: []*TaskGroup{{Name: "g", Tasks: []*Task{{Name: "t", Driver: "raw_exec", Config: map[string]any{"command": "/bin/true", "args": []any{"a", 1.0}}}}}}}
+	return &Job{ID: "web", TaskGroups: []*TaskGroup{{Name: "g", Tasks: []*Task{{
+		Name: "t", Driver: "raw_exec",
+		Config: map[string]any{"command": "/bin/true", "args": []any{"a", 1.0}},
+	}}}}}
 }
 
 func TestCanonicalizeIsIdempotentAndValid(t *testing.T) {
@@ -21,7 +26,7 @@ func TestCanonicalizeIsIdempotentAndValid(t *testing.T) {
 		j.Type = kind
 		j.Canonicalize()
 		require.NoError(t, j.Validate(), kind)
-		again := Copy(j)
+		again := deepcopy.Of(j)
 		again.Canonicalize()
 		require.Empty(t, cmp.Diff(j, again), kind)
 	}
@@ -44,7 +49,8 @@ func TestCanonicalizeDefaults(t *testing.T) {
 func TestExplicitZeroIsKept(t *testing.T) {
 	t.Parallel()
 	var j Job
-	require.NoError(t, json.Unmarshal([]byte(`{"ID":"x","Type":"batch","TaskGroups":[{"Name":"g","Count":0,"RestartPolicy":{"Attempts":0},"Tasks":[{"Name":"t","Driver":"fake","KillTimeout":0}]}]}`), &j))
+	require.NoError(t, json.Unmarshal([]byte(`{"ID":"x","Type":"batch","TaskGroups":[{"Name":"g","Count":0,
+		"RestartPolicy":{"Attempts":0},"Tasks":[{"Name":"t","Driver":"fake","KillTimeout":0}]}]}`), &j))
 	j.Canonicalize()
 	require.Equal(t, 0, *j.TaskGroups[0].Count)
 	require.Equal(t, 0, *j.TaskGroups[0].RestartPolicy.Attempts)

@@ -103,7 +103,7 @@ type ChangeScript struct {
 	RunOnFirstRender bool
 }
 
-// WorkloadIdentity is accepted and stored; no token is made for it, of which Job.Unheeded warns.
+// WorkloadIdentity is accepted and stored; no token is made for it, of which Job.IgnoredBlocks warns.
 type WorkloadIdentity struct {
 	Name         string
 	Audience     []string

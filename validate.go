@@ -2,9 +2,12 @@ package drover
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/drover-project/drover/internal/validation"
 )
@@ -23,84 +26,23 @@ func (j *Job) Validate() error {
 // report is a validation.Report with the rules that several blocks share.
 type report struct{ validation.Report }
 
-func (j *Job) validate(v *report) {
-	if !j.bounded(v) {
-		return
-	}
-	v.Check(j.ID != "", "job.ID", "must be set")
-	v.id("job.ID", j.ID)
-	v.readable("job.Name", j.Name)
-	v.Check(!strings.ContainsAny(j.ID, " \x00"), "job.ID", "must not contain spaces or NUL, got %q", j.ID)
-	v.Check(len(j.ID) <= 256, "job.ID", "must have at most 256 bytes")
-	v.Check(j.Name != "", "job.Name", "must be set")
-	v.Check(!strings.ContainsRune(j.Name, 0), "job.Name", "must not contain a NUL")
-	v.Check(validation.IsName(j.Namespace), "job.Namespace", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.Namespace)
-	v.Check(validation.IsName(j.NodePool), "job.NodePool", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.NodePool)
-	v.Check(j.Priority >= 1 && j.Priority <= MaxPriority, "job.Priority", "must be from 1 to %d, got %d", MaxPriority, j.Priority)
-	switch j.Type {
-	case JobTypeService, JobTypeBatch, JobTypeSystem, JobTypeSysBatch:
-	default:
-		v.Addf("job.Type", "must be service, batch, system or sysbatch, got %q", j.Type)
-	}
-	for i, dc := range j.Datacenters {
-		v.Check(dc != "", fmt.Sprintf("job.Datacenters[%d]", i), "must not be empty")
-	}
-	v.Check(j.Multiregion == nil, "job.Multiregion", "is not supported: register the job in each region")
-	validateConstraints(v, "job", j.Constraints)
-	validateAffinities(v, "job", j.Affinities)
-	validateSpreads(v, "job", j.Spreads)
-	if j.Periodic != nil {
-		j.validatePeriodic(v)
-	}
-	j.validateParameterized(v)
-	v.Check(len(j.TaskGroups) > 0, "job.TaskGroups", "must have at least one group")
-	seen := map[string]bool{}
-	total := 0
-	for i, g := range j.TaskGroups {
-		if g == nil {
-			v.Addf(fmt.Sprintf("job.TaskGroups[%d]", i), "must not be null")
-			continue
-		}
-		v.Check(!seen[g.Name], "job.TaskGroups", "group %q is defined twice", g.Name)
-		seen[g.Name] = true
-		g.validate(v, j, fmt.Sprintf("job.group[%s]", nameOr(g.Name, i)))
-		if g.Count != nil && *g.Count > 0 {
-			total += *g.Count
-		}
-	}
-	v.Check(total <= MaxGroupCount, "job", "asks for %d allocations, the limit is %d", total, MaxGroupCount)
+// readable refuses other names.
+func (v *report) readable(path, name string) {
+	v.Check(readable(name), path, "must be UTF-8 without control characters other than tabs and line ends, got %q", name)
 }
 
-func (j *Job) validatePeriodic(v *report) {
-	p := j.Periodic
-	v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, "job.Periodic", "only batch and sysbatch jobs can be periodic")
-	v.Check(p.SpecType == "cron" || p.SpecType == "test", "job.Periodic.SpecType", "must be cron, got %q", p.SpecType)
-	v.Check(p.Spec != "" || len(p.Specs) > 0, "job.Periodic.Spec", "must be set")
-	v.Check(p.Spec == "" || len(p.Specs) == 0, "job.Periodic", "Spec and Specs exclude each other")
-	if _, err := time.LoadLocation(p.TimeZone); err != nil {
-		v.Addf("job.Periodic.TimeZone", "unknown time zone %q", p.TimeZone)
-	}
-	v.Check(j.ParameterizedJob == nil, "job.Periodic", "a job can't be periodic and parameterized")
+// id refuses ids that stand for another place in a path. Slashes are fine: the ids of dispatched jobs have them.
+func (v *report) id(path, id string) {
+	v.readable(path, id)
+	parts := strings.Split(id, "/")
+	v.Check(!slices.Contains(parts, ".") && !slices.Contains(parts, ".."), path, `must not have "." or ".." between its slashes, got %q`, id)
 }
 
-func (j *Job) validateParameterized(v *report) {
-	p := j.ParameterizedJob
-	if p == nil {
-		return
-	}
-	v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, "job.ParameterizedJob", "only batch and sysbatch jobs can be parameterized")
-	switch p.Payload {
-	case "optional", "required", "forbidden":
-	default:
-		v.Addf("job.ParameterizedJob.Payload", "must be optional, required or forbidden, got %q", p.Payload)
-	}
-	optional := map[string]bool{}
-	for _, k := range p.MetaOptional {
-		optional[k] = true
-	}
-	for _, k := range p.MetaRequired {
-		v.Check(!optional[k], "job.ParameterizedJob", "meta key %q is required and optional", k)
-	}
+// readable reports whether a name says nothing to a terminal but itself. Tabs and line ends are fine: Nomad's ids have them, and whoever
+// prints a name makes one line of it.
+func readable(name string) bool {
+	acts := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
+	return utf8.ValidString(name) && strings.IndexFunc(name, acts) < 0
 }
 
 func nameOr(name string, i int) string {
@@ -112,3 +54,13 @@ func nameOr(name string, i int) string {
 	}
 	return name
 }
+
+// staysInside reports whether a relative path with interpolation cannot climb out of its folder. Absolute paths are
+// taken as relative to the folder, as Nomad does.
+func staysInside(p string) bool {
+	rel := strings.TrimPrefix(strings.ReplaceAll(p, "${", ""), "/")
+	return !strings.ContainsRune(p, 0) && (rel == "" || filepath.IsLocal(rel))
+}
+
+// maxAmount bounds every amount that a job can ask for, so that sums of them fit.
+const maxAmount = 1<<31 - 1

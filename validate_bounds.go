@@ -1,12 +1,5 @@
 package drover
 
-import (
-	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
-
 // The bounds of what one job holds. Nomad has none; no job that people write comes near them, and without them one
 // request keeps the server busy for seconds each time it looks at the job.
 const (
@@ -78,23 +71,4 @@ func ports(networks []*NetworkResource) (n int) {
 		}
 	}
 	return n
-}
-
-// readable reports whether a name says nothing to a terminal but itself. Tabs and line ends are fine: Nomad's ids have them, and whoever
-// prints a name makes one line of it.
-func readable(name string) bool {
-	acts := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }
-	return utf8.ValidString(name) && strings.IndexFunc(name, acts) < 0
-}
-
-// readable refuses other names.
-func (v *report) readable(path, name string) {
-	v.Check(readable(name), path, "must be UTF-8 without control characters other than tabs and line ends, got %q", name)
-}
-
-// id refuses ids that stand for another place in a path. Slashes are fine: the ids of dispatched jobs have them.
-func (v *report) id(path, id string) {
-	v.readable(path, id)
-	parts := strings.Split(id, "/")
-	v.Check(!slices.Contains(parts, ".") && !slices.Contains(parts, ".."), path, `must not have "." or ".." between its slashes, got %q`, id)
 }

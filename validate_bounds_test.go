@@ -12,7 +12,8 @@ import (
 func TestIdsThatAreNames(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{
-		"web", "team/web", "web/dispatch-1700000000-abcdef12", "web/periodic-1700000000", "Ünïcode-作業", "a..b", "...", "a.b/c.d", "x@y:z+1,2;3=(4)[5]{6}'\"`~!#$%^&*|\\<>?",
+		"web", "team/web", "web/dispatch-1700000000-abcdef12", "web/periodic-1700000000", "Ünïcode-作業", "a..b", "...", "a.b/c.d",
+		"x@y:z+1,2;3=(4)[5]{6}'\"`~!#$%^&*|\\<>?",
 		strings.Repeat("x", 256), "job-id/with\\troublesome:characters\n?&字", // the last is of Nomad's client's own suite
 	} {
 		j := valid()
@@ -23,8 +24,10 @@ func TestIdsThatAreNames(t *testing.T) {
 	j.Name, j.TaskGroups[0].Name, j.TaskGroups[0].Tasks[0].Name = "a name of words", "a group", "a task"
 	require.NoError(t, j.Validate())
 	for id, want := range map[string]string{
-		"a\x00b": "control characters", "a\x1b[31m": "control characters", "a\x7f": "control characters", "a\u0085b": "control characters", "\xff": "must be UTF-8",
-		"../../etc": `must not have "." or ".."`, "a/../b": `must not have`, "a/.": `must not have`, "..": `must not have`, "./a": `must not have`,
+		"a\x00b": "control characters", "a\x1b[31m": "control characters", "a\x7f": "control characters",
+		"a\u0085b": "control characters", "\xff": "must be UTF-8",
+		"../../etc": `must not have "." or ".."`,
+		"a/../b":    `must not have`, "a/.": `must not have`, "..": `must not have`, "./a": `must not have`,
 	} {
 		j := valid()
 		j.ID = id
@@ -33,7 +36,9 @@ func TestIdsThatAreNames(t *testing.T) {
 		require.NotContains(t, j.Validate().Error(), "\x1b", "it is quoted")
 		if strings.Contains(want, "control") {
 			for path, set := range map[string]func(j *Job){
-				"job.Name": func(j *Job) { j.Name = id }, "].Name": func(j *Job) { j.TaskGroups[0].Name = id }, ".task[": func(j *Job) { j.TaskGroups[0].Tasks[0].Name = id },
+				"job.Name": func(j *Job) { j.Name = id },
+				"].Name":   func(j *Job) { j.TaskGroups[0].Name = id },
+				".task[":   func(j *Job) { j.TaskGroups[0].Tasks[0].Name = id },
 			} {
 				j := valid()
 				set(j)
@@ -74,8 +79,12 @@ func TestJobsAreBounded(t *testing.T) {
 				j.TaskGroups[0].Tasks[0].Env[fmt.Sprint("K", i)] = "x"
 			}
 		},
-		"job.group[" + strings.Repeat("g", 300) + "].Name: must have at most 255 bytes": func(j *Job) { j.TaskGroups[0].Name = strings.Repeat("g", 300) },
-		"].Name: must have at most 255 bytes, got 256":                                  func(j *Job) { j.TaskGroups[0].Tasks[0].Name = strings.Repeat("t", 256) },
+		"job.group[" + strings.Repeat("g", 300) + "].Name: must have at most 255 bytes": func(j *Job) {
+			j.TaskGroups[0].Name = strings.Repeat("g", 300)
+		},
+		"].Name: must have at most 255 bytes, got 256": func(j *Job) {
+			j.TaskGroups[0].Tasks[0].Name = strings.Repeat("t", 256)
+		},
 	} {
 		j := valid()
 		spoil(j)

@@ -1,6 +1,7 @@
 package drover
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,67 +12,120 @@ import (
 func valid() *Job {
 	j := &Job{ID: "j", TaskGroups: []*TaskGroup{{
 		Name: "g", Networks: []*NetworkResource{{DynamicPorts: []Port{{Label: "http"}}}},
-		Services: []*Service{{Name: "web", PortLabel: "http", Checks: []map[string]any{{"Type": "http", "Path": "/", "PortLabel": "http"}}}},
-		Tasks:    []*Task{{Name: "t", Driver: "fake", Env: map[string]string{"PATH": "/x:${PATH}", "A": "${B} ${NOMAD_PORT_http} ${node.class}", "B": "$${nope.x} ${X:-1}"}}},
+		Services: []*Service{{
+			Name: "web", PortLabel: "http", Checks: []map[string]any{{"Type": "http", "Path": "/", "PortLabel": "http"}},
+		}},
+		Tasks: []*Task{{Name: "t", Driver: "fake", Env: map[string]string{
+			"PATH": "/x:${PATH}", "A": "${B} ${NOMAD_PORT_http} ${node.class}", "B": "$${nope.x} ${X:-1}",
+		}}},
 	}}}
 	j.Canonicalize()
 	return j
 }
 
-func TestEveryFaultIsToldAtOnceWithItsPath(t *testing.T) {
-	t.Parallel()
-	require.NoError(t, valid().Validate())
-	faults := map[string]func(j *Job, g *TaskGroup, t *Task){
-		"job.group[g].Count: must be from 0 to 50000": func(_ *Job, g *TaskGroup, _ *Task) { g.Count = new(1 << 40) },
-		"job.group[g].Disconnect: LostAfter and StopOnClientAfter exclude": func(_ *Job, g *TaskGroup, _ *Task) {
-			g.Disconnect = &DisconnectStrategy{LostAfter: 1, StopOnClientAfter: 1}
-		},
-		`job.group[g].Disconnect.Reconcile: must be best_score`: func(_ *Job, g *TaskGroup, _ *Task) { g.Disconnect = &DisconnectStrategy{Reconcile: "x"} },
-		"job.group[g].Disconnect: excludes MaxClientDisconnect": func(_ *Job, g *TaskGroup, _ *Task) {
-			g.Disconnect, g.MaxClientDisconnect = &DisconnectStrategy{Reconcile: "best_score"}, new(time.Hour)
-		},
-		"job.group[g].volume[v].Source: must be set": func(_ *Job, g *TaskGroup, _ *Task) { g.Volumes = map[string]*VolumeRequest{"v": {Type: "host"}} },
-		"job.group[g].Scaling.Max: must be at least Min (5), got 2": func(_ *Job, g *TaskGroup, _ *Task) {
-			g.Scaling = &ScalingPolicy{Min: new(int64(5)), Max: new(int64(2))}
-		},
-		"job.group[g].Scaling: the group's Count 1 is not from Min 5":    func(_ *Job, g *TaskGroup, _ *Task) { g.Scaling = &ScalingPolicy{Min: new(int64(5))} },
-		`job.group[g].service[web].PortLabel: the group has no port "x"`: func(_ *Job, g *TaskGroup, _ *Task) { g.Services[0].PortLabel = "x" },
-		"job.group[g].service[web].Checks[0].Path: must be set for http": func(_ *Job, g *TaskGroup, _ *Task) { delete(g.Services[0].Checks[0], "Path") },
-		`job.group[g].task[t].Env[A]: ${nodes.x}: there is no "nodes"`:   func(_ *Job, _ *TaskGroup, t *Task) { t.Env["A"] = "${nodes.x}" },
-		"job.group[g].task[t].Env: the variables A, B need each other":   func(_ *Job, _ *TaskGroup, t *Task) { t.Env["B"] = `${env["A"]}` },
-		`job.group[g].task[t].Config.args: ${nope.y}`:                    func(_ *Job, _ *TaskGroup, t *Task) { t.Config = map[string]any{"args": []any{"${nope.y}"}} },
-		`job.group[g].Constraints[0].LTarget: ${nope.z}`: func(_ *Job, g *TaskGroup, _ *Task) {
-			g.Constraints = []*Constraint{{LTarget: "${nope.z}", Operand: "is_set"}}
-		},
-		"job.group[g].task[t].LogConfig.MaxFiles: must be from 1 to 32768": func(_ *Job, _ *TaskGroup, t *Task) { t.LogConfig.MaxFiles = 1 << 62 },
-		"job.group[g].task[t].Templates[0].Perms: must be octal": func(_ *Job, _ *TaskGroup, t *Task) {
-			t.Templates = []*Template{{EmbeddedTmpl: "x", DestPath: "local/x", ChangeMode: "noop", Perms: "rw"}}
-		},
-		"job.group[g].task[t].Templates[0].ChangeScript.Command: must be": func(_ *Job, _ *TaskGroup, t *Task) {
-			t.Templates = []*Template{{EmbeddedTmpl: "x", DestPath: "local/x", ChangeMode: "script"}}
-		},
-		"job.group[g].task[t].Resources: is too large":                   func(_ *Job, _ *TaskGroup, t *Task) { t.Resources.MemoryMaxMB = 1 << 40 },
-		"job.group[g].Migrate.MaxParallel: must not be negative":         func(_ *Job, g *TaskGroup, _ *Task) { g.Migrate.MaxParallel = new(-1) },
-		"job.group[g].port[http].Value: must be from 1 to 65535, got -1": func(_ *Job, g *TaskGroup, _ *Task) { g.Networks[0].DynamicPorts[0].Value = -1 },
-		"job.group[g].Update.Canary: is a percentage of the nodes in a system job": func(j *Job, g *TaskGroup, _ *Task) {
-			j.Type, g.Update.Canary = JobTypeSystem, 101
-		},
-		"job.group[g].EphemeralDisk.SizeMB: must be from 10 to 2147483647":      func(_ *Job, g *TaskGroup, _ *Task) { g.EphemeralDisk.SizeMB = 1 << 50 },
-		"job.group[g].RestartPolicy: 9000000000000000000 attempts with a delay": func(_ *Job, g *TaskGroup, _ *Task) { g.RestartPolicy.Attempts = new(9_000_000_000_000_000_000) },
-	}
-	for want, spoil := range faults {
+// fault is a piece of JSON that spoils a valid job, and what is said of that.
+type fault struct{ json, want string }
+
+// refused puts each fault into a part of a valid job of that type and expects what is said of it.
+func refused(t *testing.T, jobType string, part func(*Job) any, faults []fault) {
+	t.Helper()
+	for _, f := range faults {
 		j := valid()
-		spoil(j, j.TaskGroups[0], j.TaskGroups[0].Tasks[0])
+		j.Type = jobType
+		// JSON is read into what is there: lists of the valid job would fill in what a fault leaves out.
+		require.NoError(t, json.Unmarshal([]byte(`{"Services": null, "Networks": null}`), part(j)))
+		require.NoError(t, json.Unmarshal([]byte(f.json), part(j)), f.json)
 		err := j.Validate()
-		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, err, f.want, f.json)
 		require.Equal(t, Invalid, CodeOf(err))
 	}
+}
+
+func ofJob(j *Job) any   { return j }
+func ofGroup(j *Job) any { return j.TaskGroups[0] }
+func ofTask(j *Job) any  { return j.TaskGroups[0].Tasks[0] }
+
+func TestFaultsAreToldAllAtOnce(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, valid().Validate())
 	j := valid()
 	j.Priority, j.TaskGroups[0].Tasks[0].Driver, j.TaskGroups[0].EphemeralDisk.SizeMB = 1000, "", 1
 	err := j.Validate()
 	for _, want := range []string{"job.Priority", "job.group[g].task[t].Driver", "job.group[g].EphemeralDisk.SizeMB"} {
 		require.ErrorContains(t, err, want)
 	}
+}
+
+func TestFaultsOfAJob(t *testing.T) {
+	t.Parallel()
+	refused(t, JobTypeService, ofJob, []fault{
+		{`{"ID": ""}`, "job.ID: must be set"},
+		{`{"ID": "a b"}`, "job.ID: must not contain spaces"},
+		{`{"Name": ""}`, "job.Name: must be set"},
+		{`{"Namespace": "a/b"}`, "job.Namespace: must be 1 to 128 letters"},
+		{`{"NodePool": "a b"}`, "job.NodePool: must be 1 to 128 letters"},
+		{`{"Priority": 0}`, "job.Priority: must be from 1 to 100, got 0"},
+		{`{"Type": "daemon"}`, "job.Type: must be service, batch, system or sysbatch"},
+		{`{"Datacenters": ["dc1", ""]}`, "job.Datacenters[1]: must not be empty"},
+		{`{"Multiregion": {}}`, "job.Multiregion: is not supported"},
+		{`{"TaskGroups": []}`, "job.TaskGroups: must have at least one group"},
+		{`{"TaskGroups": [null]}`, "job.TaskGroups[0]: must not be null"},
+		{`{"Periodic": {"SpecType": "cron", "Spec": "* * * * *"}}`, "job.Periodic: only batch and sysbatch jobs can be periodic"},
+		{`{"ParameterizedJob": {"Payload": "optional"}}`, "job.ParameterizedJob: only batch and sysbatch"},
+	})
+	refused(t, JobTypeBatch, ofJob, []fault{
+		{`{"Periodic": {"SpecType": "sundial", "Spec": "*"}}`, "job.Periodic.SpecType: must be cron"},
+		{`{"Periodic": {"SpecType": "cron"}}`, "job.Periodic.Spec: must be set"},
+		{`{"Periodic": {"SpecType": "cron", "Spec": "*", "Specs": ["*"]}}`, "job.Periodic: Spec and Specs exclude each other"},
+		{`{"Periodic": {"SpecType": "cron", "Spec": "*", "TimeZone": "Moon/Base"}}`, `job.Periodic.TimeZone: unknown time zone "Moon/Base"`},
+		{`{"Periodic": {"SpecType": "cron", "Spec": "*"}, "ParameterizedJob": {"Payload": "optional"}}`, "can't be periodic and parameterized"},
+		{`{"ParameterizedJob": {"Payload": "maybe"}}`, "job.ParameterizedJob.Payload: must be optional, required or forbidden"},
+		{
+			`{"ParameterizedJob": {"Payload": "optional", "MetaOptional": ["k"], "MetaRequired": ["k"]}}`,
+			`meta key "k" is required and optional`,
+		},
+	})
+}
+
+func TestFaultsOfPlacementRules(t *testing.T) {
+	t.Parallel()
+	faults := []fault{
+		{`{"Constraints": [null]}`, "Constraints[0]: must not be null"},
+		{`{"Constraints": [{"LTarget": "x", "Operand": "like", "RTarget": "y"}]}`, `Constraints[0].Operand: unknown operand "like"`},
+		{`{"Constraints": [{"LTarget": "x", "Operand": "regexp", "RTarget": "("}]}`, "Constraints[0].RTarget: is no regular expression"},
+		{`{"Constraints": [{"Operand": "is_set"}]}`, "Constraints[0].LTarget: must be set"},
+		{`{"Constraints": [{"LTarget": "x", "Operand": "is_not_set", "RTarget": "y"}]}`, "Constraints[0].RTarget: must be empty"},
+		{`{"Constraints": [{"LTarget": "x", "Operand": "<"}]}`, "Constraints[0].RTarget: must be set"},
+		{`{"Constraints": [{"Operand": "=", "RTarget": "y"}]}`, "Constraints[0].LTarget: must be set"},
+		{`{"Constraints": [{"LTarget": "${nope.z}", "Operand": "is_set"}]}`, "Constraints[0].LTarget: ${nope.z}"},
+		{`{"Affinities": [null]}`, "Affinities[0]: must not be null"},
+		{`{"Affinities": [{"Operand": "distinct_hosts", "Weight": 5}]}`, "Affinities[0].Operand: unknown operand"},
+		{`{"Affinities": [{"Operand": "=", "Weight": 101}]}`, "Affinities[0].Weight: must be from -100 to 100 and not 0, got 101"},
+		{`{"Affinities": [{"Operand": "=", "Weight": 0}]}`, "Affinities[0].Weight: must be from -100 to 100 and not 0"},
+	}
+	refused(t, JobTypeService, ofJob, faults)
+	refused(t, JobTypeService, ofGroup, faults)
+	refused(t, JobTypeService, ofTask, faults)
+	spreads := []fault{
+		{`{"Spreads": [null]}`, "Spreads[0]: must not be null"},
+		{`{"Spreads": [{"Weight": 50}]}`, "Spreads[0].Attribute: must be set"},
+		{`{"Spreads": [{"Attribute": "x", "Weight": -1}]}`, "Spreads[0].Weight: must be from 1 to 100"},
+		{
+			`{"Spreads": [{"Attribute": "x", "Weight": 1, "SpreadTarget": [{"Value": "a", "Percent": 60}, {"Value": "b", "Percent": 41}]}]}`,
+			"Spreads[0].SpreadTarget: the percents add up to 101",
+		},
+	}
+	refused(t, JobTypeService, ofJob, spreads)
+	refused(t, JobTypeService, ofGroup, spreads)
+	require.NoError(t, constrained("distinct_hosts", "", "").Validate(), "it needs no sides")
+	require.NoError(t, constrained("distinct_property", "${meta.rack}", "").Validate(), "its limit is 1")
+	require.NoError(t, constrained("=", "${meta.rack}", "").Validate(), "equal to nothing")
+}
+
+func constrained(operand, left, right string) *Job {
+	j := valid()
+	j.Constraints = []*Constraint{{Operand: operand, LTarget: left, RTarget: right}}
+	return j
 }
 
 // Blocks that are not for the job's type are refused, however little of them is given.

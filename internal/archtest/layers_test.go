@@ -21,7 +21,7 @@ type layer struct {
 // layers is the whole house, the lowest first.
 var layers = []layer{ // a table
 	{"vocabulary", "drover drover/execution drover/fleet cron exchange lifecycle optional tables validation", "nouns and the seam between node and control: no I/O"},
-	{"foundation", "appendlog clock evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake", "what everybody may use"},
+	{"foundation", "appendlog clock deepcopy evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake", "what everybody may use"},
 	{"seams", "control/command node/driver fleet/provider", "what planes speak to the world through: data and interfaces"},
 	{"deciders", "control/scheduler control/scheduler/* control/trigger control/evalbroker node/taskmachine exec/pool fleet/learned fleet/scaler", "values: no store, context, goroutine or I/O"},
 	{"state", "control/store control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +

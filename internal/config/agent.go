@@ -352,9 +352,6 @@ func DevMode() *Agent {
 	}
 }
 
-// True reports a switch that is set and on.
-func True(b *bool) bool { return b != nil && *b }
-
 // Duration parses a duration of the configuration, which Validate has checked; empty is def.
 func Duration(s string, def time.Duration) time.Duration {
 	d, err := time.ParseDuration(s)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 func TestFilesMergeInOrder(t *testing.T) {
@@ -44,7 +45,7 @@ exec {
 	require.Equal(t, 5000, a.Ports.HTTP)
 	require.Equal(t, 6000, a.Ports.RPC)
 	require.Equal(t, map[string]string{"rack": "r1", "zone": "z"}, a.Client.Meta)
-	require.False(t, True(a.Driver("raw_exec").Enabled))
+	require.False(t, optional.Value(a.Driver("raw_exec").Enabled))
 	require.Equal(t, "host", a.Exec.Environments[0].Image)
 }
 
@@ -116,7 +117,7 @@ consul { address = "127.0.0.1:8500" }
 		"plugin.config.gc.dangling_containers", "plugin.config.logging",
 	})
 	docker := m.Driver("docker")
-	require.True(t, True(docker.Volumes.Enabled))
+	require.True(t, optional.Value(docker.Volumes.Enabled))
 	require.Equal(t, []string{"chown"}, docker.AllowCaps)
 	on, delay := docker.ImageGC()
 	require.True(t, on)
@@ -156,7 +157,7 @@ func TestWhatOthersAreTold(t *testing.T) {
 	}
 	a := Default()
 	a.Client.Options = map[string]string{"driver.raw_exec.enable": "1"}
-	require.True(t, True(a.Driver("raw_exec").Enabled))
+	require.True(t, optional.Value(a.Driver("raw_exec").Enabled))
 }
 
 func TestFreeKeysInEveryDialect(t *testing.T) {
@@ -194,14 +195,14 @@ plugin "sandbox" {
 }`), "x.hcl")
 	require.NoError(t, err)
 	docker, sandbox := a.Driver("docker"), a.Driver("sandbox")
-	require.True(t, True(docker.AllowHostNetwork))
-	require.False(t, True(docker.AllowHost))
+	require.True(t, optional.Value(docker.AllowHostNetwork))
+	require.False(t, optional.Value(docker.AllowHost))
 	require.Equal(t, []string{"/dev/nvidia*"}, docker.AllowDevices)
-	require.True(t, True(sandbox.AllowHost))
-	require.False(t, True(sandbox.AllowHostNetwork))
+	require.True(t, optional.Value(sandbox.AllowHost))
+	require.False(t, optional.Value(sandbox.AllowHostNetwork))
 	dev := Merge(Default(), DevMode()).Driver("docker")
-	require.True(t, True(dev.AllowHostNetwork))
-	require.False(t, True(dev.AllowPrivileged))
+	require.True(t, optional.Value(dev.AllowHostNetwork))
+	require.False(t, optional.Value(dev.AllowPrivileged))
 }
 
 func TestEgress(t *testing.T) {

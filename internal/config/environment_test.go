@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover/internal/optional"
 )
 
 func TestVariablesOfTrust(t *testing.T) {
@@ -18,7 +20,7 @@ func TestVariablesOfTrust(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"drover", "poseidon"}, over.AllowedHosts)
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, over.AllowedOrigins)
-	require.True(t, True(over.Insecure))
+	require.True(t, optional.Value(over.Insecure))
 	require.Equal(t, "/run/token", over.Server.JoinTokenFile)
 	require.Equal(t, "/run/token", over.Client.JoinTokenFile)
 	_, err = Environment(func(name string) (string, bool) { return "maybe", name == "DROVER_INSECURE" })

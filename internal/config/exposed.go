@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"strings"
+
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // Exposed says what others than this machine's users reach without a token or in clear text, one line a listener that is
@@ -16,17 +18,17 @@ func (a *Agent) Exposed() (lines []string) {
 	}
 	if host, key := a.listens("http"); !loopback(host) {
 		var lacks []string
-		if certified := True(t.HTTP) && True(t.VerifyHTTPSClient); a.APIToken == "" && !certified {
+		if certified := optional.Value(t.HTTP) && optional.Value(t.VerifyHTTPSClient); a.APIToken == "" && !certified {
 			lacks = append(lacks, "api_token")
 		}
-		if !True(t.HTTP) {
+		if !optional.Value(t.HTTP) {
 			lacks = append(lacks, "tls { http = true }")
 		}
 		if len(lacks) > 0 {
 			lines = append(lines, fmt.Sprintf("%s: the API on %s lacks %s", key, host, strings.Join(lacks, " and ")))
 		}
 	}
-	if host, key := a.listens("rpc"); True(a.Server.Enabled) && a.AwaitsNodes() && !loopback(host) && !True(t.RPC) {
+	if host, key := a.listens("rpc"); optional.Value(a.Server.Enabled) && a.AwaitsNodes() && !loopback(host) && !optional.Value(t.RPC) {
 		lines = append(lines, fmt.Sprintf("%s: the port of the nodes on %s lacks tls { rpc = true }", key, host))
 	}
 	return lines

@@ -14,6 +14,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // Fleet is the configuration of machines that are bought and returned.
@@ -75,9 +76,9 @@ func (p *FleetProvider) Setting() string {
 	var made []any
 	switch p.Kind() {
 	case "docker":
-		made = []any{p.AgentImage, p.Network, True(p.Privileged)}
+		made = []any{p.AgentImage, p.Network, optional.Value(p.Privileged)}
 	case "ec2":
-		made = []any{p.Subnets, p.SecurityGroups, p.Profile, p.KeyName, p.RootDevice, True(p.PublicAddress)}
+		made = []any{p.Subnets, p.SecurityGroups, p.Profile, p.KeyName, p.RootDevice, optional.Value(p.PublicAddress)}
 	default: // agents of this machine: its environment may hold secrets, and is no part of a machine
 		return ""
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // some draws a configuration with a value of each kind: text, number, switch, map, list, block, labelled block.
@@ -78,7 +80,7 @@ func TestMergeOfEachKind(t *testing.T) {
 	}
 	got := Merge(base, over)
 	require.Equal(t, "info", got.LogLevel, "levels are known in small letters")
-	require.False(t, True(got.Client.Enabled), "a later file can say false")
+	require.False(t, optional.Value(got.Client.Enabled), "a later file can say false")
 	require.Equal(t, "big", got.Client.NodeClass, "what nobody says again stays")
 	require.Equal(t, []string{"c"}, got.Client.Servers, "lists are replaced as a whole")
 	require.Equal(t, map[string]string{"x": "1", "y": "2", "z": "2"}, got.Client.Meta)

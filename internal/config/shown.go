@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -38,8 +39,8 @@ func (a *Agent) nomadNames() map[string]any {
 		"Version":     map[string]any{"Version": version.Nomad, "Drover": version.Version},
 		"NodeName":    a.AgentName(),
 		"DevMode":     a.Dev,
-		"EnableDebug": True(a.Debug),
-		"LogJson":     True(a.LogJSON),
+		"EnableDebug": optional.Value(a.Debug),
+		"LogJson":     optional.Value(a.LogJSON),
 		"Addresses":   own,
 		"AdvertiseAddrs": Addresses{
 			HTTP: cmp.Or(advertised.HTTP, a.HTTPAddress()), RPC: cmp.Or(advertised.RPC, a.RPCAddress()), Serf: advertised.Serf,
@@ -47,7 +48,7 @@ func (a *Agent) nomadNames() map[string]any {
 		"ACL":          map[string]any{"Enabled": false},
 		"UI":           map[string]any{"Enabled": false, "ShowCLIHints": false},
 		"Limits":       limits,
-		"TLSConfig":    map[string]any{"EnableHTTP": True(tls.HTTP), "EnableRPC": True(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile},
+		"TLSConfig":    map[string]any{"EnableHTTP": optional.Value(tls.HTTP), "EnableRPC": optional.Value(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile},
 		"LeaveOnInt":   false, // there is one server, which never leaves
 		"LeaveOnTerm":  false,
 		"EnableSyslog": false,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/netguard"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // problems collects what is wrong with a configuration, each with its key.
@@ -55,7 +56,7 @@ func (a *Agent) Validate() error {
 
 // agentProblems are those of keys that stand in no block, and of the blocks about listeners and access.
 func (a *Agent) agentProblems(p *problems) {
-	p.check(True(a.Server.Enabled) || True(a.Client.Enabled), "server.enabled",
+	p.check(optional.Value(a.Server.Enabled) || optional.Value(a.Client.Enabled), "server.enabled",
 		"neither server nor client is enabled: set one, or use -dev")
 	p.check(a.Dev || a.DataDir != "", "data_dir", "must be set (or use -dev, which keeps nothing)")
 	p.oneOf("log_level", a.LogLevel, false, "trace", "debug", "info", "warn", "error")
@@ -64,19 +65,19 @@ func (a *Agent) agentProblems(p *problems) {
 	}
 	p.check(net.ParseIP(a.BindAddr) != nil, "bind_addr", "must be an IP address, got %q", a.BindAddr)
 	for _, line := range a.Exposed() {
-		p.check(True(a.Insecure), line, "it is reached from outside of this machine; "+
+		p.check(optional.Value(a.Insecure), line, "it is reached from outside of this machine; "+
 			"set what it lacks, or 127.0.0.1, or insecure = true (-insecure, DROVER_INSECURE=true) if something else protects it")
 	}
-	if t := a.TLS; t != nil && (True(t.HTTP) || True(t.RPC)) {
+	if t := a.TLS; t != nil && (optional.Value(t.HTTP) || optional.Value(t.RPC)) {
 		p.check(t.CertFile != "" && t.KeyFile != "", "tls", "needs cert_file and key_file")
-		p.check(!True(t.RPC) || t.CAFile != "", "tls.ca_file", "must be set for rpc: nodes and servers check each other")
+		p.check(!optional.Value(t.RPC) || t.CAFile != "", "tls.ca_file", "must be set for rpc: nodes and servers check each other")
 	}
 	if l := a.Limits; l != nil {
 		p.check(l.MaxBodyBytes >= 0, "limits.max_body_bytes", "must not be negative, got %d", l.MaxBodyBytes)
 	}
-	p.check(a.Vault == nil || !True(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
-	p.check(a.Consul == nil || !True(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
-	p.check(a.ACL == nil || !True(a.ACL.Enabled), "acl.enabled",
+	p.check(a.Vault == nil || !optional.Value(a.Vault.Enabled), "vault.enabled", "Drover has no part in Vault: remove it")
+	p.check(a.Consul == nil || !optional.Value(a.Consul.Enabled), "consul.enabled", "Drover has no part in Consul: remove it")
+	p.check(a.ACL == nil || !optional.Value(a.ACL.Enabled), "acl.enabled",
 		"is not there yet: put a proxy with authentication in front, or use api_token")
 }
 
@@ -92,7 +93,7 @@ func (a *Agent) serverProblems(p *problems) {
 func (a *Agent) clientProblems(p *problems) {
 	c := a.Client
 	p.check(c.JoinToken == "" || c.JoinTokenFile == "", "client.join_token_file", "and join_token are set: one of them, please")
-	if True(c.Enabled) && !True(a.Server.Enabled) {
+	if optional.Value(c.Enabled) && !optional.Value(a.Server.Enabled) {
 		p.check(len(c.ServerList()) == 1, "client.servers",
 			"must name one server (host:port of its rpc port), as no server runs in this process")
 	}

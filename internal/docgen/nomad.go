@@ -10,7 +10,7 @@ import (
 	"github.com/drover-project/drover/jobspec"
 )
 
-// stored are words of a job file that are kept with the job and do nothing, beside those that drover.Job.Unheeded tells of.
+// stored are words of a job file that are kept with the job and do nothing, beside those that drover.Job.IgnoredBlocks tells of.
 // The generator fails if a job file can no longer hold one.
 var stored = map[string]string{
 	"vault_namespace":                    "There is no Vault integration.",
@@ -117,7 +117,7 @@ func unheeded() (service, identity string) {
 	job := &drover.Job{TaskGroups: []*drover.TaskGroup{{Name: "g", Tasks: []*drover.Task{
 		{Name: "t", Services: []*drover.Service{{}}, Identities: []*drover.WorkloadIdentity{{}}},
 	}}}}
-	for _, line := range job.Unheeded() {
+	for _, line := range job.IgnoredBlocks() {
 		_, said, _ := strings.Cut(line, ": ")
 		if strings.HasPrefix(said, "service") {
 			service = said

@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/demand"
 	"github.com/drover-project/drover/internal/fleet/gate"
 	"github.com/drover-project/drover/internal/lifecycle"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // control is the control plane of this process.
@@ -98,14 +99,14 @@ func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.Schedule
 		return nil
 	}
 	first := drover.SchedulerConfiguration{
-		SchedulerAlgorithm: cfg.Algorithm, MemoryOversubscriptionEnabled: config.True(cfg.Oversubscribe),
-		RejectJobRegistration: config.True(cfg.RejectJobs), PauseEvalBroker: config.True(cfg.PauseBroker),
+		SchedulerAlgorithm: cfg.Algorithm, MemoryOversubscriptionEnabled: optional.Value(cfg.Oversubscribe),
+		RejectJobRegistration: optional.Value(cfg.RejectJobs), PauseEvalBroker: optional.Value(cfg.PauseBroker),
 	}
 	first.PreemptionConfig.SystemSchedulerEnabled = true // as when nobody says otherwise
 	if p := cfg.Preemption; p != nil {
 		first.PreemptionConfig = drover.PreemptionConfig{
-			SystemSchedulerEnabled: p.System == nil || *p.System, SysBatchSchedulerEnabled: config.True(p.SysBatch),
-			BatchSchedulerEnabled: config.True(p.Batch), ServiceSchedulerEnabled: config.True(p.Service),
+			SystemSchedulerEnabled: p.System == nil || *p.System, SysBatchSchedulerEnabled: optional.Value(p.SysBatch),
+			BatchSchedulerEnabled: optional.Value(p.Batch), ServiceSchedulerEnabled: optional.Value(p.Service),
 		}
 	}
 	if _, _, err := c.intake.SetSchedulerConfig(ctx, first, false); err != nil {
@@ -119,7 +120,7 @@ func (a *Agent) forgetful() bool { return a.cfg.Dev && a.cfg.DataDir == "" }
 
 func leaderConfig(cfg *config.Server) leader.Config {
 	return leader.Config{
-		Schedulers:     deref(cfg.NumSchedulers),
+		Schedulers:     optional.Value(cfg.NumSchedulers),
 		HeartbeatTTL:   config.Duration(cfg.MinHeartbeatTTL, 0),
 		HeartbeatGrace: config.Duration(cfg.HeartbeatGrace, 0),
 		GC: leader.GCConfig{
@@ -127,13 +128,6 @@ func leaderConfig(cfg *config.Server) leader.Config {
 			Nodes: config.Duration(cfg.NodeGC, 0), Deployments: config.Duration(cfg.DeploymentGC, 0),
 		},
 	}
-}
-
-func deref(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // parts of the control plane that run; the log stops after all that uses it.

@@ -3,6 +3,7 @@ package server
 import (
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/node/driver/docker"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // forever is an image delay that never ends.
@@ -11,9 +12,9 @@ const forever = -1
 // dockerConfig is what the plugin's block says.
 func dockerConfig(p config.PluginConfig) docker.Config {
 	c := docker.Config{
-		Endpoint: p.Endpoint, AllowPrivileged: config.True(p.AllowPrivileged), AllowVolumes: config.True(p.AllowHost),
+		Endpoint: p.Endpoint, AllowPrivileged: optional.Value(p.AllowPrivileged), AllowVolumes: optional.Value(p.AllowHost),
 		AllowCaps: p.AllowCaps, AllowRuntimes: p.AllowRuntimes, Labels: p.ExtraLabels, Pids: p.PidsLimit,
-		AllowHostNetwork: config.True(p.AllowHostNetwork), AllowDevices: p.AllowDevices, AllowNetworks: p.AllowNetworks,
+		AllowHostNetwork: optional.Value(p.AllowHostNetwork), AllowDevices: p.AllowDevices, AllowNetworks: p.AllowNetworks,
 		AllowVolumeDrivers: p.AllowVolumeDrivers, AllowSysctls: p.AllowSysctls, AllowUlimits: p.AllowUlimits,
 		PullQuiet: config.Duration(p.PullActivityTimeout, 0),
 	}
@@ -23,7 +24,7 @@ func dockerConfig(p config.PluginConfig) docker.Config {
 		c.ImageDelay = forever
 	}
 	if v := p.Volumes; v != nil {
-		c.AllowVolumes, c.SELinux = c.AllowVolumes || config.True(v.Enabled), v.SELinuxLabel
+		c.AllowVolumes, c.SELinux = c.AllowVolumes || optional.Value(v.Enabled), v.SELinuxLabel
 	}
 	if a := p.Auth; a != nil {
 		c.AuthConfig, c.AuthHelper = a.Config, a.Helper

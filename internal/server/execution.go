@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/webhook"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/netguard"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // executionService is the execution service of this process.
@@ -79,7 +80,7 @@ func (x *executionService) makeEnvironments(ctx context.Context) error {
 	for _, s := range x.settings {
 		env := execution.Environment{
 			ID: s.ID, Image: s.Image, Driver: s.Driver, PoolSize: s.PoolSize, CPU: s.CPU, MemoryMB: s.MemoryMB,
-			Network: config.True(s.Network),
+			Network: optional.Value(s.Network),
 		}
 		for {
 			_, err := x.runners.PutEnvironment(ctx, env)

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/poseidon"
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/version"
 )
 
@@ -70,7 +71,7 @@ func (a *Agent) handler() (http.Handler, error) {
 			State: nomadState{a.control.store}, Intake: a.control.intake, Nodes: nodesFunc(a.workloads),
 			Events: nomadEvents{a.control.events}, Agent: agentInfo{a}, ParseHCL: a.texts.parseHCL, DiffJobs: diffJobs, ValidateTask: a.validateTask,
 			Clock: a.deps.Clock, ID: a.deps.IDs, Logger: shared.Logger, Region: a.cfg.Region, Authorize: authorize,
-			DisableExec: config.True(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || config.True(a.cfg.Debug),
+			DisableExec: optional.Value(a.cfg.Client.NoRemoteExec), Pprof: a.cfg.Dev || optional.Value(a.cfg.Debug),
 		}),
 		poseidon.New(poseidon.Config{
 			Driver:  a.cfg.Exec.PoseidonDriver,

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/fleet/provider/docker"
 	"github.com/drover-project/drover/internal/fleet/provider/ec2"
 	"github.com/drover-project/drover/internal/fleet/provider/loopback"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // openProvider makes the provider that the block describes. Errors: Invalid.
@@ -32,14 +33,14 @@ func openProvider(cfg *config.FleetProvider, owner, dataDir string, c clock.Cloc
 		}, c)
 	case provider.KindDocker:
 		return docker.New(docker.Config{
-			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: config.True(cfg.Privileged), Image: cfg.AgentImage,
+			Endpoint: cfg.Host, Owner: owner, Network: cfg.Network, Privileged: optional.Value(cfg.Privileged), Image: cfg.AgentImage,
 			Bounds: bounds,
 		}, c)
 	}
 	return ec2.New(ec2.Config{
 		Region: cfg.Region, Endpoint: cfg.Host, Owner: owner, Subnets: cfg.Subnets, SecurityGroups: cfg.SecurityGroups,
 		InstanceProfile: cfg.Profile, KeyName: cfg.KeyName, PerSecond: cfg.PerSecond,
-		RootDevice: cfg.RootDevice, PublicAddress: config.True(cfg.PublicAddress), Credentials: credentials(cfg),
+		RootDevice: cfg.RootDevice, PublicAddress: optional.Value(cfg.PublicAddress), Credentials: credentials(cfg),
 	}, c)
 }
 

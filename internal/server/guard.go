@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/drover-project/drover"
-	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/httpapi"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // pageGuard is what stands before the faces, so that no web page drives the agent.
@@ -19,7 +19,7 @@ import (
 // balancers have more names than anybody wants to list; who does list some has them checked there too.
 func (a *Agent) pageGuard() (*httpapi.Guard, error) {
 	g := httpapi.GuardConfig{Origins: a.cfg.AllowedOrigins, Hosts: a.cfg.AllowedHosts}
-	if secure, token := a.cfg.TLS != nil && config.True(a.cfg.TLS.HTTP), a.cfg.APIToken != ""; (secure || token) && len(g.Hosts) == 0 {
+	if secure, token := a.cfg.TLS != nil && optional.Value(a.cfg.TLS.HTTP), a.cfg.APIToken != ""; (secure || token) && len(g.Hosts) == 0 {
 		g.Hosts = []string{"*"}
 	}
 	g.Hosts = append(g.Hosts, a.names()...)
@@ -44,7 +44,7 @@ func (a *Agent) names() (names []string) {
 	if a.cfg.Advertise != nil {
 		names = append(names, a.cfg.Advertise.HTTP)
 	}
-	if t := a.cfg.TLS; t != nil && config.True(t.HTTP) {
+	if t := a.cfg.TLS; t != nil && optional.Value(t.HTTP) {
 		if pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err == nil { // that it can be loaded is checked where it is served
 			names = append(names, pair.Leaf.DNSNames...)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/drover-project/drover"
 	nomadagent "github.com/drover-project/drover/internal/httpapi/nomad/agent"
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/version"
 )
@@ -93,7 +94,7 @@ func (a agentInfo) Raft() nomadagent.RaftConfiguration {
 
 // Schedulers implements nomadagent.Servers.
 func (a agentInfo) Schedulers() (int, time.Time) {
-	if n := deref(a.cfg.Server.NumSchedulers); n > 0 {
+	if n := optional.Value(a.cfg.Server.NumSchedulers); n > 0 {
 		return n, a.started
 	}
 	return runtime.NumCPU(), a.started

@@ -18,11 +18,12 @@ import (
 	"github.com/drover-project/drover/internal/node/agent"
 	"github.com/drover-project/drover/internal/node/fingerprint"
 	"github.com/drover-project/drover/internal/node/machine"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // openGate makes what decides who may join this server.
 func (a *Agent) openGate(c *control) {
-	c.gate = gate.New(gate.Config{JoinToken: c.joinToken, Certified: a.cfg.TLS != nil && config.True(a.cfg.TLS.RPC)}, gate.Deps{
+	c.gate = gate.New(gate.Config{JoinToken: c.joinToken, Certified: a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC)}, gate.Deps{
 		State: func() gate.State { return c.store.Snapshot() }, Log: gateLog{c}, Clock: a.deps.Clock, Logger: a.deps.Log.With("part", "rpc"),
 	})
 }
@@ -44,7 +45,7 @@ func (a *Agent) joinToken() (string, error) {
 	if s.JoinToken != "" || s.JoinTokenFile != "" {
 		return gate.ConfiguredToken(s.JoinToken, s.JoinTokenFile, "server.join_token_file")
 	}
-	if a.cfg.TLS != nil && config.True(a.cfg.TLS.RPC) {
+	if a.cfg.TLS != nil && optional.Value(a.cfg.TLS.RPC) {
 		return "", nil
 	}
 	return gate.KeptToken(a.dataDir)
@@ -105,7 +106,7 @@ func (a *Agent) links(next http.Handler) (http.Handler, *tls.Config, error) {
 
 // machineAuthority is what machines trust: the authority of the server's certificate; "" without TLS between agents.
 func machineAuthority(cfg *config.TLS) (string, error) {
-	if cfg == nil || !config.True(cfg.RPC) {
+	if cfg == nil || !optional.Value(cfg.RPC) {
 		return "", nil
 	}
 	text, err := os.ReadFile(cfg.CAFile)
@@ -120,7 +121,7 @@ func machineAuthority(cfg *config.TLS) (string, error) {
 // answered.
 func (a *Agent) enroll(ctx context.Context) error {
 	m := a.cfg.Client.Machine
-	if !config.True(a.cfg.Client.Enabled) || a.control != nil || m == nil || m.Authority == "" || a.cfg.TLS != nil {
+	if !optional.Value(a.cfg.Client.Enabled) || a.control != nil || m == nil || m.Authority == "" || a.cfg.TLS != nil {
 		return nil
 	}
 	e := &machine.Enrollment{

@@ -30,6 +30,7 @@ import (
 	"github.com/drover-project/drover/internal/node/machine"
 	"github.com/drover-project/drover/internal/node/stats"
 	"github.com/drover-project/drover/internal/node/supervisor"
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/telemetry"
 	"github.com/drover-project/drover/internal/version"
 )
@@ -83,7 +84,7 @@ func (a *Agent) openNode(ctx context.Context) (*node, error) {
 		return n, err
 	}
 	a.metrics.Source(telemetry.WorkMetrics(n.agent.Node, n.agent.Allocations))
-	if config.True(a.cfg.Telemetry.NodeMetrics) {
+	if optional.Value(a.cfg.Telemetry.NodeMetrics) {
 		ctx := context.WithoutCancel(ctx)
 		a.metrics.Source(telemetry.HostMetrics(n.agent.Node, func() (*drover.HostStats, error) { return n.agent.NodeStats(ctx) }))
 	}
@@ -119,7 +120,7 @@ func (a *Agent) nodeConfig(groups *cgroup.Manager) (agent.Config, error) {
 			MaxAllocs: cfg.GCMaxAllocs, DiskPercent: cfg.GCDiskUsage, InodePercent: cfg.GCInodeUsage,
 			Interval: config.Duration(cfg.GCInterval, 0), MinAge: config.Duration(cfg.GCMinAge, 0), MaxAge: config.Duration(cfg.GCMaxAge, 0),
 		},
-		PublishAllocMetrics: config.True(a.cfg.Telemetry.AllocMetrics),
+		PublishAllocMetrics: optional.Value(a.cfg.Telemetry.AllocMetrics),
 		CollectionInterval:  config.Duration(a.cfg.Telemetry.CollectionInterval, 0),
 	}
 	if cfg.Artifact != nil {
@@ -174,7 +175,7 @@ func (a *Agent) validateTask(t *drover.Task) (asked bool, err error) {
 func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 	out := map[string]*drover.HostVolumeInfo{}
 	for _, v := range cfg.HostVolumes {
-		out[v.Name] = &drover.HostVolumeInfo{Path: v.Path, ReadOnly: config.True(v.ReadOnly)}
+		out[v.Name] = &drover.HostVolumeInfo{Path: v.Path, ReadOnly: optional.Value(v.ReadOnly)}
 	}
 	return out
 }
@@ -210,18 +211,18 @@ func (a *Agent) drivers(binary string, network *bridge.Network, images *image.St
 	coreMHz := fingerprint.CoreMHz()
 	list := []driver.Driver{
 		rawexec.New(rawexec.Config{
-			Enabled: config.True(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock,
+			Enabled: optional.Value(a.cfg.Driver("raw_exec").Enabled), Binary: binary, CoreMHz: coreMHz, Clock: d.Clock,
 			Log: d.Log.With("part", "raw_exec"), Cgroups: groups, IdleDir: filepath.Join(a.dataDir, "supervisor", ".idle"),
 		}),
 	}
 	if p := a.cfg.Driver("sandbox"); p.Enabled == nil || *p.Enabled {
 		list = append(list, sandbox.New(sandbox.Config{
 			Dir: filepath.Join(a.dataDir, "sandbox"), Binary: binary, Images: images, Cgroups: groups, Clock: d.Clock,
-			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: config.True(p.AllowHost),
-			AllowHostNetwork: config.True(p.AllowHostNetwork), AllowCaps: p.AllowCaps, Bridge: network,
+			Log: d.Log.With("part", "sandbox"), CoreMHz: int(coreMHz), AllowHostMounts: optional.Value(p.AllowHost),
+			AllowHostNetwork: optional.Value(p.AllowHostNetwork), AllowCaps: p.AllowCaps, Bridge: network,
 		}))
 	}
-	if config.True(a.cfg.Driver("mock_driver").Enabled) {
+	if optional.Value(a.cfg.Driver("mock_driver").Enabled) {
 		list = append(list, fake.New(fake.Config{Name: "mock_driver", Clock: d.Clock}), fake.New(fake.Config{Name: "fake", Clock: d.Clock}))
 	}
 	return list
@@ -288,7 +289,7 @@ type closer func() error
 func (c closer) Close() error { return c() }
 
 func (a *Agent) cgroups() *cgroup.Manager {
-	if config.True(a.cfg.Driver("raw_exec").NoCgroups) {
+	if optional.Value(a.cfg.Driver("raw_exec").NoCgroups) {
 		return nil
 	}
 	m, err := cgroup.New(cgroup.Config{Parent: a.cfg.Client.CgroupParent})

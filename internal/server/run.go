@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
 	"github.com/drover-project/drover/internal/id"
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/tables"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -30,7 +31,7 @@ func Run(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr
 		logs = io.MultiWriter(logs, f)
 	}
 	var out slog.Handler = slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})
-	if config.True(cfg.LogJSON) {
+	if optional.Value(cfg.LogJSON) {
 		out = slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: level})
 	}
 	telemetry.PaceGC()

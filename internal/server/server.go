@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/lifecycle"
 	"github.com/drover-project/drover/internal/link"
 	"github.com/drover-project/drover/internal/node/fingerprint"
+	"github.com/drover-project/drover/internal/optional"
 	"github.com/drover-project/drover/internal/takeover"
 	"github.com/drover-project/drover/internal/telemetry"
 )
@@ -75,7 +76,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 	if a.http, err = takeover.Listen(ctx, cfg.HTTPAddress(), "ports.http", deps.Clock); err != nil {
 		return a, err
 	}
-	if config.True(cfg.Server.Enabled) {
+	if optional.Value(cfg.Server.Enabled) {
 		if a.control, err = a.openControl(ctx); err != nil {
 			return a, err
 		}
@@ -89,7 +90,7 @@ func New(ctx context.Context, cfg *config.Agent, deps Deps) (a *Agent, err error
 	if err = a.enroll(ctx); err != nil {
 		return a, err
 	}
-	if config.True(cfg.Client.Enabled) {
+	if optional.Value(cfg.Client.Enabled) {
 		if a.node, err = a.openNode(ctx); err != nil {
 			return a, err
 		}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // tlsFor returns the TLS configuration of the faces ("http") or of the links between agents ("rpc"); nil for clear
 // text. Links are mutual: both sides show a certificate of the configured authority, which alone is trusted.
 func tlsFor(cfg *config.TLS, kind string) (*tls.Config, error) {
-	if cfg == nil || kind == "http" && !config.True(cfg.HTTP) || kind == "rpc" && !config.True(cfg.RPC) {
+	if cfg == nil || kind == "http" && !optional.Value(cfg.HTTP) || kind == "rpc" && !optional.Value(cfg.RPC) {
 		return nil, nil
 	}
 	pair, err := tls.LoadX509KeyPair(cfg.CertFile, cfg.KeyFile)
@@ -31,7 +32,7 @@ func tlsFor(cfg *config.TLS, kind string) (*tls.Config, error) {
 		}
 		out.RootCAs, out.ClientCAs = pool, pool
 	}
-	if kind == "rpc" || config.True(cfg.VerifyHTTPSClient) {
+	if kind == "rpc" || optional.Value(cfg.VerifyHTTPSClient) {
 		out.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	return out, nil

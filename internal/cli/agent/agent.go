@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/api"
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // flags are what the command line says of an agent's configuration.
@@ -160,7 +161,7 @@ func (f *flags) load() (*config.Agent, error) {
 
 // targetOf is the agent with this configuration, which serves at addr.
 func targetOf(cfg *config.Agent, addr string) api.Target {
-	if cfg.TLS != nil && config.True(cfg.TLS.HTTP) {
+	if cfg.TLS != nil && optional.Value(cfg.TLS.HTTP) {
 		return api.Target{Address: "https://" + addr, Token: cfg.APIToken, CACert: cfg.TLS.CAFile}
 	}
 	return api.Target{Address: "http://" + addr, Token: cfg.APIToken}

@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/config"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // execute runs "drover agent" with a function that keeps the configuration instead of running an agent.
@@ -45,8 +46,8 @@ func TestFlagsGoOverFilesAndDefaults(t *testing.T) {
 	require.Zero(t, cfg.Ports.HTTP)
 	require.Equal(t, "big", cfg.Client.NodeClass)
 	require.Equal(t, map[string]string{"a": "b"}, cfg.Client.Meta)
-	require.True(t, config.True(cfg.LogJSON))
-	require.True(t, config.True(cfg.Server.Enabled), "-dev runs both planes, whatever the files say")
+	require.True(t, optional.Value(cfg.LogJSON))
+	require.True(t, optional.Value(cfg.Server.Enabled), "-dev runs both planes, whatever the files say")
 }
 
 func TestTheEffectiveConfigurationIsPrinted(t *testing.T) {

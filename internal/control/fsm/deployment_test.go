@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 // rollout is a bench with job "j" and a deployment "d" of its group.
@@ -71,7 +72,7 @@ func TestResumingRenewsTheProgressDeadline(t *testing.T) {
 func TestPromotion(t *testing.T) {
 	t.Parallel()
 	b, j := rollout(t, drover.DeploymentState{ProgressDeadline: time.Minute, DesiredTotal: 2, DesiredCanaries: 1}, drover.DeploymentRunning)
-	d := drover.Copy(b.now().Deployment("d"))
+	d := deepcopy.Of(b.now().Deployment("d"))
 	d.TaskGroups["h"] = &drover.DeploymentState{DesiredTotal: 1}
 	b.do(&command.UpsertDeployment{Time: 1, Deployment: d})
 	b.do(plan(j, member("a", true)))
@@ -133,7 +134,7 @@ func TestAnUpdateInPlaceForgetsHealth(t *testing.T) {
 	b, j := rollout(t, drover.DeploymentState{DesiredTotal: 2}, drover.DeploymentRunning)
 	b.do(plan(j, member("a", false)))
 	b.do(&command.SetAllocHealth{DeploymentID: "d", Healthy: []string{"a"}, Time: 3})
-	d := drover.Copy(b.now().Deployment("d"))
+	d := deepcopy.Of(b.now().Deployment("d"))
 	d.ID, d.TaskGroups["g"] = "d2", &drover.DeploymentState{DesiredTotal: 2}
 	b.do(&command.UpsertDeployment{Deployment: d, Time: 4})
 	a := member("a", false)

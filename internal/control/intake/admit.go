@@ -12,6 +12,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 // ValidateJob reports everything that would keep the job from being registered, joined, as one Invalid error, and
@@ -25,7 +26,7 @@ func (in *Intake) ValidateJob(_ context.Context, job *drover.Job) error {
 
 // canonical returns a copy as it would be stored.
 func canonical(given *drover.Job) *drover.Job {
-	j := drover.Copy(given)
+	j := deepcopy.Of(given)
 	j.Canonicalize()
 	clearServerFields(j)
 	return j

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 // MaxPayload bounds a dispatched job's payload, in bytes.
@@ -66,7 +67,7 @@ func (in *Intake) dispatchedChild(parent *drover.Job, r drover.DispatchRequest) 
 	if r.IDPrefixTemplate != "" {
 		prefix = r.IDPrefixTemplate + "-"
 	}
-	child := drover.Copy(parent)
+	child := deepcopy.Of(parent)
 	clearServerFields(child)
 	child.ID = fmt.Sprintf("%s/dispatch-%s%d-%s", parent.ID, prefix, now.Unix(), in.deps.IDs.New()[:8])
 	child.Name, child.ParentID, child.Dispatched = child.ID, parent.ID, true
@@ -140,7 +141,7 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 	case parent.Stop:
 		return drover.Outcome{}, drover.Errorf(drover.Invalid, "Specified job %q is stopped", id)
 	}
-	child := drover.Copy(parent)
+	child := deepcopy.Of(parent)
 	clearServerFields(child)
 	child.ID = fmt.Sprintf("%s/periodic-%d", parent.ID, at.Unix())
 	child.Name, child.ParentID, child.Periodic = child.ID, parent.ID, nil

@@ -37,7 +37,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	old := s.Job(j.Namespace, j.ID)
 	m := in.maker()
 	j.SubmitTime, j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = m.Now, s.Index(), s.Index(), s.Index()+1
-	p := drover.Preview{Warnings: strings.Join(j.Unheeded(), "; ")}
+	p := drover.Preview{Warnings: strings.Join(j.IgnoredBlocks(), "; ")}
 	if old != nil {
 		j.CreateIndex, j.Version, p.JobModifyIndex = old.CreateIndex, old.Version+1, old.JobModifyIndex
 		if sameSpec(old, j) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 // RegisterJob stores a job and has it evaluated, unless it only is a template (periodic, parameterized). The request's
@@ -99,7 +100,7 @@ func keepResources(old, j *drover.Job) {
 		}
 		for _, t := range g.Tasks {
 			if was := o.Task(t.Name); was != nil {
-				t.Resources = drover.Copy(was.Resources)
+				t.Resources = deepcopy.Of(was.Resources)
 			}
 		}
 	}
@@ -121,7 +122,7 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	var warnings []string
 	if r.by == drover.TriggerJobRegister {
-		warnings = j.Unheeded()
+		warnings = j.IgnoredBlocks()
 	}
 	if r.Submission != nil && r.Submission.Source != "" {
 		kept, warning := in.keepable(r.Submission)

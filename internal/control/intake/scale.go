@@ -5,6 +5,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/command"
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 // ScaleJob sets a group's count (of a pool: its size) and keeps a scaling event of it. Errors: NotFound, Invalid (no such
@@ -44,7 +45,7 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 	if in.deploying(old) {
 		return drover.Outcome{}, in.blocked(ctx, r, event)
 	}
-	j := drover.Copy(old)
+	j := deepcopy.Of(old)
 	g = j.Group(r.Group)
 	g.Count = new(*r.Count)
 	if g.Pool != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/exchange"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
@@ -95,7 +96,7 @@ func (c *Control) demandLocked(d runner.Demand) {
 	if old == nil {
 		return
 	}
-	j := drover.Copy(old)
+	j := deepcopy.Of(old)
 	j.TaskGroups[0].Pool.Demand = d.Runners
 	j.ModifyIndex = c.index + 1
 	c.jobs[j.ID] = j

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/execution"
+	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/exec/environment"
 	"github.com/drover-project/drover/internal/exec/runner"
 )
@@ -128,7 +129,7 @@ func (b *Backend) setDemandLocked(d runner.Demand) {
 	if e == nil {
 		return
 	}
-	job := drover.Copy(e.job)
+	job := deepcopy.Of(e.job)
 	job.TaskGroups[0].Pool.Demand = d.Runners
 	job.ModifyIndex = b.index + 1
 	e.job = job

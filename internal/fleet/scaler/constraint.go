@@ -6,6 +6,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/fleet"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // satisfies reports whether a machine of the offering will meet the constraint. What the offering does not tell of
@@ -26,7 +27,7 @@ func satisfies(o *fleet.Offering, c *drover.Constraint) bool {
 	case "!=", "not":
 		return value != c.RTarget
 	case "regexp":
-		re, err := drover.CompilePattern(c.RTarget)
+		re, err := validation.CompilePattern(c.RTarget)
 		return set && err == nil && re.MatchString(value)
 	case "set_contains", "set_contains_all":
 		return set && contains(value, c.RTarget, true)

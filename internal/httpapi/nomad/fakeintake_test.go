@@ -8,6 +8,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/control/store"
+	"github.com/drover-project/drover/internal/deepcopy"
 )
 
 // fakeIntake registers and stops jobs in the store; the rest it only remembers.
@@ -31,7 +32,7 @@ func (i *fakeIntake) has(call string) bool {
 }
 
 func (i *fakeIntake) RegisterJob(_ context.Context, r drover.RegisterRequest) (drover.Outcome, error) {
-	job := drover.Copy(r.Job)
+	job := deepcopy.Of(r.Job)
 	job.Canonicalize()
 	if err := job.Validate(); err != nil {
 		return drover.Outcome{}, err
@@ -142,7 +143,7 @@ func (i *fakeIntake) DeleteEvaluations(_ context.Context, ids []string) (drover.
 }
 
 func (i *fakeIntake) SetNodeMeta(_ context.Context, id string, change map[string]*string) (drover.Outcome, error) {
-	n := drover.Copy(i.store.Snapshot().Node(id))
+	n := deepcopy.Of(i.store.Snapshot().Node(id))
 	n.MergeMeta(n.OwnMeta(), change)
 	return drover.Outcome{Index: put(i.store, func(t *store.Txn) { t.PutNode(n) })}, nil
 }

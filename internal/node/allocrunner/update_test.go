@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
@@ -15,7 +16,7 @@ import (
 func (b *bundle) order(edit func(*drover.Allocation)) {
 	a := new(*b.alloc)
 	a.AllocModifyIndex++
-	a.Job = drover.Copy(a.Job)
+	a.Job = deepcopy.Of(a.Job)
 	edit(a)
 	b.alloc = a
 	b.runner.Update(a)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/node/rendering"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // Evaluator has a function evaluate a text where that can harm nobody; *evaluator.Pool is one.
@@ -60,7 +61,7 @@ func (h templates) render(ctx context.Context, r *Request, t *drover.Template) e
 		return fmt.Errorf("writing: %w", err)
 	}
 	if t.Uid != nil || t.Gid != nil {
-		if err := root.Lchown(rel, valueOr(t.Uid, -1), valueOr(t.Gid, -1)); err != nil {
+		if err := root.Lchown(rel, optional.Or(t.Uid, -1), optional.Or(t.Gid, -1)); err != nil {
 			return fmt.Errorf("changing the owner: %w", err)
 		}
 	}
@@ -132,11 +133,4 @@ func parseEnvFile(s string) (map[string]string, error) {
 		out[strings.TrimSpace(k)] = v
 	}
 	return out, nil
-}
-
-func valueOr(p *int, d int) int {
-	if p == nil {
-		return d
-	}
-	return *p
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // Operands that are not decided by looking at one node: the ranking counts what runs elsewhere for them.
@@ -145,7 +146,7 @@ func semver(l, r string) bool {
 func (m *Matcher) regexp(l, r string) bool {
 	re, seen := m.regexps[r]
 	if !seen {
-		re, _ = drover.CompilePattern(r) // one that cannot be read is nil and matches nothing
+		re, _ = validation.CompilePattern(r) // one that cannot be read is nil and matches nothing
 		m.regexps[r] = re
 	}
 	return re != nil && re.MatchString(l)

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-bexpr/grammar"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/validation"
 )
 
 // maxExpressions bounds what go-bexpr tries while it parses.
@@ -60,8 +61,9 @@ func patternsIn(e any) error {
 		return patternsIn(e.Inner)
 	case *grammar.MatchExpression:
 		if e.Value != nil && (e.Operator == grammar.MatchMatches || e.Operator == grammar.MatchNotMatches) {
-			_, err := drover.CompilePattern(e.Value.Raw)
-			return err
+			if _, err := validation.CompilePattern(e.Value.Raw); err != nil {
+				return drover.Errorf(drover.Invalid, "%w", err)
+			}
 		}
 	}
 	return nil

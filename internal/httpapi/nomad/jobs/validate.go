@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/deepcopy"
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
@@ -20,7 +21,7 @@ func (f *face) validateJob(w http.ResponseWriter, r *http.Request) error {
 		ValidationErrors      []string
 		Error                 string
 		Warnings              string
-	}{Warnings: strings.Join(b.Job.Unheeded(), "; ")}
+	}{Warnings: strings.Join(b.Job.IgnoredBlocks(), "; ")}
 	var found []error
 	if err := f.Intake.ValidateJob(r.Context(), b.Job); err != nil {
 		found = append(found, err)
@@ -45,7 +46,7 @@ func (f *face) validateConfigs(j *drover.Job) (all bool, err error) {
 	if f.ValidateTask == nil {
 		return false, nil
 	}
-	j = drover.Copy(j)
+	j = deepcopy.Of(j)
 	j.Canonicalize()
 	all = true
 	var errs []error

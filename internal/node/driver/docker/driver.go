@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 	"github.com/drover-project/drover/internal/node/driver/docker/images"
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
+	"github.com/drover-project/drover/internal/optional"
 )
 
 // Name of the driver in jobs.
@@ -94,11 +95,11 @@ const (
 // New returns the driver. No I/O: whether there is a daemon is in Fingerprint and in Start's errors. Errors: an endpoint
 // that cannot be one.
 func New(cfg Config) (*Driver, error) {
-	cfg.ImageDelay = orElse(cfg.ImageDelay, defaultImageDelay)
-	cfg.PullQuiet = orElse(cfg.PullQuiet, defaultPullQuiet)
-	cfg.SweepGrace = orElse(cfg.SweepGrace, defaultGrace)
-	cfg.DaemonWait = orElse(cfg.DaemonWait, defaultDaemonWait)
-	cfg.RemoveWait = orElse(cfg.RemoveWait, defaultRemoveWait)
+	optional.Default(&cfg.ImageDelay, defaultImageDelay)
+	optional.Default(&cfg.PullQuiet, defaultPullQuiet)
+	optional.Default(&cfg.SweepGrace, defaultGrace)
+	optional.Default(&cfg.DaemonWait, defaultDaemonWait)
+	optional.Default(&cfg.RemoveWait, defaultRemoveWait)
 	options := []client.Opt{client.FromEnv}
 	if cfg.Endpoint != "" {
 		options = []client.Opt{client.WithHost(cfg.Endpoint)}
@@ -117,13 +118,6 @@ func New(cfg Config) (*Driver, error) {
 		Delay: cfg.ImageDelay, PullQuiet: cfg.PullQuiet,
 	})
 	return d, nil
-}
-
-func orElse(v, def time.Duration) time.Duration {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // Name returns "docker".

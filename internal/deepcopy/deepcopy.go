@@ -1,10 +1,12 @@
-package drover
+// Package deepcopy copies nouns of the vocabulary as a whole. Values that are in the store are shared by all who read
+// them; whoever wants to change one takes a copy. It works by reflection: it is for the rare writer, such as a registration.
+package deepcopy
 
 import "reflect"
 
-// Copy returns a deep copy of a noun: nothing that can be changed through the copy is shared with v. It is for the
-// rare writer (a registration, a scale); readers share.
-func Copy[T any](v *T) *T {
+// Of returns a deep copy: nothing that can be changed through it is shared with v. It is nil for nil. What a type keeps in
+// unexported fields is copied as it is (a time.Time), and cycles are not supported.
+func Of[T any](v *T) *T {
 	if v == nil {
 		return nil
 	}
@@ -34,6 +36,10 @@ func copyInto(dst, src reflect.Value) {
 				copyInto(s.Index(i), src.Index(i))
 			}
 			dst.Set(s)
+		}
+	case reflect.Array:
+		for i := range src.Len() {
+			copyInto(dst.Index(i), src.Index(i))
 		}
 	case reflect.Map:
 		if !src.IsNil() {

@@ -1,4 +1,4 @@
-package drover
+package validation
 
 import (
 	"strings"
@@ -16,7 +16,8 @@ func TestCompilePattern(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		strings.Repeat("x{1000}", 500): "its repetitions make more than",
-		`(a{10}b{10}c{30}){30}((a{10}){10}){10}(x{5}y{20}){40}(z{990}){1}((abcdefghij){100}){9}((abcdefghij){100}){9}`: "its repetitions make more than",
+		`(a{10}b{10}c{30}){30}((a{10}){10}){10}(x{5}y{20}){40}` +
+			`(z{990}){1}((abcdefghij){100}){9}((abcdefghij){100}){9}`: "its repetitions make more than",
 		`(\pL{100}){10}(\pL{100}){10}x{20000}`: "invalid repeat count",
 		strings.Repeat("a", 5000):              "longer than 4096 bytes",
 		"(":                                    "missing closing",
@@ -24,6 +25,5 @@ func TestCompilePattern(t *testing.T) {
 	} {
 		_, err := CompilePattern(text)
 		require.ErrorContains(t, err, says)
-		require.Equal(t, Invalid, CodeOf(err))
 	}
 }

@@ -2,9 +2,9 @@ package drover
 
 import "fmt"
 
-// Unheeded says what of the job is stored and does nothing here, a sentence each: who registers it is told, as a task
+// IgnoredBlocks says what of the job is stored and does nothing here, a sentence each: who registers it is told, as a task
 // that waits for a token or a name that never comes says nothing of why.
-func (j *Job) Unheeded() []string {
+func (j *Job) IgnoredBlocks() []string {
 	var out []string
 	services := func(where string, list []*Service) {
 		if len(list) > 0 {

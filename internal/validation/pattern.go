@@ -1,6 +1,7 @@
-package drover
+package validation
 
 import (
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 )
@@ -12,21 +13,22 @@ const (
 	maxPatternProgram = 20_000  // instructions, about
 )
 
-// CompilePattern is regexp.Compile for expressions that users send. Errors: Invalid.
+// CompilePattern is regexp.Compile for expressions that users send. What it refuses is the user's fault: the caller says
+// so by the code of its error.
 func CompilePattern(text string) (*regexp.Regexp, error) {
 	if len(text) > maxPattern {
-		return nil, Errorf(Invalid, "the regular expression is longer than %d bytes", maxPattern)
+		return nil, fmt.Errorf("the regular expression is longer than %d bytes", maxPattern)
 	}
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, Errorf(Invalid, "%w", err)
+		return nil, err
 	}
 	if patternSize(tree) > maxPatternProgram {
-		return nil, Errorf(Invalid, "the regular expression is too large: its repetitions make more than %d steps of it", maxPatternProgram)
+		return nil, fmt.Errorf("the regular expression is too large: its repetitions make more than %d steps of it", maxPatternProgram)
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, Errorf(Invalid, "%w", err)
+		return nil, err
 	}
 	return re, nil
 }

@@ -1,0 +1,19 @@
+package drover
+
+import (
+	"fmt"
+)
+
+func validateArtifacts(v *report, at string, list []*TaskArtifact) {
+	for i, a := range list {
+		where := fmt.Sprintf("%s.Artifacts[%d]", at, i)
+		if a == nil {
+			v.Addf(where, "must not be null")
+			continue
+		}
+		v.Check(a.GetterSource != "", where+".GetterSource", "must be set")
+		v.Check(staysInside(a.RelativeDest), where+".RelativeDest", "must not leave the task's folder, got %q", a.RelativeDest)
+		v.Check(a.GetterMode == "any" || a.GetterMode == "file" || a.GetterMode == "dir", where+".GetterMode",
+			"must be any, file or dir, got %q", a.GetterMode)
+	}
+}

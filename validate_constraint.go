@@ -1,0 +1,72 @@
+package drover
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/drover-project/drover/internal/validation"
+)
+
+// Operands that constraints know.
+var constraintOperands = map[string]bool{
+	"=": true, "==": true, "is": true, "!=": true, "not": true, "<": true, "<=": true, ">": true, ">=": true,
+	"version": true, "semver": true, "regexp": true, "set_contains": true, "set_contains_all": true,
+	"set_contains_any": true, "is_set": true, "is_not_set": true, "distinct_hosts": true, "distinct_property": true,
+}
+
+func validateConstraints(v *report, at string, list []*Constraint) {
+	for i, c := range list {
+		where := fmt.Sprintf("%s.Constraints[%d]", at, i)
+		if c == nil {
+			v.Addf(where, "must not be null")
+			continue
+		}
+		v.interpolated(where+".LTarget", c.LTarget)
+		v.interpolated(where+".RTarget", c.RTarget)
+		v.Check(constraintOperands[c.Operand], where+".Operand", "unknown operand %q", c.Operand)
+		switch c.Operand {
+		case "regexp":
+			if _, err := validation.CompilePattern(c.RTarget); err != nil {
+				v.Addf(where+".RTarget", "is no regular expression: %v", err)
+			}
+		case "distinct_hosts":
+		case "is_set", "is_not_set":
+			v.Check(c.RTarget == "", where+".RTarget", "must be empty for %s", c.Operand)
+			v.Check(c.LTarget != "", where+".LTarget", "must be set")
+		default:
+			v.Check(c.LTarget != "", where+".LTarget", "must be set")
+			v.Check(c.RTarget != "" || c.Operand == "distinct_property" || c.Operand == "=" || c.Operand == "!=", where+".RTarget", "must be set")
+		}
+	}
+}
+
+func validateAffinities(v *report, at string, list []*Affinity) {
+	for i, a := range list {
+		where := fmt.Sprintf("%s.Affinities[%d]", at, i)
+		if a == nil {
+			v.Addf(where, "must not be null")
+			continue
+		}
+		v.Check(constraintOperands[a.Operand] && !strings.HasPrefix(a.Operand, "distinct_"), where+".Operand", "unknown operand %q", a.Operand)
+		v.Check(a.Weight >= -100 && a.Weight <= 100 && a.Weight != 0, where+".Weight", "must be from -100 to 100 and not 0, got %d", a.Weight)
+	}
+}
+
+func validateSpreads(v *report, at string, list []*Spread) {
+	for i, s := range list {
+		where := fmt.Sprintf("%s.Spreads[%d]", at, i)
+		if s == nil {
+			v.Addf(where, "must not be null")
+			continue
+		}
+		v.Check(s.Attribute != "", where+".Attribute", "must be set")
+		v.Check(s.Weight >= 1 && s.Weight <= 100, where+".Weight", "must be from 1 to 100, got %d", s.Weight)
+		sum := 0
+		for _, t := range s.SpreadTarget {
+			if t != nil {
+				sum += int(t.Percent)
+			}
+		}
+		v.Check(sum <= 100, where+".SpreadTarget", "the percents add up to %d, more than 100", sum)
+	}
+}

@@ -1,0 +1,95 @@
+package drover
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestFaultsOfAGroup(t *testing.T) {
+	t.Parallel()
+	refused(t, JobTypeService, ofGroup, []fault{
+		{`{"Name": ""}`, "job.group[0].Name: must be set"},
+		{`{"Name": "a/b"}`, "job.group[a/b].Name: must not contain '/'"},
+		{`{"Count": -1}`, "job.group[g].Count: must be from 0 to 50000, got -1"},
+		{`{"Count": 1099511627776}`, "job.group[g].Count: must be from 0 to 50000"},
+		{`{"Count": 50001}`, "job: asks for 50001 allocations, the limit is 50000"},
+		{`{"EphemeralDisk": {"SizeMB": 9}}`, "job.group[g].EphemeralDisk.SizeMB: must be from 10 to 2147483647, got 9"},
+		{`{"EphemeralDisk": {"SizeMB": 1125899906842624}}`, "job.group[g].EphemeralDisk.SizeMB: must be from 10 to 2147483647"},
+		{`{"ShutdownDelay": -1}`, "job.group[g].ShutdownDelay: must not be negative"},
+		{`{"MaxRunDuration": 0}`, "job.group[g].MaxRunDuration: must be positive"},
+		{`{"MaxRunDuration": 1}`, "job.group[g].MaxRunDuration: only batch and sysbatch jobs"},
+		{`{"Tasks": []}`, "job.group[g].Tasks: must have at least one task"},
+		{`{"Tasks": [null]}`, "job.group[g].Tasks[0]: must not be null"},
+		{`{"Pool": {"Size": -1}}`, "job.group[g].Pool.Size: must be from 0 to 50000, got -1"},
+		{`{"Pool": {"Size": 3, "MaxRunners": -1}}`, "job.group[g].Pool.MaxRunners: must not be negative"},
+		{`{"Pool": {"Size": 3, "MaxRunners": 2}}`, "job.group[g].Pool.MaxRunners: must be at least Size (3) or 0, got 2"},
+		{`{"Scaling": {"Min": -1}}`, "job.group[g].Scaling.Min: must not be negative"},
+		{`{"Scaling": {"Min": 5, "Max": 2}}`, "job.group[g].Scaling.Max: must be at least Min (5), got 2"},
+		{`{"Scaling": {"Min": 5}}`, "job.group[g].Scaling: the group's Count 1 is not from Min 5"},
+	})
+	refused(t, JobTypeSystem, ofGroup, []fault{
+		{`{"Count": 2}`, "job.group[g].Count: a system job runs once on each node: must be 0 or 1, got 2"},
+		{`{"Affinities": [{"Operand": "=", "Weight": 1}]}`, "job.group[g].Affinities: system jobs run on every node"},
+		{`{"Spreads": [{"Attribute": "x", "Weight": 1}]}`, "job.group[g].Spreads: system jobs run on every node"},
+		{`{"Pool": {"Size": 1}}`, "job.group[g].Pool: only service and batch jobs have pools"},
+	})
+}
+
+func TestFaultsOfANetwork(t *testing.T) {
+	t.Parallel()
+	ports := func(static, dynamic string) string {
+		return fmt.Sprintf(`{"Services": null, "Networks": [{"Mode": "host", "ReservedPorts": [%s], "DynamicPorts": [%s]}]}`, static, dynamic)
+	}
+	refused(t, JobTypeService, ofGroup, []fault{
+		{`{"Networks": [{"Mode": "host"}, {"Mode": "host"}]}`, "job.group[g].Networks: only one network a group, got 2"},
+		{`{"Networks": [null]}`, "job.group[g].Networks[0]: must not be null"},
+		{`{"Networks": [{"Mode": "macvlan"}]}`, `job.group[g].Networks.Mode: must be host, bridge, none or cni/NAME, got "macvlan"`},
+		{ports(``, `{"Value": 1}`), "job.group[g].Networks: a port has no label"},
+		{ports(``, `{"Label": "http", "Value": -1}`), "job.group[g].port[http].Value: must be from 1 to 65535, got -1"},
+		{ports(``, `{"Label": "http", "To": 65536}`), "job.group[g].port[http].To: must be from -1 to 65535, got 65536"},
+		{ports(`{"Label": "a", "Value": 80}`, `{"Label": "a"}`), "job.group[g].port[a]: is defined twice"},
+		{ports(`{"Label": "a"}`, ``), "job.group[g].port[a].Value: a static port must be from 1 to 65535, got 0"},
+		{ports(`{"Label": "a", "Value": 80}, {"Label": "b", "Value": 80}`, ``), `job.group[g].port[b]: static port 80 is used by "a" already`},
+	})
+	j := valid()
+	shared := `{"Label": "a", "Value": 80}, {"Label": "b", "Value": 80, "IgnoreCollision": true}`
+	require.NoError(t, json.Unmarshal([]byte(ports(shared, ``)), ofGroup(j)))
+	require.NoError(t, j.Validate(), "a collision that is meant")
+}
+
+func TestFaultsOfServicesAndVolumes(t *testing.T) {
+	t.Parallel()
+	service := func(rest string) string {
+		return fmt.Sprintf(`{"Services": [{"Name": "web", "Provider": "nomad"%s}]}`, rest)
+	}
+	check := func(c string) string { return service(`, "Checks": [` + c + `]`) }
+	faults := []fault{
+		{`{"Services": [null]}`, ".Services[0]: must not be null"},
+		{`{"Services": [{"Name": "web", "Provider": "etcd"}]}`, ".service[web].Provider: must be nomad or consul"},
+		{`{"Services": [{"Name": "a b", "Provider": "nomad"}]}`, ".service[a b].Name: must be usable in DNS"},
+		{service(`, "PortLabel": "x"`), `.service[web].PortLabel: the group has no port "x"`},
+		{check(`{"Type": "ping"}`), ".service[web].Checks[0].Type: must be http, tcp, grpc or script"},
+		{check(`{"type": "http"}`), ".service[web].Checks[0].Path: must be set for http"},
+		{check(`{"type": "tcp", "port": "y"}`), `.service[web].Checks[0].PortLabel: the group has no port "y"`},
+	}
+	refused(t, JobTypeService, ofGroup, faults)
+	refused(t, JobTypeService, ofTask, faults)
+	for _, port := range []string{"http", "8080", "${NOMAD_PORT_x}", ""} {
+		j := valid()
+		j.TaskGroups[0].Services[0].PortLabel = port
+		require.NoError(t, j.Validate(), port)
+	}
+	refused(t, JobTypeService, ofGroup, []fault{
+		{`{"Volumes": {"v": null}}`, "job.group[g].volume[v]: must not be null"},
+		{`{"Volumes": {"v": {"Type": "nfs", "Source": "x"}}}`, `job.group[g].volume[v].Type: must be host, got "nfs"`},
+		{`{"Volumes": {"v": {"Type": "host"}}}`, "job.group[g].volume[v].Source: must be set"},
+	})
+	refused(t, JobTypeService, ofTask, []fault{
+		{`{"VolumeMounts": [null]}`, "job.group[g].task[t].VolumeMounts[0]: must not be null"},
+		{`{"VolumeMounts": [{"Volume": "v"}]}`, `job.group[g].task[t].VolumeMounts[0].Volume: "v" is not a volume of the group`},
+		{`{"VolumeMounts": [{"Volume": "v"}]}`, "job.group[g].task[t].VolumeMounts[0].Destination: must be set"},
+	})
+}

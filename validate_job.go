@@ -1,0 +1,89 @@
+package drover
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/drover-project/drover/internal/validation"
+)
+
+func (j *Job) validate(v *report) {
+	if !j.bounded(v) {
+		return
+	}
+	v.Check(j.ID != "", "job.ID", "must be set")
+	v.id("job.ID", j.ID)
+	v.readable("job.Name", j.Name)
+	v.Check(!strings.ContainsAny(j.ID, " \x00"), "job.ID", "must not contain spaces or NUL, got %q", j.ID)
+	v.Check(len(j.ID) <= 256, "job.ID", "must have at most 256 bytes")
+	v.Check(j.Name != "", "job.Name", "must be set")
+	v.Check(!strings.ContainsRune(j.Name, 0), "job.Name", "must not contain a NUL")
+	v.Check(validation.IsName(j.Namespace), "job.Namespace", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.Namespace)
+	v.Check(validation.IsName(j.NodePool), "job.NodePool", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", j.NodePool)
+	v.Check(j.Priority >= 1 && j.Priority <= MaxPriority, "job.Priority", "must be from 1 to %d, got %d", MaxPriority, j.Priority)
+	switch j.Type {
+	case JobTypeService, JobTypeBatch, JobTypeSystem, JobTypeSysBatch:
+	default:
+		v.Addf("job.Type", "must be service, batch, system or sysbatch, got %q", j.Type)
+	}
+	for i, dc := range j.Datacenters {
+		v.Check(dc != "", fmt.Sprintf("job.Datacenters[%d]", i), "must not be empty")
+	}
+	v.Check(j.Multiregion == nil, "job.Multiregion", "is not supported: register the job in each region")
+	validateConstraints(v, "job", j.Constraints)
+	validateAffinities(v, "job", j.Affinities)
+	validateSpreads(v, "job", j.Spreads)
+	if j.Periodic != nil {
+		j.validatePeriodic(v)
+	}
+	j.validateParameterized(v)
+	v.Check(len(j.TaskGroups) > 0, "job.TaskGroups", "must have at least one group")
+	seen := map[string]bool{}
+	total := 0
+	for i, g := range j.TaskGroups {
+		if g == nil {
+			v.Addf(fmt.Sprintf("job.TaskGroups[%d]", i), "must not be null")
+			continue
+		}
+		v.Check(!seen[g.Name], "job.TaskGroups", "group %q is defined twice", g.Name)
+		seen[g.Name] = true
+		g.validate(v, j, fmt.Sprintf("job.group[%s]", nameOr(g.Name, i)))
+		if g.Count != nil && *g.Count > 0 {
+			total += *g.Count
+		}
+	}
+	v.Check(total <= MaxGroupCount, "job", "asks for %d allocations, the limit is %d", total, MaxGroupCount)
+}
+
+func (j *Job) validatePeriodic(v *report) {
+	p := j.Periodic
+	v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, "job.Periodic", "only batch and sysbatch jobs can be periodic")
+	v.Check(p.SpecType == "cron" || p.SpecType == "test", "job.Periodic.SpecType", "must be cron, got %q", p.SpecType)
+	v.Check(p.Spec != "" || len(p.Specs) > 0, "job.Periodic.Spec", "must be set")
+	v.Check(p.Spec == "" || len(p.Specs) == 0, "job.Periodic", "Spec and Specs exclude each other")
+	if _, err := time.LoadLocation(p.TimeZone); err != nil {
+		v.Addf("job.Periodic.TimeZone", "unknown time zone %q", p.TimeZone)
+	}
+	v.Check(j.ParameterizedJob == nil, "job.Periodic", "a job can't be periodic and parameterized")
+}
+
+func (j *Job) validateParameterized(v *report) {
+	p := j.ParameterizedJob
+	if p == nil {
+		return
+	}
+	v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, "job.ParameterizedJob", "only batch and sysbatch jobs can be parameterized")
+	switch p.Payload {
+	case "optional", "required", "forbidden":
+	default:
+		v.Addf("job.ParameterizedJob.Payload", "must be optional, required or forbidden, got %q", p.Payload)
+	}
+	optional := map[string]bool{}
+	for _, k := range p.MetaOptional {
+		optional[k] = true
+	}
+	for _, k := range p.MetaRequired {
+		v.Check(!optional[k], "job.ParameterizedJob", "meta key %q is required and optional", k)
+	}
+}

@@ -1,0 +1,64 @@
+package drover
+
+import (
+	"strings"
+)
+
+func (t *Task) validate(v *report, g *TaskGroup, at string) {
+	v.Check(t.Name != "", at+".Name", "must be set")
+	v.Check(!strings.ContainsAny(t.Name, "/\\\x00") && t.Name != "." && t.Name != ".." && t.Name != "alloc", at+".Name",
+		"must be usable as a folder and not be \"alloc\", got %q", t.Name)
+	v.readable(at+".Name", t.Name)
+	v.Check(len(t.Name) <= maxNameBytes, at+".Name", "must have at most %d bytes, got %d", maxNameBytes, len(t.Name))
+	v.Check(t.Driver != "", at+".Driver", "must be set")
+	v.Check(*t.KillTimeout >= 0, at+".KillTimeout", "must not be negative")
+	v.Check(t.ShutdownDelay >= 0, at+".ShutdownDelay", "must not be negative")
+	validateConstraints(v, at, t.Constraints)
+	validateAffinities(v, at, t.Affinities)
+	t.RestartPolicy.validate(v, at+".RestartPolicy")
+	t.Resources.validate(v, at+".Resources")
+	t.validateLogs(v, g, at+".LogConfig")
+	t.validateInterpolation(v, at)
+	if l := t.Lifecycle; l != nil {
+		switch l.Hook {
+		case HookPrestart, HookPoststart, HookPoststop:
+		default:
+			v.Addf(at+".Lifecycle.Hook", "must be prestart, poststart or poststop, got %q", l.Hook)
+		}
+		v.Check(!t.Leader, at+".Leader", "a task with lifecycle can't be the leader")
+	}
+	for key := range t.Env {
+		v.Check(key != "" && !strings.ContainsAny(key, "=\x00"), at+".Env", "%q is no name for a variable", key)
+	}
+	if d := t.DispatchPayload; d != nil {
+		v.Check(d.File != "" && staysInside(d.File), at+".DispatchPayload.File", "must be a path inside the task's folder, got %q", d.File)
+	}
+	validateArtifacts(v, at, t.Artifacts)
+	validateTemplates(v, at, t.Templates)
+	validateVolumeMounts(v, at, g, t.VolumeMounts)
+}
+
+func (t *Task) validateLogs(v *report, g *TaskGroup, at string) {
+	files, size := t.LogConfig.MaxFiles, t.LogConfig.MaxFileSizeMB
+	v.Check(files >= 1 && files <= 1<<15, at+".MaxFiles", "must be from 1 to %d, got %d", 1<<15, files)
+	v.Check(size >= 1 && size <= 1<<15, at+".MaxFileSizeMB", "must be from 1 to %d, got %d", 1<<15, size)
+	if files > 0 && size > 0 && !t.LogConfig.Disabled && files > g.EphemeralDisk.SizeMB/size {
+		v.Addf(at, "%d files of %d MB may take more than the ephemeral disk's %d MB", files, size, g.EphemeralDisk.SizeMB)
+	}
+}
+
+func (r *Resources) validate(v *report, at string) {
+	v.Check(r.Cores >= 0, at+".Cores", "must not be negative, got %d", r.Cores)
+	v.Check(r.Cores > 0 || r.CPU >= 1, at+".CPU", "must be at least 1, got %d", r.CPU)
+	v.Check(r.CPU <= maxAmount && r.MemoryMB <= maxAmount && r.MemoryMaxMB <= maxAmount && r.Cores <= 1<<16, at, "is too large")
+	v.Check(r.DiskMB >= 0, at+".DiskMB", "must not be negative, got %d", r.DiskMB)
+	v.Check(r.SecretsMB >= 0, at+".SecretsMB", "must not be negative, got %d", r.SecretsMB)
+	v.Check(r.MemoryMB >= 10, at+".MemoryMB", "must be at least 10, got %d", r.MemoryMB)
+	v.Check(r.MemoryMaxMB == 0 || r.MemoryMaxMB == -1 || r.MemoryMaxMB >= r.MemoryMB, at+".MemoryMaxMB",
+		"must be -1, 0 or at least MemoryMB (%d), got %d", r.MemoryMB, r.MemoryMaxMB)
+	validateNetworks(v, at, r.Networks)
+	for _, d := range r.Devices {
+		v.Check(d != nil && d.Name != "", at+".Devices", "a device has no name")
+		v.Check(d == nil || d.Count >= 1 && d.Count <= maxAmount, at+".Devices", "a device's Count must be at least 1")
+	}
+}

@@ -1,0 +1,30 @@
+package drover
+
+import (
+	"fmt"
+)
+
+func (g *TaskGroup) validateVolumes(v *report, at string) {
+	for name, r := range g.Volumes {
+		where := fmt.Sprintf("%s.volume[%s]", at, name)
+		if r == nil {
+			v.Addf(where, "must not be null")
+			continue
+		}
+		v.Check(r.Type == "host" || r.Type == "csi", where+".Type", "must be host, got %q", r.Type)
+		v.Check(r.Source != "", where+".Source", "must be set")
+	}
+}
+
+func validateVolumeMounts(v *report, at string, g *TaskGroup, list []*VolumeMount) {
+	for i, m := range list {
+		where := fmt.Sprintf("%s.VolumeMounts[%d]", at, i)
+		if m == nil {
+			v.Addf(where, "must not be null")
+			continue
+		}
+		_, known := g.Volumes[m.Volume]
+		v.Check(known, where+".Volume", "%q is not a volume of the group", m.Volume)
+		v.Check(m.Destination != "", where+".Destination", "must be set")
+	}
+}
