@@ -30,7 +30,10 @@ func TestFleetPolicyIsRefusedWithFieldAndReason(t *testing.T) {
 		{func(p *Policy) { p.Min, p.Max = 3, 2 }, "fleet[p].Max: must be at least Min (3), got 2"},
 		{func(p *Policy) { p.Min, p.Budget.PerHour = 3, 0.2 }, "fleet[p].Budget.PerHour: can't hold the minimum: 3 machines"},
 		{func(p *Policy) { p.Min, p.Budget.PerDay = 1, 2 }, "fleet[p].Budget.PerDay: can't hold the minimum"},
-		{func(p *Policy) { p.Schedule = []Schedule{{Cron: "61 * * * *", Duration: time.Hour}} }, "fleet[p].Schedule[0].Cron: must be numbers, as 5, 1-5, */10 or 1,3, or names, in \"61 * * * *\": syntax error in minute field"},
+		{
+			func(p *Policy) { p.Schedule = []Schedule{{Cron: "61 * * * *", Duration: time.Hour}} },
+			"fleet[p].Schedule[0].Cron: must be numbers, as 5, 1-5, */10 or 1,3, or names, in \"61 * * * *\": syntax error in minute field",
+		},
 		{func(p *Policy) { p.Schedule = []Schedule{{Cron: "* * *", Duration: time.Hour}} }, "five fields"},
 		{func(p *Policy) {
 			p.Schedule = []Schedule{{Cron: "0 8 * * 1-5", Zone: "Mars/Base", Duration: time.Hour}}
@@ -39,7 +42,10 @@ func TestFleetPolicyIsRefusedWithFieldAndReason(t *testing.T) {
 		{func(p *Policy) { p.Budget.AtLimit = "explode" }, "fleet[p].Budget.AtLimit"},
 		{func(p *Policy) { p.MaxPrice = -1 }, "fleet[p].MaxPrice: must not be negative"},
 		{func(p *Policy) { p.Limits.CPU = -5 }, "fleet[p].Limits: must not be negative"},
-		{func(p *Policy) { p.Min, p.Limits.MemoryMB = 2, 5000 }, "fleet[p].Limits.MemoryMB: can't hold the minimum: 2 machines have at least 8192, the limit is 5000"},
+		{
+			func(p *Policy) { p.Min, p.Limits.MemoryMB = 2, 5000 },
+			"fleet[p].Limits.MemoryMB: can't hold the minimum: 2 machines have at least 8192, the limit is 5000",
+		},
 		{func(p *Policy) { p.Tags = map[string]string{TagOwner: "x"} }, "fleet[p].Tags: \"drover-owner\" is a name of ours"},
 		{func(p *Policy) { p.Zones = []string{"a", "a"} }, "fleet[p].Zones[1]: must be set, and be there once"},
 		{func(p *Policy) { p.Types[0].Devices = map[string]int{"gpu": 0} }, "fleet[p].Types[0:c5.large].Devices: must be above 0"},

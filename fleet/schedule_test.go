@@ -117,7 +117,9 @@ func list(numbers []int) string {
 func TestTheMinimumIsTheGreatestOfAllSchedules(t *testing.T) {
 	t.Parallel()
 	p := Policy{Min: 1, Schedule: []Schedule{
-		{Cron: "0 8 * * *", Duration: 4 * time.Hour, Min: 3}, {Cron: "0 10 * * *", Duration: time.Hour, Min: 5}, {Cron: "0 11 * * *", Duration: time.Hour},
+		{Cron: "0 8 * * *", Duration: 4 * time.Hour, Min: 3},
+		{Cron: "0 10 * * *", Duration: time.Hour, Min: 5},
+		{Cron: "0 11 * * *", Duration: time.Hour},
 	}}
 	for now, want := range map[string]int{"07": 1, "09": 3, "10": 5, "11": 3, "12": 1} {
 		require.Equal(t, want, p.MinAt(at(t, "2026-11-23T"+now+":30:00Z")), now)

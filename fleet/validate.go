@@ -16,7 +16,8 @@ func (p *Policy) Validate() error {
 	v.Check(validation.IsName(p.Name), "fleet.Name", "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Name)
 	at := func(field string) string { return "fleet[" + p.Name + "]." + field }
 	v.Check(validation.IsName(p.NodePool), at("NodePool"), "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.NodePool)
-	v.Check(p.Datacenter == "" || validation.IsName(p.Datacenter), at("Datacenter"), "must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Datacenter)
+	v.Check(p.Datacenter == "" || validation.IsName(p.Datacenter), at("Datacenter"),
+		"must be 1 to 128 letters, digits, '-', '_' or '.', got %q", p.Datacenter)
 	v.Check(p.Provider != "", at("Provider"), "must name a provider")
 	v.Check(len(p.Zones) > 0, at("Zones"), "must have at least one zone")
 	zones := map[string]bool{}
@@ -47,10 +48,12 @@ func (p *Policy) validateTypes(v *validation.Report, at func(string) string) {
 		v.Check(t.Name != "", where+".Name", "must be set")
 		v.Check(!seen[t.Name], where+".Name", "is there twice")
 		seen[t.Name] = true
-		v.Check(t.Capacity.CPU > 0 && t.Capacity.MemoryMB > 0 && t.Capacity.DiskMB >= 0, where+".Capacity", "must have CPU and MemoryMB above 0, got %+v", t.Capacity)
+		v.Check(t.Capacity.CPU > 0 && t.Capacity.MemoryMB > 0 && t.Capacity.DiskMB >= 0, where+".Capacity",
+			"must have CPU and MemoryMB above 0, got %+v", t.Capacity)
 		v.Check(t.Price > 0, where+".Price", "must be above 0, got %g", t.Price)
 		v.Check(t.SpotPrice >= 0, where+".SpotPrice", "must not be negative, got %g", t.SpotPrice)
-		v.Check(t.QuotaUnits >= 0 && t.Interrupted >= 0, where, "QuotaUnits and Interrupted must not be negative, got %d and %g", t.QuotaUnits, t.Interrupted)
+		v.Check(t.QuotaUnits >= 0 && t.Interrupted >= 0, where, "QuotaUnits and Interrupted must not be negative, got %d and %g", t.QuotaUnits,
+			t.Interrupted)
 		for name, n := range t.Devices {
 			v.Check(n > 0 && name != "", where+".Devices", "must be above 0, got %d of %q", n, name)
 		}
@@ -71,7 +74,8 @@ func (p *Policy) validateSizes(v *validation.Report, at func(string) string) {
 	v.Check(p.SpotSpread > 0, at("SpotSpread"), "must be above 0, got %d", p.SpotSpread)
 	v.Check(p.WaitCost >= 0, at("WaitCost"), "must not be negative, got %g", p.WaitCost)
 	for i, s := range p.Standby {
-		v.Check(s.Count > 0 && s.Each.CPU >= 0 && s.Each.MemoryMB >= 0 && s.Each != drover.Capacity{}, at(fmt.Sprintf("Standby[%d]", i)), "must have a Count above 0 and a size, got %+v", s)
+		v.Check(s.Count > 0 && s.Each.CPU >= 0 && s.Each.MemoryMB >= 0 && s.Each != drover.Capacity{}, at(fmt.Sprintf("Standby[%d]", i)),
+			"must have a Count above 0 and a size, got %+v", s)
 	}
 }
 
@@ -99,7 +103,8 @@ func (p *Policy) validateLimits(v *validation.Report, at func(string) string) {
 			}
 		}
 		need := smallest * int64(least)
-		v.Check(x.most <= 0 || need <= x.most, at("Limits."+x.name), "can't hold the minimum: %d machines have at least %d, the limit is %d", least, need, x.most)
+		v.Check(x.most <= 0 || need <= x.most, at("Limits."+x.name), "can't hold the minimum: %d machines have at least %d, the limit is %d",
+			least, need, x.most)
 	}
 }
 
@@ -137,7 +142,8 @@ func (p *Policy) validateTimes(v *validation.Report, at func(string) string) {
 func (p *Policy) validateBudget(v *validation.Report, at func(string) string) {
 	b := p.Budget
 	v.Check(b.PerHour >= 0 && b.PerDay >= 0, at("Budget"), "must not be negative")
-	v.Check(b.AtLimit == BudgetQueue || b.AtLimit == BudgetCritical || b.AtLimit == BudgetAlert, at("Budget.AtLimit"), "must be queue, critical or alert, got %q", b.AtLimit)
+	v.Check(b.AtLimit == BudgetQueue || b.AtLimit == BudgetCritical || b.AtLimit == BudgetAlert, at("Budget.AtLimit"),
+		"must be queue, critical or alert, got %q", b.AtLimit)
 	v.Check(b.AtLimit != BudgetCritical || b.CriticalPriority > 0, at("Budget.CriticalPriority"), "must be set when AtLimit is critical")
 	cheapest := 0.0
 	for _, o := range p.Offerings() {
@@ -150,7 +156,9 @@ func (p *Policy) validateBudget(v *validation.Report, at func(string) string) {
 		least = max(least, s.Min)
 	}
 	hourly := float64(least) * cheapest
-	v.Check(b.PerHour == 0 || hourly <= b.PerHour, at("Budget.PerHour"), "can't hold the minimum: %d machines cost at least %.4g an hour, the budget is %.4g", least, hourly, b.PerHour)
+	v.Check(b.PerHour == 0 || hourly <= b.PerHour, at("Budget.PerHour"),
+		"can't hold the minimum: %d machines cost at least %.4g an hour, the budget is %.4g", least, hourly, b.PerHour)
 	always := float64(p.Min) * cheapest * 24
-	v.Check(b.PerDay == 0 || always <= b.PerDay, at("Budget.PerDay"), "can't hold the minimum: %d machines cost at least %.4g a day, the budget is %.4g", p.Min, always, b.PerDay)
+	v.Check(b.PerDay == 0 || always <= b.PerDay, at("Budget.PerDay"),
+		"can't hold the minimum: %d machines cost at least %.4g a day, the budget is %.4g", p.Min, always, b.PerDay)
 }

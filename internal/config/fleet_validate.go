@@ -42,7 +42,8 @@ func (f *Fleet) problems() (errs []error) {
 		check(p.Kind() != "ec2" || p.Region != "", key+".region", "must be set")
 		d := &durations{}
 		d.read("stop_timeout", p.StopTimeout)
-		check(d.read("price_interval", p.PriceEvery) >= time.Second || p.PriceEvery == "", key+".price_interval", "must be at least 1s, got %q", p.PriceEvery)
+		check(d.read("price_interval", p.PriceEvery) >= time.Second || p.PriceEvery == "", key+".price_interval", "must be at least 1s, got %q",
+			p.PriceEvery)
 		check(len(d.wrong) == 0, key, "%v", d.wrong)
 	}
 	seen := map[string]bool{}

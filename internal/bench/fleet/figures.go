@@ -42,7 +42,10 @@ func figureCosts(ctx context.Context, quick bool, _ func() time.Time, tell Tell)
 	}
 	worst, again, bought := 0.0, 0, 0
 	for seed := uint64(1); seed <= seeds && ctx.Err() == nil; seed++ {
-		res, err := simulator.Run(simulator.Config{Seed: seed, Policy: simulator.StandardPolicy(), Cloud: simulator.StandardCloud(), Work: simulator.Daily(seed, 24*time.Hour, simulator.Mixed(10*time.Minute), 2000)})
+		res, err := simulator.Run(simulator.Config{
+			Seed: seed, Policy: simulator.StandardPolicy(), Cloud: simulator.StandardCloud(),
+			Work: simulator.Daily(seed, 24*time.Hour, simulator.Mixed(10*time.Minute), 2000),
+		})
 		if err != nil {
 			return fmt.Errorf("daily load: %w", err)
 		}
@@ -57,10 +60,16 @@ func figureCosts(ctx context.Context, quick bool, _ func() time.Time, tell Tell)
 	}{
 		{"daily load, 20,000 tasks an hour", "≤ 1.2", simulator.Daily(1, length, simulator.Mixed(10*time.Minute), 20000)},
 		{"bursty load", "≤ 1.35", bursty},
-		{"heavy-tailed load", "", simulator.Poisson(1, length, simulator.Mix{Run: 10 * time.Minute, Heavy: 1.5, Sizes: simulator.Mixed(0).Sizes}, 1000)},
+		{"heavy-tailed load", "", simulator.Poisson(1, length, simulator.Mix{
+			Run: 10 * time.Minute, Heavy: 1.5,
+			Sizes: simulator.Mixed(0).Sizes,
+		}, 1000)},
 		{"burst of 30,000 tasks", "", simulator.Burst(1, 30000, time.Minute, simulator.Mixed(10*time.Minute))},
 	} {
-		res, err := simulator.Run(simulator.Config{Seed: 1, Policy: simulator.StandardPolicy(), Cloud: simulator.StandardCloud(), Work: load.work})
+		res, err := simulator.Run(simulator.Config{
+			Seed: 1, Policy: simulator.StandardPolicy(), Cloud: simulator.StandardCloud(),
+			Work: load.work,
+		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", load.name, err)
 		}
@@ -69,7 +78,8 @@ func figureCosts(ctx context.Context, quick bool, _ func() time.Time, tell Tell)
 		tell("fleet: wait of the "+load.name+", p95", res.Wait(0.95).Seconds(), "s", "")
 	}
 	small := simulator.StandardPolicy().Types[0].Capacity
-	tell("fleet: bursty load, what a clairvoyant without re-creates pays at least", bursty.Calm(small, 30*time.Second), "x clairvoyant bound", "")
+	tell("fleet: bursty load, what a clairvoyant without re-creates pays at least", bursty.Calm(small, 30*time.Second),
+		"x clairvoyant bound", "")
 	return nil
 }
 
@@ -89,7 +99,8 @@ func figureObjective(ctx context.Context, quick bool, _ func() time.Time, tell T
 			return fmt.Errorf("%s: %w", loads[n].Name, err)
 		}
 		for k, w := range simulator.WaitCosts {
-			tell(fmt.Sprintf("fleet: money and waiting at %g an hour, %s", w, loads[n].Name), c.Ours[k].Total/c.Best(k), "x the best peer's", "≤ 1")
+			tell(fmt.Sprintf("fleet: money and waiting at %g an hour, %s", w, loads[n].Name),
+				c.Ours[k].Total/c.Best(k), "x the best peer's", "≤ 1")
 		}
 	}
 	return nil
@@ -111,7 +122,10 @@ func figureDay(_ context.Context, quick bool, now func() time.Time, tell Tell) e
 	for range runs {
 		began := now()
 		var err error
-		if res, err = simulator.Run(simulator.Config{Seed: 1, Policy: simulator.StandardPolicy(), Cloud: cloud, Work: work, Coalesce: 5 * time.Second, Burst: 5 * time.Second}); err != nil {
+		if res, err = simulator.Run(simulator.Config{
+			Seed: 1, Policy: simulator.StandardPolicy(), Cloud: cloud, Work: work,
+			Coalesce: 5 * time.Second, Burst: 5 * time.Second,
+		}); err != nil {
 			return err
 		}
 		took = now().Sub(began)
@@ -185,7 +199,8 @@ func fleetOf(at time.Time, p *fleet.Policy, n int) (*pool.Core, []provider.Machi
 		o := &offerings[k%len(offerings)]
 		name := fmt.Sprintf("intent-%05d", k)
 		machines[k] = provider.Machine{
-			ID: fmt.Sprintf("i-%05d", k), Intent: name, Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Running, CreatedAt: at.Add(-time.Hour),
+			ID: fmt.Sprintf("i-%05d", k), Intent: name, Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Running,
+			CreatedAt: at.Add(-time.Hour),
 			Tags: map[string]string{
 				fleet.TagOwner: "sim", fleet.TagPool: p.Name, fleet.TagOffering: o.Key, fleet.TagTemplate: p.Template(), fleet.TagIntent: name,
 			},

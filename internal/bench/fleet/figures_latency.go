@@ -65,7 +65,10 @@ func (s *still) Record(context.Context, []fleet.Durable) error  { return nil }
 func (s *still) Update(context.Context, pool.Update) error      { return nil }
 func (s *still) Destroy(context.Context, string) error          { return nil }
 func (s *still) Capabilities() provider.Capabilities {
-	return provider.Capabilities{Idempotent: true, Batch: 100, Visible: time.Hour, Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 1000, Burst: 1000}}}
+	return provider.Capabilities{
+		Idempotent: true, Batch: 100, Visible: time.Hour,
+		Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 1000, Burst: 1000}},
+	}
 }
 
 func (s *still) SetTags(context.Context, string, map[string]string) error { return nil }

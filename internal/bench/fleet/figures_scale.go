@@ -24,7 +24,10 @@ func largeInput() scaler.Input {
 		cores, ratio := int64(2<<(n%6)), int64(2+2*(n/6%4))
 		price := float64(cores)*0.03 + float64(cores*ratio)*0.005 + float64(n)*0.0003
 		p.Types = append(p.Types, fleet.InstanceType{
-			Name: fmt.Sprintf("%c%d.%d", 'a'+n/6, n%6, n), Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * ratio * 1024, DiskMB: 100000},
+			Name: fmt.Sprintf("%c%d.%d", 'a'+n/6, n%6, n), Capacity: drover.Capacity{
+				CPU: cores * 1000, MemoryMB: cores * ratio * 1024,
+				DiskMB: 100000,
+			},
 			Price: price, SpotPrice: price / 3,
 		})
 	}

@@ -24,11 +24,15 @@ func TestCostsOfADay(t *testing.T) {
 		{"daily", 1, simulator.Daily(1, 24*time.Hour, simulator.Mixed(10*time.Minute), 2000), 1.1},
 		{"daily, the seed with the widest swings", 5, simulator.Daily(5, 24*time.Hour, simulator.Mixed(10*time.Minute), 2000), 1.1},
 		{"bursty", 1, simulator.Bursty(1, 24*time.Hour, simulator.Mixed(10*time.Minute), 4000), 1.25},
-		{"burst", 1, simulator.Burst(1, 3000, time.Minute, simulator.Mixed(10*time.Minute)), 1.7}, // one machine fits two tasks, and the longest of 3,000 runs for 80 minutes,
+		{"burst", 1, simulator.Burst(1, 3000, time.Minute, simulator.Mixed(10*time.Minute)), 1.7},
+		// one machine fits two tasks, and the longest of 3,000 runs for 80 minutes,
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res, err := simulator.Run(simulator.Config{Seed: tt.seed, Policy: simulator.StandardPolicy(), Cloud: simulator.StandardCloud(), Work: tt.work})
+			res, err := simulator.Run(simulator.Config{
+				Seed: tt.seed, Policy: simulator.StandardPolicy(), Cloud: simulator.StandardCloud(),
+				Work: tt.work,
+			})
 			require.NoError(t, err)
 			t.Log(res)
 			require.LessOrEqual(t, res.Ratio(), tt.ratio)
@@ -60,7 +64,8 @@ func TestRestartsAdoptWithinTenSeconds(t *testing.T) {
 	p.Types = p.Types[:1]
 	cloud := simulator.StandardCloud()
 	res, err := simulator.Run(simulator.Config{
-		Seed: 1, Policy: p, Cloud: cloud, Work: simulator.Burst(1, 900, 0, simulator.Mixed(30*time.Minute)), Restarts: []time.Duration{10 * time.Minute},
+		Seed: 1, Policy: p, Cloud: cloud, Work: simulator.Burst(1, 900, 0, simulator.Mixed(30*time.Minute)),
+		Restarts: []time.Duration{10 * time.Minute},
 	})
 	require.NoError(t, err)
 	require.NotZero(t, res.Adopted)

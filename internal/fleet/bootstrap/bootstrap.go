@@ -168,7 +168,8 @@ func (m *machine) upload(ctx context.Context) (string, error) {
 // write writes a file that nobody ever sees half written.
 func (m *machine) write(ctx context.Context, file string, data []byte, mode string) error {
 	tmp := quote(file + ".new")
-	script := "umask 077 && mkdir -p " + quote(path.Dir(file)) + " && cat >" + tmp + " && chmod " + mode + " " + tmp + " && mv " + tmp + " " + quote(file)
+	script := "umask 077 && mkdir -p " + quote(path.Dir(file)) + " && cat >" + tmp +
+		" && chmod " + mode + " " + tmp + " && mv " + tmp + " " + quote(file)
 	_, err := m.run(ctx, script, bytes.NewReader(data))
 	return err
 }
@@ -184,7 +185,8 @@ func (m *machine) start(ctx context.Context) (string, error) {
 	}
 	command := quote(m.program()) + " agent -config " + quote(config) + " -data-dir " + quote(m.State)
 	pid := quote(path.Join(m.State, "agent.pid"))
-	out, err := m.run(ctx, `if systemctl is-active --quiet drover-agent 2>/dev/null || { test -s `+pid+` && kill -0 "$(cat `+pid+`)" 2>/dev/null; }; then
+	out, err := m.run(ctx, `if systemctl is-active --quiet drover-agent 2>/dev/null ||
+{ test -s `+pid+` && kill -0 "$(cat `+pid+`)" 2>/dev/null; }; then
   echo it runs already
 elif test -d /run/systemd/system && systemd-run --unit=drover-agent --property=Restart=always --property=KillMode=process `+command+`; then
   echo systemd keeps it running

@@ -29,12 +29,14 @@ func (h *HostKey) before(ctx context.Context, key ssh.PublicKey) error {
 	switch {
 	case len(h.Pinned) > 0:
 		if !slices.ContainsFunc(h.Pinned, func(p string) bool { return same(p, key) }) {
-			return drover.Errorf(drover.Forbidden, "the machine's key %s is not one of ssh.host_keys: somebody may be in between", ssh.FingerprintSHA256(key))
+			return drover.Errorf(drover.Forbidden, "the machine's key %s is not one of ssh.host_keys: somebody may be in between",
+				ssh.FingerprintSHA256(key))
 		}
 	case h.Console != nil:
 		return h.printed(ctx, key)
 	case h.Secret == "":
-		return drover.Errorf(drover.Forbidden, "the machine's key %s can't be verified: set ssh.host_keys, or use a provider that shows the console", ssh.FingerprintSHA256(key))
+		return drover.Errorf(drover.Forbidden,
+			"the machine's key %s can't be verified: set ssh.host_keys, or use a provider that shows the console", ssh.FingerprintSHA256(key))
 	}
 	return nil
 }
@@ -57,7 +59,8 @@ func (h *HostKey) printed(ctx context.Context, key ssh.PublicKey) error {
 		}
 	}
 	if found && strings.Contains(string(text), "-----END SSH HOST KEY KEYS-----") {
-		return drover.Errorf(drover.Forbidden, "the machine's key %s is not one of those on its console: somebody may be in between", ssh.FingerprintSHA256(key))
+		return drover.Errorf(drover.Forbidden, "the machine's key %s is not one of those on its console: somebody may be in between",
+			ssh.FingerprintSHA256(key))
 	}
 	return drover.Errorf(drover.Unavailable, "the console does not show the host key yet")
 }

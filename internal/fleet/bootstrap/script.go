@@ -13,7 +13,8 @@ cat >/var/lib/drover/agent.hcl <<'DROVER-CONFIG'
 ` + strings.TrimSuffix(config, "\n") + `
 DROVER-CONFIG
 if test -d /run/systemd/system; then
-  exec systemd-run --unit=drover-agent --property=Restart=always --property=KillMode=process drover agent -config /var/lib/drover/agent.hcl -data-dir /var/lib/drover
+  exec systemd-run --unit=drover-agent --property=Restart=always --property=KillMode=process \
+    drover agent -config /var/lib/drover/agent.hcl -data-dir /var/lib/drover
 fi
 exec drover agent -config /var/lib/drover/agent.hcl -data-dir /var/lib/drover
 `

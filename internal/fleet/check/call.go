@@ -95,7 +95,8 @@ func (c *check) told(step string, err error) error {
 	var e *provider.Error
 	if !errors.As(err, &e) {
 		if step == "home" {
-			return drover.Errorf(drover.CodeOf(err), "the agent does not call home: can the machine reach us at that address, and does its image or user data start an agent? %w", err)
+			return drover.Errorf(drover.CodeOf(err), "the agent does not call home: can the machine reach us at that address, "+
+				"and does its image or user data start an agent? %w", err)
 		}
 		return err
 	}

@@ -144,7 +144,8 @@ func (c *check) create(ctx context.Context) (string, error) {
 	if k := provider.KindOf(err); err != nil && k != provider.Ambiguous && k != provider.Transient {
 		c.created = false // it was refused
 	}
-	return fmt.Sprintf("%s: %s %s in %s for %.4g an hour", c.machine.ID, c.Offering.Type, c.Offering.Market, c.Offering.Zone, c.Offering.Price), err
+	return fmt.Sprintf("%s: %s %s in %s for %.4g an hour", c.machine.ID, c.Offering.Type, c.Offering.Market, c.Offering.Zone,
+		c.Offering.Price), err
 }
 
 // find looks for the machine of a create whose answer was lost.
@@ -230,14 +231,16 @@ func compare(n *drover.Node, o fleet.Offering) string {
 		}
 	}
 	have := n.Total()
-	text := fmt.Sprintf("node %s with %d MHz, %d MB of memory, %d MB of disk; drivers: %s", n.Name, have.CPU, have.MemoryMB, have.DiskMB, words(drivers))
+	text := fmt.Sprintf("node %s with %d MHz, %d MB of memory, %d MB of disk; drivers: %s", n.Name, have.CPU, have.MemoryMB, have.DiskMB,
+		words(drivers))
 	const slack = 0.9 // firmware and kernel take some
 	for _, v := range []struct {
 		what       string
 		have, want int64
 	}{{"cpu", have.CPU, o.Capacity.CPU}, {"memory", have.MemoryMB, o.Capacity.MemoryMB}, {"disk", have.DiskMB, o.Capacity.DiskMB}} {
 		if float64(v.have) < slack*float64(v.want) {
-			text += fmt.Sprintf("; ATTENTION: type %s promises %d of %s: change it in the pool, or work that counts on it will not fit", o.Type, v.want, v.what)
+			text += fmt.Sprintf("; ATTENTION: type %s promises %d of %s: change it in the pool, or work that counts on it will not fit", o.Type,
+				v.want, v.what)
 		}
 	}
 	return text

@@ -50,7 +50,8 @@ func newBed(change func(*sim.Config)) *bed {
 	}
 	b := &bed{Provider: sim.New(cfg, clock.Wall{}), fail: map[string]error{}}
 	b.cfg = check.Config{
-		ProviderName: "sim", Policy: &fleet.Policy{Name: "web", Image: "image"}, Offering: offering, Owner: "check", Intent: "one", Within: 5 * time.Minute,
+		ProviderName: "sim", Policy: &fleet.Policy{Name: "web", Image: "image"}, Offering: offering, Owner: "check", Intent: "one",
+		Within: 5 * time.Minute,
 	}
 	b.deps = check.Deps{Provider: b, Clock: clock.Wall{}, Home: func(ctx context.Context) (*drover.Node, error) {
 		if !clock.Sleep(ctx, clock.Wall{}, 5*time.Second) {
@@ -166,11 +167,26 @@ func TestFailures(t *testing.T) {
 		says string
 		code drover.Code
 	}{
-		"wrong credentials": {"list", provider.Error{Kind: provider.Auth, Message: "AuthFailure"}, "reach!", "fleet.provider.sim: the credentials", drover.Forbidden},
-		"unreachable":       {"list", provider.Error{Kind: provider.Transient, Message: "no route"}, "reach!", "endpoint", drover.Unavailable},
-		"a bad request":     {"create", provider.Error{Kind: provider.Config, Message: "InvalidAMIID"}, "reach create!", "fleet.pool.web", drover.Invalid},
-		"quota":             {"create", provider.Error{Kind: provider.Quota, Group: "c"}, "reach create!", "ask the provider", drover.Exhausted},
-		"capacity":          {"create", provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering}, "reach create!", "-zone", drover.Exhausted},
+		"wrong credentials": {
+			"list",
+			provider.Error{Kind: provider.Auth, Message: "AuthFailure"},
+			"reach!",
+			"fleet.provider.sim: the credentials", drover.Forbidden,
+		},
+		"unreachable": {"list", provider.Error{Kind: provider.Transient, Message: "no route"}, "reach!", "endpoint", drover.Unavailable},
+		"a bad request": {
+			"create",
+			provider.Error{Kind: provider.Config, Message: "InvalidAMIID"},
+			"reach create!", "fleet.pool.web",
+			drover.Invalid,
+		},
+		"quota": {"create", provider.Error{Kind: provider.Quota, Group: "c"}, "reach create!", "ask the provider", drover.Exhausted},
+		"capacity": {
+			"create",
+			provider.Error{Kind: provider.Capacity, Scope: provider.ScopeOffering},
+			"reach create!", "-zone",
+			drover.Exhausted,
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			b := newBed(nil)

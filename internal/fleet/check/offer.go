@@ -17,7 +17,8 @@ func Offered(p *fleet.Policy, ask fleet.Check) (best fleet.Offering, err error) 
 		return ask.Type != "" && o.Type != ask.Type || ask.Zone != "" && o.Zone != ask.Zone || ask.Market != "" && o.Market != ask.Market
 	})
 	if len(list) == 0 {
-		return best, drover.Errorf(drover.Invalid, "fleet.pool.%s: it sells nothing that is of type %q, in zone %q, on market %q (\"\" = any)", p.Name, ask.Type, ask.Zone, ask.Market)
+		return best, drover.Errorf(drover.Invalid, "fleet.pool.%s: it sells nothing that is of type %q, in zone %q, on market %q (\"\" = any)",
+			p.Name, ask.Type, ask.Zone, ask.Market)
 	}
 	return slices.MinFunc(list, func(a, b fleet.Offering) int { return cmp.Compare(a.Price, b.Price) }), nil
 }

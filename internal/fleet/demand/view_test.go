@@ -34,8 +34,13 @@ func newWorld(t *testing.T) *world {
 		t: t, jobs: map[drover.NamespacedID]*drover.Job{}, evals: map[string]*drover.Evaluation{}, nodes: map[string]*drover.Node{},
 		lacks: map[string]string{},
 	}
-	cfg := Config{BrokenAttribute: "unique.broken", InterruptedAttribute: "unique.interrupted", Local: func(p string) bool { return p == "here" }}
-	w.view = New(cfg, Deps{State: func() State { return w }, Lacks: func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node, _ func(*drover.Constraint) bool) string {
+	cfg := Config{
+		BrokenAttribute: "unique.broken", InterruptedAttribute: "unique.interrupted",
+		Local: func(p string) bool { return p == "here" },
+	}
+	w.view = New(cfg, Deps{State: func() State { return w }, Lacks: func(_ *drover.Job, _ *drover.TaskGroup, n *drover.Node,
+		_ func(*drover.Constraint) bool,
+	) string {
 		return w.lacks[n.ID]
 	}})
 	w.view.Listen(func(seconds float64, _ ...string) { w.waits = append(w.waits, seconds) })
@@ -263,7 +268,10 @@ func TestNodesAreReportedUnderTheirMachines(t *testing.T) {
 	require.False(t, list[0].Lost)
 	require.True(t, list[0].Report.Ready)
 	require.False(t, list[0].Report.Drained)
-	require.Equal(t, map[string]string{"cpu.arch": "amd64", "meta.rack": "r1", "node.datacenter": "dc", "node.pool": "cloud", "node.class": ""}, list[0].Report.Attributes)
+	require.Equal(t, map[string]string{
+		"cpu.arch": "amd64", "meta.rack": "r1", "node.datacenter": "dc", "node.pool": "cloud",
+		"node.class": "",
+	}, list[0].Report.Attributes)
 
 	service, system := w.job("s", "cloud", 1), w.job("sys", "cloud", 1)
 	service.Type, system.Type = drover.JobTypeService, drover.JobTypeSystem

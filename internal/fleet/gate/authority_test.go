@@ -162,7 +162,10 @@ func TestListenersTrustMachines(t *testing.T) {
 	require.NoError(t, err)
 	configured, own := selfSigned(t), x509.NewCertPool()
 	own.AddCert(configured.Leaf)
-	mutual := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{configured}, ClientCAs: own, ClientAuth: tls.RequireAndVerifyClientCert}
+	mutual := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{configured}, ClientCAs: own,
+		ClientAuth: tls.RequireAndVerifyClientCert,
+	}
 	private, csr := request(t, "")
 	text, err := a.Certify(csr, "i1", time.Now())
 	require.NoError(t, err)
@@ -188,12 +191,15 @@ func TestListenersTrustMachines(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		go func() { // ends with the pipe
-			client := tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}, GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // the server is the one that is tried
-				if len(c.shown) == 0 {
-					return &tls.Certificate{}, nil
-				}
-				return &c.shown[0], nil
-			}})
+			client := tls.Client(near, &tls.Config{
+				InsecureSkipVerify: true, NextProtos: []string{"h2"},
+				GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // the server is the one that is tried
+					if len(c.shown) == 0 {
+						return &tls.Certificate{}, nil
+					}
+					return &c.shown[0], nil
+				},
+			})
 			_ = client.Handshake()
 			_, _ = client.Read(make([]byte, 1)) // an alert comes after the handshake
 			_ = near.Close()

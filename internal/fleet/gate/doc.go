@@ -6,5 +6,6 @@
 // attributes that make it a machine of the fleet are set here, from the token alone.
 //
 // The package reads the state and writes the log through interfaces that it declares. It listens nowhere, dials nothing, and
-// starts no goroutine: Handler and TLS stand before the links that internal/server serves. Which machines are bought is packages office's and pool's.
+// starts no goroutine: Handler and TLS stand before the links that internal/server serves. Which machines are bought is
+// packages office's and pool's.
 package gate

@@ -115,7 +115,8 @@ func TestAMachinesTokenMarksItsNode(t *testing.T) {
 	require.NoError(t, g.Admit(w.token("i1"), n))
 	require.Equal(t, "cloud", n.NodePool)
 	require.Equal(t, map[string]string{
-		AttributeInstance: "i1", AttributePool: "std", AttributeTemplate: "x", AttributeType: "t", AttributeZone: "a", AttributeMarket: "on-demand",
+		AttributeInstance: "i1", AttributePool: "std", AttributeTemplate: "x", AttributeType: "t", AttributeZone: "a",
+		AttributeMarket: "on-demand",
 	}, n.Attributes)
 	require.NoError(t, g.Bind(t.Context(), n))
 	require.Equal(t, "n1", w.instances["i1"].NodeID)

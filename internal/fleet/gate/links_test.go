@@ -33,9 +33,12 @@ func TestTheHandlerLetsThroughWhoMayPass(t *testing.T) {
 		conn *tls.ConnectionState
 		want int
 	}{
-		"nobody":                {g, nil, http.StatusUnauthorized},
-		"a machine":             {g, &tls.ConnectionState{VerifiedChains: chains}, http.StatusTeapot},
-		"before there is a key": {unopened.with(Config{Certified: true}), &tls.ConnectionState{VerifiedChains: chains}, http.StatusServiceUnavailable},
+		"nobody":    {g, nil, http.StatusUnauthorized},
+		"a machine": {g, &tls.ConnectionState{VerifiedChains: chains}, http.StatusTeapot},
+		"before there is a key": {
+			unopened.with(Config{Certified: true}), &tls.ConnectionState{VerifiedChains: chains},
+			http.StatusServiceUnavailable,
+		},
 	} {
 		passed := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusTeapot) })
 		q := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/anything", nil)

@@ -211,7 +211,8 @@ func policy(name string) *fleet.Policy {
 // newKeeper is one over the world, with a simulated cloud and the configuration.
 func newKeeper(t *testing.T, w *world, cfg Config) (*Keeper, *sim.Provider) {
 	t.Helper()
-	cloud := sim.New(sim.Config{Owner: "me", Offerings: policy("p").Offerings(), Caps: provider.Capabilities{Idempotent: true, Batch: 10}}, clock.Wall{})
+	cloud := sim.New(sim.Config{Owner: "me", Offerings: policy("p").Offerings(), Caps: provider.Capabilities{Idempotent: true, Batch: 10}},
+		clock.Wall{})
 	if cfg.Providers == nil {
 		cfg.Providers = []Provider{{
 			Name: "sim", Kind: provider.KindLoopback, PriceEvery: time.Hour, Open: func(string) (provider.Provider, error) { return cloud, nil },
@@ -350,7 +351,10 @@ func TestIntentsComeBackAsTheyWere(t *testing.T) {
 	k, _ := newKeeper(t, w, Config{})
 	rows := intents{k, "sim"}
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	require.NoError(t, rows.Record(t.Context(), []fleet.Durable{{ID: "i1", Pool: "p", Offering: "o", Template: "t", PlannedAt: at, Bought: "work waits"}}))
+	require.NoError(t, rows.Record(t.Context(), []fleet.Durable{{
+		ID: "i1", Pool: "p", Offering: "o", Template: "t", PlannedAt: at,
+		Bought: "work waits",
+	}}))
 	require.Equal(t, fleet.InstanceCreating, w.rows["i1"].State)
 	w.rows["other"] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: "other", Provider: "another"}}
 	list, err := rows.Load(t.Context())
@@ -379,9 +383,15 @@ func TestRowsOfMachinesThatAreGoneAreBounded(t *testing.T) {
 	at := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	for n := range goneKept + 2 {
 		name := fmt.Sprintf("i%04d", n)
-		w.rows[name] = &fleet.InstanceRecord{Durable: fleet.Durable{ID: name, State: fleet.InstanceGone, GoneAt: at.Add(time.Duration(n) * time.Second)}}
+		w.rows[name] = &fleet.InstanceRecord{Durable: fleet.Durable{
+			ID: name, State: fleet.InstanceGone,
+			GoneAt: at.Add(time.Duration(n) * time.Second),
+		}}
 	}
-	require.NoError(t, intents{k, "sim"}.Update(t.Context(), pool.Update{Changed: []fleet.Instance{{Durable: fleet.Durable{ID: "new", State: fleet.InstanceGone, GoneAt: at}}}}))
+	require.NoError(t, intents{k, "sim"}.Update(t.Context(), pool.Update{Changed: []fleet.Instance{{Durable: fleet.Durable{
+		ID:    "new",
+		State: fleet.InstanceGone, GoneAt: at,
+	}}}}))
 	require.NotContains(t, w.rows, "i0000")
 	require.NotContains(t, w.rows, "i0001")
 	require.Contains(t, w.rows, "i0002")

@@ -119,7 +119,8 @@ func Sum(lines []fleet.Cost) []fleet.Cost {
 	})
 	var out []fleet.Cost
 	for _, l := range lines {
-		if n := len(out); n > 0 && out[n-1].Day == l.Day && out[n-1].Pool == l.Pool && out[n-1].Namespace == l.Namespace && out[n-1].Job == l.Job {
+		if n := len(out); n > 0 && out[n-1].Day == l.Day && out[n-1].Pool == l.Pool && out[n-1].Namespace == l.Namespace &&
+			out[n-1].Job == l.Job {
 			out[n-1].Cost += l.Cost
 			out[n-1].Hours += l.Hours
 			continue

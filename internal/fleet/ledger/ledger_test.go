@@ -17,7 +17,11 @@ func TestCostsAreDividedByUse(t *testing.T) {
 	a, b := drover.NamespacedID{Namespace: "default", ID: "a"}, drover.NamespacedID{Namespace: "default", ID: "b"}
 	var m Meter
 	m.Observe(at, size, nil)
-	m.Observe(at.Add(30*time.Minute), size, []Use{{a, drover.Capacity{CPU: 250}}, {a, drover.Capacity{CPU: 250}}, {b, drover.Capacity{CPU: 10, MemoryMB: 250}}})
+	m.Observe(at.Add(30*time.Minute), size, []Use{
+		{a, drover.Capacity{CPU: 250}},
+		{a, drover.Capacity{CPU: 250}},
+		{b, drover.Capacity{CPU: 10, MemoryMB: 250}},
+	})
 	total := Total(1, fleet.Billing{}, at, at.Add(time.Hour))
 	require.InDelta(t, 1, total, 1e-9)
 	lines := m.Take(at.Add(time.Hour), "p", total)

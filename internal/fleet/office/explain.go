@@ -63,7 +63,8 @@ func (o *Office) explainGone(ctx context.Context, id string, notFound error) (x 
 			r = &gone
 		}
 		x.Instance = fleet.Instance{Durable: r.Durable}
-		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %s.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason, fleet.Money(r.Charged))}
+		x.Text = []string{fmt.Sprintf("It is gone since %s: %s. It cost %s.", r.GoneAt.UTC().Format(time.RFC3339), r.Reason,
+			fleet.Money(r.Charged))}
 		if r.Bought != "" {
 			x.Text = append(x.Text, fmt.Sprintf("It was bought at %s: %s.", r.PlannedAt.UTC().Format(time.RFC3339), r.Bought))
 		}

@@ -78,7 +78,11 @@ func TestWhyAMachineIsThere(t *testing.T) {
 
 	require.NoError(t, w.core.Registered(w.now, i.ID, "n1"))
 	w.core.Reported(w.now, "n1", pool.Report{Ready: true, Work: 2, Total: drover.Capacity{CPU: 2000, MemoryMB: 4096}})
-	w.work["n1"] = []*drover.Allocation{{Namespace: "default", JobID: "j"}, {Namespace: "default", JobID: "j"}, {Namespace: "default", JobID: "k"}}
+	w.work["n1"] = []*drover.Allocation{
+		{Namespace: "default", JobID: "j"},
+		{Namespace: "default", JobID: "j"},
+		{Namespace: "default", JobID: "k"},
+	}
 	x, err := w.Explain(t.Context(), i.ID)
 	require.NoError(t, err)
 	require.Equal(t, []drover.NamespacedID{{Namespace: "default", ID: "j"}, {Namespace: "default", ID: "k"}}, x.Jobs)
@@ -103,7 +107,8 @@ func TestAMachineThatIsGoneIsStillExplained(t *testing.T) {
 	w := newWorld(t)
 	w.rows["abcd-1"] = &fleet.InstanceRecord{
 		Durable: fleet.Durable{
-			ID: "abcd-1", ProviderID: "m1", Pool: "p", State: fleet.InstanceGone, GoneAt: w.now, Reason: "it was idle", Charged: 2, Bought: "work waited",
+			ID: "abcd-1", ProviderID: "m1", Pool: "p", State: fleet.InstanceGone, GoneAt: w.now, Reason: "it was idle", Charged: 2,
+			Bought:    "work waited",
 			PlannedAt: w.now.Add(-time.Hour), LastError: "no route",
 		},
 	}
@@ -168,7 +173,10 @@ func TestWaitingWorkStandsInLine(t *testing.T) {
 	w := newWorld(t)
 	w.step(time.Minute)
 	class := func(name string, priority int, since time.Duration) fleet.DemandClass {
-		return fleet.DemandClass{Name: name, NodePool: "p", Each: drover.Capacity{CPU: 1000}, Count: 1, Priority: priority, Since: w.now.Add(-since)}
+		return fleet.DemandClass{
+			Name: name, NodePool: "p", Each: drover.Capacity{CPU: 1000}, Count: 1, Priority: priority,
+			Since: w.now.Add(-since),
+		}
 	}
 	w.core.SetDemand("p", []fleet.DemandClass{
 		class("late/g", 50, time.Minute), class("b/g", 50, time.Hour), class("a/g", 50, time.Hour), class("urgent/g", 90, time.Second),
@@ -211,7 +219,9 @@ func TestCostsBy(t *testing.T) {
 		{"2027-01-15", "pool", 6, []fleet.CostLine{{Key: "q", Pool: "q", Cost: 4, Hours: 5}, {Key: "p", Pool: "p", Cost: 2, Hours: 3}}},
 		{"", "job", 7, []fleet.CostLine{{Key: "idle", Pool: "q", Cost: 4, Hours: 5}, {Key: "default/j", Pool: "p", Cost: 3, Hours: 5}}},
 		{"", "day", 7, []fleet.CostLine{
-			{Key: "2027-01-14", Pool: "p", Cost: 1, Hours: 2}, {Key: "2027-01-15", Pool: "p", Cost: 2, Hours: 3}, {Key: "2027-01-15", Pool: "q", Cost: 4, Hours: 5},
+			{Key: "2027-01-14", Pool: "p", Cost: 1, Hours: 2},
+			{Key: "2027-01-15", Pool: "p", Cost: 2, Hours: 3},
+			{Key: "2027-01-15", Pool: "q", Cost: 4, Hours: 5},
 		}},
 		{"", "machine", 8, []fleet.CostLine{{Key: "i2", Pool: "q", Cost: 5, Hours: 1, Gone: true}, {Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},
 		{"2027-01-15", "machine", 3, []fleet.CostLine{{Key: "i1", Pool: "p", Cost: 3, Hours: 2}}},

@@ -58,7 +58,8 @@ func newWorld(t *testing.T) *world {
 	})
 	w.pools["p"] = &fleet.Pool{Name: "p", Policy: policy("p"), Source: fleet.SourceAPI}
 	w.Office = New(Deps{
-		State: func() State { return w }, Log: w, Loops: w, Audit: w.audit, Clock: at{clock.Wall{}, w}, Regions: map[string]string{"cloud": "north"},
+		State: func() State { return w }, Log: w, Loops: w, Audit: w.audit, Clock: at{clock.Wall{}, w},
+		Regions: map[string]string{"cloud": "north"},
 	})
 	return w
 }

@@ -57,7 +57,8 @@ func planOf(now time.Time, c *pool.Core, in scaler.Input, out scaler.Output) fle
 	case !in.Listed:
 		p.Note = "the cloud's machines were not listed yet: nothing is decided before"
 	case !in.Settled:
-		p.Note = "agents have time to call home until " + c.SettledAt(in.Policy.Name).UTC().Format(time.TimeOnly) + ": nothing is destroyed before"
+		p.Note = "agents have time to call home until " + c.SettledAt(in.Policy.Name).UTC().Format(time.TimeOnly) +
+			": nothing is destroyed before"
 	default:
 		p.Note = c.Failed(now, in.Policy.Name)
 	}

@@ -22,7 +22,10 @@ func (o *Office) Pools(ctx context.Context) ([]fleet.PoolStatus, error) {
 		spent[c.Pool] += c.Cost
 	}
 	for p := range s.FleetPools() {
-		st := fleet.PoolStatus{Pool: *p, Machines: map[string]int{}, Today: spent[p.Name], Least: p.Effective().MinAt(now), Waiting: []fleet.Waiting{}}
+		st := fleet.PoolStatus{
+			Pool: *p, Machines: map[string]int{}, Today: spent[p.Name], Least: p.Effective().MinAt(now),
+			Waiting: []fleet.Waiting{},
+		}
 		at[p.Name] = len(list)
 		list = append(list, st)
 	}
@@ -92,7 +95,8 @@ func (o *Office) PutPool(ctx context.Context, policy *fleet.Policy) error {
 		return drover.Errorf(drover.Invalid, "fleet[%s].Provider: %s", policy.Name, problem)
 	}
 	if region := o.deps.Regions[policy.Provider]; policy.Region != "" && policy.Region != region {
-		return drover.Errorf(drover.Invalid, "fleet[%s].Region: is %q, but provider %q has %q: another region is another provider", policy.Name, policy.Region, policy.Provider, region)
+		return drover.Errorf(drover.Invalid, "fleet[%s].Region: is %q, but provider %q has %q: another region is another provider", policy.Name,
+			policy.Region, policy.Provider, region)
 	}
 	s := o.deps.State()
 	next := &fleet.Pool{Name: policy.Name, Policy: policy, Source: fleet.SourceAPI}

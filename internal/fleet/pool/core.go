@@ -15,14 +15,15 @@ import (
 
 // Config is what a Core is made with.
 type Config struct {
-	Owner      string // Drover's name in tags; machines with another are never touched
-	Provider   string
-	Setting    string          // names what the provider's own settings put into its machines; "" = nothing
-	Policies   []*fleet.Policy // of this provider; canonicalized and valid
-	Caps       provider.Capabilities
-	Seed       uint64
-	IDs        id.Source
-	Attributes map[string]string                                // that all nodes of its machines have, as constraints name them without "attr."
+	Owner    string // Drover's name in tags; machines with another are never touched
+	Provider string
+	Setting  string          // names what the provider's own settings put into its machines; "" = nothing
+	Policies []*fleet.Policy // of this provider; canonicalized and valid
+	Caps     provider.Capabilities
+	Seed     uint64
+	IDs      id.Source
+	// that all nodes of its machines have, as constraints name them without "attr."
+	Attributes map[string]string
 	Learned    func() []byte                                    // of the cloud before a restart, as Update told; nil = nothing
 	Spent      func(pool string) float64                        // what the ledger has of it today, at the start; nil = nothing
 	UserData   func(policy *fleet.Policy, intent string) string // nil = none; where intents are of one provider.Batch, the same for all

@@ -114,7 +114,10 @@ func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 	if e == nil {
 		return
 	}
-	c.audit(fleet.Audit{At: now, Pool: p.policy.Name, Instance: a.Instance, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: 1, Offering: e.Offering})
+	c.audit(fleet.Audit{
+		At: now, Pool: p.policy.Name, Instance: a.Instance, What: string(a.Kind), Why: a.Why, Reason: a.Reason, Count: 1,
+		Offering: e.Offering,
+	})
 	switch a.Kind {
 	case fleet.ActionDrain:
 		c.drain(now, e, a.Why, a.Reason)
@@ -143,7 +146,8 @@ func (c *Core) plan(now time.Time, p *poolState, a *scaler.Action) {
 		var intents []provider.Intent
 		for _, id := range ids {
 			i := &fleet.Instance{Hedge: a.Hedge, Durable: fleet.Durable{
-				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: fleet.BehaviorRun, Template: p.template, PlannedAt: now, Bought: a.Reason,
+				ID: id, Pool: p.policy.Name, Provider: c.cfg.Provider, Behavior: fleet.BehaviorRun, Template: p.template, PlannedAt: now,
+				Bought: a.Reason,
 			}}
 			sold(i, a.Buys)
 			if p.policy.Expire > 0 {

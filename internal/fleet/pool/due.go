@@ -48,7 +48,8 @@ func (c *Core) due(now time.Time) time.Time {
 // again repeats a call. What is asked for again of one batch at a time is one call.
 func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[provider.Batch]*provider.Request) {
 	b, _, several := provider.BatchOf(e.ID)
-	if req := asked[b]; call == provider.CallCreate && several && req != nil && req.Offering.Key == e.Offering && req.Tags[fleet.TagTemplate] == e.Template {
+	if req := asked[b]; call == provider.CallCreate && several && req != nil && req.Offering.Key == e.Offering &&
+		req.Tags[fleet.TagTemplate] == e.Template {
 		e.inFlight = true
 		req.Intents = append(req.Intents, c.intent(e.pool, e.Instance))
 		return
@@ -96,7 +97,8 @@ func (c *Core) finishOrphans(now time.Time) {
 	}
 	for _, id := range c.orphans() {
 		e := c.strays[id]
-		if e.State == fleet.InstanceOrphaned && !e.Busy() && e.Behavior != fleet.BehaviorHold && now.Sub(e.StateAt) >= 10*time.Minute && c.beliefs.Tokens(now, provider.CallDestroy) > 0 {
+		if e.State == fleet.InstanceOrphaned && !e.Busy() && e.Behavior != fleet.BehaviorHold && now.Sub(e.StateAt) >= 10*time.Minute &&
+			c.beliefs.Tokens(now, provider.CallDestroy) > 0 {
 			c.destroy(now, e, scaler.WhyOrphan, "no pool of ours knows it")
 		}
 	}

@@ -119,7 +119,10 @@ func (c *Core) refused(now time.Time, req *provider.Request, err error) {
 	if err == nil {
 		return
 	}
-	line := fleet.Audit{At: now, What: CreateFails, Why: string(provider.KindOf(err)), Reason: err.Error(), Count: len(req.Intents), Offering: req.Offering.Key}
+	line := fleet.Audit{
+		At: now, What: CreateFails, Why: string(provider.KindOf(err)), Reason: err.Error(), Count: len(req.Intents),
+		Offering: req.Offering.Key,
+	}
 	for _, in := range req.Intents {
 		if e := c.table[in.ID]; e != nil {
 			e.LastError = "its create: " + err.Error()
@@ -185,7 +188,8 @@ func (c *Core) unmade(now time.Time, e *entry, err error) {
 	if err != nil {
 		kind = provider.KindOf(err)
 	}
-	unsure := kind == provider.Ambiguous || e.Ambiguous && (kind == provider.RateLimited || kind == provider.Transient || kind == provider.Auth)
+	unsure := kind == provider.Ambiguous || e.Ambiguous && (kind == provider.RateLimited || kind == provider.Transient ||
+		kind == provider.Auth)
 	if !unsure {
 		c.end(now, e, "not created", err.Error())
 		return
@@ -340,7 +344,10 @@ func (c *Core) Behave(now time.Time, instance string, b fleet.IdleBehavior, reas
 	}
 	if e.ProviderID != "" {
 		c.beliefs.Started(now, provider.CallTag, 1)
-		c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: e.ProviderID, Tags: map[string]string{fleet.TagBehavior: string(b)}})
+		c.effects = append(c.effects, Effect{
+			Kind: EffectTag, Instance: e.ID, ProviderID: e.ProviderID,
+			Tags: map[string]string{fleet.TagBehavior: string(b)},
+		})
 	}
 	return nil
 }

@@ -146,7 +146,10 @@ func (c *Core) mark(now time.Time, e *entry, m *provider.Machine) {
 		return
 	}
 	c.beliefs.Started(now, provider.CallTag, 1)
-	c.effects = append(c.effects, Effect{Kind: EffectTag, Instance: e.ID, ProviderID: m.ID, Tags: map[string]string{fleet.TagIntent: m.Intent}})
+	c.effects = append(c.effects, Effect{
+		Kind: EffectTag, Instance: e.ID, ProviderID: m.ID,
+		Tags: map[string]string{fleet.TagIntent: m.Intent},
+	})
 }
 
 // adopt takes a machine over that has our owner tag and that nobody here knows.
@@ -224,7 +227,8 @@ func (c *Core) lies(began time.Time, lacked []*entry) bool {
 	most := 2*len(lacked) < len(c.table)
 	lies := false
 	for _, e := range lacked {
-		if e.pool != nil && e.State == fleet.InstanceActive && e.LostAt.IsZero() && began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
+		if e.pool != nil && e.State == fleet.InstanceActive && e.LostAt.IsZero() &&
+			began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
 			if most {
 				e.unseen++
 			}

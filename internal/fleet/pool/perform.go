@@ -19,7 +19,8 @@ func (l *loop) perform(e Effect) {
 	case EffectCreate:
 		made, err := l.deps.Provider.Create(ctx, *e.Request)
 		if err != nil {
-			l.deps.Log.Warn("creating machines", "offering", e.Request.Offering.Key, "wanted", len(e.Request.Intents), "made", len(made), "kind", provider.KindOf(err), "error", err)
+			l.deps.Log.Warn("creating machines", "offering", e.Request.Offering.Key, "wanted", len(e.Request.Intents), "made", len(made), "kind",
+				provider.KindOf(err), "error", err)
 		}
 		l.tell(func(now time.Time, c *Core) { c.Created(now, e.Request, made, err) })
 	case EffectDestroy:

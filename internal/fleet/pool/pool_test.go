@@ -60,7 +60,10 @@ type world struct {
 func newWorld(cfg sim.Config) *world {
 	cfg.Owner, cfg.Offerings = "me", append(cfg.Offerings, policy().Offerings()...)
 	cfg.Caps.Idempotent, cfg.Caps.Batch = true, 10
-	w := &world{cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]fleet.Durable{}, states: map[string][]string{}, changed: make(chan struct{})}
+	w := &world{
+		cloud: sim.New(cfg, clock.Wall{}), nodes: map[string]*pool.Node{}, intents: map[string]fleet.Durable{},
+		states: map[string][]string{}, changed: make(chan struct{}),
+	}
 	w.cloud.Notify = func(h sim.Happening) {
 		if h.Kind == "booted" {
 			w.change(func() {
@@ -163,8 +166,15 @@ func (w *world) run(t *testing.T) (p *pool.Pool, stop func()) {
 	if data == nil {
 		data = pool.UserData([]byte("key"))
 	}
-	p = pool.New(pool.Config{Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1, Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: data, Shareable: func(p *fleet.Policy) bool { return !strings.Contains(p.UserData, "${token}") }},
-		pool.Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w, Intents: cmp.Or[pool.Intents](w.log, w)})
+	p = pool.New(pool.Config{
+		Owner: "me", Provider: "sim", Policies: policies, Sharing: w.sharing, Seed: 1,
+		Spent: func(string) float64 { return w.spent }, IDs: id.NewSeeded(uint64(time.Now().UnixNano())), UserData: data,
+		Shareable: func(p *fleet.Policy) bool { return !strings.Contains(p.UserData, "${token}") },
+	},
+		pool.Deps{
+			Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), Provider: w.cloud, Demand: w, Nodes: w,
+			Intents: cmp.Or[pool.Intents](w.log, w),
+		})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { _ = p.Run(ctx) }) // ends with ctx

@@ -19,7 +19,10 @@ func TestPricesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		spot := policy()
 		spot.Spot, spot.Types[0].SpotPrice, spot.MaxPrice, spot.Idle = fleet.SpotOnly, 0.06, 0.05, 24*time.Hour
-		w := newWorld(sim.Config{Offerings: spot.OfferingsAt(map[string]float64{"sim/c.1/a/spot": 0.04}), Caps: provider.Capabilities{Reprices: true}})
+		w := newWorld(sim.Config{
+			Offerings: spot.OfferingsAt(map[string]float64{"sim/c.1/a/spot": 0.04}),
+			Caps:      provider.Capabilities{Reprices: true},
+		})
 		w.policies = []*fleet.Policy{spot}
 		p, stop := w.run(t)
 		set := func(price float64) (changed int) {

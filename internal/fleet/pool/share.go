@@ -79,7 +79,10 @@ func (s *Sharing) Set(policies []*fleet.Policy) {
 
 // sharer returns the pool's with what it has room for.
 func (s *Sharing) sharer(p *fleet.Policy) *sharer {
-	out := &sharer{name: p.Name, template: p.Template(), offerings: p.Offerings(), covered: map[string]int{}, declined: map[string]int{}, since: map[string]time.Time{}}
+	out := &sharer{
+		name: p.Name, template: p.Template(), offerings: p.Offerings(), covered: map[string]int{}, declined: map[string]int{},
+		since: map[string]time.Time{},
+	}
 	if c := s.nodePools[p.NodePool]; c != nil {
 		if old := c.of(p.Name); old != nil {
 			maps.Copy(out.covered, old.covered)

@@ -17,7 +17,10 @@ import (
 // dearer is a second pool of the node pool, whose machines cost three times as much.
 func dearer() *fleet.Policy {
 	q := policy()
-	q.Name, q.NodePool, q.Types = "q", "p", []fleet.InstanceType{{Name: "d.1", Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096, DiskMB: 20_000}, Price: 0.3}}
+	q.Name, q.NodePool, q.Types = "q", "p", []fleet.InstanceType{{
+		Name:     "d.1",
+		Capacity: drover.Capacity{CPU: 2000, MemoryMB: 4096, DiskMB: 20_000}, Price: 0.3,
+	}}
 	return q
 }
 
@@ -57,7 +60,10 @@ func TestPoolsOfANodePoolShareItsWork(t *testing.T) {
 // Two providers: what the cheap one has no capacity for, or can't be asked for, the other one sells.
 func TestWorkGoesToAnotherProviderInTheSameBreath(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]sim.Config{"no capacity": {SoldOut: map[string]bool{"sim/c.1/a/on-demand": true}}, "no answer": {Errors: 1}} {
+	for name, cfg := range map[string]sim.Config{
+		"no capacity": {SoldOut: map[string]bool{"sim/c.1/a/on-demand": true}},
+		"no answer":   {Errors: 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,8 @@ func (b Bounds) Sells(typ string) error {
 // group.
 func (b Bounds) Admit(more, used drover.Capacity, count int, group string) error {
 	over := func(more, used, room int64) bool { return room > 0 && used+more > room }
-	if over(more.CPU, used.CPU, b.Room.CPU) || over(more.MemoryMB, used.MemoryMB, b.Room.MemoryMB) || over(more.DiskMB, used.DiskMB, b.Room.DiskMB) {
+	if over(more.CPU, used.CPU, b.Room.CPU) || over(more.MemoryMB, used.MemoryMB, b.Room.MemoryMB) ||
+		over(more.DiskMB, used.DiskMB, b.Room.DiskMB) {
 		return &Error{Kind: Capacity, Scope: ScopeOffering, Message: "this machine has no room for another of that size"}
 	}
 	if b.Max > 0 && count >= b.Max {

@@ -143,7 +143,10 @@ type counts struct {
 }
 
 func newPlan(in *Input) *plan {
-	p := &plan{in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, over: map[string]int64{}, kept: make([]bool, len(in.Instances)), keptFor: make([]int16, len(in.Instances)), boots: map[string]time.Duration{}}
+	p := &plan{
+		in: in, byKey: make(map[string]int, len(in.Offerings)), units: map[string]int64{}, over: map[string]int64{},
+		kept: make([]bool, len(in.Instances)), keptFor: make([]int16, len(in.Instances)), boots: map[string]time.Duration{},
+	}
 	p.template = cmp.Or(in.Template, in.Policy.Template())
 	p.destroys = in.Beliefs.Tokens(in.Now, provider.CallDestroy)
 	p.offers = make([]offer, len(in.Offerings))
@@ -266,5 +269,8 @@ func (p *plan) allowed(l *limits, o *fleet.Offering, n, priority int) (int, stri
 func (l *limits) add(o *fleet.Offering, n int) {
 	l.machines += n
 	l.cost += float64(n) * o.Price
-	l.capacity = l.capacity.Add(drover.Capacity{CPU: o.Capacity.CPU * int64(n), MemoryMB: o.Capacity.MemoryMB * int64(n), DiskMB: o.Capacity.DiskMB * int64(n)})
+	l.capacity = l.capacity.Add(drover.Capacity{
+		CPU: o.Capacity.CPU * int64(n), MemoryMB: o.Capacity.MemoryMB * int64(n),
+		DiskMB: o.Capacity.DiskMB * int64(n),
+	})
 }

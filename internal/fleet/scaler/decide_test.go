@@ -19,7 +19,10 @@ var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // policy is a small catalogue: price is linear in size, with a discount for the biggest.
 func policy() *fleet.Policy {
 	size := func(name string, cores int64, price float64) fleet.InstanceType {
-		return fleet.InstanceType{Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.02}
+		return fleet.InstanceType{
+			Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price,
+			SpotPrice: price / 3, Interrupted: 0.02,
+		}
 	}
 	p := &fleet.Policy{
 		Name: "p", Provider: "sim", Zones: []string{"a", "b"}, Image: "img",
@@ -37,7 +40,10 @@ func input(p *fleet.Policy, demand ...fleet.DemandClass) Input {
 }
 
 func work(name string, cores, n int) fleet.DemandClass {
-	return fleet.DemandClass{Name: name, Each: drover.Capacity{CPU: int64(cores) * 1000, MemoryMB: int64(cores) * 1024}, Count: n, Priority: 50, Since: start}
+	return fleet.DemandClass{
+		Name: name, Each: drover.Capacity{CPU: int64(cores) * 1000, MemoryMB: int64(cores) * 1024}, Count: n,
+		Priority: 50, Since: start,
+	}
 }
 
 // bought sums the creates by type.
@@ -279,7 +285,8 @@ func TestDestructionOnlyWhenSettledAndNeverOfBusyOrHeld(t *testing.T) {
 	in.Settled = false
 	require.Empty(t, kinds(Decide(in)))
 	in.Settled = true
-	require.Equal(t, "destroy quiet drained; destroy orphan orphan; destroy stuck boot; destroy lost lost; drain operator behavior; undrain calledoff demand; drain idle idle", kinds(Decide(in)))
+	require.Equal(t, "destroy quiet drained; destroy orphan orphan; destroy stuck boot; destroy lost lost; "+
+		"drain operator behavior; undrain calledoff demand; drain idle idle", kinds(Decide(in)))
 	p.PauseDestroys = true
 	require.Empty(t, kinds(Decide(in)))
 }
@@ -357,7 +364,10 @@ func TestCreatesNeverStarveDestroys(t *testing.T) {
 	t.Parallel()
 	p := policy()
 	in := input(p, work("w", 2, 500))
-	in.Beliefs = learned.New(1, provider.Capabilities{Batch: 1, Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 1, Burst: 3}, provider.CallDestroy: {PerSecond: 1, Burst: 2}}})
+	in.Beliefs = learned.New(1, provider.Capabilities{Batch: 1, Rates: map[provider.Call]provider.Rate{provider.CallCreate: {
+		PerSecond: 1,
+		Burst:     3,
+	}, provider.CallDestroy: {PerSecond: 1, Burst: 2}}})
 	for n := range 5 {
 		i := machine(p, fmt.Sprint(n), "c5.large", fleet.InstanceDraining)
 		i.Quiet = true

@@ -26,7 +26,8 @@ func (p *plan) emitCreates() {
 		calls -= (n + batch - 1) / batch
 		o := &p.offers[y.offer]
 		p.out.Actions = append(p.out.Actions, Action{Buys: o.Offering, Action: fleet.Action{
-			Kind: fleet.ActionCreate, Offering: o.Key, Count: n, PerHour: o.Price * float64(n), Hedge: y.why == WhyHedge, Why: y.why, Reason: p.reason(&y),
+			Kind: fleet.ActionCreate, Offering: o.Key, Count: n, PerHour: o.Price * float64(n), Hedge: y.why == WhyHedge, Why: y.why,
+			Reason: p.reason(&y),
 		}})
 	}
 	if p.out.Deferred > 0 && tokens <= 0 { // else the end of a call in flight makes room

@@ -21,7 +21,8 @@ func (p *plan) explain() {
 		case c.left > 0:
 			w.Reason, w.Limit = p.whyNot(c), p.limitOf(c)
 		case c.awaits > 0:
-			w.Reason = fmt.Sprintf("room for %d is expected sooner than a new machine could come, as other work ends; %d have a place", c.awaits, c.placed)
+			w.Reason = fmt.Sprintf("room for %d is expected sooner than a new machine could come, as other work ends; %d have a place", c.awaits,
+				c.placed)
 		case c.bought > 0:
 			w.Reason = fmt.Sprintf("machines are bought for %d, %d have a place", c.bought, c.placed)
 		default:

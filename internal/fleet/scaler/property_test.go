@@ -26,8 +26,12 @@ func situation(t *rapid.T) Input {
 	in.Listed, in.Settled = rapid.Bool().Draw(t, "listed"), rapid.Bool().Draw(t, "settled")
 	for n := range rapid.IntRange(0, 5).Draw(t, "classes") {
 		in.Demand = append(in.Demand, fleet.DemandClass{
-			Name: fmt.Sprint("w", n), Priority: rapid.SampledFrom([]int{10, 50, 90}).Draw(t, "priority"), Count: rapid.IntRange(1, 60).Draw(t, "count"),
-			Each:  drover.Capacity{CPU: int64(rapid.IntRange(0, 40).Draw(t, "cpu")) * 500, MemoryMB: int64(rapid.IntRange(0, 40).Draw(t, "memory")) * 512},
+			Name: fmt.Sprint("w", n), Priority: rapid.SampledFrom([]int{10, 50, 90}).Draw(t, "priority"),
+			Count: rapid.IntRange(1, 60).Draw(t, "count"),
+			Each: drover.Capacity{
+				CPU:      int64(rapid.IntRange(0, 40).Draw(t, "cpu")) * 500,
+				MemoryMB: int64(rapid.IntRange(0, 40).Draw(t, "memory")) * 512,
+			},
 			Since: start.Add(-time.Duration(rapid.IntRange(0, 60).Draw(t, "since")) * time.Second),
 		})
 	}
@@ -38,11 +42,15 @@ func situation(t *rapid.T) Input {
 }
 
 func drawMachine(t *rapid.T, id string) *fleet.Instance {
-	i := machine(policy(), id, rapid.SampledFrom([]string{"c5.large", "c5.xlarge", "c5.4xlarge"}).Draw(t, "type"), rapid.SampledFrom([]fleet.InstanceState{
-		fleet.InstanceCreating, fleet.InstanceBooting, fleet.InstanceRegistered, fleet.InstanceActive, fleet.InstanceActive,
-		fleet.InstanceDraining, fleet.InstanceDestroying, fleet.InstanceOrphaned,
-	}).Draw(t, "state"))
-	i.Behavior = rapid.SampledFrom([]fleet.IdleBehavior{fleet.BehaviorRun, fleet.BehaviorRun, fleet.BehaviorHold, fleet.BehaviorDrain}).Draw(t, "behavior")
+	i := machine(policy(), id, rapid.SampledFrom([]string{"c5.large", "c5.xlarge", "c5.4xlarge"}).Draw(t, "type"),
+		rapid.SampledFrom([]fleet.InstanceState{
+			fleet.InstanceCreating, fleet.InstanceBooting, fleet.InstanceRegistered, fleet.InstanceActive, fleet.InstanceActive,
+			fleet.InstanceDraining, fleet.InstanceDestroying, fleet.InstanceOrphaned,
+		}).Draw(t, "state"))
+	i.Behavior = rapid.SampledFrom([]fleet.IdleBehavior{
+		fleet.BehaviorRun, fleet.BehaviorRun, fleet.BehaviorHold,
+		fleet.BehaviorDrain,
+	}).Draw(t, "behavior")
 	ago := func(name string) time.Time {
 		return start.Add(-time.Duration(rapid.IntRange(0, 7200).Draw(t, name)) * time.Second)
 	}

@@ -72,7 +72,8 @@ func (p *plan) consolidate() {
 
 func (p *plan) holdsElsewhere(i *fleet.Instance) bool {
 	for _, o := range p.in.Instances {
-		if o != i && o.State == fleet.InstanceActive && o.Busy() && o.Behavior == fleet.BehaviorRun && o.InterruptAt.IsZero() && o.LostAt.IsZero() {
+		if o != i && o.State == fleet.InstanceActive && o.Busy() && o.Behavior == fleet.BehaviorRun && o.InterruptAt.IsZero() &&
+			o.LostAt.IsZero() {
 			if ok, _ := i.Used.Fits(o.Free()); ok {
 				return true
 			}

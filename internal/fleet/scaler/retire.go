@@ -97,7 +97,8 @@ func (p *plan) retireIdle() {
 	var idle, gone []*fleet.Instance
 	for _, n := range p.special {
 		i := p.in.Instances[n]
-		if i.State != fleet.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != fleet.BehaviorRun || !i.LostAt.IsZero() || p.kept[n] || p.acted[i.ID] {
+		if i.State != fleet.InstanceActive || i.Busy() || i.IdleAt.IsZero() || i.Behavior != fleet.BehaviorRun || !i.LostAt.IsZero() ||
+			p.kept[n] || p.acted[i.ID] {
 			continue
 		}
 		if p.in.Policy.Idle == 0 && i.Billing.Granularity < coarse && !p.in.Policy.Retiring {

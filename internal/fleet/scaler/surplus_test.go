@@ -90,7 +90,8 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 		case "budget":
 			p.Budget.PerHour = float64(limit)*0.2 + 0.001
 		case "quota":
-			in.Beliefs.Created(start.Add(-time.Hour), &in.Offerings[0], p.Template(), 0, int64(limit), &provider.Error{Kind: provider.Quota, Group: "c", Limit: int64(limit)})
+			in.Beliefs.Created(start.Add(-time.Hour), &in.Offerings[0], p.Template(), 0, int64(limit),
+				&provider.Error{Kind: provider.Quota, Group: "c", Limit: int64(limit)})
 			p.Types = p.Types[:3] // all of that group
 			in.Offerings = p.Offerings()
 		}
@@ -99,7 +100,8 @@ func TestIdleMachinesNeverHoldALimitThatStopsWork(t *testing.T) {
 			for _, i := range in.Instances {
 				n, cpu, cost = n+1, cpu+i.Capacity.CPU, cost+i.Price
 			}
-			return (kind != "max" && kind != "quota" || n <= limit) && (kind != "cpu" || cpu <= p.Limits.CPU) && (kind != "budget" || cost <= p.Budget.PerHour)
+			return (kind != "max" && kind != "quota" || n <= limit) && (kind != "cpu" || cpu <= p.Limits.CPU) &&
+				(kind != "budget" || cost <= p.Budget.PerHour)
 		}
 		for n := range rapid.IntRange(0, 4).Draw(t, "machines") {
 			i := machine(p, fmt.Sprint("m", n), rapid.SampledFrom([]string{"c5.large", "c5.xlarge", "c5.4xlarge"}).Draw(t, "type"),

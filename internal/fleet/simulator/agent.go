@@ -53,5 +53,6 @@ func (s *Sim) ghost(n *node) {
 	s.core.Reported(s.time(), id, pool.Report{Ready: true, Work: 7, Used: drover.Capacity{CPU: 7}})
 	s.core.Lost(s.time(), id, 7)
 	after, known := s.core.Instance(n.intent)
-	s.must(known && after.Work == before.Work && after.State == before.State && after.LostAt.Equal(before.LostAt), "what a second agent of %s tells is believed", n.intent)
+	s.must(known && after.Work == before.Work && after.State == before.State && after.LostAt.Equal(before.LostAt),
+		"what a second agent of %s tells is believed", n.intent)
 }

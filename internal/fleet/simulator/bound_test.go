@@ -19,7 +19,10 @@ func TestBoundIsSoundForWorkOfDifferentShapes(t *testing.T) {
 	require.InDelta(t, 0.875, Workload{memory}.Bound(offering), 1e-9)
 	require.InDelta(t, 1, Workload{cpu, memory}.Bound(offering), 1e-9, "both fit on one machine, for an hour at 1")
 	big := Task{Run: time.Hour, Each: drover.Capacity{CPU: 4000, MemoryMB: 1000}}
-	require.InDelta(t, 2, Workload{big}.Bound(append(offering, fleet.Offering{Price: 2, Capacity: drover.Capacity{CPU: 4000, MemoryMB: 8000}})), 1e-9)
+	require.InDelta(t, 2, Workload{big}.Bound(append(offering, fleet.Offering{
+		Price:    2,
+		Capacity: drover.Capacity{CPU: 4000, MemoryMB: 8000},
+	})), 1e-9)
 }
 
 func TestCalmKeepsMachinesOverShortGapsOnly(t *testing.T) {

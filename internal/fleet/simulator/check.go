@@ -83,7 +83,8 @@ func (s *Sim) checkCreate() {
 	// Nobody can know of a machine that lists lack while its agent is silent, or that was made twice.
 	sure := s.cfg.Cloud.Caps.Idempotent && s.cfg.Cloud.Hidden == 0
 	s.must(pol.Max == 0 || machines <= pol.Max || !sure, "%d machines, the maximum is %d", machines, pol.Max)
-	s.must(pol.Budget.PerHour == 0 || perHour <= pol.Budget.PerHour+1e-6 || !sure, "%.4g an hour, the budget is %.4g", perHour, pol.Budget.PerHour)
+	s.must(pol.Budget.PerHour == 0 || perHour <= pol.Budget.PerHour+1e-6 || !sure, "%.4g an hour, the budget is %.4g", perHour,
+		pol.Budget.PerHour)
 	for group, limit := range s.cfg.Cloud.Quotas {
 		s.must(s.cloud.Used(group) <= limit, "quota of %s is exceeded", group)
 	}

@@ -50,7 +50,10 @@ func Faulty(seed uint64) Config {
 		work = Join(Burst(seed, 300, time.Minute, mix), Burst(seed+1, 100, time.Hour, mix))
 	}
 	c.Outages = outages(rng)
-	cfg := Config{Seed: seed, Policy: p, Cloud: c, Work: work, Flaps: maybe(0.3, 1), Halves: maybe(0.3, 1), Ghosts: maybe(0.3, 1), Check: 1, Linger: 4 * time.Hour}
+	cfg := Config{
+		Seed: seed, Policy: p, Cloud: c, Work: work, Flaps: maybe(0.3, 1), Halves: maybe(0.3, 1), Ghosts: maybe(0.3, 1), Check: 1,
+		Linger: 4 * time.Hour,
+	}
 	for range rng.IntN(3) {
 		cfg.Restarts = append(cfg.Restarts, time.Duration(rng.Int64N(int64(2*time.Hour))))
 	}

@@ -66,7 +66,8 @@ func policyOf(spot string, types ...fleet.InstanceType) *fleet.Policy {
 
 func size(name string, cores int64, price float64) fleet.InstanceType {
 	return fleet.InstanceType{
-		Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3, Interrupted: 0.05,
+		Name: name, Capacity: drover.Capacity{CPU: cores * 1000, MemoryMB: cores * 2048, DiskMB: 50000}, Price: price, SpotPrice: price / 3,
+		Interrupted: 0.05,
 	}
 }
 
@@ -106,7 +107,8 @@ func (l *Load) Judge(seed uint64, length time.Duration, rules *Rules, waitCost f
 	p := l.Policy()
 	p.WaitCost = waitCost
 	cfg := Config{Seed: seed, Policy: p, Work: l.Work(seed, length), Linger: 3 * time.Hour, Cloud: sim.Config{
-		Latency: 300 * time.Millisecond, Boot: l.Boot, BootFails: l.Faults, Errors: l.Faults, Lost: l.Faults / 2, Stragglers: 0.01, Interrupts: true,
+		Latency: 300 * time.Millisecond, Boot: l.Boot, BootFails: l.Faults, Errors: l.Faults, Lost: l.Faults / 2, Stragglers: 0.01,
+		Interrupts: true,
 		Caps: provider.Capabilities{
 			Idempotent: true, Batch: 50, Visible: 10 * time.Second, Interrupts: true,
 			Rates: StandardCloud().Caps.Rates,

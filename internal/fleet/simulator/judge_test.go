@@ -67,7 +67,8 @@ func table(t *testing.T, loads []Load) {
 				require.NoError(t, err)
 				for k, cost := range WaitCosts {
 					v := c.Ours[k]
-					line := fmt.Sprintf("%s\t%g\t%.2f\t%.2f\t%.1fs\t%d\t%d", l.Name, cost, v.Total, v.Money, v.Wait.Seconds(), v.Bought / *judges, v.Again / *judges)
+					line := fmt.Sprintf("%s\t%g\t%.2f\t%.2f\t%.1fs\t%d\t%d", l.Name, cost, v.Total, v.Money, v.Wait.Seconds(), v.Bought / *judges,
+						v.Again / *judges)
 					for p := range c.Peers {
 						line += fmt.Sprintf("\t%.2f", c.Peers[p][k].Total)
 					}

@@ -89,8 +89,10 @@ func (r *Result) Ratio() float64 { return r.Cost / r.Bound }
 
 // String tells the result in a line.
 func (r Result) String() string {
-	return fmt.Sprintf("tasks %d, cost %.2f = %.2f x bound, wait mean %s p50 %s p95 %s p99 %s, machines %d (peak %d, again %d, redone tasks %d, %v), %d events, %d decisions, %s",
-		r.Tasks, r.Cost, r.Ratio(), r.MeanWait().Round(time.Millisecond), r.Wait(0.5), r.Wait(0.95), r.Wait(0.99), r.Created, r.Peak, r.Again, r.Redone, r.Why, r.Events, r.Decisions, r.Until.Round(time.Second))
+	return fmt.Sprintf("tasks %d, cost %.2f = %.2f x bound, wait mean %s p50 %s p95 %s p99 %s, "+
+		"machines %d (peak %d, again %d, redone tasks %d, %v), %d events, %d decisions, %s",
+		r.Tasks, r.Cost, r.Ratio(), r.MeanWait().Round(time.Millisecond), r.Wait(0.5), r.Wait(0.95), r.Wait(0.99),
+		r.Created, r.Peak, r.Again, r.Redone, r.Why, r.Events, r.Decisions, r.Until.Round(time.Second))
 }
 
 func (s *Sim) finish() Result {

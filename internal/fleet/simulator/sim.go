@@ -120,7 +120,8 @@ func (s *Sim) overdue() error {
 	if s.done == len(s.tasks) || len(s.stopped) == 0 {
 		return nil
 	}
-	return drover.Errorf(drover.Invalid, "three days after the last task could have ended %d of %d are done: %s is in the way", s.done, len(s.tasks), strings.Join(sortedKeys(s.stopped), ", "))
+	return drover.Errorf(drover.Invalid, "three days after the last task could have ended %d of %d are done: %s is in the way", s.done,
+		len(s.tasks), strings.Join(sortedKeys(s.stopped), ", "))
 }
 
 func newSim(cfg Config) *Sim {

@@ -28,7 +28,8 @@ func TestWorkThatCanNeverRunIsNamed(t *testing.T) {
 	cfg := Config{Seed: 1, Policy: StandardPolicy(), Cloud: StandardCloud(), Work: work}
 	_, err = Run(cfg)
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
-	require.ErrorContains(t, err, "the task of line 3, with 1000 MHz and 100000 MB of memory, can never run: it fits no type; the biggest, c5.4xlarge, has 16000 MHz and 32768 MB")
+	require.ErrorContains(t, err, "the task of line 3, with 1000 MHz and 100000 MB of memory, can never run: "+
+		"it fits no type; the biggest, c5.4xlarge, has 16000 MHz and 32768 MB")
 	cfg.Work = work[:1]
 	cfg.Policy.Budget.PerHour = 0.05
 	_, err = Run(cfg)
@@ -67,7 +68,8 @@ func TestWorkOfTwoSizesSharesAMaximum(t *testing.T) {
 	var work Workload
 	for n := range 60 {
 		at := time.Duration(n) * 10 * time.Minute
-		work = append(work, Task{At: at, Run: 2 * time.Minute, Each: small, Priority: 50}, Task{At: at, Run: 2 * time.Minute, Each: small, Priority: 50})
+		work = append(work, Task{At: at, Run: 2 * time.Minute, Each: small, Priority: 50},
+			Task{At: at, Run: 2 * time.Minute, Each: small, Priority: 50})
 		work = append(work, Task{At: at + 5*time.Minute, Run: 2 * time.Minute, Each: big, Priority: 90})
 	}
 	p := policyOf("", size("small", 1, 0.05), size("big", 8, 0.4))

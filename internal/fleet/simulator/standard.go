@@ -12,7 +12,10 @@ import (
 func StandardPolicy() *fleet.Policy {
 	p := &fleet.Policy{
 		Name: "p", Provider: "sim", Zones: []string{"a", "b", "c"}, Image: "img",
-		Types: []fleet.InstanceType{size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4), size("c5.4xlarge", 16, 0.8), size("m5.xlarge", 4, 0.22)},
+		Types: []fleet.InstanceType{
+			size("c5.large", 2, 0.1), size("c5.xlarge", 4, 0.2), size("c5.2xlarge", 8, 0.4),
+			size("c5.4xlarge", 16, 0.8), size("m5.xlarge", 4, 0.22),
+		},
 	}
 	p.Canonicalize()
 	return p
@@ -22,6 +25,12 @@ func StandardPolicy() *fleet.Policy {
 func StandardCloud() sim.Config {
 	return sim.Config{Latency: 300 * time.Millisecond, Caps: provider.Capabilities{
 		Idempotent: true, Batch: 50, Visible: 10 * time.Second,
-		Rates: map[provider.Call]provider.Rate{provider.CallCreate: {PerSecond: 2, Burst: 1000}, provider.CallDestroy: {PerSecond: 20, Burst: 1000}, provider.CallList: {PerSecond: 20, Burst: 100}, provider.CallTag: {PerSecond: 20, Burst: 100}},
+		Rates: map[provider.Call]provider.Rate{
+			provider.CallCreate:  {PerSecond: 2, Burst: 1000},
+			provider.CallDestroy: {PerSecond: 20, Burst: 1000}, provider.CallList: {PerSecond: 20, Burst: 100}, provider.CallTag: {
+				PerSecond: 20,
+				Burst:     100,
+			},
+		},
 	}}
 }

@@ -42,7 +42,12 @@ type Mix struct {
 
 // Mixed is a mix of small and bigger tasks.
 func Mixed(run time.Duration) Mix {
-	return Mix{Run: run, Sizes: []drover.Capacity{{CPU: 500, MemoryMB: 512}, {CPU: 1000, MemoryMB: 1024}, {CPU: 1000, MemoryMB: 2048}, {CPU: 2000, MemoryMB: 4096}}}
+	return Mix{Run: run, Sizes: []drover.Capacity{
+		{CPU: 500, MemoryMB: 512},
+		{CPU: 1000, MemoryMB: 1024},
+		{CPU: 1000, MemoryMB: 2048},
+		{CPU: 2000, MemoryMB: 4096},
+	}}
 }
 
 func (m Mix) task(rng *rand.Rand, at time.Duration) Task {
@@ -141,7 +146,8 @@ func Trace(r io.Reader) (Workload, error) {
 		t := Task{Priority: 50, Line: line}
 		n, err := fmt.Sscan(text, &at, &run, &t.Each.CPU, &t.Each.MemoryMB, &t.Priority)
 		if n < 4 || at < 0 || run < 0 || t.Each.CPU < 0 || t.Each.MemoryMB < 0 {
-			return nil, drover.Errorf(drover.Invalid, "trace line %d: want arrival, run, cpu, memory and perhaps priority, got %q (%v)", line, text, err)
+			return nil, drover.Errorf(drover.Invalid, "trace line %d: want arrival, run, cpu, memory and perhaps priority, got %q (%v)", line,
+				text, err)
 		}
 		t.At, t.Run = time.Duration(at*float64(time.Second)), time.Duration(run*float64(time.Second))
 		w = append(w, t)

@@ -65,7 +65,10 @@ func (f *Face) queue(r *http.Request) ([]queueEntry, error) {
 	list := []queueEntry{}
 	for _, w := range waiting {
 		list = append(list, queueEntry{
-			Container:         container{UUID: w.Class, Name: w.Class, State: "Queued", Priority: w.Priority, Runtime: needs(w.Each), Count: w.Count},
+			Container: container{
+				UUID: w.Class, Name: w.Class, State: "Queued", Priority: w.Priority, Runtime: needs(w.Each),
+				Count: w.Count,
+			},
 			InstanceResources: needs(w.Each), InstanceTypes: []string{}, FirstSeenAt: w.Since, SchedulingStatus: w.Reason,
 		})
 	}
@@ -78,7 +81,10 @@ func (f *Face) queue(r *http.Request) ([]queueEntry, error) {
 		if a.ClientStatus == drover.AllocClientRunning {
 			state = "Running"
 		}
-		e := queueEntry{Container: container{UUID: a.ID, Name: a.Name, State: state, Runtime: needs(a.AllocatedResources.Used())}, InstanceTypes: []string{}, FirstSeenAt: time.Unix(0, a.CreateTime).UTC()}
+		e := queueEntry{
+			Container:     container{UUID: a.ID, Name: a.Name, State: state, Runtime: needs(a.AllocatedResources.Used())},
+			InstanceTypes: []string{}, FirstSeenAt: time.Unix(0, a.CreateTime).UTC(),
+		}
 		if a.Job != nil {
 			e.Container.Priority = a.Job.Priority
 		}

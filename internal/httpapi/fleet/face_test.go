@@ -33,7 +33,10 @@ func (h *herd) Pool(_ context.Context, name string) (fleet.PoolStatus, error) {
 }
 
 func (h *herd) Instances(context.Context, string) ([]fleet.Instance, error) {
-	return []fleet.Instance{{Durable: fleet.Durable{ID: "i1", ProviderID: "c1", NodeID: "n1", State: fleet.InstanceActive, Behavior: fleet.BehaviorRun, Price: 0.5}, Type: "t", Work: 1}}, nil
+	return []fleet.Instance{{Durable: fleet.Durable{
+		ID: "i1", ProviderID: "c1", NodeID: "n1", State: fleet.InstanceActive,
+		Behavior: fleet.BehaviorRun, Price: 0.5,
+	}, Type: "t", Work: 1}}, nil
 }
 
 func (h *herd) Behave(_ context.Context, id string, b fleet.IdleBehavior, reason string) error {
@@ -112,7 +115,8 @@ func TestArvadosPaths(t *testing.T) {
 	h, ask := serve(t)
 	status, text := ask("GET", "/arvados/v1/dispatch/instances", "")
 	require.Equal(t, 200, status)
-	require.JSONEq(t, `{"items":[{"instance":"c1","address":"","price":0.5,"arvados_instance_type":"t","provider_instance_type":"t","last_container_uuid":"a1",`+
+	require.JSONEq(t, `{"items":[{"instance":"c1","address":"","price":0.5,"arvados_instance_type":"t","provider_instance_type":"t",`+
+		`"last_container_uuid":"a1",`+
 		`"last_busy":"0001-01-01T00:00:00Z","running_container_uuids":["a1"],"worker_state":"running","idle_behavior":"run"}]}`, text)
 	status, text = ask("GET", "/arvados/v1/dispatch/containers", "")
 	require.Equal(t, 200, status)
@@ -137,7 +141,8 @@ func TestArvadosPaths(t *testing.T) {
 
 func TestTokensAsInArvados(t *testing.T) {
 	t.Parallel()
-	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Authorize: httpapi.OneToken("s")}, &Face{Fleet: &herd{}, Work: &herd{}})
+	handler := httpapi.Handler(httpapi.Config{Logger: slog.New(slog.DiscardHandler), Clock: clock.Wall{}, Authorize: httpapi.OneToken("s")},
+		&Face{Fleet: &herd{}, Work: &herd{}})
 	for token, want := range map[string]int{"": 401, "Bearer wrong": 403} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/arvados/v1/dispatch/instances", nil)
 		r.Host = "127.0.0.1"

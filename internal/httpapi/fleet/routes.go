@@ -46,24 +46,68 @@ func (f *Face) operations() []operation {
 	pool := openapi.Param{Name: "pool", Kind: "string", About: "only of this one"}
 	ok, empty := http.StatusOK, http.StatusNoContent
 	return []operation{
-		{openapi.Operation{Pattern: "GET /v1/fleet/pools", Summary: "List pools with how they stand", Out: []fleet.PoolStatus{}, Status: ok}, f.listPools},
-		{openapi.Operation{Pattern: "GET /v1/fleet/pool/{pool}", Summary: "Read a pool with how it stands", Out: fleet.PoolStatus{}, Status: ok}, f.getPool},
-		{openapi.Operation{Pattern: "PUT,POST /v1/fleet/pool/{pool}", Summary: "Create or replace a pool; its machines are untouched by the change itself", In: fleet.Policy{}, Out: fleet.PoolStatus{}, Status: ok}, f.putPool},
-		{openapi.Operation{Pattern: "DELETE /v1/fleet/pool/{pool}", Summary: "Delete a pool: it buys nothing more, and is gone with its last machine", Status: empty}, f.deletePool},
-		{openapi.Operation{Pattern: "PUT,POST /v1/fleet/pool/{pool}/pause", Summary: "Pause or resume a pool's creates and destroys", In: fleet.Pause{}, Out: fleet.PoolStatus{}, Status: ok}, f.pausePool},
+		{
+			openapi.Operation{Pattern: "GET /v1/fleet/pools", Summary: "List pools with how they stand", Out: []fleet.PoolStatus{}, Status: ok},
+			f.listPools,
+		},
+		{openapi.Operation{
+			Pattern: "GET /v1/fleet/pool/{pool}", Summary: "Read a pool with how it stands", Out: fleet.PoolStatus{},
+			Status: ok,
+		}, f.getPool},
+		{openapi.Operation{
+			Pattern: "PUT,POST /v1/fleet/pool/{pool}",
+			Summary: "Create or replace a pool; its machines are untouched by the change itself", In: fleet.Policy{}, Out: fleet.PoolStatus{},
+			Status: ok,
+		}, f.putPool},
+		{openapi.Operation{
+			Pattern: "DELETE /v1/fleet/pool/{pool}",
+			Summary: "Delete a pool: it buys nothing more, and is gone with its last machine", Status: empty,
+		}, f.deletePool},
+		{openapi.Operation{
+			Pattern: "PUT,POST /v1/fleet/pool/{pool}/pause", Summary: "Pause or resume a pool's creates and destroys",
+			In: fleet.Pause{}, Out: fleet.PoolStatus{}, Status: ok,
+		}, f.pausePool},
 
-		{openapi.Operation{Pattern: "GET /v1/fleet/instances", Summary: "List machines with state, price, age, work and reason", Query: params{pool, {Name: "state", Kind: "string", About: "only in this state"}}, Out: []fleet.Instance{}, Status: ok}, f.listInstances},
-		{openapi.Operation{Pattern: "GET /v1/fleet/instance/{instance}", Summary: "Explain a machine, by its id, the beginning of that, or the cloud's id", Out: fleet.Explanation{}, Status: ok}, f.explain},
-		{openapi.Operation{Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Summary: "Tell a machine to hold, drain, run or kill", Query: params{{Name: "reason", Kind: "string", About: "instead of the body"}}, In: Reason{}, Status: empty, Loose: true}, f.bid},
-		{openapi.Operation{Pattern: "PUT,POST /v1/fleet/instance/{instance}/interrupt", Summary: "Tell that the cloud takes a machine back; without a time it is in two minutes", In: Notice{}, Status: empty, Loose: true}, f.interrupt},
+		{
+			openapi.Operation{
+				Pattern: "GET /v1/fleet/instances", Summary: "List machines with state, price, age, work and reason",
+				Query: params{pool, {Name: "state", Kind: "string", About: "only in this state"}}, Out: []fleet.Instance{}, Status: ok,
+			},
+			f.listInstances,
+		},
+		{openapi.Operation{
+			Pattern: "GET /v1/fleet/instance/{instance}",
+			Summary: "Explain a machine, by its id, the beginning of that, or the cloud's id", Out: fleet.Explanation{}, Status: ok,
+		}, f.explain},
+		{openapi.Operation{
+			Pattern: "PUT,POST /v1/fleet/instance/{instance}/{word}", Summary: "Tell a machine to hold, drain, run or kill",
+			Query: params{{Name: "reason", Kind: "string", About: "instead of the body"}}, In: Reason{}, Status: empty, Loose: true,
+		}, f.bid},
+		{
+			openapi.Operation{
+				Pattern: "PUT,POST /v1/fleet/instance/{instance}/interrupt",
+				Summary: "Tell that the cloud takes a machine back; without a time it is in two minutes", In: Notice{}, Status: empty, Loose: true,
+			},
+			f.interrupt,
+		},
 
-		{openapi.Operation{Pattern: "GET /v1/fleet/plan", Summary: "What the fleet would do now, and why, without doing it", Query: params{pool}, Out: []fleet.Plan{}, Status: ok}, f.plan},
-		{openapi.Operation{Pattern: "GET /v1/fleet/waiting", Summary: "Work that waits for machines, and what happens about it", Query: params{pool}, Out: []fleet.Waiting{}, Status: ok}, f.waiting},
+		{openapi.Operation{
+			Pattern: "GET /v1/fleet/plan", Summary: "What the fleet would do now, and why, without doing it",
+			Query: params{pool}, Out: []fleet.Plan{}, Status: ok,
+		}, f.plan},
+		{openapi.Operation{
+			Pattern: "GET /v1/fleet/waiting", Summary: "Work that waits for machines, and what happens about it",
+			Query: params{pool}, Out: []fleet.Waiting{}, Status: ok,
+		}, f.waiting},
 		{openapi.Operation{Pattern: "GET /v1/fleet/audit", Summary: "What the fleet and its operators did, the newest last", Query: params{
-			pool, {Name: "instance", Kind: "string", About: "only of this machine, by its id or the beginning of that"}, {Name: "limit", Kind: "integer", About: "the newest so many; default 200"},
+			pool, {Name: "instance", Kind: "string", About: "only of this machine, by its id or the beginning of that"}, {
+				Name: "limit",
+				Kind: "integer", About: "the newest so many; default 200",
+			},
 		}, Out: []fleet.Audit{}, Status: ok}, f.audit},
 		{openapi.Operation{Pattern: "GET /v1/fleet/cost", Summary: "What machines cost", Query: params{
-			{Name: "from", Kind: "string", About: "the first day, as 2026-01-31; default all that is remembered"}, {Name: "by", Kind: "string", About: "pool (default), day, job or machine"},
+			{Name: "from", Kind: "string", About: "the first day, as 2026-01-31; default all that is remembered"},
+			{Name: "by", Kind: "string", About: "pool (default), day, job or machine"},
 		}, Out: fleet.CostReport{}, Status: ok}, f.costs},
 	}
 }

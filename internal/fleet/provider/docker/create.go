@@ -85,7 +85,9 @@ func (p *Provider) find(ctx context.Context, name string) (id string, fresh bool
 }
 
 // build makes the container, which does not run yet.
-func (p *Provider) build(ctx context.Context, name string, req *provider.Request, intent *provider.Intent, tags map[string]string) (string, error) {
+func (p *Provider) build(
+	ctx context.Context, name string, req *provider.Request, intent *provider.Intent, tags map[string]string,
+) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.admit(ctx, req.Offering.Capacity); err != nil {
@@ -198,7 +200,8 @@ func (p *Provider) machineImage(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		answer, err := p.docker.ImageImport(ctx, client.ImageImportSource{Source: content, SourceName: "-"}, ref, client.ImageImportOptions{Message: "drover"})
+		answer, err := p.docker.ImageImport(ctx, client.ImageImportSource{Source: content, SourceName: "-"}, ref,
+			client.ImageImportOptions{Message: "drover"})
 		if err != nil {
 			return "", fmt.Errorf("importing the machines' image: %w", err)
 		}

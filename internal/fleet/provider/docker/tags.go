@@ -34,7 +34,8 @@ func (p *Provider) SetTags(ctx context.Context, id string, tags map[string]strin
 	next[fleet.TagOwner], next[labelKind], next[labelOf] = p.cfg.Owner, kindTags, id
 	next[labelSeq] = strconv.FormatInt(max(p.clock.Now().UnixNano(), seq(was)+1), 10)
 	made, err := p.docker.ContainerCreate(ctx, client.ContainerCreateOptions{
-		Config: &container.Config{Image: all[at].ImageID, Labels: next, Entrypoint: []string{"/never"}}, HostConfig: &container.HostConfig{NetworkMode: "none"},
+		Config:     &container.Config{Image: all[at].ImageID, Labels: next, Entrypoint: []string{"/never"}},
+		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
 	if err != nil {
 		return kinded(ctx, err)

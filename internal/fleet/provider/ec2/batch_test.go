@@ -77,7 +77,10 @@ func TestABatchThatIsMadeInPart(t *testing.T) {
 // That the token of a batch is of a machine that is gone says nothing about the others.
 func TestABatchOfWhichAMachineIsGone(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[string]provider.Kind{(provider.Batch{ID: "x", Size: 2}).Intent(1): provider.Ambiguous, "alone": provider.Config} {
+	for id, want := range map[string]provider.Kind{
+		(provider.Batch{ID: "x", Size: 2}).Intent(1): provider.Ambiguous,
+		"alone": provider.Config,
+	} {
 		c := ec2test.New(t)
 		c.Fail("RunInstances", ec2test.Fault{Code: "IdempotentInstanceTerminated"})
 		_, err := account(t, c, "me").Create(t.Context(), batchRequest(provider.Batch{}, id))

@@ -43,7 +43,8 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intents []
 	for k := range intents {
 		switch data := intents[k].UserData; {
 		case len(data) > userDataMax:
-			return nil, &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("user data: has %d bytes, %d are possible", len(data), userDataMax)}
+			return nil, &provider.Error{Kind: provider.Config, Message: fmt.Sprintf("user data: has %d bytes, %d are possible", len(data),
+				userDataMax)}
 		case data != intents[0].UserData:
 			return nil, &provider.Error{Kind: provider.Config, Message: "user data: differs between the machines of a batch"}
 		}
@@ -58,7 +59,8 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intents []
 		return nil, unsure(err, several)
 	}
 	if !several && len(answer.Instances) != 1 || len(answer.Instances) == 0 || several && len(answer.Instances) > b.Size {
-		return nil, &provider.Error{Kind: provider.Ambiguous, Message: fmt.Sprintf("asked for %d machines, got %d", max(b.Size, 1), len(answer.Instances))}
+		return nil, &provider.Error{Kind: provider.Ambiguous, Message: fmt.Sprintf("asked for %d machines, got %d", max(b.Size, 1),
+			len(answer.Instances))}
 	}
 	there := map[string]bool{}
 	for k := range answer.Instances {
@@ -68,7 +70,8 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intents []
 			m.Tags, m.Intent = tagsOf(req, &intents[0]), intents[0].ID
 		}
 		if several && m.Intent == "" {
-			m.Tags, m.Intent = tagsOf(req, &provider.Intent{Tags: map[string]string{fleet.TagBatch: b.String()}}), b.Intent(answer.Instances[k].Index)
+			m.Tags = tagsOf(req, &provider.Intent{Tags: map[string]string{fleet.TagBatch: b.String()}})
+			m.Intent = b.Intent(answer.Instances[k].Index)
 		}
 		there[m.Intent] = true
 		made = append(made, m)
@@ -76,7 +79,8 @@ func (p *Provider) create(ctx context.Context, req *provider.Request, intents []
 	for k := range intents {
 		if !there[intents[k].ID] { // Amazon makes as many as it has, and the same ones when it is asked again
 			return made, &provider.Error{
-				Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: fmt.Sprintf("%s: Amazon made %d of %d machines", about.what, len(made), b.Size),
+				Kind: provider.Capacity, Scope: provider.ScopeOffering, Message: fmt.Sprintf("%s: Amazon made %d of %d machines", about.what,
+					len(made), b.Size),
 			}
 		}
 	}

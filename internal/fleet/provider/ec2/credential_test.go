@@ -53,14 +53,18 @@ func retrieve(t *testing.T, cfg ec2.ChainConfig) string {
 	return got.AccessKeyID + " " + got.SecretAccessKey + " " + got.SessionToken
 }
 
-const profiles = "# mine\n[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id=A\naws_secret_access_key = S=\naws_session_token = T\n" +
+const profiles = "# mine\n[other]\naws_access_key_id = no\n\n[work]\naws_access_key_id=A\naws_secret_access_key = S=\n" +
+	"aws_session_token = T\n" +
 	"[half]\naws_access_key_id = A\n"
 
 // It does not run in parallel: see alone.
 func TestCredentialsOfTheEnvironmentAndOfFiles(t *testing.T) {
 	file := wrote(t, "credentials", profiles)
 	t.Run("environment", func(t *testing.T) {
-		alone(t, map[string]string{"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "S", "AWS_SHARED_CREDENTIALS_FILE": file, "AWS_PROFILE": "work"})
+		alone(t, map[string]string{
+			"AWS_ACCESS_KEY_ID": "E", "AWS_SECRET_ACCESS_KEY": "S", "AWS_SHARED_CREDENTIALS_FILE": file,
+			"AWS_PROFILE": "work",
+		})
 		require.Equal(t, "E S ", retrieve(t, ec2.ChainConfig{}))
 	})
 	t.Run("file", func(t *testing.T) {
@@ -148,7 +152,8 @@ func TestCredentialsThatOthersGive(t *testing.T) {
 		require.NoError(t, os.MkdirAll(cache, 0o700))
 		alone(t, map[string]string{
 			"AWS_ENDPOINT_URL": service.URL, "HOME": home,
-			"AWS_CONFIG_FILE": wrote(t, "config", "[default]\nsso_start_url = https://start\nsso_region = eu-test-1\nsso_account_id = 1\nsso_role_name = fleet\n"),
+			"AWS_CONFIG_FILE": wrote(t, "config", "[default]\nsso_start_url = https://start\nsso_region = eu-test-1\n"+
+				"sso_account_id = 1\nsso_role_name = fleet\n"),
 		})
 		name := sha1.Sum([]byte("https://start")) // as the SDK names it
 		path := filepath.Join(cache, hex.EncodeToString(name[:])+".json")

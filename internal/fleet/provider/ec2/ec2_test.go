@@ -245,7 +245,8 @@ func TestAMachineThatIsNotFoundYet(t *testing.T) {
 			require.NoError(t, r.ParseForm())
 			switch {
 			case r.Form.Get("Action") == "RunInstances":
-				body, status = `<RunInstancesResponse><instancesSet><item><instanceId>i-1</instanceId></item></instancesSet></RunInstancesResponse>`, 200
+				status = 200
+				body = `<RunInstancesResponse><instancesSet><item><instanceId>i-1</instanceId></item></instancesSet></RunInstancesResponse>`
 			case found:
 				body, status = `<TerminateInstancesResponse/>`, 200
 			}

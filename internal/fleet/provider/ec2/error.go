@@ -96,7 +96,8 @@ var meanings = map[string]meaning{ // a constant
 
 // config are prefixes of codes that say that the request can't work as it is.
 var config = []string{ // a constant
-	"Invalid", "Missing", "Unsupported", "UnknownParameter", "UnknownPrincipalType", "Malformed", "Unknown", "Validation", "OperationNotPermitted",
+	"Invalid", "Missing", "Unsupported", "UnknownParameter", "UnknownPrincipalType", "Malformed", "Unknown", "Validation",
+	"OperationNotPermitted",
 	"TagLimitExceeded", "TagPolicyViolation", "Dependency", "DryRun", "NoSuchVersion", "NotExportable", "Encrypted",
 }
 

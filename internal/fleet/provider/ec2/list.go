@@ -59,7 +59,10 @@ func (p *Provider) List(ctx context.Context, page string) (list []provider.Machi
 
 // machine is an instance as the seam tells it.
 func (p *Provider) machine(i *instance) provider.Machine {
-	m := provider.Machine{ID: i.ID, Type: i.Type, Zone: i.Zone, Market: fleet.MarketOnDemand, State: provider.Pending, Address: i.Private, Tags: map[string]string{}}
+	m := provider.Machine{
+		ID: i.ID, Type: i.Type, Zone: i.Zone, Market: fleet.MarketOnDemand, State: provider.Pending, Address: i.Private,
+		Tags: map[string]string{},
+	}
 	if i.Market == "spot" {
 		m.Market = fleet.MarketSpot
 	}
@@ -136,7 +139,8 @@ func (p *Provider) Console(ctx context.Context, id string) ([]byte, error) {
 		XMLName xml.Name `xml:"GetConsoleOutputResponse"`
 		Output  string   `xml:"output"`
 	}
-	if err := p.call(ctx, provider.CallList, "GetConsoleOutput", url.Values{"InstanceId": {id}, "Latest": {"true"}}, &answer, subject{}); err != nil {
+	if err := p.call(ctx, provider.CallList, "GetConsoleOutput", url.Values{"InstanceId": {id}, "Latest": {"true"}}, &answer,
+		subject{}); err != nil {
 		return nil, err
 	}
 	text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(answer.Output), ""))

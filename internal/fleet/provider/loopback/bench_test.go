@@ -12,7 +12,10 @@ import (
 
 // BenchmarkCreate64 makes the machines of a burst, one after the other, and destroys them.
 func BenchmarkCreate64(b *testing.B) {
-	p, err := loopback.New(loopback.Config{Dir: b.TempDir(), Owner: "me", Command: []string{"/bin/sh", "-c", "sleep 1000 & wait"}, StopTimeout: -1}, clock.Wall{})
+	p, err := loopback.New(loopback.Config{
+		Dir: b.TempDir(), Owner: "me", Command: []string{"/bin/sh", "-c", "sleep 1000 & wait"},
+		StopTimeout: -1,
+	}, clock.Wall{})
 	require.NoError(b, err)
 	for round := 0; b.Loop(); round++ {
 		var ids []string

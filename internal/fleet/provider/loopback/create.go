@@ -59,7 +59,8 @@ func (p *Provider) furnish(r *record, userData string) error {
 	if err := os.MkdirAll(folder, 0o711); err != nil {
 		return transient("making machine "+r.ID, err)
 	}
-	for name, text := range map[string]string{agentFile: provider.AgentDefaults(r.Capacity, fmt.Sprintf("  cgroup_parent = %q\n", groupOf(r.ID))), provider.UserDataFile(userData): userData} {
+	for name, text := range map[string]string{agentFile: provider.AgentDefaults(r.Capacity,
+		fmt.Sprintf("  cgroup_parent = %q\n", groupOf(r.ID))), provider.UserDataFile(userData): userData} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			return transient("making machine "+r.ID, err)
 		}

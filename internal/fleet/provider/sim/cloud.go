@@ -71,7 +71,8 @@ type Happening struct {
 func NewCloud(cfg Config) *Cloud {
 	c := &Cloud{
 		happen: minheap.New(sooner, nil),
-		cfg:    cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
+		cfg:    cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed,
+			77)), byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
 		used: map[string]int64{}, supply: map[string]*supply{}, buckets: map[provider.Call]*bucket{}, Calls: map[provider.Call]int{},
 	}
 	for _, o := range cfg.Offerings {
@@ -243,7 +244,8 @@ func (c *Cloud) make(now time.Time, s *supply, req *provider.Request, in provide
 	c.seq++
 	o := &s.offering
 	m := &machine{offering: o, price: o.Price, Machine: provider.Machine{
-		ID: fmt.Sprintf("i-%08d", c.seq), Intent: cmp.Or(tags[fleet.TagIntent], in.ID), Type: o.Type, Zone: o.Zone, Market: o.Market, State: provider.Pending,
+		ID: fmt.Sprintf("i-%08d", c.seq), Intent: cmp.Or(tags[fleet.TagIntent], in.ID), Type: o.Type, Zone: o.Zone, Market: o.Market,
+		State:   provider.Pending,
 		Address: fmt.Sprintf("10.%d.%d.%d", c.seq>>16&255, c.seq>>8&255, c.seq&255), Tags: tags, CreatedAt: now,
 	}}
 	c.machines = append(c.machines, m)

@@ -72,7 +72,10 @@ func TestBilling(t *testing.T) {
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := sim.New(sim.Config{Owner: "me", Offerings: []fleet.Offering{offering("c")}, Lost: 1, Latency: time.Second, Caps: provider.Capabilities{Idempotent: true}}, clock.Wall{})
+		p := sim.New(sim.Config{
+			Owner: "me", Offerings: []fleet.Offering{offering("c")}, Lost: 1, Latency: time.Second,
+			Caps: provider.Capabilities{Idempotent: true},
+		}, clock.Wall{})
 		req := provider.Request{Offering: offering("c"), Intents: []provider.Intent{{ID: "a"}}, Tags: map[string]string{fleet.TagOwner: "me"}}
 		for range 3 {
 			_, err := p.Create(t.Context(), req)

@@ -48,7 +48,10 @@ func (c *Cloud) authenticate(r *http.Request, body []byte) *failure {
 		fmt.Fprintf(&headers, "%s:%s\n", name, strings.Join(strings.Fields(value), " "))
 	}
 	digest := func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
-	canonical := strings.Join([]string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, headers.String(), fields["SignedHeaders"], digest(body)}, "\n")
+	canonical := strings.Join([]string{
+		r.Method, r.URL.EscapedPath(), r.URL.RawQuery, headers.String(), fields["SignedHeaders"],
+		digest(body),
+	}, "\n")
 	key := []byte("AWS4" + SecretKey)
 	sum := func(data string) []byte {
 		h := hmac.New(sha256.New, key)

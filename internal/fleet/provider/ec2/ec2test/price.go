@@ -54,7 +54,8 @@ func (c *Cloud) spotPrices(form map[string]string) (string, *failure) {
 	b.WriteString("<spotPriceHistorySet>")
 	end := min(at+most, len(held))
 	for _, p := range held[at:end] {
-		fmt.Fprintf(&b, "<item><instanceType>%s</instanceType><productDescription>Linux/UNIX</productDescription><spotPrice>%f</spotPrice><timestamp>%s</timestamp><availabilityZone>%s</availabilityZone></item>",
+		fmt.Fprintf(&b, "<item><instanceType>%s</instanceType><productDescription>Linux/UNIX</productDescription>"+
+			"<spotPrice>%f</spotPrice><timestamp>%s</timestamp><availabilityZone>%s</availabilityZone></item>",
 			p.Type, p.Price, p.At.Format("2006-01-02T15:04:05.000Z"), p.Zone)
 	}
 	b.WriteString("</spotPriceHistorySet>")

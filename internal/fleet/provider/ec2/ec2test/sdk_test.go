@@ -35,7 +35,10 @@ func order(token string) *ec2.RunInstancesInput {
 		InstanceMarketOptions: &types.InstanceMarketOptionsRequest{
 			MarketType: types.MarketTypeSpot, SpotOptions: &types.SpotMarketOptions{SpotInstanceType: types.SpotInstanceTypeOneTime},
 		},
-		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("a & b <c> ü")}}}},
+		TagSpecifications: []types.TagSpecification{{
+			ResourceType: types.ResourceTypeInstance,
+			Tags:         []types.Tag{{Key: aws.String("team"), Value: aws.String("a & b <c> ü")}},
+		}},
 	}
 }
 
@@ -67,7 +70,10 @@ func TestTheSDKAgrees(t *testing.T) {
 	_, err = client.RunInstances(ctx, other)
 	require.Equal(t, "IdempotentParameterMismatch", code(t, err))
 
-	byTag := &ec2.DescribeInstancesInput{MaxResults: aws.Int32(5), Filters: []types.Filter{{Name: aws.String("tag:team"), Values: []string{"a & b <c> ü"}}}}
+	byTag := &ec2.DescribeInstancesInput{
+		MaxResults: aws.Int32(5),
+		Filters:    []types.Filter{{Name: aws.String("tag:team"), Values: []string{"a & b <c> ü"}}},
+	}
 	empty, err := client.DescribeInstances(ctx, byTag)
 	require.NoError(t, err)
 	require.Empty(t, empty.Reservations, "lists are late")
@@ -90,7 +96,10 @@ func TestTheSDKAgrees(t *testing.T) {
 	}
 	require.Equal(t, 12, seen)
 
-	_, err = client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}}})
+	_, err = client.CreateTags(ctx, &ec2.CreateTagsInput{
+		Resources: []string{id},
+		Tags:      []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+	})
 	require.NoError(t, err)
 	console, err := client.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: &id})
 	require.NoError(t, err)
@@ -139,7 +148,11 @@ func TestTheSDKReadsPrices(t *testing.T) {
 	c := ec2test.New(t)
 	c.With(func(c *ec2test.Cloud) {
 		c.PageMost = 1
-		c.SpotPrices = []ec2test.SpotPrice{{Type: "m5.large", Zone: "eu-test-1a", Price: 0.05}, {Type: "m5.large", Zone: "eu-test-1b", Price: 0.06}, {Type: "c5.large", Zone: "eu-test-1a", Price: 1}}
+		c.SpotPrices = []ec2test.SpotPrice{
+			{Type: "m5.large", Zone: "eu-test-1a", Price: 0.05},
+			{Type: "m5.large", Zone: "eu-test-1b", Price: 0.06},
+			{Type: "c5.large", Zone: "eu-test-1a", Price: 1},
+		}
 	})
 	at := time.Now()
 	seen := map[string]string{}

@@ -67,7 +67,8 @@ func (c *Cloud) serve(w http.ResponseWriter, r *http.Request) {
 		answerNo(w, refused)
 	default:
 		w.Header().Set("Content-Type", "text/xml;charset=UTF-8")
-		fmt.Fprintf(w, "%s<%sResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>%s</requestId>%s</%sResponse>", xml.Header, action, c.name("req"), answer, action)
+		fmt.Fprintf(w, "%s<%sResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>%s</requestId>%s</%sResponse>", xml.Header,
+			action, c.name("req"), answer, action)
 	}
 }
 
@@ -95,7 +96,8 @@ func answerNo(w http.ResponseWriter, f *failure) {
 		w.Header().Set("Retry-After", strconv.Itoa(f.retry))
 	}
 	w.WriteHeader(f.status)
-	fmt.Fprintf(w, "%s<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>req-1</RequestID></Response>", xml.Header, f.code, text(f.message))
+	fmt.Fprintf(w, "%s<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors><RequestID>req-1</RequestID></Response>",
+		xml.Header, f.code, text(f.message))
 }
 
 // text escapes.
@@ -140,7 +142,8 @@ func (c *Cloud) run(form map[string]string) (string, *failure) {
 	token := form["ClientToken"]
 	if old := c.byToken[token]; token != "" && old != nil {
 		if old.form != canonical.Encode() {
-			return "", no("IdempotentParameterMismatch", "Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
+			return "", no("IdempotentParameterMismatch",
+				"Arguments on this idempotent request are inconsistent with arguments used in previous request(s).")
 		}
 		return c.reservationXML(old, c.now), nil
 	}
@@ -157,7 +160,8 @@ func (c *Cloud) run(form map[string]string) (string, *failure) {
 	case !slices.Contains(c.Types, typ):
 		return "", no("InvalidParameterValue", "Invalid value '%s' for InstanceType.", typ)
 	case c.SoldOut[typ] || c.SoldOut[typ+"/"+zone+"/"+market]:
-		f := no("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).", typ, zone)
+		f := no("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).",
+			typ, zone)
 		f.status = http.StatusInternalServerError
 		return "", f
 	}
@@ -177,7 +181,8 @@ func (c *Cloud) run(form map[string]string) (string, *failure) {
 	}
 	if has, limited := c.Left[typ]; limited && has < most { // fewer than asked for, if the caller takes them
 		if has < least {
-			f := no("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).", typ, zone)
+			f := no("InsufficientInstanceCapacity", "We currently do not have sufficient %s capacity in the Availability Zone you requested (%s).",
+				typ, zone)
 			f.status = http.StatusInternalServerError
 			return "", f
 		}
@@ -221,8 +226,10 @@ func (c *Cloud) instanceXML(i *Instance, n int, at time.Time) string {
 	var b strings.Builder
 	state := i.seen(at, c.Delay)
 	codes := map[string]int{"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48}
-	fmt.Fprintf(&b, "<item><instanceId>%s</instanceId><imageId>%s</imageId><instanceState><code>%d</code><name>%s</name></instanceState>", i.ID, i.Image, codes[state], state)
-	fmt.Fprintf(&b, "<instanceType>%s</instanceType><amiLaunchIndex>%d</amiLaunchIndex><launchTime>%s</launchTime>", i.Type, n, i.Launched.Format("2006-01-02T15:04:05.000Z"))
+	fmt.Fprintf(&b, "<item><instanceId>%s</instanceId><imageId>%s</imageId><instanceState><code>%d</code><name>%s</name></instanceState>",
+		i.ID, i.Image, codes[state], state)
+	fmt.Fprintf(&b, "<instanceType>%s</instanceType><amiLaunchIndex>%d</amiLaunchIndex><launchTime>%s</launchTime>", i.Type, n,
+		i.Launched.Format("2006-01-02T15:04:05.000Z"))
 	fmt.Fprintf(&b, "<placement><availabilityZone>%s</availabilityZone><groupName/><tenancy>default</tenancy></placement>", i.Zone)
 	if i.Market == "spot" {
 		b.WriteString("<instanceLifecycle>spot</instanceLifecycle>")
@@ -249,7 +256,8 @@ func (c *Cloud) describe(form map[string]string) (string, *failure) {
 		most, err = c.PageMost, nil
 	}
 	if err != nil || most < 5 || most > 1000 {
-		return "", no("InvalidParameterValue", "Value ( %s ) for parameter maxResults is invalid. Expecting a value from 5 to 1000.", form["MaxResults"])
+		return "", no("InvalidParameterValue", "Value ( %s ) for parameter maxResults is invalid. Expecting a value from 5 to 1000.",
+			form["MaxResults"])
 	}
 	most = min(most, c.PageMost)
 	from, err := strconv.Atoi(form["NextToken"])
@@ -267,7 +275,8 @@ func (c *Cloud) describe(form map[string]string) (string, *failure) {
 	for ; at < len(c.instances) && shown < most; at++ {
 		if i := c.instances[at]; c.matches(i, form) {
 			shown++
-			fmt.Fprintf(&b, "<item><reservationId>%s</reservationId><ownerId>123456789012</ownerId><instancesSet>%s</instancesSet></item>", i.reservation.id, c.instanceXML(i, i.index(), c.now.Add(-c.Delay)))
+			fmt.Fprintf(&b, "<item><reservationId>%s</reservationId><ownerId>123456789012</ownerId><instancesSet>%s</instancesSet></item>",
+				i.reservation.id, c.instanceXML(i, i.index(), c.now.Add(-c.Delay)))
 		}
 	}
 	b.WriteString("</reservationSet>")
@@ -321,7 +330,8 @@ func (c *Cloud) terminate(form map[string]string) (string, *failure) {
 		if i.Ended.IsZero() {
 			i.Ended = c.now
 		}
-		out += "<item><instanceId>" + id + "</instanceId><currentState><code>32</code><name>shutting-down</name></currentState><previousState><code>16</code><name>running</name></previousState></item>"
+		out += "<item><instanceId>" + id + "</instanceId><currentState><code>32</code><name>shutting-down</name></currentState>" +
+			"<previousState><code>16</code><name>running</name></previousState></item>"
 	}
 	return out + "</instancesSet>", nil
 }
