@@ -19,6 +19,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/sharetest"
 )
 
 func TestMain(m *testing.M) {
@@ -74,6 +75,7 @@ func spin() (n int) {
 
 func pool(t testing.TB, change func(*Config)) *Pool {
 	t.Helper()
+	sharetest.Take(t) // children compute as long as their limits allow
 	cfg := Config{
 		What: "the text", Limits: Limits{Memory: 64 << 20, CPU: time.Minute, Wall: time.Minute, Answer: 2 << 20},
 		Workers: 2, Waiting: 1000, Idle: time.Minute, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler),

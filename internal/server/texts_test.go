@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
 	"github.com/drover-project/drover/internal/evaluator"
+	"github.com/drover-project/drover/internal/sharetest"
 	"github.com/drover-project/drover/jobspec"
 )
 
@@ -29,6 +30,7 @@ func jobText(expr string) string {
 
 func openTexts(t testing.TB, limits evaluator.Limits) evaluators {
 	t.Helper()
+	sharetest.Take(t) // children compute as long as their limits allow
 	e := (&Agent{deps: Deps{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)}}).openEvaluators(templateLimits, limits)
 	t.Cleanup(e.templates.Close)
 	t.Cleanup(e.jobFiles.Close)
