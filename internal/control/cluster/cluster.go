@@ -23,7 +23,6 @@ type Log interface {
 	Transfer(ctx context.Context, id string) error
 	Peers() ([]raftlog.Peer, error)
 	Follow(ctx context.Context, lead func(term context.Context))
-	Autopilot(ctx context.Context, deps raftlog.AutopilotDeps)
 }
 
 // Gossip is what the servers know of each other; *members.Members implements it.
@@ -59,9 +58,11 @@ type Deps struct {
 	Gossip   Gossip
 	Identity Identity
 	// Ask asks another server for its status.
-	Ask       func(ctx context.Context, m members.Member) (Status, error)
-	Progress  func() raftlog.Progress
-	Autopilot func() raftlog.AutopilotConfig
+	Ask      func(ctx context.Context, m members.Member) (Status, error)
+	Progress func() raftlog.Progress
+	// Autopilot is raftlog.Autopilot of the log, and AutopilotConfig how it is configured.
+	Autopilot       func(ctx context.Context, deps raftlog.AutopilotDeps)
+	AutopilotConfig func() raftlog.AutopilotConfig
 
 	Clock  clock.Clock
 	IDs    id.Source

@@ -112,8 +112,9 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 		cfg.RetryJoin = append(cfg.RetryJoin, other.gossip.Address())
 	}
 	s.Cluster = New(cfg, Deps{
-		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.log.Progress, Autopilot: raftlog.DefaultAutopilot,
-		Clock: clock.Wall{}, IDs: id.Random{}, Logger: discard,
+		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.log.Progress, AutopilotConfig: raftlog.DefaultAutopilot,
+		Autopilot: func(ctx context.Context, deps raftlog.AutopilotDeps) { raftlog.Autopilot(ctx, s.log, deps) },
+		Clock:     clock.Wall{}, IDs: id.Random{}, Logger: discard,
 	})
 	w.mu.Lock()
 	w.servers[name], w.ids[known] = s, true

@@ -17,7 +17,7 @@ func (c *Cluster) lead(term context.Context) {
 	}
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	wait.Go(func() { c.deps.Log.Autopilot(term, c.autopilot()) })
+	wait.Go(func() { c.deps.Autopilot(term, c.autopilot()) })
 	for term.Err() == nil {
 		changed := c.deps.Gossip.Changed()
 		c.reconcile(term)
@@ -164,7 +164,7 @@ func (c *census) coming(m members.Member) (step, bool) {
 // autopilot gives autopilot the servers as gossip sees them.
 func (c *Cluster) autopilot() raftlog.AutopilotDeps {
 	return raftlog.AutopilotDeps{
-		Config: c.deps.Autopilot,
+		Config: c.deps.AutopilotConfig,
 		Servers: func() (out []raftlog.Known) {
 			self := c.deps.Gossip.Self()
 			for _, m := range c.deps.Gossip.List() {

@@ -77,12 +77,13 @@ const (
 )
 
 // Autopilot keeps the servers healthy until ctx ends: it promotes servers that joined and are stable, and removes those that
-// failed. It runs at the leader, for its term.
-func (l *Log) Autopilot(ctx context.Context, deps AutopilotDeps) {
-	l.autopilot(ctx, deps, autopilotAsks, autopilotActs)
+// failed. It runs at the leader, for its term. It is no method of Log's: the linker keeps all methods, and so the library, even
+// in a program that never calls it.
+func Autopilot(ctx context.Context, l *Log, deps AutopilotDeps) {
+	runAutopilot(ctx, l, deps, autopilotAsks, autopilotActs)
 }
 
-func (l *Log) autopilot(ctx context.Context, deps AutopilotDeps, asks, acts time.Duration) {
+func runAutopilot(ctx context.Context, l *Log, deps AutopilotDeps, asks, acts time.Duration) {
 	p := &pilot{log: l, deps: deps}
 	a := autopilot.New(l.raft, p, autopilot.WithPromoter(&promoter{servers: p.zones}), autopilot.WithLogger(newLogger(l.log)),
 		autopilot.WithUpdateInterval(asks), autopilot.WithReconcileInterval(acts))

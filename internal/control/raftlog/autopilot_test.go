@@ -69,7 +69,10 @@ func TestAutopilot(t *testing.T) {
 	require.Equal(t, Health{}, logs[0].Health(), "nobody judged yet")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); logs[0].autopilot(ctx, g.deps(), 10*time.Millisecond, 20*time.Millisecond) }()
+	go func() {
+		defer close(done)
+		runAutopilot(ctx, logs[0], g.deps(), 10*time.Millisecond, 20*time.Millisecond)
+	}()
 	t.Cleanup(func() { cancel(); <-done })
 
 	for _, l := range logs[1:] {
