@@ -26,7 +26,7 @@ var layers = []layer{ // a table
 	{"deciders", "control/scheduler control/scheduler/* control/trigger control/evalbroker node/taskmachine exec/pool fleet/learned fleet/scaler", "values: no store, context, goroutine or I/O"},
 	{"state", "control/store control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
 		"node/rendering node/diskuse fleet/ledger", "what is kept: go-memdb, tidwall/btree, bbolt, files"},
-	{"effects", "control/raftlog control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
+	{"effects", "control/raftlog control/autopilot control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
 		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook link peer", "each with its SDK or its part of the kernel"},
 	{
 		"loops", "control/intake control/planner control/assignment control/leader control/cluster node/agent node/allocrunner node/taskrunner node/hook " +

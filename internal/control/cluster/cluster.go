@@ -60,9 +60,8 @@ type Deps struct {
 	// Ask asks another server for its status.
 	Ask      func(ctx context.Context, m members.Member) (Status, error)
 	Progress func() raftlog.Progress
-	// Autopilot is raftlog.Autopilot of the log, and AutopilotConfig how it is configured.
-	Autopilot       func(ctx context.Context, deps raftlog.AutopilotDeps)
-	AutopilotConfig func() raftlog.AutopilotConfig
+	// Autopilot keeps the servers healthy for a term: Run of one that has Watch.
+	Autopilot func(term context.Context)
 
 	Clock  clock.Clock
 	IDs    id.Source

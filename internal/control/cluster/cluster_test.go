@@ -16,6 +16,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/fsm"
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
@@ -111,11 +112,13 @@ func (w *world) start(group, name string, expect int, join ...*one) *one {
 	for _, other := range join {
 		cfg.RetryJoin = append(cfg.RetryJoin, other.gossip.Address())
 	}
+	var pilot *autopilot.Autopilot
 	s.Cluster = New(cfg, Deps{
-		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.log.Progress, AutopilotConfig: raftlog.DefaultAutopilot,
-		Autopilot: func(ctx context.Context, deps raftlog.AutopilotDeps) { raftlog.Autopilot(ctx, s.log, deps) },
+		Log: s.log, Gossip: s.gossip, Identity: known, Ask: w.ask, Progress: s.log.Progress,
+		Autopilot: func(term context.Context) { pilot.Run(term) },
 		Clock:     clock.Wall{}, IDs: id.Random{}, Logger: discard,
 	})
+	pilot = autopilot.New(s.log, s.Watch(autopilot.DefaultConfig))
 	w.mu.Lock()
 	w.servers[name], w.ids[known] = s, true
 	w.mu.Unlock()

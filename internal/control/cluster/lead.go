@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/autopilot"
 	"github.com/drover-project/drover/internal/control/members"
 	"github.com/drover-project/drover/internal/control/raftlog"
 )
@@ -17,7 +18,7 @@ func (c *Cluster) lead(term context.Context) {
 	}
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	wait.Go(func() { c.deps.Autopilot(term, c.autopilot()) })
+	wait.Go(func() { c.deps.Autopilot(term) })
 	for term.Err() == nil {
 		changed := c.deps.Gossip.Changed()
 		c.reconcile(term)
@@ -161,22 +162,22 @@ func (c *census) coming(m members.Member) (step, bool) {
 	return step{what, m.ID, m.Name, m.RPCAddr}, true
 }
 
-// autopilot gives autopilot the servers as gossip sees them.
-func (c *Cluster) autopilot() raftlog.AutopilotDeps {
-	return raftlog.AutopilotDeps{
-		Config: c.deps.AutopilotConfig,
-		Servers: func() (out []raftlog.Known) {
+// Watch is what autopilot asks of the servers: as gossip sees them.
+func (c *Cluster) Watch(config func() autopilot.Config) autopilot.Deps {
+	return autopilot.Deps{
+		Config: config,
+		Servers: func() (out []autopilot.Known) {
 			self := c.deps.Gossip.Self()
 			for _, m := range c.deps.Gossip.List() {
 				if m.Region == self.Region {
-					out = append(out, raftlog.Known{
+					out = append(out, autopilot.Known{
 						ID: m.ID, Name: m.FullName(), Address: m.RPCAddr, Version: m.Version, Status: string(m.Status), ReadReplica: m.NonVoter, Zone: m.Zone,
 					})
 				}
 			}
 			return out
 		},
-		Progress: func(ctx context.Context, s raftlog.Known) (raftlog.Progress, error) {
+		Progress: func(ctx context.Context, s autopilot.Known) (raftlog.Progress, error) {
 			for _, m := range c.deps.Gossip.List() {
 				if m.FullName() == s.Name {
 					status, err := c.deps.Ask(ctx, m)
@@ -185,7 +186,7 @@ func (c *Cluster) autopilot() raftlog.AutopilotDeps {
 			}
 			return raftlog.Progress{}, errUnknown
 		},
-		Remove: func(s raftlog.Known) {
+		Remove: func(s autopilot.Known) {
 			if err := c.deps.Gossip.ForceLeave(s.Name, false); err != nil {
 				c.deps.Logger.Warn("taking a failed server out", "server", s.Name, "error", err)
 			}

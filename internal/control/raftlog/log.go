@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -38,10 +37,9 @@ type Log struct {
 	health    *health
 	address   raft.ServerAddress
 	transport *transport
-	close     []func() error         // in order, after raft stopped
-	ended     chan struct{}          // closed when raft has stopped: it answers nobody any more
-	asked     questions              // that raft has not answered yet
-	judged    atomic.Pointer[Health] // by autopilot; nil where it does not run
+	close     []func() error // in order, after raft stopped
+	ended     chan struct{}  // closed when raft has stopped: it answers nobody any more
+	asked     questions      // that raft has not answered yet
 	once      sync.Once
 	closed    error
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"github.com/drover-project/drover"
@@ -91,3 +92,24 @@ func (l *Log) LastContact() time.Duration {
 	}
 	return max(0, l.clock.Now().Sub(at))
 }
+
+// Progress is where a server's log is.
+type Progress struct {
+	LastContact time.Duration // since it heard of the leader; 0 if it leads, negative if it never did
+	LastTerm    uint64
+	LastIndex   uint64
+}
+
+// Progress returns where this server's log is.
+func (l *Log) Progress() Progress {
+	return Progress{LastContact: l.LastContact(), LastTerm: l.Stats().Term, LastIndex: l.raft.LastIndex()}
+}
+
+// ID is this server's id in the log.
+func (l *Log) ID() string { return l.cfg.ID }
+
+// Raft is the library's log, for package autopilot.
+func (l *Log) Raft() *raft.Raft { return l.raft }
+
+// Logger is the log's logger as HashiCorp's libraries take one.
+func (l *Log) Logger() hclog.Logger { return newLogger(l.log) }

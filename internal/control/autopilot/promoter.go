@@ -1,28 +1,28 @@
-package raftlog
+package autopilot
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/hashicorp/raft"
-	autopilot "github.com/hashicorp/raft-autopilot"
+	library "github.com/hashicorp/raft-autopilot"
 )
 
 // promoter decides who votes: every server that is stable, except read replicas; with redundancy zones one server of each zone,
 // and every server that has none.
 type promoter struct {
-	autopilot.StablePromoter
+	library.StablePromoter
 	servers func() map[raft.ServerID]Known
 }
 
 // readReplica is the type of a server that never votes.
-const readReplica autopilot.NodeType = "read-replica"
+const readReplica library.NodeType = "read-replica"
 
-// GetNodeTypes implements autopilot.Promoter.
-func (p *promoter) GetNodeTypes(_ *autopilot.Config, s *autopilot.State) map[raft.ServerID]autopilot.NodeType {
-	known, out := p.servers(), map[raft.ServerID]autopilot.NodeType{}
+// GetNodeTypes implements library.Promoter.
+func (p *promoter) GetNodeTypes(_ *library.Config, s *library.State) map[raft.ServerID]library.NodeType {
+	known, out := p.servers(), map[raft.ServerID]library.NodeType{}
 	for id := range s.Servers {
-		out[id] = autopilot.NodeVoter
+		out[id] = library.NodeVoter
 		if known[id].ReadReplica {
 			out[id] = readReplica
 		}
@@ -30,9 +30,9 @@ func (p *promoter) GetNodeTypes(_ *autopilot.Config, s *autopilot.State) map[raf
 	return out
 }
 
-// CalculatePromotionsAndDemotions implements autopilot.Promoter. Who is to vote stays who votes already and is healthy, so that
+// CalculatePromotionsAndDemotions implements library.Promoter. Who is to vote stays who votes already and is healthy, so that
 // servers do not take turns.
-func (p *promoter) CalculatePromotionsAndDemotions(c *autopilot.Config, s *autopilot.State) (out autopilot.RaftChanges) {
+func (p *promoter) CalculatePromotionsAndDemotions(c *library.Config, s *library.State) (out library.RaftChanges) {
 	known := p.servers()
 	stable := map[raft.ServerID]bool{}
 	for _, id := range p.StablePromoter.CalculatePromotionsAndDemotions(c, s).Promotions { // of those that do not vote
@@ -62,7 +62,7 @@ func (p *promoter) CalculatePromotionsAndDemotions(c *autopilot.Config, s *autop
 
 // zone chooses the voter of a zone: a healthy one that votes, the leader before others, else one that is stable. The others of
 // the zone lose their votes once the zone has a healthy voter.
-func (p *promoter) zone(ids []raft.ServerID, s *autopilot.State, stable map[raft.ServerID]bool, out *autopilot.RaftChanges) {
+func (p *promoter) zone(ids []raft.ServerID, s *library.State, stable map[raft.ServerID]bool, out *library.RaftChanges) {
 	rank := func(id raft.ServerID) int {
 		one := s.Servers[id]
 		switch {

@@ -1,25 +1,59 @@
-package raftlog
+package autopilot
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
-	autopilot "github.com/hashicorp/raft-autopilot"
+	library "github.com/hashicorp/raft-autopilot"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
 	"github.com/drover-project/drover"
+	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/control/fsm"
+	"github.com/drover-project/drover/internal/control/raftlog"
+	"github.com/drover-project/drover/internal/control/store"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// network is raftlog.Network over TCP, without a proof of who is who.
+type network struct{ net.Listener }
+
+func (network) Dial(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// servers opens logs of which the first leads; the others wait to be added.
+func servers(t *testing.T, n int) (logs []*raftlog.Log) {
+	t.Helper()
+	for i := range n {
+		in, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		l, err := raftlog.Open(raftlog.Config{ID: fmt.Sprintf("s%d", i), Network: network{in}, Join: i > 0},
+			raftlog.Deps{FSM: fsm.New(store.New(), nil), Log: slog.New(slog.DiscardHandler), Clock: clock.Wall{}})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, l.Close()) })
+		logs = append(logs, l)
+	}
+	require.NoError(t, logs[0].WaitLeader(t.Context()))
+	return logs
+}
 
 // gossip is what the leader hears of the servers.
 type gossip struct {
 	mu      sync.Mutex
 	servers map[string]Known // guarded by mu
-	logs    map[string]*Log
+	logs    map[string]*raftlog.Log
 }
 
 func (g *gossip) set(id, status string) {
@@ -39,17 +73,17 @@ func (g *gossip) list() (out []Known) {
 	return out
 }
 
-func (g *gossip) deps() AutopilotDeps {
-	cfg := DefaultAutopilot()
+func (g *gossip) deps() Deps {
+	cfg := DefaultConfig()
 	cfg.ServerStabilizationTime, cfg.LastContactThreshold = time.Millisecond, 10*time.Second
-	return AutopilotDeps{
-		Config: func() AutopilotConfig { return cfg }, Servers: g.list,
-		Progress: func(_ context.Context, s Known) (Progress, error) {
+	return Deps{
+		Config: func() Config { return cfg }, Servers: g.list,
+		Progress: func(_ context.Context, s Known) (raftlog.Progress, error) {
 			g.mu.Lock()
 			status := g.servers[s.ID].Status
 			g.mu.Unlock()
 			if status != "alive" {
-				return Progress{}, drover.Errorf(drover.Unavailable, "gone")
+				return raftlog.Progress{}, drover.Errorf(drover.Unavailable, "gone")
 			}
 			return g.logs[s.ID].Progress(), nil
 		},
@@ -60,23 +94,25 @@ func (g *gossip) deps() AutopilotDeps {
 // Servers that join vote once they are stable, and one that failed goes while the others are a quorum.
 func TestAutopilot(t *testing.T) {
 	t.Parallel()
-	logs, _ := cluster(t, 4)
-	g := &gossip{servers: map[string]Known{}, logs: map[string]*Log{}}
+	logs := servers(t, 4)
+	g := &gossip{servers: map[string]Known{}, logs: map[string]*raftlog.Log{}}
 	for _, l := range logs {
-		g.logs[l.cfg.ID] = l
-		g.set(l.cfg.ID, "alive")
+		g.logs[l.ID()] = l
+		g.set(l.ID(), "alive")
 	}
-	require.Equal(t, Health{}, logs[0].Health(), "nobody judged yet")
+	a := New(logs[0], g.deps())
+	a.asks, a.acts = 10*time.Millisecond, 20*time.Millisecond
+	require.Equal(t, Health{}, a.Health(), "nobody judged yet")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		runAutopilot(ctx, logs[0], g.deps(), 10*time.Millisecond, 20*time.Millisecond)
+		a.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 
 	for _, l := range logs[1:] {
-		require.NoError(t, logs[0].AddNonvoter(t.Context(), l.cfg.ID, l.Address()))
+		require.NoError(t, logs[0].AddNonvoter(t.Context(), l.ID(), l.Address()))
 	}
 	voters := func(want ...string) func() bool {
 		return func() bool {
@@ -93,8 +129,8 @@ func TestAutopilot(t *testing.T) {
 		}
 	}
 	require.Eventually(t, voters("s0", "s1", "s2", "s3"), time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { h := logs[0].Health(); return h.Healthy && h.FailureTolerance == 1 }, time.Minute, 10*time.Millisecond)
-	h := logs[0].Health()
+	require.Eventually(t, func() bool { h := a.Health(); return h.Healthy && h.FailureTolerance == 1 }, time.Minute, 10*time.Millisecond)
+	h := a.Health()
 	require.Len(t, h.Servers, 4)
 	require.True(t, h.Servers[0].Leader && h.Servers[0].Voter && h.Servers[0].Healthy)
 	require.False(t, h.Servers[0].StableSince.IsZero())
@@ -104,7 +140,7 @@ func TestAutopilot(t *testing.T) {
 	require.Eventually(t, voters("s0", "s1", "s2"), time.Minute, 10*time.Millisecond)
 	cancel()
 	<-done
-	require.Equal(t, Health{}, logs[0].Health())
+	require.Equal(t, Health{}, a.Health())
 }
 
 // Whatever the servers are like, applying what the promoter wants ends, and then every zone that has a healthy server has one
@@ -113,23 +149,23 @@ func TestWhoVotes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		known := map[raft.ServerID]Known{}
-		s := &autopilot.State{Servers: map[raft.ServerID]*autopilot.ServerState{}}
+		s := &library.State{Servers: map[raft.ServerID]*library.ServerState{}}
 		zones := rapid.Bool().Draw(t, "zones")
 		for i := range rapid.IntRange(1, 7).Draw(t, "servers") {
 			id := raft.ServerID(rune('a' + i))
 			known[id] = Known{
 				ID: string(id), ReadReplica: rapid.IntRange(0, 4).Draw(t, "replica") == 0, Zone: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "zone"),
 			}
-			one := &autopilot.ServerState{State: autopilot.RaftNonVoter}
+			one := &library.ServerState{State: library.RaftNonVoter}
 			one.Health.Healthy = rapid.IntRange(0, 3).Draw(t, "healthy") > 0
 			one.Health.StableSince = time.Now().Add(-time.Hour)
 			if rapid.Bool().Draw(t, "voter") {
-				one.State = autopilot.RaftVoter
+				one.State = library.RaftVoter
 			}
 			s.Servers[id] = one
 		}
 		p := &promoter{servers: func() map[raft.ServerID]Known { return known }}
-		cfg := &autopilot.Config{Ext: zones}
+		cfg := &library.Config{Ext: zones}
 		for round := 0; ; round++ {
 			require.Less(t, round, 20, "it does not come to rest")
 			c := p.CalculatePromotionsAndDemotions(cfg, s)
@@ -139,19 +175,19 @@ func TestWhoVotes(t *testing.T) {
 			}
 			for _, id := range c.Promotions {
 				require.True(t, s.Servers[id].Health.Healthy)
-				require.NotEqual(t, autopilot.RaftVoter, s.Servers[id].State)
-				s.Servers[id].State = autopilot.RaftVoter
+				require.NotEqual(t, library.RaftVoter, s.Servers[id].State)
+				s.Servers[id].State = library.RaftVoter
 			}
 			if len(c.Promotions) > 0 {
 				continue // the library does one of both in a round
 			}
 			for _, id := range c.Demotions {
-				s.Servers[id].State = autopilot.RaftNonVoter
+				s.Servers[id].State = library.RaftNonVoter
 			}
 		}
 		healthy, voting := map[string]int{}, map[string]int{}
 		for id, one := range s.Servers {
-			k, votes := known[id], one.State == autopilot.RaftVoter
+			k, votes := known[id], one.State == library.RaftVoter
 			switch {
 			case k.ReadReplica:
 				require.False(t, votes)

@@ -1,0 +1,211 @@
+package autopilot
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	library "github.com/hashicorp/raft-autopilot"
+
+	"github.com/drover-project/drover/internal/control/raftlog"
+)
+
+// Config is how the leader keeps the servers healthy. Its defaults are Nomad's.
+type Config struct {
+	CleanupDeadServers      bool          // remove servers that failed, while the others are a quorum; default true
+	LastContactThreshold    time.Duration // a server that the leader did not reach for longer is unhealthy; default 200 ms
+	MaxTrailingLogs         uint64        // a server that is more entries behind is unhealthy; default 250
+	MinQuorum               uint          // never remove servers below so many voters; default 0
+	ServerStabilizationTime time.Duration // how long a new server is healthy before it may vote; default 10 s
+	RedundancyZones         bool          // one voter in each zone; the others of a zone stand by
+	DisableUpgradeMigration bool          // accepted for Nomad's clients; servers are never migrated by version
+}
+
+// DefaultConfig is what holds until somebody configures autopilot.
+func DefaultConfig() Config {
+	return Config{
+		CleanupDeadServers: true, LastContactThreshold: 200 * time.Millisecond, MaxTrailingLogs: 250, ServerStabilizationTime: 10 * time.Second,
+	}
+}
+
+// Known is a server as gossip sees it.
+type Known struct {
+	ID, Name, Address, Version string
+	Status                     string // alive, failed or left; anything else is unknown
+	ReadReplica                bool   // never votes
+	Zone                       string
+}
+
+// Healthy is a server as autopilot judges it.
+type Healthy struct {
+	Known
+	raftlog.Progress
+	Leader, Voter bool
+	Healthy       bool
+	StableSince   time.Time // since when Healthy is what it is
+}
+
+// Health is the servers as autopilot judges them.
+type Health struct {
+	Healthy          bool
+	FailureTolerance int // how many voters may fail at once without an outage
+	Servers          []Healthy
+}
+
+// Deps are what autopilot asks.
+type Deps struct {
+	Config  func() Config
+	Servers func() []Known
+	// Progress asks another server where its log is.
+	Progress func(ctx context.Context, s Known) (raftlog.Progress, error)
+	// Remove has gossip forget a server that failed; it must not block.
+	Remove func(s Known)
+}
+
+// How often autopilot asks the servers, and how often it acts.
+const (
+	asksEvery = 2 * time.Second
+	actsEvery = 10 * time.Second
+)
+
+// Autopilot keeps the servers of a log healthy.
+type Autopilot struct {
+	log        *raftlog.Log
+	deps       Deps
+	asks, acts time.Duration
+	judged     atomic.Pointer[Health] // nil while it does not run
+
+	mu    sync.Mutex
+	known map[raft.ServerID]Known // guarded by mu: as of the last question
+}
+
+// New returns the autopilot of a log. Run has it work.
+func New(l *raftlog.Log, deps Deps) *Autopilot {
+	return &Autopilot{log: l, deps: deps, asks: asksEvery, acts: actsEvery}
+}
+
+// Run promotes servers that joined and are stable, and removes those that failed, until ctx ends. It runs at the leader, for its
+// term.
+func (p *Autopilot) Run(ctx context.Context) {
+	a := library.New(p.log.Raft(), p, library.WithPromoter(&promoter{servers: p.zones}), library.WithLogger(p.log.Logger()),
+		library.WithUpdateInterval(p.asks), library.WithReconcileInterval(p.acts))
+	a.Start(ctx)
+	<-ctx.Done()
+	<-a.Stop()
+	p.judged.Store(nil)
+}
+
+// Health returns how the servers are judged. It is unhealthy and empty where autopilot does not run or has not asked yet.
+func (p *Autopilot) Health() Health {
+	if h := p.judged.Load(); h != nil {
+		return *h
+	}
+	return Health{}
+}
+
+// AutopilotConfig implements ApplicationIntegration.
+func (p *Autopilot) AutopilotConfig() *library.Config {
+	c := p.deps.Config()
+	return &library.Config{
+		CleanupDeadServers: c.CleanupDeadServers, LastContactThreshold: c.LastContactThreshold, MaxTrailingLogs: c.MaxTrailingLogs,
+		MinQuorum: c.MinQuorum, ServerStabilizationTime: c.ServerStabilizationTime, Ext: c.RedundancyZones,
+	}
+}
+
+// KnownServers implements ApplicationIntegration. Who is not in the answer is taken out of the cluster: servers that
+// left. A server of which gossip knows nothing is in it, as a leader that just started may not have heard of it yet.
+func (p *Autopilot) KnownServers() map[raft.ServerID]*library.Server {
+	_, leader := p.log.Raft().LeaderWithID()
+	out, known := map[raft.ServerID]*library.Server{}, map[raft.ServerID]Known{}
+	list := p.deps.Servers()
+	if peers, err := p.log.Peers(); err == nil {
+		for _, one := range peers {
+			if !slices.ContainsFunc(list, func(k Known) bool { return k.ID == one.ID }) {
+				list = append(list, Known{ID: one.ID, Address: one.Address})
+			}
+		}
+	}
+	for _, s := range list {
+		id := raft.ServerID(s.ID)
+		known[id] = s
+		if s.Status == string(library.NodeLeft) {
+			continue
+		}
+		status := library.NodeUnknown
+		if slices.Contains([]string{"alive", "failed"}, s.Status) {
+			status = library.NodeStatus(s.Status)
+		}
+		kind := library.NodeVoter
+		if s.ReadReplica {
+			kind = readReplica
+		}
+		out[id] = &library.Server{
+			ID: id, NodeType: kind, Name: s.Name, Address: raft.ServerAddress(s.Address), NodeStatus: status, Version: s.Version, RaftVersion: 3, IsLeader: id == leader,
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known = known
+	return out
+}
+
+func (p *Autopilot) zones() map[raft.ServerID]Known {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known
+}
+
+// FetchServerStats implements ApplicationIntegration. Who does not answer is left out, and so is unhealthy.
+func (p *Autopilot) FetchServerStats(ctx context.Context, servers map[raft.ServerID]*library.Server) map[raft.ServerID]*library.ServerStats {
+	known := p.zones()
+	out := map[raft.ServerID]*library.ServerStats{}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for id := range servers {
+		wait.Go(func() { // ends with ctx
+			progress, err := p.progress(ctx, known[id])
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			out[id] = &library.ServerStats{LastContact: progress.LastContact, LastTerm: progress.LastTerm, LastIndex: progress.LastIndex}
+		})
+	}
+	wait.Wait()
+	return out
+}
+
+func (p *Autopilot) progress(ctx context.Context, s Known) (raftlog.Progress, error) {
+	if s.ID == p.log.ID() {
+		return p.log.Progress(), nil
+	}
+	return p.deps.Progress(ctx, s)
+}
+
+// RemoveFailedServer implements ApplicationIntegration.
+func (p *Autopilot) RemoveFailedServer(s *library.Server) {
+	if known, ok := p.zones()[s.ID]; ok {
+		p.deps.Remove(known)
+	}
+}
+
+// NotifyState implements ApplicationIntegration.
+func (p *Autopilot) NotifyState(s *library.State) {
+	known, h := p.zones(), Health{Healthy: s.Healthy, FailureTolerance: s.FailureTolerance}
+	for id, one := range s.Servers {
+		k := known[id]
+		k.ID, k.Address = string(id), string(one.Server.Address)
+		h.Servers = append(h.Servers, Healthy{
+			Known:    k,
+			Progress: raftlog.Progress{LastContact: one.Stats.LastContact, LastTerm: one.Stats.LastTerm, LastIndex: one.Stats.LastIndex},
+			Leader:   one.State == library.RaftLeader, Voter: one.HasVotingRights(), Healthy: one.Health.Healthy, StableSince: one.Health.StableSince,
+		})
+	}
+	slices.SortFunc(h.Servers, func(a, b Healthy) int { return cmp.Compare(a.ID, b.ID) })
+	p.judged.Store(&h)
+}
