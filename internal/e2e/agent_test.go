@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
@@ -31,12 +29,14 @@ func start(t *testing.T, args ...string) *agent {
 	return &agent{Agent: a, t: t, addr: a.Addr}
 }
 
+// launch is start for an agent that may not come to serve: its addr is "" then.
 func launch(t *testing.T, args ...string) *agent {
 	t.Helper()
 	a := program.Launch(t, args...)
 	return &agent{Agent: a, t: t, addr: a.Addr}
 }
 
+// nomad returns Nomad's own client of the agent.
 func (a *agent) nomad() *api.Client {
 	a.t.Helper()
 	c, err := api.NewClient(&api.Config{Address: "http://" + a.addr})
@@ -44,6 +44,7 @@ func (a *agent) nomad() *api.Client {
 	return c
 }
 
+// native returns the client of our own API.
 func (a *agent) native() *client.Client {
 	a.t.Helper()
 	c, err := client.New("http://" + a.addr)
@@ -64,26 +65,4 @@ func clientBlock(more string) string { return program.ClientBlock(more) }
 func dev(t *testing.T) *agent {
 	t.Helper()
 	return start(t, append([]string{"-dev"}, config(t, "", "")...)...)
-}
-
-// eventually waits for a condition that only another process can tell.
-func eventually(t *testing.T, what string, f func() (bool, string)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // cleanups wait too
-	defer cancel()
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	last := ""
-	for {
-		ok, seen := f()
-		if ok {
-			return
-		}
-		last = seen
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			t.Fatalf("waited in vain for %s; last: %s", what, last)
-		}
-	}
 }

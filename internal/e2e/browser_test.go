@@ -87,7 +87,8 @@ func TestNoWebPageDrivesAnAgent(t *testing.T) {
 		if strings.HasPrefix(got.Tag, "open") {
 			a = open
 		}
-		registered := map[string]bool{"fetch": may, "form": may, "json": may && strings.HasSuffix(got.Tag, "rebound")} // the stranger's has a preflight
+		// the stranger's has a preflight
+		registered := map[string]bool{"fetch": may, "form": may, "json": may && strings.HasSuffix(got.Tag, "rebound")}
 		for way, want := range registered {
 			_, _, err := a.nomad().Jobs().Info(got.Tag+"-"+way, nil)
 			require.Equal(t, want, err == nil, "%s by %s: %v", way, got.Tag, got.Said)
@@ -133,7 +134,10 @@ func strangeSite(t *testing.T, reports chan<- attempt, index *atomic.Pointer[str
 // of a name whose owner changes its address once the page is there.
 func reboundSite(t *testing.T, agent string) string {
 	t.Helper()
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", agent }, FlushInterval: -1}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", agent },
+		FlushInterval: -1,
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /page", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) })
 	mux.Handle("/", proxy) // with the browser's own Host and Origin
@@ -154,8 +158,10 @@ func browse(t *testing.T, address string) {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	require.NoError(t, err, "the tests need a browser: make deps")
-	c := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions",
-		"--disable-background-networking", "--disable-sync", "--user-data-dir="+t.TempDir(), "--host-resolver-rules=MAP *.example 127.0.0.1", address)
+	c := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+		"--disable-extensions",
+		"--disable-background-networking", "--disable-sync", "--user-data-dir="+t.TempDir(),
+		"--host-resolver-rules=MAP *.example 127.0.0.1", address)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it is many processes
 	var said strings.Builder
 	c.Stderr = &said
@@ -173,9 +179,16 @@ func browse(t *testing.T, address string) {
 func TestEveryRouteAsksWhereARequestIsFrom(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
-	routes := []httpapi.Route{{Pattern: "GET /v1/agent/pprof/"}, {Pattern: "GET /"}, {Pattern: "POST /v1//jobs"}, {Pattern: "TRACE /v1/jobs"}, {Pattern: "OPTIONS /v1/jobs"}}
+	routes := []httpapi.Route{
+		{Pattern: "GET /v1/agent/pprof/"},
+		{Pattern: "GET /"},
+		{Pattern: "POST /v1//jobs"},
+		{Pattern: "TRACE /v1/jobs"},
+		{Pattern: "OPTIONS /v1/jobs"},
+	}
 	for _, f := range []httpapi.Face{
-		nomad.New(nomad.Config{Pprof: true}), poseidon.New(poseidon.Config{}, poseidon.Deps{}), native.New(native.Config{}, native.Deps{}), &fleet.Face{},
+		nomad.New(nomad.Config{Pprof: true}), poseidon.New(poseidon.Config{}, poseidon.Deps{}), native.New(native.Config{},
+			native.Deps{}), &fleet.Face{},
 	} {
 		routes = append(routes, f.Routes()...)
 	}
@@ -196,7 +209,8 @@ func TestEveryRouteAsksWhereARequestIsFrom(t *testing.T) {
 					r.Header.Set("Origin", "http://evil.example:4646") // as its own page's
 				},
 			} {
-				r, err := http.NewRequestWithContext(t.Context(), method, "http://"+a.addr+placeholder.ReplaceAllString(path, "x"), strings.NewReader("{}"))
+				r, err := http.NewRequestWithContext(t.Context(), method, "http://"+a.addr+placeholder.ReplaceAllString(path, "x"),
+					strings.NewReader("{}"))
 				require.NoError(t, err)
 				sets(r)
 				answer, err := http.DefaultTransport.RoundTrip(r)
@@ -216,7 +230,10 @@ func TestEveryRouteAsksWhereARequestIsFrom(t *testing.T) {
 // state is what requests change.
 func state(t *testing.T, a *agent) (seen []string) {
 	t.Helper()
-	for _, path := range []string{"/v1/jobs", "/v1/environments", "/v1/namespaces", "/v1/node/pools", "/v1/evaluations", "/v1/fleet/pools", "/v1/operator/scheduler/configuration"} {
+	for _, path := range []string{
+		"/v1/jobs", "/v1/environments", "/v1/namespaces", "/v1/node/pools", "/v1/evaluations", "/v1/fleet/pools",
+		"/v1/operator/scheduler/configuration",
+	} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+a.addr+path, nil)
 		require.NoError(t, err)
 		answer, err := http.DefaultTransport.RoundTrip(r)

@@ -17,7 +17,8 @@ import (
 func TestRunnersOnANomadCluster(t *testing.T) {
 	t.Parallel()
 	cluster := dev(t)
-	settings := fmt.Sprintf("server {\n  enabled = true\n}\nexec {\n  nomad {\n    address = \"http://%s\"\n    driver = \"raw_exec\"\n  }\n}\n", cluster.addr)
+	settings := fmt.Sprintf("server {\n  enabled = true\n}\nexec {\n  nomad {\n    address = \"http://%s\"\n    driver = \"raw_exec\"\n  "+
+		"}\n}\n", cluster.addr)
 	dir := t.TempDir()
 	service := start(t, config(t, dir, settings)...)
 	c := service.native()
@@ -99,7 +100,10 @@ func tryFiles(t *testing.T, c *client.Client, runner string) {
 	t.Helper()
 	name := "-a file\nwith 'lines'"
 	require.NoError(t, c.ChangeFiles(t.Context(), runner,
-		execution.FileChange{Path: "dir", Mkdir: true}, execution.FileChange{Path: "dir/" + name, Write: true, Data: []byte("hello"), Mode: 0o640}))
+		execution.FileChange{Path: "dir", Mkdir: true}, execution.FileChange{
+			Path: "dir/" + name, Write: true, Data: []byte("hello"),
+			Mode: 0o640,
+		}))
 	list, err := c.ListFiles(t.Context(), runner, execution.FileRequest{Path: "dir", Recursive: true, Privileged: true})
 	require.NoError(t, err)
 	require.Len(t, list, 1)

@@ -4,9 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,18 +15,6 @@ import (
 	"github.com/drover-project/drover/client"
 	"github.com/drover-project/drover/execution"
 )
-
-// connect dials the websocket of an execution.
-func (a *agent) connect(runner string, request map[string]any) *websocket.Conn {
-	a.t.Helper()
-	status, text := a.ask("POST", "/runners/"+runner+"/execute", request)
-	require.Equal(a.t, 200, status, text)
-	var r struct{ WebsocketURL string }
-	require.NoError(a.t, json.Unmarshal([]byte(text), &r))
-	ws, _, err := websocket.DefaultDialer.DialContext(a.t.Context(), r.WebsocketURL, nil)
-	require.NoError(a.t, err)
-	return ws
-}
 
 // TestCodeOceansSequence makes the calls that CodeOcean makes for one run, in its order, against a pool that keeps no
 // runner warm.
@@ -41,18 +27,25 @@ func TestCodeOceansSequence(t *testing.T) {
 	status, text = a.ask("POST", "/runners", map[string]any{"executionEnvironmentId": 11, "inactivityTimeout": 180})
 	require.Equal(t, 404, status)
 	require.JSONEq(t, `{"message":"nomad wrapped: execution environment not found"}`, text)
-	body := map[string]any{"id": 11, "image": "host", "prewarmingPoolSize": 0, "cpuLimit": 20, "memoryLimit": 100, "networkAccess": false, "exposedPorts": []int{}}
+	body := map[string]any{
+		"id": 11, "image": "host", "prewarmingPoolSize": 0, "cpuLimit": 20, "memoryLimit": 100, "networkAccess": false,
+		"exposedPorts": []int{},
+	}
 	status, text = a.ask("PUT", "/execution-environments/11", body)
 	require.Equal(t, 201, status)
 	require.Empty(t, text)
 	status, _ = a.ask("PUT", "/execution-environments/11", body)
 	require.Equal(t, 204, status)
 	_, text = a.ask("GET", "/execution-environments/11", nil)
-	require.Equal(t, `{"prewarmingPoolSize":0,"cpuLimit":20,"memoryLimit":100,"image":"host","networkAccess":false,"exposedPorts":[],"id":11}`, text)
+	require.Equal(t, `{"prewarmingPoolSize":0,"cpuLimit":20,"memoryLimit":100,"image":"host","networkAccess":false,"exposedPorts":[],"id":11}`,
+		text)
 
 	runner := a.claim(11) // started for this claim
 	status, text = a.ask("PATCH", "/runners/"+runner+"/files", map[string]any{
-		"copy":   []map[string]any{{"path": "src/"}, {"path": "src/main.py", "content": base64.StdEncoding.EncodeToString([]byte("print(input()[::-1])\n"))}},
+		"copy": []map[string]any{{"path": "src/"}, {
+			"path":    "src/main.py",
+			"content": base64.StdEncoding.EncodeToString([]byte("print(input()[::-1])\n")),
+		}},
 		"delete": []string{"./*"},
 	})
 	require.Equal(t, 204, status, text)
@@ -152,7 +145,8 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
 	c := a.native()
-	_, _, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 1, MemoryMaxMB: 64}, 30*time.Second)
+	_, _, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "e", Image: "host", PoolSize: 1, MemoryMaxMB: 64},
+		30*time.Second)
 	require.NoError(t, err)
 	r, err := c.Claim(t.Context(), execution.ClaimRequest{Environment: "e", Wait: 10 * time.Second})
 	require.NoError(t, err)
@@ -201,24 +195,16 @@ func TestBadNativeRequestsChangeNothing(t *testing.T) {
 // escape tries to reach files outside of the runner.
 func escape(t *testing.T, c *client.Client, runner string) {
 	t.Helper()
-	require.NoError(t, c.ChangeFiles(t.Context(), runner, execution.FileChange{Path: "../../../../../../../../tmp/mine", Write: true, Data: []byte("x")}))
-	x, err := c.StartExecution(t.Context(), runner, execution.Request{Command: "cat /tmp/mine; ln -s /proc/1/root/etc/shadow /tmp/link; ls -la /tmp"})
+	require.NoError(t, c.ChangeFiles(t.Context(), runner, execution.FileChange{
+		Path: "../../../../../../../../tmp/mine", Write: true,
+		Data: []byte("x"),
+	}))
+	x, err := c.StartExecution(t.Context(), runner, execution.Request{Command: "cat /tmp/mine; ln -s /proc/1/root/etc/shadow /tmp/link; ls " +
+		"-la /tmp"})
 	require.NoError(t, err)
 	x, err = c.WaitExecution(t.Context(), x.ID)
 	require.NoError(t, err)
 	require.Zero(t, x.Receipt.ExitCode)
 	_, err = c.ReadFile(t.Context(), runner, execution.FileRequest{Path: "/tmp/link"})
 	require.Contains(t, []drover.Code{drover.NotFound, drover.Forbidden}, drover.CodeOf(err))
-}
-
-func (a *agent) request(method, path, body string) (int, string) {
-	a.t.Helper()
-	req, err := http.NewRequestWithContext(a.t.Context(), method, "http://"+a.addr+path, strings.NewReader(body))
-	require.NoError(a.t, err)
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(a.t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(a.t, err)
-	return res.StatusCode, string(text)
 }

@@ -25,7 +25,8 @@ func TestAFullDiskUnderTheExecutionService(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) }) // after the agent's end
 	a := start(t, append([]string{"-dev"}, config(t, filepath.Join(disk, "data"), "")...)...)
 	c := a.native()
-	_, full, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "d", Image: "host", PoolSize: 3, DiskMB: 16}, 30*time.Second)
+	_, full, err := c.PutEnvironmentAndWait(t.Context(), execution.Environment{ID: "d", Image: "host", PoolSize: 3, DiskMB: 16},
+		30*time.Second)
 	require.NoError(t, err)
 	require.True(t, full)
 	fill, err := os.Create(filepath.Join(disk, "fill"))

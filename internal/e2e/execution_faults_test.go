@@ -102,16 +102,7 @@ func TestANodesAgentIsKilledDuringExecutions(t *testing.T) {
 	types, _, code = drain(t, lost)
 	require.Equal(t, websocket.CloseNormalClosure, code)
 	require.Equal(t, "error", types[len(types)-1], types)
-	eventually(t, "an empty node", func() (bool, string) {
-		list, _, err := s.nomad().Allocations().List(nil)
-		require.NoError(t, err)
-		for _, x := range list {
-			if x.ClientStatus == "running" || x.ClientStatus == "pending" {
-				return false, x.Name + " " + x.ClientStatus
-			}
-		}
-		return true, ""
-	})
+	nothingRuns(t, s.nomad())
 	n.Stop()
 }
 

@@ -2,12 +2,7 @@ package e2e
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -22,7 +17,8 @@ import (
 // machine is back, what is left there is removed.
 func TestANodeIsLostDuringExecutions(t *testing.T) {
 	t.Parallel()
-	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "server {\n  heartbeat_grace = \"3s\"\n  min_heartbeat_ttl = \"1s\"\n}")...)...)
+	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"),
+		"server {\n  heartbeat_grace = \"3s\"\n  min_heartbeat_ttl = \"1s\"\n}")...)...)
 	m := rpcOn.FindStringSubmatch(s.Output())
 	require.NotNil(t, m, s.Output())
 	servers := "servers = [\"" + m[1] + "\"]"
@@ -33,13 +29,15 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 			_ = removeGroup(parent)
 		}
 	})
-	doomedArgs := append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "doomed"), fmt.Sprintf("client {\n  cgroup_parent = %q\n  %s\n}\n", parent, servers))...)
+	doomedArgs := append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "doomed"),
+		fmt.Sprintf("client {\n  cgroup_parent = %q\n  %s\n}\n", parent, servers))...)
 	doomed := start(t, doomedArgs...)
 	s.putEnvironment("26", 2)
 	runner := s.claim(26)
 	was, err := s.native().Runner(t.Context(), runner)
 	require.NoError(t, err)
-	polled, err := s.native().StartExecution(t.Context(), runner, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sleep", "1000"}, Detach: -1}})
+	polled, err := s.native().StartExecution(t.Context(), runner,
+		execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sleep", "1000"}, Detach: -1}})
 	require.NoError(t, err)
 	ws := s.connect(runner, map[string]any{"command": "echo here; sleep 1000"})
 	var first struct{ Type, Data string }
@@ -88,76 +86,4 @@ func TestANodeIsLostDuringExecutions(t *testing.T) {
 	other.Stop()
 	back.Stop()
 	require.Empty(t, removeGroup(parent), "control groups left")
-}
-
-// killGroup kills everything that runs below a parent of cgroups, as a machine's loss does.
-func killGroup(t *testing.T, parent string) {
-	t.Helper()
-	killed := 0
-	eventually(t, "the end of "+parent, func() (bool, string) {
-		left := 0
-		for _, dir := range folders(parent) {
-			text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs")) // removed meanwhile
-			for _, field := range strings.Fields(string(text)) {
-				pid, err := strconv.Atoi(field)
-				require.NoError(t, err)
-				if syscall.Kill(pid, syscall.SIGKILL) == nil {
-					left++
-				}
-			}
-		}
-		killed += left
-		return left == 0, strconv.Itoa(left)
-	})
-	require.NotZero(t, killed)
-}
-
-// removeGroup removes the empty folders of a parent of cgroups and returns those that should not be there.
-func removeGroup(parent string) (left []string) {
-	all := folders(parent)
-	for i := len(all) - 1; i >= 0; i-- {
-		if err := os.Remove(all[i]); err != nil || filepath.Base(all[i]) != parent && filepath.Base(all[i]) != "supervisors" {
-			left = append(left, all[i])
-		}
-	}
-	return left
-}
-
-// folders lists the cgroups of a parent, outer ones first.
-func folders(parent string) (all []string) {
-	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
-		roots, _ := filepath.Glob(pattern + parent)
-		for _, root := range roots {
-			if resolved, err := filepath.EvalSymlinks(root); err != nil || resolved != root {
-				continue // cpu and cpuacct are one
-			}
-			_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.IsDir() {
-					all = append(all, path)
-				}
-				return nil
-			})
-		}
-	}
-	return all
-}
-
-// emptyNodes reports whether all nodes are ready and nothing runs on them, or why not.
-func emptyNodes(t *testing.T, s *agent) (bool, string) {
-	t.Helper()
-	nodes, _, err := s.nomad().Nodes().List(nil)
-	require.NoError(t, err)
-	for _, n := range nodes {
-		if n.Status != "ready" {
-			return false, n.Name + " is " + n.Status
-		}
-	}
-	list, _, err := s.nomad().Allocations().List(nil)
-	require.NoError(t, err)
-	for _, x := range list {
-		if x.ClientStatus == "running" || x.ClientStatus == "pending" {
-			return false, x.Name + " " + x.ClientStatus
-		}
-	}
-	return true, ""
 }

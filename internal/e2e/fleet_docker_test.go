@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,7 @@ import (
 func dockerd(t *testing.T) (endpoint, network, gateway string) {
 	t.Helper()
 	if dockerdtest.Off() {
+		require.NotEqual(t, "true", os.Getenv("CI"), "CI has docker")
 		t.Skip("DROVER_TEST_DOCKER=off")
 	}
 	daemon, err := dockerdtest.Start()
@@ -42,7 +44,8 @@ func dockerd(t *testing.T) (endpoint, network, gateway string) {
 func TestMachinesThatAreContainers(t *testing.T) {
 	t.Parallel()
 	endpoint, network, gateway := dockerd(t)
-	args := append([]string{"-server", "-rpc-port", freePort(t)}, config(t, filepath.Join(t.TempDir(), "data"), fmt.Sprintf(`insecure = true # in a network of its own
+	args := []string{"-server", "-rpc-port", freePort(t)}
+	args = append(args, config(t, filepath.Join(t.TempDir(), "data"), fmt.Sprintf(`insecure = true # in a network of its own
 addresses {
   rpc = %q
 }
@@ -126,7 +129,8 @@ func TestFleetCheck(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	t.Cleanup(func() { endMachines(t, data) })
-	args := append([]string{"fleet", "check", "std", "-json"}, config(t, data, strings.Replace(fleetBlock(""), "server {", "server {\n  enabled = true", 1))...)
+	args := append([]string{"fleet", "check", "std", "-json"}, config(t, data,
+		strings.Replace(fleetBlock(""), "server {", "server {\n  enabled = true", 1))...)
 	out, err := exec.Command(program.Binary, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	var steps []fleet.CheckStep

@@ -129,9 +129,11 @@ func (c *account) clockwork(stop <-chan struct{}) {
 func (c *account) boot(i *ec2test.Instance) *exec.Cmd {
 	folder := filepath.Join(c.dir, i.ID)
 	given := filepath.Join(c.dir, i.ID+".hcl")
-	cmd := exec.Command(program.Binary, "agent", "-http-port", "0", "-config", given, "-config", filepath.Join(c.dir, "machine.hcl"), "-data-dir", folder)
+	cmd := exec.Command(program.Binary, "agent", "-http-port", "0", "-config", given, "-config", filepath.Join(c.dir, "machine.hcl"),
+		"-data-dir", folder)
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(c.dir, "bin")+":"+os.Getenv("PATH"))
-	told := strings.ReplaceAll(i.UserData, `metadata = "http://169.254.169.254"`, fmt.Sprintf("metadata = %q", c.Metadata(i.ID))) // whom the address would reach there
+	// whom the address would reach there
+	told := strings.ReplaceAll(i.UserData, `metadata = "http://169.254.169.254"`, fmt.Sprintf("metadata = %q", c.Metadata(i.ID)))
 	if err := os.WriteFile(given, []byte(told), 0o600); err != nil {
 		c.t.Error(err)
 	}
@@ -362,7 +364,8 @@ func TestACloudThatCantBeUsed(t *testing.T) {
 			require.Equal(t, "aws", pools[0].Name)
 			require.Empty(t, pools[1].Problem)
 			eventually(t, "the log", func() (bool, string) { return strings.Contains(a.Output(), x.want), a.Output() })
-			out, err := exec.Command(program.Binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(c.dir, "data"), c.block)...)...).CombinedOutput()
+			out, err := exec.Command(program.Binary, append([]string{"fleet", "check", "aws"},
+				config(t, filepath.Join(c.dir, "data"), c.block)...)...).CombinedOutput()
 			require.Error(t, err)
 			require.Contains(t, string(out), x.want)
 			require.Contains(t, string(out), "fleet.provider.ec2")
@@ -406,7 +409,8 @@ func TestTwoProvidersServeOneNodePool(t *testing.T) {
 `
 	args := fleetAgent(t, more)
 	second := filepath.Join(t.TempDir(), "second.json")
-	require.NoError(t, os.WriteFile(second, []byte(`{"Provider":"local","NodePool":"default","Zones":["z"],"Idle":3000000000,"AdoptGrace":1000000000,
+	require.NoError(t, os.WriteFile(second, []byte(`{"Provider":"local","NodePool":"default",
+		"Zones":["z"],"Idle":3000000000,"AdoptGrace":1000000000,
 		"UserData":"${config}\nplugin \"raw_exec\" {\n  config {\n    enabled = true\n  }\n}\n",
 		"Types":[{"Name":"dear","Price":3,"Capacity":{"CPU":900,"MemoryMB":256}}]}`), 0o600))
 	a := start(t, args...)
@@ -415,7 +419,8 @@ func TestTwoProvidersServeOneNodePool(t *testing.T) {
 	status, said := a.fleet("PUT", "pool/dear", string(text), nil)
 	require.Equal(t, 200, status, said)
 	ran, release := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "release") // else the first one's machine serves again
-	_, _, err = a.nomad().Jobs().Register(fleetJob("work", 5, "echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
+	_, _, err = a.nomad().Jobs().Register(fleetJob("work", 5,
+		"echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
 	require.NoError(t, err)
 	eventually(t, "the work", func() (bool, string) { return len(lines(t, ran)) == 5, fmt.Sprint(a.machines()) })
 	by := map[string]int{}

@@ -35,12 +35,14 @@ func sshCloud(t *testing.T, dir, secret string) (block string, cloud *ec2test.Cl
 	machine.User, err = ssh.NewSignerFromKey(private)
 	require.NoError(t, err)
 	machine.Moved = map[string]string{
-		"/usr/local/bin": filepath.Join(dir, "bin"), "/var/lib/drover": filepath.Join(dir, "state"), `"poweroff"`: `"true"`, "-data-dir": "-http-port 0 -data-dir",
+		"/usr/local/bin": filepath.Join(dir, "bin"), "/var/lib/drover": filepath.Join(dir,
+			"state"), `"poweroff"`: `"true"`, "-data-dir": "-http-port 0 -data-dir",
 	}
 	cloud = ec2test.New(t)
 	cloud.With(func(c *ec2test.Cloud) {
 		c.Wall, c.Address = true, "127.0.0.1"
-		c.Console = "-----BEGIN SSH HOST KEY KEYS-----\n" + string(ssh.MarshalAuthorizedKey(machine.HostKey())) + "-----END SSH HOST KEY KEYS-----\n"
+		c.Console = "-----BEGIN SSH HOST KEY KEYS-----\n" + string(ssh.MarshalAuthorizedKey(machine.HostKey())) + "-----END SSH HOST KEY " +
+			"KEYS-----\n"
 	})
 	return fmt.Sprintf(`server {
   enabled = true
@@ -106,7 +108,8 @@ func TestFleetCheckOverSSH(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	block, cloud, _ := sshCloud(t, dir, ec2test.SecretKey)
-	out, err := exec.Command(program.Binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
+	out, err := exec.Command(program.Binary, append([]string{"fleet", "check", "aws"},
+		config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	for _, want := range []string{"ssh: host key", "is on the console", "ssh: start", "home", "node ", "is gone", "can buy machines"} {
 		require.Contains(t, string(out), want)
@@ -116,7 +119,8 @@ func TestFleetCheckOverSSH(t *testing.T) {
 
 	dir = t.TempDir()
 	block, cloud, _ = sshCloud(t, dir, "wrong")
-	out, err = exec.Command(program.Binary, append([]string{"fleet", "check", "aws"}, config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
+	out, err = exec.Command(program.Binary, append([]string{"fleet", "check", "aws"},
+		config(t, filepath.Join(dir, "data"), block)...)...).CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "fleet.provider.ec2: the credentials are refused")
 	require.Contains(t, string(out), "SignatureDoesNotMatch")

@@ -3,14 +3,11 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -61,22 +58,6 @@ EOT
 }`
 }
 
-// freePort returns a port that stays free until an agent takes it, and while it is killed and started again: below those
-// that the kernel gives to connections and to port 0, and below jobs' dynamic ones.
-func freePort(t *testing.T) string {
-	t.Helper()
-	const first, count = 12_000, 8_000
-	for {
-		port := strconv.Itoa(first + (os.Getpid()*61+int(ports.Add(1)))%count)
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			require.NoError(t, l.Close())
-			return port
-		}
-	}
-}
-
-var ports atomic.Int64 // that were given
-
 // fleetAgent returns the arguments of a server without a node, whose machines find it again after a restart.
 func fleetAgent(t *testing.T, more string) []string {
 	t.Helper()
@@ -117,69 +98,6 @@ func endMachines(t *testing.T, data string) {
 			return len(left) == 0, fmt.Sprint(left)
 		})
 	}
-}
-
-// unmountBelow ends the mounts in a folder: those of agents that were killed.
-func unmountBelow(t *testing.T, folder string) {
-	t.Helper()
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	require.NoError(t, err)
-	var points []string
-	for line := range strings.Lines(string(table)) {
-		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[4], folder+"/") {
-			points = append(points, f[4])
-		}
-	}
-	slices.Reverse(points)
-	for _, p := range points {
-		assert.NoError(t, syscall.Unmount(p, syscall.MNT_DETACH))
-	}
-}
-
-// processesOf lists processes that name the folder in their arguments or environment, or whose program is in it.
-func processesOf(folder string) (pids []int) {
-	procs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, p := range procs {
-		exe, _ := os.Readlink(filepath.Join(p, "exe")) // drover-init says nothing else
-		command, _ := os.ReadFile(filepath.Join(p, "cmdline"))
-		env, _ := os.ReadFile(filepath.Join(p, "environ"))
-		pid, _ := strconv.Atoi(filepath.Base(p))
-		if pid != os.Getpid() && strings.Contains(strings.Join([]string{exe, string(command), string(env)}, "\n"), folder) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
-// fleet asks the fleet's face.
-func (a *agent) fleet(method, path, body string, out any) (int, string) {
-	a.t.Helper()
-	status, text := a.request(method, "/v1/fleet/"+path, body)
-	if out != nil {
-		require.Equal(a.t, 200, status, text)
-		require.NoError(a.t, json.Unmarshal([]byte(text), out), text)
-	}
-	return status, text
-}
-
-func (a *agent) machines() (list []fleet.Instance) {
-	a.t.Helper()
-	a.fleet("GET", "instances", "", &list)
-	return list
-}
-
-// noMachine waits until all have gone, and sees that nothing of them is left.
-func (a *agent) noMachine(t *testing.T) {
-	t.Helper()
-	eventually(t, "the machines' end", func() (bool, string) {
-		list := a.machines()
-		return len(list) == 0, fmt.Sprint(len(list), " machines")
-	})
-	eventually(t, "the nodes' end", func() (bool, string) {
-		nodes, _, err := a.nomad().Nodes().List(nil)
-		require.NoError(t, err)
-		return len(nodes) == 0, fmt.Sprint(len(nodes), " nodes")
-	})
 }
 
 func fleetJob(id string, count int, script string) *api.Job {
@@ -280,7 +198,8 @@ func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
 	args := fleetAgent(t, "")
 	a := start(t, args...)
 	ran, release := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "release")
-	_, _, err := a.nomad().Jobs().Register(fleetJob("work", 3, "echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
+	_, _, err := a.nomad().Jobs().Register(fleetJob("work", 3,
+		"echo $NOMAD_ALLOC_INDEX >> "+ran+"; while [ ! -e "+release+" ]; do sleep 0.1; done"), nil)
 	require.NoError(t, err)
 	eventually(t, "a machine", func() (bool, string) { n := len(a.machines()); return n > 0, "" })
 	a.PullThePlug() // the creates may or may not have happened
@@ -320,12 +239,13 @@ func TestAKilledServerFindsItsMachinesAgain(t *testing.T) {
 func TestPoolsOverTheAPI(t *testing.T) {
 	t.Parallel()
 	a := start(t, fleetAgent(t, "")...)
+	const types = `"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`
 	bad := map[string]string{
-		`{"Provider":"nobody","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                                    "there is no provider",
-		`{"Provider":"local","Types":[],"Zones":["a"]}`:                                                                                                                             "Types: must have at least one type",
-		`{"Provider":"local","Min":2,"Max":1,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                                     "Max: must be at least Min",
-		`{"Provider":"local","Min":2,"Budget":{"PerHour":1},"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`:                                      "can't hold the minimum",
-		`{"Provider":"local","Schedule":[{"Cron":"99 * * * *","Duration":3600000000000,"Min":1}],"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`: "Cron: minute must be",
+		`{"Provider":"nobody",` + types:                                                                    "there is no provider",
+		`{"Provider":"local","Types":[],"Zones":["a"]}`:                                                    "Types: must have at least one type",
+		`{"Provider":"local","Min":2,"Max":1,` + types:                                                     "Max: must be at least Min",
+		`{"Provider":"local","Min":2,"Budget":{"PerHour":1},` + types:                                      "can't hold the minimum",
+		`{"Provider":"local","Schedule":[{"Cron":"99 * * * *","Duration":3600000000000,"Min":1}],` + types: "Cron: minute must be",
 		`{"Colour":1}`: "Colour",
 	}
 	for body, want := range bad {
@@ -333,9 +253,12 @@ func TestPoolsOverTheAPI(t *testing.T) {
 		require.Equal(t, 400, status, text)
 		require.Contains(t, text, want)
 	}
-	status, text := a.fleet("PUT", "pool/std", `{"Provider":"local","Types":[{"Name":"t","Price":1,"Capacity":{"CPU":1,"MemoryMB":1}}],"Zones":["a"]}`, nil)
+	status, text := a.fleet("PUT", "pool/std",
+		`{"Provider":"local",`+types, nil)
 	require.Equal(t, 409, status, text)
-	status, text = a.fleet("PUT", "pool/extra", `{"Provider":"local","Zones":["a"],"Min":1,"AdoptGrace":1000000000,"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":500,"MemoryMB":128}}]}`, nil)
+	status, text = a.fleet("PUT", "pool/extra",
+		`{"Provider":"local","Zones":["a"],"Min":1,"AdoptGrace":1000000000,`+
+			`"Types":[{"Name":"t","Price":1,"Capacity":{"CPU":500,"MemoryMB":128}}]}`, nil)
 	require.Equal(t, 200, status, text)
 	eventually(t, "the minimum", func() (bool, string) {
 		list := a.machines()

@@ -61,8 +61,12 @@ func refusesTheUncertified(t *testing.T, server, ca string) {
 	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer tr.CloseIdleConnections()
 	hc := &http.Client{Transport: tr, Timeout: 10 * time.Second}
-	for path, want := range map[string]string{"Register": "a client certificate is needed", "Pull": "a client certificate is needed", "Enroll": "not"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+server+"/drover.v1.Control/"+path, bytes.NewReader([]byte{0x80}))
+	for path, want := range map[string]string{
+		"Register": "a client certificate is needed", "Pull": "a client certificate is needed",
+		"Enroll": "not",
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+server+"/drover.v1.Control/"+path,
+			bytes.NewReader([]byte{0x80}))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/msgpack")
 		answer, err := hc.Do(r)

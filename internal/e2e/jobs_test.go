@@ -2,11 +2,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
@@ -20,24 +18,6 @@ func rawJob(id, kind, command string, args ...string) *api.Job {
 	group.RestartPolicy = &api.RestartPolicy{Attempts: new(0), Mode: new("fail")}
 	group.ReschedulePolicy = &api.ReschedulePolicy{Attempts: new(0), Unlimited: new(false)}
 	return &api.Job{ID: &id, Type: &kind, Datacenters: []string{"dc1"}, TaskGroups: []*api.TaskGroup{group}}
-}
-
-// allocation waits by blocking query until the job has an allocation in the client status.
-func allocation(t *testing.T, c *api.Client, jobID, status string) *api.AllocationListStub {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	q := &api.QueryOptions{WaitTime: 10 * time.Second}
-	for {
-		list, meta, err := c.Jobs().Allocations(jobID, false, q.WithContext(ctx))
-		require.NoError(t, err)
-		for _, a := range list {
-			if a.ClientStatus == status {
-				return a
-			}
-		}
-		q.WaitIndex = meta.LastIndex
-	}
 }
 
 func logs(t *testing.T, c *api.Client, allocID, kind string) string {
@@ -115,7 +95,8 @@ func TestAServiceRunsIsEnteredAndStops(t *testing.T) {
 	require.Equal(t, "from stdin\n", stdout.String())
 	require.Equal(t, "to-err\n", stderr.String())
 
-	_, err = c.Allocations().Exec(t.Context(), full, "main", false, []string{"/no/such/program"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
+	_, err = c.Allocations().Exec(t.Context(), full, "main", false, []string{"/no/such/program"}, strings.NewReader(""), io.Discard,
+		io.Discard, nil, nil)
 	require.ErrorContains(t, err, "/no/such/program")
 
 	_, _, err = c.Jobs().Deregister("svc", false, nil)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,13 +36,7 @@ func TestAlertsAndDashboardNameMetricsThatAreExported(t *testing.T) {
 	})
 	_, _, err = a.nomad().Jobs().Deregister("metrics", true, nil)
 	require.NoError(t, err)
-	eventually(t, "the job's end, as tasks outlive their agent", func() (bool, string) {
-		list, _, err := a.nomad().Allocations().List(nil)
-		require.NoError(t, err)
-		return !slices.ContainsFunc(list, func(x *api.AllocationListStub) bool {
-			return x.ClientStatus == "running" || x.ClientStatus == "pending"
-		}), ""
-	})
+	nothingRuns(t, a.nomad()) // tasks outlive their agent
 }
 
 func namedMetrics(t *testing.T) (names []string) {

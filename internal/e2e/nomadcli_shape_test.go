@@ -137,8 +137,14 @@ func TestShapesTellWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s, err := parseShape("[{ID:string Deep:{…} N:number None:null List:[string] Meta:{a.b:string}}]")
 	require.NoError(t, err)
-	require.Empty(t, s.differences("", []any{map[string]any{"ID": "x", "Deep": map[string]any{}, "N": 1.0, "List": []any{"y"}, "Meta": map[string]any{}, "More": true}}))
-	require.Equal(t, []string{"[].Deep is null, Nomad's is object", "[].List is empty", "[].Meta is missing, Nomad's is object", "[].N is string, Nomad's is number"},
+	require.Empty(t, s.differences("", []any{map[string]any{
+		"ID": "x", "Deep": map[string]any{}, "N": 1.0, "List": []any{"y"},
+		"Meta": map[string]any{}, "More": true,
+	}}))
+	require.Equal(t, []string{
+		"[].Deep is null, Nomad's is object", "[].List is empty", "[].Meta is missing, Nomad's is object",
+		"[].N is string, Nomad's is number",
+	},
 		s.differences("", []any{map[string]any{"ID": "x", "Deep": nil, "N": "1", "List": []any{}}}))
 	for _, bad := range []string{"{ID:string", "[string", "{ID}", "strings", "text"} {
 		_, err := parseShape(bad)

@@ -30,7 +30,8 @@ var nomadCLI string
 //go:embed testdata/nomad-cli-exceptions.txt
 var nomadCLIExceptions string
 
-var nomadBinary = flag.String("nomad", "", "Nomad's own program: run the recorded commands themselves with it, too (scripts/peer-nomad-cli)")
+var nomadBinary = flag.String("nomad", "", "Nomad's own program: run the recorded commands themselves with it, too "+
+	"(scripts/peer-nomad-cli)")
 
 // recorded is a command of the recording with its requests.
 type recorded struct {
@@ -80,7 +81,10 @@ func parseRecording(t *testing.T, text string) []recorded {
 func TestNomadsCommandLine(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
-	s := &cliSession{t: t, addr: "http://" + a.addr, api: a.nomad(), ids: map[string]string{}, exceptions: parseExceptions(t, nomadCLIExceptions)}
+	s := &cliSession{
+		t: t, addr: "http://" + a.addr, api: a.nomad(), ids: map[string]string{},
+		exceptions: parseExceptions(t, nomadCLIExceptions),
+	}
 	commands := parseRecording(t, nomadCLI)
 	require.Greater(t, len(commands), 100)
 	if *nomadBinary != "" {

@@ -1,10 +1,8 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,62 +10,6 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 )
-
-// ask sends a request to the Poseidon face and returns status and body.
-func (a *agent) ask(method, path string, body any) (int, string) {
-	a.t.Helper()
-	var in io.Reader
-	switch b := body.(type) {
-	case nil:
-	case string:
-		in = strings.NewReader(b)
-	default:
-		data, err := json.Marshal(b)
-		require.NoError(a.t, err)
-		in = bytes.NewReader(data)
-	}
-	req, err := http.NewRequestWithContext(a.t.Context(), method, "http://"+a.addr+"/api/v1"+path, in)
-	require.NoError(a.t, err)
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(a.t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(a.t, err)
-	return res.StatusCode, string(text)
-}
-
-type statistics struct {
-	ID                int
-	PrewarmingPool    int `json:"prewarmingPoolSize"`
-	IdleRunners, Used int
-	UsedRunners       int `json:"usedRunners"`
-}
-
-func (a *agent) pool(environment string) statistics {
-	status, text := a.ask("GET", "/statistics/execution-environments", nil)
-	require.Equal(a.t, 200, status)
-	var all map[string]statistics
-	require.NoError(a.t, json.Unmarshal([]byte(text), &all))
-	return all[environment]
-}
-
-func (a *agent) putEnvironment(id string, size int) {
-	status, text := a.ask("PUT", "/execution-environments/"+id, map[string]any{"image": "host", "prewarmingPoolSize": size, "cpuLimit": 20, "memoryLimit": 100, "networkAccess": false, "exposedPorts": []int{}})
-	require.Contains(a.t, []int{201, 204}, status, text)
-	eventually(a.t, "a full pool", func() (bool, string) { return a.pool(id).IdleRunners == size, text })
-}
-
-func (a *agent) claim(environment int) string {
-	status, text := a.ask("POST", "/runners", map[string]any{"executionEnvironmentId": environment, "inactivityTimeout": 600})
-	require.Equal(a.t, 200, status, text)
-	var r struct {
-		RunnerID    string `json:"runnerId"`
-		MappedPorts any    `json:"mappedPorts"`
-	}
-	require.NoError(a.t, json.Unmarshal([]byte(text), &r))
-	require.Nil(a.t, r.MappedPorts)
-	return r.RunnerID
-}
 
 // outcome is what a websocket said.
 type outcome struct {
@@ -122,7 +64,10 @@ func TestAReplacedEnvironmentServesNewRunners(t *testing.T) {
 	t.Parallel()
 	a := dev(t)
 	a.putEnvironment("13", 5)
-	status, text := a.ask("PUT", "/execution-environments/13", map[string]any{"image": "host", "prewarmingPoolSize": 5, "cpuLimit": 30, "memoryLimit": 142})
+	status, text := a.ask("PUT", "/execution-environments/13", map[string]any{
+		"image": "host", "prewarmingPoolSize": 5, "cpuLimit": 30,
+		"memoryLimit": 142,
+	})
 	require.Equal(t, 204, status, text)
 	_, alloc, _ := strings.Cut(a.claim(13), "-")
 	status, text = a.request("GET", "/v1/allocation/"+alloc, "")
@@ -140,9 +85,14 @@ func TestCodeIsExecutedOverPoseidonsAPI(t *testing.T) {
 		p := a.pool("10")
 		return p.IdleRunners == 3 && p.UsedRunners == 1, ""
 	})
-	program := base64.StdEncoding.EncodeToString([]byte("import sys\nname = input()\nprint('hello', name)\nprint('oops', file=sys.stderr)\nsys.exit(3)\n"))
+	program := base64.StdEncoding.EncodeToString([]byte("import sys\nname = input()\nprint('hello', name)\nprint('oops', " +
+		"file=sys.stderr)\nsys.exit(3)\n"))
 	status, text := a.ask("PATCH", "/runners/"+runner+"/files", map[string]any{
-		"delete": []string{"./*"}, "copy": []map[string]any{{"path": "dir/"}, {"path": "main.py", "content": program}, {"path": "dir/data.txt", "content": "aGk="}},
+		"delete": []string{"./*"}, "copy": []map[string]any{
+			{"path": "dir/"},
+			{"path": "main.py", "content": program},
+			{"path": "dir/data.txt", "content": "aGk="},
+		},
 	})
 	require.Equal(t, 204, status, text)
 	out := a.execute(runner, map[string]any{"command": "/usr/bin/python3 main.py", "timeLimit": 30, "privilegedExecution": false}, "drover\n")
@@ -213,7 +163,8 @@ func TestBadExecutionRequestsChangeNothing(t *testing.T) {
 		require.Equal(t, c.status, status, "%s %s %v: %s", c.method, c.path, c.body, text)
 		require.Contains(t, text, c.want, "%s %s", c.method, c.path)
 	}
-	_, res, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+a.addr+"/api/v1/runners/"+runner+"/websocket?executionID=none", nil)
+	_, res, err := websocket.DefaultDialer.DialContext(t.Context(), "ws://"+a.addr+"/api/v1/runners/"+runner+"/websocket?executionID=none",
+		nil)
 	require.Error(t, err)
 	require.Equal(t, http.StatusNotFound, res.StatusCode)
 	require.NoError(t, res.Body.Close())

@@ -18,7 +18,8 @@ func leftovers(dir string) []string {
 	for _, p := range procs {
 		for _, name := range []string{"cmdline", "environ"} {
 			text, err := os.ReadFile(filepath.Join(p, name))
-			if err == nil && strings.Contains(string(text), dir) && p != "/proc/"+strconv.Itoa(os.Getpid()) && !strings.Contains(string(text), ".test") {
+			if err == nil && strings.Contains(string(text), dir) && p != "/proc/"+strconv.Itoa(os.Getpid()) && !strings.Contains(string(text),
+				".test") {
 				left = append(left, "process "+p+": "+strings.ReplaceAll(string(text), "\x00", " "))
 				break
 			}

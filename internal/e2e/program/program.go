@@ -77,7 +77,8 @@ func Start(t testing.TB, args ...string) *Agent {
 func Launch(t testing.TB, args ...string) *Agent {
 	t.Helper()
 	sharetest.Take(t)
-	a := &Agent{t: t, done: make(chan struct{}), cmd: exec.Command(Binary, append([]string{"agent", "-http-port", "0", "-rpc-port", "0", "-log-level", "info"}, args...)...)}
+	a := &Agent{t: t, done: make(chan struct{}), cmd: exec.Command(Binary,
+		append([]string{"agent", "-http-port", "0", "-rpc-port", "0", "-log-level", "info"}, args...)...)}
 	a.cmd.Env = append(os.Environ(), "TMPDIR="+os.Getenv("TMPDIR"))
 	pipe, err := a.cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -48,11 +48,13 @@ var rpcOn = regexp.MustCompile(`rpc=(127\.0\.0\.1:\d+)`)
 func startCluster(t *testing.T, name string) *cluster {
 	t.Helper()
 	dir := t.TempDir()
-	server := program.Start(t, append([]string{"-server"}, program.Config(t, filepath.Join(dir, "server"), "name = \""+name+"\"\nserver {\n  join_token = \"secret\"\n}")...)...)
+	server := program.Start(t, append([]string{"-server"}, program.Config(t, filepath.Join(dir, "server"),
+		"name = \""+name+"\"\nserver {\n  join_token = \"secret\"\n}")...)...)
 	m := rpcOn.FindStringSubmatch(server.Output())
 	require.NotNil(t, m, server.Output())
 	for i := range nodeCount {
-		block := program.ClientBlock(fmt.Sprintf("servers = [%q]\n  join_token = \"secret\"\n  memory_total_mb = %d\n  cpu_total_compute = 100000", m[1], nodeMemory))
+		block := program.ClientBlock(fmt.Sprintf("servers = [%q]\n  join_token = \"secret\"\n  memory_total_mb = %d\n  cpu_total_compute = "+
+			"100000", m[1], nodeMemory))
 		n := fmt.Sprintf("node-%d", i)
 		program.Start(t, append([]string{"-client"}, program.Config(t, filepath.Join(dir, n), "name = \""+n+"\"\n"+block)...)...)
 	}

@@ -19,12 +19,15 @@ type exception struct {
 const (
 	clientError = "A request that cannot be done is the client's fault, 4xx. Nomad answers 500, which says try again."
 	sampled     = "Nomad, too, stops the old and places the new in one plan and has fewer until these run; the recording looked at intervals."
-	keptOn      = "Who keeps a node out of scheduling, or a drain away from system jobs, wants what runs there to go on: a new version takes its place when the node is eligible again. Nomad ends it."
-	noRollout   = "Nomad gives the version that follows a failed deployment of a system job none: it is never judged, and never stable to go back to."
-	moved       = "What was moved is healthy after ten seconds, which may be before nothing has changed for eight."
-	judged      = "What fails outside of a deployment is unhealthy. In Nomad that depends on what its node hears of first, the end or the judgement."
-	restless    = "What fails again and again is replaced again and again, so that nothing is still; the recording ended at its limit."
-	restarted   = "A task is pending between its end and its restart, in Nomad too, whose nodes report in batches that mostly hide it."
+	keptOn      = "Who keeps a node out of scheduling, or a drain away from system jobs, wants what runs there to go on: a new version " +
+		"takes its place when the node is eligible again. Nomad ends it."
+	noRollout = "Nomad gives the version that follows a failed deployment of a system job none: it is never judged, and never stable to " +
+		"go back to."
+	moved  = "What was moved is healthy after ten seconds, which may be before nothing has changed for eight."
+	judged = "What fails outside of a deployment is unhealthy. In Nomad that depends on what its node hears of first, the end or the " +
+		"judgement."
+	restless  = "What fails again and again is replaced again and again, so that nothing is still; the recording ended at its limit."
+	restarted = "A task is pending between its end and its restart, in Nomad too, whose nodes report in batches that mostly hide it."
 )
 
 // exceptions is the whole table. Each is an expectation of its own, as exact as what it replaces: if the difference
@@ -48,12 +51,16 @@ var exceptions = []exception{
 	{"canary-old-fails", sampled, []string{"3 floor: 2 -> 1"}},
 	{"deaf", restarted, []string{"2 floor: 2 -> 1"}},
 	{"dispatch", clientError, []string{
-		"3 answer: 500 Dispatch request included unpermitted metadata keys: [no] -> 400 Dispatch request included unpermitted metadata keys: [no]",
+		"3 answer: 500 Dispatch request included unpermitted metadata keys: [no] -> 400 Dispatch request included unpermitted metadata keys: " +
+			"[no]",
 		`6 answer: 500 Specified job "JOB" is stopped -> 400 Specified job "JOB" is stopped`,
 	}},
-	{"drain-all", "Nomad begins the deployment in a last look at a job of which nothing runs, here it begins when there is room for it.", []string{
-		"2 deployments: 1 x #1 v0 running (Deployment is running) g: total=3 canaries=0 promoted=false healthy=0 ->",
-	}},
+	{
+		"drain-all", "Nomad begins the deployment in a last look at a job of which nothing runs, here it begins when there is room for it.",
+		[]string{
+			"2 deployments: 1 x #1 v0 running (Deployment is running) g: total=3 canaries=0 promoted=false healthy=0 ->",
+		},
+	},
 	{"drain-cancel", sampled, []string{"4 floor: 1 -> 0"}},
 	{"drain-ignore-system", keptOn, []string{
 		"3 live: -> 1 x v0 g run/running healthy=true",
@@ -65,8 +72,13 @@ var exceptions = []exception{
 		"3 summary: 1 x g queued=0 running=1 starting=0 lost=0 unknown=0 -> 1 x g queued=0 running=2 starting=0 lost=0 unknown=0",
 	}},
 	{"pause", clientError, []string{"6 answer: 500 can't pause terminal deployment -> 409 can't pause terminal deployment"}},
-	{"periodic", clientError, []string{`6 answer: 500 force launch for job "JOB" failed: can't force run non-tracked job "JOB" (default) -> 400 Specified job "JOB" is stopped`}},
-	{"periodic-overlap", clientError, []string{"5 answer: 500 cannot update periodic job to being non-periodic -> 400 cannot update periodic job to being non-periodic"}},
+	{
+		"periodic", clientError,
+		[]string{`6 answer: 500 force launch for job "JOB" failed: can't force run non-tracked job "JOB" (default)` +
+			` -> 400 Specified job "JOB" is stopped`},
+	},
+	{"periodic-overlap", clientError, []string{"5 answer: 500 cannot update periodic job to being non-periodic -> 400 cannot update " +
+		"periodic job to being non-periodic"}},
 	{"prestart-sidecar", restarted, []string{"2 floor: 1 -> 0"}},
 	{"purge-register", sampled, []string{"4 floor: 2 -> 1"}},
 	{"rename-group", sampled, []string{"2 floor: 1 -> 0"}},
@@ -77,7 +89,8 @@ var exceptions = []exception{
 	{"revert", "To say that an older version is not stable makes that version the current one in Nomad, which is a mistake there.", []string{
 		"6-7 job: 1 x service running v1 stop=false stable=false -> 1 x service running v2 stop=false stable=true",
 	}},
-	{"in-place-restart-policy", "An update in place reaches the running task in all of its parts. Nomad's task keeps its first restart policy.", []string{
+	{"in-place-restart-policy", "An update in place reaches the running task in all of its parts. Nomad's task keeps its first restart " +
+		"policy.", []string{
 		"2 live: 1 x v1 g run/running -> 1 x v1 g run/running healthy=true",
 		"3 live: -> 1 x v1 g run/running healthy=true",
 		"3 job: 1 x service dead v1 stop=false stable=false -> 1 x service running v1 stop=false stable=false",
@@ -102,7 +115,8 @@ var exceptions = []exception{
 	}},
 	{"no-update-block", moved, []string{"3 live: 3 x v2 g run/running -> 3 x v2 g run/running healthy=true"}},
 	{"ok-service-reschedule", restless, []string{"1 quiet: 8 -> 0"}},
-	{"ok-service-reschedule", "What fails right after its deployment succeeded is replaced. Nomad forgets it if the evaluation of the failure is the one that ends the deployment.", []string{
+	{"ok-service-reschedule", "What fails right after its deployment succeeded is replaced. Nomad forgets it if the evaluation of the " +
+		"failure is the one that ends the deployment.", []string{
 		"1 job: 1 x service dead v0 stop=false stable=true -> 1 x service pending v0 stop=false stable=true",
 		"1 evals: -> 1 x pending alloc-reschedule",
 		"1 about: 1 x ended v0 g run/failed healthy=true -> 1 x ended v0 g stop/failed healthy=true",
@@ -110,14 +124,16 @@ var exceptions = []exception{
 		"1 about: 1 x summary g failed -> 2 x summary g failed",
 		"1 made: 1 -> 2",
 	}},
-	{"reschedule-some", "After a scale down what runs stays, and what failed goes. Nomad goes by the index alone, and nothing is left that runs.", []string{
+	{"reschedule-some", "After a scale down what runs stays, and what failed goes. Nomad goes by the index alone, and nothing is left that " +
+		"runs.", []string{
 		"2 job: 1 x service dead v1 stop=false stable=false -> 1 x service running v1 stop=false stable=true",
 		"2-3 versions: 1 x v1 stable=false -> 1 x v1 stable=true",
 		"2 live: -> 1 x v1 g run/running healthy=true",
 		"2 deployments: -> 1 x #1 v1 successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=1",
 		"2 summary: 1 x g queued=0 running=0 starting=0 lost=0 unknown=0 -> 1 x g queued=0 running=1 starting=0 lost=0 unknown=0",
 		"2 tasks: -> 1 x g/t running: running failed=false",
-		"3 deployments: 1 x #1 v2 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2 -> 1 x #1 v1 successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=1",
+		"3 deployments: 1 x #1 v2 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2 -> 1 x #1 v1 " +
+			"successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=1",
 		"3 deployments: -> 1 x #2 v2 failed (Failed due to unhealthy allocations) g: total=3 canaries=0 promoted=false healthy=2",
 		"3 about: 2 x deployment #1 v2 g placed -> 4 x deployment #2 v2 g placed",
 		"3 about: -> 2 x deployment #2 v2 g unhealthy",
@@ -134,9 +150,11 @@ var exceptions = []exception{
 		"2 tasks: 1 x g/t pending: pending failed=false -> 1 x g/t running: running failed=false",
 	}},
 	{"sysbatch-runs", sampled, []string{"2 floor: 2 -> 0"}},
-	{"system", "alloc stop promises that the allocation is replaced. Nomad leaves the node of a system job empty until something else has the job looked at.", []string{
+	{"system", "alloc stop promises that the allocation is replaced. Nomad leaves the node of a system job empty until something else has " +
+		"the job looked at.", []string{
 		"4 live: -> 1 x v2 g run/running",
-		"4 deployments: 1 x #2 v2 successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=2 -> 1 x #2 v2 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
+		"4 deployments: 1 x #2 v2 successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=2 -> 1 x #2 v2 " +
+			"successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
 		"4 summary: 1 x g queued=0 running=1 starting=0 lost=0 unknown=0 -> 1 x g queued=0 running=2 starting=0 lost=0 unknown=0",
 	}},
 	{"system-canary", sampled, []string{"2-3 floor: 2 -> 1"}},
@@ -147,8 +165,10 @@ var exceptions = []exception{
 		"3 deployments: -> 1 x #1 v1 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
 		"3 about: -> 2 x deployment #1 v1 g placed",
 	}},
-	{"system-ok", "A failing system allocation is replaced after 30 s, then later and later. In Nomad the next evaluation does it, which here happened to come once more.", []string{
-		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=4 -> 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
+	{"system-ok", "A failing system allocation is replaced after 30 s, then later and later. In Nomad the next evaluation does it, which " +
+		"here happened to come once more.", []string{
+		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=4 -> 1 x #0 v0 " +
+			"successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
 		"1 about: 4 x deployment #0 v0 g placed -> 2 x deployment #0 v0 g placed",
 		"1 about: 4 x ended v0 g run/failed healthy=true -> 2 x ended v0 g run/failed healthy=true",
 		"1 about: 4 x summary g failed -> 2 x summary g failed",
@@ -160,7 +180,9 @@ var exceptions = []exception{
 		"2 floor: 1 -> 0",
 	}},
 	{"system-revert", noRollout, []string{
-		"2 deployments: 1 x #1 v1 failed (Failed due to unhealthy allocations - rolling back to job version 0) g: total=2 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 failed (Failed due to unhealthy allocations - rolling back to job version 0) g: total=2 canaries=0 promoted=false healthy=0",
+		"2 deployments: 1 x #1 v1 failed (Failed due to unhealthy allocations - rolling back to job version 0) g: total=2 canaries=0 " +
+			"promoted=false healthy=1 -> 1 x #1 v1 failed (Failed due to unhealthy allocations - rolling back to job version 0) g: total=2 " +
+			"canaries=0 promoted=false healthy=0",
 		"2 deployments: -> 1 x #2 v2 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
 		"2 about: -> 2 x deployment #2 v2 g placed",
 	}},
@@ -191,16 +213,22 @@ const further = "The rollout is one allocation further when the next step comes.
 
 var races = []race{
 	{"drain-canary", "Two of the old version and not the canary are on the drained node.", []string{
-		"3-5 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=4 -> 1 x #0 v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=5",
-		"3-4 deployments: 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false healthy=2 -> 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false healthy=1",
-		"5 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=4 -> 1 x #1 v1 successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=3",
+		"3-5 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=4 -> 1 x #0 " +
+			"v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=5",
+		"3-4 deployments: 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false " +
+			"healthy=2 -> 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false healthy=1",
+		"5 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=4 -> 1 x #1 v1 " +
+			"successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=3",
 	}},
 	{"drain-canary", "The canary is not on the drained node.", []string{
-		"3-4 deployments: 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false healthy=2 -> 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false healthy=1",
-		"5 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=4 -> 1 x #1 v1 successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=3",
+		"3-4 deployments: 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false " +
+			"healthy=2 -> 1 x #1 v1 running (Deployment is running but requires manual promotion) g: total=3 canaries=1 promoted=false healthy=1",
+		"5 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=4 -> 1 x #1 v1 " +
+			"successful (Deployment completed successfully) g: total=3 canaries=1 promoted=true healthy=3",
 	}},
 	{"drain-canary", "Two of the old version are on the drained node.", []string{
-		"3-5 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=4 -> 1 x #0 v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=5",
+		"3-5 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=4 -> 1 x #0 " +
+			"v0 successful (Deployment completed successfully) g: total=3 canaries=0 promoted=false healthy=5",
 	}},
 	{"drain-force", "Two of the three are on the drained node, and a forced drain takes both at once.", []string{
 		"2 live: 1 x v0 g run/running -> 2 x v0 g run/running",
@@ -208,59 +236,77 @@ var races = []race{
 		"2 floor: 2 -> 1",
 	}},
 	{"drain-while-roll", "One of the new version is on the drained node already, and counts twice.", []string{
-		"3-4 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=4 -> 1 x #1 v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=5",
+		"3-4 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=4 -> 1 x #1 " +
+			"v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=5",
 	}},
 	{"drain-while-roll", "Two of the new version are on the drained node already, and count twice.", []string{
-		"3-4 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=4 -> 1 x #1 v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=6",
+		"3-4 deployments: 1 x #1 v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=4 -> 1 x #1 " +
+			"v1 successful (Deployment completed successfully) g: total=4 canaries=0 promoted=false healthy=6",
 		"3-4 about: 4 x deployment #1 v1 g placed -> 6 x deployment #1 v1 g placed",
 		"3-4 about: -> 2 x ended v1 g stop/complete healthy=true",
 		"3-4 about: 4 x summary g complete -> 6 x summary g complete",
 	}},
-	{"drain-force", moved, []string{"2 live: 1 x v0 g run/running ->", "2 live: 2 x v0 g run/running healthy=true -> 3 x v0 g run/running healthy=true"}},
-	{"drain-one", moved, []string{"2 live: 1 x v0 g run/running ->", "2 live: 3 x v0 g run/running healthy=true -> 4 x v0 g run/running healthy=true"}},
+	{"drain-force", moved, []string{
+		"2 live: 1 x v0 g run/running ->",
+		"2 live: 2 x v0 g run/running healthy=true -> 3 x v0 g run/running healthy=true",
+	}},
+	{"drain-one", moved, []string{
+		"2 live: 1 x v0 g run/running ->",
+		"2 live: 3 x v0 g run/running healthy=true -> 4 x v0 g run/running healthy=true",
+	}},
 	{"fail-deployment", further, []string{
 		"3-6 live: 3 x v0 g run/running healthy=true -> 2 x v0 g run/running healthy=true",
 		"3-4 live: 1 x v1 g run/running healthy=true -> 2 x v1 g run/running healthy=true",
 		"5 live: -> 1 x v1 g run/running healthy=true",
 		"6 live: 1 x v1 g run/running healthy=true -> 2 x v1 g run/running healthy=true",
-		"3-7 deployments: 1 x #1 v1 failed (Deployment marked as failed) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 failed (Deployment marked as failed) g: total=4 canaries=0 promoted=false healthy=2",
+		"3-7 deployments: 1 x #1 v1 failed (Deployment marked as failed) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 failed " +
+			"(Deployment marked as failed) g: total=4 canaries=0 promoted=false healthy=2",
 	}},
 	{"fail-deployment-revert", further, []string{
-		"3 deployments: 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false healthy=2",
+		"3 deployments: 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false " +
+			"healthy=1 -> 1 x #1 v1 failed (Deployment marked as failed - rolling back to job version 0) g: total=4 canaries=0 promoted=false " +
+			"healthy=2",
 		"3 about: 2 x summary g complete -> 4 x summary g complete",
 	}},
 	{"pause", further, []string{
 		"3 floor: 4 -> 3",
 		"3-4 live: 3 x v0 g run/running healthy=true -> 2 x v0 g run/running healthy=true",
 		"3-4 live: 1 x v1 g run/running healthy=true -> 2 x v1 g run/running healthy=true",
-		"3-4 deployments: 1 x #1 v1 paused (Deployment is paused) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 paused (Deployment is paused) g: total=4 canaries=0 promoted=false healthy=2",
+		"3-4 deployments: 1 x #1 v1 paused (Deployment is paused) g: total=4 canaries=0 promoted=false healthy=1 -> 1 x #1 v1 paused " +
+			"(Deployment is paused) g: total=4 canaries=0 promoted=false healthy=2",
 	}},
 	{"roll-superseded", further, []string{
-		"3-5 deployments: 1 x #1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=2 -> 1 x #1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=3",
+		"3-5 deployments: 1 x #1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=2 -> 1 x " +
+			"#1 v1 cancelled (Cancelled due to newer version of job) g: total=4 canaries=0 promoted=false healthy=3",
 	}},
 	{"sibling-fails", "The other task ends after one second, which is min_healthy_time: whichever is seen first.", []string{
 		"1 job: 1 x service dead v0 stop=false stable=true -> 1 x service dead v0 stop=false stable=false",
 		"1 versions: 1 x v0 stable=true -> 1 x v0 stable=false",
-		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=1 -> 1 x #0 v0 failed (Failed due to unhealthy allocations) g: total=1 canaries=0 promoted=false healthy=0",
+		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=1 canaries=0 promoted=false healthy=1 -> 1 x #0 v0 " +
+			"failed (Failed due to unhealthy allocations) g: total=1 canaries=0 promoted=false healthy=0",
 	}},
 	{"system-restarts", "The task ends after one second, which is min_healthy_time: whichever is seen first.", []string{
 		"1 job: 1 x system running v0 stop=false stable=true -> 1 x system running v0 stop=false stable=false",
 		"1 versions: 1 x v0 stable=true -> 1 x v0 stable=false",
-		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2 -> 1 x #0 v0 failed (Failed due to unhealthy allocations) g: total=2 canaries=0 promoted=false healthy=0",
+		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2 -> 1 x #0 v0 " +
+			"failed (Failed due to unhealthy allocations) g: total=2 canaries=0 promoted=false healthy=0",
 	}},
 	{"system-restarts", "The task ends after one second, which is min_healthy_time: whichever is seen first on a node.", []string{
 		"1 job: 1 x system running v0 stop=false stable=true -> 1 x system running v0 stop=false stable=false",
 		"1 versions: 1 x v0 stable=true -> 1 x v0 stable=false",
-		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2 -> 1 x #0 v0 failed (Failed due to unhealthy allocations) g: total=2 canaries=0 promoted=false healthy=1",
+		"1 deployments: 1 x #0 v0 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2 -> 1 x #0 v0 " +
+			"failed (Failed due to unhealthy allocations) g: total=2 canaries=0 promoted=false healthy=1",
 	}},
 	{"stop-start", "The rollout is at its end when the job is stopped.", []string{
 		"6 job: 1 x service dead v4 stop=true stable=false -> 1 x service dead v4 stop=true stable=true",
 		"6-7 versions: 1 x v3 stable=false -> 1 x v3 stable=true",
 		"6-7 versions: 1 x v4 stable=false -> 1 x v4 stable=true",
-		"6-7 deployments: 1 x #2 v3 cancelled (Cancelled because job is stopped) g: total=2 canaries=0 promoted=false healthy=1 -> 1 x #2 v3 successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
+		"6-7 deployments: 1 x #2 v3 cancelled (Cancelled because job is stopped) g: total=2 canaries=0 promoted=false healthy=1 -> 1 x #2 v3 " +
+			"successful (Deployment completed successfully) g: total=2 canaries=0 promoted=false healthy=2",
 	}},
 	{"stop-start", "The rollout is about to end when the job is stopped.", []string{
-		"6-7 deployments: 1 x #2 v3 cancelled (Cancelled because job is stopped) g: total=2 canaries=0 promoted=false healthy=1 -> 1 x #2 v3 cancelled (Cancelled because job is stopped) g: total=2 canaries=0 promoted=false healthy=2",
+		"6-7 deployments: 1 x #2 v3 cancelled (Cancelled because job is stopped) g: total=2 canaries=0 promoted=false healthy=1 -> 1 x #2 v3 " +
+			"cancelled (Cancelled because job is stopped) g: total=2 canaries=0 promoted=false healthy=2",
 	}},
 }
 

@@ -103,7 +103,10 @@ func TestNearly(t *testing.T) {
 	for _, c := range []struct {
 		nomad, here int
 		same        bool
-	}{{0, 0, true}, {0, 1, true}, {1, 0, true}, {0, 2, false}, {4, 5, true}, {4, 6, false}, {8, 10, true}, {8, 11, false}, {8, 6, true}, {7, 9, false}} {
+	}{{0, 0, true}, {0, 1, true}, {1, 0, true}, {0, 2, false}, {4, 5, true}, {4, 6, false}, {8, 10, true}, {8, 11, false}, {8, 6, true}, {
+		7, 9,
+		false,
+	}} {
 		require.Equal(t, c.same, nearly(c.nomad, c.here), "%+v", c)
 	}
 }
@@ -130,13 +133,22 @@ func TestExceptions(t *testing.T) {
 		"3 floor: 2 -> 0",
 	}}})
 	require.NoError(t, err)
-	require.Equal(t, request{method: "PUT", path: "/v1/deployment/promote/DEPLOYMENT-0", body: `{"All":true}`, status: 400, text: "no\nnot this"}, changed.steps[1].requests[0])
+	require.Equal(t, request{
+		method: "PUT", path: "/v1/deployment/promote/DEPLOYMENT-0", body: `{"All":true}`, status: 400,
+		text: "no\nnot this",
+	}, changed.steps[1].requests[0])
 	require.Equal(t, 6, changed.steps[1].made)
 	require.Equal(t, 0, changed.steps[2].floor)
-	require.Equal(t, sections{"job": {}, "live": {"v0 g run/running": 2}, "about": {"ended v0 g stop/complete": 6}, "why": {" stop complete: alloc: not needed": 1}}, changed.steps[1].want)
+	require.Equal(t, sections{
+		"job": {}, "live": {"v0 g run/running": 2}, "about": {"ended v0 g stop/complete": 6},
+		"why": {" stop complete: alloc: not needed": 1},
+	}, changed.steps[1].want)
 	require.Equal(t, 3, s.steps[1].want["about"]["ended v0 g stop/complete"], "the history itself stays as it was")
 
-	for _, wrong := range []string{"", "nonsense", "4 made: 3 -> 4", "2 made: 4 -> 3", "2 colour: red -> blue", "2 job: service -> none", "2 job: 2 x absent ->", "3 answer: 200 -> 400 no", "2 job: -> 1 x service running v0 stop=false stable=true"} {
+	for _, wrong := range []string{
+		"", "nonsense", "4 made: 3 -> 4", "2 made: 4 -> 3", "2 colour: red -> blue", "2 job: service -> none",
+		"2 job: 2 x absent ->", "3 answer: 200 -> 400 no", "2 job: -> 1 x service running v0 stop=false stable=true",
+	} {
 		_, err := except(s, []exception{{"small", "so", []string{wrong}}})
 		require.Error(t, err, wrong)
 	}

@@ -8,7 +8,10 @@ var representative = slices.Concat(
 	[]string{"blocked-past-deadline", "canary-fails", "drain-batch", "drain-canary", "ineligible-system", "preempt-system"}, // alone
 	[]string{"canary-auto-promote", "canary-set-unhealthy", "canary-two-groups"},
 	[]string{"fail-deployment-revert", "first-fails-revert", "in-place-auto-revert", "late-failure", "pause", "priority", "revert", "scale"},
-	[]string{"roll-back-while", "roll-fails-revert-at-once", "roll-late-failure", "roll-manual-unhealthy-revert", "roll-parallel3-fails", "roll-superseded"},
+	[]string{
+		"roll-back-while", "roll-fails-revert-at-once", "roll-late-failure", "roll-manual-unhealthy-revert", "roll-parallel3-fails",
+		"roll-superseded",
+	},
 	[]string{"absent-command", "reschedule-0-meta", "restart-delay", "restart-recovers", "stop-while-failing"},
 	[]string{"blocked-batch", "blocked-memory"},
 	[]string{"system-canary", "system-parallel0", "system-restarts", "system-revert"},

@@ -62,7 +62,8 @@ func (v *view) job(c *api.Client, job, id string) error {
 	case err != nil:
 		return err
 	}
-	v.have.add("job", fmt.Sprintf("%s%s %s v%d stop=%t stable=%t", l, *info.Type, *info.Status, *info.Version, is(info.Stop), is(info.Stable)), 1)
+	v.have.add("job", fmt.Sprintf("%s%s %s v%d stop=%t stable=%t", l, *info.Type, *info.Status, *info.Version, is(info.Stop), is(info.Stable)),
+		1)
 	if id == job {
 		versions, _, _, err := c.Jobs().Versions(id, false, nil)
 		if err != nil {
@@ -107,7 +108,8 @@ func (v *view) allocations(c *api.Client, id, l string) error {
 			for _, e := range t.Events {
 				types = append(types, e.Type)
 			}
-			v.have["events"] = once(v.have["events"], fmt.Sprintf("%s%s/%s %s/%s: %s failed=%t restarts=%d %s", l, a.TaskGroup, name, a.DesiredStatus, a.ClientStatus, t.State, t.Failed, t.Restarts, strings.Join(types, ",")))
+			v.have["events"] = once(v.have["events"], fmt.Sprintf("%s%s/%s %s/%s: %s failed=%t restarts=%d %s", l, a.TaskGroup, name,
+				a.DesiredStatus, a.ClientStatus, t.State, t.Failed, t.Restarts, strings.Join(types, ",")))
 		}
 	}
 	return nil
@@ -181,7 +183,8 @@ func (v *view) summary(c *api.Client, id, l string) error {
 		return err
 	}
 	for group, g := range s.Summary {
-		v.have.add("summary", fmt.Sprintf("%s%s queued=%d running=%d starting=%d lost=%d unknown=%d", l, group, g.Queued, g.Running, g.Starting, g.Lost, g.Unknown), 1)
+		v.have.add("summary", fmt.Sprintf("%s%s queued=%d running=%d starting=%d lost=%d unknown=%d", l, group, g.Queued, g.Running, g.Starting,
+			g.Lost, g.Unknown), 1)
 		if g.Complete > 0 {
 			v.have.add(loose, fmt.Sprintf("%ssummary %s complete", l, group), g.Complete)
 		}

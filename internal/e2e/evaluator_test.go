@@ -68,13 +68,15 @@ func TestWhatUsersWriteIsContained(t *testing.T) {
 	task := greedy.TaskGroups[0].Tasks[0]
 	task.Artifacts = nil
 	task.Templates = []*api.Template{{
-		EmbeddedTmpl: new(`{{ $a := "aaaaaaaaaaaaaaaa" }}{{ range $i := (split "" "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") }}{{ $a = printf "%s%s" $a $a }}{{ end }}{{ $a }}`),
-		DestPath:     new("local/file"),
+		EmbeddedTmpl: new(`{{ $a := "aaaaaaaaaaaaaaaa" }}{{ range $i := (split "" "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa") }}` +
+			`{{ $a = printf "%s%s" $a $a }}{{ end }}{{ $a }}`),
+		DestPath: new("local/file"),
 	}}
 	register(t, c, greedy)
 	register(t, c, artifactJob("inner", "http://"+a.addr+"/v1/agent/self?filename=file"))
 	require.Contains(t, messages(allocation(t, c, "greedy", "failed")), "it makes texts of more than")
-	require.Contains(t, messages(allocation(t, c, "inner", "failed")), "127.0.0.1 is a loopback address, and client { artifact { allow = [...] } }")
+	require.Contains(t, messages(allocation(t, c, "inner", "failed")),
+		"127.0.0.1 is a loopback address, and client { artifact { allow = [...] } }")
 
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
@@ -112,7 +114,8 @@ func TestAgentDiesTwiceWhilePreparing(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { close(release) })
-	args := config(t, t.TempDir(), "server {\n  enabled = true\n}\n"+clientBlock("enabled = true\n  artifact {\n    allow = [\"127.0.0.0/8\"]\n  }"))
+	args := config(t, t.TempDir(), "server {\n  enabled = true\n}\n"+clientBlock("enabled = true\n  artifact {\n    allow = "+
+		"[\"127.0.0.0/8\"]\n  }"))
 	a := start(t, args...)
 	register(t, a.nomad(), artifactJob("deadly", s.URL+"/never"))
 	<-asked

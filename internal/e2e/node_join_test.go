@@ -21,7 +21,8 @@ func TestNodeAndControlApart(t *testing.T) {
 	s := start(t, append([]string{"-server"}, config(t, filepath.Join(t.TempDir(), "server"), "")...)...)
 	m := rpcOn.FindStringSubmatch(s.Output())
 	require.NotNil(t, m, s.Output())
-	stranger := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "stranger"), clientBlock("servers = [\""+m[1]+"\"]\n  join_token = \"wrong\""))...)...)
+	stranger := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "stranger"),
+		clientBlock("servers = [\""+m[1]+"\"]\n  join_token = \"wrong\""))...)...)
 	n := start(t, append([]string{"-client"}, config(t, filepath.Join(t.TempDir(), "node"), clientBlock("servers = [\""+m[1]+"\"]"))...)...)
 	c := s.nomad()
 	eventually(t, "the node", func() (bool, string) {
@@ -29,7 +30,10 @@ func TestNodeAndControlApart(t *testing.T) {
 		require.NoError(t, err)
 		return len(nodes) == 1 && nodes[0].Status == "ready", ""
 	})
-	eventually(t, "the stranger's refusal", func() (bool, string) { return strings.Contains(stranger.Output(), "level=ERROR"), stranger.Output() })
+	eventually(t, "the stranger's refusal", func() (bool, string) {
+		return strings.Contains(stranger.Output(), "level=ERROR"),
+			stranger.Output()
+	})
 	require.Contains(t, stranger.Output(), "wrong join token: give it the server's")
 	require.Contains(t, s.Output(), "-join-token TOKEN")
 	require.Contains(t, s.Output(), `level=WARN msg="a node was not admitted"`)
@@ -41,7 +45,8 @@ func TestNodeAndControlApart(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, "the log", func() (bool, string) { text := logs(t, c, a.ID, "stdout"); return text == "hello\n", text })
 	var out bytes.Buffer
-	code, err := c.Allocations().Exec(t.Context(), full, "main", false, []string{"/bin/cat"}, strings.NewReader("through the tunnel"), &out, &out, nil, nil)
+	code, err := c.Allocations().Exec(t.Context(), full, "main", false, []string{"/bin/cat"}, strings.NewReader("through the tunnel"), &out,
+		&out, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, 0, code)
 	require.Equal(t, "through the tunnel", out.String())
@@ -55,15 +60,6 @@ func TestNodeAndControlApart(t *testing.T) {
 	require.NoError(t, err)
 	status, text := s.ask("DELETE", "/execution-environments/10", nil)
 	require.Equal(t, 204, status, text)
-	eventually(t, "an empty node", func() (bool, string) {
-		list, _, err := c.Allocations().List(nil)
-		require.NoError(t, err)
-		for _, x := range list {
-			if x.ClientStatus == "running" || x.ClientStatus == "pending" {
-				return false, x.Name
-			}
-		}
-		return true, ""
-	})
+	nothingRuns(t, c)
 	n.Stop()
 }

@@ -4,11 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 
+	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
 	"github.com/drover-project/drover/execution"
@@ -23,7 +23,8 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	t.Cleanup(func() { cleanAfter(t, args) })
 	c := a.nomad()
 	pidFile := filepath.Join(t.TempDir(), "pid")
-	_, _, err := c.Jobs().Register(rawJob("svc", "service", "/bin/sh", "-c", "echo $$ > "+pidFile+"; echo before; while :; do sleep 1; done"), nil)
+	_, _, err := c.Jobs().Register(rawJob("svc", "service", "/bin/sh", "-c", "echo $$ > "+pidFile+"; echo before; while :; do sleep 1; done"),
+		nil)
 	require.NoError(t, err)
 	before := allocation(t, c, "svc", "running")
 	pid := readPid(t, pidFile)
@@ -36,7 +37,10 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	native := a.native()
 	ctx := t.Context()
 	require.NoError(t, native.ChangeFiles(ctx, runner, execution.FileChange{Path: "kept", Write: true, Data: []byte("mine")}))
-	x, err := native.StartExecution(ctx, runner, execution.Request{Spec: execution.Spec{Argv: []string{"/bin/sh", "-c", "echo started; sleep 1000"}, Detach: -1}})
+	x, err := native.StartExecution(ctx, runner, execution.Request{Spec: execution.Spec{Argv: []string{
+		"/bin/sh", "-c",
+		"echo started; sleep 1000",
+	}, Detach: -1}})
 	require.NoError(t, err)
 
 	a.PullThePlug()
@@ -54,7 +58,9 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	ended := allocation(t, c, "short", "failed")
 	require.Equal(t, short.ID, ended.ID)
 	events := ended.TaskStates["main"].Events
-	require.Equal(t, "5", events[terminated(t, ended.TaskStates["main"].Events[len(events)-1].Type, len(events), func(i int) string { return events[i].Type })].Details["exit_code"])
+	at := slices.IndexFunc(events, func(e *api.TaskEvent) bool { return e.Type == "Terminated" })
+	require.GreaterOrEqual(t, at, 0, "it has a Terminated event")
+	require.Equal(t, "5", events[at].Details["exit_code"])
 
 	native = b.native()
 	r, err := native.Runner(ctx, runner)
@@ -76,18 +82,6 @@ func TestWhatRanBeforeAKillRunsAfterIt(t *testing.T) {
 	require.Equal(t, "usable\r\n", b.execute(other, map[string]any{"command": "echo usable"}, "").stdout)
 }
 
-// terminated finds the event that has the exit code.
-func terminated(t *testing.T, _ string, n int, kind func(int) string) int {
-	t.Helper()
-	for i := n - 1; i >= 0; i-- {
-		if kind(i) == "Terminated" {
-			return i
-		}
-	}
-	t.Fatal("no Terminated event")
-	return -1
-}
-
 // cleanAfter stops all that the test's jobs left to run, as a person would.
 func cleanAfter(t *testing.T, args []string) {
 	a := launch(t, args...)
@@ -102,57 +96,7 @@ func cleanAfter(t *testing.T, args []string) {
 		_, _, err := c.Jobs().Deregister(j.ID, true, nil)
 		require.NoError(t, err)
 	}
-	eventually(t, "all allocations to end", func() (bool, string) {
-		list, _, err := c.Allocations().List(nil)
-		require.NoError(t, err)
-		running, seen := 0, ""
-		for _, x := range list {
-			if x.ClientStatus == "running" || x.ClientStatus == "pending" {
-				running++
-				seen += x.Name + " " + x.DesiredStatus + " " + x.ClientStatus + "; "
-			}
-		}
-		return running == 0, seen
-	})
+	nothingRuns(t, c)
 	require.NoError(t, c.System().GarbageCollect())
 	a.Stop()
-}
-
-func readPid(t *testing.T, path string) int {
-	t.Helper()
-	var text []byte
-	eventually(t, "the process's pid", func() (bool, string) {
-		var err error
-		text, err = os.ReadFile(path)
-		return err == nil && strings.HasSuffix(string(text), "\n"), string(text)
-	})
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	require.NoError(t, err)
-	return pid
-}
-
-func TestASecondAgentOnTheDataIsRefused(t *testing.T) {
-	t.Parallel()
-	data := filepath.Join(t.TempDir(), "data")
-	args := append([]string{"-server", "-client"}, config(t, data, "")...)
-	start(t, args...)
-	second := launch(t, args...)
-	require.Empty(t, second.addr)
-	require.Contains(t, second.Output(), "in use by another agent")
-}
-
-func TestUnknownConfigurationIsRefused(t *testing.T) {
-	t.Parallel()
-	a := launch(t, append([]string{"-dev"}, config(t, "", "colour = \"red\"")...)...)
-	require.Empty(t, a.addr)
-	require.Contains(t, a.Output(), "colour")
-}
-
-func TestTheDemonstration(t *testing.T) {
-	t.Parallel()
-	a := start(t, append([]string{"-dev", "-demo"}, config(t, "", "")...)...)
-	eventually(t, "the demonstration", func() (bool, string) { return strings.Contains(a.Output(), "try:"), a.Output() })
-	for _, want := range []string{"stdout  Hello drover", "stderr  and I can see", "exit    0 (exited)", "times   claim"} {
-		require.Contains(t, a.Output(), want)
-	}
 }
