@@ -80,7 +80,8 @@ func TestPlanesNeverImportEachOther(t *testing.T) {
 		for _, imp := range p.Imports {
 			mine, theirs := plane(p.ImportPath), plane(imp)
 			if mine != "" && theirs != "" && mine != theirs {
-				t.Errorf("%s imports %s: planes meet in root nouns and in interfaces which the consumer declares; internal/server joins them", p.ImportPath, imp)
+				t.Errorf("%s imports %s: planes meet in root nouns and in interfaces which the consumer declares; internal/server joins them",
+					p.ImportPath, imp)
 			}
 		}
 	}
@@ -92,7 +93,11 @@ var allowed = []struct {
 	may    []string
 	reason string
 }{
-	{"drover/internal/control/scheduler", []string{"drover/internal/control/scheduler"}, "the scheduler is pure: it reads an interface, never the store"},
+	{
+		"drover/internal/control/scheduler",
+		[]string{"drover/internal/control/scheduler"},
+		"the scheduler is pure: it reads an interface, never the store",
+	},
 	{"drover/internal/node/taskmachine", nil, "a task's life is a pure function"},
 	{"drover/internal/control/command", nil, "commands are data"},
 	{"drover/internal/control/evalbroker", nil, "the broker is a value; time is passed in"},
@@ -100,7 +105,11 @@ var allowed = []struct {
 	{"drover/client", nil, "users import client: it may need the root package only"},
 	{"drover/jobspec", nil, "jobspec makes root nouns"},
 	{"drover/internal/httpapi", []string{"drover/internal/httpapi"}, "faces translate: they declare the interfaces that they need"},
-	{"drover/internal/cli", []string{"drover/client", "drover/jobspec", "drover/internal/cli", "drover/internal/config"}, "the command line uses the API as everybody does"},
+	{
+		"drover/internal/cli",
+		[]string{"drover/client", "drover/jobspec", "drover/internal/cli", "drover/internal/config"},
+		"the command line uses the API as everybody does",
+	},
 	{"drover/internal/config", nil, "configuration is data"},
 	{"drover/cmd/drover-init", []string{"drover/internal/node/supervisor/"}, "the supervisor is a tiny program of its own"},
 }
@@ -122,7 +131,8 @@ func TestLayers(t *testing.T) {
 			if strings.HasSuffix(p.Name, "test") && strings.HasSuffix(imp, "test") && plane(imp) == "" {
 				continue // helpers of tests use those of no plane
 			}
-			if strings.HasPrefix(imp, "drover") && imp != "drover" && layerOf(imp) > 1 && !permitted(imp, allowed[rule].may, false) && imp != p.ImportPath {
+			if strings.HasPrefix(imp, "drover") && imp != "drover" && layerOf(imp) > 1 && !permitted(imp, allowed[rule].may,
+				false) && imp != p.ImportPath {
 				t.Errorf("%s imports %s: %s", p.ImportPath, imp, allowed[rule].reason)
 			}
 		}

@@ -82,7 +82,8 @@ func benchCommand(app *term.App) *cobra.Command {
 	}
 	c.Flags().BoolVar(&quick, "quick", false, "a tenth of the repetitions")
 	c.Flags().BoolVar(&markdown, "markdown", false, "print the table as Markdown, as docs/performance.md has it")
-	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet")
+	c.Flags().StringVar(&only, "only", "", "run the parts that match this expression: executions, cycles, fill, burst, output, jobs, idle, "+
+		"crowd, sandbox, state, sessions, docker-env, docker-exec, stats, fleet")
 	c.Flags().StringVar(&with, "with", "", "a file of figures (JSON lines) measured elsewhere, to print with these")
 	c.AddCommand(runnersCommand(app))
 	return c
@@ -144,6 +145,20 @@ func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 	return b.table()
 }
 
+// baseConfig is of all agents that are measured: their machine has room for whatever is tried.
+const baseConfig = `plugin "mock_driver" {
+  config {
+    enabled = true
+  }
+}
+client {
+  gc_max_allocs     = 5000
+  memory_total_mb   = 1000000
+  cpu_total_compute = 10000000
+  disk_total_mb     = 10000000
+}
+`
+
 // with runs one part against an agent of its own, so that parts do not disturb each other.
 func (b *bench) with(ctx context.Context, part func(context.Context) error) error {
 	self, err := os.Executable()
@@ -156,14 +171,14 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	config := dir + "/bench.hcl"
-	text := "plugin \"mock_driver\" {\n  config {\n    enabled = true\n  }\n}\nclient {\n  gc_max_allocs = 5000\n  memory_total_mb = 1000000\n  cpu_total_compute = 10000000\n disk_total_mb = 10000000\n}\n"
-	if err := os.WriteFile(config, []byte(text+b.config), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(baseConfig+b.config), 0o600); err != nil {
 		return err
 	}
 	read, write := io.Pipe()
 	agentCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b.agent = exec.CommandContext(agentCtx, self, "agent", "-dev", "-data-dir", dir+"/data", "-config", config, "-http-port", "0", "-log-level", "error")
+	b.agent = exec.CommandContext(agentCtx, self, "agent", "-dev", "-data-dir", dir+"/data", "-config", config, "-http-port", "0",
+		"-log-level", "error")
 	b.agent.Stdout, b.agent.Stderr = write, b.app.Err
 	b.agent.Cancel = func() error { return b.agent.Process.Signal(syscall.SIGTERM) }
 	b.agent.WaitDelay = 30 * time.Second

@@ -126,7 +126,7 @@ func (b *bench) taskStats(ctx context.Context) error {
 		b.config = telemetry
 		defer func() { b.config = "" }()
 		err = b.with(ctx, func(ctx context.Context) error {
-			if err := b.register(ctx, benchJob("stats", "service", "raw_exec", n, map[string]any{"command": "/bin/sleep", "args": []string{"1000"}})); err != nil {
+			if err := b.register(ctx, sleepers("stats", n)); err != nil {
 				return err
 			}
 			if err := b.await(ctx, "stats", func(s drover.TaskGroupSummary) bool { return s.Running == n }); err != nil {
@@ -149,6 +149,7 @@ func (b *bench) taskStats(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.report(fmt.Sprintf("stats of %d tasks every second: CPU of the agent", n), on-off, "% of a core", "≤ 5", "Nomad: a docker request a task a second")
+	b.report(fmt.Sprintf("stats of %d tasks every second: CPU of the agent", n), on-off, "% of a core", "≤ 5",
+		"Nomad: a docker request a task a second")
 	return nil
 }

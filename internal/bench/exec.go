@@ -123,7 +123,8 @@ func (b *bench) executions(ctx context.Context) error {
 	b.report("claim p50", percentile(claims, 0.5), "ms", "≤ 0.3 (first step 1)", "Poseidon 0.7")
 	b.report("claim p99", percentile(claims, 0.99), "ms", "≤ 2", "")
 	b.report("one file in p50", percentile(copies, 0.5), "ms", "≤ 2", "Poseidon 269")
-	b.report("execution to first byte p50", percentile(firsts, 0.5), "ms", "≤ 2 (first step 10)", "Poseidon 198, docker exec 84, Nomad exec 5.6")
+	b.report("execution to first byte p50", percentile(firsts, 0.5), "ms", "≤ 2 (first step 10)",
+		"Poseidon 198, docker exec 84, Nomad exec 5.6")
 	b.report("execution to exit p50", percentile(exits, 0.5), "ms", "≤ 3", "")
 	b.report("execution to exit p99", percentile(exits, 0.99), "ms", "", "")
 	return nil

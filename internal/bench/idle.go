@@ -23,7 +23,7 @@ func (b *bench) idle(ctx context.Context) error {
 	b.report("CPU of 25 warm runners", cpu, "% of a core", "≤ 0.5", "55 with 20 sessions")
 	pids := b.supervisors(ctx)
 	b.report("private memory per idle sandbox", privateMB(pids), "MB", "≤ 1.2", "")
-	if err := b.register(ctx, benchJob("idle", "service", "raw_exec", 50, map[string]any{"command": "/bin/sleep", "args": []string{"1000"}})); err != nil {
+	if err := b.register(ctx, sleepers("idle", 50)); err != nil {
 		return err
 	}
 	if err := b.await(ctx, "idle", func(s drover.TaskGroupSummary) bool { return s.Running == 50 }); err != nil {
@@ -39,14 +39,15 @@ func (b *bench) idle(ctx context.Context) error {
 func (b *bench) crowd(ctx context.Context) error {
 	n := b.n(500)
 	before := privateMB([]int{b.agent.Process.Pid})
-	if err := b.register(ctx, benchJob("crowd", "service", "raw_exec", n, map[string]any{"command": "/bin/sleep", "args": []string{"1000"}})); err != nil {
+	if err := b.register(ctx, sleepers("crowd", n)); err != nil {
 		return err
 	}
 	if err := b.await(ctx, "crowd", func(s drover.TaskGroupSummary) bool { return s.Running == n }); err != nil {
 		return err
 	}
 	clock.Sleep(ctx, clock.Wall{}, 10*time.Second) // its deployment ends, health is reported
-	b.report(fmt.Sprintf("idle %d raw_exec: CPU of agent and supervisors", n), b.cpuOver(ctx, 20*time.Second), "% of a core", "≤ 2", "Nomad 20 with 50")
+	b.report(fmt.Sprintf("idle %d raw_exec: CPU of agent and supervisors", n), b.cpuOver(ctx, 20*time.Second), "% of a core", "≤ 2",
+		"Nomad 20 with 50")
 	pids := b.supervisors(ctx)
 	all := privateMB(pids)*float64(len(pids)) + privateMB([]int{b.agent.Process.Pid}) - before
 	b.report(fmt.Sprintf("idle %d raw_exec: private memory a task, agent's growth included", n), all/float64(n), "MB", "≤ 1", "Nomad 37")

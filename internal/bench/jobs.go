@@ -19,6 +19,11 @@ func benchJob(id, kind, driver string, count int, config map[string]any) *drover
 	}}}}}
 }
 
+// sleepers is a service of so many allocations that only sleep.
+func sleepers(id string, count int) *drover.Job {
+	return benchJob(id, "service", "raw_exec", count, map[string]any{"command": "/bin/sleep", "args": []string{"1000"}})
+}
+
 func (b *bench) register(ctx context.Context, j *drover.Job) error {
 	_, err := b.api.Call(ctx, http.MethodPut, "/v1/jobs", nil, map[string]any{"Job": j}, nil)
 	return err
@@ -46,7 +51,7 @@ func (b *bench) jobs(ctx context.Context) error {
 	for i := range b.n(50) {
 		id := fmt.Sprintf("one-%d", i)
 		begin := b.now()
-		if err := b.register(ctx, benchJob(id, "service", "raw_exec", 1, map[string]any{"command": "/bin/sleep", "args": []string{"100"}})); err != nil {
+		if err := b.register(ctx, sleepers(id, 1)); err != nil {
 			return err
 		}
 		if err := b.await(ctx, id, func(s drover.TaskGroupSummary) bool { return s.Running == 1 }); err != nil {

@@ -47,7 +47,8 @@ func runnersCommand(app *term.App) *cobra.Command {
 	var only string
 	c := &cobra.Command{
 		Use: "runners", Short: "Measure claims, executions and pools, and print what others publish beside it", Args: cobra.NoArgs,
-		Example: "  drover bench runners -quick\n  drover bench runners -driver docker -image busybox\n  drover bench runners -only cycles -cycles 100000",
+		Example: "  drover bench runners -quick\n  drover bench runners -driver docker -image busybox\n  drover bench runners -only cycles " +
+			"-cycles 100000",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pattern, err := regexp.Compile(only)
 			if err != nil {
@@ -135,7 +136,8 @@ func (b *bench) sessions(ctx context.Context) error {
 		return err
 	}
 	clock.Sleep(ctx, clock.Wall{}, 3*time.Second) // what starting left to do
-	b.report(fmt.Sprintf("CPU of %d idle terminals and %d warm runners", open, pool), b.cpuOver(ctx, watch), "% of a core", "≤ 0.5", "Poseidon 55")
+	b.report(fmt.Sprintf("CPU of %d idle terminals and %d warm runners", open, pool), b.cpuOver(ctx, watch), "% of a core", "≤ 0.5",
+		"Poseidon 55")
 	return nil
 }
 

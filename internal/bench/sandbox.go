@@ -42,12 +42,14 @@ func (b *bench) idleSandboxes(ctx context.Context, n int) error {
 		return err
 	}
 	clock.Sleep(ctx, clock.Wall{}, 5*time.Second) // what is given back after the start is given back
-	b.report(fmt.Sprintf("idle %d sandboxes: CPU of agent and supervisors", n), b.cpuOver(ctx, 20*time.Second), "% of a core", "≤ 1", "Poseidon 55 with 25")
+	b.report(fmt.Sprintf("idle %d sandboxes: CPU of agent and supervisors", n), b.cpuOver(ctx, 20*time.Second), "% of a core", "≤ 1",
+		"Poseidon 55 with 25")
 	pids := b.supervisors(ctx)
 	if len(pids) < n {
 		return drover.Errorf(drover.Internal, "%d of %d sandboxes are there", len(pids)-others, n)
 	}
 	all := privateMB(pids)*float64(len(pids)) + privateMB([]int{b.agent.Process.Pid}) - agent
-	b.report(fmt.Sprintf("idle %d sandboxes: private memory each, agent's growth included", n), all/float64(n), "MB", "≤ 1.2", "Nomad 37 a task")
+	b.report(fmt.Sprintf("idle %d sandboxes: private memory each, agent's growth included", n), all/float64(n), "MB", "≤ 1.2",
+		"Nomad 37 a task")
 	return nil
 }

@@ -75,7 +75,8 @@ func (b *bench) state(ctx context.Context) error {
 // restart measures the real server over the folder.
 func (b *bench) restart(ctx context.Context, self, dir, name string) error {
 	config := filepath.Join(dir, "bench.hcl")
-	if err := os.WriteFile(config, []byte("server {\n  enabled = true\n}\nclient {\n  enabled = false\n}\nports {\n  http = 0\n  rpc = 0\n}\n"), 0o600); err != nil {
+	if err := os.WriteFile(config,
+		[]byte("server {\n  enabled = true\n}\nclient {\n  enabled = false\n}\nports {\n  http = 0\n  rpc = 0\n}\n"), 0o600); err != nil {
 		return err
 	}
 	read, write := io.Pipe()

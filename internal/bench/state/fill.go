@@ -91,7 +91,10 @@ func (f *filler) node(i int) {
 	}
 	n.Attributes["unique.hostname"] = n.Name
 	for _, d := range []string{"raw_exec", "sandbox", "docker", "mock_driver"} {
-		n.Drivers[d] = &drover.DriverInfo{Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: f.now, Attributes: map[string]string{"driver." + d: "1"}}
+		n.Drivers[d] = &drover.DriverInfo{
+			Detected: true, Healthy: true, HealthDescription: "Healthy", UpdateTime: f.now,
+			Attributes: map[string]string{"driver." + d: "1"},
+		}
 	}
 	n.ComputedClass = feasible.ComputedClass(n)
 	f.nodes = append(f.nodes, n)
@@ -130,7 +133,10 @@ func (f *filler) plan(i int, j *drover.Job, eval *drover.Evaluation, count int) 
 	resources := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"task": {
 		Cpu: drover.AllocatedCpuResources{CpuShares: 100}, Memory: drover.AllocatedMemoryResources{MemoryMB: 128},
 	}}, Shared: drover.AllocatedSharedResources{DiskMB: 300}}
-	metrics := &drover.AllocationMetric{NodesEvaluated: len(f.nodes), NodesInPool: len(f.nodes), NodesAvailable: map[string]int{"dc1": len(f.nodes)}}
+	metrics := &drover.AllocationMetric{
+		NodesEvaluated: len(f.nodes), NodesInPool: len(f.nodes),
+		NodesAvailable: map[string]int{"dc1": len(f.nodes)},
+	}
 	for k := range count {
 		n := f.nodes[(i*7919+k*31)%len(f.nodes)]
 		r := resources
@@ -149,7 +155,11 @@ func (f *filler) plan(i int, j *drover.Job, eval *drover.Evaluation, count int) 
 
 func (f *filler) running(allocID string) exchange.AllocUpdate {
 	state := &drover.TaskState{State: "running", StartedAt: f.now}
-	for i, e := range [][2]string{{drover.TaskReceived, "Task received by client"}, {drover.TaskSetup, "Building Task Directory"}, {drover.TaskStarted, "Task started by client"}} {
+	for i, e := range [][2]string{
+		{drover.TaskReceived, "Task received by client"},
+		{drover.TaskSetup, "Building Task Directory"},
+		{drover.TaskStarted, "Task started by client"},
+	} {
 		state.Events = append(state.Events, &drover.TaskEvent{
 			Type: e[0], DisplayMessage: e[1], Time: f.now.UnixNano() + int64(i), Details: map[string]string{},
 		})
