@@ -56,7 +56,13 @@ func TestTheEffectiveConfigurationIsPrinted(t *testing.T) {
 	require.NoError(t, err)
 	var cfg map[string]any
 	require.NoError(t, json.Unmarshal([]byte(out), &cfg))
-	require.NotEmpty(t, cfg)
+	require.Equal(t, "127.0.0.1", cfg["bind_addr"])
+	require.NotContains(t, cfg, "log_file", "nobody set it")
+	file := filepath.Join(t.TempDir(), "printed.json")
+	require.NoError(t, os.WriteFile(file, []byte(out), 0o600))
+	again, _, err := execute(t, "config", "--dev", "--config", file)
+	require.NoError(t, err)
+	require.Equal(t, out, again, "what it prints is a file again")
 }
 
 func TestWhatCannotBeIsRefused(t *testing.T) {

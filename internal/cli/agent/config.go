@@ -1,25 +1,21 @@
 package agent
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// configCommand prints the configuration that counts, after all sources were put together.
+// configCommand prints the configuration that counts, after all sources were put together, as a file that -config takes.
 func configCommand(app *term.App, f *flags) *cobra.Command {
 	c := &cobra.Command{
-		Use: "config", Short: "Print the effective configuration as JSON", Args: cobra.NoArgs,
+		Use: "config", Short: "Print the effective configuration as JSON, which -config takes", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			cfg, err := f.load()
 			if err != nil {
 				return err
 			}
-			enc := json.NewEncoder(app.Out)
-			enc.SetIndent("", "  ")
-			return enc.Encode(cfg)
+			return term.PrintJSON(app.Out, cfg.Keys())
 		},
 	}
 	c.Flags().BoolVar(&f.dev, "dev", false, "everything in one process, nothing kept")
