@@ -12,10 +12,10 @@ import (
 )
 
 // Download answers with a file of a runner, or with the one range of it that the request's header asks for, if the
-// request's conditions hold (http.ServeContent). Its route must not
-// compress (Stream), as its tags and ranges are of the plain bytes. head may set further headers; it is called when the file is there. What
-// has no known size (as in /proc) has no ranges. Errors: those of files.Read; Invalid: a directory; StatusError: a bad
-// range (400), one that the file does not have (416), a condition that does not hold (412).
+// request's conditions hold (http.ServeContent). Its route must not compress (Stream), as its tags and ranges are of the
+// plain bytes. head may set further headers; it is called when the file is there. What has no known size (as in /proc) has
+// no ranges. Errors: those of files.Read; Invalid: a directory; StatusError: a bad range (400), one that the file does not
+// have (416), a condition that does not hold (412).
 func Download(
 	w http.ResponseWriter, r *http.Request, files execution.Files, req execution.FileRequest, head func(execution.FileInfo),
 ) error {

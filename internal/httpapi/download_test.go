@@ -90,11 +90,12 @@ func tag(size int) string { return fmt.Sprintf(`"%x-%x"`, written.UnixNano(), si
 // download asks a real server for the file, and renders what a client sees of the answer.
 func (f *oneFile) download(t *testing.T, method string, headers ...string) string {
 	t.Helper()
-	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "GET /file", Stream: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
+	handle := func(w http.ResponseWriter, r *http.Request) error {
 		return Download(w, r, f, execution.FileRequest{Path: "file"}, func(execution.FileInfo) {
 			w.Header().Set("Content-Disposition", "attachment")
 		})
-	}}}))
+	}
+	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "GET /file", Stream: true, Handle: handle}}))
 	defer srv.Close()
 	r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+"/file", nil)
 	require.NoError(t, err)
@@ -208,7 +209,9 @@ func TestDownloads(t *testing.T) {
 		{name: "a range of an empty file", file: newFile(""), headers: []string{"Range", "bytes=0-3"}},
 		{name: "an empty file that is known", file: newFile(""), headers: []string{"If-None-Match", tag(0)}},
 		{name: "a file without a size", file: &oneFile{kind: "-", data: []byte("procs 1\n"), at: written}},
-		{name: "a range of a file without a size", file: &oneFile{kind: "-", data: []byte("procs 1\n"), at: written}, headers: []string{"Range", "bytes=2-4"}},
+		{name: "a range of a file without a size", file: &oneFile{kind: "-", data: []byte("procs 1\n"), at: written}, headers: []string{
+			"Range", "bytes=2-4",
+		}},
 		{name: "a device", file: &oneFile{kind: "c", data: []byte("zzz"), at: written}},
 		{name: "a long one", data: long},
 		{name: "a long one, compressed", data: long, headers: []string{"Accept-Encoding", "gzip"}},
@@ -218,7 +221,9 @@ func TestDownloads(t *testing.T) {
 		{name: "a long range", data: long, headers: []string{"Range", "bytes=10-5999"}},
 		{name: "the end of a long one", data: long, headers: []string{"Range", "bytes=-3000"}},
 		{name: "shrinks", file: &oneFile{kind: "-", data: []byte(ten), size: 20, at: written}},
-		{name: "shrinks, compressed", file: &oneFile{kind: "-", data: []byte(long), size: 8000, at: written}, headers: []string{"Accept-Encoding", "gzip"}},
+		{name: "shrinks, compressed", file: &oneFile{kind: "-", data: []byte(long), size: 8000, at: written}, headers: []string{
+			"Accept-Encoding", "gzip",
+		}},
 		{name: "grows", file: &oneFile{kind: "-", data: []byte(ten), size: 5, at: written}},
 		{name: "breaks", file: &oneFile{kind: "-", data: []byte(ten), size: 20, at: written, fails: errors.New("the node is gone")}},
 		{name: "breaks at once", file: &oneFile{kind: "-", size: 20, at: written, fails: drover.Errorf(drover.Gone, "the runner is gone")}},

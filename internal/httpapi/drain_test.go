@@ -17,10 +17,13 @@ import (
 // A client that sends all before it reads gets to know why it was refused, whatever was left of its body.
 func TestRefusedBodiesAreReadOn(t *testing.T) {
 	t.Parallel()
-	srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "PUT /full", MaxBody: -1, Handle: func(_ http.ResponseWriter, r *http.Request) error {
-		_, _ = io.CopyN(io.Discard, r.Body, 100)
-		return drover.Errorf(drover.Exhausted, "the disk is full")
-	}}, {Pattern: "PUT /bounded", MaxBody: 1000, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+	srv := httptest.NewServer(Handler(testConfig(), testFace{{
+		Pattern: "PUT /full", MaxBody: -1,
+		Handle: func(_ http.ResponseWriter, r *http.Request) error {
+			_, _ = io.CopyN(io.Discard, r.Body, 100)
+			return drover.Errorf(drover.Exhausted, "the disk is full")
+		},
+	}, {Pattern: "PUT /bounded", MaxBody: 1000, Handle: func(_ http.ResponseWriter, r *http.Request) error {
 		_, err := io.Copy(io.Discard, r.Body)
 		return drover.Errorf(drover.TooLarge, "%w", err)
 	}}}))
@@ -53,7 +56,8 @@ func TestRefusedBodiesAreReadOnBeforeAClose(t *testing.T) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL, "http://"))
 		require.NoError(t, err)
 		defer conn.Close()
-		_, err = io.WriteString(conn, "PUT / "+version+"\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n"+strings.Repeat("x", 200_000))
+		_, err = io.WriteString(conn, "PUT / "+version+"\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 200000\r\n\r\n"+
+			strings.Repeat("x", 200_000))
 		require.NoError(t, err)
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err, "it is closed, not reset")

@@ -72,7 +72,8 @@ func isOrigin(o string) bool {
 // Check says why the request is refused, with the status; nil if it is not.
 func (g *Guard) Check(r *http.Request) error {
 	if !g.knows(r.Host) {
-		return &StatusError{http.StatusMisdirectedRequest, fmt.Errorf("this agent is not known as %q: call it by its IP address or as localhost, "+
+		return &StatusError{http.StatusMisdirectedRequest, fmt.Errorf("this agent is not known as %q: "+
+			"call it by its IP address or as localhost, "+
 			"or add the name to allowed_hosts in the agent's configuration (DROVER_ALLOWED_HOSTS)", r.Host)}
 	}
 	if r.Header["Origin"] == nil && r.Header["Sec-Fetch-Site"] == nil || linked(r) {

@@ -36,12 +36,21 @@ func TestGuard(t *testing.T) {
 		{"an address typed into a browser", "GET", own, "Sec-Fetch-Site: none|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document", nil, 0},
 		{"the agent's own page reads", "GET", own, "Sec-Fetch-Site: same-origin|Sec-Fetch-Mode: cors", nil, 0},
 		{"the agent's own page acts", "POST", own, "Sec-Fetch-Site: same-origin|Origin: http://" + own, nil, 0},
-		{"the same, in clear text and far away, where browsers send no Sec-Fetch-Site", "DELETE", "10.0.0.7:4646", "Origin: http://10.0.0.7:4646", nil, 0},
+		{
+			"the same, in clear text and far away, where browsers send no Sec-Fetch-Site", "DELETE", "10.0.0.7:4646",
+			"Origin: http://10.0.0.7:4646", nil, 0,
+		},
 		{"the agent's own page opens a websocket", "GET", own, "Origin: http://" + own + "|Connection: Upgrade|Upgrade: websocket", nil, 0},
 		{"a link to what is no page", "GET", own, "Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document", nil, 403},
 
-		{"fetch, no-cors", "POST", own, "Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: no-cors|Origin: http://evil.example|Content-Type: text/plain", nil, 403},
-		{"a form", "POST", own, "Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document|Origin: http://evil.example", nil, 403},
+		{
+			"fetch, no-cors", "POST", own,
+			"Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: no-cors|Origin: http://evil.example|Content-Type: text/plain", nil, 403,
+		},
+		{
+			"a form", "POST", own,
+			"Sec-Fetch-Site: cross-site|Sec-Fetch-Mode: navigate|Sec-Fetch-Dest: document|Origin: http://evil.example", nil, 403,
+		},
 		{"an older browser's form", "POST", own, "Origin: http://evil.example", nil, 403},
 		{"a file, a sandboxed frame", "POST", own, "Origin: null", nil, 403},
 		{"a preflight", "OPTIONS", own, "Origin: http://evil.example|Access-Control-Request-Method: PUT", nil, 403},
@@ -53,7 +62,10 @@ func TestGuard(t *testing.T) {
 
 		{"a rebound name reads", "GET", "evil.example:4646", "", nil, 421},
 		{"a rebound name acts", "POST", "evil.example:4646", "Origin: http://evil.example:4646", nil, 421},
-		{"a rebound name, as its browser sees it", "POST", "evil.example:4646", "Sec-Fetch-Site: same-origin|Origin: http://evil.example:4646", nil, 421},
+		{
+			"a rebound name, as its browser sees it", "POST", "evil.example:4646",
+			"Sec-Fetch-Site: same-origin|Origin: http://evil.example:4646", nil, 421,
+		},
 		{"a rebound name that looks like ours", "GET", "localhost.evil.example", "", nil, 421},
 		{"a rebound name that looks like an address", "GET", "127.0.0.1.evil.example", "", nil, 421},
 		{"an address that browsers would rewrite", "GET", "0x7f.1", "", nil, 421},
@@ -109,7 +121,10 @@ func TestGuardLetsLinksToThePageThrough(t *testing.T) {
 
 func TestGuardRefusesOriginsThatBrowsersNeverSend(t *testing.T) {
 	t.Parallel()
-	for _, bad := range []string{"", "null", "*", "ide.example.com", "https://", "https://ide.example.com/", "https://IDE.example.com", "https://ide.example.com:443", "http://x:80", "file:///x", "chrome://x"} {
+	for _, bad := range []string{
+		"", "null", "*", "ide.example.com", "https://", "https://ide.example.com/", "https://IDE.example.com",
+		"https://ide.example.com:443", "http://x:80", "file:///x", "chrome://x",
+	} {
 		_, err := NewGuard(GuardConfig{Origins: []string{bad}})
 		require.ErrorContains(t, err, "no origin", bad)
 	}

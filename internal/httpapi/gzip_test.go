@@ -92,7 +92,7 @@ func TestAFlushSendsWhatThereIs(t *testing.T) {
 			for _, size := range []int{1, 5000} {
 				name := fmt.Sprintf("accepts %q, stream %v, %d bytes", accepts, stream, size)
 				arrived := make(chan struct{})
-				srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "GET /", Stream: stream, Handle: func(w http.ResponseWriter, r *http.Request) error {
+				handle := func(w http.ResponseWriter, r *http.Request) error {
 					_, _ = w.Write(bytes.Repeat([]byte("a"), size))
 					if err := http.NewResponseController(w).Flush(); err != nil {
 						return err
@@ -103,7 +103,8 @@ func TestAFlushSendsWhatThereIs(t *testing.T) {
 					}
 					_, _ = io.WriteString(w, "b")
 					return nil
-				}}}))
+				}
+				srv := httptest.NewServer(Handler(testConfig(), testFace{{Pattern: "GET /", Stream: stream, Handle: handle}}))
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
 				require.NoError(t, err)
 				r.Header.Set("Accept-Encoding", accepts)

@@ -125,7 +125,8 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *path) notAllowed(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Allow", strings.Join(p.methods, ", "))
-	return &StatusError{http.StatusMethodNotAllowed, errors.New("Invalid method")} //nolint:staticcheck // Nomad's words, which its clients match
+	err := errors.New("Invalid method") //nolint:staticcheck // Nomad's words, which its clients match
+	return &StatusError{http.StatusMethodNotAllowed, err}
 }
 
 // splitPattern takes "PUT,POST /v1/jobs" apart; methods is {""} if there are none.

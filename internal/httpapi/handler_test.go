@@ -119,7 +119,8 @@ func TestBodyFaultsAreNamed(t *testing.T) {
 		{"/job", `{"Job":{"Count":1.5}}`, 400, "Job.Count: got a JSON number 1.5"},
 		{"/job", `{"Job":{"Count":99999999999999999999}}`, 400, "Job.Count"},
 		{"/job", `{"Job":{"Groups":[{"Kill":"5s"},{"kill":7}]}}`, 200, `[{"Kill":5000000000},{"Kill":7}]`},
-		{"/job", `{"Job":{"Groups":[{"Kill":"5 s"}]}}`, 400, `Job.Groups.Kill: "5 s" is no duration: write nanoseconds as a number, or a text such as "1m30s"`},
+		{"/job", `{"Job":{"Groups":[{"Kill":"5 s"}]}}`, 400, `Job.Groups.Kill: "5 s" is no duration: ` +
+			`write nanoseconds as a number, or a text such as "1m30s"`},
 		{"/job", `{"Job":{"Groups":[{"Kill":"5s"}]}} {}`, 400, "behind its JSON value"},
 		{"/job", `{"Job":{"Groups":[{"Kill":"5s"}],"Count":"3"}}`, 400, "Job.Count: got a JSON string"},
 		{"/job", `{"Job":{"Groups":[{"Kill":[]}]}}`, 400, "Job.Groups.Kill: got a JSON array, but a number of nanoseconds, or a text"},

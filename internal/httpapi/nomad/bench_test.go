@@ -25,7 +25,8 @@ func BenchmarkExecOutput(b *testing.B) {
 	defer srv.Close()
 	b.SetBytes(5 << 20)
 	for b.Loop() {
-		conn, _, err := websocket.DefaultDialer.Dial("ws"+srv.URL[4:]+"/v1/client/allocation/"+allocID+"/exec?task=t&command=%5B%22flood%22%5D", nil)
+		url := "ws" + srv.URL[4:] + "/v1/client/allocation/" + allocID + "/exec?task=t&command=%5B%22flood%22%5D"
+		conn, _, err := websocket.DefaultDialer.Dial(url, nil)
 		if err != nil {
 			b.Fatal(err)
 		}

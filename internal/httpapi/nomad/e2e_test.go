@@ -128,7 +128,8 @@ func TestExecInAServiceAndStopIt(t *testing.T) {
 	code, out, _ = run(true, "", "/bin/sh", "-c", "test -t 1 && echo terminal")
 	require.Zero(t, code)
 	require.Equal(t, "terminal\r\n", out)
-	_, err = c.client.Allocations().Exec(t.Context(), alloc, "t", false, []string{"/no/such"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
+	_, err = c.client.Allocations().Exec(t.Context(), alloc, "t", false, []string{"/no/such"}, strings.NewReader(""),
+		io.Discard, io.Discard, nil, nil)
 	require.ErrorContains(t, err, "/no/such")
 
 	_, err = c.client.Allocations().Stats(alloc, nil)
@@ -139,7 +140,8 @@ func TestExecInAServiceAndStopIt(t *testing.T) {
 	_, _, err = c.client.Jobs().Deregister("svc", false, nil)
 	require.NoError(t, err)
 	c.await(t, "svc", "complete")
-	_, err = c.client.Allocations().Exec(t.Context(), alloc, "t", false, []string{"/bin/true"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
+	_, err = c.client.Allocations().Exec(t.Context(), alloc, "t", false, []string{"/bin/true"}, strings.NewReader(""),
+		io.Discard, io.Discard, nil, nil)
 	require.ErrorContains(t, err, "not running")
 }
 

@@ -19,7 +19,9 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad"
 )
 
-func (w *world) exec(ctx context.Context, tty bool, command []string, stdin io.Reader, sizes chan api.TerminalSize) (code int, out, errs string, err error) {
+func (w *world) exec(ctx context.Context, tty bool, command []string, stdin io.Reader,
+	sizes chan api.TerminalSize,
+) (code int, out, errs string, err error) {
 	var stdout, stderr bytes.Buffer
 	alloc := &api.Allocation{ID: allocID, NodeID: nodeID}
 	code, err = w.client.Allocations().Exec(ctx, alloc, "t", tty, command, stdin, &stdout, &stderr, sizes, nil)
@@ -82,9 +84,11 @@ func TestExecErrorsReachTheClient(t *testing.T) {
 	require.EqualError(t, exec(), "command is not present")
 	w.node.noExec = drover.Errorf(drover.Internal, "%s", strings.Repeat("long ", 100))
 	require.ErrorContains(t, exec("echo"), "long long")
-	_, err := w.client.Allocations().Exec(t.Context(), &api.Allocation{ID: "nope", NodeID: nodeID}, "t", false, []string{"echo"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
+	_, err := w.client.Allocations().Exec(t.Context(), &api.Allocation{ID: "nope", NodeID: nodeID}, "t", false,
+		[]string{"echo"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
 	require.EqualError(t, err, `Unknown allocation "nope"`)
-	_, err = w.client.Allocations().Exec(t.Context(), &api.Allocation{ID: allocID, NodeID: nodeID}, "other", false, []string{"echo"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
+	_, err = w.client.Allocations().Exec(t.Context(), &api.Allocation{ID: allocID, NodeID: nodeID}, "other", false,
+		[]string{"echo"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
 	require.EqualError(t, err, `task "other" not found in allocation`)
 
 	off := newWorld(t, func(c *nomad.Config) { c.DisableExec = true })

@@ -22,7 +22,10 @@ func (i *fakeIntake) took(format string, args ...any) (drover.Outcome, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.calls = append(i.calls, fmt.Sprintf(format, args...))
-	return drover.Outcome{Index: 77, EvalID: evalID, EvalIDs: []string{evalID}, EvalCreateIndex: 77, JobModifyIndex: 77, NodeModifyIndex: 77, DeploymentModifyIndex: 77}, nil
+	return drover.Outcome{
+		Index: 77, EvalID: evalID, EvalIDs: []string{evalID}, EvalCreateIndex: 77, JobModifyIndex: 77,
+		NodeModifyIndex: 77, DeploymentModifyIndex: 77,
+	}, nil
 }
 
 func (i *fakeIntake) has(call string) bool {
@@ -38,13 +41,17 @@ func (i *fakeIntake) RegisterJob(_ context.Context, r drover.RegisterRequest) (d
 		return drover.Outcome{}, err
 	}
 	if old := i.store.Snapshot().Job(job.Namespace, job.ID); r.EnforceIndex && old != nil && old.JobModifyIndex != r.JobModifyIndex {
-		return drover.Outcome{}, drover.Errorf(drover.Conflict, "Enforcing job modify index %d: job exists with conflicting job modify index: %d", r.JobModifyIndex, old.JobModifyIndex)
+		return drover.Outcome{}, drover.Errorf(drover.Conflict,
+			"Enforcing job modify index %d: job exists with conflicting job modify index: %d", r.JobModifyIndex, old.JobModifyIndex)
 	}
 	index := put(i.store, func(t *store.Txn) {
 		at := i.store.Index() + 1
 		job.CreateIndex, job.ModifyIndex, job.JobModifyIndex, job.Status = at, at, at, drover.JobStatusPending
 		t.PutJob(job)
-		t.PutEvaluation(&drover.Evaluation{ID: evalID[:35] + "2", Namespace: job.Namespace, JobID: job.ID, CreateIndex: at, ModifyIndex: at, Status: drover.EvalPending})
+		t.PutEvaluation(&drover.Evaluation{
+			ID: evalID[:35] + "2", Namespace: job.Namespace, JobID: job.ID, CreateIndex: at,
+			ModifyIndex: at, Status: drover.EvalPending,
+		})
 	})
 	return drover.Outcome{Index: index, EvalID: evalID[:35] + "2", EvalCreateIndex: index, JobModifyIndex: index}, nil
 }
@@ -68,7 +75,8 @@ func (i *fakeIntake) DeregisterJob(_ context.Context, r drover.DeregisterRequest
 
 func (i *fakeIntake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover.Preview, error) {
 	_, err := i.took("plan %s %t", job.ID, diff)
-	p := drover.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: map[string]*drover.DesiredUpdates{"g": {Place: 1}}}}
+	updates := map[string]*drover.DesiredUpdates{"g": {Place: 1}}
+	p := drover.Preview{JobModifyIndex: 10, Annotations: &drover.PlanAnnotations{DesiredTGUpdates: updates}}
 	if diff {
 		p.Diff = &drover.JobDiff{Type: drover.DiffAdded, ID: job.ID}
 	}

@@ -109,7 +109,10 @@ func (n *fakeNode) SignalTask(_ context.Context, alloc, task, signal string) err
 }
 
 func (n *fakeNode) AllocStats(context.Context, string, string) (*drover.AllocResourceUsage, error) {
-	return &drover.AllocResourceUsage{ResourceUsage: &drover.ResourceUsage{MemoryStats: &drover.MemoryStats{RSS: 42}, CpuStats: &drover.CpuStats{}}, Timestamp: 5}, nil
+	return &drover.AllocResourceUsage{ResourceUsage: &drover.ResourceUsage{
+		MemoryStats: &drover.MemoryStats{RSS: 42},
+		CpuStats:    &drover.CpuStats{},
+	}, Timestamp: 5}, nil
 }
 
 func (n *fakeNode) NodeStats(context.Context) (*drover.HostStats, error) {
@@ -124,7 +127,10 @@ func (n *fakeNode) StartExecution(_ context.Context, alloc, task string, spec ex
 	if n.noExec != nil {
 		return nil, n.noExec
 	}
-	s := &session{spec: spec, frames: make(chan execution.Frame), stdin: make(chan []byte), closed: make(chan struct{}), sizes: make(chan execution.WindowSize, 4)}
+	s := &session{
+		spec: spec, frames: make(chan execution.Frame), stdin: make(chan []byte), closed: make(chan struct{}),
+		sizes: make(chan execution.WindowSize, 4),
+	}
 	go s.run() // ends with the command or with Close
 	n.sessions <- s
 	return s, nil

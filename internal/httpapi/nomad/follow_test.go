@@ -22,7 +22,8 @@ func TestFollowAndAbandon(t *testing.T) {
 	alloc := c.await(t, "ticks", "running")
 	tick := func(n int) { // as if the task printed it
 		code, err := c.client.Allocations().Exec(t.Context(), alloc, "t", false,
-			[]string{"/bin/sh", "-c", "for i in $(seq " + strconv.Itoa(n) + "); do echo tick; done >> $NOMAD_ALLOC_DIR/logs/t.stdout.0"}, strings.NewReader(""), io.Discard, io.Discard, nil, nil)
+			[]string{"/bin/sh", "-c", "for i in $(seq " + strconv.Itoa(n) + "); do echo tick; done >> $NOMAD_ALLOC_DIR/logs/t.stdout.0"},
+			strings.NewReader(""), io.Discard, io.Discard, nil, nil)
 		require.NoError(t, err)
 		require.Zero(t, code)
 	}
@@ -53,7 +54,8 @@ func TestFollowAndAbandon(t *testing.T) {
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
 	go func() { // ends with cancel
-		_, err := c.client.Allocations().Exec(ctx, alloc, "t", false, []string{"/bin/sh", "-c", "echo $$; exec sleep 1000"}, strings.NewReader(""), in, io.Discard, nil, nil)
+		_, err := c.client.Allocations().Exec(ctx, alloc, "t", false, []string{"/bin/sh", "-c", "echo $$; exec sleep 1000"},
+			strings.NewReader(""), in, io.Discard, nil, nil)
 		ended <- err
 	}()
 	line, err := bufio.NewReader(out).ReadString('\n')

@@ -19,9 +19,11 @@ import (
 // client sends.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, body string }{
-		{"PUT", "/v1/jobs", "", `{"Job":{"ID":"x","TaskGroups":[{"Name":"g","Tasks":[{"Name":"t","Driver":"d","Config":{"a":[1,{"b":2.5}]}}]}]}}`},
+		{"PUT", "/v1/jobs", "", `{"Job":{"ID":"x","TaskGroups":[{"Name":"g",` +
+			`"Tasks":[{"Name":"t","Driver":"d","Config":{"a":[1,{"b":2.5}]}}]}]}}`},
 		{"PUT", "/v1/jobs", "", `{"Job":{"ID":"x","TaskGroups":[null,{"Tasks":[null]}],"Constraints":[null],"Update":{}}}`},
-		{"PUT", "/v1/validate/job", "", `{"Job":{"ID":"x","Periodic":{},"ParameterizedJob":{},"Spreads":[null],"TaskGroups":[{"Networks":[null],"Scaling":null}]}}`},
+		{"PUT", "/v1/validate/job", "", `{"Job":{"ID":"x","Periodic":{},"ParameterizedJob":{},` +
+			`"Spreads":[null],"TaskGroups":[{"Networks":[null],"Scaling":null}]}}`},
 		{"GET", "/v1/jobs", "filter=Meta.team+is+not+empty&per_page=1", ""},
 		{"GET", "/v1/jobs/statuses", "", ""},
 		{"GET", "/v1/job/web/versions", "diffs=true", ""},

@@ -32,7 +32,8 @@ func TestLatency(t *testing.T) {
 	for range 50 {
 		var out firstByte
 		start := time.Now()
-		_, err := c.client.Allocations().Exec(t.Context(), alloc, "t", false, []string{"/bin/echo", "x"}, strings.NewReader(""), &out, io.Discard, nil, nil)
+		_, err := c.client.Allocations().Exec(t.Context(), alloc, "t", false, []string{"/bin/echo", "x"}, strings.NewReader(""),
+			&out, io.Discard, nil, nil)
 		require.NoError(t, err)
 		first, whole = append(first, out.at.Sub(start)), append(whole, time.Since(start))
 	}
@@ -54,7 +55,10 @@ func TestLatency(t *testing.T) {
 		}
 		running = append(running, time.Since(start))
 	}
-	for name, list := range map[string][]time.Duration{"exec to first byte": first, "exec to exit": whole, "register to running event": running} {
+	for name, list := range map[string][]time.Duration{
+		"exec to first byte": first, "exec to exit": whole,
+		"register to running event": running,
+	} {
 		slices.Sort(list)
 		t.Logf("%s: p50 %v, p95 %v", name, list[len(list)/2], list[len(list)*95/100])
 	}

@@ -22,7 +22,9 @@ import (
 )
 
 // pages reads a list page by page.
-func pages[T any](t *testing.T, list func(*api.QueryOptions) ([]T, *api.QueryMeta, error), q api.QueryOptions, id func(T) string) (ids []string) {
+func pages[T any](t *testing.T, list func(*api.QueryOptions) ([]T, *api.QueryMeta, error), q api.QueryOptions,
+	id func(T) string,
+) (ids []string) {
 	t.Helper()
 	for {
 		items, meta, err := list(&q)
@@ -47,7 +49,10 @@ func TestPagesCoverAListOnceInBothDirections(t *testing.T) {
 		id := fmt.Sprintf("%08x-0000-4000-8000-000000000000", 1000-i)
 		want = append(want, id)
 		w.put(func(tx *store.Txn) {
-			tx.PutEvaluation(&drover.Evaluation{ID: id, Namespace: "default", JobID: "p", CreateIndex: uint64(20 + i/3), ModifyIndex: uint64(20 + i)})
+			tx.PutEvaluation(&drover.Evaluation{
+				ID: id, Namespace: "default", JobID: "p", CreateIndex: uint64(20 + i/3),
+				ModifyIndex: uint64(20 + i),
+			})
 		})
 	}
 	slices.SortFunc(want, func(a, b string) int {

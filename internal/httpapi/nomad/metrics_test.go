@@ -15,5 +15,6 @@ func TestStateMetrics(t *testing.T) {
 	body := w.do("GET", "/v1/metrics?format=prometheus", "").Body.String()
 	require.Contains(t, body, `nomad_nomad_job_summary_running{job="web",namespace="default",task_group="g"} 1`)
 	require.Contains(t, body, "nomad_nomad_job_status_running 1\n")
-	require.Contains(t, body, `nomad_client_unallocated_disk{datacenter="dc1",node_class="big",node_id="`+nodeID+`",node_pool="default",node_scheduling_eligibility="eligible",node_status="ready"} -300`)
+	require.Contains(t, body, `nomad_client_unallocated_disk{datacenter="dc1",node_class="big",node_id="`+nodeID+
+		`",node_pool="default",node_scheduling_eligibility="eligible",node_status="ready"} -300`)
 }

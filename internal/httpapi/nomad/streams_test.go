@@ -148,7 +148,10 @@ func TestClientLogs(t *testing.T) {
 	_, err = io.ReadAll(w.open("/v1/client/fs/stream/" + allocID + "?path=x").Body)
 	require.Error(t, err, "a log that broke off must not look complete")
 
-	for _, bad := range []string{"type=stdout", "task=t", "task=t&type=x", "task=t&type=stdout&origin=middle", "task=t&type=stdout&offset=-1", "task=t&type=stdout&follow=maybe"} {
+	for _, bad := range []string{
+		"type=stdout", "task=t", "task=t&type=x", "task=t&type=stdout&origin=middle",
+		"task=t&type=stdout&offset=-1", "task=t&type=stdout&follow=maybe",
+	} {
 		require.Equal(t, http.StatusBadRequest, w.open("/v1/client/fs/logs/"+allocID+"?"+bad).StatusCode, bad)
 	}
 	require.Equal(t, http.StatusNotFound, w.open("/v1/client/fs/logs/"+allocID+"?task=other&type=stdout").StatusCode)

@@ -136,7 +136,8 @@ func (w *world) seed() {
 	t.PutJob(job)
 	t.PutEvaluation(&drover.Evaluation{
 		ID: evalID, Namespace: "default", JobID: "web", Type: "service", Priority: 50,
-		Status: drover.EvalComplete, TriggeredBy: drover.TriggerJobRegister, CreateIndex: 10, ModifyIndex: 10, CreateTime: stamp, ModifyTime: stamp,
+		Status: drover.EvalComplete, TriggeredBy: drover.TriggerJobRegister, CreateIndex: 10, ModifyIndex: 10,
+		CreateTime: stamp, ModifyTime: stamp,
 	})
 	t.PutDeployment(&drover.Deployment{
 		ID: deplID, Namespace: "default", JobID: "web", JobCreateIndex: 10, Status: drover.DeploymentRunning,
@@ -185,14 +186,20 @@ func (a *fakeAgent) Self() agent.Self {
 }
 
 func (a *fakeAgent) Members() []agent.Member {
-	return []agent.Member{{Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"}, Status: "alive"}}
+	return []agent.Member{{
+		Name: "s1", Addr: "127.0.0.1", Port: 4648, Tags: map[string]string{"dc": "dc1", "region": "global"},
+		Status: "alive",
+	}}
 }
 func (a *fakeAgent) LocalNode() string            { return nodeID }
 func (a *fakeAgent) Leader() string               { return "127.0.0.1:4647" }
 func (a *fakeAgent) Peers() []string              { return []string{"127.0.0.1:4647"} }
 func (a *fakeAgent) Schedulers() (int, time.Time) { return 2, fixed }
 func (a *fakeAgent) Raft() agent.RaftConfiguration {
-	return agent.RaftConfiguration{Servers: []agent.RaftServer{{ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true, Voter: true, RaftProtocol: "3"}}, Index: 1}
+	return agent.RaftConfiguration{Servers: []agent.RaftServer{{
+		ID: "s1", Node: "s1", Address: "127.0.0.1:4647", Leader: true,
+		Voter: true, RaftProtocol: "3",
+	}}, Index: 1}
 }
 
 func (a *fakeAgent) Health() (server, client *agent.Health) {

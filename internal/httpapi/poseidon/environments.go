@@ -88,7 +88,10 @@ func toEnvironment(base execution.Environment, id int, req ExecutionEnvironmentR
 		return env, &reply{status: http.StatusBadRequest, message: "limit too high"}
 	}
 	if req.MemoryLimit > 0 && req.MemoryLimit < leastMB {
-		return env, &reply{status: http.StatusBadRequest, message: fmt.Sprintf("memoryLimit %d: want at least %d MB, or 0", req.MemoryLimit, leastMB)}
+		return env, &reply{
+			status:  http.StatusBadRequest,
+			message: fmt.Sprintf("memoryLimit %d: want at least %d MB, or 0", req.MemoryLimit, leastMB),
+		}
 	}
 	asked, err := json.Marshal(asAsked{req.CPULimit, req.MemoryLimit, req.ExposedPorts})
 	if err != nil {

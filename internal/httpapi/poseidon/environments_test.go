@@ -31,5 +31,6 @@ func TestAReplacementKeepsWhatPoseidonHasNoFieldsFor(t *testing.T) {
 	require.Equal(t, map[string]string{"A": "b"}, env.Env)
 	require.Equal(t, []any{"python:4", 30, 32, 100, false}, []any{env.Image, env.CPU, env.MemoryMB, env.MemoryMaxMB, env.Network})
 	_, text := w.do("GET", "/api/v1/execution-environments/7", "")
-	require.Equal(t, `{"prewarmingPoolSize":0,"cpuLimit":30,"memoryLimit":100,"image":"python:4","networkAccess":false,"exposedPorts":[],"id":7}`, text)
+	require.Equal(t, `{"prewarmingPoolSize":0,"cpuLimit":30,"memoryLimit":100,"image":"python:4",`+
+		`"networkAccess":false,"exposedPorts":[],"id":7}`, text)
 }

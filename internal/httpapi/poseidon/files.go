@@ -273,7 +273,8 @@ func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
 	if name == "" {
 		return &reply{status: http.StatusFailedDependency, message: textNoFile}
 	}
-	err = httpapi.Download(w, r, files, execution.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")}, func(execution.FileInfo) {
+	req := execution.FileRequest{Path: name, Privileged: truthy(q, "privilegedExecution")}
+	err = httpapi.Download(w, r, files, req, func(execution.FileInfo) {
 		w.Header().Set("Content-Disposition", disposition(name))
 	})
 	if err != nil {

@@ -98,12 +98,21 @@ func TestWebSocketMessages(t *testing.T) {
 		stdout, stderr string
 		last           []string
 	}{
-		"streams apart": {`{"command":"echo out;err mistake;exit 3"}`, "out\r\n", "mistake\n", []string{`{"type":"start"}`, `{"type":"exit","data":3}`}},
-		"uint8":         {`{"command":"exit 300"}`, "", "", []string{`{"type":"start"}`, `{"type":"exit","data":44}`}},
-		"time limit":    {`{"command":"echo a\nsleep 1h","timeLimit":1}`, "a\r\n", "", []string{`{"type":"start"}`, `{"type":"timeout"}`}},
-		"negative":      {`{"command":"sleep 1h","timeLimit":-1}`, "", "", []string{`{"type":"start"}`, `{"type":"timeout"}`}},
-		"environment":   {`{"command":"env","environment":{"A":"two words"}}`, "A=two words\r\nCODEOCEAN=true\r\nTERM=xterm\r\n", "", []string{`{"type":"start"}`, `{"type":"exit","data":0}`}},
-		"privileged":    {`{"command":"whoami","privilegedExecution":true}`, "root\r\n", "", []string{`{"type":"start"}`, `{"type":"exit","data":0}`}},
+		"streams apart": {
+			`{"command":"echo out;err mistake;exit 3"}`, "out\r\n", "mistake\n",
+			[]string{`{"type":"start"}`, `{"type":"exit","data":3}`},
+		},
+		"uint8":      {`{"command":"exit 300"}`, "", "", []string{`{"type":"start"}`, `{"type":"exit","data":44}`}},
+		"time limit": {`{"command":"echo a\nsleep 1h","timeLimit":1}`, "a\r\n", "", []string{`{"type":"start"}`, `{"type":"timeout"}`}},
+		"negative":   {`{"command":"sleep 1h","timeLimit":-1}`, "", "", []string{`{"type":"start"}`, `{"type":"timeout"}`}},
+		"environment": {
+			`{"command":"env","environment":{"A":"two words"}}`, "A=two words\r\nCODEOCEAN=true\r\nTERM=xterm\r\n", "",
+			[]string{`{"type":"start"}`, `{"type":"exit","data":0}`},
+		},
+		"privileged": {
+			`{"command":"whoami","privilegedExecution":true}`, "root\r\n", "",
+			[]string{`{"type":"start"}`, `{"type":"exit","data":0}`},
+		},
 		"unprivileged":  {`{"command":"whoami"}`, "\r\n", "", []string{`{"type":"start"}`, `{"type":"exit","data":0}`}},
 		"not UTF-8":     {`{"command":"hex ff41"}`, "\ufffdA", "", []string{`{"type":"start"}`, `{"type":"exit","data":0}`}},
 		"cut character": {`{"command":"hex 61e282"}`, "a\ufffd\ufffd", "", []string{`{"type":"start"}`, `{"type":"exit","data":0}`}},

@@ -30,7 +30,9 @@ func TestPutEndsWithItsContext(t *testing.T) {
 // One client whose program read no stdin kept 64 messages of 16 MiB in memory.
 func TestAnInboxIsBoundedInItemsAndBytes(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ size, want int }{{size: 0, want: 64}, {size: 1, want: 64}, {size: 256 << 10, want: 4}, {size: 16 << 20, want: 1}} {
+	for _, tc := range []struct{ size, want int }{
+		{size: 0, want: 64}, {size: 1, want: 64}, {size: 256 << 10, want: 4}, {size: 16 << 20, want: 1},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
