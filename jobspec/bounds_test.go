@@ -41,10 +41,14 @@ func TestBounds(t *testing.T) {
 		"formats":       {inMeta(`formatlist("%100000s", range(1000))[0]`), "the result would be too large"},
 		"an indent":     {inMeta(`indent(1000000000, "a\nb")`), "the result would be too large"},
 		"replacements": {
-			inMeta(`replace(replace(replace("aaaa", "a", join("", [for x in range(1000): "a"])), "a", join("", [for x in range(1000): "a"])), "a", join("", [for x in range(1000): "a"]))`),
+			inMeta(`replace(replace(replace("aaaa", "a", join("", [for x in range(1000): "a"])),
+				"a", join("", [for x in range(1000): "a"])), "a", join("", [for x in range(1000): "a"]))`),
 			"the result is larger than",
 		},
-		"patterns":     {inMeta(`length(regex_replace(join("", [for x in range(1000): "a"]), "", format("%100000s", "")))`), "the result would be too large"},
+		"patterns": {
+			inMeta(`length(regex_replace(join("", [for x in range(1000): "a"]), "", format("%100000s", "")))`),
+			"the result would be too large",
+		},
 		"separators":   {inMeta(`length(join(format("%1000000s", ""), [for x in range(1000): "a"]))`), "the result would be too large"},
 		"a cost":       {inMeta(`bcrypt("x", 31)`), "the cost is at most 12"},
 		"fine formats": {inMeta(`length(format("%-300s%5.2f%%", "x", 2))`), "306"},

@@ -1,20 +1,16 @@
 package jobspec
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"maps"
-	"net/url"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/hashicorp/go-cty-funcs/cidr"
+	"github.com/hashicorp/go-cty-funcs/collection"
+	"github.com/hashicorp/go-cty-funcs/crypto"
+	"github.com/hashicorp/go-cty-funcs/encoding"
+	"github.com/hashicorp/go-cty-funcs/uuid"
 	"github.com/hashicorp/hcl/v2/ext/tryfunc"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	yaml "github.com/zclconf/go-cty-yaml"
@@ -22,15 +18,15 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
-	"golang.org/x/crypto/bcrypt"
 )
 
-// functions are those of Nomad's job files. A job file that a server reads must not read the server's files: those
+// functions are those of Nomad's job files, from the libraries that Nomad takes them from. A job file that a server
+// reads must not read the server's files: those
 // functions only work with Options.Dir.
 func functions(o Options) map[string]function.Function {
 	f := map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "can": tryfunc.CanFunc, "ceil": stdlib.CeilFunc, "chomp": stdlib.ChompFunc,
-		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "coalescelist": stdlib.CoalesceListFunc,
+		"chunklist": stdlib.ChunklistFunc, "coalesce": collection.CoalesceFunc, "coalescelist": stdlib.CoalesceListFunc,
 		"compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc, "contains": stdlib.ContainsFunc,
 		"csvdecode": stdlib.CSVDecodeFunc, "distinct": stdlib.DistinctFunc, "element": stdlib.ElementFunc,
 		"flatten": stdlib.FlattenFunc, "floor": stdlib.FloorFunc, "format": stdlib.FormatFunc,
@@ -55,37 +51,21 @@ func functions(o Options) map[string]function.Function {
 		"toset":      convertTo(cty.Set(cty.DynamicPseudoType)),
 		"tomap":      convertTo(cty.Map(cty.DynamicPseudoType)),
 		"yamldecode": yaml.YAMLDecodeFunc, "yamlencode": yaml.YAMLEncodeFunc,
-		"urlencode":    text(func(s string) (string, error) { return url.QueryEscape(s), nil }),
-		"base64encode": text(func(s string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s)), nil }),
-		"base64decode": text(func(s string) (string, error) { b, err := base64.StdEncoding.DecodeString(s); return string(b), err }),
-		"md5":          digest(md5.New),
-		"sha1":         digest(sha1.New),
-		"sha256":       digest(sha256.New),
-		"sha512":       digest(sha512.New),
-		"bcrypt":       bcryptFunc,
-		"uuidv4":       nullary(func() (string, error) { return uuid.NewString(), nil }),
-		"uuidv5":       uuidv5,
-		"timestamp": nullary(func() (string, error) {
-			if o.Now == nil {
-				return "", errors.New("there is no clock here")
-			}
-			return o.Now().UTC().Format(time.RFC3339), nil
-		}),
-		"cidrhost": cidrHost, "cidrnetmask": cidrNetmask, "cidrsubnet": cidrSubnet, "cidrsubnets": cidrSubnets,
+		"urlencode":    encoding.URLEncodeFunc,
+		"base64encode": encoding.Base64EncodeFunc,
+		"base64decode": encoding.Base64DecodeFunc,
+		"md5":          crypto.Md5Func,
+		"sha1":         crypto.Sha1Func,
+		"sha256":       crypto.Sha256Func,
+		"sha512":       crypto.Sha512Func,
+		"bcrypt":       cheapBcrypt,
+		"uuidv4":       uuid.V4Func,
+		"uuidv5":       uuid.V5Func,
+		"timestamp":    timestamp(o.Now),
+		"cidrhost":     cidr.HostFunc, "cidrnetmask": cidr.NetmaskFunc, "cidrsubnet": cidr.SubnetFunc, "cidrsubnets": cidr.SubnetsFunc,
 	}
-	maps.Copy(f, files{o.Dir}.functions())
+	maps.Copy(f, fileFunctions(o.Dir))
 	return withinLimits(f)
-}
-
-func text(f func(string) (string, error)) function.Function {
-	return function.New(&function.Spec{
-		Params: []function.Parameter{{Name: "text", Type: cty.String}},
-		Type:   function.StaticReturnType(cty.String),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			s, err := f(args[0].AsString())
-			return cty.StringVal(s), err
-		},
-	})
 }
 
 func convertTo(t cty.Type) function.Function {
@@ -96,58 +76,29 @@ func convertTo(t cty.Type) function.Function {
 	})
 }
 
-func nullary(f func() (string, error)) function.Function {
+// timestamp is the time now in UTC, by a clock that the caller gives.
+func timestamp(now func() time.Time) function.Function {
 	return function.New(&function.Spec{
 		Type: function.StaticReturnType(cty.String),
 		Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
-			s, err := f()
-			return cty.StringVal(s), err
+			if now == nil {
+				return cty.DynamicVal, errors.New("there is no clock here")
+			}
+			return cty.StringVal(now().UTC().Format(time.RFC3339)), nil
 		},
 	})
 }
 
-func digest(make func() hash.Hash) function.Function {
-	return text(func(s string) (string, error) {
-		h := make()
-		h.Write([]byte(s)) // never fails
-		return hex.EncodeToString(h.Sum(nil)), nil
-	})
-}
-
-var bcryptFunc = function.New(&function.Spec{
-	Params:   []function.Parameter{{Name: "text", Type: cty.String}},
+// cheapBcrypt is bcrypt with a bounded cost: each step of it doubles the time.
+var cheapBcrypt = function.New(&function.Spec{
+	Params:   []function.Parameter{{Name: "str", Type: cty.String}},
 	VarParam: &function.Parameter{Name: "cost", Type: cty.Number},
 	Type:     function.StaticReturnType(cty.String),
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		cost := bcrypt.DefaultCost
-		if len(args) > 2 {
-			return cty.DynamicVal, errors.New("takes at most two arguments")
-		}
-		if len(args) == 2 {
-			n, _ := args[1].AsBigFloat().Int64()
-			cost = int(n)
-		}
-		if cost > maxCost {
+		if len(args) > 1 && args[1].GreaterThan(cty.NumberIntVal(maxCost)).True() {
 			return cty.DynamicVal, fmt.Errorf("the cost is at most %d", maxCost)
 		}
-		out, err := bcrypt.GenerateFromPassword([]byte(args[0].AsString()), cost)
-		return cty.StringVal(string(out)), err
-	},
-})
-
-var uuidv5 = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "namespace", Type: cty.String}, {Name: "name", Type: cty.String}},
-	Type:   function.StaticReturnType(cty.String),
-	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-		known := map[string]uuid.UUID{"dns": uuid.NameSpaceDNS, "url": uuid.NameSpaceURL, "oid": uuid.NameSpaceOID, "x500": uuid.NameSpaceX500}
-		space, ok := known[args[0].AsString()]
-		if !ok {
-			var err error
-			if space, err = uuid.Parse(args[0].AsString()); err != nil {
-				return cty.DynamicVal, fmt.Errorf("namespace %q: must be dns, url, oid, x500 or a UUID", args[0].AsString())
-			}
-		}
-		return cty.StringVal(uuid.NewSHA1(space, []byte(args[1].AsString())).String()), nil
+		return crypto.BcryptFunc.Call(args)
 	},
 })
 

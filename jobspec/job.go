@@ -69,7 +69,10 @@ func (d *decoder) group(body *hclsyntax.Body, g *drover.TaskGroup) {
 			d.fill(b, attrs{"size": &e.SizeMB, "sticky": &e.Sticky, "migrate": &e.Migrate}, nil)
 		}),
 		"disconnect": one(d, &g.Disconnect, func(b *hclsyntax.Body, x *drover.DisconnectStrategy) {
-			d.fill(b, attrs{"lost_after": &x.LostAfter, "stop_on_client_after": &x.StopOnClientAfter, "replace": &x.Replace, "reconcile": &x.Reconcile}, nil)
+			d.fill(b, attrs{
+				"lost_after": &x.LostAfter, "stop_on_client_after": &x.StopOnClientAfter, "replace": &x.Replace,
+				"reconcile": &x.Reconcile,
+			}, nil)
 		}),
 		"pool": one(d, &g.Pool, func(b *hclsyntax.Body, p *drover.WarmPool) {
 			d.fill(b, attrs{"size": &p.Size, "max_runners": &p.MaxRunners}, nil)

@@ -58,11 +58,17 @@ func (d *decoder) spread(b *hclsyntax.Block, s *drover.Spread) {
 }
 
 func (d *decoder) restart(b *hclsyntax.Body, p *drover.RestartPolicy) {
-	d.fill(b, attrs{"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "mode": &p.Mode, "render_templates": &p.RenderTemplates}, nil)
+	d.fill(b, attrs{
+		"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "mode": &p.Mode,
+		"render_templates": &p.RenderTemplates,
+	}, nil)
 }
 
 func (d *decoder) reschedule(b *hclsyntax.Body, p *drover.ReschedulePolicy) {
-	d.fill(b, attrs{"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "delay_function": &p.DelayFunction, "max_delay": &p.MaxDelay, "unlimited": &p.Unlimited}, nil)
+	d.fill(b, attrs{
+		"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "delay_function": &p.DelayFunction,
+		"max_delay": &p.MaxDelay, "unlimited": &p.Unlimited,
+	}, nil)
 }
 
 func (d *decoder) update(b *hclsyntax.Body, u *drover.UpdateStrategy) {
@@ -74,9 +80,15 @@ func (d *decoder) update(b *hclsyntax.Body, u *drover.UpdateStrategy) {
 }
 
 func (d *decoder) migrate(b *hclsyntax.Body, m *drover.MigrateStrategy) {
-	d.fill(b, attrs{"max_parallel": &m.MaxParallel, "health_check": &m.HealthCheck, "min_healthy_time": &m.MinHealthyTime, "healthy_deadline": &m.HealthyDeadline}, nil)
+	d.fill(b, attrs{
+		"max_parallel": &m.MaxParallel, "health_check": &m.HealthCheck, "min_healthy_time": &m.MinHealthyTime,
+		"healthy_deadline": &m.HealthyDeadline,
+	}, nil)
 }
 
 func (d *decoder) periodic(b *hclsyntax.Body, p *drover.PeriodicConfig) {
-	d.fill(b, attrs{"enabled": &p.Enabled, "cron": &p.Spec, "crons": &p.Specs, "prohibit_overlap": &p.ProhibitOverlap, "time_zone": &p.TimeZone}, nil)
+	d.fill(b, attrs{
+		"enabled": &p.Enabled, "cron": &p.Spec, "crons": &p.Specs, "prohibit_overlap": &p.ProhibitOverlap,
+		"time_zone": &p.TimeZone,
+	}, nil)
 }

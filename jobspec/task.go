@@ -32,14 +32,20 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 			d.fill(b, attrs{"file": &p.File}, nil)
 		}),
 		"volume_mount": list(&t.VolumeMounts, func(b *hclsyntax.Block, m *drover.VolumeMount) {
-			d.fill(b.Body, attrs{"volume": &m.Volume, "destination": &m.Destination, "read_only": &m.ReadOnly, "propagation_mode": &m.PropagationMode, "selinux_label": &m.SELinuxLabel}, nil)
+			d.fill(b.Body, attrs{
+				"volume": &m.Volume, "destination": &m.Destination, "read_only": &m.ReadOnly,
+				"propagation_mode": &m.PropagationMode, "selinux_label": &m.SELinuxLabel,
+			}, nil)
 		}),
 		"action": list(&t.Actions, func(b *hclsyntax.Block, a *drover.Action) {
 			d.labelled(b, func(name string) { a.Name = name })
 			d.fill(b.Body, attrs{"command": &a.Command, "args": &a.Args}, nil)
 		}),
 		"identity": list(&t.Identities, func(b *hclsyntax.Block, w *drover.WorkloadIdentity) {
-			d.fill(b.Body, attrs{"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal, "env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL}, nil)
+			d.fill(b.Body, attrs{
+				"name": &w.Name, "aud": &w.Audience, "change_mode": &w.ChangeMode, "change_signal": &w.ChangeSignal,
+				"env": &w.Env, "file": &w.File, "filepath": &w.Filepath, "ttl": &w.TTL,
+			}, nil)
 		}),
 		"scaling": list(&t.ScalingPolicies, func(b *hclsyntax.Block, s *drover.ScalingPolicy) { d.scaling(b.Body, s) }),
 		"vault":   d.refuse("Drover has no Vault integration: use templates or env."),
@@ -66,17 +72,26 @@ func (d *decoder) tmpl(b *hclsyntax.Block, t *drover.Template) {
 			d.fill(b, attrs{"min": &w.Min, "max": &w.Max}, nil)
 		}),
 		"change_script": one(d, &t.ChangeScript, func(b *hclsyntax.Body, c *drover.ChangeScript) {
-			d.fill(b, attrs{"command": &c.Command, "args": &c.Args, "timeout": &c.Timeout, "fail_on_error": &c.FailOnError, "run_on_first_render": &c.RunOnFirstRender}, nil)
+			d.fill(b, attrs{
+				"command": &c.Command, "args": &c.Args, "timeout": &c.Timeout, "fail_on_error": &c.FailOnError,
+				"run_on_first_render": &c.RunOnFirstRender,
+			}, nil)
 		}),
 	})
 }
 
 func (d *decoder) resources(b *hclsyntax.Body, r *drover.Resources) {
-	d.fill(b, attrs{"cpu": &r.CPU, "cores": &r.Cores, "memory": &r.MemoryMB, "memory_max": &r.MemoryMaxMB, "disk": &r.DiskMB, "iops": &r.IOPS, "secrets": &r.SecretsMB}, blocks{
+	d.fill(b, attrs{
+		"cpu": &r.CPU, "cores": &r.Cores, "memory": &r.MemoryMB, "memory_max": &r.MemoryMaxMB, "disk": &r.DiskMB,
+		"iops": &r.IOPS, "secrets": &r.SecretsMB,
+	}, blocks{
 		"network": list(&r.Networks, func(b *hclsyntax.Block, n *drover.NetworkResource) { d.network(b.Body, n) }),
 		"device": list(&r.Devices, func(b *hclsyntax.Block, x *drover.RequestedDevice) {
 			d.labelled(b, func(name string) { x.Name, x.Count = name, 1 })
-			d.fill(b.Body, attrs{"count": &x.Count}, blocks{"constraint": list(&x.Constraints, d.constraint), "affinity": list(&x.Affinities, d.affinity)})
+			d.fill(b.Body, attrs{"count": &x.Count}, blocks{
+				"constraint": list(&x.Constraints, d.constraint),
+				"affinity":   list(&x.Affinities, d.affinity),
+			})
 		}),
 		"numa": one(d, &r.NUMA, func(b *hclsyntax.Body, n *drover.NUMAResource) {
 			d.fill(b, attrs{"affinity": &n.Affinity, "devices": &n.Devices}, nil)
