@@ -20,7 +20,8 @@ func filled(v reflect.Value, n *int) {
 		v.SetString(string(rune('a'+*n%26)) + "x")
 	case reflect.Bool:
 		v.SetBool(true)
-	case reflect.Int, reflect.Int8, reflect.Int64, reflect.Uint64, reflect.Float64, reflect.Uint16:
+	case reflect.Int, reflect.Int8, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint32, reflect.Uint64, reflect.Float64,
+		reflect.Uint16:
 		v.Set(reflect.ValueOf(*n).Convert(v.Type()))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -44,6 +45,12 @@ func filled(v reflect.Value, n *int) {
 		}
 		for i := range v.NumField() {
 			filled(v.Field(i), n)
+		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf("any"))
+	case reflect.Array:
+		for i := range v.Len() {
+			filled(v.Index(i), n)
 		}
 	default:
 		panic(v.Type())
