@@ -190,3 +190,35 @@ func TestTheAuthoritiesOfAFolder(t *testing.T) {
 	_, err = New(Target{CAPath: dir})
 	require.ErrorContains(t, err, "holds no certificate in PEM form", "one of them")
 }
+
+// TestAllThatATargetHasComesFromTheEnvironment under Drover's names and under Nomad's, Drover's first.
+func TestAllThatATargetHasComesFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"DROVER_", "NOMAD_"} {
+		env := map[string]string{}
+		for _, name := range []string{
+			"ADDR", "TOKEN", "NAMESPACE", "REGION", "CACERT", "CAPATH", "CLIENT_CERT", "CLIENT_KEY", "TLS_SERVER_NAME",
+		} {
+			env[prefix+name] = "of " + name
+		}
+		env[prefix+"SKIP_VERIFY"] = "true"
+		got := Target{}.Resolved(func(k string) string { return env[k] })
+		require.Equal(t, Target{
+			Address: "of ADDR", Token: "of TOKEN", Namespace: "of NAMESPACE", Region: "of REGION", CACert: "of CACERT", CAPath: "of CAPATH",
+			ClientCert: "of CLIENT_CERT", ClientKey: "of CLIENT_KEY", TLSServerName: "of TLS_SERVER_NAME", SkipVerify: true,
+		}, got, prefix)
+	}
+	require.False(t, Target{}.Resolved(func(string) string { return "no" }).SkipVerify)
+}
+
+// TestTheBeginningOfAnAnswerIsPutBack after it was looked at.
+func TestTheBeginningOfAnAnswerIsPutBack(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{"": false, "Clie": false, "Client": true, "Client sent": true, "client": false} {
+		res := &http.Response{Body: io.NopCloser(strings.NewReader(body))}
+		require.Equal(t, want, startsWith(res, "Client"), body)
+		text, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Equal(t, body, string(text))
+	}
+}

@@ -276,3 +276,28 @@ func TestARunnerCannotWriteBesideTheFolder(t *testing.T) {
 		})
 	}
 }
+
+// TestARunnerThatDoesNotComeIsWaitedForAloud tells how the pool stands, once a second.
+func TestARunnerThatDoesNotComeIsWaitedForAloud(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, runners())
+	again := make(chan struct{}) // the pool was asked about twice: its first line is printed
+	asked := 0
+	api.Handle("GET /v1/environment/py/pool", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"size": 2, "queued": 2, "waiting": 1, "lastError": "no room"}`) // the client is this process
+		if asked++; asked == 2 {
+			close(again)
+		}
+	})
+	api.Handle("POST /v1/runners", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-again:
+		case <-r.Context().Done():
+		}
+		_, _ = io.WriteString(w, `{"id": "py-2"}`) // the client is this process
+	})
+	const line = "waiting for a runner of \"py\": 0 of 2 warm, 2 queued, 1 claim waiting; last error: no room\n"
+	r := api.Run("runner", "claim", "py")
+	require.Equal(t, "py-2\n", r.Out)
+	require.Equal(t, line, r.Err, "what does not change is told once")
+}

@@ -304,3 +304,43 @@ func TestASimulationIsShown(t *testing.T) {
 	// there is no picture of nothing
 	api.Check(clitest.Case{Args: "fleet simulate " + file, Out: []string{"karpenter"}, Not: []string{"Hash"}})
 }
+
+// TestMachinesThatAreNotThereYet have neither a price nor an age.
+func TestMachinesThatAreNotThereYet(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, map[string]string{
+		"GET /v1/fleet/instances":   `[{"ID": "i1", "Pool": "std", "State": "planned"}]`,
+		"GET /v1/fleet/instance/i1": `{"Instance": {"ID": "i1", "Pool": "std", "State": "planned"}}`,
+	})
+	api.Check(
+		clitest.Case{Args: "fleet list", Out: []string{"i1 std - - - planned - - - - 0 - -\n"}},
+		clitest.Case{Args: "fleet status i1", Out: []string{"State = planned\n", "Nothing is remembered."}, Not: []string{"Per hour", "Created"}},
+	)
+}
+
+// TestAPictureOfASimulation draws what there is: of little, each point fills the columns to the next.
+func TestAPictureOfASimulation(t *testing.T) {
+	t.Parallel()
+	api := clitest.Serve(t, nil)
+	var points []vocabulary.SimulatedPoint
+	api.Parts.Fleet.Simulate = func(context.Context, vocabulary.Simulation) ([]vocabulary.Simulated, error) {
+		return []vocabulary.Simulated{{Rules: "drover", Points: points}}, nil
+	}
+	file := write(t, poolFile)
+	points = []vocabulary.SimulatedPoint{{Machines: 8}}
+	one := api.Run("fleet", "simulate", file).Out
+	require.Contains(t, one, "      8 |"+strings.Repeat("█", 100), "one moment fills the picture")
+	require.Contains(t, one, "      1 |\n", "nothing waits")
+	points = nil
+	for i := range 200 {
+		points = append(points, vocabulary.SimulatedPoint{At: time.Duration(i) * time.Minute, Machines: i / 25, Waiting: 7 - i/25})
+	}
+	many := api.Run("fleet", "simulate", file).Out
+	require.Equal(t, 2, strings.Count(many, "      7 |"), "both have the same height")
+	require.Contains(t, many, "▁")
+	for line := range strings.Lines(many) {
+		if strings.Contains(line, "|") {
+			require.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 109)
+		}
+	}
+}
