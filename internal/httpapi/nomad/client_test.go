@@ -58,6 +58,20 @@ func TestClientJobs(t *testing.T) {
 	require.Equal(t, "Added", plan.Diff.Type)
 	require.Equal(t, uint64(1), plan.Annotations.DesiredTGUpdates["g"].Place)
 
+	_, _, err = jobs.Deregister("hello/x", true, nil)
+	require.NoError(t, err)
+	_, _, err = jobs.Info("hello/x", nil)
+	require.ErrorContains(t, err, "404 (job not found)")
+	_, _, err = jobs.DeregisterOpts("web", &api.DeregisterOptions{EvalPriority: 3}, nil)
+	require.NoError(t, err)
+	_, err = jobs.ParseHCL("job \"x\" {}", true)
+	require.ErrorContains(t, err, "501")
+}
+
+func TestClientReadsAndChangesAJob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	jobs := w.client.Jobs()
 	allocs, _, err := jobs.Allocations("web", true, nil)
 	require.NoError(t, err)
 	require.Equal(t, allocID, allocs[0].ID)
@@ -83,9 +97,9 @@ func TestClientJobs(t *testing.T) {
 	_, _, err = jobs.Scale("web", "g", new(3), "more", false, nil, nil)
 	require.NoError(t, err)
 	require.True(t, w.intake.has("scale default/web g 3 more"))
-	_, _, err = jobs.EvaluateWithOpts("hello/x", api.EvalOptions{ForceReschedule: true}, nil)
+	_, _, err = jobs.EvaluateWithOpts("web", api.EvalOptions{ForceReschedule: true}, nil)
 	require.NoError(t, err)
-	require.True(t, w.intake.has("evaluate default/hello/x true"))
+	require.True(t, w.intake.has("evaluate default/web true"))
 	_, _, err = jobs.ForceEvaluate("web", nil)
 	require.NoError(t, err)
 	_, _, err = jobs.Revert("web", 0, nil, nil, "", "")
@@ -98,15 +112,6 @@ func TestClientJobs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "web/dispatch-1-abc", dis.DispatchedJobID)
 	require.True(t, w.intake.has("dispatch default/web load map[k:v] tok"))
-
-	_, _, err = jobs.Deregister("hello/x", true, nil)
-	require.NoError(t, err)
-	_, _, err = jobs.Info("hello/x", nil)
-	require.ErrorContains(t, err, "404 (job not found)")
-	_, _, err = jobs.DeregisterOpts("web", &api.DeregisterOptions{EvalPriority: 3}, nil)
-	require.NoError(t, err)
-	_, err = jobs.ParseHCL("job \"x\" {}", true)
-	require.ErrorContains(t, err, "501")
 }
 
 func TestClientBlocksUntilItsObjectChanges(t *testing.T) {
@@ -181,7 +186,7 @@ func TestClientAllocationsAndEvaluations(t *testing.T) {
 	require.Len(t, ofEval, 1)
 }
 
-func TestClientDeploymentsNodesPoolsNamespaces(t *testing.T) {
+func TestClientDeployments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := w.client.Deployments()
@@ -207,7 +212,11 @@ func TestClientDeploymentsNodesPoolsNamespaces(t *testing.T) {
 	up, _, err := d.SetAllocHealth(deplID, []string{allocID}, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, uint64(77), up.DeploymentModifyIndex)
+}
 
+func TestClientNodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	n := w.client.Nodes()
 	nodes, _, err := n.List(nil)
 	require.NoError(t, err)
@@ -236,8 +245,12 @@ func TestClientDeploymentsNodesPoolsNamespaces(t *testing.T) {
 	_, err = n.Stats("nope", nil)
 	require.ErrorContains(t, err, "404")
 	require.True(t, w.intake.has("drain "+nodeID+" &{1m0s false false} false"))
+}
 
-	_, err = w.client.NodePools().Register(&api.NodePool{Name: "gpu"}, nil)
+func TestClientPoolsNamespacesPolicies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.client.NodePools().Register(&api.NodePool{Name: "gpu"}, nil)
 	require.NoError(t, err)
 	pool, _, err := w.client.NodePools().Info("gpu", nil)
 	require.NoError(t, err)
