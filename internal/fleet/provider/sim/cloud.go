@@ -70,9 +70,8 @@ type Happening struct {
 // NewCloud returns an empty cloud.
 func NewCloud(cfg Config) *Cloud {
 	c := &Cloud{
-		happen: minheap.New(sooner, nil),
-		cfg:    cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed,
-			77)), byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
+		cfg: cfg.withDefaults(), rng: rand.New(rand.NewPCG(cfg.Seed, 77)), happen: minheap.New(sooner, nil),
+		byID: map[string]*machine{}, byIntent: map[string]*machine{}, batches: map[provider.Batch]int{},
 		used: map[string]int64{}, supply: map[string]*supply{}, buckets: map[provider.Call]*bucket{}, Calls: map[provider.Call]int{},
 	}
 	for _, o := range cfg.Offerings {
