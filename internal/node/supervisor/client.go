@@ -123,7 +123,14 @@ func (c *Client) hello(ctx context.Context, r *frameReader) error {
 	case header.Kind != wire.KindHello || err != nil:
 		return drover.Errorf(drover.Internal, "what listens there is no supervisor")
 	case theirs.Failure != "":
-		return drover.Errorf(drover.Unavailable, "supervisor: %s (it speaks up to %d, this agent %d to %d)", theirs.Failure, theirs.Max, wire.MinVersion, wire.Version)
+		return drover.Errorf(
+			drover.Unavailable,
+			"supervisor: %s (it speaks up to %d, this agent %d to %d)",
+			theirs.Failure,
+			theirs.Max,
+			wire.MinVersion,
+			wire.Version,
+		)
 	}
 	c.id = theirs.ID
 	return nil

@@ -91,7 +91,17 @@ func TestStdinOfOneThatDoesNotReadIsNoObstacle(t *testing.T) {
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	c, _ := launch(t, nil)
-	spec := execution.Spec{Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo tty; test -t 2 || echo pipe >&2; read x; stty size; echo got $x; read y || echo eof"}, TTY: true, TTYStderr: true, Stdin: true, Size: execution.WindowSize{Rows: 10, Cols: 33}}
+	spec := execution.Spec{
+		Argv: []string{
+			"sh",
+			"-c",
+			"stty size; test -t 0 && test -t 1 && echo tty; test -t 2 || echo pipe >&2; read x; stty size; echo got $x; read y || echo eof",
+		},
+		TTY:       true,
+		TTYStderr: true,
+		Stdin:     true,
+		Size:      execution.WindowSize{Rows: 10, Cols: 33},
+	}
 	s, err := c.StartExecution(t.Context(), spec)
 	require.NoError(t, err)
 	var out string

@@ -68,7 +68,10 @@ func TestFilesWithNastyNames(t *testing.T) {
 	_, _, err = f.Read(t.Context(), execution.FileRequest{Path: "d/pipe"})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 
-	require.NoError(t, f.Apply(t.Context(), []execution.FileChange{{Path: "d/*", Delete: true}, {Path: "d/sub/", Mkdir: true}, {Path: "nothing", Delete: true}}))
+	require.NoError(
+		t,
+		f.Apply(t.Context(), []execution.FileChange{{Path: "d/*", Delete: true}, {Path: "d/sub/", Mkdir: true}, {Path: "nothing", Delete: true}}),
+	)
 	list, err = f.List(t.Context(), execution.FileRequest{Path: ".", Recursive: true})
 	require.NoError(t, err)
 	got := slices.DeleteFunc(paths(list), func(p string) bool { return strings.Contains(p, "state") })
@@ -85,8 +88,16 @@ func TestFileErrorsHaveCodes(t *testing.T) {
 	_, _, err = f.Read(t.Context(), execution.FileRequest{Path: filepath.Dir(state)})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	require.Equal(t, drover.Invalid, drover.CodeOf(f.Apply(t.Context(), []execution.FileChange{{Path: "x"}})))
-	require.Equal(t, drover.Invalid, drover.CodeOf(f.Apply(t.Context(), []execution.FileChange{{Path: "x", Write: true, Owner: "nobody-here"}})))
-	require.Equal(t, drover.Invalid, drover.CodeOf(f.Write(t.Context(), execution.FileChange{Path: "y/"}, bytes.NewReader(make([]byte, 5<<20)))))
+	require.Equal(
+		t,
+		drover.Invalid,
+		drover.CodeOf(f.Apply(t.Context(), []execution.FileChange{{Path: "x", Write: true, Owner: "nobody-here"}})),
+	)
+	require.Equal(
+		t,
+		drover.Invalid,
+		drover.CodeOf(f.Write(t.Context(), execution.FileChange{Path: "y/"}, bytes.NewReader(make([]byte, 5<<20)))),
+	)
 	_, err = f.Archive(t.Context(), execution.FileRequest{Path: "/no/such"})
 	require.Equal(t, drover.NotFound, drover.CodeOf(err))
 }
@@ -96,7 +107,13 @@ func TestAPathWithAFinalSlashIsADirectorys(t *testing.T) {
 	c, state := launch(t, nil)
 	f := c.Files()
 	dir := filepath.Dir(state)
-	require.NoError(t, f.Apply(t.Context(), []execution.FileChange{{Path: "a.bin", Write: true, Data: []byte("1")}, {Path: "d/b", Write: true, Data: []byte("2")}}))
+	require.NoError(
+		t,
+		f.Apply(
+			t.Context(),
+			[]execution.FileChange{{Path: "a.bin", Write: true, Data: []byte("1")}, {Path: "d/b", Write: true, Data: []byte("2")}},
+		),
+	)
 	require.NoError(t, os.Symlink("d", filepath.Join(dir, "link")))
 	for _, p := range []string{"a.bin/", "a.bin//", "a.bin/.", filepath.Join(dir, "a.bin") + "/"} {
 		r := execution.FileRequest{Path: p}
@@ -160,7 +177,10 @@ func TestLargeFilesGoBothWays(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i * 31)
 	}
-	require.NoError(t, f.Apply(t.Context(), []execution.FileChange{{Path: "a", Write: true, Data: data}, {Path: "b", Write: true, Data: data[:100]}}))
+	require.NoError(
+		t,
+		f.Apply(t.Context(), []execution.FileChange{{Path: "a", Write: true, Data: data}, {Path: "b", Write: true, Data: data[:100]}}),
+	)
 	require.NoError(t, f.Write(t.Context(), execution.FileChange{Path: "c", Mode: 0o600}, bytes.NewReader(data)))
 	for _, name := range []string{"a", "c"} {
 		_, r, err := f.Read(t.Context(), execution.FileRequest{Path: name})

@@ -24,7 +24,11 @@ const agentMode = "be-an-agent"
 func agent(state string) {
 	ctx := context.Background()
 	exe, _ := os.Executable()
-	c, err := Launch(ctx, LaunchConfig{Binary: exe, StateDir: state, WorkDir: "/", User: User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}}, options())
+	c, err := Launch(
+		ctx,
+		LaunchConfig{Binary: exe, StateDir: state, WorkDir: "/", User: User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}},
+		options(),
+	)
 	if err == nil {
 		_, err = c.StartTask(ctx, TaskSpec{Argv: []string{"sh", "-c", "sleep 1; exit 21"}}, nil)
 	}

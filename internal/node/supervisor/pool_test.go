@@ -44,7 +44,13 @@ func TestOneSupervisorServesTwoTasks(t *testing.T) {
 
 	other, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700), "an empty folder may be there")
-	cfg := LaunchConfig{ID: "second", StateDir: filepath.Join(dir, "a", "b"), WorkDir: dir, User: User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, Env: map[string]string{"K": "v"}}
+	cfg := LaunchConfig{
+		ID:       "second",
+		StateDir: filepath.Join(dir, "a", "b"),
+		WorkDir:  dir,
+		User:     User{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())},
+		Env:      map[string]string{"K": "v"},
+	}
 	withLogs(t, other)(&cfg)
 	second := p.Take(t.Context(), cfg, options())
 	require.NotNil(t, second)

@@ -35,7 +35,14 @@ func TestMainTaskLogsAndExit(t *testing.T) {
 	c, _ := launch(t, withLogs(t, logs))
 	_, err := c.WaitTask(t.Context(), nil)
 	require.Equal(t, drover.Conflict, drover.CodeOf(err))
-	pid, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", "for i in $(seq 1000); do echo line $i; done; echo $A >&2; (" + napping("988.1") + " &) ; exit 6"}, Env: map[string]string{"A": "b"}}, nil)
+	pid, err := c.StartTask(
+		t.Context(),
+		TaskSpec{
+			Argv: []string{"sh", "-c", "for i in $(seq 1000); do echo line $i; done; echo $A >&2; (" + napping("988.1") + " &) ; exit 6"},
+			Env:  map[string]string{"A": "b"},
+		},
+		nil,
+	)
 	require.NoError(t, err)
 	require.Positive(t, pid)
 	exit, err := c.WaitTask(t.Context(), nil)
@@ -70,7 +77,11 @@ func TestStopKillsAfterTheTimeout(t *testing.T) {
 	c, _ := launch(t, nil)
 	ready := filepath.Join(t.TempDir(), "ready")
 	require.NoError(t, syscall.Mkfifo(ready, 0o600))
-	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", "trap '' TERM; echo > " + ready + "; while :; do " + napping("988.2") + "; done"}}, nil)
+	_, err := c.StartTask(
+		t.Context(),
+		TaskSpec{Argv: []string{"sh", "-c", "trap '' TERM; echo > " + ready + "; while :; do " + napping("988.2") + "; done"}},
+		nil,
+	)
 	require.NoError(t, err)
 	_, err = os.ReadFile(ready) // the trap is set
 	require.NoError(t, err)
@@ -214,7 +225,11 @@ func TestCloseKillsWithoutDetach(t *testing.T) {
 func TestShutdownEndsEverything(t *testing.T) {
 	t.Parallel()
 	c, state := launch(t, nil)
-	_, err := c.StartTask(t.Context(), TaskSpec{Argv: []string{"sh", "-c", fmt.Sprintf("setsid %[1]s & (setsid %[1]s &); %[1]s", napping("985.4"))}}, nil)
+	_, err := c.StartTask(
+		t.Context(),
+		TaskSpec{Argv: []string{"sh", "-c", fmt.Sprintf("setsid %[1]s & (setsid %[1]s &); %[1]s", napping("985.4"))}},
+		nil,
+	)
 	require.NoError(t, err)
 	s, err := c.StartExecution(t.Context(), execution.Spec{Argv: nap("985.4")})
 	require.NoError(t, err)

@@ -53,7 +53,9 @@ type stored struct {
 }
 
 func (b *box) state(spec *driver.Spec) driver.State {
-	data, err := json.Marshal(stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.link.stored()})
+	data, err := json.Marshal(
+		stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.link.stored()},
+	)
 	if err != nil {
 		data = nil // such values always marshal
 	}

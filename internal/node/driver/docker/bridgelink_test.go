@@ -59,7 +59,10 @@ func TestRunnersAreBehindTheRulesOfSandboxes(t *testing.T) {
 	port := free.Addr().(*net.TCPAddr).Port
 	require.NoError(t, free.Close())
 	server := b.wired(t, map[string]any{"ports": []any{"http"}}, drover.PortMapping{Label: "http", Value: port, To: 8080, HostIP: "127.0.0.1"})
-	_, err = server.StartExecution(t.Context(), execution.Spec{ID: "s", KeepTree: true, Argv: []string{"/bin/sh", "-c", "echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp"}})
+	_, err = server.StartExecution(
+		t.Context(),
+		execution.Spec{ID: "s", KeepTree: true, Argv: []string{"/bin/sh", "-c", "echo served > /tmp/index.html; exec httpd -f -p 8080 -h /tmp"}},
+	)
 	require.NoError(t, err)
 	served := func() bool {
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
@@ -84,7 +87,12 @@ func TestRunnersAreBehindTheRulesOfSandboxes(t *testing.T) {
 	} {
 		require.Equal(t, "closed\n", drivertest.Root(t, other, "nc -w 1 "+to+" </dev/null >/dev/null 2>&1 && echo open || echo closed").Out, to)
 	}
-	require.Equal(t, "no\n", drivertest.Root(t, other, "ping -c 1 -w 1 "+server.Network().Address+" >/dev/null 2>&1 && echo yes || echo no").Out, "there are no raw sockets")
+	require.Equal(
+		t,
+		"no\n",
+		drivertest.Root(t, other, "ping -c 1 -w 1 "+server.Network().Address+" >/dev/null 2>&1 && echo yes || echo no").Out,
+		"there are no raw sockets",
+	)
 
 	server.box.link.forward.Close() // as with the agent's end
 	require.NoError(t, server.Last().Close())

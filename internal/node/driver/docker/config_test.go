@@ -22,9 +22,11 @@ func TestProblemsAreNamedAllAtOnce(t *testing.T) {
 	}})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	for _, want := range []string{
-		`unknown key "comand"`, "args: must be a list", "privileged: true is outside", "pids_limit: must be a whole", "cap_add: sys_admin is outside", "work_dir",
+		`unknown key "comand"`, "args: must be a list", "privileged: true is outside", "pids_limit: must be a whole",
+		"cap_add: sys_admin is outside", "work_dir",
 		"volumes: /etc:/host is outside", "leaves the task's folder", `"nothing" is not host:container`, "nofile", `"x" is not an address`,
-		`target "relative"`, `unknown key "sorce"`, "security_opt", "pid_mode: host is outside", `unknown key "user"`, "extra_hosts", "image: is missing",
+		`target "relative"`, `unknown key "sorce"`, "security_opt", "pid_mode: host is outside", `unknown key "user"`, "extra_hosts",
+		"image: is missing",
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -33,7 +35,9 @@ func TestProblemsAreNamedAllAtOnce(t *testing.T) {
 
 func TestPortsByLabel(t *testing.T) {
 	t.Parallel()
-	spec := &driver.Spec{Ports: []drover.PortMapping{{Label: "http", Value: 23456, To: 80, HostIP: "127.0.0.1"}, {Label: "same", Value: 23457}}}
+	spec := &driver.Spec{
+		Ports: []drover.PortMapping{{Label: "http", Value: 23456, To: 80, HostIP: "127.0.0.1"}, {Label: "same", Value: 23457}},
+	}
 	exposed, bindings, err := ports(spec, taskConfig{ports: []string{"http", "same"}})
 	require.NoError(t, err)
 	require.Len(t, exposed, 4)
@@ -50,7 +54,11 @@ func TestMemoryAndCPU(t *testing.T) {
 	d := &Driver{cfg: Config{CoreMHz: 2000}}
 	r, err := d.resources(&driver.Spec{CPUMHz: 500, MemoryMB: 100, MemoryMaxMB: 300, Cores: []uint16{0, 3}}, taskConfig{cpuHard: true})
 	require.NoError(t, err)
-	require.Equal(t, []int64{300 << 20, 300 << 20, 100 << 20, 500, 100_000, 25_000}, []int64{r.Memory, r.MemorySwap, r.MemoryReservation, r.CPUShares, r.CPUPeriod, r.CPUQuota})
+	require.Equal(
+		t,
+		[]int64{300 << 20, 300 << 20, 100 << 20, 500, 100_000, 25_000},
+		[]int64{r.Memory, r.MemorySwap, r.MemoryReservation, r.CPUShares, r.CPUPeriod, r.CPUQuota},
+	)
 	require.Equal(t, "0,3", r.CpusetCpus)
 	r, err = d.resources(&driver.Spec{MemoryMB: 100, MemoryMaxMB: -1}, taskConfig{pids: 7})
 	require.NoError(t, err)

@@ -27,7 +27,13 @@ func conform(t *testing.T, runtime string, missing map[drivertest.Ability]string
 	drivertest.Run(t, drivertest.Harness{
 		New: func(*testing.T) driver.Driver { return b.restart(t).Driver }, // closed after the suite, which still destroys with it
 		Config: func(p drivertest.Program) map[string]any {
-			return map[string]any{"image": busybox, "network_mode": "none", "runtime": runtime, "command": "/bin/sh", "args": []any{"-c", p.ShellScript()}}
+			return map[string]any{
+				"image":        busybox,
+				"network_mode": "none",
+				"runtime":      runtime,
+				"command":      "/bin/sh",
+				"args":         []any{"-c", p.ShellScript()},
+			}
 		},
 		Missing:   missing,
 		Leftovers: func(t *testing.T) []string { t.Helper(); return b.containers(t) },

@@ -75,7 +75,13 @@ func inHostsFolders(t *testing.T, spec driver.Spec) (files []string) {
 func TestOfAJobsDiskIsTold(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	spec := b.spec(t, script2("head -c 8000000 /dev/zero > /alloc/f; head -c 8000000 /dev/zero > /var-f; until [ -e /local/go ]; do sleep 0.05; done; echo went on", nil))
+	spec := b.spec(
+		t,
+		script2(
+			"head -c 8000000 /dev/zero > /alloc/f; head -c 8000000 /dev/zero > /var-f; until [ -e /local/go ]; do sleep 0.05; done; echo went on",
+			nil,
+		),
+	)
 	spec.DiskMB = 10
 	h := b.run(t, spec)
 	told := make(chan string, 1)
@@ -100,7 +106,10 @@ func TestARunnersBoundOutlivesTheAgent(t *testing.T) {
 	later := b.restart(t)
 	h, err := later.Attach(t.Context(), first.State())
 	require.NoError(t, err)
-	s, err := h.(driver.Execer).StartExecution(t.Context(), execution.Spec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", "head -c 30000000 /dev/zero > /root/f; sleep 300"}})
+	s, err := h.(driver.Execer).StartExecution(
+		t.Context(),
+		execution.Spec{ID: "x", Privileged: true, Argv: []string{"/bin/sh", "-c", "head -c 30000000 /dev/zero > /root/f; sleep 300"}},
+	)
 	require.NoError(t, err)
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)

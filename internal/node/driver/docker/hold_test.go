@@ -31,14 +31,20 @@ func TestContainersShareANetwork(t *testing.T) {
 		spec := b.spec(t, config)
 		spec.Pool = true
 		spec.NetNS = &driver.NetNS{Container: name}
-		spec.Networks = []*drover.NetworkResource{{Mode: "bridge", DNS: &drover.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"one.test"}}}}
+		spec.Networks = []*drover.NetworkResource{
+			{Mode: "bridge", DNS: &drover.DNSConfig{Servers: []string{"192.0.2.53"}, Searches: []string{"one.test"}}},
+		}
 		spec.Ports = []drover.PortMapping{{Label: "http", Value: 4, To: 80}}
 		return b.run(t, spec)
 	}
 	server, client := joined(script2("mkdir /w; echo served > /w/index.html; exec httpd -f -p 80 -h /w", map[string]any{
 		"ports": []any{"http"}, "hostname": "ignored",
 	})), joined(map[string]any{"extra_hosts": []any{"thing:10.9.8.7"}})
-	require.Equal(t, "served\n", drivertest.Sh(t, client, "for i in $(seq 200); do wget -qO- http://127.0.0.1/ 2>/dev/null && break; sleep 0.05; done").Out)
+	require.Equal(
+		t,
+		"served\n",
+		drivertest.Sh(t, client, "for i in $(seq 200); do wget -qO- http://127.0.0.1/ 2>/dev/null && break; sleep 0.05; done").Out,
+	)
 	require.Equal(t, "together\n", drivertest.Sh(t, client, "hostname").Out)
 	require.Contains(t, drivertest.Sh(t, client, "cat /etc/hosts").Out, "10.9.8.7\tthing")
 	require.Equal(t, "nameserver 192.0.2.53\nsearch one.test\n", drivertest.Sh(t, server, "cat /etc/resolv.conf").Out)

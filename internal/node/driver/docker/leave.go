@@ -38,10 +38,22 @@ func (l leave) check(r *options.Reader) {
 				continue // its start checks it again
 			}
 			if strings.HasPrefix(value, containerMode) { // no leave is enough
-				r.Problem("%s: %s is outside of the container (%s): only containers of the same allocation can be joined, by %sTASK-${NOMAD_ALLOC_ID}", row.key, value, row.says, containerMode)
+				r.Problem(
+					"%s: %s is outside of the container (%s): only containers of the same allocation can be joined, by %sTASK-${NOMAD_ALLOC_ID}",
+					row.key,
+					value,
+					row.says,
+					containerMode,
+				)
 				continue
 			}
-			r.Problem("%s: %s is outside of the container (%s), for which this node gives no leave: plugin \"docker\" { config { %s } }", row.key, value, row.says, row.example)
+			r.Problem(
+				"%s: %s is outside of the container (%s), for which this node gives no leave: plugin \"docker\" { config { %s } }",
+				row.key,
+				value,
+				row.says,
+				row.example,
+			)
 		}
 	}
 }
@@ -95,37 +107,59 @@ var reaching = []row{ // a constant
 	{"mounts.type", "docker's volumes are everybody's", "volumes", volumesLeave, func(l leave) []string {
 		return l.ofMounts(func(m mountConfig) string { return unless(l.cfg.AllowVolumes, m.kind, "bind", "tmpfs") })
 	}},
-	{"mounts.volume_options.driver_config.name", "a program of the machine's", "allow_volume_drivers", `allow_volume_drivers = ["NAME"]`, func(l leave) []string {
-		return l.ofMounts(func(m mountConfig) string {
-			return unless(matches(l.cfg.AllowVolumeDrivers, m.driver), m.driver, "", localDriver)
-		})
-	}},
-	{"mounts.volume_options.driver_config.options", "they can mount any path and device of the machine", "allow_volume_drivers", `allow_volume_drivers = ["local"]`, func(l leave) []string {
-		return l.ofMounts(func(m mountConfig) string {
-			name := m.driver
-			if name == "" {
-				name = localDriver
-			}
-			if len(m.driverOptions) == 0 || matches(l.cfg.AllowVolumeDrivers, name) {
-				return ""
-			}
-			return "of driver " + name
-		})
-	}},
+	{
+		"mounts.volume_options.driver_config.name",
+		"a program of the machine's",
+		"allow_volume_drivers",
+		`allow_volume_drivers = ["NAME"]`,
+		func(l leave) []string {
+			return l.ofMounts(func(m mountConfig) string {
+				return unless(matches(l.cfg.AllowVolumeDrivers, m.driver), m.driver, "", localDriver)
+			})
+		},
+	},
+	{
+		"mounts.volume_options.driver_config.options",
+		"they can mount any path and device of the machine",
+		"allow_volume_drivers",
+		`allow_volume_drivers = ["local"]`,
+		func(l leave) []string {
+			return l.ofMounts(func(m mountConfig) string {
+				name := m.driver
+				if name == "" {
+					name = localDriver
+				}
+				if len(m.driverOptions) == 0 || matches(l.cfg.AllowVolumeDrivers, name) {
+					return ""
+				}
+				return "of driver " + name
+			})
+		},
+	},
 	{"network_mode", "a network of others", "allow_networks", `allow_networks = ["NAME"]`, func(l leave) []string {
 		mode := l.c.network
 		switch {
-		case mode == "none", onDefaultNetwork(mode), mode == hostMode, l.ofOwnAllocation(mode), matches(l.cfg.AllowNetworks, mode) && !strings.HasPrefix(mode, containerMode):
+		case mode == "none",
+			onDefaultNetwork(mode),
+			mode == hostMode,
+			l.ofOwnAllocation(mode),
+			matches(l.cfg.AllowNetworks, mode) && !strings.HasPrefix(mode, containerMode):
 			return nil
 		}
 		return []string{mode}
 	}},
-	{"network_mode", "the machine's network, its services on localhost and abstract sockets", "allow_host_network", "allow_host_network = true", func(l leave) []string {
-		if l.c.network != hostMode || l.cfg.AllowHostNetwork {
-			return nil
-		}
-		return []string{hostMode}
-	}},
+	{
+		"network_mode",
+		"the machine's network, its services on localhost and abstract sockets",
+		"allow_host_network",
+		"allow_host_network = true",
+		func(l leave) []string {
+			if l.c.network != hostMode || l.cfg.AllowHostNetwork {
+				return nil
+			}
+			return []string{hostMode}
+		},
+	},
 	{"pid_mode", "the processes of others", "allow_privileged", privilegedLeave, func(l leave) []string {
 		return l.privilegedUnless(l.c.pidMode, "", "private")
 	}},
@@ -174,12 +208,14 @@ var harmless = []row{ // a constant
 	within("command", "a program of the image"), within("args", "its arguments"), within("entrypoint", "a program of the image"),
 	within("work_dir", "a folder of the container"), within("hostname", "in a namespace of the container's"),
 	within("init", "there always is one, ours"), within("labels", "names for people; ours cannot be taken"),
-	within("network_aliases", "in a network that network_mode has leave for"), within("ipv4_address", "docker gives none on its default network"),
+	within("network_aliases", "in a network that network_mode has leave for"),
+	within("ipv4_address", "docker gives none on its default network"),
 	within("ipv6_address", "as the other"), within("ports", "those that the scheduler gave to the group"),
 	within("extra_hosts", "a file of the container"), within("dns_servers", "a file of the container"),
 	within("dns_search_domains", "a file of the container"), within("dns_options", "a file of the container"),
 	within("mount", "another name of mounts, which is looked at"), within("mounts", "its keys are looked at"),
-	within("mounts.target", "a path of the container"), within("mounts.readonly", "less"), within("mounts.bind_options", "its key is looked at"),
+	within("mounts.target", "a path of the container"), within("mounts.readonly", "less"),
+	within("mounts.bind_options", "its key is looked at"),
 	within("mounts.tmpfs_options", "memory of the task"), within("mounts.tmpfs_options.size", "memory of the task"),
 	within("mounts.tmpfs_options.mode", "of a folder of the container"), within("mounts.volume_options", "its keys are looked at"),
 	within("mounts.volume_options.no_copy", "what a new volume begins with"), within("mounts.volume_options.labels", "names for people"),
@@ -273,7 +309,8 @@ func (l leave) devices() (out []string) {
 // ownRuntimes need no leave: they hold a container as well as docker's own does, or better. Where the daemon has another,
 // its operator knows what it does.
 var ownRuntimes = []string{ // a constant
-	"", "runc", "io.containerd.runc.v2", "crun", "youki", "runsc", "io.containerd.runsc.v1", "kata*", "io.containerd.kata*", "sysbox-runc", "nvidia",
+	"", "runc", "io.containerd.runc.v2", "crun", "youki", "runsc", "io.containerd.runsc.v1", "kata*", "io.containerd.kata*",
+	"sysbox-runc", "nvidia",
 }
 
 func (l leave) runtimes() []string {

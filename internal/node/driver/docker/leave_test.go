@@ -73,33 +73,68 @@ func TestWhatReachesOutsideNeedsLeave(t *testing.T) {
 		needs      string
 		give       func(*Config)
 	}{
-		{"cap_add", "sys_admin", map[string]any{"cap_add": []any{"CAP_SYS_ADMIN"}}, "allow_caps", func(c *Config) { c.AllowCaps = []string{"sys_admin"} }},
+		{
+			"cap_add", "sys_admin",
+			map[string]any{"cap_add": []any{"CAP_SYS_ADMIN"}},
+			"allow_caps",
+			func(c *Config) { c.AllowCaps = []string{"sys_admin"} },
+		},
 		{"cap_add", "net_raw", map[string]any{"cap_add": []any{"net_raw"}}, "allow_caps", func(c *Config) { c.AllowCaps = []string{"net_raw"} }},
 		{"cgroupns", "host", map[string]any{"cgroupns": "host"}, "allow_privileged", privileged},
-		{"devices.host_path", "/dev/loop0", map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}}, "allow_devices", func(c *Config) { c.AllowDevices = []string{"/dev/loop*"} }},
+		{
+			"devices.host_path", "/dev/loop0",
+			map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}},
+			"allow_devices",
+			func(c *Config) { c.AllowDevices = []string{"/dev/loop*"} },
+		},
 		{"devices.host_path", "/dev/loop0", map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}}, "allow_devices", privileged},
 		{"ipc_mode", "host", map[string]any{"ipc_mode": "host"}, "allow_privileged", privileged},
-		{"mac_address", "02:42:ac:11:00:02", map[string]any{"mac_address": "02:42:ac:11:00:02", "network_mode": "bridge"}, "allow_networks", func(c *Config) { c.AllowNetworks = []string{"bridge"} }},
-		{"mounts.bind_options.propagation", "rshared", map[string]any{"mount": map[string]any{"type": "bind", "source": "local", "target": "/x", "bind_options": map[string]any{"propagation": "rshared"}}}, "volumes", volumes},
+		{
+			"mac_address", "02:42:ac:11:00:02",
+			map[string]any{"mac_address": "02:42:ac:11:00:02", "network_mode": "bridge"},
+			"allow_networks",
+			func(c *Config) { c.AllowNetworks = []string{"bridge"} },
+		},
+		{"mounts.bind_options.propagation", "rshared", map[string]any{"mount": map[string]any{
+			"type": "bind", "source": "local", "target": "/x", "bind_options": map[string]any{"propagation": "rshared"},
+		}}, "volumes", volumes},
 		{"mounts.source", "/etc", map[string]any{"mount": map[string]any{"type": "bind", "source": "/etc", "target": "/x"}}, "volumes", volumes},
 		{"mounts.type", "volume", volume(nil), "volumes", volumes},
 		{"mounts.volume_options.driver_config.name", "rexray", volume(map[string]any{"name": "rexray"}), "allow_volume_drivers", func(c *Config) {
 			c.AllowVolumes, c.AllowVolumeDrivers = true, []string{"rex*"}
 		}},
-		{"mounts.volume_options.driver_config.options", "of driver local", volume(map[string]any{"options": map[string]any{"type": "ext4", "device": "/dev/sda1"}}), "allow_volume_drivers", func(c *Config) {
-			c.AllowVolumes, c.AllowVolumeDrivers = true, []string{"local"}
-		}},
+		{
+			"mounts.volume_options.driver_config.options", "of driver local",
+			volume(map[string]any{"options": map[string]any{"type": "ext4", "device": "/dev/sda1"}}),
+			"allow_volume_drivers", func(c *Config) {
+				c.AllowVolumes, c.AllowVolumeDrivers = true, []string{"local"}
+			},
+		},
 		{"network_mode", "app", map[string]any{"network_mode": "app"}, "allow_networks", func(c *Config) { c.AllowNetworks = []string{"app*"} }},
 		{"network_mode", "host", map[string]any{"network_mode": "host"}, "allow_host_network", func(c *Config) { c.AllowHostNetwork = true }},
 		{"pid_mode", "host", map[string]any{"pid_mode": "host"}, "allow_privileged", privileged},
 		{"privileged", "true", map[string]any{"privileged": true}, "allow_privileged", privileged},
 		{"runtime", "strange", map[string]any{"runtime": "strange"}, "allow_runtimes", func(c *Config) { c.AllowRuntimes = []string{"strange"} }},
-		{"security_opt", `seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`, map[string]any{"security_opt": []any{`seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`}}, "allow_privileged", privileged},
+		{
+			"security_opt", `seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`,
+			map[string]any{"security_opt": []any{`seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`}},
+			"allow_privileged", privileged,
+		},
 		{"security_opt", "apparmor=other", map[string]any{"security_opt": []any{"apparmor=other"}}, "allow_privileged", privileged},
 		{"security_opt", "label=disable", map[string]any{"security_opt": []any{"label=disable"}}, "allow_privileged", privileged},
 		{"storage_opt", "dm.thing", map[string]any{"storage_opt": map[string]any{"dm.thing": "1", "size": "1G"}}, "allow_privileged", privileged},
-		{"sysctl", "kernel.core_pattern", map[string]any{"sysctl": map[string]any{"kernel.core_pattern": "|/x"}}, "allow_sysctls", func(c *Config) { c.AllowSysctls = []string{"kernel.*"} }},
-		{"ulimit", "rtprio", map[string]any{"ulimit": map[string]any{"rtprio": "99"}}, "allow_ulimits", func(c *Config) { c.AllowUlimits = []string{"rtprio"} }},
+		{
+			"sysctl", "kernel.core_pattern",
+			map[string]any{"sysctl": map[string]any{"kernel.core_pattern": "|/x"}},
+			"allow_sysctls",
+			func(c *Config) { c.AllowSysctls = []string{"kernel.*"} },
+		},
+		{
+			"ulimit", "rtprio",
+			map[string]any{"ulimit": map[string]any{"rtprio": "99"}},
+			"allow_ulimits",
+			func(c *Config) { c.AllowUlimits = []string{"rtprio"} },
+		},
 		{"userns_mode", "host", map[string]any{"userns_mode": "host"}, "allow_privileged", privileged},
 		{"uts_mode", "host", map[string]any{"uts_mode": "host"}, "allow_privileged", privileged},
 		{"volumes", "/etc:/x", map[string]any{"volumes": []any{"/etc:/x"}}, "volumes", volumes},
@@ -172,7 +207,8 @@ func TestUsualJobsNeedNoLeave(t *testing.T) {
 func TestTheSupervisorsFolderIsNotCovered(t *testing.T) {
 	t.Parallel()
 	for key, value := range map[string]any{
-		"volumes": []any{"local/x:/.drover/boot/h"}, "tmpfs": []any{"/.drover"}, "mounts": map[string]any{"type": "tmpfs", "target": "/x/../.drover/init"},
+		"volumes": []any{"local/x:/.drover/boot/h"}, "tmpfs": []any{"/.drover"},
+		"mounts": map[string]any{"type": "tmpfs", "target": "/x/../.drover/init"},
 	} {
 		_, err := (&Driver{}).parse(map[string]any{"image": "i", key: value}, nil)
 		require.ErrorContains(t, err, "is the supervisor's", key)

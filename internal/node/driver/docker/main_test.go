@@ -77,7 +77,15 @@ func newBench(t testing.TB, change ...func(*Config)) *bench {
 	require.NoError(t, err)
 	binary, err := supervisor.Binary(dir)
 	require.NoError(t, err)
-	cfg := Config{Endpoint: endpoint, Owner: dir, Binary: binary, Cgroups: groups, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), CoreMHz: 1000}
+	cfg := Config{
+		Endpoint: endpoint,
+		Owner:    dir,
+		Binary:   binary,
+		Cgroups:  groups,
+		Clock:    clock.Wall{},
+		Log:      slog.New(slog.DiscardHandler),
+		CoreMHz:  1000,
+	}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -108,7 +116,9 @@ func (b *bench) restart(t testing.TB) *bench {
 // containers of this driver, by name.
 func (b *bench) containers(t testing.TB) []string {
 	t.Helper()
-	out, err := exec.Command("docker", "-H", b.cfg.Endpoint, "ps", "-a", "--filter", "label="+labelOwner+"="+b.cfg.Owner, "--format", "{{.Names}}").CombinedOutput()
+	list := []string{"-H", b.cfg.Endpoint, "ps", "-a", "--filter", "label=" + labelOwner + "=" + b.cfg.Owner, "--format", "{{.Names}}"}
+	out, err := exec.Command("docker", list...).
+		CombinedOutput()
 	require.NoError(t, err, string(out))
 	return strings.Fields(string(out))
 }

@@ -159,7 +159,8 @@ func shm(spec *driver.Spec, c taskConfig) int64 {
 // NeedsFolders reports whether anything of the allocation's folder is ever used: not by a warm runner that names none.
 func (d *Driver) NeedsFolders(group *drover.TaskGroup, task *drover.Task) bool {
 	c, err := d.parse(task.Config, nil)
-	return group.Pool == nil || err != nil || c.command != "" || len(c.args) > 0 || c.hasEntry || c.image.Load != "" || len(c.mounts)+len(c.volumes) > 0
+	return group.Pool == nil || err != nil || c.command != "" || len(c.args) > 0 || c.hasEntry || c.image.Load != "" ||
+		len(c.mounts)+len(c.volumes) > 0
 }
 
 // binds are the volumes as docker has them: a folder of the machine that is not there is made.

@@ -74,7 +74,10 @@ func (s *store) push(t *testing.T, repo, password string) string {
 	t.Helper()
 	ref, err := name.ParseReference(s.host + "/" + repo + ":1")
 	require.NoError(t, err)
-	require.NoError(t, remote.Write(ref, program(t), remote.WithAuth(&authn.Basic{Username: "me", Password: password}), remote.WithContext(t.Context())))
+	require.NoError(
+		t,
+		remote.Write(ref, program(t), remote.WithAuth(&authn.Basic{Username: "me", Password: password}), remote.WithContext(t.Context())),
+	)
 	return ref.String()
 }
 
@@ -93,7 +96,10 @@ func program(t *testing.T) v1.Image {
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
-	img, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.DockerManifestSchema2), static.NewLayer(archive.Bytes(), types.DockerUncompressedLayer))
+	img, err := mutate.AppendLayers(
+		mutate.MediaType(empty.Image, types.DockerManifestSchema2),
+		static.NewLayer(archive.Bytes(), types.DockerUncompressedLayer),
+	)
 	require.NoError(t, err)
 	img, err = mutate.Config(img, v1.Config{Cmd: []string{"/true"}})
 	require.NoError(t, err)
@@ -240,7 +246,10 @@ func TestPullErrorsSayWhetherToTryAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, exit.Code)
 	before := closed.manifests.Load()
-	again := b.run(t, b.spec(t, map[string]any{"image": private, "force_pull": true, "auth": []any{map[string]any{"username": "me", "password": "secret"}}}))
+	again := b.run(
+		t,
+		b.spec(t, map[string]any{"image": private, "force_pull": true, "auth": []any{map[string]any{"username": "me", "password": "secret"}}}),
+	)
 	_, err = again.Wait(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, closed.manifests.Load(), before)

@@ -45,7 +45,8 @@ func (c *taskConfig) files(spec *driver.Spec) (list []mount.Mount, err error) {
 			return nil, err
 		}
 	}
-	if resolver, err = supervised.WriteResolver(spec, drover.DNSConfig{Servers: c.dns, Searches: c.dnsSearch, Options: c.dnsOptions}); err != nil {
+	dns := drover.DNSConfig{Servers: c.dns, Searches: c.dnsSearch, Options: c.dnsOptions}
+	if resolver, err = supervised.WriteResolver(spec, dns); err != nil {
 		return nil, err
 	}
 	if resolver == "" && c.wired { // the machine's, as far as the bridge leads to them

@@ -38,19 +38,27 @@ func TestOptionsReachTheContainer(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.AllowVolumes, c.AllowHostNetwork = true, true })
 	host := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(host, "f"), []byte("from the host\n"), 0o644)) // read by others
-	spec := b.spec(t, script2(`hostname; cat /etc/hosts | grep -c ten; pwd; cat /data/f; touch /data/g 2>&1 || echo read-only; touch /x 2>&1 || echo read-only;
-		touch /scratch/x && echo writable; touch /big/x && grep -c ' /big tmpfs' /proc/mounts; ulimit -n; echo $IMAGE $GREETING; cat own/f; grep options /etc/resolv.conf; grep CapBnd /proc/self/status; true`,
-		map[string]any{
-			"hostname": "myhost", "extra_hosts": []any{"ten:10.0.0.10"}, "work_dir": "/local", "volumes": []any{host + ":/data:ro"}, "readonly_rootfs": true,
-			"tmpfs": []any{"/scratch:size=1m"}, "mount": []any{map[string]any{"type": "tmpfs", "target": "/big", "tmpfs_options": map[string]any{"size": 1 << 20}}},
-			"ulimit": map[string]any{"nofile": "300:300"}, "labels": []any{map[string]any{"mine": "1"}}, "cap_drop": []any{"all"}, "network_mode": "host",
-		}))
+	spec := b.spec(
+		t,
+		script2(`hostname; cat /etc/hosts | grep -c ten; pwd; cat /data/f; touch /data/g 2>&1 || echo read-only; touch /x 2>&1 || echo read-only;
+		touch /scratch/x && echo writable; touch /big/x && grep -c ' /big tmpfs' /proc/mounts; ulimit -n;
+		echo $IMAGE $GREETING; cat own/f; grep options /etc/resolv.conf; grep CapBnd /proc/self/status; true`,
+			map[string]any{
+				"hostname": "myhost", "extra_hosts": []any{"ten:10.0.0.10"}, "work_dir": "/local", "volumes": []any{host + ":/data:ro"},
+				"readonly_rootfs": true,
+				"tmpfs":           []any{"/scratch:size=1m"},
+				"mount":           []any{map[string]any{"type": "tmpfs", "target": "/big", "tmpfs_options": map[string]any{"size": 1 << 20}}},
+				"ulimit":          map[string]any{"nofile": "300:300"}, "labels": []any{map[string]any{"mine": "1"}}, "cap_drop": []any{"all"},
+				"network_mode": "host",
+			}),
+	)
 	delete(spec.Config, "hostname")
 	require.NoError(t, os.Mkdir(filepath.Join(spec.Dirs.Local, "own"), 0o755))                        // read by others
 	require.NoError(t, os.WriteFile(filepath.Join(spec.Dirs.Local, "own/f"), []byte("own\n"), 0o644)) // read by others
 	out := b.logged(t, spec)
 	for _, want := range []string{
-		"1\n/local\nfrom the host\n", "read-only\n", "writable\n1\n", "\n300\n", "busybox hello from /local\n", "\nown\n", "CapBnd:\t0000000000000000\n",
+		"1\n/local\nfrom the host\n", "read-only\n", "writable\n1\n", "\n300\n", "busybox hello from /local\n", "\nown\n",
+		"CapBnd:\t0000000000000000\n",
 	} {
 		require.Contains(t, out, want)
 	}
@@ -100,13 +108,15 @@ func TestStartErrors(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for want, config := range map[string]map[string]any{
-		`unknown key "comand"`:     {"comand": "x"},
-		"/no/such/program":         {"command": "/no/such/program"},
-		"nosuchruntime":            {"command": "true", "runtime": "nosuchruntime"},
-		"allow_networks":           {"command": "true", "network_mode": "nosuchnet"},
-		"no port":                  {"command": "true", "ports": []any{"http"}},
-		"leads out":                {"command": "true", "volumes": []any{"local/link:/x"}},
-		"no such file":             {"command": "true", "mounts": []any{map[string]any{"type": "bind", "source": "local/nothing", "target": "/x"}}},
+		`unknown key "comand"`: {"comand": "x"},
+		"/no/such/program":     {"command": "/no/such/program"},
+		"nosuchruntime":        {"command": "true", "runtime": "nosuchruntime"},
+		"allow_networks":       {"command": "true", "network_mode": "nosuchnet"},
+		"no port":              {"command": "true", "ports": []any{"http"}},
+		"leads out":            {"command": "true", "volumes": []any{"local/link:/x"}},
+		"no such file": {
+			"command": "true", "mounts": []any{map[string]any{"type": "bind", "source": "local/nothing", "target": "/x"}},
+		},
 		"invalid reference format": {"command": "true", "image": "UPPER/Case"},
 	} {
 		spec := b.spec(t, config)

@@ -103,9 +103,11 @@ func read(r *options.Reader) taskConfig {
 		dns: r.Strs("dns_servers"), dnsSearch: r.Strs("dns_search_domains"), dnsOptions: r.Strs("dns_options"),
 		volumes: r.Strs("volumes"), readOnly: r.Flag("readonly_rootfs"), shmSize: r.Num("shm_size", 0, maxBytes),
 		capAdd: r.Strs("cap_add"), capDrop: r.Strs("cap_drop"), securityOpt: r.Strs("security_opt"), privileged: r.Flag("privileged"),
-		runtime: r.Str("runtime"), pidMode: r.Str("pid_mode"), ipcMode: r.Str("ipc_mode"), usernsMode: r.Str("userns_mode"), sysctl: r.Dict("sysctl"),
-		cpuHard: r.Flag("cpu_hard_limit"), cpuPeriod: r.Num("cpu_cfs_period", 1000, 1_000_000), memoryHard: r.Num("memory_hard_limit", 0, maxMemory),
-		pids: r.Num("pids_limit", -1, maxPids), ulimit: r.Dict("ulimit"), labels: r.Dict("labels"), tmpfs: r.Strs("tmpfs"),
+		runtime: r.Str("runtime"), pidMode: r.Str("pid_mode"), ipcMode: r.Str("ipc_mode"), usernsMode: r.Str("userns_mode"),
+		sysctl:  r.Dict("sysctl"),
+		cpuHard: r.Flag("cpu_hard_limit"), cpuPeriod: r.Num("cpu_cfs_period", 1000, 1_000_000),
+		memoryHard: r.Num("memory_hard_limit", 0, maxMemory),
+		pids:       r.Num("pids_limit", -1, maxPids), ulimit: r.Dict("ulimit"), labels: r.Dict("labels"), tmpfs: r.Strs("tmpfs"),
 	}
 	r.Flag("init") // there always is one: ours
 	r.Each("auth", func(in *options.Reader) {

@@ -29,7 +29,11 @@ func readMore(r *options.Reader, c *taskConfig) {
 		c.image.PullTimeout = d
 	}
 	r.Each("devices", func(in *options.Reader) {
-		m := container.DeviceMapping{PathOnHost: in.Str("host_path"), PathInContainer: in.Str("container_path"), CgroupPermissions: in.Str("cgroup_permissions")}
+		m := container.DeviceMapping{
+			PathOnHost:        in.Str("host_path"),
+			PathInContainer:   in.Str("container_path"),
+			CgroupPermissions: in.Str("cgroup_permissions"),
+		}
 		if m.PathInContainer == "" {
 			m.PathInContainer = m.PathOnHost
 		}

@@ -30,7 +30,11 @@ func TestUsageWithoutCgroupFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	h := b.warm(t, nil)
-	r := drivertest.Root(t, h, "head -c 30000000 /dev/zero > /big; cat /big /big > /dev/null; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")
+	r := drivertest.Root(
+		t,
+		h,
+		"head -c 30000000 /dev/zero > /big; cat /big /big > /dev/null; i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done",
+	)
 	require.Zero(t, r.Receipt.ExitCode, r.Err)
 	files, err := b.used(t.Context(), h.box)
 	require.NoError(t, err)

@@ -220,7 +220,10 @@ func execCannotStart(s *suite) {
 }
 
 func execSignal(s *suite) {
-	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), sh(`trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done`))
+	session, err := s.pool().(driver.Execer).StartExecution(
+		s.t.Context(),
+		sh(`trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.02; done`),
+	)
 	require.NoError(s.t, err)
 	ready := until(s.t, session, "ready\n")
 	require.NoError(s.t, session.Signal(s.t.Context(), "SIGINT"))

@@ -103,7 +103,10 @@ func fileChanges(s *suite) {
 	require.Equal(s.t, uint32(0o1777), modes["made"])
 	_, b := s.read(f, execution.FileRequest{Path: dir + "/deep/er/file", Offset: 1, Length: 1, Privileged: true})
 	require.Equal(s.t, "w", string(b))
-	require.NoError(s.t, f.Apply(s.t.Context(), []execution.FileChange{{Path: dir + "/*", Delete: true}, {Path: dir + "/not there", Delete: true}}))
+	require.NoError(
+		s.t,
+		f.Apply(s.t.Context(), []execution.FileChange{{Path: dir + "/*", Delete: true}, {Path: dir + "/not there", Delete: true}}),
+	)
 	list, err = f.List(s.t.Context(), execution.FileRequest{Path: dir})
 	require.NoError(s.t, err)
 	require.Equal(s.t, []string{"- .dot"}, listed(list))

@@ -126,7 +126,8 @@ func (s *suite) spec(p Program) driver.Spec {
 	s.t.Helper()
 	alloc := filepath.Join(s.root, "alloc")
 	d := driver.Dirs{Alloc: alloc, Shared: filepath.Join(alloc, "alloc"), Task: filepath.Join(alloc, "web")}
-	d.Local, d.Secrets, d.State = filepath.Join(d.Task, "local"), filepath.Join(d.Task, "secrets"), filepath.Join(s.root, "state", fmt.Sprint(len(s.handles)))
+	d.Local, d.Secrets = filepath.Join(d.Task, "local"), filepath.Join(d.Task, "secrets")
+	d.State = filepath.Join(s.root, "state", fmt.Sprint(len(s.handles)))
 	logs := filepath.Join(d.Shared, "logs")
 	for _, dir := range []string{logs, filepath.Join(d.Shared, "data"), d.Local, d.Secrets} {
 		require.NoError(s.t, os.MkdirAll(dir, 0o777))

@@ -108,7 +108,8 @@ func endlessLogs(s *suite) {
 }
 
 // hiding: own session, no environment to know it by, no parent, deaf to signals, forking all the time.
-const hide = `for i in 1 2 3; do env -i PATH=$PATH setsid sh -c 'trap "" TERM HUP INT QUIT; while :; do (sleep 0.01; sleep 4242 & sleep 0.05) & wait $!; done' MARK </dev/null >/dev/null 2>&1 & done; sleep 0.2; echo hidden`
+const hide = `for i in 1 2 3; do env -i PATH=$PATH setsid sh -c 'trap "" TERM HUP INT QUIT;
+	while :; do (sleep 0.01; sleep 4242 & sleep 0.05) & wait $!; done' MARK </dev/null >/dev/null 2>&1 & done; sleep 0.2; echo hidden`
 
 func hiding(s *suite) {
 	hide := strings.ReplaceAll(hide, "MARK", s.alloc) // as an argument, which leftovers sees

@@ -25,7 +25,8 @@ func leftovers(alloc, root string) (found []string) {
 		b, err := os.ReadFile(n)
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(n), "cmdline"))
 		groups, _ := os.ReadFile(filepath.Join(filepath.Dir(n), "cgroup")) // a program may hide the other two
-		if err == nil && bytes.Contains(b, []byte("NOMAD_ALLOC_ID="+alloc)) || bytes.Contains(line, []byte(alloc)) || bytes.Contains(groups, []byte(alloc)) {
+		if err == nil && bytes.Contains(b, []byte("NOMAD_ALLOC_ID="+alloc)) || bytes.Contains(line, []byte(alloc)) ||
+			bytes.Contains(groups, []byte(alloc)) {
 			found = append(found, "process "+filepath.Dir(n)+": "+string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 		}
 	}

@@ -37,7 +37,8 @@ func signalSupervisor(s *suite) {
 
 func reachKernel(s *suite) {
 	s.nothing(s.pool(), `
-for f in /proc/sysrq-trigger /proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches /proc/irq/default_smp_affinity /sys/power/state /sys/kernel/uevent_helper; do
+for f in /proc/sysrq-trigger /proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches /proc/irq/default_smp_affinity \
+	/sys/power/state /sys/kernel/uevent_helper; do
   [ -e $f ] && (: >> $f) 2>/dev/null && echo $f
 done
 for d in /dev/sda /dev/vda /dev/mem /dev/kmsg /dev/kvm; do (: < $d) 2>/dev/null && echo $d; done

@@ -45,7 +45,15 @@ func (t *task) StartExecution(_ context.Context, spec execution.Spec) (execution
 		return nil, drover.Errorf(drover.Invalid, "unknown user %q", spec.User)
 	}
 	runCtx, kill := context.WithCancelCause(context.Background()) // its life is the execution's
-	x := &command{t: t, spec: spec, started: t.d.clock.Now(), kill: kill, changed: make(chan struct{}), eof: !spec.Stdin, unknown: !known(spec.Argv)}
+	x := &command{
+		t:       t,
+		spec:    spec,
+		started: t.d.clock.Now(),
+		kill:    kill,
+		changed: make(chan struct{}),
+		eof:     !spec.Stdin,
+		unknown: !known(spec.Argv),
+	}
 	t.mu.Lock()
 	if t.execs[spec.ID] != nil && spec.ID != "" {
 		t.mu.Unlock()

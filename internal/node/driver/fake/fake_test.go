@@ -27,7 +27,8 @@ func TestConformance(t *testing.T) {
 		},
 		Missing: map[drivertest.Ability]string{
 			drivertest.Programs: "tasks have no processes", drivertest.Shell: "the shell is a toy",
-			drivertest.Isolation: "there is nothing to isolate", drivertest.Terminal: "there are no terminals", drivertest.Users: "there are no users", drivertest.Links: "there are no links",
+			drivertest.Isolation: "there is nothing to isolate", drivertest.Terminal: "there are no terminals",
+			drivertest.Users: "there are no users", drivertest.Links: "there are no links",
 		},
 		Leftovers: func(*testing.T) []string { return world.Left() },
 	})

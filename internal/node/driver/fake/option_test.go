@@ -29,10 +29,12 @@ func TestOptions(t *testing.T) {
 		after  time.Duration
 		want   driver.Exit
 	}{
-		"runs and exits":  {map[string]any{"run_for": "5s", "exit_code": 3}, 5 * time.Second, driver.Exit{Code: 3}},
-		"exits at once":   {map[string]any{}, 0, driver.Exit{}},
-		"signalled":       {map[string]any{"run_for": "1s", "exit_signal": 9}, time.Second, driver.Exit{Code: 137, Signal: 9}},
-		"out of memory":   {map[string]any{"run_for": "1s", "exit_code": 137, "oom_killed": true}, time.Second, driver.Exit{Code: 137, OOMKilled: true}},
+		"runs and exits": {map[string]any{"run_for": "5s", "exit_code": 3}, 5 * time.Second, driver.Exit{Code: 3}},
+		"exits at once":  {map[string]any{}, 0, driver.Exit{}},
+		"signalled":      {map[string]any{"run_for": "1s", "exit_signal": 9}, time.Second, driver.Exit{Code: 137, Signal: 9}},
+		"out of memory": {
+			map[string]any{"run_for": "1s", "exit_code": 137, "oom_killed": true}, time.Second, driver.Exit{Code: 137, OOMKilled: true},
+		},
 		"starts late":     {map[string]any{"start_block_for": "2s", "run_for": "1s"}, 3 * time.Second, driver.Exit{}},
 		"has no effect":   {map[string]any{"plugin_exit_after": "1s", "driver_ip": "1.2.3.4", "run_for": "1s"}, time.Second, driver.Exit{}},
 		"json's numbers":  {map[string]any{"run_for": float64(time.Second), "exit_code": float64(4)}, time.Second, driver.Exit{Code: 4}},

@@ -137,7 +137,14 @@ func (t *task) over() bool {
 
 // State returns what Attach needs.
 func (t *task) State() driver.State {
-	return driver.State{Driver: t.d.name, ID: t.spec.ID, AllocID: t.spec.AllocID, TaskName: t.spec.TaskName, StartedAt: t.startedAt, Data: []byte(`{}`)}
+	return driver.State{
+		Driver:    t.d.name,
+		ID:        t.spec.ID,
+		AllocID:   t.spec.AllocID,
+		TaskName:  t.spec.TaskName,
+		StartedAt: t.startedAt,
+		Data:      []byte(`{}`),
+	}
 }
 
 // Wait returns when the task ended.

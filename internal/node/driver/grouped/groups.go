@@ -49,7 +49,8 @@ func (g *Groups) Execution(id string, l drover.Limits) (supervisor.Group, error)
 	return made, nil
 }
 
-// Make makes a group of that name; on v1 the main task of a supervisor that is apart has the task's own. Its taker closes it, and removes it or leaves that to the removal of the task's.
+// Make makes a group of that name; on v1 the main task of a supervisor that is apart has the task's own. Its taker closes
+// it, and removes it or leaves that to the removal of the task's.
 func (g *Groups) Make(name string, limits cgroup.Limits) (*Group, error) {
 	if name == Main && g.Apart && g.Task.Version() == cgroup.V1 {
 		return g.open(g.Task)

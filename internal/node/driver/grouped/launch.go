@@ -12,7 +12,12 @@ import (
 // Launch launches a supervisor beside the payload's group. On v1 that is done from a thread which is there, so that
 // drover-init is born in its groups: moving a process stops all forks of the machine and waits for its processors, for
 // milliseconds a tree. The thread goes back as soon as it has forked; if it cannot, it ends with its goroutine.
-func Launch(ctx context.Context, group *cgroup.Group, cfg supervisor.LaunchConfig, opts supervisor.Options) (client *supervisor.Client, err error) {
+func Launch(
+	ctx context.Context,
+	group *cgroup.Group,
+	cfg supervisor.LaunchConfig,
+	opts supervisor.Options,
+) (client *supervisor.Client, err error) {
 	if group.Version() != cgroup.V1 {
 		cfg.Forked = group.AddInit
 		return supervisor.Launch(ctx, cfg, opts)

@@ -39,7 +39,15 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err := json.Unmarshal(state.Data, &data); err != nil || data.StateDir == "" {
 		return nil, fmt.Errorf("reading the state of %s: %w", state.ID, errors.Join(driver.ErrGone, err))
 	}
-	h := &handle{d: d, stateDir: data.StateDir, groupName: data.Group, warm: data.Warm, joined: data.Joined, startedAt: state.StartedAt, ident: state}
+	h := &handle{
+		d:         d,
+		stateDir:  data.StateDir,
+		groupName: data.Group,
+		warm:      data.Warm,
+		joined:    data.Joined,
+		startedAt: state.StartedAt,
+		ident:     state,
+	}
 	if data.Group != "" && d.cfg.Cgroups != nil {
 		h.group, _ = d.cfg.Cgroups.Open(data.Group) // gone: then so is the task
 	}

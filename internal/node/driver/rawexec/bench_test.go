@@ -21,7 +21,15 @@ func BenchmarkTask(b *testing.B) {
 	dir := b.TempDir()
 	binary, err := supervisor.Binary(dir)
 	require.NoError(b, err)
-	d := rawexec.New(rawexec.Config{Enabled: true, Binary: binary, Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), IdleDir: filepath.Join(dir, "idle")})
+	d := rawexec.New(
+		rawexec.Config{
+			Enabled: true,
+			Binary:  binary,
+			Clock:   clock.Wall{},
+			Log:     slog.New(slog.DiscardHandler),
+			IdleDir: filepath.Join(dir, "idle"),
+		},
+	)
 	defer d.Close()
 	var n atomic.Int64
 	one := func() error {

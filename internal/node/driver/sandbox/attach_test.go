@@ -50,7 +50,12 @@ func TestAttachToAWarmRunner(t *testing.T) {
 	require.NoError(t, err)
 	pid := h.box.pid
 	require.NoError(t, h2.Destroy(t.Context()))
-	require.Eventually(t, func() bool { return hostProcesses(t, pid) == 0 }, time.Minute, 10*time.Millisecond) // its parent, the first agent, has to reap it
+	require.Eventually(
+		t,
+		func() bool { return hostProcesses(t, pid) == 0 },
+		time.Minute,
+		10*time.Millisecond,
+	) // its parent, the first agent, has to reap it
 	_, err = b2.Attach(t.Context(), h.State())
 	require.ErrorIs(t, err, driver.ErrGone)
 }
@@ -133,7 +138,10 @@ func TestStop(t *testing.T) {
 	exit, err := h.Wait(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, []int{4, 130}, exit.Code)
-	deaf := b.run(t, b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "trap '' INT TERM; sleep 1000 & wait; wait; sleep 1000"}}))
+	deaf := b.run(
+		t,
+		b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "trap '' INT TERM; sleep 1000 & wait; wait; sleep 1000"}}),
+	)
 	require.NoError(t, deaf.Stop(t.Context(), "", 50*time.Millisecond))
 	exit, err = deaf.Wait(t.Context())
 	require.NoError(t, err)

@@ -18,7 +18,8 @@ func TestTheAllocationsDiskIsBounded(t *testing.T) {
 		"many files":     {"i=0; while :; do head -c 1000000 /dev/zero > /alloc/f$i; i=$((i+1)); sleep 0.02; done", "more than 10 MB"},
 		"in two folders": {"for d in /local /alloc; do head -c 6000000 /dev/zero > $d/f; done; sleep 300", "more than 10 MB"},
 		"many inodes":    {"cd /local; i=0; while :; do : > $i; i=$((i+1)); done", "more than 16384 files"},
-		"deleted files": {"i=3; while [ $i -lt 9 ]; do f=/local/f$i; eval \"exec $i>$f\"; rm $f; head -c 3000000 /dev/zero >&$i; i=$((i+1)); done; " +
+		"deleted files": {"i=3; while [ $i -lt 9 ]; do " +
+			"f=/local/f$i; eval \"exec $i>$f\"; rm $f; head -c 3000000 /dev/zero >&$i; i=$((i+1)); done; " +
 			"sleep 300", "more than 10 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +40,17 @@ func TestTheAllocationsDiskIsBounded(t *testing.T) {
 	})
 	t.Run("within the limit, after an agent restart too", func(t *testing.T) {
 		t.Parallel()
-		spec := b.spec(t, map[string]any{"command": "/bin/sh", "args": []any{"-c", "head -c 5000000 /dev/zero > /local/f; read x < /dev/null; until [ -e /local/go ]; do sleep 0.05; done; cp /local/f /local/g; cp /local/f /local/h; sleep 300"}})
+		spec := b.spec(
+			t,
+			map[string]any{
+				"command": "/bin/sh",
+				"args": []any{
+					"-c",
+					"head -c 5000000 /dev/zero > /local/f; read x < /dev/null; until [ -e /local/go ]; do sleep 0.05; done; " +
+						"cp /local/f /local/g; cp /local/f /local/h; sleep 300",
+				},
+			},
+		)
 		spec.DiskMB = 12
 		first := b.run(t, spec)
 		first.disk.end()

@@ -72,7 +72,16 @@ func TestEgress(t *testing.T) {
 			start := time.Now()
 			refused(t, h, "another one", dial(closed, 8080, 60))
 			require.Less(t, time.Since(start), 30*time.Second, "it is told, and need not wait")
-			require.Equal(t, "", drivertest.Sh(t, h, `python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("`+closed+`", 53)); s.send(b"x")'`).Err, "its name server can be asked")
+			require.Equal(
+				t,
+				"",
+				drivertest.Sh(
+					t,
+					h,
+					`python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(("`+closed+`", 53)); s.send(b"x")'`,
+				).Err,
+				"its name server can be asked",
+			)
 
 			require.Equal(t, "30000\n", drivertest.Sh(t, h, flood(behind, 30000)).Out, "to the guest nothing is wrong: its packets get lost")
 			// The kernel counts connections that begin at once on two processors a little late.

@@ -77,7 +77,8 @@ func (d *Driver) missing() []string {
 	if err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) {
 		missing = append(missing, "the kernel is older than 5.12 (no mount_setattr)")
 	}
-	if v, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && d.rootless && strings.TrimSpace(string(v)) == "1" {
+	if v, err := os.ReadFile("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"); err == nil && d.rootless &&
+		strings.TrimSpace(string(v)) == "1" {
 		missing = append(missing, "AppArmor lets only root make user namespaces (sysctl kernel.apparmor_restrict_unprivileged_userns)")
 	}
 	if _, err := os.Stat(d.cfg.Binary); err != nil {

@@ -34,53 +34,54 @@ func TestTheKernelIsClosed(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
 	for what, script := range map[string]string{
-		"mount tmpfs":          "mount -t tmpfs x /mnt",
-		"remount":              "mount -o remount,rw /usr",
-		"bind mount":           "mount --bind / /mnt",
-		"umount":               "umount -l /proc/sys",
-		"user namespace":       "unshare -U true",
-		"mount namespace":      "unshare -m true",
-		"clone3 namespace":     call(435, `(ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17), 88`),
-		"clone namespace":      call(56, `0x10000011, 0, 0, 0, 0`),
-		"setns":                "nsenter -t 1 -m true",
-		"mknod":                "mknod /tmp/sda b 8 0",
-		"raw disk":             "mknod /dev/sda b 8 0 || head -c1 /dev/sda",
-		"write /usr":           "touch /usr/x",
-		"write sysctl":         "echo 1 > /proc/sys/user/max_user_namespaces",
-		"write kernel sysctl":  "echo x > /proc/sys/kernel/core_pattern",
-		"sysrq":                "echo b > /proc/sysrq-trigger && grep b /proc/sysrq-trigger",
-		"kcore":                "head -c1 /proc/kcore | grep .",
-		"kernel log":           "dmesg",
-		"module":               call(175, `0, 0, b""`),
-		"bpf":                  call(321, `0, 0, 0`),
-		"perf":                 call(298, `0, 0, -1, -1, 0`),
-		"userfaultfd":          call(323, `0`),
-		"io_uring":             call(425, `1, (ctypes.c_uint64 * 15)()`),
-		"keyring":              call(250, `0, -3, 1`),
-		"AF_ALG":               "python3 -c 'import socket; socket.socket(38, 5)'",
-		"AF_VSOCK":             "python3 -c 'import socket; socket.socket(40, 1)'",
-		"AF_PACKET":            "python3 -c 'import socket; socket.socket(17, 3)'",
-		"raw socket":           "python3 -c 'import socket; socket.socket(2, 3, 1)'",
-		"open_by_handle":       call(304, `-100, (ctypes.c_uint64 * 3)(8, 1, 2), 0`),
-		"pivot_root":           call(155, `b"/", b"/"`),
-		"host name":            "hostname evil",
-		"clock":                "date -s 2001-01-01",
-		"reboot":               call(169, `0xfee1dead, 672274793, 0x89abcdef`),
-		"x32 calls":            call(0x40000000+39, "0"),
-		"set time zone":        call(164, "0, 0"),
-		"new system calls":     call(900, "0"),
-		"swap":                 call(167, `b"/tmp/x", 0`),
-		"ptrace init":          call(101, `16, 1, 0, 0`),
-		"init's memory":        "head -c1 /proc/1/mem",
-		"init's environment":   "cat /proc/1/environ | grep .",
-		"init's descriptors":   "ls -l /proc/1/fd/ | grep -- '->' || cat /proc/1/fd/3",
-		"init's root":          "ls /proc/1/root/",
-		"pidfd_getfd":          call(438, "3, 3, 0"),
-		"kill init":            "kill -9 1; kill -TERM 1; kill -SEGV 1; sleep 0.2; exit 1",
-		"debugfs":              "mount -t debugfs x /mnt || ls /sys/kernel/debug",
-		"cgroup file system":   "ls /sys/fs/cgroup/*",
-		"mount a cgroup":       "mount -t cgroup2 x /mnt",
-		"chroot out":           `python3 -c 'import os; os.mkdir("/tmp/c"); os.chroot("/tmp/c"); [os.chdir("..") for i in range(99)]; os.chroot("."); os.stat("/work")'`,
+		"mount tmpfs":         "mount -t tmpfs x /mnt",
+		"remount":             "mount -o remount,rw /usr",
+		"bind mount":          "mount --bind / /mnt",
+		"umount":              "umount -l /proc/sys",
+		"user namespace":      "unshare -U true",
+		"mount namespace":     "unshare -m true",
+		"clone3 namespace":    call(435, `(ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17), 88`),
+		"clone namespace":     call(56, `0x10000011, 0, 0, 0, 0`),
+		"setns":               "nsenter -t 1 -m true",
+		"mknod":               "mknod /tmp/sda b 8 0",
+		"raw disk":            "mknod /dev/sda b 8 0 || head -c1 /dev/sda",
+		"write /usr":          "touch /usr/x",
+		"write sysctl":        "echo 1 > /proc/sys/user/max_user_namespaces",
+		"write kernel sysctl": "echo x > /proc/sys/kernel/core_pattern",
+		"sysrq":               "echo b > /proc/sysrq-trigger && grep b /proc/sysrq-trigger",
+		"kcore":               "head -c1 /proc/kcore | grep .",
+		"kernel log":          "dmesg",
+		"module":              call(175, `0, 0, b""`),
+		"bpf":                 call(321, `0, 0, 0`),
+		"perf":                call(298, `0, 0, -1, -1, 0`),
+		"userfaultfd":         call(323, `0`),
+		"io_uring":            call(425, `1, (ctypes.c_uint64 * 15)()`),
+		"keyring":             call(250, `0, -3, 1`),
+		"AF_ALG":              "python3 -c 'import socket; socket.socket(38, 5)'",
+		"AF_VSOCK":            "python3 -c 'import socket; socket.socket(40, 1)'",
+		"AF_PACKET":           "python3 -c 'import socket; socket.socket(17, 3)'",
+		"raw socket":          "python3 -c 'import socket; socket.socket(2, 3, 1)'",
+		"open_by_handle":      call(304, `-100, (ctypes.c_uint64 * 3)(8, 1, 2), 0`),
+		"pivot_root":          call(155, `b"/", b"/"`),
+		"host name":           "hostname evil",
+		"clock":               "date -s 2001-01-01",
+		"reboot":              call(169, `0xfee1dead, 672274793, 0x89abcdef`),
+		"x32 calls":           call(0x40000000+39, "0"),
+		"set time zone":       call(164, "0, 0"),
+		"new system calls":    call(900, "0"),
+		"swap":                call(167, `b"/tmp/x", 0`),
+		"ptrace init":         call(101, `16, 1, 0, 0`),
+		"init's memory":       "head -c1 /proc/1/mem",
+		"init's environment":  "cat /proc/1/environ | grep .",
+		"init's descriptors":  "ls -l /proc/1/fd/ | grep -- '->' || cat /proc/1/fd/3",
+		"init's root":         "ls /proc/1/root/",
+		"pidfd_getfd":         call(438, "3, 3, 0"),
+		"kill init":           "kill -9 1; kill -TERM 1; kill -SEGV 1; sleep 0.2; exit 1",
+		"debugfs":             "mount -t debugfs x /mnt || ls /sys/kernel/debug",
+		"cgroup file system":  "ls /sys/fs/cgroup/*",
+		"mount a cgroup":      "mount -t cgroup2 x /mnt",
+		"chroot out": `python3 -c 'import os; os.mkdir("/tmp/c"); os.chroot("/tmp/c"); ` +
+			`[os.chdir("..") for i in range(99)]; os.chroot("."); os.stat("/work")'`,
 		"other users' devices": "cat /dev/mem /dev/kmsg /dev/vda",
 	} {
 		refused(t, h, what, script)
@@ -135,7 +136,15 @@ os.setxattr("/local/c", "security.capability", struct.pack("<IIIII", 0x02000001,
 	} {
 		refused(t, h, what, script)
 	}
-	require.Zero(t, drivertest.Root(t, h, "cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir && python3 -c 'import os; os.setxattr(\"/local/id2\", \"user.x\", b\"1\")'").Receipt.ExitCode)
+	require.Zero(
+		t,
+		drivertest.Root(
+			t,
+			h,
+			"cp /usr/bin/id /local/id2 && chmod 0755 /local/id2 && mkdir -m 0770 /local/dir && "+
+				"python3 -c 'import os; os.setxattr(\"/local/id2\", \"user.x\", b\"1\")'",
+		).Receipt.ExitCode,
+	)
 	entries, err := os.ReadDir(spec.Dirs.Local)
 	require.NoError(t, err)
 	for _, e := range entries {
@@ -203,7 +212,11 @@ func TestDiskFiller(t *testing.T) {
 func TestEndlessOutput(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).warm(t, nil)
-	r := drivertest.Do(t, h, execution.Spec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 30 * time.Second}})
+	r := drivertest.Do(
+		t,
+		h,
+		execution.Spec{Argv: []string{"/usr/bin/yes"}, Limits: drover.Limits{OutputBytes: 1 << 20, Wall: 30 * time.Second}},
+	)
 	require.Len(t, r.Out, 1<<20)
 	require.True(t, r.Receipt.Truncated)
 	require.NotZero(t, r.Receipt.ExitCode)
@@ -252,7 +265,8 @@ func TestNothingSurvivesDestroy(t *testing.T) {
 	h := b.warm(t, nil)
 	r := drivertest.Do(t, h, execution.Spec{KeepTree: true, Argv: []string{
 		"/bin/sh", "-c",
-		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' </dev/null >/dev/null 2>&1 & done; echo started",
+		"for i in 1 2 3 4 5; do setsid sh -c 'trap \"\" TERM HUP INT; sleep 4242 & while :; do wait; done' " +
+			"</dev/null >/dev/null 2>&1 & done; echo started",
 	}})
 	require.Equal(t, "started\n", r.Out)
 	require.Positive(t, hostProcesses(t, h.box.pid))

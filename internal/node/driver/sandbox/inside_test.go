@@ -35,7 +35,11 @@ func TestReadOnlyRootAndMounts(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("file"), 0o644))
 	spec.Mounts = []driver.Mount{{Source: filepath.Dir(file), Target: "/vol/a"}, {Source: file, Target: "/tmp/file", ReadOnly: true}}
 	h := b.run(t, spec)
-	r := drivertest.Root(t, h, "cat /data/f /vol/a/file /tmp/file; hostname; touch /x; touch /data/x; echo y > /tmp/file; touch /tmp/ok /vol/a/ok && ls -ln /data/f")
+	r := drivertest.Root(
+		t,
+		h,
+		"cat /data/f /vol/a/file /tmp/file; hostname; touch /x; touch /data/x; echo y > /tmp/file; touch /tmp/ok /vol/a/ok && ls -ln /data/f",
+	)
 	require.True(t, strings.HasPrefix(r.Out, "datafilefilebox\n"), r.Out)
 	require.Equal(t, 3, strings.Count(r.Err, "Read-only file system"), r.Err)
 	require.Contains(t, r.Out, " 0 0 4 ", "the machine's root is the sandbox's: %s", r.Out)
@@ -47,7 +51,8 @@ func TestNetwork(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.AllowHostNetwork = true })
 	none, host := b.warm(t, nil), b.warm(t, map[string]any{"network_mode": "host"})
 	require.Equal(t, "lo\n", drivertest.Sh(t, none, "ls /proc/sys/net/ipv4/conf | grep -v -e all -e default").Out)
-	serve := "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); c = socket.create_connection(s.getsockname()); print(\"ok\")'"
+	serve := "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); " +
+		"c = socket.create_connection(s.getsockname()); print(\"ok\")'"
 	require.Equal(t, "ok\n", drivertest.Sh(t, none, serve).Out)
 	mine, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
@@ -99,7 +104,12 @@ func TestOuterRoot(t *testing.T) {
 	b.outer = true
 	testImage(t, b)
 	h := b.warm(t, map[string]any{"disk_mb": 8})
-	r := drivertest.Root(t, h, "head -c 12m /dev/zero > /etc/fill; rm /etc/fill; mkdir /etc/made && mv /etc/made /etc/moved && rmdir /etc/moved && id -u && stat -c %u / /tmp /etc")
+	r := drivertest.Root(
+		t,
+		h,
+		"head -c 12m /dev/zero > /etc/fill; rm /etc/fill; mkdir /etc/made && "+
+			"mv /etc/made /etc/moved && rmdir /etc/moved && id -u && stat -c %u / /tmp /etc",
+	)
 	require.Equal(t, "0\n0\n0\n0\n", r.Out, r.Err)
 	require.Contains(t, r.Err, "No space left on device")
 	for what, script := range map[string]string{
@@ -114,7 +124,16 @@ func TestOuterRoot(t *testing.T) {
 
 func testImage(t *testing.T, b *bench) {
 	t.Helper()
-	spec := b.spec(t, map[string]any{"image": shellImage(t), "args": []any{"-c", "echo $0 $FROM; pwd; id -u; cat /etc/lower /gone; ls -ln /etc/lower; rm /etc/lower; echo y > /etc/new; cat /etc/new; ls /etc"}})
+	spec := b.spec(
+		t,
+		map[string]any{
+			"image": shellImage(t),
+			"args": []any{
+				"-c",
+				"echo $0 $FROM; pwd; id -u; cat /etc/lower /gone; ls -ln /etc/lower; rm /etc/lower; echo y > /etc/new; cat /etc/new; ls /etc",
+			},
+		},
+	)
 	spec.User = "joe"
 	h := b.run(t, spec)
 	_, err := h.Wait(t.Context())
@@ -221,7 +240,11 @@ func TestV2(t *testing.T) {
 	require.NoError(t, err)
 	b := newBench(t, func(c *Config) { c.Cgroups = groups })
 	h := b.warm(t, nil)
-	r := drivertest.Sh(t, h, "grep ^0: /proc/self/cgroup; python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start()'")
+	r := drivertest.Sh(
+		t,
+		h,
+		"grep ^0: /proc/self/cgroup; python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start()'",
+	)
 	require.Equal(t, "0::/\n1\n", r.Out, "%+v", r)
 	sealedFromGroups(t, b)
 	require.NoError(t, h.Destroy(t.Context()))

@@ -134,7 +134,11 @@ func writeMap(pid int, name string, line []byte) error {
 
 // stage lists the namespaces. The caller closes its cgroup's folder.
 func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
-	s := &supervisor.Stage{Sealed: b.group != nil, Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID, Unshare: unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS}
+	s := &supervisor.Stage{
+		Sealed:     b.group != nil,
+		Namespaces: unix.CLONE_NEWUSER | unix.CLONE_NEWPID,
+		Unshare:    unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+	}
 	switch {
 	case !ownNamespace(b.config.network):
 	case b.config.network == networkBridge: // which is connected before the child goes on

@@ -29,7 +29,8 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	diskMB := d.diskMB(spec, c)
 	config := &sandboxsetup.Config{
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
-		Loopback: ownNamespace(c.network), NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program, Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
+		Loopback: ownNamespace(c.network), NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program,
+		Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
 		Scratch: []sandboxsetup.Scratch{{Target: "/tmp", Mode: 0o1777}},
 	}
 	for _, l := range rootfs.Lowers {

@@ -10,7 +10,8 @@ import (
 // filter, a chroot, a security module, a bound of 0) is told by nothing else.
 func namespaces(binary string) error {
 	p, err := os.StartProcess(binary, []string{binary}, &os.ProcAttr{Sys: &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET,
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC |
+			syscall.CLONE_NEWUTS | syscall.CLONE_NEWNET,
 	}})
 	if err != nil {
 		return fmt.Errorf("user namespaces cannot be made (%w): is this a container or a chroot that forbids them?", err)

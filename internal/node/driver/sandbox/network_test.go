@@ -66,7 +66,12 @@ while True:
 
 // dial is what a guest runs to reach an address within so many seconds; it prints the answer.
 func dial(address string, port, patience int) string {
-	return fmt.Sprintf(`python3 -c 'import socket; s = socket.create_connection(("%s", %d), %d); s.sendall(b"hello"); print(s.recv(100).decode())'`, address, port, patience)
+	return fmt.Sprintf(
+		`python3 -c 'import socket; s = socket.create_connection(("%s", %d), %d); s.sendall(b"hello"); print(s.recv(100).decode())'`,
+		address,
+		port,
+		patience,
+	)
 }
 
 func freePort(t *testing.T) int {

@@ -18,7 +18,8 @@ import (
 // What of /proc is covered. Most of it is closed to a user namespace anyway, as it belongs to the machine's root. What tells
 // how busy the machine is, or which it is, tells guests who else is on it: that is empty, or made up where programs need it.
 // (The calls sysinfo and clock_gettime go on telling the machine's load, its free memory and the time since its start: programs
-// could not do without. So what tells no more than they do is left, as each cover costs a start 6 µs.) /proc/sys must be read-only, because some of it (user.max_user_namespaces) belongs to the namespace.
+// could not do without. So what tells no more than they do is left, as each cover costs a start 6 µs.) /proc/sys must be
+// read-only, because some of it (user.max_user_namespaces) belongs to the namespace.
 var (
 	maskedFiles = []string{
 		"/proc/keys", "/proc/interrupts", "/proc/latency_stats", "/proc/sched_debug", "/proc/kallsyms", "/proc/1/cgroup",

@@ -31,7 +31,11 @@ func TestProcTellsOfTheSandbox(t *testing.T) {
 	require.NotContains(t, drivertest.Sh(t, h, "cat /proc/sys/kernel/random/boot_id").Out, strings.TrimSpace(string(machines)))
 	require.Regexp(t, `^MemTotal: +196608 kB`, drivertest.Sh(t, h, "cat /proc/meminfo").Out)
 	require.Regexp(t, `Mem: +192 +0 +192`, drivertest.Sh(t, h, "free -m").Out, "programs see what they may take")
-	require.Equal(t, strings.TrimSpace(drivertest.Sh(t, h, "nproc").Out), drivertest.Sh(t, h, "grep -c ^cpu[0-9] /proc/stat | tr -d '\\n'").Out)
+	require.Equal(
+		t,
+		strings.TrimSpace(drivertest.Sh(t, h, "nproc").Out),
+		drivertest.Sh(t, h, "grep -c ^cpu[0-9] /proc/stat | tr -d '\\n'").Out,
+	)
 	require.Zero(t, drivertest.Sh(t, h, "ps -ef && uptime && top -bn1 >/dev/null || ! command -v top").Receipt.ExitCode)
 	refused(t, h, "looking for what others may take", "ls /dev/.proc")
 	refused(t, h, "changing what is shown", "echo x > /proc/loadavg || echo x > /dev/.proc/loadavg || rm /dev/.proc/stat")
@@ -49,5 +53,9 @@ func TestTheAgentsFoldersAreNotShown(t *testing.T) {
 	require.NoError(t, f.Close())
 	require.NotContains(t, string(text), b.dir)
 	require.Contains(t, string(text), "drover-init")
-	require.NotContains(t, drivertest.Root(t, h, "cat /proc/self/mountinfo /proc/1/mountinfo /proc/1/maps; ls -l /proc/1/ /proc/1/exe").Out, b.dir)
+	require.NotContains(
+		t,
+		drivertest.Root(t, h, "cat /proc/self/mountinfo /proc/1/mountinfo /proc/1/maps; ls -l /proc/1/ /proc/1/exe").Out,
+		b.dir,
+	)
 }

@@ -23,7 +23,8 @@ func TestPullsAreTold(t *testing.T) {
 			tell(image.Progress{Layers: 3, LayersDone: i / 30, Bytes: int64(i) << 20})
 		}
 		require.Equal(t, []string{
-			"Downloading image x:1", "Downloading image x:1: 0 of 3 layers, 30.4 MB unpacked", "Downloading image x:1: 1 of 3 layers, 61.9 MB unpacked",
+			"Downloading image x:1", "Downloading image x:1: 0 of 3 layers, 30.4 MB unpacked",
+			"Downloading image x:1: 1 of 3 layers, 61.9 MB unpacked",
 			"Downloading image x:1: 2 of 3 layers, 93.3 MB unpacked",
 		}, said)
 	})

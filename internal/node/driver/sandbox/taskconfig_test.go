@@ -33,8 +33,9 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	err := New(Config{}).Validate(&drover.Task{Config: map[string]any{
 		"comand": 1, "args": "x", "pids_limit": 0.5, "disk_mb": -3, "work_dir": "w", "network_mode": "moon", "privileged": true,
-		"mounts": []any{map[string]any{"source": "/etc", "target": "x", "to": 1}}, "cap_add": []any{"sys_admin", []any{}}, "cap_drop": []any{"flying"},
-		"auth": "x",
+		"mounts": []any{map[string]any{"source": "/etc", "target": "x", "to": 1}}, "cap_add": []any{"sys_admin", []any{}},
+		"cap_drop": []any{"flying"},
+		"auth":     "x",
 	}})
 	require.Equal(t, drover.Invalid, drover.CodeOf(err))
 	for _, part := range []string{

@@ -59,7 +59,14 @@ func (b *builder) mountOverlay() {
 		}
 		options += name
 	}
-	b.mount(fmt.Sprintf("mounting the overlay of %d layers", len(b.layers)), "overlay", "root", "overlay", unix.MS_NOSUID|unix.MS_NODEV, options)
+	b.mount(
+		fmt.Sprintf("mounting the overlay of %d layers", len(b.layers)),
+		"overlay",
+		"root",
+		"overlay",
+		unix.MS_NOSUID|unix.MS_NODEV,
+		options,
+	)
 }
 
 func (b *builder) makeScratch(name string, s Scratch) {
@@ -118,7 +125,9 @@ func (b *builder) cover() {
 	}
 	for _, p := range b.c.ReadOnlyPaths {
 		what := "making " + p + " read-only"
-		open := b.Call(what, unix.SYS_OPEN_TREE, spawn.Num(atCwd), b.Str(p), spawn.Num(unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)).Forgive(unix.ENOENT)
+		flags := spawn.Num(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE)
+		open := b.Call(what, unix.SYS_OPEN_TREE, spawn.Num(atCwd), b.Str(p), flags).
+			Forgive(unix.ENOENT)
 		fd := open.Result()
 		b.setReadOnly(p, fd.Arg(), b.Str(""), unix.AT_EMPTY_PATH)
 		b.moveMount(what, fd, p)

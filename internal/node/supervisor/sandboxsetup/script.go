@@ -84,7 +84,8 @@ func (b *builder) resolve(descriptors int) error {
 	if err != nil {
 		return err
 	}
-	dir := b.Call(what, unix.SYS_OPENAT, tree.Arg(), b.Str("."), spawn.Num(unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC), spawn.Num(0)).Result()
+	dir := b.Call(what, unix.SYS_OPENAT, tree.Arg(), b.Str("."), spawn.Num(unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC), spawn.Num(0)).
+		Result()
 	b.Call(what, unix.SYS_DUP3, dir.Arg(), spawn.Num(logFD), spawn.Num(0))
 	return nil
 }
@@ -114,7 +115,15 @@ func (b *builder) cloneMount(what, dir string, readOnly bool) spawn.Slot {
 
 func (b *builder) setReadOnly(what string, dir, path spawn.Arg, flags int) {
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	b.Call("making it read-only: "+what, unix.SYS_MOUNT_SETATTR, dir, path, spawn.Num(flags), spawn.Pointer(b.Script, attr), spawn.Num(unsafe.Sizeof(*attr)))
+	b.Call(
+		"making it read-only: "+what,
+		unix.SYS_MOUNT_SETATTR,
+		dir,
+		path,
+		spawn.Num(flags),
+		spawn.Pointer(b.Script, attr),
+		spawn.Num(unsafe.Sizeof(*attr)),
+	)
 }
 
 // moveMount attaches a detached mount.
@@ -157,7 +166,8 @@ func (b *builder) makeTarget(what, target string, file bool) {
 	for i := range parts {
 		at := "/" + path.Join(parts[:i+1]...)
 		if file && i == len(parts)-1 {
-			fd := b.Call(what, unix.SYS_OPENAT, spawn.Num(atCwd), b.Str(at), spawn.Num(unix.O_CREAT|unix.O_RDONLY|unix.O_CLOEXEC), spawn.Num(0o644)).Result()
+			fd := b.Call(what, unix.SYS_OPENAT, spawn.Num(atCwd), b.Str(at), spawn.Num(unix.O_CREAT|unix.O_RDONLY|unix.O_CLOEXEC), spawn.Num(0o644)).
+				Result()
 			b.close(fd)
 			continue
 		}

@@ -23,9 +23,18 @@ func TestScriptNeedsARootAndItsDescriptors(t *testing.T) {
 
 func TestSealingComesLast(t *testing.T) {
 	t.Parallel()
-	s, err := Script(&Config{Lowers: []Source{{FD: 0}}, ReadOnly: true, Seccomp: make([]byte, 8), MaskDirs: []string{"/m"}, NoUserNamespaces: true}, 1, nil)
+	s, err := Script(
+		&Config{Lowers: []Source{{FD: 0}}, ReadOnly: true, Seccomp: make([]byte, 8), MaskDirs: []string{"/m"}, NoUserNamespaces: true},
+		1,
+		nil,
+	)
 	require.NoError(t, err)
-	require.Regexp(t, `forbidding nested user namespaces.*masking /m.*making it read-only: / .*dropping a capability setting no_new_privs installing the seccomp filter executing the supervisor\]$`, s.String())
+	require.Regexp(
+		t,
+		`forbidding nested user namespaces.*masking /m.*making it read-only: / .*`+
+			`dropping a capability setting no_new_privs installing the seccomp filter executing the supervisor\]$`,
+		s.String(),
+	)
 }
 
 // TestMasksAreClonedWhileTheirSourceIsAttached: kernels before 6.15 do not clone detached mounts.

@@ -17,10 +17,19 @@ func (b *builder) knobs() {
 	if b.c.Loopback {
 		b.loopbackUp()
 	}
-	b.Call("calming drover-init", unix.SYS_PRCTL, spawn.Num(unix.PR_SET_TIMERSLACK), spawn.Num(sysmon.Slack), spawn.Num(0), spawn.Num(0), spawn.Num(0))
+	b.Call(
+		"calming drover-init",
+		unix.SYS_PRCTL,
+		spawn.Num(unix.PR_SET_TIMERSLACK),
+		spawn.Num(sysmon.Slack),
+		spawn.Num(0),
+		spawn.Num(0),
+		spawn.Num(0),
+	)
 	if b.c.NoUserNamespaces {
 		const what = "forbidding nested user namespaces"
-		open := b.Call(what, unix.SYS_OPENAT, spawn.Num(atCwd), b.Str("/proc/sys/user/max_user_namespaces"), spawn.Num(unix.O_WRONLY|unix.O_CLOEXEC), spawn.Num(0)).
+		limit, flags := b.Str("/proc/sys/user/max_user_namespaces"), spawn.Num(unix.O_WRONLY|unix.O_CLOEXEC)
+		open := b.Call(what, unix.SYS_OPENAT, spawn.Num(atCwd), limit, flags, spawn.Num(0)).
 			Forgive(unix.ENOENT)
 		fd := open.Result()
 		b.Call(what, unix.SYS_WRITE, fd.Arg(), b.Bytes([]byte("0")), spawn.Num(1))
@@ -55,19 +64,39 @@ func (b *builder) seal() {
 		b.Call("setting a resource limit", unix.SYS_PRLIMIT64, spawn.Num(0), spawn.Num(r.Resource), spawn.Pointer(b.Script, limit), spawn.Num(0))
 	}
 	// Inheritable and ambient capabilities would pass by the bounding set. The others are what a new user namespace gives.
-	b.Call("clearing ambient capabilities", unix.SYS_PRCTL, spawn.Num(unix.PR_CAP_AMBIENT), spawn.Num(unix.PR_CAP_AMBIENT_CLEAR_ALL), spawn.Num(0), spawn.Num(0), spawn.Num(0))
+	b.Call(
+		"clearing ambient capabilities",
+		unix.SYS_PRCTL,
+		spawn.Num(unix.PR_CAP_AMBIENT),
+		spawn.Num(unix.PR_CAP_AMBIENT_CLEAR_ALL),
+		spawn.Num(0),
+		spawn.Num(0),
+		spawn.Num(0),
+	)
 	head := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	all := unix.CapUserData{Effective: ^uint32(0), Permitted: ^uint32(0)}
-	b.Call("clearing inheritable capabilities", unix.SYS_CAPSET, spawn.Pointer(b.Script, head), spawn.Pointer(b.Script, &[2]unix.CapUserData{all, all}))
+	b.Call(
+		"clearing inheritable capabilities",
+		unix.SYS_CAPSET,
+		spawn.Pointer(b.Script, head),
+		spawn.Pointer(b.Script, &[2]unix.CapUserData{all, all}),
+	)
 	for n := range lastCapability + 1 {
 		if b.c.KeepCaps&(1<<n) == 0 { // EINVAL: beyond the kernel's last one
-			b.Call("dropping a capability", unix.SYS_PRCTL, spawn.Num(unix.PR_CAPBSET_DROP), spawn.Num(n), spawn.Num(0), spawn.Num(0), spawn.Num(0)).Forgive(unix.EINVAL)
+			b.Call("dropping a capability", unix.SYS_PRCTL, spawn.Num(unix.PR_CAPBSET_DROP), spawn.Num(n), spawn.Num(0), spawn.Num(0), spawn.Num(0)).
+				Forgive(unix.EINVAL)
 		}
 	}
 	b.Call("setting no_new_privs", unix.SYS_PRCTL, spawn.Num(unix.PR_SET_NO_NEW_PRIVS), spawn.Num(1), spawn.Num(0), spawn.Num(0), spawn.Num(0))
 	if len(b.c.Seccomp) >= filterSize {
 		program := &sockFprog{length: uint16(len(b.c.Seccomp) / filterSize), filter: &b.c.Seccomp[0]}
-		b.Call("installing the seccomp filter", unix.SYS_SECCOMP, spawn.Num(unix.SECCOMP_SET_MODE_FILTER), spawn.Num(0), spawn.Pointer(b.Script, program))
+		b.Call(
+			"installing the seccomp filter",
+			unix.SYS_SECCOMP,
+			spawn.Num(unix.SECCOMP_SET_MODE_FILTER),
+			spawn.Num(0),
+			spawn.Pointer(b.Script, program),
+		)
 	}
 }
 

@@ -55,7 +55,8 @@ func runChild(p *plan) {
 		}
 	}
 	if p.oomPath != nil { // best effort
-		if fd, _, e := syscall.RawSyscall6(syscall.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(p.oomPath)), syscall.O_WRONLY|syscall.O_CLOEXEC, 0, 0, 0); e == 0 {
+		const flags = syscall.O_WRONLY | syscall.O_CLOEXEC
+		if fd, _, e := syscall.RawSyscall6(syscall.SYS_OPENAT, ^uintptr(99), uintptr(unsafe.Pointer(p.oomPath)), flags, 0, 0, 0); e == 0 {
 			_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&joinSelf[0])), 1)
 		}
 	}
@@ -84,7 +85,8 @@ func runChild(p *plan) {
 	p.step = StepRlimit
 	for i := range p.rlimits {
 		r := &p.rlimits[i]
-		if _, _, e = syscall.RawSyscall6(syscall.SYS_PRLIMIT64, prlimitSelf, uintptr(r.Resource), uintptr(unsafe.Pointer(&r.Cur)), 0, 0, 0); e != 0 {
+		_, _, e = syscall.RawSyscall6(syscall.SYS_PRLIMIT64, prlimitSelf, uintptr(r.Resource), uintptr(unsafe.Pointer(&r.Cur)), 0, 0, 0)
+		if e != 0 {
 			p.errno = e
 			return
 		}

@@ -72,7 +72,16 @@ func TestUser(t *testing.T) {
 		require.Error(t, err)
 		return
 	}
-	out, _ := run(t, Spec{Path: "/bin/sh", Argv: []string{"sh", "-c", "id -u; id -g; id -G"}, Env: []string{"PATH=/bin:/usr/bin"}, Dir: "/", User: &User{UID: 1234, GID: 77, Groups: []uint32{77, 88}}})
+	out, _ := run(
+		t,
+		Spec{
+			Path: "/bin/sh",
+			Argv: []string{"sh", "-c", "id -u; id -g; id -G"},
+			Env:  []string{"PATH=/bin:/usr/bin"},
+			Dir:  "/",
+			User: &User{UID: 1234, GID: 77, Groups: []uint32{77, 88}},
+		},
+	)
 	require.Equal(t, "1234\n77\n77 88\n", out)
 }
 

@@ -55,8 +55,12 @@ func golden() map[string]struct {
 		"boot":    {b.Encode(), func(p []byte) (any, error) { return DecodeBoot(p) }, b},
 		"task":    {task.Encode(), func(p []byte) (any, error) { return DecodeTask(p) }, task},
 		"receipt": {receipt.B, func(p []byte) (any, error) { d := Decoder{B: p}; r := d.Receipt(); return r, d.Err }, r},
-		"data":    {dataFrame(), func(p []byte) (any, error) { h, err := ParseHeader(p); return h, err }, Header{Length: 10, Kind: KindData, Stream: 1, Channel: 9}},
-		"ack":     {Ack(2, 9, 1<<40), func(p []byte) (any, error) { return ParseAck(p[HeaderSize:]) }, int64(1 << 40)},
+		"data": {
+			dataFrame(),
+			func(p []byte) (any, error) { h, err := ParseHeader(p); return h, err },
+			Header{Length: 10, Kind: KindData, Stream: 1, Channel: 9},
+		},
+		"ack": {Ack(2, 9, 1<<40), func(p []byte) (any, error) { return ParseAck(p[HeaderSize:]) }, int64(1 << 40)},
 	}
 }
 

@@ -34,11 +34,22 @@ func TestAccountsOfTheNode(t *testing.T) {
 		require.NoError(t, os.WriteFile(p, []byte(text), mode))
 		return p
 	}
-	write("docker-credential-good", "#!/bin/sh\nread s; case $s in helped.io|all.io) echo \"{\\\"Username\\\":\\\"h\\\",\\\"Secret\\\":\\\"$s\\\"}\";; *) echo credentials not found in native keychain; exit 1;; esac\n", 0o755)
+	write(
+		"docker-credential-good",
+		"#!/bin/sh\nread s; case $s in\n"+
+			"helped.io|all.io) echo \"{\\\"Username\\\":\\\"h\\\",\\\"Secret\\\":\\\"$s\\\"}\";;\n"+
+			"*) echo credentials not found in native keychain; exit 1;; esac\n",
+		0o755,
+	)
 	write("docker-credential-bad", "#!/bin/sh\necho no cloud; exit 1\n", 0o755)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	file := write("config.json", `{"auths": {"https://index.docker.io/v1/": {"auth": "dTpwOng="}, "plain.io": {"username": "a", "password": "b"}, "token.io": {"identitytoken": "t"}},
-		"credHelpers": {"helped.io": "good"}}`, 0o600)
+	file := write(
+		"config.json",
+		`{"auths": {"https://index.docker.io/v1/": {"auth": "dTpwOng="}, "plain.io": {"username": "a", "password": "b"},
+			"token.io": {"identitytoken": "t"}},
+		"credHelpers": {"helped.io": "good"}}`,
+		0o600,
+	)
 	s := New(Config{Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler), AuthConfig: file, AuthHelper: "good"})
 	for image, want := range map[string]Account{
 		"x/y": {Username: "u", Password: "p:x", Server: hub}, "plain.io/x": {Username: "a", Password: "b", Server: "plain.io"},

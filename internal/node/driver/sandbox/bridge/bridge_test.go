@@ -34,7 +34,12 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"10.1.2.2", "10.1.2.4", "10.1.2.5", "10.1.2.6", "10.1.2.7"}, all(Jobs), "neither ours nor one that is held")
-	require.Equal(t, []string{"10.1.2.9", "10.1.2.10", "10.1.2.11", "10.1.2.12", "10.1.2.13", "10.1.2.14", "10.1.2.8"}, all(Runners), "not the broadcast address")
+	require.Equal(
+		t,
+		[]string{"10.1.2.9", "10.1.2.10", "10.1.2.11", "10.1.2.12", "10.1.2.13", "10.1.2.14", "10.1.2.8"},
+		all(Runners),
+		"not the broadcast address",
+	)
 	for k, address := range map[Kind]string{Jobs: "10.1.2.4", Runners: "10.1.2.12"} {
 		n.release(netip.MustParseAddr(address))
 		a, err := n.Take(k)
@@ -51,7 +56,14 @@ func TestAddresses(t *testing.T) {
 func BenchmarkConnect(b *testing.B) {
 	var r [3]byte
 	_, _ = rand.Read(r[:]) // never fails
-	n := New(Config{Name: fmt.Sprintf("dt%x", r), Subnet: netip.MustParsePrefix("172.31.99.0/24"), Clock: clock.Wall{}, Log: slog.New(slog.DiscardHandler)})
+	n := New(
+		Config{
+			Name:   fmt.Sprintf("dt%x", r),
+			Subnet: netip.MustParsePrefix("172.31.99.0/24"),
+			Clock:  clock.Wall{},
+			Log:    slog.New(slog.DiscardHandler),
+		},
+	)
 	for b.Loop() {
 		b.StopTimer()
 		c := exec.Command("sleep", "100")

@@ -81,7 +81,8 @@ func (n *Network) configure(a netip.Addr, ns netns.NsHandle) error {
 	if err := h.LinkSetUp(link); err != nil {
 		return err
 	}
-	if err := h.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: n.Gateway().AsSlice(), Flags: int(netlink.FLAG_ONLINK)}); err != nil {
+	route := &netlink.Route{LinkIndex: link.Attrs().Index, Gw: n.Gateway().AsSlice(), Flags: int(netlink.FLAG_ONLINK)}
+	if err := h.RouteAdd(route); err != nil {
 		return fmt.Errorf("adding the route: %w", err)
 	}
 	return nil

@@ -94,7 +94,8 @@ func (n *Network) Take(k Kind) (netip.Addr, error) {
 		if a = a.Next(); !half.Contains(a) {
 			a = half.Addr()
 		}
-		usable := a != n.cfg.Subnet.Addr() && a != n.Gateway() && n.cfg.Subnet.Contains(a.Next()) // neither the network's nor the broadcast address
+		usable := a != n.cfg.Subnet.Addr() && a != n.Gateway() &&
+			n.cfg.Subnet.Contains(a.Next()) // neither the network's nor the broadcast address
 		if usable && !n.used[a] && !there(a) {
 			n.used[a], n.last[k] = true, a
 			return a, nil

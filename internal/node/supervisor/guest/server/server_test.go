@@ -172,7 +172,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		_, err := a.ask(t, c.op, c.request)
 		require.Equal(t, c.code, drover.CodeOf(err), "%s: %v", what, err)
 	}
-	for _, op := range []wire.Op{wire.OpExec, wire.OpTaskStart, wire.OpFileList, wire.OpFileApply, wire.OpExtract, wire.OpTaskStop, wire.OpReuse} {
+	for _, op := range []wire.Op{
+		wire.OpExec, wire.OpTaskStart, wire.OpFileList, wire.OpFileApply, wire.OpExtract, wire.OpTaskStop, wire.OpReuse,
+	} {
 		_, err := a.ask(t, op, []byte{0x80, 0x80, 0x80})
 		require.Error(t, err, "operation %d of a broken request", op)
 	}
