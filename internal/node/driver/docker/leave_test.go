@@ -58,21 +58,38 @@ func TestEachKeyHasARow(t *testing.T) {
 	}
 }
 
+// reach is an option that reaches outside, and what gives the leave.
+type reach struct {
+	key, value string
+	config     map[string]any
+	needs      string
+	give       func(*Config)
+}
+
 // TestWhatReachesOutsideNeedsLeave: each by its name, with the key that gives it.
 func TestWhatReachesOutsideNeedsLeave(t *testing.T) {
 	t.Parallel()
-	privileged := func(c *Config) { c.AllowPrivileged = true }
-	volumes := func(c *Config) { c.AllowVolumes = true }
-	volume := func(of map[string]any) map[string]any {
-		return map[string]any{"mounts": map[string]any{"source": "v", "target": "/v", "volume_options": map[string]any{"driver_config": of}}}
-	}
 	tried := map[string]bool{}
-	for _, try := range []struct {
-		key, value string
-		config     map[string]any
-		needs      string
-		give       func(*Config)
-	}{
+	for _, try := range slices.Concat(reachesOfPrivilege(), reachesOfFiles()) {
+		try.config["image"] = "i"
+		_, err := (&Driver{}).parse(try.config, &driver.Spec{})
+		require.Equal(t, drover.Invalid, drover.CodeOf(err), try.key)
+		require.ErrorContains(t, err, try.key+": "+try.value+" is outside of the container")
+		require.ErrorContains(t, err, "{ config { "+try.needs, try.key)
+		var cfg Config
+		try.give(&cfg)
+		_, err = (&Driver{cfg: cfg}).parse(try.config, &driver.Spec{})
+		require.NoError(t, err, try.key)
+		tried[try.key] = true
+	}
+	for _, row := range reaching {
+		require.True(t, tried[row.key], "%s is not tried", row.key)
+	}
+}
+
+func reachesOfPrivilege() []reach {
+	privileged := func(c *Config) { c.AllowPrivileged = true }
+	return []reach{
 		{
 			"cap_add", "sys_admin",
 			map[string]any{"cap_add": []any{"CAP_SYS_ADMIN"}},
@@ -81,13 +98,6 @@ func TestWhatReachesOutsideNeedsLeave(t *testing.T) {
 		},
 		{"cap_add", "net_raw", map[string]any{"cap_add": []any{"net_raw"}}, "allow_caps", func(c *Config) { c.AllowCaps = []string{"net_raw"} }},
 		{"cgroupns", "host", map[string]any{"cgroupns": "host"}, "allow_privileged", privileged},
-		{
-			"devices.host_path", "/dev/loop0",
-			map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}},
-			"allow_devices",
-			func(c *Config) { c.AllowDevices = []string{"/dev/loop*"} },
-		},
-		{"devices.host_path", "/dev/loop0", map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}}, "allow_devices", privileged},
 		{"ipc_mode", "host", map[string]any{"ipc_mode": "host"}, "allow_privileged", privileged},
 		{
 			"mac_address", "02:42:ac:11:00:02",
@@ -95,6 +105,49 @@ func TestWhatReachesOutsideNeedsLeave(t *testing.T) {
 			"allow_networks",
 			func(c *Config) { c.AllowNetworks = []string{"bridge"} },
 		},
+		{"network_mode", "app", map[string]any{"network_mode": "app"}, "allow_networks", func(c *Config) { c.AllowNetworks = []string{"app*"} }},
+		{"network_mode", "host", map[string]any{"network_mode": "host"}, "allow_host_network", func(c *Config) { c.AllowHostNetwork = true }},
+		{"pid_mode", "host", map[string]any{"pid_mode": "host"}, "allow_privileged", privileged},
+		{"privileged", "true", map[string]any{"privileged": true}, "allow_privileged", privileged},
+		{"runtime", "strange", map[string]any{"runtime": "strange"}, "allow_runtimes", func(c *Config) { c.AllowRuntimes = []string{"strange"} }},
+		{
+			"security_opt", `seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`,
+			map[string]any{"security_opt": []any{`seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`}},
+			"allow_privileged", privileged,
+		},
+		{"security_opt", "apparmor=other", map[string]any{"security_opt": []any{"apparmor=other"}}, "allow_privileged", privileged},
+		{"security_opt", "label=disable", map[string]any{"security_opt": []any{"label=disable"}}, "allow_privileged", privileged},
+		{
+			"sysctl", "kernel.core_pattern",
+			map[string]any{"sysctl": map[string]any{"kernel.core_pattern": "|/x"}},
+			"allow_sysctls",
+			func(c *Config) { c.AllowSysctls = []string{"kernel.*"} },
+		},
+		{
+			"ulimit", "rtprio",
+			map[string]any{"ulimit": map[string]any{"rtprio": "99"}},
+			"allow_ulimits",
+			func(c *Config) { c.AllowUlimits = []string{"rtprio"} },
+		},
+		{"userns_mode", "host", map[string]any{"userns_mode": "host"}, "allow_privileged", privileged},
+		{"uts_mode", "host", map[string]any{"uts_mode": "host"}, "allow_privileged", privileged},
+	}
+}
+
+func reachesOfFiles() []reach {
+	privileged := func(c *Config) { c.AllowPrivileged = true }
+	volumes := func(c *Config) { c.AllowVolumes = true }
+	volume := func(of map[string]any) map[string]any {
+		return map[string]any{"mounts": map[string]any{"source": "v", "target": "/v", "volume_options": map[string]any{"driver_config": of}}}
+	}
+	return []reach{
+		{
+			"devices.host_path", "/dev/loop0",
+			map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}},
+			"allow_devices",
+			func(c *Config) { c.AllowDevices = []string{"/dev/loop*"} },
+		},
+		{"devices.host_path", "/dev/loop0", map[string]any{"devices": map[string]any{"host_path": "/dev/loop0"}}, "allow_devices", privileged},
 		{"mounts.bind_options.propagation", "rshared", map[string]any{"mount": map[string]any{
 			"type": "bind", "source": "local", "target": "/x", "bind_options": map[string]any{"propagation": "rshared"},
 		}}, "volumes", volumes},
@@ -110,49 +163,9 @@ func TestWhatReachesOutsideNeedsLeave(t *testing.T) {
 				c.AllowVolumes, c.AllowVolumeDrivers = true, []string{"local"}
 			},
 		},
-		{"network_mode", "app", map[string]any{"network_mode": "app"}, "allow_networks", func(c *Config) { c.AllowNetworks = []string{"app*"} }},
-		{"network_mode", "host", map[string]any{"network_mode": "host"}, "allow_host_network", func(c *Config) { c.AllowHostNetwork = true }},
-		{"pid_mode", "host", map[string]any{"pid_mode": "host"}, "allow_privileged", privileged},
-		{"privileged", "true", map[string]any{"privileged": true}, "allow_privileged", privileged},
-		{"runtime", "strange", map[string]any{"runtime": "strange"}, "allow_runtimes", func(c *Config) { c.AllowRuntimes = []string{"strange"} }},
-		{
-			"security_opt", `seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`,
-			map[string]any{"security_opt": []any{`seccomp={"defaultAction":"SCMP_ACT_ALLOW"}`}},
-			"allow_privileged", privileged,
-		},
-		{"security_opt", "apparmor=other", map[string]any{"security_opt": []any{"apparmor=other"}}, "allow_privileged", privileged},
-		{"security_opt", "label=disable", map[string]any{"security_opt": []any{"label=disable"}}, "allow_privileged", privileged},
 		{"storage_opt", "dm.thing", map[string]any{"storage_opt": map[string]any{"dm.thing": "1", "size": "1G"}}, "allow_privileged", privileged},
-		{
-			"sysctl", "kernel.core_pattern",
-			map[string]any{"sysctl": map[string]any{"kernel.core_pattern": "|/x"}},
-			"allow_sysctls",
-			func(c *Config) { c.AllowSysctls = []string{"kernel.*"} },
-		},
-		{
-			"ulimit", "rtprio",
-			map[string]any{"ulimit": map[string]any{"rtprio": "99"}},
-			"allow_ulimits",
-			func(c *Config) { c.AllowUlimits = []string{"rtprio"} },
-		},
-		{"userns_mode", "host", map[string]any{"userns_mode": "host"}, "allow_privileged", privileged},
-		{"uts_mode", "host", map[string]any{"uts_mode": "host"}, "allow_privileged", privileged},
 		{"volumes", "/etc:/x", map[string]any{"volumes": []any{"/etc:/x"}}, "volumes", volumes},
 		{"volumes", "local:/x:rshared", map[string]any{"volumes": []any{"local:/x:rshared"}}, "volumes", volumes},
-	} {
-		try.config["image"] = "i"
-		_, err := (&Driver{}).parse(try.config, &driver.Spec{})
-		require.Equal(t, drover.Invalid, drover.CodeOf(err), try.key)
-		require.ErrorContains(t, err, try.key+": "+try.value+" is outside of the container")
-		require.ErrorContains(t, err, "{ config { "+try.needs, try.key)
-		var cfg Config
-		try.give(&cfg)
-		_, err = (&Driver{cfg: cfg}).parse(try.config, &driver.Spec{})
-		require.NoError(t, err, try.key)
-		tried[try.key] = true
-	}
-	for _, row := range reaching {
-		require.True(t, tried[row.key], "%s is not tried", row.key)
 	}
 }
 

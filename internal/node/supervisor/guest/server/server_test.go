@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -376,17 +377,15 @@ func FuzzFrames(f *testing.F) {
 
 // harmful reports whether frames ask for more than to look.
 func harmful(b []byte) bool {
+	acts := []wire.Op{wire.OpExec, wire.OpTaskStart, wire.OpShutdown, wire.OpFileApply, wire.OpFileWrite, wire.OpExtract}
 	for len(b) >= wire.HeaderSize {
 		h, err := wire.ParseHeader(b)
 		if err != nil || len(b) < wire.HeaderSize+int(h.Length) {
 			return false
 		}
 		p := b[wire.HeaderSize : wire.HeaderSize+int(h.Length)]
-		if h.Kind == wire.KindOpen && len(p) > 0 {
-			switch wire.Op(p[0]) {
-			case wire.OpExec, wire.OpTaskStart, wire.OpShutdown, wire.OpFileApply, wire.OpFileWrite, wire.OpExtract:
-				return true
-			}
+		if h.Kind == wire.KindOpen && len(p) > 0 && slices.Contains(acts, wire.Op(p[0])) {
+			return true
 		}
 		b = b[wire.HeaderSize+int(h.Length):]
 	}
