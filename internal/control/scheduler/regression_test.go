@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/drover-project/drover"
 )
 
 // A canary was promoted, and before the old allocation of its name was stopped, the next version came: both stayed,
@@ -35,4 +37,40 @@ func TestNothingOfAStoppedJobIsQueued(t *testing.T) {
 	require.Equal(t, map[string]int{"g": 2}, w.eval("web").Eval.QueuedAllocations)
 	w.putJob(jobOf(t, "web", map[string]string{"count": "2", "stop": "1"}))
 	require.Equal(t, map[string]int{"g": 0}, w.eval("web").Eval.QueuedAllocations)
+}
+
+// A pool shrank while runners of its next version were starting: all of those stayed beside the old ones, more than the
+// quarter that a roll-out may have beyond the size. Found by TestInvariants, once in 20,000.
+func TestAPoolThatShrinksDuringItsRollout(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	for _, n := range []string{"n1", "n2", "n3"} {
+		w.addNode(n, nil)
+	}
+	register := func(size, cpu int) {
+		j := newJob("pool", drover.JobTypeService, 1)
+		j.TaskGroups[0].Pool = &drover.WarmPool{Size: size}
+		j.TaskGroups[0].Tasks[0].Resources.CPU = cpu
+		w.putJob(j)
+		w.eval("pool")
+	}
+	register(2, 100)
+	w.settle()
+	register(5, 200)
+	require.Len(t, w.live("pool"), 5)
+	register(2, 200)
+	running := 0
+	for _, a := range w.live("pool") {
+		if a.ClientStatus == drover.AllocClientRunning {
+			running++
+		}
+	}
+	require.Equal(t, 2, running, "the old ones stay until new ones run")
+	require.Len(t, w.live("pool"), 3)
+	w.settle()
+	w.eval("pool")
+	w.settle()
+	w.eval("pool")
+	w.settle()
+	require.Len(t, w.live("pool"), 2)
 }

@@ -41,7 +41,9 @@ func (r *Reconciler) reconcilePool(g *drover.TaskGroup, allocs []*drover.Allocat
 	}
 	running := countRunning(w.current)
 	w.old = r.stopWarm(w.old, running+len(w.old)-want, u)
-	w.current = r.stopWarm(w.current, len(w.current)-want, u)
+	// A pool that shrinks during a roll-out has more new ones on their way than may stand beside the old ones.
+	beyond := len(w.current) + len(w.old) - want - ahead(want)
+	w.current = r.stopWarm(w.current, max(len(w.current)-want, beyond), u)
 	r.updateInPlace(g, w.current, u)
 	place := r.refill(g, w, c, want, u)
 	if len(w.old) > 0 {
@@ -57,6 +59,9 @@ func (r *Reconciler) reconcilePool(g *drover.TaskGroup, allocs []*drover.Allocat
 	c.Kept = slices.Concat(w.claimed, w.current, w.old)
 	return c
 }
+
+// ahead is how many new runners a roll-out has beyond the size of the pool.
+func ahead(want int) int { return max(1, want/4) }
 
 // sortPool sorts the group's allocations and ends those on lost nodes and those to migrate.
 func (r *Reconciler) sortPool(g *drover.TaskGroup, allocs []*drover.Allocation, u *drover.DesiredUpdates) *warm {
@@ -148,7 +153,7 @@ func (r *Reconciler) refill(g *drover.TaskGroup, w *warm, c *Changes, want int, 
 	starting := len(w.current) - countRunning(w.current)
 	place := missing
 	if len(w.old) > 0 {
-		place = max(place, min(want-len(w.current), max(1, want/4)-starting))
+		place = max(place, min(want-len(w.current), ahead(want)-starting))
 	}
 	if g.Pool.MaxRunners > 0 {
 		room := g.Pool.MaxRunners - len(w.claimed) - len(w.old) - len(w.current)
@@ -157,7 +162,7 @@ func (r *Reconciler) refill(g *drover.TaskGroup, w *warm, c *Changes, want int, 
 		place = min(place, room+swap)
 	}
 	// Where there is no room for them, old ones make it: also when the pool never had its size.
-	c.Surge = w.old[:max(0, min(len(w.old), place, max(1, want/4)-starting-w.leaving))]
+	c.Surge = w.old[:max(0, min(len(w.old), place, ahead(want)-starting-w.leaving))]
 	return place
 }
 
