@@ -13,16 +13,31 @@ import (
 
 // Fleet is what the face needs. Errors: NotFound, Invalid, Conflict, Unavailable.
 type Fleet interface {
+	Pools
+	Machines
+	Books
+}
+
+// Pools is what can be done with pools.
+type Pools interface {
 	Pools(ctx context.Context) ([]fleet.PoolStatus, error)
 	Pool(ctx context.Context, name string) (fleet.PoolStatus, error)
 	PutPool(ctx context.Context, policy *fleet.Policy) error
 	DeletePool(ctx context.Context, name string) error
 	Pause(ctx context.Context, name string, pause fleet.Pause) error
+}
+
+// Machines is what can be done with machines.
+type Machines interface {
 	Instances(ctx context.Context, pool string) ([]fleet.Instance, error)
 	Behave(ctx context.Context, id string, behavior fleet.IdleBehavior, reason string) error
 	Kill(ctx context.Context, id, reason string) error
 	// Interrupt tells that the cloud takes the machine back at a time.
 	Interrupt(ctx context.Context, id string, at time.Time) error
+}
+
+// Books tell what the fleet would do, does and did, why, and for how much.
+type Books interface {
 	Plan(ctx context.Context, pool string) ([]fleet.Plan, error)
 	Waiting(ctx context.Context, pool string) ([]fleet.Waiting, error)
 	Explain(ctx context.Context, id string) (fleet.Explanation, error)
