@@ -78,8 +78,9 @@ func (a *Agent) handler() (http.Handler, error) {
 			Version: version.Version, PublicURL: a.cfg.Exec.PublicURL, PrewarmingThreshold: a.cfg.Exec.AlertThreshold,
 			ClaimWait: config.Duration(a.cfg.Exec.ClaimWait, 0),
 		}, poseidon.Deps{
-			Environments: a.exec.runners, Runners: a.exec.runners, Executions: a.exec.executions, Templates: templates{a.control.store, a.control.intake},
-			Clock: a.deps.Clock, Log: shared.Logger,
+			Environments: a.exec.runners, Runners: a.exec.runners, Executions: a.exec.executions,
+			Templates: templates{a.control.store, a.control.intake},
+			Clock:     a.deps.Clock, Log: shared.Logger,
 		}),
 		native.New(native.Config{}, native.Deps{
 			Environments: a.exec.runners, Runners: a.exec.runners, Executions: a.exec.executions, Clock: a.deps.Clock, Log: shared.Logger,
