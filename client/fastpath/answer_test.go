@@ -127,16 +127,17 @@ func zip(text string) string {
 	return b.String()
 }
 
-// Each answer is asked for twice; kept tells that the second request came over the connection of the first.
-func TestAnswers(t *testing.T) {
-	t.Parallel()
+// answer is what a server sends, and what its client makes of it.
+type answer struct {
+	method, answer string
+	closes         bool
+	want           outcome
+	kept           bool
+}
+
+func answers() map[string]answer {
 	zipped := zip("plain")
-	for name, c := range map[string]struct {
-		method, answer string
-		closes         bool
-		want           outcome
-		kept           bool
-	}{
+	return map[string]answer{
 		"of known length": {
 			answer: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
 			want:   outcome{Status: 200, Body: "ok", Length: 2}, kept: true,
@@ -205,7 +206,13 @@ func TestAnswers(t *testing.T) {
 			want:   outcome{Failed: true},
 		},
 		"only others": {answer: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", mostHead/20), want: outcome{Failed: true}},
-	} {
+	}
+}
+
+// Each answer is asked for twice; kept tells that the second request came over the connection of the first.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, c := range answers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := script(t, always(c.answer, c.closes))

@@ -22,7 +22,7 @@ func Download(
 	asked := r.Header.Get("Range")
 	r = r.Clone(r.Context())
 	r.Header.Set("Range", servedRange(asked))
-	file := &content{open: func(offset, length int64) (execution.FileInfo, io.ReadCloser, error) {
+	file := &content{open: func(offset, length int64) (execution.FileInfo, io.ReadCloser, error) { //nolint:contextcheck // the request's
 		req.Offset, req.Length = offset, length
 		return files.Read(r.Context(), req)
 	}}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -151,18 +152,20 @@ func shown(t *testing.T, h http.Header, body []byte) string {
 	return fmt.Sprintf("%q", body)
 }
 
-// The golden file holds a line for each request: what it asked, and what a client sees.
-func TestDownloads(t *testing.T) {
-	t.Parallel()
-	ten, long := "0123456789", strings.Repeat("drover ", 1000)
+// download is a request of TestDownloads.
+type download struct {
+	name, method, data string
+	file               *oneFile // nil: a new one with data, or with ten bytes
+	headers            []string
+}
+
+const ten = "0123456789"
+
+// partsAndConditions are asked of a file of ten bytes.
+func partsAndConditions() []download {
 	same := tag(len(ten))
 	day := func(n int) string { return written.AddDate(0, 0, n).Format(http.TimeFormat) }
-	var out strings.Builder
-	for _, c := range []struct {
-		name, method, data string
-		file               *oneFile
-		headers            []string
-	}{
+	return []download{
 		{name: "whole"},
 		{name: "head", method: "HEAD"},
 		{name: "head of a range", method: "HEAD", headers: []string{"Range", "bytes=2-4"}},
@@ -203,6 +206,13 @@ func TestDownloads(t *testing.T) {
 		{name: "unmodified since, yes", headers: []string{"If-Unmodified-Since", day(0)}},
 		{name: "unmodified since, no", headers: []string{"If-Unmodified-Since", day(-1)}},
 		{name: "a bad range and a condition", headers: []string{"Range", "bytes=x", "If-None-Match", same}},
+	}
+}
+
+// oddFiles are files that are not ten bytes, or do not stay so.
+func oddFiles() []download {
+	long := strings.Repeat("drover ", 1000)
+	return []download{
 		{name: "missing", file: &oneFile{}},
 		{name: "a directory", file: &oneFile{kind: "d"}},
 		{name: "an empty file", file: newFile("")},
@@ -227,7 +237,14 @@ func TestDownloads(t *testing.T) {
 		{name: "grows", file: &oneFile{kind: "-", data: []byte(ten), size: 5, at: written}},
 		{name: "breaks", file: &oneFile{kind: "-", data: []byte(ten), size: 20, at: written, fails: errors.New("the node is gone")}},
 		{name: "breaks at once", file: &oneFile{kind: "-", size: 20, at: written, fails: drover.Errorf(drover.Gone, "the runner is gone")}},
-	} {
+	}
+}
+
+// The golden file holds a line for each request: what it asked, and what a client sees.
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	for _, c := range slices.Concat(partsAndConditions(), oddFiles()) {
 		f := c.file
 		if f == nil {
 			f = newFile(cmp.Or(c.data, ten))

@@ -15,20 +15,16 @@ import (
 )
 
 // Requests as browsers send them, from their own traffic, and as programs do.
-func TestGuard(t *testing.T) {
-	t.Parallel()
-	configured, err := NewGuard(GuardConfig{
-		Origins: []string{"https://ide.example.com", "http://localhost:3000"}, Hosts: []string{"Drover.example.com", "*.corp.example", "vm", ""},
-	})
-	require.NoError(t, err)
-	anyHost, err := NewGuard(GuardConfig{Hosts: []string{"*"}})
-	require.NoError(t, err)
+// guardCase is a request, and what a guard says of it.
+type guardCase struct {
+	what, method, host, headers string // "Name: value|Name: value"
+	guard                       *Guard
+	status                      int // 0 = let through
+}
+
+func guarded(configured, anyHost *Guard) []guardCase {
 	const own = "127.0.0.1:4646"
-	for _, c := range []struct {
-		what, method, host, headers string // "Name: value|Name: value"
-		guard                       *Guard
-		status                      int // 0 = let through
-	}{
+	return []guardCase{
 		{"curl", "POST", own, "Content-Type: application/x-www-form-urlencoded", nil, 0},
 		{"curl -H Content-Type: text/plain", "PUT", "[::1]:4646", "Content-Type: text/plain", nil, 0},
 		{"a program's websocket", "GET", "localhost:4646", "Connection: Upgrade|Upgrade: websocket", nil, 0},
@@ -83,7 +79,18 @@ func TestGuard(t *testing.T) {
 		{"a configured page's websocket", "GET", own, "Origin: http://localhost:3000|Upgrade: websocket", configured, 0},
 		{"its other scheme", "POST", own, "Origin: http://ide.example.com", configured, 403},
 		{"its other port", "POST", own, "Origin: https://ide.example.com:8443", configured, 403},
-	} {
+	}
+}
+
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	configured, err := NewGuard(GuardConfig{
+		Origins: []string{"https://ide.example.com", "http://localhost:3000"}, Hosts: []string{"Drover.example.com", "*.corp.example", "vm", ""},
+	})
+	require.NoError(t, err)
+	anyHost, err := NewGuard(GuardConfig{Hosts: []string{"*"}})
+	require.NoError(t, err)
+	for _, c := range guarded(configured, anyHost) {
 		r := httptest.NewRequest(c.method, "/v1/jobs", nil)
 		r.Host = c.host
 		for h := range strings.SplitSeq(c.headers, "|") {

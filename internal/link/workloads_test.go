@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,16 +144,11 @@ type question struct {
 
 // questions are all that can be asked of a node.
 func questions(t *testing.T) []question {
-	text := func(r io.ReadCloser, err error) (string, error) {
-		if err != nil {
-			return "", err
-		}
-		defer r.Close()
-		data, err := io.ReadAll(r)
-		return string(data), err
-	}
+	return slices.Concat(questionsOfAllocations(t), questionsOfFiles())
+}
+
+func questionsOfAllocations(t *testing.T) []question {
 	show := func(v any, err error) (string, error) { return fmt.Sprintf("%+v", v), err }
-	at := execution.FileRequest{Path: "dir/x", Recursive: true, Privileged: true, Offset: 3, Length: 9}
 	log := exchange.LogRequest{AllocID: "a", Task: "t", Type: "stderr", Origin: "end", Offset: 7, Follow: true, Path: "p"}
 	return []question{
 		{"Starta t {e [x y] ", "", func(ctx context.Context, w exchange.Workloads) (string, error) {
@@ -210,6 +206,22 @@ func questions(t *testing.T) []question {
 			u, err := w.NodeStats(ctx)
 			return show(u.Uptime, err)
 		}},
+	}
+}
+
+// text reads what was opened.
+func text(r io.ReadCloser, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	return string(data), err
+}
+
+func questionsOfFiles() []question {
+	at := execution.FileRequest{Path: "dir/x", Recursive: true, Privileged: true, Offset: 3, Length: 9}
+	return []question{
 		{"Lista t {dir/x true true 3 9}", "1", func(ctx context.Context, w exchange.Workloads) (string, error) {
 			list, err := w.Files("a", "t").List(ctx, at)
 			return fmt.Sprint(len(list)), err

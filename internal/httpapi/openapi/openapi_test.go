@@ -38,7 +38,7 @@ type thing struct {
 	Text      textual           `json:"text"`
 	Child     *thing            `json:"child,omitempty"` // recursion
 	Hidden    string            `json:"-"`
-	secret    string
+	secret    string            //nolint:unused // what is not exported is not described
 	Untouched bool
 }
 
@@ -159,7 +159,7 @@ func TestOperationsAreDescribed(t *testing.T) {
 	require.Equal(t, []any{}, open["security"], "it needs no token")
 	require.NotContains(t, open["responses"], "401")
 	require.NotContains(t, open["responses"].(map[string]any)["101"], "content", "a websocket's messages are described in words")
-	require.Equal(t, http.StatusText(101), at(t, open, "responses", "101", "description"))
+	require.Equal(t, http.StatusText(http.StatusSwitchingProtocols), at(t, open, "responses", "101", "description"))
 }
 
 // The whole of a document is what OpenAPI's readers look for.

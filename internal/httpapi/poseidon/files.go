@@ -286,7 +286,7 @@ func (f *Face) rawFile(w http.ResponseWriter, r *http.Request) error {
 // disposition quotes the name, and encodes one that is not plain ASCII (RFC 5987).
 func disposition(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return "attachment; filename*=UTF-8''" + url.PathEscape(name)
+		return "attachment; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 	}
 	if plain := mime.FormatMediaType("attachment", map[string]string{"filename": name}); strings.Contains(plain, "*=") {
 		return plain
