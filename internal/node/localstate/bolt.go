@@ -39,7 +39,7 @@ type Bolt struct {
 	retry   clock.Timer     // after a failed write; nil = none is due
 	last    time.Time       // of the last transaction's begin
 	idle    *sync.Cond      // writing became false
-	bolted  map[string]bool // allocations of pools that an older agent put into the bbolt file
+	bolted  map[string]bool // allocations in the bbolt file: they stay there when their group becomes a warm pool
 }
 
 // OpenBolt opens or makes the file, and runners.log beside it. It fails when another process has it open.
@@ -98,9 +98,7 @@ func (b *Bolt) Load() ([]Record, error) {
 		return nil, err
 	}
 	for _, r := range records {
-		if ofPool(r.Alloc) {
-			b.bolted[r.Alloc.ID] = true
-		}
+		b.bolted[r.Alloc.ID] = true
 	}
 	more, err := b.pools.jobs.assemble(b.found)
 	b.found = nil
@@ -225,6 +223,11 @@ func (b *Bolt) add(changes []Change, done chan error) error {
 			return err
 		}
 		maps.Copy(b.pending, entries)
+		if id, ok := strings.CutPrefix(c.key, allocPrefix); ok && c.value != nil {
+			b.bolted[id] = true
+		} else if ok {
+			delete(b.bolted, id)
+		}
 	}
 	if done != nil {
 		b.waiters = append(b.waiters, done)
