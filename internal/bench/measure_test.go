@@ -46,7 +46,7 @@ func program(messages ...string) http.HandlerFunc {
 		if err != nil {
 			return // the client tells
 		}
-		defer c.CloseNow() //nolint:errcheck // nothing is left to be said
+		defer c.CloseNow() // nothing is left to be said
 		if _, _, err := c.Read(r.Context()); err != nil {
 			return
 		}

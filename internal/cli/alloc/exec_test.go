@@ -20,7 +20,7 @@ func session(t *testing.T, status websocket.StatusCode, reason string, frames ..
 		if err != nil {
 			return // the client tells
 		}
-		defer c.CloseNow() //nolint:errcheck // nothing is left to be said
+		defer c.CloseNow() // nothing is left to be said
 		for {
 			_, text, err := c.Read(r.Context())
 			if err != nil {

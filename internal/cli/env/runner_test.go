@@ -68,7 +68,7 @@ func execution(stdin *string, messages ...string) http.HandlerFunc {
 		if err != nil {
 			return // the client tells
 		}
-		defer c.CloseNow() //nolint:errcheck // nothing is left to be said
+		defer c.CloseNow() // nothing is left to be said
 		send := func(m string) {
 			kind := websocket.MessageText
 			if m[0] < ' ' {

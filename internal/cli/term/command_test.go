@@ -165,7 +165,7 @@ func TestInputIsAFileOrStdin(t *testing.T) {
 func TestStdinThatSaysNothingIsLeft(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
-	defer w.Close() //nolint:errcheck // a pipe
+	defer w.Close() // a pipe
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := (&App{In: r}).ReadInput(ctx, "-")
