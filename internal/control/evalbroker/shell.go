@@ -7,6 +7,7 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Shell is a Broker and a Blocked behind one mutex, with workers waiting on it. It is disabled until Enable.
@@ -20,21 +21,21 @@ type Shell struct {
 	blocked *Blocked
 	waiting []*waiter
 
-	retime chan struct{} // the earliest deadline or the freed capacity changed; wakes Run
-	cancel chan struct{} // there may be evaluations to cancel
+	retime wake.Signal // the earliest deadline or the freed capacity changed; wakes Run
+	cancel wake.Signal // there may be evaluations to cancel
 }
 
 // waiter is a worker without work.
 type waiter struct {
 	types []string
-	wake  chan struct{} // capacity 1
+	wake  wake.Signal
 }
 
 // NewShell returns a disabled shell. room tells what is free on a node; it is called by Run only.
 func NewShell(cfg Config, c clock.Clock, room Room) *Shell {
 	return &Shell{
 		clock: c, room: room, broker: New(cfg), blocked: NewBlocked(),
-		retime: make(chan struct{}, 1), cancel: make(chan struct{}, 1),
+		retime: wake.NewSignal(), cancel: wake.NewSignal(),
 	}
 }
 
@@ -64,7 +65,7 @@ func (s *Shell) Enqueue(evals ...*drover.Evaluation) {
 // Block takes a blocked evaluation in; see Blocked.Block.
 func (s *Shell) Block(e *drover.Evaluation, ask drover.Capacity) {
 	s.enter(func(time.Time) { s.blocked.Block(e, ask) })
-	notify(s.retime)
+	s.retime.Send()
 }
 
 // Ended forgets an evaluation that ended in the state.
@@ -75,7 +76,7 @@ func (s *Shell) Ended(evalID string) {
 		rewake = s.blocked.Remove(evalID)
 	})
 	if rewake {
-		notify(s.retime)
+		s.retime.Send()
 	}
 }
 
@@ -91,13 +92,13 @@ func (s *Shell) Freed(nodeID, class string, index uint64) {
 		s.blocked.Freed(nodeID, class, index)
 	}
 	s.mu.Unlock()
-	notify(s.retime)
+	s.retime.Send()
 }
 
 // WakeAll has every blocked evaluation looked at again.
 func (s *Shell) WakeAll() {
 	s.enter(func(time.Time) { s.blocked.WakeAll() })
-	notify(s.retime)
+	s.retime.Send()
 }
 
 // Ack says that an evaluation was dealt with; see Broker.Ack.
@@ -123,7 +124,7 @@ func (s *Shell) finish(f func(now time.Time) error, evalID string) error {
 		rewake = s.blocked.Finished(evalID)
 	})
 	if rewake {
-		notify(s.retime)
+		s.retime.Send()
 	}
 	return err
 }
@@ -143,7 +144,7 @@ func (s *Shell) TakeNeedless() []*drover.Evaluation {
 }
 
 // Needless is signalled when TakeNeedless may have something.
-func (s *Shell) Needless() <-chan struct{} { return s.cancel }
+func (s *Shell) Needless() <-chan struct{} { return s.cancel.C() }
 
 // Stats counts.
 func (s *Shell) Stats() Stats {
@@ -169,17 +170,17 @@ func (s *Shell) enter(f func(now time.Time)) {
 // settle tells waiting workers about ready evaluations, and Run about an earlier deadline. Called with the mutex.
 func (s *Shell) settle(before time.Time, had bool) {
 	if after, has := s.broker.Next(); has && (!had || after.Before(before)) {
-		notify(s.retime)
+		s.retime.Send()
 	}
 	if len(s.broker.superseded) > 0 || len(s.blocked.duplicates) > 0 {
-		notify(s.cancel)
+		s.cancel.Send()
 	}
 	s.wakeWaiters()
 }
 
 // Run delivers what becomes due and wakes blocked evaluations, until ctx ends.
 func (s *Shell) Run(ctx context.Context) error {
-	for clock.Await(ctx, s.clock, s.untilNext(), s.retime) {
+	for clock.Await(ctx, s.clock, s.untilNext(), s.retime.C()) {
 		s.enter(func(now time.Time) {
 			s.broker.Expire(now)
 			if woken := s.blocked.Wake(s.room); len(woken) > 0 {
@@ -198,11 +199,4 @@ func (s *Shell) untilNext() time.Duration {
 		return time.Hour
 	}
 	return max(0, next.Sub(s.clock.Now()))
-}
-
-func notify(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

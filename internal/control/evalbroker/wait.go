@@ -6,11 +6,12 @@ import (
 
 	"github.com/drover-project/drover"
 	"github.com/drover-project/drover/internal/clock"
+	"github.com/drover-project/drover/internal/wake"
 )
 
 // Dequeue waits for an evaluation of one of the types; see Broker.Dequeue. The error is the context's.
 func (s *Shell) Dequeue(ctx context.Context, types ...string) (*drover.Evaluation, string, error) {
-	w := &waiter{types: types, wake: make(chan struct{}, 1)}
+	w := &waiter{types: types, wake: wake.NewSignal()}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, "", err
@@ -18,7 +19,7 @@ func (s *Shell) Dequeue(ctx context.Context, types ...string) (*drover.Evaluatio
 		if e, token, ok := s.tryDequeue(w); ok {
 			return e, token, nil
 		}
-		if !clock.Await(ctx, s.clock, clock.Forever, w.wake) {
+		if !clock.Await(ctx, s.clock, clock.Forever, w.wake.C()) {
 			s.leave(w)
 		}
 	}
@@ -66,7 +67,7 @@ func (s *Shell) wakeWaiters() {
 		for _, t := range w.types {
 			if left[t] > 0 {
 				left[t]--
-				w.wake <- struct{}{} // has room: it is only sent to while it is in the list
+				w.wake.Send()
 				return true
 			}
 		}

@@ -114,7 +114,8 @@ func wrongVersions(j *drover.Job) (errs []error) {
 				continue
 			}
 			if _, err := version.NewConstraint(c.RTarget); err != nil && !strings.Contains(c.RTarget, "${") {
-				errs = append(errs, fmt.Errorf("%s.Constraints[%d].RTarget: %q is no constraint on versions such as \">= 1.2, < 2.0\"", at, i, c.RTarget))
+				errs = append(errs, fmt.Errorf("%s.Constraints[%d].RTarget: %q is no constraint on versions such as \">= 1.2, < 2.0\"", at, i,
+					c.RTarget))
 			}
 		}
 	}

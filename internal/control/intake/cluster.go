@@ -56,7 +56,9 @@ func (in *Intake) DeleteNodePool(ctx context.Context, name string) (drover.Outco
 
 // SetSchedulerConfig stores the scheduler's configuration; with cas only if the stored one's ModifyIndex is c's.
 // Errors: Invalid.
-func (in *Intake) SetSchedulerConfig(ctx context.Context, c drover.SchedulerConfiguration, cas bool) (updated bool, o drover.Outcome, err error) {
+func (in *Intake) SetSchedulerConfig(
+	ctx context.Context, c drover.SchedulerConfiguration, cas bool,
+) (updated bool, o drover.Outcome, err error) {
 	switch c.SchedulerAlgorithm {
 	case "":
 		c.SchedulerAlgorithm = drover.SchedulerBinpack

@@ -44,7 +44,10 @@ func TestFailedDeploymentsGoBack(t *testing.T) {
 		why      string
 		back     bool
 	}{
-		{name: "to the stable version", counts: []int{1, 2}, version: 1, revert: true, why: "Deployment marked as failed - rolling back to job version 0", back: true},
+		{
+			name: "to the stable version", counts: []int{1, 2}, version: 1, revert: true,
+			why: "Deployment marked as failed - rolling back to job version 0", back: true,
+		},
 		{name: "not without auto_revert", counts: []int{1, 2}, version: 1, why: "Deployment marked as failed"},
 		{
 			name: "not without a stable version", counts: []int{1, 2}, unstable: []uint64{0}, version: 1, revert: true,

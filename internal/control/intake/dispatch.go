@@ -28,7 +28,8 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 		return drover.Outcome{}, err
 	}
 	if cfg := in.deps.Store.Snapshot().SchedulerConfig(); cfg != nil && cfg.RejectJobRegistration {
-		return drover.Outcome{}, drover.Errorf(drover.Forbidden, "job registration, dispatch, and scale are disabled by the scheduler configuration")
+		return drover.Outcome{}, drover.Errorf(drover.Forbidden,
+			"job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
 	if r.IdempotencyToken != "" {
 		in.dispatch.Lock()

@@ -138,7 +138,9 @@ func TestDispatch(t *testing.T) {
 	refuse(drover.Invalid, "Payload is not provided", func(r *drover.DispatchRequest) { r.Payload = nil })
 	refuse(drover.TooLarge, "maximum size", func(r *drover.DispatchRequest) { r.Payload = make([]byte, MaxPayload+1) })
 	refuse(drover.Invalid, "required meta keys: [who]", func(r *drover.DispatchRequest) { r.Meta = nil })
-	refuse(drover.Invalid, "unpermitted metadata keys: [x]", func(r *drover.DispatchRequest) { r.Meta = map[string]string{"who": "", "x": ""} })
+	refuse(drover.Invalid, "unpermitted metadata keys: [x]", func(r *drover.DispatchRequest) {
+		r.Meta = map[string]string{"who": "", "x": ""}
+	})
 	refuse(drover.NotFound, "job not found", func(r *drover.DispatchRequest) { r.ID = "q" })
 	refuse(drover.Invalid, "IdPrefixTemplate", func(r *drover.DispatchRequest) { r.IDPrefixTemplate = "a\x00b" })
 	refuse(drover.Invalid, "IdPrefixTemplate", func(r *drover.DispatchRequest) { r.IDPrefixTemplate = strings.Repeat("a", 1000) })

@@ -9,9 +9,11 @@ import (
 )
 
 // ClaimRunners records that warm runners were handed out, and how many claims wait beyond that, in one entry, with one
-// evaluation for each pool, which refills it. The results are in the order of the claims; a claim that was recorded before has no error. Errors of an
-// item: NotFound, Conflict (claimed by another, or ended).
-func (in *Intake) ClaimRunners(ctx context.Context, claims []command.RunnerClaim, demands ...command.PoolDemand) ([]command.ClaimResult, error) {
+// evaluation for each pool, which refills it. The results are in the order of the claims; a claim that was recorded
+// before has no error. Errors of an item: NotFound, Conflict (claimed by another, or ended).
+func (in *Intake) ClaimRunners(
+	ctx context.Context, claims []command.RunnerClaim, demands ...command.PoolDemand,
+) ([]command.ClaimResult, error) {
 	if len(claims)+len(demands) == 0 {
 		return nil, nil
 	}

@@ -41,7 +41,8 @@ func (in *Intake) RevertJob(ctx context.Context, r drover.RevertRequest) (drover
 // TagJobVersion names a version, so that it is kept. Errors: NotFound, Invalid, Conflict if another has the name.
 func (in *Intake) TagJobVersion(ctx context.Context, r drover.TagRequest) (drover.Outcome, error) {
 	if r.Name == "" || len(r.Name) > 128 || len(r.Description) > 1000 {
-		return drover.Outcome{}, drover.Errorf(drover.Invalid, "a version tag needs a name of 1 to 128 bytes and at most 1000 bytes of description")
+		return drover.Outcome{}, drover.Errorf(drover.Invalid,
+			"a version tag needs a name of 1 to 128 bytes and at most 1000 bytes of description")
 	}
 	return in.propose(ctx, &command.TagJobVersion{
 		Namespace: r.Namespace, ID: r.ID, Version: r.Version, Name: r.Name,

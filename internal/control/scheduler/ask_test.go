@@ -140,7 +140,8 @@ func TestNetworkModesThatADriverLacks(t *testing.T) {
 	j := newJob("web", drover.JobTypeService, 1)
 	j.TaskGroups[0].Networks = []*drover.NetworkResource{{Mode: "bridge"}}
 	w.putJob(j)
-	require.Equal(t, map[string]int{"driver fake has no network mode bridge: the agent is not root": 1}, w.eval("web").Eval.FailedTGAllocs["g"].ConstraintFiltered)
+	require.Equal(t, map[string]int{"driver fake has no network mode bridge: the agent is not root": 1},
+		w.eval("web").Eval.FailedTGAllocs["g"].ConstraintFiltered)
 	j = newJob("own", drover.JobTypeService, 1)
 	j.TaskGroups[0].Tasks[0].Config = map[string]any{"network_mode": "bridge"}
 	w.putJob(j)
@@ -192,7 +193,10 @@ func TestFeasibility(t *testing.T) {
 		require.Equal(t, "data", a.NodeID)
 	}
 	m := out.Eval.FailedTGAllocs["g"]
-	require.Equal(t, map[string]int{"missing drivers: mock_driver": 2, "missing drivers: mock_driver (no kernel module)": 1, "missing compatible host volumes": 1}, m.ConstraintFiltered)
+	require.Equal(t, map[string]int{
+		"missing drivers: mock_driver": 2, "missing drivers: mock_driver (no kernel module)": 1,
+		"missing compatible host volumes": 1,
+	}, m.ConstraintFiltered)
 	require.Equal(t, map[string]int{"dc1": 5}, m.NodesAvailable)
 	require.Equal(t, 6, m.NodesInPool)
 	require.Equal(t, 5, m.NodesEvaluated)

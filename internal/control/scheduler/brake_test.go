@@ -82,11 +82,26 @@ func TestNoKindOfWorkMakesAStorm(t *testing.T) {
 		most  int // allocations
 	}{
 		// Two waves at once, then after 1, 2, 4 … 60 s.
-		"service that fails": {drover.JobTypeService, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy, g.Update = atOnce, rollout }, drover.AllocClientFailed, 17 * 203},
-		"service that ends":  {drover.JobTypeService, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy, g.Update = atOnce, rollout }, drover.AllocClientComplete, 17 * 203},
-		"batch that fails":   {drover.JobTypeBatch, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy = atOnce }, drover.AllocClientFailed, 17 * 200},
-		"batch that ends":    {drover.JobTypeBatch, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy = atOnce }, drover.AllocClientComplete, 200},
-		"one that ends":      {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.ReschedulePolicy = atOnce }, drover.AllocClientComplete, 80},
+		"service that fails": {
+			drover.JobTypeService, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy, g.Update = atOnce, rollout },
+			drover.AllocClientFailed, 17 * 203,
+		},
+		"service that ends": {
+			drover.JobTypeService, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy, g.Update = atOnce, rollout },
+			drover.AllocClientComplete, 17 * 203,
+		},
+		"batch that fails": {
+			drover.JobTypeBatch, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy = atOnce }, drover.AllocClientFailed,
+			17 * 200,
+		},
+		"batch that ends": {
+			drover.JobTypeBatch, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy = atOnce }, drover.AllocClientComplete,
+			200,
+		},
+		"one that ends": {
+			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.ReschedulePolicy = atOnce }, drover.AllocClientComplete,
+			80,
+		},
 		// Once, then after 30, 60, 120, 240 and 480 s.
 		"system that fails":   {drover.JobTypeSystem, 1, func(g *drover.TaskGroup) {}, drover.AllocClientFailed, 6 * nodes},
 		"system that ends":    {drover.JobTypeSystem, 1, func(g *drover.TaskGroup) {}, drover.AllocClientComplete, 6 * nodes},
@@ -94,16 +109,33 @@ func TestNoKindOfWorkMakesAStorm(t *testing.T) {
 		"sysbatch that fails": {drover.JobTypeSysBatch, 1, func(g *drover.TaskGroup) {}, drover.AllocClientFailed, nodes},
 		"sysbatch that ends":  {drover.JobTypeSysBatch, 1, func(g *drover.TaskGroup) {}, drover.AllocClientComplete, nodes},
 		// Twice at once, then after 5, 10, 20 … 300 s.
-		"pool that fails": {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20} }, drover.AllocClientFailed, 10 * 20},
-		"pool that ends":  {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20} }, drover.AllocClientComplete, 10 * 20},
+		"pool that fails": {
+			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20} },
+			drover.AllocClientFailed, 10 * 20,
+		},
+		"pool that ends": {
+			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20} },
+			drover.AllocClientComplete, 10 * 20,
+		},
 		"pool in haste": {drover.JobTypeService, 1, func(g *drover.TaskGroup) {
 			g.Pool = &drover.WarmPool{Size: 20}
 			g.ReschedulePolicy = &drover.ReschedulePolicy{Delay: new(time.Millisecond), MaxDelay: new(time.Millisecond)}
 		}, drover.AllocClientFailed, 17 * 20},
-		"pool without a delay":  {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool, g.ReschedulePolicy = &drover.WarmPool{Size: 20}, atOnce }, drover.AllocClientFailed, 10 * 20},
-		"pool in great demand":  {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 1, Demand: 100} }, drover.AllocClientFailed, 5 * 101},
-		"pool of nothing":       {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Demand: 20} }, drover.AllocClientFailed, 10 * 20},
-		"pool with few runners": {drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20, MaxRunners: 5} }, drover.AllocClientFailed, 10 * 20},
+		"pool without a delay": {drover.JobTypeService, 1, func(g *drover.TaskGroup) {
+			g.Pool, g.ReschedulePolicy = &drover.WarmPool{Size: 20}, atOnce
+		}, drover.AllocClientFailed, 10 * 20},
+		"pool in great demand": {
+			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 1, Demand: 100} },
+			drover.AllocClientFailed, 5 * 101,
+		},
+		"pool of nothing": {
+			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Demand: 20} },
+			drover.AllocClientFailed, 10 * 20,
+		},
+		"pool with few runners": {
+			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20, MaxRunners: 5} },
+			drover.AllocClientFailed, 10 * 20,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +227,10 @@ func (w *world) endAll(status string, q *drover.QuickEnds) (n int) {
 		}
 		w.change(id, func(a *drover.Allocation) {
 			a.ClientStatus, a.ModifyTime = status, w.now.UnixNano()
-			a.TaskStates = map[string]*drover.TaskState{"t": {State: "dead", Failed: status == drover.AllocClientFailed, StartedAt: w.now, FinishedAt: w.now}}
+			a.TaskStates = map[string]*drover.TaskState{"t": {
+				State: "dead", Failed: status == drover.AllocClientFailed, StartedAt: w.now,
+				FinishedAt: w.now,
+			}}
 		})
 		if w.allocs[id].EndedQuickly() {
 			q.Count++

@@ -125,7 +125,8 @@ func (l *life) checkRollout(t *rapid.T, id string, served int, out Output) {
 			}
 		}
 		require.LessOrEqual(t, canaries, s.DesiredCanaries)
-		require.GreaterOrEqual(t, l.serving(id), min(served, j.TaskGroups[0].DesiredCount()), "what serves was taken away:\n%s\nleft %s", l.w.describe(out), l.w.list(id))
+		require.GreaterOrEqual(t, l.serving(id), min(served, j.TaskGroups[0].DesiredCount()), "what serves was taken away:\n%s\nleft %s",
+			l.w.describe(out), l.w.list(id))
 	}
 }
 
@@ -142,7 +143,8 @@ func (l *life) checkRest(t *rapid.T, id string, first Output) {
 	l.w.index++
 	e := &drover.Evaluation{ID: fmt.Sprintf("again-%d", l.w.index), Namespace: "default", JobID: id, Priority: 50, Status: drover.EvalPending}
 	again := Schedule(Input{Eval: e, Snapshot: l.w, Now: l.w.now, Seed: 7})
-	require.Empty(t, again.Plan.NodeAllocation, "placed again at once:\nfirst %s\nagain %s\nhas %s", l.w.describe(first), l.w.describe(again), l.w.list(id))
+	require.Empty(t, again.Plan.NodeAllocation, "placed again at once:\nfirst %s\nagain %s\nhas %s", l.w.describe(first),
+		l.w.describe(again), l.w.list(id))
 }
 
 func (l *life) pickLive(t *rapid.T) string {
@@ -170,7 +172,10 @@ func drawJob(t *rapid.T, id string) *drover.Job {
 	case "hosts":
 		j.Constraints = []*drover.Constraint{{Operand: feasible.DistinctHosts}}
 	case "roll":
-		g.Update = &drover.UpdateStrategy{MaxParallel: new(rapid.IntRange(1, 3).Draw(t, "parallel")), Canary: rapid.IntRange(0, 2).Draw(t, "canary")}
+		g.Update = &drover.UpdateStrategy{
+			MaxParallel: new(rapid.IntRange(1, 3).Draw(t, "parallel")),
+			Canary:      rapid.IntRange(0, 2).Draw(t, "canary"),
+		}
 	}
 	j.Priority = rapid.SampledFrom([]int{40, 50, 60}).Draw(t, "priority")
 	j.Stop = rapid.IntRange(0, 9).Draw(t, "stop") == 0

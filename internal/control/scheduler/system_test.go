@@ -110,7 +110,8 @@ func (l *systemLife) eval(by string) {
 		}
 	}
 	if d := l.current(); d != nil {
-		require.LessOrEqual(l.t, canaries, max(d.TaskGroups["g"].DesiredCanaries, (min(j.TaskGroups[0].Update.Canary, 100)*len(l.w.order)+99)/100))
+		require.LessOrEqual(l.t, canaries, max(d.TaskGroups["g"].DesiredCanaries,
+			(min(j.TaskGroups[0].Update.Canary, 100)*len(l.w.order)+99)/100))
 		if d.Status == drover.DeploymentSuccessful {
 			l.w.stabilize("sys", d.JobVersion)
 		}

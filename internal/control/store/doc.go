@@ -1,5 +1,5 @@
-// Package store holds the state in memory: go-memdb tables, and for allocations copy-on-write B-trees, behind typed methods, with an index (the raft index of the
-// last change) for each table, and watches.
+// Package store holds the state in memory: go-memdb tables, and for allocations copy-on-write B-trees, behind typed
+// methods. Each table has an index (the raft index of its last change) and watches.
 //
 // A value in the store is immutable. Whoever wants to change one copies it, changes the copy and puts it. Values share
 // what they can: allocations point to their job's version and, of one plan, to the same resources.

@@ -73,28 +73,16 @@ func (r *reader) FleetCosts(from string) iter.Seq[*fleet.Cost] {
 func (t *Txn) PutFleetIdentity(i *fleet.Identity) { t.insert(tableFleetIdentity, i) }
 
 // PutFleetPool stores the pool.
-func (t *Txn) PutFleetPool(p *fleet.Pool) {
-	t.insert(tables.FleetPools, p)
-	t.touch(tables.FleetPools, p.Name)
-}
+func (t *Txn) PutFleetPool(p *fleet.Pool) { t.put(tables.FleetPools, p.Name, p) }
 
 // DeleteFleetPool forgets the pool.
-func (t *Txn) DeleteFleetPool(p *fleet.Pool) {
-	t.remove(tables.FleetPools, p)
-	t.touch(tables.FleetPools, p.Name)
-}
+func (t *Txn) DeleteFleetPool(p *fleet.Pool) { t.drop(tables.FleetPools, p.Name, p) }
 
 // PutFleetInstance stores the machine.
-func (t *Txn) PutFleetInstance(i *fleet.InstanceRecord) {
-	t.insert(tables.FleetInstances, i)
-	t.touch(tables.FleetInstances, i.ID)
-}
+func (t *Txn) PutFleetInstance(i *fleet.InstanceRecord) { t.put(tables.FleetInstances, i.ID, i) }
 
 // DeleteFleetInstance forgets the machine.
-func (t *Txn) DeleteFleetInstance(i *fleet.InstanceRecord) {
-	t.remove(tables.FleetInstances, i)
-	t.touch(tables.FleetInstances, i.ID)
-}
+func (t *Txn) DeleteFleetInstance(i *fleet.InstanceRecord) { t.drop(tables.FleetInstances, i.ID, i) }
 
 // AddFleetCost adds to the ledger's line of the day, pool and job.
 func (t *Txn) AddFleetCost(c fleet.Cost) {

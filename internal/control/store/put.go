@@ -16,14 +16,12 @@ func (t *Txn) PutJob(j *drover.Job) {
 
 // PutJobVersion stores an older version.
 func (t *Txn) PutJobVersion(j *drover.Job) {
-	t.insert(tables.JobVersions, j)
-	t.touch(tables.JobVersions, tables.JobKey(j.Namespace, j.ID))
+	t.put(tables.JobVersions, tables.JobKey(j.Namespace, j.ID), j)
 }
 
 // DeleteJobVersion forgets one version.
 func (t *Txn) DeleteJobVersion(j *drover.Job) {
-	t.remove(tables.JobVersions, j)
-	t.touch(tables.JobVersions, tables.JobKey(j.Namespace, j.ID))
+	t.drop(tables.JobVersions, tables.JobKey(j.Namespace, j.ID), j)
 	t.dropSubmission(j)
 }
 
@@ -49,21 +47,14 @@ func (t *Txn) DeleteJob(j *drover.Job) {
 
 // PutScalingEvents stores the scaling events of a job.
 func (t *Txn) PutScalingEvents(e *drover.JobScalingEvents) {
-	t.insert(tables.ScalingEvents, e)
-	t.touch(tables.ScalingEvents, tables.JobKey(e.Namespace, e.JobID))
+	t.put(tables.ScalingEvents, tables.JobKey(e.Namespace, e.JobID), e)
 }
 
 // PutNode stores the node.
-func (t *Txn) PutNode(n *drover.Node) {
-	t.insert(tables.Nodes, n)
-	t.touch(tables.Nodes, n.ID)
-}
+func (t *Txn) PutNode(n *drover.Node) { t.put(tables.Nodes, n.ID, n) }
 
 // DeleteNode forgets the node.
-func (t *Txn) DeleteNode(n *drover.Node) {
-	t.remove(tables.Nodes, n)
-	t.touch(tables.Nodes, n.ID)
-}
+func (t *Txn) DeleteNode(n *drover.Node) { t.drop(tables.Nodes, n.ID, n) }
 
 // PutEvaluation stores the evaluation and counts it for its job.
 func (t *Txn) PutEvaluation(e *drover.Evaluation) {
@@ -93,52 +84,34 @@ func (t *Txn) touchEval(e *drover.Evaluation) {
 
 // PutDeployment stores the deployment.
 func (t *Txn) PutDeployment(d *drover.Deployment) {
-	t.insert(tables.Deployments, d)
-	t.touch(tables.Deployments, d.ID)
+	t.put(tables.Deployments, d.ID, d)
 	t.touched[watchKey{tables.Deployments, tables.JobKey(d.Namespace, d.JobID)}] = struct{}{}
 }
 
 // DeleteDeployment forgets the deployment.
 func (t *Txn) DeleteDeployment(d *drover.Deployment) {
-	t.remove(tables.Deployments, d)
-	t.touch(tables.Deployments, d.ID)
+	t.drop(tables.Deployments, d.ID, d)
 	t.touched[watchKey{tables.Deployments, tables.JobKey(d.Namespace, d.JobID)}] = struct{}{}
 }
 
 // PutNamespace stores the namespace.
-func (t *Txn) PutNamespace(n *drover.Namespace) {
-	t.insert(tables.Namespaces, n)
-	t.touch(tables.Namespaces, n.Name)
-}
+func (t *Txn) PutNamespace(n *drover.Namespace) { t.put(tables.Namespaces, n.Name, n) }
 
 // DeleteNamespace forgets the namespace.
-func (t *Txn) DeleteNamespace(n *drover.Namespace) {
-	t.remove(tables.Namespaces, n)
-	t.touch(tables.Namespaces, n.Name)
-}
+func (t *Txn) DeleteNamespace(n *drover.Namespace) { t.drop(tables.Namespaces, n.Name, n) }
 
 // PutNodePool stores the node pool.
-func (t *Txn) PutNodePool(p *drover.NodePool) {
-	t.insert(tables.NodePools, p)
-	t.touch(tables.NodePools, p.Name)
-}
+func (t *Txn) PutNodePool(p *drover.NodePool) { t.put(tables.NodePools, p.Name, p) }
 
 // DeleteNodePool forgets the node pool.
-func (t *Txn) DeleteNodePool(p *drover.NodePool) {
-	t.remove(tables.NodePools, p)
-	t.touch(tables.NodePools, p.Name)
-}
+func (t *Txn) DeleteNodePool(p *drover.NodePool) { t.drop(tables.NodePools, p.Name, p) }
 
 // PutCluster stores what the servers are together.
-func (t *Txn) PutCluster(c *drover.Cluster) {
-	t.insert(tables.Cluster, c)
-	t.touch(tables.Cluster, "")
-}
+func (t *Txn) PutCluster(c *drover.Cluster) { t.put(tables.Cluster, "", c) }
 
 // PutSchedulerConfig stores the scheduler's configuration.
 func (t *Txn) PutSchedulerConfig(c *drover.SchedulerConfiguration) {
-	t.insert(tables.SchedulerConfig, c)
-	t.touch(tables.SchedulerConfig, "")
+	t.put(tables.SchedulerConfig, "", c)
 }
 
 func (t *Txn) putBuiltins() {

@@ -47,6 +47,18 @@ func (t *Txn) flush() {
 	clear(t.usage)
 }
 
+// put stores a value and wakes who watches its table or its key; the key is that of the watch.
+func (t *Txn) put(table, key string, v any) {
+	t.insert(table, v)
+	t.touch(table, key)
+}
+
+// drop forgets a value and wakes who watches its table or its key.
+func (t *Txn) drop(table, key string, v any) {
+	t.remove(table, v)
+	t.touch(table, key)
+}
+
 func (t *Txn) insert(table string, v any) {
 	if err := t.txn.Insert(table, v); err != nil {
 		panic(err) // a table that the schema does not have
@@ -59,6 +71,7 @@ func (t *Txn) remove(table string, v any) {
 	}
 }
 
+// touch counts a change of the table and wakes who watches it or the key.
 func (t *Txn) touch(table, key string) {
 	t.tables[table] = t.index
 	t.touched[watchKey{table, ""}] = struct{}{}

@@ -10,7 +10,6 @@ import (
 type usageRow struct {
 	NodeID string
 	Used   drover.Capacity
-	Allocs int // those that hold something
 	// Changed is the newest AllocModifyIndex of an allocation that is or was on the node, since the last restart.
 	Changed uint64
 	allocs  split // open: those that have not ended
@@ -54,14 +53,6 @@ func (r *reader) NodesUsed() iter.Seq2[*drover.Node, drover.Capacity] {
 	}
 }
 
-// HoldingAllocs returns how many allocations hold resources of the node.
-func (r *reader) HoldingAllocs(nodeID string) int {
-	if u := get[usageRow](r, tableUsage, term(nodeID)); u != nil {
-		return u.Allocs
-	}
-	return 0
-}
-
 // place keeps what is known of the nodes on which old was and a is; each may be nil.
 func (t *Txn) place(old, a *drover.Allocation) {
 	if old != nil && a != nil && old.NodeID == a.NodeID {
@@ -83,10 +74,10 @@ func (t *Txn) placeOn(nodeID string, old, a *drover.Allocation) {
 	u := t.usageOf(nodeID)
 	u.allocs.move(old, a, (*drover.Allocation).ClientTerminal)
 	if old != nil && old.HoldsResources() {
-		u.Used, u.Allocs = u.Used.Sub(old.AllocatedResources.Used()), u.Allocs-1
+		u.Used = u.Used.Sub(old.AllocatedResources.Used())
 	}
 	if a != nil && a.HoldsResources() {
-		u.Used, u.Allocs = u.Used.Add(a.AllocatedResources.Used()), u.Allocs+1
+		u.Used = u.Used.Add(a.AllocatedResources.Used())
 	}
 }
 

@@ -92,8 +92,9 @@ func TestComputedClass(t *testing.T) {
 func TestLacks(t *testing.T) {
 	t.Parallel()
 	n := &drover.Node{
-		Drivers: map[string]*drover.DriverInfo{"sandbox": {Detected: true}}, HostVolumes: map[string]*drover.HostVolumeInfo{"ro": {ReadOnly: true}},
-		Attributes: map[string]string{"os.name": "debian"},
+		Drivers:     map[string]*drover.DriverInfo{"sandbox": {Detected: true}},
+		HostVolumes: map[string]*drover.HostVolumeInfo{"ro": {ReadOnly: true}},
+		Attributes:  map[string]string{"os.name": "debian"},
 	}
 	job := &drover.Job{Constraints: []*drover.Constraint{{LTarget: "${attr.os.name}", Operand: "=", RTarget: "debian"}}}
 	g := &drover.TaskGroup{Tasks: []*drover.Task{{Driver: "sandbox", Resources: &drover.Resources{}}}}

@@ -129,7 +129,8 @@ func (d *deployments) lets(a *drover.Allocation) bool {
 	case d.current.Status == drover.DeploymentFailed:
 		return d.proven
 	case d.current.Active():
-		return !a.DeploymentStatus.IsHealthy() || optional.Value(a.DesiredTransition.Reschedule) || optional.Value(a.DesiredTransition.ForceReschedule)
+		return !a.DeploymentStatus.IsHealthy() || optional.Value(a.DesiredTransition.Reschedule) ||
+			optional.Value(a.DesiredTransition.ForceReschedule)
 	}
 	return true
 }

@@ -40,10 +40,16 @@ func TestRescheduling(t *testing.T) {
 	}{
 		{"no policy", nil, nil, rescheduling{}},
 		{"first", policy("exponential", nil), nil, rescheduling{true, now.Add(30 * time.Second), 30 * time.Second}},
-		{"constant", policy("constant", nil), past(30*time.Second, 30*time.Second), rescheduling{true, now.Add(30 * time.Second), 30 * time.Second}},
+		{
+			"constant", policy("constant", nil), past(30*time.Second, 30*time.Second),
+			rescheduling{true, now.Add(30 * time.Second), 30 * time.Second},
+		},
 		{"doubles", policy("exponential", nil), past(time.Minute), rescheduling{true, now.Add(2 * time.Minute), 2 * time.Minute}},
 		{"is bounded", policy("exponential", nil), past(3 * time.Minute), rescheduling{true, now.Add(4 * time.Minute), 4 * time.Minute}},
-		{"fibonacci", policy("fibonacci", nil), past(30*time.Second, time.Minute), rescheduling{true, now.Add(90 * time.Second), 90 * time.Second}},
+		{
+			"fibonacci", policy("fibonacci", nil), past(30*time.Second, time.Minute),
+			rescheduling{true, now.Add(90 * time.Second), 90 * time.Second},
+		},
 		{"attempts left", policy("constant", limited), past(0), rescheduling{true, now.Add(30 * time.Second), 30 * time.Second}},
 		{"no attempts left", policy("constant", limited), past(0, 0), rescheduling{}},
 		{"old attempts do not count", policy("constant", func(p *drover.ReschedulePolicy) {
