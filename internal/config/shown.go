@@ -45,10 +45,12 @@ func (a *Agent) nomadNames() map[string]any {
 		"AdvertiseAddrs": Addresses{
 			HTTP: cmp.Or(advertised.HTTP, a.HTTPAddress()), RPC: cmp.Or(advertised.RPC, a.RPCAddress()), Serf: advertised.Serf,
 		},
-		"ACL":          map[string]any{"Enabled": false},
-		"UI":           map[string]any{"Enabled": false, "ShowCLIHints": false},
-		"Limits":       limits,
-		"TLSConfig":    map[string]any{"EnableHTTP": optional.Value(tls.HTTP), "EnableRPC": optional.Value(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile},
+		"ACL":    map[string]any{"Enabled": false},
+		"UI":     map[string]any{"Enabled": false, "ShowCLIHints": false},
+		"Limits": limits,
+		"TLSConfig": map[string]any{
+			"EnableHTTP": optional.Value(tls.HTTP), "EnableRPC": optional.Value(tls.RPC), "CAFile": tls.CAFile, "CertFile": tls.CertFile,
+		},
 		"LeaveOnInt":   false, // there is one server, which never leaves
 		"LeaveOnTerm":  false,
 		"EnableSyslog": false,

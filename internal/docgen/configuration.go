@@ -117,7 +117,9 @@ func (w *configWriter) eachKey(t reflect.Type, defaults reflect.Value,
 
 // eachSize is eachKey for a squashed drover.Capacity, whose comment tells of all keys; its default is the disk's if the
 // others are required.
-func (w *configWriter) eachSize(kind, comment string, do func(name, kind string, f reflect.StructField, value reflect.Value, comment string)) {
+func (w *configWriter) eachSize(
+	kind, comment string, do func(name, kind string, f reflect.StructField, value reflect.Value, comment string),
+) {
 	t := reflect.TypeFor[config.FleetSize]()
 	for i := range t.NumField() {
 		name, optional, _ := strings.Cut(t.Field(i).Tag.Get("hcl"), ",")
