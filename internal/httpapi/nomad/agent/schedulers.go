@@ -44,6 +44,7 @@ func (f *face) schedulers(w http.ResponseWriter, r *http.Request) error {
 	}{f.Process.Self().Member.Name, list})
 }
 
+// schedulersConfig answers GET /v1/agent/schedulers/config.
 func (f *face) schedulersConfig(w http.ResponseWriter, r *http.Request) error {
 	if err := f.onlyHere(r); err != nil {
 		return err

@@ -9,10 +9,12 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// agentSelf answers GET /v1/agent/self.
 func (f *face) agentSelf(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, f.Process.Self())
 }
 
+// agentMembers answers GET /v1/agent/members.
 func (f *face) agentMembers(w http.ResponseWriter, r *http.Request) error {
 	self := f.Process.Self().Member
 	return f.Reply(w, r, struct {
@@ -21,10 +23,12 @@ func (f *face) agentMembers(w http.ResponseWriter, r *http.Request) error {
 	}{self.Name, f.Region, self.Tags["dc"], f.Servers.Members()})
 }
 
+// agentServers answers GET /v1/agent/servers with the addresses that nodes dial.
 func (f *face) agentServers(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, append([]string{}, f.Servers.Peers()...))
 }
 
+// agentHealth answers GET /v1/agent/health, 500 if a part is not well; type=client or type=server selects one.
 func (f *face) agentHealth(w http.ResponseWriter, r *http.Request) error {
 	var answer struct {
 		Client *Health `json:"client,omitempty"`
@@ -94,6 +98,7 @@ func (f *face) onlyHere(r *http.Request) error {
 	return nil
 }
 
+// metrics answers GET /v1/metrics.
 func (f *face) metrics(w http.ResponseWriter, r *http.Request) error {
 	f.Process.Metrics().ServeHTTP(w, r)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/drover-project/drover"
 )
 
+// leader answers GET /v1/status/leader; without a leader it is an error, as in Nomad.
 func (f *face) leader(w http.ResponseWriter, r *http.Request) error {
 	leader := f.Servers.Leader()
 	if leader == "" {
@@ -14,14 +15,17 @@ func (f *face) leader(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, leader)
 }
 
+// peers answers GET /v1/status/peers.
 func (f *face) peers(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, append([]string{}, f.Servers.Peers()...))
 }
 
+// regions answers GET /v1/regions: there is one.
 func (f *face) regions(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, []string{f.Region})
 }
 
+// raftConfiguration answers GET /v1/operator/raft/configuration.
 func (f *face) raftConfiguration(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, f.Servers.Raft())
 }

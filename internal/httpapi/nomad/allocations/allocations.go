@@ -31,6 +31,7 @@ func Stubs(
 	}
 }
 
+// listAllocations answers GET /v1/allocations; resources=true and task_states=false change what is shown.
 func (f *face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 	resources, err := httpapi.BoolParam(r, "resources", false)
 	if err != nil {
@@ -53,6 +54,7 @@ func (f *face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 	return l.Serve(f.Cluster, w, r)
 }
 
+// readAllocation answers GET /v1/allocation/ID.
 func (f *face) readAllocation(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	find := func(_ answer.Query, s answer.Snapshot) (*View, uint64) {
@@ -83,6 +85,7 @@ func (f *face) workloads(id string) (*drover.Allocation, exchange.Workloads, err
 	return a, n, err
 }
 
+// stopAllocation answers PUT /v1/allocation/ID/stop: the allocation is replaced by another.
 func (f *face) stopAllocation(w http.ResponseWriter, r *http.Request) error {
 	noDelay, err := httpapi.BoolParam(r, "no_shutdown_delay", false)
 	if err != nil {
@@ -102,6 +105,7 @@ func (f *face) stopAllocation(w http.ResponseWriter, r *http.Request) error {
 	}{o.EvalID, o.Index})
 }
 
+// allocationServices refuses GET /v1/allocation/ID/services.
 func (f *face) allocationServices(http.ResponseWriter, *http.Request) error {
 	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
 }
@@ -131,6 +135,7 @@ func checked(g *drover.TaskGroup) bool {
 	return slices.ContainsFunc(services, func(s *drover.Service) bool { return len(s.Checks) > 0 })
 }
 
+// allocationStats answers GET /v1/client/allocation/ID/stats with a sample of its tasks.
 func (f *face) allocationStats(w http.ResponseWriter, r *http.Request) error {
 	a, node, err := f.workloads(r.PathValue("id"))
 	if err != nil {
@@ -158,6 +163,7 @@ func checkTask(a *drover.Allocation, task string) error {
 	return nil
 }
 
+// collectAllocation answers PUT /v1/client/allocation/ID/gc: the node removes the folder of an ended allocation.
 func (f *face) collectAllocation(w http.ResponseWriter, r *http.Request) error {
 	a, node, err := f.workloads(r.PathValue("id"))
 	if err != nil {
@@ -169,6 +175,7 @@ func (f *face) collectAllocation(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, struct{}{})
 }
 
+// restartAllocation answers PUT /v1/client/allocation/ID/restart, of one task, all that run, or all.
 func (f *face) restartAllocation(w http.ResponseWriter, r *http.Request) error {
 	var b struct {
 		TaskName string
@@ -193,6 +200,7 @@ func (f *face) restartAllocation(w http.ResponseWriter, r *http.Request) error {
 	return f.Done(w, r)
 }
 
+// signalAllocation answers PUT /v1/client/allocation/ID/signal, of one task or all.
 func (f *face) signalAllocation(w http.ResponseWriter, r *http.Request) error {
 	var b struct{ Task, TaskName, Signal string }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
 
+// fsList answers GET /v1/client/fs/ls/ID with what is in a folder of the allocation.
 func (f *face) fsList(w http.ResponseWriter, r *http.Request) error {
 	a, node, err := f.workloads(r.PathValue("id"))
 	if err != nil {
@@ -43,6 +44,7 @@ func (f *face) askedFile(r *http.Request) (allocID, path string, node exchange.W
 	return a.ID, path, node, nil
 }
 
+// fsStat answers GET /v1/client/fs/stat/ID with what is known of a file.
 func (f *face) fsStat(w http.ResponseWriter, r *http.Request) error {
 	id, path, node, err := f.askedFile(r)
 	if err != nil {
@@ -55,8 +57,10 @@ func (f *face) fsStat(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, info)
 }
 
+// fsCat answers GET /v1/client/fs/cat/ID with a file.
 func (f *face) fsCat(w http.ResponseWriter, r *http.Request) error { return f.serveFile(w, r, 0, 0) }
 
+// fsReadAt answers GET /v1/client/fs/readat/ID with limit bytes of a file from offset on.
 func (f *face) fsReadAt(w http.ResponseWriter, r *http.Request) error {
 	if !r.URL.Query().Has("offset") {
 		return drover.Errorf(drover.Invalid, "parameter \"offset\" is missing")
@@ -110,6 +114,7 @@ func (f *face) serveFile(w http.ResponseWriter, r *http.Request, offset, limit i
 	}
 }
 
+// fsStream answers GET /v1/client/fs/stream/ID: a file as frames, and by default what is added to it.
 func (f *face) fsStream(w http.ResponseWriter, r *http.Request) error {
 	id, path, node, err := f.askedFile(r)
 	if err != nil {
@@ -118,6 +123,7 @@ func (f *face) fsStream(w http.ResponseWriter, r *http.Request) error {
 	return f.follow(w, r, node, exchange.LogRequest{AllocID: id, Path: path}, true)
 }
 
+// fsLogs answers GET /v1/client/fs/logs/ID: a task's stdout or stderr over all of its rotated files.
 func (f *face) fsLogs(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	req := exchange.LogRequest{Task: v.Get("task"), Type: v.Get("type")}

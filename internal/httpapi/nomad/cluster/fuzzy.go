@@ -34,6 +34,7 @@ func (z *fuzzy) try(context, name string, scope ...string) {
 	}
 }
 
+// fuzzySearch answers PUT /v1/search/fuzzy: what has the text anywhere in its name, the earliest first.
 func (f *face) fuzzySearch(w http.ResponseWriter, r *http.Request) error {
 	var b struct{ Text, Context, Namespace string }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// listNamespaces answers GET /v1/namespaces.
 func (f *face) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	return answer.Lister[*drover.Namespace, *drover.Namespace]{
 		On:    []answer.Source{{Table: tables.Namespaces}},
@@ -20,6 +21,7 @@ func (f *face) listNamespaces(w http.ResponseWriter, r *http.Request) error {
 	}.Serve(f.Cluster, w, r)
 }
 
+// readNamespace answers GET /v1/namespace/NAME.
 func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Namespace, uint64) {
@@ -31,6 +33,7 @@ func (f *face) readNamespace(w http.ResponseWriter, r *http.Request) error {
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Namespaces}, "Namespace", find)
 }
 
+// upsertNamespace answers PUT /v1/namespace and PUT /v1/namespace/NAME.
 func (f *face) upsertNamespace(w http.ResponseWriter, r *http.Request) error {
 	var n drover.Namespace
 	if err := httpapi.DecodeJSON(r, &n); err != nil {
@@ -46,6 +49,7 @@ func (f *face) upsertNamespace(w http.ResponseWriter, r *http.Request) error {
 	return f.Written(w, r, o, struct{}{})
 }
 
+// deleteNamespace answers DELETE /v1/namespace/NAME; one that has jobs stays.
 func (f *face) deleteNamespace(w http.ResponseWriter, r *http.Request) error {
 	o, err := f.Intake.DeleteNamespace(r.Context(), r.PathValue("name"))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// readSchedulerConfig answers GET /v1/operator/scheduler/configuration.
 func (f *face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error {
 	q, err := f.ParseQuery(r)
 	if err != nil {
@@ -25,6 +26,7 @@ func (f *face) readSchedulerConfig(w http.ResponseWriter, r *http.Request) error
 	}{snap.SchedulerConfig(), answer.Meta{Index: index, KnownLeader: true}})
 }
 
+// writeSchedulerConfig answers PUT /v1/operator/scheduler/configuration; with cas only if nobody changed it meanwhile.
 func (f *face) writeSchedulerConfig(w http.ResponseWriter, r *http.Request) error {
 	var c drover.SchedulerConfiguration
 	if err := httpapi.DecodeJSON(r, &c); err != nil {
@@ -55,6 +57,7 @@ func (f *face) writeSchedulerConfig(w http.ResponseWriter, r *http.Request) erro
 	}{updated, o.Index})
 }
 
+// systemGC answers PUT /v1/system/gc: what has ended is forgotten now, not when it is old.
 func (f *face) systemGC(w http.ResponseWriter, r *http.Request) error {
 	if err := f.Intake.CollectGarbage(r.Context()); err != nil {
 		return err
@@ -62,6 +65,7 @@ func (f *face) systemGC(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, struct{}{})
 }
 
+// reconcileSummaries answers PUT /v1/system/reconcile/summaries.
 func (f *face) reconcileSummaries(w http.ResponseWriter, r *http.Request) error {
 	if err := f.Intake.ReconcileSummaries(r.Context()); err != nil {
 		return err

@@ -86,6 +86,7 @@ func newSearchAnswer[T any](index uint64) searchAnswer[T] {
 	return searchAnswer[T]{Matches: map[string][]T{}, Truncations: map[string]bool{}, Meta: answer.NewMeta(index)}
 }
 
+// prefixSearch answers PUT /v1/search: what has an id or a name that begins with the text, at most 20 of each context.
 func (f *face) prefixSearch(w http.ResponseWriter, r *http.Request) error {
 	var b struct{ Prefix, Context, Namespace string }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {

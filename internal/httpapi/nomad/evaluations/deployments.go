@@ -24,12 +24,14 @@ func ListDeployments(
 	}
 }
 
+// listDeployments answers GET /v1/deployments.
 func (f *face) listDeployments(w http.ResponseWriter, r *http.Request) error {
 	return ListDeployments(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Deployment] {
 		return s.Deployments(q.Namespace, q.Prefix)
 	}).Serve(f.Cluster, w, r)
 }
 
+// readDeployment answers GET /v1/deployment/ID.
 func (f *face) readDeployment(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Deployment, uint64) {
@@ -41,6 +43,7 @@ func (f *face) readDeployment(w http.ResponseWriter, r *http.Request) error {
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Deployments, Key: id}, "deployment", find)
 }
 
+// deploymentAllocations answers GET /v1/deployment/allocations/ID; of an unknown deployment there are none.
 func (f *face) deploymentAllocations(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	l := allocations.Stubs(func(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.Allocation] {

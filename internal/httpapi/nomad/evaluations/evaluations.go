@@ -26,6 +26,7 @@ func allEvaluations(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Evaluati
 	return s.Evaluations(q.Namespace, q.Prefix)
 }
 
+// listEvaluations answers GET /v1/evaluations; job and status select.
 func (f *face) listEvaluations(w http.ResponseWriter, r *http.Request) error {
 	job, status := r.URL.Query().Get("job"), r.URL.Query().Get("status")
 	l := List(allEvaluations)
@@ -35,6 +36,7 @@ func (f *face) listEvaluations(w http.ResponseWriter, r *http.Request) error {
 	return l.Serve(f.Cluster, w, r)
 }
 
+// countEvaluations answers GET /v1/evaluations/count with how many a filter keeps.
 func (f *face) countEvaluations(w http.ResponseWriter, r *http.Request) error {
 	q, err := f.ParseQuery(r)
 	if err != nil {
@@ -62,6 +64,7 @@ func (f *face) countEvaluations(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, r, http.StatusOK, answer)
 }
 
+// readEvaluation answers GET /v1/evaluation/ID; related=true adds those before and after it.
 func (f *face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
 	related, err := httpapi.BoolParam(r, "related", false)
 	if err != nil {
@@ -136,6 +139,7 @@ func (f *face) deleteEvaluations(w http.ResponseWriter, r *http.Request) error {
 	return f.Written(w, r, o, struct{ Count int }{len(b.EvalIDs)})
 }
 
+// evaluationAllocations answers GET /v1/evaluation/ID/allocations.
 func (f *face) evaluationAllocations(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	return allocations.Stubs(func(_ answer.Query, s answer.Snapshot) iter.Seq[*drover.Allocation] {

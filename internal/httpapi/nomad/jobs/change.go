@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi/nomad/answer"
 )
 
+// jobDelete answers DELETE /v1/job/ID, which stops the job (purge=true forgets it, too), and that of a version's tag.
 func (f *face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 	if id, name, ok := taggedPath(r); ok {
 		return f.untagVersion(w, r, id, name)
@@ -41,6 +42,7 @@ func (f *face) jobDelete(w http.ResponseWriter, r *http.Request) error {
 	return f.Written(w, r, o, evalAnswer(o))
 }
 
+// evaluateJob answers PUT /v1/job/ID/evaluate: the scheduler looks at the job again.
 func (f *face) evaluateJob(w http.ResponseWriter, r *http.Request, id string) error {
 	var b struct {
 		JobID       string
@@ -59,6 +61,7 @@ func (f *face) evaluateJob(w http.ResponseWriter, r *http.Request, id string) er
 	return f.Written(w, r, o, evalAnswer(o))
 }
 
+// revertJob answers PUT /v1/job/ID/revert: an earlier version is registered as the newest.
 func (f *face) revertJob(w http.ResponseWriter, r *http.Request, id string) error {
 	var b struct {
 		JobID               string
@@ -80,6 +83,7 @@ func (f *face) revertJob(w http.ResponseWriter, r *http.Request, id string) erro
 	return f.Written(w, r, o, evalAnswer(o))
 }
 
+// setJobStable answers PUT /v1/job/ID/stable: a version counts as one to return to, or no longer.
 func (f *face) setJobStable(w http.ResponseWriter, r *http.Request, id string) error {
 	var b struct {
 		JobID      string
@@ -99,6 +103,7 @@ func (f *face) setJobStable(w http.ResponseWriter, r *http.Request, id string) e
 	return f.Written(w, r, o, struct{ JobModifyIndex, Index uint64 }{o.JobModifyIndex, o.Index})
 }
 
+// dispatchJob answers PUT /v1/job/ID/dispatch: a parameterized job gets a child with the payload and metadata.
 func (f *face) dispatchJob(w http.ResponseWriter, r *http.Request, id string) error {
 	var b struct {
 		JobID            string
@@ -142,6 +147,7 @@ func (f *face) dispatch(w http.ResponseWriter, r *http.Request, req drover.Dispa
 	}{o.DispatchedJobID, o.EvalID, o.EvalCreateIndex, o.JobCreateIndex, o.Index})
 }
 
+// forcePeriodic answers PUT /v1/job/ID/periodic/force: a periodic job gets a child now.
 func (f *face) forcePeriodic(w http.ResponseWriter, r *http.Request, id string) error {
 	o, err := f.Intake.ForcePeriodic(r.Context(), answer.Namespace(r), id)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// listJobs answers GET /v1/jobs with a stub of each job and its summary; meta=true adds the metadata.
 func (f *face) listJobs(w http.ResponseWriter, r *http.Request) error {
 	meta, err := httpapi.BoolParam(r, "meta", false)
 	if err != nil {

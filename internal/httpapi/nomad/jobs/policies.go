@@ -37,6 +37,7 @@ func policyOf(j *drover.Job, g *drover.TaskGroup) *drover.ScalingPolicy {
 	return &p
 }
 
+// listScalingPolicies answers GET /v1/scaling/policies; job and type select.
 func (f *face) listScalingPolicies(w http.ResponseWriter, r *http.Request) error {
 	type stub struct {
 		ID          string
@@ -62,6 +63,7 @@ func (f *face) listScalingPolicies(w http.ResponseWriter, r *http.Request) error
 	}.Serve(f.Cluster, w, r)
 }
 
+// readScalingPolicy answers GET /v1/scaling/policy/ID.
 func (f *face) readScalingPolicy(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.ScalingPolicy, uint64) {

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// readJob answers GET /v1/job/ID with the job as it is stored.
 func (f *face) readJob(w http.ResponseWriter, r *http.Request, id string) error {
 	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job", func(q answer.Query, s answer.Snapshot) (*drover.Job, uint64) {
 		if j := s.Job(q.Namespace, id); j != nil {
@@ -21,6 +22,7 @@ func (f *face) readJob(w http.ResponseWriter, r *http.Request, id string) error 
 	})
 }
 
+// jobSummary answers GET /v1/job/ID/summary: how many allocations of each group are in which state.
 func (f *face) jobSummary(w http.ResponseWriter, r *http.Request, id string) error {
 	find := func(q answer.Query, s answer.Snapshot) (*drover.JobSummary, uint64) {
 		if j := s.JobSummary(q.Namespace, id); j != nil {
@@ -31,6 +33,7 @@ func (f *face) jobSummary(w http.ResponseWriter, r *http.Request, id string) err
 	return answer.Single(f.Cluster, w, r, ofJob(tables.JobSummaries, r, id), "job", find)
 }
 
+// jobAllocations answers GET /v1/job/ID/allocations, as allocationsOf selects them.
 func (f *face) jobAllocations(w http.ResponseWriter, r *http.Request, id string) error {
 	all, err := httpapi.BoolParam(r, "all", false)
 	if err != nil {
@@ -70,6 +73,7 @@ func deploymentsOf(s answer.Snapshot, namespace, id string, all bool) iter.Seq[*
 	}
 }
 
+// jobEvaluations answers GET /v1/job/ID/evaluations.
 func (f *face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string) error {
 	l := evaluations.List(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Evaluation] {
 		return s.EvaluationsByJob(q.Namespace, id)
@@ -78,6 +82,7 @@ func (f *face) jobEvaluations(w http.ResponseWriter, r *http.Request, id string)
 	return l.Serve(f.Cluster, w, r)
 }
 
+// jobDeployments answers GET /v1/job/ID/deployments, as deploymentsOf selects them.
 func (f *face) jobDeployments(w http.ResponseWriter, r *http.Request, id string) error {
 	all, err := httpapi.BoolParam(r, "all", false)
 	if err != nil {
@@ -120,6 +125,7 @@ func newestDeployment(s answer.Snapshot, namespace, id string) (newest *drover.D
 	return newest
 }
 
+// jobVersions answers GET /v1/job/ID/versions, the newest first; diffs=true adds how each differs from the one before.
 func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) error {
 	diffs, err := httpapi.BoolParam(r, "diffs", false)
 	if err != nil {
@@ -149,6 +155,7 @@ func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 	return answer.Single(f.Cluster, w, r, ofJob(tables.Jobs, r, id), "job versions", find)
 }
 
+// jobServices refuses GET /v1/job/ID/services of a job that exists.
 func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) error {
 	if f.State.Snapshot().Job(answer.Namespace(r), id) == nil {
 		return drover.Errorf(drover.NotFound, "job not found")
@@ -156,6 +163,7 @@ func (f *face) jobServices(w http.ResponseWriter, r *http.Request, id string) er
 	return drover.Errorf(drover.NotImplemented, "service registrations are not implemented yet")
 }
 
+// jobActions answers GET /v1/job/ID/actions with the actions of all tasks. None of them can be run.
 func (f *face) jobActions(w http.ResponseWriter, r *http.Request, id string) error {
 	job := f.State.Snapshot().Job(answer.Namespace(r), id)
 	if job == nil {

@@ -55,6 +55,7 @@ func (f *face) decodeJob(r *http.Request) (jobBody, error) {
 	return b, nil
 }
 
+// registerJob answers PUT /v1/jobs.
 func (f *face) registerJob(w http.ResponseWriter, r *http.Request) error { return f.register(w, r, "") }
 
 // register registers the job of the body; id, if given, is the path's and must be the job's.
@@ -92,6 +93,7 @@ func evalAnswer(o drover.Outcome) evalResult {
 	return evalResult{o.EvalID, o.EvalCreateIndex, o.JobModifyIndex, o.Warnings, answer.NewMeta(o.Index)}
 }
 
+// planJob answers PUT /v1/job/ID/plan with what a registration would change; nothing is stored.
 func (f *face) planJob(w http.ResponseWriter, r *http.Request, id string) error {
 	b, err := f.decodeJob(r)
 	if err != nil {

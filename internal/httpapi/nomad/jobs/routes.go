@@ -154,10 +154,12 @@ func refuseAction(http.ResponseWriter, *http.Request, string) error {
 	return drover.Errorf(drover.NotImplemented, "%s", actionRefused)
 }
 
+// jobGet answers all reads below a job, by the path behind its id.
 func (f *face) jobGet(w http.ResponseWriter, r *http.Request) error {
 	return route(w, r, f.reads, f.writes)
 }
 
+// jobPut answers all writes below a job, by the path behind its id.
 func (f *face) jobPut(w http.ResponseWriter, r *http.Request) error {
 	if id, name, ok := taggedPath(r); ok {
 		return f.tagVersion(w, r, id, name)

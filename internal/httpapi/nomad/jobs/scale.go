@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// scaleJob answers PUT /v1/job/ID/scale: a group gets another count, or an event about its scaling is noted.
 func (f *face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error {
 	var b struct {
 		Count          *int64
@@ -66,6 +67,7 @@ type scaleState struct {
 	TaskGroups     map[string]*groupScale
 }
 
+// scaleStatus answers GET /v1/job/ID/scale with the counts of each group and the events about its scaling.
 func (f *face) scaleStatus(w http.ResponseWriter, r *http.Request, id string) error {
 	find := func(q answer.Query, s answer.Snapshot) (*scaleState, uint64) {
 		job := s.Job(q.Namespace, id)

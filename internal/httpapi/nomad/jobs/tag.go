@@ -62,6 +62,7 @@ func (f *face) tagVersion(w http.ResponseWriter, r *http.Request, id, name strin
 	return f.Written(w, r, o, tag)
 }
 
+// untagVersion takes the tag off a version, which may then be forgotten.
 func (f *face) untagVersion(w http.ResponseWriter, r *http.Request, id, name string) error {
 	o, err := f.Versions.UntagJobVersion(r.Context(), answer.Namespace(r), id, name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// validateJob answers PUT /v1/validate/job with all faults of a job: those of the rules, then those of the drivers.
 func (f *face) validateJob(w http.ResponseWriter, r *http.Request) error {
 	b, err := f.decodeJob(r)
 	if err != nil {
@@ -94,6 +95,7 @@ func faults(err error) []string {
 	return []string{err.Error()}
 }
 
+// parseJob answers PUT /v1/jobs/parse: a job file becomes the JSON of its job.
 func (f *face) parseJob(w http.ResponseWriter, r *http.Request) error {
 	var b struct {
 		JobHCL       string

@@ -7,6 +7,7 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// readNodeMeta answers GET /v1/client/metadata.
 func (f *face) readNodeMeta(w http.ResponseWriter, r *http.Request) error {
 	return f.answerMeta(w, r, r.URL.Query().Get("node_id"), nil)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// listNodes answers GET /v1/nodes with a stub of each node; resources=true and os=true add to it.
 func (f *face) listNodes(w http.ResponseWriter, r *http.Request) error {
 	resources, err := httpapi.BoolParam(r, "resources", false)
 	if err != nil {
@@ -42,6 +43,7 @@ func (f *face) nodeLister(resources, osName bool) answer.Lister[*drover.Node, *d
 	}
 }
 
+// readNode answers GET /v1/node/ID. A node's secret is not part of its JSON.
 func (f *face) readNode(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.Node, uint64) {
@@ -53,6 +55,7 @@ func (f *face) readNode(w http.ResponseWriter, r *http.Request) error {
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Nodes, Key: id}, "node", find)
 }
 
+// nodeAllocations answers GET /v1/node/ID/allocations with the allocations in full.
 func (f *face) nodeAllocations(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	return answer.Lister[*drover.Allocation, *allocations.View]{
@@ -76,6 +79,7 @@ func (f *face) nodeWritten(w http.ResponseWriter, r *http.Request, o drover.Outc
 	return f.Written(w, r, o, nodeResult{o.NodeModifyIndex, o.EvalIDs, o.EvalCreateIndex, o.Index})
 }
 
+// drainNode answers PUT /v1/node/ID/drain: the node is drained, or, without a DrainSpec, no longer.
 func (f *face) drainNode(w http.ResponseWriter, r *http.Request) error {
 	var b struct {
 		NodeID       string
@@ -99,6 +103,7 @@ func (f *face) drainNode(w http.ResponseWriter, r *http.Request) error {
 	return f.nodeWritten(w, r, o)
 }
 
+// setEligibility answers PUT /v1/node/ID/eligibility: whether the scheduler may place work on the node.
 func (f *face) setEligibility(w http.ResponseWriter, r *http.Request) error {
 	var b struct{ NodeID, Eligibility string }
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
@@ -119,6 +124,7 @@ func (f *face) setEligibility(w http.ResponseWriter, r *http.Request) error {
 	return f.nodeWritten(w, r, o)
 }
 
+// evaluateNode answers PUT /v1/node/ID/evaluate: the scheduler looks at all jobs on the node again.
 func (f *face) evaluateNode(w http.ResponseWriter, r *http.Request) error {
 	o, err := f.Intake.EvaluateNode(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -127,6 +133,7 @@ func (f *face) evaluateNode(w http.ResponseWriter, r *http.Request) error {
 	return f.nodeWritten(w, r, o)
 }
 
+// purgeNode answers PUT /v1/node/ID/purge: the node is forgotten, and its allocations are lost.
 func (f *face) purgeNode(w http.ResponseWriter, r *http.Request) error {
 	o, err := f.Intake.PurgeNode(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -157,6 +164,7 @@ func (f *face) nodeOrLocal(id string) (string, error) {
 	return id, nil
 }
 
+// nodeStats answers GET /v1/client/stats with a sample of the machine.
 func (f *face) nodeStats(w http.ResponseWriter, r *http.Request) error {
 	node, err := f.askedNode(r.URL.Query().Get("node_id"))
 	if err != nil {
@@ -169,6 +177,7 @@ func (f *face) nodeStats(w http.ResponseWriter, r *http.Request) error {
 	return f.Reply(w, r, stats)
 }
 
+// nodeGC answers PUT /v1/client/gc: the node removes the folders of all ended allocations.
 func (f *face) nodeGC(w http.ResponseWriter, r *http.Request) error {
 	node, err := f.askedNode(r.URL.Query().Get("node_id"))
 	if err != nil {

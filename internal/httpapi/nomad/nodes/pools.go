@@ -11,6 +11,7 @@ import (
 	"github.com/drover-project/drover/internal/tables"
 )
 
+// listNodePools answers GET /v1/node/pools.
 func (f *face) listNodePools(w http.ResponseWriter, r *http.Request) error {
 	return answer.Lister[*drover.NodePool, *poolView]{
 		On:    []answer.Source{{Table: tables.NodePools}},
@@ -21,6 +22,7 @@ func (f *face) listNodePools(w http.ResponseWriter, r *http.Request) error {
 	}.Serve(f.Cluster, w, r)
 }
 
+// upsertNodePool answers PUT /v1/node/pools and PUT /v1/node/pool/NAME.
 func (f *face) upsertNodePool(w http.ResponseWriter, r *http.Request) error {
 	var b struct {
 		drover.NodePool
@@ -43,6 +45,7 @@ func (f *face) upsertNodePool(w http.ResponseWriter, r *http.Request) error {
 	return f.Written(w, r, o, struct{}{})
 }
 
+// readNodePool answers GET /v1/node/pool/NAME.
 func (f *face) readNodePool(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	find := func(_ answer.Query, s answer.Snapshot) (*poolView, uint64) {
@@ -54,6 +57,7 @@ func (f *face) readNodePool(w http.ResponseWriter, r *http.Request) error {
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.NodePools}, "node pool", find)
 }
 
+// deleteNodePool answers DELETE /v1/node/pool/NAME.
 func (f *face) deleteNodePool(w http.ResponseWriter, r *http.Request) error {
 	o, err := f.Intake.DeleteNodePool(r.Context(), r.PathValue("name"))
 	if err != nil {
@@ -62,6 +66,7 @@ func (f *face) deleteNodePool(w http.ResponseWriter, r *http.Request) error {
 	return f.Written(w, r, o, struct{}{})
 }
 
+// nodePoolNodes answers GET /v1/node/pool/NAME/nodes; the pool "all" has every node.
 func (f *face) nodePoolNodes(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	l := f.nodeLister(false, false)
@@ -69,6 +74,7 @@ func (f *face) nodePoolNodes(w http.ResponseWriter, r *http.Request) error {
 	return l.Serve(f.Cluster, w, r)
 }
 
+// nodePoolJobs answers GET /v1/node/pool/NAME/jobs; the pool "all" has every job.
 func (f *face) nodePoolJobs(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	return answer.Lister[*drover.Job, *drover.JobListStub]{
