@@ -1,12 +1,23 @@
 // Package sim runs Drover's control plane, nodes and execution service on one goroutine, in virtual time, under a seed.
 //
-// Real are: the commands and their codec, fsm, store (with its watches, snapshots and restores), intake with all its use
-// cases, the leader with all its loops (workers, planner, broker, drains, roll-outs, heartbeats, periodic jobs, garbage),
-// the scheduler, all of assignment, the triggers, the task machine, the core of the warm runners (exec/runner's Core) and the
-// translation of environments.
+// Shipped code are: the commands and their codec, fsm, store (with its watches, snapshots and restores), intake with all its
+// use cases, the leader with all its loops (workers, planner, broker, drains, roll-outs, heartbeats, periodic jobs, garbage),
+// the scheduler, all of assignment, the triggers, the task machine, allocrunner's rule for the client status, the core of the
+// warm runners (exec/runner's Core) and the translation of environments.
 //
-// Written again here, as thin loops around the same deciders, are the agent's pull, push and registration, allocrunner and
-// taskrunner, and the shell of exec/runner's Core with its journal.
+// Written again here, as thin loops around the same deciders, is what waits in a select of its own, or on channels, files and
+// processes at once. Each file names what it stands for:
+//
+//   - report.go and node.go: node/agent's pull, push, admission and registration. The product's loops select over timers,
+//     wake-ups and streams; its pusher also paces updates by their rate, which is left out, and the local state on disk is a map.
+//   - local.go: allocrunner, without hooks, task folders, prestart, poststart and poststop tasks, and restarts of all tasks. The
+//     product's runner owns a goroutine with an inbox, and its health watch asks for checks of services.
+//   - task.go: taskrunner and a driver. The effects of the task machine become events of the world.
+//   - runners.go: exec/runner's Service, the shell of Core. A claim waits on the world's heap, and the journal is a slice on the
+//     world's disk, which loses nothing that was written.
+//
+// Making these the shipped code needs loops that wait through clock.Await alone, as control's do; the agent's wait for work is
+// the first that is worth it. Their own packages test them in synctest bubbles and with the race detector.
 //
 // Outside is hashicorp/raft: its contract is simulated (order, delay, answers that get lost, leadership lost with
 // entries in flight, a full disk, a crash), as are nodes, the network and clients.
