@@ -39,7 +39,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"broken.hcl":  "client {",
 		"twice.hcl":   "name = \"a\"\nname = \"b\"\n",
 		"kind.json":   `{"name": ["a"]}`,
-		"unknown.hcl": "nmae = \"a\"\n",
+		"unknown.hcl": "nam = \"a\"\n",
 		"meta.hcl":    "client {\n  meta {\n    a = [1]\n  }\n}\n",
 	} {
 		path := filepath.Join(dir, name)
