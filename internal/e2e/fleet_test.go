@@ -245,7 +245,7 @@ func TestPoolsOverTheAPI(t *testing.T) {
 		`{"Provider":"local","Types":[],"Zones":["a"]}`:                                                    "Types: must have at least one type",
 		`{"Provider":"local","Min":2,"Max":1,` + types:                                                     "Max: must be at least Min",
 		`{"Provider":"local","Min":2,"Budget":{"PerHour":1},` + types:                                      "can't hold the minimum",
-		`{"Provider":"local","Schedule":[{"Cron":"99 * * * *","Duration":3600000000000,"Min":1}],` + types: "Cron: minute must be",
+		`{"Provider":"local","Schedule":[{"Cron":"99 * * * *","Duration":3600000000000,"Min":1}],` + types: "syntax error in minute field",
 		`{"Colour":1}`: "Colour",
 	}
 	for body, want := range bad {

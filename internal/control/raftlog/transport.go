@@ -10,9 +10,16 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
+// wire is one of the library's transports. Without the second interface it would leave out the vote that a server which was cut off
+// asks for before it troubles a leader.
+type wire interface {
+	raft.Transport
+	raft.WithPreVote
+}
+
 // transport is how servers reach each other.
 type transport struct {
-	raft.Transport
+	wire
 	requests chan raft.RPC // of others, and what elect asks of itself
 	done     chan struct{} // closed by close
 	close    func() error
@@ -49,8 +56,8 @@ func openTransport(cfg *Config, c clock.Clock, logger *logger) (*transport, erro
 }
 
 // merged returns the transport with a queue of requests to which elect can add.
-func merged(t raft.Transport, closing func() error) *transport {
-	out, ended := &transport{Transport: t, requests: make(chan raft.RPC), done: make(chan struct{})}, make(chan struct{})
+func merged(t wire, closing func() error) *transport {
+	out, ended := &transport{wire: t, requests: make(chan raft.RPC), done: make(chan struct{})}, make(chan struct{})
 	go func() { // ends when the transport is closed
 		defer close(ended)
 		for {
