@@ -7,6 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
+// expandedBlock is a block that is not dynamic: a separate type, so that a function cannot take an unexpanded one by
+// mistake.
 type expandedBlock struct{ *hclsyntax.Block }
 
 // expanded replaces dynamic blocks by one block an element. The elements' values are written into the expressions,
@@ -27,6 +29,8 @@ func (d *decoder) expanded(list hclsyntax.Blocks) []expandedBlock {
 	return out
 }
 
+// dynamic makes the blocks of one dynamic block, one for each element of for_each. The iterator has the block's type as
+// its name unless iterator says another. It returns nil after it has reported an error.
 func (d *decoder) dynamic(b *hclsyntax.Block, kind string) []*hclsyntax.Block {
 	iterator := kind
 	if a, ok := b.Body.Attributes["iterator"]; ok {
@@ -50,6 +54,7 @@ func (d *decoder) dynamic(b *hclsyntax.Block, kind string) []*hclsyntax.Block {
 	}
 	var out []*hclsyntax.Block
 	for it := v.ElementIterator(); it.Next(); {
+		// The iterator is visible only while this element is decoded, in a scope inside the present one.
 		k, e := it.Element()
 		parent := d.ctx
 		d.ctx = parent.NewChild()
@@ -82,6 +87,7 @@ func (d *decoder) frozen(body *hclsyntax.Body) *hclsyntax.Body {
 	return &out
 }
 
+// texts evaluates a list of strings, for the labels of a made block. It returns nil after it has reported an error.
 func (d *decoder) texts(a *hclsyntax.Attribute) []string {
 	var out []string
 	v, err := convert.Convert(d.value(a.Expr), cty.List(cty.String))

@@ -92,6 +92,10 @@ func (d *decoder) free(body *hclsyntax.Body) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
+// assign converts v to the type of what target points to and stores it there. Null leaves the target as it is, as if
+// the argument were not given. Pointers to pointers are optional values, which stay nil until they are set. Numbers and
+// booleans are also taken from text and the reverse, by the rules of HCL. A target of another type is a mistake in the
+// tables of this package.
 func assign(target any, v cty.Value) error {
 	if v.IsNull() {
 		return nil
@@ -135,6 +139,7 @@ func assign(target any, v cty.Value) error {
 	return fmt.Errorf("cannot be set (%T)", target)
 }
 
+// into converts v to kind and stores it in target. Errors: those of the conversion, which name the type that is wanted.
 func into(v cty.Value, kind cty.Type, target any) error {
 	c, err := convert.Convert(v, kind)
 	if err != nil {

@@ -68,6 +68,7 @@ func functions(o Options) map[string]function.Function {
 	return withinLimits(f)
 }
 
+// convertTo returns the function that converts any value to the type, as tostring and tolist do. Null stays null.
 func convertTo(t cty.Type) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "value", Type: cty.DynamicPseudoType, AllowNull: true}},

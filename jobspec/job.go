@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
+// job decodes the body of a job block into j, which has the label as id and name already; an id argument replaces the
+// former.
 func (d *decoder) job(body *hclsyntax.Body, j *drover.Job) {
 	d.fill(body, attrs{
 		"id": &j.ID, "name": &j.Name, "type": &j.Type, "region": &j.Region, "namespace": &j.Namespace,
@@ -47,6 +49,8 @@ func (d *decoder) refuse(why string) func(*hclsyntax.Block) {
 	return func(b *hclsyntax.Block) { d.errorf(b.TypeRange, "Unsupported block "+b.Type, why) }
 }
 
+// group decodes the body of a group block. Volumes exist during decoding, so that volume blocks can be put there, and
+// are nil again if there is none, as in a job from the API.
 func (d *decoder) group(body *hclsyntax.Body, g *drover.TaskGroup) {
 	if g.Volumes == nil {
 		g.Volumes = map[string]*drover.VolumeRequest{}
@@ -95,6 +99,8 @@ func (d *decoder) group(body *hclsyntax.Body, g *drover.TaskGroup) {
 	}
 }
 
+// scaling decodes a scaling block of a group or of a task. The policy's keys are the autoscaler's and are not checked
+// here.
 func (d *decoder) scaling(b *hclsyntax.Body, s *drover.ScalingPolicy) {
 	d.fill(b, attrs{"enabled": &s.Enabled, "min": &s.Min, "max": &s.Max, "type": &s.Type, "policy": &s.Policy}, nil)
 }

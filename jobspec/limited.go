@@ -29,6 +29,8 @@ func withinLimits(all map[string]function.Function) map[string]function.Function
 	return out
 }
 
+// limitedFunc wraps f with the bounds. The guess is asked before f is called, since a huge result would exhaust the
+// server's memory before it could be weighed. Functions that decode their own arguments must not be wrapped.
 func limitedFunc(f function.Function, guess func([]cty.Value) int) function.Function {
 	return function.New(&function.Spec{
 		Params: f.Params(), VarParam: f.VarParam(), Type: f.ReturnTypeForValues,
@@ -103,6 +105,8 @@ func replaced(args []cty.Value) int {
 	return (len(textOf(args[0])) + 1) * (len(textOf(args[2])) + 1)
 }
 
+// joined guesses what join adds to its lists: the separator once for each element. The elements themselves exist
+// already.
 func joined(args []cty.Value) int {
 	if len(args) == 0 {
 		return 0
@@ -114,6 +118,7 @@ func joined(args []cty.Value) int {
 	return count * (len(textOf(args[0])) + 1)
 }
 
+// indented guesses what indent adds: the spaces once for each line, of which a text has at most one for each byte.
 func indented(args []cty.Value) int {
 	if len(args) != 2 {
 		return 0

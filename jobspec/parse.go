@@ -38,6 +38,8 @@ func Parse(text []byte, o Options) (*drover.Job, error) {
 	return job, nil
 }
 
+// diagnosed makes one Invalid error of all the diagnostics that are errors; warnings are dropped. The parser's own text
+// begins with file, line and column.
 func diagnosed(diags hcl.Diagnostics) error {
 	var lines []string
 	for _, d := range diags {
@@ -61,6 +63,7 @@ type decoder struct {
 	outline *outline // set by Words, which asks for what fill would take
 }
 
+// errorf notes an error at a place of the file. Decoding goes on, so that the user learns of all errors at once.
 func (d *decoder) errorf(r hcl.Range, summary, detail string) {
 	d.diags = append(d.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &r})
 }

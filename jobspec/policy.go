@@ -8,10 +8,12 @@ import (
 	"github.com/drover-project/drover"
 )
 
+// constraint decodes a constraint block, in the long or a short form.
 func (d *decoder) constraint(b *hclsyntax.Block, c *drover.Constraint) {
 	d.comparison(b, &c.LTarget, &c.Operand, &c.RTarget, nil)
 }
 
+// affinity decodes an affinity block: as a constraint, with a weight.
 func (d *decoder) affinity(b *hclsyntax.Block, a *drover.Affinity) {
 	d.comparison(b, &a.LTarget, &a.Operand, &a.RTarget, attrs{"weight": &a.Weight})
 }
@@ -46,6 +48,7 @@ func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, m
 	}
 }
 
+// spread decodes a spread block. The value of a target is its label, or its value argument.
 func (d *decoder) spread(b *hclsyntax.Block, s *drover.Spread) {
 	d.fill(b.Body, attrs{"attribute": &s.Attribute, "weight": &s.Weight}, blocks{
 		"target": list(&s.SpreadTarget, func(b *hclsyntax.Block, t *drover.SpreadTarget) {
@@ -57,6 +60,7 @@ func (d *decoder) spread(b *hclsyntax.Block, s *drover.Spread) {
 	})
 }
 
+// restart decodes how often the node restarts a task in place.
 func (d *decoder) restart(b *hclsyntax.Body, p *drover.RestartPolicy) {
 	d.fill(b, attrs{
 		"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "mode": &p.Mode,
@@ -64,6 +68,7 @@ func (d *decoder) restart(b *hclsyntax.Body, p *drover.RestartPolicy) {
 	}, nil)
 }
 
+// reschedule decodes when the scheduler replaces a failed allocation. Of a group that has none, the job's is used.
 func (d *decoder) reschedule(b *hclsyntax.Body, p *drover.ReschedulePolicy) {
 	d.fill(b, attrs{
 		"attempts": &p.Attempts, "interval": &p.Interval, "delay": &p.Delay, "delay_function": &p.DelayFunction,
@@ -71,6 +76,8 @@ func (d *decoder) reschedule(b *hclsyntax.Body, p *drover.ReschedulePolicy) {
 	}, nil)
 }
 
+// update decodes how a new version is rolled out. Arguments that are not given are inherited from the job's block when
+// the job is canonicalized.
 func (d *decoder) update(b *hclsyntax.Body, u *drover.UpdateStrategy) {
 	d.fill(b, attrs{
 		"stagger": &u.Stagger, "max_parallel": &u.MaxParallel, "health_check": &u.HealthCheck,
@@ -79,6 +86,7 @@ func (d *decoder) update(b *hclsyntax.Body, u *drover.UpdateStrategy) {
 	}, nil)
 }
 
+// migrate decodes how fast a drain may move the allocations of a group.
 func (d *decoder) migrate(b *hclsyntax.Body, m *drover.MigrateStrategy) {
 	d.fill(b, attrs{
 		"max_parallel": &m.MaxParallel, "health_check": &m.HealthCheck, "min_healthy_time": &m.MinHealthyTime,
@@ -86,6 +94,7 @@ func (d *decoder) migrate(b *hclsyntax.Body, m *drover.MigrateStrategy) {
 	}, nil)
 }
 
+// periodic decodes when a job is launched. Whether the cron specifications are valid is checked on registration.
 func (d *decoder) periodic(b *hclsyntax.Body, p *drover.PeriodicConfig) {
 	d.fill(b, attrs{
 		"enabled": &p.Enabled, "cron": &p.Spec, "crons": &p.Specs, "prohibit_overlap": &p.ProhibitOverlap,

@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
+// task decodes a task block. Durations and pointers keep nil or zero where the file says nothing: defaults are
+// Canonicalize's. Vault and Consul blocks are refused, because a job would otherwise start without its secrets.
 func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 	t := &drover.Task{}
 	d.labelled(b, func(name string) { t.Name = name })
@@ -54,6 +56,8 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 	return t
 }
 
+// artifact decodes what is downloaded before a task starts. The names of the keys are Nomad's, those of the fields its
+// API's.
 func (d *decoder) artifact(b *hclsyntax.Block, a *drover.TaskArtifact) {
 	d.fill(b.Body, attrs{
 		"source": &a.GetterSource, "destination": &a.RelativeDest, "mode": &a.GetterMode,
@@ -61,6 +65,7 @@ func (d *decoder) artifact(b *hclsyntax.Block, a *drover.TaskArtifact) {
 	}, nil)
 }
 
+// tmpl decodes a template block. Its text is not rendered here but on the node.
 func (d *decoder) tmpl(b *hclsyntax.Block, t *drover.Template) {
 	d.fill(b.Body, attrs{
 		"source": &t.SourcePath, "destination": &t.DestPath, "data": &t.EmbeddedTmpl, "change_mode": &t.ChangeMode,
@@ -80,6 +85,8 @@ func (d *decoder) tmpl(b *hclsyntax.Block, t *drover.Template) {
 	})
 }
 
+// resources decodes what a task asks for: cpu in MHz, memory and disk in MB. A device block asks for one device unless
+// it says how many.
 func (d *decoder) resources(b *hclsyntax.Body, r *drover.Resources) {
 	d.fill(b, attrs{
 		"cpu": &r.CPU, "cores": &r.Cores, "memory": &r.MemoryMB, "memory_max": &r.MemoryMaxMB, "disk": &r.DiskMB,
@@ -99,8 +106,11 @@ func (d *decoder) resources(b *hclsyntax.Body, r *drover.Resources) {
 	})
 }
 
+// network decodes a network block of a group or of a task's resources. A port with static is reserved as that number;
+// without it the scheduler chooses a dynamic port.
 func (d *decoder) network(b *hclsyntax.Body, n *drover.NetworkResource) {
 	d.fill(b, attrs{"mode": &n.Mode, "hostname": &n.Hostname, "mbits": &n.MBits}, blocks{
+		// The label is the name by which services and tasks refer to the port.
 		"port": func(b *hclsyntax.Block) {
 			p := drover.Port{}
 			d.labelled(b, func(label string) { p.Label = label })
@@ -118,6 +128,8 @@ func (d *decoder) network(b *hclsyntax.Body, n *drover.NetworkResource) {
 	})
 }
 
+// service decodes a service block, whose name may also stand as its label. Checks are kept as they
+// are written and nothing carries them out: services are stored only. A service mesh is refused.
 func (d *decoder) service(b *hclsyntax.Block, s *drover.Service) {
 	if len(b.Labels) == 1 {
 		s.Name = b.Labels[0]

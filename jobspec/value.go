@@ -115,10 +115,14 @@ func (d *decoder) runtime(expr hclsyntax.Expression) bool {
 	return true
 }
 
+// literal returns the source text of the expression as an interpolation, which the node evaluates when it has the
+// values.
 func (d *decoder) literal(expr hclsyntax.Expression) cty.Value {
 	return cty.StringVal("${" + string(expr.Range().SliceBytes(d.src)) + "}")
 }
 
+// template joins the parts of a quoted text, each evaluated by itself: some may be the node's and stay as written. The
+// result is unknown if a part is, and that part's error was reported.
 func (d *decoder) template(e *hclsyntax.TemplateExpr) cty.Value {
 	var b strings.Builder
 	for _, part := range e.Parts {
@@ -136,6 +140,7 @@ func (d *decoder) template(e *hclsyntax.TemplateExpr) cty.Value {
 	return cty.StringVal(b.String())
 }
 
+// object evaluates an object. A key that cannot be evaluated was reported and is left out.
 func (d *decoder) object(e *hclsyntax.ObjectConsExpr) cty.Value {
 	vals := map[string]cty.Value{}
 	for _, item := range e.Items {
@@ -147,6 +152,8 @@ func (d *decoder) object(e *hclsyntax.ObjectConsExpr) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
+// key returns the text of an object's key: a bare word stands for itself, a key in parentheses is evaluated. It returns
+// "" after it has reported an error.
 func (d *decoder) key(expr hclsyntax.Expression) string {
 	if k, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok {
 		if word := hcl.ExprAsKeyword(k.Wrapped); word != "" && !k.ForceNonLiteral {

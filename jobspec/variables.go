@@ -63,6 +63,8 @@ func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 	d.ctx.Variables["var"] = cty.ObjectVal(values)
 }
 
+// variable decodes a variable block and returns the variable's value, checked by its validations. Without a type any
+// value is taken. Sensitive is accepted for Nomad's job files and has no effect.
 func (d *decoder) variable(b *hclsyntax.Block, name string, fromFile map[string]cty.Value, o Options) cty.Value {
 	kind, def := cty.DynamicPseudoType, cty.NilVal
 	for key, a := range b.Body.Attributes {
@@ -216,6 +218,7 @@ func (d *decoder) locals(body *hclsyntax.Body) {
 	}
 }
 
+// localsUsed returns the names of the locals that the expression refers to, for the order of evaluation.
 func localsUsed(expr hclsyntax.Expression) []string {
 	var out []string
 	for _, t := range expr.Variables() {

@@ -57,6 +57,7 @@ func (o *outline) describe(d *decoder, a attrs, b blocks) {
 	}
 }
 
+// below returns the path of a name in the block that is being described.
 func (o *outline) below(name string) string {
 	return strings.Join(append(slices.Clone(o.path), name), ".")
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/exchange"
 )
 
+// updateAllocs merges the reports of several nodes, which the server collects into one entry. Each report carries the
+// id of the node that sent it, so that a node can only speak of its own allocations.
 func (e *entry) updateAllocs(c *command.UpdateAllocs) {
 	for _, n := range c.Nodes {
 		for i := range n.Updates {
@@ -57,6 +59,9 @@ func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 	}
 }
 
+// acceptStatus reports whether a node's report may change the client status from old to next. Complete and failed are
+// final. A lost allocation may still turn out complete or failed, but never runs again: its replacement is running. An
+// empty next means that the report says nothing about the status.
 func acceptStatus(old, next string) bool {
 	switch old {
 	case drover.AllocClientComplete, drover.AllocClientFailed:
@@ -77,6 +82,8 @@ func (e *entry) setHealth(a *drover.Allocation, healthy bool, at time.Time) {
 	a.DeploymentStatus = &s
 }
 
+// transitionAllocs asks for migrations, reschedules and the like. The ids are sorted because the order of a Go map is
+// random, and each replica must write the same events in the same order.
 func (e *entry) transitionAllocs(c *command.TransitionAllocs) {
 	for _, id := range slices.Sorted(maps.Keys(c.Transitions)) {
 		if a := e.txn.Allocation(id); a != nil {
@@ -86,6 +93,8 @@ func (e *entry) transitionAllocs(c *command.TransitionAllocs) {
 	e.putEvals(c.Evals)
 }
 
+// transition sets the fields of the desired transition that t has, and keeps the others: nil means unchanged.
+// AllocModifyIndex advances as well, which wakes the node.
 func (e *entry) transition(old *drover.Allocation, t drover.DesiredTransition, now int64) {
 	a := *old
 	d := &a.DesiredTransition
@@ -104,6 +113,8 @@ func (e *entry) transition(old *drover.Allocation, t drover.DesiredTransition, n
 	e.putAlloc(old, &a)
 }
 
+// stopAllocs marks allocations as to be stopped, without a plan. Unknown ones and those that were stopped before are
+// skipped, so that a repeated command does not overwrite the first description.
 func (e *entry) stopAllocs(c *command.StopAllocs) {
 	for _, id := range c.IDs {
 		old := e.txn.Allocation(id)
@@ -131,6 +142,9 @@ func (e *entry) claimRunners(c *command.ClaimRunners) []command.ClaimResult {
 	return results
 }
 
+// claim hands a warm runner out. It returns NotFound for an unknown allocation. It returns Conflict if the runner has
+// another claim or has ended. The log's order decides between claimers, so a runner is handed out only once. A claimer
+// that repeats its claim succeeds without a change, and may set another idle timeout.
 func (e *entry) claim(c command.RunnerClaim, now int64) error {
 	old := e.txn.Allocation(c.AllocID)
 	switch {

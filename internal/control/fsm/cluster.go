@@ -8,12 +8,15 @@ import (
 // clusterVersion is the version of a cluster that this program begins.
 const clusterVersion = 1
 
+// initCluster gives the cluster its identity. Only the first such entry counts: the identity never changes.
 func (e *entry) initCluster(c *command.InitCluster) {
 	if e.txn.Cluster() == nil {
 		e.txn.PutCluster(&drover.Cluster{ID: c.ID, Epoch: c.Epoch, Version: clusterVersion, CreateIndex: e.index, ModifyIndex: e.index})
 	}
 }
 
+// setSchedulerConfig stores the configuration and reports whether it did. It did not if the command compares and the
+// stored one was changed meanwhile.
 func (e *entry) setSchedulerConfig(c *command.SetSchedulerConfig) bool {
 	old := e.txn.SchedulerConfig()
 	if c.Config == nil || c.CAS && old.ModifyIndex != c.Config.ModifyIndex {
@@ -28,6 +31,7 @@ func (e *entry) setSchedulerConfig(c *command.SetSchedulerConfig) bool {
 	return true
 }
 
+// upsertNamespaces stores namespaces, keeping the creation index of those that exist. Intake has checked their names.
 func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) {
 	for _, ns := range c.Namespaces {
 		next := *ns
@@ -39,6 +43,8 @@ func (e *entry) upsertNamespaces(c *command.UpsertNamespaces) {
 	}
 }
 
+// deleteNamespaces forgets all the namespaces or none. Errors: NotFound, Invalid for the default namespace, Conflict if
+// one has a job that is not dead. The messages are Nomad's.
 func (e *entry) deleteNamespaces(c *command.DeleteNamespaces) error {
 	var doomed []*drover.Namespace
 	for _, name := range c.Names {
@@ -63,10 +69,12 @@ func (e *entry) deleteNamespaces(c *command.DeleteNamespaces) error {
 	return nil
 }
 
+// builtinPool reports whether every cluster has the pool. Such pools can be neither changed nor deleted.
 func builtinPool(name string) bool {
 	return name == drover.DefaultNodePool || name == drover.AllNodePool
 }
 
+// upsertNodePools stores all the pools or none. Errors: Invalid for a built-in pool.
 func (e *entry) upsertNodePools(c *command.UpsertNodePools) error {
 	for _, p := range c.Pools {
 		if builtinPool(p.Name) {
@@ -84,6 +92,8 @@ func (e *entry) upsertNodePools(c *command.UpsertNodePools) error {
 	return nil
 }
 
+// deleteNodePools forgets all the pools or none. Errors: NotFound, Invalid for a built-in pool, Conflict if one has
+// nodes, or jobs of any namespace that are not dead.
 func (e *entry) deleteNodePools(c *command.DeleteNodePools) error {
 	var doomed []*drover.NodePool
 	for _, name := range c.Names {
@@ -112,6 +122,8 @@ func (e *entry) deleteNodePools(c *command.DeleteNodePools) error {
 	return nil
 }
 
+// reap forgets what garbage collection chose. The ids come from an older snapshot, so those that have vanished are
+// skipped. An allocation that still held resources frees them, which may unblock evaluations.
 func (e *entry) reap(c *command.Reap) {
 	e.deleteEvals(c.Evals)
 	for _, id := range c.Allocs {

@@ -9,6 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
+// upsertDeployment stores a deployment whole, whatever it was before. Plans use planDeployment instead.
 func (e *entry) upsertDeployment(c *command.UpsertDeployment) {
 	if c.Deployment != nil {
 		e.storeDeployment(c.Deployment, c.Time)
@@ -16,6 +17,7 @@ func (e *entry) upsertDeployment(c *command.UpsertDeployment) {
 	e.putEvals(c.Evals)
 }
 
+// storeDeployment stores a copy of spec. An existing deployment keeps its creation index and time.
 func (e *entry) storeDeployment(spec *drover.Deployment, now int64) {
 	d := *spec
 	d.CreateIndex, d.CreateTime = e.index, now
@@ -88,6 +90,8 @@ func (e *entry) activeDeployment(id string) (*drover.Deployment, error) {
 	return d, nil
 }
 
+// updateDeploymentStatus changes the status of an active deployment; c.Job, if given, is the version to return to.
+// Errors: Invalid without an update, NotFound, Conflict if the deployment is over.
 func (e *entry) updateDeploymentStatus(c *command.UpdateDeploymentStatus) error {
 	if c.Update == nil {
 		return drover.Errorf(drover.Invalid, "no deployment status")
@@ -102,6 +106,8 @@ func (e *entry) updateDeploymentStatus(c *command.UpdateDeploymentStatus) error 
 	return nil
 }
 
+// revertTo stores an older version's content as the job's newest version, because version numbers only grow. The submit
+// time becomes now. Nothing happens for nil, or if the job was purged meanwhile.
 func (e *entry) revertTo(j *drover.Job, now int64) {
 	if j == nil {
 		return
@@ -113,6 +119,9 @@ func (e *entry) revertTo(j *drover.Job, now int64) {
 	}
 }
 
+// setAllocHealth sets allocations healthy or unhealthy; those of other deployments are skipped. Errors: NotFound,
+// Conflict if the deployment is over. The deployment is read again before its status changes, because the counters have
+// changed it.
 func (e *entry) setAllocHealth(c *command.SetAllocHealth) error {
 	d, err := e.activeDeployment(c.DeploymentID)
 	if err != nil {
@@ -207,6 +216,8 @@ func health(a *drover.Allocation) int {
 	return -1
 }
 
+// delta returns by how much the number of allocations whose health is of changes when one goes from was to is: -1, 0 or
+// 1.
 func delta(was, is, of int) int {
 	n := 0
 	if was == of {
@@ -218,6 +229,9 @@ func delta(was, is, of int) int {
 	return n
 }
 
+// promoteDeployment promotes the canaries of the groups, of all groups if there are none given. Errors: NotFound,
+// Invalid for an unknown group, Conflict if the deployment is over or a group has too few healthy canaries. All groups
+// are checked before anything is stored. The progress deadline of a promoted group begins again.
 func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 	old, err := e.activeDeployment(c.DeploymentID)
 	if err != nil {
@@ -261,6 +275,7 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 	return nil
 }
 
+// awaitsPromotion reports whether a group still has canaries to be promoted.
 func awaitsPromotion(d *drover.Deployment) bool {
 	for _, s := range d.TaskGroups {
 		if s.Unpromoted() {
@@ -270,6 +285,8 @@ func awaitsPromotion(d *drover.Deployment) bool {
 	return false
 }
 
+// healthyCanaries counts the placed canaries that still run and are healthy. Replaced canaries remain in
+// PlacedCanaries, so the length of that list is not the number.
 func (e *entry) healthyCanaries(s *drover.DeploymentState) int {
 	n := 0
 	for _, id := range s.PlacedCanaries {
@@ -280,6 +297,8 @@ func (e *entry) healthyCanaries(s *drover.DeploymentState) int {
 	return n
 }
 
+// unmarkCanary makes a promoted canary an ordinary allocation. AllocModifyIndex advances because its node must act: the
+// services of a canary have other tags.
 func (e *entry) unmarkCanary(id string, now int64) {
 	old := e.txn.Allocation(id)
 	if old == nil || old.DeploymentStatus == nil || !old.DeploymentStatus.Canary {

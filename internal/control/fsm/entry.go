@@ -28,6 +28,7 @@ type changes[K comparable, V any] struct {
 	list []change[K, V]
 }
 
+// change is the outcome of an entry for one row: either stored or deleted.
 type change[K comparable, V any] struct {
 	key  K
 	kind command.Kind
@@ -35,6 +36,8 @@ type change[K comparable, V any] struct {
 	gone V // the last value if it was deleted
 }
 
+// add records the newest value of a row. A row that an entry changes several times is told once, in its last form and
+// at the place of its first change.
 func (c *changes[K, V]) add(ch change[K, V]) {
 	if c.at == nil {
 		c.at = map[K]int{}
@@ -48,21 +51,27 @@ func (c *changes[K, V]) add(ch change[K, V]) {
 	c.list = append(c.list, ch)
 }
 
+// putJob stores the job as the current version and notes it for the events and for JobChanged. The caller has set the
+// indexes, and must not change the job afterwards: readers of the store share it.
 func (e *entry) putJob(j *drover.Job) {
 	e.txn.PutJob(j)
 	e.jobs.add(change[drover.NamespacedID, *drover.Job]{key: j.Key(), kind: e.kind, now: j})
 }
 
+// deleteJob forgets the job with all its versions. The events still carry its last form.
 func (e *entry) deleteJob(j *drover.Job) {
 	e.txn.DeleteJob(j)
 	e.jobs.add(change[drover.NamespacedID, *drover.Job]{key: j.Key(), kind: e.kind, gone: j})
 }
 
+// putNode stores the node, whose indexes the caller has set.
 func (e *entry) putNode(n *drover.Node) {
 	e.txn.PutNode(n)
 	e.nodes.add(change[string, *drover.Node]{key: n.ID, kind: e.kind, now: n})
 }
 
+// deleteNode forgets the node. Its allocations stay; the scheduler replaces them when it handles the command's
+// evaluations.
 func (e *entry) deleteNode(n *drover.Node) {
 	e.txn.DeleteNode(n)
 	e.nodes.add(change[string, *drover.Node]{key: n.ID, kind: e.kind, gone: n})
@@ -77,6 +86,8 @@ func (e *entry) putEvals(evals []*drover.Evaluation) {
 	}
 }
 
+// putEval stores its own copy of the evaluation, because the caller's value belongs to the decoded command. CreateIndex
+// survives an update.
 func (e *entry) putEval(ev drover.Evaluation) {
 	ev.CreateIndex = e.index
 	if old := e.txn.Evaluation(ev.ID); old != nil {
@@ -87,6 +98,8 @@ func (e *entry) putEval(ev drover.Evaluation) {
 	e.evals.add(change[string, *drover.Evaluation]{key: ev.ID, kind: e.kind, now: &ev})
 }
 
+// deleteEvals forgets the evaluations and skips unknown ids: garbage collection chose them from an older state. Neither
+// events nor EvaluationsChanged tell of it.
 func (e *entry) deleteEvals(ids []string) {
 	for _, id := range ids {
 		if ev := e.txn.Evaluation(id); ev != nil {
@@ -104,16 +117,19 @@ func (e *entry) putAlloc(old, a *drover.Allocation) {
 	}
 }
 
+// putDeployment stores the deployment, whose indexes the caller has set. It also makes deriveStatuses look at the job.
 func (e *entry) putDeployment(d *drover.Deployment) {
 	e.txn.PutDeployment(d)
 	e.deployments.add(change[string, *drover.Deployment]{key: d.ID, kind: e.kind, now: d})
 }
 
+// putPool stores the node pool, whose indexes the caller has set.
 func (e *entry) putPool(p *drover.NodePool) {
 	e.txn.PutNodePool(p)
 	e.pools.add(change[string, *drover.NodePool]{key: p.Name, kind: e.kind, now: p})
 }
 
+// deletePool forgets the node pool. The caller has checked that no node and no live job is in it.
 func (e *entry) deletePool(p *drover.NodePool) {
 	e.txn.DeleteNodePool(p)
 	e.pools.add(change[string, *drover.NodePool]{key: p.Name, kind: e.kind, gone: p})

@@ -84,6 +84,8 @@ func (e *entry) events() []drover.Event {
 	return append(out, e.told...)
 }
 
+// event builds an event of this entry. The filter keys are further ids by which a subscriber may select it. The payload
+// is an object with one member, name, as in Nomad's event stream.
 func (e *entry) event(topic, kind, key, namespace string, filter []string, name string, payload any) drover.Event {
 	return drover.Event{
 		Topic: topic, Type: kind, Key: key, Namespace: namespace, FilterKeys: filter, Index: e.index,
@@ -91,6 +93,8 @@ func (e *entry) event(topic, kind, key, namespace string, filter []string, name 
 	}
 }
 
+// jobEvents appends the job's event, and a second one for the environment if the job keeps a warm pool. A purged job
+// has the type JobDeregistered, one that was garbage collected Nomad's JobBatchDeregistered.
 func (e *entry) jobEvents(out []drover.Event, c change[drover.NamespacedID, *drover.Job]) []drover.Event {
 	j, kind := c.now, eventType(c.kind)
 	if j == nil {
@@ -113,6 +117,7 @@ func (e *entry) jobEvents(out []drover.Event, c change[drover.NamespacedID, *dro
 	return out
 }
 
+// hasPool reports whether a group of the job keeps warm runners.
 func hasPool(j *drover.Job) bool {
 	for _, g := range j.TaskGroups {
 		if g.Pool != nil {
@@ -122,6 +127,8 @@ func hasPool(j *drover.Job) bool {
 	return false
 }
 
+// allocEvents appends the allocation's event, and one of the runner if its group is a warm pool. The job is left out of
+// the payload, as in Nomad: it would be repeated with each allocation.
 func (e *entry) allocEvents(out []drover.Event, c change[string, *drover.Allocation]) []drover.Event {
 	a := *c.now
 	a.Job = nil

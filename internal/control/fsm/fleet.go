@@ -6,6 +6,8 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
+// applyFleet dispatches the fleet's commands. It is the last of the three dispatchers: a command that it does not know
+// is a defect of this program, and the error is Internal. The identity is written once and never changed.
 func (e *entry) applyFleet(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.InitFleet:
@@ -27,6 +29,7 @@ func (e *entry) applyFleet(c command.Command) (any, error) {
 	return nil, drover.Errorf(drover.Internal, "command %s has no apply function", c.Kind())
 }
 
+// putFleetPools stores all the pools or none, and makes the node pools that their machines join. Errors: Invalid.
 func (e *entry) putFleetPools(c *command.PutFleetPools) error {
 	for _, p := range c.Pools {
 		if p == nil || p.Name == "" || p.Policy == nil || p.Policy.Name != p.Name {
@@ -46,6 +49,8 @@ func (e *entry) putFleetPools(c *command.PutFleetPools) error {
 	return nil
 }
 
+// deleteFleetPools forgets pools, skipping unknown ones. The records of their instances stay until UpdateFleet forgets
+// them.
 func (e *entry) deleteFleetPools(c *command.DeleteFleetPools) {
 	for _, name := range c.Names {
 		if p := e.txn.FleetPool(name); p != nil {
@@ -55,6 +60,9 @@ func (e *entry) deleteFleetPools(c *command.DeleteFleetPools) {
 	}
 }
 
+// updateFleet stores what the fleet's loop observed and decided. The loop works on an older state, so two fields are
+// not taken back: the amount charged never decreases, and a bound node stays bound. Only a new state or behavior makes
+// an event.
 func (e *entry) updateFleet(c *command.UpdateFleet) {
 	for _, i := range c.Put {
 		if i == nil || i.ID == "" {
@@ -88,6 +96,8 @@ func (e *entry) updateFleet(c *command.UpdateFleet) {
 	}
 }
 
+// bindFleetNode ties an instance to the node that used its token. One token serves one node; the same node may come
+// again. Errors: NotFound for an unknown instance or one that is gone, Conflict if another node used the token.
 func (e *entry) bindFleetNode(c *command.BindFleetNode) error {
 	old := e.txn.FleetInstance(c.Instance)
 	switch {
@@ -111,6 +121,7 @@ func (e *entry) instanceEvent(i *fleet.InstanceRecord) {
 	e.told = append(e.told, e.event(drover.TopicInstance, kind, i.ID, "", []string{i.Pool, i.NodeID}, "Instance", i))
 }
 
+// fleet writes the fleet's tables. They stand behind everything else, because they were added after the other tables.
 func (x *imageWriter) fleet() error {
 	if i := x.s.FleetIdentity(); i != nil {
 		if err := x.write(recFleetIdentity, i); err != nil {
@@ -129,6 +140,7 @@ func (x *imageWriter) fleet() error {
 	return writeAll(x, recFleetMemory, x.s.FleetMemories())
 }
 
+// fleet restores the fleet's records, and refuses every kind that no reader knows.
 func (x *imageReader) fleet(kind recordKind, payload []byte) error {
 	switch kind {
 	case recFleetIdentity:

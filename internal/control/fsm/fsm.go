@@ -59,6 +59,9 @@ func (f *FSM) Apply(index uint64, data []byte) (result any, err error) {
 	return f.applyCommand(index, c)
 }
 
+// applyCommand applies a decoded command in one transaction of the store and then tells the observer. The transaction
+// is committed even if the command failed: its check wrote nothing, and the index must advance. Job statuses are
+// derived once, after all parts of a batch, because each part may touch the same job.
 func (f *FSM) applyCommand(index uint64, c command.Command) (any, error) {
 	if _, ok := c.(*command.Barrier); ok {
 		f.advance(index)
@@ -78,8 +81,11 @@ func (f *FSM) applyCommand(index uint64, c command.Command) (any, error) {
 	return result, err
 }
 
+// advance moves the store to the index without a change, for entries that have no effect on the state.
 func (f *FSM) advance(index uint64) { f.store.Begin(index).Commit() }
 
+// batch applies the commands in order and returns one result for each. A command that fails does not keep the later
+// ones from being applied: they come from independent callers that only shared a log entry.
 func (e *entry) batch(b *command.Batch) []command.Result {
 	results := make([]command.Result, len(b.Commands))
 	for i, c := range b.Commands {
@@ -89,6 +95,8 @@ func (e *entry) batch(b *command.Batch) []command.Result {
 	return results
 }
 
+// apply dispatches a command to its apply function. The first result is what the proposer receives, nil for most
+// commands. The kinds that a busy cluster writes all the time are here; applyRarer and applyFleet have the others.
 func (e *entry) apply(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.Barrier:
@@ -131,6 +139,8 @@ func (e *entry) apply(c command.Command) (any, error) {
 	return e.applyRarer(c)
 }
 
+// applyRarer dispatches the commands that operators, nodes and deployments cause. It is apart from apply only to keep
+// both functions short.
 func (e *entry) applyRarer(c command.Command) (any, error) {
 	switch c := c.(type) {
 	case *command.RegisterNode:

@@ -7,6 +7,9 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
+// registerJob stores a job's specification and returns the stored version. The job is canonical and valid already.
+// Errors: Invalid without a job or in an unknown namespace, Conflict if the enforced index differs. Registering
+// forgives quick ends, so that a corrected job starts without the delay of its predecessor.
 func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 	if c.Job == nil {
 		return nil, drover.Errorf(drover.Invalid, "registering: no job")
@@ -42,6 +45,8 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 	return j, nil
 }
 
+// checkJobIndex compares the job's index with what the caller expects; 0 means that the job must not exist. The prefix
+// is Nomad's: its command line recognizes this error by it.
 func checkJobIndex(old *drover.Job, want uint64) error {
 	const prefix = "Enforcing job modify index"
 	switch {
@@ -79,6 +84,7 @@ func (e *entry) storeJob(old, spec *drover.Job, now int64) *drover.Job {
 	return &j
 }
 
+// stabilize marks the version that this entry stored as stable, and returns the copy that it stores.
 func (e *entry) stabilize(j *drover.Job) *drover.Job {
 	next := *j
 	next.Stable = true
@@ -115,6 +121,8 @@ func (e *entry) pruneVersions(j *drover.Job) {
 	}
 }
 
+// deregisterJob stops a job, or forgets it with Purge. A stop is a version of its own, so that it can be reverted.
+// Stopping a stopped job only stores the evaluation, with the index of the first stop. Errors: NotFound.
 func (e *entry) deregisterJob(c *command.DeregisterJob) error {
 	old := e.txn.Job(c.Namespace, c.ID)
 	if old == nil {
@@ -145,6 +153,8 @@ func (e *entry) deregisterJob(c *command.DeregisterJob) error {
 	return nil
 }
 
+// skipShutdownDelay tells the nodes to stop the job's allocations without their shutdown delay. The allocations are
+// collected first, because the table must not change during the iteration.
 func (e *entry) skipShutdownDelay(c *command.DeregisterJob) {
 	var live []*drover.Allocation
 	for a := range e.txn.AllocationsByJob(c.Namespace, c.ID) {
@@ -157,6 +167,7 @@ func (e *entry) skipShutdownDelay(c *command.DeregisterJob) {
 	}
 }
 
+// setJobStability marks one version as stable or not, which decides where an automatic revert goes. Errors: NotFound.
 func (e *entry) setJobStability(c *command.SetJobStability) error {
 	v := e.txn.JobVersion(c.Namespace, c.ID, c.Version)
 	if v == nil {
@@ -170,6 +181,8 @@ func (e *entry) setJobStability(c *command.SetJobStability) error {
 	return nil
 }
 
+// tagJobVersion names a version so that it is not pruned, or removes the name if the command has no tag. A name belongs
+// to one version of a job at most. Errors: NotFound, Conflict if another version has the name.
 func (e *entry) tagJobVersion(c *command.TagJobVersion) error {
 	var target *drover.Job
 	for _, v := range e.txn.JobVersions(c.Namespace, c.ID) {

@@ -13,6 +13,9 @@ import (
 // maxNodeEvents is the length of a node's history; the oldest go first.
 const maxNodeEvents = 10
 
+// registerNode stores a node or renews its record. Errors: Invalid without a node, Forbidden for another secret. A
+// renewed record is the node's new fingerprint, but what operators and the server decided stays: drain, eligibility,
+// dynamic meta and history. A node that is new gets the default pool and is eligible unless it says otherwise.
 func (e *entry) registerNode(c *command.RegisterNode) error {
 	if c.Node == nil || c.Node.ID == "" {
 		return drover.Errorf(drover.Invalid, "registering: no node")
@@ -60,6 +63,8 @@ func (e *entry) ensurePool(name string) {
 	}
 }
 
+// updateNodeStatuses sets statuses, or only adds an event where the status is empty. Nodes that were forgotten since
+// the command was made are skipped. StatusUpdatedAt is in Unix seconds, as in Nomad's API.
 func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
 	for _, s := range c.Nodes {
 		old := e.txn.Node(s.NodeID)
@@ -78,6 +83,8 @@ func (e *entry) updateNodeStatuses(c *command.UpdateNodeStatuses) {
 	e.putEvals(c.Evals)
 }
 
+// setNodeMeta merges keys into the node's dynamic meta and returns the changed node. A nil value hides a key of the
+// node's own configuration. The computed class depends on meta, so it is computed again. Errors: NotFound.
 func (e *entry) setNodeMeta(c *command.SetNodeMeta) (*drover.Node, error) {
 	old := e.txn.Node(c.NodeID)
 	if old == nil {
@@ -96,6 +103,8 @@ func (e *entry) setNodeMeta(c *command.SetNodeMeta) (*drover.Node, error) {
 	return &n, nil
 }
 
+// setEligibility sets whether new allocations may be placed on the node. Errors: NotFound, Invalid for an unknown word,
+// Conflict if the node should become eligible while it drains. The evaluations are stored even if nothing changed.
 func (e *entry) setEligibility(c *command.SetEligibility) error {
 	old := e.txn.Node(c.NodeID)
 	switch {
@@ -116,6 +125,7 @@ func (e *entry) setEligibility(c *command.SetEligibility) error {
 	return nil
 }
 
+// setDrain starts a drain, changes the one under way, or ends it if the command has no strategy. Errors: NotFound.
 func (e *entry) setDrain(c *command.SetDrain) error {
 	old := e.txn.Node(c.NodeID)
 	if old == nil {
@@ -135,6 +145,8 @@ func (e *entry) setDrain(c *command.SetDrain) error {
 	return nil
 }
 
+// startDrain makes the node ineligible with it, and records the drain in LastDrain. Whoever ends the drain decides
+// whether the node becomes eligible again.
 func startDrain(n *drover.Node, c *command.SetDrain, now time.Time) {
 	started := now
 	if n.DrainStrategy != nil && n.LastDrain != nil {
@@ -144,6 +156,8 @@ func startDrain(n *drover.Node, c *command.SetDrain, now time.Time) {
 	n.LastDrain = &drover.DrainMetadata{StartedAt: started, UpdatedAt: now, Status: "draining", Meta: c.Meta}
 }
 
+// endDrain ends the drain as complete or canceled. LastDrain changes only if a drain was under way. MarkEligible works
+// without one too: it undoes the ineligibility that a completed drain leaves behind.
 func endDrain(n *drover.Node, c *command.SetDrain, now time.Time) {
 	if n.DrainStrategy != nil {
 		last := drover.DrainMetadata{StartedAt: now}
@@ -165,6 +179,7 @@ func endDrain(n *drover.Node, c *command.SetDrain, now time.Time) {
 	}
 }
 
+// deregisterNodes forgets nodes, skipping unknown ones. Operators and the garbage collection cause it.
 func (e *entry) deregisterNodes(c *command.DeregisterNodes) {
 	for _, id := range c.IDs {
 		if n := e.txn.Node(id); n != nil {
@@ -174,6 +189,8 @@ func (e *entry) deregisterNodes(c *command.DeregisterNodes) {
 	e.putEvals(c.Evals)
 }
 
+// addNodeEvent appends to the history of n, a copy that is not stored yet. The list is cloned because the stored node
+// shares its array. A nil event is ignored.
 func (e *entry) addNodeEvent(n *drover.Node, ev *drover.NodeEvent) {
 	if ev == nil {
 		return

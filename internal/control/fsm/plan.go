@@ -7,6 +7,8 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
+// applyPlans commits the plans of one entry in order. The planner has checked them against the state and against each
+// other, so no plan is refused here; checkCapacity only reports a breach.
 func (e *entry) applyPlans(c *command.ApplyPlans) {
 	for i := range c.Plans {
 		e.applyPlan(&c.Plans[i], c.Time)
@@ -14,6 +16,8 @@ func (e *entry) applyPlans(c *command.ApplyPlans) {
 	e.putEvals(c.Evals)
 }
 
+// applyPlan commits one plan: deployments first, because placements are counted in them, then stops and preemptions,
+// then placements. Rows that have vanished since the plan was made are skipped.
 func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 	if p.Deployment != nil {
 		e.planDeployment(p.Deployment, now)
@@ -72,6 +76,8 @@ func share(seen map[string]*drover.Allocation, a *drover.Allocation) {
 	}
 }
 
+// place stores a new allocation or an in-place update. The job is attached here: a plan carries it once for all its
+// allocations. Fields of the placement win only over what neither the node nor a claimer has said.
 func (e *entry) place(placed *drover.Allocation, job *drover.Job, now int64) {
 	a := *placed
 	a.Job = job
@@ -119,6 +125,8 @@ func keepObserved(a, old *drover.Allocation) {
 	}
 }
 
+// linkPrevious writes the replacement's id into the allocation that it replaces. AllocModifyIndex stays, because the
+// old allocation's node does nothing about it.
 func (e *entry) linkPrevious(a *drover.Allocation) {
 	prev := e.txn.Allocation(a.PreviousAllocation)
 	if a.PreviousAllocation == "" || prev == nil || prev.NextAllocation == a.ID {
@@ -129,6 +137,8 @@ func (e *entry) linkPrevious(a *drover.Allocation) {
 	e.putAlloc(prev, &next)
 }
 
+// stopByPlan stops an allocation, or marks one whose node is unreachable: lost, or unknown while it may still return. A
+// client status that is final stays. UnknownSince starts the time that the disconnect block allows.
 func (e *entry) stopByPlan(s *command.StoppedAlloc, now int64) {
 	old := e.txn.Allocation(s.ID)
 	if old == nil {

@@ -23,6 +23,7 @@ const (
 	maxRecord       = command.MaxSize
 )
 
+// recordKind says what a record's payload is. It is stored as one byte.
 type recordKind uint8
 
 // The kinds of records; append only.
@@ -54,6 +55,8 @@ const (
 	recCluster
 )
 
+// metaRecord is the first record: the index of the last applied entry, and for each table that of its last change. The
+// latter answer blocking queries after a restore.
 type metaRecord struct {
 	Index  uint64
 	Tables map[string]uint64
@@ -67,6 +70,7 @@ type jobRef struct {
 	CreateIndex uint64
 }
 
+// refOf includes CreateIndex because a purged job can be registered again and then repeats its version numbers.
 func refOf(j *drover.Job) jobRef { return jobRef{j.Namespace, j.ID, j.Version, j.CreateIndex} }
 
 // allocRecord is an allocation without what it shares. The references are numbers + 1; 0 = none. Snapshots had it
@@ -79,16 +83,22 @@ type allocRecord struct {
 	Metrics   int
 }
 
+// endRecord ends the stream with the number of records before it. A stream without it was cut off.
 type endRecord struct{ Records uint64 }
 
+// castagnoli is the CRC-32 polynomial that processors compute with an instruction of their own.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// recordWriter writes records and counts them. The scratch buffer is used again for each payload, since a snapshot has
+// one record for each allocation.
 type recordWriter struct {
 	w       io.Writer
 	scratch []byte
 	count   uint64
 }
 
+// write encodes v with msgpack and puts it as one record. Errors: Internal if v cannot be encoded, and those of the
+// writer.
 func (w *recordWriter) write(kind recordKind, v any) error {
 	payload, err := w.marshal(kind, v)
 	if err != nil {
@@ -107,6 +117,7 @@ func (w *recordWriter) marshal(kind recordKind, v any) ([]byte, error) {
 	return payload, nil
 }
 
+// put writes one record around an encoded payload: head, payload and checksum. Its errors are the writer's.
 func (w *recordWriter) put(kind recordKind, payload []byte) error {
 	var head [1 + binary.MaxVarintLen64]byte
 	head[0] = byte(kind)
@@ -124,10 +135,12 @@ func (w *recordWriter) put(kind recordKind, payload []byte) error {
 	return err
 }
 
+// checksum covers the kind as well, so that a damaged kind byte cannot pass one record off as another.
 func checksum(kind recordKind, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum([]byte{byte(kind)}, castagnoli), castagnoli, payload)
 }
 
+// recordReader reads records and checks their checksums. count is the number of the next record, which errors name.
 type recordReader struct {
 	r       *bufio.Reader
 	scratch []byte
@@ -162,6 +175,8 @@ func (r *recordReader) next() (recordKind, []byte, error) {
 	return recordKind(k), payload, nil
 }
 
+// torn turns the end of the input into an Invalid error that says where it happened. Other errors are returned as they
+// are.
 func (r *recordReader) torn(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return drover.Errorf(drover.Invalid, "torn snapshot: it ends within or behind record %d, without its end mark", r.count)

@@ -38,6 +38,8 @@ func (f *FSM) Restore(r io.Reader) error {
 	return nil
 }
 
+// imageReader rebuilds the sharing of the written state: allocations point to the same job, resources and metrics
+// again. The slices are indexed by the number of the record among those of its kind.
 type imageReader struct {
 	recordReader
 	t         *store.Txn
@@ -48,6 +50,8 @@ type imageReader struct {
 	strings   *command.Interner
 }
 
+// header checks magic and version. Errors: Invalid if it is another file, or of a version that this program cannot
+// read.
 func (x *imageReader) header() error {
 	head := make([]byte, len(snapshotMagic)+1)
 	if _, err := io.ReadFull(x.r, head); err != nil {
@@ -62,6 +66,7 @@ func (x *imageReader) header() error {
 	return nil
 }
 
+// meta reads the first record. It has to be the first because the restoring transaction begins at its index.
 func (x *imageReader) meta() (m metaRecord, err error) {
 	kind, payload, err := x.next()
 	if err != nil {
@@ -73,6 +78,7 @@ func (x *imageReader) meta() (m metaRecord, err error) {
 	return m, command.Unmarshal(payload, &m)
 }
 
+// all reads records up to the end mark. What stands behind the mark is not read.
 func (x *imageReader) all() error {
 	for {
 		n := x.count
@@ -89,6 +95,7 @@ func (x *imageReader) all() error {
 	}
 }
 
+// end compares the count of the end mark with the records read.
 func (x *imageReader) end(records uint64, payload []byte) error {
 	var end endRecord
 	if err := command.Unmarshal(payload, &end); err != nil {
@@ -100,6 +107,7 @@ func (x *imageReader) end(records uint64, payload []byte) error {
 	return nil
 }
 
+// read decodes a payload into a new T and hands it on. Each call makes its own T, because the store keeps it.
 func read[T any](payload []byte, then func(*T)) error {
 	v := new(T)
 	if err := command.Unmarshal(payload, v); err != nil {
@@ -109,6 +117,7 @@ func read[T any](payload []byte, then func(*T)) error {
 	return nil
 }
 
+// record restores one record. Records refer only to earlier ones, so a single pass is enough.
 func (x *imageReader) record(kind recordKind, payload []byte) error {
 	switch kind {
 	case recNamespace:
@@ -153,6 +162,7 @@ func (x *imageReader) record(kind recordKind, payload []byte) error {
 	}
 }
 
+// job restores which version is a job's current one. The version itself was an earlier record.
 func (x *imageReader) job(payload []byte) error {
 	var ref jobRef
 	if err := command.Unmarshal(payload, &ref); err != nil {
@@ -166,11 +176,14 @@ func (x *imageReader) job(payload []byte) error {
 	return nil
 }
 
+// know makes a job's version available to the allocations that follow, by reference and by number.
 func (x *imageReader) know(j *drover.Job) {
 	x.jobs[refOf(j)] = j
 	x.numbered = append(x.numbered, j)
 }
 
+// placed reads three numbers (job, resources, metrics) and the allocation behind them. Errors: Invalid for a number
+// that no record has, and those of decoding.
 func (x *imageReader) placed(payload []byte) error {
 	var numbers [3]int
 	for i := range numbers {
@@ -193,6 +206,7 @@ func (x *imageReader) placed(payload []byte) error {
 	return x.place(a, numbers[1], numbers[2])
 }
 
+// errPointsNowhere is the error of an allocation without a body, or with a number beyond the records read so far.
 var errPointsNowhere = drover.Errorf(drover.Invalid, "an allocation that points nowhere")
 
 // alloc reads what older snapshots have instead of recPlaced.

@@ -48,6 +48,8 @@ func environmentOf(jobID string) string {
 	return strings.TrimPrefix(jobID, execution.EnvironmentJobPrefix)
 }
 
+// runnerState derives the runner's state from its allocation. The order matters: an ended runner stays destroyed even
+// if it is claimed, and a claim counts from the moment it is logged.
 func runnerState(a *drover.Allocation) execution.RunnerState {
 	switch {
 	case a.ClientTerminal():

@@ -7,6 +7,8 @@ import (
 	"github.com/drover-project/drover/internal/control/command"
 )
 
+// recordScaling keeps a scaling event that did not change the job, such as an autoscaler's error. Errors: NotFound for
+// the job or the group.
 func (e *entry) recordScaling(c *command.RecordScaling) error {
 	j := e.txn.Job(c.Namespace, c.JobID)
 	if j == nil {

@@ -54,6 +54,8 @@ func (i *Image) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
+// imageWriter writes a snapshot of the store. Its tables are read in the order of their keys, so the same state gives
+// the same bytes.
 type imageWriter struct {
 	recordWriter
 	s         *store.Snapshot
@@ -63,6 +65,7 @@ type imageWriter struct {
 	metrics   sharing[drover.AllocationMetric]
 }
 
+// writeAll writes a record for each row of a table.
 func writeAll[T any](x *imageWriter, kind recordKind, seq iter.Seq[*T]) error {
 	for v := range seq {
 		if err := x.write(kind, v); err != nil {
@@ -72,10 +75,13 @@ func writeAll[T any](x *imageWriter, kind recordKind, seq iter.Seq[*T]) error {
 	return nil
 }
 
+// meta writes the indexes; the reader needs them before all else.
 func (x *imageWriter) meta() error {
 	return x.write(recMeta, metaRecord{x.s.Index(), x.s.TableIndexes()})
 }
 
+// cluster writes the tables that nothing else in the stream is needed for: namespaces, pools, configuration and nodes.
+// A cluster that was never initialized has no record.
 func (x *imageWriter) cluster() error {
 	if err := writeAll(x, recNamespace, x.s.Namespaces()); err != nil {
 		return err
@@ -94,6 +100,8 @@ func (x *imageWriter) cluster() error {
 	return writeAll(x, recNode, x.s.Nodes(""))
 }
 
+// jobs writes all versions first, then as references which of them are current. Each version is numbered in this order;
+// the reader counts in the same way.
 func (x *imageWriter) jobs() error {
 	for j := range x.s.AllJobVersions() {
 		x.known[refOf(j)] = len(x.known) + 1
@@ -115,6 +123,7 @@ func (x *imageWriter) jobs() error {
 	return writeAll(x, recJobRow, x.s.JobRows())
 }
 
+// evals writes the evaluations and the deployments.
 func (x *imageWriter) evals() error {
 	if err := writeAll(x, recEval, x.s.Evaluations("*", "")); err != nil {
 		return err
@@ -122,6 +131,7 @@ func (x *imageWriter) evals() error {
 	return writeAll(x, recDeployment, x.s.Deployments("*", ""))
 }
 
+// allocs writes every allocation, each behind the shared values that it is the first to use.
 func (x *imageWriter) allocs() error {
 	for a := range x.s.Allocations("*", "") {
 		if err := x.alloc(a); err != nil {
@@ -131,6 +141,7 @@ func (x *imageWriter) allocs() error {
 	return nil
 }
 
+// alloc writes one allocation as recPlaced. The scratch buffer is taken after the shared records, which use it as well.
 func (x *imageWriter) alloc(a *drover.Allocation) error {
 	job, err := x.number(a.Job)
 	if err != nil {
@@ -191,6 +202,7 @@ type sharing[T any] struct {
 	count int
 }
 
+// newSharing returns an empty numbering.
 func newSharing[T any]() sharing[T] { return sharing[T]{seen: map[*T]int{}, same: map[string]int{}} }
 
 // maxSame is how many different records are compared with those behind them.

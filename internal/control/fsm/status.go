@@ -89,6 +89,8 @@ func (e *entry) countChild(child, before, after *drover.Job) {
 	e.txn.PutChildren(child.Namespace, child.ParentID, c)
 }
 
+// childCount returns the counter of the status, so that callers can add to it. Every status that is neither running nor
+// dead counts as pending.
 func childCount(c *drover.JobChildrenSummary, status string) *int64 {
 	switch status {
 	case drover.JobStatusRunning:

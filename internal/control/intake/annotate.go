@@ -27,6 +27,7 @@ func annotate(d *drover.JobDiff, a *drover.PlanAnnotations) {
 	slices.SortFunc(d.TaskGroups, func(x, y *drover.TaskGroupDiff) int { return cmp.Compare(x.Name, y.Name) })
 }
 
+// updates counts the kinds of changes under the names that Nomad's command line prints. Kinds without any are left out.
 func updates(u *drover.DesiredUpdates) map[string]uint64 {
 	m := map[string]uint64{}
 	for _, x := range []struct {

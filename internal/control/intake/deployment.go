@@ -25,12 +25,15 @@ func (in *Intake) deployment(id, do string) (*drover.Deployment, *drover.Job, er
 	return d, j, nil
 }
 
+// deploymentEval returns an evaluation of the deployment's job: the scheduler places or stops what the change calls
+// for.
 func (in *Intake) deploymentEval(d *drover.Deployment, j *drover.Job) *drover.Evaluation {
 	e := in.maker().Job(j, drover.TriggerDeploymentWatcher)
 	e.DeploymentID = d.ID
 	return e
 }
 
+// proposeDeployment commits a change of a deployment. The entry's index is the deployment's new ModifyIndex.
 func (in *Intake) proposeDeployment(ctx context.Context, c command.Command, e *drover.Evaluation) (drover.Outcome, error) {
 	o, err := in.proposeWith(ctx, c, e)
 	o.DeploymentModifyIndex = o.Index

@@ -40,8 +40,11 @@ func Diff(old, now *drover.Job) *drover.JobDiff {
 	return d
 }
 
+// sameSpec reports whether a user would see no difference between two versions. Fields that only the server sets do not
+// count.
 func sameSpec(a, b *drover.Job) bool { return Diff(a, b).Type == drover.DiffNone }
 
+// groupDiff compares two groups of the same name, either of which may be nil. The type is None if nothing differs.
 func groupDiff(name string, old, now *drover.TaskGroup) *drover.TaskGroupDiff {
 	d := &drover.TaskGroupDiff{Type: kindOf(old == nil, now == nil), Name: name}
 	before, after := orEmpty(old), orEmpty(now)
@@ -57,6 +60,7 @@ func groupDiff(name string, old, now *drover.TaskGroup) *drover.TaskGroupDiff {
 	return d
 }
 
+// taskDiff compares two tasks of the same name, either of which may be nil. The type is None if nothing differs.
 func taskDiff(name string, old, now *drover.Task) *drover.TaskDiff {
 	d := &drover.TaskDiff{Type: kindOf(old == nil, now == nil), Name: name}
 	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), nil)
@@ -69,6 +73,7 @@ func taskDiff(name string, old, now *drover.Task) *drover.TaskDiff {
 // valueOf returns what p points to, the invalid value for nil.
 func valueOf[T any](p *T) reflect.Value { return reflect.ValueOf(p).Elem() }
 
+// orEmpty returns v, or a zero value in place of nil, so that its lists can be read in both cases.
 func orEmpty[T any](v *T) *T {
 	if v == nil {
 		return new(T)
@@ -89,6 +94,7 @@ func kindOf(noOld, noNow bool) string {
 	return drover.DiffEdited
 }
 
+// pair holds what two lists have under one name. One of both is nil if only the other list has it.
 type pair[T any] struct {
 	name     string
 	old, now *T

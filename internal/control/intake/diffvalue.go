@@ -68,6 +68,8 @@ func resolve(v reflect.Value) reflect.Value {
 	return v
 }
 
+// kind returns the kind by which two values are compared; at least one of them is there. Times and byte slices count as
+// text: their parts mean nothing to a reader.
 func kind(old, now reflect.Value) reflect.Kind {
 	v := now
 	if !v.IsValid() {
@@ -82,6 +84,8 @@ func kind(old, now reflect.Value) reflect.Kind {
 	return v.Kind()
 }
 
+// objectDiff compares two structs. It returns no difference if all fields are equal, but one if either struct is not
+// there.
 func objectDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
 	d := &drover.ObjectDiff{Type: kindOf(!old.IsValid(), !now.IsValid()), Name: name}
 	d.Fields, d.Objects = structDiff(old, now, nil)
@@ -135,6 +139,8 @@ func freeDiff(name string, old, now reflect.Value) []*drover.ObjectDiff {
 	return []*drover.ObjectDiff{d}
 }
 
+// flatten writes the leaves of a nested value into the map, under names such as mount[0][type]. Null values have no
+// entry.
 func flatten(name string, v reflect.Value, into map[string]string) {
 	v = resolve(v)
 	at := func(key string) string {
@@ -221,6 +227,7 @@ func singular(name string) string {
 	return name
 }
 
+// elements returns the members of a list without pointers around them; nil pointers are left out.
 func elements(list reflect.Value) []reflect.Value {
 	if !list.IsValid() {
 		return nil
@@ -234,6 +241,7 @@ func elements(list reflect.Value) []reflect.Value {
 	return out
 }
 
+// equal compares by content: two lists of pointers to equal objects do not differ.
 func equal(a, b reflect.Value) bool { return reflect.DeepEqual(a.Interface(), b.Interface()) }
 
 // collected is the kind of an object that only is the sum of its parts.
@@ -253,6 +261,8 @@ func collected(fields []*drover.FieldDiff, objects []*drover.ObjectDiff) string 
 	return drover.DiffEdited
 }
 
+// fieldDiff compares two texts. The empty text counts as not set, as in Nomad, so it makes the difference Added or
+// Deleted.
 func fieldDiff(name, old, now string) []*drover.FieldDiff {
 	if old == now {
 		return nil

@@ -62,6 +62,9 @@ func (in *Intake) dispatched(parent *drover.Job, token string) (drover.Outcome, 
 	return drover.Outcome{}, false
 }
 
+// dispatchedChild returns the child to be registered: the parent with payload, meta and a new id. The id is Nomad's
+// form, parent/dispatch-PREFIX-seconds-random, and other programs take it apart. The request's meta wins over the
+// parent's.
 func (in *Intake) dispatchedChild(parent *drover.Job, r drover.DispatchRequest) *drover.Job {
 	now := in.now()
 	prefix := ""
@@ -87,6 +90,8 @@ func (in *Intake) dispatchedChild(parent *drover.Job, r drover.DispatchRequest) 
 	return child
 }
 
+// checkDispatch reports the first thing wrong with a dispatch request: Invalid, or TooLarge for the payload. The
+// messages are Nomad's. A dispatched child has the parent's parameterized block too, but cannot be dispatched itself.
 func checkDispatch(j *drover.Job, r drover.DispatchRequest) error {
 	p := j.ParameterizedJob
 	switch {

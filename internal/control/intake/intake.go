@@ -40,8 +40,10 @@ type Intake struct {
 // New returns an Intake.
 func New(deps Deps) *Intake { return &Intake{deps: deps} }
 
+// now is the time of the injected clock; nothing here reads the system's.
 func (in *Intake) now() time.Time { return in.deps.Clock.Now() }
 
+// maker makes evaluations with the present time as their creation time.
 func (in *Intake) maker() trigger.Maker {
 	return trigger.Maker{IDs: in.deps.IDs, Now: in.now().UnixNano()}
 }

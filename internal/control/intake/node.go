@@ -122,6 +122,7 @@ func (in *Intake) PurgeNode(ctx context.Context, nodeID string) (drover.Outcome,
 	return o, err
 }
 
+// nodeEvent makes an event of the node's history. The state machine adds the index.
 func (in *Intake) nodeEvent(message, subsystem string) *drover.NodeEvent {
 	return &drover.NodeEvent{Message: message, Subsystem: subsystem, Timestamp: in.now().UTC().Truncate(time.Microsecond)}
 }

@@ -49,6 +49,7 @@ func CheckPeriodic(p *drover.PeriodicConfig) error {
 	return nil
 }
 
+// specs returns the one specification and the list together; a job may have both.
 func specs(p *drover.PeriodicConfig) []string {
 	if p.Spec != "" {
 		return append([]string{p.Spec}, p.Specs...)

@@ -59,6 +59,8 @@ func clearServerFields(j *drover.Job) {
 	}
 }
 
+// checkUpdate refuses what no update of a job may change: its type, and whether it is periodic or parameterized. A
+// dispatched child cannot be changed at all. old is nil for a new job. Errors: Invalid.
 func checkUpdate(old, j *drover.Job) error {
 	switch {
 	case old == nil:
@@ -79,6 +81,8 @@ func checkUpdate(old, j *drover.Job) error {
 	return nil
 }
 
+// keepCounts gives the groups of j the counts of the stored job, which an autoscaler may have set since the file was
+// written. For a warm pool that is its size. Groups that became a pool, or are none any more, keep the file's count.
 func keepCounts(old, j *drover.Job) {
 	for _, g := range j.TaskGroups {
 		o := old.Group(g.Name)
@@ -92,6 +96,7 @@ func keepCounts(old, j *drover.Job) {
 	}
 }
 
+// keepResources gives the tasks of j the resources of the stored job. Tasks and groups are found by their names.
 func keepResources(old, j *drover.Job) {
 	for _, g := range j.TaskGroups {
 		o := old.Group(g.Name)

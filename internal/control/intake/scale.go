@@ -20,6 +20,8 @@ func (in *Intake) ScaleJob(ctx context.Context, r drover.ScaleRequest) (drover.O
 	}
 }
 
+// scale makes one attempt. The new count is registered only if the job is still what was read, so that it does not undo
+// another's change: a Conflict then. A request without a count only records the event.
 func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outcome, error) {
 	old, err := in.job(r.Namespace, r.ID)
 	if err != nil {
@@ -61,6 +63,7 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 	})
 }
 
+// scalingEvent describes the request for the job's history; the previous count is what the job has now.
 func (in *Intake) scalingEvent(g *drover.TaskGroup, r drover.ScaleRequest) drover.ScalingEvent {
 	e := drover.ScalingEvent{Time: in.now().UnixNano(), PreviousCount: int64(*g.Count), Message: r.Message, Error: r.Error, Meta: r.Meta}
 	if r.Count != nil {
@@ -87,6 +90,8 @@ func (in *Intake) blocked(ctx context.Context, r drover.ScaleRequest, e drover.S
 	return drover.Errorf(drover.Invalid, why)
 }
 
+// deploying reports whether a roll-out of the job is under way. As in Nomad, a job cannot be scaled until
+// that is over.
 func (in *Intake) deploying(j *drover.Job) bool {
 	for d := range in.deps.Store.Snapshot().DeploymentsByJob(j.Namespace, j.ID) {
 		if d.Active() && d.JobCreateIndex == j.CreateIndex {
@@ -96,6 +101,8 @@ func (in *Intake) deploying(j *drover.Job) bool {
 	return false
 }
 
+// checkScale reports why the count may not be set: Invalid, or Forbidden while registration is switched off. The bounds
+// are those of the group's scaling block, and hold for a disabled policy too. The request has a count.
 func (in *Intake) checkScale(j *drover.Job, g *drover.TaskGroup, r drover.ScaleRequest) error {
 	if r.Error {
 		return drover.Errorf(drover.Invalid, "scaling action should not contain count if error is true")
