@@ -15,6 +15,8 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
+// execChecks are the promises of driver.Execer. Those that need a real /bin/sh are left out for the fake driver, which only imitates a
+// few commands.
 func execChecks() []check {
 	shell := []Ability{Shell}
 	return []check{
@@ -42,6 +44,7 @@ func execChecks() []check {
 	}
 }
 
+// execPool: streams arrive apart, the exit code is the command's, and neither an execution's end nor a cancelled Wait ends a warm runner.
 func execPool(s *suite) {
 	h := s.pool()
 	r := s.exec(h, sh("echo out; echo err >&2; exit 3"))
@@ -57,6 +60,7 @@ func execPool(s *suite) {
 	require.ErrorIs(s.t, err, context.Canceled, "the runner lives on")
 }
 
+// execTask: a task that runs a program of its own takes executions too, and lists none as running once they have ended.
 func execTask(s *suite) {
 	h := s.start(Program{Run: Long})
 	r := s.exec(h, sh("exit 0"))
@@ -69,6 +73,8 @@ func execTask(s *suite) {
 	}
 }
 
+// execStdin sends 780 kB, more than any buffer on the way, with bytes that a terminal or a text protocol would change. Writing and
+// reading happen at once, because cat would otherwise block on its output.
 func execStdin(s *suite) {
 	h := s.pool()
 	spec := execution.Spec{Argv: []string{"cat"}, Stdin: true}
@@ -90,6 +96,7 @@ func execStdin(s *suite) {
 	require.Zero(s.t, r.receipt.ExitCode)
 }
 
+// execUnknown: a missing command is a receipt with the shell's code 127 and no frame Started, not an error of StartExecution.
 func execUnknown(s *suite) {
 	r := s.exec(s.pool(), execution.Spec{Argv: []string{"no-such-command"}})
 	require.Equal(s.t, execution.CauseStartFailed, r.receipt.Cause)
@@ -98,12 +105,14 @@ func execUnknown(s *suite) {
 	require.False(s.t, r.started)
 }
 
+// execUnknownUser: unlike a missing command, an unknown user is the caller's mistake, and no execution comes to be.
 func execUnknownUser(s *suite) {
 	_, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), execution.Spec{Argv: []string{"true"}, User: "no-such-user"})
 	require.Equal(s.t, drover.Invalid, drover.CodeOf(err))
 	require.ErrorContains(s.t, err, "unknown user")
 }
 
+// execKill: a signal with an unknown name is refused without harm; KILL gives its own cause, and 128 + 9 as the code.
 func execKill(s *suite) {
 	session, err := s.pool().(driver.Execer).StartExecution(s.t.Context(), execution.Spec{Argv: []string{"sleep", "600"}})
 	require.NoError(s.t, err)
@@ -114,6 +123,7 @@ func execKill(s *suite) {
 	require.Equal(s.t, 137, r.receipt.ExitCode)
 }
 
+// execWall: what was printed before the limit is delivered, and a time-out is never an exit with 0.
 func execWall(s *suite) {
 	spec := sh("echo before; sleep 600; echo after")
 	spec.Limits.Wall = 100 * time.Millisecond
@@ -123,6 +133,8 @@ func execWall(s *suite) {
 	require.Equal(s.t, "before\n", string(r.stdout))
 }
 
+// execOutputLimit: output beyond the limit is dropped and said to be truncated. The command still ends by itself here, since it stops
+// writing; endlessOutput tries one that does not.
 func execOutputLimit(s *suite) {
 	spec := sh("yes 2>/dev/null | head -n 100000; exit 6")
 	if _, fake := s.Missing[Shell]; fake {
@@ -136,6 +148,7 @@ func execOutputLimit(s *suite) {
 	require.Equal(s.t, execution.CauseExited, r.receipt.Cause)
 }
 
+// execConflict: an id names one execution of a runner, so that a request that was sent twice cannot run a command twice.
 func execConflict(s *suite) {
 	x := s.pool().(driver.Execer)
 	spec := execution.Spec{ID: "same", Argv: []string{"sleep", "600"}}
@@ -149,6 +162,8 @@ func execConflict(s *suite) {
 	collect(s.t, session, execution.Offsets{})
 }
 
+// execAttach: an execution with Detach -1 outlives its session. A second one continues in the middle of a stream, and its receipt counts
+// all bytes, not only those it read.
 func execAttach(s *suite) {
 	x := s.pool().(driver.Execer)
 	spec := sh("echo one; cat; echo two; exit 7")
@@ -167,6 +182,8 @@ func execAttach(s *suite) {
 	require.Equal(s.t, int64(len("one\nmiddle\ntwo\n")), r.receipt.StdoutBytes)
 }
 
+// execRunnerGone: who follows an execution learns that its runner was destroyed, by a receipt or by the error Gone: which one comes
+// depends on how far the supervisor got.
 func execRunnerGone(s *suite) {
 	h := s.pool()
 	session, err := h.(driver.Execer).StartExecution(s.t.Context(), execution.Spec{Argv: []string{"sleep", "600"}})
@@ -186,6 +203,7 @@ func execRunnerGone(s *suite) {
 	}
 }
 
+// execMany: each session gets its own output and exit code when many run at once.
 func execMany(s *suite) {
 	h := s.pool()
 	many := s.Many
@@ -209,6 +227,7 @@ func execMany(s *suite) {
 	wg.Wait()
 }
 
+// execCannotStart: a file that may not be executed gives 126, as in a shell, and a missing working directory is named.
 func execCannotStart(s *suite) {
 	h := s.pool()
 	r := s.exec(h, execution.Spec{Argv: []string{"/etc/passwd"}})
@@ -219,6 +238,8 @@ func execCannotStart(s *suite) {
 	require.Contains(s.t, r.receipt.Error, "/no/such/folder")
 }
 
+// execSignal: a signal that is sent reaches the command's handler. A command that dies of a signal of its own is CauseSignalled, unlike
+// one that was killed on request.
 func execSignal(s *suite) {
 	session, err := s.pool().(driver.Execer).StartExecution(
 		s.t.Context(),
@@ -235,6 +256,7 @@ func execSignal(s *suite) {
 	require.Equal(s.t, 139, r.receipt.ExitCode)
 }
 
+// execLarge: 64 MB pass without loss or change; a reader that is slower than the command only slows it down.
 func execLarge(s *suite) {
 	const size = 64 << 20
 	r := s.exec(s.pool(), sh(fmt.Sprintf("head -c %d /dev/zero | tr '\\0' 'z'; echo end >&2", size)))
@@ -244,6 +266,8 @@ func execLarge(s *suite) {
 	require.Equal(s.t, int64(size), r.receipt.StdoutBytes)
 }
 
+// execBackground: without KeepTree an execution ends with its command, and takes along children in other sessions and those adopted by
+// another parent.
 func execBackground(s *suite) {
 	h := s.pool()
 	r := s.exec(h, sh("sleep 600 & setsid sleep 600 & (setsid sh -c 'sleep 600; :' &); echo done"))
@@ -262,6 +286,7 @@ func execBackground(s *suite) {
 	}, patience, 10*time.Millisecond, "%v", left)
 }
 
+// execKeepTree: with KeepTree, a process left in the background is there for the next execution.
 func execKeepTree(s *suite) {
 	h := s.pool()
 	spec := sh("sleep 600 >/dev/null 2>&1 & echo $!")
@@ -270,12 +295,15 @@ func execKeepTree(s *suite) {
 	require.Equal(s.t, "there\n", string(s.exec(h, sh("kill -0 "+pid+" && echo there")).stdout))
 }
 
+// execEnvironment: values reach the program byte for byte; no shell, template or line protocol on the way may interpret them.
 func execEnvironment(s *suite) {
 	spec := sh(`printf '%s|' "$A" "$B" "$C"`)
 	spec.Env = map[string]string{"A": "two words", "B": "$HOME `id` \"q\" 'q'", "C": "line\nline"}
 	require.Equal(s.t, "two words|$HOME `id` \"q\" 'q'|line\nline|", string(s.exec(s.pool(), spec).stdout))
 }
 
+// execRestart: a new agent finds the execution that the former one started, and reads on from where that stopped. The former's session is
+// closed last, so it cannot disturb.
 func execRestart(s *suite) {
 	h := s.pool()
 	spec := sh("echo before; sleep 0.3; echo after; exit 8")
@@ -294,6 +322,8 @@ func execRestart(s *suite) {
 	_ = session.Close()
 }
 
+// execTTY: the command sees a terminal of the given size and its changes. TTYStderr keeps stderr apart, which a terminal by itself would
+// mix in.
 func execTTY(s *suite) {
 	spec := execution.Spec{
 		Argv: []string{"sh", "-c", "stty size; test -t 0 && test -t 1 && echo terminal; read x; stty size; echo got $x; echo apart >&2"},
@@ -313,6 +343,7 @@ func execTTY(s *suite) {
 	require.Zero(s.t, r.receipt.ExitCode)
 }
 
+// execUsers: "uid:gid" needs no entry in the task's files of users, stderr can be opened again by that user, and Privileged is uid 0.
 func execUsers(s *suite) {
 	h := s.pool()
 	spec := sh("id -u; id -g; echo x > /dev/stderr")

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
+// fileChecks are the promises of driver.Filer, tried in a warm runner.
 func fileChecks() []check {
 	return []check{
 		{"files with any name", fileNames, nil},
@@ -33,6 +34,8 @@ func (s *suite) work(f execution.Files) string {
 	return dir
 }
 
+// files returns the files of a new warm runner, an empty folder in it, and what removes that folder. Drivers without isolation share the
+// machine's /tmp, so the test must clean up.
 func (s *suite) files() (execution.Files, string, func()) {
 	s.t.Helper()
 	f := s.pool().(driver.Filer).Files()
@@ -42,6 +45,7 @@ func (s *suite) files() (execution.Files, string, func()) {
 	}
 }
 
+// listed gives each entry as "type path", sorted, so that files come before folders and the order of the walk does not matter.
 func listed(list []execution.FileInfo) (p []string) {
 	for _, f := range list {
 		p = append(p, f.Type+" "+f.Path)
@@ -50,6 +54,7 @@ func listed(list []execution.FileInfo) (p []string) {
 	return p
 }
 
+// read returns a file's description and content, and fails the test on any error.
 func (s *suite) read(f execution.Files, r execution.FileRequest) (execution.FileInfo, []byte) {
 	s.t.Helper()
 	info, body, err := f.Read(s.t.Context(), r)
@@ -60,6 +65,8 @@ func (s *suite) read(f execution.Files, r execution.FileRequest) (execution.File
 	return info, b
 }
 
+// fileNames: a name is any bytes but "/" and NUL. None is taken for an option, a pattern, a variable or the end of a line, and names that
+// are not UTF-8 come back unchanged.
 func fileNames(s *suite) {
 	f, dir, done := s.files()
 	defer done()
@@ -80,6 +87,8 @@ func fileNames(s *suite) {
 	}
 }
 
+// fileChanges: changes of one call are applied in order, missing parents are made, and "*" in a deletion spares names with a leading dot.
+// Deleting what is not there is no error.
 func fileChanges(s *suite) {
 	f, dir, done := s.files()
 	defer done()
@@ -98,6 +107,7 @@ func fileChanges(s *suite) {
 		modes[i.Path] = i.Mode
 		require.NotEmpty(s.t, i.Owner)
 	}
+	// A mode that was given is kept; without one a file gets 0744, and a folder 1777, so that every user of the task can work in it.
 	require.Equal(s.t, uint32(0o600), modes["deep/er/file"])
 	require.Equal(s.t, uint32(0o744), modes["plain"])
 	require.Equal(s.t, uint32(0o1777), modes["made"])
@@ -112,6 +122,7 @@ func fileChanges(s *suite) {
 	require.Equal(s.t, []string{"- .dot"}, listed(list))
 }
 
+// fileErrors: what is missing is NotFound; a folder in a file's place, or a change that changes nothing, is Invalid.
 func fileErrors(s *suite) {
 	f, dir, done := s.files()
 	defer done()
@@ -128,6 +139,7 @@ func fileErrors(s *suite) {
 	require.Equal(s.t, drover.NotFound, drover.CodeOf(err))
 }
 
+// fileStreams writes more than one frame of the protocol in both ways there are; the 7 bytes beyond 5 MB make the last frame a short one.
 func fileStreams(s *suite) {
 	f, dir, done := s.files()
 	defer done()
@@ -144,6 +156,7 @@ func fileStreams(s *suite) {
 	}
 }
 
+// fileArchive: an archive's paths are relative to the folder it was made of, so that it can be extracted elsewhere.
 func fileArchive(s *suite) {
 	f, dir, done := s.files()
 	defer done()
@@ -159,6 +172,8 @@ func fileArchive(s *suite) {
 	require.Equal(s.t, []string{"- a", "- deep/b", "d deep"}, listed(list))
 }
 
+// fileLinks: listing and deleting treat a symbolic link as itself. A recursive one that followed it would list, or remove, the machine's
+// /etc.
 func fileLinks(s *suite) {
 	h := s.pool()
 	f := h.(driver.Filer).Files()

@@ -81,18 +81,22 @@ func (p Program) ShellScript() string {
 // Long is a time that no test waits for.
 const Long = 10 * time.Minute
 
+// patience is how long the suite waits for what happens at once on a quiet machine; long, because tests share theirs.
 const patience = 30 * time.Second
 
 // suite is one test's driver, folders and tasks.
 type suite struct {
 	Harness
-	t       *testing.T
-	d       driver.Driver
-	root    string
-	alloc   string
+	t     *testing.T
+	d     driver.Driver
+	root  string
+	alloc string
+	// started or attached; close destroys all of them
 	handles []driver.Handle
 }
 
+// suite makes one check's driver and folders. Real programs take a share of the machine first, so that parallel packages do not slow each
+// other beyond patience.
 func (h Harness) suite(t *testing.T) *suite {
 	t.Helper()
 	if h.Missing[Programs] == "" {
@@ -146,11 +150,13 @@ func (s *suite) spec(p Program) driver.Spec {
 	return spec
 }
 
+// start starts a task that close destroys.
 func (s *suite) start(p Program) driver.Handle {
 	s.t.Helper()
 	return s.startSpec(s.spec(p))
 }
 
+// startSpec is start for a spec that the check has changed.
 func (s *suite) startSpec(spec driver.Spec) driver.Handle {
 	s.t.Helper()
 	h, err := s.d.Start(s.t.Context(), spec)
@@ -170,6 +176,7 @@ func (s *suite) pool() driver.Handle {
 	return s.startSpec(spec)
 }
 
+// wait returns a task's exit; one that takes longer than patience fails the test.
 func (s *suite) wait(h driver.Handle) driver.Exit {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -179,6 +186,7 @@ func (s *suite) wait(h driver.Handle) driver.Exit {
 	return exit
 }
 
+// log returns what is left of one stream's log files, joined by name: right for fewer than eleven of them.
 func (s *suite) log(stream string) string {
 	s.t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.root, "alloc/alloc/logs/web."+stream+".*"))
@@ -236,6 +244,7 @@ func collect(t *testing.T, s execution.Session, from execution.Offsets) result {
 	}
 }
 
+// exec runs an execution to its receipt and closes its session. An error fails the test; a command that fails does not.
 func (s *suite) exec(h driver.Handle, spec execution.Spec) result {
 	s.t.Helper()
 	session, err := h.(driver.Execer).StartExecution(s.t.Context(), spec)
@@ -245,6 +254,7 @@ func (s *suite) exec(h driver.Handle, spec execution.Spec) result {
 	return r
 }
 
+// sh is an execution of a script. The fake driver knows the few scripts of the checks that it is not excused from.
 func sh(script string) execution.Spec {
 	return execution.Spec{Argv: []string{"/bin/sh", "-c", script}}
 }

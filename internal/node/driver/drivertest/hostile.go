@@ -38,22 +38,26 @@ func hostileChecks() []check {
 	}
 }
 
+// alive expects that the runner still takes executions after what a hostile program did in it.
 func (s *suite) alive(h driver.Handle) {
 	s.t.Helper()
 	require.Equal(s.t, "alive\n", string(s.exec(h, sh("echo alive")).stdout))
 }
 
+// forkBomb: the limits of processes and of time hold a fork bomb, and neither its own runner nor the one beside it is lost.
 func forkBomb(s *suite) {
 	bomb, neighbour := s.pool(), s.pool()
 	spec := sh("f() { f | f & }; (f) & while :; do :; done")
 	spec.Limits = drover.Limits{Pids: 40, Wall: time.Second}
 	r := s.exec(bomb, spec)
+	// At the limit of processes the shell may die before the time is over, so both causes are right.
 	require.Contains(s.t, []execution.Cause{execution.CauseTimeout, execution.CauseKilled}, r.receipt.Cause)
 	require.NotZero(s.t, r.receipt.ExitCode)
 	s.alive(neighbour)
 	s.alive(bomb)
 }
 
+// memoryBomb: tail keeps a line that never ends in memory. Without control groups the command may end in any way but well.
 func memoryBomb(s *suite) {
 	bomb, neighbour := s.pool(), s.pool()
 	spec := sh("exec tail /dev/zero")
@@ -68,6 +72,7 @@ func memoryBomb(s *suite) {
 	s.alive(bomb)
 }
 
+// memoryBombTask: the kernel's kill at the task's own limit is told as OOMKilled, which Nomad shows in the task's event.
 func memoryBombTask(s *suite) {
 	spec := s.spec(Program{Script: "exec tail /dev/zero"})
 	spec.MemoryMB = 48
@@ -76,6 +81,7 @@ func memoryBombTask(s *suite) {
 	require.NotZero(s.t, exit.Code)
 }
 
+// endlessOutput: a command that goes on writing past its limit is ended, with a cause of its own.
 func endlessOutput(s *suite) {
 	h := s.pool()
 	spec := sh("exec yes")
@@ -100,6 +106,7 @@ func endlessLogs(s *suite) {
 	names, err := filepath.Glob(filepath.Join(spec.Log.Dir, "web.stdout.*"))
 	require.NoError(s.t, err)
 	require.LessOrEqual(s.t, len(names), 3)
+	// A file is closed after the write that reaches its limit: it may be longer by one read of the pipe, 64 kB.
 	for _, n := range names {
 		if st, err := os.Stat(n); err == nil {
 			require.LessOrEqual(s.t, st.Size(), int64(1<<20)+64<<10, n)
@@ -111,6 +118,7 @@ func endlessLogs(s *suite) {
 const hide = `for i in 1 2 3; do env -i PATH=$PATH setsid sh -c 'trap "" TERM HUP INT QUIT;
 	while :; do (sleep 0.01; sleep 4242 & sleep 0.05) & wait $!; done' MARK </dev/null >/dev/null 2>&1 & done; sleep 0.2; echo hidden`
 
+// hiding: such processes end with an execution, with a kept one's runner, and with a task that is stopped. The suite's close counts them.
 func hiding(s *suite) {
 	hide := strings.ReplaceAll(hide, "MARK", s.alloc) // as an argument, which leftovers sees
 	h := s.pool()
@@ -125,6 +133,7 @@ func hiding(s *suite) {
 	require.NotZero(s.t, s.wait(task).Code)
 }
 
+// heldDescriptors: a command's exit is told at once, although a process of its own still holds stdout and stderr open.
 func heldDescriptors(s *suite) {
 	h := s.pool()
 	for _, keep := range []bool{false, true} {

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/id"
 )
 
+// parentPrefix begins the name of every test's control groups, so that a sweep cannot meet those of a real agent.
 const parentPrefix = "drover-test-"
 
 // GroupParent returns a name for the control groups' parent of one test. It tells whose it is, so that
@@ -33,6 +34,7 @@ func SweepGroupParents() {
 
 // SweepGroups removes the control groups named prefix<pid> or prefix<pid>-more whose process is no more.
 func SweepGroups(prefix string) {
+	// The second pattern is for v1, where each controller has a hierarchy of its own.
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
 		found, _ := filepath.Glob(pattern + prefix + "*")
 		for _, dir := range found {
@@ -72,6 +74,7 @@ func SweepFolder(dir string) {
 	_ = os.RemoveAll(dir) // the next run tries again
 }
 
+// bridgePrefix is short because the kernel takes at most 15 characters for an interface's name.
 const bridgePrefix = "dt"
 
 // Bridge returns a name for the bridge of one test, which tells whose it is.
@@ -89,6 +92,7 @@ func Subnet(block uint8) netip.Prefix {
 
 var subnets atomic.Uint32 // those that were given
 
+// sweepBridges removes the bridges of ended test processes, and the nftables tables of the same names.
 func sweepBridges() {
 	found, _ := filepath.Glob("/sys/class/net/" + bridgePrefix + "[0-9]*-*")
 	for _, p := range found {

@@ -23,6 +23,8 @@ func (s *suite) nothing(h driver.Handle, script string) {
 	s.alive(h)
 }
 
+// reachSupervisor tries what would betray the supervisor's memory, environment or descriptors. Sockets are searched too: through one a
+// task could command its own supervisor.
 func reachSupervisor(s *suite) {
 	s.nothing(s.pool(), `
 for f in mem environ stack syscall; do head -c1 /proc/1/$f 2>/dev/null | grep -q . && echo /proc/1/$f; done
@@ -31,10 +33,13 @@ find / -xdev -type s 2>/dev/null
 true`)
 }
 
+// signalSupervisor: process 1 of a pid namespace gets no signal from inside that it has no handler for, not even KILL
+// (pid_namespaces(7)).
 func signalSupervisor(s *suite) {
 	s.nothing(s.pool(), "kill -9 1; kill -TERM 1; kill -SEGV 1; kill -STOP 1; true")
 }
 
+// reachKernel opens what root could harm the whole machine with: kernel settings, devices, mounts, and control groups outside its own.
 func reachKernel(s *suite) {
 	s.nothing(s.pool(), `
 for f in /proc/sysrq-trigger /proc/sys/kernel/core_pattern /proc/sys/vm/drop_caches /proc/irq/default_smp_affinity \
@@ -48,6 +53,7 @@ for d in /sys/fs/cgroup /sys/fs/cgroup/*; do [ -e $d/cgroup.procs ] && (echo $$ 
 true`)
 }
 
+// lookAround: a runner sees neither the machine's files nor the files and processes of a runner beside it.
 func lookAround(s *suite) {
 	secret := filepath.Join(s.root, "secret")
 	require.NoError(s.t, os.WriteFile(secret, []byte("secret"), 0o644)) // anybody may read it who gets there

@@ -20,12 +20,14 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
+// check is one promise of a driver, tried in a suite of its own; needs are the abilities without which it is left out.
 type check struct {
 	name  string
 	run   func(*suite)
 	needs []Ability
 }
 
+// all runs the checks at once and returns when all have ended, so that Run can compare what is left afterwards.
 func (h Harness) all(t *testing.T) {
 	t.Helper()
 	checks := slices.Concat(taskChecks(), execChecks(), fileChecks(), hostileChecks())
@@ -41,6 +43,7 @@ func (h Harness) all(t *testing.T) {
 	}
 }
 
+// without returns why a check cannot be tried, "" if it can.
 func (h Harness) without(needs []Ability) string {
 	for _, a := range needs {
 		if why, missing := h.Missing[a]; missing {

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
+// taskChecks are the promises of driver.Driver and driver.Handle.
 func taskChecks() []check {
 	real := []Ability{Programs}
 	return []check{
@@ -40,6 +41,7 @@ func taskChecks() []check {
 	}
 }
 
+// fingerprint: the machine of the test has what the driver needs; else every other check would fail with a worse message.
 func fingerprint(s *suite) {
 	info := s.d.Fingerprint(s.t.Context())
 	require.True(s.t, info.Detected)
@@ -47,6 +49,7 @@ func fingerprint(s *suite) {
 	require.NotEmpty(s.t, s.d.Name())
 }
 
+// unknownOption: a misspelt key is refused by name before anything starts, and the same configuration without it is valid.
 func unknownOption(s *suite) {
 	spec := s.spec(Program{Exit: 0})
 	spec.Config["no_such_option"] = 1
@@ -57,6 +60,7 @@ func unknownOption(s *suite) {
 	require.NoError(s.t, s.d.Validate(&drover.Task{Name: "web", Driver: s.d.Name(), Config: spec.Config}))
 }
 
+// exitCodes: 255 is the highest that the kernel delivers, and no code is taken for a signal.
 func exitCodes(s *suite) {
 	for _, code := range []int{0, 1, 77, 255} {
 		exit := s.wait(s.start(Program{Exit: code}))
@@ -66,6 +70,7 @@ func exitCodes(s *suite) {
 	}
 }
 
+// waitMany: cancelling one Wait harms neither the task nor the others who wait, and an exit can be read again later.
 func waitMany(s *suite) {
 	h := s.start(Program{Run: 100 * time.Millisecond, Exit: 9})
 	ctx, cancel := context.WithCancel(s.t.Context())
@@ -85,6 +90,7 @@ func waitMany(s *suite) {
 	require.Equal(s.t, 9, s.wait(h).Code)
 }
 
+// stop: a stopped task never looks like a success, and stopping it twice is no error.
 func stop(s *suite) {
 	h := s.start(Program{Run: Long})
 	require.NoError(s.t, h.Stop(s.t.Context(), "", patience))
@@ -93,6 +99,7 @@ func stop(s *suite) {
 	require.NoError(s.t, h.Stop(s.t.Context(), "", patience), "a second time")
 }
 
+// destroyRunning: Destroy alone ends a running task. Wait may then give an exit or ErrGone, but not success.
 func destroyRunning(s *suite) {
 	h := s.start(Program{Run: Long})
 	require.NoError(s.t, h.Destroy(s.t.Context()))
@@ -103,6 +110,7 @@ func destroyRunning(s *suite) {
 	require.Empty(s.t, leftovers(s.alloc, s.root))
 }
 
+// attach: a new agent gets handles that work, also of a task that ended while no agent was there to see it.
 func attach(s *suite) {
 	running := s.start(Program{Run: Long})
 	ending := s.start(Program{Run: 200 * time.Millisecond, Exit: 5})
@@ -138,6 +146,7 @@ func attachInterrupted(s *suite) {
 	require.Equal(s.t, 137, s.wait(h).Code)
 }
 
+// attachGone: a destroyed task is ErrGone, by which the agent knows that it need not look for an exit.
 func attachGone(s *suite) {
 	h := s.start(Program{Run: Long})
 	state := h.State()
@@ -146,6 +155,7 @@ func attachGone(s *suite) {
 	require.ErrorIs(s.t, err, driver.ErrGone)
 }
 
+// usage: a driver that measures at all fills both parts and the time of the sample. A machine without control groups may measure nothing.
 func usage(s *suite) {
 	h := s.start(Program{Run: Long})
 	m, ok := h.(driver.Meter)
@@ -161,11 +171,13 @@ func usage(s *suite) {
 	require.NotZero(s.t, u.Timestamp)
 }
 
+// logOnce: Wait returns only when the output is in the log files, so the test need not wait for it.
 func logOnce(s *suite) {
 	require.Zero(s.t, s.wait(s.start(Program{Stdout: "to the log"})).Code)
 	require.Contains(s.t, s.log("stdout"), "to the log")
 }
 
+// unknownCommand: a program that is not there will not come by trying again, and the failed start leaves nothing behind.
 func unknownCommand(s *suite) {
 	spec := s.spec(Program{})
 	spec.Config["command"] = "/no/such/program"
@@ -177,6 +189,7 @@ func unknownCommand(s *suite) {
 	require.Empty(s.t, leftovers(s.alloc, s.root))
 }
 
+// signal: an unknown name is an error, and a known one reaches the program; what it prints then is still logged.
 func signal(s *suite) {
 	h := s.start(Program{Script: `trap 'echo got; exit 3' USR1; echo ready; while :; do sleep 0.02; done`})
 	require.Eventually(s.t, func() bool { return strings.Contains(s.log("stdout"), "ready") }, patience, 5*time.Millisecond)
@@ -186,6 +199,7 @@ func signal(s *suite) {
 	require.Contains(s.t, s.log("stdout"), "got")
 }
 
+// stopStubborn: a program that ignores the signal is killed after the time-out: code 128 + 9.
 func stopStubborn(s *suite) {
 	h := s.start(Program{Script: `trap '' TERM INT; echo ready; while :; do sleep 0.05; done`})
 	require.Eventually(s.t, func() bool { return strings.Contains(s.log("stdout"), "ready") }, patience, 5*time.Millisecond)
@@ -195,6 +209,7 @@ func stopStubborn(s *suite) {
 	require.Equal(s.t, 9, exit.Signal)
 }
 
+// environment: the spec's environment arrives, the working directory is the task's and writable, and the streams are apart.
 func environment(s *suite) {
 	spec := s.spec(Program{Script: `echo "$GREETING"; pwd >/dev/null && echo "in $(basename "$PWD")"; echo x > local/made; echo err >&2`})
 	h := s.startSpec(spec)
@@ -205,6 +220,7 @@ func environment(s *suite) {
 	require.FileExists(s.t, filepath.Join(spec.Dirs.Local, "made"))
 }
 
+// leftBehind: processes in other sessions, or adopted by another parent, end with the task.
 func leftBehind(s *suite) {
 	h := s.start(Program{Script: `sleep 600 & setsid sleep 600 & (setsid sh -c 'sleep 600; :' &); exit 4`})
 	require.Equal(s.t, 4, s.wait(h).Code)
@@ -212,6 +228,7 @@ func leftBehind(s *suite) {
 	require.Empty(s.t, leftovers(s.alloc, s.root))
 }
 
+// logsRotate: the oldest files go, the newest lines stay, and no line is cut at a file's end.
 func logsRotate(s *suite) {
 	spec := s.spec(Program{Script: `i=0; while [ $i -lt 3000 ]; do echo "line $i"; i=$((i+1)); done`})
 	spec.Log.MaxFileSize = 4000
@@ -227,6 +244,7 @@ func logsRotate(s *suite) {
 	require.Contains(s.t, s.log("stdout"), "line 2999\n")
 }
 
+// manyTasks: parallel starts do not mix up exits. Every start has its own id and state folder, as from the agent.
 func manyTasks(s *suite) {
 	const tasks = 8
 	var specs []driver.Spec

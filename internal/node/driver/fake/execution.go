@@ -44,6 +44,7 @@ func (t *task) StartExecution(_ context.Context, spec execution.Spec) (execution
 	case spec.User == "no-such-user":
 		return nil, drover.Errorf(drover.Invalid, "unknown user %q", spec.User)
 	}
+	// The caller's context ends with the request, but the execution may outlive it.
 	runCtx, kill := context.WithCancelCause(context.Background()) // its life is the execution's
 	x := &command{
 		t:       t,
@@ -63,6 +64,7 @@ func (t *task) StartExecution(_ context.Context, spec execution.Spec) (execution
 	t.execs[spec.ID] = x
 	t.mu.Unlock()
 	s := x.open(execution.Offsets{})
+	// The limit of wall time runs on the driver's clock, so a test with a fake clock decides when it is over.
 	if spec.Limits.Wall > 0 {
 		timer := t.d.clock.AfterFunc(spec.Limits.Wall, func() { x.end(execution.CauseTimeout) })
 		context.AfterFunc(runCtx, func() { timer.Stop() })
@@ -95,6 +97,7 @@ func (t *task) Executions(context.Context) ([]execution.Execution, error) {
 	return list, nil
 }
 
+// open adds a session that reads from these offsets on. Close counts sessions, since the last one may end the execution.
 func (x *command) open(from execution.Offsets) *session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -106,6 +109,7 @@ func (x *command) open(from execution.Offsets) *session {
 func (x *command) run(ctx context.Context) {
 	stop := make(chan struct{})
 	defer close(stop)
+	// An execution ends with its task, as real processes end with their control group.
 	go func() { // ends with run
 		select {
 		case <-x.t.done:
@@ -125,6 +129,7 @@ func (x *command) run(ctx context.Context) {
 	if failure != "" {
 		r.Cause, r.Error = execution.CauseStartFailed, failure
 	}
+	// A kill goes before what the script returned: it was only cut short.
 	if x.cause != "" {
 		r.Cause, r.ExitCode, r.Signal = x.cause, 128+x.signal, x.signal
 	}
@@ -148,6 +153,8 @@ func (x *command) notify() {
 	x.changed = make(chan struct{})
 }
 
+// write appends to a stream's output and drops what is beyond the limit; i is 0 for stdout and 1 for stderr. All output is kept, so a
+// session can attach at any offset.
 func (x *command) write(i int, p []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -179,6 +186,7 @@ func (x *command) read(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// sleep returns early when the execution is killed.
 func (x *command) sleep(ctx context.Context, d time.Duration) { clock.Sleep(ctx, x.t.d.clock, d) }
 
 // session is a reader of an execution.
@@ -214,6 +222,7 @@ func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 // frame returns the next one, if there is one. Caller holds x.mu.
 func (s *session) frame() (execution.Frame, bool) {
 	r := s.x.receipt
+	// As from a supervisor, a command that cannot be started has no frame Started, only a receipt.
 	if !s.begun && !s.x.unknown {
 		s.begun = true
 		return execution.Frame{Started: true, Pid: 1}, true
@@ -288,6 +297,8 @@ func (s *session) Close() error {
 		last, over := s.x.sessions == 0, s.x.receipt != nil
 		detach := s.x.spec.Detach
 		s.x.mu.Unlock()
+		// Detach 0 means that the execution goes with its last session. With another value it stays for AttachExecution, also when it has
+		// ended.
 		switch {
 		case !last:
 		case over && detach == 0:

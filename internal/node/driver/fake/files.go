@@ -36,18 +36,22 @@ type files struct {
 
 var _ execution.Files = (*files)(nil)
 
+// newFiles returns a file system with nothing but the root directory.
 func newFiles(c clock.Clock) *files {
 	return &files{clock: c, byAbs: map[string]*file{"/": {dir: true, mode: 0o755, owner: "root", at: c.Now()}}}
 }
 
+// abs resolves a path; relative ones start at the root, since fake tasks have no working directory for files.
 func abs(p string) string { return path.Join("/", p) }
 
+// find returns the file of a path, nil if there is none. What it returns may be read without mu, because files are only replaced.
 func (f *files) find(p string) *file {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.byAbs[abs(p)]
 }
 
+// describe makes the answer of List and Read for a file; the owner's name stands for its group too.
 func describe(name string, x *file) execution.FileInfo {
 	info := execution.FileInfo{Path: name, Type: "-", Size: int64(len(x.data)), Mode: x.mode, Owner: x.owner, Group: x.owner, ModTime: x.at}
 	if x.dir {
@@ -69,6 +73,7 @@ func (f *files) List(_ context.Context, r execution.FileRequest) ([]execution.Fi
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := []execution.FileInfo{}
+	// Keys are sorted, so an entry's folder comes before it, as in a walk.
 	for _, p := range slices.Sorted(maps.Keys(f.byAbs)) {
 		rest, below := strings.CutPrefix(p, strings.TrimSuffix(root, "/")+"/")
 		if below && rest != "" && (r.Recursive || !strings.Contains(rest, "/")) {
@@ -104,6 +109,7 @@ func (f *files) Apply(_ context.Context, changes []execution.FileChange) error {
 	return nil
 }
 
+// apply makes one change. Its checks and defaults are those of the supervisor's files, which drivertest compares.
 func (f *files) apply(c execution.FileChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,6 +138,7 @@ func (f *files) apply(c execution.FileChange) error {
 	return nil
 }
 
+// mode returns the mode that was asked for, or the default for 0, which requests cannot tell from a mode of 0.
 func mode(m, otherwise uint32) uint32 {
 	if m == 0 {
 		return otherwise

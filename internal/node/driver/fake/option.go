@@ -39,6 +39,7 @@ func (d *Driver) Validate(task *drover.Task) error {
 	return err
 }
 
+// parse reads a task's configuration; its error names every wrong key, in the order of the keys.
 func parse(config map[string]any) (o options, err error) {
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(config)) {
@@ -52,6 +53,8 @@ func parse(config map[string]any) (o options, err error) {
 	return o, nil
 }
 
+// set takes one key of Nomad's mock_driver. Keys that only matter to a plugin or a network are accepted, so that jobs written for Nomad's
+// tests run unchanged.
 func (o *options) set(key string, v any) (err error) {
 	switch key {
 	case "run_for":
@@ -95,6 +98,8 @@ func (o *options) set(key string, v any) (err error) {
 	return err
 }
 
+// text, truth, number and duration take the types that HCL and JSON may give a value. Nomad decodes weakly, so strings that look like the
+// type are accepted too.
 func text(v any) (string, error) {
 	if s, ok := v.(string); ok {
 		return s, nil

@@ -22,6 +22,7 @@ type shell struct {
 	env map[string]string
 }
 
+// exitNotFound is what a shell exits with when it knows no such command.
 const exitNotFound = 127
 
 // known reports whether a command can be started.
@@ -40,12 +41,15 @@ func known(argv []string) bool {
 	}
 }
 
+// isEnv reports whether a command is env, which may stand before the real one with variables for it.
 func isEnv(name string) bool { return name == "env" || name == "/usr/bin/env" }
 
+// base is the last part of a path, so that /bin/sh and sh are the same.
 func base(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 // run runs a command. A failure is a command that cannot be started.
 func (s *shell) run(argv []string) (code int, failure string) {
+	// The execution's variables go before the task's.
 	s.env = map[string]string{}
 	maps.Copy(s.env, s.x.t.spec.Env)
 	maps.Copy(s.env, s.x.spec.Env)
@@ -61,6 +65,7 @@ func (s *shell) run(argv []string) (code int, failure string) {
 		}
 	}
 	name := base(argv[0])
+	// Any flags that end in c are taken, such as -c and -lc.
 	if (name == "sh" || name == "bash") && len(argv) >= 3 && strings.HasSuffix(argv[1], "c") {
 		return s.script(argv[2]), ""
 	}
@@ -125,6 +130,7 @@ func (s *shell) command(words []string, stream int) (code int, exit, known bool)
 	return code, false, true
 }
 
+// cat prints files of the task, or stdin until its end if no file is named. A kill ends it with 0, since run replaces the code anyway.
 func (s *shell) cat(args []string, stream int) int {
 	for _, name := range args {
 		f := s.x.t.files.find(name)
@@ -155,6 +161,7 @@ func (s *shell) expand(words []string) []string {
 	return out
 }
 
+// split cuts a line into words at spaces and tabs outside of quotes. Quotes are dropped, and a quoted empty word is a word.
 func split(line string) (words []string) {
 	var word strings.Builder
 	var quote rune
@@ -181,6 +188,7 @@ func split(line string) (words []string) {
 	return words
 }
 
+// seconds reads sleep's argument: "1.5", "100ms" or "infinity". What is none of these is 0.
 func seconds(args []string) time.Duration {
 	if len(args) == 0 {
 		return 0
@@ -195,6 +203,7 @@ func seconds(args []string) time.Duration {
 	return time.Duration(f * float64(time.Second))
 }
 
+// count reads a number of times or an exit code; a missing or wrong one is 0.
 func count(args []string) int {
 	if len(args) == 0 {
 		return 0

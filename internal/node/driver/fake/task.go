@@ -40,6 +40,7 @@ var (
 	_ driver.Meter  = (*task)(nil)
 )
 
+// newTask makes a task that does not run yet: start sets its timers once the world knows it.
 func newTask(d *Driver, spec driver.Spec, o options) *task {
 	return &task{
 		d: d, spec: spec, options: o, startedAt: d.clock.Now(), done: make(chan struct{}),
@@ -52,6 +53,7 @@ func (t *task) start() {
 	t.say("stdout", t.options.stdout, 0)
 	t.say("stderr", t.options.stderr, 0)
 	run := t.options.runFor
+	// A warm runner has no program that could end; only a job that sets run_for, even to 0, wants its end.
 	if t.spec.Pool && !t.options.runForSet {
 		run = forever
 	}
@@ -65,6 +67,7 @@ func (t *task) start() {
 	t.after(run, t.finish)
 }
 
+// finish ends the task as its options say. A signal without a code gives 128 plus the signal, and an error never goes with code 0.
 func (t *task) finish() {
 	exit := driver.Exit{Code: t.options.exitCode, Signal: t.options.exitSignal, OOMKilled: t.options.oom}
 	if exit.Signal != 0 && exit.Code == 0 {
@@ -77,6 +80,7 @@ func (t *task) finish() {
 	t.end(exit)
 }
 
+// after runs f later, unless the task ends before.
 func (t *task) after(d time.Duration, f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,6 +94,7 @@ func (t *task) say(stream string, s speech, said int) {
 	}
 	t.write(stream, s.text)
 	if said < s.repeat {
+		// A pause of 0 still goes through a timer, so many repetitions do not become a deep recursion.
 		t.after(max(s.every, time.Nanosecond), func() { t.say(stream, s, said+1) })
 	}
 }
@@ -99,6 +104,7 @@ func (d *Driver) NeedsFolders(_ *drover.TaskGroup, t *drover.Task) bool {
 	return t.Config["stdout_string"] != nil || t.Config["stderr_string"] != nil
 }
 
+// write appends to the first of the log files, opened each time; nothing rotates here.
 func (t *task) write(stream, s string) {
 	if s == "" || t.spec.Log.Dir == "" || t.spec.Log.Disabled {
 		return
@@ -126,6 +132,7 @@ func (t *task) end(exit driver.Exit) {
 	t.mu.Unlock()
 }
 
+// over reports whether the task has ended. It takes no lock, so it may be called with and without mu.
 func (t *task) over() bool {
 	select {
 	case <-t.done:
@@ -194,6 +201,7 @@ func (t *task) Stop(ctx context.Context, signal string, timeout time.Duration) e
 	}
 	exit := driver.Exit{Code: 128 + int(sig), Signal: int(sig)}
 	if d := min(t.options.killAfter, timeout); d > 0 {
+		// The program takes this long to obey, as mock_driver's kill_after says; the caller waits for it below.
 		t.after(d, func() { t.end(exit) })
 	} else {
 		t.end(exit)

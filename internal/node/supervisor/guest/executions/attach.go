@@ -12,10 +12,12 @@ const keepFinished = 10 * time.Minute // how long an exit waits for a lost agent
 func (x *command) join(s *Session, from execution.Offsets) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	// Somebody is there again: the execution need not end, and its exit is not forgotten.
 	if x.leaving != nil {
 		x.leaving.Stop()
 		x.leaving = nil
 	}
+	// Offsets come from outside. One beyond the end would wait for output that may never come, so it starts at the end.
 	s.pos = [2]int64{max(from.Stdout, 0), max(from.Stderr, 0)}
 	for i := range s.pos {
 		s.pos[i] = min(s.pos[i], x.out[i].end)
@@ -43,6 +45,7 @@ func (x *command) leave(s *Session, lost, delivered bool) {
 		x.table.forget(x)
 	case finished:
 		x.leaveAfter(x.keepTime())
+	// A lost agent is probably restarting. Even an execution that would end with its last session gets the time to be found again.
 	case lost:
 		x.wakeAfter(x.Boot().Grace)
 		if x.spec.Detach >= 0 {
@@ -55,6 +58,7 @@ func (x *command) leave(s *Session, lost, delivered bool) {
 	}
 }
 
+// keepTime is how long an exit that nobody has fetched is kept.
 func (x *command) keepTime() time.Duration { return max(keepFinished, x.spec.Detach) }
 
 // leaveAfter ends or forgets the execution when nobody attaches for so long.
@@ -83,6 +87,7 @@ func (x *command) leaveAfter(d time.Duration) {
 
 // wakeAfter lets writers go on when output is no longer held back.
 func (x *command) wakeAfter(d time.Duration) {
+	// The millisecond makes sure that hold is over when the writers look.
 	x.Clock.AfterFunc(d+time.Millisecond, func() {
 		x.mu.Lock()
 		x.cond.Broadcast()

@@ -53,6 +53,7 @@ type command struct {
 	stdin   *os.File // nil when closed; guarded by stdinMu
 }
 
+// describe returns a copy, with a receipt once the execution has finished.
 func (x *command) describe() execution.Execution {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -101,10 +102,13 @@ func (x *command) wait(files [2]*os.File) {
 // inside the kernel, which says so by not ending the stream.
 const ttyPatience = 2 * time.Second
 
+// finish writes the receipt when all output is in, and wakes the sessions, which deliver it. orphans is what descendants used whose
+// parents had ended before them.
 func (x *command) finish(wall time.Duration, orphans process.Used) {
 	x.mu.Lock()
 	r := program.Ended(x.child, orphans, x.cause, x.spec)
 	r.ExecutionID, r.StartedAt, r.Wall = x.spec.ID, x.started, wall
+	// What polls saw of processes that nobody waited for counts too; the kernel's sum lacks them.
 	r.UserCPU = max(r.UserCPU, x.usedCPU-r.SystemCPU)
 	r.StdoutBytes, r.StderrBytes = x.out[0].total, x.out[1].total
 	r.Truncated = x.out[0].truncated || x.out[1].truncated
@@ -137,6 +141,7 @@ func (x *command) markKilled(cause execution.Cause) {
 
 // kill ends the whole tree. wait then finishes it.
 func (x *command) kill(cause execution.Cause) {
+	// The cause is set before the kill, since wait may see the exit at once.
 	x.markKilled(cause)
 	x.Reaper.Signal(x.child, syscall.SIGKILL)
 	x.tree.Kill(x.Reaper, x.Clock)
@@ -158,6 +163,7 @@ func (x *command) signal(name string) error {
 	return nil
 }
 
+// closeStdin closes the pipe once the command has ended. A terminal is one file for input and output, so wait closes that later.
 func (x *command) closeStdin() {
 	x.stdinMu.Lock()
 	defer x.stdinMu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/spawn"
 )
 
+// How long a tree may go beyond its limits of cpu time, memory or processes unseen, at the least.
 const (
 	cpuCheck  = 20 * time.Millisecond
 	treeCheck = 25 * time.Millisecond
@@ -123,6 +124,7 @@ func (x *command) watchCPU() {
 	select {
 	case <-x.child.Done:
 	default:
+		// An eighth of what is left cannot be overrun by fewer than eight busy cores.
 		x.cpuTimer.Reset(max(cpuCheck, left/8))
 	}
 }

@@ -22,11 +22,14 @@ func (x *command) keep(i int, p []byte) (flood bool) {
 	st.total += int64(len(p))
 	if limit := x.spec.Limits.OutputBytes; limit > 0 && st.total > limit {
 		st.truncated = true
+		// What lies before the limit is still kept; bytes beyond it count in total only.
 		p = p[:max(0, min(int64(len(p)), limit-before))]
+		// It is true once, for the write that passes the mark.
 		flood = before <= limit+floodBytes && st.total > limit+floodBytes
 	}
 	for len(p) > 0 {
 		n := min(len(p), st.room(x.keepFrom(i)))
+		// The pump stops reading here, the pipe fills, and the kernel makes the program wait.
 		if n <= 0 {
 			x.cond.Wait()
 			continue

@@ -6,6 +6,7 @@ type ring struct {
 	start, end int64
 }
 
+// A stream's buffer starts small, since most commands print little, and grows to the most that a program may be ahead of a reader.
 const (
 	ringMin = 4 << 10
 	ringMax = 1 << 20

@@ -62,6 +62,7 @@ func (s *Session) Attach(id string, from execution.Offsets) {
 	s.serve(x)
 }
 
+// serve tells the pid and then sends output until the receipt was sent, the session is closed or the agent is gone.
 func (s *Session) serve(x *command) {
 	s.x = x
 	close(s.ready)
@@ -91,6 +92,7 @@ func (s *Session) send() bool {
 			b := buffer.Get()
 			defer buffer.Put(b)
 			st := &x.out[i]
+			// A late reader skips what the ring has dropped; the frame's offset shows the gap.
 			s.pos[i] = max(s.pos[i], st.start)
 			space := min(int64(wire.DataSize), max(1, s.acked[i]+wire.Window-s.pos[i]))
 			n := st.get(s.pos[i], b[head:head+space])
@@ -100,6 +102,7 @@ func (s *Session) send() bool {
 			x.mu.Unlock()
 			return s.Agent.Write(b[:head+n]) == nil
 		}
+		// The receipt is the last frame: first everything that both streams hold.
 		if x.receipt != nil && s.pos[0] >= x.out[0].end && s.pos[1] >= x.out[1].end {
 			r := *x.receipt
 			s.delivered = true
@@ -114,6 +117,7 @@ func (s *Session) send() bool {
 // sendable picks the stream with more to send. Caller holds x.mu.
 func (s *Session) sendable() (int, bool) {
 	best, most := -1, int64(0)
+	// The stream with more bytes goes first, and one whose reader has a full window unacknowledged waits.
 	for i := range s.x.out {
 		st := &s.x.out[i]
 		waiting := st.end - max(s.pos[i], st.start)
@@ -125,6 +129,7 @@ func (s *Session) sendable() (int, bool) {
 	return best, best >= 0
 }
 
+// sendReceipt sends the last frame. Whether it arrived shows when the agent closes the channel or is lost.
 func (s *Session) sendReceipt(r execution.Receipt) {
 	var e wire.Encoder
 	e.Receipt(r)
@@ -169,6 +174,8 @@ func (s *Session) running() bool {
 	}
 }
 
+// ack notes what the agent has taken, which makes room in the window and in the ring. An offset beyond what was sent counts as what was
+// sent.
 func (s *Session) ack(stream uint8, offset int64) {
 	i := int(stream) - int(execution.Stdout)
 	if i < 0 || i > 1 || !s.running() {
@@ -216,6 +223,7 @@ func (s *Session) feed() {
 		}
 		s.in.Done(len(p))
 	}
+	// Only an end that the agent sent closes stdin. After a lost session the next one may go on writing.
 	if s.in.Ended() {
 		x.endStdin()
 	}

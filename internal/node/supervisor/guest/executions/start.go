@@ -21,6 +21,7 @@ func (t *Table) start(req wire.Exec, fds []int, first *Session) (*command, *exec
 		x.tree.Close()
 		return nil, nil, err
 	}
+	// The id is claimed before the user and the program are looked up, so a repeated request is a conflict from the start.
 	prog, err := t.launcher.Resolve(commandOf(spec, t.launcher.Boot().Env))
 	if err == nil {
 		err = x.run(prog, req.Clone)
@@ -40,6 +41,7 @@ func (t *Table) start(req wire.Exec, fds []int, first *Session) (*command, *exec
 
 // commandOf is what a specification asks for in a guest with that environment.
 func commandOf(spec execution.Spec, guest map[string]string) program.Command {
+	// Later maps win: the task's environment, then the execution's, and TERM only where neither sets it.
 	env := []map[string]string{program.Visible(guest, spec.HideEnv), spec.Env}
 	if spec.TTY {
 		env = append([]map[string]string{{"TERM": "xterm"}}, env...)
@@ -54,6 +56,7 @@ func (x *command) run(prog spawn.Spec, clone bool) error {
 		return program.CannotRun(err)
 	}
 	defer io.CloseTheirs()
+	// Without a control group, processes are found by this variable, which they hand on to their children.
 	x.tree.Mark = process.MarkKey + "=" + x.spec.ID
 	prog.TTY, prog.Rlimits = x.spec.TTY, x.rlimits()
 	x.tree.Place(&prog, clone)

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/guest/program"
 )
 
+// maxFinished is how many receipts, with their output, are kept at once: each may hold 1 MB for each stream.
 const maxFinished = 64
 
 // ErrStopping is the answer to starts while everything is being killed.
@@ -79,6 +80,7 @@ func (t *Table) List() []execution.Execution {
 	return list
 }
 
+// allLocked copies the list, since an execution's lock must not be taken under the table's. Caller holds mu.
 func (t *Table) allLocked() []*command {
 	all := make([]*command, 0, len(t.byID))
 	for _, x := range t.byID {
@@ -126,6 +128,7 @@ func (t *Table) noteFinished(id string) {
 	}
 }
 
+// forget frees an execution's id and output. It leaves a newer one that has taken the id since.
 func (t *Table) forget(x *command) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

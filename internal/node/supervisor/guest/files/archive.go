@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/guest/account"
 )
 
+// tarBuffer joins tar's headers and small files into fewer frames of the protocol.
 const tarBuffer = 64 << 10
 
 // Archive writes a directory to out as tar, with names relative to it. Errors: NotFound, Forbidden, Invalid.
@@ -24,6 +25,7 @@ func (s *Service) Archive(out io.Writer, req execution.FileRequest) error {
 	err = s.as(req.Privileged, func() error {
 		b := bufio.NewWriterSize(out, tarBuffer)
 		w := tar.NewWriter(b)
+		// Names are read once for the whole archive; a user who is added meanwhile is told by number.
 		if err := s.pack(w, s.accounts.Read().Names(), dir, "", 0); err != nil {
 			return err
 		}
@@ -43,6 +45,7 @@ func (s *Service) pack(w *tar.Writer, n *account.Names, dir, prefix string, dept
 	if err != nil {
 		return err
 	}
+	// The same tree gives the same archive, whatever order its file system lists it in.
 	slices.Sort(entries)
 	for _, name := range entries {
 		full := dir + "/" + name
@@ -64,6 +67,7 @@ func (s *Service) pack(w *tar.Writer, n *account.Names, dir, prefix string, dept
 
 // packOne adds one entry; what is neither file, directory nor link is left out.
 func packOne(w *tar.Writer, full string, info execution.FileInfo) error {
+	// PAX has no limit for lengths of names, sizes and ids. Whole seconds need no record of their own.
 	h := &tar.Header{
 		Name: info.Path, Mode: int64(info.Mode), Uid: info.UID, Gid: info.GID, Uname: info.Owner, Gname: info.Group,
 		ModTime: info.ModTime.Truncate(time.Second), Format: tar.FormatPAX,
@@ -84,6 +88,7 @@ func packOne(w *tar.Writer, full string, info execution.FileInfo) error {
 		return nil // not readable for this user: left out, as ls and tar go on
 	}
 	defer f.Close()
+	// The header's size is that of the file at its opening. What is appended while it is read is left out.
 	h.Typeflag, h.Size = tar.TypeReg, st.Size
 	if err := w.WriteHeader(h); err != nil {
 		return err
@@ -95,8 +100,10 @@ func packOne(w *tar.Writer, full string, info execution.FileInfo) error {
 	return err
 }
 
+// zeros fills up a file that became shorter after its header was written.
 type zeros struct{}
 
+// Read gives zero bytes without end.
 func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil

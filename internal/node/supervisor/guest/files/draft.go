@@ -20,12 +20,16 @@ type draft struct {
 	named bool
 }
 
+// draftPrefix alone hides nothing: a task's own file may be called so, and isDraft looks for the whole path.
 const draftPrefix = ".drover-"
 
+// openDraft makes a draft in the directory that the file is to be in, since a rename cannot cross file systems. Only the owner can read
+// it until replace sets its mode.
 func (s *Service) openDraft(dir string) (*draft, error) {
 	d := &draft{s: s, name: fmt.Sprintf("%s/%s%d-%d", dir, draftPrefix, os.Getpid(), s.drafted.Add(1))}
 	fd, err := unix.Open(dir, unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC, 0o600)
 	if err != nil {
+		// The name is noted before the file exists, so that a listing in between leaves it out.
 		s.drafts.Store(d.name, true)
 		d.named = true
 		fd, err = unix.Open(d.name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
@@ -45,6 +49,7 @@ func (d *draft) link() error {
 	}
 	d.s.drafts.Store(d.name, true)
 	d.named = true
+	// The way through /proc works without CAP_DAC_READ_SEARCH, which AT_EMPTY_PATH would need (linkat(2)).
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", d.f.Fd()), unix.AT_FDCWD, d.name, unix.AT_SYMLINK_FOLLOW)
 }
 

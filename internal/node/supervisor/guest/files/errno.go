@@ -17,6 +17,7 @@ func fileError(p string, err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
+	// What the file system says of the request is the caller's to mend; anything else, such as EIO, stays Internal.
 	code := drover.Internal
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -62,6 +62,7 @@ func (u *unpacker) unpack(h *tar.Header, r io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
+		// Its owner gets all rights for now, so that a read-only directory can be filled; finish takes them away.
 		if err := mkdir(full, bits(h)|ownerBits, o); err != nil {
 			return err
 		}
@@ -71,6 +72,7 @@ func (u *unpacker) unpack(h *tar.Header, r io.Reader) error {
 		return u.s.replace(full, bits(h), o, h.ModTime, r)
 	case tar.TypeSymlink:
 		return link(full, func() error { return errors.Join(os.Symlink(h.Linkname, full), setTime(full, h.ModTime)) }, o)
+	// A hard link's target is a name in the archive, so it is resolved like one and cannot reach outside.
 	case tar.TypeLink:
 		return link(full, func() error { return os.Link(u.path(strings.TrimPrefix(h.Linkname, "./")), full) }, ids{-1, -1})
 	default:
@@ -81,10 +83,13 @@ func (u *unpacker) unpack(h *tar.Header, r io.Reader) error {
 // ownerBits are what a directory needs to be filled.
 const ownerBits = 0o700
 
+// bits are an entry's permissions with setuid, setgid and sticky, without the type that some archives put there.
 func bits(h *tar.Header) uint32 { return uint32(h.Mode) & modeBits }
 
+// path is where an entry goes. Cleaning it as an absolute path first removes every ".." at the front.
 func (u *unpacker) path(name string) string { return path.Join(u.dir, path.Clean("/"+name)) }
 
+// ids are the owner that an entry gets: the archive's numbers, or -1 (unchanged) for one who may not give files away.
 func (u *unpacker) ids(h *tar.Header) ids {
 	if u.owners {
 		return ids{h.Uid, h.Gid}
@@ -102,6 +107,7 @@ func (u *unpacker) finish() error {
 	return nil
 }
 
+// finishDir gives one directory its time and mode. It does not follow a link that a later entry put in the directory's place.
 func finishDir(full string, h *tar.Header) error {
 	fd, err := unix.Open(full, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ENOENT) {
@@ -117,8 +123,11 @@ func finishDir(full string, h *tar.Header) error {
 	return unix.Fchmod(fd, bits(h))
 }
 
+// timeval is a time for Futimes, which takes microseconds.
 func timeval(t time.Time) unix.Timeval { return unix.NsecToTimeval(t.UnixNano()) }
 
+// link makes a symbolic or hard link in the place of what is there, with the folders above. A directory with entries is not replaced: the
+// error is ENOTEMPTY.
 func link(full string, make func() error, o ids) error {
 	if err := os.MkdirAll(path.Dir(full), parentMode); err != nil {
 		return err

@@ -17,6 +17,8 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
+// A listing's bounds. Those of entries and depth keep a hostile tree from taking the guest's memory and stack; listBuffer is how many
+// bytes go out at once.
 const (
 	maxListed  = 1 << 20 // entries
 	maxDepth   = 512
@@ -49,6 +51,7 @@ func (s *Service) List(w io.Writer, req execution.FileRequest) error {
 }
 
 // lister walks a tree.
+// lister walks a tree; count is over all of it.
 type lister struct {
 	s         *Service
 	w         io.Writer
@@ -83,6 +86,7 @@ func (l *lister) directory(dir, prefix string, depth int) error {
 		var st unix.Stat_t
 		if unix.Lstat(dir+"/"+name, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
 			err := l.directory(dir+"/"+name, prefix+name+"/", depth+1)
+			// These two are about the whole listing. Any other error is that of a directory below, which is only left out.
 			if drover.CodeOf(err) == drover.TooLarge || errors.Is(err, io.ErrClosedPipe) {
 				return err
 			}
@@ -91,6 +95,7 @@ func (l *lister) directory(dir, prefix string, depth int) error {
 	return nil
 }
 
+// entry encodes one description and sends what has gathered when it is enough. It fails above maxListed or when nobody reads any more.
 func (l *lister) entry(full, name string) error {
 	info, err := describe(l.names, full, name)
 	if err != nil {
@@ -106,6 +111,7 @@ func (l *lister) entry(full, name string) error {
 	return nil
 }
 
+// flush sends what is encoded, and keeps the buffer for what follows.
 func (l *lister) flush() error {
 	_, err := l.w.Write(l.e.B)
 	l.e.B = l.e.B[:0]
@@ -125,6 +131,7 @@ func describe(n *account.Names, full, name string) (execution.FileInfo, error) {
 	return info, nil
 }
 
+// fileInfo translates a stat. Path is the name that the caller gives, relative to what was listed; a link's target is added by describe.
 func fileInfo(n *account.Names, st *unix.Stat_t, name string) execution.FileInfo {
 	return execution.FileInfo{
 		Path: name, Type: typeLetter(st.Mode), Size: st.Size, Mode: st.Mode & 0o7777, UID: int(st.Uid), GID: int(st.Gid),
@@ -132,6 +139,7 @@ func fileInfo(n *account.Names, st *unix.Stat_t, name string) execution.FileInfo
 	}
 }
 
+// typeLetter is the letter that ls -l begins a line with.
 func typeLetter(mode uint32) string {
 	switch mode & syscall.S_IFMT {
 	case syscall.S_IFDIR:

@@ -31,6 +31,7 @@ func asDirectory(asked, p string) string {
 	return p
 }
 
+// namesDirectory reports whether a path, by its spelling, can only be a directory; path.Clean loses this.
 func namesDirectory(asked string) bool {
 	return strings.HasSuffix(asked, "/") || strings.HasSuffix(asked, "/.")
 }

@@ -46,6 +46,7 @@ func (s *Service) Read(w io.Writer, head func(execution.FileInfo), req execution
 	}
 	var f *os.File
 	var st *unix.Stat_t
+	// Only the opening needs the user's rights: the kernel checks them there, and the descriptor can then be read by any thread.
 	err = s.as(req.Privileged, func() (err error) {
 		f, st, err = openRegular(asDirectory(req.Path, p))
 		return err

@@ -31,6 +31,7 @@ func (s *Service) Apply(c execution.FileChange, data io.Reader) error {
 	return fileError(c.Path, s.apply(c, data))
 }
 
+// apply checks that a change is exactly one of the three, and makes it. Its errors may be bare errnos, to which Apply gives codes.
 func (s *Service) apply(c execution.FileChange, data io.Reader) error {
 	if c.Path == "" {
 		return drover.Errorf(drover.Invalid, "a change needs a path")
@@ -45,6 +46,7 @@ func (s *Service) apply(c execution.FileChange, data io.Reader) error {
 	}
 	switch {
 	case c.Delete && !c.Mkdir && !c.Write:
+		// The working directory is emptied instead of removed, since later executions start in it.
 		if home, err := s.absolute("."); err == nil && p == home && p != "/" && path.Base(c.Path) != "*" {
 			return empty(p, true) // itself it stays, and its owner's
 		}
@@ -61,6 +63,7 @@ func (s *Service) apply(c execution.FileChange, data io.Reader) error {
 	}
 }
 
+// mode returns the mode that was asked for without other bits, or the default for 0.
 func mode(m, otherwise uint32) uint32 {
 	if m == 0 {
 		return otherwise
@@ -71,6 +74,7 @@ func mode(m, otherwise uint32) uint32 {
 // ids are a file's owner and group.
 type ids struct{ uid, gid int }
 
+// owner finds whom a new file belongs to: "" is root, and -1 leaves the one who writes. Errors: Invalid for an unknown user.
 func (s *Service) owner(who string) (ids, error) {
 	if os.Geteuid() != 0 {
 		return ids{-1, -1}, nil // we can only be ourselves
@@ -119,6 +123,7 @@ func empty(dir string, all bool) error {
 		if !all && strings.HasPrefix(name, ".") {
 			continue
 		}
+		// EBUSY is a mount point: what is in it is gone, and it stays.
 		if err := os.RemoveAll(dir + "/" + name); err != nil && !errors.Is(err, unix.EBUSY) {
 			return err
 		}
@@ -142,6 +147,7 @@ func mkdir(p string, mode uint32, o ids) error {
 	if err := unix.Mkdir(p, parentMode); err != nil && err != unix.EEXIST {
 		return err
 	}
+	// Owner and mode are set through a descriptor: a path could lead elsewhere by then.
 	fd, err := unix.Open(p, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -172,12 +178,14 @@ func (s *Service) replace(p string, mode uint32, o ids, at time.Time, data io.Re
 	if err := d.link(); err != nil {
 		return err
 	}
+	// The owner comes first, because a chown clears setuid and setgid bits.
 	if err := d.f.Chown(o.uid, o.gid); err != nil {
 		return err
 	}
 	if err := unix.Fchmod(int(d.f.Fd()), mode); err != nil {
 		return err
 	}
+	// The time is set after the content, whose writing would change it.
 	if err := setTime(d.name, at); err != nil {
 		return err
 	}
@@ -196,6 +204,7 @@ func setTime(p string, at time.Time) error {
 	return unix.UtimesNanoAt(unix.AT_FDCWD, p, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
+// fill copies through a pooled buffer. The struct wrappers hide ReadFrom and WriteTo, with which io would allocate one of its own.
 func fill(f *os.File, data io.Reader) error {
 	b := buffer.Get()
 	defer buffer.Put(b)

@@ -23,6 +23,8 @@ func MainAttached(args []string) int {
 	return exitNoStart
 }
 
+// serveAttached serves until a shutdown or the end of stdin: there is no socket to which another agent could come. Errors: a
+// configuration that cannot be read, or a lost stdin.
 func serveAttached(args []string) error {
 	key, config, err := pipelink.ReceiveBoot(os.Stdin)
 	if err != nil {
@@ -32,6 +34,7 @@ func serveAttached(args []string) error {
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
 	}
+	// Without a folder, or without a task that logs, the main task's output is thrown away.
 	logDir := -1
 	if len(args) > 0 && boot.LogTask != "" {
 		if logDir, err = unix.Open(args[0], unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {

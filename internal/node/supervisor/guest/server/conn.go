@@ -32,11 +32,13 @@ type conn struct {
 	channels map[uint32]handler // guarded by mu
 }
 
+// readBuffer holds many small frames; one that is longer gets a buffer of its own. maxFds is how many descriptors a message can carry.
 const (
 	readBuffer = 16 << 10
 	maxFds     = 16
 )
 
+// newConn takes over a connected, non-blocking socket; run closes it.
 func newConn(s *Server, fd int) *conn {
 	return &conn{s: s, f: os.NewFile(uintptr(fd), "agent"), channels: map[uint32]handler{}}
 }
@@ -61,6 +63,8 @@ func (c *conn) run() {
 	}
 }
 
+// drop tells all channels that the agent is lost, not that it closed them: their executions are kept for one that comes back. Descriptors
+// that no request took are closed.
 func (c *conn) drop() {
 	c.mu.Lock()
 	c.closed = true
@@ -95,6 +99,7 @@ func (c *conn) hello() error {
 	return nil
 }
 
+// handle passes a frame on. An error ends the connection; one of a single request is answered on its channel instead.
 func (c *conn) handle(h wire.Header, p []byte) error {
 	switch h.Kind {
 	case wire.KindOpen:
@@ -119,6 +124,7 @@ func (c *conn) handle(h wire.Header, p []byte) error {
 	return nil
 }
 
+// add lets a channel's frames go to h. After drop it does nothing, so h does not hear of the loss.
 func (c *conn) add(channel uint32, h handler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,6 +166,7 @@ func (c *conn) next() (wire.Header, []byte, error) {
 	if err := c.fill(whole); err != nil {
 		return h, nil, err
 	}
+	// The capacity ends with the payload, so that appending to it cannot write over the next frame.
 	p := c.buf[wire.HeaderSize:whole:whole]
 	c.buf = c.buf[whole:]
 	return h, p, nil
@@ -184,6 +191,8 @@ func (c *conn) fill(n int) error {
 	return nil
 }
 
+// receive waits in the runtime's poller, reads once, and keeps the descriptors that came along. Its error ends the connection, also when
+// the agent has closed it.
 func (c *conn) receive(b []byte) (n int, err error) {
 	var oob [256]byte
 	var oobn int
@@ -206,6 +215,7 @@ func (c *conn) receive(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// takeRights keeps received descriptors in the order of their arrival, which is that of the frames that name them.
 func (c *conn) takeRights(oob []byte) {
 	messages, err := syscall.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -219,6 +229,7 @@ func (c *conn) takeRights(oob []byte) {
 	}
 }
 
+// takeFds hands out the next n descriptors. Fewer came if a message was cut; what needs more than there are fails by itself.
 func (c *conn) takeFds(n int) []int {
 	n = min(n, len(c.fds))
 	fds := append([]int(nil), c.fds[:n]...)

@@ -21,6 +21,7 @@ func (c *conn) openFiles(ch channel.Channel, op wire.Op, d *wire.Decoder) {
 	go func() { // ends with the work, or when the agent closes the channel and so ends its streams
 		err := work(t, d)
 		c.Remove(ch.ID)
+		// After a failure the answer is the last frame; without one the end of the stream says that all of it came.
 		if err != nil {
 			ch.Answer(nil, err)
 			return
@@ -44,6 +45,7 @@ func (s *Server) fileWork(op wire.Op) func(*channel.Transfer, *wire.Decoder) err
 			if d.Err != nil {
 				return d.Err
 			}
+			// The operation says it: content in the stream can only be written.
 			c.Write = true
 			return s.files.Apply(c, t.In)
 		}

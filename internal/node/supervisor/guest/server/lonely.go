@@ -5,6 +5,7 @@ import (
 	"time"
 )
 
+// lonelyCheck is how often a supervisor without an agent looks: rare enough to cost nothing, with hundreds of them on a machine.
 const lonelyCheck = 5 * time.Second
 
 // arrived and departed count the agents that are connected. While there is none, we look now and then whether one can
@@ -49,6 +50,8 @@ func (s *Server) watchSocket() {
 	})
 }
 
+// unreachable reports whether stdout is a file that has lost its last name. If stdout is anything else, this cannot be told, and the
+// answer is false.
 func unreachable() bool {
 	var st syscall.Stat_t
 	return syscall.Fstat(syscall.Stdout, &st) == nil && st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Nlink == 0

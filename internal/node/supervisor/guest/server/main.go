@@ -53,6 +53,8 @@ func tune() {
 	sysmon.Relax()
 }
 
+// readBoot reads the task's configuration to the end of its descriptor, and closes it. No program that is started inherits the agent's
+// descriptors.
 func readBoot() (wire.Boot, error) {
 	for _, fd := range []int{wire.ListenerFD, wire.ConfigFD, wire.LogDirFD} {
 		unix.CloseOnExec(fd)
@@ -75,7 +77,9 @@ func readBoot() (wire.Boot, error) {
 // shield makes us the parent of all orphans, and keeps what we run from ending or reading us. It returns what tells of
 // ended children.
 func shield() (children *os.File, err error) {
+	// Orphans come to us instead of the machine's init, also without a pid namespace of our own.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	// Not being dumpable closes /proc/<pid>/mem, environ and fd to other processes of the same user (prctl(2)).
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	return process.TakeSignals()
 }

@@ -11,6 +11,7 @@ import (
 
 // open starts what a channel asks for. It must not block: what takes time gets a goroutine.
 func (c *conn) open(ch channel.Channel, op wire.Op, p []byte, fds []int) {
+	// Only these three expect descriptors. What comes with another request would stay open until the process ends.
 	if op != wire.OpExec && op != wire.OpTaskStart && op != wire.OpReuse {
 		process.CloseAll(fds)
 	}
@@ -47,6 +48,7 @@ func (c *conn) open(ch channel.Channel, op wire.Op, p []byte, fds []int) {
 	}
 }
 
+// openMore is open for requests without descriptors: lists, the main task, the shutdown, and last the operations on files.
 func (c *conn) openMore(ch channel.Channel, op wire.Op, d *wire.Decoder) {
 	switch op {
 	case wire.OpList:
@@ -81,6 +83,7 @@ func (c *conn) openMore(ch channel.Channel, op wire.Op, d *wire.Decoder) {
 	}
 }
 
+// startTask answers with the main task's pid, once its program was executed.
 func (c *conn) startTask(ch channel.Channel, t wire.Task, fds []int) {
 	pid, err := c.s.startTask(t, fds)
 	var e wire.Encoder
@@ -88,6 +91,7 @@ func (c *conn) startTask(ch channel.Channel, t wire.Task, fds []int) {
 	ch.Answer(e.B, err)
 }
 
+// list encodes the executions that are kept: their number, then each of them.
 func (s *Server) list() []byte {
 	all := s.executions.List()
 	var e wire.Encoder

@@ -15,6 +15,7 @@ import (
 // retire lets the ended task go, and every agent but the one that asks. Errors: Conflict, when the next task could meet
 // something of this one.
 func (s *Server) retire(by *conn) error {
+	// The task is let go before the kill, so that nothing can be started behind it.
 	if err := s.letGo(); err != nil {
 		return err
 	}
@@ -67,6 +68,7 @@ func (s *Server) reuse(p []byte, fds []int) error {
 		process.CloseAll(fds)
 		return drover.Errorf(drover.Conflict, "it serves a task")
 	}
+	// The descriptor is the folder of the new task's logs. Without one its output is thrown away.
 	if len(fds) == 1 {
 		s.configure(boot, fds[0])
 	} else {

@@ -41,6 +41,7 @@ func New(boot wire.Boot, c clock.Clock, logDir int) *Server {
 	return newServer(l, boot, logDir)
 }
 
+// newServer is New for a launcher of the caller's; tests give it users and a clock of their own.
 func newServer(l *program.Launcher, boot wire.Boot, logDir int) *Server {
 	s := &Server{
 		clock: l.Clock, launcher: l, files: files.New(l.Accounts, l.Boot), agents: map[*conn]bool{}, ended: make(chan struct{}),
@@ -80,6 +81,8 @@ func (s *Server) Serve(listener int, children *os.File) error {
 	}
 }
 
+// accept takes agents until the listener is closed. Several may be connected: after a restart the new one comes before the former is
+// known to be gone.
 func (s *Server) accept(l *os.File) error {
 	raw, err := l.SyscallConn()
 	if err != nil {
@@ -112,4 +115,5 @@ func (s *Server) shutdown() {
 	process.KillAll(s.launcher.Reaper, s.clock)
 }
 
+// end makes Serve return, however often it is called.
 func (s *Server) end() { s.endOnce.Do(func() { close(s.ended) }) }

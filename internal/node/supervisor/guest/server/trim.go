@@ -28,6 +28,7 @@ func (s *Server) trimLater() {
 	s.trimmer.Reset(trimAfter)
 }
 
+// trim collects garbage and returns free pages to the kernel, unless something runs or there is too little to gain.
 func (s *Server) trim() {
 	if s.executions.Busy() {
 		return // its end calls trimLater
