@@ -28,6 +28,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	}
 	d.remember(b.id)
 	d.keepLink(b, s.Wire)
+	// The image must not be removed by the delay that began while no agent ran.
 	d.images.Hold(&images.Image{ID: b.image, Ref: b.imageRef})
 	client, err := d.connect(ctx, b)
 	if err == nil && interrupted && !supervised.Started(ctx, client, state.ID) {
@@ -43,6 +44,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the container's supervisor: %w", err)
 	}
+	// A kernel of its own has no control groups that executions could be put into: the container's is only read.
 	if b.attached {
 		d.view(b, client.Pid())
 	} else if err := d.adopt(b, client.Pid()); err != nil {

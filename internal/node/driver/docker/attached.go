@@ -41,11 +41,13 @@ type attached struct {
 	stream *stream
 }
 
+// prepare only keeps the configuration: there is no socket or folder to be made.
 func (a *attached) prepare(cfg supervisor.LaunchConfig) error {
 	a.cfg = cfg
 	return nil
 }
 
+// first mounts the log folder, if there is one, since no descriptor of it can be handed to another kernel.
 func (a *attached) first(spec *driver.Spec) first {
 	f := first{args: supervisor.AttachedArgs(""), stdin: true}
 	if a.cfg.LogDir != nil {
@@ -55,11 +57,14 @@ func (a *attached) first(spec *driver.Spec) first {
 	return f
 }
 
+// created attaches before the start, so that nothing which drover-init says is missed.
 func (a *attached) created(ctx context.Context) (err error) {
 	a.stream, err = a.d.attach(ctx, a.b.id)
 	return err
 }
 
+// started sends the configuration through the stream, which belongs to the client from then on. Its errors end with what drover-init
+// wrote to stderr.
 func (a *attached) started(ctx context.Context, user supervisor.User) (*supervisor.Client, error) {
 	a.cfg.User = user
 	r, err := a.d.docker.ContainerInspect(ctx, a.b.id, client.ContainerInspectOptions{})
@@ -131,6 +136,7 @@ type stream struct {
 }
 
 // The daemon's frames: stream, three zeros, length.
+// maxTail bounds how much of drover-init's stderr is kept for an error message.
 const (
 	frameHeader = 8
 	frameStdout = 1

@@ -52,6 +52,7 @@ type stored struct {
 	Wire       storedLink                 `json:"wire,omitzero"`
 }
 
+// state is what the agent stores for Attach, right after the start.
 func (b *box) state(spec *driver.Spec) driver.State {
 	data, err := json.Marshal(
 		stored{b.id, b.image, b.imageRef, b.stopSignal, b.stateDir, b.attached, b.warm, b.network, b.disk, b.link.stored()},
@@ -73,6 +74,7 @@ func (d *Driver) settle(b *box, pid int) error {
 	return d.adopt(b, pid)
 }
 
+// noGroups are the groups of a container whose control group cannot be used: executions run in the container's own.
 func (d *Driver) noGroups() *grouped.Groups { return &grouped.Groups{Clock: d.cfg.Clock} }
 
 // adopt takes the container's cgroup for executions' groups to be made in.
@@ -80,6 +82,7 @@ func (d *Driver) adopt(b *box, pid int) error {
 	if d.cfg.Cgroups == nil || pid <= 0 {
 		return nil
 	}
+	// A container without groups of its own still runs: executions are then bounded by drover-init's watches only.
 	group, err := d.cfg.Cgroups.Adopt(b.id, pid)
 	if err != nil {
 		d.cfg.Log.Warn("executions in this container have no groups of their own", "container", b.id, "error", err)
@@ -104,6 +107,7 @@ func (d *Driver) view(b *box, pid int) {
 
 // free gives back everything that the task holds on the machine. Idempotent.
 func (d *Driver) free(ctx context.Context, b *box) error {
+	// The container goes first: what follows is in use while it lives. An error keeps the rest for another call.
 	if b.id != "" {
 		if err := d.remove(ctx, b.id); err != nil {
 			return err
@@ -126,6 +130,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 	return os.RemoveAll(b.stateDir)
 }
 
+// removePause is between two looks at a container that somebody else is removing.
 const removePause = 20 * time.Millisecond
 
 // remove kills and removes a container, and returns when it is gone.

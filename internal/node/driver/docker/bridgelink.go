@@ -30,6 +30,7 @@ type storedLink struct {
 	Holder  string               `json:"holder,omitempty"`
 }
 
+// stored is the link as State.Data has it; of nil it is empty, which keepLink takes for none.
 func (w *bridgeLink) stored() storedLink {
 	if w == nil {
 		return storedLink{}
@@ -66,6 +67,7 @@ func (d *Driver) reserve(spec *driver.Spec, c *taskConfig, b *box) error {
 	if w.address, err = d.cfg.Bridge.Take(bridge.Runners); err != nil {
 		return err
 	}
+	// Docker gives the container a namespace without a network, and publishes no ports: both are ours now.
 	b.link, c.network, c.ports, c.wired = w, "none", nil, true
 	return nil
 }
@@ -101,6 +103,7 @@ func (d *Driver) connectWire(b *box, pid int) error {
 	return d.forwardWire(b)
 }
 
+// forwardWire listens on the machine for the runner's ports. Nothing is done for a container without them, and Forwarder's Close ends it.
 func (d *Driver) forwardWire(b *box) (err error) {
 	if b.link != nil && len(b.link.ports) > 0 {
 		b.link.forward, err = bridge.Forward(d.cfg.Clock, b.link.address, b.link.ports)

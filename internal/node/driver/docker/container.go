@@ -50,6 +50,7 @@ func (d *Driver) options(spec *driver.Spec, c taskConfig, img images.Image, init
 		return client.ContainerCreateOptions{}, err
 	}
 	mounts = append(mounts, files...)
+	// Docker refuses a host name for a container in a namespace of UTS or network that is not its own.
 	hostname := c.hostname
 	if c.network == "host" || strings.HasPrefix(c.network, containerMode) {
 		hostname = ""
@@ -123,6 +124,7 @@ func withoutNeeded(names []string) []string {
 	})
 }
 
+// workDir is the job's, else the image's, else the root, as docker chooses it.
 func workDir(c taskConfig, img images.Image) string {
 	for _, dir := range []string{c.workDir, img.WorkDir} {
 		if dir != "" {
@@ -165,6 +167,7 @@ func (d *Driver) labels(spec *driver.Spec, c taskConfig) map[string]string {
 	return out
 }
 
+// The kernel's bounds of cpu shares (v1; docker translates them for v2), and its usual period in microseconds.
 const (
 	minShares, maxShares = 2, 262144
 	defaultPeriod        = 100_000
@@ -173,6 +176,7 @@ const (
 // resources limits the container; what executions get on top is inside of that.
 func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources, error) {
 	r := container.Resources{CPUShares: min(max(spec.CPUMHz, minShares), maxShares), Devices: c.devices}
+	// -1 stays as it is: docker takes it for no limit, and check has refused it where the node has one.
 	if c.pids == 0 {
 		c.pids = d.cfg.Pids
 	}
@@ -188,6 +192,7 @@ func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources
 	case spec.MemoryMaxMB > spec.MemoryMB:
 		hard, soft = spec.MemoryMaxMB, spec.MemoryMB
 	}
+	// Memory and swap together have memory's limit, so the task gets no swap. Docker counts in bytes.
 	r.Memory, r.MemorySwap, r.MemoryReservation = hard<<20, hard<<20, soft<<20
 	if c.cpuHard && spec.CPUMHz > 0 {
 		if d.cfg.CoreMHz <= 0 {
@@ -197,6 +202,7 @@ func (d *Driver) resources(spec *driver.Spec, c taskConfig) (container.Resources
 		if r.CPUPeriod == 0 {
 			r.CPUPeriod = defaultPeriod
 		}
+		// The kernel refuses quotas below a millisecond.
 		r.CPUQuota = max(r.CPUPeriod*spec.CPUMHz/int64(d.cfg.CoreMHz), 1000)
 	}
 	var cores []string
@@ -271,6 +277,7 @@ func ports(spec *driver.Spec, c taskConfig) (network.PortSet, network.PortMap, e
 	return exposed, bindings, nil
 }
 
+// parseAddr names the text in its error, without the parser's own wording; the caller adds the key.
 func parseAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	if err != nil {
@@ -279,6 +286,7 @@ func parseAddr(s string) (netip.Addr, error) {
 	return a, nil
 }
 
+// addrs leaves out what is no address.
 func addrs(list []string) (out []netip.Addr) {
 	for _, s := range list {
 		if a, err := parseAddr(s); err == nil { // check has complained

@@ -76,6 +76,7 @@ func (h *handle) overDisk(_ context.Context, reason error) {
 	}
 }
 
+// unwatchDisk ends the watch, if there is one. It may be called more than once.
 func (h *handle) unwatchDisk() {
 	if h.disk.task != nil {
 		h.d.disks.Remove(h.disk.task)

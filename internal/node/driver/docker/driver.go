@@ -84,6 +84,7 @@ type Driver struct {
 
 var _ driver.Driver = (*Driver)(nil)
 
+// What Config says of them is why they exist; none of them comes from docker.
 const (
 	defaultImageDelay = 3 * time.Minute
 	defaultPullQuiet  = 2 * time.Minute
@@ -129,12 +130,14 @@ func (d *Driver) Close() error {
 	return d.docker.Close()
 }
 
+// remember makes a container, by its id or name, one that Sweep spares.
 func (d *Driver) remember(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.known[id] = true
 }
 
+// forget lets Sweep take the container, if it is still there.
 func (d *Driver) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

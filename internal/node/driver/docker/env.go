@@ -9,6 +9,7 @@ import (
 // environment is the image's with the task's over it.
 func environment(spec *driver.Spec, c taskConfig, img images.Image) map[string]string {
 	image := img.Env
+	// The host name comes first, so that the image and the task may replace it, as in docker.
 	if c.hostname != "" {
 		image = append([]string{"HOSTNAME=" + c.hostname}, image...)
 	}

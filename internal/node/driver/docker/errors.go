@@ -23,12 +23,14 @@ func startError(err error) error {
 	if e := (*driver.StartError)(nil); errors.As(err, &e) {
 		return err
 	}
+	// What is not known can be tried again: the job's restart policy bounds how often.
 	recoverable := true
 	switch drover.CodeOf(err) {
 	case drover.Invalid, drover.NotFound, drover.Forbidden, drover.NotImplemented:
 		recoverable = false
 	case drover.Unavailable:
 	default:
+		// The daemon answers 500 for many mistakes of a job, so only the text tells them from its own failures.
 		for _, text := range final {
 			if strings.Contains(strings.ToLower(err.Error()), text) && !errors.Is(err, context.Canceled) {
 				recoverable = false

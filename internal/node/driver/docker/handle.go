@@ -37,6 +37,7 @@ var (
 	_ driver.Meter  = (*handle)(nil)
 )
 
+// newHandle makes the handle of a container whose drover-init was reached. The client is the task's to close from now on.
 func newHandle(d *Driver, b *box, client *supervisor.Client, ident driver.State) *handle {
 	task := supervised.New(supervised.Config{
 		Connect: func(ctx context.Context) (*supervisor.Client, error) { return d.connect(ctx, b) }, Warm: b.warm, OOMKills: b.oomKills,
@@ -52,6 +53,7 @@ func (d *Driver) connect(ctx context.Context, b *box) (*supervisor.Client, error
 	return supervisor.Connect(ctx, supervisor.SocketPath(b.stateDir), d.clientOptions(b))
 }
 
+// oomKills is how often the kernel killed something in the container for its memory. It is 0 where that cannot be read.
 func (b *box) oomKills() uint64 {
 	if b.usage == nil {
 		return 0
@@ -59,6 +61,7 @@ func (b *box) oomKills() uint64 {
 	return b.usage.OOMKills()
 }
 
+// clientOptions are those of every connection to the container's drover-init, so that a later one makes groups as the first did.
 func (d *Driver) clientOptions(b *box) supervisor.Options {
 	return supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log, Groups: b.groups}
 }
@@ -67,6 +70,7 @@ func (d *Driver) clientOptions(b *box) supervisor.Options {
 func (h *handle) State() driver.State { return h.ident }
 
 const (
+	// askDaemon bounds a request on which nothing depends but the one who waits for it.
 	askDaemon = 5 * time.Second
 	// retryDaemon is how often a daemon that is away is looked for, where we need it.
 	retryDaemon = time.Second
@@ -76,12 +80,14 @@ const (
 // supervisor left to tell.
 func (h *handle) Wait(ctx context.Context) (driver.Exit, error) {
 	exit, err := h.Task.Wait(ctx)
+	// Only a container that is reached through the daemon is Unavailable: it runs on, so the wait does too.
 	for drover.CodeOf(err) == drover.Unavailable && clock.Sleep(ctx, h.d.cfg.Clock, retryDaemon) {
 		exit, err = h.Task.Wait(ctx)
 	}
 	if err == nil {
 		h.unwatchDisk()
 	}
+	// A kill by the disk watch looks like a lost supervisor; people should read the reason.
 	if reason := h.disk.reason.Load(); reason != nil && exit.Err != nil {
 		exit.Err = *reason
 	}
@@ -100,6 +106,7 @@ func (h *handle) Wait(ctx context.Context) (driver.Exit, error) {
 // Stop asks the main task to end, by the image's stop signal unless one is given, and kills it after the timeout. A warm
 // runner has nobody to ask: it ends.
 func (h *handle) Stop(ctx context.Context, signal string, timeout time.Duration) error {
+	// A stop signal that an image gives as a number is not used: supervisors take names.
 	if signal == "" && strings.HasPrefix(h.box.stopSignal, "SIG") {
 		signal = h.box.stopSignal
 	}
@@ -132,6 +139,7 @@ func (h *handle) abandon() error {
 		return err
 	}
 	h.d.forget(h.box.id)
+	// The copy has no container, so free gives back everything else and does not ask the daemon for its removal.
 	gone := *h.box
 	gone.id = ""
 	ctx, cancel := h.d.cfg.Clock.WithTimeout(context.Background(), h.d.cfg.RemoveWait) //nolint:forbidigo // the caller's was used up

@@ -34,6 +34,7 @@ func (d *Driver) HoldNetwork(ctx context.Context, name, hostname string) (pid in
 	id, err := d.create(ctx, client.ContainerCreateOptions{
 		Name: name,
 		Config: &container.Config{
+			// It runs as nobody, without rights, and its root is read-only: it exists only to keep a namespace open.
 			Image: img.ID, Hostname: hostname, User: "65534:65534", Entrypoint: []string{ownPath + "/init", hold.Command}, Cmd: []string{},
 			Labels: map[string]string{labelOwner: d.cfg.Owner, labelID: name}, Env: []string{"GOMAXPROCS=1"},
 		},
@@ -66,6 +67,7 @@ func (d *Driver) holdRuntime() string {
 	return ""
 }
 
+// plainRuntime is the name under which every dockerd knows the runtime that shares the machine's kernel.
 const plainRuntime = "runc"
 
 // importHold makes the image: one empty folder.

@@ -232,8 +232,10 @@ var harmless = []row{ // a constant
 	within("oom_score_adj", "refused always"), within("isolation", "refused always"), within("volume_driver", "refused always"),
 }
 
+// within is a row without a check; why says what the key stays within.
 func within(key, why string) row { return row{key: key, says: why} }
 
+// The machine's namespace as modes name it, and the volume driver that is meant where none is named.
 const (
 	hostMode    = "host"
 	localDriver = "local"
@@ -269,6 +271,7 @@ func unless(given bool, value string, harmless ...string) string {
 	return value
 }
 
+// ofMounts collects what lacks leave in each mount: the value that lacks returns, "" for none.
 func (l leave) ofMounts(lacks func(mountConfig) string) (out []string) {
 	for _, m := range l.c.mounts {
 		if v := lacks(m); v != "" {
@@ -296,6 +299,7 @@ func (l leave) volumes() (out []string) {
 // plainBinds are the options of volumes that change nothing outside.
 var plainBinds = []string{"", "ro", "rw", "z", "Z", "nocopy", "private", "rprivate", "cached", "consistent", "delegated"} // a constant
 
+// devices are the paths without leave. A path that is not clean could match a pattern and mean another device, so it never has leave.
 func (l leave) devices() (out []string) {
 	for _, m := range l.c.devices {
 		p := m.PathOnHost
@@ -313,6 +317,7 @@ var ownRuntimes = []string{ // a constant
 	"sysbox-runc", "nvidia",
 }
 
+// runtimes is the runtime if it lacks leave. The node's list replaces our own, but for the daemon's default.
 func (l leave) runtimes() []string {
 	allowed := ownRuntimes
 	if len(l.cfg.AllowRuntimes) > 0 {
@@ -330,6 +335,7 @@ var ownLimits = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "no
 // ownSettings are the kernel's that each container has its own of; those of networks are looked at apart.
 var ownSettings = []string{"kernel.msg*", "kernel.sem", "kernel.shm*", "fs.mqueue.*"} // a constant
 
+// namespaced reports whether the container has this setting for itself; with the machine's network or memory of processes it has not.
 func (l leave) namespaced(name string) bool {
 	if strings.HasPrefix(name, "net.") {
 		return l.c.network != hostMode

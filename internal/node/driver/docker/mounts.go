@@ -20,6 +20,7 @@ import (
 // ownPath holds drover-init and the folder that it is handed its socket through.
 const ownPath = "/.drover"
 
+// checkMounts complains about mounts, volumes and tmpfs that could never be made. What the node gives no leave for is leave's.
 func checkMounts(c *taskConfig, r *options.Reader) {
 	for i := range c.mounts {
 		m := &c.mounts[i]
@@ -64,6 +65,7 @@ func checkTarget(key, target string, r *options.Reader) {
 	}
 }
 
+// checkSource refuses relative paths that lead out by their spelling; inside does the same for links, at the start.
 func checkSource(key, source string, r *options.Reader) {
 	switch {
 	case source == "":
@@ -186,6 +188,7 @@ func makeSource(spec *driver.Spec, source string) error {
 	if path.IsAbs(source) {
 		return nil
 	}
+	// A root keeps to the folder, whatever links the task has planted in it.
 	root, err := os.OpenRoot(spec.Dirs.Task)
 	if err != nil {
 		return err
@@ -200,6 +203,7 @@ func makeSource(spec *driver.Spec, source string) error {
 	return nil
 }
 
+// mount translates it for docker. Errors: Invalid for a source that is not there, Forbidden for one outside of the task's folder.
 func (m mountConfig) mount(spec *driver.Spec) (mount.Mount, error) {
 	out := mount.Mount{Type: mount.Type(m.kind), Source: m.source, Target: m.target, ReadOnly: m.readOnly}
 	switch m.kind {

@@ -24,6 +24,7 @@ func (d *Driver) address(ctx context.Context, c taskConfig, id string) (*drover.
 		return nil, nil // it has none
 	}
 	networks := r.Container.NetworkSettings.Networks
+	// Of several networks the first by name with an address is shown, so that the answer does not change between calls.
 	for _, name := range slices.Sorted(maps.Keys(networks)) {
 		n := networks[name]
 		if n == nil || !n.IPAddress.IsValid() {

@@ -28,6 +28,7 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, er
 	return h, nil
 }
 
+// start is Start with plain errors. On any of them all that was made so far is freed, also when ctx is over.
 func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err error) {
 	config, err := d.parse(spec.Config, spec)
 	if err != nil {
@@ -68,6 +69,7 @@ func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err e
 		h.watchDisk(ctx)
 		return h, nil
 	}
+	// The state is kept before the program is executed: an agent that is killed between the two must not start it twice.
 	if err = supervised.Keep(b.stateDir, h.State()); err == nil {
 		err = h.StartMain(ctx, *task, b.groups)
 	}
@@ -114,6 +116,7 @@ func (d *Driver) launch(ctx context.Context, spec *driver.Spec, c taskConfig, im
 	if b.id, err = d.create(ctx, options); err != nil {
 		return nil, err
 	}
+	// Users are looked up in the created container, since only there the image's files can be read without running anything.
 	user, err := d.defaultUser(ctx, spec, img, b.id)
 	if err != nil {
 		return nil, err
@@ -152,6 +155,7 @@ func (d *Driver) create(ctx context.Context, options client.ContainerCreateOptio
 				return "", err
 			}
 		}
+		// Also if the other container was not ours: its owner may have removed it since, and otherwise the conflict is the answer.
 		made, err = d.docker.ContainerCreate(ctx, options)
 	}
 	if err != nil {
@@ -210,6 +214,7 @@ func command(spec *driver.Spec, c taskConfig, img images.Image) (*supervisor.Tas
 	if len(argv) == 0 {
 		return nil, drover.Errorf(drover.Invalid, "command: nothing to run: give a command, or an image that has one")
 	}
+	// The agent interpolated paths of the machine; the container has the same folders elsewhere.
 	replace := supervised.InsidePaths(spec.Dirs)
 	for i := range argv {
 		argv[i] = replace.Replace(argv[i])

@@ -32,20 +32,25 @@ type handed struct {
 	c *supervisor.Contained
 }
 
+// prepare makes the folder through which the socket is handed over.
 func (h *handed) prepare(cfg supervisor.LaunchConfig) (err error) {
 	h.c, err = supervisor.Contain(cfg)
 	return err
 }
 
+// first mounts that folder where drover-init looks for it.
 func (h *handed) first(*driver.Spec) first {
 	return first{args: supervisor.ContainedArgs(ownPath + "/boot"), source: h.c.Folder(), target: ownPath + "/boot"}
 }
 
+// created lets drover-init in only now: no earlier container of the same name is left that could knock.
 func (h *handed) created(context.Context) error { return h.c.Open() }
 
+// started waits for drover-init to fetch its socket and configuration.
 func (h *handed) started(ctx context.Context, user supervisor.User) (*supervisor.Client, error) {
 	h.c.SetUser(user)
 	return h.c.Start(ctx, h.d.clientOptions(h.b))
 }
 
+// close frees what Start did not take over; it may be called after it.
 func (h *handed) close() { h.c.Close() }

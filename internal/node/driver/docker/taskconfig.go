@@ -60,6 +60,7 @@ type taskConfig struct {
 	ipv4, ipv6             string
 }
 
+// mountConfig is one block mount or mounts; which fields count depends on the kind, as in docker.
 type mountConfig struct {
 	kind, source, target string
 	readOnly             bool
@@ -72,6 +73,7 @@ type mountConfig struct {
 	driverOptions        map[string]string
 }
 
+// Bounds that no machine reaches, so that a number cannot overflow where it is shifted or multiplied.
 const (
 	maxPids   = 1 << 22
 	maxMemory = 1 << 30 // MB
@@ -94,6 +96,7 @@ func (d *Driver) parse(config map[string]any, spec *driver.Spec) (taskConfig, er
 	return c, r.Done()
 }
 
+// read takes every key once, so that the reader can name those which nobody has taken.
 func read(r *options.Reader) taskConfig {
 	c := taskConfig{
 		image:   images.Request{Ref: r.Str("image"), Load: r.Str("load"), ForcePull: r.Flag("force_pull")},
@@ -121,6 +124,7 @@ func read(r *options.Reader) taskConfig {
 	return c
 }
 
+// readMount reads one block mount or mounts.
 func readMount(r *options.Reader) mountConfig {
 	m := mountConfig{kind: r.Str("type"), source: r.Str("source"), target: r.Str("target"), readOnly: r.Flag("readonly")}
 	r.Each("bind_options", func(in *options.Reader) { m.propagation = in.Str("propagation") })
@@ -137,6 +141,7 @@ func readMount(r *options.Reader) mountConfig {
 	return m
 }
 
+// check complains about values that docker would refuse, or take for something else, at the start.
 func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	if c.image.Ref == "" {
 		r.Problem("image: is missing")
@@ -193,6 +198,7 @@ func (d *Driver) withheld(spec *driver.Spec, c taskConfig) (mask uint64) {
 
 // allowsCap reports whether a job may add it.
 func (d *Driver) allowsCap(name string) bool {
+	// A list of the node's is exact. Without one a job may add what docker gives anyway, less the risky ones.
 	if len(d.cfg.AllowCaps) == 0 {
 		return d.cfg.AllowPrivileged || slices.Contains(daemonCaps, name) && !slices.Contains(riskyCaps, name)
 	}

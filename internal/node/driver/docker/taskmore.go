@@ -45,6 +45,7 @@ func readMore(r *options.Reader, c *taskConfig) {
 	refuse(r)
 }
 
+// refuse reads keys of Nomad's driver that cannot be kept, and accepts only values that change nothing.
 func refuse(r *options.Reader) {
 	r.Num("container_exists_attempts", 0, maxPids) // a name that is taken is waited for, however long that is
 	if r.Flag("advertise_ipv6_address") {

@@ -33,6 +33,7 @@ func (h *handle) Usage(ctx context.Context) (*drover.TaskResourceUsage, error) {
 	return h.meter.Sample(h.d.cfg.Clock.Now(), u), nil
 }
 
+// used reads one sample of the counters, from the control group if it can be read. Errors: ErrGone, Unavailable.
 func (d *Driver) used(ctx context.Context, b *box) (cgroup.Usage, error) {
 	if b.usage == nil {
 		return d.askUsage(ctx, b)
@@ -86,4 +87,5 @@ func fromDaemon(s *container.StatsResponse) cgroup.Usage {
 	return u.WithoutCache(first("total_shmem", "shmem"))
 }
 
+// nanos reads one of the daemon's counters of time.
 func nanos(n uint64) time.Duration { return time.Duration(n) } // time that a machine has run

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
+// userName is the job's user, else the image's; "" is root in both.
 func userName(spec *driver.Spec, img images.Image) string {
 	if spec.User != "" {
 		return spec.User
@@ -46,6 +47,7 @@ func (d *Driver) lookup(ctx context.Context, who, id string) (supervisor.User, e
 	user := supervisor.User{}
 	uid, err := strconv.ParseUint(name, 10, 32)
 	user.UID = uint32(uid)
+	// Two numbers need no file, so images without one, such as those from scratch, can have users.
 	if err == nil && hasGroup {
 		if gid, err := strconv.ParseUint(group, 10, 32); err == nil {
 			user.GID = uint32(gid)
@@ -73,6 +75,7 @@ func (d *Driver) lookup(ctx context.Context, who, id string) (supervisor.User, e
 	return user, nil
 }
 
+// group sets the user's group by its number or its name in the container's file. Errors: Invalid for a name that is not there.
 func (d *Driver) group(ctx context.Context, user supervisor.User, group, id string) (supervisor.User, error) {
 	if gid, err := strconv.ParseUint(group, 10, 32); err == nil {
 		user.GID = uint32(gid)
@@ -93,6 +96,7 @@ func (d *Driver) group(ctx context.Context, user supervisor.User, group, id stri
 	return user, nil
 }
 
+// maxAccountFile is how much of a file of users is read: an image may say anything in it.
 const maxAccountFile = 1 << 20
 
 // account finds a line of a file of the created container; nil if there is none.

@@ -72,7 +72,7 @@ func (u *unpacker) unpack(h *tar.Header, r io.Reader) error {
 		return u.s.replace(full, bits(h), o, h.ModTime, r)
 	case tar.TypeSymlink:
 		return link(full, func() error { return errors.Join(os.Symlink(h.Linkname, full), setTime(full, h.ModTime)) }, o)
-	// A hard link's target is a name in the archive, so it is resolved like one and cannot reach outside.
+	// A hard link's target is a name in the archive, so it is resolved like an entry's own.
 	case tar.TypeLink:
 		return link(full, func() error { return os.Link(u.path(strings.TrimPrefix(h.Linkname, "./")), full) }, ids{-1, -1})
 	default:

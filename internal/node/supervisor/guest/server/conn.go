@@ -32,7 +32,7 @@ type conn struct {
 	channels map[uint32]handler // guarded by mu
 }
 
-// readBuffer holds many small frames; one that is longer gets a buffer of its own. maxFds is how many descriptors a message can carry.
+// readBuffer holds many small frames; one that is longer gets a buffer of its own.
 const (
 	readBuffer = 16 << 10
 	maxFds     = 16
