@@ -103,6 +103,8 @@ func New(cfg Config, deps Deps) (*Agent, error) {
 	return a, nil
 }
 
+// unshield takes the mount off the allocations' folder. It stays while tasks have files open there, unless force is set.
+// A failure is only logged: the next agent finds the mount and goes on with it.
 func (a *Agent) unshield(force bool) {
 	if !a.cfg.ShieldFolders {
 		return
@@ -129,6 +131,7 @@ func (a *Agent) open(deps Deps) (err error) {
 	return nil
 }
 
+// sharedWith makes what all task runners have in common. It needs identity and state, so open calls it last.
 func (a *Agent) sharedWith(deps Deps) *taskrunner.Shared {
 	s := &taskrunner.Shared{
 		Node: a.nodeForTasks, Drivers: a.drivers, Clock: a.clock, IDs: deps.IDs, Log: a.log, State: a.state,
@@ -159,6 +162,7 @@ func artifactClient(cfg Config) *http.Client {
 	return guard.Client(cfg.ArtifactTimeout)
 }
 
+// openState returns the store that remembers tasks: the caller's, none at all, or a database in the data folder.
 func openState(cfg Config, deps Deps) (localstate.Store, error) {
 	switch {
 	case deps.State != nil:
@@ -256,6 +260,7 @@ func (a *Agent) stopAll(life context.Context) {
 	a.pusher.flush(life)
 }
 
+// destroy ends by force what is left of an allocation that did not stop in time. Each task has ExitTimeout of its own.
 func (a *Agent) destroy(life context.Context, r *allocrunner.Runner) {
 	for task, h := range r.Handles() {
 		ctx, cancel := a.clock.WithTimeout(life, a.cfg.ExitTimeout)
@@ -279,6 +284,7 @@ func (a *Agent) start(r *allocrunner.Runner, allocID string, before func(life co
 	return e
 }
 
+// runners returns the runners of all allocations, the ended ones too. Callers may then wait for them without holding mu.
 func (a *Agent) runners() []*allocrunner.Runner {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -329,6 +335,7 @@ func (a *Agent) previous(allocID string) *allocrunner.Runner {
 	return nil
 }
 
+// report takes an observation of an allocation runner. It does not block, as runners call it in their loops.
 func (a *Agent) report(u exchange.AllocUpdate) {
 	a.refills.observe(u.ID, u.ClientStatus)
 	a.pusher.add(u)

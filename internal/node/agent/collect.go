@@ -104,6 +104,8 @@ func (a *Agent) corpses() []corpse {
 	return out
 }
 
+// remove deletes the folder of an ended allocation. It waits for the runner's goroutine, which may still write there. On
+// an error the folder stays in the list, and the next round tries it again.
 func (a *Agent) remove(c corpse) {
 	<-c.entry.runner.Done()
 	if err := c.entry.runner.Dir().Remove(c.entry.runner.TaskNames()...); err != nil {
@@ -137,6 +139,8 @@ func (a *Agent) dropForgotten() {
 	}
 }
 
+// diskFull reports whether the data folder's disk has more bytes or inodes in use than the configuration allows. A disk
+// that cannot be asked counts as not full, so that no folder goes by mistake.
 func (a *Agent) diskFull() bool {
 	var st unix.Statfs_t
 	if unix.Statfs(a.root.Path(), &st) != nil {

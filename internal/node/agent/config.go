@@ -145,6 +145,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// withDefaults returns the configuration with the documented defaults in place of zero values.
 func (c Config) withDefaults() Config {
 	fill(&c.Region, drover.DefaultRegion)
 	fill(&c.Datacenter, drover.DefaultDatacenter)
@@ -163,6 +164,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// fill sets a field that has the zero value of its type.
 func fill[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

@@ -31,6 +31,7 @@ func (a *Agent) describe(ctx context.Context) *drover.Node {
 	}
 	a.size(n, host)
 	version := cfg.Version
+	// It is the version of Nomad whose API this node speaks. Jobs compare it in constraints.
 	fill(&version, "2.0.0")
 	n.Attributes["nomad.version"], n.Attributes["drover.version"] = version, cfg.DroverVersion
 	n.Attributes["node.region"] = cfg.Region
@@ -58,12 +59,15 @@ func secretsIn(root allocdir.Root) string {
 	return "tmpfs"
 }
 
+// size sets the node's resources: what the configuration says, else what was found. The newer and the older shapes of
+// Nomad's API both carry them, and clients read either. Units are MHz and MB.
 func (a *Agent) size(n *drover.Node, host fingerprint.Host) {
 	cfg := a.cfg
 	cpu, memory, disk := cfg.CPUMHz, cfg.MemoryMB, cfg.DiskMB
 	fill(&cpu, host.CPUMHz)
 	fill(&memory, host.MemoryMB)
 	fill(&disk, host.DiskMB)
+	// Every core can be reserved where the machine has cpusets.
 	var cores []uint16
 	for i := 0; i < host.Cores && !cfg.SharedCores; i++ {
 		cores = append(cores, uint16(i))

@@ -22,6 +22,7 @@ type diskMeter struct {
 	allocs map[string]*diskSample
 }
 
+// diskSample is the last measurement of one allocation; it is repeated to all who ask before due.
 type diskSample struct {
 	usage *drover.AllocDiskUsage
 	due   time.Time

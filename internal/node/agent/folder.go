@@ -11,6 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/node/hook"
 )
 
+// dir returns the allocation's folder. Folders of a task that needs none are made here, when somebody first asks for its
+// files. One that was collected is not made again. Errors: NotFound, and those of the file system.
 func (a *Agent) dir(allocID string) (allocdir.Dir, error) {
 	r, err := a.runner(allocID)
 	if err != nil {

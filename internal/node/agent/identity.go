@@ -52,6 +52,8 @@ func readOrMake(path, wanted string, ids id.Source) (string, error) {
 	return wanted, writeDurably(path, wanted)
 }
 
+// writeDurably replaces the file and waits for the disk. A node that forgot its secret could not register again under
+// its id.
 func writeDurably(path, text string) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err == nil {

@@ -42,6 +42,7 @@ func (a *Agent) unmark() error {
 	return os.Remove(a.lifemark())
 }
 
+// syncDir waits until the folder's entries are on the disk: syncing a file does not include its name.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

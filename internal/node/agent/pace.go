@@ -22,11 +22,13 @@ type pushRate struct {
 	at    time.Time
 }
 
+// decay brings the level up to now. The time constant is a tenth of a second, hence the factor 10.
 func (r *pushRate) decay(now time.Time) {
 	r.level *= math.Exp(-10 * now.Sub(r.at).Seconds())
 	r.at = now
 }
 
+// count adds one update.
 func (r *pushRate) count(now time.Time) {
 	r.decay(now)
 	r.level++

@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/node/allocrunner"
 )
 
+// pullWait is how long control may hold a question without news. It is Nomad's default for blocking queries.
 const (
 	pullWait = 5 * time.Minute
 	pullPace = 5 * time.Millisecond // between two questions: under load the answers carry more each
@@ -34,6 +35,8 @@ func (a *Agent) pull(ctx context.Context) {
 		}
 		if err != nil {
 			switch drover.CodeOf(err) {
+			// Control does not know the node: it lost its state, or removed the node. After a registration all is asked
+			// anew.
 			case drover.NotFound:
 				a.again.Send()
 				since = 0
@@ -148,7 +151,8 @@ func (a *Agent) admit(alloc *drover.Allocation) {
 	a.start(r, alloc.ID, func(life context.Context) { a.refills.await(life, alloc) })
 }
 
-// mustNotStart: a warm runner that was used or ran once, and that this node does not remember, is lost.
+// mustNotStart returns why the allocation may not start, or "". A warm runner that was used, or ran once, serves nobody
+// else afterwards. One that this node does not remember may have run here before, so it counts as lost.
 func (a *Agent) mustNotStart(alloc *drover.Allocation) string {
 	if alloc.Job == nil {
 		return ""
@@ -160,6 +164,8 @@ func (a *Agent) mustNotStart(alloc *drover.Allocation) string {
 	return ""
 }
 
+// refuse reports an allocation that is not started as ended, with all of its tasks. The reason becomes its description,
+// for people. It is remembered while control lists it, so that it is reported once. a.mu is held.
 func (a *Agent) refuse(alloc *drover.Allocation, status, why string) {
 	a.refused[alloc.ID] = true
 	a.log.Warn("an allocation is not started", "alloc", alloc.ID, "reason", why)

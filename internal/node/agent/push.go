@@ -41,6 +41,7 @@ type pusher struct {
 	heard   map[string]time.Time // when control acknowledged an end
 }
 
+// newPusher returns a pusher of the node. It sends nothing before run is called, but may be given updates.
 func newPusher(control exchange.Controller, nodeID string, c clock.Clock, log *slog.Logger) *pusher {
 	return &pusher{
 		control: control, nodeID: nodeID, clock: c, log: log, wake: wake.NewSignal(),
@@ -161,6 +162,8 @@ func (p *pusher) giveBack(updates []exchange.AllocUpdate) {
 	p.urgent = true
 }
 
+// acknowledged notes what control has heard. An update of an allocation that was forgotten meanwhile changes nothing, so
+// that the maps do not grow.
 func (p *pusher) acknowledged(updates []exchange.AllocUpdate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -50,14 +50,18 @@ type refill struct {
 	phase refillPhase
 }
 
+// refillPhase is how far a replacement is; it only grows.
 type refillPhase int
 
 const (
+	// refillWaits: it is in the pool's queue. refillStarts: it counts among the starts. refillWarm: it can be claimed.
 	refillWaits refillPhase = iota
 	refillStarts
 	refillWarm
 )
 
+// newRefills returns the pacing of a node with so many cores. One core stays free and half of the rest may start
+// runners, rounded down: none on two cores, until their patience has ended.
 func newRefills(c clock.Clock, cores int) *refills {
 	return &refills{
 		clock: c, limit: max(0, cores-1) / 2, pools: map[drover.NamespacedID]*localPool{}, of: map[string]*refill{},
@@ -186,6 +190,8 @@ func (f *refills) claimed(id string) {
 	f.forgetLocked(id)
 }
 
+// forgetLocked takes an allocation out of its pool, whatever its phase, and gives its place to others. One that is
+// unknown changes nothing. The pool goes with its last member. f.mu is held.
 func (f *refills) forgetLocked(id string) {
 	r := f.of[id]
 	if r == nil {
@@ -204,6 +210,7 @@ func (f *refills) forgetLocked(id string) {
 	}
 }
 
+// startedLocked ends one start, and lets those who wait look again. f.mu is held.
 func (f *refills) startedLocked() {
 	f.starting--
 	f.changed.Send()

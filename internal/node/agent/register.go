@@ -142,9 +142,11 @@ type backoff struct {
 	max   time.Duration
 }
 
+// wait sleeps for twice as long as the last time, from retryMin up to max, or until ctx ends.
 func (b *backoff) wait(ctx context.Context) {
 	b.next = min(max(2*b.next, retryMin), b.max)
 	clock.Sleep(ctx, b.clock, b.next)
 }
 
+// reset makes the next wait a short one, after something went well.
 func (b *backoff) reset() { b.next = 0 }

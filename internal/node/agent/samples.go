@@ -15,18 +15,21 @@ type samples struct {
 	latest map[string]*drover.TaskResourceUsage
 }
 
+// put replaces the task's sample.
 func (s *samples) put(allocID, task string, u *drover.TaskResourceUsage) {
 	s.mu.Lock()
 	s.latest[allocID+"/"+task] = u
 	s.mu.Unlock()
 }
 
+// get returns the task's last sample, nil if there is none yet. It must not be changed.
 func (s *samples) get(allocID, task string) *drover.TaskResourceUsage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latest[allocID+"/"+task]
 }
 
+// drop forgets a task that has ended, so that nobody sees its last usage as its present one.
 func (s *samples) drop(allocID, task string) {
 	s.mu.Lock()
 	delete(s.latest, allocID+"/"+task)
@@ -80,6 +83,8 @@ func sum(out *drover.AllocResourceUsage) {
 	out.ResourceUsage = &drover.ResourceUsage{MemoryStats: memory, CpuStats: cpu, DeviceStats: []any{}}
 }
 
+// union appends to a the elements of b that it lacks, and keeps their order. The lists name at most a handful of
+// measures.
 func union(a, b []string) []string {
 	for _, s := range b {
 		if !slices.Contains(a, s) {

@@ -27,6 +27,7 @@ type stops struct {
 	waiting []func()
 }
 
+// newStops returns an empty queue; busy tells whether people use runners of this node at the moment.
 func newStops(c clock.Clock, busy func() bool) *stops {
 	return &stops{clock: c, busy: busy, more: wake.NewSignal()}
 }

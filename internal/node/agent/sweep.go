@@ -76,6 +76,8 @@ func (a *Agent) orphans(ctx context.Context) (dead map[string]bool, err error) {
 	return dead, errors.Join(errs...)
 }
 
+// end ends the supervisor with that state folder and all that it runs, and removes the folder. It takes no longer than
+// reclaimPatience, as the agent does not start before.
 func (a *Agent) end(ctx context.Context, stateDir string) error {
 	ctx, cancel := a.clock.WithTimeout(ctx, reclaimPatience)
 	defer cancel()

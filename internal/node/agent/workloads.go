@@ -69,6 +69,7 @@ func coded(err error, allocID string) error {
 	return err
 }
 
+// handle returns what the driver has of a running task. Errors: NotFound, Conflict if it does not run.
 func (a *Agent) handle(allocID, task string) (driver.Handle, error) {
 	r, err := a.runner(allocID)
 	if err != nil {
@@ -77,6 +78,8 @@ func (a *Agent) handle(allocID, task string) (driver.Handle, error) {
 	return r.Handle(task)
 }
 
+// execer returns the task's handle as one that runs commands. Errors: those of handle, NotImplemented for a driver that
+// cannot.
 func (a *Agent) execer(allocID, task string) (driver.Execer, error) {
 	h, err := a.handle(allocID, task)
 	if err != nil {
@@ -98,6 +101,7 @@ type files struct {
 	allocID, task string
 }
 
+// open finds the task's files anew for each call, because a restart of the task replaces its handle.
 func (f files) open() (execution.Files, error) {
 	h, err := f.agent.handle(f.allocID, f.task)
 	if err != nil {

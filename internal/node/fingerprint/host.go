@@ -20,8 +20,9 @@ type Host struct {
 	CPUMHz     int64 // of all cores together
 	MemoryMB   int64
 	DiskMB     int64 // free in the data folder's file system
-	IP         string
-	Interface  string
+	// IP is the first IPv4 address that is not loopback, and Interface the name of its device.
+	IP        string
+	Interface string
 }
 
 // Probe looks at the machine. dataDir is where allocations will be. What cannot be found out is left zero.
@@ -35,6 +36,7 @@ func Probe(dataDir string) Host {
 	return h
 }
 
+// set leaves out empty values: a constraint on an attribute that is missing does not match.
 func (h *Host) set(key, value string) {
 	if value != "" {
 		h.Attributes[key] = value
@@ -50,6 +52,8 @@ func CoreMHz() int64 {
 	return mhz
 }
 
+// core returns the speed of the fastest core and the model's name, "" if there is none. The kernel's maximum counts
+// where it is known, since "cpu MHz" is only the present speed.
 func core() (mhz int64, model string) {
 	fastest := 0.0
 	data, _ := os.ReadFile("/proc/cpuinfo")
@@ -76,6 +80,7 @@ func core() (mhz int64, model string) {
 	return int64(fastest), model
 }
 
+// cpu sets Nomad's attributes of the processor. Compute is in MHz over all cores, the unit of a task's resources.
 func (h *Host) cpu() {
 	mhz, model := core()
 	h.set("cpu.modelname", model)
@@ -89,6 +94,7 @@ func (h *Host) cpu() {
 	h.set("cpu.usablecompute", total)
 }
 
+// memory takes the kernel's total, which is somewhat less than what is built in.
 func (h *Host) memory() {
 	data, _ := os.ReadFile("/proc/meminfo")
 	kb := meminfo(data)["MemTotal"]
@@ -96,6 +102,7 @@ func (h *Host) memory() {
 	h.set("memory.totalbytes", strconv.FormatInt(kb*1024, 10))
 }
 
+// meminfo reads the lines of /proc/meminfo, in kB as the kernel has them.
 func meminfo(data []byte) map[string]int64 {
 	out := map[string]int64{}
 	s := bufio.NewScanner(bytes.NewReader(data))
@@ -108,6 +115,8 @@ func meminfo(data []byte) map[string]int64 {
 	return out
 }
 
+// disk offers what is free now to whoever is not root. These attributes are unique: they do not count for the node's
+// class.
 func (h *Host) disk(dir string) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -120,6 +129,7 @@ func (h *Host) disk(dir string) {
 	h.set("unique.storage.volume", dir)
 }
 
+// system sets the names of machine, kernel and distribution, and which version of control groups is mounted.
 func (h *Host) system() {
 	h.Hostname, _ = os.Hostname()
 	h.set("unique.hostname", h.Hostname)
@@ -144,6 +154,7 @@ func (h *Host) system() {
 	}
 }
 
+// osRelease reads /etc/os-release without quotes; empty where there is none. See os-release(5).
 func osRelease() map[string]string {
 	data, _ := os.ReadFile("/etc/os-release")
 	out := map[string]string{}
@@ -176,6 +187,7 @@ func (h *Host) network() {
 	h.set("unique.network.ip-address", h.IP)
 }
 
+// firstIPv4 returns an interface's first IPv4 address that others can reach, "" if it has none.
 func firstIPv4(i net.Interface) string {
 	addresses, _ := i.Addrs()
 	for _, a := range addresses {

@@ -30,8 +30,12 @@ import (
 type artifacts struct{ settings Settings }
 
 func (artifacts) Name() string { return "artifacts" }
-func (artifacts) Once() bool   { return true }
 
+// Once is true: the files stay in the task's folder over a restart, and a download again could change a running job.
+func (artifacts) Once() bool { return true }
+
+// Prestart fetches the task's artifacts in the order of the job. The first error ends it with a Failure of type "Failed
+// Artifact Download", as in Nomad. Errors that a second try cannot mend, such as a wrong checksum, are not recoverable.
 func (h artifacts) Prestart(ctx context.Context, r *Request) error {
 	if len(r.Task.Artifacts) == 0 {
 		return nil
@@ -69,6 +73,7 @@ func (h artifacts) fetch(ctx context.Context, r *Request, a *drover.TaskArtifact
 		return err
 	}
 	defer func() { _ = temp.Close() }()
+	// Mode "any", which is also the default, unpacks what is an archive by its name and keeps the rest as a file.
 	kind := archiveKind(source.Path, options["archive"])
 	switch {
 	case a.GetterMode == "file":
@@ -185,6 +190,8 @@ func (h artifacts) room(root *os.Root) (int64, error) {
 	return min(free, h.settings.ArtifactMax), nil
 }
 
+// open returns the artifact's content. Redirects and forbidden addresses are the HTTP client's matter (package
+// netguard). Any answer but 200 is an error that may be tried again.
 func (h artifacts) open(ctx context.Context, r *Request, a *drover.TaskArtifact, u *url.URL) (io.ReadCloser, error) {
 	if u.Scheme == "file" {
 		return openLocal(r, u.Path)
@@ -227,6 +234,8 @@ func openLocal(r *Request, path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
+// parseChecksum reads "kind:hex", or hex alone, whose length tells the kind. It returns the hash to compute and the
+// wanted sum in lower-case hex. "" returns a hash all the same and no wanted sum. Errors: Invalid.
 func parseChecksum(s string) (hash.Hash, string, error) {
 	if s == "" {
 		return sha256.New(), "", nil
@@ -262,6 +271,7 @@ func copyTo(root *os.Root, from io.Reader, rel string, options map[string]string
 		}
 		perm = parsed
 	}
+	// An existing file is replaced, not written into: it could be a link, or have more hard links.
 	_ = root.Remove(rel)
 	f, err := root.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {

@@ -10,8 +10,12 @@ import (
 type dispatchPayload struct{}
 
 func (dispatchPayload) Name() string { return "dispatch_payload" }
-func (dispatchPayload) Once() bool   { return true }
 
+// Once is true: the payload never changes, and the task may have changed the file.
+func (dispatchPayload) Once() bool { return true }
+
+// Prestart does nothing for a job without a payload, or a task that asks for none. The file's permissions, 0777, are
+// Nomad's.
 func (dispatchPayload) Prestart(_ context.Context, r *Request) error {
 	if r.Task.DispatchPayload == nil || r.Task.DispatchPayload.File == "" || len(r.Alloc.Job.Payload) == 0 {
 		return nil

@@ -18,20 +18,25 @@ import (
 
 // Request is what a hook works on; it may add to Env and Mounts.
 type Request struct {
-	Node   *drover.Node
-	Alloc  *drover.Allocation
-	Group  *drover.TaskGroup
-	Task   *drover.Task
+	Node  *drover.Node
+	Alloc *drover.Allocation
+	// Group and Task are those of Alloc's job. Hooks must not change them: other goroutines read them.
+	Group *drover.TaskGroup
+	Task  *drover.Task
+	// Dir makes the allocation's folders; Dirs are their paths on the machine.
 	Dir    allocdir.Dir
 	Dirs   driver.Dirs
 	Driver driver.Driver
 	Env    *taskenv.Env
 	Mounts []driver.Mount
-	Emit   func(*drover.TaskEvent)
+	// Emit adds an event to the task's history. It does not wait until control has heard of it.
+	Emit func(*drover.TaskEvent)
 }
 
 // Prestart is a hook before a task's start.
 type Prestart interface {
+	// Name identifies the hook in errors, and in what is stored of a task; a new name runs it again after an agent's
+	// update.
 	Name() string
 	// Once: when it succeeded it is not run again at a restart of the task.
 	Once() bool
@@ -61,6 +66,8 @@ type Settings struct {
 
 // Standard returns the prestart hooks in order.
 func Standard(s Settings) []Prestart {
+	// Validation comes first because it is cheap. Folders come before all that writes into them, and templates last, so
+	// that they may read artifacts.
 	return []Prestart{validate{}, taskDir{}, dispatchPayload{}, volumes{}, artifacts{s}, templates{s}}
 }
 
@@ -112,6 +119,7 @@ func writeFile(root *os.Root, rel string, data []byte, perm os.FileMode) error {
 	if err := makeParents(root, rel); err != nil {
 		return err
 	}
+	// A reader sees the old or the new file, never a part. A file of that name left by a crash is removed first.
 	temp := rel + ".drover-tmp"
 	_ = root.Remove(temp)
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
@@ -134,6 +142,7 @@ func writeFile(root *os.Root, rel string, data []byte, perm os.FileMode) error {
 	return err
 }
 
+// makeParents makes the missing folders above rel, open to every user: tasks run as users of their own choice.
 func makeParents(root *os.Root, rel string) error {
 	if parent := filepath.Dir(rel); parent != "." {
 		return root.MkdirAll(parent, 0o777)

@@ -12,8 +12,12 @@ import (
 type taskDir struct{}
 
 func (taskDir) Name() string { return "task_dir" }
-func (taskDir) Once() bool   { return false }
 
+// Once is false: the tmpfs with the secrets is not there any more after the machine's restart.
+func (taskDir) Once() bool { return false }
+
+// Prestart makes what is missing of the task's folders, lets the task's user reach them, and mounts the folder for
+// secrets. A task that needs no folders gets none, unless somebody who asked for its files has made them already.
 func (taskDir) Prestart(_ context.Context, r *Request) error {
 	if lean(r.Driver, r.Group, r.Task) && !r.Dir.Exists() {
 		return nil

@@ -24,8 +24,12 @@ type Evaluator interface {
 type templates struct{ settings Settings }
 
 func (templates) Name() string { return "template" }
-func (templates) Once() bool   { return false }
 
+// Once is false: each start renders again, as a result with env = true is not kept with the task.
+func (templates) Once() bool { return false }
+
+// Prestart renders the templates in the order of the job. A later one sees the environment that an earlier one with env
+// = true added.
 func (h templates) Prestart(ctx context.Context, r *Request) error {
 	if len(r.Task.Templates) > 0 && h.settings.Evaluator == nil {
 		return drover.Errorf(drover.Internal, "this node has nothing that renders templates")
@@ -38,6 +42,8 @@ func (h templates) Prestart(ctx context.Context, r *Request) error {
 	return nil
 }
 
+// render evaluates one template and writes its result. Evaluation happens in a process that may use only little time and
+// memory, because the text is the job author's. Nothing is written if any step before fails.
 func (h templates) render(ctx context.Context, r *Request, t *drover.Template) error {
 	source, err := templateSource(r, t)
 	if err != nil {
@@ -75,6 +81,8 @@ func (h templates) render(ctx context.Context, r *Request, t *drover.Template) e
 	return nil
 }
 
+// templateSource returns the template's text: the embedded one, or that of a regular file in the allocation's folder, of
+// at most rendering.Max bytes. Errors: Invalid, TooLarge.
 func templateSource(r *Request, t *drover.Template) (string, error) {
 	if t.SourcePath == "" {
 		return t.EmbeddedTmpl, nil
@@ -99,6 +107,8 @@ func templateSource(r *Request, t *drover.Template) (string, error) {
 	return string(data), err
 }
 
+// parsePerms reads permissions in octal; "" is 0644, as in Nomad. Bits beyond the nine for user, group and others are
+// dropped.
 func parsePerms(s string) (os.FileMode, error) {
 	if s == "" {
 		return 0o644, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/forked"
 )
 
+// maxEntries bounds the members of an archive, as each costs an inode of the disk that all tasks share.
 const maxEntries = 200_000
 
 // archiveKind finds how a file is packed: by the option, else by its name. "" = not at all.
@@ -83,14 +84,19 @@ func (u *unpacked) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// unpacker is one archive that is being unpacked.
 type unpacker struct {
-	ctx     context.Context
-	root    *os.Root
-	base    string
+	ctx  context.Context
+	root *os.Root
+	// base is where the archive's root lies, relative to root.
+	base string
+	// left and entries are how many bytes of content, and how many members, may still come.
 	left    int64
 	entries int
 }
 
+// path returns where a member goes, relative to root, and counts the member. Leading slashes are dropped, as tar does.
+// Errors: Invalid for a name with too many "..", TooLarge.
 func (u *unpacker) path(name string) (string, error) {
 	name = filepath.Clean(strings.TrimLeft(name, "/"))
 	if !filepath.IsLocal(name) {
@@ -102,6 +108,7 @@ func (u *unpacker) path(name string) (string, error) {
 	return filepath.Join(u.base, name), nil
 }
 
+// tar unpacks a tar stream. Members that are neither a file, a folder nor a link are skipped.
 func (u *unpacker) tar(r io.Reader) error {
 	t := tar.NewReader(r)
 	for {
@@ -160,6 +167,7 @@ func (d *directoryReader) ReadAt(p []byte, at int64) (int, error) {
 	return d.ReaderAt.ReadAt(p, at)
 }
 
+// zip unpacks a zip file. Its directory is at the end of the file and is read whole first, under a bound of its own.
 func (u *unpacker) zip(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -182,6 +190,7 @@ func (u *unpacker) zip(f *os.File) error {
 	return nil
 }
 
+// zipEntry unpacks one member. A symbolic link's target is the content of its member.
 func (u *unpacker) zipEntry(e *zip.File) error {
 	p, err := u.path(e.Name)
 	if err != nil {
@@ -197,6 +206,7 @@ func (u *unpacker) zipEntry(e *zip.File) error {
 	defer r.Close()
 	switch mode := e.Mode(); {
 	case mode&os.ModeSymlink != 0:
+		// The kernel takes no longer target.
 		target, err := io.ReadAll(io.LimitReader(r, 4096))
 		if err != nil {
 			return drover.Errorf(drover.Invalid, "unpacking: %w", err)
@@ -208,6 +218,8 @@ func (u *unpacker) zipEntry(e *zip.File) error {
 	return nil
 }
 
+// file writes one file, in place of what has its name. Its owner, the agent, may always read and write it. Errors:
+// TooLarge once the archive has more bytes than allowed.
 func (u *unpacker) file(p string, r io.Reader, perm os.FileMode) error {
 	if err := makeParents(u.root, p); err != nil {
 		return err
@@ -227,6 +239,8 @@ func (u *unpacker) file(p string, r io.Reader, perm os.FileMode) error {
 	return err
 }
 
+// link makes a symbolic link in place of what has its name. The target may lead anywhere: os.Root does not follow it out
+// of the folder, and the task sees its own files there.
 func (u *unpacker) link(p, target string) error {
 	if err := makeParents(u.root, p); err != nil {
 		return err
@@ -235,6 +249,7 @@ func (u *unpacker) link(p, target string) error {
 	return u.root.Symlink(target, p)
 }
 
+// hardLink links to a member that came before; the target must lie in the archive too. It counts as a second member.
 func (u *unpacker) hardLink(p, target string) error {
 	old, err := u.path(target)
 	if err != nil {

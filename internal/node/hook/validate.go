@@ -12,6 +12,8 @@ type validate struct{}
 func (validate) Name() string { return "validate" }
 func (validate) Once() bool   { return false }
 
+// Prestart checks a copy of the task, with its variables replaced. Only the node knows their values, so control could
+// not check it at registration. A failure is not recoverable: the same job would fail again.
 func (validate) Prestart(_ context.Context, r *Request) error {
 	task := *r.Task
 	task.Config = r.Env.ReplaceConfig(task.Config)

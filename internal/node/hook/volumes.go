@@ -12,8 +12,11 @@ import (
 type volumes struct{}
 
 func (volumes) Name() string { return "volumes" }
-func (volumes) Once() bool   { return false }
 
+// Once is false: mounts are not stored with the task, and each start needs them.
+func (volumes) Once() bool { return false }
+
+// Prestart adds the mounts to the request, for the driver. It does not look at the volumes' folders.
 func (volumes) Prestart(_ context.Context, r *Request) error {
 	for _, m := range r.Task.VolumeMounts {
 		mount, err := hostMount(r, m)
@@ -25,6 +28,8 @@ func (volumes) Prestart(_ context.Context, r *Request) error {
 	return nil
 }
 
+// hostMount finds the host volume behind a mount. With per_alloc its name ends in the allocation's index, like
+// "data[2]". It is read-only if the task, the group or the node says so. Errors: Invalid, NotImplemented, NotFound.
 func hostMount(r *Request, m *drover.VolumeMount) (driver.Mount, error) {
 	request := r.Group.Volumes[m.Volume]
 	if request == nil {

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 )
 
-// prepareBase makes the layer that lies over every image but host: what a sandbox mounts on must be there, whatever
-// the image did with the name.
+// prepareBase returns the path of the layer that lies over every image but "host", and makes it the first time. It holds
+// the directories and files on which a sandbox mounts, so they exist whatever the image did with these names. The layer
+// is built beside its place and renamed, so concurrent callers and a crash leave a whole layer or none. The number in
+// its name must grow when its content changes, since an existing layer is never rewritten.
 func prepareBase(dir string) (string, error) {
 	final := filepath.Join(dir, "base-2")
 	if _, err := os.Stat(final); err == nil {

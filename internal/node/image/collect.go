@@ -16,6 +16,8 @@ func (s *Store) Hold(ref, digest string) *Rootfs {
 	return s.hold(&Rootfs{Ref: ref, Digest: digest})
 }
 
+// hold counts one more user of the image's digest, which keeps Collect from removing it, and sets the function that
+// Release calls. Counts live in memory only: after a restart the agent calls Hold for each sandbox that it finds again.
 func (s *Store) hold(r *Rootfs) *Rootfs {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,6 +71,8 @@ func (s *Store) Collect(ctx context.Context, keep time.Duration) ([]string, erro
 	return removed, errors.Join(errs...)
 }
 
+// readRecord returns a record and the time of its last use, which load keeps as the file's modification time. A damaged
+// record comes back empty with a zero time and no error, so that Collect treats it as old and removes it.
 func (s *Store) readRecord(path string) (record, time.Time, error) {
 	var r record
 	info, err := os.Stat(path)
@@ -85,12 +89,16 @@ func (s *Store) readRecord(path string) (record, time.Time, error) {
 	return r, info.ModTime(), nil
 }
 
+// inUse reports whether any sandbox holds an image with this digest.
 func (s *Store) inUse(digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.uses[digest] > 0
 }
 
+// removeLayers deletes the layers that are not in needed, by their directory names, and the remains of interrupted
+// unpackings. The caller holds preparing for writing: without that, a layer could be removed between its unpacking and
+// its record.
 func (s *Store) removeLayers(ctx context.Context, needed map[string]bool) error {
 	dir := filepath.Join(s.opts.Dir, "layers")
 	entries, err := os.ReadDir(dir)

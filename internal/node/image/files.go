@@ -15,7 +15,7 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// files is an image on disk, to be read by the names of its files.
+// files reads an image on disk by the names of its files. An OCI layout (folder) and an archive (packed) implement it.
 type files interface {
 	// open also tells the size. Errors: fs.ErrNotExist.
 	open(name string) (io.ReadCloser, int64, error)
@@ -41,6 +41,7 @@ func document(in files, name string) ([]byte, error) {
 // folder is an OCI layout. No link leads out of it, and what is no file is not opened.
 type folder struct{ *os.Root }
 
+// open refuses everything but a regular file with Invalid. Errors of a missing file are those of package os.
 func (f folder) open(name string) (io.ReadCloser, int64, error) {
 	r, err := f.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would be waited for
 	if err != nil {
@@ -62,11 +63,15 @@ type packed struct {
 	parts map[string]part // by name
 }
 
+// part is where one member of an archive lies in its file.
 type part struct {
+	// Both are bytes; at counts from the start of the uncompressed archive.
 	at, size int64
 	link     string // what it stands for; "" = it is a file
 }
 
+// The bounds on an archive's table of members keep a forged archive from filling the agent's memory. maxPath is the
+// longest path that the kernel takes, in bytes.
 const (
 	maxParts = 10_000
 	maxPath  = 4096
@@ -98,6 +103,8 @@ func openPacked(f *os.File, scratch string, limit int64) (_ *packed, err error) 
 	}
 }
 
+// inflate replaces the file of a compressed archive by an uncompressed copy, at its start, so that members can be read
+// by position. An uncompressed archive is only rewound. Errors: TooLarge when the copy would exceed limit bytes.
 func (p *packed) inflate(scratch string, limit int64) error {
 	content, end, err := decompress(p.file)
 	if err != nil {
@@ -124,6 +131,8 @@ func (p *packed) inflate(scratch string, limit int64) error {
 	return err
 }
 
+// note enters the member at the reader's position into the table. A later member of the same name replaces an earlier
+// one. Sparse files are refused, because their content does not lie in one piece. Other kinds of members are skipped.
 func (p *packed) note(h *tar.Header) error {
 	at, err := p.file.Seek(0, io.SeekCurrent) // the tar reader reads no further than it needs
 	if err != nil {
@@ -149,6 +158,8 @@ func (p *packed) note(h *tar.Header) error {
 	return nil
 }
 
+// open returns a reader of one member, which need not be closed. Links inside the archive are followed for three steps,
+// and all else that is missing or loops is fs.ErrNotExist.
 func (p *packed) open(name string) (io.ReadCloser, int64, error) {
 	name = path.Clean(name)
 	one, ok := p.parts[name]

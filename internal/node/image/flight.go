@@ -38,6 +38,8 @@ func (s *Store) join(ctx context.Context, r *Request) (*record, error) {
 	}
 }
 
+// fly fetches the image and publishes the result to all waiters. It runs in a goroutine of its own, which ends with the
+// fetch; cancelling ctx ends that early.
 func (s *Store) fly(ctx context.Context, f *flight, key string, r Request) {
 	defer f.cancel()
 	f.rec, f.err = s.fetch(ctx, r, func(p Progress) { s.tell(f, p) })
@@ -49,6 +51,7 @@ func (s *Store) fly(ctx context.Context, f *flight, key string, r Request) {
 	close(f.done)
 }
 
+// leave takes one waiter off the flight. The last one cancels the fetch; after a fetch that ended, that changes nothing.
 func (s *Store) leave(f *flight, key string, r *Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,6 +36,8 @@ var hostEtc = []string{
 // maxHostEtc bounds what is copied of one of hostEtc, in bytes.
 const maxHostEtc = 16 << 20
 
+// hostDirs are the directories that the host image has itself, parents before their children. Modes are octal as chmod
+// takes them, with 0o1000 for the sticky bit.
 var hostDirs = []struct {
 	name string
 	mode os.FileMode
@@ -62,6 +64,8 @@ var hostDirs = []struct {
 	{"var/tmp", 0o1777},
 }
 
+// hostFiles are the generated files, by path from the root. They name no user, host or address of the machine. The
+// sandbox driver mounts a sandbox's own hosts and resolv.conf over these.
 var hostFiles = map[string]string{
 	"etc/passwd": "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/:/usr/sbin/nologin\n" +
 		HostUser + ":x:1000:1000:user:/home/" + HostUser + ":/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
@@ -100,6 +104,8 @@ func prepareHost(dir string) (*Rootfs, error) {
 	}, nil
 }
 
+// generateHost writes the host image to final. It works in a temporary directory and renames it, so final is whole if it
+// exists. Losing the race against another caller is no error: both directories have the same content.
 func generateHost(dir, final string) error {
 	tmp, err := os.MkdirTemp(dir, ".host-*")
 	if err != nil {
@@ -122,10 +128,15 @@ type hostBuilder struct {
 	sum  hash.Hash
 }
 
+// dry reports whether the builder only computes the identity, without writing files.
 func (b *hostBuilder) dry() bool { return b.root == "" }
 
+// note adds one line to the image's identity. Whatever shapes the image must be noted, or a changed machine keeps a
+// stale image.
 func (b *hostBuilder) note(format string, args ...any) { fmt.Fprintf(b.sum, format+"\n", args...) }
 
+// build goes over the whole image in a fixed order, because the order shapes the identity. It returns what must be
+// bound.
 func (b *hostBuilder) build() ([]Bind, error) {
 	if !b.dry() {
 		if err := os.Chmod(b.root, 0o755); err != nil { // a root directory
@@ -182,6 +193,8 @@ func (b *hostBuilder) mkdir(name string, mode os.FileMode) error {
 	return os.Chmod(full, m)
 }
 
+// trees returns the binds of the machine's program directories. On a merged /usr, /bin and its like are links and are
+// copied as such.
 func (b *hostBuilder) trees() ([]Bind, error) {
 	var binds []Bind
 	for _, name := range hostTrees {
@@ -207,6 +220,7 @@ func (b *hostBuilder) trees() ([]Bind, error) {
 	return binds, nil
 }
 
+// link makes a symbolic link at a path relative to the image's root. The target is copied verbatim.
 func (b *hostBuilder) link(name, target string) error {
 	b.note("link %s %s", name, target)
 	if b.dry() {
@@ -215,6 +229,7 @@ func (b *hostBuilder) link(name, target string) error {
 	return os.Symlink(target, filepath.Join(b.root, name))
 }
 
+// file writes a small generated file. Its content is part of the identity, unlike that of copied files.
 func (b *hostBuilder) file(name string, data []byte, mode os.FileMode) error {
 	b.note("file %s %o %x", name, mode, sha256.Sum256(data))
 	if b.dry() {

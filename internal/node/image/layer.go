@@ -59,6 +59,8 @@ func (s *Store) tries(ctx context.Context, img *opened, i int, diffID string, li
 	}
 }
 
+// unpackLayer unpacks a layer beside its final place and renames it only after its digest was compared with diffID. So a
+// directory with a layer's name is always complete. Errors: Invalid for a wrong digest, and those of read.
 func (s *Store) unpackLayer(ctx context.Context, open content, diffID string, limits Limits, wrote func(int64)) (err error) {
 	layers := filepath.Join(s.opts.Dir, "layers")
 	if err := os.MkdirAll(layers, 0o700); err != nil {
@@ -182,4 +184,5 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
+// diskFull reports whether the disk, or a quota on it, has no room.
 func diskFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }

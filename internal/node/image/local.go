@@ -73,6 +73,8 @@ func (s *Store) findLocal(ctx context.Context, id string, refused error) (*opene
 	return img, nil
 }
 
+// openLocal opens the daemon's image with that id. It spools the stream to a file without a name, because an archive is
+// read by position and its manifest may come last. The returned image owns the file.
 func (s *Store) openLocal(ctx context.Context, id string) (_ *opened, err error) {
 	stream, err := s.opts.Local.SaveImage(ctx, id)
 	if err != nil {

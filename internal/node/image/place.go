@@ -18,6 +18,7 @@ type place struct {
 	from string // the name by which it was found
 }
 
+// close frees the descriptor. The zero place has none.
 func (p place) close() {
 	if p.root != nil {
 		_ = p.root.Close()
@@ -115,6 +116,8 @@ func step(at *os.Root, name string) (next *os.Root, target string, err error) {
 	return next, "", err
 }
 
+// makeStep makes one missing directory. If this layer had deleted the name before, the new directory must not show what
+// lower layers have under it, so it is marked opaque.
 func makeStep(at *os.Root, name string, deleted bool) error {
 	if deleted {
 		if err := at.Remove(name); err != nil {

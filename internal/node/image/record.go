@@ -39,6 +39,8 @@ func source(ref string) string {
 	return fmt.Sprintf("%d:%d:%d:%d:%d", st.Dev, st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano())
 }
 
+// recordPath is the file of an image's record. A reference may hold slashes and be long, so half of its SHA-256 is the
+// file's name.
 func (s *Store) recordPath(ref string) string {
 	sum := sha256.Sum256([]byte(ref))
 	return filepath.Join(s.opts.Dir, "images", hex.EncodeToString(sum[:16])+".json")
@@ -68,6 +70,8 @@ func (s *Store) load(ref string) (*record, error) {
 	return &r, nil
 }
 
+// save writes the record by renaming, so that load never sees half of one. It comes after the layers: a record stands
+// for a whole image.
 func (s *Store) save(r *record) error {
 	data, err := json.Marshal(r)
 	if err != nil {

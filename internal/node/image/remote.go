@@ -20,6 +20,9 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
+// openRemote asks the registry for the image of linux and this machine's architecture. It downloads no layers yet. A
+// request without a user name uses the logins in the agent's ~/.docker/config.json. Errors: Invalid, and those of
+// remoteError.
 func (s *Store) openRemote(ctx context.Context, r Request) (*opened, error) {
 	ref, err := name.ParseReference(r.Ref)
 	if err != nil {
@@ -47,6 +50,7 @@ func (s *Store) openRemote(ctx context.Context, r Request) (*opened, error) {
 	return o, nil
 }
 
+// transport returns the configured connection to registries, or the library's default.
 func (s *Store) transport() http.RoundTripper {
 	if s.opts.Transport != nil {
 		return s.opts.Transport
@@ -54,6 +58,9 @@ func (s *Store) transport() http.RoundTripper {
 	return remote.DefaultTransport
 }
 
+// describeRemote reads the image's manifest and configuration. It checks the size of the configuration before it is
+// downloaded, since the library reads it whole into memory. Layers with foreign addresses are refused: following them
+// would let an image make the agent send requests into its own network.
 func describeRemote(img v1.Image) (*opened, error) {
 	digest, err := img.Digest()
 	if err != nil {
@@ -110,6 +117,7 @@ type patient struct {
 	clock clock.Clock
 }
 
+// longestWait is the longest Retry-After that is obeyed. For longer ones the caller gets the answer, and decides itself.
 const longestWait = time.Minute
 
 // RoundTrip sends the request, and once more after the wait that the answer asks for.
@@ -130,6 +138,7 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.next.RoundTrip(r)
 }
 
+// wait sleeps for d. It returns an error that wraps the context's cause if ctx ends first.
 func (p *patient) wait(ctx context.Context, d time.Duration) error {
 	if !clock.Sleep(ctx, p.clock, d) {
 		return fmt.Errorf("waiting as the registry asks: %w", context.Cause(ctx))

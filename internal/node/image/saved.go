@@ -68,6 +68,7 @@ func OpenSaved(f *os.File, scratch, ref string) (_ *Saved, err error) {
 	return nil, drover.Errorf(drover.NotFound, "it does not hold %s; it has %s", ref, strings.Join(has, ", "))
 }
 
+// openSaved reads the configuration of one image in the archive and computes its id. The layers are not touched.
 func openSaved(in *packed, m savedManifest) (*Saved, error) {
 	config, err := document(in, m.Config)
 	if err != nil {
@@ -118,6 +119,8 @@ func (s *Saved) Write(w io.Writer, tag string) error {
 	return out.Close()
 }
 
+// copy writes the content of one layer under a new name. Layers are not decompressed or checked: docker does that when
+// it loads them.
 func (s *Saved) copy(out *tar.Writer, name, layer string) error {
 	r, size, err := s.in.open(layer)
 	if err != nil {

@@ -66,6 +66,8 @@ func pathError(ref string, err error) error {
 	return drover.Errorf(code, "image %s: %w", ref, err)
 }
 
+// openPath opens what lies at a path: a directory as OCI layout, a regular file as archive. All else is Invalid, as
+// opening a pipe or a device could block or have effects.
 func (s *Store) openPath(path string, info os.FileInfo) (*opened, error) {
 	var in files
 	switch {
@@ -146,6 +148,7 @@ func openDocker(in files, manifest []byte) (*opened, error) {
 	return img, nil
 }
 
+// setConfig parses the image's configuration, which names the layers' digests and the default command.
 func (o *opened) setConfig(text []byte) (err error) {
 	if o.config, err = v1.ParseConfigFile(bytes.NewReader(text)); err != nil {
 		return fmt.Errorf("reading its configuration: %w", err)
@@ -180,6 +183,8 @@ func openIndex(in files, index []byte, depth int) (*opened, error) {
 	return nil, drover.Errorf(drover.NotFound, "there is no image for linux/%s in it", runtime.GOARCH)
 }
 
+// openManifest reads one image of a layout. Its digest is the manifest's, as a registry would name the image. The
+// layers' contents are not compared here but when they are unpacked.
 func openManifest(in files, text []byte, digest v1.Hash) (*opened, error) {
 	manifest, err := v1.ParseManifest(bytes.NewReader(text))
 	if err != nil {
@@ -199,6 +204,7 @@ func openManifest(in files, text []byte, digest v1.Hash) (*opened, error) {
 	return img, nil
 }
 
+// blobName is where a layout keeps the content with this digest, as the OCI image layout specification says.
 func blobName(h v1.Hash) string { return "blobs/" + h.Algorithm + "/" + h.Hex }
 
 // blob reads a document whose content is known.

@@ -94,6 +94,7 @@ func (s *Store) Prepare(ctx context.Context, r Request) (*Rootfs, error) {
 	return s.hold(f), nil
 }
 
+// fetchOnce returns the record of a complete image, or fetches it. With Pull set it always asks the source again.
 func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 	if !r.Pull {
 		if rec, err := s.load(r.Ref); err != nil || rec != nil && !s.moved(ctx, rec) {
@@ -103,8 +104,10 @@ func (s *Store) fetchOnce(ctx context.Context, r Request) (*record, error) {
 	return s.join(ctx, &r)
 }
 
+// defaultQuiet is long enough for a slow registry and short enough that a task's start does not hang unnoticed.
 const defaultQuiet = 2 * time.Minute
 
+// quiet is how long a source may send nothing before the pull ends.
 func (s *Store) quiet() time.Duration { return cmp.Or(s.opts.Quiet, defaultQuiet) }
 
 // fetch unpacks the missing layers, one after the other, and writes the record.
@@ -175,8 +178,12 @@ func (s *Store) ask(ctx context.Context, r Request, patience time.Duration) (*op
 	return nil, err
 }
 
+// errQuiet is the cause of a pull that ended because no bytes came for as long as quiet says.
 var errQuiet = errors.New("the registry sends nothing any more") // a constant error
 
+// layerError turns the failure of one layer into the error that Prepare promises. The order matters: the end of the
+// context and a full disk also show as broken reads. onDisk says that the source is a path or a daemon, and no registry
+// is to blame.
 func (s *Store) layerError(ctx context.Context, ref string, onDisk bool, err error) error {
 	broken := (*brokenError)(nil)
 	switch {
@@ -192,6 +199,8 @@ func (s *Store) layerError(ctx context.Context, ref string, onDisk bool, err err
 	return remoteError(ref, err)
 }
 
+// describe makes the record of an opened image. It refuses an image whose manifest and configuration disagree on the
+// layers, because the two lists are used by position. Errors: TooLarge, Invalid.
 func describe(img *opened, ref string) (*record, error) {
 	c := img.config.Config
 	rec := &record{Ref: ref, Digest: img.digest, Config: Config{
@@ -214,6 +223,7 @@ func describe(img *opened, ref string) (*record, error) {
 // defaultBytes is how large an image may be unless the options say otherwise.
 const defaultBytes = 20 << 30
 
+// limits returns the configured limits with the defaults in place of zeros.
 func (s *Store) limits() Limits {
 	l := s.opts.Limits
 	if l.Bytes == 0 {
@@ -225,6 +235,8 @@ func (s *Store) limits() Limits {
 	return l
 }
 
+// prepareHost returns a copy of the host image, which is generated once in the life of the agent. Nothing collects it,
+// so its Release does nothing.
 func (s *Store) prepareHost() (*Rootfs, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,6 +251,7 @@ func (s *Store) prepareHost() (*Rootfs, error) {
 	return &r, nil
 }
 
+// isNotEmpty reports whether a rename met a directory with something in it: somebody else put the same one there first.
 func isNotEmpty(err error) bool { return errors.Is(err, unix.ENOTEMPTY) }
 
 // LookupUser finds a user in the image's own passwd and group: "name", "uid", "uid:gid" or "name:group". "" is root.
@@ -247,6 +260,8 @@ func (r *Rootfs) LookupUser(spec string) (uid, gid uint32, groups []uint32, err 
 	return lookupUser(r, spec)
 }
 
+// readInLowers reads a file as the overlay would show it, except that deletions in upper layers are not honoured. The
+// first directory that has the file wins. Errors: NotFound.
 func readInLowers(lowers []string, name string) ([]byte, error) {
 	for _, l := range lowers {
 		root, err := os.OpenRoot(l) // the image's links cannot lead us out of it
@@ -262,4 +277,5 @@ func readInLowers(lowers []string, name string) ([]byte, error) {
 	return nil, drover.Errorf(drover.NotFound, "no %s in the image", name)
 }
 
+// fields splits a line of passwd or group.
 func fields(line string) []string { return strings.Split(strings.TrimRight(line, "\n"), ":") }

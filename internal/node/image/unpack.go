@@ -37,6 +37,8 @@ func (l Limits) stream() int64 {
 	return l.Bytes + l.Files*perFile + padding
 }
 
+// unpackOptions are what unpack needs beside the stream. chown is only possible as root; without it all files are the
+// agent's.
 type unpackOptions struct {
 	limits Limits
 	chown  bool
@@ -71,8 +73,11 @@ func unpack(r io.Reader, dir string, o unpackOptions) error {
 	}
 }
 
+// copySize is the buffer for file contents, in bytes, allocated once a layer.
 const copySize = 256 << 10
 
+// unpacker is one layer that is being unpacked. It remembers by name only directories and left out entries, so that
+// memory does not grow with the number of files.
 type unpacker struct {
 	root  *os.Root
 	opts  unpackOptions
@@ -105,6 +110,8 @@ func (u *unpacker) keep(name string) error {
 	return nil
 }
 
+// entry unpacks one member of the archive. Names are taken relative to the layer's root, whatever slashes or ".." they
+// have. Errors: TooLarge, Invalid, and those of the file system.
 func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	if u.files++; u.files > u.opts.limits.Files {
 		return drover.Errorf(drover.TooLarge, "more than %d files", u.opts.limits.Files)
@@ -134,6 +141,8 @@ func (u *unpacker) top(h *tar.Header) error {
 	return u.root.Chmod(".", h.FileInfo().Mode().Perm())
 }
 
+// make creates the entry at its place. The owner is set before the mode, because changing the owner clears set-user-id
+// bits.
 func (u *unpacker) make(at place, base string, h *tar.Header, content io.Reader) error {
 	hides, err := u.clear(at, base, h)
 	if err != nil {
@@ -166,6 +175,8 @@ func (u *unpacker) make(at place, base string, h *tar.Header, content io.Reader)
 	return at.root.Chtimes(base, h.ModTime, h.ModTime)
 }
 
+// mkdir makes a directory that only the agent may write to, and remembers its real mode and time for finish. With hides
+// it is marked opaque, as this layer had deleted what lower layers have there.
 func (u *unpacker) mkdir(at place, base string, h *tar.Header, hides bool) error {
 	if err := at.root.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -221,6 +232,8 @@ func (u *unpacker) clear(at place, base string, h *tar.Header) (hides bool, err 
 	return info.Mode()&fs.ModeCharDevice != 0, at.root.RemoveAll(base)
 }
 
+// file writes a new file and counts its bytes against the limit. It reads one byte more than is left, to tell an exact
+// fit from an excess. Sizes in the header are not trusted.
 func (u *unpacker) file(at *os.Root, base string, content io.Reader) error {
 	f, err := at.OpenFile(base, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -245,6 +258,7 @@ func (u *unpacker) owner(at *os.Root, base string, h *tar.Header) error {
 	return at.Lchown(base, inRange(h.Uid), inRange(h.Gid))
 }
 
+// inRange maps ids outside of a sandbox's 65,536 to nobody (65534), as those cannot be shifted into the machine's range.
 func inRange(id int) int {
 	if id < 0 || id > 65535 {
 		return 65534
@@ -252,6 +266,7 @@ func inRange(id int) int {
 	return id
 }
 
+// mode is what chmod is to set: the permissions and the three special bits, without the file type.
 func mode(h *tar.Header) os.FileMode {
 	m := h.FileInfo().Mode()
 	return m.Perm() | m&(os.ModeSetuid|os.ModeSetgid|os.ModeSticky)

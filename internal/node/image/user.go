@@ -8,6 +8,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
+// lookupUser implements Rootfs.LookupUser. A number without an entry in passwd is accepted, with the same number as its
+// group. A group in spec replaces all of the user's own groups. Numbers end at 65535, the highest id of a sandbox.
 func lookupUser(r *Rootfs, spec string) (uid, gid uint32, groups []uint32, err error) {
 	if spec == "" {
 		return 0, 0, nil, nil
@@ -42,6 +44,7 @@ func lookupUser(r *Rootfs, spec string) (uid, gid uint32, groups []uint32, err e
 	return uid, gid, memberships(string(groupFile), name), nil
 }
 
+// lookupGroup returns the id of a group by number or by its name in the text of an /etc/group. Errors: Invalid.
 func lookupGroup(file, name string) (uint32, error) {
 	if n, err := strconv.ParseUint(name, 10, 16); err == nil {
 		return uint32(n), nil
@@ -56,6 +59,7 @@ func lookupGroup(file, name string) (uint32, error) {
 	return 0, drover.Errorf(drover.Invalid, "unknown group %q: the image's /etc/group does not have it", name)
 }
 
+// memberships returns the ids of the groups that list the user by name; malformed lines are skipped.
 func memberships(file, name string) []uint32 {
 	var groups []uint32
 	for line := range strings.Lines(file) {

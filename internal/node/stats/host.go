@@ -38,6 +38,7 @@ func New(c clock.Clock) *Host {
 	return h
 }
 
+// read returns a file of /proc, empty if it cannot be read: what is missing shows as zero.
 func (h *Host) read(name string) []byte {
 	data, _ := os.ReadFile(h.proc + "/" + name)
 	return data
@@ -81,6 +82,8 @@ type cpuTimes struct {
 	user, system, idle, total float64
 }
 
+// parseCPU reads /proc/stat: one entry a core, in its order. The line of all cores together is left out. For the columns
+// see proc(5).
 func parseCPU(data []byte) []cpuTimes {
 	var out []cpuTimes
 	s := bufio.NewScanner(bytes.NewReader(data))
@@ -107,6 +110,8 @@ func parseCPU(data []byte) []cpuTimes {
 	return out
 }
 
+// cpu makes percentages of the time since the last sample, by core. A core that was not there then counts from boot.
+// Ticks are MHz in use, Nomad's unit. h.mu is held.
 func (h *Host) cpu(times []cpuTimes) []*drover.HostCPUStats {
 	out := make([]*drover.HostCPUStats, 0, len(times))
 	for i, t := range times {
@@ -143,6 +148,7 @@ func coreMHz(cpuinfo []byte) float64 {
 	return fastest
 }
 
+// memory reads /proc/meminfo, in bytes. Used is what new programs could not get: caches that can be freed are not in it.
 func memory(data []byte) *drover.HostMemoryStats {
 	kb := map[string]uint64{}
 	s := bufio.NewScanner(bytes.NewReader(data))
@@ -157,6 +163,7 @@ func memory(data []byte) *drover.HostMemoryStats {
 	return m
 }
 
+// uptime returns the whole seconds since boot from /proc/uptime, 0 if it cannot be read.
 func uptime(data []byte) uint64 {
 	first, _, _ := strings.Cut(string(data), " ")
 	f, _ := strconv.ParseFloat(first, 64)
@@ -193,6 +200,8 @@ func unescape(s string) string {
 	return s
 }
 
+// disk returns the usage of a mounted file system in bytes, nil if it cannot be asked or has no size. As df does, the
+// percentage leaves out what is kept for root.
 func disk(m mount) *drover.HostDiskStats {
 	var st unix.Statfs_t
 	if unix.Statfs(m.path, &st) != nil || st.Blocks == 0 {
@@ -208,6 +217,7 @@ func disk(m mount) *drover.HostDiskStats {
 	return d
 }
 
+// percent is 0 of a whole that is 0: some file systems count no inodes.
 func percent(part, whole float64) float64 {
 	if whole <= 0 {
 		return 0

@@ -69,6 +69,8 @@ func (e *Env) With(vars map[string]string) *Env {
 // Vars returns the variables; the caller must not change them.
 func (e *Env) Vars() map[string]string { return e.vars }
 
+// identity sets the variables that say who and where the task is. The index is what stands in brackets in the
+// allocation's name. Without a node, as in some tests, NOMAD_DC is missing.
 func (e *Env) identity(in Input) {
 	a := in.Alloc
 	index := ""
@@ -92,6 +94,7 @@ func (e *Env) identity(in Input) {
 	}
 }
 
+// limits sets the task's share: CPU in MHz, memory in MB. Cores are listed only if some are reserved for the task.
 func (e *Env) limits(in Input) {
 	share := allocated(in)
 	e.vars["NOMAD_CPU_LIMIT"] = strconv.FormatInt(share.Cpu.CpuShares, 10)
@@ -121,6 +124,8 @@ func allocated(in Input) drover.AllocatedTaskResources {
 	return out
 }
 
+// ports sets addresses by label. The plain port is the one inside the task's network; HOST_ names the machine's side.
+// Networks of a task, the older form of a job, are named "task_label".
 func (e *Env) ports(in Input) {
 	r := in.Alloc.AllocatedResources
 	if r == nil {
@@ -163,6 +168,8 @@ func (e *Env) meta(in Input) {
 	}
 }
 
+// nodeValues returns what a job can say of its node: ${node.…}, ${attr.…} and ${meta.…}. They are no variables of the
+// process.
 func nodeValues(n *drover.Node) map[string]string {
 	out := map[string]string{}
 	if n == nil {
@@ -182,6 +189,8 @@ func nodeValues(n *drover.Node) map[string]string {
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9_]`)
 
+// cleanLabel makes a label fit for the name of a variable, which many shells allow only letters, digits and underscores
+// in.
 func cleanLabel(s string) string { return notWord.ReplaceAllString(s, "_") }
 
 // cleanKey cleans only keys with a prefix of ours; others may be what a program wants.

@@ -45,6 +45,8 @@ func (e *Env) Replace(s string) string {
 	return b.String()
 }
 
+// lookup finds the value for a name between the braces: env["X"] and env.X are variables only, a bare name a variable or
+// a value of the node. A variable hides the node's value of the same name.
 func (e *Env) lookup(name string) (string, bool) {
 	if inner, ok := strings.CutPrefix(name, `env["`); ok {
 		v, found := e.vars[strings.TrimSuffix(inner, `"]`)]

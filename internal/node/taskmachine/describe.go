@@ -10,6 +10,7 @@ import (
 
 // The texts are those of Nomad's API, which people and programs know.
 
+// newEvent makes an event that has only the text for people. TaskEventLegacy is set because callers fill its fields.
 func newEvent(kind, message string) *drover.TaskEvent {
 	return &drover.TaskEvent{
 		Type: kind, DisplayMessage: message, Details: map[string]string{}, TaskEventLegacy: &drover.TaskEventLegacy{},
@@ -26,6 +27,8 @@ func NewEvent(kind, message string, details ...string) *drover.TaskEvent {
 	return e
 }
 
+// terminatedEvent describes an exit. Its details repeat each figure as text: the typed fields are the older form of
+// Nomad's API.
 func terminatedEvent(x Exited) *drover.TaskEvent {
 	e := newEvent(drover.TaskTerminated, "Exit Code: "+strconv.Itoa(x.Code))
 	if x.Signal != 0 {
@@ -46,6 +49,7 @@ func terminatedEvent(x Exited) *drover.TaskEvent {
 	return e
 }
 
+// restartingEvent announces a restart after delay. The older field StartDelay is in nanoseconds, and so is its text.
 func restartingEvent(reason string, delay time.Duration) *drover.TaskEvent {
 	e := newEvent(drover.TaskRestarting, fmt.Sprintf("%s - Task restarting in %v", reason, delay.Round(time.Millisecond)))
 	if reason == "" {
@@ -57,6 +61,7 @@ func restartingEvent(reason string, delay time.Duration) *drover.TaskEvent {
 	return e
 }
 
+// notRestartingEvent says that the policy gives the task up, which makes the task a failed one (see Status.record).
 func notRestartingEvent(reason string) *drover.TaskEvent {
 	e := newEvent(drover.TaskNotRestarting, reason)
 	e.RestartReason, e.FailsTask = reason, true
@@ -64,6 +69,7 @@ func notRestartingEvent(reason string) *drover.TaskEvent {
 	return e
 }
 
+// killingEvent says that the task was asked to end. timeout is how long it may take before it is killed.
 func killingEvent(reason string, timeout time.Duration) *drover.TaskEvent {
 	message := fmt.Sprintf("Sent interrupt. Waiting %v before force killing", timeout)
 	e := newEvent(drover.TaskKilling, message)
@@ -104,6 +110,8 @@ func causeEvent(k Kill) *drover.TaskEvent {
 	return e
 }
 
+// setupFailureEvent describes a prestart hook that failed. Each type has its own field and detail for the reason in
+// Nomad's API.
 func setupFailureEvent(x PrepareFailed) *drover.TaskEvent {
 	kind := x.Type
 	if kind == "" {
@@ -121,6 +129,7 @@ func setupFailureEvent(x PrepareFailed) *drover.TaskEvent {
 	return e
 }
 
+// driverFailureEvent describes a start that the driver could not carry out.
 func driverFailureEvent(reason string) *drover.TaskEvent {
 	e := newEvent(drover.TaskDriverFailure, reason)
 	e.DriverError, e.Details["driver_error"] = reason, reason

@@ -44,8 +44,9 @@ func (e Exited) Failed() bool { return e.Code != 0 || e.Signal != 0 || e.OOMKill
 
 // Kill: the task has to end. Type is the task event that says why ("" = only Killing).
 type Kill struct {
-	Type    string
-	Reason  string
+	Type   string
+	Reason string
+	// Sibling is the name of the failed task.
 	Sibling string // for Sibling Task Failed
 	Fails   bool   // the task counts as failed
 	NoDelay bool   // skip the task's shutdown_delay

@@ -24,9 +24,12 @@ type machine struct {
 	effects []Effect
 }
 
+// do, to and note collect what the step brings about: effects in their order, a phase, and a line of the task's history.
 func (m *machine) do(e ...Effect)           { m.effects = append(m.effects, e...) }
 func (m *machine) to(p Phase)               { m.move(p, m.now) }
 func (m *machine) note(e *drover.TaskEvent) { m.record(e, m.now) }
+
+// in reports whether the phase is one of these.
 func (m *machine) in(phases ...Phase) (yes bool) {
 	for _, p := range phases {
 		yes = yes || m.Phase == p
@@ -34,6 +37,8 @@ func (m *machine) in(phases ...Phase) (yes bool) {
 	return yes
 }
 
+// step hands the event to the function for it. Answers of effects may come late, after a kill or an end: each function
+// says in which phases its event counts.
 func (m *machine) step(ev Event) {
 	switch ev := ev.(type) {
 	case Go:
@@ -77,12 +82,14 @@ func (m *machine) step(ev Event) {
 	}
 }
 
+// prepare begins a start. The time counts from here, so that a start which fails at once counts as a quick end too.
 func (m *machine) prepare() {
 	m.to(Preparing)
 	m.began = m.now
 	m.do(Prepare{})
 }
 
+// prepared goes on to the driver, unless the task was told to end while its hooks ran.
 func (m *machine) prepared() {
 	switch m.Phase {
 	case Preparing:
@@ -94,6 +101,7 @@ func (m *machine) prepared() {
 	}
 }
 
+// prepareFailed lets the restart policy decide. The failure of a cancelled preparation is no event of its own.
 func (m *machine) prepareFailed(ev PrepareFailed) {
 	switch m.Phase {
 	case Preparing:
@@ -105,6 +113,8 @@ func (m *machine) prepareFailed(ev PrepareFailed) {
 	}
 }
 
+// started notes that the driver has the task. One that was told to end meanwhile is stopped at once, without its
+// shutdown_delay.
 func (m *machine) started() {
 	m.handle = true
 	switch m.Phase {
@@ -120,6 +130,7 @@ func (m *machine) started() {
 	}
 }
 
+// startFailed lets the restart policy decide. The driver has cleaned up by itself: there is no handle to destroy.
 func (m *machine) startFailed(ev StartFailed) {
 	switch m.Phase {
 	case Starting:
@@ -131,6 +142,7 @@ func (m *machine) startFailed(ev StartFailed) {
 	}
 }
 
+// exited frees what the driver holds before anything new begins. Then the task is dead, restarts, or ends a stop.
 func (m *machine) exited(ev Exited) {
 	if !m.in(Running, Stopping) {
 		return
@@ -181,6 +193,7 @@ func (m *machine) finish() {
 	m.do(Finish{})
 }
 
+// release frees the driver's part of the last start, at most once a start.
 func (m *machine) release() {
 	if m.handle {
 		m.handle = false
@@ -211,6 +224,8 @@ func (m *machine) killing(ev Kill) {
 	}
 }
 
+// kill takes the first order to end the task; later ones change nothing, except that a real kill overrides the restart
+// of all. The order holds over an agent's restart, since Killed is stored.
 func (m *machine) kill(ev Kill) {
 	switch {
 	case m.Phase == Dead:
@@ -247,6 +262,8 @@ func (m *machine) kill(ev Kill) {
 	}
 }
 
+// stop asks the driver to end the running task. noDelay leaves out the shutdown_delay, which gives a load balancer the
+// time to forget the task.
 func (m *machine) stop(noDelay bool) {
 	effect := Stop{Signal: m.view.KillSignal, Timeout: m.view.KillTimeout}
 	if !noDelay {
@@ -256,6 +273,7 @@ func (m *machine) stop(noDelay bool) {
 	m.do(effect)
 }
 
+// restart carries out a person's restart, which skips the policy and its delays. A warm runner is never restarted.
 func (m *machine) restart(ev Restart) {
 	if m.Killed || m.view.Pool {
 		return
@@ -277,6 +295,8 @@ func (m *machine) restart(ev Restart) {
 	}
 }
 
+// revive makes a dead task wait for its turn again, with a fresh restart policy. Its history stays; its times and its
+// failure go.
 func (m *machine) revive() {
 	m.Killed, m.again, m.comesBack, m.Tracker = false, false, false, Tracker{}
 	m.to(Pending)
@@ -286,6 +306,8 @@ func (m *machine) revive() {
 	m.note(restartingEvent("", 0))
 }
 
+// restored takes up a task that outlived the agent. A kill that was under way is repeated, as the stop ended with the
+// agent.
 func (m *machine) restored() {
 	if m.Phase != Pending {
 		return
@@ -303,6 +325,7 @@ func (m *machine) restored() {
 	}
 }
 
+// restoredExit applies an exit that was stored, as if the task had been running up to now.
 func (m *machine) restoredExit(ev Exited) {
 	m.handle, m.Ran = true, true
 	m.to(Running)
@@ -312,6 +335,7 @@ func (m *machine) restoredExit(ev Exited) {
 	m.exited(ev)
 }
 
+// restoreFailed takes a task that is gone as one that ended with a failure: the restart policy decides.
 func (m *machine) restoreFailed(ev RestoreFailed) {
 	if m.Phase != Pending {
 		return
@@ -326,6 +350,7 @@ func (m *machine) restoreFailed(ev RestoreFailed) {
 	m.ended(false, false)
 }
 
+// stopFailed only writes the history: whoever carries out the Stop goes on trying.
 func (m *machine) stopFailed(ev StopFailed) {
 	if m.Phase != Stopping {
 		return

@@ -50,6 +50,8 @@ func ViewOf(job *drover.Job, group *drover.TaskGroup, task *drover.Task, maxKill
 	return v
 }
 
+// policyOf copies the policy with zeros for what is missing. No policy at all, and no mode, mean that nothing is
+// restarted beyond the attempts. Registration fills in Nomad's defaults before.
 func policyOf(p *drover.RestartPolicy) Policy {
 	if p == nil {
 		return Policy{Mode: drover.RestartModeFail}

@@ -16,6 +16,8 @@ import (
 	"github.com/drover-project/drover/internal/node/taskmachine"
 )
 
+// perform begins an effect and returns at once: what takes time runs in a goroutine and posts its answer. Only the loop
+// calls it, so the fields that the loop owns need no lock.
 func (r *Runner) perform(e taskmachine.Effect) {
 	switch e := e.(type) {
 	case taskmachine.Prepare:
@@ -51,6 +53,8 @@ func (r *Runner) perform(e taskmachine.Effect) {
 	}
 }
 
+// startContext returns the context of the next phase of a start and ends that of the phase before. Cancel ends the last
+// one.
 func (r *Runner) startContext() context.Context {
 	if r.cancel != nil {
 		r.cancel()
@@ -70,6 +74,7 @@ func (r *Runner) slot(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// request makes what the hooks work on. Each start gets a new one, as node, allocation and environment may have changed.
 func (r *Runner) request(w work) *hook.Request {
 	dirs := r.dir.Task(r.name)
 	node := r.shared.Node()
@@ -169,6 +174,8 @@ func (r *Runner) intend(ctx context.Context) (string, error) {
 	return intent, r.change(ctx, func(t *localstate.Task) { t.Intent = intent })
 }
 
+// ask has the driver start the task, within the node's bound on starts under way. Warm runners rehearse their first
+// command only while nobody uses other runners, because that takes a core.
 func (r *Runner) ask(ctx context.Context, alloc *drover.Allocation, intent string) (driver.Handle, error) {
 	release, err := r.slot(ctx)
 	if err != nil {
@@ -259,6 +266,8 @@ func (r *Runner) publish(ctx context.Context, alloc *drover.Allocation, h driver
 
 const destroyTimeout = 30 * time.Second
 
+// destroy frees what the driver holds of an ended task. It goes on while the agent ends, for at most destroyTimeout. A
+// failure is logged, and does not keep the task from ending.
 func (r *Runner) destroy(h driver.Handle) {
 	ctx, cancel := r.shared.Clock.WithTimeout(context.WithoutCancel(r.life), destroyTimeout)
 	defer cancel()

@@ -66,6 +66,8 @@ func (r *Runner) reclaim(ctx context.Context) {
 	}
 }
 
+// attach asks the driver for the running task. data is the driver's own note of it; without one, the id of the intended
+// start has to do, and one try is enough. Other errors than ErrGone are tried again: a supervisor may be slow to answer.
 func (r *Runner) attach(ctx context.Context, data json.RawMessage, intent string) (driver.Handle, error) {
 	d := r.shared.Drivers[r.work.task.Driver]
 	if d == nil {

@@ -125,6 +125,7 @@ func Restore(cfg Config, record localstate.Task) *Runner {
 	return r
 }
 
+// build makes a runner without a status, for New and Restore.
 func build(cfg Config) *Runner {
 	r := &Runner{shared: cfg.Shared, allocID: cfg.Alloc.ID, name: cfg.Task.Name, dir: cfg.Dir, post: cfg.Post}
 	r.Update(cfg.Alloc, cfg.Group, cfg.Task)
@@ -175,6 +176,7 @@ func (r *Runner) Record() localstate.Task {
 	return r.record
 }
 
+// refresh brings the record up to the status. r.mu is held, and only the loop calls it.
 func (r *Runner) refresh() {
 	r.record.State, r.record.Killed = r.status.State, r.status.Killed
 	r.record.Stopped = r.status.Phase == taskmachine.Dead

@@ -38,6 +38,8 @@ func spec(alloc *drover.Allocation, r *hook.Request, id string) driver.Spec {
 	return s
 }
 
+// logConfig returns where the driver writes the task's output, and how much. Defaults are Nomad's: 10 files of 10 MB for
+// each stream.
 func logConfig(r *hook.Request) driver.LogConfig {
 	l := driver.LogConfig{Dir: r.Dir.Logs(), MaxFiles: 10, MaxFileSize: 10 << 20}
 	if c := r.Task.LogConfig; c != nil {

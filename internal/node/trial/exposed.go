@@ -50,6 +50,7 @@ func (g *guest) python(ctx context.Context, root bool, script string) (out strin
 	return r.stdout, r.receipt.ExitCode != missing, err
 }
 
+// netlinks opens a socket of every netlink protocol but 0, which is for routes and which ordinary programs need.
 func netlinks(ctx context.Context, t *trial) (string, State, error) {
 	out, tried, err := t.evil.python(ctx, true, `
 import socket
@@ -69,6 +70,7 @@ for p in range(1, 23):
 func nosy(ctx context.Context, t *trial) (string, State, error) {
 	var told []string
 	for _, path := range []string{
+		// These are readable in a container with default settings, and tell of the machine's hardware and load.
 		"/proc/cmdline", "/proc/diskstats", "/proc/partitions", "/proc/vmstat", "/proc/loadavg", "/proc/pressure/cpu",
 		"/proc/sys/kernel/random/boot_id",
 	} {

@@ -20,6 +20,8 @@ func greedy() []program {
 	}
 }
 
+// forkBomb starts processes without end. It must be ended by its time limit, and the grace of five seconds is for a busy
+// machine.
 func forkBomb(ctx context.Context, t *trial) (string, State, error) {
 	r, err := t.evil.run(ctx, false, "f() { f | f & }; (f) & while :; do :; done", drover.Limits{Wall: shortWall, Pids: pids})
 	if err != nil {
@@ -41,6 +43,8 @@ func (t *trial) bombFragments(ctx context.Context) (string, State, error) {
 	return "", t.limited(), err
 }
 
+// memoryBomb lets tail keep an endless line in memory. Twice the limit is the bound, because without control groups
+// memory is looked at only now and then.
 func memoryBomb(ctx context.Context, t *trial) (string, State, error) {
 	r, err := t.evil.run(ctx, false, "exec tail /dev/zero", drover.Limits{Wall: patience / 2})
 	if err != nil {
@@ -69,6 +73,8 @@ done 2>/dev/null; true`, 2*diskMB<<20), drover.Limits{Wall: patience / 2})
 	return got(r.stdout), Contained, err
 }
 
+// endlessOutput prints lines without end. The agent must cut them at the limit, mark the receipt as truncated, and add
+// nothing of its own to the output.
 func endlessOutput(ctx context.Context, t *trial) (string, State, error) {
 	const most = 16 << 10
 	r, err := t.evil.run(ctx, false, "exec yes", drover.Limits{OutputBytes: most, Wall: shortWall})

@@ -18,10 +18,13 @@ import (
 
 // guest is a warm runner.
 type guest struct {
+	// h runs spec, which is a warm runner of the host image unless Config.Task says otherwise.
 	h    driver.Handle
 	spec driver.Spec
 }
 
+// start starts a guest without a network. name must differ between the guests of one trial: folders and ids come from
+// it.
 func (t *trial) start(ctx context.Context, name string) (*guest, error) {
 	return t.startWith(ctx, name, nil)
 }
@@ -83,6 +86,7 @@ func (t *trial) startTask(ctx context.Context, dir allocdir.Dir) (*guest, error)
 	return g, nil
 }
 
+// destroy ends the guest and frees what it had, also after ctx has ended. What it fails to free is found by count.
 func (g *guest) destroy(ctx context.Context) { _ = g.h.Destroy(context.WithoutCancel(ctx)) }
 
 // result of a program.
@@ -99,6 +103,8 @@ func (g *guest) run(ctx context.Context, root bool, script string, limits drover
 	return g.execute(ctx, execution.Spec{Argv: []string{"/bin/sh", "-c", script}, Privileged: root, Limits: limits})
 }
 
+// execute runs one command to its end and collects the first keepBytes of each output stream. An error means that the
+// guest did not answer as it should, and never that the command failed: that is in the receipt.
 func (g *guest) execute(ctx context.Context, spec execution.Spec) (r result, err error) {
 	spec.ID = id.Random{}.New()
 	x, ok := g.h.(driver.Execer)

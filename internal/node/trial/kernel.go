@@ -28,6 +28,8 @@ const restarting = time.Minute
 func (t *trial) fallen(ctx context.Context, says string) (State, string) {
 	ctx, cancel := t.cfg.Clock.WithTimeout(context.WithoutCancel(ctx), restarting)
 	defer cancel()
+	// A neighbour that no longer answers was hurt. Without a kernel of its own, the guest broke what it shares with
+	// others.
 	if r, err := t.neighbour.run(ctx, false, "echo alive", drover.Limits{}); !t.ownKernel || err != nil || r.stdout != "alive\n" {
 		return Escaped, says
 	}

@@ -14,6 +14,7 @@ func processes(text string) (pids []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
 		pid := filepath.Base(dir)
+		// This process is no leftover, whatever its arguments say.
 		if n, err := strconv.Atoi(pid); err != nil || n == os.Getpid() {
 			continue
 		}
@@ -53,6 +54,7 @@ func (t *trial) count() {
 	t.findings = append(t.findings, f)
 }
 
+// mounts returns the mount points of this process's namespace whose line names the folder, as source or as target.
 func mounts(dir string) (found []string) {
 	table, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(table)) {

@@ -36,6 +36,7 @@ func (t *trial) network(ctx context.Context) {
 		return
 	}
 	defer g.destroy(ctx)
+	// The programs act on t.evil: for this round that is the guest with a network.
 	quiet := t.evil
 	defer func() { t.evil = quiet }()
 	t.evil = g

@@ -69,6 +69,8 @@ true`),
 	}
 }
 
+// refusal makes a program of a shell script, which is run as the sandbox's root. held is told when the script prints
+// nothing.
 func refusal(name, held, script string) program {
 	return program{name: name, held: held, run: func(ctx context.Context, t *trial) (string, State, error) {
 		r, err := t.evil.run(ctx, true, script, drover.Limits{Wall: patience / 2})

@@ -28,9 +28,11 @@ const (
 
 // Finding is one line of the result.
 type Finding struct {
+	// Program is the text that names the attack; Config.Loose uses it as a key.
 	Program string
 	State   State
-	Says    string
+	// Says is a sentence for people: what held the program, or what it got.
+	Says string
 }
 
 // Config of a trial.
@@ -55,9 +57,11 @@ type Config struct {
 
 // The size of the sandboxes, and the patience with one program.
 const (
-	memoryMB  = 64 // unless the configuration says otherwise
-	diskMB    = 16
-	pids      = 64
+	// MB. It is enough for a shell, and little enough for the memory bomb to reach it soon.
+	memoryMB = 64 // unless the configuration says otherwise
+	diskMB   = 16
+	pids     = 64
+	// patience bounds one program; shortWall is the time limit of programs that never end by themselves.
 	patience  = 20 * time.Second
 	shortWall = 700 * time.Millisecond
 )
@@ -87,6 +91,8 @@ func Run(ctx context.Context, cfg Config) ([]Finding, error) {
 	return t.findings, err
 }
 
+// all runs every program in turn against one guest, beside a neighbour that must not notice. The order matters: greedy
+// programs come after those that only look, and the survivors' test destroys both guests.
 func (t *trial) all(ctx context.Context) (err error) {
 	if t.neighbour, err = t.start(ctx, "neighbour"); err != nil {
 		return err
@@ -118,6 +124,8 @@ type program struct {
 	run    func(ctx context.Context, t *trial) (got string, state State, err error)
 }
 
+// try runs one program and judges it. Without a prize it also asks both guests for a sign of life, since hurting a
+// neighbour is an escape too. It returns the state and the sentence for Finding.Says.
 func (t *trial) try(ctx context.Context, p program) (State, string) {
 	ctx, cancel := t.cfg.Clock.WithTimeout(ctx, patience)
 	defer cancel()
@@ -128,8 +136,10 @@ func (t *trial) try(ctx context.Context, p program) (State, string) {
 			return Contained, says
 		}
 		return t.fallen(ctx, "the sandbox did not hold out: "+err.Error())
+	// What was taken is of the guest's own kernel: gVisor's or a virtual machine's. It does no harm to the machine.
 	case got != "" && p.kernel && t.ownKernel:
 		return Contained, got + ", of a kernel of its own, which is not the machine's"
+	// Such guests get this by design.
 	case got != "" && t.cfg.Loose[p.name] != "":
 		return Weak, t.cfg.Loose[p.name]
 	case got != "":
