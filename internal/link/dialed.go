@@ -83,7 +83,7 @@ func (d *Dialed) Run(ctx context.Context, w exchange.Workloads) error {
 		clock.Sleep(ctx, d.cfg.Clock, wait)
 		wait = min(mostWait, 2*wait)
 	}
-	return nil //nolint:nilerr // it ends with ctx, as it should
+	return nil // it ends with ctx, as it should
 }
 
 // complaints logs why there is no connection: at once when the reason is a new one, then once a minute.

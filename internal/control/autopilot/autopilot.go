@@ -144,7 +144,8 @@ func (p *Autopilot) KnownServers() map[raft.ServerID]*library.Server {
 			kind = readReplica
 		}
 		out[id] = &library.Server{
-			ID: id, NodeType: kind, Name: s.Name, Address: raft.ServerAddress(s.Address), NodeStatus: status, Version: s.Version, RaftVersion: 3, IsLeader: id == leader,
+			ID: id, NodeType: kind, Name: s.Name, Address: raft.ServerAddress(s.Address), NodeStatus: status, Version: s.Version,
+			RaftVersion: 3, IsLeader: id == leader,
 		}
 	}
 	p.mu.Lock()
@@ -160,12 +161,12 @@ func (p *Autopilot) zones() map[raft.ServerID]Known {
 }
 
 // FetchServerStats implements ApplicationIntegration. Who does not answer is left out, and so is unhealthy.
-func (p *Autopilot) FetchServerStats(ctx context.Context, servers map[raft.ServerID]*library.Server) map[raft.ServerID]*library.ServerStats {
+func (p *Autopilot) FetchServerStats(ctx context.Context, list map[raft.ServerID]*library.Server) map[raft.ServerID]*library.ServerStats {
 	known := p.zones()
 	out := map[raft.ServerID]*library.ServerStats{}
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	for id := range servers {
+	for id := range list {
 		wait.Go(func() { // ends with ctx
 			progress, err := p.progress(ctx, known[id])
 			if err != nil {
@@ -203,7 +204,8 @@ func (p *Autopilot) NotifyState(s *library.State) {
 		h.Servers = append(h.Servers, Healthy{
 			Known:    k,
 			Progress: raftlog.Progress{LastContact: one.Stats.LastContact, LastTerm: one.Stats.LastTerm, LastIndex: one.Stats.LastIndex},
-			Leader:   one.State == library.RaftLeader, Voter: one.HasVotingRights(), Healthy: one.Health.Healthy, StableSince: one.Health.StableSince,
+			Leader:   one.State == library.RaftLeader, Voter: one.HasVotingRights(),
+			Healthy: one.Health.Healthy, StableSince: one.Health.StableSince,
 		})
 	}
 	slices.SortFunc(h.Servers, func(a, b Healthy) int { return cmp.Compare(a.ID, b.ID) })

@@ -67,20 +67,23 @@ func TestNoPolicyMakesAStorm(t *testing.T) {
 	}
 }
 
-// TestNoKindOfWorkMakesAStorm: of no type of job, and however its allocations end, do many begin in ten minutes when all
-// of them end at once. Every end is looked at as the nodes tell of it, and every follow-up when it is due.
-func TestNoKindOfWorkMakesAStorm(t *testing.T) {
-	t.Parallel()
-	const nodes = 4
+// storm is a kind of work whose allocations all end at once.
+type storm struct {
+	kind  string
+	count int
+	edit  func(*drover.TaskGroup)
+	ends  string
+	most  int // allocations in ten minutes
+}
+
+// stormNodes is how many nodes there are.
+const stormNodes = 4
+
+func storms() map[string]storm {
+	const nodes = stormNodes
 	atOnce := &drover.ReschedulePolicy{Delay: new(time.Duration(0)), DelayFunction: "constant", Unlimited: new(true)}
 	rollout := &drover.UpdateStrategy{MaxParallel: new(50), Canary: 3}
-	for name, c := range map[string]struct {
-		kind  string
-		count int
-		edit  func(*drover.TaskGroup)
-		ends  string
-		most  int // allocations
-	}{
+	return map[string]storm{
 		// Two waves at once, then after 1, 2, 4 … 60 s.
 		"service that fails": {
 			drover.JobTypeService, 200, func(g *drover.TaskGroup) { g.ReschedulePolicy, g.Update = atOnce, rollout },
@@ -136,11 +139,18 @@ func TestNoKindOfWorkMakesAStorm(t *testing.T) {
 			drover.JobTypeService, 1, func(g *drover.TaskGroup) { g.Pool = &drover.WarmPool{Size: 20, MaxRunners: 5} },
 			drover.AllocClientFailed, 10 * 20,
 		},
-	} {
+	}
+}
+
+// TestNoKindOfWorkMakesAStorm: of no type of job, and however its allocations end, do many begin in ten minutes when all
+// of them end at once. Every end is looked at as the nodes tell of it, and every follow-up when it is due.
+func TestNoKindOfWorkMakesAStorm(t *testing.T) {
+	t.Parallel()
+	for name, c := range storms() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			for i := range nodes {
+			for i := range stormNodes {
 				w.addNode(fmt.Sprintf("n%d", i), func(n *drover.Node) {
 					n.NodeResources.Cpu.CpuShares, n.NodeResources.Memory.MemoryMB = 1_000_000, 1_000_000
 				})

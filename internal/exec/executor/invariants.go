@@ -34,7 +34,7 @@ func (x *Execution) checkReceipt(r *execution.Receipt) {
 	stdout, stderr := x.journal.streams[0].end, x.journal.streams[1].end
 	x.mu.Unlock()
 	if stdout < r.StdoutBytes || stderr < r.StderrBytes {
-		invariant.Breach(invariant.OutputBeforeExit, x.id, "%d and %d bytes of output arrived before its exit, it wrote %d and %d, and nothing says truncated",
-			stdout, stderr, r.StdoutBytes, r.StderrBytes)
+		invariant.Breach(invariant.OutputBeforeExit, x.id,
+			"%d and %d bytes of output arrived before its exit, it wrote %d and %d, and nothing says truncated", stdout, stderr, r.StdoutBytes, r.StderrBytes)
 	}
 }

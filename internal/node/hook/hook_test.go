@@ -223,6 +223,68 @@ func TestUnpackingIsBounded(t *testing.T) {
 	}
 }
 
+// fetched is an artifact and what becomes of it.
+type fetched struct {
+	name     string
+	artifact drover.TaskArtifact
+	want     map[string]string // path in the task's folder → content
+	err      string
+	again    bool // recoverable
+}
+
+// fetchedFrom are artifacts of a server, and one of a file of this machine. sum is that of "hello".
+func fetchedFrom(server, local, sum string) []fetched {
+	return []fetched{
+		{
+			name: "plain", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt?checksum=" + sum},
+			want: map[string]string{"local/a.txt": "hello"},
+		},
+		{
+			name:     "file mode",
+			artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterMode: "file", RelativeDest: "local/sub/name"},
+			want:     map[string]string{"local/sub/name": "hello"},
+		},
+		{
+			name: "tar", artifact: drover.TaskArtifact{GetterSource: server + "/x.tar.gz"},
+			want: map[string]string{"local/d/f": "data of d/f", "local/l": "data of d/f"},
+		},
+		{
+			name: "zip", artifact: drover.TaskArtifact{GetterSource: server + "/y.zip", RelativeDest: "local/z"},
+			want: map[string]string{"local/z/q/r": "data of q/r"},
+		},
+		{
+			name: "packed stays packed",
+			artifact: drover.TaskArtifact{
+				GetterSource: server + "/a.txt", GetterOptions: map[string]string{"archive": "false", "checksum": sum},
+			},
+			want: map[string]string{"local/a.txt": "hello"},
+		},
+		{
+			name: "from disk", artifact: drover.TaskArtifact{GetterSource: "file://" + local},
+			want: map[string]string{"local/local.txt": "from disk"},
+		},
+		{
+			name:     "wrong sum",
+			artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterOptions: map[string]string{"checksum": "md5:00"}},
+			err:      "checksum",
+		},
+		{name: "leads out", artifact: drover.TaskArtifact{GetterSource: server + "/evil.tar.gz"}, err: "leads out"},
+		{name: "leads out by a link", artifact: drover.TaskArtifact{GetterSource: server + "/link.tar.gz"}, err: "escapes", again: true},
+		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server + "/evil.zip"}, err: "leads out"},
+		{name: "broken", artifact: drover.TaskArtifact{GetterSource: server + "/broken.zip"}, err: "unpacking"},
+		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server + "/big"}, err: "more than"},
+		{name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server + "/bomb.tar.gz"}, err: "unpacking: more bytes than allowed"},
+		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server + "/nope"}, err: "404", again: true},
+		{
+			name: "headers", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}},
+			err: "404", again: true,
+		},
+		{name: "git", artifact: drover.TaskArtifact{GetterSource: "git::https://example.org/x"}, err: "getter"},
+		{name: "destination", artifact: drover.TaskArtifact{GetterSource: server + "/a.txt", RelativeDest: "../../../x"}, err: "escapes"},
+		{name: "no scheme", artifact: drover.TaskArtifact{GetterSource: "github.com/x"}, err: "needs http"},
+	}
+}
+
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	files := map[string][]byte{
@@ -255,61 +317,7 @@ func TestArtifacts(t *testing.T) {
 	require.NoError(t, os.WriteFile(local, []byte("from disk"), 0o600))
 	sum := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("hello")))
 
-	for _, test := range []struct {
-		name     string
-		artifact drover.TaskArtifact
-		want     map[string]string // path in the task's folder → content
-		err      string
-		again    bool // recoverable
-	}{
-		{
-			name: "plain", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt?checksum=" + sum},
-			want: map[string]string{"local/a.txt": "hello"},
-		},
-		{
-			name:     "file mode",
-			artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterMode: "file", RelativeDest: "local/sub/name"},
-			want:     map[string]string{"local/sub/name": "hello"},
-		},
-		{
-			name: "tar", artifact: drover.TaskArtifact{GetterSource: server.URL + "/x.tar.gz"},
-			want: map[string]string{"local/d/f": "data of d/f", "local/l": "data of d/f"},
-		},
-		{
-			name: "zip", artifact: drover.TaskArtifact{GetterSource: server.URL + "/y.zip", RelativeDest: "local/z"},
-			want: map[string]string{"local/z/q/r": "data of q/r"},
-		},
-		{
-			name: "packed stays packed",
-			artifact: drover.TaskArtifact{
-				GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"archive": "false", "checksum": sum},
-			},
-			want: map[string]string{"local/a.txt": "hello"},
-		},
-		{
-			name: "from disk", artifact: drover.TaskArtifact{GetterSource: "file://" + local},
-			want: map[string]string{"local/local.txt": "from disk"},
-		},
-		{
-			name:     "wrong sum",
-			artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterOptions: map[string]string{"checksum": "md5:00"}},
-			err:      "checksum",
-		},
-		{name: "leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.tar.gz"}, err: "leads out"},
-		{name: "leads out by a link", artifact: drover.TaskArtifact{GetterSource: server.URL + "/link.tar.gz"}, err: "escapes", again: true},
-		{name: "zip leads out", artifact: drover.TaskArtifact{GetterSource: server.URL + "/evil.zip"}, err: "leads out"},
-		{name: "broken", artifact: drover.TaskArtifact{GetterSource: server.URL + "/broken.zip"}, err: "unpacking"},
-		{name: "too big", artifact: drover.TaskArtifact{GetterSource: server.URL + "/big"}, err: "more than"},
-		{name: "a bomb", artifact: drover.TaskArtifact{GetterSource: server.URL + "/bomb.tar.gz"}, err: "unpacking: more bytes than allowed"},
-		{name: "not there", artifact: drover.TaskArtifact{GetterSource: server.URL + "/nope"}, err: "404", again: true},
-		{
-			name: "headers", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", GetterHeaders: map[string]string{"X-Colour": "red"}},
-			err: "404", again: true,
-		},
-		{name: "git", artifact: drover.TaskArtifact{GetterSource: "git::https://example.org/x"}, err: "getter"},
-		{name: "destination", artifact: drover.TaskArtifact{GetterSource: server.URL + "/a.txt", RelativeDest: "../../../x"}, err: "escapes"},
-		{name: "no scheme", artifact: drover.TaskArtifact{GetterSource: "github.com/x"}, err: "needs http"},
-	} {
+	for _, test := range fetchedFrom(server.URL, local, sum) {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRequest(t)
 			r.Task.Artifacts = []*drover.TaskArtifact{&test.artifact}

@@ -37,7 +37,8 @@ func (r *Runner) neverStarted() taskmachine.Event {
 // turnPatience is how long a suspected task waits for others at most. Downloads can take long.
 const turnPatience = 10 * time.Second
 
-// underSuspicion stores that the hooks of a suspected task begin, when its turn comes or turnPatience is over. release is to be called when they have ended.
+// underSuspicion stores that the hooks of a suspected task begin, when its turn comes or turnPatience is over. The caller calls
+// release when they have ended.
 func (r *Runner) underSuspicion(ctx context.Context) (release func(), err error) {
 	release = func() {}
 	r.mu.Lock()
