@@ -19,6 +19,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// runnerCopyCommand is "drover runner cp", whose words are like those of scp and docker cp.
 func runnerCopyCommand(app *term.App) *cobra.Command {
 	var folder, privileged bool
 	run := func(ctx context.Context, c *client.Client, args []string) error {
@@ -37,6 +38,9 @@ drover runner cp -r python-3f2a:/tmp/out ./out`)
 	return c
 }
 
+// copyFiles copies in the direction that the two words say: exactly one of them names a runner. folder (-r) counts
+// for downloads only, since an upload sees by itself what its source is. Errors: Invalid, NotFound, Gone; those of
+// files here.
 func copyFiles(ctx context.Context, app *term.App, c *client.Client, from, to string, folder, privileged bool) error {
 	fromRunner, fromPath, out := cutRunner(from)
 	toRunner, toPath, in := cutRunner(to)
@@ -48,6 +52,7 @@ func copyFiles(ctx context.Context, app *term.App, c *client.Client, from, to st
 		if err != nil {
 			return err
 		}
+		// A tar from stdin is not unpacked: stdin is always the content of one file.
 		if from == "-" {
 			if toPath == "" || strings.HasSuffix(toPath, "/") {
 				return drover.Errorf(drover.Invalid, "TO: name the file, as in %s:%sNAME: stdin has no name", toRunner, toPath)
@@ -62,6 +67,7 @@ func copyFiles(ctx context.Context, app *term.App, c *client.Client, from, to st
 	}
 	r := execution.FileRequest{Path: fromPath, Privileged: privileged}
 	if folder {
+		// The empty path is not the home here: "." is the runner's working directory.
 		if r.Path == "" {
 			r.Path = "."
 		}
@@ -70,7 +76,8 @@ func copyFiles(ctx context.Context, app *term.App, c *client.Client, from, to st
 	return download(ctx, app, c, id, r, to)
 }
 
-// cutRunner splits RUNNER:PATH. A colon behind a slash is one of a path here: such a file is copied as ./a:b.
+// cutRunner splits RUNNER:PATH; remote is false for a path here, which is returned as it is. A colon behind a slash
+// belongs to a path here: such a file is copied as ./a:b.
 func cutRunner(arg string) (runner, path string, remote bool) {
 	runner, path, remote = strings.Cut(arg, ":")
 	if !remote || strings.Contains(runner, "/") {
@@ -79,7 +86,8 @@ func cutRunner(arg string) (runner, path string, remote bool) {
 	return runner, path, true
 }
 
-// download copies one file out of a runner. A file that could not be read whole is not left behind.
+// download copies one file out of a runner. It writes to a temporary file beside the target and renames it at the
+// end. So a file that could not be read whole is not left behind, and an older one stays until then.
 func download(ctx context.Context, app *term.App, c *client.Client, runner string, r execution.FileRequest, to string) error {
 	body, err := c.ReadFile(ctx, runner, r)
 	if drover.CodeOf(err) == drover.Invalid {
@@ -93,6 +101,7 @@ func download(ctx context.Context, app *term.App, c *client.Client, runner strin
 		_, err := io.Copy(app.Out, body)
 		return err
 	}
+	// A folder that exists is a folder to copy into, also without a slash behind it.
 	if info, err := os.Stat(to); err == nil && info.IsDir() {
 		to = strings.TrimSuffix(to, "/") + "/"
 	}
@@ -113,7 +122,8 @@ func download(ctx context.Context, app *term.App, c *client.Client, runner strin
 	return nil
 }
 
-// uploadFolder copies a folder's contents as tar. Links are copied as links; devices and sockets are left out.
+// uploadFolder copies a folder's contents as tar, which is streamed and never held whole. Links are copied as links;
+// devices and sockets are left out.
 func uploadFolder(ctx context.Context, c *client.Client, runner, from, to string) error {
 	r, w := io.Pipe()
 	go func() { w.CloseWithError(packFolder(w, from)) }() // ends with the folder, or when r is closed
@@ -124,12 +134,15 @@ func uploadFolder(ctx context.Context, c *client.Client, runner, from, to string
 	return nil
 }
 
+// packFolder writes all below from as tar, without from itself: the folder was made in the runner before. Errors:
+// those of the files, such as one without permission, which ends the copy.
 func packFolder(w io.Writer, from string) error {
 	t := tar.NewWriter(w)
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == from {
 			return err
 		}
+		// A pipe would block the copy, and a device or socket means nothing in another machine.
 		if kind := d.Type(); !kind.IsRegular() && !kind.IsDir() && kind != fs.ModeSymlink {
 			return nil
 		}
@@ -141,6 +154,7 @@ func packFolder(w io.Writer, from string) error {
 	return t.Close()
 }
 
+// packFile writes one entry, with its name relative to from. d is what the walk saw; a link is not followed.
 func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
@@ -159,6 +173,8 @@ func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
 	if h.Name, err = filepath.Rel(from, path); err != nil {
 		return err
 	}
+	// The runner's user knows none of our users: what arrives is owned by whoever unpacks it there. All may read it, and
+	// run it if its owner here may.
 	h.Uid, h.Gid, h.Uname, h.Gname = 0, 0, "", ""
 	h.Mode |= 0o444
 	if h.Mode&0o100 != 0 {
@@ -176,8 +192,8 @@ func packFile(t *tar.Writer, from, path string, d fs.DirEntry) error {
 	return err
 }
 
-// downloadFolder unpacks a folder of a runner here, or prints it as tar. What the runner sends is not trusted: os.Root
-// keeps it inside.
+// downloadFolder unpacks a folder of a runner into to, which is made if it is missing; "-" prints it as tar instead.
+// What the runner sends is not trusted: os.Root keeps names and links inside of the folder.
 func downloadFolder(ctx context.Context, app *term.App, c *client.Client, runner string, r execution.FileRequest, to string) error {
 	body, err := c.Archive(ctx, runner, r)
 	if err != nil {
@@ -210,7 +226,11 @@ func downloadFolder(ctx context.Context, app *term.App, c *client.Client, runner
 	}
 }
 
+// unpack makes one entry of a runner's tar below root. Existing files and links are replaced. Owners, setuid bits and
+// rights of others to write are dropped, since a guest chose them. Errors: those of the files; a name that leads
+// outside.
 func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
+	// Tools write absolute names and "./" for the folder itself: both are meant below root.
 	name := filepath.Clean(strings.TrimPrefix(h.Name, "/"))
 	if name == "." {
 		return nil
@@ -223,6 +243,7 @@ func unpack(root *os.Root, h *tar.Header, data io.Reader) error {
 		return root.MkdirAll(name, 0o755)
 	case tar.TypeSymlink:
 		_ = root.Remove(name) // a copy replaces what was there
+		// The target may lead outside, as any link may: root refuses to follow it there.
 		return root.Symlink(h.Linkname, name)
 	case tar.TypeReg:
 		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fs.FileMode(h.Mode)&0o755|0o600) // masked

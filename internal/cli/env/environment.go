@@ -20,6 +20,8 @@ func Command(app *term.App) *cobra.Command {
 		putCommand(app), listCommand(app), statusCommand(app), deleteCommand(app))
 }
 
+// listCommand is "drover env list". For people each environment's pool is read too, in one request each; -json prints
+// the environments alone.
 func listCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *client.Client, _ []string) error {
@@ -52,6 +54,7 @@ func listCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// statusCommand is "drover env status". Its JSON is {"Environment", "Pool"}, which 'env put -file' reads again.
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *client.Client, args []string) (err error) {
@@ -78,6 +81,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// showFacts prints the environment and its pool; limits that are not set (0) are left out.
 func showFacts(app *term.App, e execution.Environment, p execution.PoolStatus) error {
 	number := func(n int, unit string) string {
 		if n == 0 {
@@ -97,7 +101,8 @@ func showFacts(app *term.App, e execution.Environment, p execution.PoolStatus) e
 		"Idle timeout", idle, "Meta", term.Pairs(e.Meta))
 }
 
-// weakerNodes says which ready nodes hold runners less than they could, and what they lack.
+// weakerNodes says which ready nodes hold runners less than they could, and what they lack, as their drivers report
+// it. It prints nothing if there is none, or if nodes cannot be listed: the environment itself was shown.
 func weakerNodes(ctx context.Context, app *term.App, driver string) error {
 	c, err := app.Nomad()
 	if err != nil {
@@ -123,6 +128,7 @@ func weakerNodes(ctx context.Context, app *term.App, driver string) error {
 	return err
 }
 
+// deleteCommand is "drover env delete". Claimed runners end too, with whatever runs in them; nothing is asked before.
 func deleteCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, c *client.Client, args []string) error {
 		if err := c.DeleteEnvironment(ctx, args[0]); err != nil {

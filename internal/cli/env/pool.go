@@ -13,17 +13,20 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// poolPoll is how often a filling pool is looked at.
+// poolPoll is how often a filling pool is looked at: a sandbox starts within hundredths of a second, a container within seconds.
 const poolPoll = 100 * time.Millisecond
 
-// awaitPool waits until a pool is full, and tells how it goes.
+// awaitPool waits until size runners are warm, at most for wait, and prints each change of the pool. The pool goes on
+// filling after an error. Errors: Canceled if the caller's context ended; Unavailable after wait; the API's.
 func awaitPool(ctx context.Context, app *term.App, c *client.Client, id string, size int, wait time.Duration) error {
+	// The caller's own context tells an interruption from the end of the wait.
 	asked := ctx
 	ctx, cancel := clock.Wall{}.WithTimeout(ctx, wait)
 	defer cancel()
 	told := ""
 	for {
 		p, err := c.Pool(ctx, id)
+		// An error that only says that the wait is over is told below, with how the pool stands.
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
@@ -47,6 +50,8 @@ func awaitPool(ctx context.Context, app *term.App, c *client.Client, id string, 
 	}
 }
 
+// poolLine says in one line how a pool stands, such as "1 of 4 warm, 3 starting". The last error is shown only while
+// runners are missing: of a full pool it is history.
 func poolLine(p execution.PoolStatus) string {
 	parts := []string{fmt.Sprintf("%d of %d warm", p.Warm, p.Size)}
 	for _, s := range []struct {

@@ -18,16 +18,23 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// putFlags are the flags of "drover env put".
 type putFlags struct {
-	env    execution.Environment
-	file   string
-	vars   []string
-	meta   []string
-	ports  []uint
+	// Values of the simple flags. Only those that were given count: apply looks at them.
+	env execution.Environment
+	// The environment as JSON; "" for the one on the server, "-" for stdin.
+	file string
+	// Words KEY=value, which replace all variables of the environment.
+	vars []string
+	// Words key=value, which replace all metadata.
+	meta  []string
+	ports []uint
+	// Ends the command once the environment is stored, before its pool is full.
 	detach bool
 	wait   time.Duration
 }
 
+// putCommand is "drover env put". The name may be missing if the file has it.
 func putCommand(app *term.App) *cobra.Command {
 	f := &putFlags{}
 	c := term.Command(app, "put NAME", "Make or replace an environment, and wait for its runners", 0, 1, nil)
@@ -50,7 +57,8 @@ drover env put -file python.json`)
 	return c
 }
 
-// bindEnvironment adds a flag for each simple field of e, whose default is the field's value.
+// bindEnvironment adds a flag for each simple field of e, whose default is the field's value. It is used twice: for
+// the command's flags, and to set a given flag on an environment that was read.
 func bindEnvironment(fl *pflag.FlagSet, e *execution.Environment) {
 	fl.StringVar(&e.Image, "image", e.Image, `"host" (this machine's own files), an OCI reference, or a path to an image`)
 	fl.StringVar(&e.Driver, "driver", e.Driver, "sandbox (default), docker, raw_exec")
@@ -68,6 +76,8 @@ func bindEnvironment(fl *pflag.FlagSet, e *execution.Environment) {
 	fl.DurationVar(&e.IdleTimeout, "idle-timeout", e.IdleTimeout, "end a claimed runner that nobody used for so long; 0: never")
 }
 
+// put stores the environment and waits for its pool. The server replaces environments whole, so flags that were not
+// given are filled from the one that is there. Errors: Invalid; the API's; those of awaitPool.
 func put(app *term.App, cmd *cobra.Command, f *putFlags, args []string) error {
 	ctx := cmd.Context()
 	c, err := app.Native()
@@ -93,7 +103,8 @@ func put(app *term.App, cmd *cobra.Command, f *putFlags, args []string) error {
 	return awaitPool(ctx, app, c, put.ID, put.PoolSize, f.wait)
 }
 
-// wanted is the environment of the file, else the one that is there, with the flags over it.
+// wanted returns the environment to be stored: that of the file, else the one on the server, else a new one, with the
+// given flags over it. The argument's name comes before the file's. Errors: Invalid; the API's.
 func wanted(
 	ctx context.Context, app *term.App, c *client.Client, cmd *cobra.Command, f *putFlags, args []string,
 ) (env execution.Environment, err error) {
@@ -120,13 +131,15 @@ func wanted(
 		case drover.CodeOf(err) != drover.NotFound:
 			return env, err
 		default:
+			// A new environment has the flag's default of one warm runner; a file without the field has none.
 			env.PoolSize = f.env.PoolSize
 		}
 	}
 	return env, f.apply(cmd, &env)
 }
 
-// decode reads an environment, alone or as "env status -json" prints it.
+// decode reads an environment, alone or in the shape of "env status -json". An unknown field of the lone one is an
+// error, as it is most likely a misspelt one. Errors: those of the JSON.
 func decode(text []byte, env *execution.Environment) error {
 	var w struct{ Environment *execution.Environment }
 	if err := json.Unmarshal(text, &w); err == nil && w.Environment != nil {
@@ -138,16 +151,19 @@ func decode(text []byte, env *execution.Environment) error {
 	if err := d.Decode(env); err != nil {
 		return err
 	}
+	// A decoder stops behind the first value, so a second one would be lost without a word.
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more behind the environment")
 	}
 	return nil
 }
 
-// apply sets what the given flags say.
+// apply sets the fields whose flags were given, and leaves the others as they are. Lists and maps are replaced as a
+// whole. Errors: Invalid.
 func (f *putFlags) apply(cmd *cobra.Command, env *execution.Environment) (err error) {
 	fields := pflag.NewFlagSet("fields", pflag.ContinueOnError)
 	bindEnvironment(fields, env)
+	// Visit goes over given flags only; a given value equal to the default counts too.
 	cmd.Flags().Visit(func(given *pflag.Flag) {
 		if fields.Lookup(given.Name) != nil {
 			err = errors.Join(err, fields.Set(given.Name, given.Value.String()))
@@ -175,6 +191,7 @@ func (f *putFlags) apply(cmd *cobra.Command, env *execution.Environment) (err er
 	return err
 }
 
+// exposed replaces the environment's ports by those of -port. Errors: Invalid for a number that is no port.
 func (f *putFlags) exposed(env *execution.Environment) error {
 	env.ExposedPorts = nil
 	for _, p := range f.ports {

@@ -16,14 +16,19 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
+// runFlags are the flags of "drover run", beside those of every execution.
 type runFlags struct {
 	execFlags
+	// Words FILE or FILE:PATH-IN-RUNNER, copied in this order before the command starts.
 	files []string
-	wait  time.Duration
-	keep  bool
+	// For the claim only; the command itself is bounded by -limit-wall.
+	wait time.Duration
+	// Leaves the runner claimed, without an idle timeout of ours.
+	keep bool
 }
 
-// RunCommand is "drover run".
+// RunCommand is "drover run": claim, copy, execute, release in one. It exits with the command's own code, so errors
+// of drover's own are told apart by their text on stderr.
 func RunCommand(app *term.App) *cobra.Command {
 	f := &runFlags{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -39,6 +44,7 @@ what follows it is the command's own.
 drover run python -f main.py python3 main.py < input.txt
 drover run scratch -f data/:/tmp/data -limit-wall 10s sh -c 'ls /tmp/data'
 drover run scratch -t sh`)
+	// Flags behind the command's name are the command's own, without a "--" before them.
 	c.Annotations = map[string]string{term.PassThrough: term.AfterFlags}
 	fl := c.Flags()
 	fl.StringArrayVarP(&f.files, "file", "f", nil, "copy a file or folder, FILE or FILE:PATH-IN-RUNNER; can be repeated")
@@ -53,10 +59,13 @@ const (
 	AbandonedAfter = time.Minute      // idle timeout of a runner: we may be killed before we release it
 )
 
+// run claims a runner, copies the files in and executes the command. The runner is released at every end, unless
+// -keep is given. Errors: *term.ExitError with the command's code; Invalid for the files; the API's.
 func run(ctx context.Context, app *term.App, f *runFlags, environment string, argv []string) error {
 	// Whatever ends us, the runner is to be ended first: a closed terminal, a reader that has had enough.
 	ctx, stop := term.Interruptible(ctx, syscall.SIGHUP)
 	defer stop()
+	// Without this the Go runtime ends the process at the first write to a closed stdout, before the release.
 	signal.Ignore(syscall.SIGPIPE)
 	c, err := app.Native()
 	if err != nil {
@@ -75,6 +84,7 @@ func run(ctx context.Context, app *term.App, f *runFlags, environment string, ar
 	} else {
 		defer func() {
 			signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // who does not want to wait for this either
+			// The context may have ended by Ctrl-C, and the release is to be sent all the same.
 			ctx, cancel := clock.Wall{}.WithTimeout(context.WithoutCancel(ctx), releaseWait)
 			defer cancel()
 			if err := c.Release(ctx, runner.ID); err != nil && drover.CodeOf(err) != drover.Gone && drover.CodeOf(err) != drover.NotFound {

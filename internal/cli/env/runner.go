@@ -19,6 +19,8 @@ func RunnerCommand(app *term.App) *cobra.Command {
 		runnerListCommand(app), runnerClaimCommand(app), runnerExecCommand(app), runnerCopyCommand(app), runnerRemoveCommand(app))
 }
 
+// runnerListCommand is "drover runner list". It lists warm runners too, which have no id yet: a runner gets one by a
+// claim.
 func runnerListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	environment := ""
@@ -45,6 +47,8 @@ func runnerListCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// runnerClaimCommand is "drover runner claim". Only the id goes to stdout, so that a script can keep it; how a claim
+// waits goes to stderr.
 func runnerClaimCommand(app *term.App) *cobra.Command {
 	var r execution.ClaimRequest
 	var vars, labels []string
@@ -71,12 +75,14 @@ func runnerClaimCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-// runnerID finds a claimed runner by the beginning of its id.
+// runnerID finds a claimed runner by the beginning of its id. Warm runners cannot be named: the service chooses among
+// them. Errors: NotFound; Invalid when several begin so; the API's.
 func runnerID(ctx context.Context, c *client.Client, prefix string) (string, error) {
 	list, err := c.Runners(ctx, "")
 	if err != nil {
 		return "", err
 	}
+	// The list is filtered in place; nobody else has it.
 	claimed := list[:0]
 	for _, r := range list {
 		if r.ID != "" && !r.ClaimedAt.IsZero() {
@@ -88,6 +94,8 @@ func runnerID(ctx context.Context, c *client.Client, prefix string) (string, err
 	return r.ID, err
 }
 
+// runnerExecCommand is "drover runner exec". Its flags stand before the runner, as all words behind it belong to the
+// command.
 func runnerExecCommand(app *term.App) *cobra.Command {
 	f := &execFlags{}
 	run := func(ctx context.Context, c *client.Client, args []string) error {
@@ -96,6 +104,7 @@ func runnerExecCommand(app *term.App) *cobra.Command {
 			return err
 		}
 		argv := args[1:]
+		// People write "--" from habit. A lone "--" is taken for the command's name, and fails there.
 		if argv[0] == "--" && len(argv) > 1 {
 			argv = argv[1:]
 		}
@@ -112,6 +121,7 @@ func runnerExecCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// runnerRemoveCommand is "drover runner rm". The first error ends it, so runners behind that one stay claimed.
 func runnerRemoveCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, c *client.Client, args []string) error {
 		for _, prefix := range args {

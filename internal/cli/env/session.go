@@ -22,14 +22,17 @@ import (
 
 // execFlags are the flags of commands that run a program in a runner.
 type execFlags struct {
+	// With neither tty nor noTTY, the command gets a terminal if there is one here.
 	stdin, tty, noTTY, receipt bool
 	user, workDir              string
 	privileged                 bool
 	escape                     term.Escape
 	env                        []string
-	limits                     drover.Limits
+	// Bounds of this execution only; 0 leaves what the environment says.
+	limits drover.Limits
 }
 
+// bind adds the flags to a command, with docker's letters where docker has such a flag.
 func (f *execFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVarP(&f.stdin, "stdin", "i", true, "hand on stdin")
 	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal; default: if there is one here")
@@ -47,7 +50,8 @@ func (f *execFlags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.receipt, "receipt", false, "print what it used, on stderr, after its end")
 }
 
-// request makes the request; t is the terminal here, or nil.
+// request makes the request of an execution; t is the terminal here, or nil. With -tty but without a terminal here,
+// the command gets one of the service's default size. Errors: Invalid for a wrong -env.
 func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request, err error) {
 	r.Argv, r.User, r.Privileged, r.WorkDir, r.Stdin, r.Limits = argv, f.user, f.privileged, f.workDir, f.stdin, f.limits
 	if r.Env, err = term.KeyValues("-env", f.env); err != nil {
@@ -55,6 +59,7 @@ func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request
 	}
 	if r.TTY = f.tty || t != nil && !f.noTTY; r.TTY && t != nil {
 		r.Size = t.Size()
+		// Programs there must write the codes that our terminal understands.
 		if name := os.Getenv("TERM"); name != "" && r.Env["TERM"] == "" {
 			r.Env["TERM"] = name
 		}
@@ -62,7 +67,8 @@ func (f *execFlags) request(argv []string, t *term.Console) (r execution.Request
 	return r, nil
 }
 
-// execute runs a command in a runner with our streams, and ends with its code.
+// execute runs a command in a runner with our streams, and ends with its code. The terminal is raw meanwhile and
+// restored at every end. Errors: *term.ExitError; Invalid; the API's.
 func execute(ctx context.Context, app *term.App, c *client.Client, runner string, f *execFlags, argv []string) error {
 	t := app.Console()
 	r, err := f.request(argv, t)
@@ -94,6 +100,7 @@ func execute(ctx context.Context, app *term.App, c *client.Client, runner string
 	receipt, err := relay(ctx, app, s, input)
 	t.Restore()
 	switch {
+	// The user left or a signal came: the exit code says so, and the error of the broken stream would only confuse.
 	case err != nil && ctx.Err() != nil:
 		return &term.ExitError{Code: term.InterruptCode(ctx)}
 	case errors.Is(err, syscall.EPIPE):
@@ -104,7 +111,8 @@ func execute(ctx context.Context, app *term.App, c *client.Client, runner string
 	return exitOf(app, receipt, f.receipt)
 }
 
-// relay copies the session's output to ours, until the receipt; it calls started once the program can be sent to.
+// relay copies the session's output to ours until the receipt, which it returns. It calls started once the program
+// can be sent to. Errors: the session's; Internal without a receipt; those of writing, as EPIPE.
 func relay(ctx context.Context, app *term.App, s execution.Session, started func()) (*execution.Receipt, error) {
 	for {
 		f, err := s.Next(ctx)
@@ -128,7 +136,8 @@ func relay(ctx context.Context, app *term.App, s execution.Session, started func
 	}
 }
 
-// exitOf turns a receipt into our own end: the command's code, and the reason if it did not exit by itself.
+// exitOf turns a receipt into our own end: nil for a command that exited with 0, else its code, and the reason if it
+// did not exit by itself. With print, what it used goes to stderr first.
 func exitOf(app *term.App, r *execution.Receipt, print bool) error {
 	if print {
 		fmt.Fprintf(app.Err, "exit %d (%s), %v, %v of CPU, %s at most, %d bytes of stdout, %d of stderr\n", r.ExitCode, r.Cause,
@@ -153,9 +162,12 @@ func exitOf(app *term.App, r *execution.Receipt, print bool) error {
 			why = fmt.Errorf("%w: %s", why, term.OneLine(r.Error))
 		}
 	}
+	// A command that was ended before it had a code must not look like a success.
 	return &term.ExitError{Code: max(r.ExitCode, 1), Err: why}
 }
 
+// causeText says for people why an execution was ended from outside; causes that are not known here stand for
+// themselves.
 func causeText(c execution.Cause) string {
 	switch c {
 	case execution.CauseTimeout:
@@ -175,7 +187,8 @@ func causeText(c execution.Cause) string {
 	}
 }
 
-// upload copies a file or folder into a runner.
+// upload copies a file or folder into a runner; to is the target's full path. A file keeps its owner's right to
+// execute, and nothing else of its mode. Errors: Invalid for a source that cannot be read; Canceled; the API's.
 func upload(ctx context.Context, c *client.Client, runner, from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -205,8 +218,8 @@ func upload(ctx context.Context, c *client.Client, runner, from, to string) erro
 	return nil
 }
 
-// inFolder completes a target that is a folder with the source's name. Sources without one, . and .. and /, are copied as
-// what is in them.
+// inFolder completes a target that is a folder (empty, or with a slash at its end) with the source's name. Sources
+// without a name (".", "..", "/") are copied as what is in them.
 func inFolder(target, source string) string {
 	if target != "" && target[len(target)-1] != '/' {
 		return target
@@ -219,7 +232,8 @@ func inFolder(target, source string) string {
 	}
 }
 
-// claimed claims a runner; when it takes a while it tells how the pool stands, and what changes.
+// claimed claims a runner. A claim that takes longer than a second is explained on stderr: how the pool stands, and
+// each change of it. Errors: the API's, Exhausted if no runner came within r.Wait.
 func claimed(ctx context.Context, app *term.App, c *client.Client, r execution.ClaimRequest) (execution.Runner, error) {
 	waiting, done := context.WithCancel(ctx)
 	var telling sync.WaitGroup
@@ -229,7 +243,8 @@ func claimed(ctx context.Context, app *term.App, c *client.Client, r execution.C
 	return c.Claim(ctx, r)
 }
 
-// tellPool tells each second how a pool stands, if that is new, until ctx ends.
+// tellPool prints each second how a pool stands, if that is new, until ctx ends. Errors of the API are not told: the
+// claim meets them itself.
 func tellPool(ctx context.Context, app *term.App, c *client.Client, environment string) {
 	for told := ""; clock.Sleep(ctx, clock.Wall{}, time.Second); {
 		p, err := c.Pool(ctx, environment)

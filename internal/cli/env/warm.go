@@ -9,7 +9,9 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// AwaitWarm waits until n runners of the environment are ready.
+// AwaitWarm waits until n runners of the environment are ready, for a minute at most. The demonstration and the
+// benchmarks use it. It gives up after ten seconds in which nothing started. Errors: Unavailable with the pool's last
+// error; the API's.
 func AwaitWarm(ctx context.Context, c *client.Client, environment string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -23,6 +25,7 @@ func AwaitWarm(ctx context.Context, c *client.Client, environment string, n int)
 		if pool.Warm >= n {
 			return nil
 		}
+		// One failed start is no reason to give up while others are on their way.
 		if pool.LastError == "" || pool.Warm+pool.Starting > 0 {
 			hopeful = now()
 		}

@@ -14,13 +14,15 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// change finds the job, changes it with do, and follows the evaluation that comes of it.
+// change finds the one job whose id begins with prefix, changes it with do, and follows the evaluation that comes of
+// it. An outcome without an evaluation ends the command at once: nothing is to be placed then.
 func change(
 	ctx context.Context, app *term.App, prefix string, f follow.Options, do func(*api.Client, *drover.Job) (drover.Outcome, error),
 ) error {
 	return follow.Change(ctx, app, f, (*api.Client).Job, prefix, do)
 }
 
+// stopCommand is "drover job stop". It asks nothing before it acts, so -yes of Nomad's scripts is read and ignored.
 func stopCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var purge, noDelay, yes bool
@@ -30,6 +32,7 @@ func stopCommand(app *term.App) *cobra.Command {
 			q := api.InNamespace(j.Namespace)
 			q.Set("purge", strconv.FormatBool(purge))
 			q.Set("no_shutdown_delay", strconv.FormatBool(noDelay))
+			// 0 means the job's own priority; the server takes the parameter in every request.
 			q.Set("eval_priority", strconv.Itoa(priority))
 			err = c.Delete(ctx, api.JobPath(j.ID, ""), q, &r)
 			return r, err
@@ -45,6 +48,8 @@ drover job stop -purge web`)
 	return c
 }
 
+// revertCommand is "drover job revert". A revert is a registration: the job gets a new version with the content of
+// the old one, so history stays as it is.
 func revertCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -63,9 +68,11 @@ func revertCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// scaleCommand is "drover job scale". The last word is the count; the one between, if there is one, is the group.
 func scaleCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
+		// The API's count is an int64, but the group's is an int: 32 bits fit every platform.
 		n, err := strconv.ParseInt(args[len(args)-1], 10, 32)
 		if err != nil || n < 0 {
 			return drover.Errorf(drover.Invalid, "count %q: want a number, 0 or more", args[len(args)-1])
@@ -76,6 +83,7 @@ func scaleCommand(app *term.App) *cobra.Command {
 				return r, err
 			}
 			body := map[string]any{
+				// The message stands in the job's scaling events.
 				"Count": n, "Message": "submitted using the drover command line",
 				"Target": map[string]string{"Job": j.ID, "Group": group, "Namespace": j.Namespace},
 			}
@@ -89,7 +97,8 @@ func scaleCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-// groupOf is the group that words name, or the job's only one. Errors: Invalid.
+// groupOf returns the group that words name, or the name of the job's only group. It does not check that the group
+// exists: the server does. Errors: Invalid if no group is named and the job has several.
 func groupOf(j *drover.Job, words []string) (string, error) {
 	switch {
 	case len(words) > 0:
@@ -100,6 +109,8 @@ func groupOf(j *drover.Job, words []string) (string, error) {
 	return "", drover.Errorf(drover.Invalid, "job %q has %d groups: name one", j.ID, len(j.TaskGroups))
 }
 
+// evalCommand is "drover job eval". It makes an evaluation of the registered job without a new version. Allocations
+// that run as the job wants are left alone.
 func evalCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var force bool
@@ -115,6 +126,8 @@ func evalCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// allocsCommand is "drover job allocs", newest first. By default only allocations of this registration are listed: a
+// job that was purged and registered again has another create index.
 func allocsCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	var all bool
@@ -140,10 +153,12 @@ func allocsCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// periodicCommand is "drover job periodic", which has "force" only. The launch is an addition: the schedule stays.
 func periodicCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	force := term.Command(app, "force JOB", "Launch a periodic job now", 1, 1, func(ctx context.Context, app *term.App, args []string) error {
 		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (r drover.Outcome, err error) {
+			// The job was read to find it, so a wrong kind is told here without a request.
 			if j.Periodic == nil {
 				return r, drover.Errorf(drover.Invalid, "job %q is not periodic", j.ID)
 			}
@@ -155,6 +170,7 @@ func periodicCommand(app *term.App) *cobra.Command {
 	return term.Group("periodic", "Launch periodic jobs", force)
 }
 
+// initCommand is "drover job init". It needs no agent, and refuses to overwrite a file.
 func initCommand(app *term.App) *cobra.Command {
 	var short bool
 	c := term.Command(app, "init [FILE]", "Write an example of a job file", 0, 1, func(_ context.Context, app *term.App, args []string) error {

@@ -16,6 +16,7 @@ type differ struct {
 	all bool // what stays the same too
 }
 
+// marker returns the sign that stands before a line of this kind of change; "" for what is the same in both jobs.
 func marker(kind string) string {
 	switch kind {
 	case drover.DiffAdded:
@@ -28,12 +29,16 @@ func marker(kind string) string {
 	return "" // unchanged
 }
 
+// printf prints one line, indented by two blanks for each level of depth. Errors of the writer are not told: a
+// command that prints more afterwards meets them again.
 func (d *differ) printf(depth int, format string, args ...any) {
 	fmt.Fprintf(d.w, strings.Repeat("  ", depth)+format+"\n", args...)
 }
 
+// skips reports whether something of this kind is left out. Unchanged parts are shown only with -verbose.
 func (d *differ) skips(kind string) bool { return kind == drover.DiffNone && !d.all }
 
+// job prints the whole difference: the job's own fields and blocks first, then one part for each group.
 func (d *differ) job(j *drover.JobDiff) {
 	d.printf(0, "%sJob: %q", marker(j.Type), j.ID)
 	d.body(1, j.Type, j.Fields, j.Objects)
@@ -42,11 +47,15 @@ func (d *differ) job(j *drover.JobDiff) {
 	}
 }
 
+// group prints one group: in its heading what the scheduler would do (such as "2 create"), then fields, blocks and
+// tasks. An unchanged group is shown if the scheduler would do something with it. parent is the kind of the job's
+// change.
 func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
 	if d.skips(g.Type) && len(g.Updates) == 0 {
 		return
 	}
 	var does []string
+	// The words are sorted, so that the same plan always prints the same heading.
 	for _, k := range slices.Sorted(maps.Keys(g.Updates)) {
 		does = append(does, fmt.Sprintf("%d %s", g.Updates[k], k))
 	}
@@ -64,6 +73,8 @@ func (d *differ) group(parent string, g *drover.TaskGroupDiff) {
 	}
 }
 
+// task prints one task, with annotations such as "forces create/destroy update". What a removed task held is not
+// listed.
 func (d *differ) task(t *drover.TaskDiff) {
 	if d.skips(t.Type) {
 		return
@@ -74,6 +85,8 @@ func (d *differ) task(t *drover.TaskDiff) {
 	}
 }
 
+// body prints the fields and, nested in braces, the blocks of one object. kind is the kind of change of that object,
+// which decides how its fields are shown.
 func (d *differ) body(depth int, kind string, fields []*drover.FieldDiff, objects []*drover.ObjectDiff) {
 	for _, f := range fields {
 		d.field(depth, kind, f)
@@ -88,7 +101,8 @@ func (d *differ) body(depth int, kind string, fields []*drover.FieldDiff, object
 	}
 }
 
-// field prints one value; in an object that is added or removed as a whole there is no other value to tell.
+// field prints one value. In an object that was added or removed as a whole, an edited field has one value only, so
+// it is shown as added or removed too.
 func (d *differ) field(depth int, parent string, f *drover.FieldDiff) {
 	kind := f.Type
 	if kind == drover.DiffEdited && (parent == drover.DiffAdded || parent == drover.DiffDeleted) {
@@ -107,6 +121,7 @@ func (d *differ) field(depth int, parent string, f *drover.FieldDiff) {
 	}
 }
 
+// notes returns the annotations in parentheses, with a blank before them; "" if there are none.
 func notes(annotations []string) string {
 	if len(annotations) == 0 {
 		return ""

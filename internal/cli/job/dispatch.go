@@ -12,6 +12,9 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// dispatchCommand is "drover job dispatch". The payload is read before the job is looked up, so that a missing file
+// is told first. Without a file there is no payload, and the job's parameterized block decides whether that is
+// allowed.
 func dispatchCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var meta []string
@@ -28,6 +31,7 @@ func dispatchCommand(app *term.App) *cobra.Command {
 				return err
 			}
 		}
+		// JSON writes the bytes of the payload as base64, as Nomad's API wants them.
 		body := map[string]any{"Payload": payload, "Meta": m, "IdPrefixTemplate": prefix, "Priority": priority}
 		return change(ctx, app, args[0], *f, func(c *api.Client, j *drover.Job) (drover.Outcome, error) {
 			return dispatch(ctx, app, c, j, body, token)
@@ -44,6 +48,8 @@ echo data | drover job dispatch -meta kind=raw import -`)
 	return c
 }
 
+// dispatch starts the child and prints its id. With an idempotency token that was used before, the server answers
+// with the child that exists, and no evaluation. Errors: the API's.
 func dispatch(
 	ctx context.Context, app *term.App, c *api.Client, j *drover.Job, body map[string]any, token string,
 ) (o drover.Outcome, err error) {

@@ -18,21 +18,25 @@ import (
 	"github.com/drover-project/drover/jobspec"
 )
 
-// file is a file with a job, and the variables for it.
+// file says how a job file is read: its format, and the variables for it.
 type file struct {
-	vars     []string
+	// Words name=value of -var, in the order in which they were given: the last one of a name wins.
+	vars []string
+	// Paths of -var-file; their texts are read one after the other.
 	varFiles []string
-	json     bool
+	// Set by -json. Without it a text that begins with a brace is taken for JSON.
+	json bool
 }
 
+// bind adds the flags of commands that read a job file, with Nomad's names.
 func (j *file) bind(f *pflag.FlagSet) {
 	f.StringArrayVar(&j.vars, "var", nil, "a variable, name=value; can be repeated (also NOMAD_VAR_name)")
 	f.StringArrayVar(&j.varFiles, "var-file", nil, "a file with lines name = value; can be repeated")
 	f.BoolVar(&j.json, "json", false, "the file is JSON (found out by itself otherwise)")
 }
 
-// read reads the job from the path, "-" being stdin, and returns what it was made of besides. Errors: Invalid with file
-// and line.
+// read reads the job from the path; "-" is stdin. It also returns the submission: the source text with its format and
+// variables, which the server keeps beside the version. The job is not validated. Errors: Invalid with file and line.
 func (j *file) read(ctx context.Context, a *term.App, path string) (*drover.Job, *drover.JobSubmission, error) {
 	text, err := a.ReadInput(ctx, path)
 	if err != nil {
@@ -48,15 +52,18 @@ func (j *file) read(ctx context.Context, a *term.App, path string) (*drover.Job,
 	if err != nil {
 		return nil, nil, err
 	}
+	// The file's own namespace comes first. "*" chooses where to look, so it is no namespace to register in.
 	if t := a.Resolved(); job.Namespace == "" && t.Namespace != "*" {
 		job.Namespace = t.Namespace
 	}
 	return job, source, nil
 }
 
-// parse reads HCL, and notes in source which variables went into it.
+// parse reads HCL, and notes in source which variables went into it. A value of a file gives way to one of the
+// environment, and both give way to -var. Errors: Invalid.
 func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*drover.Job, error) {
 	o := jobspec.Options{Name: path, Vars: map[string]string{}, Dir: filepath.Dir(path), Now: clock.Wall{}.Now}
+	// Functions such as file() need a folder: for stdin that is the working directory.
 	if path == "-" {
 		o.Name, o.Dir = "stdin", "."
 	}
@@ -73,6 +80,7 @@ func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*d
 			return nil, drover.Errorf(drover.Invalid, "-var %q: want name=value", v)
 		}
 		o.Vars[name] = value
+		// An undeclared name is an error if a flag gave it, but not if the environment did.
 		o.VarNames = append(o.VarNames, name)
 	}
 	for _, f := range j.varFiles {
@@ -85,12 +93,14 @@ func (j *file) parse(path string, text []byte, source *drover.JobSubmission) (*d
 	job, err := jobspec.Parse(text, o)
 	declared := jobspec.Declared(text)
 	source.Format, source.Variables = "hcl2", o.VarFile
+	// The submission is kept by the server and can be read there, so it must not hold variables that are not this job's.
 	maps.DeleteFunc(o.Vars, func(name, _ string) bool { return !slices.Contains(declared, name) }) // the environment has others
 	source.VariableFlags = o.Vars
 	return job, err
 }
 
-// jobFromJSON reads a job as the API has it, {"Job": {…}} or the job alone.
+// jobFromJSON reads a job as the API has it: {"Job": {…}}, or the job alone, as 'job inspect' and other tools print
+// it. Errors: Invalid if it is no such JSON, or has no ID.
 func jobFromJSON(text []byte) (*drover.Job, error) {
 	var wrapped struct{ Job *drover.Job }
 	if err := json.Unmarshal(text, &wrapped); err != nil {

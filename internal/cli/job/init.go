@@ -8,6 +8,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
+// exampleJob runs on an agent with default settings: raw_exec and a shell need neither an image nor a download. Each
+// block shows one thing that most jobs need.
 const exampleJob = `# A service: two processes that are kept running. See: drover job plan, drover job run, drover job status.
 job "example" {
   type = "service" # or batch (runs to its end), system (one a node), sysbatch
@@ -45,7 +47,8 @@ job "example" {
 }
 `
 
-// writeNew writes a file that is not there yet.
+// writeNew creates the file with mode 0644 (before umask). O_EXCL makes the check and the creation one step, so no
+// file of somebody else is overwritten. Errors: Conflict if the name is taken; those of the file system.
 func writeNew(name, text string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	switch {

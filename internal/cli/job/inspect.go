@@ -14,7 +14,10 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// inspectCommand is "drover job inspect". It prints {"Job": {…}}, which 'job run' reads again. A template is applied
+// to the same object, so it begins with .Job.
 func inspectCommand(app *term.App) *cobra.Command {
+	// -1 means the current version; 0 is a version of its own.
 	version, source := int64(-1), false
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
@@ -30,6 +33,7 @@ func inspectCommand(app *term.App) *cobra.Command {
 		if source {
 			return printSource(ctx, app, c, j)
 		}
+		// JSON is the default here, unlike elsewhere; Data refuses JSON and a template together.
 		o.JSON = o.Template == ""
 		_, err = o.Data(app.Out, map[string]any{"Job": j})
 		return err
@@ -37,12 +41,14 @@ func inspectCommand(app *term.App) *cobra.Command {
 	c := term.NomadCommand(app, "inspect JOB", "Print a job as JSON, as 'job run' reads it", 1, 1, run)
 	c.Flags().Int64Var(&version, "version", -1, "an older version")
 	c.Flags().StringVarP(&o.Template, "template", "t", "", "print with this Go template")
+	// The flag exists for Nomad's scripts. Nobody reads its value: JSON is printed anyway.
 	c.Flags().Bool("json", true, "print JSON, as it does without -hcl")
 	c.Flags().BoolVar(&source, "hcl", false, "print the text that it was registered with")
 	return c
 }
 
-// printSource prints the text that this version of the job was made of.
+// printSource prints the text that this version of the job was made of, as it was, without a newline of its own.
+// Errors: the API's, NotFound if the version was registered without a source.
 func printSource(ctx context.Context, app *term.App, c *api.Client, j *drover.Job) error {
 	q := api.InNamespace(j.Namespace)
 	q.Set("version", strconv.FormatUint(j.Version, 10))
@@ -54,7 +60,8 @@ func printSource(ctx context.Context, app *term.App, c *api.Client, j *drover.Jo
 	return err
 }
 
-// versions lists the versions of a job, newest first.
+// versions lists the versions of a job that the server keeps, newest first. Diffs[i] is what Versions[i] changed, so
+// there is one less: the oldest has nothing to be compared with.
 func versions(ctx context.Context, c *api.Client, j *drover.Job) (out struct {
 	Versions []*drover.Job
 	Diffs    []*drover.JobDiff
@@ -66,6 +73,7 @@ func versions(ctx context.Context, c *api.Client, j *drover.Job) (out struct {
 	return out, err
 }
 
+// jobVersion returns one version of a job. Errors: the API's; NotFound if the server no longer keeps that version.
 func jobVersion(ctx context.Context, c *api.Client, j *drover.Job, version uint64) (*drover.Job, error) {
 	all, err := versions(ctx, c, j)
 	if err != nil {
@@ -78,6 +86,7 @@ func jobVersion(ctx context.Context, c *api.Client, j *drover.Job, version uint6
 	return all.Versions[i], nil
 }
 
+// historyCommand is "drover job history". For programs it prints the jobs themselves, without the differences.
 func historyCommand(app *term.App) *cobra.Command {
 	var diff bool
 	o := &term.Output{}

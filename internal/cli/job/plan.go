@@ -12,6 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// planFlags are the flags of "drover job plan". detailed makes allocations that would change an exit code; verbose
+// shows unchanged parts of the difference.
 type planFlags struct {
 	file     file
 	diff     bool
@@ -19,6 +21,7 @@ type planFlags struct {
 	verbose  bool
 }
 
+// planCommand is "drover job plan". Work without room is an exit code of its own (4), so that a pipeline can stop there.
 func planCommand(app *term.App) *cobra.Command {
 	f := &planFlags{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -36,6 +39,8 @@ Exit codes: 0, with -detailed-exitcode 1 if allocations would be created or dest
 	return c
 }
 
+// plan asks the server for a dry run of the registration and prints it. It changes nothing. Errors: Invalid for the
+// file; the API's; *term.ExitError with 4 if something has no room, or with 1 as -detailed-exitcode says.
 func plan(ctx context.Context, app *term.App, f *planFlags, path string) error {
 	job, _, err := f.file.read(ctx, app, path)
 	if err != nil {
@@ -57,6 +62,7 @@ func plan(ctx context.Context, app *term.App, f *planFlags, path string) error {
 	if p.Warnings != "" {
 		fmt.Fprintf(app.Out, "\nWarnings: %s\n", p.Warnings)
 	}
+	// The index makes the registration conditional: 0 registers only if the job is still new.
 	fmt.Fprintf(app.Out, `
 Job modify index: %d
 To register it only if nobody changes the job meanwhile:
@@ -72,6 +78,8 @@ To register it only if nobody changes the job meanwhile:
 	return nil
 }
 
+// dryRun prints what the scheduler would do: what it cannot place and why, the next launch, and what it would
+// preempt.
 func dryRun(app *term.App, p *drover.Preview) {
 	fmt.Fprintln(app.Out, "Scheduler dry-run:")
 	if len(p.FailedTGAllocs) == 0 {
@@ -91,7 +99,8 @@ func dryRun(app *term.App, p *drover.Preview) {
 	}
 }
 
-// changes tells whether allocations would be created or destroyed.
+// changes reports whether allocations would be created or destroyed. Updates in place and ignored allocations do not
+// count. Without annotations nothing was scheduled, as for a periodic job, so the answer is false.
 func changes(p *drover.Preview) bool {
 	if p.Annotations == nil {
 		return false

@@ -11,15 +11,21 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// runFlags are the flags of "drover job run".
 type runFlags struct {
 	file file
 	follow.Options
-	print          bool
-	checkIndex     int64
-	priority       int
+	// The job is only printed as JSON (-output); nothing is sent.
+	print bool
+	// The job's modify index that the server must find; negative: any.
+	checkIndex int64
+	// Of the evaluation, not of the job; 0 is the job's.
+	priority int
+	// Counts of the registered job stay, as those of groups that an autoscaler steers.
 	preserveCounts bool
 }
 
+// runCommand is "drover job run". It follows the placement unless -detach is given, and with -wait the work itself.
 func runCommand(app *term.App) *cobra.Command {
 	f := &runFlags{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -46,6 +52,8 @@ drover job inspect web | drover job run -`)
 	return c
 }
 
+// run registers the job and follows its evaluation. Errors: Invalid for the file; the API's, Conflict if -check-index
+// does not match; those of follow.Evaluation.
 func run(ctx context.Context, app *term.App, f *runFlags, path string) error {
 	job, source, err := f.file.read(ctx, app, path)
 	if err != nil {
@@ -69,13 +77,14 @@ func run(ctx context.Context, app *term.App, f *runFlags, path string) error {
 	if answer.Warnings != "" {
 		fmt.Fprintf(app.Err, "Warning: %s\n", answer.Warnings)
 	}
+	// Periodic and parameterized jobs get no evaluation of their own: only their children do.
 	if answer.EvalID == "" {
 		return explainUnevaluated(app, job)
 	}
 	return follow.Evaluation(ctx, app, c, answer.EvalID, f.Options)
 }
 
-// explainUnevaluated says why nothing is placed of a job that only makes others.
+// explainUnevaluated says why nothing is placed of a job that only starts others: a periodic or a parameterized one.
 func explainUnevaluated(app *term.App, job *drover.Job) error {
 	what := "It is a template: 'drover job dispatch " + job.ID + "' starts one."
 	if job.Periodic != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// statusCommand is "drover job status". Without a job it lists those of the namespace.
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
@@ -61,6 +62,7 @@ func List(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 	return term.Table(app.Out, "There are no jobs.", heading, rows)
 }
 
+// kind returns a job's type as lists show it, such as "batch/periodic".
 func kind(kind string, periodic, parameterized bool) string {
 	if periodic {
 		kind += "/periodic"
@@ -71,6 +73,8 @@ func kind(kind string, periodic, parameterized bool) string {
 	return kind
 }
 
+// state returns a job's status, marked if somebody stopped it: a stopped job is "dead", as one that ended by itself
+// is.
 func state(status string, stopped bool) string {
 	if stopped {
 		return status + " (stopped)"
@@ -78,7 +82,8 @@ func state(status string, stopped bool) string {
 	return status
 }
 
-// status is what a job's status shows, and prints as JSON.
+// status is what "job status" shows of one job, and its shape for -json and -t. The lists are sorted, newest first.
+// Deployment is nil for jobs without one; Summary is nil if the server has none.
 type status struct {
 	Job         *drover.Job
 	Summary     *drover.JobSummary
@@ -87,6 +92,8 @@ type status struct {
 	Allocations []*drover.AllocationListStub
 }
 
+// readStatus reads the job and what belongs to it, in one request for each part. The parts can therefore be of
+// different moments. Errors: the API's, with the name of the part; NotFound; Invalid when several jobs begin so.
 func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, error) {
 	j, err := c.Job(ctx, prefix)
 	if err != nil {
@@ -105,7 +112,8 @@ func readStatus(ctx context.Context, c *api.Client, prefix string) (*status, err
 	return v, nil
 }
 
-// Show prints the job whose id begins with prefix. Errors: the API's; NotFound; Invalid when several begin so.
+// Show prints the job whose id begins with prefix. A job that only starts others is shown with its launches instead
+// of a deployment and allocations. Errors: the API's; NotFound; Invalid when several begin so.
 func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
 	v, err := readStatus(ctx, c, prefix)
 	if err != nil {
@@ -140,6 +148,8 @@ func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, pre
 	return view.Allocations(app, o, v.Allocations)
 }
 
+// showSummary prints one row for each group, with the number of its allocations in each state; nothing if there is
+// none.
 func showSummary(app *term.App, v *status) error {
 	if v.Summary == nil || len(v.Summary.Summary) == 0 {
 		return nil
@@ -157,7 +167,8 @@ func showSummary(app *term.App, v *status) error {
 	return term.Table(app.Out, "", "Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown", rows)
 }
 
-// showUnplaced explains what the newest evaluation could not place.
+// showUnplaced explains what the newest evaluation could not place. evals is sorted, newest first. A complete one
+// without failures ends the search, since what failed before it was placed meanwhile.
 func showUnplaced(app *term.App, evals []*drover.Evaluation) {
 	for _, e := range evals {
 		if len(e.FailedTGAllocs) > 0 {
@@ -171,6 +182,8 @@ func showUnplaced(app *term.App, evals []*drover.Evaluation) {
 	}
 }
 
+// showLaunches lists the children of a periodic or parameterized job. A child's id begins with its parent's and a
+// slash.
 func showLaunches(ctx context.Context, app *term.App, c *api.Client, j *drover.Job) error {
 	var list []*drover.JobListStub
 	q := url.Values{"prefix": {j.ID + "/"}, "namespace": {j.Namespace}}
@@ -180,6 +193,7 @@ func showLaunches(ctx context.Context, app *term.App, c *api.Client, j *drover.J
 	term.Section(app.Out, "Launches")
 	var rows [][]string
 	for _, child := range list {
+		// Any job may have a slash in its id, so the prefix alone does not make a child.
 		if child.ParentID == j.ID {
 			rows = append(rows, []string{child.ID, child.Status, term.Ago(child.SubmitTime)})
 		}

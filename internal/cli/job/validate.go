@@ -10,6 +10,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// validateCommand is "drover job validate". It never registers anything.
 func validateCommand(app *term.App) *cobra.Command {
 	f := &file{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -21,6 +22,8 @@ func validateCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// validate checks the job file here and, if an agent answers, the job by the server's rules. All faults are printed
+// on stderr, then one error counts them. Errors: Invalid; the API's, except Unavailable.
 func validate(ctx context.Context, app *term.App, f *file, path string) error {
 	job, _, err := f.read(ctx, app, path)
 	if err != nil {
@@ -36,6 +39,7 @@ func validate(ctx context.Context, app *term.App, f *file, path string) error {
 	}
 	err = c.Put(ctx, "/v1/validate/job", nil, map[string]any{"Job": job}, &answer)
 	switch {
+	// Canonicalize first, as the server does: rules apply to the job with its defaults.
 	case drover.CodeOf(err) == drover.Unavailable:
 		fmt.Fprintln(app.Err, "No agent answers: checked here only.")
 		job.Canonicalize()
