@@ -17,7 +17,8 @@ import (
 	"github.com/drover-project/drover/internal/config"
 )
 
-// checkCommand tries a provider with one real machine. It needs the configuration, not a running agent.
+// checkCommand is "drover fleet check": it tries a provider with one real machine. It needs the configuration, not a
+// running agent. Its exit code is 1 if a step failed.
 func checkCommand(app *term.App, local Local) *cobra.Command {
 	o, ask, spot, configs := &term.Output{}, fleet.Check{}, false, []string(nil)
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -34,8 +35,10 @@ func checkCommand(app *term.App, local Local) *cobra.Command {
 		if ask.Pool = args[0]; spot {
 			ask.Market = fleet.MarketSpot
 		}
+		// A pool of the configuration comes first, as it does in the agent.
 		ask.Policy = policyFromAPI(ctx, app, cfg, ask.Pool)
 		var steps []fleet.CheckStep
+		// Steps are told while they happen, since a boot takes minutes; JSON and templates get the whole list at the end.
 		people := !o.JSON && o.Template == ""
 		err = local.Check(ctx, cfg, ask, func(s fleet.CheckStep) {
 			steps = append(steps, s)
@@ -49,6 +52,7 @@ func checkCommand(app *term.App, local Local) *cobra.Command {
 		if err == nil && people {
 			fmt.Fprintf(app.Out, "Pool %q can buy machines.\n", ask.Pool)
 		}
+		// A failed step was printed with its error; the error that Check returns repeats it.
 		if failed(steps) { // it was told
 			return &term.ExitError{Code: term.ExitFailure}
 		}
@@ -76,8 +80,8 @@ drover fleet check web -config /etc/drover -listen 0.0.0.0:4747 -dial 203.0.113.
 	return c
 }
 
-// policyFromAPI returns the policy of a pool that was made over the API; nil if the configuration has it, or no agent that
-// can be reached.
+// policyFromAPI returns the policy of a pool that was made over the API. It returns nil if the configuration has the
+// pool, or if no agent can be reached or knows it: the check itself then says that the pool is unknown.
 func policyFromAPI(ctx context.Context, app *term.App, cfg *config.Agent, name string) *fleet.Policy {
 	if cfg.Fleet != nil && slices.ContainsFunc(cfg.Fleet.Pools, func(p *config.FleetPool) bool { return p.Name == name }) {
 		return nil
@@ -93,6 +97,7 @@ func policyFromAPI(ctx context.Context, app *term.App, cfg *config.Agent, name s
 	return p.Policy
 }
 
+// showStep prints one step: result, time, name and text. Further lines of an error are indented to the text's column.
 func showStep(app *term.App, s fleet.CheckStep) {
 	word, says := "ok    ", s.Says
 	if s.Error != "" {
@@ -101,6 +106,7 @@ func showStep(app *term.App, s fleet.CheckStep) {
 	fmt.Fprintf(app.Out, "%s  %8s  %-8s %s\n", word, s.Took.Round(time.Millisecond), s.Name, says)
 }
 
+// failed reports whether any step of the check failed.
 func failed(steps []fleet.CheckStep) bool {
 	for _, s := range steps {
 		if s.Error != "" {

@@ -13,6 +13,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// auditCommand is "drover fleet audit": decisions of the fleet and orders of operators, the newest last, as in a
+// log.
 func auditCommand(app *term.App) *cobra.Command {
 	o, pool, instance, limit := &term.Output{}, "", "", 50
 	run := func(ctx context.Context, c *client, _ []string) error {
@@ -28,6 +30,7 @@ func auditCommand(app *term.App) *cobra.Command {
 		for n := range rows {
 			about := o.ID(list[n].Instance)
 			if about == "" {
+				// An entry without a machine is about an offering, such as one without capacity, or about a whole provider.
 				about = cmp.Or(list[n].Offering, list[n].Provider)
 			}
 			rows[n] = append([]string{rows[n][0], list[n].Pool, about}, rows[n][1:]...)
@@ -42,6 +45,8 @@ func auditCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// costCommand is "drover fleet cost". Amounts have no currency, as the prices of the policies have none. The last row
+// is the total.
 func costCommand(app *term.App) *cobra.Command {
 	o, by, from := &term.Output{}, "pool", ""
 	run := func(ctx context.Context, c *client, _ []string) error {
@@ -63,6 +68,7 @@ func costCommand(app *term.App) *cobra.Command {
 		if len(rows) > 0 {
 			rows = append(rows, []string{"all", "", fmt.Sprintf("%.4f", r.Total), ""})
 		}
+		// The heading is the flag's word; it may be empty.
 		first := min(1, len(by))
 		return term.Table(app.Out, "Nothing was paid.", strings.ToUpper(by[:first])+by[first:]+"|Pool|Cost|Machine hours", rows)
 	}

@@ -14,10 +14,12 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// statusCommand is "drover fleet status". It is "explain" for machines only: a job's name is not found.
 func statusCommand(app *term.App) *cobra.Command {
 	return showMachineCommand(app, "status INSTANCE", "Show a machine")
 }
 
+// explainCommand is "drover fleet explain", for a machine or a job. A word is looked up as a machine first.
 func explainCommand(app *term.App) *cobra.Command {
 	c := showMachineCommand(app, "explain INSTANCE|JOB", "Say why a machine is there, or what a job's waiting work waits for")
 	term.Describe(c, "INSTANCE is an id or its beginning, or the cloud's id. Anything else is a job.", `drover fleet explain 3f2a
@@ -25,6 +27,7 @@ drover fleet explain my-job`)
 	return c
 }
 
+// showMachineCommand makes "status" and "explain", which differ in what they do with a word that names no machine.
 func showMachineCommand(app *term.App, use, short string) *cobra.Command {
 	o := &term.Output{}
 	c := command(app, use, short, 1, 1, func(ctx context.Context, c *client, args []string) error {
@@ -45,6 +48,7 @@ func showMachineCommand(app *term.App, use, short string) *cobra.Command {
 	return c
 }
 
+// showMachine prints what the machine is, the reasons for its being there, and its history.
 func showMachine(app *term.App, x *fleet.Explanation) error {
 	i := &x.Instance
 	var jobs []string
@@ -66,6 +70,8 @@ func showMachine(app *term.App, x *fleet.Explanation) error {
 	return term.Table(app.Out, "Nothing is remembered.", "At|What|Why|Reason", auditRows(x.History))
 }
 
+// auditRows makes a row for each entry: time, what was done (with a count above 1), the rule, and the reason in
+// words.
 func auditRows(list []fleet.Audit) (rows [][]string) {
 	for _, e := range list {
 		what := e.What
@@ -77,13 +83,17 @@ func auditRows(list []fleet.Audit) (rows [][]string) {
 	return rows
 }
 
-// explainWaiting says what a job's work waits for.
+// explainWaiting says what a job's work waits for. If none of it waits, it says where the work runs. notFound is the
+// answer for the same word as a machine, and stands in the error if there is no such job either. Errors: NotFound;
+// the API's.
 func explainWaiting(ctx context.Context, app *term.App, c *client, o *term.Output, job string, notFound error) error {
 	var all, list []fleet.Waiting
 	if err := c.get(ctx, "/v1/fleet/waiting", nil, &all); err != nil {
 		return err
 	}
 	for _, w := range all {
+		// A class is job/group, with the namespace before it unless that is the default one. The job may be named with or
+		// without it.
 		name := w.Class[:strings.LastIndexByte(w.Class, '/')+1]
 		if strings.HasSuffix("/"+name, "/"+job+"/") || w.Class == job {
 			list = append(list, w)
@@ -101,7 +111,8 @@ func explainWaiting(ctx context.Context, app *term.App, c *client, o *term.Outpu
 	return term.Table(app.Out, "", waitingHeading, waitingRows(list))
 }
 
-// explainPlaced says on which machines a job's work runs; placed is false if there is no such job.
+// explainPlaced says on which machines a job's running and pending work is. placed is false if the job has no
+// allocations, or does not exist. A template or -json gets all allocations. Errors: the API's.
 func explainPlaced(ctx context.Context, app *term.App, c *client, o *term.Output, job string) (placed bool, err error) {
 	var allocations []*drover.AllocationListStub
 	if _, err := c.Client.Get(ctx, api.JobPath(job, "/allocations"), nil, &allocations); err != nil {
@@ -114,6 +125,7 @@ func explainPlaced(ctx context.Context, app *term.App, c *client, o *term.Output
 	if err := c.get(ctx, "/v1/fleet/instances", nil, &machines); err != nil {
 		return false, err
 	}
+	// Machines that boot have no node yet and share the key "", which the lookup below leaves out.
 	at := map[string]*fleet.Instance{}
 	for i := range machines {
 		at[machines[i].NodeID] = &machines[i]
@@ -136,8 +148,10 @@ func explainPlaced(ctx context.Context, app *term.App, c *client, o *term.Output
 	return true, term.Table(app.Out, "None of it runs now.", "Work|Allocation|Status|Node|Machine|Pool|Bought for", rows)
 }
 
+// waitingHeading is for the rows of waitingRows.
 const waitingHeading = "Work|Pool|Waits|Since|Place|Room|Bought|Ready|Why"
 
+// waitingRows makes a row for each class of work. Room and Bought count pieces of work, not machines.
 func waitingRows(list []fleet.Waiting) (rows [][]string) {
 	for _, w := range list {
 		rows = append(rows, []string{
@@ -148,6 +162,7 @@ func waitingRows(list []fleet.Waiting) (rows [][]string) {
 	return rows
 }
 
+// planCommand is "drover fleet plan", of one pool or of all. It is a dry run of what the fleet decides by itself.
 func planCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *client, args []string) error {
@@ -177,6 +192,8 @@ func planCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// showPlan prints a pool's plan: notes, actions, and the work that waits. An action with a count buys machines of an
+// offering; one without is about one machine.
 func showPlan(app *term.App, o *term.Output, p *fleet.Plan) error {
 	fmt.Fprintf(app.Out, "Pool %s at %s\n", p.Pool, term.Stamp(p.At)) // Out's errors are told by the tables below
 	if p.Note != "" {

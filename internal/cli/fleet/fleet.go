@@ -62,16 +62,19 @@ func command(
 // client asks the fleet's part of the native API: its errors are the messages of the API's JSON.
 type client struct{ *api.Client }
 
+// get reads a JSON answer into out. Errors: the API's, with the message alone.
 func (c *client) get(ctx context.Context, path string, query url.Values, out any) error {
 	_, err := c.Client.Get(ctx, path, query, out)
 	return plainError(err)
 }
 
+// put sends in as JSON; the answer's body is of no interest. Errors: the API's, with the message alone.
 func (c *client) put(ctx context.Context, path string, in any) error {
 	return plainError(c.Client.Put(ctx, path, nil, in, nil))
 }
 
-// plainError takes the message out of an error's JSON.
+// plainError takes the message out of an error whose text is the native API's JSON, and keeps its code. Any other
+// error, such as one of a proxy, stays as it is. nil stays nil.
 func plainError(err error) error {
 	if err == nil {
 		return nil
@@ -83,6 +86,7 @@ func plainError(err error) error {
 	return err
 }
 
+// poolsCommand is "drover fleet pools": pools of the configuration and those made over the API.
 func poolsCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *client, _ []string) error {
@@ -109,6 +113,8 @@ func poolsCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// sizes returns the bounds of a pool's size as "2-10", or "2-any" without a maximum. The lower one may come from a
+// schedule.
 func sizes(p *fleet.PoolStatus) string {
 	most := "any"
 	if p.Policy.Max > 0 {
@@ -117,6 +123,7 @@ func sizes(p *fleet.PoolStatus) string {
 	return fmt.Sprintf("%d-%s", p.Least, most)
 }
 
+// states returns a pool's machines by state, as "2 active, 1 booting". It is sorted, since maps have no order.
 func states(machines map[string]int) string {
 	var out []string
 	for s, n := range machines {
@@ -126,6 +133,7 @@ func states(machines map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
+// waitingText returns how many pieces of work wait for the pool; "" for none.
 func waitingText(list []fleet.Waiting) string {
 	n := 0
 	for _, w := range list {
@@ -137,6 +145,8 @@ func waitingText(list []fleet.Waiting) string {
 	return fmt.Sprint(n)
 }
 
+// poolNote returns all that an operator should know of a pool: a provider that fails, a budget that is exceeded, an
+// end that was ordered, and pauses with their reason. A pause comes from the policy or from an order.
 func poolNote(p *fleet.PoolStatus) string {
 	var out []string
 	if p.Problem != "" {
@@ -165,6 +175,7 @@ func poolNote(p *fleet.PoolStatus) string {
 	return strings.Join(out, "; ")
 }
 
+// money returns an amount for a cell of a table; "" for 0, since tables show it as a dash.
 func money(v float64) string {
 	if v == 0 {
 		return ""
@@ -172,6 +183,7 @@ func money(v float64) string {
 	return fleet.Money(v)
 }
 
+// listCommand is "drover fleet list". Its age counts from the order to the cloud, not from the boot.
 func listCommand(app *term.App) *cobra.Command {
 	o, pool, state := &term.Output{}, "", ""
 	run := func(ctx context.Context, c *client, _ []string) error {
@@ -199,7 +211,8 @@ func listCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-// since is when the machine's life began, in unix nanoseconds.
+// since returns when the machine's life began, in unix nanoseconds: its creation, else its plan. 0 if neither is
+// known.
 func since(i *fleet.Instance) int64 {
 	for _, t := range []time.Time{i.CreatedAt, i.PlannedAt} {
 		if !t.IsZero() {

@@ -16,6 +16,8 @@ import (
 	"github.com/drover-project/drover/internal/config"
 )
 
+// simulateCommand is "drover fleet simulate". Nothing is bought and no agent is asked: the policy of the file runs
+// against a simulated cloud on virtual time, with the code that decides for real pools.
 func simulateCommand(app *term.App, local Local) *cobra.Command {
 	o, ask, trace, poolName := &term.Output{}, fleet.Simulation{}, "", ""
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -65,7 +67,8 @@ drover fleet simulate pool.hcl -trace tasks.txt`)
 	return c
 }
 
-// readPool reads the pool of a file that is meant, and its provider if the file has it.
+// readPool reads from a file the pool that is meant, and its provider's kind and limits if the file has that too.
+// Without a name the file must have one pool. Flags come before the file. Errors: Invalid.
 func readPool(ctx context.Context, app *term.App, ask *fleet.Simulation, path, name string) error {
 	data, err := app.ReadInput(ctx, path)
 	if err != nil {
@@ -93,9 +96,11 @@ func readPool(ctx context.Context, app *term.App, ask *fleet.Simulation, path, n
 	return nil
 }
 
+// showSimulated prints a row for each set of rules, and for the first, which is ours, what bound it and how it went.
 func showSimulated(app *term.App, list []fleet.Simulated) error {
 	var rows [][]string
 	for _, r := range list {
+		// A bound of 0 means that none was calculated.
 		share := ""
 		if r.Bound > 0 {
 			share = fmt.Sprintf("%.2f", r.Cost/r.Bound)
@@ -123,6 +128,7 @@ func showSimulated(app *term.App, list []fleet.Simulated) error {
 	return err
 }
 
+// wait writes a waiting time with a tenth of a second below a minute: the rules differ there.
 func wait(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%.1fs", d.Seconds())
@@ -130,8 +136,10 @@ func wait(d time.Duration) string {
 	return term.Span(d.Round(time.Second))
 }
 
-// chart draws two rows of bars, eight levels a line.
+// chart draws two rows of bars over virtual time, machines above and waiting tasks below. A column shows the highest
+// value of its time, so that a short peak is seen. points must not be empty.
 func chart(write func([]byte) (int, error), points []fleet.SimulatedPoint) {
+	// Of characters: with the labels it fits a terminal of 110 columns.
 	const width, height = 100, 8
 	machines, waiting := make([]int, width), make([]int, width)
 	last := points[len(points)-1].At
@@ -170,7 +178,8 @@ func chart(write func([]byte) (int, error), points []fleet.SimulatedPoint) {
 	}
 }
 
-// bar is what of a column is in line l (from 1, the lowest) of so many.
+// bar returns what of a column with value v is in line l (1 is the lowest) of so many lines, where most fills them
+// all. A value above 0 is always visible, by an eighth at least.
 func bar(v, most, l, lines int) rune {
 	eighths := v * lines * 8 / most
 	if v > 0 {

@@ -16,6 +16,8 @@ import (
 	"github.com/drover-project/drover/internal/config"
 )
 
+// actCommand makes a command that orders one thing for each named machine, such as drain. word is both its name and
+// the end of the API's path. A failure does not keep the others from being ordered; all are told at the end.
 func actCommand(app *term.App, word, short string) *cobra.Command {
 	reason := ""
 	c := command(app, word+" INSTANCE…", short, 1, -1, func(ctx context.Context, c *client, args []string) error {
@@ -33,8 +35,10 @@ func actCommand(app *term.App, word, short string) *cobra.Command {
 	return c
 }
 
-// interruptCommand tells what the cloud would: for clouds whose notices come by another way, and to try it.
+// interruptCommand is "drover fleet interrupt". It tells the fleet what a cloud's notice would: for clouds whose
+// notices come by another way, and to try the reaction.
 func interruptCommand(app *term.App) *cobra.Command {
+	// The notice that EC2 gives before it takes a spot machine back.
 	in := 2 * time.Minute
 	run := func(ctx context.Context, app *term.App, args []string) error {
 		if in <= 0 {
@@ -61,6 +65,8 @@ func interruptCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// pauseCommand makes "pause" and "resume". Both send the whole pause: an empty one resumes. The first error ends the
+// command.
 func pauseCommand(app *term.App, word string) *cobra.Command {
 	var p fleet.Pause
 	short := "Decide again: creates and destroys"
@@ -68,6 +74,7 @@ func pauseCommand(app *term.App, word string) *cobra.Command {
 		short = "Decide nothing more: -creates, -destroys, or both"
 	}
 	c := term.Command(app, word+" POOL…", short, 1, -1, func(ctx context.Context, app *term.App, args []string) error {
+		// Without a flag both are meant; an empty pause would resume.
 		if word == "pause" && !p.Creates && !p.Destroys {
 			p.Creates, p.Destroys = true, true
 		}
@@ -91,7 +98,7 @@ func pauseCommand(app *term.App, word string) *cobra.Command {
 	return c
 }
 
-// readPools reads pools from a file; "-" is standard input.
+// readPools reads pool blocks from a file; "-" is standard input. Errors: Invalid with file and line.
 func readPools(ctx context.Context, app *term.App, path string) ([]*fleet.Policy, error) {
 	data, err := app.ReadInput(ctx, path)
 	if err != nil {
@@ -100,6 +107,8 @@ func readPools(ctx context.Context, app *term.App, path string) ([]*fleet.Policy
 	return config.ParsePools(data, path)
 }
 
+// putCommand is "drover fleet put". All pools of the file are read before the first one is sent; the server checks
+// each of them.
 func putCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, app *term.App, args []string) error {
 		list, err := readPools(ctx, app, args[0])
@@ -124,6 +133,8 @@ func putCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// deleteCommand is "drover fleet delete". Machines with work stay until it ends, so the pool is listed for a while
+// yet.
 func deleteCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, c *client, args []string) error {
 		if err := c.Delete(ctx, "/v1/fleet/pool/"+url.PathEscape(args[0]), nil, nil); err != nil {
