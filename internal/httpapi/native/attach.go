@@ -121,6 +121,9 @@ func (f *Face) openEarly(ctx context.Context, text, runner string) (*opened, err
 	return &opened{session, err}, nil
 }
 
+// openFirst starts what the first message of the socket asks for. It never returns nil: the handshake is already
+// answered, so that errors must travel as messages. Codes: Invalid for a late or malformed request, otherwise those
+// of OpenRequest.
 func (f *Face) openFirst(ctx context.Context, conn *websocket.Conn, runner string) *opened {
 	data, err := f.readFirst(ctx, conn)
 	if err != nil {
@@ -168,6 +171,8 @@ func idOf(s execution.Session) string {
 	return ""
 }
 
+// textMode reads the query's mode: true for "text", false for "binary" and for none. Errors: Invalid for any other
+// value.
 func textMode(r *http.Request) (bool, error) {
 	switch mode := r.URL.Query().Get("mode"); mode {
 	case "", "binary":
@@ -246,6 +251,8 @@ func (p *peer) relay(ctx context.Context) error {
 	}
 }
 
+// finish sends the rest of both streams, then the receipt. In text mode a rest is the beginning of a character
+// whose other bytes never came; it is sent as it is.
 func (p *peer) finish(ctx context.Context, receipt *execution.Receipt) error {
 	for _, s := range []execution.Stream{execution.Stdout, execution.Stderr} {
 		if len(p.tails[s]) > 0 {
@@ -258,8 +265,12 @@ func (p *peer) finish(ctx context.Context, receipt *execution.Receipt) error {
 	return p.send(ctx, execution.Message{Type: execution.MessageReceipt, Receipt: receipt})
 }
 
+// streamNames are the message types, and the names, of the two output streams. Index 0, stdin, is never sent.
 var streamNames = [...]string{execution.Stdout: execution.MessageStdout, execution.Stderr: execution.MessageStderr}
 
+// output sends the bytes of one frame; before them, it tells of bytes that are no longer kept. A frame that only
+// tells of such a gap has no bytes. Binary messages reuse one buffer, because Send has copied or written it when it
+// returns.
 func (p *peer) output(ctx context.Context, frame execution.Frame) error {
 	if frame.Skipped {
 		skipped := execution.Message{Type: execution.MessageSkipped, Stream: streamNames[frame.Stream], Offset: frame.Offset}
@@ -282,6 +293,8 @@ func (p *peer) output(ctx context.Context, frame execution.Frame) error {
 	return p.send(ctx, execution.Message{Type: streamNames[frame.Stream], Data: string(whole)})
 }
 
+// send writes one JSON message as text. The goroutines of relay and act both call it, which is safe: the connection
+// writes one message at a time.
 func (p *peer) send(ctx context.Context, m execution.Message) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -313,6 +326,9 @@ func (p *peer) read(ctx context.Context, helpers *sync.WaitGroup) error {
 	}
 }
 
+// action turns one message into what act is to do. It only decodes, and never blocks or fails: a message that
+// cannot be understood becomes an action that returns Invalid. Thereby the client gets its refusals in the order of
+// its messages.
 func (p *peer) action(ctx context.Context, kind websocket.MessageType, data []byte) func() error {
 	if kind == websocket.MessageBinary {
 		return func() error { return p.session.Write(ctx, data) }

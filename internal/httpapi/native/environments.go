@@ -42,6 +42,7 @@ func (f *Face) environmentOperations() []operation {
 	}
 }
 
+// listEnvironments answers GET /v1/environments with all of them; without any, with an empty list.
 func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 	envs, err := f.Environments.Environments(r.Context())
 	return answer(w, r, http.StatusOK, envs, err)
@@ -52,6 +53,10 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, http.StatusOK, env, err)
 }
 
+// putEnvironment answers PUT /v1/environment/ID. The body's id may be left out, but must otherwise be the path's. A
+// pool that does not fill in time is no error: the environment is stored, so that the answer is 202. The header
+// Drover-Pool-Error then has the last failure of a runner, which may be empty. The body is always the environment
+// as stored, with its defaults.
 func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	var env execution.Environment
 	if err := httpapi.DecodeStrictJSON(r, &env); err != nil {
@@ -88,10 +93,13 @@ func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, status, env, err)
 }
 
+// deleteEnvironment answers DELETE /v1/environment/ID with 204. Errors: NotFound.
 func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
 	return done(w, f.Environments.DeleteEnvironment(r.Context(), r.PathValue("environment")))
 }
 
+// pool answers GET /v1/environment/ID/pool. With wait it answers when the pool is full, a runner failed or the time
+// is over, always with 200: the status itself tells which.
 func (f *Face) pool(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("environment")
 	wait, err := f.waitOf(r)

@@ -85,11 +85,14 @@ type SignalBody struct {
 	Signal string `json:"signal"` // "INT", "SIGTERM"; "KILL" ends the whole tree
 }
 
+// listExecutions answers GET /v1/runner/ID/executions, with those that ended and are still kept.
 func (f *Face) listExecutions(w http.ResponseWriter, r *http.Request) error {
 	list, err := f.Executions.List(r.Context(), r.PathValue("runner"))
 	return answer(w, r, http.StatusOK, list, err)
 }
 
+// createExecution starts an execution that no client is attached to. Its output is kept for a later attach, as far
+// as the limits of the journal allow.
 func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
 	var req execution.Request
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {
@@ -99,6 +102,8 @@ func (f *Face) createExecution(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, http.StatusCreated, x, err)
 }
 
+// getExecution answers GET /v1/execution/ID. With wait it is a long poll: it answers at the end of the execution,
+// or when the time is over, with the execution as it then is.
 func (f *Face) getExecution(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("execution")
 	wait, err := f.waitOf(r)
@@ -118,6 +123,8 @@ func (f *Face) getExecution(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, http.StatusOK, x, err)
 }
 
+// waitOf reads the query's wait; 0 without one. A longer wait than MaxWait is shortened without an error, because
+// the client polls again anyway. Errors: Invalid.
 func (f *Face) waitOf(r *http.Request) (time.Duration, error) {
 	text := r.URL.Query().Get("wait")
 	if text == "" {
@@ -130,10 +137,13 @@ func (f *Face) waitOf(r *http.Request) (time.Duration, error) {
 	return min(wait, f.MaxWait), nil
 }
 
+// killExecution kills the whole tree of processes, as the signal KILL does. The execution stays readable: only its
+// processes end.
 func (f *Face) killExecution(w http.ResponseWriter, r *http.Request) error {
 	return f.onExecution(w, r, func(s execution.Session) error { return s.Signal(r.Context(), "KILL") })
 }
 
+// onExecution calls do with a session that controls the execution, but reads none of its output. It answers 204.
 func (f *Face) onExecution(w http.ResponseWriter, r *http.Request, do func(execution.Session) error) error {
 	session, err := f.Executions.Control(r.Context(), r.PathValue("execution"))
 	if err != nil {
@@ -142,6 +152,8 @@ func (f *Face) onExecution(w http.ResponseWriter, r *http.Request, do func(execu
 	return done(w, do(session))
 }
 
+// signal answers POST /v1/execution/ID/signal. Which names are known is up to the session, which refuses others as
+// Invalid.
 func (f *Face) signal(w http.ResponseWriter, r *http.Request) error {
 	var body SignalBody
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
@@ -153,6 +165,7 @@ func (f *Face) signal(w http.ResponseWriter, r *http.Request) error {
 	return f.onExecution(w, r, func(s execution.Session) error { return s.Signal(r.Context(), body.Signal) })
 }
 
+// resize answers POST /v1/execution/ID/resize with the terminal's new size.
 func (f *Face) resize(w http.ResponseWriter, r *http.Request) error {
 	var size execution.WindowSize
 	if err := httpapi.DecodeStrictJSON(r, &size); err != nil {
@@ -161,6 +174,7 @@ func (f *Face) resize(w http.ResponseWriter, r *http.Request) error {
 	return f.onExecution(w, r, func(s execution.Session) error { return resize(r.Context(), s, size) })
 }
 
+// resize refuses a size of 0, which terminals take for "unknown". The websocket's resize message has the same rule.
 func resize(ctx context.Context, s execution.Session, size execution.WindowSize) error {
 	if size.Rows == 0 || size.Cols == 0 {
 		return drover.Errorf(drover.Invalid, "rows and cols: want 1 or more")
@@ -236,6 +250,7 @@ func (f *Face) output(w http.ResponseWriter, r *http.Request) error {
 
 // outputParams puts the other stream's offset behind everything.
 func outputParams(stream, offset string) (execution.Stream, execution.Offsets, error) {
+	// No stream gets this long, and the sum with a frame's length does not overflow an int64.
 	const never = 1 << 62
 	at, err := offsetOf(offset)
 	if err != nil {
@@ -250,6 +265,7 @@ func outputParams(stream, offset string) (execution.Stream, execution.Offsets, e
 	return 0, execution.Offsets{}, drover.Errorf(drover.Invalid, "stream: want stdout or stderr, got %q", stream)
 }
 
+// offsetOf reads a byte offset; 0 without one. 62 bits leave room for adding lengths. Errors: Invalid.
 func offsetOf(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -261,6 +277,8 @@ func offsetOf(text string) (int64, error) {
 	return at, nil
 }
 
+// run answers POST /v1/run. The request lasts as long as the command; a client that leaves ends it, since ctx ends
+// with the request.
 func (f *Face) run(w http.ResponseWriter, r *http.Request) error {
 	var req execution.RunRequest
 	if err := httpapi.DecodeStrictJSON(r, &req); err != nil {

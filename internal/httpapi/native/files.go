@@ -96,6 +96,7 @@ func fileRequest(r *http.Request) (req execution.FileRequest, err error) {
 	return req, err
 }
 
+// flag reads a boolean of the query; false without one. Errors: Invalid.
 func flag(r *http.Request, name string) (bool, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -117,6 +118,8 @@ func filePath(r *http.Request) (execution.FileRequest, error) {
 	return req, err
 }
 
+// listFiles answers GET /v1/runner/ID/files. Without a path it lists the working directory. Linux allows any bytes
+// in names, but JSON only UTF-8, hence PathBase64.
 func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	req, err := fileRequest(r)
 	if err != nil {
@@ -141,6 +144,8 @@ func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// changeFiles applies a list of changes in order. All of them are checked before the first one is made; a later
+// failure leaves those before it in place.
 func (f *Face) changeFiles(w http.ResponseWriter, r *http.Request) error {
 	var changes []execution.FileChange
 	if err := httpapi.DecodeStrictJSON(r, &changes); err != nil {
@@ -152,6 +157,7 @@ func (f *Face) changeFiles(w http.ResponseWriter, r *http.Request) error {
 	return f.onFiles(r, func(files execution.Files) error { return done(w, files.Apply(r.Context(), changes)) })
 }
 
+// deleteFile answers DELETE /v1/runner/ID/files for one file, or for one directory with all below it.
 func (f *Face) deleteFile(w http.ResponseWriter, r *http.Request) error {
 	req, err := filePath(r)
 	if err != nil {
@@ -162,6 +168,8 @@ func (f *Face) deleteFile(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// writeFile streams the body into one file, of any size. It fails with a timeout when no byte comes for
+// UploadStall, because the runner does not become idle meanwhile.
 func (f *Face) writeFile(w http.ResponseWriter, r *http.Request) error {
 	req, err := filePath(r)
 	if err != nil {
@@ -180,6 +188,8 @@ func (f *Face) writeFile(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// readFile streams one file, or the ranges of it that the client asks for. The type is never guessed from the
+// content: a browser must not run what a program in the runner has written.
 func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
 	req, err := filePath(r)
 	if err != nil {
@@ -190,6 +200,8 @@ func (f *Face) readFile(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// readArchive streams a directory as tar. An error after the first byte can only cut the connection, since the
+// status is sent by then.
 func (f *Face) readArchive(w http.ResponseWriter, r *http.Request) error {
 	req, err := filePath(r)
 	if err != nil {
@@ -207,6 +219,8 @@ func (f *Face) readArchive(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// writeArchive unpacks the body, a tar of any size, below the path. It is not atomic: what was unpacked before an
+// error stays.
 func (f *Face) writeArchive(w http.ResponseWriter, r *http.Request) error {
 	req, err := filePath(r)
 	if err != nil {

@@ -23,6 +23,7 @@ func (f *Face) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+// about is the description at the top of the document: the rules that hold for all operations.
 const about = "Durations are nanoseconds, in requests also texts such as 1m30s; bytes in JSON are base64. " +
 	"Fields that are not described here are refused in requests, " +
 	"but may come in answers. In those of the fleet null stands for an empty list, map or object. Errors are Problem bodies. " +
@@ -51,6 +52,7 @@ var values = map[reflect.Type][]string{
 		execution.RunnerDraining, execution.RunnerDestroyed),
 }
 
+// texts makes the constants of one closed set into plain strings, in the same order.
 func texts[T ~string](values ...T) (list []string) {
 	for _, v := range values {
 		list = append(list, string(v))

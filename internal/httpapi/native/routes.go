@@ -31,6 +31,7 @@ func (o operation) statuses() []int {
 	return []int{http.StatusOK}
 }
 
+// param is a parameter of the query or, with Header, a header of the request.
 type param = openapi.Param
 
 // Parameters that several routes have.

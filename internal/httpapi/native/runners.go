@@ -54,6 +54,7 @@ type ExtendBody struct {
 	IdleTimeout *time.Duration `json:"idleTimeout"` // ns; 0 or less = none
 }
 
+// listRunners answers GET /v1/runners. Several labels must all match, and the environment too.
 func (f *Face) listRunners(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	for _, label := range q["label"] {
@@ -77,6 +78,9 @@ func labelled(r execution.Runner, want []string) bool {
 	return true
 }
 
+// claim takes a warm runner and puts the body's files into it. The files are checked before, so that a bad request
+// costs no runner. When a file cannot be written the runner is released, even if the client has left: nobody knows
+// its id.
 func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	var body ClaimBody
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
@@ -100,6 +104,7 @@ func (f *Face) claim(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, r, http.StatusCreated, runner)
 }
 
+// fill applies the changes in order; the runner counts as used meanwhile.
 func (f *Face) fill(ctx context.Context, runner string, changes []execution.FileChange) error {
 	files, finish, err := f.Runners.Files(ctx, runner)
 	if err != nil {
@@ -114,6 +119,8 @@ func (f *Face) getRunner(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, http.StatusOK, runner, err)
 }
 
+// extend answers PATCH /v1/runner/ID. The timeout is a pointer, since 0 means "none" and must differ from a missing
+// field.
 func (f *Face) extend(w http.ResponseWriter, r *http.Request) error {
 	var body ExtendBody
 	if err := httpapi.DecodeStrictJSON(r, &body); err != nil {
@@ -126,6 +133,7 @@ func (f *Face) extend(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, http.StatusOK, runner, err)
 }
 
+// release answers DELETE /v1/runner/ID with 204; the runner is destroyed, never used again.
 func (f *Face) release(w http.ResponseWriter, r *http.Request) error {
 	return done(w, f.Runners.Release(r.Context(), r.PathValue("runner")))
 }

@@ -36,6 +36,7 @@ type Info struct {
 	Values       map[reflect.Type][]string // of types of text that have no others
 }
 
+// object is a JSON object. encoding/json sorts its keys, so that the document does not change from build to build.
 type object = map[string]any
 
 // Document renders the description of operations.
@@ -76,8 +77,11 @@ func Document(info Info, operations []Operation) map[string]any {
 	}
 }
 
+// pathValue finds the parameters of a route's path, such as {runner}.
 var pathValue = regexp.MustCompile(`\{(\w+)\}`)
 
+// describe renders one operation for one of its methods. Every operation has the Problem answer as its default;
+// only those that need a token have 401 too.
 func describe(op Operation, method, path string, s *schemas) object {
 	out := object{"summary": op.Summary, "operationId": operationID(method, path)}
 	var params []any
@@ -110,6 +114,7 @@ func describe(op Operation, method, path string, s *schemas) object {
 	for _, status := range append([]int{op.Status}, op.Also...) {
 		answer := object{"description": http.StatusText(status)}
 		switch {
+		// By HTTP's rules it has no body.
 		case status == http.StatusNotModified:
 		case op.Out != nil:
 			answer["content"] = s.jsonOf(op.Out)
@@ -137,6 +142,8 @@ func operationID(method, path string) string {
 	return id
 }
 
+// describe renders one parameter of the query or header. They are all optional; those of the path are described
+// with it.
 func (p Param) describe() object {
 	schema := object{"type": p.Kind}
 	if p.Kind == "strings" {

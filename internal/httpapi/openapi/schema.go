@@ -16,10 +16,13 @@ type schemas struct {
 	asked bool // what is met now is part of a request
 }
 
+// jsonOf is the content of a JSON body whose type is that of v; the value of v does not matter.
 func (s *schemas) jsonOf(v any) object {
 	return object{"application/json": object{"schema": s.of(reflect.TypeOf(v))}}
 }
 
+// of returns the schema of a type as encoding/json writes it. Types with a form of their own come before the switch
+// over kinds: a duration is an int64 to reflection. A named struct becomes a reference into the components.
 func (s *schemas) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -74,6 +77,9 @@ func integer(k reflect.Kind) object {
 	return object{"type": "integer", "format": "int64"}
 }
 
+// structure returns a reference to the schema of a struct, and renders it at the first call. The placeholder is
+// entered before the fields are visited, because types may contain themselves. A type that is in both a request and
+// an answer is described as in the request.
 func (s *schemas) structure(t reflect.Type) object {
 	name := schemaName(t)
 	if _, ok := s.named[name]; !ok {

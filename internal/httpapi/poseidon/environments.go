@@ -33,6 +33,8 @@ type ExecutionEnvironmentRequest struct {
 // asAskedKey holds, in an environment's meta, the fields that would not come back as they were put.
 const asAskedKey = "poseidon"
 
+// asAsked are the values of a request that the service may replace by its defaults. Answers show them as they were
+// put.
 type asAsked struct {
 	CPULimit     uint     `json:"cpuLimit"`
 	MemoryLimit  uint     `json:"memoryLimit"`
@@ -45,6 +47,8 @@ const reservedMB = 32
 // leastMB is the least that a task can have, in Nomad as here.
 const leastMB = 10
 
+// putEnvironment creates an environment (201) or replaces it (204), both without a body, as Poseidon. Any error of
+// the read counts as "there is none": if the state cannot be read, the write fails with a better reason.
 func (f *Face) putEnvironment(w http.ResponseWriter, r *http.Request) error {
 	var req ExecutionEnvironmentRequest
 	if err := decode(r, &req); err != nil {
@@ -107,6 +111,8 @@ func toEnvironment(base execution.Environment, id int, req ExecutionEnvironmentR
 	return env, nil
 }
 
+// fromEnvironment renders an environment as the contract has it. ok is false if its id is not a number, which the
+// contract's type requires. What was asked for comes from the meta, unless other means made the environment.
 func fromEnvironment(env execution.Environment) (out executionEnvironment, ok bool) {
 	id, err := strconv.Atoi(env.ID)
 	if err != nil || id < 0 {
@@ -121,6 +127,7 @@ func fromEnvironment(env execution.Environment) (out executionEnvironment, ok bo
 	}, id}, true
 }
 
+// listEnvironments sorts by number: the service sorts ids as texts, where "10" comes before "9".
 func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 	if err := f.fetch(r, ""); err != nil {
 		return err
@@ -141,6 +148,7 @@ func (f *Face) listEnvironments(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, list)
 }
 
+// getEnvironment answers with one environment; 404 with an empty body if there is none.
 func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	id, err := environmentID(r)
 	if err != nil {
@@ -157,6 +165,8 @@ func (f *Face) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
+// deleteEnvironment removes the template job too; otherwise the next read with fetch=true would bring the
+// environment back.
 func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
 	id, err := environmentID(r)
 	if err != nil {
@@ -172,6 +182,7 @@ func (f *Face) deleteEnvironment(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// noEnvironment turns NotFound into the contract's 404, which has no body; other errors stay as they are.
 func noEnvironment(err error) error {
 	if drover.CodeOf(err) == drover.NotFound {
 		return &reply{status: http.StatusNotFound}

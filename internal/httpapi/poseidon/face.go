@@ -116,6 +116,7 @@ func (f *Face) Routes() []httpapi.Route {
 	}
 }
 
+// unknown answers every other path with an empty 404. Without this route the server's own text would be the body.
 func unknown(http.ResponseWriter, *http.Request) error { return &reply{status: http.StatusNotFound} }
 
 // Token serves httpapi.TokenFace.

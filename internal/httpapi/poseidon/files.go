@@ -20,11 +20,14 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// updateRequest is the body of PATCH …/files. All deletions come before all copies, whatever their order in the
+// body.
 type updateRequest struct {
 	Delete []string     `json:"delete"`
 	Copy   []copiedFile `json:"copy"`
 }
 
+// copiedFile is one file to be written; its content is base64 in JSON.
 type copiedFile struct {
 	Path    string `json:"path"` // with a final slash: a directory
 	Content []byte `json:"content"`
@@ -85,6 +88,9 @@ func ofFile(err error) bool {
 	return true
 }
 
+// changesOf turns the request into changes for the runner, deletions first. An empty path or one with a NUL byte is
+// 400: no file can have it. The path "./*" keeps its form, because it means "everything here" and Clean would make
+// "*" of it.
 func changesOf(req updateRequest) ([]execution.FileChange, error) {
 	changes := make([]execution.FileChange, 0, len(req.Delete)+len(req.Copy))
 	for _, p := range req.Delete {
@@ -136,6 +142,8 @@ func (f *Face) missing(r *http.Request, err error) error {
 	return err
 }
 
+// fileHeader is one entry of a listing, with its keys in the contract's order. Times are Unix seconds, sizes bytes,
+// and entryType is the first letter of ls -l.
 type fileHeader struct {
 	Name             string `json:"name"`
 	EntryType        string `json:"entryType"`
@@ -147,6 +155,9 @@ type fileHeader struct {
 	Group            string `json:"group"`
 }
 
+// listFiles imitates ls -l, from which Poseidon makes its listing: it leaves out hidden files, and shows a link
+// under its own path as a link. Without a valid "recursive" the listing is recursive. Only recursive listings have
+// the path before each name.
 func (f *Face) listFiles(w http.ResponseWriter, r *http.Request) error {
 	files, done, err := f.Runners.Files(r.Context(), r.PathValue("runner"))
 	if err != nil {
@@ -295,6 +306,7 @@ func disposition(name string) string {
 	return `attachment; filename="` + quoted + `"`
 }
 
+// truthy reads a boolean of the query; what is missing or malformed is false, and no error, as in Poseidon.
 func truthy(q url.Values, key string) bool {
 	v, err := strconv.ParseBool(q.Get(key))
 	return err == nil && v

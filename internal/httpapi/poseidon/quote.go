@@ -2,6 +2,7 @@ package poseidon
 
 import "unicode/utf8"
 
+// hexDigits are lower case, as encoding/json writes them.
 const hexDigits = "0123456789abcdef"
 
 // appendQuoted appends the text as a JSON string, byte for byte as encoding/json writes it without escaping HTML, and
@@ -30,6 +31,9 @@ func appendQuoted(to, text []byte) []byte {
 	return append(append(to, text[start:]...), '"')
 }
 
+// appendEscape appends the escape of one character. RuneError of size 1 stands for a byte that is no UTF-8, which
+// is replaced; of size 3 it is the character U+FFFD itself. The last form has four digits: no character beyond
+// U+FFFF gets here.
 func appendEscape(to []byte, r rune, size int) []byte {
 	switch r {
 	case '"', '\\':

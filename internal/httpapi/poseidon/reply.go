@@ -34,6 +34,7 @@ type reply struct {
 	code    string
 }
 
+// Error is the answer's message, which may be empty.
 func (r *reply) Error() string { return r.message }
 
 // Unwrap tells httpapi the status, for its log.
@@ -67,6 +68,8 @@ func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(text)                                       // fails only when the client is gone
 }
 
+// replyTo maps an error to the contract's answers. An empty pool is its overload, and a server that cannot work now
+// is Nomad's fault, both with 500: CodeOcean decides by the code. A refused token has an empty body.
 func replyTo(err error) *reply {
 	if known, ok := errors.AsType[*reply](err); ok {
 		return known
@@ -107,6 +110,7 @@ func decode(r *http.Request, into any) error {
 	return &reply{status: http.StatusBadRequest, message: err.Error()}
 }
 
+// writeJSON answers 200 with v as compact JSON. The contract has no parameter "pretty", which httpapi.WriteJSON obeys.
 func writeJSON(w http.ResponseWriter, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

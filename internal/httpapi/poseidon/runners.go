@@ -22,16 +22,20 @@ type RunnerRequest struct {
 	InactivityTimeout      int `json:"inactivityTimeout"` // seconds; 0 = never, negative = at once
 }
 
+// mappedPort tells where one of the environment's exposed ports can be reached, as "host:port".
 type mappedPort struct {
 	ExposedPort uint   `json:"exposedPort"`
 	HostAddress string `json:"hostAddress"`
 }
 
+// runnerResponse is the answer to a claim.
 type runnerResponse struct {
 	RunnerID    string       `json:"runnerId"`
 	MappedPorts []mappedPort `json:"mappedPorts"` // null without network
 }
 
+// provide claims a warm runner. With ClaimWait 0 an empty pool is answered at once: a wait of 0 would take the
+// service's default, hence -1.
 func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
 	var req RunnerRequest
 	if err := decode(r, &req); err != nil {
@@ -55,6 +59,8 @@ func (f *Face) provide(w http.ResponseWriter, r *http.Request) error {
 // maxSeconds keeps times within what the service takes; it is ten years.
 const maxSeconds = 10 * 365 * 24 * 3600
 
+// idleTimeout translates the contract's seconds into the service's, where 0 is the default and a negative value
+// means none. The shortest positive time stands for "at once".
 func idleTimeout(seconds int) time.Duration {
 	switch {
 	case seconds == 0:
@@ -65,6 +71,8 @@ func idleTimeout(seconds int) time.Duration {
 	return time.Duration(min(seconds, maxSeconds)) * time.Second
 }
 
+// mapPorts lists the ports in their order; nil, which is null in JSON, without any. A mapping without a target port
+// has it in its label.
 func mapPorts(ports []drover.PortMapping) (mapped []mappedPort) {
 	for _, p := range ports {
 		exposed := p.To
@@ -76,6 +84,7 @@ func mapPorts(ports []drover.PortMapping) (mapped []mappedPort) {
 	return mapped
 }
 
+// destroy releases a runner (204). One that is already gone is 410, as on all paths below a runner.
 func (f *Face) destroy(w http.ResponseWriter, r *http.Request) error {
 	if err := f.Runners.Release(r.Context(), r.PathValue("runner")); err != nil {
 		return runnerError(err)
@@ -92,6 +101,8 @@ type executionRequest struct {
 	Environment         map[string]string
 }
 
+// execute prepares a command, and answers with the address of the websocket that will start it. The runner is
+// checked before the body, because a client with a dead runner must see 410, not 400.
 func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	var req executionRequest
 	runner := r.PathValue("runner")
@@ -114,6 +125,8 @@ func (f *Face) execute(w http.ResponseWriter, r *http.Request) error {
 	}{f.websocketURL(r, runner, id)})
 }
 
+// spec describes the execution as Poseidon runs it: in a terminal, with stdin, and with stderr apart unless
+// MergeStderr. The request may set TERM, but not CODEOCEAN. A negative time limit ends the command at once.
 func (f *Face) spec(argv []string, req executionRequest) execution.Spec {
 	vars := map[string]string{"TERM": "xterm"}
 	maps.Copy(vars, req.Environment)

@@ -8,6 +8,7 @@ import (
 	"strings"
 )
 
+// statistics counts the runners of one environment. Runners that still start are neither idle nor used.
 type statistics struct {
 	ID                 int  `json:"id"`
 	PrewarmingPoolSize uint `json:"prewarmingPoolSize"`
@@ -15,6 +16,7 @@ type statistics struct {
 	UsedRunners        uint `json:"usedRunners"`
 }
 
+// allStatistics returns the counts by environment; those whose id is not a number are left out.
 func (f *Face) allStatistics(r *http.Request) (map[int]statistics, error) {
 	pools, err := f.Environments.Pools(r.Context())
 	if err != nil {
@@ -29,6 +31,7 @@ func (f *Face) allStatistics(r *http.Request) (map[int]statistics, error) {
 	return all, nil
 }
 
+// statistics answers with an object whose keys are the environments' ids, as texts because JSON has no other keys.
 func (f *Face) statistics(w http.ResponseWriter, r *http.Request) error {
 	all, err := f.allStatistics(r)
 	if err != nil {
@@ -58,6 +61,7 @@ func (f *Face) health(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// version answers with the release as a JSON text.
 func (f *Face) version(w http.ResponseWriter, _ *http.Request) error {
 	if f.Version == "" {
 		return &reply{status: http.StatusNotFound}

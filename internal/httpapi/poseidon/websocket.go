@@ -233,6 +233,7 @@ func (p *peer) relay(ctx, following context.Context, session execution.Session) 
 	}
 }
 
+// streamNames are the types of the messages that carry output.
 var streamNames = [...]string{execution.Stdout: "stdout", execution.Stderr: "stderr"}
 
 // Texts of the contract's error messages.

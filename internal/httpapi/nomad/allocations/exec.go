@@ -43,6 +43,8 @@ func (f *face) execAllocation(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// exec starts the command and serves it until the end. Its errors become the close frame: the token comes first, so
+// that a client without one learns nothing about allocations.
 func (f *face) exec(ctx context.Context, cancel context.CancelCauseFunc, c *execConn, r *http.Request) error {
 	c.SetReadLimit(execMaxFrame)
 	if err := c.authorize(r); err != nil {
@@ -207,6 +209,7 @@ func (c *execConn) read(ctx context.Context, cancel context.CancelCauseFunc, inp
 	}
 }
 
+// errClientGone cancels an exec whose peer closed, vanished or takes no more bytes. Nothing is sent after it.
 var errClientGone = errors.New("the client is gone")
 
 // feed hands input to the command. Its errors mean that the command does not want it any more.
@@ -229,8 +232,11 @@ func (c *execConn) feed(ctx context.Context, session execution.Session, input <-
 	}
 }
 
+// clamp fits a number from the client into a terminal's size. Out-of-range sizes are no reason to end the command.
 func clamp(n int) uint16 { return uint16(min(max(n, 0), 1<<16-1)) }
 
+// ping asks the peer for a pong, which read takes as a sign of life. It runs beside send, because gorilla's
+// WriteControl may be called from any goroutine.
 func (c *execConn) ping(ctx context.Context, cancel context.CancelCauseFunc) {
 	t := c.face.Clock.NewTimer(execPing)
 	defer t.Stop()

@@ -10,6 +10,7 @@ import (
 // execEncoder writes output frames without allocating: {"stdout":{"data":"<base64>"}}.
 type execEncoder struct{ buf []byte }
 
+// data renders one frame of output. The slice is the encoder's own buffer: it is valid until the next call.
 func (e *execEncoder) data(stream execution.Stream, p []byte) []byte {
 	name := `{"stdout":{"data":"`
 	if stream == execution.Stderr {

@@ -27,6 +27,7 @@ func (f *face) fsList(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if list == nil {
+		// An empty folder is [] in the answer, not null.
 		list = []drover.AllocFileInfo{}
 	}
 	return f.Reply(w, r, list)

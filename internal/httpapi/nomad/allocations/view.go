@@ -16,6 +16,7 @@ type View struct {
 	SigningKeyID       string // of the workload identities' key; there is none
 }
 
+// allocatedView adds the lifecycles, which Nomad has beside the resources of the tasks.
 type allocatedView struct {
 	*drover.AllocatedResources
 	TaskLifecycles map[string]*drover.TaskLifecycle // null for a main task
@@ -44,6 +45,8 @@ func NewView(a *drover.Allocation) *View {
 		v.Resources.CPU += r.CPU
 		v.Resources.Cores += r.Cores
 		v.Resources.MemoryMB += r.MemoryMB
+		// A task without a maximum counts with its reservation, otherwise the sum would be smaller than what the
+		// tasks may use.
 		v.Resources.MemoryMaxMB += max(r.MemoryMB, r.MemoryMaxMB)
 	}
 	return v
@@ -62,6 +65,8 @@ func begun(a *drover.Allocation) bool {
 	return false
 }
 
+// lifecycles returns an entry for each task of the group; nil for a main task. It is empty, not nil, when the
+// allocation has no job.
 func lifecycles(a *drover.Allocation) map[string]*drover.TaskLifecycle {
 	out := map[string]*drover.TaskLifecycle{}
 	if a.Job == nil {

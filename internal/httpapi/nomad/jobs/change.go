@@ -132,6 +132,8 @@ func (f *face) dispatchPayload(w http.ResponseWriter, r *http.Request, id string
 	return f.dispatch(w, r, drover.DispatchRequest{ID: id, Payload: payload})
 }
 
+// dispatch adds what both forms of the request take from the query. The idempotency token makes a repeated request
+// answer with the first child instead of starting another one.
 func (f *face) dispatch(w http.ResponseWriter, r *http.Request, req drover.DispatchRequest) error {
 	req.Namespace, req.IdempotencyToken = answer.Namespace(r), r.URL.Query().Get("idempotency_token")
 	o, err := f.Intake.DispatchJob(r.Context(), req)

@@ -24,6 +24,8 @@ func restoreIntegers(j *drover.Job) {
 	}
 }
 
+// integers returns v with its whole numbers as int64, and changes maps and lists in place. Numbers from 2^53 on
+// stay float64, because JSON's decoder may have rounded them already.
 func integers(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -58,15 +58,19 @@ func (f *face) jobStatuses(w http.ResponseWriter, r *http.Request) error {
 	}.Serve(f.Cluster, w, r)
 }
 
+// jobStatus is one job of the answer to /v1/jobs/statuses. The field names are Nomad's.
 type jobStatus struct {
 	*drover.JobListStub
-	Version          uint64
-	GroupCountSum    int
+	Version       uint64
+	GroupCountSum int
+	// Allocs is [] rather than null for a job without allocations.
 	Allocs           []allocStatus
 	LatestDeployment *deploymentStatus
-	ChildStatuses    []string
+	// ChildStatuses is always null here; Nomad fills it for parents of periodic and parameterized jobs.
+	ChildStatuses []string
 }
 
+// allocStatus is the part of an allocation from which Nomad's pages draw one square.
 type allocStatus struct {
 	ID               string
 	Group            string
@@ -76,9 +80,11 @@ type allocStatus struct {
 	DeploymentStatus *drover.AllocDeploymentStatus
 	FollowupEvalID   string
 	NextAllocation   string
-	HasPausedTask    bool
+	// HasPausedTask is always false: tasks cannot be paused.
+	HasPausedTask bool
 }
 
+// deploymentStatus is the part of the job's newest deployment that these pages show.
 type deploymentStatus struct {
 	ID                string
 	IsActive          bool
@@ -87,6 +93,8 @@ type deploymentStatus struct {
 	StatusDescription string
 }
 
+// viewStatus gathers a job's state from one snapshot. The allocations of an earlier job with the same id are left
+// out, and a group without a count adds nothing to the sum.
 func viewStatus(j *drover.Job, s answer.Snapshot) jobStatus {
 	v := jobStatus{JobListStub: j.Stub(nil), Version: j.Version, Allocs: []allocStatus{}}
 	for _, g := range j.TaskGroups {

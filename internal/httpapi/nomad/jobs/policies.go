@@ -26,6 +26,8 @@ func ScalingPolicies(s answer.Snapshot, namespace string) iter.Seq[*drover.Scali
 	}
 }
 
+// policyOf returns a copy of the group's scaling block, completed with what only the stored policy of Nomad has.
+// The job in the state must not change, hence the copy. Its type is "horizontal" unless the block has another.
 func policyOf(j *drover.Job, g *drover.TaskGroup) *drover.ScalingPolicy {
 	p := *g.Scaling
 	p.ID, p.Namespace = j.Namespace+"/"+j.ID+"/"+g.Name, j.Namespace

@@ -116,6 +116,7 @@ func (f *face) jobDeployment(w http.ResponseWriter, r *http.Request, id string) 
 	return httpapi.WriteJSON(w, r, http.StatusOK, newest)
 }
 
+// newestDeployment returns the deployment that was created last, of the present job only; nil if there is none.
 func newestDeployment(s answer.Snapshot, namespace, id string) (newest *drover.Deployment) {
 	for d := range deploymentsOf(s, namespace, id, false) {
 		if newest == nil || d.CreateIndex > newest.CreateIndex {

@@ -10,14 +10,21 @@ import (
 
 // jobBody is the body of register, plan and validate.
 type jobBody struct {
-	Job            *drover.Job
+	Job *drover.Job
+	// EnforceIndex asks to register only if the stored job's modify index is JobModifyIndex; 0 means that no such
+	// job exists.
 	EnforceIndex   bool
 	JobModifyIndex uint64
+	// PreserveCounts keeps the stored counts of groups, so that a job file does not undo what an autoscaler has
+	// set.
 	PreserveCounts bool
-	EvalPriority   int
-	Diff           bool
-	Namespace      string
+	// EvalPriority is that of the evaluation alone; 0 takes the job's.
+	EvalPriority int
+	// Diff is used by plan only: it asks for the fields that differ from the stored job.
+	Diff      bool
+	Namespace string
 
+	// PreserveResources does the same as PreserveCounts, for the resources of tasks.
 	PreserveResources bool
 	Submission        *drover.JobSubmission
 }
@@ -89,6 +96,8 @@ type evalResult struct {
 	answer.Meta
 }
 
+// evalAnswer is the answer to a write that may create an evaluation. EvalID is empty if none was needed, as for a
+// periodic job, which runs only at its times.
 func evalAnswer(o drover.Outcome) evalResult {
 	return evalResult{o.EvalID, o.EvalCreateIndex, o.JobModifyIndex, o.Warnings, answer.NewMeta(o.Index)}
 }

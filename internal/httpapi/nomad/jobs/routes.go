@@ -55,6 +55,8 @@ type face struct {
 	reads, writes map[string]jobHandle // by what follows a job's id in the path
 }
 
+// newFace builds the tables of what may follow a job's id. An id can end like a suffix, such as "a/plan"; the
+// tables decide, and the suffix wins.
 func newFace(c *answer.Cluster, cfg Config) *face {
 	f := &face{Cluster: c, Config: cfg}
 	f.reads = map[string]jobHandle{
@@ -150,6 +152,7 @@ func Paths(pattern string) []Path {
 // jobHandle answers for one job.
 type jobHandle func(w http.ResponseWriter, r *http.Request, id string) error
 
+// refuseAction answers GET /v1/job/ID/action, which in Nomad is a websocket that runs an action in a task.
 func refuseAction(http.ResponseWriter, *http.Request, string) error {
 	return drover.Errorf(drover.NotImplemented, "%s", actionRefused)
 }
@@ -190,6 +193,8 @@ func route(w http.ResponseWriter, r *http.Request, table, others map[string]jobH
 	return table[suffix](w, r, id)
 }
 
+// unescape undoes the escapes of one part of the path. It is called after the path was taken apart, so that an
+// escaped slash of an id stays part of the id.
 func unescape(s string) string {
 	if u, err := url.PathUnescape(s); err == nil {
 		return u

@@ -53,11 +53,15 @@ func (f *face) scaleJob(w http.ResponseWriter, r *http.Request, id string) error
 	return f.Written(w, r, o, evalAnswer(o))
 }
 
+// groupScale counts the live allocations of one group. An allocation whose health is not known yet counts neither
+// as healthy nor as unhealthy.
 type groupScale struct {
 	Desired, Placed, Running, Healthy, Unhealthy int
 	Events                                       []*drover.ScalingEvent // the newest first
 }
 
+// scaleState is the answer of /v1/job/ID/scale. Its shape is Nomad's; autoscalers read it before they change a
+// count.
 type scaleState struct {
 	JobID          string
 	Namespace      string
@@ -88,6 +92,8 @@ func (f *face) scaleStatus(w http.ResponseWriter, r *http.Request, id string) er
 	return answer.Single(f.Cluster, w, r, answer.Source{Table: tables.Jobs}, "job", find)
 }
 
+// scaleOf counts from one snapshot. Every group of the job has an entry, also without allocations. Those of groups
+// that the job no longer has, and those of an earlier job of the same id, are not counted.
 func scaleOf(s answer.Snapshot, job *drover.Job) *scaleState {
 	state := &scaleState{
 		JobID: job.ID, Namespace: job.Namespace, JobCreateIndex: job.CreateIndex, JobModifyIndex: job.ModifyIndex,
@@ -109,6 +115,7 @@ func scaleOf(s answer.Snapshot, job *drover.Job) *scaleState {
 		if a.ClientStatus == drover.AllocClientRunning {
 			scale.Running++
 		}
+		// Healthy is nil until the deployment watcher has decided.
 		if d := a.DeploymentStatus; d != nil && d.Healthy != nil {
 			if *d.Healthy {
 				scale.Healthy++

@@ -62,6 +62,7 @@ func (f *face) answerMeta(w http.ResponseWriter, r *http.Request, id string, cha
 	}{orEmpty(n.Meta), dynamic, orEmpty(n.OwnMeta())})
 }
 
+// orEmpty makes of a nil map one that is {} in JSON, not null.
 func orEmpty(m map[string]string) map[string]string {
 	if m == nil {
 		return map[string]string{}

@@ -25,6 +25,8 @@ func (f *face) listNodes(w http.ResponseWriter, r *http.Request) error {
 	return f.nodeLister(resources, osName).Serve(f.Cluster, w, r)
 }
 
+// nodeLister lists nodes in short. Resources adds what a node has and reserves; osName adds the one attribute
+// "os.name". The callers may set Keep.
 func (f *face) nodeLister(resources, osName bool) answer.Lister[*drover.Node, *drover.NodeListStub] {
 	return answer.Lister[*drover.Node, *drover.NodeListStub]{
 		On:    []answer.Source{{Table: tables.Nodes}},
@@ -75,6 +77,8 @@ type nodeResult struct {
 	Index           uint64
 }
 
+// nodeWritten answers with the outcome in Nomad's shape. EvalIDs has one evaluation for each job whose work the
+// change may move.
 func (f *face) nodeWritten(w http.ResponseWriter, r *http.Request, o drover.Outcome) error {
 	return f.Written(w, r, o, nodeResult{o.NodeModifyIndex, o.EvalIDs, o.EvalCreateIndex, o.Index})
 }
@@ -151,6 +155,8 @@ func (f *face) askedNode(id string) (exchange.Workloads, error) {
 	return f.Nodes.Workloads(id)
 }
 
+// nodeOrLocal completes an empty id with that of the node in this process. Errors: Invalid if this process has
+// none; NotFound if the state does not know the node.
 func (f *face) nodeOrLocal(id string) (string, error) {
 	if id == "" {
 		id = f.LocalNode()
@@ -213,6 +219,7 @@ func (f *face) nodeAction(w http.ResponseWriter, r *http.Request) error {
 	return handle(w, r)
 }
 
+// nodePool serves the node pool whose name stands where other paths have an action.
 func (f *face) nodePool(w http.ResponseWriter, r *http.Request) error {
 	r.SetPathValue("name", r.PathValue("action"))
 	switch r.Method {

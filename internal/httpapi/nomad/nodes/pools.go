@@ -94,6 +94,7 @@ type poolView struct {
 	NodeIdentityTTL time.Duration
 }
 
+// viewPool copies nothing: the answer shares the stored pool, which must not change.
 func viewPool(p *drover.NodePool) *poolView {
 	ttl, _ := time.ParseDuration(p.NodeIdentityTTL) // checked when it was written; "" is none
 	return &poolView{p, ttl}
