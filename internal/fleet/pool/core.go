@@ -119,8 +119,8 @@ func NewCore(now time.Time, cfg Config) *Core {
 	return c
 }
 
-// sell finds out anew what the pool may buy.
-func (p *poolState) sell() {
+// recomputeOfferings finds out anew what the pool may buy.
+func (p *poolState) recomputeOfferings() {
 	if p.policy.Datacenter != "" {
 		p.base["node.datacenter"] = p.policy.Datacenter
 	}
@@ -142,9 +142,9 @@ func (c *Core) Effects() []Effect {
 	return e
 }
 
-// Hungry reports whether the last decisions wanted more creates than could be begun: then each end of one is a reason
+// CreatesDeferred reports whether the last decisions wanted more creates than could be begun: then each end of one is a reason
 // to decide again at once.
-func (c *Core) Hungry() bool {
+func (c *Core) CreatesDeferred() bool {
 	for _, p := range c.pools {
 		if p.last.Deferred > 0 {
 			return true

@@ -21,11 +21,11 @@ func (c *Core) Decide(now time.Time) (wake time.Time) {
 	for _, p := range c.pools {
 		p.spent.charge(now, p.cost)
 	}
-	sooner(c.due(now))
+	sooner(c.retryCalls(now))
 	for _, p := range c.pools {
 		sooner(c.decidePool(now, p))
 	}
-	sooner(c.lists(now))
+	sooner(c.startList(now))
 	if !wake.IsZero() && !wake.After(now) {
 		wake = now.Add(time.Millisecond)
 	}

@@ -25,8 +25,8 @@ const (
 	listEach  = 4 * time.Millisecond // longer for each machine, up to listQuiet: a list of ten thousand is ten pages or more
 )
 
-// lists begins a list if one is due.
-func (c *Core) lists(now time.Time) time.Time {
+// startList begins a list if one is due.
+func (c *Core) startList(now time.Time) time.Time {
 	l := &c.list
 	if l.inFlight {
 		return time.Time{}
@@ -71,13 +71,13 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	if c.list.complete == 1 {
 		c.askAgain(now)
 	}
-	lacked := c.lacked()
-	if c.lies(began, lacked) {
+	unlisted := c.unlisted()
+	if c.contradictsAgents(began, unlisted) {
 		c.list.urgent = true
 		return
 	}
-	patience := c.patience(lacked)
-	for _, e := range lacked {
+	patience := c.patience(unlisted)
+	for _, e := range unlisted {
 		c.missing(now, began, e, patience)
 	}
 	for id, at := range c.gone {
@@ -123,7 +123,7 @@ func (c *Core) listed(now time.Time, m *provider.Machine) *entry {
 	case m.State == provider.Terminated:
 		if e.State == fleet.InstanceDestroying {
 			c.end(now, e, e.Why, "destroyed: "+e.Reason)
-		} else if !c.alive(e) {
+		} else if !c.agentConnected(e) {
 			c.end(now, e, "terminated", "the cloud says that it is terminated")
 		}
 		if e.State == fleet.InstanceGone || c.byCloud[m.ID] != e {
@@ -198,7 +198,7 @@ func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 	if e.State == fleet.InstanceCreating && e.StateAt.After(since) {
 		since = e.StateAt
 	}
-	if began.Before(since.Add(c.cfg.Caps.Visible)) || c.alive(e) {
+	if began.Before(since.Add(c.cfg.Caps.Visible)) || c.agentConnected(e) {
 		c.list.urgent = true
 		return
 	}
@@ -221,29 +221,29 @@ func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 	c.end(now, e, why, reason)
 }
 
-// lies reports that the list lacks a machine that is surely there, as its agent is connected: then what it lacks of
+// contradictsAgents reports that the list lacks a machine that is surely there, as its agent is connected: then what it lacks of
 // others means nothing either.
-func (c *Core) lies(began time.Time, lacked []*entry) bool {
-	most := 2*len(lacked) < len(c.table)
-	lies := false
-	for _, e := range lacked {
+func (c *Core) contradictsAgents(began time.Time, unlisted []*entry) bool {
+	most := 2*len(unlisted) < len(c.table)
+	contradicted := false
+	for _, e := range unlisted {
 		if e.pool != nil && e.State == fleet.InstanceActive && e.LostAt.IsZero() &&
 			began.After(later(e.seenAt, e.ReadyAt).Add(c.cfg.Caps.Visible)) {
 			if most {
 				e.unseen++
 			}
-			lies = lies || e.unseen < hidden
+			contradicted = contradicted || e.unseen < maxUnseen
 		}
 	}
-	return lies
+	return contradicted
 }
 
-// hidden is after how many lists that lack a living machine and show most others it is the cloud's secret: one that is
+// maxUnseen is after how many lists that lack a living machine and show most others it is the cloud's secret: one that is
 // never shown must not keep us from noticing others that are gone.
-const hidden = 4
+const maxUnseen = 4
 
-// lacked returns what is known and not in the list that is looked at, in a fixed order.
-func (c *Core) lacked() (list []*entry) {
+// unlisted returns what is known and not in the list that is looked at, in a fixed order.
+func (c *Core) unlisted() (list []*entry) {
 	for _, e := range c.table {
 		if e.ProviderID == "" || e.listed != c.list.seq {
 			list = append(list, e)
@@ -256,9 +256,9 @@ func (c *Core) lacked() (list []*entry) {
 }
 
 // patience is how many lists in a row have to lack a machine: two, but more if they lack most of what we have at once.
-func (c *Core) patience(lacked []*entry) int {
+func (c *Core) patience(unlisted []*entry) int {
 	missed := 0
-	for _, e := range lacked {
+	for _, e := range unlisted {
 		if e.ProviderID != "" && e.State != fleet.InstanceDestroying {
 			missed++
 		}
@@ -278,9 +278,9 @@ func (c *Core) patience(lacked []*entry) int {
 	return 2
 }
 
-// alive reports that the machine's agent is connected, whatever the cloud says: control tells when it is not. One that
+// agentConnected reports that the machine's agent is connected, whatever the cloud says: control tells when it is not. One that
 // we had destroyed needs no second opinion.
-func (c *Core) alive(e *entry) bool {
+func (c *Core) agentConnected(e *entry) bool {
 	connected := e.LostAt.IsZero() || e.Busy() // control has not given its work up
 	return e.NodeID != "" && connected && e.State != fleet.InstanceDestroying
 }

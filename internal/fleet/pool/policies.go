@@ -21,7 +21,7 @@ func (c *Core) newPoolState(now time.Time, p *fleet.Policy) *poolState {
 	if c.cfg.Spent != nil {
 		ps.spent.begin(now, c.cfg.Spent(p.Name))
 	}
-	ps.sell()
+	ps.recomputeOfferings()
 	return ps
 }
 
@@ -46,7 +46,7 @@ func (c *Core) SetPolicies(now time.Time, policies []*fleet.Policy) {
 			c.claim(now, p)
 		case p.policy != policy:
 			p.policy = policy
-			p.sell()
+			p.recomputeOfferings()
 		}
 		next = append(next, p)
 	}
@@ -162,7 +162,7 @@ func (c *Core) learn(e *entry, r *Report) {
 	}
 	l.size, l.attributes = size, r.Attributes
 	e.pool.observed[e.Offering] = l
-	e.pool.sell()
+	e.pool.recomputeOfferings()
 }
 
 // known completes an offering with what its nodes will have, and with what they turned out to have.

@@ -283,7 +283,7 @@ func (l *loop) record(now time.Time) {
 			l.telling = false
 			if err != nil {
 				l.deps.Log.Warn("recording the fleet's machines", "error", err)
-				c.Untold(u)
+				c.RestoreUpdate(u)
 			}
 		})
 	})

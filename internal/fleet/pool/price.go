@@ -28,7 +28,7 @@ func (c *Core) SetPrices(now time.Time, prices map[string]float64) (changed int)
 		return 0
 	}
 	for _, p := range c.pools {
-		p.sell()
+		p.recomputeOfferings()
 	}
 	if c.cfg.Caps.Reprices {
 		for _, e := range c.table { // each by itself

@@ -32,7 +32,7 @@ func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID
 // learnedEvery is how often what was learned of the cloud is written down, if it changed.
 const learnedEvery = time.Minute
 
-// TakeUpdate returns what changed since the last time. Give it back with Untold if it can't be recorded.
+// TakeUpdate returns what changed since the last time. Give it back with RestoreUpdate if it can't be recorded.
 func (c *Core) TakeUpdate(now time.Time) Update {
 	u := Update{Changed: c.ended, Costs: ledger.Sum(c.costs)}
 	if now.Sub(c.wrote) >= learnedEvery {
@@ -61,8 +61,8 @@ func (u *Update) add(e *entry) {
 	u.Changed = append(u.Changed, *e.Instance)
 }
 
-// Untold takes an update back that could not be recorded.
-func (c *Core) Untold(u Update) {
+// RestoreUpdate takes an update back that could not be recorded.
+func (c *Core) RestoreUpdate(u Update) {
 	c.costs = append(c.costs, u.Costs...)
 	if u.Learned != nil {
 		c.learned = nil

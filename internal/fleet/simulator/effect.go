@@ -91,7 +91,7 @@ func (s *Sim) perform(e *pool.Effect) {
 		s.watchCloud()
 		s.answer(took, func() {
 			s.core.Created(s.time(), eff.Request, made, err)
-			if err != nil || s.core.Hungry() {
+			if err != nil || s.core.CreatesDeferred() {
 				s.decideIn(0)
 			}
 		})

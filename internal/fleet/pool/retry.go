@@ -21,8 +21,8 @@ func newRetries() *minheap.Heap[retryAt] {
 	return minheap.New(func(a, b retryAt) bool { return a.at.Before(b.at) }, nil)
 }
 
-// due repeats calls whose time has come, and returns the next time.
-func (c *Core) due(now time.Time) time.Time {
+// retryCalls repeats calls whose time has come, and returns the next time.
+func (c *Core) retryCalls(now time.Time) time.Time {
 	asked := map[provider.Batch]*provider.Request{}
 	for c.retry.Len() > 0 && !now.Before(c.retry.Top().at) {
 		e := c.table[c.retry.Pop().id]

@@ -106,7 +106,7 @@ func (c *Core) Created(now time.Time, req *provider.Request, machines []provider
 		e.inFlight, e.unanswered = false, false
 		switch {
 		case e.ProviderID == "":
-			c.unmade(now, e, err)
+			c.createFailed(now, e, err)
 		case e.State == fleet.InstanceDestroying: // a list told of it meanwhile, and its destroy waited for this answer
 			c.callDestroy(now, e)
 		}
@@ -183,7 +183,7 @@ func (c *Core) Wrote(now time.Time, instance string, console []byte, err error) 
 	c.note(now, e, "console", text)
 }
 
-func (c *Core) unmade(now time.Time, e *entry, err error) {
+func (c *Core) createFailed(now time.Time, e *entry, err error) {
 	kind := provider.Ambiguous
 	if err != nil {
 		kind = provider.KindOf(err)
@@ -212,7 +212,7 @@ func (c *Core) Destroyed(now time.Time, instance string, err error) {
 		return
 	}
 	e.inFlight = false
-	if err != nil && provider.KindOf(err) == provider.NotFound && !c.alive(e) {
+	if err != nil && provider.KindOf(err) == provider.NotFound && !c.agentConnected(e) {
 		c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		return
 	}
