@@ -15,6 +15,7 @@ import (
 
 // Config is what a Core is made with.
 type Config struct {
+	// The tag that tells this fleet's machines from those of everybody else in the same account.
 	Owner    string // Drover's name in tags; machines with another are never touched
 	Provider string
 	Setting  string          // names what the provider's own settings put into its machines; "" = nothing
@@ -38,6 +39,7 @@ type Core struct {
 	cfg     Config
 	pools   []*poolState
 	beliefs *learned.Cloud
+	// table holds every machine that is not gone, by its intent, which is also the instance's ID.
 	table   map[string]*entry
 	byCloud map[string]*entry // by ProviderID
 	byNode  map[string]*entry
@@ -60,6 +62,8 @@ type Core struct {
 	prices  map[string]float64   // per hour, by offering, as the cloud told; else the policies' count
 }
 
+// poolState is what the core knows about one pool. It outlives changes of the pool's policy; only the pool's removal
+// ends it.
 type poolState struct {
 	batch     int // machines that a create may share its user data among, of the policy batchOf; 0 = not known
 	batchOf   *fleet.Policy
@@ -81,6 +85,8 @@ type poolState struct {
 	pace      scaler.Pace
 }
 
+// entry is a machine that is not gone, with what only the core needs to know: its calls, lists and accounting. It
+// refers to the pool's instance instead of copying it, as the scaler reads instances side by side.
 type entry struct {
 	*fleet.Instance
 	pool       *poolState // nil for orphans
@@ -223,6 +229,7 @@ func (c *Core) SetDemand(nodePool string, demand []fleet.DemandClass) {
 	}
 }
 
+// pool finds a pool by its name; nil if there is none. A search is enough: a cloud has few pools.
 func (c *Core) pool(name string) *poolState {
 	for _, p := range c.pools {
 		if p.policy.Name == name {
@@ -248,6 +255,7 @@ func (p *poolState) living() []*fleet.Instance {
 	return p.instances
 }
 
+// audit hands a line to the configured listener, if there is one. Lines without a provider get the core's.
 func (c *Core) audit(e fleet.Audit) {
 	if e.Provider == "" {
 		e.Provider = c.cfg.Provider
@@ -257,10 +265,14 @@ func (c *Core) audit(e fleet.Audit) {
 	}
 }
 
+// note writes an audit line about one machine. The line's Why is that of the machine's last change of state.
 func (c *Core) note(now time.Time, e *entry, what, reason string) {
 	c.audit(fleet.Audit{At: now, Pool: e.Pool, Instance: e.ID, What: what, Why: e.Why, Reason: reason, Offering: e.Offering})
 }
 
+// add starts to track a machine. A nil pool makes it a stray, which only finishOrphans can destroy. It counts against
+// its quota group from now on, although the cloud may not have it yet: so the next decision cannot use the same quota
+// again.
 func (c *Core) add(i *fleet.Instance, p *poolState) *entry {
 	e := &entry{Instance: i, pool: p}
 	c.table[i.ID] = e
@@ -296,6 +308,7 @@ func (c *Core) end(now time.Time, e *entry, why, reason string) {
 	}
 	become(e.Instance, fleet.InstanceGone, now, why, reason)
 	c.note(now, e, "gone", reason)
+	// The capacity counts exactly once, whatever way the machine took: counted and sure say which sums include it.
 	if e.counted {
 		c.units[e.QuotaGroup] -= e.QuotaUnits
 	}
@@ -309,6 +322,7 @@ func (c *Core) end(now time.Time, e *entry, why, reason string) {
 	}
 	c.charge(now, e)
 	e.GoneAt = now
+	// A machine that was never recorded has nothing in the log to be updated.
 	if why != whyUnrecorded {
 		c.ended = append(c.ended, *e.Instance)
 	}

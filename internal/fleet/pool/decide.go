@@ -26,6 +26,7 @@ func (c *Core) Decide(now time.Time) (wake time.Time) {
 		sooner(c.decidePool(now, p))
 	}
 	sooner(c.startList(now))
+	// A wake-up that is already due must not make the loop spin: it comes a millisecond later.
 	if !wake.IsZero() && !wake.After(now) {
 		wake = now.Add(time.Millisecond)
 	}
@@ -43,6 +44,8 @@ func (c *Core) Input(now time.Time, pool string) (scaler.Input, error) {
 	return in, nil
 }
 
+// input collects what a decision about the pool depends on. Its slices and maps are the core's own: the scaler only
+// reads them.
 func (c *Core) input(now time.Time, p *poolState) scaler.Input {
 	return scaler.Input{
 		Now: now, Policy: p.policy, Template: p.template, Offerings: p.offerings, Demand: p.demand, Instances: p.living(), GroupUsed: c.units,
@@ -60,6 +63,8 @@ func (c *Core) settled(now time.Time, p *poolState) bool {
 	return c.list.complete > 0 && now.Sub(c.started) >= grace
 }
 
+// decidePool asks the scaler about one pool, begins what it wants, and returns when to ask again; the zero time = when
+// something happens. Until the picture is settled it also wakes at the end of the adoption grace.
 func (c *Core) decidePool(now time.Time, p *poolState) time.Time {
 	p.retire()
 	in := c.input(now, p)
@@ -105,6 +110,8 @@ func (c *Core) shortFor(p *poolState) (list []scaler.Shortage) {
 	return list
 }
 
+// perform turns one action of the scaler into changes of state and effects. An action on a machine that went meanwhile
+// is dropped, as the decision behind it no longer holds.
 func (c *Core) perform(now time.Time, p *poolState, a *scaler.Action) {
 	if a.Kind == fleet.ActionCreate {
 		c.plan(now, p, a)
@@ -205,6 +212,8 @@ func (c *Core) intentIDs(n int) []string {
 	return ids
 }
 
+// intent is what the cloud is asked to make the machine from. A repeated create must give the same tags and user data,
+// as clouds refuse an idempotency key that is used with other parameters.
 func (c *Core) intent(p *poolState, i *fleet.Instance) provider.Intent {
 	in := provider.Intent{ID: i.ID, Tags: map[string]string{fleet.TagIntent: i.ID}}
 	if c.cfg.UserData != nil {
@@ -213,6 +222,8 @@ func (c *Core) intent(p *poolState, i *fleet.Instance) provider.Intent {
 	return in
 }
 
+// drain stops new work on the machine. A machine without a node has no agent to tell, so it counts as quiet at once if
+// it has no work.
 func (c *Core) drain(now time.Time, e *entry, why, reason string) {
 	become(e.Instance, fleet.InstanceDraining, now, why, reason)
 	if e.NodeID == "" {
@@ -222,6 +233,8 @@ func (c *Core) drain(now time.Time, e *entry, why, reason string) {
 	c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
 }
 
+// destroy moves the machine to destroying, and asks the cloud if the cloud's id of it is known. It checks that no work
+// is lost.
 func (c *Core) destroy(now time.Time, e *entry, why, reason string) {
 	checkIdle(e.Instance, why)
 	become(e.Instance, fleet.InstanceDestroying, now, why, reason)
@@ -231,6 +244,8 @@ func (c *Core) destroy(now time.Time, e *entry, why, reason string) {
 	c.callDestroy(now, e)
 }
 
+// callDestroy begins one destroy, unless a create or destroy of the machine is under way. The console of a machine that
+// did not boot is read with the first call only, as it is gone afterwards.
 func (c *Core) callDestroy(now time.Time, e *entry) {
 	if e.inFlight {
 		return

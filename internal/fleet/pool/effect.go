@@ -58,6 +58,7 @@ type Node struct {
 	Lost   bool
 }
 
+// request builds a create. Fleet tags are set after the policy's own, so that a policy cannot overwrite them.
 func request(p *fleet.Policy, template, owner string, o *fleet.Offering, intents []provider.Intent) *provider.Request {
 	tags := map[string]string{}
 	for k, v := range p.Tags {

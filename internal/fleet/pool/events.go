@@ -20,11 +20,14 @@ const (
 func (c *Core) Restore(now time.Time, machines []fleet.Durable) {
 	for k := range machines {
 		log := &machines[k]
+		// A machine of an unknown pool, or one that is listed twice, waits in before: adopt finds it there if the cloud
+		// shows it.
 		p := c.pool(log.Pool)
 		if p == nil || c.table[log.ID] != nil {
 			c.before[log.ID] = *log // if it was created, its tags bring it back, as an orphan
 			continue
 		}
+		// Whether the create reached the cloud is not known, so the machine starts as ambiguous and in state creating.
 		i := &fleet.Instance{QuotaUnits: 1, Ambiguous: true, Adopted: true, Durable: fleet.Durable{
 			ID: log.ID, Pool: log.Pool, Provider: c.cfg.Provider, Offering: log.Offering, Template: p.current(log.Template),
 			Behavior: cmp.Or(log.Behavior, fleet.BehaviorRun), PlannedAt: log.PlannedAt,
@@ -34,6 +37,7 @@ func (c *Core) Restore(now time.Time, machines []fleet.Durable) {
 		}
 		restored(i, log)
 		become(i, fleet.InstanceCreating, now, "restored", "its intent is in the log; whether it was created is not known yet")
+		// Other reasons to destroy are decided anew after the restart; only an operator's order must not be forgotten.
 		if log.State == fleet.InstanceDestroying && log.Why == WhyKilled {
 			become(i, fleet.InstanceDestroying, now, WhyKilled, "an operator killed it before the restart")
 		}
@@ -183,6 +187,9 @@ func (c *Core) Wrote(now time.Time, instance string, console []byte, err error) 
 	c.note(now, e, "console", text)
 }
 
+// createFailed handles a machine that an answered create did not return. A definite refusal ends it. Otherwise it stays
+// in creating and is asked for again, after 2 s, 4 s and so on up to a minute. A rate limit, a transient failure or an
+// authorization error counts as definite only if no earlier call could have made the machine.
 func (c *Core) createFailed(now time.Time, e *entry, err error) {
 	kind := provider.Ambiguous
 	if err != nil {
@@ -197,6 +204,8 @@ func (c *Core) createFailed(now time.Time, e *entry, err error) {
 	e.Ambiguous = true
 	e.tries++
 	e.next = now.Add(min(2*time.Second<<min(e.tries, 10), time.Minute))
+	// Lists that began before the cloud can show the machine must not count as misses: the time starts with the first
+	// doubt.
 	if e.tries == 1 {
 		e.seenAt = now
 	}
@@ -216,6 +225,7 @@ func (c *Core) Destroyed(now time.Time, instance string, err error) {
 		c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		return
 	}
+	// Where the provider's Destroy waits for the end of the machine, no list has to confirm it.
 	if err == nil && c.cfg.Caps.Waits {
 		c.end(now, e, e.Why, "destroyed: "+e.Reason)
 		return
@@ -243,6 +253,7 @@ func (c *Core) Registered(now time.Time, instance, node string) error {
 	if e.NodeID != "" && e.NodeID != node {
 		return drover.Errorf(drover.Conflict, "the token of instance %s was used by node %s", instance, e.NodeID)
 	}
+	// A token is bound to the first node that shows it; the same node may register as often as it likes.
 	e.NodeID, e.LostAt = node, time.Time{}
 	c.byNode[node] = e
 	switch e.State {
@@ -252,6 +263,7 @@ func (c *Core) Registered(now time.Time, instance, node string) error {
 		if e.pool != nil {
 			become(e.Instance, fleet.InstanceRegistered, now, "registered", "its agent called home")
 		}
+	// The node came back, after a restart for example, and must not receive work: it is drained again.
 	case fleet.InstanceDraining, fleet.InstanceDestroying:
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: node, Deadline: e.InterruptAt})
 	case fleet.InstancePlanned, fleet.InstanceRegistered, fleet.InstanceActive, fleet.InstanceGone:
@@ -277,12 +289,14 @@ func (c *Core) Reported(now time.Time, node string, r Report) {
 		c.effects = append(c.effects, Effect{Kind: EffectDrain, Instance: e.ID, NodeID: e.NodeID, Deadline: e.InterruptAt})
 	}
 	c.learn(e, &r)
+	// The agent may hear of an interruption before the cloud's interface tells it.
 	if !r.InterruptAt.IsZero() {
 		c.Interrupted(now, e.ID, r.InterruptAt)
 	}
 	if r.Jobs != nil || r.Total != (drover.Capacity{}) {
 		e.meter.Observe(now, e.Capacity, r.Jobs)
 	}
+	// Boot times of adopted machines are not learned: when their creates began is known only roughly.
 	if first && !e.ReadyAt.IsZero() && !e.Adopted && e.pool != nil {
 		if o := e.pool.offering[e.Offering]; o != nil {
 			c.beliefs.Booted(o, e.Template, now.Sub(e.PlannedAt))

@@ -27,6 +27,7 @@ const (
 
 // startList begins a list if one is due.
 func (c *Core) startList(now time.Time) time.Time {
+	// Only one list is read at a time: the sequence number and the time of its begin belong to the list under way.
 	l := &c.list
 	if l.inFlight {
 		return time.Time{}
@@ -55,6 +56,7 @@ func (c *Core) Listed(now time.Time, machines []provider.Machine, complete bool,
 	c.list.inFlight = false
 	c.beliefs.Done(now, provider.CallList, err)
 	c.troubled(now, "listing its machines", err)
+	// Every machine that the list has gets its sequence number, so those it lacks are found without a set of ids.
 	c.list.seq++
 	for k := range machines {
 		e := c.listed(now, &machines[k])
@@ -156,6 +158,7 @@ func (c *Core) mark(now time.Time, e *entry, m *provider.Machine) {
 func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 	p := c.pool(m.Tags[fleet.TagPool])
 	_, again := c.gone[m.Intent]
+	// A second machine with a known intent gets an id of its own, from the cloud's, and becomes an orphan.
 	double := c.table[m.Intent] != nil
 	var i *fleet.Instance
 	switch {
@@ -173,6 +176,7 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 			i.Behavior = fleet.BehaviorDrain // it is not sold here any more
 		}
 	}
+	// An orphan's price is needed too, as its cost is charged to the pool that its tag names.
 	if p != nil && i.Price == 0 {
 		if o := p.offering[i.Offering]; o != nil {
 			sold(i, o)
@@ -191,6 +195,7 @@ func (c *Core) adopt(now time.Time, m *provider.Machine) *entry {
 
 // missing notes that a complete list lacks the machine; patience of them in a row, and it is gone.
 func (c *Core) missing(now, began time.Time, e *entry, patience int) {
+	// The cloud was not asked for it yet, or the answer is still open: its absence means nothing.
 	if e.State == fleet.InstancePlanned || e.inFlight && e.ProviderID == "" {
 		return
 	}
@@ -224,6 +229,7 @@ func (c *Core) missing(now, began time.Time, e *entry, patience int) {
 // contradictsAgents reports that the list lacks a machine that is surely there, as its agent is connected: then what it lacks of
 // others means nothing either.
 func (c *Core) contradictsAgents(began time.Time, unlisted []*entry) bool {
+	// Only a list that shows more than half of the machines says something about a single one that it lacks.
 	most := 2*len(unlisted) < len(c.table)
 	contradicted := false
 	for _, e := range unlisted {
@@ -263,6 +269,7 @@ func (c *Core) patience(unlisted []*entry) int {
 			missed++
 		}
 	}
+	// Too few to suspect the list: two machines can well end at the same time.
 	if missed < 3 {
 		return 2
 	}
@@ -272,6 +279,7 @@ func (c *Core) patience(unlisted []*entry) int {
 			known++
 		}
 	}
+	// More than half of the machines vanish at once: this is rather an outage of the list than of the machines.
 	if 2*missed > known {
 		return 12
 	}

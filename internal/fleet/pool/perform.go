@@ -23,6 +23,7 @@ func (l *loop) perform(e Effect) {
 				provider.KindOf(err), "error", err)
 		}
 		l.tell(func(now time.Time, c *Core) { c.Created(now, e.Request, made, err) })
+	// The console has to be read before the destroy, which usually deletes it.
 	case EffectDestroy:
 		if shows, ok := l.deps.Provider.(provider.Consoler); ok && e.Console {
 			text, err := shows.Console(ctx, e.ProviderID)
@@ -45,6 +46,7 @@ func (l *loop) perform(e Effect) {
 	}
 }
 
+// steer only logs failures: the core drains again at the next report of a node that should be drained and is not.
 func (l *loop) steer(e Effect, do func() error) {
 	if err := do(); err != nil {
 		l.deps.Log.Warn("steering a node", "what", e.Kind, "node", e.NodeID, "error", err)

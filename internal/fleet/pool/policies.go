@@ -9,6 +9,8 @@ import (
 	"github.com/drover-project/drover/fleet"
 )
 
+// newPoolState starts a pool without machines. What it spent today comes from the ledger, so that a restart does not
+// renew a daily budget.
 func (c *Core) newPoolState(now time.Time, p *fleet.Policy) *poolState {
 	ps := &poolState{policy: p, observed: map[string]observed{}, base: maps.Clone(c.cfg.Attributes), prices: c.prices}
 	if c.cfg.Setting != "" {
@@ -85,6 +87,7 @@ func (c *Core) claim(now time.Time, p *poolState) {
 		}
 		delete(c.strays, id)
 		p.instances = append(p.instances, e.Instance)
+		// The new policy may sell the same offering at another price or in another quota group: all sums move with it.
 		if o := p.offering[e.Offering]; o != nil {
 			c.units[e.QuotaGroup] -= e.QuotaUnits
 			if e.sure {
@@ -152,6 +155,7 @@ func (c *Core) learn(e *entry, r *Report) {
 		return
 	}
 	e.Capacity = r.Total
+	// The smallest machine that was seen counts: work that fits on it fits on every machine of the offering.
 	l, known := e.pool.observed[e.Offering]
 	size := r.Total
 	if known {

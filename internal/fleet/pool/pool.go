@@ -163,6 +163,8 @@ type loop struct {
 	charged time.Time      // when the ledger was brought up to date
 }
 
+// run handles one event after the other until ctx ends, and returns ctx's cause. It alone touches the core. Whatever
+// happens only moves the time of the next decision forward, so a burst of events leads to one decision.
 func (l *loop) run(ctx context.Context) error {
 	timer := l.deps.Clock.NewTimer(0)
 	defer timer.Stop()
@@ -192,6 +194,8 @@ func (l *loop) run(ctx context.Context) error {
 		case <-changed:
 			l.demand = nil
 			sooner(l.deps.Clock.Now().Add(coalesce))
+		// Reading all nodes of a big fleet takes long, so changes are collected for ten times as long as the last look
+		// took.
 		case <-l.nodes:
 			l.nodes, synced = nil, time.Time{}
 			sooner(l.deps.Clock.Now().Add(max(coalesce, 10*l.look))) // at most a tenth of the time
@@ -262,6 +266,7 @@ func (l *loop) record(now time.Time) {
 	if l.telling {
 		return
 	}
+	// Whoever waits in Recorded gets the answer of this update, which contains all that the core knew when they asked.
 	u, waiting := l.core.TakeUpdate(now), l.waiting
 	l.waiting = nil
 	answer := func(err error) {
@@ -294,6 +299,7 @@ func (l *loop) sync(now time.Time) {
 	nodes, changed := l.deps.Nodes.Nodes()
 	l.nodes = changed
 	for _, n := range nodes {
+		// A lost node that the core knows must not register again, as that would count as a sign of life.
 		if n.Lost && l.core.Knows(n.ID) {
 			l.core.Lost(now, n.ID, n.Report.Work)
 			continue

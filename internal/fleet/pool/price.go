@@ -48,6 +48,7 @@ func (c *Core) reprice(now time.Time, e *entry, price float64) {
 	if !e.CreatedAt.IsZero() {
 		e.CostBefore, e.RepricedAt = ledger.Of(e.Instance, now), now
 	}
+	// The sums only contain confirmed machines; the others add their price in confirm.
 	if e.sure {
 		c.cost += price - e.Price
 		if e.pool != nil {

@@ -27,6 +27,7 @@ type written struct {
 	price    float64
 }
 
+// now returns what the log should have of the machine; it is compared with written to find out what has to be recorded.
 func (e *entry) now() written { return written{e.State, e.Behavior, e.ProviderID, e.Charged, e.Price} }
 
 // learnedEvery is how often what was learned of the cloud is written down, if it changed.
@@ -53,6 +54,8 @@ func (c *Core) TakeUpdate(now time.Time) Update {
 	return u
 }
 
+// add includes the machine if the log has something else about it, and notes it as written. RestoreUpdate takes that
+// back.
 func (u *Update) add(e *entry) {
 	if e == nil || e.State == fleet.InstancePlanned || e.written == e.now() {
 		return // a planned one is recorded before it is created
@@ -89,6 +92,8 @@ func (c *Core) Charge(now time.Time) {
 	}
 }
 
+// charge adds what the machine has cost since the last charge to the costs that go into the log, divided among the jobs
+// that used it. The cost never falls: a price that drops or a clock that goes back adds zero.
 func (c *Core) charge(now time.Time, e *entry) {
 	if e == nil || e.CreatedAt.IsZero() {
 		return

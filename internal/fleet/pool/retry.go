@@ -17,12 +17,15 @@ type retryAt struct {
 	id string
 }
 
+// newRetries returns a heap with the earliest retry on top. Entries are never removed: retryCalls drops those it no
+// longer needs.
 func newRetries() *minheap.Heap[retryAt] {
 	return minheap.New(func(a, b retryAt) bool { return a.at.Before(b.at) }, nil)
 }
 
 // retryCalls repeats calls whose time has come, and returns the next time.
 func (c *Core) retryCalls(now time.Time) time.Time {
+	// asked collects the creates of this pass, so that machines of one batch share a call as they did at first.
 	asked := map[provider.Batch]*provider.Request{}
 	for c.retry.Len() > 0 && !now.Before(c.retry.Top().at) {
 		e := c.table[c.retry.Pop().id]
@@ -34,6 +37,7 @@ func (c *Core) retryCalls(now time.Time) time.Time {
 			c.again(now, e, provider.CallDestroy, asked)
 		case e.unanswered && e.State.Starting() && e.pool != nil:
 			c.again(now, e, provider.CallCreate, asked)
+		// After six tries only lists can tell whether the machine exists.
 		case e.Ambiguous && e.ProviderID == "" && c.cfg.Caps.Idempotent && e.pool != nil && e.tries <= 6:
 			c.again(now, e, provider.CallCreate, asked)
 		}
@@ -54,6 +58,7 @@ func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[prov
 		req.Intents = append(req.Intents, c.intent(e.pool, e.Instance))
 		return
 	}
+	// The provider's rate is exhausted: the retry waits for the next token, and at least a second.
 	if c.beliefs.Tokens(now, call) <= 0 {
 		e.next = later(now.Add(time.Second), c.beliefs.TokensAt(now, call, 0))
 		c.retry.Push(retryAt{e.next, e.ID})
@@ -64,6 +69,7 @@ func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[prov
 		return
 	}
 	o := e.pool.offering[e.Offering]
+	// The pool no longer has this offering, so a create could not be repeated with equal parameters; the lists decide.
 	if o == nil {
 		return
 	}
@@ -76,6 +82,7 @@ func (c *Core) again(now time.Time, e *entry, call provider.Call, asked map[prov
 	}
 }
 
+// later returns the later of the two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -83,6 +90,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// orphans returns the ids of machines of no pool in a fixed order, as simulations must be repeatable.
 func (c *Core) orphans() []string {
 	if len(c.strays) == 0 {
 		return nil

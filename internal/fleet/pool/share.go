@@ -103,6 +103,7 @@ func (s *Sharing) lock(p *fleet.Policy) *common {
 		if c == nil || len(c.sharers) < 2 || c.of(p.Name) == nil {
 			return nil
 		}
+		// Set may have replaced the node pool between the look-up and the lock: then the new one is looked up.
 		if c.mu.Lock(); !c.over {
 			return c
 		}
@@ -110,6 +111,7 @@ func (s *Sharing) lock(p *fleet.Policy) *common {
 	}
 }
 
+// of finds a sharer by its pool's name; nil if it has no share. It needs no lock, as the list never changes.
 func (c *common) of(name string) *sharer {
 	for _, s := range c.sharers {
 		if s.name == name {
@@ -235,6 +237,8 @@ func (s *sharer) forget(demand, mine []fleet.DemandClass) (freed bool) {
 
 // answer notes what the pool decided, and reports whether others may be offered more than before.
 func (s *sharer) answer(in *scaler.Input, out *scaler.Output, trouble string) (freed bool) {
+	// An answer is firm if the pool could have bought what it wanted. A cloud in trouble buys nothing, which is firm
+	// too.
 	firm := trouble != "" || in.Listed && out.Deferred == 0
 	said := make(map[string]*scaler.Waiting, len(out.Waiting))
 	for i := range out.Waiting {
@@ -265,6 +269,7 @@ func (s *sharer) answer(in *scaler.Input, out *scaler.Output, trouble string) (f
 	return freed
 }
 
+// patienceWith is how long the pool may leave offered work unanswered, before the next pool is offered it.
 func patienceWith(in *scaler.Input) time.Duration {
 	if !in.Listed {
 		return shareUnlisted

@@ -16,6 +16,7 @@ func (s *spending) charge(now time.Time, perHour float64) {
 		return
 	}
 	cost := perHour * now.Sub(s.at).Hours()
+	// At midnight UTC the sum starts again with the part of the interval that belongs to the new day.
 	if day := now.Unix() / 86400; day != s.day {
 		into := time.Duration(now.Unix()%86400) * time.Second
 		s.day, s.sum = day, perHour*min(into, now.Sub(s.at)).Hours()

@@ -15,10 +15,12 @@ func become(i *fleet.Instance, next fleet.InstanceState, now time.Time, why, rea
 	if i.State == next {
 		return
 	}
+	// The change happens all the same: a wrong state is reported, but the fleet must go on.
 	if i.State != 0 && !i.State.CanBecome(next) {
 		invariant.Breach(invariant.Local, i.ID, "an instance that is %s can't become %s", i.State, next)
 	}
 	i.State, i.StateAt, i.Why, i.Reason = next, now, why, reason
+	// Quiet means "drained and without work", which makes sense only while draining.
 	if next != fleet.InstanceDraining {
 		i.Quiet = false
 	}
@@ -94,6 +96,7 @@ type Report struct {
 // reported takes over what an agent, or control, tells of the work on a machine.
 func reported(i *fleet.Instance, r Report, now time.Time) {
 	switch {
+	// Idle time starts at the first report without work, and begins again after every piece of work.
 	case r.Work > 0:
 		i.IdleAt = time.Time{}
 	case i.IdleAt.IsZero() || i.Work > 0:
