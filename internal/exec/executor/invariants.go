@@ -35,6 +35,7 @@ func (x *Execution) checkReceipt(r *execution.Receipt) {
 	x.mu.Unlock()
 	if stdout < r.StdoutBytes || stderr < r.StderrBytes {
 		invariant.Breach(invariant.OutputBeforeExit, x.id,
-			"%d and %d bytes of output arrived before its exit, it wrote %d and %d, and nothing says truncated", stdout, stderr, r.StdoutBytes, r.StderrBytes)
+			"%d and %d bytes of output arrived before its exit, it wrote %d and %d, and nothing says truncated",
+			stdout, stderr, r.StdoutBytes, r.StderrBytes)
 	}
 }
