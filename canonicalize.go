@@ -48,6 +48,8 @@ func (j *Job) Canonicalize() {
 	}
 }
 
+// canonicalize fills in a group's defaults. What is also a block of the job (update, reschedule, migrate) is merged
+// argument by argument: the group's wins, then the job's, then the default. Scaling's least count is the group's count.
 func (g *TaskGroup) canonicalize(j *Job) {
 	count := 1
 	if g.Pool != nil {
@@ -93,6 +95,8 @@ func (g *TaskGroup) canonicalize(j *Job) {
 	}
 }
 
+// canonicalizeDisconnect makes a disconnect block of the three older arguments for the same. A block that was given
+// wins; Validate refuses arguments that contradict it.
 func (g *TaskGroup) canonicalizeDisconnect() {
 	if g.Disconnect == nil {
 		if g.MaxClientDisconnect == nil && g.StopAfterClientDisconnect == nil && !g.PreventRescheduleOnLost {
@@ -111,6 +115,7 @@ func (g *TaskGroup) canonicalizeDisconnect() {
 	optional.Default(&g.Disconnect.Reconcile, ReconcileBestScore)
 }
 
+// canonicalizeServices fills in Nomad's defaults, of which the provider is consul.
 func canonicalizeServices(list []*Service) {
 	for _, s := range list {
 		if s != nil {
@@ -122,6 +127,8 @@ func canonicalizeServices(list []*Service) {
 	}
 }
 
+// canonicalizeReschedule merges the policy. A batch job is replaced once a day, all others without end with a growing
+// delay. Given attempts make the default of Unlimited false.
 func (g *TaskGroup) canonicalizeReschedule(j *Job) {
 	if j.Type == JobTypeSystem || j.Type == JobTypeSysBatch {
 		return // Validate refuses one that was given
@@ -158,6 +165,8 @@ func (g *TaskGroup) canonicalizeReschedule(j *Job) {
 	g.ReschedulePolicy = &p
 }
 
+// canonicalizeUpdate merges the update block. Services always have one. System jobs have one only if the job or the
+// group says so: they are then rolled out with deployments.
 func (g *TaskGroup) canonicalizeUpdate(j *Job) {
 	if j.Type != JobTypeService && g.Update == nil && (j.Update == nil || j.Type != JobTypeSystem) {
 		return
@@ -181,6 +190,7 @@ func (g *TaskGroup) canonicalizeUpdate(j *Job) {
 	g.Update = &u
 }
 
+// canonicalize fills in Nomad's defaults for a roll-out.
 func (u *UpdateStrategy) canonicalize() {
 	optional.Default(&u.Stagger, 30*time.Second)
 	optional.DefaultPointer(&u.MaxParallel, 1)
@@ -190,6 +200,7 @@ func (u *UpdateStrategy) canonicalize() {
 	optional.DefaultPointer(&u.ProgressDeadline, 10*time.Minute)
 }
 
+// mergeMigrate returns the group's migrate block over the job's over the defaults, as a copy.
 func mergeMigrate(own, jobs *MigrateStrategy) *MigrateStrategy {
 	m := MigrateStrategy{}
 	if jobs != nil {
@@ -208,6 +219,7 @@ func mergeMigrate(own, jobs *MigrateStrategy) *MigrateStrategy {
 	return &m
 }
 
+// canonicalize fills in the defaults: two attempts within half an hour, or three within a day for what ends by itself.
 func (p *RestartPolicy) canonicalize(jobType string) {
 	attempts, interval := 2, 30*time.Minute
 	if jobType == JobTypeBatch || jobType == JobTypeSysBatch {
@@ -219,6 +231,8 @@ func (p *RestartPolicy) canonicalize(jobType string) {
 	optional.Default(&p.Mode, RestartModeFail)
 }
 
+// canonicalize fills in a task's defaults; the group must have its own already, because the restart policy is
+// inherited. Reserved cores bring their own CPU share, so there is no default for it beside them.
 func (t *Task) canonicalize(g *TaskGroup) {
 	optional.DefaultPointer(&t.KillTimeout, 5*time.Second)
 	if t.LogConfig == nil {
@@ -279,6 +293,7 @@ func (t *Task) canonicalize(g *TaskGroup) {
 	}
 }
 
+// canonicalizeAffinities fills in the weight, of -100 to 100, and the operand.
 func canonicalizeAffinities(list []*Affinity) {
 	for _, a := range list {
 		if a != nil {
@@ -296,6 +311,7 @@ func canonicalizeConstraints(list []*Constraint) {
 	}
 }
 
+// canonicalizeSpreads fills in the weight, which counts relative to that of the other spreads.
 func canonicalizeSpreads(list []*Spread) {
 	for _, s := range list {
 		if s != nil {

@@ -69,6 +69,8 @@ func (t *Task) validateInterpolation(v *report, at string) {
 	}
 }
 
+// interpolated reports references in the text that nothing can resolve. Names without a dot are left alone, because
+// they may be variables of the machine.
 func (v *report) interpolated(at, text string) {
 	for _, ref := range References(text) {
 		if root := unknownRoot(ref); root != "" {

@@ -45,6 +45,8 @@ func readable(name string) bool {
 	return utf8.ValidString(name) && strings.IndexFunc(name, acts) < 0
 }
 
+// nameOr returns how a part of the job is called in a message: by its name, or by its place in the list if it has none.
+// A name that could disturb a terminal is quoted.
 func nameOr(name string, i int) string {
 	if name == "" {
 		return fmt.Sprint(i)

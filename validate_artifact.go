@@ -4,6 +4,7 @@ import (
 	"fmt"
 )
 
+// validateArtifacts checks a task's downloads. Whether the source can be reached is found out on the node.
 func validateArtifacts(v *report, at string, list []*TaskArtifact) {
 	for i, a := range list {
 		where := fmt.Sprintf("%s.Artifacts[%d]", at, i)

@@ -63,6 +63,7 @@ func (j *Job) bounded(v *report) bool {
 	return v.Len() == before
 }
 
+// ports counts networks and their ports together, as one amount to be bounded.
 func ports(networks []*NetworkResource) (n int) {
 	for _, network := range networks {
 		n++

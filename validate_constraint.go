@@ -14,6 +14,8 @@ var constraintOperands = map[string]bool{
 	"set_contains_any": true, "is_set": true, "is_not_set": true, "distinct_hosts": true, "distinct_property": true,
 }
 
+// validateConstraints checks operands and operands' values as far as no node is needed for it. "=" and "!=" may compare
+// with the empty text. Versions are intake's to check.
 func validateConstraints(v *report, at string, list []*Constraint) {
 	for i, c := range list {
 		where := fmt.Sprintf("%s.Constraints[%d]", at, i)
@@ -40,6 +42,8 @@ func validateConstraints(v *report, at string, list []*Constraint) {
 	}
 }
 
+// validateAffinities checks operands and weights. A negative weight is an aversion; the distinct operands only
+// constrain.
 func validateAffinities(v *report, at string, list []*Affinity) {
 	for i, a := range list {
 		where := fmt.Sprintf("%s.Affinities[%d]", at, i)
@@ -52,6 +56,7 @@ func validateAffinities(v *report, at string, list []*Affinity) {
 	}
 }
 
+// validateSpreads checks weights and targets. Targets may leave a rest, which all other values share.
 func validateSpreads(v *report, at string, list []*Spread) {
 	for i, s := range list {
 		where := fmt.Sprintf("%s.Spreads[%d]", at, i)

@@ -6,6 +6,8 @@ import (
 	"time"
 )
 
+// validate looks at a group and its tasks; at is its path for the messages. The group is canonical, so pointers with a
+// default are not nil.
 func (g *TaskGroup) validate(v *report, j *Job, at string) {
 	v.Check(g.Name != "", at+".Name", "must be set")
 	v.Check(!strings.ContainsAny(g.Name, "/\x00"), at+".Name", "must not contain '/' or NUL")
@@ -50,6 +52,7 @@ func (g *TaskGroup) validate(v *report, j *Job, at string) {
 	g.validateTasks(v, at)
 }
 
+// validateTasks checks each task, and what they are together: one leader at most, and one task that is no helper.
 func (g *TaskGroup) validateTasks(v *report, at string) {
 	seen := map[string]bool{}
 	leaders, mains := 0, 0
@@ -73,6 +76,7 @@ func (g *TaskGroup) validateTasks(v *report, at string) {
 	v.Check(mains > 0 || len(g.Tasks) == 0, at, "needs a task without lifecycle")
 }
 
+// validateDisconnect checks the disconnect block, and that the older arguments for the same say nothing else.
 func (g *TaskGroup) validateDisconnect(v *report, at string) {
 	d := g.Disconnect
 	if d == nil {
@@ -94,6 +98,7 @@ func (g *TaskGroup) validateDisconnect(v *report, at string) {
 	legacy("MaxClientDisconnect", g.MaxClientDisconnect, d.LostAfter)
 }
 
+// validateScaling checks the bounds of a scaling block. The present count must be within them.
 func (g *TaskGroup) validateScaling(v *report, at string) {
 	s := g.Scaling
 	if s == nil {

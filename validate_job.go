@@ -8,6 +8,7 @@ import (
 	"github.com/drover-project/drover/internal/validation"
 )
 
+// validate looks at the whole job. A job that is too large is not looked at further: the report would be as large.
 func (j *Job) validate(v *report) {
 	if !j.bounded(v) {
 		return
@@ -56,6 +57,8 @@ func (j *Job) validate(v *report) {
 	v.Check(total <= MaxGroupCount, "job", "asks for %d allocations, the limit is %d", total, MaxGroupCount)
 }
 
+// validatePeriodic checks a periodic block. The cron lines are checked by intake, whose parser also computes the
+// launches.
 func (j *Job) validatePeriodic(v *report) {
 	p := j.Periodic
 	v.Check(j.Type == JobTypeBatch || j.Type == JobTypeSysBatch, "job.Periodic", "only batch and sysbatch jobs can be periodic")
@@ -68,6 +71,7 @@ func (j *Job) validatePeriodic(v *report) {
 	v.Check(j.ParameterizedJob == nil, "job.Periodic", "a job can't be periodic and parameterized")
 }
 
+// validateParameterized checks a parameterized block. A meta key is either required or optional in a dispatch.
 func (j *Job) validateParameterized(v *report) {
 	p := j.ParameterizedJob
 	if p == nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// validateNetworks checks the networks of a group or a task. Labels and static ports are unique among them. A static
+// port may be shared only if it says so, as tasks that bind with SO_REUSEPORT do.
 func validateNetworks(v *report, at string, networks []*NetworkResource) {
 	v.Check(len(networks) <= 1, at+".Networks", "only one network a group, got %d", len(networks))
 	labels, statics := map[string]bool{}, map[int]string{}

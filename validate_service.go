@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// validateServices checks the services of a group or of one of its tasks. Their ports may be labels of the whole group,
+// numbers, or interpolations that only the node can resolve.
 func validateServices(v *report, at string, g *TaskGroup, list []*Service) {
 	labels := g.ports()
 	known := func(port string) bool {

@@ -4,6 +4,8 @@ import (
 	"strings"
 )
 
+// validate looks at a canonical task; at is its path for the messages. The name becomes a folder of the allocation
+// beside "alloc". The driver checks Config later, on a node.
 func (t *Task) validate(v *report, g *TaskGroup, at string) {
 	v.Check(t.Name != "", at+".Name", "must be set")
 	v.Check(!strings.ContainsAny(t.Name, "/\\\x00") && t.Name != "." && t.Name != ".." && t.Name != "alloc", at+".Name",
@@ -38,6 +40,7 @@ func (t *Task) validate(v *report, g *TaskGroup, at string) {
 	validateVolumeMounts(v, at, g, t.VolumeMounts)
 }
 
+// validateLogs checks the rotation of logs. All files together must fit on the group's disk, which they are written to.
 func (t *Task) validateLogs(v *report, g *TaskGroup, at string) {
 	files, size := t.LogConfig.MaxFiles, t.LogConfig.MaxFileSizeMB
 	v.Check(files >= 1 && files <= 1<<15, at+".MaxFiles", "must be from 1 to %d, got %d", 1<<15, files)
@@ -47,6 +50,7 @@ func (t *Task) validateLogs(v *report, g *TaskGroup, at string) {
 	}
 }
 
+// validate checks what a task asks for. MemoryMaxMB -1 means that memory is not limited, 0 that it is MemoryMB.
 func (r *Resources) validate(v *report, at string) {
 	v.Check(r.Cores >= 0, at+".Cores", "must not be negative, got %d", r.Cores)
 	v.Check(r.Cores > 0 || r.CPU >= 1, at+".CPU", "must be at least 1, got %d", r.CPU)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 )
 
+// validateTemplates checks a task's templates. Their texts are not parsed here: the node renders them.
 func validateTemplates(v *report, at string, list []*Template) {
 	for i, m := range list {
 		where := fmt.Sprintf("%s.Templates[%d]", at, i)
@@ -16,6 +17,7 @@ func validateTemplates(v *report, at string, list []*Template) {
 	}
 }
 
+// validate checks one template. The permissions are octal digits of at most twelve bits.
 func (m *Template) validate(v *report, at string) {
 	v.Check((m.SourcePath == "") != (m.EmbeddedTmpl == ""), at, "needs either SourcePath or EmbeddedTmpl")
 	v.Check(m.DestPath != "", at+".DestPath", "must be set")

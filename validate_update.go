@@ -7,6 +7,8 @@ func (g *TaskGroup) validateRollOut(v *report, j *Job, at string) {
 	v.Check(j.Type == JobTypeService || g.Migrate == nil, at+".Migrate", "only service jobs can have one, not %s", j.Type)
 }
 
+// validateUpdate checks an update block. MaxParallel 0 switches roll-outs off, and then the times have no meaning. They
+// must nest: healthy for long enough, before the deadline for health, before that for progress.
 func (g *TaskGroup) validateUpdate(v *report, j *Job, at string) {
 	u := g.Update
 	if u == nil {
@@ -33,6 +35,7 @@ func (g *TaskGroup) validateUpdate(v *report, j *Job, at string) {
 		"must be 0 or more than HealthyDeadline (%v), got %v", u.HealthyDeadline, *u.ProgressDeadline)
 }
 
+// validate checks a migrate block; nil is fine.
 func (m *MigrateStrategy) validate(v *report, at string) {
 	if m == nil {
 		return

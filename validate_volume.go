@@ -4,6 +4,7 @@ import (
 	"fmt"
 )
 
+// validateVolumes checks the volumes that a group asks for. The scheduler looks only at those of type host.
 func (g *TaskGroup) validateVolumes(v *report, at string) {
 	for name, r := range g.Volumes {
 		where := fmt.Sprintf("%s.volume[%s]", at, name)
@@ -16,6 +17,7 @@ func (g *TaskGroup) validateVolumes(v *report, at string) {
 	}
 }
 
+// validateVolumeMounts checks that each mount names a volume of the group and says where it goes.
 func validateVolumeMounts(v *report, at string, g *TaskGroup, list []*VolumeMount) {
 	for i, m := range list {
 		where := fmt.Sprintf("%s.VolumeMounts[%d]", at, i)

@@ -102,8 +102,10 @@ func (c *Controller) admitted(node, old *drover.Node) *drover.Node {
 	return &n
 }
 
+// unchanged spares the log an entry when a node registers again after a restart with the same record.
 func unchanged(old, n *drover.Node) bool { return reflect.DeepEqual(old, n) }
 
+// registration counts as a heartbeat of the node and says within what time the next is wanted.
 func (c *Controller) registration(nodeID string, index uint64) exchange.Registration {
 	return exchange.Registration{TTL: c.deps.Leader.Heartbeat(nodeID), Index: index}
 }

@@ -27,6 +27,7 @@ type pushes struct {
 	at     time.Time     // when level was that
 }
 
+// batch gathers the reports that go into one entry of the log. Each sender waits for done and then reads err.
 type batch struct {
 	nodes  []command.NodeUpdates
 	urgent chan struct{} // closed when it must go at once

@@ -54,6 +54,7 @@ func becameWarm(a *drover.Allocation, u *exchange.AllocUpdate, j *drover.Job) bo
 // rollouts remembers which jobs have unclaimed runners of older versions, which the next steps of a roll-out end.
 type rollouts map[drover.NamespacedID]bool
 
+// out reports whether the job has such runners. It looks through the job's allocations once and remembers the answer.
 func (r rollouts) out(s *store.Snapshot, j *drover.Job) bool {
 	old, known := r[j.Key()]
 	if known {
@@ -69,6 +70,7 @@ func (r rollouts) out(s *store.Snapshot, j *drover.Job) bool {
 	return old
 }
 
+// terminal reports whether a client status says that the allocation will not run any more.
 func terminal(clientStatus string) bool {
 	switch clientStatus {
 	case drover.AllocClientComplete, drover.AllocClientFailed, drover.AllocClientLost:
@@ -104,6 +106,8 @@ func ended(a *drover.Allocation, u exchange.AllocUpdate, now int64) exchange.All
 	return u
 }
 
+// dead returns a copy of t that ended at the time, in Unix nanoseconds. A failed allocation makes its task failed as
+// well.
 func dead(t *drover.TaskState, status string, at int64) *drover.TaskState {
 	d := *t
 	d.State, d.FinishedAt = drover.TaskStateDead, time.Unix(0, at).UTC()
@@ -111,6 +115,7 @@ func dead(t *drover.TaskState, status string, at int64) *drover.TaskState {
 	return &d
 }
 
+// hasEnd reports whether any task has the time of its end, which is enough for the scheduler's delays.
 func hasEnd(states map[string]*drover.TaskState) bool {
 	for _, t := range states {
 		if !t.FinishedAt.IsZero() {

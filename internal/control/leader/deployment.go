@@ -58,6 +58,8 @@ func (r *Rollouts) Step(s *store.Snapshot, d *drover.Deployment, now time.Time, 
 	return r.advance(s, d, now, m), untilDeadline(d, now)
 }
 
+// advance returns the first that applies: failing the deployment, promoting its canaries, or an evaluation because the
+// numbers changed. It remembers the numbers, so that each change is reacted to once.
 func (r *Rollouts) advance(s *store.Snapshot, d *drover.Deployment, now time.Time, m trigger.Maker) command.Command {
 	j := s.Job(d.Namespace, d.JobID)
 	if j == nil || j.Version != d.JobVersion || j.CreateIndex != d.JobCreateIndex {
@@ -84,6 +86,7 @@ func (r *Rollouts) advance(s *store.Snapshot, d *drover.Deployment, now time.Tim
 	return &command.UpdateEvals{Evals: evals}
 }
 
+// progressOf sums up the groups: a change anywhere lets the scheduler go on.
 func progressOf(d *drover.Deployment) progress {
 	var p progress
 	for _, g := range d.TaskGroups {

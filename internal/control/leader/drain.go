@@ -100,6 +100,7 @@ func DrainStep(s *store.Snapshot, n *drover.Node, now time.Time, m trigger.Maker
 	return c, wait
 }
 
+// marked reports whether the allocation was told to leave already, so that a drain does not tell it twice.
 func marked(a *drover.Allocation) bool {
 	return a.ServerTerminal() || (a.DesiredTransition.Migrate != nil && *a.DesiredTransition.Migrate)
 }
@@ -119,6 +120,7 @@ func onNode(s *store.Snapshot, n *drover.Node, d *drover.DrainStrategy) (left, s
 	return left, system
 }
 
+// groupKey names a group of a job: the migrate block bounds how many of its allocations move at once.
 type groupKey struct {
 	job   drover.NamespacedID
 	group string

@@ -22,6 +22,7 @@ type GCConfig struct {
 	Runners int
 }
 
+// withDefaults replaces what is not positive. CollectGarbage does not call it: its zero ages mean at once.
 func (c GCConfig) withDefaults() GCConfig {
 	for _, f := range []struct {
 		field *time.Duration
@@ -55,6 +56,8 @@ func (l *Leader) CollectGarbage(ctx context.Context) error {
 	return l.collect(ctx, log, GCConfig{})
 }
 
+// collectPeriodically collects by the configured ages until ctx ends. A failure is logged; the next interval tries
+// again.
 func (l *Leader) collectPeriodically(ctx context.Context, log Log) {
 	for clock.Sleep(ctx, l.deps.Clock, l.cfg.GC.Interval) {
 		if err := l.collect(ctx, log, l.cfg.GC); err != nil && ctx.Err() == nil {
@@ -63,10 +66,12 @@ func (l *Leader) collectPeriodically(ctx context.Context, log Log) {
 	}
 }
 
+// collect proposes what is garbage by the ages; it returns the log's first error.
 func (l *Leader) collect(ctx context.Context, log Log, ages GCConfig) error {
 	return proposeAll(ctx, log, Garbage(l.deps.Store.Snapshot(), l.deps.Clock.Now(), ages))
 }
 
+// proposeAll commits the entries in their order and stops at the first error. What was committed before stays.
 func proposeAll(ctx context.Context, log Log, entries []*command.Reap) error {
 	for _, c := range entries {
 		if _, _, err := log.Propose(ctx, c); err != nil {
@@ -99,6 +104,8 @@ func Garbage(s *store.Snapshot, now time.Time, ages GCConfig) []*command.Reap {
 	return chunks(g.reap)
 }
 
+// collector gathers garbage from one snapshot. Allocations are visited before evaluations, which stay while one of
+// theirs is left.
 type collector struct {
 	s    *store.Snapshot
 	now  time.Time
@@ -108,6 +115,7 @@ type collector struct {
 	left map[string]bool // evaluations of which an allocation is left
 }
 
+// newCollector returns a collector that has found nothing yet.
 func newCollector(s *store.Snapshot, now time.Time, ages GCConfig) *collector {
 	return &collector{s: s, now: now, ages: ages, reap: &command.Reap{}, gone: map[string]bool{}, left: map[string]bool{}}
 }
@@ -147,6 +155,7 @@ func (g *collector) job(j *drover.Job) {
 	}
 }
 
+// take notes an id once: a dead job's allocations are found with the job, and again by themselves.
 func (g *collector) take(list *[]string, id string) {
 	if !g.gone[id] {
 		g.gone[id] = true
@@ -205,6 +214,8 @@ func (g *collector) deployment(d *drover.Deployment) {
 	g.take(&g.reap.Deployments, d.ID)
 }
 
+// node reaps a node that has been down for long. One with unfinished allocations stays: the scheduler has still to mark
+// them lost.
 func (g *collector) node(n *drover.Node) {
 	if n.Status != drover.NodeStatusDown || !g.old(n.StatusUpdatedAt*int64(time.Second), g.ages.Nodes) {
 		return
@@ -227,6 +238,7 @@ func chunks(r *command.Reap) []*command.Reap {
 	return out
 }
 
+// split hands the list on in parts of at most reapChunk.
 func split[T any](list []T, f func([]T)) {
 	for len(list) > 0 {
 		n := min(len(list), reapChunk)

@@ -25,12 +25,14 @@ type heartbeats struct {
 	queue *minheap.Heap[*nodeDeadline] // by deadline
 }
 
+// nodeDeadline is by when a node must be heard of. index is its place in the queue, which moves it when it is.
 type nodeDeadline struct {
 	id    string
 	at    time.Time
 	index int
 }
 
+// newHeartbeats returns one that waits for no node. restore fills it when a term begins.
 func newHeartbeats(cfg Config, c clock.Clock) *heartbeats {
 	return &heartbeats{cfg: cfg, clock: c, earlier: wake.NewSignal(), nodes: map[string]*nodeDeadline{}, queue: minheap.New(
 		func(a, b *nodeDeadline) bool { return a.at.Before(b.at) }, func(n *nodeDeadline, i int) { n.index = i },

@@ -37,6 +37,7 @@ type Config struct {
 	Plans  planner.Config
 }
 
+// withDefaults replaces what is not positive. Broker and Plans have defaults of their own, where they are used.
 func (c Config) withDefaults() Config {
 	if c.Workers <= 0 {
 		c.Workers = 16 * runtime.NumCPU()
@@ -189,6 +190,7 @@ func (l *Leader) End() {
 	l.setLog(nil)
 }
 
+// setLog sets the log of the term; nil ends it.
 func (l *Leader) setLog(log Log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,6 +200,7 @@ func (l *Leader) setLog(log Log) {
 // Leading reports whether Run does.
 func (l *Leader) Leading() bool { return l.currentLog() != nil }
 
+// currentLog returns the log of the present term, nil while this server does not lead.
 func (l *Leader) currentLog() Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -207,6 +210,7 @@ func (l *Leader) currentLog() Log {
 // Stats counts the broker's evaluations.
 func (l *Leader) Stats() evalbroker.Stats { return l.broker.Stats() }
 
+// maker makes evaluations with the present time.
 func (l *Leader) maker() trigger.Maker {
 	return trigger.Maker{IDs: l.deps.IDs, Now: l.deps.Clock.Now().UnixNano()}
 }

@@ -15,6 +15,8 @@ func (l *Leader) EvaluationsChanged(_ uint64, evals []*drover.Evaluation) {
 	}
 }
 
+// route brings an evaluation to where its status belongs in the broker. A complete one that placed everything ends the
+// tracking of its job: nothing of it is blocked any more.
 func (l *Leader) route(e *drover.Evaluation) {
 	switch {
 	case e.Status == drover.EvalPending:

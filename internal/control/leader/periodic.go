@@ -23,11 +23,13 @@ type periodic struct {
 	due   map[drover.NamespacedID]*dueJob
 }
 
+// dueJob is a periodic job and its next launch.
 type dueJob struct {
 	job *drover.Job
 	at  time.Time // zero = never
 }
 
+// newPeriodic returns one that knows no jobs; they come from the observer, and from restore when a term begins.
 func newPeriodic() *periodic {
 	return &periodic{
 		changed: wake.NewSignal(), dirty: map[drover.NamespacedID]*drover.Job{}, due: map[drover.NamespacedID]*dueJob{},
@@ -141,6 +143,7 @@ func (l *Leader) launch(ctx context.Context, d dueJob) bool {
 	return code != drover.Unavailable && code != drover.Exhausted && code != drover.NotLeader
 }
 
+// childRuns reports whether an earlier launch has not ended. Launches that an operator forced count too.
 func (l *Leader) childRuns(j *drover.Job) bool {
 	for child := range l.deps.Store.Snapshot().Jobs(j.Namespace, j.ID+"/periodic-") {
 		if child.ParentID == j.ID && child.Status != drover.JobStatusDead {

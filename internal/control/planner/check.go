@@ -16,6 +16,7 @@ func Check(s Snapshot, plan *drover.Plan) drover.PlanResult {
 	return check(&view{Snapshot: s}, plan)
 }
 
+// check is Check over a view, which may also hold plans that were accepted and are not in the state yet.
 func check(v *view, plan *drover.Plan) drover.PlanResult {
 	r := drover.PlanResult{
 		NodeUpdate: map[string][]*drover.Allocation{}, NodeAllocation: map[string][]*drover.Allocation{},
@@ -45,6 +46,7 @@ func check(v *view, plan *drover.Plan) drover.PlanResult {
 	return r
 }
 
+// accept keeps the maps of a result free of nodes without a part, so that an empty result has empty maps.
 func accept(into map[string][]*drover.Allocation, nodeID string, allocs []*drover.Allocation) {
 	if len(allocs) > 0 {
 		into[nodeID] = allocs
@@ -62,6 +64,7 @@ func nodesOf(plan *drover.Plan) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
+// verdict is what becomes of a plan's part for one node.
 type verdict uint8
 
 const (
@@ -70,6 +73,8 @@ const (
 	raced            // a runner to be stopped or changed was claimed meanwhile
 )
 
+// checkNode judges one node's part. Claims are looked at first: after a claim the placements may be pointless as well,
+// so none of them is committed.
 func (v *view) checkNode(id string, plan *drover.Plan) verdict {
 	for _, list := range [][]*drover.Allocation{plan.NodeUpdate[id], plan.NodePreemptions[id], plan.NodeAllocation[id]} {
 		for _, a := range list {
@@ -90,6 +95,8 @@ func (v *view) claimedSince(a *drover.Allocation) bool {
 	return stored != nil && stored.Claim != nil && a.Claim == nil
 }
 
+// unclaimedStops returns the stops that are still right. The input is not changed, because the plan belongs to its
+// worker.
 func (v *view) unclaimedStops(list []*drover.Allocation) []*drover.Allocation {
 	return slices.DeleteFunc(slices.Clone(list), v.claimedSince)
 }

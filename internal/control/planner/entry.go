@@ -48,11 +48,13 @@ func followUps(evals []*drover.Evaluation) []*drover.Evaluation {
 	return out
 }
 
+// empty reports whether there is nothing to commit: plans that were refused whole need no entry of the log.
 func (e *entry) empty() bool { return len(e.command.Plans) == 0 && len(e.command.Evals) == 0 }
 
 // overlay is what accepted plans that may not be in the state yet leave on nodes: by node, by allocation.
 type overlay map[string]map[string]*drover.Allocation
 
+// add notes what the plans of an entry place; a nil entry has none.
 func (o overlay) add(e *entry) {
 	if e == nil {
 		return
@@ -62,6 +64,8 @@ func (o overlay) add(e *entry) {
 	}
 }
 
+// addResult notes the accepted placements only. Stops are left out: a stopped allocation holds its place until its node
+// says that it ended.
 func (o overlay) addResult(r *drover.PlanResult) {
 	for nodeID, list := range r.NodeAllocation {
 		m := o[nodeID]

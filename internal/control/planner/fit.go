@@ -90,6 +90,7 @@ func (v *view) live(nodeID string) func(yield func(*drover.Allocation) bool) {
 	}
 }
 
+// count returns how many allocations live on the node, for NodeMaxAllocs.
 func (v *view) count(nodeID string) int {
 	n := 0
 	for range v.live(nodeID) {
@@ -101,6 +102,7 @@ func (v *view) count(nodeID string) int {
 // exclusiveSet holds what only one allocation of a node can have: ports, cores and devices.
 type exclusiveSet map[string]struct{}
 
+// holdsExclusive reports whether there is any port, core or device in r; the iteration ends at the first.
 func holdsExclusive(r *drover.AllocatedResources) bool {
 	return r != nil && !eachExclusive(r, func(string) bool { return false })
 }

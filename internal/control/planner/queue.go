@@ -26,6 +26,7 @@ func (s *submission) before(o *submission) bool {
 	return s.seq < o.seq
 }
 
+// enqueue puts a plan in the queue, and returns the reason while the planner is stopped.
 func (p *Planner) enqueue(s *submission) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,6 +40,7 @@ func (p *Planner) enqueue(s *submission) error {
 	return nil
 }
 
+// dequeue takes the plan with the highest priority, the oldest among equals; nil if none waits.
 func (p *Planner) dequeue() *submission {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -130,6 +130,8 @@ func (p *Planner) land() {
 	p.answer(e, e.index, e.err)
 }
 
+// answer gives the workers their results with the entry's index. A worker whose plan was refused in part must not
+// schedule again on a state older than that.
 func (p *Planner) answer(e *entry, index uint64, err error) {
 	for _, s := range e.submissions {
 		s.result.AllocIndex = index

@@ -37,6 +37,7 @@ func stoppedWarm(plan *drover.Plan) (ids []string) {
 	return ids
 }
 
+// pooled reports whether a claimer could take the allocation while the plan that stops it is committed.
 func pooled(job *drover.Job, a *drover.Allocation) bool {
 	if job == nil || job.Stop {
 		return false // all of it ends, claimed or not

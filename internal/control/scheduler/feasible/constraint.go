@@ -70,6 +70,8 @@ func (m *Matcher) match(operand, l, r string, lok, rok bool) bool {
 	return false
 }
 
+// ordered reports whether the result c of a comparison (below, at or above 0) meets the operand. An unknown operand
+// meets nothing.
 func ordered(operand string, c int) bool {
 	switch operand {
 	case "<":
@@ -103,6 +105,7 @@ func compare(l, r string) int {
 	return strings.Compare(l, r)
 }
 
+// three makes the result of a comparison: -1, 0 or 1.
 func three(less, greater bool) int {
 	switch {
 	case less:
@@ -113,6 +116,8 @@ func three(less, greater bool) int {
 	return 0
 }
 
+// version reports whether l is a version within the constraint r, such as ">= 1.2, < 2.0". Pre-releases match only a
+// constraint that names one, unlike with semver. Constraints are parsed once for a matcher.
 func (m *Matcher) version(l, r string) bool {
 	c, seen := m.versions[r]
 	if !seen {
@@ -143,6 +148,7 @@ func semver(l, r string) bool {
 	return true
 }
 
+// regexp reports whether the pattern r occurs in l. Patterns are compiled once for a matcher.
 func (m *Matcher) regexp(l, r string) bool {
 	re, seen := m.regexps[r]
 	if !seen {

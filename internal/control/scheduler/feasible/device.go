@@ -71,6 +71,7 @@ func Devices(n *drover.Node) []*drover.NodeDeviceResource {
 	return n.NodeResources.Devices
 }
 
+// healthy counts the instances that may be given out.
 func healthy(d *drover.NodeDeviceResource) uint64 {
 	var n uint64
 	for _, i := range d.Instances {

@@ -20,6 +20,7 @@ type Filter struct {
 	byClass []verdict
 }
 
+// verdict remembers what was found out about a class.
 type verdict struct {
 	known  bool
 	reason string // "" = feasible
@@ -64,6 +65,8 @@ func implied(g *drover.TaskGroup, t *drover.Task) []*drover.Constraint {
 	return []*drover.Constraint{{LTarget: "${attr.driver." + t.Driver + ".network." + mode + "}", Operand: "!=", RTarget: "false"}}
 }
 
+// sort divides constraints by what decides them: the class, so that one node answers for all of it, or the node itself.
+// The distinct operands depend on other placements and are package rank's.
 func (f *Filter) sort(cs []*drover.Constraint) {
 	for _, c := range cs {
 		switch {
@@ -138,6 +141,7 @@ func Lacks(job *drover.Job, g *drover.TaskGroup, n *drover.Node, spare func(*dro
 	return ""
 }
 
+// constraints returns why the node does not meet the first constraint that it fails, "" if it meets all.
 func (f *Filter) constraints(n *drover.Node, cs []*drover.Constraint) string {
 	for _, c := range cs {
 		if !f.matcher.Node(n, c.LTarget, c.Operand, c.RTarget) {
@@ -183,6 +187,7 @@ func hasDriver(n *drover.Node, name string) bool {
 	return v == "1" || v == "true"
 }
 
+// hasVolumes reports whether the node has every host volume, writable where the group wants to write.
 func (f *Filter) hasVolumes(n *drover.Node) bool {
 	for _, v := range f.volumes {
 		have, ok := n.HostVolumes[v.Source]

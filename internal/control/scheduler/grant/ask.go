@@ -31,6 +31,7 @@ func NewAsk(g *drover.TaskGroup, oversubscribed bool) *Ask {
 	return a
 }
 
+// wantsPorts reports whether any port is asked for. A network without ports costs nothing on a node.
 func wantsPorts(networks []*drover.NetworkResource) bool {
 	for _, n := range networks {
 		if len(n.ReservedPorts)+len(n.DynamicPorts) > 0 {

@@ -15,11 +15,14 @@ type granting struct {
 	rng     *rand.Rand
 	node    *drover.Node
 	hold    *Hold
+	// These are taken by this attempt, and given up with it: two tasks of a group must not get the same.
 	ports   map[int]bool
 	cores   map[uint16]bool
 	devices map[string]bool
 }
 
+// task gives a task its cores, devices and ports and writes them into held. It returns what there was too little of, ""
+// on success; after a failure held is not to be used. Reserved cores add their MHz to the CPU share.
 func (g *granting) task(r *drover.Resources, held *drover.AllocatedTaskResources) string {
 	if r == nil {
 		return ""
@@ -107,6 +110,8 @@ func (g *granting) dynamic() int {
 	return 0
 }
 
+// mappings returns the ports of an answered network with the address of the host that each is bound to, reserved ones
+// first.
 func (g *granting) mappings(n *drover.NetworkResource) []drover.PortMapping {
 	var out []drover.PortMapping
 	for _, list := range [][]drover.Port{n.ReservedPorts, n.DynamicPorts} {

@@ -110,6 +110,8 @@ func (b *Board) readPreferences() {
 	b.oneOfGroup = b.readDistinct(constraints)
 }
 
+// readDistinct reports whether hosts must differ, and adds each property that must. Nomad reads every value of
+// distinct_hosts but "false" as true.
 func (b *Board) readDistinct(cs []*drover.Constraint) (hosts bool) {
 	for _, c := range cs {
 		switch c.Operand {
@@ -265,6 +267,7 @@ func (b *Board) refreshAll() {
 	b.requeueAll()
 }
 
+// reboost recomputes what the spreads add to the nodes of a bucket, and whether a distinct_property forbids them.
 func (b *Board) reboost(i int32) {
 	k := &b.buckets[i]
 	k.boost, k.full = 0, false

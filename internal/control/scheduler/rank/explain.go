@@ -15,6 +15,7 @@ const (
 	explainedNodes      = 5
 )
 
+// filtered counts a node that cannot run the group at all, under the reason and its class.
 func (b *Board) filtered(c *candidate, reason string) {
 	m := b.Metric
 	m.NodesFiltered++
@@ -24,6 +25,7 @@ func (b *Board) filtered(c *candidate, reason string) {
 	}
 }
 
+// exhaust counts a node that has no room left, once for a board, under the dimension that was refused first.
 func (b *Board) exhaust(e *entry, dimension string) {
 	if e.exhausted {
 		return
@@ -37,6 +39,7 @@ func (b *Board) exhaust(e *entry, dimension string) {
 	}
 }
 
+// count adds one under the key, and makes the map at its first use: most metrics have none.
 func count(m map[string]int, key string) map[string]int {
 	if m == nil {
 		m = map[string]int{}
@@ -52,6 +55,7 @@ func (b *Board) metricNow() *drover.AllocationMetric {
 	return m
 }
 
+// briefMetric returns the numbers and the score of the chosen node alone.
 func (b *Board) briefMetric(i int32) *drover.AllocationMetric {
 	m := b.Metric
 	return &drover.AllocationMetric{
@@ -99,6 +103,7 @@ func (b *Board) leaders() []int32 {
 	return out
 }
 
+// meta returns the parts of an entry's score under Nomad's names. Parts that are zero did not count and are left out.
 func (b *Board) meta(i int32) *drover.NodeScoreMeta {
 	e := &b.entries[i]
 	s := b.score(e)

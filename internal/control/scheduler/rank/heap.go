@@ -12,6 +12,7 @@ type bucket struct {
 	full   bool // distinct_property forbids it
 }
 
+// better orders entries by score; their order decides between equal ones.
 func (b *Board) better(x, y int32) bool {
 	ex, ey := &b.entries[x], &b.entries[y]
 	if ex.sum != ey.sum {
@@ -30,6 +31,8 @@ func (b *Board) heapify(h []int32) {
 	}
 }
 
+// remove takes an entry out of its heap, wherever it stands. Its place is filled with the last entry, which may have to
+// go either way. An entry that is in no heap is left alone.
 func (b *Board) remove(e int32) {
 	en := &b.entries[e]
 	if en.pos < 0 {
@@ -49,6 +52,7 @@ func (b *Board) remove(e int32) {
 	}
 }
 
+// up moves the entry at i towards the top while it is better than the one above it.
 func (b *Board) up(h []int32, i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -60,6 +64,7 @@ func (b *Board) up(h []int32, i int) {
 	}
 }
 
+// down moves the entry at i away from the top while one below it is better.
 func (b *Board) down(h []int32, i int) {
 	for {
 		best := 2*i + 1
@@ -77,6 +82,7 @@ func (b *Board) down(h []int32, i int) {
 	}
 }
 
+// swap exchanges two entries and keeps their positions, which remove needs.
 func (b *Board) swap(h []int32, i, j int) {
 	h[i], h[j] = h[j], h[i]
 	b.entries[h[i]].pos, b.entries[h[j]].pos = int32(i), int32(j)

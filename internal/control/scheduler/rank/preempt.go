@@ -35,6 +35,8 @@ func (b *Board) PreemptAt(i int, p Preemptor) (nodeID string, victims []*drover.
 	return b.preempt(p, b.entries[i:i+1])
 }
 
+// preempt takes the cheapest set of victims among all the given entries. Nodes whose ports, cores or devices were
+// refused are passed over: only divisible resources are counted here.
 func (b *Board) preempt(p Preemptor, entries []entry) (nodeID string, victims []*drover.Allocation) {
 	var best *candidate
 	for i := range entries {
@@ -94,6 +96,8 @@ func (b *Board) victims(p Preemptor, c *candidate) ([]*drover.Allocation, bool) 
 	return out, true
 }
 
+// readEvictable reads a node's allocations, once for a candidate. Claimed runners are never victims, nor are
+// allocations of the same job, or of a priority less than preemptionMargin below the job's.
 func (b *Board) readEvictable(p Preemptor, c *candidate) *evictable {
 	ev := &evictable{}
 	stopped := map[string]bool{}
@@ -122,6 +126,8 @@ func cheaper(x, y []*drover.Allocation) bool {
 	return cmp.Or(cmp.Compare(highest(x), highest(y)), cmp.Compare(len(x), len(y))) < 0
 }
 
+// highest returns the highest priority among the victims, -1 if there is none, which makes a node without victims the
+// cheapest.
 func highest(victims []*drover.Allocation) int {
 	top := -1
 	for _, v := range victims {

@@ -23,6 +23,7 @@ func (b *Board) requeue(i int32) {
 	b.sink(at)
 }
 
+// sink moves the bucket at this place down until none below it is better.
 func (b *Board) sink(at int) {
 	i := b.queue[at]
 	for {
@@ -42,6 +43,7 @@ func (b *Board) sink(at int) {
 	b.enqueue(at, i)
 }
 
+// enqueue writes bucket i to a place and remembers the place, so that requeue finds it without a search.
 func (b *Board) enqueue(at int, i int32) {
 	b.queue[at], b.place[i] = i, int32(at)
 }

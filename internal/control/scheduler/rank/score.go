@@ -16,6 +16,8 @@ func fit(used, total drover.Capacity, spread bool) float64 {
 	return min(max(score, 0), 18) / 18
 }
 
+// free is the free share from 0 to 1, and below 0 if more is used than there is. A node that has nothing of it has
+// nothing free.
 func free(used, total int64) float64 {
 	if total <= 0 {
 		return 0

@@ -98,6 +98,8 @@ func (b *Board) Vacate(a *drover.Allocation) { b.vacate(a, -1) }
 // Restore counts an allocation that is not replaced after all.
 func (b *Board) Restore(a *drover.Allocation) { b.vacate(a, +1) }
 
+// vacate changes by delta how many allocations of the job are counted on the node, which its score and the spread
+// depend on. Nodes that are no candidates have no entry and no score.
 func (b *Board) vacate(a *drover.Allocation, delta int32) {
 	i := b.entryOf(a.NodeID)
 	if i < 0 {

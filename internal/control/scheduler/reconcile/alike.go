@@ -35,6 +35,7 @@ func inner(v reflect.Value) reflect.Value {
 	return v
 }
 
+// alikeFields compares two structs of one type field by field.
 func alikeFields(a, b reflect.Value) bool {
 	for i := range a.NumField() {
 		if !alike(a.Field(i), b.Field(i)) {
@@ -44,6 +45,7 @@ func alikeFields(a, b reflect.Value) bool {
 	return true
 }
 
+// alikeLists compares in order: the order of arguments and ports has a meaning.
 func alikeLists(a, b reflect.Value) bool {
 	if a.Len() != b.Len() {
 		return false
@@ -56,6 +58,7 @@ func alikeLists(a, b reflect.Value) bool {
 	return true
 }
 
+// alikeMaps compares maps by their keys. A key with an empty value differs from a key that is not there.
 func alikeMaps(a, b reflect.Value) bool {
 	if a.Len() != b.Len() || a.Type().Key() != b.Type().Key() {
 		return false

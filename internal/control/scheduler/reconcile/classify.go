@@ -26,6 +26,7 @@ type sorted struct {
 // keep lists what stays in place.
 func (s *sorted) keep() []*drover.Allocation { return append(slices.Clone(s.live), s.held...) }
 
+// laterFailure is a failed allocation and when its reschedule policy lets it be replaced.
 type laterFailure struct {
 	alloc *drover.Allocation
 	at    time.Time
@@ -48,6 +49,8 @@ func (r *Reconciler) classify(g *drover.TaskGroup, allocs []*drover.Allocation) 
 	return rest, canaries
 }
 
+// classifyOne puts an allocation into one list at most. The first case that applies wins: a drain before everything,
+// then what was decided or happened, then what became of the node.
 func (r *Reconciler) classifyOne(s *sorted, g *drover.TaskGroup, a *drover.Allocation) {
 	switch {
 	case r.drained(a):

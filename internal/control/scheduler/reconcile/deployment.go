@@ -42,6 +42,7 @@ func (d *deployments) load(r *Reconciler) {
 	}
 }
 
+// setStatus puts a change of status into the plan; the state changes when the plan is committed.
 func (d *deployments) setStatus(x *drover.Deployment, status, why string) {
 	d.plan.DeploymentUpdates = append(d.plan.DeploymentUpdates, &drover.DeploymentStatusUpdate{
 		DeploymentID: x.ID, Status: status, StatusDescription: why,

@@ -10,6 +10,7 @@ type names struct {
 	next int
 }
 
+// newNames takes the indexes of the given allocations, which keep their names.
 func newNames(sets ...[]*drover.Allocation) *names {
 	n := &names{used: map[int]bool{}}
 	for _, set := range sets {

@@ -94,6 +94,8 @@ func (r *Reconciler) sortPool(g *drover.TaskGroup, allocs []*drover.Allocation, 
 	return w
 }
 
+// sortWarm tells warm runners of the present specification from those that a roll-out has still to replace. One that
+// runs proves that the specification works, so failures before it no longer count.
 func (r *Reconciler) sortWarm(w *warm, g *drover.TaskGroup, a *drover.Allocation) {
 	if r.updateOf(a, g) == updateDestructive {
 		w.old = append(w.old, a)
@@ -120,6 +122,7 @@ func (r *Reconciler) sortEnded(w *warm, g *drover.TaskGroup, a *drover.Allocatio
 	}
 }
 
+// countRunning counts the runners that could be claimed now.
 func countRunning(allocs []*drover.Allocation) int {
 	n := 0
 	for _, a := range allocs {

@@ -192,6 +192,8 @@ func (r *Reconciler) updateInPlace(g *drover.TaskGroup, keep []*drover.Allocatio
 	return destructive
 }
 
+// byIndex orders by the index in the allocation's name; the id decides between equal ones, so that the plan is always
+// the same.
 func byIndex(x, y *drover.Allocation) int {
 	return cmp.Or(cmp.Compare(x.Index(), y.Index()), cmp.Compare(x.ID, y.ID))
 }

@@ -66,6 +66,8 @@ func failedAt(a *drover.Allocation) time.Time {
 	return last
 }
 
+// recentReschedules counts the replacements that led to this allocation within the interval before it failed; all if it
+// is 0.
 func recentReschedules(a *drover.Allocation, failed time.Time, interval time.Duration) int {
 	n := 0
 	for _, e := range events(a) {
@@ -76,6 +78,7 @@ func recentReschedules(a *drover.Allocation, failed time.Time, interval time.Dur
 	return n
 }
 
+// events returns the earlier replacements of the allocation's chain; nil if it replaces none.
 func events(a *drover.Allocation) []*drover.RescheduleEvent {
 	if a.RescheduleTracker == nil {
 		return nil

@@ -117,6 +117,7 @@ func (s *systemRun) settleTime() time.Duration {
 	return max(optional.Value(s.group.Update.MinHealthyTime), time.Second)
 }
 
+// fillRule says with which version a node without an allocation is filled, if at all.
 type fillRule uint8
 
 const (

@@ -126,6 +126,7 @@ func endedItself(a *drover.Allocation) bool {
 	return a.ClientTerminal() && a.ClientStatus != drover.AllocClientLost && !a.ServerTerminal()
 }
 
+// remember keeps the allocation if it was created after the one that is remembered.
 func (n *onNode) remember(a *drover.Allocation) {
 	if n.previous == nil || a.CreateIndex > n.previous.CreateIndex {
 		n.previous = a

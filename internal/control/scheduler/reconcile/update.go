@@ -16,6 +16,7 @@ const (
 	updateDestructive
 )
 
+// updateKey names a group of a version, for which the comparison with the job is made once.
 type updateKey struct {
 	group                string
 	createIndex, version uint64
