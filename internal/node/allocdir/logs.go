@@ -19,6 +19,7 @@ import (
 // FollowInterval is how soon a follower sees new bytes. Looking is one fstat while nothing changes.
 const FollowInterval = 50 * time.Millisecond
 
+// chunkSize is the most that one read returns, in bytes.
 const chunkSize = 64 << 10
 
 // Follow opens a stream over a task's rotated files, or over one file with r.Path. ended reports whether nothing more
@@ -75,6 +76,7 @@ func (f *follower) numbers() []int {
 	return out
 }
 
+// rotated is the path of the n-th rotated file, relative to the allocation's folder. The names are Nomad's.
 func (f *follower) rotated(n int) string {
 	return "alloc/logs/" + f.request.Task + "." + f.request.Type + "." + strconv.Itoa(n)
 }
@@ -87,6 +89,8 @@ func (f *follower) startFile() error {
 	return f.seek(f.request.Offset, f.request.Origin == "end")
 }
 
+// seek sets where reading begins: offset bytes from the start, or before the present end. An offset beyond the end is
+// kept, and the reader waits for the file to grow to it.
 func (f *follower) seek(offset int64, fromEnd bool) error {
 	if fromEnd {
 		info, err := f.file.Stat()
@@ -135,6 +139,7 @@ func (f *follower) startLogs() error {
 	return nil
 }
 
+// openAt goes over to another file. If that cannot be opened, the present one stays open.
 func (f *follower) openAt(name string, offset int64) error {
 	file, err := f.dir.openRegular(name)
 	if err != nil {
@@ -170,6 +175,7 @@ func (f *follower) Next(ctx context.Context) (exchange.LogChunk, error) {
 	}
 }
 
+// read returns what is at the offset, empty at the end of the file. It never waits.
 func (f *follower) read() (exchange.LogChunk, error) {
 	if f.file == nil {
 		return exchange.LogChunk{}, nil
@@ -203,6 +209,7 @@ func (f *follower) advance() bool {
 	return false
 }
 
+// grown reports whether the open file has bytes that were not read yet.
 func (f *follower) grown() bool {
 	info, err := f.file.Stat()
 	return err == nil && info.Size() > f.offset

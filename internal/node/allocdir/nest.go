@@ -48,6 +48,7 @@ func (n *nest) hatch(allocID string) error {
 	return unix.Rename(fresh, filepath.Join(n.parent, allocID))
 }
 
+// path is the folder of the last nest. n.mu is held.
 func (n *nest) path() string { return filepath.Join(n.parent, nestPrefix+strconv.Itoa(n.made)) }
 
 // clear removes what an agent left that was killed.

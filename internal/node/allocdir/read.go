@@ -110,6 +110,8 @@ func (d Dir) Read(path string, offset, limit int64) (io.ReadCloser, error) {
 	}{io.LimitReader(f, limit), f}, nil
 }
 
+// openRegular opens a file for reading, and refuses folders, pipes and devices. The check is made on the open file, so
+// that the task cannot exchange it between check and use. Errors: those of within.
 func (d Dir) openRegular(path string) (*os.File, error) {
 	return within(d, path, func(root *os.Root, path string) (*os.File, error) {
 		f, err := openFile(root, path)
@@ -133,6 +135,7 @@ func openFile(root *os.Root, path string) (*os.File, error) {
 	return root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 }
 
+// describe is a file as Nomad's API shows it, without a content type.
 func describe(info fs.FileInfo) drover.AllocFileInfo {
 	return drover.AllocFileInfo{
 		Name: info.Name(), IsDir: info.IsDir(), Size: info.Size(), FileMode: info.Mode().String(),
@@ -140,6 +143,8 @@ func describe(info fs.FileInfo) drover.AllocFileInfo {
 	}
 }
 
+// contentType guesses from the file's extension, else from its first 512 bytes, which is what the standard library looks
+// at. It returns "" for a file that cannot be opened.
 func contentType(root *os.Root, path string) string {
 	if t := mime.TypeByExtension(filepath.Ext(path)); t != "" {
 		return t
@@ -154,6 +159,8 @@ func contentType(root *os.Root, path string) string {
 	return http.DetectContentType(head[:n])
 }
 
+// mapError gives an error of the file system the code that faces turn into a status. An error that has a code stays as
+// it is.
 func mapError(path string, err error) error {
 	var coded *drover.Error
 	switch {
@@ -163,6 +170,7 @@ func mapError(path string, err error) error {
 		return drover.Errorf(drover.NotFound, "no such file or directory: %s", path)
 	case errors.Is(err, fs.ErrPermission):
 		return drover.Errorf(drover.Forbidden, "reading %s: permission denied", path)
+	// Package os has no exported error for a path that leaves an os.Root.
 	case strings.Contains(err.Error(), "escapes from parent"):
 		return drover.Errorf(drover.Forbidden, "path %q: escapes the allocation's folder", path)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EINVAL):

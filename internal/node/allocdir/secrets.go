@@ -150,6 +150,8 @@ func newMemory(mb int) (int, error) {
 	return unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 }
 
+// attachClone mounts the file system on path and leaves the descriptor usable: the clone is mounted, so that the same
+// file system can be taken back and used again.
 func attachClone(fd int, path string) error {
 	copied, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 	if err != nil {

@@ -88,6 +88,8 @@ func (r Root) Unshield(force bool) error {
 	return nil
 }
 
+// anyOpen reports whether any allocation's folder is open to a task's user. It says yes when it cannot look: the mount
+// stays then.
 func (r Root) anyOpen() bool {
 	entries, err := os.ReadDir(r.Path())
 	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool {
@@ -96,6 +98,8 @@ func (r Root) anyOpen() bool {
 	})
 }
 
+// mountPoint reports whether the kernel calls the path the root of a mount. Unlike a comparison of devices, this also
+// finds a folder that is mounted on itself.
 func mountPoint(path string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &st)

@@ -29,12 +29,15 @@ func (d Dir) Usage() (*drover.AllocDiskUsage, error) {
 	return &c.usage, nil
 }
 
+// counter is one measurement under way.
 type counter struct {
 	usage  drover.AllocDiskUsage
 	device uint64
 	seen   map[uint64]bool // inodes with several names
 }
 
+// count adds one entry of the walk. A file with several names counts once. It ends the walk with fs.SkipAll after
+// maxCounted entries, and the result is then marked as partial.
 func (c *counter) count(path string, e fs.DirEntry, err error) error {
 	if err != nil {
 		if e != nil && path == "." {

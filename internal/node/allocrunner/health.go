@@ -30,6 +30,7 @@ type healthRule struct {
 	minTime, deadline time.Duration // deadline 0 = none
 }
 
+// judged reports whether it was said already whether the allocation is healthy. That is said once a deployment.
 func (h *health) judged() bool { return h.status != nil && h.status.Healthy != nil }
 
 // rest ends the watch.
@@ -150,6 +151,7 @@ func (r *Runner) failedUnwatched() bool {
 		r.group.Pool == nil && r.ended() && r.anyFailed()
 }
 
+// anyFailed reports whether a task is not well and will not be.
 func (r *Runner) anyFailed() bool {
 	_, failed, _ := r.wellness()
 	return failed != ""

@@ -12,6 +12,8 @@ type killing struct {
 	due   bool // the group's shutdown_delay is over
 }
 
+// killStage is how far an end is. The order is Nomad's: the leader, then all but the sidecars, then the sidecars, which
+// serve the others up to their end. Poststop tasks are no part of it; they start afterwards.
 type killStage uint8
 
 const (
@@ -50,6 +52,7 @@ func (r *Runner) hurry() {
 	}
 }
 
+// anythingRuns reports whether a task runs, without which there is no traffic to wait for.
 func (r *Runner) anythingRuns() bool {
 	for _, t := range r.tasks {
 		if t.Status().Phase == taskmachine.Running {

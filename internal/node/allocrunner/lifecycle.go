@@ -12,6 +12,7 @@ const (
 	stagePoststop
 )
 
+// stageOf returns when in the lifecycle a task starts; one without a lifecycle block is a main task.
 func stageOf(t *drover.Task) stage {
 	if t.Lifecycle == nil {
 		return stageMain
@@ -27,6 +28,7 @@ func stageOf(t *drover.Task) stage {
 	return stageMain
 }
 
+// sidecar reports whether the task runs along with the main tasks, and is not expected to end.
 func sidecar(t *drover.Task) bool {
 	return t.Lifecycle != nil && t.Lifecycle.Sidecar && t.Lifecycle.Hook != drover.HookPoststop
 }
@@ -49,6 +51,7 @@ func open(tasks []*drover.Task, state stateOf) stage {
 	return stagePoststart
 }
 
+// prestartDone reports whether the task lets the main tasks start: a sidecar has to run, any other to have ended well.
 func prestartDone(t *drover.Task, s *drover.TaskState) bool {
 	if sidecar(t) {
 		return s.State == drover.TaskStateRunning

@@ -37,6 +37,7 @@ func (r *Runner) Restart(ctx context.Context, task string, all bool) error {
 	})
 }
 
+// restartOne restarts a task that runs or waits for its restart. Errors: NotFound, Conflict.
 func (r *Runner) restartOne(task string) error {
 	t := r.tasks[task]
 	if t == nil {

@@ -111,6 +111,8 @@ func Restore(cfg Config, record localstate.Record, dir allocdir.Dir) (*Runner, e
 	return r, nil
 }
 
+// build makes a runner without tasks, for New and Restore. Errors: Invalid for an allocation whose job or group is
+// missing.
 func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, error) {
 	if alloc.Job == nil {
 		return nil, drover.Errorf(drover.Invalid, "allocation %s: has no job", alloc.ID)
@@ -126,6 +128,8 @@ func build(cfg Config, alloc *drover.Allocation, dir allocdir.Dir) (*Runner, err
 	}, nil
 }
 
+// taskConfig is what the task's runner needs. Its events go through the inbox, so that they are applied in Run's
+// goroutine.
 func (r *Runner) taskConfig(t *drover.Task) taskrunner.Config {
 	return taskrunner.Config{
 		Shared: r.cfg.Shared, Alloc: r.alloc, Group: r.group, Task: t, Dir: r.dir,
@@ -170,6 +174,8 @@ func (r *Runner) Run(life context.Context) {
 // networkPatience is how long the group's network may take to be given up.
 const networkPatience = 30 * time.Second
 
+// leaveNetwork gives up the group's network after the last task, also while the agent ends. What fails here is found by
+// the sweep of the agent's next start.
 func (r *Runner) leaveNetwork(life context.Context) {
 	if r.cfg.Shared.Networks == nil {
 		return
@@ -270,6 +276,8 @@ func (r *Runner) makeDir(life context.Context) error {
 	}
 }
 
+// store makes the new allocation and its tasks durable before anything starts. An agent that is killed later then knows
+// what it may have started.
 func (r *Runner) store(ctx context.Context) error {
 	changes := []localstate.Change{localstate.PutAlloc(r.alloc)}
 	for name, t := range r.tasks {
@@ -278,6 +286,7 @@ func (r *Runner) store(ctx context.Context) error {
 	return r.cfg.Shared.State.Commit(ctx, changes...)
 }
 
+// standing is what is stored of the allocation as a whole; endedAt is in Unix nanoseconds, 0 while it goes on.
 func (r *Runner) standing(endedAt int64) localstate.Status {
 	return localstate.Status{
 		ClientStatus: r.reported.ClientStatus, ClientDescription: r.reported.ClientDescription,
@@ -285,6 +294,7 @@ func (r *Runner) standing(endedAt int64) localstate.Status {
 	}
 }
 
+// setupFailed ends all tasks before they started, and lets no poststop task start, as there is nothing to clean up.
 func (r *Runner) setupFailed(err error) {
 	r.noPost = true
 	for _, t := range r.group.Tasks {
@@ -339,8 +349,10 @@ func (r *Runner) reached(t *drover.Task) stage {
 // apply gives an event to a task.
 func (r *Runner) apply(task string, ev taskmachine.Event) { r.tasks[task].Apply(ev) }
 
+// state returns a task's state as the API shows it. It must not be changed.
 func (r *Runner) state(name string) *drover.TaskState { return r.tasks[name].Status().State }
 
+// ended reports whether all tasks are dead and none is to live again.
 func (r *Runner) ended() bool {
 	for _, t := range r.tasks {
 		if t.Status().Phase != taskmachine.Dead {

@@ -197,6 +197,8 @@ func (r *Runner) limitRun() {
 	r.limit = t
 }
 
+// timeOut ends the allocation because of max_run_duration, and lets no poststop task run. It is stored first, so that an
+// agent which restarts in the middle knows why the allocation ends.
 func (r *Runner) timeOut() {
 	r.stopReviving()
 	r.timedOut, r.noPost = true, true

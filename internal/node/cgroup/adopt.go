@@ -51,6 +51,8 @@ func parsePaths(text string) map[string]string {
 	return paths
 }
 
+// view makes the group of these paths, which are relative to each controller's mount. The root group is nobody's own,
+// and its limits would be the machine's: it is refused with Unavailable.
 func (m *Manager) view(name string, paths map[string]string) (*Group, error) {
 	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
@@ -74,6 +76,8 @@ func (m *Manager) view(name string, paths map[string]string) (*Group, error) {
 	return g, nil
 }
 
+// viewV2 fills in the directories on v2. A process that Adopt moved before is found in its leaf: the group is the one
+// above.
 func (m *Manager) viewV2(g *Group, path string) error {
 	if filepath.Base(path) == adoptedInit {
 		path = filepath.Dir(path)

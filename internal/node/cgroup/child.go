@@ -78,6 +78,7 @@ func (g *Group) FindChild(name string) (*Group, error) {
 	return c, nil
 }
 
+// child is a group below the payload's, by its paths alone: nothing is made or looked for.
 func (g *Group) child(name string) *Group {
 	c := &Group{name: g.name + "/" + name, version: g.version, byCtl: map[string]string{}}
 	for controller, dir := range g.byCtl {

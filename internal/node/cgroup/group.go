@@ -29,6 +29,9 @@ type Group struct {
 	parent *Group // of a child: the kernel counts memory kills there when the child has no memory group
 }
 
+// group computes where a task's directories are; it makes none and does not look. On v2 a group that gives controllers
+// to children cannot have processes of its own, so the supervisor and the payload each get a leaf. On v1 each controller
+// has a tree, and cpuset is used only when cores are reserved.
 func (m *Manager) group(name string, cpuset bool) *Group {
 	g := &Group{name: name, version: m.info.Version, byCtl: map[string]string{}, homes: m.homes, stats: openStats{room: &m.room}}
 	if m.info.Version == V2 {
@@ -84,6 +87,8 @@ func (g *Group) Version() Version { return g.version }
 // Dir returns the directory in which a controller's files are, "" if the group has none.
 func (g *Group) Dir(controller string) string { return g.byCtl[controller] }
 
+// create makes the directories from the top down, sets the limits, and gives the owner its files last. What is there
+// already is taken over.
 func (g *Group) create(limits Limits, owner int) error {
 	if g.version == V2 {
 		top := g.tops[0]
@@ -169,6 +174,7 @@ func (g *Group) JoinInit() (back func() error, err error) {
 	return back, nil
 }
 
+// treeOf returns the tree in which a directory is, "" if it is in none.
 func treeOf(homes map[string]string, dir string) string {
 	for tree := range homes {
 		if strings.HasPrefix(dir, tree+"/") {
@@ -186,6 +192,7 @@ func (g *Group) JoinFile() string {
 	return "cgroup.procs"
 }
 
+// place moves a process, with all its threads, into each of the directories.
 func place(dirs []string, pid int) error {
 	for _, d := range dirs {
 		if err := write(d, "cgroup.procs", strconv.Itoa(pid)); err != nil {
@@ -195,6 +202,7 @@ func place(dirs []string, pid int) error {
 	return nil
 }
 
+// mkdir makes one directory, or finds it there. Its parent must exist.
 func mkdir(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

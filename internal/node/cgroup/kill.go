@@ -77,8 +77,10 @@ func (g *Group) killLoop() error {
 	}
 }
 
+// gone reports whether a group was removed: before its file was opened (ENOENT), or after (ENODEV).
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) }
 
+// ignoreGone is for operations that a removed group has done by being gone.
 func ignoreGone(err error) error {
 	if gone(err) {
 		return nil

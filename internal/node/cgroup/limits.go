@@ -34,9 +34,11 @@ func cpuWeight(shares int64) int64 {
 	return 1 + (shares-2)*9999/262142
 }
 
+// clampShares keeps shares within what the kernel takes; more than 262,144 MHz for one task weigh no more.
 func clampShares(shares int64) int64 { return min(max(shares, 2), 262144) }
 
 // period of the CPU quota, in microseconds: the kernel's default.
 const cpuPeriod = 100_000
 
+// cpuQuota is the time in a period that so many cores give, in microseconds. The kernel takes no less than 1,000.
 func cpuQuota(cores float64) int64 { return max(int64(cores*cpuPeriod), 1000) }

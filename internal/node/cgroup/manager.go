@@ -63,8 +63,11 @@ func New(cfg Config) (*Manager, error) {
 // Info returns what was found.
 func (m *Manager) Info() Info { return m.info }
 
+// supervisors is the group, in the parent, of supervisors that may not be in their task's group. No task can have this
+// name.
 const supervisors = "supervisors"
 
+// prepare takes the lock on the parent before it makes anything, so that a manager that is closing does not remove it.
 func (m *Manager) prepare() error {
 	if err := m.hold(); err != nil {
 		return err
@@ -75,6 +78,8 @@ func (m *Manager) prepare() error {
 	return m.findAway()
 }
 
+// makeParents makes the parent group in every tree, and beside the tasks the group for supervisors. It changes no
+// limits.
 func (m *Manager) makeParents() error {
 	if m.info.Version == V2 {
 		return m.prepareV2()
@@ -210,6 +215,7 @@ func (m *Manager) List() ([]string, error) {
 	return names, nil
 }
 
+// checkName refuses names that would leave the parent group or meet a group of our own. Errors: Invalid.
 func checkName(name string) error {
 	if name == "" || name == supervisors || strings.ContainsAny(name, "/\x00\n") || strings.HasPrefix(name, ".") ||
 		strings.HasPrefix(name, sparePrefix) {
@@ -218,6 +224,8 @@ func checkName(name string) error {
 	return nil
 }
 
+// write writes a value at once, as the kernel wants it: each write is a command of its own. It neither creates nor
+// truncates the file. The error says the value, the path and the kernel's reason.
 func write(dir, file, value string) error {
 	path := filepath.Join(dir, file)
 	fd, err := openRaw(path, unix.O_WRONLY)
@@ -242,6 +250,8 @@ func (m *Manager) Close(clk clock.Clock) error {
 	return errors.Join(m.removeSpares(), m.removeHeld(func() error { return m.removeParents(clk) }))
 }
 
+// removeParents removes our empty groups in every tree. One that another manager on the machine uses stays: the kernel
+// refuses to remove it.
 func (m *Manager) removeParents(clk clock.Clock) error {
 	roots := append(m.trees(m.info.Controllers...), m.info.tracking)
 	if m.info.Version == V2 {

@@ -54,6 +54,7 @@ func (i Info) Lacks(controller string) string {
 	return "it is not mounted"
 }
 
+// lack takes a controller off the list and keeps why. The list is copied, as other values of Info may share it.
 func (i *Info) lack(controller, why string) {
 	i.Controllers = slices.DeleteFunc(slices.Clone(i.Controllers), func(c string) bool { return c == controller })
 	if i.lacks == nil {
@@ -110,6 +111,7 @@ func v1Mount(root, controller string) string {
 	return ""
 }
 
+// probeWrite fills in whether groups can be made in a directory, judged by its permissions and without making one.
 func (i Info) probeWrite(dir string) Info {
 	if err := unix.Access(dir, unix.W_OK); err != nil {
 		i.Reason = "groups cannot be made in " + dir + ": " + err.Error()

@@ -38,6 +38,7 @@ func readFile(dir, file string) ([]byte, error) {
 	}
 }
 
+// openRaw opens a file without handing it to Go's poller, and tries again after a signal, as package os does.
 func openRaw(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)

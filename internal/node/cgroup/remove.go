@@ -48,6 +48,8 @@ func (g *Group) killAll() error {
 	return g.Kill()
 }
 
+// removeDirs removes all of the group's directories, children first, without killing. It goes on after an error and
+// returns the first one: EBUSY while a process is left, also one that is still dying.
 func (g *Group) removeDirs() error {
 	var first error
 	for _, top := range g.tops {

@@ -27,6 +27,7 @@ type spares struct {
 	closed bool        // guarded by mu
 }
 
+// spare is an empty group that waits for a task with the same limits, or for its end at until.
 type spare struct {
 	*Group
 	until time.Time
@@ -149,6 +150,8 @@ func (m *Manager) spare(name string, l Limits) *Group {
 	return nil
 }
 
+// take removes a spare with exactly these limits from the list and returns it, nil if there is none. The newest goes
+// first, so that the oldest can expire when there are more than are needed.
 func (s *spares) take(l Limits) *Group {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +164,7 @@ func (s *spares) take(l Limits) *Group {
 	return nil
 }
 
+// same reports whether the limits are equal; == cannot, because of the list of cores.
 func (l *Limits) same(o Limits) bool {
 	return l.MemoryMax == o.MemoryMax && l.MemoryLow == o.MemoryLow && l.Pids == o.Pids && l.CPUShares == o.CPUShares &&
 		l.CPUQuota == o.CPUQuota && slices.Equal(l.Cores, o.Cores)

@@ -41,12 +41,14 @@ func (s *openStats) reader() *statReader {
 	return &statReader{open: s, buf: buf}
 }
 
+// close closes the files that are kept. The next reader opens them again.
 func (s *openStats) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closeLocked()
 }
 
+// closeLocked gives the descriptors back to the room that all groups share. mu is held.
 func (s *openStats) closeLocked() {
 	for _, f := range s.files {
 		_ = f.Close() // it was only read
@@ -65,6 +67,7 @@ type statReader struct {
 	found bool // some file was there
 }
 
+// done ends the reading and unlocks. When nothing was found the group was removed, so its files are closed.
 func (r *statReader) done() {
 	buffers.Put(r.buf)
 	if !r.found {
@@ -134,6 +137,7 @@ func (r *statReader) lines(dir, file string, f func(key []byte, v int64)) {
 	}
 }
 
+// number reads a file that is one number, 0 if it is missing.
 func (r *statReader) number(dir, file string) int64 { return number(r.read(dir, file)) }
 
 // number reads the digits that b begins with.

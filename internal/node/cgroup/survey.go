@@ -26,6 +26,7 @@ func Survey() (has string, weaker []string) {
 	return survey(root, ownGroup())
 }
 
+// survey is Survey of the tree at root, for tests. own is the agent's own group on v2.
 func survey(root, own string) (has string, weaker []string) {
 	info := Probe(root)
 	if info.Version == V2 && !info.Writable {
@@ -41,6 +42,7 @@ func survey(root, own string) (has string, weaker []string) {
 	return has, info.Weaker()
 }
 
+// joined lists the controllers for people.
 func joined(controllers []string) string {
 	if len(controllers) == 0 {
 		return "no controllers"

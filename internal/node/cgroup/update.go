@@ -19,6 +19,8 @@ func (g *Group) Update(l Limits) error {
 	return g.updateV1(l)
 }
 
+// updateV2 sets each limit that is not zero; the others stay as they are. It tries all of them and joins the errors.
+// Swap is closed, so that memory.max is all that a task gets.
 func (g *Group) updateV2(l Limits) error {
 	dir := g.dirs[0]
 	set := func(controller, file, value string) error {
@@ -49,6 +51,7 @@ func (g *Group) updateV2(l Limits) error {
 	return errors.Join(errs...)
 }
 
+// updateV1 is updateV2 with the names of v1, where each controller has a directory of its own.
 func (g *Group) updateV1(l Limits) error {
 	set := func(controller, file string, value string) error {
 		if dir := g.byCtl[controller]; dir != "" {
@@ -103,6 +106,7 @@ func optional(err error) error {
 
 func itoa(v int64) string { return strconv.FormatInt(v, 10) }
 
+// coreList is the list as a cpuset takes it, "0,2,3".
 func coreList(cores []uint16) string {
 	parts := make([]string, len(cores))
 	for i, c := range cores {

@@ -29,6 +29,7 @@ func (g *Group) Usage() (u Usage, err error) {
 // Close lets go of what Usage keeps; it may be used again.
 func (g *Group) Close() { g.stats.close() }
 
+// usageV2 reads the unified group. memory.peak is there since Linux 5.19, and zero before.
 func (g *Group) usageV2(r *statReader) (u Usage) {
 	dir := g.dirs[0]
 	r.lines(dir, "cpu.stat", func(key []byte, v int64) {
@@ -50,6 +51,8 @@ func (g *Group) usageV2(r *statReader) (u Usage) {
 	return u.WithoutCache(tmpfs)
 }
 
+// usageV1 reads the files of three controllers. Memory is counted with the groups below ("total_…"), where executions
+// run.
 func (g *Group) usageV1(r *statReader) (u Usage) {
 	cpu, acct, memory := g.byCtl["cpu"], g.byCtl["cpuacct"], g.byCtl["memory"]
 	if r.limited(cpu) {
@@ -153,4 +156,5 @@ func walk(dir string, visit func(dir string)) {
 	visit(dir)
 }
 
+// micro is v2's unit of time; v1 has nanoseconds.
 func micro(v int64) time.Duration { return time.Duration(v) * time.Microsecond }

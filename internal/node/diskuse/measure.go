@@ -48,6 +48,7 @@ func Measure(dir string, allowed Usage) (Usage, error) {
 	return w.Usage, err
 }
 
+// walk is one measurement under way.
 type walk struct {
 	Usage
 	allowed Usage
@@ -75,6 +76,8 @@ func (w *walk) folder(f *os.File, depth int) error {
 	}
 }
 
+// entry counts one name in an open folder, and what is below it. Names are resolved from that folder and links are not
+// followed, so the task cannot lead the walk elsewhere by renaming.
 func (w *walk) entry(dir int, name string, depth int) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -93,6 +96,7 @@ func (w *walk) entry(dir int, name string, depth int) error {
 	return w.folder(os.NewFile(uintptr(fd), name), depth+1)
 }
 
+// count adds a file, or one with several names the first time. It returns ErrMore once that is more than allowed.
 func (w *walk) count(st *unix.Stat_t) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1 {
 		if w.seen[st.Ino] {

@@ -58,6 +58,7 @@ type Watched struct {
 	over bool
 }
 
+// allowed is the bound in bytes and files: many empty files take inodes of the disk too.
 func (t *Watched) allowed() Usage {
 	return Usage{Bytes: t.MB << 20, Files: max(t.MB*inodesPerMB, leastInodes)}
 }
@@ -83,6 +84,7 @@ func (w *Watch) Remove(t *Watched) {
 	delete(w.tasks, t)
 }
 
+// run looks at all tasks every quarter of a second, until there is none. Add starts another one then.
 func (w *Watch) run(ctx context.Context) {
 	for {
 		w.mu.Lock()
@@ -125,6 +127,8 @@ func (t *Watched) left() map[unix.Fsid]Usage {
 	return free
 }
 
+// due reports whether the task has to be measured now. It has when its file systems lost as much space as it had left,
+// or when the last measurement is old. It never is before share times the last one's duration.
 func (t *Watched) due(now time.Time, free map[unix.Fsid]Usage) bool {
 	var lost Usage // what one file system gains is no room on another
 	for id, had := range t.free {
@@ -136,6 +140,8 @@ func (t *Watched) due(now time.Time, free map[unix.Fsid]Usage) bool {
 	return t.at.IsZero() || age >= share*t.took && (grown || age >= old)
 }
 
+// measure measures the task and calls Over once it holds too much. Other errors change nothing: a folder may be about to
+// go.
 func (w *Watch) measure(ctx context.Context, t *Watched, free map[unix.Fsid]Usage) {
 	from := w.Clock.Now()
 	used, err := t.used()

@@ -23,6 +23,7 @@ import (
 
 // tiers are the runtimes that are tried, where the daemon has them.
 var tiers = []struct { // a constant
+	// runtime is docker's name for it. Runtimes that the daemon does not list are left out.
 	runtime  string
 	memoryMB int64 // of a guest
 	pids     int
@@ -57,6 +58,7 @@ func tryDocker(
 	ctx context.Context, dir, binary string, like trial.Config, network *bridge.Network, report func(program, state, says string),
 ) (err error) {
 	clk := like.Clock
+	// Without control groups the driver still works, and the trial says what is weaker.
 	groups, err := cgroup.New(cgroup.Config{Parent: fmt.Sprintf("drover-doctor-docker-%d", os.Getpid())})
 	if err != nil {
 		groups = nil
@@ -84,6 +86,7 @@ func tryDocker(
 		report("docker", string(trial.NotTried), err.Error())
 		return nil
 	}
+	// Also after an interruption: nothing of ours stays in the daemon.
 	defer func() { err = errors.Join(err, d.RemoveImage(context.WithoutCancel(ctx), ref)) }()
 	for _, tier := range tiers {
 		runtime := tier.runtime
@@ -101,6 +104,7 @@ func tryDocker(
 		list, err := trial.Run(ctx, trial.Config{
 			Network: reach,
 			Driver:  d, Dir: own, Clock: clk, Group: containerOf, Loose: tier.loose, MemoryMB: tier.memoryMB,
+			// Docker keeps the limits, by groups of its own: there are some, and none of ours can be left over.
 			Groups: func() ([]string, error) { return nil, nil },
 			Task:   map[string]any{"image": ref, "runtime": runtime, "network_mode": "none", "pids_limit": tier.pids, "volumes": volumes},
 		})

@@ -54,6 +54,7 @@ func Run(ctx context.Context, dir string, report func(program, state, says strin
 		return errors.New(info.HealthDescription) // for a person
 	}
 	cfg.Driver = d
+	// An agent without root cannot hide its own mounts from a sandbox.
 	if os.Geteuid() != 0 {
 		cfg.Loose = map[string]string{
 			"learn of the machine and its load": "its list of mounts names the agent's folders, as only root can take that from it",
@@ -72,6 +73,7 @@ func Run(ctx context.Context, dir string, report func(program, state, says strin
 // tryNetwork returns a bridge beside the agent's, whose rules it leaves alone. What is open on it is an address of those for
 // examples, behind which is nothing.
 func tryNetwork(cfg *trial.Config, log *slog.Logger) *bridge.Network {
+	// The number is small, so that the trial fills it in an instant and does not fill the machine's table.
 	const connections, target = 24, "203.0.113.1"
 	policy := egress.Default()
 	policy.Connections, policy.Allow = connections, []netip.Prefix{netip.MustParsePrefix(target + "/32")}

@@ -105,6 +105,8 @@ func (b *Bolt) Load() ([]Record, error) {
 	return append(records, more...), err
 }
 
+// ofPool reports whether the allocation is a warm runner. Their records come and go with each claim, so they have a file
+// of their own (see transient).
 func ofPool(a *drover.Allocation) bool {
 	if a.Job == nil {
 		return false
@@ -184,6 +186,8 @@ func (b *Bolt) Settle(ctx context.Context, allocID string) error {
 	return b.commit(ctx, nil)
 }
 
+// commit adds the changes and waits until they are on the disk, with all that was added before. When ctx ends first,
+// they are written all the same.
 func (b *Bolt) commit(ctx context.Context, changes []Change) error {
 	done := make(chan error, 1)
 	if err := b.add(changes, done); err != nil { //nolint:contextcheck // the writer is of nobody's call
@@ -211,6 +215,8 @@ func (b *Bolt) Queue(changes ...Change) {
 	}
 }
 
+// add makes the changes pending and starts the writer if it rests. done, if not nil, gets the outcome of the
+// transaction; it needs room for one value. Errors: os.ErrClosed, and those of encoding.
 func (b *Bolt) add(changes []Change, done chan error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -308,6 +314,7 @@ func (b *Bolt) put(batch map[string][]byte) error {
 	return b.update(func(tx *bbolt.Tx) error { return apply(tx.Bucket(bucketName), batch) })
 }
 
+// apply puts the values into the bucket; nil deletes a key.
 func apply(bucket *bbolt.Bucket, batch map[string][]byte) error {
 	for k, v := range batch {
 		var err error

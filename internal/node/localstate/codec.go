@@ -25,6 +25,8 @@ type format struct {
 	scratch []byte // of the encoder
 }
 
+// newFormat returns a format. Texts are decoded as strings, and values of no known type as maps with text keys, as JSON
+// would be.
 func newFormat() *format {
 	h := &codec.MsgpackHandle{WriteExt: true}
 	h.RawToString = true
@@ -32,6 +34,7 @@ func newFormat() *format {
 	return &format{handle: h, encoder: codec.NewEncoderBytes(nil, h), scratch: make([]byte, 0, 4<<10)}
 }
 
+// encode returns a value with its version byte in a buffer of its own, nil for a deletion.
 func (f *format) encode(c Change) ([]byte, error) {
 	if c.value == nil {
 		return nil, nil
@@ -49,6 +52,8 @@ func (f *format) encode(c Change) ([]byte, error) {
 	return out, nil
 }
 
+// decode reads a value that encode made. A record of a version that is newer than this agent is an error, and no data is
+// lost: the agent does not start on it.
 func (f *format) decode(data []byte, into any) error {
 	_, split := into.(*stored)
 	if len(data) == 0 || data[0] != version && !split || split && data[0] != splitRecord {
@@ -116,6 +121,7 @@ func (f *format) allocs(entries map[string][]byte) (records map[string]*Record, 
 	return records, jobOf, nil
 }
 
+// job decodes a job once, however many allocations share it. A missing one is an error, as its allocation cannot run.
 func (f *format) job(entries map[string][]byte, decoded map[string]*drover.Job, key string) (*drover.Job, error) {
 	if j := decoded[key]; j != nil {
 		return j, nil

@@ -34,6 +34,7 @@ func (m *Memory) Queue(changes ...Change) { _ = m.put(changes) }
 // Settle returns at once: there is nothing to wait for.
 func (m *Memory) Settle(context.Context, string) error { return nil }
 
+// put makes the changes at once. After an error those before it are made, and those behind it are not.
 func (m *Memory) put(changes []Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -115,6 +115,7 @@ func (t *transient) queue(changes []Change) (first bool) {
 	return first
 }
 
+// queueLocked keeps the newest value of each key by allocation, not encoded yet. mu is held.
 func (t *transient) queueLocked(changes []Change) {
 	for _, c := range changes {
 		id := c.allocID()
@@ -158,6 +159,7 @@ func (t *transient) flush() error {
 	return t.flushLocked()
 }
 
+// flushLocked is flush. mu is held.
 func (t *transient) flushLocked() error {
 	var errs []error
 	for id := range t.queued {
@@ -184,6 +186,8 @@ func (t *transient) encodeLocked(allocID string) error {
 	return errors.Join(errs...)
 }
 
+// writeLocked appends the encoded records to the file, which is written anew once most of it is outdated. What cannot be
+// written stays for the next time. mu is held.
 func (t *transient) writeLocked() error {
 	if len(t.unwritten) == 0 {
 		return nil
@@ -242,6 +246,7 @@ func (t *transient) compact() {
 	}
 }
 
+// close writes what is left and closes the file.
 func (t *transient) close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 // maxRounds bounds how often the loops and nested templates of one template go round together.
 const maxRounds = 100_000
 
+// tickName is no name that consul-template has; a template that calls it only spends its own rounds.
 const tickName = "_tick"
 
 // ticker is a template function that refuses to be called too often: a template that loops for ever is told so at once,
@@ -39,6 +40,8 @@ func bound(t *template.Template) error {
 	return nil
 }
 
+// boundList adds the tick to every loop in the list, at any depth. Only these nodes of text/template contain others, and
+// a new kind of node in a later Go would have to be added here.
 func boundList(list *parse.ListNode, tick parse.Node) {
 	if list == nil {
 		return

@@ -56,6 +56,8 @@ const maxText = 4 * Max
 // budget is what of that is left.
 type budget struct{ left int }
 
+// take counts n bytes, before or after they are made. Errors: TooLarge for one text over Max, or all together over
+// maxText.
 func (b *budget) take(n int) error {
 	if n > Max || n > b.left {
 		return drover.Errorf(drover.TooLarge, "it makes texts of more than %d bytes, or of more than %d together", Max, maxText)
@@ -64,6 +66,7 @@ func (b *budget) take(n int) error {
 	return nil
 }
 
+// text counts a text and returns it.
 func (b *budget) text(s string) (string, error) { return s, b.take(len(s)) }
 
 // made is text that has all of the arguments in it.
@@ -78,6 +81,7 @@ func (b *budget) made(args []any, f func() string) (string, error) {
 	return b.text(f())
 }
 
+// length is about how many bytes of text a value makes. Numbers and the like count as one, as they cannot be long.
 func length(v any) int {
 	switch v := v.(type) {
 	case string:
@@ -100,6 +104,8 @@ func (b *budget) printf(format string, args ...any) (string, error) {
 	return b.made(append([]any{format}, args...), func() string { return fmt.Sprintf(format, args...) })
 }
 
+// widths adds up the numbers in a format, which is at least the space that its verbs can fill. A "*" takes its width
+// from an argument: as it is not known which one, all integers among them count each time.
 func widths(format string, args []any) int {
 	total, number, inside := 0, 0, false
 	for _, c := range format {
@@ -127,6 +133,7 @@ func widths(format string, args []any) int {
 	return total
 }
 
+// split counts only the parts' headers: their text is shared with s.
 func (b *budget) split(sep, s string) ([]string, error) {
 	const header = 16 // bytes of a part beside its text
 	n := strings.Count(s, sep)
@@ -136,6 +143,7 @@ func (b *budget) split(sep, s string) ([]string, error) {
 	return strings.Split(s, sep), nil
 }
 
+// join counts the result before it is made.
 func (b *budget) join(sep string, a []string) (string, error) {
 	if err := b.take(length(a) + len(sep)*len(a)); err != nil {
 		return "", err
@@ -143,6 +151,7 @@ func (b *budget) join(sep string, a []string) (string, error) {
 	return strings.Join(a, sep), nil
 }
 
+// replaceAll computes the length of the result first, because a short text in many places can make a huge one.
 func (b *budget) replaceAll(from, to, s string) (string, error) {
 	if n := len(s) + strings.Count(s, from)*(len(to)-len(from)); n > Max {
 		return "", b.take(n)

@@ -85,6 +85,7 @@ type limited struct {
 	left int
 }
 
+// Write fails once the whole is longer than the limit, which ends the rendering.
 func (l *limited) Write(p []byte) (int, error) {
 	if l.left -= len(p); l.left < 0 {
 		return 0, drover.Errorf(drover.TooLarge, "the result has more than %d bytes", Max)
@@ -99,6 +100,7 @@ func unavailable(name string) func(...any) (string, error) {
 	}
 }
 
+// mustEnv is consul-template's function for a variable that has to be set. An empty value is enough.
 func mustEnv(env map[string]string) func(string) (string, error) {
 	return func(k string) (string, error) {
 		v, ok := env[k]
