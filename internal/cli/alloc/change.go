@@ -13,7 +13,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// change finds the allocation, changes it with do, and follows the evaluation that comes of it.
+// change finds the one allocation whose id begins with prefix, changes it with do, and follows the evaluation that
+// comes of it. An outcome without an evaluation ends the command at once.
 func change(
 	ctx context.Context, app *term.App, prefix string, f follow.Options,
 	do func(*api.Client, *drover.Allocation) (drover.Outcome, error),
@@ -21,13 +22,15 @@ func change(
 	return follow.Change(ctx, app, f, (*api.Client).Allocation, prefix, do)
 }
 
-// tellTasks sends an order to the node of an allocation, which passes it to the allocation's tasks.
+// tellTasks sends an order ("restart" or "signal") through the server to the node of an allocation, which passes it
+// to the tasks. No evaluation comes of it: the scheduler has no part in it. Errors: the API's; NotFound.
 func tellTasks(ctx context.Context, app *term.App, prefix, order string, body any) error {
 	return change(ctx, app, prefix, follow.Options{}, func(c *api.Client, v *drover.Allocation) (o drover.Outcome, err error) {
 		return o, c.Put(ctx, "/v1/client/allocation/"+v.ID+"/"+order, nil, body, nil)
 	})
 }
 
+// stopCommand is "drover alloc stop". The scheduler replaces the allocation, so a whole job is stopped by "job stop".
 func stopCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var noDelay bool
@@ -44,6 +47,8 @@ func stopCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// restartCommand is "drover alloc restart". The allocation keeps its id, node and folder. A task may be named by a
+// second word, as Nomad has it, or by -task; the word comes first.
 func restartCommand(app *term.App) *cobra.Command {
 	var task string
 	var all bool
@@ -59,6 +64,8 @@ func restartCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// signalCommand is "drover alloc signal", with Nomad's default of SIGKILL. A task that ends by it is restarted as its
+// restart block says.
 func signalCommand(app *term.App) *cobra.Command {
 	signal, task := "", ""
 	run := func(ctx context.Context, app *term.App, args []string) error {

@@ -12,17 +12,20 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// chosen is an allocation and a task of it, as flags choose them.
+// chosen is an allocation and a task of it, as flags choose them: -task for the task, -job in place of an
+// allocation's id.
 type chosen struct {
 	task string
 	job  string
 }
 
+// bind adds both flags.
 func (f *chosen) bind(fl *pflag.FlagSet) {
 	fl.StringVar(&f.task, "task", "", "the task; needed if there are several")
 	f.bindJob(fl)
 }
 
+// bindJob adds only -job, for commands that need no task.
 func (f *chosen) bindJob(fl *pflag.FlagSet) {
 	fl.StringVar(&f.job, "job", "", "instead of ALLOC: the newest running allocation of this job")
 }
@@ -49,7 +52,8 @@ func (f *chosen) find(ctx context.Context, c *api.Client, args []string) (v *dro
 	return v, task, rest, err
 }
 
-// newestOf is the newest running allocation of a job, else the newest.
+// newestOf returns the newest running allocation of the job whose id begins with prefix. If none runs it is the
+// newest of all, since the logs of a failed one are what people look for. Errors: the API's; NotFound.
 func newestOf(ctx context.Context, c *api.Client, prefix string) (*drover.Allocation, error) {
 	j, err := c.Job(ctx, prefix)
 	if err != nil {
@@ -67,7 +71,9 @@ func newestOf(ctx context.Context, c *api.Client, prefix string) (*drover.Alloca
 	return c.Allocation(ctx, list[i].ID)
 }
 
-// taskOf checks the task's name, or takes the only one. Errors: Invalid, NotFound.
+// taskOf returns the task that is meant: the one with that name, or the only one. An allocation that came without its
+// job cannot be checked, so any name is taken there and the node decides. Errors: Invalid if a name is needed;
+// NotFound.
 func taskOf(a *drover.Allocation, name string) (string, error) {
 	var names []string
 	if a.Job != nil {

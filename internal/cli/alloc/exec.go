@@ -21,12 +21,15 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
+// execFlags are the flags of "drover alloc exec". tty is not a flag's value but the answer: whether a terminal is
+// asked for.
 type execFlags struct {
 	chosen
 	stdin, tty bool
 	escape     term.Escape
 }
 
+// execCommand is "drover alloc exec". Flags stand before the allocation: all behind it belongs to the command.
 func execCommand(app *term.App) *cobra.Command {
 	f := &execFlags{}
 	var tty, noTTY bool
@@ -52,6 +55,8 @@ echo data | drover alloc exec -T 3f2a sh -c 'wc -c'`)
 	return c
 }
 
+// exec finds the task, dials its node through the server, and runs the session. t is the terminal here, or nil.
+// Errors: Invalid without a command; NotFound; the API's; *term.ExitError with the command's code.
 func exec(ctx context.Context, app *term.App, f *execFlags, t *term.Console, args []string) error {
 	c, err := app.Nomad()
 	if err != nil {
@@ -75,6 +80,8 @@ func exec(ctx context.Context, app *term.App, f *execFlags, t *term.Console, arg
 	return x.run(ctx, f, t)
 }
 
+// dialExec opens the WebSocket of Nomad's exec API. The command is JSON in the query, since it is a list of words.
+// Errors: those of Unreachable.
 func dialExec(ctx context.Context, c *api.Client, id, task string, argv []string, tty bool) (*websocket.Conn, error) {
 	command, err := json.Marshal(argv)
 	if err != nil {
@@ -88,17 +95,20 @@ func dialExec(ctx context.Context, c *api.Client, id, task string, argv []string
 	if err != nil {
 		return nil, c.Unreachable(ctx, err)
 	}
+	// The library's limit of 32 KiB is less than one frame of output may be.
 	conn.SetReadLimit(16 << 20)
 	return conn, nil
 }
 
-// session is one exec connection: frames of JSON in both directions, as Nomad has them.
+// session is one exec connection: text frames of JSON in both directions, as Nomad has them. Stdin, resizes and
+// heartbeats are sent by different goroutines.
 type session struct {
 	app  *term.App
 	conn *websocket.Conn
 	mu   sync.Mutex // guards writes' order
 }
 
+// execBytes is a piece of a stream, in base64 on the wire; Close says that nothing more of it comes.
 type execBytes struct {
 	Data  []byte `json:"data,omitempty"`
 	Close bool   `json:"close,omitempty"`
@@ -116,11 +126,13 @@ type execFrame struct {
 	} `json:"result,omitempty"`
 }
 
+// execSize is a terminal's size in characters.
 type execSize struct {
 	Height uint16 `json:"height"`
 	Width  uint16 `json:"width"`
 }
 
+// send writes one frame. Several goroutines send, so the lock keeps their frames in order.
 func (x *session) send(ctx context.Context, f execFrame) error {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -131,9 +143,12 @@ func (x *session) send(ctx context.Context, f execFrame) error {
 	return x.conn.Write(ctx, websocket.MessageText, text)
 }
 
-// execHeartbeat is how often we say that we are there.
+// execHeartbeat is how often an empty frame is sent, as Nomad's own client does: proxies close connections that are
+// silent.
 const execHeartbeat = 10 * time.Second
 
+// run hands our streams on until the command ends, and restores the terminal at every end. Errors: *term.ExitError
+// for a code other than 0; those of receive.
 func (x *session) run(ctx context.Context, f *execFlags, t *term.Console) error {
 	ctx, leave := term.Leavable(ctx)
 	defer leave()
@@ -152,6 +167,7 @@ func (x *session) run(ctx context.Context, f *execFlags, t *term.Console) error 
 		resize(t.Size())
 		go t.OnResize(ctx, resize) // ends with ctx
 	}
+	// Without -i stdin is closed at once, so that a command that reads it does not wait for ever.
 	end := func() error { return x.send(ctx, execFrame{Stdin: &execBytes{Close: true}}) }
 	if f.stdin {
 		go term.PumpInput(x.app.In, send, end) // ends with stdin, or the process
@@ -174,7 +190,8 @@ func (x *session) run(ctx context.Context, f *execFlags, t *term.Console) error 
 	return nil
 }
 
-// receive prints what comes until the exit code does.
+// receive prints output until the exit code comes, and returns that. Errors: the code of the close frame's reason;
+// *term.ExitError for an interruption; Unavailable for a broken connection; those of writing.
 func (x *session) receive(ctx context.Context) (code int, err error) {
 	for {
 		_, text, err := x.conn.Read(ctx)
@@ -208,7 +225,8 @@ func (x *session) receive(ctx context.Context) (code int, err error) {
 	}
 }
 
-// closeCode is the code behind a close frame: 1008 is the caller's fault, all else ours.
+// closeCode returns the error code behind a close frame. Status 1008 (policy violation) is the caller's fault; its
+// text tells a missing thing from a wrong request. Everything else is the agent's.
 func closeCode(c websocket.CloseError) drover.Code {
 	switch {
 	case c.Code == websocket.StatusPolicyViolation && strings.Contains(c.Reason, "not found"):

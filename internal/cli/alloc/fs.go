@@ -14,6 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// fsFlags are the flags of "drover alloc fs". human writes sizes with units; stat describes the path itself.
 type fsFlags struct {
 	term.Output
 	chosen
@@ -21,6 +22,8 @@ type fsFlags struct {
 	human, stat bool
 }
 
+// fsCommand is "drover alloc fs": "ls", "stat" and "cat" in one, as Nomad has it. What the path is decides what is
+// printed.
 func fsCommand(app *term.App) *cobra.Command {
 	f := &fsFlags{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -43,6 +46,8 @@ drover alloc fs -tail -n 5 -f 3f2a alloc/data/events.log`)
 	return c
 }
 
+// fs looks at the path first, and then lists the folder or prints the file. The path "/" is the allocation's folder,
+// and nothing above it can be reached. Errors: Invalid, NotFound; the API's.
 func fs(ctx context.Context, app *term.App, f *fsFlags, args []string) error {
 	c, err := app.Nomad()
 	if err != nil {
@@ -73,6 +78,7 @@ func fs(ctx context.Context, app *term.App, f *fsFlags, args []string) error {
 	return f.cat(ctx, c, app.Out, v.ID, q, info.Size)
 }
 
+// ls lists a folder, without what is in the folders below it.
 func ls(ctx context.Context, app *term.App, c *api.Client, f *fsFlags, id string, q url.Values) error {
 	var list []drover.AllocFileInfo
 	if _, err := c.Get(ctx, "/v1/client/fs/ls/"+id, q, &list); err != nil {
@@ -84,6 +90,7 @@ func ls(ctx context.Context, app *term.App, c *api.Client, f *fsFlags, id string
 	return f.files(app.Out, list)
 }
 
+// files prints a row for each file; a folder has a slash behind its name.
 func (f *fsFlags) files(w io.Writer, list []drover.AllocFileInfo) error {
 	var rows [][]string
 	for _, i := range list {
@@ -99,7 +106,8 @@ func (f *fsFlags) files(w io.Writer, list []drover.AllocFileInfo) error {
 	return term.Table(w, "The folder is empty.", "Mode|Size|Modified|Name", rows)
 }
 
-// cat prints a file of so many bytes.
+// cat prints a file, whose size in bytes is that of the stat before: a file that grew meanwhile is printed as it is
+// now. Following and ends need the streaming route. Errors: the API's; those of writing.
 func (f *fsFlags) cat(ctx context.Context, c *api.Client, w io.Writer, id string, q url.Values, size int64) error {
 	if f.wantsEnd() || f.follow {
 		return f.print(ctx, c, w, "/v1/client/fs/stream/"+id, q, size)

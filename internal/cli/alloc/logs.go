@@ -13,12 +13,14 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// logsFlags are the flags of "drover alloc logs". Neither or both of stdout and stderr mean both.
 type logsFlags struct {
 	chosen
 	tail
 	stdout, stderr bool
 }
 
+// logsCommand is "drover alloc logs". Rotated files of a log are printed as one text.
 func logsCommand(app *term.App) *cobra.Command {
 	f := &logsFlags{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -35,11 +37,14 @@ func logsCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// logs prints the logs of one task. Of both, stderr goes to our stderr; alone it goes to stdout, so that it can be
+// piped. Errors: Invalid, NotFound; the API's.
 func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error {
 	c, err := app.Nomad()
 	if err != nil {
 		return err
 	}
+	// The task may be the last word, as Nomad has it; with -job the allocation's word is missing.
 	if f.job == "" && len(args) == 2 || f.job != "" && len(args) == 1 {
 		f.task, args = args[len(args)-1], args[:len(args)-1]
 	}
@@ -50,6 +55,7 @@ func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error
 	both := f.stdout == f.stderr
 	g, ctx := errgroup.WithContext(ctx)
 	if !f.follow {
+		// Without -f both end, and mixing them would only hide their order.
 		g.SetLimit(1) // one after the other
 	}
 	if both || f.stdout {
@@ -65,7 +71,8 @@ func logs(ctx context.Context, app *term.App, f *logsFlags, args []string) error
 	return g.Wait()
 }
 
-// stream prints one of a task's logs.
+// stream prints one log of a task; kind is "stdout" or "stderr". A log has no size that could be asked for before, so
+// the number of bytes from the end is not bounded.
 func (f *logsFlags) stream(ctx context.Context, c *api.Client, w io.Writer, id, task, kind string) error {
 	return f.print(ctx, c, w, "/v1/client/fs/logs/"+id, url.Values{"task": {task}, "type": {kind}}, math.MaxInt64)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// statusCommand is "drover alloc status". Without an allocation it lists all of the namespace.
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	var stats bool
@@ -33,6 +34,7 @@ func statusCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// list prints the allocations of the chosen namespace, newest first. Errors: the API's.
 func list(ctx context.Context, app *term.App, c *api.Client, o *term.Output) error {
 	var list []*drover.AllocationListStub
 	if _, err := c.Get(ctx, "/v1/allocations", nil, &list); err != nil {
@@ -45,8 +47,9 @@ func list(ctx context.Context, app *term.App, c *api.Client, o *term.Output) err
 	return view.Allocations(app, o, list)
 }
 
-// Show prints the allocation whose id begins with prefix, with what its tasks use now if stats says so. Errors: the API's;
-// NotFound; Invalid when several begin so.
+// Show prints the allocation whose id begins with prefix. With stats it asks the node what the tasks use now, unless
+// the allocation has ended. Placement scores need -verbose. Errors: the API's; NotFound; Invalid when several begin
+// so.
 func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string, stats bool) error {
 	v, err := c.Allocation(ctx, prefix)
 	if err != nil {
@@ -84,7 +87,9 @@ func Show(ctx context.Context, app *term.App, c *api.Client, o *term.Output, pre
 	return nil
 }
 
+// showFacts prints what the allocation is, what the server wants of it, and which ones it follows or makes room for.
 func showFacts(app *term.App, o *term.Output, v *drover.Allocation) error {
+	// Health is unknown (empty) until a deployment has judged the allocation.
 	healthy := ""
 	if d := v.DeploymentStatus; d != nil && d.Healthy != nil {
 		healthy = term.YesNo(*d.Healthy)
@@ -102,6 +107,7 @@ func showFacts(app *term.App, o *term.Output, v *drover.Allocation) error {
 		"Created", term.StampNanos(v.CreateTime), "Modified", term.StampNanos(v.ModifyTime))
 }
 
+// showPorts prints the address of each port; To is the port inside of the task's network, if it is another one.
 func showPorts(app *term.App, v *drover.Allocation) error {
 	if v.AllocatedResources == nil || len(v.AllocatedResources.Shared.Ports) == 0 {
 		return nil
@@ -118,6 +124,8 @@ func showPorts(app *term.App, v *drover.Allocation) error {
 	return term.Table(app.Out, "", "Label|Address|To", rows)
 }
 
+// showTask prints one task: state, what it may use and uses now, and its events, newest first. usage is nil if it was
+// not asked for.
 func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.AllocResourceUsage) error {
 	s := v.TaskStates[name]
 	state := s.State
@@ -139,6 +147,7 @@ func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.Al
 			cpu = fmt.Sprintf("%.0f of %s (%.1f %%)", u.CpuStats.TotalTicks, cpu, u.CpuStats.Percent)
 		}
 		if u.MemoryStats != nil {
+			// Drivers report either what the control group counts or the resident set; the larger is nearer to the limit.
 			memory = term.Bytes(float64(max(u.MemoryStats.Usage, u.MemoryStats.RSS))) + " of " + memory
 		}
 	}
@@ -157,7 +166,8 @@ func showTask(app *term.App, v *drover.Allocation, name string, usage *drover.Al
 	return term.Table(app.Out, "Nothing happened yet.", "Time|Event|Message", rows)
 }
 
-// showPlacement tells how the node was chosen.
+// showPlacement prints how the node was chosen: how many nodes were left out and why, and the scores of the best
+// ones.
 func showPlacement(app *term.App, m *drover.AllocationMetric) error {
 	term.Section(app.Out, "Placement")
 	if err := term.Facts(app.Out, "Nodes evaluated", strconv.Itoa(m.NodesEvaluated), "Left out", strconv.Itoa(m.NodesFiltered),

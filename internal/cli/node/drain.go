@@ -13,6 +13,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// eligibilityCommand is "drover node eligibility". It moves nothing: what runs on the node stays there.
 func eligibilityCommand(app *term.App) *cobra.Command {
 	var enable, disable, self bool
 	run := func(ctx context.Context, c *api.Client, args []string) error {
@@ -41,7 +42,8 @@ func eligibilityCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-// nodeOf is the node that args name, or the agent's own. Errors: Invalid unless it is exactly one of them; the API's.
+// nodeOf returns the node that args name, or with self that of the agent. args holds one word at most. Errors:
+// Invalid unless exactly one of the two is given; NotFound; the API's.
 func nodeOf(ctx context.Context, c *api.Client, args []string, self bool) (*drover.Node, error) {
 	if self == (len(args) == 1) {
 		return nil, drover.Errorf(drover.Invalid, "name a node, or give -self")
@@ -56,6 +58,7 @@ func nodeOf(ctx context.Context, c *api.Client, args []string, self bool) (*drov
 	return c.Node(ctx, id)
 }
 
+// drainFlags are the flags of "drover node drain". Names and defaults are Nomad's.
 type drainFlags struct {
 	enable, disable, keepIneligible, detach, self, yes bool
 
@@ -64,7 +67,8 @@ type drainFlags struct {
 	deadline                                   time.Duration
 }
 
-// spec is the drain that the flags ask for.
+// spec returns the drain that the flags ask for. Nomad's API has no fields for the extremes: a deadline below 0 stops
+// everything at once, and 0 waits for ever. -force comes before -no-deadline.
 func (f *drainFlags) spec() *drover.DrainSpec {
 	spec := &drover.DrainSpec{Deadline: f.deadline, IgnoreSystemJobs: f.ignoreSystem, MoveBatch: f.moveBatch}
 	switch {
@@ -76,6 +80,7 @@ func (f *drainFlags) spec() *drover.DrainSpec {
 	return spec
 }
 
+// drainCommand is "drover node drain". Ctrl-C ends following, not the drain.
 func drainCommand(app *term.App) *cobra.Command {
 	f := &drainFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
@@ -104,6 +109,8 @@ drover node drain -disable 91c3`)
 	return c
 }
 
+// drain begins or ends the drain of a node, and follows one that it began. Errors: Invalid, NotFound; the API's;
+// those of followDrain.
 func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, args []string) error {
 	if f.enable == f.disable {
 		return drover.Errorf(drover.Invalid, "give either -enable or -disable")
@@ -112,6 +119,7 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 	if err != nil {
 		return err
 	}
+	// A body without DrainSpec ends the drain, as in Nomad.
 	body := map[string]any{"NodeID": n.ID, "MarkEligible": f.disable && !f.keepIneligible}
 	if f.enable {
 		body["DrainSpec"] = f.spec()
@@ -130,9 +138,11 @@ func drain(ctx context.Context, app *term.App, c *api.Client, f *drainFlags, arg
 	return followDrain(ctx, app, c, n)
 }
 
-// followDrain tells how many allocations are left until none is. Errors: the API's; Conflict if the drain was ended before.
+// followDrain prints how many allocations are left, at each change, until none is. System jobs do not count: they
+// leave last, or stay. Errors: the API's; Conflict if the drain was ended before.
 func followDrain(ctx context.Context, app *term.App, c *api.Client, n *drover.Node) error {
 	var index uint64
+	// -1 makes the first count a change, so that it is printed even if it is 0.
 	left, ended := -1, false
 	for {
 		var allocs []*drover.Allocation

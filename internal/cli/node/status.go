@@ -16,12 +16,14 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// StatusFlags are what of a node is shown, and how.
+// StatusFlags say what of a node is shown, and how. "drover status" makes one from its own Output.
 type StatusFlags struct {
 	term.Output
+	// stats asks the node itself, so it fails for one that is down; self is the node of the agent asked.
 	stats, self bool
 }
 
+// statusCommand is "drover node status". Without a node it lists all of them, as the API orders them.
 func statusCommand(app *term.App) *cobra.Command {
 	f := &StatusFlags{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
@@ -46,6 +48,7 @@ drover node status 91c3`)
 	return c
 }
 
+// list prints all nodes in one table. Errors: the API's.
 func list(ctx context.Context, app *term.App, f *StatusFlags) error {
 	return term.List(ctx, app, &f.Output, term.Listing[*drover.NodeListStub]{
 		Path: "/v1/nodes", None: "There are no nodes.", Heading: "ID|Name|Datacenter|Pool|Class|Draining|Eligibility|Status",
@@ -64,6 +67,8 @@ func Show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, pre
 	return show(ctx, app, c, f, n)
 }
 
+// show prints one node, part after part; -json and -t print the node alone. Its allocations are those of all
+// namespaces unless one was chosen. Errors: the API's.
 func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *drover.Node) error {
 	if done, err := f.Data(app.Out, n); done {
 		return err
@@ -86,6 +91,7 @@ func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *
 		func() error { return showAttributes(app, n, f.Verbose) },
 		func() error {
 			term.Section(app.Out, "Allocations")
+			// This route answers with whole allocations, from which the room was counted; the table takes stubs.
 			var stubs []*drover.AllocationListStub
 			for _, v := range allocs {
 				stubs = append(stubs, v.Stub())
@@ -101,6 +107,8 @@ func show(ctx context.Context, app *term.App, c *api.Client, f *StatusFlags, n *
 	return nil
 }
 
+// showFacts prints what the node is and how the scheduler may use it. A drain is shown with the time at which it
+// forces.
 func showFacts(app *term.App, n *drover.Node) error {
 	drain := ""
 	if n.DrainStrategy != nil {
@@ -116,6 +124,7 @@ func showFacts(app *term.App, n *drover.Node) error {
 		"Drover", at["drover.version"], "Meta", term.Pairs(n.Meta))
 }
 
+// showDrivers prints what each driver found; its remarks say what is missing, or held by weaker means.
 func showDrivers(app *term.App, n *drover.Node) error {
 	term.Section(app.Out, "Drivers")
 	var rows [][]string
@@ -129,6 +138,8 @@ func showDrivers(app *term.App, n *drover.Node) error {
 	return nil
 }
 
+// showRoom prints what allocations hold of the node's size. Reserved resources are not part of that size. What tasks
+// really use is not counted: the scheduler places by what they asked for.
 func showRoom(app *term.App, n *drover.Node, allocs []*drover.Allocation) error {
 	total, used := n.Total(), drover.Capacity{}
 	for _, v := range allocs {
@@ -146,6 +157,8 @@ func showRoom(app *term.App, n *drover.Node, allocs []*drover.Allocation) error 
 	})
 }
 
+// showStats prints what the machine uses now, as its agent measures it. CPU is the mean over all cores. Errors: the
+// API's, Unavailable if the node's agent is not connected.
 func showStats(ctx context.Context, app *term.App, c *api.Client, id string) error {
 	var s drover.HostStats
 	if _, err := c.Get(ctx, "/v1/client/stats", url.Values{"node_id": {id}}, &s); err != nil {
@@ -167,6 +180,7 @@ func showStats(ctx context.Context, app *term.App, c *api.Client, id string) err
 		"Up for", term.Span(time.Duration(s.Uptime)*time.Second))
 }
 
+// showEvents prints what happened to the node, newest first; the server keeps the last few.
 func showEvents(app *term.App, n *drover.Node) error {
 	term.Section(app.Out, "Events")
 	var rows [][]string
@@ -176,6 +190,8 @@ func showEvents(app *term.App, n *drover.Node) error {
 	return term.Table(app.Out, "There are none.", "Time|Part|Message|Details", rows)
 }
 
+// showAttributes prints the fingerprinted attributes, against which constraints are checked. They are many, so they
+// need -verbose.
 func showAttributes(app *term.App, n *drover.Node, verbose bool) error {
 	if !verbose {
 		return nil

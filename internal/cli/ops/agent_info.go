@@ -13,7 +13,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// AgentInfoCommand is "drover agent-info".
+// AgentInfoCommand is "drover agent-info". For people it prints the statistics only; -json adds the configuration, in
+// which the agent leaves out secrets.
 func AgentInfoCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, _ []string) error {

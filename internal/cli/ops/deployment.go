@@ -22,6 +22,7 @@ func DeploymentCommand(app *term.App) *cobra.Command {
 			false))
 }
 
+// deploymentListCommand is "drover deployment list", newest first.
 func deploymentListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List deployments", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
@@ -38,6 +39,8 @@ func deploymentListCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// deploymentStatusCommand is "drover deployment status". With -monitor it ends with the deployment, and with its
+// result.
 func deploymentStatusCommand(app *term.App) *cobra.Command {
 	k := &one[*drover.Deployment]{
 		find: (*api.Client).Deployment,
@@ -54,13 +57,15 @@ drover deployment status -monitor 4c1d`)
 	return c
 }
 
-// changeDeployment does something to a deployment and follows the evaluation that comes of it.
+// changeDeployment sends an action ("promote", "fail" or "pause") and follows the evaluation that comes of it. body
+// is completed with the deployment's id. Errors: the API's, NotFound; those of follow.Evaluation.
 func changeDeployment(ctx context.Context, app *term.App, prefix, action string, f follow.Options, body map[string]any) error {
 	do := func(c *api.Client, d *drover.Deployment) (o drover.Outcome, err error) {
 		body["DeploymentID"] = d.ID
 		if err := c.Put(ctx, "/v1/deployment/"+action+"/"+d.ID, api.InNamespace(d.Namespace), body, &o); err != nil {
 			return o, err
 		}
+		// A failed deployment with auto_revert registers the last stable version again.
 		if o.RevertedJobVersion != nil {
 			_, err = fmt.Fprintf(app.Out, "The job goes back to version %d.\n", *o.RevertedJobVersion)
 		}
@@ -69,6 +74,8 @@ func changeDeployment(ctx context.Context, app *term.App, prefix, action string,
 	return follow.Change(ctx, app, f, (*api.Client).Deployment, prefix, do)
 }
 
+// deploymentPromoteCommand is "drover deployment promote", for all groups unless some are named. The server refuses
+// it while canaries are not healthy.
 func deploymentPromoteCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	var groups []string
@@ -81,6 +88,8 @@ func deploymentPromoteCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// deploymentFailCommand is "drover deployment fail". Allocations of the new version stay unless the job reverts
+// itself.
 func deploymentFailCommand(app *term.App) *cobra.Command {
 	f := &follow.Options{}
 	run := func(ctx context.Context, app *term.App, args []string) error {
@@ -91,6 +100,7 @@ func deploymentFailCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// deploymentPauseCommand makes "pause" and "resume": one route of the API, which differs in what the body says.
 func deploymentPauseCommand(app *term.App, name, about string, pause bool) *cobra.Command {
 	f := &follow.Options{}
 	c := term.Command(app, name+" DEPLOYMENT", about, 1, 1, func(ctx context.Context, app *term.App, args []string) error {

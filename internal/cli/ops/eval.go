@@ -21,6 +21,7 @@ func EvalCommand(app *term.App) *cobra.Command {
 	return term.Group("eval", "Look at evaluations: the scheduler's decisions", evalListCommand(app), evalStatusCommand(app))
 }
 
+// evalListCommand is "drover eval list", newest first. Filters are applied by the server.
 func evalListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	var job, status string
@@ -41,6 +42,7 @@ func evalListCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// evalStatusCommand is "drover eval status". With -monitor it follows the evaluation, and ends as "job run" does.
 func evalStatusCommand(app *term.App) *cobra.Command {
 	k := &one[*drover.Evaluation]{
 		find: (*api.Client).Evaluation,
@@ -61,6 +63,7 @@ func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.O
 		"Created", term.StampNanos(e.CreateTime), "Modified", term.StampNanos(e.ModifyTime)); err != nil {
 		return err
 	}
+	// Only evaluations whose job asked for annotations have them.
 	if p := e.PlanAnnotations; p != nil {
 		for _, g := range slices.Sorted(maps.Keys(p.DesiredTGUpdates)) {
 			fmt.Fprintf(app.Out, "Group %q: place %d, stop %d\n", g, p.DesiredTGUpdates[g].Place, p.DesiredTGUpdates[g].Stop)

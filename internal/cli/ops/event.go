@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
+// eventFlags are the flags of "drover event stream". index is the first one that is wanted; 0: only what comes.
 type eventFlags struct {
 	term.Output
 	topics []string
@@ -37,9 +38,12 @@ func EventCommand(app *term.App) *cobra.Command {
 	return term.Group("event", "Watch what happens", c)
 }
 
-// maxEvent is how long a line of the stream may be.
+// maxEvent is how many bytes a line of the stream may have. One raft entry is one line, and it may place thousands of
+// allocations, each of which carries its job.
 const maxEvent = 64 << 20
 
+// eventStream prints events until ctx ends, which is no error. Errors: the API's; Gone if the server no longer has
+// the index, or we read too slowly; Unavailable when the connection breaks.
 func eventStream(ctx context.Context, app *term.App, f *eventFlags) error {
 	c, err := app.Nomad()
 	if err != nil {
@@ -73,13 +77,16 @@ func eventStream(ctx context.Context, app *term.App, f *eventFlags) error {
 	return drover.Errorf(drover.Unavailable, "the stream ended: %w", lines.Err())
 }
 
-// now is an index behind all that happened.
+// now returns the index after the last one that the server has written. A search for a byte that begins no id finds
+// nothing and costs little, yet its answer has the index.
 func now(ctx context.Context, c *api.Client) (uint64, error) {
 	var r struct{ Index uint64 }
 	err := c.Put(ctx, "/v1/search", c.Anywhere(), map[string]string{"Prefix": "\x00", "Context": "all"}, &r)
 	return r.Index + 1, err
 }
 
+// printEvents prints one line of the stream, which holds all events of one index. With a template that is applied to
+// each event. Errors: Gone for an error that the server wrote into the stream; those of reading and writing.
 func printEvents(app *term.App, f *eventFlags, text []byte) error {
 	var l struct {
 		drover.Events

@@ -14,7 +14,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// MonitorCommand is "drover monitor".
+// MonitorCommand is "drover monitor". The log begins at the call and ends with Ctrl-C. It is that of the agent asked,
+// unless a node or server is named, to which the agent then forwards.
 func MonitorCommand(app *term.App) *cobra.Command {
 	var level, node, server string
 	var asJSON bool
@@ -40,7 +41,8 @@ func MonitorCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-// monitorJSON unpacks the frames that JSON logs come in.
+// monitorJSON unpacks the frames that JSON logs come in, as Nomad's API has no plain form of them, and prints the
+// lines as they are. Errors: the API's; Unavailable when the log ends before ctx does.
 func monitorJSON(ctx context.Context, app *term.App, c *api.Client, q url.Values) error {
 	res, err := c.Open(ctx, http.MethodGet, "/v1/agent/monitor", q, nil)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// namespaces are namespaces, as they are written.
+// namespaces are the routes by which a namespace is written and deleted.
 var namespaces = term.Named{Kind: "Namespace", WritePath: "/v1/namespace", ItemPath: "/v1/namespace/"}
 
 // NamespaceCommand is "drover namespace".
@@ -18,6 +18,7 @@ func NamespaceCommand(app *term.App) *cobra.Command {
 		namespaceListCommand(app), namespaceApplyCommand(app), namespaces.DeleteCommand(app, "Delete a namespace without jobs"))
 }
 
+// namespaceListCommand is "drover namespace list".
 func namespaceListCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.Command(app, "list", "List namespaces", 0, 0, func(ctx context.Context, app *term.App, _ []string) error {
@@ -30,6 +31,8 @@ func namespaceListCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// namespaceApplyCommand is "drover namespace apply". It replaces the namespace as a whole: what is not given becomes
+// empty.
 func namespaceApplyCommand(app *term.App) *cobra.Command {
 	n := &drover.Namespace{}
 	return namespaces.ApplyCommand(app, &n.Description, func(name string, meta map[string]string) any {

@@ -18,10 +18,13 @@ func OperatorCommand(app *term.App) *cobra.Command {
 		term.Group("raft", "Look at the raft servers", raftPeersCommand(app)))
 }
 
+// schedulerAnswer is the part of the API's answer that is used; the index stands in the configuration too.
 type schedulerAnswer struct {
 	SchedulerConfig *drover.SchedulerConfiguration
 }
 
+// schedulerGetCommand is "drover operator scheduler get-config". -json prints the configuration alone, without the
+// answer around it.
 func schedulerGetCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, _ []string) error {
@@ -45,6 +48,8 @@ func schedulerGetCommand(app *term.App) *cobra.Command {
 	return c
 }
 
+// schedulerSetCommand is "drover operator scheduler set-config". Its defaults are not used: schedulerSet asks which
+// flags were given.
 func schedulerSetCommand(app *term.App) *cobra.Command {
 	var s drover.SchedulerConfiguration
 	c := term.Command(app, "set-config", "Change the scheduler's configuration", 0, 0, nil)
@@ -63,6 +68,8 @@ drover operator scheduler set-config -memory-oversubscription=true`)
 	return c
 }
 
+// schedulerSet reads the configuration, changes what flags say, and writes it if nobody else changed it meanwhile.
+// The API replaces it as a whole, so the rest has to be sent along. Errors: Conflict; the API's.
 func schedulerSet(app *term.App, cmd *cobra.Command, want drover.SchedulerConfiguration) error {
 	ctx := cmd.Context()
 	c, err := app.Nomad()
@@ -74,6 +81,7 @@ func schedulerSet(app *term.App, cmd *cobra.Command, want drover.SchedulerConfig
 		return err
 	}
 	s := r.SchedulerConfig
+	// A flag that was given as false is a change too, so its value alone does not tell.
 	set := func(flag string, to *bool, v bool) {
 		if cmd.Flags().Changed(flag) {
 			*to = v
@@ -102,6 +110,8 @@ func schedulerSet(app *term.App, cmd *cobra.Command, want drover.SchedulerConfig
 	return err
 }
 
+// raftPeersCommand is "drover operator raft list-peers": the servers of the raft configuration, whether they answer
+// or not.
 func raftPeersCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.NomadCommand(app, "list-peers", "List the servers that vote", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {

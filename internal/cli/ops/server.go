@@ -11,7 +11,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// ServerCommand is "drover server".
+// ServerCommand is "drover server", which has "members" only. The leader is asked for separately; without one, as
+// during an election, no member is marked.
 func ServerCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	c := term.NomadCommand(app, "members", "List the servers", 0, 0, func(ctx context.Context, c *api.Client, _ []string) error {
@@ -36,6 +37,7 @@ func ServerCommand(app *term.App) *cobra.Command {
 		var rows [][]string
 		for _, m := range r.Members {
 			at := fmt.Sprintf("%s:%d", m.Addr, m.Port)
+			// The address of a single member may be another one than that by which it leads, such as a wildcard.
 			rows = append(rows, []string{
 				m.Name, at, m.Status, term.YesNo(at == leader || len(r.Members) == 1 && leader != ""), m.Tags["build"],
 				m.Tags["dc"], m.Tags["region"],

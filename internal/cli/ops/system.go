@@ -10,7 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// SystemCommand is "drover system".
+// SystemCommand is "drover system", which has "gc" only. A collection that is ordered disregards how long ago things
+// ended.
 func SystemCommand(app *term.App) *cobra.Command {
 	run := func(ctx context.Context, c *api.Client, _ []string) error {
 		return c.Put(ctx, "/v1/system/gc", nil, nil, nil)
