@@ -17,6 +17,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/pipelink"
 )
 
+// keyFile is the file in StateDir with the key, by which a later agent goes on speaking to the same drover-init.
 const keyFile = "key"
 
 // AttachedArgs are drover-init's arguments where it is reached by its stdin and stdout; logs is the folder of the main
@@ -63,11 +64,13 @@ func ConnectAttached(ctx context.Context, stateDir string, stream io.ReadWriteCl
 	return connect(ctx, conn, readProcess(stateDir), opts)
 }
 
+// dialAttached carries a connection over the stream. Without the key there is nobody to be reached: driver.ErrGone.
 func dialAttached(stateDir string, stream io.ReadWriteCloser, opts Options) (*net.UnixConn, error) {
 	key, err := os.ReadFile(filepath.Join(stateDir, keyFile))
 	if err != nil || len(key) != len(pipelink.Key{}) {
 		return nil, errors.Join(driver.ErrGone, err)
 	}
+	// A connection's number must be new to this drover-init; agents before us did not write down theirs.
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // cannot fail
 	f, err := pipelink.Dial(stream, pipelink.Key(key), binary.LittleEndian.Uint64(id[:]), opts.Clock)

@@ -44,6 +44,7 @@ func Binary(dir string) (string, error) {
 	return path, nil
 }
 
+// unpack returns the whole program in memory, for install to write by one call.
 func unpack(data []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

@@ -16,11 +16,13 @@ type frameReader struct {
 	start, end int
 }
 
+// A connection's buffer begins small and may grow to what holds some frames of output.
 const (
 	readSize    = 128 << 10
 	readAtFirst = 1 << 10
 )
 
+// next reads one frame, with its payload in memory of its own. A payload longer than what is buffered is read into place.
 func (f *frameReader) next() (wire.Header, []byte, error) {
 	for f.end-f.start < wire.HeaderSize {
 		f.makeRoom()
@@ -78,6 +80,7 @@ type call struct {
 	refused bool
 }
 
+// deliver queues a frame, and never blocks: the reader serves all calls of the connection. An acknowledgement only moves the window.
 func (k *call) deliver(h wire.Header, p []byte) {
 	k.mu.Lock()
 	if h.Kind == wire.KindAck {
@@ -97,6 +100,7 @@ func (k *call) deliver(h wire.Header, p []byte) {
 	}
 }
 
+// poke wakes whoever waits on the channel, now or the next time. The channel has room for one, so nothing is lost or waited for.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -104,6 +108,7 @@ func poke(c chan struct{}) {
 	}
 }
 
+// end lets next fail once the queue is empty. The first error stays.
 func (k *call) end(err error) {
 	k.mu.Lock()
 	if k.ended == nil {

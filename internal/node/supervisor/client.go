@@ -107,6 +107,8 @@ func ours(conn *net.UnixConn, folder *os.File) error {
 // nobody are the answers where nothing listens. The last two: a file, or a link, is where the folder was that ours leads to.
 var nobody = []unix.Errno{unix.ECONNREFUSED, unix.ENOENT, unix.ENOTDIR, unix.ELOOP} // constant
 
+// hello agrees on the protocol's version. It runs before the reader does, so it reads the answer itself. Errors: ErrGone, Unavailable
+// without a common version.
 func (c *Client) hello(ctx context.Context, r *frameReader) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // ends the waiting below
 	defer stop()
@@ -142,6 +144,7 @@ func (c *Client) ID() string { return c.id }
 // Child is the process, if the client comes from Launch, else nil.
 func (c *Client) Child() *Child { return c.child }
 
+// helloFailed tells our own end of patience, after which the supervisor may well live, from a supervisor that hung up.
 func (c *Client) helloFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("greeting the supervisor: %w", context.Cause(ctx))
@@ -180,6 +183,8 @@ func (c *Client) read(r *frameReader) {
 
 var errLost = drover.Errorf(drover.Gone, "the connection to the supervisor ended: %w", driver.ErrGone) // a constant error
 
+// fail ends all calls with errLost, and closes what the client holds open of control groups. The groups themselves stay for the next
+// client.
 func (c *Client) fail() {
 	c.mu.Lock()
 	calls := c.calls
@@ -222,6 +227,7 @@ func (c *Client) open(op wire.Op, request []byte, files ...*os.File) (*call, err
 	return k, nil
 }
 
+// write sends the parts of a frame without another frame between them, and without copying them together.
 func (c *Client) write(parts ...[]byte) error {
 	c.wmu.Lock()
 	defer c.wmu.Unlock()
@@ -234,6 +240,7 @@ func (c *Client) write(parts ...[]byte) error {
 	return err
 }
 
+// writeWith sends a frame with files. They go with its first byte, so what is left of it is sent plainly.
 func (c *Client) writeWith(frame []byte, files []*os.File) error {
 	if len(files) == 0 {
 		return c.write(frame)

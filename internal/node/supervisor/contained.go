@@ -106,6 +106,7 @@ func (c *Contained) Start(ctx context.Context, opts Options) (*Client, error) {
 	return client, nil
 }
 
+// orCause is why ctx ended, if it has: the error is then only that of a connection closed for it.
 func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

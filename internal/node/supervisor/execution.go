@@ -143,6 +143,7 @@ func (c *Client) closeGroup(ctx context.Context, id string) {
 	}
 }
 
+// takeGroup takes a group out of the client's hands; nil if it has none of this execution.
 func (c *Client) takeGroup(id string) Group {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,11 +161,13 @@ func (c *Client) completeGroup(id string, r *execution.Receipt) {
 		return
 	}
 	if stats, err := g.Stats(); err == nil {
+		// The group also counts processes that nobody waited for; the supervisor may have seen what it no longer shows.
 		r.UserCPU, r.SystemCPU = max(r.UserCPU, stats.UserCPU), max(r.SystemCPU, stats.SystemCPU)
 		if stats.PeakMemory > 0 {
 			r.PeakMemory = stats.PeakMemory
 		}
 	}
+	// The kernel's kill for memory looks like any SIGKILL from inside the guest.
 	if r.Cause == execution.CauseSignalled && r.Signal == int(syscall.SIGKILL) && g.OOMKills() > 0 {
 		r.Cause = execution.CauseOOM
 	}
@@ -187,6 +190,7 @@ func release(g Group, keep bool) bool {
 	return keep && ok
 }
 
+// removeGroup removes a group whatever became of the caller's context. A failure is only told: the group goes with the task's.
 func (c *Client) removeGroup(ctx context.Context, id string, g Group) {
 	ctx, cancel := c.opts.Clock.WithTimeout(context.WithoutCancel(ctx), groupPatience)
 	defer cancel()

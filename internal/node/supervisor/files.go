@@ -15,8 +15,10 @@ import (
 // Files gives access to the guest's files.
 func (c *Client) Files() execution.Files { return files{c} }
 
+// files does file work over a client; every request has a channel of its own.
 type files struct{ c *Client }
 
+// request encodes what most operations on files take.
 func request(r execution.FileRequest) []byte {
 	var e wire.Encoder
 	e.FileRequest(r)
@@ -154,6 +156,7 @@ type stream struct {
 	close    sync.Once
 }
 
+// newStream returns the reader of a channel. ctx bounds all of its reads.
 func newStream(ctx context.Context, k *call) *stream { return &stream{ctx: ctx, k: k} }
 
 // Read returns data, then io.EOF at the end, or the supervisor's error.

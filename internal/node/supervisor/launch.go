@@ -140,6 +140,7 @@ func start(cfg LaunchConfig) (*Child, *os.File, error) {
 	return p, w, nil
 }
 
+// startProcess starts the binary in the agent's namespaces, or a staged child that still waits for its script.
 func startProcess(cfg LaunchConfig, attr *os.ProcAttr) (*Child, error) {
 	if cfg.Stage == nil {
 		p, err := os.StartProcess(cfg.Binary, []string{processTitle}, attr)
@@ -181,6 +182,8 @@ func (cfg *LaunchConfig) program() (f *os.File, done func(), err error) {
 // environment is drover-init's own.
 func environment() []string { return []string{"GOMAXPROCS=1", "GOGC=25", "GODEBUG=madvdontneed=1"} }
 
+// attributes are the child's folder, environment and descriptors; their order is that of wire's constants (ListenerFD and those after
+// it).
 func attributes(cfg LaunchConfig, null, log, listener, config *os.File) *os.ProcAttr {
 	logDir := cfg.LogDir
 	if logDir == nil {
@@ -206,6 +209,7 @@ func open(path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
+// pipe makes the pipe of the configuration, which both ends lose at an exec.
 func pipe() (r, w *os.File, err error) {
 	var p [2]int
 	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {

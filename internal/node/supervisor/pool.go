@@ -121,6 +121,7 @@ func (p *Pool) Put(ctx context.Context, stateDir string, opts Options) bool {
 	return false
 }
 
+// room is asked before a supervisor is retired, which cannot be undone.
 func (p *Pool) room() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,6 +145,7 @@ func (p *Pool) folder() (string, error) {
 	return filepath.Join(p.dir, idlePrefix+strconv.Itoa(p.made)), nil
 }
 
+// keep lets the supervisor wait for a task, for keepFor; false if the pool was closed meanwhile.
 func (p *Pool) keep(r *resting) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

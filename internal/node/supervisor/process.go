@@ -24,6 +24,7 @@ type process struct {
 
 const pidFile = "pid"
 
+// startTime reads when a process was started; "" if it has ended. It avoids os.File, as each launch calls it.
 func startTime(pid int) string {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -43,6 +44,7 @@ func startTime(pid int) string {
 	return f[startField]
 }
 
+// readProcess reads what write noted; the zero process, which is never alive, if there is nothing.
 func readProcess(dir string) process {
 	b, err := os.ReadFile(filepath.Join(dir, pidFile))
 	if err != nil {
@@ -64,6 +66,7 @@ func (p process) write(dir string) error {
 	return errors.Join(err, f.Close())
 }
 
+// alive reports whether the process lives; another one with the same number is not taken for it.
 func (p process) alive() bool { return p.pid > 0 && p.start != "" && startTime(p.pid) == p.start }
 
 // open returns a descriptor of the process, -1 if it has ended.
@@ -82,6 +85,7 @@ func (p process) open() int {
 	return fd
 }
 
+// kill sends SIGKILL by a descriptor, so the number cannot be another's by then. An ended process is no error.
 func (p process) kill() error {
 	fd := p.open()
 	if fd < 0 {

@@ -20,6 +20,7 @@ func sealed(path string) (*os.File, error) {
 	return copied.(func() (*os.File, error))() // nothing else is stored
 }
 
+// seal copies the program into memory and seals the copy. Where the machine forbids such programs, it returns the file itself.
 func seal(path string) (*os.File, error) {
 	in, err := open(path, unix.O_RDONLY)
 	if err != nil {

@@ -90,6 +90,7 @@ func (s *session) ack() {
 	}
 }
 
+// data translates a frame of output. Skipped says that the supervisor has dropped bytes that this session did not read in time.
 func (s *session) data(m message) (execution.Frame, error) {
 	offset, p, err := wire.ParseData(m.payload)
 	if err != nil || m.stream < execution.Stdout || m.stream > execution.Stderr {
@@ -170,6 +171,7 @@ func (s *session) Close() error {
 // and its receipt is kept.
 func (s *session) Lost() { s.leave(wire.CloseLost) }
 
+// leave ends the session once; how tells the supervisor whether its user may come back.
 func (s *session) leave(how uint8) {
 	s.close.Do(func() {
 		s.end.Do(func() { close(s.over) })

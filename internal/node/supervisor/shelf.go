@@ -81,6 +81,7 @@ func cleared(stateDir string) bool {
 	return len(entries) > 0
 }
 
+// keep moves the folder onto the shelf; false if the shelf is full or on another file system.
 func (s *Shelf) keep(stateDir string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

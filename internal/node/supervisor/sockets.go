@@ -49,6 +49,7 @@ func newSockets(shelf string, log *slog.Logger) *sockets {
 	return s
 }
 
+// inMemory reports whether a folder is on a tmpfs, where an inode costs nothing to make.
 func inMemory(folder string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(folder, &st) == nil && st.Type == unix.TMPFS_MAGIC
@@ -133,6 +134,7 @@ func listenBehind(link, folder string) (f *os.File, err error) {
 	return f, err
 }
 
+// listenThere is one try of listenBehind. ENOENT says that the folder was removed between the two steps.
 func listenThere(link, folder string) (*os.File, error) {
 	dir, err := privateFolder(folder)
 	if err != nil {

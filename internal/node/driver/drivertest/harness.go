@@ -116,6 +116,7 @@ func (h Harness) suite(t *testing.T) *suite {
 func (s *suite) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	// The second round tries that Destroy is idempotent.
 	for range 2 {
 		for _, h := range s.handles {
 			require.NoError(s.t, h.Destroy(ctx))
@@ -169,6 +170,7 @@ func (s *suite) startSpec(spec driver.Spec) driver.Handle {
 func (s *suite) pool() driver.Handle {
 	s.t.Helper()
 	spec := s.spec(Program{})
+	// What makes a program, in any driver's configuration, is taken out: a warm runner has none.
 	spec.Pool = true
 	delete(spec.Config, "command")
 	delete(spec.Config, "args")

@@ -155,6 +155,7 @@ func plantedLogs(s *suite) {
 	spec := s.spec(Program{Script: "echo first; read x < /dev/null; sleep 0.3; yes | head -c 3000000; sleep 600"})
 	spec.Log.MaxFiles, spec.Log.MaxFileSize = 3, 1<<20
 	for _, n := range []string{"web.stdout.1", "web.stdout.2", "web.stderr.0"} {
+		// The names are those that rotation will come to, and the other stream's first.
 		require.NoError(s.t, os.Symlink(victim, filepath.Join(spec.Log.Dir, n)))
 	}
 	h, err := s.d.Start(s.t.Context(), spec)

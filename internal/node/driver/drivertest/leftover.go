@@ -31,6 +31,7 @@ func leftovers(alloc, root string) (found []string) {
 		}
 	}
 	mounts, _ := os.ReadFile("/proc/self/mountinfo")
+	// Mounts are looked for in the agent's namespace only; those of a task's own end with its processes.
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, root) || strings.Contains(line, alloc) {
 			found = append(found, "mount "+strings.TrimSpace(line))

@@ -119,6 +119,7 @@ func (x *command) run(ctx context.Context) {
 	}()
 	sh := &shell{x: x, ctx: ctx}
 	code, failure := sh.run(x.spec.Argv)
+	// The context ends with the script, which also stops the timer of the limit.
 	x.kill(nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -123,6 +123,7 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, er
 		return nil, &driver.StartError{Recoverable: o.startErrorRecoverable, Err: drover.Errorf(drover.Invalid, "%s", o.startError)}
 	}
 	t := newTask(d, spec, o)
+	// The world knows the task before it runs, so that a task which ends at once can still be attached to.
 	d.world.mu.Lock()
 	d.world.tasks[spec.ID] = t
 	d.world.mu.Unlock()

@@ -46,6 +46,7 @@ func (r *Reader) Done() error {
 // Has tells whether the key was given; null is not.
 func (r *Reader) Has(key string) bool { return r.value(key) != nil }
 
+// value notes that the key is known, and returns what was given, nil for nothing.
 func (r *Reader) value(key string) any {
 	r.seen[key], r.asked[r.path+key] = true, true
 	return r.config[key]
@@ -214,6 +215,7 @@ func (r *Reader) blocks(key string) []map[string]any {
 	}
 }
 
+// unknown complains about keys that were not asked for so far. It comes last, and names those that were.
 func (r *Reader) unknown() {
 	for _, key := range slices.Sorted(maps.Keys(r.config)) {
 		if !r.seen[key] {

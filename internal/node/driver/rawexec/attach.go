@@ -23,11 +23,13 @@ type stateData struct {
 // groupName is unique: an earlier start of the task may still be dying.
 func groupName(id string) string { return strings.ReplaceAll(id, "/", "_") }
 
+// state is what the agent stores for Attach.
 func (h *handle) state(spec driver.Spec) driver.State {
 	data, _ := json.Marshal(stateData{StateDir: h.stateDir, Group: h.groupName, Warm: h.warm, Joined: h.joined}) // cannot fail: plain data
 	return driver.State{Driver: Name, ID: spec.ID, AllocID: spec.AllocID, TaskName: spec.TaskName, StartedAt: h.startedAt, Data: data}
 }
 
+// attachPatience bounds connecting to a supervisor, which answers at once unless the machine is overloaded.
 const attachPatience = 10 * time.Second
 
 // Attach finds a task again after an agent restart. Errors: driver.ErrGone; what such a task left is removed.

@@ -39,10 +39,12 @@ var (
 	_ driver.Meter  = (*handle)(nil)
 )
 
+// groups are those that executions run in: in a group of their own, beside the task's processes, into which they are cloned.
 func (h *handle) groups() *grouped.Groups {
 	return &grouped.Groups{Task: h.group, Clock: h.d.cfg.Clock, Clone: true, Apart: true}
 }
 
+// options are those of every connection to the task's supervisor.
 func (h *handle) options() supervisor.Options {
 	return supervisor.Options{Clock: h.d.cfg.Clock, Log: h.d.cfg.Log, Groups: h.groups()}
 }
@@ -86,6 +88,7 @@ func (h *handle) handOn(ctx context.Context) bool {
 	return h.d.pool != nil && !h.warm && !h.joined && h.d.pool.Put(ctx, h.stateDir, h.options())
 }
 
+// removeGroup kills what is left in the task's control group, and removes it; nothing to do without one.
 func (h *handle) removeGroup(ctx context.Context) error {
 	if h.group == nil {
 		return nil
@@ -117,6 +120,7 @@ func (h *handle) free(ctx context.Context, client *supervisor.Client) error {
 	} else {
 		errs = append(errs, supervisor.Bury(ctx, h.stateDir, h.d.cfg.Clock))
 	}
+	// Without a group and an orderly end, only the environment tells whose a process is.
 	if h.group == nil && !orderly {
 		killMarked(h.ident)
 	}

@@ -35,6 +35,7 @@ func killMarked(s driver.State) {
 	}
 }
 
+// hasVariable looks for a whole entry, so that no id is found as the start of a longer one.
 func hasVariable(environ []byte, kv string) bool {
 	return bytes.HasPrefix(environ, []byte(kv+"\x00")) || bytes.Contains(environ, []byte("\x00"+kv+"\x00"))
 }

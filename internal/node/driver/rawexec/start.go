@@ -27,6 +27,7 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, er
 	return nil, &driver.StartError{Recoverable: !fatal, Err: err}
 }
 
+// start is Start with plain errors. On any of them the supervisor, the group and the folder are removed, also when ctx is over.
 func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err error) {
 	if !d.cfg.Enabled {
 		return nil, drover.Errorf(drover.Forbidden, "the driver raw_exec is not enabled on this node")
@@ -66,6 +67,7 @@ func (d *Driver) start(ctx context.Context, spec driver.Spec) (_ *handle, err er
 	}, h.groups())
 }
 
+// launch gets a supervisor: an idle one of the pool if there is one, else a new one. One in a group's network namespace is always new.
 func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supervisor.Client, error) {
 	who, err := lookupUser(spec.User)
 	if err != nil {
@@ -84,6 +86,7 @@ func (d *Driver) launch(ctx context.Context, spec driver.Spec, h *handle) (*supe
 	if spec.NetNS != nil {
 		cfg.NetNS, h.joined = spec.NetNS.Path, true
 	} else if d.pool != nil {
+		// A kept supervisor is in the agent's network namespace, so it can only serve tasks of that.
 		if client := d.pool.Take(ctx, cfg, h.options()); client != nil {
 			return client, nil
 		}
@@ -110,6 +113,7 @@ func lookupUser(name string) (supervisor.User, error) {
 	if err != nil {
 		uid, gid, _ := strings.Cut(name, ":")
 		if u, err = user.LookupId(uid); err != nil {
+			// A number that no account has is a user all the same, with the group of that number.
 			u = &user.User{Uid: uid, Gid: uid}
 		}
 		if gid != "" {

@@ -26,10 +26,12 @@ func (d *Driver) Validate(task *drover.Task) error {
 	return nil
 }
 
+// errNoCommand is for Validate and for a start that is no warm runner's; a runner may do without a command.
 func errNoCommand() error {
 	return drover.Errorf(drover.Invalid, "command: a raw_exec task needs the path of a program")
 }
 
+// parse reads the configuration. Errors: Invalid with all problems.
 func parse(config map[string]any) (c taskConfig, err error) {
 	r := options.New(config)
 	c = taskConfig{command: r.Str("command"), args: r.Strs("args"), pids: r.Num("pids_limit", 1, maxPids)}

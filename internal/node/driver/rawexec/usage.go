@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
+// clockTick is what times in /proc/<pid>/stat are counted in: USER_HZ, 100 a second on all architectures that we build for.
 const clockTick = 10 * time.Millisecond
 
 // Usage samples the task's control group, or the process tree below its supervisor. Errors: ErrGone.
@@ -93,6 +94,8 @@ func statFields(pid int) []string {
 	return f
 }
 
+// addProcess adds the process's cpu time, with that of the children it waited for, and its resident memory. One that has ended adds
+// nothing.
 func addProcess(u *cgroup.Usage, pid int) {
 	f := statFields(pid)
 	if f == nil {
@@ -102,6 +105,7 @@ func addProcess(u *cgroup.Usage, pid int) {
 		n, _ := strconv.ParseInt(f[i], 10, 64)
 		return time.Duration(n) * clockTick
 	}
+	// Fields 14 to 17 of proc(5): utime, stime, cutime, cstime; field 24 is rss in pages. The state, field 3, is f[0].
 	u.CPUUser += ticks(11) + ticks(13)
 	u.CPUSystem += ticks(12) + ticks(14)
 	pages, _ := strconv.ParseInt(f[21], 10, 64)

@@ -34,10 +34,12 @@ type anyBit struct {
 	bits     uint32
 }
 
+// low loads the low half of a system call's argument; BPF's registers have 32 bits, arguments 64.
 func low(argument uint32) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: argumentsAt + 8*argument, Size: 4}
 }
 
+// high loads the high half, which must be looked at where the kernel uses all of the argument.
 func high(argument uint32) bpf.Instruction {
 	return bpf.LoadAbsolute{Off: argumentsAt + 8*argument + 4, Size: 4}
 }
@@ -133,6 +135,7 @@ func (a *assembler) block(name string, body []bpf.Instruction) {
 
 // plainModes refuses calls that set the setuid or setgid bit of a file.
 func (a *assembler) plainModes() {
+	// Of O_TMPFILE only the bit of its own counts: it contains O_DIRECTORY, which many harmless calls set.
 	const setid, creates = unix.S_ISUID | unix.S_ISGID, unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 	modes := map[string]uint32{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 	for _, name := range slices.Sorted(maps.Keys(modes)) {

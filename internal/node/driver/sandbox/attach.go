@@ -24,6 +24,7 @@ func (d *Driver) Attach(ctx context.Context, state driver.State) (driver.Handle,
 	if err := json.Unmarshal(state.Data, &s); err != nil {
 		return nil, fmt.Errorf("reading the sandbox's state: %w", err)
 	}
+	// Everything is held before the supervisor is asked, so that free gives it back whatever the answer is.
 	b := &box{
 		slot: s.Slot, slotTaken: true, stateDir: s.StateDir, startedAt: state.StartedAt, pid: s.Pid, startTicks: s.StartTicks,
 		disk: s.Disk,

@@ -54,6 +54,7 @@ type stored struct {
 	Disk       diskLimit            `json:"disk,omitzero"`
 }
 
+// state is what the agent stores for Attach; warm is whether there is no main task to wait for.
 func (b *box) state(id, alloc, task string, warm bool) driver.State {
 	s := stored{Pid: b.pid, StartTicks: b.startTicks, Slot: b.slot, StateDir: b.stateDir, Warm: warm, Disk: b.disk}
 	if b.group != nil {
@@ -77,6 +78,8 @@ func (b *box) options(d *Driver) supervisor.Options {
 	return supervisor.Options{Clock: d.cfg.Clock, Log: d.cfg.Log, Groups: b.groups(d)}
 }
 
+// groups are the control groups in which executions run. On v2 each execution's group belongs to the sandbox's root, and programs are
+// born in it.
 func (b *box) groups(d *Driver) *grouped.Groups {
 	g := &grouped.Groups{Task: b.group, Clock: d.cfg.Clock}
 	if b.group != nil && b.group.Version() == cgroup.V2 && !d.rootless {

@@ -19,6 +19,7 @@ var deviceNodes = []struct {
 	major, minor uint32
 }{{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}}
 
+// deviceLinks are those of every container; ptmx leads to the sandbox's own terminals.
 var deviceLinks = [][2]string{
 	{"ptmx", "pts/ptmx"},
 	{"fd", "/proc/self/fd"},
@@ -88,6 +89,7 @@ func memoryTree() *os.File {
 	return tree
 }
 
+// makeDevices fills the folder, also where an earlier agent began to. The mode is set apart, since mknod's is cut by the umask.
 func makeDevices(dir string) error {
 	for _, sub := range []string{"pts", "shm", "mqueue"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {

@@ -47,6 +47,7 @@ func (d *Driver) Fingerprint(ctx context.Context) drover.DriverInfo {
 	return info
 }
 
+// cgroupVersion is "v1", "v2" or what cgroup says for none: an attribute that jobs can constrain.
 func (d *Driver) cgroupVersion() string {
 	if d.cfg.Cgroups == nil {
 		return cgroup.None.String()
@@ -74,6 +75,7 @@ func (d *Driver) missing() []string {
 	if _, err := os.Stat("/proc/sys/kernel/seccomp/actions_avail"); err != nil {
 		missing = append(missing, "the kernel has no seccomp filters")
 	}
+	// The descriptor is wrong on purpose: only a kernel without the call answers ENOSYS.
 	if err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) {
 		missing = append(missing, "the kernel is older than 5.12 (no mount_setattr)")
 	}
@@ -118,6 +120,7 @@ func (d *Driver) weaker() []string {
 	return weaker
 }
 
+// yes is how Nomad's attributes spell a truth value.
 func yes(v bool) string {
 	if v {
 		return "true"

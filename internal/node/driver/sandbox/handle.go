@@ -34,6 +34,7 @@ var (
 	_ driver.Meter  = (*handle)(nil)
 )
 
+// newHandle makes the handle of a sandbox whose supervisor was reached. The client is the task's to close from now on.
 func newHandle(d *Driver, b *box, client *supervisor.Client, ident driver.State, warm bool) *handle {
 	task := supervised.New(supervised.Config{
 		Connect: supervised.At(b.stateDir, func() supervisor.Options { return b.options(d) }), Warm: warm, OOMKills: b.groups(d).OOMKills,

@@ -41,6 +41,7 @@ func (h *handle) watchDisk(ctx context.Context) {
 	h.disk.watch.Add(ctx, h.disk.task)
 }
 
+// killForDisk notes the reason first, so that whoever waits for the exit reads it there.
 func (h *handle) killForDisk(ctx context.Context, reason error) {
 	reason = drover.Errorf(drover.Exhausted, "killed: %w", reason)
 	h.disk.reason.Store(&reason)
@@ -51,6 +52,7 @@ func (h *handle) killForDisk(ctx context.Context, reason error) {
 	}
 }
 
+// end ends the watch, if there is one. It may be called more than once.
 func (d *disk) end() {
 	if d.task != nil {
 		d.watch.Remove(d.task)
@@ -64,6 +66,7 @@ func (h *handle) Wait(ctx context.Context) (driver.Exit, error) {
 		return exit, err
 	}
 	h.disk.end()
+	// A task that ended well before the kill reached it keeps its exit.
 	if reason := h.disk.reason.Load(); reason != nil && exit.Code != 0 {
 		exit.Err = *reason
 	}

@@ -16,6 +16,7 @@ const (
 	idSlots = (idLast - idFirst) / idSize
 )
 
+// idRanges says which slots of host ids are taken. It is kept in memory only: Attach holds those of sandboxes that live on.
 type idRanges struct {
 	mu   sync.Mutex
 	next uint32
@@ -44,12 +45,14 @@ func (r *idRanges) hold(slot uint32) {
 	r.used[slot] = true
 }
 
+// release frees a slot. Nothing with its ids may be left running, or on a file system that others see.
 func (r *idRanges) release(slot uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.used, slot)
 }
 
+// base is the host id of a slot's root.
 func base(slot uint32) int { return idFirst + int(slot)*idSize }
 
 func geteuid() int { return os.Geteuid() }

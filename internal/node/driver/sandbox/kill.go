@@ -32,6 +32,7 @@ func (d *Driver) kill(ctx context.Context, b *box) error {
 		return fmt.Errorf("opening process %d: %w", b.pid, err)
 	}
 	defer unix.Close(fd)
+	// The pidfd is open, so the number cannot go to another process between this look and the signal.
 	if ticks := processStart(b.pid); ticks == 0 || ticks != b.startTicks {
 		return nil
 	}

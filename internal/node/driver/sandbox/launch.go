@@ -110,6 +110,7 @@ func (d *Driver) writeMaps(pid int, slot uint32) error {
 	groups := users
 	if d.rootless {
 		users, groups = fmt.Appendf(nil, "0 %d 1\n", os.Geteuid()), fmt.Appendf(nil, "0 %d 1\n", os.Getegid())
+		// Without privileges, gid_map may be written only after setgroups was denied.
 		if err := writeMap(pid, "setgroups", []byte("deny")); err != nil {
 			return err
 		}
@@ -120,6 +121,7 @@ func (d *Driver) writeMaps(pid int, slot uint32) error {
 	return writeMap(pid, "gid_map", groups)
 }
 
+// writeMap writes the file in one call, as the kernel demands for id maps (user_namespaces(7)).
 func writeMap(pid int, name string, line []byte) error {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", pid, name), unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -156,6 +158,7 @@ func (d *Driver) stage(b *box) (*supervisor.Stage, error) {
 	return s, nil
 }
 
+// lookupUser resolves a user in the image's files. Errors: Invalid for one that is not there.
 func lookupUser(rootfs *image.Rootfs, name string) (supervisor.User, error) {
 	uid, gid, groups, err := rootfs.LookupUser(name)
 	return supervisor.User{UID: uid, GID: gid, Groups: groups}, err

@@ -28,6 +28,7 @@ func (d *Driver) layout(spec *driver.Spec, c taskConfig, rootfs *image.Rootfs, m
 	}
 	diskMB := d.diskMB(spec, c)
 	config := &sandboxsetup.Config{
+		// 256 inodes for each MB are as many as there is room for files of one page, 4 kB.
 		Hostname: hostname(spec, c), SizeMB: diskMB, Inodes: max(diskMB*256, 16384), ReadOnly: c.readOnly,
 		Loopback: ownNamespace(c.network), NoUserNamespaces: true, KeepCaps: caps | supervisorCaps, Seccomp: program,
 		Rlimits: d.rlimits(spec, c), OneUser: d.rootless,
@@ -104,6 +105,7 @@ func writesOutside(spec *driver.Spec, c taskConfig) bool {
 	return !spec.Pool || writableMounts(spec, c)
 }
 
+// writableMounts reports whether a volume or a mount of the task can be written to.
 func writableMounts(spec *driver.Spec, c taskConfig) bool {
 	return slices.ContainsFunc(spec.Mounts, func(m driver.Mount) bool { return !m.ReadOnly }) ||
 		slices.ContainsFunc(c.mounts, func(m mountConfig) bool { return !m.readOnly })
@@ -202,6 +204,8 @@ func (d *Driver) addMounts(c *sandboxsetup.Config, m *mounter, spec *driver.Spec
 	return nil
 }
 
+// addMount binds the tree over the finished root, where it hides what the image has at the target. Errors: Invalid if there is nothing at
+// the path.
 func addMount(c *sandboxsetup.Config, m *mounter, t tree, target string) error {
 	info, err := os.Lstat(t.path)
 	if err != nil {
@@ -231,6 +235,7 @@ func noLinks(dir, rel string) error {
 	return unix.Close(fd)
 }
 
+// hostname is the job's, else the task's name with the start of its allocation's id.
 func hostname(spec *driver.Spec, c taskConfig) string {
 	if c.hostname != "" {
 		return c.hostname

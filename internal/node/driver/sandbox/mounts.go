@@ -60,6 +60,7 @@ func (m *mounter) add(fd int) int {
 	return len(m.fds) - 1
 }
 
+// detach clones what is at a path into a mount that is attached nowhere. The caller owns the descriptor.
 func (m *mounter) detach(t tree) (int, error) {
 	// The last step may not be a link: the path is the agent's or the operator's, its end may be in reach of a guest.
 	at, err := unix.Open(t.path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
@@ -77,6 +78,8 @@ func (m *mounter) detach(t tree) (int, error) {
 	return m.clone(at, t)
 }
 
+// clone clones an open directory or file, and sets the mount's attributes. Where owners cannot be shifted it leaves them, and notes that
+// for images.
 func (m *mounter) clone(at int, t tree) (int, error) {
 	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
 	attrFlags := uint(unix.AT_EMPTY_PATH)
@@ -113,6 +116,7 @@ func (m *mounter) clone(at int, t tree) (int, error) {
 	return fd, nil
 }
 
+// close closes the descriptors, which the child has received or never will.
 func (m *mounter) close() {
 	for _, fd := range m.fds {
 		_ = unix.Close(fd)

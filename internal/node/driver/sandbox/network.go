@@ -114,6 +114,7 @@ func (d *Driver) connect(b *box) error {
 	return d.forward(b)
 }
 
+// forward listens on the machine for the sandbox's ports, if it has any. Attach calls it too: an agent's listeners end with it.
 func (d *Driver) forward(b *box) (err error) {
 	if b.net != nil && len(b.net.ports) > 0 {
 		b.net.forward, err = bridge.Forward(d.cfg.Clock, b.net.address, b.net.ports)

@@ -42,6 +42,8 @@ func outerRoot(c *sandboxsetup.Config, m *mounter, owner int) error {
 // outerStage is where it is put together: a directory that every machine has. Only the thread sees it.
 const outerStage = "/tmp"
 
+// buildOuterRoot must run on a thread of its own: it mounts, and changes the working directory. Paths are relative, as mount's options
+// hold one page only.
 func buildOuterRoot(c *sandboxsetup.Config, m *mounter, owner int) (tmpfs, overlay int, err error) {
 	if err := unix.Mount("drover", outerStage, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, c.WritableOptions()); err != nil {
 		return -1, -1, fmt.Errorf("mounting the writable layer: %w", err)
@@ -72,6 +74,7 @@ func buildOuterRoot(c *sandboxsetup.Config, m *mounter, owner int) (tmpfs, overl
 	if err := unix.Mount("overlay", "root", "overlay", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		return -1, -1, fmt.Errorf("mounting the overlay of %d layers: %w", len(lowers), err)
 	}
+	// The clones outlive the thread's mounts; the originals go with it.
 	if overlay, err = unix.OpenTree(unix.AT_FDCWD, "root", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC); err != nil {
 		return -1, -1, err
 	}

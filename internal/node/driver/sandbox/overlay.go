@@ -32,6 +32,8 @@ func overlay(root, release string, ask func() error) bool {
 	return strings.Contains(string(modules), "/overlay.ko")
 }
 
+// askKernel opens a context of the file system, which loads its module, and mounts nothing. ENODEV says that there is no such file
+// system.
 func askKernel() error {
 	fd, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {

@@ -137,6 +137,7 @@ func (d *Driver) prepareProc(dir string) error {
 	return d.proc.err
 }
 
+// makeProc writes what is the same for all sandboxes, and finds out which of the paths to be masked this kernel has.
 func (d *Driver) makeProc(dir string) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return err

@@ -32,6 +32,7 @@ func (d *Driver) Start(ctx context.Context, spec driver.Spec) (driver.Handle, er
 	return nil, &driver.StartError{Recoverable: !fatal, Err: err}
 }
 
+// start is Start with plain errors. On any of them all that was taken so far is given back, also when ctx is over.
 func (d *Driver) start(ctx context.Context, spec *driver.Spec) (_ *handle, err error) {
 	config, err := d.parse(spec.Config)
 	if err != nil {
@@ -125,6 +126,7 @@ func (d *Driver) rehearse(ctx context.Context, client *supervisor.Client) (r *ex
 	return r
 }
 
+// request is what the image store is asked for.
 func (c taskConfig) request() image.Request {
 	return image.Request{Ref: c.image, Username: c.username, Password: c.password, Pull: c.pull}
 }
@@ -185,6 +187,7 @@ func (d *Driver) defaultUser(spec *driver.Spec, rootfs *image.Rootfs) (superviso
 	return lookupUser(rootfs, "1000:1000")
 }
 
+// limits are those of the sandbox's control group. CPU is bounded hard only on request; else it is a weight, as in Nomad.
 func (d *Driver) limits(spec *driver.Spec, c taskConfig) cgroup.Limits {
 	quota := 0.0
 	if c.cpuHard && spec.CPUMHz > 0 && d.cfg.CoreMHz > 0 {
@@ -200,6 +203,7 @@ func (d *Driver) cloneIntoGroups() bool {
 	return d.cfg.Cgroups != nil && d.cfg.Cgroups.Info().Version == cgroup.V2 && !d.rootless
 }
 
+// groupOwner is the host's id of the sandbox's root, to whom its control group is delegated; without root it stays ours.
 func (d *Driver) groupOwner(b *box) int {
 	if d.rootless {
 		return 0
@@ -207,6 +211,7 @@ func (d *Driver) groupOwner(b *box) int {
 	return base(b.slot)
 }
 
+// groupName can be computed from a stored state, so clear finds the group of an interrupted start.
 func groupName(allocID, task string) string {
 	return strings.ReplaceAll(allocID+"."+task, "/", "_")
 }
@@ -220,6 +225,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 		alive = err != nil
 		errs = append(errs, err)
 	}
+	// Errors are collected: one thing that cannot be freed keeps no other.
 	errs = append(errs, d.disconnect(ctx, b))
 	if b.group != nil {
 		if err := d.cfg.Cgroups.Retire(ctx, d.cfg.Clock, b.group); err != nil {
@@ -228,6 +234,7 @@ func (d *Driver) free(ctx context.Context, b *box) error {
 			b.group = nil
 		}
 	}
+	// A folder whose supervisor may live is not put on the shelf: the next start would meet its socket.
 	switch {
 	case b.stateDir == "":
 	case alive:

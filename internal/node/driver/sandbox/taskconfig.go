@@ -31,11 +31,13 @@ type taskConfig struct {
 	capDrop    []string
 }
 
+// mountConfig is one block mounts. A relative source is in the task's folder, an absolute one needs the node's leave.
 type mountConfig struct {
 	source, target string
 	readOnly       bool
 }
 
+// Defaults and bounds: 256 processes and 300 MB are for a job that says nothing; the highest values only keep numbers from overflowing.
 const (
 	defaultPids   = 256
 	defaultDiskMB = 300
@@ -83,6 +85,7 @@ func (d *Driver) parse(config map[string]any) (taskConfig, error) {
 	return c, r.Done()
 }
 
+// check sets defaults, and complains about what is wrong or lacks the node's leave.
 func (d *Driver) check(c *taskConfig, r *options.Reader) {
 	if c.image == "" {
 		c.image = "host"

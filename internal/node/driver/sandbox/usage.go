@@ -31,6 +31,7 @@ func (h *handle) Usage(context.Context) (*drover.TaskResourceUsage, error) {
 	return h.meter.Sample(h.d.cfg.Clock.Now(), u), nil
 }
 
+// newMeter turns counters into rates for one sandbox; its first sample counts from the start.
 func (d *Driver) newMeter(b *box) grouped.Meter {
 	return grouped.Meter{Started: b.startedAt, CoreMHz: int64(d.cfg.CoreMHz)}
 }

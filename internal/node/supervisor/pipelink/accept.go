@@ -39,6 +39,8 @@ func Accept(in io.Reader, out io.Writer, key Key, c clock.Clock, take func(fd in
 	}
 }
 
+// handle gives a chunk to its connection, or begins one with a first chunk. Only an error of the pipes, or a lack of descriptors, ends
+// all.
 func (a *acceptor) handle(k chunk) error {
 	a.mu.Lock()
 	x := a.open[k.connection]
@@ -64,6 +66,7 @@ func (a *acceptor) handle(k chunk) error {
 	return nil
 }
 
+// begin makes a connection's pair of sockets. The zeros before its first answer free a reader that waits for the rest of a cut chunk.
 func (a *acceptor) begin(id uint64) (*carried, error) {
 	fds, err := pair()
 	if err != nil {
@@ -84,6 +87,7 @@ func (a *acceptor) begin(id uint64) (*carried, error) {
 	return x, nil
 }
 
+// drop forgets a connection, which both sides then see as closed. It may be called more than once.
 func (a *acceptor) drop(id uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

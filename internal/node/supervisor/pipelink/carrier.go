@@ -37,6 +37,7 @@ func (w *writer) write(k kind, connection uint64, sent *uint64, payload []byte) 
 	return err
 }
 
+// pad writes as many zeros as a chunk that was cut at the worst place could still ask for.
 func (w *writer) pad() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

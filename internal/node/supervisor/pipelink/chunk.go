@@ -33,6 +33,7 @@ const (
 	fromInit  direction = 2
 )
 
+// chunk is what travels. Its number tells a gap, its sum whether it was made by who has the key.
 type chunk struct {
 	kind       kind
 	connection uint64
@@ -97,11 +98,13 @@ func (r *reader) next() (chunk, error) {
 	}
 }
 
+// skip drops bytes from the start of what is buffered; the last chunk's payload is no longer valid.
 func (r *reader) skip(n int) {
 	r.buf = r.buf[:copy(r.buf, r.buf[n:])]
 	r.used = 0
 }
 
+// fill reads until n bytes are buffered; n is at most one chunk, for which there is room twice.
 func (r *reader) fill(n int) error {
 	if r.buf == nil {
 		r.buf = make([]byte, 0, 2*padding)

@@ -60,6 +60,8 @@ type authFile struct {
 	CredsStore  string            `json:"credsStore"`
 }
 
+// fromFile looks in docker's config.json, in docker's order: the registry's helper, its entry, the common helper. It is read each time,
+// as operators change it.
 func (s *Service) fromFile(ctx context.Context, server string) (Account, error) {
 	if s.cfg.AuthConfig == "" {
 		return Account{}, nil
@@ -88,6 +90,7 @@ func (s *Service) fromFile(ctx context.Context, server string) (Account, error) 
 			if err != nil || !found {
 				return Account{}, drover.Errorf(drover.Invalid, "auth.config: the entry of %s is not base64 of user:password", name)
 			}
+			// Old versions of docker padded the password with zero bytes.
 			a.Username, a.Password = user, strings.TrimRight(password, "\x00")
 		}
 		if a.Username != "" || a.Token != "" {
@@ -100,6 +103,7 @@ func (s *Service) fromFile(ctx context.Context, server string) (Account, error) 
 	return Account{}, nil
 }
 
+// fromHelper asks the node's helper for all registries, if it has one.
 func (s *Service) fromHelper(ctx context.Context, server string) (Account, error) {
 	if s.cfg.AuthHelper == "" {
 		return Account{}, nil
@@ -137,6 +141,7 @@ func (s *Service) askHelper(ctx context.Context, helper, server string) (Account
 // sameServer compares registries, however they are written.
 func sameServer(a, b string) bool { return host(a) == host(b) }
 
+// host is a registry's name without scheme and path; all names of Docker Hub become one.
 func host(server string) string {
 	server = strings.TrimPrefix(strings.TrimPrefix(server, "https://"), "http://")
 	server, _, _ = strings.Cut(server, "/")

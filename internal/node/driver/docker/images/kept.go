@@ -37,6 +37,7 @@ func (s *Service) recall() {
 // keep writes down which images are ours. The caller holds mu.
 func (s *Service) keep() {
 	text, err := json.Marshal(s.ours)
+	// The new file replaces the old in one step, so an agent that is killed here leaves one that can be read.
 	if err == nil {
 		err = os.WriteFile(s.kept()+".new", text, 0o600)
 	}

@@ -78,6 +78,7 @@ func (s *Service) give(ctx context.Context, saved *image.Saved, ref string) erro
 	if err != nil {
 		return drover.Errorf(drover.Unavailable, "load: %w", err)
 	}
+	// The daemon answers without an error even for archives that it did not like, so the image is looked for.
 	if _, err := s.Find(ctx, ref); err != nil {
 		return drover.Errorf(drover.Invalid, "load: the docker daemon did not take the image: %s", streamText(said))
 	}

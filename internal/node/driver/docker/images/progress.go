@@ -19,11 +19,13 @@ type progress struct {
 	told   time.Time
 }
 
+// layer is how far one is, in bytes of its compressed form.
 type layer struct {
 	current, total int64
 	done           bool
 }
 
+// newProgress begins the pause before the first report now: a short pull tells nothing.
 func newProgress(c clock.Clock) *progress {
 	return &progress{clock: c, layers: map[string]layer{}, told: c.Now()}
 }
@@ -33,6 +35,7 @@ func (p *progress) note(m jsonstream.Message) string {
 	if m.ID == "" {
 		return ""
 	}
+	// The daemon names a layer by the message's id; messages without one are of the whole pull.
 	l := p.layers[m.ID]
 	if m.Status == "Downloading" && m.Progress != nil {
 		l.current, l.total = m.Progress.Current, m.Progress.Total

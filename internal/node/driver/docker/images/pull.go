@@ -49,10 +49,12 @@ func (s *Service) pull(ctx context.Context, spec *driver.Spec, c Request) (Image
 
 // join waits for the pull that is under way, or starts it.
 func (s *Service) join(ctx context.Context, spec *driver.Spec, c Request) (Image, error) {
+	// The account is part of the key: who has none must not get an image by another's.
 	key := strings.Join([]string{c.Ref, c.Account.Server, c.Account.Username, c.Account.Password, c.Account.Token}, "\x00")
 	s.mu.Lock()
 	p := s.pulls[key]
 	if p == nil {
+		// The pull outlives who began it, as long as another waits; so it has a context of its own.
 		pullCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		p = &pull{done: make(chan struct{}), waiters: map[*driver.Spec]bool{}, cancel: cancel}
 		s.pulls[key] = p
@@ -87,6 +89,7 @@ func (s *Service) tell(p *pull, text string) {
 	}
 }
 
+// run does a pull for all who join it, and forgets it before they hear, so that the next request pulls anew.
 func (s *Service) run(ctx context.Context, p *pull, key string, c Request) {
 	defer p.cancel()
 	started := s.cfg.Clock.Now()
@@ -126,6 +129,7 @@ func (s *Service) fetch(ctx context.Context, p *pull, c Request) error {
 		if m.Error != nil {
 			return pullError(ctx, c.Ref, m.Error)
 		}
+		// Any message counts as progress, also one that a layer is being unpacked.
 		quiet.Reset(s.cfg.PullQuiet)
 		if text := progress.note(m); text != "" {
 			s.tell(p, "Downloading image "+c.Ref+": "+text)
@@ -143,6 +147,7 @@ func (s *Service) got(ctx context.Context, ref string, had Image) (Image, error)
 	return info, err
 }
 
+// encode is the account as the daemon's header X-Registry-Auth takes it; "" for none.
 func (a Account) encode() string {
 	if a == (Account{}) {
 		return ""
@@ -173,6 +178,7 @@ func pullError(ctx context.Context, image string, err error) error {
 		return false
 	}
 	switch {
+	// Docker Hub says "denied" also of a repository that does not exist.
 	case has("no basic auth", "unauthorized", "authentication required", "denied", "incorrect username"):
 		code = drover.Forbidden
 	case has("no such host", "connection refused", "timeout", "i/o", "tls", "eof", "toomanyrequests", "temporar"):

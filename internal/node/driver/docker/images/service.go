@@ -85,6 +85,7 @@ func (s *Service) Get(ctx context.Context, spec *driver.Spec, c Request) (Image,
 	case c.Load != "":
 		spec.Say("Loading image from " + c.Load)
 		info, err = s.load(ctx, spec, c)
+	// A warm runner takes what is here: it has to start fast, and must not depend on a registry.
 	case err == nil && !c.ForcePull && (spec.Pool || !latest(c.Ref)):
 	case err == nil && !c.ForcePull: // as in Nomad, but what is here serves where there is no registry
 		newer, pullErr := s.pull(ctx, spec, c)
@@ -187,6 +188,7 @@ func (s *Service) remove(id string) {
 
 // discard takes our names from an image, which goes with its last one, and removes one that has none: its name moved on.
 func (s *Service) discard(ctx context.Context, id string, refs []string) error {
+	// Removing a name removes the image only with its last name, and never by force: a container may use it.
 	gone := func(name string) error {
 		_, err := s.cfg.Docker.ImageRemove(ctx, name, client.ImageRemoveOptions{PruneChildren: true})
 		if cerrdefs.IsNotFound(err) {
@@ -195,6 +197,7 @@ func (s *Service) discard(ctx context.Context, id string, refs []string) error {
 		return err
 	}
 	for _, ref := range refs {
+		// A name that means another image by now is not taken away.
 		info, err := s.cfg.Docker.ImageInspect(ctx, ref)
 		if err == nil && info.ID == id {
 			err = gone(ref)

@@ -49,6 +49,7 @@ func (n *Network) ConnectAt(a netip.Addr, path string) error {
 	return nil
 }
 
+// addPair makes the pair with one end in the namespace, in one request. The machine's end is on the bridge, isolated, and up.
 func addPair(a netip.Addr, bridge, ns int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MasterIndex = Device(a), bridge
@@ -63,6 +64,7 @@ func addPair(a netip.Addr, bridge, ns int) error {
 	return netlink.LinkSetUp(pair)
 }
 
+// configure gives the end inside its address and the route out. It needs no thread in the namespace: the socket is made there.
 func (n *Network) configure(a netip.Addr, ns netns.NsHandle) error {
 	h, err := netlink.NewHandleAt(ns, netlinkRoute)
 	if err != nil {
@@ -90,6 +92,7 @@ func (n *Network) configure(a netip.Addr, ns netns.NsHandle) error {
 
 const netlinkRoute = 0 // NETLINK_ROUTE
 
+// ipnet is an address with the whole subnet's mask, as the bridge has it.
 func (n *Network) ipnet(a netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(n.cfg.Subnet.Bits(), 32)}
 }
@@ -120,11 +123,13 @@ func (n *Network) Disconnect(ctx context.Context, a netip.Addr) error {
 	return nil
 }
 
+// there asks the machine's interfaces instead of our memory, so it also sees pairs of other agents.
 func there(a netip.Addr) bool {
 	_, err := os.Lstat("/sys/class/net/" + Device(a))
 	return err == nil
 }
 
+// deleteLink removes an interface; one that is gone is no error.
 func deleteLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if err == nil {

@@ -69,6 +69,7 @@ func (f *Forwarder) freed(listen func() error) error {
 	return err
 }
 
+// listenTCP listens on the machine's address; what comes is passed until Close.
 func (f *Forwarder) listenTCP(host string, to netip.AddrPort) error {
 	l, err := net.Listen("tcp", host)
 	if err != nil {
@@ -96,6 +97,7 @@ func (f *Forwarder) Close() {
 	f.loops.Wait()
 }
 
+// accept takes connections while fewer than maxConnections are open; the kernel's backlog holds the others.
 func (f *Forwarder) accept(l net.Listener, to string) {
 	free := make(chan struct{}, maxConnections)
 	for {
@@ -116,6 +118,7 @@ func (f *Forwarder) accept(l net.Listener, to string) {
 	}
 }
 
+// pass connects to the sandbox and copies both ways until both directions have ended, or either fails.
 func (f *Forwarder) pass(in net.Conn, to string) {
 	defer f.forget(in)
 	if !f.note(in) {
@@ -145,6 +148,7 @@ func (f *Forwarder) note(c net.Conn) bool {
 	return !f.closed
 }
 
+// forget closes a connection that pass or peer had to do with, noted or not.
 func (f *Forwarder) forget(c net.Conn) {
 	_ = c.Close()
 	f.mu.Lock()

@@ -26,6 +26,7 @@ type datagrams struct {
 	peers map[netip.AddrPort]*net.UDPConn // guarded by mu
 }
 
+// listenUDP listens for datagrams on the machine's address, as listenTCP does for connections.
 func (f *Forwarder) listenUDP(host string, to netip.AddrPort) error {
 	c, err := net.ListenPacket("udp", host)
 	if err != nil {
@@ -41,6 +42,7 @@ func (f *Forwarder) listenUDP(host string, to netip.AddrPort) error {
 	return nil
 }
 
+// receive passes datagrams in, each by the socket of its sender, until Close.
 func (d *datagrams) receive() {
 	buf := make([]byte, maxDatagram)
 	for {
@@ -82,6 +84,7 @@ func (d *datagrams) peer(from netip.AddrPort) *net.UDPConn {
 	return out
 }
 
+// answer passes what the sandbox sends back to one sender. The socket goes when nothing was said for datagramIdle.
 func (d *datagrams) answer(peer netip.AddrPort, out *net.UDPConn) {
 	defer d.f.forget(out)
 	defer func() {

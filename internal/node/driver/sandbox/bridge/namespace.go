@@ -33,6 +33,7 @@ func NewNamespace(path string) error {
 	return <-result
 }
 
+// newNamespace leaves the thread in the new namespace: the caller must let it end.
 func newNamespace(path string) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("making a network namespace: %w", err)
@@ -57,6 +58,7 @@ func KeepNamespace(path string, pid int) error {
 	return keep(fmt.Sprintf("/proc/%d/ns/net", pid), path)
 }
 
+// keep binds the namespace to a file, which holds it open without a process.
 func keep(namespace, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
 	if err != nil {
@@ -79,6 +81,7 @@ func HasNamespace(path string) bool {
 
 // DropNamespace gives up the namespace at path, which ends with its last process. Idempotent.
 func DropNamespace(path string) error {
+	// It may be mounted more than once, by agents that were killed between a mount and its note.
 	for HasNamespace(path) {
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("giving up the network namespace at %s: %w", path, err)

@@ -125,6 +125,7 @@ func Device(a netip.Addr) string {
 	return fmt.Sprintf("dv%x", b[:])
 }
 
+// release gives an address back. Its pair must be gone, or there keeps Take from it.
 func (n *Network) release(a netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

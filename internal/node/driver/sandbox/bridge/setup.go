@@ -71,4 +71,5 @@ func resolversChanged() time.Time {
 	return info.ModTime()
 }
 
+// isNoDevice reports whether the interface went between finding and removing it.
 func isNoDevice(err error) bool { return errors.Is(err, syscall.ENODEV) }

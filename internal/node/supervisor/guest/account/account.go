@@ -15,6 +15,7 @@ type Account struct {
 	Home     string
 }
 
+// parseAccounts reads passwd(5) and leaves out lines that are not whole: images have all kinds.
 func parseAccounts(text string) (list []Account) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
@@ -37,6 +38,7 @@ type group struct {
 	members []string
 }
 
+// parseGroups reads group(5) in the same way.
 func parseGroups(text string) (list []group) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), ":")
@@ -68,6 +70,7 @@ func (a Table) Find(who string) (Account, []uint32, error) {
 	if err != nil {
 		return Account{}, nil, drover.Errorf(drover.Invalid, "unknown user %q", who)
 	}
+	// A number without an account has the group of the same number, as in the raw_exec driver, and "/" as its home.
 	u := Account{UID: uint32(uid), GID: uint32(uid), Home: "/"}
 	for _, known := range a.users {
 		if known.UID == u.UID {
@@ -85,6 +88,7 @@ func (a Table) Find(who string) (Account, []uint32, error) {
 	return u, []uint32{u.GID}, nil
 }
 
+// memberships are the gids that login would give: the user's own first, then those that name it as a member.
 func (a Table) memberships(u Account) []uint32 {
 	gids := []uint32{u.GID}
 	for _, g := range a.groups {

@@ -33,6 +33,8 @@ func (d *Database) As(boot *wire.Boot, privileged bool, fn func() error) error {
 	return err
 }
 
+// takeRights changes the rights of the calling thread only: the raw system calls, unlike package syscall's functions, leave the other
+// threads.
 func (d *Database) takeRights(uid, gid int, groups []uint32) error {
 	if uid == 0 { // first, for the right to change the groups
 		_ = setFileUser(uid)
@@ -52,6 +54,7 @@ func (d *Database) takeRights(uid, gid int, groups []uint32) error {
 	return nil
 }
 
+// keepID is -1, by which setresuid(2) and setresgid(2) leave an id as it is.
 const keepID = ^uintptr(0)
 
 // setFileUser changes the thread's file user; where the kernel has none, as gVisor's, its effective one.

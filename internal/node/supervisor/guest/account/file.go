@@ -5,6 +5,7 @@ import (
 	"syscall"
 )
 
+// maxAccountFile is how much of a file is read: the guest decides what is in it, and we keep it in memory.
 const maxAccountFile = 1 << 20
 
 // guestFile is a small file that the guest may have replaced by anything, as it was read last.

@@ -29,6 +29,7 @@ func (n *Names) User(uid uint32) string { return orDigits(n.users[uid], uid) }
 // Group returns the name of a group, or the id in digits.
 func (n *Names) Group(gid uint32) string { return orDigits(n.groups[gid], gid) }
 
+// orDigits is what ls shows of an id without a name.
 func orDigits(name string, id uint32) string {
 	if name == "" {
 		return strconv.FormatUint(uint64(id), 10)

@@ -58,6 +58,7 @@ func Open(dir int, prefix string, maxFiles int, maxSize int64) (*File, error) {
 	return l, l.open()
 }
 
+// numbers lists the numbers of the files that are there, in no order. It opens the folder anew, as a descriptor's position is shared.
 func (l *File) numbers() (list []int) {
 	fd, err := unix.Openat(l.dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -78,6 +79,7 @@ func (l *File) numbers() (list []int) {
 
 func (l *File) name(n int) string { return l.prefix + strconv.Itoa(n) }
 
+// open opens the file with the number n, or makes it. It refuses what somebody who may write to the folder could have planted.
 func (l *File) open() error {
 	const flags = unix.O_WRONLY | unix.O_APPEND | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_CLOEXEC | unix.O_NONBLOCK
 	fd, err := unix.Openat(l.dir, l.name(l.n), flags, 0o644)
@@ -97,6 +99,7 @@ func (l *File) open() error {
 // something again; the program is not blocked.
 func (l *File) Write(p []byte) {
 	for len(p) > 0 {
+		// The file is full. It may grow a little over its size to end with a whole line.
 		if l.size >= l.maxSize && (l.lineEnd || l.size >= l.maxSize+lineGrace) {
 			l.rotate()
 		}
@@ -126,6 +129,7 @@ func (l *File) cut(p []byte) int {
 	return end // one endless line
 }
 
+// append writes to the open file, or tries to open one after a failure. What cannot be written is counted as lost.
 func (l *File) append(p []byte) {
 	if l.fd < 0 {
 		if err := l.open(); err != nil {
@@ -158,6 +162,7 @@ func (l *File) put(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// lose counts lost bytes; only the first loss of a row is told.
 func (l *File) lose(n int, err error) {
 	first := l.lost == 0
 	l.lost, l.why = l.lost+int64(n), err
@@ -179,6 +184,7 @@ func (l *File) mark() bool {
 	return true
 }
 
+// rotate goes on with the next number and removes the files that are too old. If none can be opened, append tries again.
 func (l *File) rotate() {
 	l.Close()
 	l.n++

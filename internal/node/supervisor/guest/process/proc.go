@@ -21,6 +21,7 @@ type proc struct {
 // ended reports whether the first thread has ended. The process lives on while it has others.
 func (p proc) ended() bool { return p.state == 'Z' || p.state == 'X' }
 
+// alive reports whether any thread of the process runs.
 func (p proc) alive() bool { return !p.ended() || p.threads > 1 }
 
 // processes reads the process table.
@@ -44,6 +45,7 @@ func processes() map[int]proc {
 	return table
 }
 
+// readProc reads one line of the table; false if the process is gone.
 func readProc(pid int) (proc, bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -97,6 +99,7 @@ func directChildren() (pids []int, ok bool) {
 	return pids, true
 }
 
+// parsePids reads numbers between spaces or newlines, as the kernel's lists of processes are.
 func parsePids(b []byte) (pids []int) {
 	for _, f := range strings.Fields(string(b)) {
 		if n, err := strconv.Atoi(f); err == nil {
@@ -158,4 +161,5 @@ func readPids(fd int) []int {
 // MarkKey is the variable that marks what an execution started, on machines without control groups.
 const MarkKey = "DROVER_EXECUTION"
 
+// hasAnyMark reports whether an execution, no matter which, started the process.
 func hasAnyMark(env []byte) bool { return bytes.Contains(env, []byte("\x00"+MarkKey+"=")) }

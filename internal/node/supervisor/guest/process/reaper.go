@@ -110,6 +110,8 @@ func (r *Reaper) Run(children *os.File) {
 	}
 }
 
+// reapOne collects one ended child and reports whether there was one. The zombie is looked at first, as its number and session are lost
+// with it.
 func (r *Reaper) reapOne() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,6 +173,7 @@ func (r *Reaper) Signal(c *Child, sig syscall.Signal) bool {
 	return syscall.Kill(-c.Pid, sig) == nil
 }
 
+// Numbers of waitid(2) and the place of si_pid in its siginfo_t, which package syscall does not have.
 const (
 	pAll      = 0
 	wExited   = 4

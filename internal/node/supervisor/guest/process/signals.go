@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lastSignal is the last of the standard signals; real-time ones follow.
 const lastSignal = 31
 
 // sigaction is the kernel's struct; the same on amd64 and arm64.
@@ -27,6 +28,8 @@ var (
 	one            = [1]uint64{1} //nolint:unused // a constant
 )
 
+// handlers returns the addresses of the assembler's handlers. taken does nothing, fault passes faults that the kernel found to the runtime,
+// and child makes the event readable by a write, the one call that is safe there.
 func handlers() (taken, fault, child uintptr)
 
 // TakeSignals keeps what others send from ending us, and returns a file in which the end of a child can be read. Taken,
@@ -58,6 +61,7 @@ func TakeSignals() (children *os.File, err error) {
 	return os.NewFile(uintptr(fd), "children"), err
 }
 
+// setAction is rt_sigaction(2), past the runtime: set may be nil to only read the old action.
 func setAction(n syscall.Signal, set, old *sigaction) error {
 	_, _, e := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(n), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), 8, 0, 0)
 	if e != 0 {

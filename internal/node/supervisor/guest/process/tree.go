@@ -98,6 +98,7 @@ func (t *Tree) Kill(r *Reaper, c clock.Clock) {
 	}
 }
 
+// waitChange returns when a child was reaped, or after d.
 func waitChange(c clock.Clock, changed <-chan struct{}, d time.Duration) {
 	timer := c.NewTimer(d)
 	defer timer.Stop()
@@ -136,6 +137,8 @@ func hasOrphans(leaders map[int]bool) bool {
 	return false
 }
 
+// scan finds the tree in a process table: the leader, its session, its process group, orphans with its mark, and all that descends from
+// them. Other leaders are left out.
 func (t *Tree) scan(table map[int]proc, leaders map[int]bool) (live []int, unsure bool) {
 	self := os.Getpid()
 	children := map[int][]int{}
@@ -184,6 +187,7 @@ func (t *Tree) owns(p proc, leaders map[int]bool) (mine, known bool) {
 	return hasMark(env, t.Mark), known
 }
 
+// alive leaves out those that have ended, and ourselves: on v1 we may be in the group.
 func alive(pids []int) (live []int) {
 	self := os.Getpid()
 	for _, pid := range pids {
@@ -214,6 +218,7 @@ func KillAll(r *Reaper, c clock.Clock) bool {
 	}
 }
 
+// descendants lists all processes below root, each parent before its children.
 func descendants(table map[int]proc, root int) (pids []int) {
 	children := map[int][]int{}
 	for _, p := range table {

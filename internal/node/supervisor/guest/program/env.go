@@ -9,6 +9,7 @@ import (
 	"syscall"
 )
 
+// defaultPath is what docker gives to containers whose image says nothing.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // environment merges maps, later ones win, and returns KEY=value sorted by key.
@@ -34,6 +35,7 @@ func Visible(env map[string]string, hidden string) map[string]string {
 	return left
 }
 
+// envValue is a variable's value, "" if it is not set.
 func envValue(env []string, key string) string {
 	for _, kv := range env {
 		if k, v, _ := strings.Cut(kv, "="); k == key {

@@ -12,6 +12,7 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor/wire"
 )
 
+// defaultGrace is long enough for an agent to be restarted or upgraded.
 const defaultGrace = 30 * time.Second
 
 // Launcher is what all programs of one supervisor share.
@@ -58,6 +59,7 @@ func (l *Launcher) Resolve(c Command) (spawn.Spec, error) {
 	} else if !path.IsAbs(dir) {
 		dir = path.Join(boot.WorkDir, dir)
 	}
+	// The program is looked up with our rights and only for its path; exec checks those of its user.
 	file, errno := lookPath(c.Argv[0], dir, envValue(env, "PATH"))
 	if errno != 0 {
 		return spawn.Spec{}, explain(&spawn.Error{Step: spawn.StepExec, Errno: errno}, c.Argv[0], dir)

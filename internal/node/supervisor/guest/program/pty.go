@@ -46,6 +46,7 @@ func openPeer(master int) (int, error) {
 	return int(r), nil
 }
 
+// setSize sets the window's size, 24 by 80 if none is said. The kernel tells the programs by SIGWINCH.
 func setSize(fd int, size execution.WindowSize) {
 	if size.Rows == 0 || size.Cols == 0 {
 		size = defaultSize

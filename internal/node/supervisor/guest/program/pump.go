@@ -34,6 +34,7 @@ func readReady(raw syscall.RawConn) (b *buffer.Frame, n int, err error) {
 	return b, n, nil
 }
 
+// readFD is read(2), again after an interruption.
 func readFD(fd int, b []byte) (int, error) {
 	for {
 		n, err := syscall.Read(fd, b)
@@ -72,8 +73,10 @@ func Pump(f *os.File, sink func([]byte)) {
 // refuse it to a user who has many.
 const busyPipe = 256 << 10
 
+// widen asks for a larger pipe; a refusal changes nothing but the speed. Of a terminal it is always refused.
 func widen(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, busyPipe) }
 
+// drain takes what is in the pipe without waiting for more.
 func drain(raw syscall.RawConn, sink func([]byte)) {
 	b := buffer.Get()
 	defer buffer.Put(b)

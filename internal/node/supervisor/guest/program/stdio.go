@@ -70,6 +70,7 @@ func (s *Stdio) pipe() (p [2]int, err error) {
 	return p, err
 }
 
+// open makes all descriptors. On an error those that were made are in s, for the caller to close.
 func (s *Stdio) open(spec execution.Spec) error {
 	if spec.TTY {
 		master, slave, err := openTTY(spec.Size)
@@ -96,6 +97,7 @@ func (s *Stdio) open(spec execution.Spec) error {
 	return nil
 }
 
+// openStdin makes the program's stdin: a pipe, or /dev/null, which is at its end at once.
 func (s *Stdio) openStdin(piped bool) error {
 	if !piped {
 		fd, err := syscall.Open("/dev/null", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)

@@ -60,6 +60,7 @@ func (t *Task) Done() <-chan struct{} { return t.done }
 // Receipt says how it ended. It is known once Done is closed.
 func (t *Task) Receipt() execution.Receipt { return t.receipt }
 
+// run starts the process with its pumps and its follower. Errors: *program.Failure, Invalid, Forbidden, or those of the log files.
 func (t *Task) run(logDir int, req wire.Task) error {
 	if len(req.Argv) == 0 || req.Argv[0] == "" {
 		return drover.Errorf(drover.Invalid, "the main task has no command")
@@ -124,6 +125,7 @@ func (t *Task) stdio(logDir int, user *spawn.User) (*program.Stdio, [2]*logs.Fil
 	return io, files, err
 }
 
+// closeLogs closes the files of a start that failed; after one that did not, the pumps do.
 func closeLogs(files [2]*logs.File) {
 	for _, f := range files {
 		if f != nil {
