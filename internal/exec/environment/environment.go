@@ -69,6 +69,7 @@ func Canonicalize(env execution.Environment) execution.Environment {
 	return env
 }
 
+// copyOrNil makes no difference between an empty map and none, which JSON does not keep apart either.
 func copyOrNil(m map[string]string) map[string]string {
 	if len(m) == 0 {
 		return nil

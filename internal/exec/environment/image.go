@@ -24,6 +24,8 @@ func IsPath(image string) bool {
 	return strings.HasPrefix(image, "/") || strings.HasPrefix(image, "./")
 }
 
+// validateImage checks the image as far as its driver and its form tell; whether it exists only a node can say.
+// Drivers without images accept "host" and an empty text.
 func validateImage(env execution.Environment) error {
 	switch {
 	case env.Driver == "raw_exec" || env.Driver == "mock_driver":
@@ -46,6 +48,8 @@ func validateImage(env execution.Environment) error {
 	return validateReference(env.Image)
 }
 
+// validateReference checks an image reference. The first part of a name is a domain only if it has a dot, a port or
+// a capital letter, or is "localhost". This is Docker's rule too: otherwise "library/gcc" would name a host.
 func validateReference(ref string) error {
 	if len(ref) > 4096 {
 		return errors.New("longer than 4096 bytes")

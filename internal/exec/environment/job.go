@@ -46,6 +46,8 @@ func ToJob(env execution.Environment, opts Options) (*drover.Job, error) {
 // minDiskMB is the smallest that a job may reserve; the runner's own bound may be smaller.
 const minDiskMB = 10
 
+// group is the one group of the job. A runner that ended is never restarted in place: its files are somebody's.
+// Replacing it is the pool's matter.
 func group(env execution.Environment, opts Options) *drover.TaskGroup {
 	return &drover.TaskGroup{
 		Name:          GroupName,
@@ -64,6 +66,8 @@ func group(env execution.Environment, opts Options) *drover.TaskGroup {
 	}
 }
 
+// task describes a runner without a command, which Drover's drivers keep empty. It is killed without a grace,
+// because nothing in it needs to be shut down.
 func task(env execution.Environment, opts Options) *drover.Task {
 	return &drover.Task{
 		Name:        TaskName,
@@ -102,6 +106,7 @@ func driverConfig(env execution.Environment, opts Options) map[string]any {
 	return config
 }
 
+// networkMode is the mode of the group's network; "none" without network access.
 func networkMode(env execution.Environment, opts Options) string {
 	switch {
 	case !env.Network:
@@ -114,6 +119,7 @@ func networkMode(env execution.Environment, opts Options) string {
 	return "bridge"
 }
 
+// labels are the ports' labels as the docker driver wants them in its configuration: a list of any type.
 func labels(env execution.Environment) (list []any) {
 	for _, p := range env.ExposedPorts {
 		list = append(list, strconv.Itoa(int(p)))
@@ -133,6 +139,8 @@ func Address(env execution.Environment, alloc *drover.Allocation, p drover.PortM
 	return p
 }
 
+// networks asks for one dynamic port for each exposed one, with the exposed port's number as its label. Without
+// network access there are none: then the ports are only remembered.
 func networks(env execution.Environment, opts Options) []*drover.NetworkResource {
 	if !env.Network {
 		return nil

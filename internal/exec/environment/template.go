@@ -39,6 +39,8 @@ func Template(env execution.Environment, kept *drover.Job) *drover.Job {
 	}
 }
 
+// templateRunner is the group in which Poseidon describes a runner. Its task has the command that Poseidon would
+// start, although nothing runs it here. Its CPU and memory are those in force.
 func templateRunner(env execution.Environment) *drover.TaskGroup {
 	mode := "none"
 	if env.Network {
@@ -55,6 +57,7 @@ func templateRunner(env execution.Environment) *drover.TaskGroup {
 	}
 }
 
+// templateNetworks has no mode, as Poseidon's jobs: Nomad then uses the host's network.
 func templateNetworks(env execution.Environment) []*drover.NetworkResource {
 	if !env.Network {
 		return nil

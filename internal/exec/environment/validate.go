@@ -24,6 +24,7 @@ const (
 	maxMetaBytes = 64 << 10
 )
 
+// idForm keeps ids fit for job ids, paths and file names: without slashes, blanks and a dot in front.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Validate reports everything that is wrong with the environment, each with its field. Errors: Invalid.
@@ -91,6 +92,7 @@ func Validate(env execution.Environment) error {
 	return drover.Errorf(drover.Invalid, "%w", join(faults))
 }
 
+// validatePorts allows doubles: Canonicalize removes them.
 func validatePorts(env execution.Environment) (faults []error) {
 	if len(env.ExposedPorts) > maxPorts {
 		faults = append(faults, fmt.Errorf("exposedPorts: %d of them, want at most %d", len(env.ExposedPorts), maxPorts))
@@ -114,6 +116,7 @@ func ValidateEnv(env map[string]string) error {
 	return nil
 }
 
+// size is how many bytes the names and values take together.
 func size(m map[string]string) (n int) {
 	for k, v := range m {
 		n += len(k) + len(v)

@@ -18,6 +18,8 @@ func Files(env execution.Environment, files execution.Files) execution.Files {
 	return filesFrom{files, env.WorkDir}
 }
 
+// filesFrom completes relative paths before it passes the calls on. It changes neither the answers nor the caller's
+// slices.
 type filesFrom struct {
 	execution.Files
 	dir string

@@ -26,14 +26,15 @@ import (
 
 // Control is a state, a scheduler and a node in a few lines: every pool is filled at once.
 type Control struct {
-	mu       sync.Mutex
-	index    uint64
-	jobs     map[string]*drover.Job
-	allocs   map[string]*drover.Allocation
-	events   []drover.Events
-	changed  wake.Broadcast
-	ids      *id.Seeded
-	Node     *Node
+	mu      sync.Mutex
+	index   uint64
+	jobs    map[string]*drover.Job
+	allocs  map[string]*drover.Allocation
+	events  []drover.Events
+	changed wake.Broadcast
+	ids     *id.Seeded
+	Node    *Node
+	// noRefill is set by StopRefill: pools then only shrink, so that a test can empty one.
 	noRefill bool
 	within   bool  // an entry
 	failing  error // of ClaimRunners
@@ -49,6 +50,8 @@ func NewControl() *Control {
 	}
 }
 
+// emitLocked moves the index on by one and adds one event for each key, all with that index. Events carry no
+// payload: their readers look the keys up in a snapshot.
 func (c *Control) emitLocked(topic string, keys ...string) {
 	c.index++
 	e := drover.Events{Index: c.index}
@@ -59,6 +62,8 @@ func (c *Control) emitLocked(topic string, keys ...string) {
 	c.changed.Send()
 }
 
+// setLocked stores an allocation. One that ended takes its sessions with it, as a node would, and its pool is
+// filled again.
 func (c *Control) setLocked(a *drover.Allocation) {
 	c.allocs[a.ID] = a
 	if a.Terminal() {
@@ -68,6 +73,8 @@ func (c *Control) setLocked(a *drover.Allocation) {
 	c.fillLocked(a.JobID)
 }
 
+// fillLocked brings a pool to its size plus its demand at once: it starts what is missing, and stops what is too
+// much. While an entry is being applied it does nothing, because the entry's other parts may still change the pool.
 func (c *Control) fillLocked(jobID string) {
 	job := c.jobs[jobID]
 	if job == nil || c.noRefill || c.within {
@@ -91,6 +98,8 @@ func (c *Control) fillLocked(jobID string) {
 	}
 }
 
+// demandLocked stores a pool's demand in a copy of its job; earlier snapshots share the old one. Environments that
+// no longer exist are skipped.
 func (c *Control) demandLocked(d runner.Demand) {
 	old := c.jobs[environment.JobID(d.Environment)]
 	if old == nil {
@@ -103,6 +112,8 @@ func (c *Control) demandLocked(d runner.Demand) {
 	c.emitLocked(drover.TopicJob, j.ID)
 }
 
+// addLocked adds an allocation of the job. Its ids come from a seeded source, so that a failing test fails again
+// alike.
 func (c *Control) addLocked(jobID, status string) *drover.Allocation {
 	a := &drover.Allocation{
 		ID: c.ids.New(), JobID: jobID, Namespace: "default", NodeID: "node", ClientStatus: status,
@@ -218,6 +229,7 @@ func (v view) Index() uint64                                { return v.index }
 func (v view) Job(_, jobID string) *drover.Job              { return v.jobs[jobID] }
 func (v view) Allocation(allocID string) *drover.Allocation { return v.allocs[allocID] }
 
+// Jobs yields the jobs in no particular order, unlike the real state; callers that need one must sort.
 func (v view) Jobs(_, prefix string) iter.Seq[*drover.Job] {
 	return func(yield func(*drover.Job) bool) {
 		for jobID, j := range v.jobs {
@@ -228,6 +240,7 @@ func (v view) Jobs(_, prefix string) iter.Seq[*drover.Job] {
 	}
 }
 
+// AllocationsByJob looks at all allocations; tests have few. The order is random too.
 func (v view) AllocationsByJob(_, jobID string) iter.Seq[*drover.Allocation] {
 	return func(yield func(*drover.Allocation) bool) {
 		for _, a := range v.allocs {
@@ -238,21 +251,26 @@ func (v view) AllocationsByJob(_, jobID string) iter.Seq[*drover.Allocation] {
 	}
 }
 
+// EvaluationsByJob yields none: this scheduler places without evaluations.
 func (v view) EvaluationsByJob(string, string) iter.Seq[*drover.Evaluation] {
 	return slices.Values([]*drover.Evaluation(nil))
 }
 
+// subscription reads the list of all events, which is never cut: it cannot fall behind.
 type subscription struct {
 	c    *Control
 	next uint64
 }
 
+// subscribe begins with the event at the index from, the first of which is 1.
 func (c *Control) subscribe(from uint64) (runner.Subscription, error) {
 	return &subscription{c, from}, nil
 }
 
 func (s *subscription) Close() {}
 
+// Next fetches the channel of the next change before it looks at the list. Thereby an event between the two is not
+// missed.
 func (s *subscription) Next(ctx context.Context) (drover.Events, error) {
 	for {
 		s.c.mu.Lock()

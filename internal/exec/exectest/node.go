@@ -119,12 +119,15 @@ func (n *Node) Break(allocID string) {
 // Files serves exchange.Workloads.
 func (n *Node) Files(allocID, _ string) execution.Files { return &files{n, allocID} }
 
+// file is a file or, with dir, a directory; a directory has no data.
 type file struct {
 	data []byte
 	dir  bool
 	mode uint32
 }
 
+// files are the files of one allocation, all owned by root. Two names have a meaning: "forbidden" can only be
+// listed by privileged requests, and nothing can be written below "readonly".
 type files struct {
 	n     *Node
 	alloc string
@@ -138,6 +141,7 @@ func (f *files) all() map[string]file {
 	return f.n.files[f.alloc]
 }
 
+// List knows paths relative to the root only. A listed file is answered as itself, under its last name.
 func (f *files) List(_ context.Context, r execution.FileRequest) ([]execution.FileInfo, error) {
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
@@ -168,6 +172,7 @@ func (f *files) List(_ context.Context, r execution.FileRequest) ([]execution.Fi
 	return infos, nil
 }
 
+// info has a fixed time, so that tests can compare whole listings.
 func info(name string, f file) execution.FileInfo {
 	i := execution.FileInfo{
 		Path: name, Type: "-", Size: int64(len(f.data)), Mode: f.mode, Owner: "root", Group: "root",
@@ -179,6 +184,7 @@ func info(name string, f file) execution.FileInfo {
 	return i
 }
 
+// Read copies nothing: written data is never changed afterwards, only replaced. A length of 0 reads to the end.
 func (f *files) Read(_ context.Context, r execution.FileRequest) (execution.FileInfo, io.ReadCloser, error) {
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
@@ -193,6 +199,8 @@ func (f *files) Read(_ context.Context, r execution.FileRequest) (execution.File
 	return info(path.Base(r.Path), got), io.NopCloser(bytes.NewReader(data)), nil
 }
 
+// Apply makes the changes in order and stops at the first that fails, as a node does. Directories above a file need
+// not exist.
 func (f *files) Apply(_ context.Context, changes []execution.FileChange) error {
 	f.n.mu.Lock()
 	defer f.n.mu.Unlock()
@@ -213,6 +221,8 @@ func (f *files) Apply(_ context.Context, changes []execution.FileChange) error {
 	return nil
 }
 
+// remove deletes a name with all below it; "*" deletes everything but hidden names. What does not exist is no
+// error.
 func (f *files) remove(all map[string]file, name string) {
 	for have := range all {
 		top, _, _ := strings.Cut(have, "/")
@@ -223,6 +233,7 @@ func (f *files) remove(all map[string]file, name string) {
 	}
 }
 
+// Write reads all of r before it takes the lock, since r may be a request that is still arriving.
 func (f *files) Write(ctx context.Context, c execution.FileChange, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -232,14 +243,17 @@ func (f *files) Write(ctx context.Context, c execution.FileChange, r io.Reader) 
 	return f.Apply(ctx, []execution.FileChange{c})
 }
 
+// Archive is no tar, but a text that says which path was asked for.
 func (f *files) Archive(_ context.Context, r execution.FileRequest) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader("tar of " + r.Path)), nil
 }
 
+// Extract keeps the bytes in one file named "extracted", for tests to compare.
 func (f *files) Extract(ctx context.Context, r execution.FileRequest, tar io.Reader) error {
 	return f.Write(ctx, execution.FileChange{Path: path.Join(r.Path, "extracted")}, tar)
 }
 
+// cmpOr is the first of the two modes that is not 0.
 func cmpOr(a, b uint32) uint32 {
 	if a != 0 {
 		return a

@@ -41,6 +41,7 @@ type session struct {
 	truncated bool // what was written when it was killed did not arrive
 }
 
+// The causes with which a session's context ends; run makes receipts of them.
 var (
 	errKilled = errors.New("killed")
 	errBroken = errors.New("the node is gone")
@@ -48,14 +49,18 @@ var (
 	errWall   = errors.New("wall limit")
 )
 
+// exitError is the exit code with which a command ends the script; 127 is an unknown command, as in a shell.
 type exitError int
 
 func (e exitError) Error() string { return strconv.Itoa(int(e)) }
 
+// signalError is the name of the signal that ended the script.
 type signalError string
 
 func (e signalError) Error() string { return string(e) }
 
+// newSession starts the commands at once. The wall limit runs on the real clock: tests with limits keep them short, or
+// run in a synctest bubble.
 func newSession(spec execution.Spec) *session {
 	s := &session{spec: spec, frames: make(chan execution.Frame), closed: make(chan struct{}), cut: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
@@ -71,6 +76,8 @@ func newSession(spec execution.Spec) *session {
 	return s
 }
 
+// run plays the execution: the frame that says it started, the output, then the receipt. A node that broke sends no
+// receipt: its session just ends. The commands "missing" and the user "nobody-here" cannot be started.
 func (s *session) run() {
 	defer close(s.frames)
 	receipt := &execution.Receipt{ExecutionID: s.spec.ID, Cause: execution.CauseExited}
@@ -112,6 +119,8 @@ func (s *session) run() {
 	s.cancel(errKilled)
 }
 
+// deliver waits until somebody takes the frame, or until the session is closed. It ignores the context, because the
+// receipt comes after its end.
 func (s *session) deliver(f execution.Frame) {
 	select {
 	case s.frames <- f:
@@ -119,6 +128,7 @@ func (s *session) deliver(f execution.Frame) {
 	}
 }
 
+// script runs the commands one after the other, up to the first that fails.
 func (s *session) script() error {
 	text := strings.Join(s.spec.Argv, " ")
 	if path.Base(s.spec.Argv[0]) == "sh" && len(s.spec.Argv) == 3 {
@@ -133,6 +143,7 @@ func (s *session) script() error {
 	return nil
 }
 
+// command runs one command. Malformed arguments count as 0: the scripts are the tests' own.
 func (s *session) command(word, rest string) error {
 	switch word {
 	case "echo":
@@ -182,6 +193,8 @@ func (s *session) command(word, rest string) error {
 	return exitError(127)
 }
 
+// cat copies stdin to stdout until stdin ends. The end of the session closes the pipe too: its cause is then the
+// error, otherwise there is none.
 func (s *session) cat(upper bool) error {
 	buf := make([]byte, 4096)
 	for {
@@ -201,6 +214,7 @@ func (s *session) cat(upper bool) error {
 	}
 }
 
+// spew writes n bytes of the alphabet in blocks of 16 KiB, so that a test can fill windows and limits.
 func (s *session) spew(n int) error {
 	block := make([]byte, 16<<10)
 	for i := range block {
@@ -215,6 +229,8 @@ func (s *session) spew(n int) error {
 	return nil
 }
 
+// out hands one frame over, and blocks while nobody reads, as flow control does. A terminal turns line ends into CR
+// LF. The offset moves on even if the frame does not arrive, which makes the receipt truncated.
 func (s *session) out(stream execution.Stream, data []byte) error {
 	if s.spec.TTY && stream == execution.Stdout {
 		data = []byte(strings.ReplaceAll(string(data), "\n", "\r\n"))
@@ -234,6 +250,7 @@ func (s *session) out(stream execution.Stream, data []byte) error {
 	}
 }
 
+// Next fails with Unavailable while the link is cut, and with Gone when there are no more frames.
 func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	s.mu.Lock()
 	cut := s.cut
@@ -251,6 +268,8 @@ func (s *session) Next(ctx context.Context) (execution.Frame, error) {
 	}
 }
 
+// Write imitates two keys of a terminal: ctrl-c at the end of the input interrupts, ctrl-d there ends stdin.
+// Otherwise it blocks until a command has read everything.
 func (s *session) Write(_ context.Context, p []byte) error {
 	if s.spec.TTY && len(p) > 0 && p[len(p)-1] == 3 { // ctrl-c
 		s.cancel(signalError("INT"))
@@ -266,6 +285,7 @@ func (s *session) Write(_ context.Context, p []byte) error {
 
 func (s *session) CloseStdin(context.Context) error { return s.inW.Close() }
 
+// Resize only records the size, for tests to look at.
 func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,6 +293,7 @@ func (s *session) Resize(_ context.Context, size execution.WindowSize) error {
 	return nil
 }
 
+// Signal ends all commands for KILL, INT and TERM. Errors: Invalid for any other name.
 func (s *session) Signal(_ context.Context, name string) error {
 	switch strings.TrimPrefix(name, "SIG") {
 	case "KILL":
@@ -285,6 +306,8 @@ func (s *session) Signal(_ context.Context, name string) error {
 	return nil
 }
 
+// Close kills an execution that may not run detached. A cut link changes nothing, since the node does not see the
+// close.
 func (s *session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -45,8 +45,12 @@ type feed struct {
 	dropped int     // guarded by mu
 }
 
+// newFeed returns an empty feed. It starts no goroutine: Service.tell empties it.
 func newFeed() feed { return feed{more: wake.NewSignal()} }
 
+// publish adds one event and never blocks, because it runs on the path of every start and end. When too many wait
+// the oldest thousand are dropped at once: deleting one at a time would move the whole list each time. Variables
+// are left out, as they may hold secrets.
 func (f *feed) publish(kind string, x execution.Execution) {
 	x.Spec.Env = nil
 	x.Spec.Argv = shortened(x.Spec.Argv)
@@ -71,6 +75,8 @@ func (f *feed) take() (events []Event, dropped int) {
 	return events, dropped
 }
 
+// shortened returns argv with at most maxToldArgv bytes, the last argument cut and marked with "…". The argument is
+// not changed.
 func shortened(argv []string) []string {
 	room := maxToldArgv
 	for i, a := range argv {
@@ -112,6 +118,8 @@ func (s *Service) tell(ctx context.Context) {
 	}
 }
 
+// untold takes the next events to be told, at most maxTold; none if all were told. What was dropped in between is
+// logged.
 func (s *Service) untold() []Event {
 	events, dropped := s.feed.take()
 	if dropped > 0 {

@@ -122,6 +122,8 @@ func (x *Execution) Signal(ctx context.Context, name string) error {
 	return x.act(func(s execution.Session) error { return s.Signal(ctx, name) })
 }
 
+// act calls do with the present session, outside the lock because it may block. A session that breaks in between
+// fails the call: it is not repeated, since stdin might arrive twice.
 func (x *Execution) act(do func(execution.Session) error) error {
 	select {
 	case <-x.done:
@@ -131,6 +133,7 @@ func (x *Execution) act(do func(execution.Session) error) error {
 	}
 }
 
+// current is the session of the latest attachment; reattach replaces it.
 func (x *Execution) current() execution.Session {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -163,6 +166,7 @@ func (x *Execution) pump(ctx context.Context) (receipt execution.Receipt, known 
 	}
 }
 
+// take adds one frame to the journal, cuts the stream to the window and wakes the readers.
 func (x *Execution) take(f execution.Frame) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -200,6 +204,9 @@ func (x *Execution) awaitRoom(ctx context.Context) bool {
 // roomSlack is the largest frame: with a frame more the window is full.
 const roomSlack = 64 << 10
 
+// roomLocked reports whether another frame may come. With readers the slowest decides, for each stream by itself.
+// Without one, output flows while somebody waits for the end or the execution may run detached. Otherwise it stops
+// shortly before the window would lose its first byte, unless the execution is about to be killed.
 func (x *Execution) roomLocked() bool {
 	out, err := &x.journal.streams[0], &x.journal.streams[1]
 	if len(x.readers) == 0 {
@@ -267,6 +274,8 @@ func (x *Execution) changedLocked() <-chan struct{} {
 	return x.wake
 }
 
+// wakeLocked tells everybody who waits that something changed. Without a waiter the channel stays: most frames find
+// none, and a new channel for each would be wasted.
 func (x *Execution) wakeLocked() {
 	if x.awaited {
 		close(x.wake)
@@ -274,12 +283,15 @@ func (x *Execution) wakeLocked() {
 	}
 }
 
+// attachedLocked notes a new reader: nobody kills the execution for being deserted while it is there.
 func (x *Execution) attachedLocked() {
 	x.visited = true
 	x.stopReaperLocked()
 	x.wakeLocked()
 }
 
+// stopReaperLocked calls the pending kill off. A kill whose timer has fired already looks again under the lock
+// whether the execution is deserted.
 func (x *Execution) stopReaperLocked() {
 	if x.reaper != nil {
 		x.reaper.Stop()

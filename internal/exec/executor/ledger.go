@@ -33,11 +33,14 @@ type record struct {
 	dropped bool   // kept for its webhook only
 }
 
+// ledgerLine is one line of the file; exactly one of its fields is set. A later record of the same execution
+// replaces the earlier.
 type ledgerLine struct {
 	Record *record `json:"record,omitempty"`
 	Told   string  `json:"told,omitempty"` // an execution
 }
 
+// openLedger opens the file, or makes it; an empty path keeps nothing. The records are read by read, once.
 func openLedger(path string) (*ledger, error) {
 	log, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
@@ -130,6 +133,8 @@ func (l *ledger) drop(id string) {
 	}
 }
 
+// append adds a line; mu is held. From the size limit on it writes the whole file anew instead: kept has the new
+// line's content already. If that fails the line is added to the old file, which then only is longer than needed.
 func (l *ledger) append(raw []byte) error {
 	if l.log.Size()+int64(len(raw)) < l.next {
 		return l.log.Append(raw)
@@ -149,6 +154,7 @@ func (l *ledger) append(raw []byte) error {
 	return nil
 }
 
+// close closes the file; every line is written by then, as append does not buffer.
 func (l *ledger) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

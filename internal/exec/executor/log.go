@@ -17,6 +17,7 @@ type chunk struct {
 	data   []byte
 }
 
+// end is the offset behind the chunk's last byte.
 func (c *chunk) end() int64 { return c.offset + int64(len(c.data)) }
 
 // streamLog is what is kept of one stream: the bytes from start to end.
@@ -32,6 +33,7 @@ type journal struct {
 	last    execution.Stream // the stream of the newest chunk
 }
 
+// of returns the log of a stream; everything but stderr counts as stdout.
 func (j *journal) of(s execution.Stream) *streamLog {
 	if s == execution.Stderr {
 		return &j.streams[1]

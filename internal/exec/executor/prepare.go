@@ -45,6 +45,7 @@ func (s *Service) Prepare(ctx context.Context, runnerID string, spec execution.S
 	return spec.ID, nil
 }
 
+// sizeOf is about the memory that a prepared spec takes: the bytes of its arguments and variables.
 func sizeOf(spec execution.Spec) (n int) {
 	for _, a := range spec.Argv {
 		n += len(a)
@@ -55,6 +56,7 @@ func sizeOf(spec execution.Spec) (n int) {
 	return n
 }
 
+// unprepareLocked forgets a prepared execution, and the bytes that it counted for.
 func (s *Service) unprepareLocked(executionID string, p prepared) {
 	delete(s.prepared, executionID)
 	s.preparedBytes -= p.bytes
@@ -68,6 +70,8 @@ func (s *Service) Prepared(runnerID, executionID string) bool {
 	return ok
 }
 
+// preparedLocked finds a prepared execution, of this runner only: whoever has the id of another runner's must not
+// start it. Expiry is checked here too, because expireLocked sweeps only once a second.
 func (s *Service) preparedLocked(runnerID, executionID string) (p prepared, ok bool) {
 	s.expireLocked()
 	p, ok = s.prepared[executionID]

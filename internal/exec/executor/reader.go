@@ -58,6 +58,8 @@ func (r *Reader) Pending() bool {
 		r.receipt != nil && !r.ended
 }
 
+// nextLocked returns the next frame; ok is false if there is none yet. The order is fixed: the start, all output,
+// the receipt, then io.EOF for ever.
 func (r *Reader) nextLocked() (f execution.Frame, ok bool, err error) {
 	if r.pid != 0 && !r.started {
 		r.started = true
@@ -97,6 +99,9 @@ func (r *Reader) dataLocked() (f execution.Frame, ok bool) {
 	return f, true
 }
 
+// peekLocked returns the stream's next bytes without moving on. Skipped is set if bytes from the reader's offset on
+// were dropped; the frame then begins at the first that is kept. Data shares the journal's memory, which is only
+// appended to.
 func (r *Reader) peekLocked(s execution.Stream, from int64) (f execution.Frame, seq uint64) {
 	l := r.journal.of(s)
 	f = execution.Frame{Stream: s, Offset: max(from, l.start), Skipped: from < l.start}

@@ -75,6 +75,8 @@ func (s *Service) recover(ctx context.Context, running map[string]record) {
 	}
 }
 
+// claimedRunners lists the ids of runners in which something may run. An error counts as none: then nothing is
+// recovered, and the executions are declared lost.
 func (s *Service) claimedRunners(ctx context.Context) (ids []string) {
 	runners, err := s.deps.Runners.Runners(ctx, "")
 	if err != nil {
@@ -107,6 +109,8 @@ func (s *Service) recoverRunner(ctx context.Context, runnerID string, running ma
 	return nil
 }
 
+// recoverExecution takes up one execution, from its first byte that is still kept. Each has a lease of its own,
+// since leases end with their executions. One that this process started itself is left alone.
 func (s *Service) recoverExecution(ctx context.Context, runnerID string, found execution.Execution, webhook string) error {
 	if s.known(found.ID) {
 		return nil

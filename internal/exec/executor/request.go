@@ -42,6 +42,9 @@ func (s *Service) OpenRequest(ctx context.Context, runnerID string, r execution.
 	return x.Attach(execution.Offsets{}), nil
 }
 
+// request starts what the request asks for. All checks come before the shell is looked for, which asks the runner.
+// Clients cannot choose the id. Input is written by a goroutine, so that a program that reads slowly does not hold
+// up the answer.
 func (s *Service) request(ctx context.Context, runnerID string, r execution.Request) (*Execution, error) {
 	if err := ValidateRequest(r); err != nil {
 		return nil, err

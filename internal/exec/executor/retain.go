@@ -42,10 +42,13 @@ func (s *Service) expireLocked() {
 // sweepEvery is how often the prepared executions are walked over: there may be many.
 const sweepEvery = time.Second
 
+// staleLocked reports whether a prepared execution waited too long to be started.
 func (s *Service) staleLocked(p prepared, now time.Time) bool {
 	return now.Sub(p.at) >= s.cfg.PreparedTime
 }
 
+// dropLocked forgets the ended execution at index i. Readers that are attached keep it, and read on. The ledger
+// forgets it too, unless its webhook is still to be told.
 func (s *Service) dropLocked(i int) {
 	x := s.ended[i]
 	s.ended = slices.Delete(s.ended, i, i+1)
@@ -59,6 +62,8 @@ func (s *Service) dropLocked(i int) {
 	}
 }
 
+// kept is how many bytes of output are kept. After the end this no longer changes, so that retire and dropLocked
+// count alike.
 func (x *Execution) kept() int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()

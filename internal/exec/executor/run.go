@@ -52,6 +52,9 @@ func (s *Service) RunOnce(ctx context.Context, r execution.RunRequest) (executio
 	return result, err
 }
 
+// validateRun checks the request and fills in its defaults. The output limit of the execution is lowered to
+// MaxOutput: what the result cannot hold need not be written. The checks come before the claim, so that a bad
+// request costs no runner.
 func validateRun(r *execution.RunRequest) error {
 	if r.MaxOutput < 0 || r.MaxOutput > maxRunOutput {
 		return drover.Errorf(drover.Invalid, "maxOutput %d: want 0 to %d", r.MaxOutput, maxRunOutput)
@@ -67,6 +70,8 @@ func validateRun(r *execution.RunRequest) error {
 	return ValidateRequest(r.Request)
 }
 
+// copyIn writes the files with the environment's working directory as their base. Its lease is its own, and short:
+// the runner counts as used during it.
 func (s *Service) copyIn(ctx context.Context, runnerID string, files []execution.FileChange) error {
 	if len(files) == 0 {
 		return nil
@@ -79,6 +84,8 @@ func (s *Service) copyIn(ctx context.Context, runnerID string, files []execution
 	return environment.Files(lease.Environment(), lease.Workloads().Files(lease.Runner().AllocID, taskName)).Apply(ctx, files)
 }
 
+// gather reads the session until its receipt and fills the result. At most most bytes of each stream are kept; the
+// rest is read and dropped, so that the program can end. All times count from begin, before the claim.
 func (s *Service) gather(ctx context.Context, session execution.Session, most int64, begin time.Time, result *execution.RunResult) error {
 	var out [3][]byte
 	for {

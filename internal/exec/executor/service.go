@@ -16,6 +16,7 @@ import (
 	"github.com/drover-project/drover/internal/wake"
 )
 
+// taskName is the one task of a runner's job.
 const taskName = environment.TaskName
 
 // Runners leases claimed runners; exec/runner has it. Errors: NotFound, Gone, Unavailable.
@@ -38,6 +39,7 @@ type Config struct {
 	LedgerPath   string        // file of what was started and how it ended; "" keeps nothing over restarts
 }
 
+// withDefaults returns the configuration with every zero field set, but for LedgerPath, whose zero has a meaning.
 func (c Config) withDefaults() Config {
 	optional.Default(&c.Window, 1<<20)
 	optional.Default(&c.Retain, 15*time.Minute)
@@ -149,6 +151,11 @@ func (s *Service) startFor(ctx context.Context, runnerID string, spec execution.
 	return x, nil
 }
 
+// start starts the command and takes the execution up; on an error the lease stays the caller's. The order matters:
+// the id is noted before the node knows it, so that recovery does not take it for an earlier process's. The ledger
+// line is written before anybody hears of the execution. If the line fails, only an execution with a webhook is
+// refused: after a restart nobody would know whom to tell. When the runner went away meanwhile its reason is the
+// error, not that of the broken connection.
 func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution.Spec, webhook string) (*Execution, error) {
 	r := lease.Runner()
 	spec, err := bind(spec, lease.Environment(), r)
@@ -188,6 +195,8 @@ func (s *Service) start(ctx context.Context, lease *runner.Lease, spec execution
 // startWithin is how long a node may take to start a command: the one who asked waits, and cannot be heard meanwhile.
 const startWithin = time.Minute
 
+// open asks the node to start the command. A node that takes too long is Unavailable; if the caller's own context
+// ended, its error stays.
 func (s *Service) open(ctx context.Context, lease *runner.Lease, spec execution.Spec) (execution.Session, error) {
 	limit, cancel := s.deps.Clock.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -215,6 +224,8 @@ func (s *Service) known(id string) bool {
 	return own || s.byID[id] != nil
 }
 
+// endRecovery releases the requests that wait for an execution that may still be found. It runs once, however
+// recovery ended.
 func (s *Service) endRecovery() {
 	s.mu.Lock()
 	s.own = nil
@@ -271,6 +282,8 @@ func (s *Service) conclude(ctx context.Context, x *Execution, receipt execution.
 	}
 }
 
+// writeDown records an end; an error is only logged, as the execution has ended anyway. After a restart it would
+// count as lost.
 func (s *Service) writeDown(r record) {
 	if err := s.ledger.write(r); err != nil {
 		s.deps.Log.Warn("writing an execution's end down", "execution", r.Execution.ID, "error", err)
@@ -295,6 +308,7 @@ func (s *Service) Execution(ctx context.Context, executionID string) (*Execution
 	return nil, drover.Errorf(drover.NotFound, "execution %q not found", executionID)
 }
 
+// find returns a running or kept execution; nil without one.
 func (s *Service) find(executionID string) *Execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()

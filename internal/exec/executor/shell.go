@@ -40,6 +40,8 @@ func (s *Service) Shell(ctx context.Context, runnerID, command string) (argv []s
 	return []string{shell, "-c", command}, nil
 }
 
+// findShell looks for bash by reading one byte of it, as root. Only an answer about the file decides for sh: an
+// error of the runner is returned, otherwise sh would be remembered for the whole image.
 func findShell(ctx context.Context, files execution.Files) (string, error) {
 	_, r, err := files.Read(ctx, execution.FileRequest{Path: bash, Length: 1, Privileged: true})
 	switch drover.CodeOf(err) {

@@ -127,10 +127,13 @@ func (b *Backend) Workloads(string) (exchange.Workloads, error) {
 	return &workloads{b: b}, nil
 }
 
+// query are the options of reads. All requests name the namespace, although the client has one: its options replace
+// that.
 func (b *Backend) query(ctx context.Context) *api.QueryOptions {
 	return (&api.QueryOptions{Namespace: b.cfg.Namespace}).WithContext(ctx)
 }
 
+// write are the options of writes.
 func (b *Backend) write(ctx context.Context) *api.WriteOptions {
 	return (&api.WriteOptions{Namespace: b.cfg.Namespace}).WithContext(ctx)
 }

@@ -146,6 +146,8 @@ type archive struct {
 	close func()
 }
 
+// archive starts tar in the runner, without waiting for it. The pipe between gives flow control: tar stops while
+// nobody reads.
 func (f *files) archive(ctx context.Context, r execution.FileRequest) *archive {
 	ctx, cancel := context.WithCancel(ctx)
 	in, out := io.Pipe()
@@ -182,8 +184,10 @@ type keeping struct {
 	over  bool // and more than are kept
 }
 
+// begin returns a reader of the whole input. All readers share what was kept.
 func (k *keeping) begin() io.Reader { return &replay{k, 0} }
 
+// whole reports whether everything read so far is still kept, so that a new reader can begin at the first byte.
 func (k *keeping) whole() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -28,6 +28,9 @@ var _ execution.Files = (*files)(nil)
 // statFormat is mode, size, time, ids and names of a file.
 const statFormat = `%f %s %Y %u %g %U %G`
 
+// listScript lists a file, or a directory with what $2 allows. Each entry is stat's line, the name and a link's
+// target; NUL ends both of the latter, because names may hold line ends. It ends with 44 where there is nothing, or
+// no permission. What vanishes while it runs is left out.
 const listScript = `if [ -e "$1" ] && [ ! -d "$1" ]; then
   stat -c "` + statFormat + `" -- "$1" || exit 44; printf "%s\0" "${1##*/}"; readlink -- "$1"; printf "\0"; exit 0
 fi
@@ -36,10 +39,15 @@ find . -mindepth 1 $2 -exec sh -c 'for p; do
   stat -c "` + statFormat + `" -- "$p" || continue; printf "%s\0" "${p#./}"; readlink -- "$p"; printf "\0"
   done' sh {} + 2>/dev/null; exit 0`
 
+// readScript writes stat's line and then the bytes from $2 on, counted from 1; $3 is how many, 0 for all. Links are
+// followed, and only regular files are read: a pipe would block for ever.
 const readScript = `[ -f "$1" ] && [ -r "$1" ] || exit 44
 stat -L -c "` + statFormat + `" -- "$1" || exit 44
 if [ "$3" = 0 ]; then tail -c "+$2" -- "$1"; else tail -c "+$2" -- "$1" | head -c "$3"; fi`
 
+// writeScript writes stdin to a file beside $1 and renames it, so that nobody sees half a file. $2 is the mode, $3
+// the owner or nothing, $4 the size or -1 if it is not known. A short upload ends with 46, every other failure with
+// 45.
 const writeScript = `d=$(dirname -- "$1") && mkdir -p -- "$d" && t="$d/.drover-$$" && cat >"$t" || exit 45
 if [ "$4" != -1 ] && [ "$(wc -c <"$t")" -ne "$4" ]; then rm -f -- "$t"; echo "the upload was cut" >&2; exit 46; fi
 { [ -z "$3" ] || chown -- "$3" "$t"; } && chmod "$2" "$t" && mv -f -- "$t" "$1" || { rm -f -- "$t"; exit 45; }`
@@ -114,6 +122,8 @@ func (f *files) List(ctx context.Context, r execution.FileRequest) ([]execution.
 	return parseListing(out.String())
 }
 
+// parseListing reads what listScript wrote, sorted by path. An error means that the image's stat has another
+// format.
 func parseListing(text string) ([]execution.FileInfo, error) {
 	infos := []execution.FileInfo{}
 	fields := strings.Split(text, "\x00")
@@ -130,8 +140,10 @@ func parseListing(text string) ([]execution.FileInfo, error) {
 	return infos, nil
 }
 
+// letters are the types of files, by the highest four bits of a mode, as ls shows them.
 var letters = map[uint64]string{0o04: "d", 0o10: "-", 0o12: "l", 0o01: "p", 0o14: "s", 0o02: "c", 0o06: "b"}
 
+// parseStat reads one line of statFormat. Names of owners come last, as those may have blanks. Errors: Unavailable.
 func parseStat(text string) (i execution.FileInfo, err error) {
 	parts := strings.SplitN(text, " ", 7)
 	if len(parts) != 7 {
@@ -184,6 +196,7 @@ func (f *files) Write(ctx context.Context, c execution.FileChange, r io.Reader) 
 	return f.write(ctx, c, r, -1)
 }
 
+// write writes one file; size is -1 if it is not known before. A known size shows that the cluster cut the upload.
 func (f *files) write(ctx context.Context, c execution.FileChange, r io.Reader, size int64) error {
 	if strings.HasSuffix(c.Path, "/") || c.Path == "" {
 		return drover.Errorf(drover.Invalid, "path %q: want a file's", c.Path)
@@ -191,6 +204,7 @@ func (f *files) write(ctx context.Context, c execution.FileChange, r io.Reader, 
 	return f.change(ctx, writeScript, r, safe(c.Path), octal(c.Mode, 0o744), c.Owner, strconv.FormatInt(size, 10))
 }
 
+// octal renders a mode for chmod; 0 means that the caller named none.
 func octal(mode, otherwise uint32) string { return fmt.Sprintf("%o", cmp.Or(mode, otherwise)) }
 
 // Extract implements execution.Files.

@@ -109,10 +109,13 @@ func (b *Backend) load(ctx context.Context) (index uint64, err error) {
 	return index, nil
 }
 
+// ours reports whether a job belongs to this backend. Everything else on the cluster is ignored, and never changed.
 func ours(jobID string) bool {
 	return strings.HasPrefix(jobID, envPrefix) || strings.HasPrefix(jobID, runnerPrefix)
 }
 
+// take applies one event of the cluster to the memory. Events may come twice or describe what load has read
+// already: each step below compares indexes or values.
 func (b *Backend) take(e *api.Event) {
 	switch e.Topic {
 	case api.TopicAllocation:
@@ -134,6 +137,7 @@ func (b *Backend) take(e *api.Event) {
 	}
 }
 
+// takeGone forgets an environment or a runner whose job is no longer on the cluster.
 func (b *Backend) takeGone(jobID string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,6 +149,9 @@ func (b *Backend) takeGone(jobID string) {
 	}
 }
 
+// takeJob takes an environment or a runner from its job; a stopped job is ignored, its end comes as another event.
+// An environment is only replaced if it differs, so that its own registration does not count as a change. A claim
+// that is known here is kept: the cluster may not have it yet.
 func (b *Backend) takeJob(job *api.Job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -176,6 +183,8 @@ func (b *Backend) takeJob(job *api.Job) {
 	}
 }
 
+// takeAlloc takes an allocation, a value of either of Nomad's two types for it. Those of unknown jobs and of the
+// note's group are ignored.
 func (b *Backend) takeAlloc(jobID string, a any) {
 	if !strings.HasPrefix(jobID, runnerPrefix) {
 		return

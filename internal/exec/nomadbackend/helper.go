@@ -23,6 +23,7 @@ type failure struct {
 	stderr string
 }
 
+// Error is what the command wrote to stderr; it may be empty.
 func (f *failure) Error() string { return strings.TrimSpace(f.stderr) }
 
 // What becomes of a helper's output on its way through a cluster: errCut after the command's end, which is known; after
@@ -93,9 +94,12 @@ func (b *Backend) runWrapped(ctx context.Context, allocID string, spec execution
 	return nil
 }
 
+// exec runs argv in the runner's task through Nomad's websocket, and blocks until it ends. The error wraps
+// errBroken if the connection broke after it stood; then nobody knows whether the command runs on.
 func (b *Backend) exec(
 	ctx context.Context, allocID string, argv []string, stdin io.Reader, stdout, stderr io.Writer,
 ) (code int, err error) {
+	// Nomad's client needs a reader, and closes stdin at its end.
 	if stdin == nil {
 		stdin = strings.NewReader("")
 	}

@@ -37,6 +37,8 @@ func (b *Backend) RegisterJob(ctx context.Context, job *drover.Job) error {
 	return b.setEnvLocked(e)
 }
 
+// setEnvLocked stores an environment, new or replaced. The demand of its pool is kept, because only ClaimRunners
+// changes it. The failures of the earlier one are forgotten: the new specification may be without fault.
 func (b *Backend) setEnvLocked(e execution.Environment) error {
 	gen, err := generation(e, b.cfg.Environments)
 	if err != nil {
@@ -72,6 +74,7 @@ func (b *Backend) DeregisterJob(ctx context.Context, _, jobID string) error {
 	return nil
 }
 
+// forgetEnvLocked forgets an environment. Its runners stay known until keep has removed their jobs.
 func (b *Backend) forgetEnvLocked(id string) {
 	if e := b.envs[id]; e != nil {
 		delete(b.envs, id)
@@ -124,6 +127,8 @@ func (b *Backend) ClaimRunners(ctx context.Context, claims []runner.AllocClaim, 
 	return results, away
 }
 
+// setDemandLocked sets how many runners are wanted beyond the pool's size. Snapshots share the job, hence the copy.
+// Demand is not written to Nomad: after a restart nobody waits any more.
 func (b *Backend) setDemandLocked(d runner.Demand) {
 	e := b.envs[d.Environment]
 	if e == nil {
@@ -169,6 +174,7 @@ func (b *Backend) recordClaim(ctx context.Context, r *runnerJob, claim drover.Cl
 	return nil
 }
 
+// byAllocLocked finds a runner by its allocation; nil without one.
 func (b *Backend) byAllocLocked(allocID string) *runnerJob {
 	for _, r := range b.runners {
 		if r.allocID == allocID {

@@ -83,6 +83,8 @@ func (b *Backend) runnerJobOf(r *runnerJob, e execution.Environment) (*api.Job, 
 	return job, nil
 }
 
+// driverOf is the driver of the job's first task. The note's task has the same, so that no other need be on the
+// cluster.
 func driverOf(job *api.Job) *string { return &job.TaskGroups[0].Tasks[0].Driver }
 
 // runnerGroup makes a batch job with the environment's group in it.

@@ -118,6 +118,7 @@ func (b *Backend) compareLocked(id string, e *env) (place int, surplus []*runner
 	return max(place, 0), surplus
 }
 
+// runningLocked reports whether the runner's allocation runs, as far as the cluster's events have told.
 func (b *Backend) runningLocked(r *runnerJob) bool {
 	a := b.allocs[r.allocID]
 	return a != nil && a.ClientStatus == drover.AllocClientRunning
@@ -140,6 +141,8 @@ func (b *Backend) change(ctx context.Context, start, remove []*runnerJob) bool {
 	return err == nil
 }
 
+// start registers one runner's job. keep has entered the runner before, so that it is not started twice; an error
+// takes it out again. The index is the larger of the answer's and the event's, since the event may come first.
 func (b *Backend) start(ctx context.Context, r *runnerJob) error {
 	b.mu.Lock()
 	e := b.envs[r.env]

@@ -15,6 +15,7 @@ import (
 	"github.com/drover-project/drover/internal/exec/environment"
 )
 
+// Why a session was cancelled; receipt turns the first three into causes.
 var (
 	errWall   = errors.New("the wall limit")
 	errOutput = errors.New("the output limit")
@@ -75,6 +76,10 @@ func (w *workloads) StartExecution(ctx context.Context, allocID, _ string, spec 
 	return s, nil
 }
 
+// run holds the execution's connection from the start to the receipt. The pid is unknown, as Nomad does not tell
+// it. The exit code is the trailers' if they came; the cluster's own only counts without them, and then as
+// truncated. After an end that is not the command's own the processes are killed, since closing the connection does
+// not do that.
 func (s *session) run() {
 	defer s.b.track(s, false)
 	defer close(s.frames)
@@ -136,6 +141,8 @@ func (s *session) receipt(code int, err error) *execution.Receipt {
 	return r
 }
 
+// deliver waits until the frame is taken; false if the session was closed. It does not look at the context: the
+// receipt is delivered after its end.
 func (s *session) deliver(f execution.Frame) bool {
 	select {
 	case s.frames <- f:
@@ -273,6 +280,8 @@ func (s *session) Signal(_ context.Context, name string) error {
 // killTimeout bounds the look for an execution's processes.
 const killTimeout = 10 * time.Second
 
+// kill sends the signal to all processes of the execution, through a second command in the same task. It works
+// after the session's context ended, too.
 func (s *session) kill(signal string) error {
 	ctx, cancel := s.b.deps.Clock.WithTimeout(context.WithoutCancel(s.ctx), killTimeout)
 	defer cancel()

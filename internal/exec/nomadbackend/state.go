@@ -71,6 +71,7 @@ func (v view) EvaluationsByJob(string, string) iter.Seq[*drover.Evaluation] {
 	return func(func(*drover.Evaluation) bool) {}
 }
 
+// subscription reads the events that are kept; next is the index of its next event.
 type subscription struct {
 	b    *Backend
 	next uint64
@@ -165,6 +166,9 @@ func (b *Backend) outdateLocked(e *env) {
 	}
 }
 
+// endedLocked notes the end of an allocation: keep then removes its job. The last maxEnded allocations stay
+// readable, so that the reason of an end can still be found. Only a failure before a claim delays the pool: what a
+// claimed runner did is its user's matter.
 func (b *Backend) endedLocked(r *runnerJob, a *drover.Allocation) {
 	r.ending = true
 	b.ended = append(b.ended, a.ID)

@@ -29,6 +29,8 @@ type cutter struct {
 	code   int
 }
 
+// newCutter returns a cutter for one stream. The id in the marker keeps a program from ending its own output early
+// by accident.
 func newCutter(executionID string) *cutter {
 	return &cutter{marker: append(append([]byte{trailerByte}, executionID...), ' ')}
 }

@@ -44,6 +44,7 @@ func (w *workloads) Executions(_ context.Context, allocID string) ([]execution.E
 // Files serves exchange.Workloads.
 func (w *workloads) Files(allocID, _ string) execution.Files { return &files{w.b, allocID} }
 
+// track adds or removes a running session, for Executions to list.
 func (b *Backend) track(s *session, running bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,6 +69,7 @@ func (b *Backend) stub(allocID string) *api.Allocation {
 // absent is what the execution service does not ask of a cluster's nodes.
 type absent struct{}
 
+// notHere is the answer to everything that a Nomad agent already offers by itself.
 func notHere() error {
 	return drover.Errorf(drover.NotImplemented, "ask the Nomad cluster itself for this")
 }

@@ -12,6 +12,8 @@ import (
 // Arvados' dispatcher calls a piece of work a container. Ours are allocations, under their ids, and waiting classes of
 // work, under the names of their jobs and groups.
 
+// container is a piece of work in Arvados' shape. State is one of Queued, Locked and Running; Count is how many of
+// a waiting class there are.
 type container struct {
 	UUID     string         `json:"uuid"`
 	Name     string         `json:"name"`
@@ -22,12 +24,15 @@ type container struct {
 	Extra    map[string]any `json:"scheduling_parameters"`
 }
 
+// runtimeNeeds are what a piece of work takes: whole cores, bytes of memory, and MHz, which Arvados does not have.
 type runtimeNeeds struct {
 	VCPUs int64 `json:"vcpus"`
 	RAM   int64 `json:"ram"`
 	MHz   int64 `json:"mhz"`
 }
 
+// queueEntry is one line of the dispatcher's queue. InstanceTypes is always empty: which machine to buy is decided
+// for all of a pool's work together.
 type queueEntry struct {
 	Container         container    `json:"container"`
 	InstanceResources runtimeNeeds `json:"instance_resources"`
@@ -36,6 +41,8 @@ type queueEntry struct {
 	SchedulingStatus  string       `json:"scheduling_status"`
 }
 
+// instanceView is a machine in Arvados' shape. The price is that of the machine's type for an hour, in its
+// currency.
 type instanceView struct {
 	Instance             string    `json:"instance"`
 	Address              string    `json:"address"`
@@ -49,14 +56,18 @@ type instanceView struct {
 	IdleBehavior         string    `json:"idle_behavior"`
 }
 
+// items is the envelope of Arvados' lists.
 type items[T any] struct {
 	Items []T `json:"items"`
 }
 
+// needs rounds up to whole cores of 1,000 MHz, since Arvados counts no shares of a core.
 func needs(c drover.Capacity) runtimeNeeds {
 	return runtimeNeeds{VCPUs: (c.CPU + 999) / 1000, RAM: c.MemoryMB << 20, MHz: c.CPU}
 }
 
+// queue lists the waiting classes first, then the allocations on the fleet's machines. One that is placed but does
+// not run yet is Locked, as a container that a dispatcher has taken.
 func (f *Face) queue(r *http.Request) ([]queueEntry, error) {
 	waiting, err := f.Fleet.Waiting(r.Context(), "")
 	if err != nil {
@@ -94,11 +105,14 @@ func (f *Face) queue(r *http.Request) ([]queueEntry, error) {
 	return list, nil
 }
 
+// containers answers GET /arvados/v1/dispatch/containers.
 func (f *Face) containers(w http.ResponseWriter, r *http.Request) error {
 	list, err := f.queue(r)
 	return answer(w, r, items[queueEntry]{list}, err)
 }
 
+// container answers for one piece of work, by its UUID. It renders the whole queue for it, because operators ask
+// seldom.
 func (f *Face) container(w http.ResponseWriter, r *http.Request) error {
 	id := r.FormValue("container_uuid")
 	list, err := f.queue(r)
@@ -113,6 +127,7 @@ func (f *Face) container(w http.ResponseWriter, r *http.Request) error {
 	return drover.Errorf(drover.NotFound, "container not found: %q", id)
 }
 
+// killContainer stops an allocation without a replacement. A waiting class cannot be killed: that is 404.
 func (f *Face) killContainer(w http.ResponseWriter, r *http.Request) error {
 	id, why := r.FormValue("container_uuid"), r.FormValue("reason")
 	if id == "" {
@@ -124,6 +139,8 @@ func (f *Face) killContainer(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, struct{}{}, nil)
 }
 
+// arvadosInstances lists the machines with the allocations on each. LastContainerUUID is only known while something
+// runs.
 func (f *Face) arvadosInstances(w http.ResponseWriter, r *http.Request) error {
 	list, err := f.Fleet.Instances(r.Context(), "")
 	if err != nil {
@@ -169,6 +186,8 @@ func workerState(i *fleet.Instance) string {
 	}
 }
 
+// arvadosBid is bid in Arvados' form: parameters come as a form or in the query. Without a reason the audit names
+// the path, so that it shows where the order came from.
 func (f *Face) arvadosBid(w http.ResponseWriter, r *http.Request) error {
 	id := r.FormValue("instance_id")
 	if id == "" {

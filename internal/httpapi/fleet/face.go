@@ -73,6 +73,7 @@ func (f *Face) WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	_ = httpapi.WriteJSON(w, r, status, body) // strings only
 }
 
+// metrics answers in Prometheus' text format, whatever the query asks for.
 func (f *Face) metrics(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	q.Set("format", "prometheus")
@@ -81,11 +82,14 @@ func (f *Face) metrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// metricsJSON answers in the format that the query asks for, JSON by default.
 func (f *Face) metricsJSON(w http.ResponseWriter, r *http.Request) error {
 	f.Metrics.ServeHTTP(w, r)
 	return nil
 }
 
+// ping answers as Arvados' health checks want it. It says that this process serves requests, and nothing about the
+// clouds.
 func (f *Face) ping(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.WriteJSON(w, r, http.StatusOK, map[string]string{"health": "OK"})
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/drover-project/drover/internal/httpapi"
 )
 
+// listInstances answers GET /v1/fleet/instances; pool and state select. An unknown state is no error: no machine
+// has it.
 func (f *Face) listInstances(w http.ResponseWriter, r *http.Request) error {
 	list, err := f.Fleet.Instances(r.Context(), r.URL.Query().Get("pool"))
 	if err != nil {
@@ -57,6 +59,8 @@ func (f *Face) interrupt(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// steer tells a machine one word. hold, drain and run last until the next word; kill destroys it now. Errors:
+// NotFound for other words, because the word is a part of the path.
 func (f *Face) steer(r *http.Request, instance, word, why string) error {
 	switch word {
 	case "hold", "drain", "run":
@@ -77,6 +81,7 @@ func (f *Face) waiting(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, r, list, err)
 }
 
+// audit answers with the newest entries, at most 10,000, whatever the limit.
 func (f *Face) audit(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	most, err := httpapi.UintParam(r, "limit", 200)

@@ -37,6 +37,7 @@ func (f *Face) putPool(w http.ResponseWriter, r *http.Request) error {
 	return f.getPool(w, r)
 }
 
+// deletePool answers 204 at once. The pool itself is there until its last machine is gone.
 func (f *Face) deletePool(w http.ResponseWriter, r *http.Request) error {
 	if err := f.Fleet.DeletePool(r.Context(), r.PathValue("pool")); err != nil {
 		return err
@@ -45,6 +46,7 @@ func (f *Face) deletePool(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// pausePool replaces the pool's pause as a whole, and answers with the pool as it then stands.
 func (f *Face) pausePool(w http.ResponseWriter, r *http.Request) error {
 	var pause fleet.Pause
 	if err := httpapi.DecodeStrictJSON(r, &pause); err != nil {

@@ -27,6 +27,7 @@ func (f *Face) Routes() []httpapi.Route {
 	return routes
 }
 
+// operation is a route with its description; both come from one table, so that the document cannot miss a route.
 type operation struct {
 	openapi.Operation
 	handle func(http.ResponseWriter, *http.Request) error

@@ -23,11 +23,14 @@ type fuzzy struct {
 	found map[string][]scored
 }
 
+// scored is a match and at which byte of the name the text begins; 0 sorts first.
 type scored struct {
 	fuzzyMatch
 	at int
 }
 
+// try adds the name if it contains the text, without regard to case. Scope leads from the namespace down to what
+// the name belongs to.
 func (z *fuzzy) try(context, name string, scope ...string) {
 	if at := strings.Index(strings.ToLower(name), z.text); at >= 0 {
 		z.found[context] = append(z.found[context], scored{fuzzyMatch{name, scope}, at})
@@ -121,6 +124,8 @@ func (z *fuzzy) ids(s answer.Snapshot, namespace, context string, all bool) {
 	}
 }
 
+// answer sorts the matches of each context by position, then by name, and cuts them to searchLimit. Contexts
+// without a match are left out, unlike those of prefixSearch.
 func (z *fuzzy) answer(index uint64) searchAnswer[fuzzyMatch] {
 	found := newSearchAnswer[fuzzyMatch](index)
 	for context, list := range z.found {

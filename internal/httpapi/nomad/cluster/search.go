@@ -21,6 +21,8 @@ type searchable struct {
 	ids         func(s answer.Snapshot, namespace, prefix string) iter.Seq[string]
 }
 
+// searchables lists the contexts that have something in them. Tables with an index by prefix use it; the others
+// are small and filtered.
 func searchables() []searchable {
 	return []searchable{
 		{"allocs", tables.Allocs, func(s answer.Snapshot, ns, p string) iter.Seq[string] {
@@ -56,6 +58,7 @@ func emptyContexts() []string {
 	return []string{"plugins", "volumes", "host_volumes", "vars", "quotas", "recommendations"}
 }
 
+// names maps items to their names, one by one: a search stops at its limit without reading the rest.
 func names[T any](items iter.Seq[T], name func(T) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for it := range items {
@@ -66,6 +69,7 @@ func names[T any](items iter.Seq[T], name func(T) string) iter.Seq[string] {
 	}
 }
 
+// prefixed keeps the names that begin with the prefix.
 func prefixed(prefix string, items iter.Seq[string]) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for s := range items {
@@ -76,12 +80,14 @@ func prefixed(prefix string, items iter.Seq[string]) iter.Seq[string] {
 	}
 }
 
+// searchAnswer has an entry for each context that was searched; a truncated context has more matches than shown.
 type searchAnswer[T any] struct {
 	Matches     map[string][]T
 	Truncations map[string]bool
 	answer.Meta
 }
 
+// newSearchAnswer makes the maps, so that they are {} rather than null without a match.
 func newSearchAnswer[T any](index uint64) searchAnswer[T] {
 	return searchAnswer[T]{Matches: map[string][]T{}, Truncations: map[string]bool{}, Meta: answer.NewMeta(index)}
 }

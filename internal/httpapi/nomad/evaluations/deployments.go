@@ -79,6 +79,8 @@ func (f *face) changeDeployment(w http.ResponseWriter, r *http.Request) error {
 	var err error
 	switch action {
 	case "promote":
+		// Exactly one of both must be given. No groups mean all to the intake, hence a forgotten field must not get
+		// there.
 		if b.All == (len(b.Groups) > 0) {
 			return drover.Errorf(drover.Invalid, "either All or Groups must be given to promote")
 		}

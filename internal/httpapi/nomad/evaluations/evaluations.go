@@ -22,6 +22,7 @@ func List(items func(answer.Query, answer.Snapshot) iter.Seq[*drover.Evaluation]
 	}
 }
 
+// allEvaluations yields those of the query's namespace whose ids have its prefix; listing and counting share it.
 func allEvaluations(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Evaluation] {
 	return s.Evaluations(q.Namespace, q.Prefix)
 }
@@ -127,6 +128,8 @@ func (f *face) deleteEvaluations(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
+			// Those still to be worked on are skipped: a filter may match them by accident, and the intake would
+			// refuse the whole request.
 			if ok && e.Terminal() {
 				b.EvalIDs = append(b.EvalIDs, e.ID)
 			}
