@@ -20,23 +20,62 @@ type layer struct {
 
 // layers is the whole house, the lowest first.
 var layers = []layer{ // a table
-	{"vocabulary", "drover drover/execution drover/fleet cron exchange lifecycle optional tables validation", "nouns and the seam between node and control: no I/O"},
-	{"foundation", "appendlog clock deepcopy evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake", "what everybody may use"},
-	{"seams", "control/command node/driver fleet/provider", "what planes speak to the world through: data and interfaces"},
-	{"deciders", "control/scheduler control/scheduler/* control/trigger control/evalbroker node/taskmachine exec/pool fleet/learned fleet/scaler", "values: no store, context, goroutine or I/O"},
-	{"state", "control/store control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
-		"node/rendering node/diskuse fleet/ledger", "what is kept: go-memdb, tidwall/btree, bbolt, files"},
-	{"effects", "control/raftlog control/autopilot control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats node/fingerprint node/machine " +
-		"node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook link peer", "each with its SDK or its part of the kernel"},
 	{
-		"loops", "control/intake control/planner control/assignment control/leader control/cluster node/agent node/allocrunner node/taskrunner node/hook " +
-			"node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand fleet/office fleet/gate " +
-			"fleet/keeper fleet/meters fleet/check",
+		"vocabulary",
+		"drover drover/execution drover/fleet cron exchange lifecycle optional tables validation",
+		"nouns and the seam between node and control: no I/O",
+	},
+	{
+		"foundation",
+		"appendlog clock deepcopy evaluator flock forked id invariant minheap netguard sysmon takeover telemetry version wake",
+		"what everybody may use",
+	},
+	{
+		"seams",
+		"control/command node/driver fleet/provider",
+		"what planes speak to the world through: data and interfaces",
+	},
+	{
+		"deciders",
+		"control/scheduler control/scheduler/* control/trigger control/evalbroker node/taskmachine exec/pool fleet/learned " +
+			"fleet/scaler",
+		"values: no store, context, goroutine or I/O",
+	},
+	{
+		"state",
+		"control/store control/fsm control/eventstream exec/environment node/localstate node/taskenv node/allocdir " +
+			"node/rendering node/diskuse fleet/ledger",
+		"what is kept: go-memdb, tidwall/btree, bbolt, files",
+	},
+	{
+		"effects",
+		"control/raftlog control/autopilot control/members node/supervisor node/supervisor/* node/cgroup node/image node/stats " +
+			"node/fingerprint node/machine node/groupnet node/egress node/driver/* fleet/provider/* fleet/bootstrap exec/webhook " +
+			"link peer",
+		"each with its SDK or its part of the kernel",
+	},
+	{
+		"loops",
+		"control/intake control/planner control/assignment control/leader control/cluster node/agent node/allocrunner " +
+			"node/taskrunner node/hook node/trial node/doctor exec/runner exec/executor exec/nomadbackend fleet/pool fleet/demand " +
+			"fleet/office fleet/gate fleet/keeper fleet/meters fleet/check",
 		"they own goroutines; effects come through interfaces that they declare",
 	},
-	{"surfaces", "httpapi httpapi/* cli cli/* config drover/jobspec drover/client drover/client/*", "they translate: of the planes they see interfaces that they declare"},
-	{"roots", "server sim fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*", "they join the planes"},
-	{"tests", "archtest e2e e2e/* *test", "helpers of tests, and tests of the whole"},
+	{
+		"surfaces",
+		"httpapi httpapi/* cli cli/* config drover/jobspec drover/client drover/client/*",
+		"they translate: of the planes they see interfaces that they declare",
+	},
+	{
+		"roots",
+		"server sim fleet/simulator fleet/whatif bench bench/* docgen drover/cmd/*",
+		"they join the planes",
+	},
+	{
+		"tests",
+		"archtest e2e e2e/* *test",
+		"helpers of tests, and tests of the whole",
+	},
 }
 
 // layerOf returns the row of a package; -1 if it has none.
@@ -105,7 +144,8 @@ func TestLayersFromTheTable(t *testing.T) {
 
 // uses lists the arrows between rooms of one layer.
 func uses(from, to string) bool {
-	return (room(from) == "cli" || room(from) == "client") && (strings.HasPrefix(to, "drover/client") || to == "drover/jobspec" || to == "drover/internal/config")
+	speaks := room(from) == "cli" || room(from) == "client"
+	return speaks && (strings.HasPrefix(to, "drover/client") || to == "drover/jobspec" || to == "drover/internal/config")
 }
 
 // TestTheTableStandsInTheArchitecture compares the table with ARCHITECTURE.md's.

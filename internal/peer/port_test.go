@@ -36,8 +36,9 @@ func newAuthority(t *testing.T) *authority {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	require.NoError(t, err)
@@ -134,7 +135,8 @@ func TestOnePort(t *testing.T) {
 	t.Parallel()
 	ca, in := newAuthority(t), time.Now().Add(time.Hour)
 	for name, of := range map[string]func(*Config){
-		"clear": secret("s"), "tls": secure(ca.tls(t, in, "server.global.drover")), "nomad's certificate": secure(ca.tls(t, in, "x", "server.global.nomad")),
+		"clear": secret("s"), "tls": secure(ca.tls(t, in, "server.global.drover")),
+		"nomad's certificate": secure(ca.tls(t, in, "x", "server.global.nomad")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,7 +214,9 @@ func TestWhatNobodySpeaks(t *testing.T) {
 	t.Parallel()
 	p, out := split(t, secret("a"))
 	for range 3 {
-		for text, want := range map[string]string{"drover-raft/9\n": "drover-raft/9", "d" + string(bytes.Repeat([]byte("x"), 2000)): "buffer full"} {
+		for text, want := range map[string]string{
+			"drover-raft/9\n": "drover-raft/9", "d" + string(bytes.Repeat([]byte("x"), 2000)): "buffer full",
+		} {
 			c, err := net.Dial("tcp", p.Addr().String())
 			require.NoError(t, err)
 			_, err = c.Write([]byte(text))

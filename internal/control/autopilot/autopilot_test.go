@@ -154,7 +154,8 @@ func TestWhoVotes(t *testing.T) {
 		for i := range rapid.IntRange(1, 7).Draw(t, "servers") {
 			id := raft.ServerID(rune('a' + i))
 			known[id] = Known{
-				ID: string(id), ReadReplica: rapid.IntRange(0, 4).Draw(t, "replica") == 0, Zone: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "zone"),
+				ID: string(id), ReadReplica: rapid.IntRange(0, 4).Draw(t, "replica") == 0,
+				Zone: rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "zone"),
 			}
 			one := &library.ServerState{State: library.RaftNonVoter}
 			one.Health.Healthy = rapid.IntRange(0, 3).Draw(t, "healthy") > 0

@@ -63,25 +63,41 @@ func TestSteps(t *testing.T) {
 		list  []members.Member
 		want  string
 	}{
-		"nothing to do":      {[]raftlog.Peer{voter("a")}, []members.Member{server("a")}, "[]"},
-		"the first ones":     {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b"), server("c"), server("d")}, "[add voter b b:1] [add voter c c:1] [add non-voter d d:1]"},
-		"a replica":          {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", replica)}, "[add non-voter b b:1]"},
-		"a later one":        {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("d", expect(0))}, "[add non-voter d d:1]"},
-		"another region":     {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", region("far"))}, "[]"},
-		"another cluster":    {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", of("other"))}, "[]"},
-		"of ours":            {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", of("ours"))}, "[add voter b b:1]"},
-		"failed":             {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", status(members.Failed))}, "[]"},
-		"failed and new":     {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", status(members.Failed))}, "[]"},
-		"left":               {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", status(members.Left))}, "[remove b b:1]"},
-		"left itself":        {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a", status(members.Left)), server("b")}, "[]"},
-		"unknown":            {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a")}, "[]"},
-		"moved":              {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", at("b:2"))}, "[add voter b b:2]"},
-		"moved without vote": {[]raftlog.Peer{voter("a"), plain("b")}, []members.Member{server("a"), server("b", at("b:2"))}, "[add non-voter b b:2]"},
-		"moved itself":       {[]raftlog.Peer{voter("a")}, []members.Member{server("a", at("a:2"))}, "[add voter a a:2]"},
-		"replaced":           {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("b", status(members.Failed)), server("n", at("b:1"))}, "[remove b b:1] [add non-voter n b:1]"},
-		"replaced, unknown":  {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("n", at("b:1"))}, "[remove b b:1] [add non-voter n b:1]"},
-		"no address":         {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", at(""))}, "[]"},
-		"one left, one came": {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{server("a"), server("b", status(members.Left)), server("c"), server("d")}, "[remove b b:1] [add voter d d:1]"},
+		"nothing to do": {[]raftlog.Peer{voter("a")}, []members.Member{server("a")}, "[]"},
+		"the first ones": {[]raftlog.Peer{voter("a")}, []members.Member{
+			server("a"), server("b"), server("c"), server("d"),
+		}, "[add voter b b:1] [add voter c c:1] [add non-voter d d:1]"},
+		"a replica": {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", replica)}, "[add non-voter b b:1]"},
+		"a later one": {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{
+			server("a"), server("d", expect(0)),
+		}, "[add non-voter d d:1]"},
+		"another region":  {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", region("far"))}, "[]"},
+		"another cluster": {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", of("other"))}, "[]"},
+		"of ours":         {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", of("ours"))}, "[add voter b b:1]"},
+		"failed":          {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a"), server("b", status(members.Failed))}, "[]"},
+		"failed and new":  {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", status(members.Failed))}, "[]"},
+		"left": {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{
+			server("a"), server("b", status(members.Left)),
+		}, "[remove b b:1]"},
+		"left itself": {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a", status(members.Left)), server("b")}, "[]"},
+		"unknown":     {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{server("a")}, "[]"},
+		"moved": {[]raftlog.Peer{voter("a"), voter("b")}, []members.Member{
+			server("a"), server("b", at("b:2")),
+		}, "[add voter b b:2]"},
+		"moved without vote": {[]raftlog.Peer{voter("a"), plain("b")}, []members.Member{
+			server("a"), server("b", at("b:2")),
+		}, "[add non-voter b b:2]"},
+		"moved itself": {[]raftlog.Peer{voter("a")}, []members.Member{server("a", at("a:2"))}, "[add voter a a:2]"},
+		"replaced": {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{
+			server("a"), server("b", status(members.Failed)), server("n", at("b:1")),
+		}, "[remove b b:1] [add non-voter n b:1]"},
+		"replaced, unknown": {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{
+			server("a"), server("n", at("b:1")),
+		}, "[remove b b:1] [add non-voter n b:1]"},
+		"no address": {[]raftlog.Peer{voter("a")}, []members.Member{server("a"), server("b", at(""))}, "[]"},
+		"one left, one came": {[]raftlog.Peer{voter("a"), voter("b"), voter("c")}, []members.Member{
+			server("a"), server("b", status(members.Left)), server("c"), server("d"),
+		}, "[remove b b:1] [add voter d d:1]"},
 	} {
 		got := ""
 		for _, s := range steps(server("a").Self, "ours", c.peers, c.list) {
@@ -103,7 +119,9 @@ func TestStepsComeToRest(t *testing.T) {
 		list := []members.Member{self}
 		for _, id := range []string{"b", "c", "d", "e", "f"}[:rapid.IntRange(0, 5).Draw(t, "members")] {
 			m := server(id, status(rapid.SampledFrom([]members.Status{members.Alive, members.Failed, members.Left}).Draw(t, "status")),
-				of(rapid.SampledFrom([]string{"", "ours", "other"}).Draw(t, "cluster")), at(rapid.SampledFrom([]string{id + ":1", id + ":2", "b:1"}).Draw(t, "address")))
+				of(rapid.SampledFrom([]string{"", "ours", "other"}).Draw(t, "cluster")), at(
+					rapid.SampledFrom([]string{id + ":1", id + ":2", "b:1"}).Draw(t, "address"),
+				))
 			m.NonVoter = rapid.Bool().Draw(t, "replica")
 			list = append(list, m)
 		}

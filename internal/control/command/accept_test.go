@@ -34,7 +34,9 @@ func TestAcceptTakesWhatWasAccepted(t *testing.T) {
 	require.Same(t, job, c.Job)
 	require.Same(t, accepted.Deployment, c.Deployment, "the accepted one, not the plan's")
 	require.Equal(t, plan.DeploymentUpdates, c.DeploymentUpdates)
-	require.Equal(t, []string{"a1", "b1", "b2"}, ids(c.Placed, func(a *drover.Allocation) string { return a.ID }), "by node: the same bytes each time")
+	require.Equal(
+		t, []string{"a1", "b1", "b2"}, ids(c.Placed, func(a *drover.Allocation) string { return a.ID }), "by node: the same bytes each time",
+	)
 	require.Equal(t, []string{"s1", "s2"}, ids(c.Stopped, func(s StoppedAlloc) string { return s.ID }))
 	require.Equal(t, []PreemptedAlloc{{ID: "p3", By: "a1", Description: "room"}}, c.Preempted)
 }

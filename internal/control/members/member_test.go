@@ -23,10 +23,14 @@ func TestTagsThereAndBack(t *testing.T) {
 		word := rapid.StringMatching(`[a-z0-9-]{1,12}`)
 		s := Self{
 			ID: word.Draw(t, "id"), Name: word.Draw(t, "name"), Region: word.Draw(t, "region"),
-			Datacenter: rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "dc"), RPCAddr: rapid.SampledFrom([]string{"", "10.0.0.1:4647", "[::1]:1"}).Draw(t, "rpc"),
-			HTTPAddr: rapid.SampledFrom([]string{"", "10.0.0.1:4646"}).Draw(t, "http"), Cluster: rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "cluster"),
-			Expect: rapid.IntRange(0, 7).Draw(t, "expect"), NonVoter: rapid.Bool().Draw(t, "nonvoter"), Zone: rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "zone"),
-			Version: rapid.StringMatching(`[a-z0-9.]{0,5}`).Draw(t, "version"), Protocol: Versions{rapid.IntRange(0, 9).Draw(t, "min"), rapid.IntRange(0, 9).Draw(t, "max")},
+			Datacenter: rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "dc"),
+			RPCAddr:    rapid.SampledFrom([]string{"", "10.0.0.1:4647", "[::1]:1"}).Draw(t, "rpc"),
+			HTTPAddr:   rapid.SampledFrom([]string{"", "10.0.0.1:4646"}).Draw(t, "http"),
+			Cluster:    rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "cluster"),
+			Expect:     rapid.IntRange(0, 7).Draw(t, "expect"), NonVoter: rapid.Bool().Draw(t, "nonvoter"),
+			Zone:     rapid.StringMatching(`[a-z0-9]{0,5}`).Draw(t, "zone"),
+			Version:  rapid.StringMatching(`[a-z0-9.]{0,5}`).Draw(t, "version"),
+			Protocol: Versions{rapid.IntRange(0, 9).Draw(t, "min"), rapid.IntRange(0, 9).Draw(t, "max")},
 		}
 		got, err := parse(wire(s))
 		require.NoError(t, err)

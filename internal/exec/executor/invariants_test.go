@@ -21,10 +21,12 @@ func TestReceiptsAreChecked(t *testing.T) {
 		"exit 1":                      {execution.Receipt{Cause: execution.CauseExited, ExitCode: 1, StdoutBytes: 5}, ""},
 		"killed":                      {execution.Receipt{Cause: execution.CauseKilled, ExitCode: 137}, ""},
 		"not everything, and says so": {execution.Receipt{Cause: execution.CauseExited, StdoutBytes: 6, Truncated: true}, ""},
-		"not everything":              {execution.Receipt{Cause: execution.CauseExited, StdoutBytes: 6}, "invariant 5 (output before exit): x: 5 and 0 bytes"},
-		"nothing of stderr":           {execution.Receipt{Cause: execution.CauseExited, StdoutBytes: 5, StderrBytes: 1}, "invariant 5"},
-		"killed as exit 0":            {execution.Receipt{Cause: execution.CauseKilled}, "invariant 7 (failure is no success): x"},
-		"out of memory as exit 0":     {execution.Receipt{Cause: execution.CauseOOM, Truncated: true}, "invariant 7"},
+		"not everything": {execution.Receipt{
+			Cause: execution.CauseExited, StdoutBytes: 6,
+		}, "invariant 5 (output before exit): x: 5 and 0 bytes"},
+		"nothing of stderr":       {execution.Receipt{Cause: execution.CauseExited, StdoutBytes: 5, StderrBytes: 1}, "invariant 5"},
+		"killed as exit 0":        {execution.Receipt{Cause: execution.CauseKilled}, "invariant 7 (failure is no success): x"},
+		"out of memory as exit 0": {execution.Receipt{Cause: execution.CauseOOM, Truncated: true}, "invariant 7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,7 +8,9 @@ import (
 
 func TestNamesOfCapabilities(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]string{"CAP_NET_ADMIN": "net_admin", "net_admin": "net_admin", "Cap_Kill": "kill", "ALL": "all", "": ""} {
+	for name, want := range map[string]string{
+		"CAP_NET_ADMIN": "net_admin", "net_admin": "net_admin", "Cap_Kill": "kill", "ALL": "all", "": "",
+	} {
 		require.Equal(t, want, CapName(name), name)
 	}
 	list := []string{"CAP_CHOWN", "kill"}
