@@ -27,6 +27,7 @@ type document struct {
 	Components struct{ Schemas map[string]schema }
 }
 
+// schema is what we read of a JSON schema: enough to name what a body holds.
 type schema struct {
 	Ref         string `json:"$ref"`
 	Type        any
@@ -50,6 +51,7 @@ func nativeAPI(root string) (string, error) {
 	text.WriteString("# The native HTTP API: operations\n\n" +
 		"The agent serves the whole document, with all schemas, at `/v1/openapi.json`. [The guide](../http-api.md) explains how the\n" +
 		"operations belong together.\n\n")
+	// Paths and methods are sorted, as the page must not change when only the order of the document does.
 	for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(doc.Paths[path])) {
 			op := doc.Paths[path][method]

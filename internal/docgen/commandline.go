@@ -35,6 +35,8 @@ func commandLine(string) (string, error) {
 	return text.String(), nil
 }
 
+// walk visits the command and all below it, parents first. Hidden commands, and those that cobra adds by itself, are
+// left out.
 func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 		return
@@ -45,6 +47,8 @@ func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
+// describe writes the section of one command. Flags that it inherits are not repeated: they have a section of their
+// own.
 func describe(text *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(text, "## %s\n\n%s\n\n```\n%s\n```\n\n", c.CommandPath(), sentence(c.Short), c.UseLine())
 	if c.Long != "" {
@@ -71,6 +75,7 @@ func remoteFlags(root *cobra.Command) string {
 	return ""
 }
 
+// flagTable returns a table of the flags; "" if none is shown. Defaults that say no more than "not given" stay empty.
 func flagTable(flags *pflag.FlagSet) string {
 	rows, some := newTable("Flag", "Value", "Default", "Meaning"), false
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -104,6 +109,7 @@ func trimmed(example string) string {
 	return strings.Join(lines, "\n")
 }
 
+// anchor returns the fragment that GitHub gives to a heading of letters, digits, dashes and spaces.
 func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
 }

@@ -29,6 +29,8 @@ func (w *configWriter) source(t reflect.Type) *source {
 	return w.config
 }
 
+// configuration writes the reference of the agent's keys. Names and types come from reflection over config.Agent, texts
+// from the comments of its fields, and defaults from config.Default. Errors: a source file cannot be read or parsed.
 func configuration(root string) (string, error) {
 	w := &configWriter{}
 	var err error
@@ -45,6 +47,7 @@ func configuration(root string) (string, error) {
 		"A duration is a text such as `\"90s\"`, `\"15m\"` or `\"24h\"`. A block is written `name { … }`, one with a label " +
 		"`name \"label\" { … }`.\n\n" +
 		reloading() + "\n")
+	// A pool block is described by the fields of fleet.Policy, so both packages are sources.
 	w.block("", reflect.TypeFor[config.Agent](), reflect.ValueOf(config.Default()))
 	w.development()
 	w.ignored()
@@ -131,6 +134,8 @@ func (w *configWriter) eachSize(
 	}
 }
 
+// nested writes the section of a block in a block, below its dotted path and with its labels in capitals. A block that
+// may be repeated has no defaults, as config.Default holds none of them.
 func (w *configWriter) nested(path, name string, t reflect.Type, defaults reflect.Value, comment string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		if t.Kind() == reflect.Slice {
@@ -146,10 +151,12 @@ func (w *configWriter) nested(path, name string, t reflect.Type, defaults reflec
 			name += ` "` + strings.ToUpper(strings.TrimSuffix(t.Field(i).Tag.Get("hcl"), ",label")) + `"`
 		}
 	}
+	// A free block has no keys of its own to list.
 	if t == reflect.TypeFor[config.Free]() {
 		fmt.Fprintf(&w.text, "## `%s`\n\n%s Keys are of your choice, values are texts.\n\n", name, sentence(comment))
 		return
 	}
+	// These types decode the keys of another type, which has the comments.
 	switch t {
 	case reflect.TypeFor[config.FleetPool]():
 		t = reflect.TypeFor[fleet.Policy]()
@@ -201,6 +208,7 @@ func described(comment string) (meaning, unit, standard string) {
 	return strings.Join(rest, "; "), unit, standard
 }
 
+// kindOf names a key's type as HCL has it. A duration is a string in HCL, so only the comment's unit tells it apart.
 func kindOf(t reflect.Type, unit string) string {
 	if unit == duration {
 		return duration

@@ -38,6 +38,7 @@ func main() {
 	}
 }
 
+// run writes all pages below root. The package's test compares them with what is committed.
 func run(root string) error {
 	all, err := pages(root)
 	if err != nil {

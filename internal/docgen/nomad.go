@@ -23,6 +23,8 @@ var stored = map[string]string{
 	"group.task.action":                  "Actions are listed, and running one is refused; use exec.",
 }
 
+// nomadCompatibility writes what of Nomad works: its HTTP endpoints, the blocks of job files, and keys of the
+// configuration. Errors: a source file cannot be read, or a word of stored is gone.
 func nomadCompatibility(root string) (string, error) {
 	var text strings.Builder
 	text.WriteString("# Nomad: what works, what is refused, what is ignored\n\n" +
@@ -31,6 +33,7 @@ func nomadCompatibility(root string) (string, error) {
 		"blocks. `scripts/peer-nomad-api` and `scripts/peer-nomad-cli` run the test suites of Nomad's client and command line.\n\n" +
 		"What is refused is answered with status 501 and a sentence, and never with an empty success. Every other path below `/v1` is 404.\n\n" +
 		"## Endpoints that work\n\nPUT and POST mean the same everywhere, as in Nomad.\n\n")
+	// A pattern without a method is served for every method.
 	works, refused := newTable("Methods", "Path"), newTable("Path", "Answer")
 	for _, e := range nomad.Endpoints() {
 		methods, path, found := strings.Cut(e.Pattern, " ")
@@ -62,11 +65,14 @@ func nomadCompatibility(root string) (string, error) {
 	return text.String(), nil
 }
 
+// jobFile writes the tables of a job file's words. Each word goes into one of them: it works, is stored without effect,
+// or is refused. Errors: Invalid if stored names a word that the job file's table no longer has.
 func jobFile(text *strings.Builder) error {
 	unused := map[string]string{}
 	for path, why := range stored {
 		unused[path] = why
 	}
+	// The registration's own warnings are the reason in the table, so that page and product say the same.
 	service, identity := unheeded()
 	works, ignored, refused := newTable("Block", "Arguments"), newTable("Where", "Why"), newTable("Block", "Why")
 	arguments, order := map[string][]string{}, []string{""}
@@ -92,6 +98,7 @@ func jobFile(text *strings.Builder) error {
 			arguments[block] = append(arguments[block], code(name))
 		}
 	}
+	// What is left was not found among the words: the entry is outdated.
 	for path := range unused {
 		return drover.Errorf(drover.Invalid, "a job file cannot hold %q any more", path)
 	}

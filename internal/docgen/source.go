@@ -125,6 +125,7 @@ func (s *source) textLists(name string) (keys []string, lists map[string][]strin
 	return keys, lists
 }
 
+// unquoted returns the value of a string literal; "" for any other expression.
 func unquoted(e ast.Expr) string {
 	if lit, ok := e.(*ast.BasicLit); ok {
 		if text, err := strconv.Unquote(lit.Value); err == nil {
@@ -134,6 +135,7 @@ func unquoted(e ast.Expr) string {
 	return ""
 }
 
+// joined returns the text of a comment on one line; "" if there is no comment.
 func joined(c *ast.CommentGroup) string {
 	if c == nil {
 		return ""

@@ -7,6 +7,7 @@ type table struct {
 	text strings.Builder
 }
 
+// newTable returns a table with its header only.
 func newTable(columns ...string) *table {
 	t := &table{}
 	t.row(columns...)
@@ -14,6 +15,7 @@ func newTable(columns ...string) *table {
 	return t
 }
 
+// row adds a row; as many cells as there are columns are expected. Their text is escaped.
 func (t *table) row(cells ...string) {
 	for _, c := range cells {
 		t.text.WriteString("| " + cell(c) + " ")

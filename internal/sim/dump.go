@@ -21,6 +21,7 @@ func (w *World) dump() {
 	w.say("  broker %+v", w.server.leader.Stats())
 }
 
+// dumpJob writes down what of a job is not over yet, and all of its deployments.
 func (w *World) dumpJob(s *store.Snapshot, namespace, id string) {
 	for a := range s.AllocationsByJob(namespace, id) {
 		if !a.ClientTerminal() {

@@ -12,6 +12,7 @@ import (
 // options are a step's key=value arguments.
 type options map[string]int
 
+// optionsOf reads the arguments of the form key=number; the others, such as names, are skipped.
 func optionsOf(args []string) options {
 	o := options{}
 	for _, a := range args {
@@ -22,6 +23,7 @@ func optionsOf(args []string) options {
 	return o
 }
 
+// or returns an option, or the value if the step does not give it. Indexing takes 0 for that.
 func (o options) or(key string, value int) int {
 	if v, ok := o[key]; ok {
 		return v

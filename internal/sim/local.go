@@ -26,6 +26,7 @@ type local struct {
 	last    exchange.AllocUpdate
 }
 
+// localTask is a task of a local allocation, with the state of the real task machine.
 type localTask struct {
 	l      *local
 	spec   *drover.Task
@@ -34,6 +35,7 @@ type localTask struct {
 	turn   uint64 // counts starts of work; an older answer means nothing
 }
 
+// newLocal returns an allocation whose tasks have not begun; settle starts them.
 func newLocal(n *node, alloc *drover.Allocation, g *drover.TaskGroup) *local {
 	l := &local{n: n, alloc: alloc, group: g}
 	for _, t := range g.Tasks {
@@ -68,6 +70,7 @@ func (l *local) tell(alloc *drover.Allocation) {
 	l.settle()
 }
 
+// kill stops all tasks; a second call does nothing.
 func (l *local) kill() {
 	if l.ended || l.killing {
 		return
@@ -112,6 +115,8 @@ func (l *local) react() {
 	}
 }
 
+// report tells control how the allocation is, if that changed since the last report. An allocation counts as running
+// until its last task has ended: control must not place its replacement beside what still runs.
 func (l *local) report() {
 	u := exchange.AllocUpdate{ID: l.alloc.ID, TaskStates: map[string]*drover.TaskState{}, DeploymentStatus: l.health}
 	failed := false
@@ -126,6 +131,7 @@ func (l *local) report() {
 	if u.ClientStatus == drover.AllocClientPending && l.killing && l.last.ClientStatus == drover.AllocClientRunning {
 		u.ClientStatus, u.ClientDescription = drover.AllocClientRunning, "Tasks are being stopped"
 	}
+	// The derived status is the product's own code; this is what it must never do.
 	if u.ClientStatus == drover.AllocClientComplete && failed {
 		l.n.w.breach("allocation %s is reported as complete, but a task failed", l.alloc.ID)
 	}
@@ -187,6 +193,7 @@ func (l *local) watchHealth() {
 	})
 }
 
+// judge sets the allocation's health once and for all. Whether it is a canary is control's word and stays.
 func (l *local) judge(healthy bool) {
 	l.health = &drover.AllocDeploymentStatus{Healthy: new(healthy), Timestamp: l.n.clock()}
 	if s := l.alloc.DeploymentStatus; s != nil {

@@ -34,6 +34,8 @@ type node struct {
 	heard     bool // registered
 }
 
+// addNode adds the machine number i without an agent. Machines are of two classes and three racks. They are small, with
+// eight dynamic ports each, so that room and ports run out often.
 func (w *World) addNode(i int) *node {
 	spec := &drover.Node{
 		ID: w.ids.New(), SecretID: "secret", Name: fmt.Sprintf("n%d", i), Datacenter: "dc1", NodeClass: fmt.Sprintf("c%d", i%2),
@@ -53,6 +55,7 @@ func (w *World) addNode(i int) *node {
 	return n
 }
 
+// clock is the time as the machine has it: wrong by its skew.
 func (n *node) clock() time.Time { return n.w.now.Add(n.skew) }
 
 func (n *node) up() bool { return n.agent != nil }

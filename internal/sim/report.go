@@ -10,11 +10,15 @@ import (
 
 // This file is the agent's pull and push.
 
+// maxBehind is how many assignments that are older than the last one an agent refuses before it believes them: a server
+// that was restored from an old state would otherwise never be heard.
 const (
 	maxBehind = 8
 	pullWait  = 30 * time.Second
 )
 
+// pull asks for the node's assignment until the agent ends, by blocking queries of up to pullWait. It begins when the
+// node is registered. A server that does not know the node makes it register again, and read everything anew.
 func (n *node) pull(p *proc) {
 	since, behind := uint64(0), 0
 	pause := 100 * time.Millisecond
@@ -86,6 +90,8 @@ func (n *node) take(a exchange.Assignment) {
 	}
 }
 
+// admit takes an allocation in that the node does not know. One that was stopped before is reported as complete. A
+// runner that may have run here before is reported as failed, because a warm runner never starts twice.
 func (n *node) admit(alloc *drover.Allocation) {
 	switch g := alloc.Job.Group(alloc.TaskGroup); {
 	case alloc.ClientTerminal():
@@ -100,6 +106,7 @@ func (n *node) admit(alloc *drover.Allocation) {
 	}
 }
 
+// refuse reports an allocation as ended without starting it. It stays refused until control lists it no more.
 func (n *node) refuse(alloc *drover.Allocation, status, why string) {
 	n.refused[alloc.ID] = true
 	states := map[string]*drover.TaskState{}
@@ -118,6 +125,8 @@ func (n *node) add(u exchange.AllocUpdate) {
 	n.urgent.raise()
 }
 
+// push sends what changed until the agent ends, as much as there is in one call. It begins after the first assignment.
+// What could not be sent goes back to the front, unless something newer is pending about the same allocation.
 func (n *node) push(p *proc) {
 	pause := 100 * time.Millisecond
 	for {

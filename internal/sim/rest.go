@@ -35,6 +35,8 @@ func (w *World) unrest() string {
 	return ""
 }
 
+// allocsRest: every allocation is where it was wanted. A service's runs, a batch's has completed, a stopped one has
+// ended.
 func (w *World) allocsRest(s *store.Snapshot) string {
 	for a := range s.Allocations("*", "") {
 		switch {
@@ -72,11 +74,14 @@ func (w *World) jobsRest(s *store.Snapshot) string {
 	return ""
 }
 
+// planText tells in a few words what a plan would do.
 func planText(p *drover.Plan) string {
 	return fmt.Sprintf("place on %d, stop on %d, preempt on %d nodes, deployment %v", len(p.NodeAllocation), len(p.NodeUpdate),
 		len(p.NodePreemptions), p.Deployment != nil || len(p.DeploymentUpdates) > 0)
 }
 
+// counts says which group of the job has too many or too few allocations; "" if none has. Too few are right only if the
+// scheduler could not place them and a blocked evaluation waits to do so. Claimed runners are no part of their pool.
 func (w *World) counts(s *store.Snapshot, j *drover.Job, out *scheduler.Output) string {
 	blocked := false
 	for e := range s.EvaluationsByJob(j.Namespace, j.ID) {

@@ -28,6 +28,7 @@ type runners struct {
 // maxWaiting claims wait for runners of an environment; few, so that lines get full.
 const maxWaiting = 3
 
+// newRunners starts the execution service in the server's process. Its loops begin only once the journal was read.
 func newRunners(s *server) *runners {
 	r := &runners{s: s, core: runner.NewCore(maxWaiting), waiting: map[*runner.Waiter]*signal{}}
 	s.process.spawn("runners", func(p *proc) {
@@ -71,6 +72,8 @@ func (r *runners) follow(ev drover.Events) {
 	r.newsUp.raise()
 }
 
+// observe brings the core up to date with the state, at first and at random with all of it: the product's event stream
+// may lose events too.
 func (r *runners) observe(p *proc) {
 	for missed := true; ; missed = r.s.w.chance(2) {
 		news := r.news
@@ -135,6 +138,7 @@ func (r *runners) release(p *proc, runnerID string) (err error) {
 	return err
 }
 
+// writeRelease writes a release to the journal and tells the core whether it is there.
 func (r *runners) writeRelease(p *proc, allocID string) {
 	err := r.write(p, runner.Line{Release: allocID})
 	r.tell(func(c *runner.Core, _ time.Time) { c.Released(allocID, err == nil) })
@@ -178,6 +182,7 @@ func (r *runners) withhold(allocIDs []string) (giveBack func()) {
 	}
 }
 
+// endIdle releases runners whose time is over, and sleeps until the next of them.
 func (r *runners) endIdle(p *proc) {
 	for {
 		var due []string
@@ -231,6 +236,8 @@ func (r *runners) record(p *proc) {
 	}
 }
 
+// recordClaims writes claims and the demand of pools through raft, and reports whether that worked; else the core has
+// them again. A recorded claim leaves the journal. Before and after the proposal the process may be killed.
 func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Demand) bool {
 	claims, pools := make([]command.RunnerClaim, len(lines)), make([]command.PoolDemand, len(demands))
 	for i, line := range lines {
@@ -261,6 +268,8 @@ func (r *runners) recordClaims(lines []runner.AllocClaim, demands []runner.Deman
 	return true
 }
 
+// recordReleases stops the allocations of released runners, and reports whether all were recorded. From the first that
+// failed on the core has them again.
 func (r *runners) recordReleases(all []runner.Releases) bool {
 	for i, of := range all {
 		if _, err := r.s.intake.ReleaseRunners(r.s.w.ctx, of.AllocIDs, of.Reason); err != nil {

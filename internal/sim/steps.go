@@ -39,6 +39,7 @@ func (w *World) do(s Step) {
 		if err != nil {
 			w.say("%s %s: %v", s.Verb, name, err)
 		}
+		// Every other code is an answer that clients have to expect; an internal error is a bug of ours.
 		if drover.CodeOf(err) == drover.Internal && err != nil {
 			w.breach("%s %s: %v", s.Verb, name, err)
 		}
@@ -123,6 +124,8 @@ func (w *World) operate(verb string, n *node, o options) (drover.Outcome, error)
 	return drover.Outcome{}, drover.Errorf(drover.Internal, "no such step: %s", verb)
 }
 
+// claim claims a runner as a client does, and checks that nobody got the same one before. Failures are only logged: an
+// empty pool or a server that starts is no breach.
 func (w *World) claim(p *proc, req execution.ClaimRequest) {
 	r, err := w.server.runners.claim(p, req)
 	if err != nil {
@@ -152,6 +155,7 @@ func (w *World) release(p *proc, i int) {
 	}
 }
 
+// anyAlloc returns the id of a random allocation that is not terminal; "" if there is none.
 func (w *World) anyAlloc() string {
 	var ids []string
 	for a := range w.server.store.Snapshot().Allocations("*", "") {
@@ -165,6 +169,7 @@ func (w *World) anyAlloc() string {
 	return ids[w.rng.IntN(len(ids))]
 }
 
+// nodeNamed returns the node of that name, or the first one, so that a shortened scenario still runs.
 func (w *World) nodeNamed(name string) *node {
 	for _, n := range w.nodes {
 		if n.spec.Name == name {
@@ -205,6 +210,8 @@ func (w *World) fault(verb, arg string, o options) bool {
 	return true
 }
 
+// nodeFault performs bad luck of one node, and reports whether the verb names any. Option "for" is how long it lasts,
+// in seconds. Agents that were killed come back after that time, unless something else started them.
 func (w *World) nodeFault(verb, name string, o options) bool {
 	n := w.nodeNamed(name)
 	d := time.Duration(o["for"]) * time.Second
@@ -234,6 +241,7 @@ func (w *World) nodeFault(verb, name string, o options) bool {
 	default:
 		return false
 	}
+	// Only faults that end the agent get here.
 	w.after(d, "back", func() {
 		if !n.up() {
 			n.start()

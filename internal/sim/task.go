@@ -41,6 +41,8 @@ func (t *localTask) answer(d time.Duration, turn uint64, f func() taskmachine.Ev
 	})
 }
 
+// perform starts the work that an effect of the task machine asks for. Its answer comes later, after a drawn time, and
+// only if no newer work of the task has begun. Effects that begin no work of their own leave the turn as it was.
 func (t *localTask) perform(e taskmachine.Effect) {
 	n := t.l.n
 	t.turn++
@@ -54,6 +56,7 @@ func (t *localTask) perform(e taskmachine.Effect) {
 			return taskmachine.Prepared{}
 		})
 	case taskmachine.Launch:
+		// A slow node takes up to half a minute to start a process.
 		slowest := 500 * time.Millisecond
 		if n.slow {
 			slowest = 30 * time.Second
@@ -77,6 +80,7 @@ func (t *localTask) perform(e taskmachine.Effect) {
 	case taskmachine.Stop:
 		t.turn--
 		x := n.runs[t.key()]
+		// The process may end at once, or only when it is killed after its timeout.
 		die := e.Delay + n.w.between(0, e.Timeout+time.Millisecond)
 		n.agent.after(die, "stop", func() {
 			if x != nil {
@@ -118,6 +122,8 @@ func (t *localTask) launch() {
 	}
 }
 
+// end ends the process once. Its exit stays for an agent that looks for it later, as a supervisor keeps it in the
+// product.
 func (x *process) end(e taskmachine.Exited) {
 	if x.dead || x.exit != nil {
 		return
@@ -128,6 +134,7 @@ func (x *process) end(e taskmachine.Exited) {
 	}
 }
 
+// await has the agent of now told of the process's exit, at once if it has ended already.
 func (t *localTask) await() {
 	x := t.l.n.runs[t.key()]
 	agent := t.l.n.agent

@@ -127,6 +127,7 @@ func (b *Baseline) going(in *scaler.Input) int {
 	return n
 }
 
+// sooner returns the earlier time; a zero a counts as never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

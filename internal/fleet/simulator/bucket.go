@@ -18,6 +18,7 @@ func (b *buckets) move(n *node) {
 	b.list[k] = append(b.list[k], n)
 }
 
+// drop removes the node from its bucket, if it is in one. The last node of the bucket takes its place.
 func (b *buckets) drop(n *node) {
 	if n.bucket < 0 {
 		return
@@ -36,6 +37,7 @@ func (b *buckets) best(each drover.Capacity) *node {
 	for k := int(each.CPU / step); k < len(b.list); k++ {
 		var empty *node
 		for i, n := range b.list[k] {
+			// Looking at a few nodes of each bucket bounds the time; a better place in the rest is not worth it.
 			if i == 16 {
 				break
 			}

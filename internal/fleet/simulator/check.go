@@ -15,6 +15,7 @@ import (
 // breach is the panic of a broken invariant; Run returns it as an error.
 type breach string
 
+// must ends the run with a breach unless ok.
 func (s *Sim) must(ok bool, format string, args ...any) {
 	if !ok {
 		panic(breach(fmt.Sprintf(format, args...)))
@@ -28,6 +29,7 @@ type integral struct {
 	peak    int
 }
 
+// integrate adds a time during which the number of machines and their price did not change.
 func (i *integral) integrate(ns int64, machines int, perHour float64) {
 	i.cost += perHour * float64(ns) / 3.6e12
 	i.seconds += float64(machines) * float64(ns) / 1e9
@@ -40,6 +42,8 @@ type thrash struct {
 	again int
 }
 
+// destroyed notes a machine that was returned for lack of work. Other ends, such as an interruption, are no thrashing
+// when a machine is bought again.
 func (t *thrash) destroyed(now int64, e fleet.Audit) {
 	if e.Why == "drained" || e.Why == "idle" || strings.HasPrefix(e.Reason, "destroyed: drained: idle") {
 		typ := typeOf(e.Offering)
@@ -47,6 +51,8 @@ func (t *thrash) destroyed(now int64, e fleet.Audit) {
 	}
 }
 
+// created counts how many of n new machines replace equal ones of the last ten minutes. Each returned machine counts
+// once.
 func (t *thrash) created(now int64, offering string, n int) {
 	const window = 10 * 60 * 1e9
 	typ := typeOf(offering)
@@ -59,6 +65,7 @@ func (t *thrash) created(now int64, offering string, n int) {
 	t.gone[typ] = list[k:]
 }
 
+// typeOf returns the instance type in an offering's key of four parts; zone and market do not matter for thrashing.
 func typeOf(offering string) string {
 	if f := strings.Split(offering, "/"); len(f) == 4 {
 		return f[1]
@@ -115,4 +122,5 @@ func (s *Sim) checkEnd() {
 	s.must(!exact || math.Abs(bill-s.integral.cost) <= 1e-6*max(bill, 1), "the cloud bills %.6f, we count %.6f", bill, s.integral.cost)
 }
 
+// sortedKeys returns a map's keys in order. Ranging over a map directly would make runs of the same seed differ.
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

@@ -9,16 +9,19 @@ type event struct {
 	run  int32
 }
 
+// events is a binary heap of what is to come. Events are kept by value, as a run has millions of them.
 type events struct {
 	list []event
 	seq  int64
 }
 
+// less orders by time, then by the order of planning, so that a run never depends on the shape of the heap.
 func (h *events) less(i, j int) bool {
 	a, b := &h.list[i], &h.list[j]
 	return a.at < b.at || a.at == b.at && a.seq < b.seq
 }
 
+// push adds an event and gives it the next sequence number.
 func (h *events) push(e event) {
 	h.seq++
 	e.seq = h.seq
@@ -33,6 +36,8 @@ func (h *events) push(e event) {
 	}
 }
 
+// pop removes the earliest event; the heap must not be empty. The freed place is cleared, as it would keep a closure
+// alive.
 func (h *events) pop() event {
 	top := h.list[0]
 	n := len(h.list) - 1

@@ -46,6 +46,7 @@ func Loads() []Load {
 	}
 }
 
+// smallAndBig has a small type and a big one that is a tenth cheaper a core: the big one pays only if it is filled.
 func smallAndBig() *fleet.Policy {
 	return policyOf("", size("small", 2, 0.05), size("big", 8, 0.18))
 }
@@ -131,6 +132,7 @@ type Verdict struct {
 	Again        int
 }
 
+// add includes one run of so many seeds: money and waiting become means, numbers of machines are totals.
 func (v *Verdict) add(r *Result, waitCost float64, seeds int) {
 	n := float64(seeds)
 	v.Total, v.Money = v.Total+r.Total(waitCost)/n, v.Money+r.Cost/n

@@ -43,6 +43,7 @@ type asked struct {
 	total int
 }
 
+// ask notes that the cloud was asked for n machines; totals are kept so that CreatedAt finds the nth.
 func (r *Result) ask(at time.Duration, n int) {
 	if k := len(r.asked); k > 0 {
 		n += r.asked[k-1].total
@@ -95,6 +96,7 @@ func (r Result) String() string {
 		r.Created, r.Peak, r.Again, r.Redone, r.Why, r.Events, r.Decisions, r.Until.Round(time.Second))
 }
 
+// finish completes the result with what is only known at the end. It also works for a run that a breach ended.
 func (s *Sim) finish() Result {
 	r := s.result
 	r.Tasks, r.Cost, r.Bound = len(s.tasks), s.cloud.Cost(s.time()), s.cfg.Work.Bound(s.cfg.Policy.Offerings())

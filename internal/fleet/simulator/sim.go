@@ -42,7 +42,8 @@ var start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 // Sim is a run under way.
 type Sim struct {
-	cfg       Config
+	cfg Config
+	// now is virtual time, in nanoseconds since Config.Start; so is every other time that is an int64.
 	now       int64
 	events    events
 	core      *pool.Core
@@ -75,10 +76,13 @@ type Sim struct {
 // Run simulates until all work is done and all machines are gone. Errors: Invalid for work that can never run; a breach of
 // an invariant, with the seed.
 func Run(cfg Config) (res Result, err error) {
+	// Work that can never run would wait for ever, and the simulation with it: so it is refused before it begins.
 	if err := refuse(&cfg); err != nil {
 		return res, err
 	}
 	s := newSim(cfg)
+	// The product's own checks count breaches for the whole process. Runs side by side may therefore blame each other,
+	// but none is missed.
 	breaches := invariant.Breaches()
 	defer func() {
 		switch r := recover().(type) {
@@ -86,6 +90,7 @@ func Run(cfg Config) (res Result, err error) {
 			if n := invariant.Breaches() - breaches; n > 0 && err == nil {
 				err = fmt.Errorf("seed %d: %d invariants were breached, see the log", cfg.Seed, n)
 			}
+		// Everything below Run panics with a breach, so that checks deep inside callbacks need no error paths.
 		case breach:
 			res, err = s.finish(), fmt.Errorf("seed %d at %s: %s", cfg.Seed, time.Duration(s.now), string(r))
 		case string:
@@ -124,6 +129,8 @@ func (s *Sim) overdue() error {
 		len(s.tasks), strings.Join(sortedKeys(s.stopped), ", "))
 }
 
+// newSim fills in the defaults and returns a simulation at time zero. The policy is copied, as the end of the run
+// changes it.
 func newSim(cfg Config) *Sim {
 	if cfg.Start.IsZero() {
 		cfg.Start = start
@@ -200,6 +207,8 @@ func fitsNone(p *fleet.Policy, offerings []fleet.Offering, each drover.Capacity)
 	return drover.Errorf(drover.Invalid, "it fits no type; the biggest, %s, has %d MHz and %d MB", o.Type, o.Capacity.CPU, o.Capacity.MemoryMB)
 }
 
+// start plans what is known from the beginning: the arrival of work, restarts of the server, the first decision, and
+// samples.
 func (s *Sim) start() {
 	s.newCore()
 	for i := range s.cfg.Work {
@@ -225,6 +234,8 @@ func (s *Sim) sample() {
 	s.in(s.cfg.Sample, s.sample)
 }
 
+// newCore starts a core that knows nothing, as a restarted server has. The new epoch makes answers to the old core go
+// nowhere.
 func (s *Sim) newCore() {
 	s.epoch++
 	s.core = pool.NewCore(s.time(), pool.Config{
@@ -248,12 +259,16 @@ func (s *Sim) arrivals(next int) {
 	})
 }
 
+// time is the present as a wall clock would tell it.
 func (s *Sim) time() time.Time { return s.cfg.Start.Add(time.Duration(s.now)) }
 
+// ns is a time in nanoseconds since the start of the simulation.
 func (s *Sim) ns(t time.Time) int64 { return int64(t.Sub(s.cfg.Start)) }
 
+// at plans an event. An event in the past happens now, after what is already planned for now.
 func (s *Sim) at(at int64, do func()) { s.events.push(event{at: max(at, s.now), do: do}) }
 
+// in plans an event after a while.
 func (s *Sim) in(d time.Duration, do func()) { s.at(s.now+int64(d), do) }
 
 // advance moves time, and the money with it.
@@ -268,6 +283,8 @@ func (s *Sim) advance(at int64) {
 	}
 }
 
+// over reports that the run may end. That is when all work is done and all machines are gone, or Linger after the last
+// work. Work that is still not done three days after it could have ended also ends the run.
 func (s *Sim) over() bool {
 	if s.done < len(s.tasks) {
 		return s.now > s.last+int64(3*24*time.Hour) // checkEnd says what is missing

@@ -26,8 +26,10 @@ type queue struct {
 	head     int
 }
 
+// len is how many tasks wait.
 func (q *queue) len() int { return len(q.tasks) - q.head }
 
+// pop removes the task that has waited longest.
 func (q *queue) pop() int32 {
 	t := q.tasks[q.head]
 	q.head++
@@ -52,6 +54,7 @@ type node struct {
 	bucket, at        int  // in the scheduler's index; -1 = not in it
 }
 
+// arrive starts the task at once if a node has room for it, as the scheduler would, and else lets it wait.
 func (s *Sim) arrive(t int32) {
 	s.tasks[t].readyAt = s.now
 	if n := s.free.best(s.tasks[t].Each); n != nil {
@@ -61,6 +64,7 @@ func (s *Sim) arrive(t int32) {
 	s.wait(t)
 }
 
+// wait puts the task into the queue of its class and has the fleet decide soon.
 func (s *Sim) wait(t int32) {
 	tk := &s.tasks[t]
 	if tk.class < 0 {
@@ -71,6 +75,8 @@ func (s *Sim) wait(t int32) {
 	s.decideIn(s.cfg.Burst)
 }
 
+// classOf returns the queue of tasks of this size and priority; it makes one if there is none. A search is enough for
+// the few classes of a workload.
 func (s *Sim) classOf(t *Task) int32 {
 	for i := range s.waiting {
 		if s.waiting[i].each == t.Each && s.waiting[i].priority == t.Priority {
@@ -101,6 +107,7 @@ func (s *Sim) begin(t int32, n *node) {
 	s.report(n)
 }
 
+// taskEnds ends a task, unless its event belongs to a run that was lost with its machine.
 func (s *Sim) taskEnds(t, run int32) {
 	tk := &s.tasks[t]
 	if tk.run != run || tk.node == nil {
@@ -115,6 +122,8 @@ func (s *Sim) taskEnds(t, run int32) {
 	s.fill(n)
 }
 
+// leave takes the task off its node and gives the room back. The caller decides whether the task is done or waits
+// again.
 func (s *Sim) leave(t int32, n *node) {
 	tk := &s.tasks[t]
 	tk.node = nil

@@ -50,6 +50,8 @@ func Mixed(run time.Duration) Mix {
 	}}
 }
 
+// task draws a task that arrives then. The Pareto distribution is scaled to the mean run time, which is infinite for
+// indexes up to 1; no task runs for less than a second.
 func (m Mix) task(rng *rand.Rand, at time.Duration) Task {
 	run := rng.ExpFloat64()
 	if m.Heavy > 1 {
@@ -67,6 +69,8 @@ func Varying(seed uint64, length time.Duration, mix Mix, highest float64, rate f
 		if at >= length {
 			return w
 		}
+		// Thinning: arrivals are drawn at the highest rate, and each is kept with the probability of the rate of its
+		// time.
 		if rng.Float64()*highest < rate(at) {
 			w = append(w, mix.task(rng, at))
 		}
