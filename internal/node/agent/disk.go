@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	diskPace  = 10 * time.Second // at least, between two measurements of an allocation
-	diskShare = 100              // and so many times as long as one takes: a hundredth of a core at most
+	diskPace = 10 * time.Second // at least, between two measurements of an allocation
+	// diskShare times the length of a measurement is the shortest pause after it: measuring takes a hundredth of a core
+	// at most.
+	diskShare = 100
 )
 
 // diskMeter measures what allocations take on the disk, when somebody asks, and not too often.

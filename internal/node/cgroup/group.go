@@ -121,8 +121,9 @@ func (g *Group) create(limits Limits, owner int) error {
 	return g.chown(owner)
 }
 
-// chown gives the owner the right to clone its processes into the group (v2), and nothing else. That needs the common
-// ancestor's file too. On v1 the opener's rights count: the agent opens the file for the supervisor.
+// chown lets the owner start or move its own processes in the group (v2), and gives it no other right. The kernel also
+// asks for the right to write to the common ancestor's file. On v1 the rights of whoever opened the file count: the
+// agent opens it.
 func (g *Group) chown(owner int) error {
 	if owner <= 0 || g.version == V1 {
 		return nil

@@ -17,8 +17,8 @@ import (
 // in one call whether any task can have written much, and only then folders are measured.
 const (
 	look = 250 * time.Millisecond
-	// stale is after what time folders are measured anyway, as somebody else may delete what a task writes: so long, or
-	// while that takes longer, so many times that, and after staleMost at the latest.
+	// A folder is measured after this time in any case, because another task may free what this one takes. Measuring
+	// must stay cheap: the time is at least staleTimes as long as the last measurement took, and at most staleMost.
 	stale      = 5 * time.Second
 	staleTimes = 1000
 	staleMost  = time.Minute
@@ -115,7 +115,7 @@ func (w *Watch) look(ctx context.Context, tasks []*Watched) {
 	}
 }
 
-// left is what the file systems of the folders have free; a folder that is being removed has none.
+// left returns what each file system under the folders has free. A folder that is being removed is left out.
 func (t *Watched) left() map[unix.Fsid]Usage {
 	free := make(map[unix.Fsid]Usage, 1)
 	for _, dir := range t.Dirs {

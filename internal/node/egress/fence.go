@@ -79,6 +79,7 @@ type firewall interface {
 	remove() error
 }
 
+// firewall returns the writer for the firewall that was found. Errors: Unavailable.
 func (f *Fence) firewall() (firewall, features, error) {
 	got, err := f.find()
 	switch {
@@ -125,6 +126,7 @@ func (c Config) noIPv6() error {
 	return err
 }
 
+// run runs a program with the text as its input. Its output is part of the error: it names the rule that was refused.
 func run(stdin, name string, args ...string) error {
 	c := exec.Command(name, args...)
 	c.Stdin = strings.NewReader(stdin)

@@ -41,6 +41,9 @@ func (f iptables) set(r rules) error {
 	return nil
 }
 
+// tables is the input of iptables-restore. A chain that it names is emptied and filled in the same step; all others
+// stay. Four chains carry the rules: "in" to the machine, "fwd" beyond it, "out" for what leaves, "new" for new
+// connections.
 func (f iptables) tables(r rules) string {
 	var t text
 	name := f.Name
@@ -70,6 +73,7 @@ func (f iptables) flood(t *text, r rules, chain string) {
 	}
 }
 
+// resolvers opens DNS to the name servers that guests are told of, also where their addresses are closed otherwise.
 func (f iptables) resolvers(t *text, r rules, chain string) {
 	for _, p := range r.resolvers {
 		for _, protocol := range []string{"udp", "tcp"} {
@@ -78,6 +82,8 @@ func (f iptables) resolvers(t *text, r rules, chain string) {
 	}
 }
 
+// outward writes what guests may reach. The order decides: first what is allowed for jobs or runners, then the closed
+// networks, then the Internet. Every new connection goes through the chain that counts it.
 func (f iptables) outward(t *text, r rules) {
 	out, opening := f.Name+"-out", f.Name+"-new"
 	f.flood(t, r, out)
@@ -118,6 +124,8 @@ func (f iptables) over(what string, rate, burst int) string {
 	)
 }
 
+// remove takes all of our chains away. It goes on after errors, and errors of what was not there are among those it
+// returns.
 func (f iptables) remove() error {
 	var errs []error
 	for _, h := range f.hooks() {

@@ -56,6 +56,7 @@ func (f nft) table(r rules) string {
 	return t.String()
 }
 
+// arriving writes the chain before connection tracking: it drops IPv6, forged senders and floods where that is cheapest.
 func (f nft) arriving(t *text, r rules) {
 	if r.rate && f.Policy.PacketRate > 0 {
 		t.line("	set packets { type ipv4_addr; size %d; flags dynamic,timeout; timeout 1m; }", maxGuests)
@@ -110,6 +111,7 @@ func (f nft) outward(t *text, r rules) {
 	t.line("		goto opening\n	}")
 }
 
+// nftSet writes networks as a set in nft's syntax. The list must not be empty, which nft refuses.
 func nftSet(list []netip.Prefix) string {
 	texts := make([]string, len(list))
 	for i, p := range list {
@@ -136,6 +138,7 @@ func (f nft) passDocker(action string) {
 	}
 }
 
+// remove deletes our table, and the two rules in docker's chain.
 func (f nft) remove() error {
 	if f.Outward {
 		f.passDocker("-D")

@@ -41,6 +41,7 @@ func DefaultAllowJobs() []netip.Prefix {
 // multicast and reserved ones.
 var special = distinct(netguard.NotPublic()) // a constant
 
+// prefixes parses constants, and panics on one that is wrong.
 func prefixes(texts ...string) (list []netip.Prefix) {
 	for _, t := range texts {
 		list = append(list, netip.MustParsePrefix(t))
@@ -68,6 +69,7 @@ func distinct(list []netip.Prefix) (out []netip.Prefix) {
 	return out
 }
 
+// resolvers are the name servers' IPv4 addresses as networks of one address each.
 func (p Policy) resolvers() (list []netip.Prefix) {
 	find := p.Resolvers
 	if find == nil {

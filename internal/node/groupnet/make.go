@@ -109,6 +109,8 @@ func hostname(alloc *drover.Allocation, group *drover.TaskGroup) string {
 	return group.Name + "-" + alloc.ID[:min(len(alloc.ID), 8)]
 }
 
+// make builds what describe wrote down: the namespace, held by a container if one of the tasks is docker's, and its
+// place on the bridge. Remains of an earlier try go first. s.mu is held.
 func (n *Networks) make(ctx context.Context, s *shared, allocID string) error {
 	path := n.path(allocID)
 	if err := errors.Join(bridge.DropNamespace(path), n.cfg.Bridge.Reset(s.address)); err != nil {
@@ -128,6 +130,7 @@ func (n *Networks) make(ctx context.Context, s *shared, allocID string) error {
 	return n.cfg.Bridge.ConnectAt(s.address, path)
 }
 
+// namespaceOf is the file that stands for the network namespace of a process. It lives as long as the process.
 func namespaceOf(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid), "ns/net") }
 
 // sameFile reports whether two paths lead to one file; false if one leads nowhere.

@@ -87,6 +87,8 @@ func (n *Networks) Join(ctx context.Context, alloc *drover.Allocation, group *dr
 	return ns, nil
 }
 
+// shared returns what is known of the allocation's network, new if it is nothing. Its own lock lets one allocation be
+// slow without keeping the others.
 func (n *Networks) shared(allocID string) *shared {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,6 +110,7 @@ func (n *Networks) Status(allocID string) *drover.AllocNetworkStatus {
 	return nil
 }
 
+// show makes the address visible to Status, which must not wait for s.mu: reports of all allocations ask it.
 func (n *Networks) show(s *shared) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -23,8 +23,12 @@ type record struct {
 
 const suffix = ".json"
 
+// path is where an allocation's namespace is mounted, so that it stays while no process is in it. Its record lies beside
+// it.
 func (n *Networks) path(allocID string) string { return filepath.Join(n.cfg.Dir, allocID) }
 
+// write replaces the record in one step. It comes before the namespace, so that a restarted agent finds all that was
+// begun.
 func (n *Networks) write(allocID string, r record) error {
 	if err := os.MkdirAll(n.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of network namespaces: %w", err)

@@ -139,7 +139,8 @@ func (u *unpacker) tar(r io.Reader) error {
 	}
 }
 
-// unpackingError keeps the code of a bound that was met: a wrong archive is wrong.
+// unpackingError keeps the codes TooLarge and Canceled, which say that a bound was met or the start was cancelled. Any
+// other error means that the archive is damaged: Invalid.
 func unpackingError(err error) error {
 	if code := drover.CodeOf(err); code == drover.TooLarge || code == drover.Canceled {
 		return err

@@ -130,7 +130,8 @@ type wire struct {
 	err      error // but for the end
 }
 
-// brokenError is what happened to a layer on its way: what it made of the archive is no fault of the image's.
+// brokenError says that the transfer of a layer broke off, which may pass. Without it, a layer that was cut short would
+// look like a damaged image, which does not pass.
 type brokenError struct{ error }
 
 // Unwrap returns the cause.
@@ -152,8 +153,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cause is why reading failed: the connection, rather than what it cut. That the content is not what was asked for shows
-// at its end.
+// cause returns why reading failed. If the connection broke, it is that, rather than the error which the cut archive led
+// to. It first reads on to the end of the stream, because the connection may break only then.
 func (w *wire) cause(err error) error {
 	if w.err == nil && !diskFull(err) && drover.CodeOf(err) != drover.TooLarge {
 		_, _ = io.Copy(io.Discard, w) // w.err tells

@@ -56,6 +56,7 @@ func (g *Guard) deadline() time.Time {
 	return g.lastHeard().Add(limit)
 }
 
+// lastHeard is when control last answered any call, at first when the guard was made.
 func (g *Guard) lastHeard() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -170,6 +170,7 @@ func (g *Guard) hear(err error) error {
 	return err
 }
 
+// isDead reports whether the machine is given up. That is never taken back.
 func (g *Guard) isDead() bool {
 	select {
 	case <-g.dead:

@@ -37,6 +37,8 @@ func LaunchToken(ctx context.Context, service string, tokens []string) (string, 
 	return tokens[index], nil
 }
 
+// metadata makes one request with one header and returns the answer without spaces around it, at most 1 kB. Errors:
+// Unavailable, also for any status but 200.
 func metadata(ctx context.Context, client *http.Client, method, url, header, value string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {

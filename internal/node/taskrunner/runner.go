@@ -150,7 +150,8 @@ func (r *Runner) Apply(ev taskmachine.Event) bool {
 	return changed
 }
 
-// worthKeeping: what is between is found again from what was kept before.
+// worthKeeping reports whether the step led to another phase that has to be stored. In Pending, Preparing and Starting,
+// what was stored at the beginning of the start is enough to find the task again.
 func (r *Runner) worthKeeping(before taskmachine.Phase) bool {
 	switch r.status.Phase {
 	case taskmachine.Running, taskmachine.Stopping, taskmachine.Backoff, taskmachine.Dead:

@@ -93,7 +93,8 @@ func got(lines string) string {
 	return "it got: " + strings.Join(strings.Fields(lines), " ")
 }
 
-// setuid makes a program that would make everybody root.
+// setuid makes a program that would make everybody root, as root of the sandbox. Then it compares what its ordinary user
+// is with and without that program.
 func setuid(ctx context.Context, t *trial) (string, State, error) {
 	r, err := t.evil.run(ctx, true, "cp $(command -v id) /tmp/id && chown 0:0 /tmp/id && chmod 4755 /tmp/id; id -u", drover.Limits{})
 	if err != nil {
