@@ -8,8 +8,9 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// doubleDashes lets people write flags as Nomad's users do, with one dash: -dev, -config=x. What stands behind the
-// first word of a command that takes another program's arguments, and behind --, is left alone.
+// doubleDashes lets people write flags as Nomad's users do, with one dash: -dev, -config=x. It walks down the
+// commands as the parser will, since only the command tells which flags take a value. What stands behind "--", and
+// the words of another program, are left alone.
 func doubleDashes(root *cobra.Command, args []string) []string {
 	out := make([]string, 0, len(args))
 	cmd, value := root, false // value: this word is the value of the flag before it
@@ -33,6 +34,7 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 			cmd = sub
 		case program == term.AfterFirst:
 			return append(out, args[i:]...)
+		// The parser would take the program's flags for ours, so a "--" is put before them.
 		case program == term.AfterFlags && named:
 			return append(append(out, "--"), args[i:]...)
 		}
@@ -42,7 +44,8 @@ func doubleDashes(root *cobra.Command, args []string) []string {
 	return out
 }
 
-// dashed writes one flag with two dashes if it has a long name, and tells whether the next word is its value.
+// dashed writes one flag with two dashes if it has a long name. value reports whether the next word is the flag's
+// value. A group of letters, such as -it, stays as it is.
 func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
 	name, _, assigned := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 	if name == "" {
@@ -58,6 +61,7 @@ func dashed(cmd *cobra.Command, arg string) (flag string, value bool) {
 	return arg, f != nil && f.NoOptDefVal == "" && !assigned
 }
 
+// child returns the command of that name or alias directly below cmd; nil if there is none.
 func child(cmd *cobra.Command, name string) *cobra.Command {
 	for _, c := range cmd.Commands() {
 		if c.Name() == name || c.HasAlias(name) {

@@ -32,7 +32,8 @@ type Parts struct {
 	Bench    func(app *term.App) []*cobra.Command // "drover bench" and what it runs; nil: there is none
 }
 
-// Main runs one command and returns the exit code.
+// Main runs one command and returns the exit code. It prints the error, if it has a text, with what helps against it.
+// An ExitError's code comes before that of the error's kind, and an interruption before both.
 func Main(ctx context.Context, app *term.App, parts Parts, args []string) int {
 	root := NewRoot(app, parts)
 	root.SetArgs(doubleDashes(root, args))
@@ -61,7 +62,8 @@ func Main(ctx context.Context, app *term.App, parts Parts, args []string) int {
 	return term.ExitFailure
 }
 
-// advice says what helps when an agent, or what stands before it, wants another token.
+// advice returns what helps when an agent, or a proxy before it, wants another token; "" for other errors, or if the
+// message names the variable already.
 func advice(err error) string {
 	switch code := drover.CodeOf(err); {
 	case strings.Contains(err.Error(), "DROVER_TOKEN"):
@@ -87,6 +89,7 @@ drover agent -dev -demo
 drover doctor
 drover job init && drover job run example.nomad.hcl
 drover env put scratch -image host && drover run scratch -- uname -a`)
+	// The line "drover [command]" is dropped: groups say COMMAND in their own line of usage.
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return drover.Errorf(drover.Invalid, "%w; '%s -help' lists the flags", err, c.CommandPath())
@@ -106,6 +109,7 @@ drover env put scratch -image host && drover run scratch -- uname -a`)
 	return root
 }
 
+// versionCommand is "drover version".
 func versionCommand(app *term.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,

@@ -19,6 +19,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
+// statusCommand is "drover status". Without an id it is "job status"; a job's whole name comes before everything that
+// only begins so.
 func statusCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, args []string) error {
@@ -36,14 +38,17 @@ drover status 3f2a`)
 	return c
 }
 
-// showFound searches and shows the one that is found.
+// showFound searches for a prefix and shows the one thing that it finds. An exact id is shown even if others begin
+// so; what the API finds but has no page here, such as a node pool, is passed over. Errors: NotFound; Invalid; the
+// API's.
 func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output, prefix string) error {
 	var r struct{ Matches map[string][]string }
 	if err := c.Put(ctx, "/v1/search", c.Anywhere(), map[string]string{"Prefix": prefix, "Context": "all"}, &r); err != nil {
 		return err
 	}
 	shows := map[string]func(id string) error{
-		"jobs":   func(id string) error { return job.Show(ctx, app, c, o, id) },
+		"jobs": func(id string) error { return job.Show(ctx, app, c, o, id) },
+		// Statistics would ask the node, which may be down.
 		"allocs": func(id string) error { return alloc.Show(ctx, app, c, o, id, false) },
 		"nodes":  func(id string) error { return node.Show(ctx, app, c, &node.StatusFlags{Output: *o}, id) },
 		"evals": func(id string) error {
@@ -63,6 +68,7 @@ func showFound(ctx context.Context, app *term.App, c *api.Client, o *term.Output
 	}
 	var found []string
 	kind, id := "", ""
+	// In a fixed order, so that the same id always leads to the same page.
 	for _, k := range slices.Sorted(maps.Keys(shows)) {
 		ids := r.Matches[k]
 		if slices.Contains(ids, prefix) {

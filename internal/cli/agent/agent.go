@@ -16,27 +16,31 @@ import (
 	"github.com/drover-project/drover/internal/optional"
 )
 
-// flags are what the command line says of an agent's configuration.
+// flags are what the command line says of an agent's configuration. The zero value of a flag means that it was not
+// given, so that files and environment count then; ports use -1 for that.
 type flags struct {
 	dev, demo bool
 	configs   []string
-	set       config.Agent
-	httpPort  int
-	rpcPort   int
-	client    bool
-	server    bool
-	servers   []string
-	meta      map[string]string
-	class     string
-	pool      string
-	expect    int
-	logJSON   bool
-	insecure  bool
-	join      string
-	joinFile  string
+	// Flags that are fields of the configuration are written into it directly.
+	set config.Agent
+	// 0 asks for a free port, so "not given" is -1.
+	httpPort int
+	rpcPort  int
+	client   bool
+	server   bool
+	servers  []string
+	meta     map[string]string
+	class    string
+	pool     string
+	expect   int
+	logJSON  bool
+	insecure bool
+	join     string
+	joinFile string
 }
 
-// RunFunc runs an agent until ctx ends; ready is called once its API is served at addr.
+// RunFunc runs an agent until ctx ends, and returns nil after an orderly end. ready is called once, when its API is
+// served at addr (host:port). It must return soon: the agent waits for it.
 type RunFunc func(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error
 
 // Command is "drover agent", with what configures it below.
@@ -63,6 +67,7 @@ An agent that listens beyond loopback (-bind, bind_addr) needs api_token and TLS
 				return err
 			}
 			return run(cmd.Context(), cfg, app.Err, func(addr string) {
+				// The address is printed with its scheme, so that it can be given to -address.
 				t := targetOf(cfg, addr)
 				if f.demo {
 					go demonstrate(cmd.Context(), app, t) // ends by itself
@@ -77,6 +82,7 @@ An agent that listens beyond loopback (-bind, bind_addr) needs api_token and TLS
 	return c
 }
 
+// bind adds the flags, most of them with Nomad's names.
 func (f *flags) bind(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.dev, "dev", false, "everything in one process, nothing kept")
 	fl.BoolVar(&f.demo, "demo", false, "with -dev: make an environment and run a program in it")
@@ -102,7 +108,8 @@ func (f *flags) bind(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.servers, "servers", nil, "servers that the node dials, host:port of their rpc port")
 }
 
-// fromFlags is what the flags say.
+// fromFlags returns what the flags say as a configuration, in which everything else is unset. A flag can switch
+// something on, but never off.
 func (f *flags) fromFlags() *config.Agent {
 	said := f.set
 	said.Server = &config.Server{BootstrapExpect: f.expect, JoinToken: f.join, JoinTokenFile: f.joinFile}
@@ -113,6 +120,7 @@ func (f *flags) fromFlags() *config.Agent {
 	if f.server {
 		said.Server.Enabled = new(true)
 	}
+	// Servers to dial are of use to a node only.
 	if f.client || len(f.servers) > 0 {
 		said.Client.Enabled = new(true)
 	}
@@ -125,7 +133,8 @@ func (f *flags) fromFlags() *config.Agent {
 	return &said
 }
 
-// load puts the configuration together: defaults, -dev, files, environment, flags.
+// load puts the configuration together: defaults, -dev, files, environment, flags; later ones win. Errors: Invalid,
+// with the file and line where there is one.
 func (f *flags) load() (*config.Agent, error) {
 	cfg := config.Default()
 	if f.dev || f.demo {
@@ -159,7 +168,7 @@ func (f *flags) load() (*config.Agent, error) {
 	return cfg, cfg.Validate()
 }
 
-// targetOf is the agent with this configuration, which serves at addr.
+// targetOf returns how the command line of this process reaches the agent that serves at addr.
 func targetOf(cfg *config.Agent, addr string) api.Target {
 	if cfg.TLS != nil && optional.Value(cfg.TLS.HTTP) {
 		return api.Target{Address: "https://" + addr, Token: cfg.APIToken, CACert: cfg.TLS.CAFile}

@@ -6,7 +6,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// configCommand prints the configuration that counts, after all sources were put together, as a file that -config takes.
+// configCommand is "drover agent config". It prints the configuration that counts, after all sources were put
+// together, as a file that -config takes. Secrets are printed too, since the file would not work without them.
 func configCommand(app *term.App, f *flags) *cobra.Command {
 	c := &cobra.Command{
 		Use: "config", Short: "Print the effective configuration as JSON, which -config takes", Args: cobra.NoArgs,

@@ -18,8 +18,10 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
+// demoEnvironment stays after the demonstration, so that people can go on with it.
 const demoEnvironment = "playground"
 
+// demoPython says what can be seen from inside of a sandbox: who it is, and how few processes there are.
 const demoPython = `import os, platform, sys
 name = sys.stdin.readline().strip()
 print(f"Hello {name}, this is Python {platform.python_version()} in a sandbox.")
@@ -27,13 +29,15 @@ print("I am process", os.getpid(), "and user", os.getuid(), "on host", platform.
 print("and I can see", len([p for p in os.listdir("/proc") if p.isdigit()]), "processes.", file=sys.stderr)
 `
 
+// demoShell does the same on a machine without Python.
 const demoShell = `read name
 echo "Hello $name, this is a shell in a sandbox."
 echo "I am process $$ and user $(id -u) on host $(uname -n)"
 echo "and I can see $(ls -d /proc/[0-9]* | wc -l) processes." >&2
 `
 
-// demonstrate makes an environment, runs a program in one of its warm runners, shows what came of it and what is served.
+// demonstrate makes an environment, runs a program in one of its warm runners, and shows what came of it. It then
+// lists what is served, also after a failure. It returns when all is printed; the agent goes on.
 func demonstrate(ctx context.Context, app *term.App, t api.Target) {
 	if err := runDemo(ctx, app, t); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(app.Err, "Error: the demonstration:", err)
@@ -48,6 +52,8 @@ func demonstrate(ctx context.Context, app *term.App, t api.Target) {
 `, t.Address, demoEnvironment)
 }
 
+// runDemo is the demonstration without its closing text; each step is timed by our own clock. Errors: those of the
+// API, if the machine cannot run sandboxes for instance.
 func runDemo(ctx context.Context, app *term.App, t api.Target) error {
 	options := []client.Option{client.WithToken(t.Token)}
 	if t.CACert != "" {
@@ -130,6 +136,7 @@ func runDemo(ctx context.Context, app *term.App, t api.Target) error {
 	return nil
 }
 
+// show prints a program's output, each line behind the name of its stream.
 func show(w io.Writer, stream, text string) {
 	for line := range strings.Lines(text) {
 		fmt.Fprintf(w, "    %s  %s\n", stream, strings.TrimRight(line, "\n"))

@@ -33,7 +33,8 @@ func New(t Target) (*Client, error) {
 	return &Client{HTTP: h, Address: t.Address, Token: t.Token, Namespace: t.Namespace, Region: t.Region}, nil
 }
 
-// statusCodes turn a status back into a code; the face's body is the message.
+// statusCodes turn a status back into a code; the face's body is the message. A status that is not here gives
+// Internal.
 var statusCodes = map[int]drover.Code{
 	http.StatusBadRequest: drover.Invalid, http.StatusUnauthorized: drover.Unauthorized, http.StatusForbidden: drover.Forbidden,
 	http.StatusNotFound: drover.NotFound, http.StatusGone: drover.Gone, http.StatusConflict: drover.Conflict,
@@ -136,7 +137,8 @@ func (c *Client) Authorize(h http.Header) {
 	}
 }
 
-// Unreachable is why there is no answer.
+// Unreachable returns the error for a request without an answer: Canceled if ctx ended, else Unavailable. Go's "Get
+// URL:" before the cause is dropped, since the cause names the address.
 func (c *Client) Unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return drover.Errorf(drover.Canceled, "%w", context.Cause(ctx))
@@ -147,7 +149,8 @@ func (c *Client) Unreachable(ctx context.Context, err error) error {
 	return drover.Errorf(drover.Unavailable, "%w", err)
 }
 
-// Anywhere is a query over all namespaces unless one was chosen: for ids that are unique without it.
+// Anywhere returns a query over all namespaces unless one was chosen: for ids that are unique without it. The caller
+// may add to it.
 func (c *Client) Anywhere() url.Values {
 	if c.Namespace != "" {
 		return url.Values{}
@@ -155,7 +158,8 @@ func (c *Client) Anywhere() url.Values {
 	return url.Values{"namespace": {"*"}}
 }
 
-// CopyTo writes an answer's body to w. That ctx ended is no error: somebody had enough of it.
+// CopyTo writes an answer's body to w as it comes. That ctx ended is no error: whoever follows a log ends it so.
+// Errors: the API's; Unavailable if the connection broke.
 func (c *Client) CopyTo(ctx context.Context, w io.Writer, path string, q url.Values) error {
 	res, err := c.Open(ctx, http.MethodGet, path, q, nil)
 	switch {

@@ -10,14 +10,16 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Blocking is the query that answers when something is newer than index.
+// Blocking makes q a blocking query, and returns it: the agent answers when something is newer than index, or after a
+// minute. An index of 0 is answered at once.
 func Blocking(q url.Values, index uint64) url.Values {
 	q.Set("wait", "60s")
 	q.Set("index", strconv.FormatUint(index, 10))
 	return q
 }
 
-// Query makes a query of pairs, without the empty ones.
+// Query makes a query of names and values in turn. Pairs with an empty value are left out, as a flag that was not
+// given.
 func Query(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -28,8 +30,8 @@ func Query(pairs ...string) url.Values {
 	return q
 }
 
-// Pick finds the one among list whose id is or begins with what a person wrote. Errors: NotFound, Invalid with the
-// candidates when there are several.
+// Pick finds the one of list whose id is or begins with what a person wrote; about describes a candidate. An exact id
+// wins over longer ones. Errors: NotFound; Invalid, with ten candidates at most, when several begin so.
 func Pick[T any](kind, prefix string, list []T, id func(T) string, about func(T) string) (T, error) {
 	var found []T
 	for _, v := range list {
@@ -59,7 +61,7 @@ func Pick[T any](kind, prefix string, list []T, id func(T) string, about func(T)
 	return none, drover.Errorf(drover.Invalid, "%s", b.String())
 }
 
-// prefixed asks for a list by prefix.
+// prefixed reads a list, of which the agent returns the things whose ids begin with prefix.
 func prefixed[T any](ctx context.Context, c *Client, path, prefix string) (list []T, err error) {
 	q := c.Anywhere()
 	q.Set("prefix", prefix)
@@ -83,7 +85,8 @@ func (c *Client) Allocation(ctx context.Context, prefix string) (*drover.Allocat
 	return &a, err
 }
 
-// Node finds a node by the beginning of its id, or by its name.
+// Node finds a node by the beginning of its id, or by its whole name. Ids come first; of several nodes with the name
+// it is the last one. Errors: NotFound; Invalid when several begin so; the API's.
 func (c *Client) Node(ctx context.Context, prefix string) (*drover.Node, error) {
 	var list []*drover.NodeListStub
 	if _, err := c.Get(ctx, "/v1/nodes", nil, &list); err != nil {
@@ -106,7 +109,8 @@ func (c *Client) Node(ctx context.Context, prefix string) (*drover.Node, error) 
 	return &n, err
 }
 
-// LocalNode is the id of the agent's own node, or of the only one there is.
+// LocalNode returns the id of the agent's own node. If that agent runs servers only, it is the cluster's only node.
+// Errors: Invalid if there are several; the API's.
 func (c *Client) LocalNode(ctx context.Context) (string, error) {
 	var self struct{ Stats map[string]map[string]string }
 	if _, err := c.Get(ctx, "/v1/agent/self", nil, &self); err != nil {
@@ -151,7 +155,8 @@ func JobPath(id, suffix string) string { return "/v1/job/" + url.PathEscape(id) 
 // InNamespace is the query that names a job's namespace.
 func InNamespace(namespace string) url.Values { return url.Values{"namespace": {namespace}} }
 
-// Job finds a job by its id or the beginning of it.
+// Job finds a job by its id or the beginning of it, in the chosen namespace, since ids are unique in one only.
+// Errors: NotFound; Invalid when several begin so; the API's.
 func (c *Client) Job(ctx context.Context, prefix string) (*drover.Job, error) {
 	var list []*drover.JobListStub
 	q := url.Values{"prefix": {prefix}}

@@ -17,10 +17,11 @@ import (
 // startOne is what can be done when no agent answers.
 const startOne = "start one with 'drover agent -dev', or set -address or DROVER_ADDR"
 
-// plainToTLS is how Go's server begins its answer to plain HTTP on a port for TLS.
+// plainToTLS is how Go's server begins its answer to plain HTTP on a port for TLS. It comes with status 400.
 const plainToTLS = "Client sent an HTTP request to an HTTPS server."
 
-// reaching names the true cause first when an agent cannot be asked, and what can be done about it.
+// reaching wraps a transport: it names the true cause first when an agent cannot be asked, and what can be done about
+// it. Both clients, of Nomad's API and of our own, use it.
 type reaching struct{ http.RoundTripper }
 
 // RoundTrip serves http.RoundTripper. Errors: Unavailable; the context's own.
@@ -40,7 +41,7 @@ func (h reaching) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// startsWith looks at the beginning of the answer's body, and leaves it as it was.
+// startsWith reports whether the answer's body begins with text, and leaves the body as if nobody had read it.
 func startsWith(res *http.Response, text string) bool {
 	head := make([]byte, len(text))
 	n, _ := io.ReadFull(res.Body, head) // what cannot be read is another text
@@ -51,9 +52,11 @@ func startsWith(res *http.Response, text string) bool {
 	return string(head[:n]) == text
 }
 
+// base returns the address that people gave: scheme, host and port.
 func base(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// unreached says why the agent at u was not reached.
+// unreached returns an Unavailable error that says why the agent at u was not reached. Go's own texts name the
+// symptom only. The order matters: a wrong authority is also a certificate that could not be verified.
 func unreached(u *url.URL, err error) error {
 	at := base(u)
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)

@@ -17,7 +17,8 @@ import (
 // DefaultAddress is where an agent serves unless it is told otherwise.
 const DefaultAddress = "http://127.0.0.1:4646"
 
-// Target says which agent commands talk to, and how.
+// Target says which agent commands talk to, and how. Empty fields are filled by Resolved. Certificates are paths of
+// files.
 type Target struct {
 	Address, Token, Namespace, Region                    string
 	CACert, CAPath, ClientCert, ClientKey, TLSServerName string
@@ -38,7 +39,8 @@ func (t *Target) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&t.SkipVerify, "tls-skip-verify", false, "do not check the agent's certificate (…_SKIP_VERIFY)")
 }
 
-// Resolved fills what flags left open from the environment: DROVER_… comes before NOMAD_….
+// Resolved fills what flags left open from the environment: DROVER_… comes before NOMAD_…, so that both programs can
+// be set up side by side. SkipVerify can be switched on there, but not off.
 func (t Target) Resolved(getenv func(string) string) Target {
 	fill := func(to *string, name string) {
 		*to = cmp.Or(*to, getenv("DROVER_"+name), getenv("NOMAD_"+name))
@@ -87,6 +89,8 @@ func (t Target) HTTPClient() (*http.Client, error) {
 	return &http.Client{Transport: reaching{transport}}, nil
 }
 
+// authorities sets the certificates that are trusted: those of both flags in place of the system's, which stay if
+// neither is given. Errors: Invalid for a file that holds no certificate.
 func (t Target) authorities(conf *tls.Config) error {
 	files := []string{}
 	if t.CACert != "" {

@@ -89,7 +89,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, text)
 }
 
-// next remembers a request and takes the answer to it.
+// next notes a request and takes the answer to it. The last answer stays, so that a poll can go on. found is false if
+// the test gave none for this method and path.
 func (a *API) next(route, line string) (text string, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,6 +138,7 @@ func (a *API) RunContext(ctx context.Context, args ...string) Result {
 	return Result{Code: code, Out: out.String(), Err: errs.String()}
 }
 
+// getenv is the commands' environment: that of the process must not reach them, as it may name a real agent.
 func (a *API) getenv(key string) string {
 	if key == "DROVER_ADDR" {
 		return a.server.URL
@@ -175,6 +177,7 @@ func (a *API) Check(cases ...Case) {
 	}
 }
 
+// holds fails the test for each part that the text lacks; about says which command it was.
 func holds(t *testing.T, about, where, text string, parts []string) {
 	t.Helper()
 	for _, part := range parts {
@@ -184,7 +187,8 @@ func holds(t *testing.T, about, where, text string, parts []string) {
 	}
 }
 
-// squeezed is a text in which several blanks are one.
+// squeezed returns the text with several blanks made one, so that a test need not know how wide a table's columns
+// are.
 func squeezed(text string) string {
 	var b strings.Builder
 	last := rune(0)

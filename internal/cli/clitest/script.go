@@ -57,6 +57,7 @@ func Run(t *testing.T) {
 	})
 }
 
+// run runs one command of a script in this process and returns its exit code. Its stdin is empty.
 func run(t *testing.T, ts *testscript.TestScript, args []string) int {
 	t.Helper()
 	app := &term.App{In: strings.NewReader(""), Out: ts.Stdout(), Err: ts.Stderr(), Getenv: ts.Getenv, Clock: clock.Wall{}}
@@ -69,6 +70,8 @@ type fakeAPI struct {
 	mu  sync.Mutex // guards the file of requests
 }
 
+// ServeHTTP notes the request and answers with the file of its method and path. A missing file is status 501, which
+// no command takes for an answer.
 func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -87,6 +90,8 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, string(answer))
 }
 
+// note appends a line to the file that scripts compare. It is opened each time, since a script may remove it in
+// between.
 func (f *fakeAPI) note(line string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

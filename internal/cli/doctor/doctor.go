@@ -14,7 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// finding is one line of the doctor's report.
+// finding is one line of the doctor's report, and an object of its JSON: the names of its fields are read by scripts.
 type finding struct {
 	Check  string
 	State  string // ok, weak, missing; of hostile programs: contained, weak, escaped, not tried
@@ -79,7 +79,8 @@ Exit codes: 0 if sandboxes can run here and held, 1 if not.`, "drover doctor\ndr
 	return term.Remote(app, c)
 }
 
-// tryGuests runs the hostile programs.
+// tryGuests runs the hostile programs, which takes some seconds. An error means that no sandbox could be started at
+// all, so it is a finding by which the command fails.
 func tryGuests(ctx context.Context, probes Probes, scratch string) (list []finding) {
 	err := probes.Try(ctx, scratch, func(program, state, says string) {
 		list = append(list, finding{Check: program, State: state, Says: says, Kind: kindHostile})
@@ -90,6 +91,8 @@ func tryGuests(ctx context.Context, probes Probes, scratch string) (list []findi
 	return list
 }
 
+// conclude adds what the agent's node says, prints the report, and returns the verdict. The verdict is that of all
+// findings, also when JSON was asked for.
 func conclude(ctx context.Context, app *term.App, o *term.Output, list []finding) error {
 	for i := range list {
 		list[i].Kind = cmp.Or(list[i].Kind, kindMachine)
@@ -108,7 +111,7 @@ func conclude(ctx context.Context, app *term.App, o *term.Output, list []finding
 	return verdict(list)
 }
 
-// verdict is an error if sandboxes cannot run here, or do not hold.
+// verdict is an error with exit code 1 if sandboxes cannot run here, or do not hold. Weak findings are no failure.
 func verdict(list []finding) error {
 	var lacks, escaped []string
 	for _, f := range list {
@@ -128,6 +131,8 @@ func verdict(list []finding) error {
 	return nil
 }
 
+// report prints a table for each kind of finding: the machine first, then the hostile programs, then the agent's
+// drivers. node is nil if no agent answers, which is said then.
 func report(app *term.App, list []finding, node *drover.Node) error {
 	headings := map[string]string{
 		kindMachine: "Part|State|Says", kindHostile: "Hostile program|State|Says",
@@ -157,7 +162,8 @@ func report(app *term.App, list []finding, node *drover.Node) error {
 	return nil
 }
 
-// ownNode is the node of the agent that answers, if one does.
+// ownNode returns the node of the agent that answers. It is nil if none answers or it runs no node: the doctor works
+// without one.
 func ownNode(ctx context.Context, app *term.App) *drover.Node {
 	c, err := app.Nomad()
 	if err != nil {
@@ -174,6 +180,8 @@ func ownNode(ctx context.Context, app *term.App) *drover.Node {
 	return n
 }
 
+// driversOf makes a finding of each driver of the node. Only the sandbox is needed; a driver that works but says that
+// it holds tasks by weaker means is weak.
 func driversOf(n *drover.Node) (list []finding) {
 	for _, name := range slices.Sorted(maps.Keys(n.Drivers)) {
 		d := n.Drivers[name]

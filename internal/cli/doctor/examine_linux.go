@@ -15,7 +15,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// examine looks at this machine.
+// examine looks at this machine without changing it; dir is where data would be kept. Programs that it starts end at
+// once.
 func examine(ctx context.Context, probes Probes, dir string) []finding {
 	root := os.Geteuid() == 0
 	return []finding{
@@ -24,6 +25,8 @@ func examine(ctx context.Context, probes Probes, dir string) []finding {
 	}
 }
 
+// text returns a small file of /proc without its line end; "" if it cannot be read, as where the kernel lacks the
+// feature.
 func text(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -32,6 +35,8 @@ func text(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
+// checkKernel asks for mount_setattr, by which sandboxes change the mounts of a whole tree. A wrong file descriptor
+// changes nothing: a kernel that has the call refuses it with another error than ENOSYS.
 func checkKernel() finding {
 	f := finding{Check: "kernel", State: findingOK, Says: "Linux " + text("/proc/sys/kernel/osrelease"), Needed: true}
 	if err := unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{}); errors.Is(err, unix.ENOSYS) {
@@ -40,6 +45,7 @@ func checkKernel() finding {
 	return f
 }
 
+// checkRights says what running without root costs.
 func checkRights(root bool) finding {
 	if root {
 		return finding{Check: "rights", State: findingOK, Says: "root"}
@@ -48,6 +54,7 @@ func checkRights(root bool) finding {
 		"control group is delegated"}
 }
 
+// checkGroups reports the control groups by an agent's own probe. Missing ones make limits weaker, but sandboxes run.
 func checkGroups(look func() (has string, weaker []string)) finding {
 	f := finding{Check: "control groups", State: findingOK}
 	if look == nil {
@@ -62,7 +69,8 @@ func checkGroups(look func() (has string, weaker []string)) finding {
 	return f
 }
 
-// checkNamespaces makes them once, for a program that ends at once.
+// checkNamespaces makes all namespaces of a sandbox for a program that ends at once: settings alone do not tell, as a
+// container or a security module may forbid them. If it fails, known settings that forbid them are named.
 func checkNamespaces(ctx context.Context) finding {
 	f := finding{Check: "namespaces", State: findingOK, Says: "user, mount, pid, network, ipc, uts", Needed: true}
 	program, err := exec.LookPath("true")
@@ -91,6 +99,7 @@ func checkNamespaces(ctx context.Context) finding {
 	return f
 }
 
+// checkOverlay says whether images can be layered. Without a probe it is taken for granted.
 func checkOverlay(there func() bool) finding {
 	if there == nil || there() {
 		return finding{Check: "overlay", State: findingOK, Says: "the file system that layers images", Needed: true}
@@ -98,6 +107,7 @@ func checkOverlay(there func() bool) finding {
 	return finding{Check: "overlay", State: findingMissing, Says: "the kernel has no overlay file system: modprobe overlay", Needed: true}
 }
 
+// checkSeccomp looks at the list of actions, which only a kernel with seccomp filters has.
 func checkSeccomp() finding {
 	if text("/proc/sys/kernel/seccomp/actions_avail") != "" {
 		return finding{Check: "seccomp", State: findingOK, Says: "system calls can be filtered", Needed: true}
@@ -105,6 +115,8 @@ func checkSeccomp() finding {
 	return finding{Check: "seccomp", State: findingMissing, Says: "the kernel has no seccomp filters", Needed: true}
 }
 
+// checkDocker connects to the daemon's socket, that of DOCKER_HOST if it is a local one. A daemon elsewhere is not
+// tried.
 func checkDocker(ctx context.Context) finding {
 	path := "/var/run/docker.sock"
 	if host, ok := strings.CutPrefix(os.Getenv("DOCKER_HOST"), "unix://"); ok {
@@ -117,7 +129,8 @@ func checkDocker(ctx context.Context) finding {
 	return dockerFinding(path, err)
 }
 
-// dockerFinding is what connecting to the daemon's socket says.
+// dockerFinding says what connecting to the daemon's socket came to; err is nil if it was accepted. No socket means
+// no daemon, which only jobs with the docker driver miss.
 func dockerFinding(path string, err error) finding {
 	if errors.Is(err, os.ErrPermission) {
 		return finding{Check: "docker", State: findingMissing, Says: "no permission for " + path + ": a daemon may run there; run this as " +
@@ -131,6 +144,7 @@ func dockerFinding(path string, err error) finding {
 	return finding{Check: "docker", State: findingOK, Says: "a daemon answers at " + path}
 }
 
+// checkRunsc looks for gVisor's program. Whether docker knows it as a runtime is tried with the hostile programs.
 func checkRunsc() finding {
 	path, err := exec.LookPath("runsc")
 	if err != nil {
@@ -139,9 +153,10 @@ func checkRunsc() finding {
 	return finding{Check: "gVisor", State: findingOK, Says: path}
 }
 
-// littleDisk is what images and logs want at least.
+// littleDisk, 1 GiB, is what the layers of one ordinary image with some logs want at least.
 const littleDisk = 1 << 30
 
+// checkDisk says how much an unprivileged user may still write at dir; f_bavail leaves out what is kept for root.
 func checkDisk(dir string) finding {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

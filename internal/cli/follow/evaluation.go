@@ -11,17 +11,20 @@ import (
 	"github.com/drover-project/drover/internal/cli/view"
 )
 
-// follower tells what becomes of an evaluation.
+// follower prints what becomes of one evaluation and its allocations. It belongs to one goroutine.
 type follower struct {
-	app  *term.App
-	api  *api.Client
+	app *term.App
+	api *api.Client
+	// Shortens ids, unless -verbose is given.
 	id   func(string) string
 	seen map[string]string // last told of an allocation
 
 	toEnd bool // until the allocations ended
 }
 
-// Evaluation waits until what the evaluation asked for was placed and started, or says why not.
+// Evaluation waits until what the evaluation asked for was placed and started, or says why not; f.Wait waits for its
+// end. Errors: the API's; *term.ExitError with 4 if not all was placed; a plain error if the evaluation or an
+// allocation failed.
 func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string, f Options) error {
 	o := term.Output{Verbose: f.Verbose}
 	if f.detach {
@@ -47,6 +50,7 @@ func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string
 		}
 		w.toEnd = eval.Type == drover.JobTypeBatch || eval.Type == drover.JobTypeSysBatch
 	}
+	// Garbage collection places nothing.
 	if eval.Type != drover.JobTypeCore {
 		if err := w.started(ctx, eval); err != nil {
 			return err
@@ -58,7 +62,8 @@ func Evaluation(ctx context.Context, app *term.App, c *api.Client, evalID string
 	return nil
 }
 
-// placed waits for the end of the evaluation.
+// placed waits for the end of the evaluation, and returns it. A blocked one is an end too: it waits for room, perhaps
+// for ever.
 func (f *follower) placed(ctx context.Context, id string) (*drover.Evaluation, error) {
 	var index uint64
 	told := false
@@ -96,7 +101,8 @@ func (f *follower) outcome(e *drover.Evaluation) (unplaced bool, err error) {
 	return true, nil
 }
 
-// deployment is the one that rolls out what the evaluation is about, nil if none does.
+// deployment returns the one that rolls out what the evaluation is about, nil if none does. The scheduler may have
+// made it after the evaluation was read, so the job's newest is asked for.
 func (f *follower) deployment(ctx context.Context, e *drover.Evaluation) (*drover.Deployment, error) {
 	var newest *drover.Deployment
 	if _, err := f.api.Get(ctx, api.JobPath(e.JobID, "/deployment"), api.InNamespace(e.Namespace), &newest); err != nil {
@@ -165,7 +171,8 @@ func (f *follower) tell(a *drover.AllocationListStub) {
 	}
 }
 
-// lastFault is the last event of a task that tells what went wrong.
+// lastFault returns the last event of a task that tells what went wrong, as "Type: message"; "" if there is none.
+// Later events, such as "Not Restarting", only tell what came of it.
 func lastFault(s *drover.TaskState) string {
 	for _, e := range slices.Backward(s.Events) {
 		switch e.Type {
@@ -177,7 +184,7 @@ func lastFault(s *drover.TaskState) string {
 	return ""
 }
 
-// ended closes with a summary, and fails if an allocation did.
+// ended closes with a summary. Errors: a plain one, by which the command exits with 1, if an allocation failed.
 func (f *follower) ended(e *drover.Evaluation, list []*drover.AllocationListStub) error {
 	failed := 0
 	for _, a := range list {

@@ -63,7 +63,7 @@ func ShowEvaluation(ctx context.Context, app *term.App, c *api.Client, o *term.O
 		"Created", term.StampNanos(e.CreateTime), "Modified", term.StampNanos(e.ModifyTime)); err != nil {
 		return err
 	}
-	// Only evaluations whose job asked for annotations have them.
+	// Only evaluations that were made with AnnotatePlan have them.
 	if p := e.PlanAnnotations; p != nil {
 		for _, g := range slices.Sorted(maps.Keys(p.DesiredTGUpdates)) {
 			fmt.Fprintf(app.Out, "Group %q: place %d, stop %d\n", g, p.DesiredTGUpdates[g].Place, p.DesiredTGUpdates[g].Stop)

@@ -15,7 +15,8 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// App is what a command works with. It is a plain value: the commands are in the packages of their families.
+// App is what a command works with: streams, environment, clock, and the agent to ask. It is a plain value, so that
+// tests give their own. The commands are in the packages of their families.
 type App struct {
 	In     io.Reader
 	Out    io.Writer
@@ -34,7 +35,8 @@ func (a *App) Nomad() (*api.Client, error) { return api.New(a.Resolved()) }
 // Native returns the client of Drover's own API. Errors: Invalid for settings that cannot be used.
 func (a *App) Native() (*client.Client, error) { return api.NewNative(a.Resolved()) }
 
-// Console finds the terminal behind In and Out. Nil if either is none.
+// Console returns the terminal behind In and Out. It is nil if either is none, as in a pipe: a program that got a
+// terminal then would mix line ends and echo into the data.
 func (a *App) Console() *Console {
 	in, ok := a.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {

@@ -10,13 +10,14 @@ import (
 	"github.com/drover-project/drover/execution"
 )
 
-// Console is the terminal that a command was started from, if it was.
+// Console is the terminal that a command was started from. Its methods belong to one goroutine, but for OnResize.
 type Console struct {
 	in, out *os.File
-	state   *term.State
+	// What it was before Raw; nil while it is not raw.
+	state *term.State
 }
 
-// Raw hands every key to the program at the other end, until restore.
+// Raw makes the terminal pass every key on as it is, Ctrl-C too, until Restore. Errors: Internal.
 func (t *Console) Raw() (err error) {
 	if t.state, err = term.MakeRaw(int(t.in.Fd())); err != nil {
 		return drover.Errorf(drover.Internal, "making the terminal raw: %w", err)
@@ -24,7 +25,7 @@ func (t *Console) Raw() (err error) {
 	return nil
 }
 
-// Restore makes the terminal what it was.
+// Restore makes the terminal what it was before Raw. It may be called on nil, without Raw, and twice.
 func (t *Console) Restore() {
 	if t != nil && t.state != nil {
 		_ = term.Restore(int(t.in.Fd()), t.state) // it may be gone

@@ -46,7 +46,8 @@ func (e *Escape) String() string {
 // Type implements pflag.Value.
 func (e *Escape) Type() string { return "character" }
 
-// Keys are what is typed into a terminal of which a program has every key.
+// Keys passes on what is typed into a terminal of which a program has every key, and watches for the escape. As in
+// ssh, that counts at the beginning of a line only.
 type Keys struct {
 	Escape Escape
 	Send   func([]byte) error

@@ -10,7 +10,8 @@ const (
 	ExitPipe = 141 // nobody reads what we print
 )
 
-// ExitError carries an exit code, and perhaps nothing to say.
+// ExitError ends a command with an exit code of its own. Without Err nothing is printed, as what happened was told
+// before.
 type ExitError struct {
 	Code int
 	Err  error

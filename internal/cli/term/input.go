@@ -11,7 +11,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// KeyValues reads key=value words. Errors: Invalid.
+// KeyValues reads key=value words into a map, which is never nil. The value may be empty and hold further "="; the
+// last of equal keys counts. flag stands in the error. Errors: Invalid.
 func KeyValues(flag string, words []string) (map[string]string, error) {
 	m := map[string]string{}
 	for _, w := range words {
@@ -24,7 +25,8 @@ func KeyValues(flag string, words []string) (map[string]string, error) {
 	return m, nil
 }
 
-// ReadInput reads a file, or stdin for "-".
+// ReadInput reads a whole file, or stdin for "-". Errors: Invalid if it cannot be read; Canceled if ctx ends first,
+// as stdin may never end.
 func (a *App) ReadInput(ctx context.Context, path string) ([]byte, error) {
 	text, err := UnlessInterrupted(ctx, func() ([]byte, error) {
 		if path == "-" {

@@ -54,4 +54,5 @@ func (n Named) DeleteCommand(app *App, short string) *cobra.Command {
 	})
 }
 
+// lowerFirst makes a kind's name fit into a sentence; s is not empty.
 func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -25,7 +25,8 @@ func (o *Output) Bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.Verbose, "verbose", false, "whole ids")
 }
 
-// Data prints v for a program, if that was asked for.
+// Data prints v for a program, if that was asked for. done is false if it was not, and the caller prints for people.
+// Errors: Invalid for a wrong template, or both flags at once; those of writing.
 func (o *Output) Data(w io.Writer, v any) (done bool, err error) {
 	switch {
 	case o.JSON && o.Template != "":
@@ -54,7 +55,8 @@ func (o *Output) ID(id string) string {
 	return ShortID(id)
 }
 
-// ShortID is the first block of an id.
+// ShortID returns the first block (8 characters) of a UUID, as Nomad shows it. Any other id, such as a job's, stays
+// whole.
 func ShortID(id string) string {
 	if len(id) == 36 {
 		return id[:8]
@@ -62,12 +64,13 @@ func ShortID(id string) string {
 	return id
 }
 
+// jsonText is the function "json" of templates, for parts that have no text of their own, such as lists and maps.
 func jsonText(v any) (string, error) {
 	text, err := json.Marshal(v)
 	return string(text), err
 }
 
-// PrintJSON prints v as JSON, indented.
+// PrintJSON prints v as JSON, indented by four blanks as Nomad does, and with <, > and & as they are.
 func PrintJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

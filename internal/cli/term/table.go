@@ -14,7 +14,7 @@ import (
 	"github.com/drover-project/drover/internal/clock"
 )
 
-// Round keeps three digits or so.
+// Round cuts a duration to about three digits, for people.
 func Round(d time.Duration) time.Duration {
 	switch {
 	case d < time.Millisecond:
@@ -33,7 +33,8 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Table prints rows under a heading; with no rows it says so.
+// Table prints rows under a heading, whose columns are parted by "|". Without rows it prints none alone. Empty cells
+// become "-". It changes rows. Errors: those of writing.
 func Table(w io.Writer, none, heading string, rows [][]string) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(w, none)
@@ -50,7 +51,8 @@ func Table(w io.Writer, none, heading string, rows [][]string) error {
 	return t.Flush()
 }
 
-// Facts prints names and values; those with an empty value are left out.
+// Facts prints names and values, given in turn, one pair a line. Pairs with an empty value are left out, so callers
+// pass "" for what is unknown. Errors: those of writing.
 func Facts(w io.Writer, pairs ...string) error {
 	t := tabwriter.NewWriter(w, 0, 8, 1, ' ', 0)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -74,7 +76,8 @@ func OneLine(s string) string {
 // Section prints a heading between two parts.
 func Section(w io.Writer, title string) { fmt.Fprintf(w, "\n%s\n", title) }
 
-// Ago tells how long ago a time was, given in unix nanoseconds.
+// Ago says how long ago a time in unix nanoseconds was, to the second. It is "" for 0 or less. A time in the future,
+// by a clock that differs from ours, counts as now.
 func Ago(ns int64) string {
 	if ns <= 0 {
 		return ""
@@ -86,7 +89,7 @@ func Ago(ns int64) string {
 	return Span(d) + " ago"
 }
 
-// Span writes a duration in its two largest units.
+// Span writes a duration in its two largest units, cut and not rounded: "2h5m" also for 2h5m59s.
 func Span(d time.Duration) string {
 	day := 24 * time.Hour
 	switch {
@@ -100,7 +103,8 @@ func Span(d time.Duration) string {
 	return d.String()
 }
 
-// Stamp writes a time of the day it was.
+// Stamp writes a time in the local zone, to the second, in RFC 3339. It is "" for the zero time and for Unix time 0,
+// as both mean "never".
 func Stamp(t time.Time) string {
 	if t.IsZero() || t.Unix() == 0 {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// CompareNames orders names of allocations: web[2] comes before web[10].
+// CompareNames orders names of allocations, negative if x comes first. Shorter ones come first, so web[2] is before
+// web[10].
 func CompareNames(x, y string) int {
 	if len(x) != len(y) {
 		return len(x) - len(y) // web[2] before web[10]
@@ -32,7 +33,7 @@ func SortNewestFirst(list []*drover.AllocationListStub) {
 	})
 }
 
-// Allocations lists allocations.
+// Allocations prints a row for each allocation, in the order of the list. Errors: those of writing.
 func Allocations(app *term.App, o *term.Output, list []*drover.AllocationListStub) error {
 	var rows [][]string
 	for _, v := range list {

@@ -9,7 +9,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// Deployment shows a deployment and its groups.
+// Deployment prints a deployment and a row for each group. Promoted is "-" for groups without canaries. Errors: those
+// of writing.
 func Deployment(app *term.App, o *term.Output, d *drover.Deployment) error {
 	if err := term.Facts(app.Out, "ID", o.ID(d.ID), "Job", d.JobID, "Version", strconv.FormatUint(d.JobVersion, 10), "Status", d.Status,
 		"Description", d.StatusDescription); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// ExplainUnplaced tells for each group why it could not be placed.
+// ExplainUnplaced prints for each group how many allocations could not be placed, and why. CoalescedFailures counts
+// those after the first, whose reasons the scheduler did not find out again.
 func ExplainUnplaced(w io.Writer, indent string, failed map[string]*drover.AllocationMetric) {
 	for _, group := range slices.Sorted(maps.Keys(failed)) {
 		m := failed[group]
@@ -21,7 +22,8 @@ func ExplainUnplaced(w io.Writer, indent string, failed map[string]*drover.Alloc
 	}
 }
 
-// reasons lists what kept nodes from being used.
+// reasons lists what kept nodes from being used, from the general to the special: none there, left out by a
+// constraint, full. One node can stand in several of them.
 func reasons(m *drover.AllocationMetric) (out []string) {
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if m.NodesEvaluated == 0 {
@@ -48,6 +50,7 @@ func reasons(m *drover.AllocationMetric) (out []string) {
 	return out
 }
 
+// each calls f for the entries of a map, sorted by key, so that the same answer is printed the same way.
 func each(m map[string]int, f func(string, int)) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		f(k, m[k])
