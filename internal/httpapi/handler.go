@@ -36,6 +36,7 @@ type Config struct {
 	Observe func(pattern string, status int, took time.Duration)
 }
 
+// withDefaults fills in the zero fields. Streams have a bound of their number, but none of the time that they take.
 func (c Config) withDefaults() Config {
 	if c.Guard == nil {
 		c.Guard = &Guard{}
@@ -92,12 +93,15 @@ type path struct {
 	others   *endpoint // refuses the methods that the path does not have
 }
 
+// newPath returns a path without methods. What it refuses needs no token: the answer 405 tells nothing but the
+// methods.
 func newPath(s *shared, face Face, compress func(http.Handler) http.HandlerFunc) *path {
 	p := &path{byMethod: map[string]*endpoint{}}
 	p.others = newEndpoint(s, face, Route{Open: true, Handle: p.notAllowed}, compress)
 	return p
 }
 
+// add enters an endpoint for its methods. It panics if one is taken, since routes are fixed at compile time.
 func (p *path) add(methods []string, ep *endpoint) {
 	for _, m := range methods {
 		if p.byMethod[m] != nil {
@@ -123,6 +127,7 @@ func (p *path) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ep.ServeHTTP(w, r)
 }
 
+// notAllowed answers 405 with the methods that the path has.
 func (p *path) notAllowed(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Allow", strings.Join(p.methods, ", "))
 	err := errors.New("Invalid method") //nolint:staticcheck // Nomad's words, which its clients match
@@ -147,6 +152,8 @@ type endpoint struct {
 	compressed   bool
 }
 
+// newEndpoint surrounds a route with the shared checks. Streams and raw handlers are never compressed: a compressor
+// would hold their bytes back.
 func newEndpoint(s *shared, face Face, route Route, compress func(http.Handler) http.HandlerFunc) *endpoint {
 	e := &endpoint{shared: s, face: face, route: route, compressed: !route.Stream && route.Raw == nil}
 	e.Handler = http.HandlerFunc(e.serve)
@@ -184,6 +191,8 @@ func (e *endpoint) serve(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// run checks the token before anything else is spent on the request. A stream takes one of MaxStreams places for as
+// long as it lasts; none left is RateLimited. A body that is announced as too large is refused before it is read.
 func (e *endpoint) run(w *response, r *http.Request) error {
 	if err := e.authorize(r); err != nil {
 		return err
@@ -210,6 +219,7 @@ func (e *endpoint) run(w *response, r *http.Request) error {
 	return e.route.Handle(w, r)
 }
 
+// bodyLimit is the most bytes of a body; negative means no bound.
 func (e *endpoint) bodyLimit() int64 {
 	if e.route.MaxBody != 0 {
 		return e.route.MaxBody
@@ -217,6 +227,8 @@ func (e *endpoint) bodyLimit() int64 {
 	return e.MaxBody
 }
 
+// authorize checks the token as the face finds it, else as Nomad's clients send it. Open routes and servers without
+// tokens let everybody in.
 func (e *endpoint) authorize(r *http.Request) error {
 	if e.Authorize == nil || e.route.Open {
 		return nil

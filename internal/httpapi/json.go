@@ -46,6 +46,7 @@ func UnmarshalStrict(text []byte, v any) error {
 	return err
 }
 
+// decodeStrict decodes one value and refuses fields that v does not have. Errors: as decodeWith.
 func decodeStrict(body io.Reader, v any) error {
 	if body == nil {
 		return io.EOF
@@ -64,6 +65,8 @@ func DecodeOptionalJSON(r *http.Request, v any) error {
 
 func decodeJSON(body io.Reader, v any) error { return decodeWith(body, v, func(*json.Decoder) {}) }
 
+// decodeWith decodes one value, at first as it stands. Only if a duration is a text it rewrites the body and
+// decodes again, as most bodies have none. Errors: io.EOF without a body, else those of bodyError.
 func decodeWith(body io.Reader, v any, set func(*json.Decoder)) error {
 	if body == nil {
 		return io.EOF
@@ -122,6 +125,7 @@ func bodyError(err error, v any) error {
 	return drover.Errorf(drover.Invalid, "reading the body: %w", err)
 }
 
+// tooLargeError is the same for a body whose length was announced and for one that turned out to be too long.
 func tooLargeError(limit int64) error {
 	return drover.Errorf(drover.TooLarge, "the body is larger than %d bytes", limit)
 }

@@ -17,6 +17,7 @@ func LimitConns(ln net.Listener, perIP int) net.Listener {
 	return &limitedListener{Listener: ln, max: perIP, open: map[string]int{}, refusing: make(chan struct{}, 64)}
 }
 
+// limitedListener counts the open connections of each address. At most 64 refusals are under way at once.
 type limitedListener struct {
 	net.Listener
 	max int
@@ -27,6 +28,7 @@ type limitedListener struct {
 	open map[string]int // by address, without port; guarded by mu
 }
 
+// tooManyConns is a whole answer, written without a server: its length must be that of its text.
 const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n" +
 	"Content-Length: 57\r\n\r\nYour IP is issuing too many concurrent connections, wait\n"
 
@@ -67,6 +69,7 @@ func (l *limitedListener) refuse(c net.Conn) {
 	}
 }
 
+// take counts one more connection of the address; false, and no change, if it has as many as it may.
 func (l *limitedListener) take(host string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,6 +80,7 @@ func (l *limitedListener) take(host string) bool {
 	return true
 }
 
+// give counts one less; addresses without connections are forgotten, so that the map does not grow for ever.
 func (l *limitedListener) give(host string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,6 +89,7 @@ func (l *limitedListener) give(host string) {
 	}
 }
 
+// countedConn counts itself out once, at its first Close.
 type countedConn struct {
 	net.Conn
 	done func()

@@ -38,6 +38,9 @@ func numberDurations(text []byte, v any) ([]byte, error) {
 	return append(out, text[d.InputOffset():]...), err // what is behind the value is refused as ever
 }
 
+// numbered returns the tree with the texts of durations as nanoseconds, and changes its maps and lists in place. t
+// is the type that the tree will be decoded into; members that it does not have stay as they are. path names the
+// field in errors. Errors: Invalid.
 func numbered(tree any, t reflect.Type, path string) (any, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -27,6 +27,8 @@ func (s *Service) AwaitRollout(ctx context.Context, environmentID string, wait t
 	return err
 }
 
+// await waits until enough says so of the pool's runners; false if a runner failed or the time is over. The watch
+// begins before each count, so that no change is missed. When the time is over it counts a last time.
 func (s *Service) await(ctx context.Context, environmentID string, wait time.Duration, enough func(census) bool) (bool, error) {
 	if err := s.awaitSync(ctx); err != nil {
 		return false, err
@@ -67,6 +69,7 @@ func (s *Service) count(environmentID string) (now census, changed <-chan struct
 	return now, changed, err
 }
 
+// failing reports whether a runner of the present specification failed, and none newer came up.
 func (s *Service) failing(environmentID string) bool {
 	failed := newestFailure(s.deps.Snapshot(), environment.JobID(environmentID))
 	return failed != nil

@@ -41,6 +41,7 @@ func (s *Service) Claim(ctx context.Context, r execution.ClaimRequest) (executio
 // maxLabels bounds a claim's labels, in bytes: they stand in the journal, the log and the state.
 const maxLabels = 16 << 10
 
+// validateClaim checks the request by itself; whether the environment exists the core says. Errors: Invalid.
 func validateClaim(r execution.ClaimRequest) error {
 	if r.Environment == "" {
 		return drover.Errorf(drover.Invalid, "environment: missing")
@@ -106,6 +107,7 @@ func (s *Service) queueLocked(w *Waiter) <-chan struct{} {
 	return served
 }
 
+// leave takes a waiter out of the line. A runner that was reserved for it in that moment goes to others.
 func (s *Service) leave(w *Waiter) {
 	s.tell(func(c *Core, _ time.Time) {
 		delete(s.waiting, w)

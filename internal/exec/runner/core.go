@@ -62,6 +62,7 @@ type runner struct {
 	reason error         // why it ended after it was handed out
 }
 
+// release is a runner that has ended here, and is still to be stopped in the state.
 type release struct{ allocID, reason string }
 
 // maxTombstones bounds the ended runners that are remembered, at about 250 bytes each. It is what ends in five minutes at
@@ -192,6 +193,7 @@ func noEnvironment(id string) error {
 	return drover.Errorf(drover.NotFound, "environment %q not found", id)
 }
 
+// unixNano is the time of a stored number; 0 is the zero time, not 1970.
 func unixNano(ns int64) time.Time {
 	if ns == 0 {
 		return time.Time{}

@@ -35,6 +35,9 @@ func (c *Core) Load(now time.Time, snap Snapshot, lines []Line) (settled []strin
 	return settled
 }
 
+// loadClaim hands a runner out once more, as its line in the journal says. The claim is recorded in any case: the
+// intake takes the same claim twice. A later line of the same runner has another idle timeout and replaces the
+// claim.
 func (c *Core) loadClaim(now time.Time, snap Snapshot, alloc *drover.Allocation, line AllocClaim) {
 	c.claims = append(c.claims, line)
 	c.effects.Record = true
@@ -59,6 +62,7 @@ func (c *Core) loadClaim(now time.Time, snap Snapshot, alloc *drover.Allocation,
 	}
 }
 
+// loadRelease ends a runner that an earlier process released, and has the release recorded again.
 func (c *Core) loadRelease(allocID string) {
 	reason := drover.Errorf(drover.Gone, "%w", ErrStopped)
 	if r := c.runners[allocID]; r != nil && r.claim != nil {

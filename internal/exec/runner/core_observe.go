@@ -146,6 +146,9 @@ func (c *Core) observe(now time.Time, snap Snapshot, allocID string) {
 	}
 }
 
+// observeClaimed looks at an allocation that the state knows as claimed. A runner that this process handed out
+// keeps its own claim, which may be newer than the state's. Otherwise another server, or an earlier process, has
+// handed it out.
 func (c *Core) observeClaimed(now time.Time, snap Snapshot, e *env, known *runner, alloc *drover.Allocation) {
 	if known != nil && known.claim != nil {
 		known.alloc = alloc

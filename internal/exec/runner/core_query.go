@@ -27,6 +27,7 @@ func (c *Core) Pool(environmentID string) (execution.PoolStatus, error) {
 	return e.status(), nil
 }
 
+// status counts from the core's own books, which events bring up to date, not from the state.
 func (e *env) status() execution.PoolStatus {
 	return execution.PoolStatus{
 		Environment: e.ID, Size: e.PoolSize, Warm: e.warm.Len(), Claimed: e.claimed, Waiting: e.waiters.Len(),

@@ -29,6 +29,8 @@ func (s *Service) follow(ctx context.Context) {
 	}
 }
 
+// consume applies events until the subscription ends, whose error it returns. The events only name what changed:
+// the core reads it from the newest snapshot.
 func (s *Service) consume(ctx context.Context, sub Subscription) error {
 	for {
 		events, err := sub.Next(ctx)

@@ -13,14 +13,17 @@ import (
 // journalLimit is the size from which the journal is written anew without what was recorded.
 const journalLimit = 1 << 20
 
+// pending holds the raw lines of one allocation that still count. A release outlasts its claim.
 type pending struct{ claim, release []byte }
 
+// journal is the open file and what of it is still to be kept when it is written anew.
 type journal struct {
 	mu      sync.Mutex // guards what follows
 	log     *appendlog.File
 	pending map[string]pending // by allocation: what is not recorded yet
 }
 
+// openJournal opens the file, or makes it; with an empty path all calls succeed and keep nothing.
 func openJournal(path string) (*journal, error) {
 	log, err := appendlog.Open(path, appendlog.Lines)
 	if err != nil {
@@ -43,6 +46,7 @@ func (j *journal) read() (lines []Line, err error) {
 	return lines, err
 }
 
+// keep notes a line as pending; a later line of the same kind replaces the earlier. mu is held.
 func (j *journal) keep(line Line, raw []byte) {
 	if line.Claim != nil {
 		p := j.pending[line.Claim.AllocID]
@@ -57,6 +61,8 @@ func (j *journal) keep(line Line, raw []byte) {
 
 func (j *journal) claim(c AllocClaim) error     { return j.write(Line{Claim: &c}) }
 func (j *journal) release(allocID string) error { return j.write(Line{Release: allocID}) }
+
+// write appends one line. On an error the caller must not act as if the line were there.
 func (j *journal) write(line Line) (err error) {
 	if !j.log.Kept() {
 		return nil
@@ -85,6 +91,8 @@ func (j *journal) ended(allocIDs []string) error {
 	return j.forget(allocIDs, func(pending) pending { return pending{} })
 }
 
+// forget leaves of each allocation what left returns. A claim without a release is dropped too, since both callers
+// drop it. The file itself only shrinks from its size limit on.
 func (j *journal) forget(allocIDs []string, left func(pending) pending) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

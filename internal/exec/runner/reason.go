@@ -31,6 +31,8 @@ func endReason(alloc *drover.Allocation) error {
 	return drover.Errorf(drover.Gone, "the allocation ended: %s", alloc.ClientStatus)
 }
 
+// oomKilled reports whether any task was ever killed for its memory, as the driver notes in the details of its
+// event.
 func oomKilled(alloc *drover.Allocation) bool {
 	for _, state := range alloc.TaskStates {
 		for _, e := range state.Events {

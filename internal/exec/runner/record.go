@@ -48,6 +48,7 @@ const (
 	recordPace = 50 * time.Millisecond
 )
 
+// pace is the least time between this entry and the one before.
 func (s *Service) pace() time.Duration {
 	if _, urgent := s.activity(); urgent {
 		return urgentPace
@@ -85,11 +86,13 @@ func (s *Service) gather(ctx context.Context) {
 	}
 }
 
+// activity tells how much has happened so far, as a number that only grows, and whether recording is urgent.
 func (s *Service) activity() (count uint64, urgent bool) {
 	s.tell(func(c *Core, _ time.Time) { count, urgent = c.Activity() })
 	return count, urgent
 }
 
+// batch takes what goes into the next entry out of the core; NotRecorded gives it back.
 func (s *Service) batch() (b Batch) {
 	s.tell(func(c *Core, _ time.Time) { b = c.Batch() })
 	return b
@@ -106,6 +109,8 @@ func (s *Service) recordBatch(ctx context.Context, b Batch) bool {
 	return claimed && released
 }
 
+// recordClaims proposes claims and demands in one entry. An error of the entry is tried again; an error of one
+// claim goes to the core, which ends that runner. The journal forgets the claims of both kinds.
 func (s *Service) recordClaims(ctx context.Context, claims []AllocClaim, demands []Demand) bool {
 	if len(claims)+len(demands) == 0 {
 		return true
@@ -124,6 +129,7 @@ func (s *Service) recordClaims(ctx context.Context, claims []AllocClaim, demands
 	return true
 }
 
+// recordReleases proposes one entry for each reason. After an error the remaining ones go back to the core.
 func (s *Service) recordReleases(ctx context.Context, all []Releases) bool {
 	for i, of := range all {
 		if err := s.deps.Intake.ReleaseRunners(ctx, of.AllocIDs, of.Reason); err != nil {
@@ -136,12 +142,15 @@ func (s *Service) recordReleases(ctx context.Context, all []Releases) bool {
 	return true
 }
 
+// compacted logs that the journal could not be written anew. Nothing is lost by that: the old file has more lines
+// than needed.
 func (s *Service) compacted(err error) {
 	if err != nil {
 		s.deps.Log.Warn("compacting the claims journal", "error", err)
 	}
 }
 
+// notRecorded gives a batch back to the core, for the next entry.
 func (s *Service) notRecorded(b Batch, err error) {
 	s.deps.Log.Warn("recording claims and releases, trying again", "claims", len(b.Claims), "releases", len(b.Releases), "error", err)
 	s.tell(func(c *Core, _ time.Time) { c.NotRecorded(b) })

@@ -18,6 +18,8 @@ func (s *Service) ReleaseAfterOOM(ctx context.Context, runnerID string) error {
 	return s.release(ctx, runnerID, ErrOOM)
 }
 
+// release ends the runner in the core first, so that nobody can use it any more, and then writes it down. A journal
+// that cannot be written delays nothing: the state still learns of the release.
 func (s *Service) release(ctx context.Context, runnerID string, why error) error {
 	if err := s.awaitSync(ctx); err != nil {
 		return err

@@ -68,6 +68,8 @@ func (s *Service) load() error {
 	return s.journal.ended(settled)
 }
 
+// awaitSync waits until the state was read once, since before that every environment would look unknown. Errors:
+// Unavailable when ctx ends first.
 func (s *Service) awaitSync(ctx context.Context) error {
 	select {
 	case <-s.synced:
@@ -90,6 +92,8 @@ func (s *Service) tell(event func(c *Core, now time.Time)) {
 	s.performLocked(s.core.Effects())
 }
 
+// performLocked acts on what the core wants done after an event. It runs under the lock, so it only closes channels
+// and sends signals; whoever they wake does the I/O. A waiter or watcher without an entry has left.
 func (s *Service) performLocked(e Effects) {
 	for _, w := range e.Served {
 		if served := s.waiting[w]; served != nil {

@@ -82,6 +82,8 @@ func ofPresent(snap Snapshot, a *drover.Allocation) bool {
 	return job == nil || sameRunner(a.Job, job)
 }
 
+// failure says why a runner failed, by the newest event that tells of a failure. Without one it is the client's
+// description, or a sentence that says nothing more.
 func failure(a *drover.Allocation) string {
 	for _, state := range a.TaskStates {
 		for _, e := range slices.Backward(state.Events) {

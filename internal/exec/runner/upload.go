@@ -29,6 +29,9 @@ func (f leasedFiles) Extract(ctx context.Context, req execution.FileRequest, tar
 	return f.upload(ctx, tar, func(ctx context.Context) error { return f.Files.Extract(ctx, req, tar) })
 }
 
+// upload runs do until it ends or the runner is gone. Then it cancels do, and interrupts a Read under way, which no
+// context would reach. It returns only when nobody uses r any more. An error after the runner's end becomes the
+// reason of that end.
 func (f leasedFiles) upload(ctx context.Context, r io.Reader, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -41,8 +41,7 @@ type queueEntry struct {
 	SchedulingStatus  string       `json:"scheduling_status"`
 }
 
-// instanceView is a machine in Arvados' shape. The price is that of the machine's type for an hour, in its
-// currency.
+// instanceView is a machine in Arvados' shape. The price is the machine's, in $ for an hour.
 type instanceView struct {
 	Instance             string    `json:"instance"`
 	Address              string    `json:"address"`
