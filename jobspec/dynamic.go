@@ -37,6 +37,7 @@ func (d *decoder) dynamic(b *hclsyntax.Block, kind string) []*hclsyntax.Block {
 		iterator = hcl.ExprAsKeyword(a.Expr)
 	}
 	each, ok := b.Body.Attributes["for_each"]
+	// The content block is the body of every block that is made.
 	var content *hclsyntax.Block
 	for _, inner := range b.Body.Blocks {
 		if inner.Type == "content" {
@@ -60,6 +61,7 @@ func (d *decoder) dynamic(b *hclsyntax.Block, kind string) []*hclsyntax.Block {
 		d.ctx = parent.NewChild()
 		d.ctx.Variables = map[string]cty.Value{iterator: cty.ObjectVal(map[string]cty.Value{"key": k, "value": e})}
 		made := &hclsyntax.Block{Type: kind, TypeRange: b.TypeRange, Body: d.frozen(content.Body)}
+		// Labels are evaluated in the element's scope, so that each block can have a name of its own.
 		if labels, ok := b.Body.Attributes["labels"]; ok {
 			made.Labels = d.texts(labels)
 		}
@@ -69,7 +71,8 @@ func (d *decoder) dynamic(b *hclsyntax.Block, kind string) []*hclsyntax.Block {
 	return out
 }
 
-// frozen copies a body with its expressions evaluated now.
+// frozen copies a body with its expressions evaluated now. The body itself stays as it is, because the next element
+// needs its expressions.
 func (d *decoder) frozen(body *hclsyntax.Body) *hclsyntax.Body {
 	out := *body
 	out.Attributes = hclsyntax.Attributes{}
@@ -78,6 +81,7 @@ func (d *decoder) frozen(body *hclsyntax.Body) *hclsyntax.Body {
 		c.Expr = &hclsyntax.LiteralValueExpr{Val: d.value(a.Expr), SrcRange: a.Expr.Range()}
 		out.Attributes[name] = &c
 	}
+	// Dynamic blocks within are expanded here as well, because they may use this iterator.
 	out.Blocks = nil
 	for _, inner := range d.expanded(body.Blocks) {
 		c := *inner.Block

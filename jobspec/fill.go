@@ -16,8 +16,10 @@ type (
 	blocks map[string]func(*hclsyntax.Block)
 )
 
-// fill decodes a body; what is in neither table is an error.
+// fill decodes a body: first its arguments, then its blocks. What is in neither table is an error, and decoding goes on
+// behind it, so that all errors are reported at once.
 func (d *decoder) fill(body *hclsyntax.Body, a attrs, b blocks) {
+	// Words asks for the two tables alone: there is no body to decode.
 	if d.outline != nil {
 		d.outline.describe(d, a, b)
 		return
@@ -60,7 +62,7 @@ func list[T any](into *[]*T, f func(*hclsyntax.Block, *T)) func(*hclsyntax.Block
 	}
 }
 
-// one decodes a block that stands at most once.
+// one decodes a block that stands at most once; a second one is an error. The target stays nil without a block.
 func one[T any](d *decoder, into **T, f func(*hclsyntax.Body, *T)) func(*hclsyntax.Block) {
 	return func(b *hclsyntax.Block) {
 		if *into != nil {
@@ -78,9 +80,11 @@ func (d *decoder) free(body *hclsyntax.Body) cty.Value {
 	for name, attr := range body.Attributes {
 		vals[name] = d.value(attr.Expr)
 	}
+	// Blocks of one type become one list, in their order. They replace an argument of the same name.
 	nested := map[string][]cty.Value{}
 	for _, b := range d.expanded(body.Blocks) {
 		v := d.free(b.Body)
+		// Each label becomes an object with one key around the body, the first label outermost.
 		for i := len(b.Labels) - 1; i >= 0; i-- {
 			v = cty.ObjectVal(map[string]cty.Value{b.Labels[i]: cty.TupleVal([]cty.Value{v})})
 		}
@@ -128,6 +132,7 @@ func assign(target any, v cty.Value) error {
 		return into(v, cty.List(cty.String), t)
 	case *map[string]string:
 		return into(v, cty.Map(cty.String), t)
+	// The keys in here are the user's own, so the values keep the types that they have in the file.
 	case *map[string]any:
 		m, ok := native(v).(map[string]any)
 		if !ok {

@@ -20,9 +20,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// functions are those of Nomad's job files, from the libraries that Nomad takes them from. A job file that a server
-// reads must not read the server's files: those
-// functions only work with Options.Dir.
+// functions returns the functions of Nomad's job files, from the libraries that Nomad takes them from. A job file that a
+// server reads must not read the server's files, so functions that read files only work with Options.Dir.
 func functions(o Options) map[string]function.Function {
 	f := map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "can": tryfunc.CanFunc, "ceil": stdlib.CeilFunc, "chomp": stdlib.ChompFunc,
@@ -64,6 +63,7 @@ func functions(o Options) map[string]function.Function {
 		"timestamp":    timestamp(o.Now),
 		"cidrhost":     cidr.HostFunc, "cidrnetmask": cidr.NetmaskFunc, "cidrsubnet": cidr.SubnetFunc, "cidrsubnets": cidr.SubnetsFunc,
 	}
+	// The bounds come last, so that no function is without them.
 	maps.Copy(f, fileFunctions(o.Dir))
 	return withinLimits(f)
 }

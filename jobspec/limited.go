@@ -79,11 +79,13 @@ func formatted(args []cty.Value) int {
 		return 0
 	}
 	width, number, digits, times := 0, 0, false, 1
+	// The space ends a number that stands last.
 	for _, c := range textOf(args[0]) + " " {
 		switch {
 		case c >= '0' && c <= '9':
 			number, digits = min(number*10+int(c-'0'), maxGuess+1), true
 		case c == '*':
+			// Which argument the star takes is not worked out: the sum of all numbers is no less.
 			for _, a := range args[1:] {
 				width = min(width+numberOf(a), maxGuess+1)
 			}

@@ -56,7 +56,9 @@ func diagnosed(diags hcl.Diagnostics) error {
 
 // decoder walks the syntax tree; what it finds wrong it collects.
 type decoder struct {
-	src   []byte
+	// src is the text of the file, from which interpolations of the node are copied.
+	src []byte
+	// ctx has the functions, var and local; within a dynamic block it is a child with the iterator.
 	ctx   *hcl.EvalContext
 	diags hcl.Diagnostics
 
@@ -73,6 +75,7 @@ func (d *decoder) file(body *hclsyntax.Body, o Options) *drover.Job {
 	for _, a := range body.Attributes {
 		d.errorf(a.NameRange, "Unsupported argument", "An argument named \""+a.Name+"\" is not expected at the top of a job file.")
 	}
+	// Locals may use variables, and the job both, wherever in the file they stand.
 	d.variables(body, o)
 	d.locals(body)
 	var job *drover.Job
@@ -97,7 +100,8 @@ func (d *decoder) file(body *hclsyntax.Body, o Options) *drover.Job {
 	return job
 }
 
-// labelled checks that the block has exactly one label and hands it on.
+// labelled checks that the block has exactly one label and hands it on. Otherwise it reports an error and does not call
+// set; the caller decodes the body all the same.
 func (d *decoder) labelled(b *hclsyntax.Block, set func(string)) {
 	if len(b.Labels) != 1 {
 		d.errorf(b.TypeRange, "Wrong labels", "A "+b.Type+" block has exactly one label: "+b.Type+" \"name\" { … }")

@@ -32,6 +32,7 @@ func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, m
 		table[name] = target
 	}
 	d.fill(b.Body, table, nil)
+	// A short form is named after its operator.
 	for name, text := range short {
 		if _, given := b.Body.Attributes[name]; !given {
 			continue
@@ -43,6 +44,7 @@ func (d *decoder) comparison(b *hclsyntax.Block, left, operand, right *string, m
 			*right = *text
 		}
 	}
+	// The value is kept as text, because "false" switches the constraint off.
 	if distinct != nil {
 		*operand, *right = "distinct_hosts", strconv.FormatBool(*distinct)
 	}

@@ -24,6 +24,7 @@ func (d *decoder) task(b *hclsyntax.Block) *drover.Task {
 		"template":   list(&t.Templates, d.tmpl),
 		"resources":  one(d, &t.Resources, d.resources),
 		"logs": one(d, &t.LogConfig, func(b *hclsyntax.Body, l *drover.LogConfig) {
+			// Files may say enabled as well; it is accepted and has no effect, only disabled has.
 			var enabled *bool
 			d.fill(b, attrs{"max_files": &l.MaxFiles, "max_file_size": &l.MaxFileSizeMB, "disabled": &l.Disabled, "enabled": &enabled}, nil)
 		}),
@@ -115,6 +116,7 @@ func (d *decoder) network(b *hclsyntax.Body, n *drover.NetworkResource) {
 			p := drover.Port{}
 			d.labelled(b, func(label string) { p.Label = label })
 			d.fill(b.Body, attrs{"static": &p.Value, "to": &p.To, "host_network": &p.HostNetwork, "ignore_collision": &p.IgnoreCollision}, nil)
+			// static = 0 counts as not given, so the port is dynamic.
 			if p.Value != 0 {
 				n.ReservedPorts = append(n.ReservedPorts, p)
 			} else {

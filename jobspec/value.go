@@ -15,6 +15,7 @@ import (
 // value evaluates an expression; interpolations that are the node's matter stay as text.
 func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 	switch e := expr.(type) {
+	// This is a text that is one interpolation, "${x}", and has the type of x.
 	case *hclsyntax.TemplateWrapExpr:
 		if d.runtime(e.Wrapped) {
 			return d.literal(e.Wrapped)
@@ -39,6 +40,7 @@ func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 	case *hclsyntax.FunctionCallExpr:
 		return d.call(e)
 	}
+	// HCL evaluates all other expressions. A reference to the node within one is an unknown variable to it.
 	v, diags := expr.Value(d.ctx)
 	d.diags = append(d.diags, diags...)
 	return v
@@ -47,6 +49,7 @@ func (d *decoder) value(expr hclsyntax.Expression) cty.Value {
 // call evaluates a function whose arguments may hold the node's interpolations.
 func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
 	f, known := d.ctx.Functions[e.Name]
+	// HCL reports an unknown function, expands a last argument with "...", and hands expressions on unevaluated.
 	if !known || e.ExpandFinal || takesExpressions(f) {
 		v, diags := e.Value(d.ctx)
 		d.diags = append(d.diags, diags...)
@@ -64,6 +67,7 @@ func (d *decoder) call(e *hclsyntax.FunctionCallExpr) cty.Value {
 		} else if v := f.VarParam(); v != nil {
 			kind = v.Type
 		}
+		// An argument that cannot be converted stays as it is: the call reports it in its own words.
 		if c, err := convert.Convert(args[i], kind); err == nil {
 			args[i] = c
 		}
@@ -96,6 +100,7 @@ func (d *decoder) runtime(expr hclsyntax.Expression) bool {
 	for _, t := range vars {
 		root := t.RootName()
 		known := false
+		// A name of the file, such as an iterator called node, hides the node's.
 		for ctx := d.ctx; ctx != nil; ctx = ctx.Parent() {
 			if _, ok := ctx.Variables[root]; ok {
 				known = true
@@ -182,6 +187,7 @@ func native(v cty.Value) any {
 		return v.True()
 	case t == cty.Number:
 		f := v.AsBigFloat()
+		// An accuracy of 0 is big.Exact: the number fits into 64 bits.
 		if i, acc := f.Int64(); acc == 0 && f.IsInt() {
 			return int(i)
 		}

@@ -41,6 +41,7 @@ func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 				declared[name] = true
 				values[name] = d.variable(b, name, fromFile, o)
 			})
+		// Nomad also takes a block of variables without types, which have their defaults there.
 		case "variables":
 			for name, a := range b.Body.Attributes {
 				declared[name] = true
@@ -48,11 +49,13 @@ func (d *decoder) variables(body *hclsyntax.Body, o Options) {
 			}
 		}
 	}
+	// A value without a declaration is an error, so that a misspelt name does not leave a default in force.
 	for _, name := range slices.Sorted(maps.Keys(places)) {
 		if !declared[name] {
 			d.errorf(places[name], "Undeclared variable", "The job file declares no variable \""+name+"\".")
 		}
 	}
+	// Values from the environment are not in VarNames: the environment may hold variables of other files.
 	for _, name := range o.VarNames {
 		if !declared[name] { // it stands nowhere in the file
 			d.diags = append(d.diags, &hcl.Diagnostic{
@@ -86,6 +89,7 @@ func (d *decoder) variable(b *hclsyntax.Block, name string, fromFile map[string]
 			d.errorf(inner.TypeRange, "Unsupported block type", "A variable has validation blocks, not \""+inner.Type+"\".")
 			continue
 		}
+		// A value that could not be evaluated was reported already, and would fail any condition.
 		if v.IsWhollyKnown() {
 			d.checkVariable(inner, name, v)
 		}
@@ -113,6 +117,7 @@ func (d *decoder) checkVariable(b *hclsyntax.Block, name string, v cty.Value) {
 		d.errorf(b.TypeRange, "No condition", "A validation block needs a condition.")
 		return
 	}
+	// A condition sees its own variable and no other, because the others may have no value yet.
 	outer := d.ctx
 	d.ctx = outer.NewChild()
 	d.ctx.Variables = map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{name: v})}
@@ -126,7 +131,8 @@ func (d *decoder) checkVariable(b *hclsyntax.Block, name string, v cty.Value) {
 	}
 }
 
-// chosen picks a variable's value and converts it.
+// chosen picks a variable's value and converts it to its type. A text from Options.Vars wins over the variables file, and
+// both win over the default. After an error, which it reports, the value is unknown, so that no other error follows.
 func (d *decoder) chosen(name string, kind cty.Type, def cty.Value, fromFile map[string]cty.Value, o Options, at hcl.Range) cty.Value {
 	v := def
 	if given, ok := fromFile[name]; ok {
@@ -135,6 +141,7 @@ func (d *decoder) chosen(name string, kind cty.Type, def cty.Value, fromFile map
 	if text, ok := o.Vars[name]; ok {
 		v = d.fromText(text, kind)
 	}
+	// NilVal means that nobody gave a value. Null is a value, which a default may have.
 	if v == cty.NilVal {
 		d.errorf(at, "Unset variable", "The variable \""+name+"\" has no default and was not given.")
 		return cty.DynamicVal
@@ -152,6 +159,7 @@ func (d *decoder) fromText(text string, kind cty.Type) cty.Value {
 	if kind == cty.String {
 		return cty.StringVal(text)
 	}
+	// Neither variables nor functions are known here, so plain words fail to evaluate and are taken as text.
 	expr, diags := hclsyntax.ParseExpression([]byte(text), "variable", hcl.InitialPos)
 	if !diags.HasErrors() {
 		if v, diags := expr.Value(nil); !diags.HasErrors() {
@@ -195,12 +203,14 @@ func (d *decoder) locals(body *hclsyntax.Body) {
 	values := map[string]cty.Value{}
 	d.ctx.Variables["local"] = cty.ObjectVal(values)
 	for len(pending) > 0 {
+		// Each round evaluates the locals that wait for no other. A round that finds none has met a cycle.
 		progress := false
 		for name, expr := range pending {
 			if slices.ContainsFunc(localsUsed(expr), func(used string) bool { _, waits := pending[used]; return waits }) {
 				continue
 			}
 			values[name] = d.value(expr)
+			// A few locals, each with the former twice, would fill the memory.
 			if weight(values[name], maxLocal) > maxLocal {
 				d.errorf(expr.Range(), "Too large", fmt.Sprintf("local.%s is larger than %d bytes and elements.", name, maxLocal))
 				return

@@ -41,6 +41,7 @@ func (o *outline) describe(d *decoder, a attrs, b blocks) {
 		o.words = append(o.words, Word{Path: o.below(name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b)) {
+		// A task directly in a job has the arguments of a group's task, which are listed there.
 		if name == "task" && len(o.path) == 0 {
 			continue
 		}
@@ -49,6 +50,7 @@ func (o *outline) describe(d *decoder, a attrs, b blocks) {
 		o.path = append(o.path, name)
 		b[name](&hclsyntax.Block{Type: name, Labels: []string{name}, Body: &hclsyntax.Body{}})
 		o.path = o.path[:len(o.path)-1]
+		// Only refuse reports an error for an empty block; its detail is the reason.
 		if len(d.diags) > before {
 			w.Refused = d.diags[before].Detail
 			d.diags = d.diags[:before]

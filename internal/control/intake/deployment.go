@@ -93,6 +93,7 @@ func (in *Intake) PauseDeployment(ctx context.Context, id string, pause bool) (d
 		Time: in.now().UnixNano(),
 	}
 	var e *drover.Evaluation
+	// A pause starts nothing new, so it needs no evaluation.
 	if !pause {
 		c.Update.Status, c.Update.StatusDescription = drover.DeploymentRunning, "Deployment is running"
 		e = in.deploymentEval(d, j)

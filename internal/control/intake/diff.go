@@ -27,6 +27,7 @@ func Diff(old, now *drover.Job) *drover.JobDiff {
 		d.ID = before.ID
 	}
 	skip := maps.Clone(serverFields)
+	// Groups are compared below, by their names and not by their places.
 	skip["TaskGroups"] = true
 	d.Fields, d.Objects = structDiff(valueOf(old), valueOf(now), skip)
 	for _, p := range pairs(before.TaskGroups, after.TaskGroups, func(g *drover.TaskGroup) string { return g.Name }) {

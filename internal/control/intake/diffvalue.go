@@ -25,6 +25,7 @@ func structDiff(old, now reflect.Value, skip map[string]bool) (fields []*drover.
 		}
 		return v.Field(i)
 	}
+	// Of a struct that was added or deleted only the fields that are set are listed.
 	alone := !old.IsValid() || !now.IsValid()
 	for i := range there.NumField() {
 		f := there.Type().Field(i)

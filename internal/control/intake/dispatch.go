@@ -31,6 +31,7 @@ func (in *Intake) DispatchJob(ctx context.Context, r drover.DispatchRequest) (dr
 		return drover.Outcome{}, drover.Errorf(drover.Forbidden,
 			"job registration, dispatch, and scale are disabled by the scheduler configuration")
 	}
+	// The lock makes a second request with the token wait until the first one's child is in the state.
 	if r.IdempotencyToken != "" {
 		in.dispatch.Lock()
 		defer in.dispatch.Unlock()
@@ -149,6 +150,7 @@ func (in *Intake) LaunchPeriodic(ctx context.Context, namespace, id string, at t
 	}
 	child := deepcopy.Of(parent)
 	clearServerFields(child)
+	// The id holds the time of the launch, by which a second launch for the same time is recognized.
 	child.ID = fmt.Sprintf("%s/periodic-%d", parent.ID, at.Unix())
 	child.Name, child.ParentID, child.Periodic = child.ID, parent.ID, nil
 	if old := in.deps.Store.Snapshot().Job(namespace, child.ID); old != nil {

@@ -24,6 +24,7 @@ func (in *Intake) StopAllocation(ctx context.Context, id string, noShutdownDelay
 		return drover.Outcome{}, drover.Errorf(drover.NotFound, "job not found")
 	}
 	eval := m.Job(j, drover.TriggerAllocStop)
+	// A claimer's session cannot be moved to another runner, so this one is stopped and not migrated.
 	if a.Claim != nil {
 		c := &command.StopAllocs{IDs: []string{id}, Description: "stopped by user", Evals: []*drover.Evaluation{eval}, Time: m.Now}
 		return in.proposeWith(ctx, c, eval)

@@ -18,6 +18,7 @@ func NextLaunch(p *drover.PeriodicConfig, after time.Time) time.Time {
 		return time.Time{}
 	}
 	var next time.Time
+	// The earliest time of all specifications counts.
 	for _, spec := range specs(p) {
 		line, err := cron.Parse(spec)
 		if err != nil {

@@ -36,6 +36,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 	s := in.deps.Store.Snapshot()
 	old := s.Job(j.Namespace, j.ID)
 	m := in.maker()
+	// These are the fields as the next entry of the log would set them.
 	j.SubmitTime, j.CreateIndex, j.ModifyIndex, j.JobModifyIndex = m.Now, s.Index(), s.Index(), s.Index()+1
 	p := drover.Preview{Warnings: strings.Join(j.IgnoredBlocks(), "; ")}
 	if old != nil {
@@ -55,6 +56,7 @@ func (in *Intake) PlanJob(_ context.Context, job *drover.Job, diff bool) (drover
 		return p, nil
 	}
 	eval := m.Job(j, drover.TriggerJobRegister)
+	// The scheduler runs as for a real evaluation, but nothing commits its plan.
 	eval.AnnotatePlan, eval.SnapshotIndex = true, s.Index()
 	out := scheduler.Schedule(scheduler.Input{
 		Eval: eval, Snapshot: overlay{s, j}, Now: in.now(), Seed: id.Seed(eval.ID),

@@ -126,6 +126,7 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 	}
 	c := &command.RegisterJob{Job: j, EnforceIndex: r.EnforceIndex, JobModifyIndex: r.JobModifyIndex, Time: now, Scaling: r.scaling}
 	var warnings []string
+	// Warnings are for the author of a job file; nobody reads those of a launch or a scaling.
 	if r.by == drover.TriggerJobRegister {
 		warnings = j.IgnoredBlocks()
 	}
@@ -135,6 +136,7 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 			warnings = append(warnings, warning)
 		}
 	}
+	// A template runs nothing itself, so there is nothing to evaluate.
 	if !j.Periodical() && !j.Parameterized() {
 		c.Eval = in.maker().Job(j, r.by)
 		if r.EvalPriority > 0 {
@@ -149,6 +151,7 @@ func (in *Intake) register(ctx context.Context, j *drover.Job, r registration) (
 		return drover.Outcome{}, err
 	}
 	o := drover.Outcome{Index: index, JobModifyIndex: index, JobCreateIndex: index, Warnings: strings.Join(warnings, "; ")}
+	// A registration that changes nothing leaves the job's index where it was.
 	if stored, ok := result.(*drover.Job); ok && stored != nil {
 		o.JobModifyIndex, o.JobCreateIndex = stored.JobModifyIndex, stored.CreateIndex
 	}

@@ -64,6 +64,7 @@ func (in *Intake) ReleaseRunners(ctx context.Context, allocIDs []string, reason 
 			continue
 		}
 		c.IDs = append(c.IDs, id)
+		// A pool with a bound may start another runner when a claimed one has ended.
 		if a.Claim == nil || bounded(a) {
 			unclaimed = append(unclaimed, id)
 		}

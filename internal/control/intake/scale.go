@@ -36,6 +36,7 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 			r.JobModifyIndex, old.JobModifyIndex)
 	}
 	event := in.scalingEvent(g, r)
+	// A request without a count only reports something, such as an autoscaler's error.
 	if r.Count == nil {
 		o, err := in.record(ctx, r, event)
 		o.JobModifyIndex, o.JobCreateIndex = old.JobModifyIndex, old.CreateIndex
@@ -49,6 +50,7 @@ func (in *Intake) scale(ctx context.Context, r drover.ScaleRequest) (drover.Outc
 	}
 	j := deepcopy.Of(old)
 	g = j.Group(r.Group)
+	// A pool's count is always its size: Canonicalize would set it so as well.
 	g.Count = new(*r.Count)
 	if g.Pool != nil {
 		g.Pool.Size = *r.Count

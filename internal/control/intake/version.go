@@ -26,6 +26,7 @@ func (in *Intake) RevertJob(ctx context.Context, r drover.RevertRequest) (drover
 		return drover.Outcome{}, drover.Errorf(drover.NotFound, "job %q in namespace %q at version %d not found", r.ID, r.Namespace, r.Version)
 	}
 	spec := *old
+	// Register replaces 0 by the present time: the revert is a submission of its own.
 	spec.SubmitTime = 0
 	req := drover.RegisterRequest{
 		EnforceIndex: true, JobModifyIndex: now.JobModifyIndex,

@@ -12,7 +12,8 @@ type Ask struct {
 	// Exact says that ports, cores or devices are wanted: what is given differs from node to node.
 	Exact bool
 
-	group    *drover.TaskGroup
+	group *drover.TaskGroup
+	// capacity is what the group asks for without the MHz of reserved cores, which differ between nodes.
 	capacity drover.Capacity
 	cores    int
 	plain    *drover.AllocatedResources // shared by all allocations of a group that wants nothing exact
@@ -98,6 +99,7 @@ func (a *Ask) Grant(n *drover.Node, h *Hold, m *feasible.Matcher, rng *rand.Rand
 	if !a.Exact {
 		return a.plain, ""
 	}
+	// All allocations of the group share the plain resources, so what is given to one goes into a copy.
 	out := new(*a.plain)
 	out.Tasks = make(map[string]*drover.AllocatedTaskResources, len(a.plain.Tasks))
 	g := &granting{

@@ -82,6 +82,7 @@ func (g *granting) network(want *drover.NetworkResource) (*drover.NetworkResourc
 			return nil, "network: dynamic port selection failed"
 		}
 		got.DynamicPorts[i].Value = port
+		// To -1 means the same number inside the allocation's network as outside.
 		if got.DynamicPorts[i].To == -1 {
 			got.DynamicPorts[i].To = port
 		}
@@ -99,6 +100,7 @@ func (g *granting) dynamic() int {
 		low, high = r.MinDynamicPort, r.MaxDynamicPort
 	}
 	span := high - low + 1
+	// With a random start, plans that are made at the same time rarely choose the same port.
 	start := g.rng.IntN(span)
 	for i := range span {
 		p := low + (start+i)%span
@@ -135,6 +137,7 @@ func hostIP(n *drover.Node, network string) string {
 				}
 			}
 		}
+		// Without an address of that name the first address of the older list counts, then the attribute.
 		for _, nr := range r.Networks {
 			if nr.IP != "" {
 				return nr.IP
@@ -157,6 +160,7 @@ func (g *granting) device(want *drover.RequestedDevice) *drover.AllocatedDeviceR
 				ids = append(ids, i.ID)
 			}
 		}
+		// All instances come from one group of equal devices.
 		if uint64(len(ids)) == count {
 			for _, id := range ids {
 				g.devices[id] = true
