@@ -56,7 +56,7 @@ func (a *Agent) AllocStats(ctx context.Context, allocID, task string) (*drover.A
 	return out, nil
 }
 
-// usage is the sample that is published, if there is one, else a new one.
+// usage returns the task's published sample if samples are published, and otherwise takes a new one.
 func (a *Agent) usage(ctx context.Context, allocID, task string, h driver.Handle) (*drover.TaskResourceUsage, error) {
 	if u := a.samples.get(allocID, task); u != nil {
 		return u, nil

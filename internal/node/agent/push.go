@@ -121,7 +121,8 @@ func (p *pusher) add(u exchange.AllocUpdate) {
 	}
 }
 
-// take empties the pending ones if they are due, else says how long they may still wait (0 = there are none).
+// take empties and returns the pending updates if they are due. Otherwise wait says for how long they may still wait; 0
+// means that there are none.
 func (p *pusher) take() (updates []exchange.AllocUpdate, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -157,8 +157,9 @@ func (r *Runner) anyFailed() bool {
 	return failed != ""
 }
 
-// wellness: prestart and poststart tasks may have ended, main tasks must run. failed is a task that is not well and
-// will not be.
+// wellness reports whether the allocation is well: main tasks and sidecars run, other prestart and poststart tasks run
+// or ended without failure, and nothing is being stopped. The name of a task that cannot become well is in failed. The
+// number of restarts is that of all tasks together.
 func (r *Runner) wellness() (well bool, failed string, restarts uint64) {
 	well = !r.reviving
 	for _, t := range r.group.Tasks {

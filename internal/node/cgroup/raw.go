@@ -85,7 +85,8 @@ func childless(dir string) bool {
 	return unix.Stat(dir, &st) == nil && st.Nlink == ownLinks && st.Ino != 0 && isCgroup(dir)
 }
 
-// isCgroup: other file systems, which tests use, need not count links like that.
+// isCgroup reports whether the directory is the kernel's. Tests use other file systems, which may count links
+// differently.
 func isCgroup(dir string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && (st.Type == unix.CGROUP_SUPER_MAGIC || st.Type == unix.CGROUP2_SUPER_MAGIC)

@@ -57,7 +57,8 @@ func (s *openStats) closeLocked() {
 	s.files, s.uses = nil, 0
 }
 
-// buffers are what files are read into; a sample of many groups each second would else be garbage for the most part.
+// buffers holds the buffers into which files are read. Without it, sampling many groups each second would make much
+// garbage.
 var buffers sync.Pool // a pool
 
 // statReader reads a group's statistics. What is not there is nothing.
@@ -100,7 +101,7 @@ func (r *statReader) read(dir, file string) []byte {
 	return (*r.buf)[:n]
 }
 
-// lookEvery is after how many samples it is looked whether somebody set a quota.
+// lookEvery is the number of samples after which it is checked again whether the group has a quota of CPU time.
 const lookEvery = 60
 
 // limited reports whether the v1 group has a quota, without which nothing is ever throttled: that saves a file of six.

@@ -11,9 +11,9 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
-// Stats passes a task's samples on while somebody wants them, with what users of Nomad's docker driver rely on: the first
-// at once, then one an interval, and none that nobody took is kept; errors back off and pass; a task that is gone, or
-// whose driver has no statistics, ends it. It exists only then: nothing is collected for nobody.
+// Stats passes a task's samples on, and exists only while somebody wants them. It behaves as users of Nomad's docker
+// driver expect: the first sample comes at once and then one an interval, and a late receiver gets no old ones. After an
+// error the pause grows until a sample succeeds. It ends when the task is gone or its driver has no statistics.
 type Stats struct {
 	Meter    driver.Meter
 	Interval time.Duration

@@ -17,7 +17,7 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Saved is one image in an archive as docker save writes it, that somebody made whom nobody trusts.
+// Saved is one image in an archive in the format of docker save. The archive comes from a user and is not trusted.
 type Saved struct {
 	ID     string // as docker has it: the digest of its configuration
 	in     *packed

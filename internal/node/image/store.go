@@ -143,7 +143,8 @@ func (s *Store) fetch(ctx context.Context, r Request, tell func(Progress)) (*rec
 	return rec, s.save(rec)
 }
 
-// find opens the image: a registry's, else what the machine has by that name.
+// find opens the image from the registry. If no registry gives it, it takes what this machine's docker daemon has by
+// that name.
 func (s *Store) find(ctx context.Context, r Request) (*opened, error) {
 	if isPath(r.Ref) {
 		return s.open(ctx, r)

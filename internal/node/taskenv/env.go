@@ -111,7 +111,8 @@ func (e *Env) limits(in Input) {
 	}
 }
 
-// allocated is the task's share: as placed, else as asked.
+// allocated returns the task's share as it was placed. An allocation without placed resources has what its task asks
+// for.
 func allocated(in Input) drover.AllocatedTaskResources {
 	if r := in.Alloc.AllocatedResources; r != nil && r.Tasks[in.Task.Name] != nil {
 		return *r.Tasks[in.Task.Name]

@@ -9,29 +9,30 @@ import (
 // Event is something that happened to a task. Exactly the types of this file are events.
 type Event interface{ event() }
 
-// Go: its turn in the lifecycle has come.
+// Go says that the task's turn in the allocation's lifecycle has come. It counts only in Pending.
 type Go struct{}
 
-// Prepared: the prestart hooks are done.
+// Prepared says that all prestart hooks have succeeded.
 type Prepared struct{}
 
-// PrepareFailed: a prestart hook failed. Type is the task event to record ("" = Setup Failure).
+// PrepareFailed says that a prestart hook failed. Type is the task event to record; "" means Setup Failure. One that is
+// not Recoverable is not tried again, whatever the restart policy says.
 type PrepareFailed struct {
 	Type        string
 	Reason      string
 	Recoverable bool
 }
 
-// Started: the driver started it, and how to find it again is stored.
+// Started says that the driver started the task, and that what is needed to find it again is on the disk.
 type Started struct{}
 
-// StartFailed: the driver could not.
+// StartFailed says that the driver could not start the task. Recoverable means the same as in PrepareFailed.
 type StartFailed struct {
 	Reason      string
 	Recoverable bool
 }
 
-// Exited: the process ended.
+// Exited says that the task's process ended, whoever ended it.
 type Exited struct {
 	Code      int
 	Signal    int
@@ -42,7 +43,8 @@ type Exited struct {
 // Failed reports whether the exit counts as a failure.
 func (e Exited) Failed() bool { return e.Code != 0 || e.Signal != 0 || e.OOMKilled || e.Err != "" }
 
-// Kill: the task has to end. Type is the task event that says why ("" = only Killing).
+// Kill says that the task has to end; the restart policy is not asked. Type is the task event that says why; "" records
+// Killing alone.
 type Kill struct {
 	Type   string
 	Reason string
@@ -52,28 +54,29 @@ type Kill struct {
 	NoDelay bool   // skip the task's shutdown_delay
 }
 
-// Restart: somebody asked for a restart; it does not count against the policy.
+// Restart says that somebody asked for a restart of this task. It does not count against the restart policy.
 type Restart struct{ Reason string }
 
-// Revive: the whole allocation is restarted, and a dead task with it.
+// Revive makes a dead task live again, because the whole allocation is restarted.
 type Revive struct{}
 
-// Due: the backoff is over.
+// Due says that the pause before a restart is over.
 type Due struct{}
 
-// Restored: the agent restarted and found the task running.
+// Restored says that the agent started again and that the task still runs.
 type Restored struct{}
 
-// RestoredExit: the agent restarted, and had stored how the task ended, but not what followed.
+// RestoredExit carries the exit that an earlier agent had stored. What should have followed from it was not stored, and
+// follows now.
 type RestoredExit Exited
 
-// RestoreFailed: the agent restarted and did not find the task.
+// RestoreFailed says that the agent started again and did not find the task. How it ended is not known.
 type RestoreFailed struct{ Reason string }
 
-// StopFailed: the driver could not stop it.
+// StopFailed says that the driver could not stop the task. The Stop is tried again meanwhile.
 type StopFailed struct{ Reason string }
 
-// Noted: something worth a line in the task's history happened beside the machine.
+// Noted adds an event to the task's history and leaves its phase as it is.
 type Noted struct{ Event *drover.TaskEvent }
 
 func (Noted) event()         {}
@@ -120,7 +123,7 @@ type Wake struct{ Delay time.Duration }
 // Destroy frees what the driver holds of the last start.
 type Destroy struct{}
 
-// Finish: the task is dead; nothing of it will happen unless it is revived.
+// Finish says that the task is dead. Only Revive can follow.
 type Finish struct{}
 
 func (Prepare) effect() {}

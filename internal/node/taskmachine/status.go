@@ -17,11 +17,11 @@ type Status struct {
 	Ran     bool // it ran at least once
 	// began is when the start under way began, or when the task last started; zero if that is not known.
 	began time.Time
-	// again: the stop under way is a restart that somebody asked for.
+	// again says that the task starts again after the stop under way, because somebody asked for a restart.
 	again bool
-	// comesBack: it was told to end by the restart of all tasks.
+	// comesBack says that the task was told to end for a restart of the whole allocation.
 	comesBack bool
-	// handle: the driver holds something of a start.
+	// handle says that the driver still holds resources of the last start.
 	handle bool
 }
 
