@@ -29,9 +29,9 @@ func AttachedArgs(logs string) []string {
 	return []string{pipelink.Command, logs}
 }
 
-// StartAttached configures a drover-init that was started with AttachedArgs, and connects. The stream's Read gives its
-// stdout, Write goes to its stdin; it is closed with the client. pid is a process of the machine that ends with
-// drover-init, and ends it when killed. Of cfg, what says how the process is started is not used.
+// StartAttached configures a drover-init that was started with AttachedArgs, and connects. The stream's Read gives its stdout, and Write
+// goes to its stdin; it is closed with the client. pid is a process of the machine that ends with drover-init, and ends it when killed.
+// Fields of cfg that say how the process is started are not used.
 func StartAttached(ctx context.Context, cfg LaunchConfig, stream io.ReadWriteCloser, pid int, opts Options) (*Client, error) {
 	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
 	defer stop()

@@ -32,9 +32,9 @@ type Group interface {
 
 // GroupFiles are open files of a group. The supervisor gets duplicates; the owner closes them.
 type GroupFiles struct {
-	// Procs are cgroup.procs files opened read-write by the agent, one a hierarchy: the child writes "0" into each
-	// of them between fork and exec, and the supervisor reads the members from the first. The kernel checks the
-	// rights of the opener (the agent), so that it works from inside a user namespace.
+	// Procs are cgroup.procs files opened read-write by the agent, one for each hierarchy. The child writes "0" into each of them between
+	// fork and exec, and the supervisor reads the members from the first. The kernel checks the rights of the opener (the agent), so that
+	// it works from inside a user namespace.
 	Procs []*os.File
 	// Dir, if set, is a v2 group's folder to clone into directly; Procs[0] is then only read.
 	Dir *os.File

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealedPrograms are copies of drover-init in memory that nobody can change, by path, made once: what a guest reads of its own
-// processes shows the path of their program, and the file's is in the agent's data folder.
+// sealedPrograms are copies of drover-init in memory that nobody can change, by the path of the file, each made once. A guest can read
+// the path of the program that its processes run, and the file's path would show the agent's data folder.
 var sealedPrograms sync.Map // they are the process's: path to func() (*os.File, error)
 
 // sealed returns the copy, which the caller does not close.

@@ -12,10 +12,12 @@ import (
 // shelfRoom bounds how many folders are kept.
 const shelfRoom = 64
 
-// Shelf keeps the folders of ended supervisors for the next ones, with their empty log, the file of the process id, and
-// the link to the socket, which lies in memory (see sockets).
-// ext4 without a journal looks for each new inode past all that were deleted in the last minute: three of a supervisor's
-// four cost a tenth of a warm runner's life where thousands come and go a minute. Its methods may be called at once.
+// Shelf keeps the folders of ended supervisors for the next ones. A kept folder has an empty log, the file of the process id, and the
+// link to the socket, which lies in memory (see sockets). Its methods may be called at once.
+//
+// The reason is ext4 without a journal: for each new inode it searches past all inodes that were deleted in the last minute. A supervisor
+// needs four, and the folder saves three of them. Where thousands of warm runners come and go a minute, that is a tenth of a runner's
+// life.
 type Shelf struct {
 	dir     string // its own; on the file system of the supervisors' folders, else nothing is kept
 	sockets *sockets

@@ -17,11 +17,12 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
-// sockets keeps the sockets of a shelf's supervisors off the disk. One can't be bound twice, so that each start makes an
-// inode, which costs what Shelf tells of: a twentieth of a warm runner's life where thousands come and go a minute. They
-// lie in a folder of memory, <parent>/drover-<hash of the shelf's path>, which is there while there are any. A
-// supervisor's own folder has a link in the socket's place, which stays with it on the shelf: connect(2) follows it, as
-// agents do that know nothing of this. Where no parent can be used they lie where the link would be.
+// sockets keeps the sockets of a shelf's supervisors off the disk. A socket cannot be bound twice, so each start makes a new inode, at
+// the cost that Shelf tells of. That cost is a twentieth of a warm runner's life where thousands come and go a minute.
+//
+// The sockets lie in a folder of memory, <parent>/drover-<hash of the shelf's path>, which exists while it holds any. A supervisor's own
+// folder has a link in the socket's place, which stays with it on the shelf. connect(2) follows the link, so agents that know nothing of
+// this reach the supervisor too. Where no parent can be used, the socket lies where the link would be.
 type sockets struct {
 	name     string   // of the folder
 	parents  []string // that may hold it, the best first

@@ -32,8 +32,8 @@ type box struct {
 	disk       bound
 	network    *drover.AllocNetworkStatus
 	link       *bridgeLink // nil unless it is on the bridge of sandboxes
-	// groups are the control groups below the container's own, so that its limits and its device rules hold for them too;
-	// without a Task until drover-init runs, and when the container's cannot be used.
+	// groups are the control groups below the container's own, so that its limits and device rules hold for them too. Their Task is nil
+	// until drover-init runs, and stays nil when the container's group cannot be used.
 	groups *grouped.Groups
 	usage  *cgroup.Group // the container's, to read; nil = it cannot be read
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/drover-project/drover/internal/node/driver/sandbox/bridge"
 )
 
-// bridgeLink is a warm runner's place on the bridge that sandboxes have, with its rules: on docker's own bridge its unknown code
-// would reach the machine, a cloud's metadata and all other containers. It costs less, too.
+// bridgeLink is a warm runner's place on the bridge that sandboxes have, with its rules. On docker's own bridge its unknown code would
+// reach the machine, a cloud's metadata and all other containers. The bridge also costs less than docker's network.
 type bridgeLink struct {
 	address netip.Addr
 	ports   []drover.PortMapping

@@ -107,8 +107,8 @@ func place(c taskConfig) (*network.NetworkingConfig, error) {
 	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{c.network: e}}, nil
 }
 
-// security is the task's own options, and that its programs get no more rights than they are started with unless it says
-// otherwise: set-user-id programs of an image are of use to who has no other rights only.
+// security is the task's own options, with no-new-privileges before them unless the task is privileged or says something about it. It
+// keeps set-user-id programs of the image from giving more rights, which only users without rights would need.
 func (c *taskConfig) security() []string {
 	if c.privileged || slices.ContainsFunc(c.securityOpt, ofPrivileges) {
 		return c.securityOpt

@@ -40,8 +40,8 @@ type Config struct {
 	AllowRuntimes []string
 	// AllowHostNetwork lets jobs have the machine's network.
 	AllowHostNetwork bool
-	// What else needs leave, each as patterns: paths of devices, names of docker networks, of volume drivers with their
-	// options, of kernel settings that are not a container's own, and of limits.
+	// What else needs leave, each as patterns: paths of devices, names of docker networks, of volume drivers with their options, of
+	// kernel settings, and of limits. Kernel settings that are a container's own need none.
 	AllowDevices, AllowNetworks, AllowVolumeDrivers, AllowSysctls, AllowUlimits []string
 	// Labels are patterns of what containers are labelled with beside the task: "job_id", "namespace", "job*".
 	Labels []string

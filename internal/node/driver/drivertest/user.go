@@ -12,8 +12,9 @@ import (
 	"github.com/drover-project/drover/internal/programtest"
 )
 
-// AsUser runs a test of this test program once more, as a user without rights, with one more variable ("NAME=value")
-// by which it knows, in a folder of the user's, and in the v2 control group of that descriptor if it is not negative.
+// AsUser runs one test of this test program again, as a user without rights and in a folder of that user's. The variable ("NAME=value")
+// tells the test that it is this second run. If group is not negative, it is a descriptor of the v2 control group in which the run
+// starts.
 func AsUser(t *testing.T, test, variable string, group int) {
 	t.Helper()
 	const user = 12345

@@ -107,6 +107,7 @@ func text(v any) (string, error) {
 	return "", fmt.Errorf("%T is not a string", v)
 }
 
+// truth takes "true", "1" and their like, as strconv.ParseBool does.
 func truth(v any) (bool, error) {
 	switch b := v.(type) {
 	case bool:
@@ -117,6 +118,7 @@ func truth(v any) (bool, error) {
 	return false, fmt.Errorf("%T is not a boolean", v)
 }
 
+// number also takes what JSON makes of a whole number, a float64, and cuts a fraction off.
 func number(v any) (int, error) {
 	switch n := v.(type) {
 	case int:

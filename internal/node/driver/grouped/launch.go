@@ -9,9 +9,9 @@ import (
 	"github.com/drover-project/drover/internal/node/supervisor"
 )
 
-// Launch launches a supervisor beside the payload's group. On v1 that is done from a thread which is there, so that
-// drover-init is born in its groups: moving a process stops all forks of the machine and waits for its processors, for
-// milliseconds a tree. The thread goes back as soon as it has forked; if it cannot, it ends with its goroutine.
+// Launch launches a supervisor beside the payload's group. On v1 it forks from a thread that is in the supervisors' groups, so that
+// drover-init is born in them. Moving a process instead would stop all forks of the machine for milliseconds in each hierarchy. The
+// thread goes back as soon as it has forked; if it cannot, it ends with its goroutine.
 func Launch(
 	ctx context.Context,
 	group *cgroup.Group,

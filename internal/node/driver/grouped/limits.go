@@ -5,9 +5,8 @@ import (
 	"github.com/drover-project/drover/internal/node/driver"
 )
 
-// Limits are what a task's resources mean to control groups, as Nomad has them: CPUMHz is a share, MemoryMB the limit
-// unless MemoryMaxMB allows more (-1: as much as there is), and then what is kept for it. quota, if not 0, is a hard
-// limit of cores.
+// Limits are what a task's resources mean to control groups, as in Nomad. CPUMHz is a share. MemoryMB is the limit, unless MemoryMaxMB
+// allows more (-1: as much as there is); then it is what is reserved. quota, if not 0, is a hard limit of cores.
 func Limits(spec *driver.Spec, quota float64) cgroup.Limits {
 	l := cgroup.Limits{MemoryMax: spec.MemoryMB << 20, CPUShares: spec.CPUMHz, Cores: spec.Cores, CPUQuota: quota}
 	switch {

@@ -104,9 +104,9 @@ func (a *assembler) unless(name string, answer uint32, allowed []uint32) {
 	a.block(name, append(body, bpf.RetConstant{Val: answer}))
 }
 
-// sockets lets those of the families be made, and of netlink only that which tells of interfaces and routes: each of the other
-// protocols is a door to another part of the kernel. To them it gives the kernel's own answer where it lacks the part, as
-// programs know that; notPermitted ends some (Linux-PAM's with the audit protocol).
+// sockets allows sockets of these families, and of netlink only the protocol that tells of interfaces and routes. Each other netlink
+// protocol is a door to another part of the kernel. They get the answer of a kernel that lacks the part, which programs can handle. Some
+// would end on notPermitted, such as Linux-PAM with the audit protocol.
 func (a *assembler) sockets(families []uint32) {
 	const noProtocol = unix.SECCOMP_RET_ERRNO | uint32(unix.EPROTONOSUPPORT)
 	n := uint8(len(families)) // a few

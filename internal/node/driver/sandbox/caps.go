@@ -56,8 +56,8 @@ func (d *Driver) caps(c taskConfig) (uint64, error) {
 	return mask | 1<<capNumbers["setuid"] | 1<<capNumbers["setgid"] | 1<<capNumbers["kill"], nil
 }
 
-// capsOf is caps of a sandbox. One that writes to the machine's file systems may not give capabilities to files: the owner
-// of what its root makes there is the machine's root, and so are the capabilities, for whoever runs it.
+// capsOf is caps of a sandbox. One that writes to the machine's file systems may not give capabilities to files. There its root's files
+// belong to the machine's root, so their capabilities would hold for whoever runs them outside.
 func (d *Driver) capsOf(spec *driver.Spec, c taskConfig) (uint64, error) {
 	mask, err := d.caps(c)
 	if writesOutside(spec, c) {
@@ -66,8 +66,9 @@ func (d *Driver) capsOf(spec *driver.Spec, c taskConfig) (uint64, error) {
 	return mask, err
 }
 
-// supervisorCaps are what drover-init needs beside the task's: it gives each program a cgroup namespace (sys_admin, over
-// nothing but the sandbox's own namespaces, and behind the same filter) and not the capabilities that only it has
-// (setpcap). One namespace for all of them, with their groups below its root, could only be made by a process in a group
-// that has no v2 limits to hand down yet, and to move that from there takes the kernel 10 ms.
+// supervisorCaps are what drover-init needs beside the task's. With sys_admin it gives each program a cgroup namespace; that capability
+// holds only for the sandbox's own namespaces, behind the same filter. With setpcap it withholds from programs what only it has.
+//
+// One cgroup namespace for all programs, with their groups below its root, would cost more. Only a process in a group without v2 limits
+// to hand down could make it, and moving that process afterwards takes the kernel 10 ms.
 const supervisorCaps = 1<<8 | 1<<21

@@ -29,9 +29,9 @@ var deviceLinks = [][2]string{
 	{"core", "/proc/kcore"},
 }
 
-// devices is one folder with real device nodes that all sandboxes mount read-only as /dev: one mount instead of seven. It lies
-// in memory, on a mount that nothing shows, as sandboxes are told what part of which file system their mounts are; where the
-// kernel (before 6.15) does not clone such a mount, it lies in the driver's folder.
+// devices is one folder with real device nodes that all sandboxes mount read-only as /dev: one mount instead of seven. It lies in memory,
+// on a mount that nothing shows, because a sandbox can read which part of which file system its mounts are. Where the kernel (before
+// 6.15) does not clone such a mount, it lies in the driver's folder.
 type devices struct {
 	once sync.Once
 	dir  string   // "" = it cannot be: each node is bound by itself

@@ -7,8 +7,8 @@ import (
 	"github.com/drover-project/drover"
 )
 
-// Each sandbox has its own 65,536 host ids, so that limits which the kernel counts by user (pipe buffers, inotify
-// watches, pending signals) are not shared with a hostile neighbour, and no file of one could ever be opened by another.
+// Each sandbox has its own 65,536 host ids. So limits that the kernel counts by user (pipe buffers, inotify watches, pending signals) are
+// not shared with a hostile neighbour. And no file of one sandbox could ever be opened by another.
 const (
 	idSize  = 1 << 16
 	idFirst = 0x10000000 // above what people, systemd (0x80000…) and containers hand out

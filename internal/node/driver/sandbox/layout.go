@@ -270,8 +270,8 @@ func (d *Driver) rlimits(spec *driver.Spec, c taskConfig) []sandboxsetup.Rlimit 
 	return limits
 }
 
-// largestFile is what no file of a task can be larger than without being over the limit of its disk; 0 = no bound: what
-// it mounts from elsewhere has its own. The supervisor, which writes the logs, lives with it too.
+// largestFile is the size that no file of a task can exceed without exceeding its disk's limit. 0 is no bound, since what a task mounts
+// from elsewhere has its own. The bound holds for the supervisor too, which writes the logs.
 func largestFile(spec *driver.Spec, c taskConfig) uint64 {
 	if spec.Pool || spec.DiskMB <= 0 || writableMounts(spec, c) {
 		return 0

@@ -27,8 +27,8 @@ type tree struct {
 	foreign   bool // its owners are nobody in the sandbox, whose root reads in it what everybody may
 }
 
-// source returns the tree as the set-up takes it: a detached mount with its owners shifted into the sandbox's id
-// range, or just the path when we have no root and the sandbox must open it with the same rights as ours.
+// source returns the tree as the set-up takes it: a detached mount with its owners shifted into the sandbox's id range. Without root it
+// is just the path, which the sandbox opens with the same rights as ours.
 func (m *mounter) source(t tree) (sandboxsetup.Source, error) {
 	if m.d.rootless {
 		return sandboxsetup.Source{FD: -1, Path: t.path, ReadOnly: t.readOnly}, nil

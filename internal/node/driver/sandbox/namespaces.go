@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// namespaces makes those of a sandbox once, for a process that is ended at once: what forbids them (a container's seccomp
-// filter, a chroot, a security module, a bound of 0) is told by nothing else.
+// namespaces makes the namespaces of a sandbox once, for a process that is killed at once. Only a trial shows whether something forbids
+// them: a container's seccomp filter, a chroot, a security module, or a bound of 0.
 func namespaces(binary string) error {
 	p, err := os.StartProcess(binary, []string{binary}, &os.ProcAttr{Sys: &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC |

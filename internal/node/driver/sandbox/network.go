@@ -46,9 +46,9 @@ func networkMode(c taskConfig, spec *driver.Spec) string {
 // hostLeave is what a node's configuration says to give leave for the machine's network.
 const hostLeave = `needs allow_host_network on this node (plugin "sandbox" { config { allow_host_network = true } })`
 
-// chooseNetwork is networkMode with the node's leave: what is on the machine's network reaches all that listens on localhost,
-// the agent itself too, and abstract sockets. A group that asks for it by mode host, which is also what a network block says
-// that names no mode, means its ports: without leave it gets them on the bridge, as from docker. Errors: Forbidden.
+// chooseNetwork is networkMode with the node's leave. On the machine's network a sandbox reaches abstract sockets and all that listens on
+// localhost, the agent itself too. A group may ask for it by mode host, or by a network block without a mode, and usually means only its
+// ports. Without leave such a group gets its ports on the bridge, as from docker. Errors: Forbidden.
 func (d *Driver) chooseNetwork(c taskConfig, spec *driver.Spec) (string, error) {
 	mode := networkMode(c, spec)
 	if mode != networkHost || d.cfg.AllowHostNetwork {

@@ -24,8 +24,8 @@ var remembers = sync.OnceValue(func() bool { // the kernel's
 	return unix.Fsetxattr(fd, "user.drover", []byte("1"), 0) == nil
 })
 
-// outerRoot makes the writable layer and the overlay outside of the sandbox's user namespace, from the layers' descriptors,
-// which are used up, and puts them into the configuration in place of these. Its files belong to the sandbox's root.
+// outerRoot makes the writable layer and the overlay outside of the sandbox's user namespace. It uses up the layers' descriptors, and
+// puts the overlay into the configuration in their place. The files belong to the sandbox's root.
 func outerRoot(c *sandboxsetup.Config, m *mounter, owner int) error {
 	var tmpfs, overlay int
 	err := apart(func() (err error) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Overlay reports whether the kernel has the overlay file system, or will load it at the first mount: for most
-// distributions it is a module, and nothing has loaded it on a fresh machine.
+// Overlay reports whether the kernel has the overlay file system, or will load it at the first mount. In most distributions it is a
+// module, and on a fresh machine nothing has loaded it yet.
 func Overlay() bool {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // it cannot fail

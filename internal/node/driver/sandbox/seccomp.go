@@ -78,8 +78,8 @@ func (s *seccompPrograms) program(f filter) ([]byte, error) {
 	return code, nil
 }
 
-// assemble writes the program. Not by the library's own assembler: where the conditions of a call fail, that goes on
-// with an argument in place of the call's number, and it lets calls of another architecture pass.
+// assemble writes the program. The library's own assembler is not used for two reasons. Where the conditions of a call fail, it goes on
+// with an argument in place of the call's number. And it lets calls of another architecture pass.
 func assemble(f filter) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {

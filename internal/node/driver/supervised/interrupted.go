@@ -14,8 +14,8 @@ import (
 // startFile, beside the supervisor's socket, holds the driver.State of its task.
 const startFile = "start.json"
 
-// Keep leaves the state with the supervisor, before the program is executed: an agent that is killed before it stored
-// the state finds the task by it, and does not start it twice.
+// Keep leaves the state with the supervisor before the program is executed. If the agent is killed before it has stored the state, the
+// next one finds the task by this copy, and does not start it twice.
 func Keep(stateDir string, state driver.State) error {
 	data, err := json.Marshal(state)
 	if err == nil {

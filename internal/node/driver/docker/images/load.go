@@ -17,8 +17,8 @@ import (
 	"github.com/drover-project/drover/internal/node/image"
 )
 
-// LoadedName is the repository of images that tasks brought along, each tagged with its own digest: nothing that a task
-// brings can take the place of an image that others run by its name.
+// LoadedName is the repository of images that tasks brought along, each tagged with its own digest. So nothing that a task brings can
+// take the place of an image that others run by its name.
 const LoadedName = "drover-load:"
 
 // load gives the daemon an image out of an archive in the task's folder. The path is opened so that no link leads out of

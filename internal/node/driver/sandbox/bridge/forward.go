@@ -57,8 +57,8 @@ func Forward(clk clock.Clock, to netip.Addr, ports []drover.PortMapping) (*Forwa
 	return f, nil
 }
 
-// freed calls listen, again for a moment while the port is in use: what the agent was just starting when it closed the
-// port, or was killed, has the port's socket until its own program runs.
+// freed calls listen, and repeats it for a moment while the port is in use. A child that the agent had just forked when it closed the
+// port, or was killed, holds the socket until the child's program runs.
 func (f *Forwarder) freed(listen func() error) error {
 	begin := f.clock.Now()
 	err := listen()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A namespace that several tasks share is the machine's, not a sandbox's: so what its users, who have no rights over it,
-// may do in a container's is allowed to them here.
+// A namespace that several tasks share belongs to the machine, so a task's users have no rights over it. These settings allow them what
+// they may do in a container's own network.
 var namespaceKnobs = map[string]string{ // a constant
 	"/proc/sys/net/ipv4/ip_unprivileged_port_start": "0",
 	"/proc/sys/net/ipv4/ping_group_range":           "0 2147483647",

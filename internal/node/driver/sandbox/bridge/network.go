@@ -84,8 +84,8 @@ func (n *Network) Weaker() string { return n.fence.Weaker() }
 // Gateway is the machine's address in the network.
 func (n *Network) Gateway() netip.Addr { return n.cfg.Subnet.Addr().Next() }
 
-// Take reserves an address; one that was given back is used again as late as possible, and one that another agent of this
-// machine has, on the same bridge, not at all. Errors: Exhausted.
+// Take reserves an address. One that was given back is used again as late as possible. One that another agent of this machine has on the
+// same bridge is passed over. Errors: Exhausted.
 func (n *Network) Take(k Kind) (netip.Addr, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -98,8 +98,8 @@ func (x *command) wait(files [2]*os.File) {
 	x.finish(wall, x.Reaper.Settle(x.child))
 }
 
-// ttyPatience is how long a terminal may be read after the end of its program: its last output may still be on its way
-// inside the kernel, which says so by not ending the stream.
+// ttyPatience is how long a terminal may be read after the end of its program. Its last output may still be on its way inside the kernel,
+// which does not end the stream before that.
 const ttyPatience = 2 * time.Second
 
 // finish writes the receipt when all output is in, and wakes the sessions, which deliver it. orphans is what descendants used whose

@@ -28,8 +28,8 @@ var (
 	one            = [1]uint64{1} //nolint:unused // a constant
 )
 
-// handlers returns the addresses of the assembler's handlers. taken does nothing, fault passes faults that the kernel found to the runtime,
-// and child makes the event readable by a write, the one call that is safe there.
+// handlers returns the addresses of the handlers, which are in assembler. taken does nothing. fault passes faults that the kernel found
+// to the runtime, and ignores those that were sent. child makes the event readable, by a write, which is safe there.
 func handlers() (taken, fault, child uintptr)
 
 // TakeSignals keeps what others send from ending us, and returns a file in which the end of a child can be read. Taken,

@@ -31,8 +31,8 @@ func NewTree(fds []int) *Tree { return &Tree{grouped: len(fds) > 0, procs: -1, f
 // Grouped reports whether a control group knows the members of the tree.
 func (t *Tree) Grouped() bool { return t.grouped }
 
-// Place makes the program start inside the tree's control group: born in it where the kernel can do that (clone: the
-// first file is then the group's folder, the second its cgroup.procs), else by joining through its files.
+// Place makes the program start inside the tree's control group. With clone it is born there: the first file is then the group's folder,
+// the second its cgroup.procs. Otherwise it joins through the files before it is executed.
 func (t *Tree) Place(s *spawn.Spec, clone bool) {
 	switch {
 	case len(t.fds) == 0:

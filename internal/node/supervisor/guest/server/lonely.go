@@ -8,9 +8,9 @@ import (
 // lonelyCheck is how often a supervisor without an agent looks: rare enough to cost nothing, with hundreds of them on a machine.
 const lonelyCheck = 5 * time.Second
 
-// arrived and departed count the agents that are connected. While there is none, we look now and then whether one can
-// still come: our output goes into a file beside the socket, or the link to it, which is deleted with it. What nobody
-// can reach, nobody can stop: it ends itself. With an agent there is no timer.
+// arrived and departed count the agents that are connected. While there is none, a timer looks whether one can still come. Our stdout is
+// a file beside the socket, or beside the link to it, and is deleted with that folder. A supervisor that nobody can reach cannot be
+// stopped by anybody, so it ends itself.
 func (s *Server) arrived(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

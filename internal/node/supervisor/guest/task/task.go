@@ -139,6 +139,7 @@ func (t *Task) follow(files [2]*os.File) {
 	clock, reaper := t.launcher.Clock, t.launcher.Reaper
 	<-t.child.Done
 	wall := clock.Now().Sub(t.started)
+	// The tree goes first: with its writers dead, the pipes come to their end.
 	t.tree.Kill(reaper, clock)
 	deadline := clock.Now().Add(program.DrainPatience)
 	for _, f := range files {
