@@ -63,6 +63,7 @@ func Commands(fill FillFunc) func(app *term.App) []*cobra.Command {
 	}
 }
 
+// benchCommand returns "drover bench", with the measurement of runners as a command below it.
 func benchCommand(app *term.App) *cobra.Command {
 	var quick, markdown bool
 	var only, with string
@@ -108,6 +109,8 @@ func (b *bench) read(path string) error {
 	return nil
 }
 
+// run measures the parts whose names match, in a fixed order, and prints the table. The first error ends it, and the
+// figures until then were printed as lines.
 func (b *bench) run(ctx context.Context, only *regexp.Regexp) error {
 	parts := []struct {
 		name  string
@@ -180,6 +183,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	b.agent = exec.CommandContext(agentCtx, self, "agent", "-dev", "-data-dir", dir+"/data", "-config", config, "-http-port", "0",
 		"-log-level", "error")
 	b.agent.Stdout, b.agent.Stderr = write, b.app.Err
+	// SIGTERM lets the agent end in order; after half a minute it is killed.
 	b.agent.Cancel = func() error { return b.agent.Process.Signal(syscall.SIGTERM) }
 	b.agent.WaitDelay = 30 * time.Second
 	if err := b.agent.Start(); err != nil {
@@ -187,6 +191,7 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	}
 	defer func() { cancel(); _ = write.Close(); _ = b.agent.Wait() }()
 	var addr string
+	// The agent prints this line once it serves. Its port is chosen by the kernel.
 	if _, err := fmt.Fscanf(read, "==> Drover agent is serving on %s", &addr); err != nil {
 		return fmt.Errorf("waiting for the agent: %w", err)
 	}
@@ -198,6 +203,8 @@ func (b *bench) with(ctx context.Context, part func(context.Context) error) erro
 	return part(ctx)
 }
 
+// report prints a figure as a line of JSON at once, so that a bench that is interrupted loses nothing, and keeps it for
+// the table. An empty goal or peer means that there is none.
 func (b *bench) report(name string, value float64, unit, goal, peer string) {
 	f := figure{b.prefix + name, value, unit, goal, peer}
 	b.figures = append(b.figures, f)

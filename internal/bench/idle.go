@@ -74,6 +74,7 @@ func (b *bench) supervisors(ctx context.Context) []int {
 	if err != nil {
 		return nil
 	}
+	// The agent's data folder distinguishes this bench's supervisors from those of other agents on the machine.
 	data := b.agent.Args[4]
 	var pids []int
 	for _, f := range strings.Fields(string(out)) {
@@ -99,6 +100,7 @@ func inherits(pid, parent int) bool {
 	return len(fields) > 1 && fields[1] == strconv.Itoa(parent)
 }
 
+// cpuSeconds is the process's own CPU time since it began, in seconds; 0 if it has ended.
 func cpuSeconds(pid int) float64 {
 	own, _ := cpuTimes(pid)
 	return own

@@ -11,8 +11,11 @@ import (
 	"github.com/drover-project/drover/internal/cli/api"
 )
 
+// newAPI returns a client of the Nomad face without a token, as -dev needs none.
 func newAPI(address string) *api.Client { return &api.Client{HTTP: &http.Client{}, Address: address} }
 
+// benchJob is a job of one group "g" with one task that asks for next to nothing, so that the machine's size does not
+// matter.
 func benchJob(id, kind, driver string, count int, config map[string]any) *drover.Job {
 	return &drover.Job{ID: id, Type: kind, TaskGroups: []*drover.TaskGroup{{Name: "g", Count: &count, Tasks: []*drover.Task{{
 		Name: "t", Driver: driver, Config: config, Resources: &drover.Resources{CPU: 1, MemoryMB: 10},
@@ -24,6 +27,7 @@ func sleepers(id string, count int) *drover.Job {
 	return benchJob(id, "service", "raw_exec", count, map[string]any{"command": "/bin/sleep", "args": []string{"1000"}})
 }
 
+// register registers the job over the Nomad face and does not wait for its allocations.
 func (b *bench) register(ctx context.Context, j *drover.Job) error {
 	_, err := b.api.Call(ctx, http.MethodPut, "/v1/jobs", nil, map[string]any{"Job": j}, nil)
 	return err

@@ -42,6 +42,7 @@ var published = []struct{ who, what, value string }{ // a table
 	{"Nomad alloc exec", "to first byte in a raw_exec task, p50", "5.6 ms"},
 }
 
+// runnersCommand returns "drover bench runners": the parts of the execution service, on a driver and image of choice.
 func runnersCommand(app *term.App) *cobra.Command {
 	b := &bench{app: app, now: clock.Wall{}.Now}
 	var only string
@@ -85,6 +86,7 @@ type part struct {
 	run  func(context.Context) error
 }
 
+// runnerParts are the parts that measure the execution service; they work with every driver.
 func (b *bench) runnerParts() []part {
 	return []part{
 		{"executions", b.executions},
@@ -96,6 +98,7 @@ func (b *bench) runnerParts() []part {
 	}
 }
 
+// printPublished prints other products' figures in a table of their own, never beside ours, as the machines differ.
 func printPublished(app *term.App) error {
 	w := tabwriter.NewWriter(app.Out, 2, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\npublished by others\tfigure\tvalue")

@@ -14,6 +14,7 @@ type spent struct {
 	clients float64 // this process
 }
 
+// spent reads the CPU time until now. Supervisors that still run are not in it, so cycles have to end first.
 func (b *bench) spent() (s spent) {
 	s.agent, s.ended = cpuTimes(b.agent.Process.Pid)
 	s.clients, _ = cpuTimes(os.Getpid())
@@ -37,6 +38,7 @@ func cpuTimes(pid int) (own, children float64) {
 	if err != nil {
 		return 0, 0
 	}
+	// A command's name may contain blanks and parentheses: the fields begin after the last parenthesis (proc(5)).
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 15 {
 		return 0, 0

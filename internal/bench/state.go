@@ -54,6 +54,7 @@ func (b *bench) state(ctx context.Context) error {
 	if b.quick {
 		allocs /= 10
 	}
+	// The state is filled by another process, whose peak memory is not ours.
 	fill := exec.CommandContext(ctx, self, "bench-fill", "-allocs", strconv.Itoa(allocs), dir)
 	fill.Stderr = b.app.Err
 	out, err := fill.Output()
@@ -86,6 +87,7 @@ func (b *bench) restart(ctx context.Context, self, dir, name string) error {
 	agent.Stdout, agent.Stderr = write, b.app.Err
 	agent.Cancel = func() error { return agent.Process.Signal(syscall.SIGTERM) }
 	agent.WaitDelay = 30 * time.Second
+	// The measured time contains the start of the process, the load of the snapshot and the wait for leadership.
 	begin := b.now()
 	if err := agent.Start(); err != nil {
 		return err
@@ -116,6 +118,8 @@ func memoryMB(pid int, key string) float64 {
 	return 0
 }
 
+// folderMB is the size of all regular files below the folder, in MB of a million bytes. What cannot be read counts as
+// 0.
 func folderMB(dir string) (mb float64) {
 	_ = filepath.WalkDir(dir, func(_ string, e os.DirEntry, err error) error {
 		if err != nil {

@@ -118,6 +118,7 @@ func (c *control) firstSchedulerConfig(ctx context.Context, cfg *config.Schedule
 // forgetful reports whether nothing is to outlive the process.
 func (a *Agent) forgetful() bool { return a.cfg.Dev && a.cfg.DataDir == "" }
 
+// leaderConfig takes the leader's settings from the configuration; 0 stands for the leader's own default.
 func leaderConfig(cfg *config.Server) leader.Config {
 	return leader.Config{
 		Schedulers:     optional.Value(cfg.NumSchedulers),
@@ -133,6 +134,7 @@ func leaderConfig(cfg *config.Server) leader.Config {
 // parts of the control plane that run; the log stops after all that uses it.
 func (c *control) logPart() lifecycle.Part { return lifecycle.Part{Name: "log", Run: c.log.Run} }
 
+// parts are the loops of the control plane, without the log, which has to stop after everything else.
 func (c *control) parts() []lifecycle.Part {
 	return []lifecycle.Part{
 		{Name: "leader", Run: func(ctx context.Context) error {
@@ -141,4 +143,5 @@ func (c *control) parts() []lifecycle.Part {
 	}
 }
 
+// close closes the log of a process that does not run, or not any more.
 func (c *control) close() { _ = c.log.Close() }

@@ -31,6 +31,8 @@ type executionService struct {
 	deps       Deps
 }
 
+// openExecution makes the execution service, over this process's control plane or another cluster. A process that
+// forgets everything keeps no journal and no ledger. Errors: Invalid for the configuration; the files' own.
 func (a *Agent) openExecution() (*executionService, error) {
 	journal, ledger := filepath.Join(a.dataDir, "claims.journal"), filepath.Join(a.dataDir, "executions.ledger")
 	if a.forgetful() {
@@ -63,6 +65,7 @@ func (a *Agent) openExecution() (*executionService, error) {
 	return &executionService{runners, executions, a.cfg.Exec.Environments, cluster, d}, nil
 }
 
+// parts are the loops of the execution service. They never end by themselves but on an error.
 func (x *executionService) parts() []lifecycle.Part {
 	parts := []lifecycle.Part{
 		{Name: "runners", Run: x.runRunners},
@@ -87,6 +90,7 @@ func (x *executionService) makeEnvironments(ctx context.Context) error {
 			if err == nil || ctx.Err() != nil {
 				break
 			}
+			// An environment that is wrong does not become right by waiting: the agent stops with the error.
 			if drover.CodeOf(err) == drover.Invalid {
 				return err
 			}

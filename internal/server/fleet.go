@@ -34,6 +34,9 @@ type fleetPlane struct {
 // few times a day.
 const pricesEvery = 15 * time.Minute
 
+// openFleet makes the fleet of the configuration; without one, machines can still be bought by pools of the API.
+// Nothing is asked of a cloud before the keeper runs, on the leading server only. Errors: Invalid for a pool or an
+// authority.
 func (a *Agent) openFleet() (*fleetPlane, error) {
 	cfg := a.cfg.Fleet
 	if cfg == nil {
@@ -69,6 +72,7 @@ func (a *Agent) openFleet() (*fleetPlane, error) {
 			Open:       func(owner string) (provider.Provider, error) { return openProvider(p, owner, a.dataDir, a.deps.Clock) },
 		})
 	}
+	// From here on the meters hear of every placement, for the time from demand to place.
 	a.control.view.Listen(f.meters.Placed)
 	f.keeper = keeper.New(keep, keeper.Deps{
 		State: func() keeper.State { return a.control.store.Snapshot() },
@@ -83,6 +87,7 @@ func (a *Agent) openFleet() (*fleetPlane, error) {
 	return f, nil
 }
 
+// parts are the fleet's loops.
 func (f *fleetPlane) parts() []lifecycle.Part {
 	return []lifecycle.Part{{Name: "fleet", Run: f.keeper.Run}}
 }
@@ -107,6 +112,7 @@ func (a *Agent) demandConfig() demand.Config {
 	}
 }
 
+// serverAddress is what new machines dial: fleet.server, else advertise.rpc, else where this process listens.
 func serverAddress(a *Agent) string {
 	if a.cfg.Fleet != nil && a.cfg.Fleet.Server != "" {
 		return a.cfg.Fleet.Server
@@ -146,6 +152,7 @@ func (l fleetLog) Update(ctx context.Context, u keeper.Update) error {
 	return l.propose(ctx, &command.UpdateFleet{Put: u.Put, Costs: u.Costs, Learned: u.Learned, Forget: u.Forget})
 }
 
+// propose writes a command whose result does not matter.
 func (l fleetLog) propose(ctx context.Context, c command.Command) error {
 	_, _, err := l.log.Propose(ctx, c)
 	return err

@@ -43,6 +43,7 @@ func (a agentInfo) stats() map[string]map[string]string {
 	return out
 }
 
+// member is this process as Nomad's clients expect a member of the gossip; there is none here.
 func (a agentInfo) member() nomadagent.Member {
 	host, port, _ := net.SplitHostPort(a.cfg.RPCAddress()) // made of the two
 	number, _ := strconv.ParseUint(port, 10, 16)

@@ -172,6 +172,7 @@ func (a *Agent) validateTask(t *drover.Task) (asked bool, err error) {
 	return true, a.node.drivers[t.Driver].Validate(t)
 }
 
+// hostVolumes are the volumes of the configuration by their names, as the node reports them to control.
 func hostVolumes(cfg *config.Client) map[string]*drover.HostVolumeInfo {
 	out := map[string]*drover.HostVolumeInfo{}
 	for _, v := range cfg.HostVolumes {
@@ -288,6 +289,8 @@ type closer func() error
 // Close calls it.
 func (c closer) Close() error { return c() }
 
+// cgroups returns the manager of the tasks' cgroups; nil if the configuration or the kernel has none for us. An agent
+// without root must still work, so that is a warning and no error.
 func (a *Agent) cgroups() *cgroup.Manager {
 	if optional.Value(a.cfg.Driver("raw_exec").NoCgroups) {
 		return nil
@@ -300,6 +303,7 @@ func (a *Agent) cgroups() *cgroup.Manager {
 	return m
 }
 
+// parts are the loops of the node. The tunnel exists only where control is another process.
 func (n *node) parts() []lifecycle.Part {
 	parts := []lifecycle.Part{{Name: "node", Run: n.runAgent}, {Name: "images", Run: n.collectImages}}
 	if n.guard != nil {

@@ -151,6 +151,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return g.Run(ctx)
 }
 
+// close gives back what New took: listeners, the log, and last the lock on the data folder.
 func (a *Agent) close() {
 	a.told.Close()
 	for _, l := range []net.Listener{a.http, a.rpc} {
@@ -168,6 +169,7 @@ func (a *Agent) close() {
 	}
 }
 
+// port returns the port of a listener's address; 0 if it has none, such as that of a socket.
 func port(addr net.Addr) uint16 {
 	_, text, err := net.SplitHostPort(addr.String())
 	if err != nil {

@@ -31,6 +31,8 @@ var jobFileLimits = evaluator.Limits{Memory: 256 << 20, CPU: 5 * time.Second, Wa
 // evaluators are the agent's pools. Each kind of text has its own, so that who floods the one does not hold up the other.
 type evaluators struct{ templates, jobFiles *evaluator.Pool }
 
+// openEvaluators makes the pools without starting a child; each has at most two, which end after half a minute of
+// idling.
 func (a *Agent) openEvaluators(templates, jobFiles evaluator.Limits) evaluators {
 	pool := func(what string, limits evaluator.Limits, waiting int) *evaluator.Pool {
 		return evaluator.New(evaluator.Config{
@@ -67,6 +69,8 @@ func (e evaluators) parseHCL(ctx context.Context, hcl, variables string, canonic
 	return e.jobFiles.Evaluate(ctx, jobFile, evaluator.Pack(hcl, variables, how))
 }
 
+// parseJobFile runs in the child process. It takes the file, its variables and whether to canonicalize, and returns the
+// job's JSON. Without the latter only what the file sets is in it, as Nomad's parse endpoint answers.
 func parseJobFile(request []byte) ([]byte, error) {
 	texts, err := evaluator.Unpack(request, 3)
 	if err != nil {

@@ -22,6 +22,7 @@ type disk struct {
 	journal  []runner.Line
 }
 
+// entry is a command of the log, encoded as raft has it.
 type entry struct {
 	index uint64
 	data  []byte

@@ -85,6 +85,7 @@ func (p *proc) wakeAfter(d time.Duration) {
 	})
 }
 
+// resume lets the process run until it parks again. Other wake-ups that were planned for this wait no longer count.
 func (p *proc) resume() {
 	p.waits++
 	before := p.w.current
@@ -141,6 +142,7 @@ type signal struct {
 	waiter *proc
 }
 
+// raise wakes the process that waits, or is remembered until one waits.
 func (s *signal) raise() {
 	s.raised = true
 	if s.waiter != nil {

@@ -14,7 +14,8 @@ import (
 // that was restored from an old state would otherwise never be heard.
 const (
 	maxBehind = 8
-	pullWait  = 30 * time.Second
+	// pullWait is how long a pull waits for news. The product waits for five minutes.
+	pullWait = 30 * time.Second
 )
 
 // pull asks for the node's assignment until the agent ends, by blocking queries of up to pullWait. It begins when the

@@ -64,6 +64,7 @@ func Run(ctx context.Context, s Scenario, write func(string)) (r Result) {
 	return r
 }
 
+// failureText tells what a panic says: a breach's own words, or the panic's value.
 func failureText(x any) string {
 	if b, ok := x.(breach); ok {
 		return b.what

@@ -94,16 +94,24 @@ func Random(seed uint64) Scenario {
 	return s
 }
 
+// generator draws the arguments of steps. Its draws are part of a seed's meaning: another order makes other scenarios.
 type generator struct {
 	rng   *rand.Rand
 	nodes int
 }
 
+// pick draws one of the words.
 func (g generator) pick(list ...string) string { return list[g.rng.IntN(len(list))] }
+
+// kv draws an option between low and high, both included.
 func (g generator) kv(k string, low, high int) string {
 	return fmt.Sprintf("%s=%d", k, low+g.rng.IntN(high-low+1))
 }
+
+// node draws the name of a node.
 func (g generator) node() string { return fmt.Sprintf("n%d", g.rng.IntN(g.nodes)) }
+
+// secs draws a duration of whole seconds, both ends included.
 func (g generator) secs(low, high int) string {
 	return strconv.Itoa(low+g.rng.IntN(high-low+1)) + "s"
 }

@@ -133,10 +133,12 @@ func (s *server) schedule(in scheduler.Input) scheduler.Output {
 	return out
 }
 
+// withhold is leader.Deps.Withhold, as the agent gives it to the leader in the product.
 func (s *server) withhold(_ context.Context, allocIDs []string) (giveBack func()) {
 	return s.runners.withhold(allocIDs)
 }
 
+// collect is intake.Deps.Collect.
 func (s *server) collect(ctx context.Context) error { return s.leader.CollectGarbage(ctx) }
 
 // Leading implements assignment.Leader.

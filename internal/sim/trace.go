@@ -13,8 +13,10 @@ type trace struct {
 	write func(string)
 }
 
+// newTrace returns a trace whose lines go to write; nil = nobody reads them.
 func newTrace(write func(string)) *trace { return &trace{sum: fnv.New64a(), write: write} }
 
+// mix takes an event into the hash, by its time and label.
 func (t *trace) mix(at time.Duration, label string) {
 	var b [8]byte
 	for i := range b {
@@ -24,10 +26,12 @@ func (t *trace) mix(at time.Duration, label string) {
 	_, _ = t.sum.Write([]byte(label))
 }
 
+// line writes a line, with the virtual time in seconds before it. Lines are no part of the hash.
 func (t *trace) line(at time.Duration, format string, args ...any) {
 	if t.write != nil {
 		t.write(fmt.Sprintf("%9.3fs ", at.Seconds()) + fmt.Sprintf(format, args...))
 	}
 }
 
+// short returns the beginning of an id, for people who read a trace.
 func short(id string) string { return id[:min(len(id), 8)] }

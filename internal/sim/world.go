@@ -68,6 +68,7 @@ func (w *World) at(t time.Time, label string, f func()) {
 	w.queue.Push(&event{t, w.seq, label, f})
 }
 
+// after has f called after d. The label goes into the trace's hash, so that two runs can be compared event by event.
 func (w *World) after(d time.Duration, label string, f func()) { w.at(w.now.Add(d), label, f) }
 
 // runUntil lets happen what is due until t.
@@ -92,8 +93,10 @@ func (w *World) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(x*x*x*float64(high-low))
 }
 
+// chance draws whether something happens that does so in so many of a hundred cases.
 func (w *World) chance(percent int) bool { return w.rng.IntN(100) < percent }
 
+// say adds a line to the trace. It must not draw random numbers, as a run must be the same with and without readers.
 func (w *World) say(format string, args ...any) { w.trace.line(w.elapsed(), format, args...) }
 
 // Write implements io.Writer for the log of what runs in the world.
@@ -151,6 +154,8 @@ func (c simClock) WithTimeout(ctx context.Context, d time.Duration) (context.Con
 	return ctx, func() { t.Stop(); cancel() }
 }
 
+// simTimer is a clock.Timer in virtual time. A setting that was replaced or stopped is known by its number and does
+// nothing.
 type simTimer struct {
 	w   *World
 	c   chan time.Time

@@ -29,6 +29,7 @@ type still struct {
 	changed chan struct{}
 }
 
+// Demand implements pool.Demand.
 func (s *still) Demand(string) ([]fleet.DemandClass, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,6 +47,7 @@ func (s *still) want(n int) {
 	s.changed = make(chan struct{})
 }
 
+// Nodes implements pool.Nodes. Every machine is busy, so that the fleet has no reason to return one.
 func (s *still) Nodes() ([]pool.Node, <-chan struct{}) {
 	list := make([]pool.Node, len(s.intents))
 	for k := range list {
@@ -57,6 +59,7 @@ func (s *still) Nodes() ([]pool.Node, <-chan struct{}) {
 	return list, s.never
 }
 
+// The log, control and the cloud accept everything at once, so that only the loop itself is measured.
 func (s *still) Drain(context.Context, string, time.Time) error { return nil }
 func (s *still) Cordon(context.Context, string) error           { return nil }
 func (s *still) Undrain(context.Context, string) error          { return nil }
@@ -64,6 +67,8 @@ func (s *still) Load(context.Context) ([]fleet.Durable, error)  { return s.inten
 func (s *still) Record(context.Context, []fleet.Durable) error  { return nil }
 func (s *still) Update(context.Context, pool.Update) error      { return nil }
 func (s *still) Destroy(context.Context, string) error          { return nil }
+
+// Capabilities implements provider.Provider. Its rates are too high to delay a create.
 func (s *still) Capabilities() provider.Capabilities {
 	return provider.Capabilities{
 		Idempotent: true, Batch: 100, Visible: time.Hour,
@@ -73,10 +78,12 @@ func (s *still) Capabilities() provider.Capabilities {
 
 func (s *still) SetTags(context.Context, string, map[string]string) error { return nil }
 
+// List implements provider.Provider: all machines are on one page.
 func (s *still) List(context.Context, string) ([]provider.Machine, string, error) {
 	return s.machines, "", nil
 }
 
+// Create implements provider.Provider. It hands over the time of the call, which ends the measurement of it.
 func (s *still) Create(ctx context.Context, req provider.Request) ([]provider.Machine, error) {
 	select {
 	case s.created <- s.now():

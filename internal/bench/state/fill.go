@@ -57,6 +57,7 @@ func Fill(ctx context.Context, dataDir string, nodes, allocs int) (filled, snaps
 	return filled, wall.Now().Sub(begin), err
 }
 
+// filler proposes commands until the first error, which Fill returns.
 type filler struct {
 	ctx   context.Context // of Fill
 	log   *raftlog.Log
@@ -66,6 +67,7 @@ type filler struct {
 	err   error // the first
 }
 
+// propose writes a command through the log and returns its result; nil after the first error.
 func (f *filler) propose(c command.Command) any {
 	if f.err != nil {
 		return nil
@@ -101,6 +103,8 @@ func (f *filler) node(i int) {
 	f.propose(&command.RegisterNode{Node: n, Time: f.now.UnixNano()})
 }
 
+// job registers a job and has all of its allocations placed and running, in three entries of the log, as a leader
+// would.
 func (f *filler) job(i, count int) {
 	j := &drover.Job{ID: fmt.Sprintf("job-%04d", i), Type: drover.JobTypeService, TaskGroups: []*drover.TaskGroup{{
 		Name: "group", Count: &count, Tasks: []*drover.Task{{
@@ -128,6 +132,8 @@ func (f *filler) job(i, count int) {
 	f.propose(u)
 }
 
+// plan places the allocations on nodes that are spread by two primes. It asks no scheduler, as that would be measured
+// too.
 func (f *filler) plan(i int, j *drover.Job, eval *drover.Evaluation, count int) command.PlanCommit {
 	p := command.PlanCommit{EvalID: eval.ID, Job: j}
 	resources := &drover.AllocatedResources{Tasks: map[string]*drover.AllocatedTaskResources{"task": {
@@ -153,6 +159,7 @@ func (f *filler) plan(i int, j *drover.Job, eval *drover.Evaluation, count int) 
 	return p
 }
 
+// running is what an agent reports of a task that it started, with the events that a real one has.
 func (f *filler) running(allocID string) exchange.AllocUpdate {
 	state := &drover.TaskState{State: "running", StartedAt: f.now}
 	for i, e := range [][2]string{
