@@ -39,8 +39,8 @@ type flags struct {
 	joinFile string
 }
 
-// RunFunc runs an agent until ctx ends, and returns nil after an orderly end. ready is called once, when its API is
-// served at addr (host:port). It must return soon: the agent waits for it.
+// RunFunc runs an agent until ctx ends, and returns nil after an orderly end. ready is called once, from a goroutine
+// of its own, when the API is served at addr (host:port) and the node, if there is one, can take work.
 type RunFunc func(ctx context.Context, cfg *config.Agent, logs io.Writer, ready func(addr string)) error
 
 // Command is "drover agent", with what configures it below.

@@ -183,7 +183,7 @@ func money(v float64) string {
 	return fleet.Money(v)
 }
 
-// listCommand is "drover fleet list". Its age counts from the order to the cloud, not from the boot.
+// listCommand is "drover fleet list". A machine's age counts from when the cloud began to bill.
 func listCommand(app *term.App) *cobra.Command {
 	o, pool, state := &term.Output{}, "", ""
 	run := func(ctx context.Context, c *client, _ []string) error {
@@ -211,8 +211,8 @@ func listCommand(app *term.App) *cobra.Command {
 	return c
 }
 
-// since returns when the machine's life began, in unix nanoseconds: its creation, else its plan. 0 if neither is
-// known.
+// since returns when the machine's life began, in unix nanoseconds: when the cloud began to bill, else its plan. It
+// is 0 if neither is known.
 func since(i *fleet.Instance) int64 {
 	for _, t := range []time.Time{i.CreatedAt, i.PlannedAt} {
 		if !t.IsZero() {

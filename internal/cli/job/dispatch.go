@@ -49,7 +49,7 @@ echo data | drover job dispatch -meta kind=raw import -`)
 }
 
 // dispatch starts the child and prints its id. With an idempotency token that was used before, the server answers
-// with the child that exists, and no evaluation. Errors: the API's.
+// with the child that exists and its first evaluation, which is then followed. Errors: the API's.
 func dispatch(
 	ctx context.Context, app *term.App, c *api.Client, j *drover.Job, body map[string]any, token string,
 ) (o drover.Outcome, err error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// AgentInfoCommand is "drover agent-info". For people it prints the statistics only; -json adds the configuration, in
-// which the agent leaves out secrets.
+// AgentInfoCommand is "drover agent-info". For people it prints the statistics only; -json adds the configuration and
+// the member.
 func AgentInfoCommand(app *term.App) *cobra.Command {
 	o := &term.Output{}
 	run := func(ctx context.Context, c *api.Client, _ []string) error {

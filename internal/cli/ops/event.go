@@ -77,8 +77,8 @@ func eventStream(ctx context.Context, app *term.App, f *eventFlags) error {
 	return drover.Errorf(drover.Unavailable, "the stream ended: %w", lines.Err())
 }
 
-// now returns the index after the last one that the server has written. A search for a byte that begins no id finds
-// nothing and costs little, yet its answer has the index.
+// now returns the index after the last change of anything that a search covers. A search for a byte that begins no id
+// finds nothing and costs little, yet its answer has the index.
 func now(ctx context.Context, c *api.Client) (uint64, error) {
 	var r struct{ Index uint64 }
 	err := c.Put(ctx, "/v1/search", c.Anywhere(), map[string]string{"Prefix": "\x00", "Context": "all"}, &r)

@@ -14,8 +14,8 @@ import (
 	"github.com/drover-project/drover/internal/cli/term"
 )
 
-// MonitorCommand is "drover monitor". The log begins at the call and ends with Ctrl-C. It is that of the agent asked,
-// unless a node or server is named, to which the agent then forwards.
+// MonitorCommand is "drover monitor". The log begins at the call and ends with Ctrl-C. The agent refuses with
+// NotImplemented if the flags name an agent other than itself.
 func MonitorCommand(app *term.App) *cobra.Command {
 	var level, node, server string
 	var asJSON bool

@@ -37,7 +37,7 @@ func ServerCommand(app *term.App) *cobra.Command {
 		var rows [][]string
 		for _, m := range r.Members {
 			at := fmt.Sprintf("%s:%d", m.Addr, m.Port)
-			// The address of a single member may be another one than that by which it leads, such as a wildcard.
+			// A single server leads, also if its member and the leader have different addresses.
 			rows = append(rows, []string{
 				m.Name, at, m.Status, term.YesNo(at == leader || len(r.Members) == 1 && leader != ""), m.Tags["build"],
 				m.Tags["dc"], m.Tags["region"],
