@@ -43,6 +43,7 @@ func (e *entry) observe(nodeID string, u *exchange.AllocUpdate, now int64) {
 		a.NetworkStatus = u.NetworkStatus
 	}
 	a.ModifyIndex, a.ModifyTime = e.index, now
+	// The node's own time wins, because its report may have waited before it was committed.
 	if u.Time != 0 {
 		a.ModifyTime = u.Time
 	}

@@ -249,6 +249,7 @@ func (e *entry) promoteDeployment(c *command.PromoteDeployment) error {
 		if s == nil {
 			return drover.Errorf(drover.Invalid, "deployment has no group %q", g)
 		}
+		// Promoting a group again is no error and changes nothing.
 		if s.Promoted {
 			continue
 		}

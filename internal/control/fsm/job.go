@@ -37,6 +37,7 @@ func (e *entry) registerJob(c *command.RegisterJob) (*drover.Job, error) {
 			j = e.stabilize(j)
 		}
 	}
+	// Only here it is known which version the source became.
 	if c.Submission != nil {
 		s := *c.Submission
 		s.Namespace, s.JobID, s.Version, s.JobModifyIndex = j.Namespace, j.ID, j.Version, e.index
@@ -71,6 +72,8 @@ func (e *entry) storeJob(old, spec *drover.Job, now int64) *drover.Job {
 	j.Status, j.StatusDescription = drover.JobStatusPending, ""
 	if old != nil {
 		j.CreateIndex, j.Status, j.StatusDescription = old.CreateIndex, old.Status, old.StatusDescription
+		// A registration without a change is no new version. Its index stays too, so that an enforced index still
+		// holds.
 		if SameSpec(old, &j) {
 			j.Version, j.JobModifyIndex, j.SubmitTime = old.Version, old.JobModifyIndex, old.SubmitTime
 			j.Stable, j.VersionTag = old.Stable, old.VersionTag

@@ -37,6 +37,7 @@ func (e *entry) applyPlan(p *command.PlanCommit, now int64) {
 	shared := map[string]*drover.Allocation{}
 	for _, a := range p.Placed {
 		share(shared, a)
+		// The id is taken from the stored node, so that all allocations of a node share one string.
 		if n := e.txn.Node(a.NodeID); n != nil {
 			a.NodeID = n.ID
 		}

@@ -157,6 +157,7 @@ func (r *recordReader) next() (recordKind, []byte, error) {
 	if err != nil {
 		return 0, nil, r.torn(err)
 	}
+	// The length is checked before memory is taken for it, because a damaged one may be any number.
 	if n > maxRecord {
 		return 0, nil, drover.Errorf(drover.Invalid, "corrupt snapshot: record %d claims %d bytes", r.count, n)
 	}

@@ -224,6 +224,7 @@ func shared[T any](x *imageWriter, kind recordKind, s *sharing[T], v *T) (int, e
 	if n == 0 {
 		s.count++
 		n = s.count
+		// Beyond the bound equal values are written again, which costs space but not memory.
 		if len(s.same) < maxSame {
 			s.same[string(payload)] = n
 		}

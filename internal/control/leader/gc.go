@@ -220,6 +220,7 @@ func (g *collector) node(n *drover.Node) {
 	if n.Status != drover.NodeStatusDown || !g.old(n.StatusUpdatedAt*int64(time.Second), g.ages.Nodes) {
 		return
 	}
+	// One such allocation is enough to keep the node.
 	for range g.s.UnfinishedByNode(n.ID) {
 		return
 	}

@@ -159,6 +159,7 @@ func (l *Leader) Run(ctx context.Context, log Log) error {
 // Begin takes the evaluations of the state in and returns the loops of a term of office. Each is to be run until ctx
 // ends; End is to be called after the last. Errors: those of the log, which refused the first entry; nothing has begun then.
 func (l *Leader) Begin(ctx context.Context, log Log) (loops []func(context.Context), err error) {
+	// Once the barrier is applied, the state has all entries of earlier terms.
 	floor, _, err := log.Propose(ctx, &command.Barrier{})
 	if err != nil {
 		return nil, err
