@@ -19,6 +19,7 @@ type Inbox[T any] struct {
 	taken chan struct{} // holds an element when something was taken
 }
 
+// received is an item with its size, which Take subtracts again.
 type received[T any] struct {
 	item T
 	size int
@@ -46,6 +47,8 @@ func (i *Inbox[T]) Put(ctx context.Context, c *Conn, item T, size int) bool {
 	return true
 }
 
+// offer adds the item if there is room, and never blocks. An empty inbox takes an item of any size, otherwise one
+// over the bound could never pass.
 func (i *Inbox[T]) offer(item T, size int) bool {
 	if held := i.bytes.Load(); held > 0 && held+int64(size) > maxBytes {
 		return false

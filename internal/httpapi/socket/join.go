@@ -27,6 +27,7 @@ func AcceptJoined(w http.ResponseWriter, r *http.Request, c clock.Clock) (*Conn,
 	return accept(&hijacking{ResponseWriter: w, joiner: joiner{join: true}}, r, c)
 }
 
+// accept answers the handshake on h, which keeps the bytes of the connection under the joiner's control.
 func accept(h *hijacking, r *http.Request, c clock.Clock) (*Conn, error) {
 	conn, err := websocket.Accept(h, r, nil)
 	if err != nil {
@@ -123,6 +124,7 @@ func (j *joiner) Write(p []byte) (int, error) {
 	return max(0, n-(len(both)-len(p))), err
 }
 
+// flush writes what is held. Its error is dropped: the next write fails too, and reports it.
 func (j *joiner) flush() {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -63,6 +63,8 @@ func (c *Conn) KeepAlive(ctx context.Context, every time.Duration, left func(err
 	}
 }
 
+// ping asks for a pong every interval. While a message is being sent it asks nothing, since the ping would wait
+// behind it. A late pong is forgiven if the peer may be unable to answer.
 func (c *Conn) ping(ctx context.Context, every time.Duration) error {
 	for ok := ctx.Err() == nil; ok; ok = clock.Sleep(ctx, c.clock, every) {
 		if c.sends() {

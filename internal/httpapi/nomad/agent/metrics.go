@@ -24,6 +24,8 @@ func StateMetrics(state answer.State) func(telemetry.Emit) {
 	}
 }
 
+// jobMetrics emits the counts of each job's groups, and how many jobs have which status. All three statuses are
+// always there, so that a graph shows 0 and not a gap.
 func jobMetrics(emit telemetry.Emit, s answer.Snapshot) {
 	byStatus := map[string]int{drover.JobStatusPending: 0, drover.JobStatusRunning: 0, drover.JobStatusDead: 0}
 	for j := range s.Jobs("*", "") {
@@ -54,6 +56,8 @@ func jobMetrics(emit telemetry.Emit, s answer.Snapshot) {
 	}
 }
 
+// nodeMetrics emits what is allocated and free on a node, in MHz and MB. It emits nothing for snapshots that do not
+// count usage.
 func nodeMetrics(emit telemetry.Emit, s answer.Snapshot, n *drover.Node) {
 	u, ok := s.(usage)
 	if !ok {

@@ -36,6 +36,7 @@ func lookup(w http.ResponseWriter, r *http.Request) {
 	pprof.Handler(r.PathValue("name")).ServeHTTP(w, withQuery(r, q))
 }
 
+// withQuery returns a copy of the request with another query. The parsed form is dropped, since it has the old one.
 func withQuery(r *http.Request, q url.Values) *http.Request {
 	c := r.Clone(r.Context())
 	c.URL.RawQuery = q.Encode()

@@ -75,6 +75,7 @@ func (f *face) agentHost(w http.ResponseWriter, r *http.Request) error {
 	}})
 }
 
+// textOf is a file's text; a file that cannot be read is empty, as the answer is for people who look for a fault.
 func textOf(path string) string {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -44,6 +44,7 @@ func (f *face) listAllocations(w http.ResponseWriter, r *http.Request) error {
 	l := Stubs(func(q answer.Query, s answer.Snapshot) iter.Seq[*drover.Allocation] {
 		return s.Allocations(q.Namespace, q.Prefix)
 	}, states)
+	// The closure must call the view as it was, not itself.
 	if short := l.View; resources {
 		l.View = func(a *drover.Allocation, s answer.Snapshot) *drover.AllocationListStub {
 			stub := short(a, s)
@@ -157,6 +158,7 @@ func checkTask(a *drover.Allocation, task string) error {
 	if task == "" || a.Job == nil {
 		return nil
 	}
+	// A group that the job does not have is left to the node, which knows what runs.
 	if g := a.Job.Group(a.TaskGroup); g != nil && g.Task(task) == nil {
 		return drover.Errorf(drover.NotFound, "task %q not found in allocation", task)
 	}
@@ -206,6 +208,7 @@ func (f *face) signalAllocation(w http.ResponseWriter, r *http.Request) error {
 	if err := httpapi.DecodeJSON(r, &b); err != nil {
 		return err
 	}
+	// Nomad's clients use either name.
 	if b.Task == "" {
 		b.Task = b.TaskName
 	}

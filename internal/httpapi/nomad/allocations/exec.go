@@ -161,6 +161,7 @@ func (c *execConn) serve(ctx context.Context, cancel context.CancelCauseFunc, se
 	if err := c.send(ctx, session); err != nil {
 		c.closeWith(err)
 	}
+	// The session is closed before the helpers are waited for, since feed may be blocked in a write to it.
 	_ = session.Close() // kills what still runs: nobody listens any more
 	cancel(errClientGone)
 	work.Wait()
@@ -256,6 +257,8 @@ func (c *execConn) ping(ctx context.Context, cancel context.CancelCauseFunc) {
 
 // send passes output on until the receipt, and the exit code after all of it.
 func (c *execConn) send(ctx context.Context, session execution.Session) error {
+	// One encoder serves all frames: they are written one after the other, and each is sent before the next is
+	// rendered.
 	var e execEncoder
 	for {
 		fr, err := session.Next(ctx)

@@ -121,6 +121,7 @@ func (f *face) fsStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	// Unlike logs, a file is followed unless the query says otherwise, as in Nomad.
 	return f.follow(w, r, node, exchange.LogRequest{AllocID: id, Path: path}, true)
 }
 
@@ -173,6 +174,7 @@ func (f *face) follow(w http.ResponseWriter, r *http.Request, node exchange.Work
 	if err != nil {
 		return err
 	}
+	// Four chunks are read ahead, so that node and client need not wait for each other.
 	source := answer.Pump(ctx, 4, logs.Next)
 	defer func() {
 		cancel()

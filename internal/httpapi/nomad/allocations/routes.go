@@ -46,6 +46,7 @@ func Routes(c *answer.Cluster, cfg Config) []httpapi.Route {
 		{Pattern: "GET /v1/allocation/{id}", Handle: f.readAllocation},
 		{Pattern: "PUT,POST /v1/allocation/{id}/stop", Handle: f.stopAllocation},
 		{Pattern: "GET /v1/allocation/{id}/services", Handle: f.allocationServices},
+		// Open, because exec checks the token itself: it may come in the first frame.
 		{Pattern: "GET /v1/client/allocation/{id}/exec", Handle: f.execAllocation, Stream: true, Open: true},
 		{Pattern: "GET /v1/client/allocation/{id}/stats", Handle: f.allocationStats},
 		{Pattern: "GET /v1/client/allocation/{id}/checks", Handle: f.allocationChecks},

@@ -51,6 +51,7 @@ func checkPatterns(expression string) error {
 	return patternsIn(parsed)
 }
 
+// patternsIn checks the patterns of an expression and of all below it. Errors: Invalid, joined.
 func patternsIn(e any) error {
 	switch e := e.(type) {
 	case *grammar.BinaryExpression:

@@ -66,6 +66,7 @@ func (l Lister[T, V]) Serve(c *Cluster, w http.ResponseWriter, r *http.Request) 
 	})
 }
 
+// highest is the index of the table that changed last.
 func highest(s Snapshot, on []Source) (index uint64) {
 	for _, src := range on {
 		index = max(index, s.TableIndex(src.Table))
@@ -128,10 +129,12 @@ type position struct {
 	id    string
 }
 
+// compare orders by index, then by id. Lists that are ordered by id have index 0 throughout.
 func (p position) compare(o position) int {
 	return cmp.Or(cmp.Compare(p.index, o.index), strings.Compare(p.id, o.id))
 }
 
+// token is the next_token of a list: the id, or "index.id" if the list is ordered by index.
 func (p position) token(byIndex bool) string {
 	if byIndex {
 		return fmt.Sprintf("%d.%s", p.index, p.id)
@@ -139,6 +142,7 @@ func (p position) token(byIndex bool) string {
 	return p.id
 }
 
+// parsePosition is token's inverse. If the item is gone, the page begins with the one behind it. Errors: Invalid.
 func parsePosition(token string, byIndex bool) (position, error) {
 	if !byIndex {
 		return position{id: token}, nil

@@ -117,6 +117,7 @@ func (z *fuzzy) ids(s answer.Snapshot, namespace, context string, all bool) {
 		}
 		for id := range c.ids(s, namespace, z.text) {
 			z.found[c.name] = append(z.found[c.name], scored{fuzzyMatch{ID: id}, 0})
+			// One more than the limit tells that the answer is cut.
 			if len(z.found[c.name]) > searchLimit {
 				break
 			}

@@ -91,6 +91,7 @@ func (f *face) readEvaluation(w http.ResponseWriter, r *http.Request) error {
 func relatives(s answer.Snapshot, e *drover.Evaluation) []*drover.EvaluationStub {
 	seen := map[string]bool{e.ID: true}
 	stubs := []*drover.EvaluationStub{}
+	// The links may form a circle, hence seen.
 	for todo := []*drover.Evaluation{e}; len(todo) > 0; todo = todo[1:] {
 		for _, id := range []string{todo[0].PreviousEval, todo[0].NextEval, todo[0].BlockedEval} {
 			if id == "" || seen[id] {

@@ -68,6 +68,7 @@ func (f *face) listScalingPolicies(w http.ResponseWriter, r *http.Request) error
 // readScalingPolicy answers GET /v1/scaling/policy/ID.
 func (f *face) readScalingPolicy(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
+	// The id has the namespace in it, so that the query's does not matter.
 	find := func(_ answer.Query, s answer.Snapshot) (*drover.ScalingPolicy, uint64) {
 		for p := range ScalingPolicies(s, "*") {
 			if p.ID == id {

@@ -146,6 +146,7 @@ func (f *face) jobVersions(w http.ResponseWriter, r *http.Request, id string) er
 		var index uint64
 		for i, j := range list {
 			index = max(index, j.ModifyIndex)
+			// The oldest version has nothing before it: Diffs is one shorter than Versions.
 			if diffs && f.DiffJobs != nil && i+1 < len(list) {
 				v.Diffs = append(v.Diffs, f.DiffJobs(list[i+1], j))
 			}

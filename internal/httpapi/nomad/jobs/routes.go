@@ -124,6 +124,7 @@ type Path struct {
 
 // Paths lists the paths that a pattern of Routes stands for; none if it stands for itself.
 func Paths(pattern string) []Path {
+	// Only the keys of its tables are used; its handlers have no cluster and must not be called.
 	f := newFace(nil, Config{})
 	var paths []Path
 	add := func(methods string, table map[string]jobHandle) {

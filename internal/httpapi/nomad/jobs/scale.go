@@ -78,6 +78,8 @@ func (f *face) scaleStatus(w http.ResponseWriter, r *http.Request, id string) er
 		if job == nil {
 			return nil, 0
 		}
+		// The allocations of one job have no index of their own. That of their table moves more often, so that a
+		// blocking query may return without a change.
 		state, index := scaleOf(s, job), max(job.ModifyIndex, s.TableIndex(tables.Allocs))
 		if e := s.ScalingEvents(job.Namespace, job.ID); e != nil {
 			index = max(index, e.ModifyIndex)

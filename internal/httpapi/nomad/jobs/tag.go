@@ -15,6 +15,7 @@ func taggedPath(r *http.Request) (id, name string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
+	// The last one counts, because an id may itself have this text in it.
 	at := strings.LastIndex(rest, "/versions/")
 	if at <= 0 {
 		return "", "", false
@@ -44,6 +45,7 @@ func (f *face) tagVersion(w http.ResponseWriter, r *http.Request, id, name strin
 	if job == nil {
 		return drover.Errorf(drover.NotFound, "job not found")
 	}
+	// 0 is a version too: only Latest says that none was named.
 	if b.Latest && b.Version == 0 {
 		b.Version = job.Version
 	}
@@ -53,6 +55,7 @@ func (f *face) tagVersion(w http.ResponseWriter, r *http.Request, id, name strin
 	if err != nil {
 		return err
 	}
+	// The intake chooses the time, so it is read back from the state.
 	tag := tagAnswer{Name: name, Description: b.Description, Meta: answer.NewMeta(o.Index)}
 	for _, v := range f.State.Snapshot().JobVersions(job.Namespace, id) {
 		if v.VersionTag != nil && v.VersionTag.Name == name {

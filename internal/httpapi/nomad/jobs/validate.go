@@ -47,6 +47,8 @@ func (f *face) validateConfigs(j *drover.Job) (all bool, err error) {
 	if f.ValidateTask == nil {
 		return false, nil
 	}
+	// Canonicalize fills in defaults, which the caller's job must not get: its faults are reported as it was
+	// written.
 	j = deepcopy.Of(j)
 	j.Canonicalize()
 	all = true
